@@ -1,0 +1,88 @@
+//! The table of variables: every fixed name with its doc; the prefixed families (`$http_`, `$arg_` …) beside them.
+//!
+//! The manual, the checks and the suggestions come from this table. Next: `template`, which compiles uses of them;
+//! `millstream-server`'s `variables`, which evaluates them.
+
+macro_rules! variables {
+    ($($variant:ident $name:literal $doc:literal,)*) => {
+        /// A variable with a fixed name.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        pub enum Builtin { $(#[doc = $doc] $variant,)* }
+
+        /// Every fixed variable: its value, its name without the dollar, its doc.
+        pub const VARIABLES: &[(Builtin, &str, &str)] = &[$((Builtin::$variant, $name, $doc),)*];
+    };
+}
+
+variables! {
+    Args "args" "The request's query string, without the question mark.",
+    BinaryRemoteAddr "binary_remote_addr" "The client's address in 4 or 16 bytes.",
+    BodyBytesSent "body_bytes_sent" "Bytes of the answer sent to the client, its head not counted.",
+    BytesSent "bytes_sent" "Bytes sent to the client for this request.",
+    Connection "connection" "The connection's serial number.",
+    ConnectionRequests "connection_requests" "How many requests came on the connection so far, this one included.",
+    ConnectionTime "connection_time" "How long the connection has been open, in seconds with milliseconds.",
+    ContentLength "content_length" "The request's Content-Length field.",
+    ContentType "content_type" "The request's Content-Type field.",
+    DocumentRoot "document_root" "The value of `root` for the request.",
+    DocumentUri "document_uri" "The same as `$uri`.",
+    GzipRatio "gzip_ratio" "How many times compression made the answer smaller, with two decimals.",
+    Host "host" "The host of the request line, else of the Host field (lower case, without port), else the server's name.",
+    Hostname "hostname" "This machine's host name.",
+    Https "https" "`on` on a TLS connection, else empty.",
+    IsArgs "is_args" "`?` where the request has a query string, else empty.",
+    Msec "msec" "The time in seconds since the epoch, with milliseconds.",
+    NginxVersion "nginx_version" "The nginx version whose behaviour is claimed.",
+    Pid "pid" "The process id.",
+    Pipe "pipe" "`p` where the request was pipelined, else `.`.",
+    ProxyAddXForwardedFor "proxy_add_x_forwarded_for" "The request's X-Forwarded-For with the client's address appended after a comma.",
+    ProxyHost "proxy_host" "Host and port of the `proxy_pass`, the scheme's own port left out.",
+    ProxyPort "proxy_port" "Port of the `proxy_pass`.",
+    QueryString "query_string" "The same as `$args`.",
+    RealpathRoot "realpath_root" "`$document_root` with symbolic links resolved.",
+    RemoteAddr "remote_addr" "The client's address.",
+    RemotePort "remote_port" "The client's port.",
+    RemoteUser "remote_user" "The user of a Basic Authorization field.",
+    Request "request" "The request line as it came.",
+    RequestCompletion "request_completion" "`OK` where the request was answered whole, else empty.",
+    RequestFilename "request_filename" "The file path for the request: `root` and URI.",
+    RequestId "request_id" "A random id of the request, 32 hexadecimal digits.",
+    RequestLength "request_length" "Bytes of the request, head and body.",
+    RequestMethod "request_method" "The request's method.",
+    RequestTime "request_time" "Seconds with milliseconds since the request's first byte.",
+    RequestUri "request_uri" "The request's target as it came, with its query string.",
+    Scheme "scheme" "`http` or `https`.",
+    ServerAddr "server_addr" "The address that accepted the connection.",
+    ServerName "server_name" "The name of the server that took the request.",
+    ServerPort "server_port" "The port that accepted the connection.",
+    ServerProtocol "server_protocol" "The request's protocol, such as `HTTP/1.1`.",
+    SslCipher "ssl_cipher" "The cipher suite of the TLS connection.",
+    SslProtocol "ssl_protocol" "The protocol of the TLS connection, such as `TLSv1.3`.",
+    SslServerName "ssl_server_name" "The name asked for by SNI.",
+    SslSessionReused "ssl_session_reused" "`r` where the TLS session was resumed, else `.`.",
+    Status "status" "The answer's status.",
+    TimeIso8601 "time_iso8601" "Local time as `2026-11-21T10:26:00+00:00`.",
+    TimeLocal "time_local" "Local time as `21/Nov/2026:10:26:00 +0000`.",
+    UpstreamAddr "upstream_addr" "Addresses of the upstream servers asked, in order, separated by commas.",
+    UpstreamBytesReceived "upstream_bytes_received" "Bytes received from each upstream server asked.",
+    UpstreamBytesSent "upstream_bytes_sent" "Bytes sent to each upstream server asked.",
+    UpstreamCacheStatus "upstream_cache_status" "MISS, BYPASS, EXPIRED, STALE, UPDATING, REVALIDATED or HIT.",
+    UpstreamConnectTime "upstream_connect_time" "Seconds with milliseconds to connect to each upstream server asked.",
+    UpstreamHeaderTime "upstream_header_time" "Seconds with milliseconds to each upstream server's answer head.",
+    UpstreamResponseLength "upstream_response_length" "Bytes of each upstream server's answer body.",
+    UpstreamResponseTime "upstream_response_time" "Seconds with milliseconds to the end of each upstream server's answer.",
+    UpstreamStatus "upstream_status" "Status of each upstream server's answer.",
+    Uri "uri" "The request's path, decoded and normalised.",
+}
+
+/// Families of variables: the prefix and its doc.
+pub const FAMILIES: &[(&str, &str)] = &[
+    ("arg_", "A value of the query string by name."),
+    ("cookie_", "A cookie of the request by name."),
+    ("http_", "A field of the request by name, in lower case with underscores."),
+    ("sent_http_", "A field of the answer as sent."),
+    ("sent_trailer_", "A trailer field of the answer as sent."),
+    ("upstream_cookie_", "A cookie that the upstream's answer sets, by name."),
+    ("upstream_http_", "A field of the upstream's answer."),
+    ("upstream_trailer_", "A trailer field of the upstream's answer."),
+];
