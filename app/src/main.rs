@@ -1,2 +1,37 @@
-//! placeholder
-fn main() {}
+//! The binary: one match over what the program can do.
+//!
+//! `cli` says what was asked; `assemble` turns a configuration into running pieces; `running` is the process from its
+//! listeners to its end. Modules stand lowest floor first.
+
+// In a binary nothing is reachable from outside; `pub` says which items other rooms use.
+#![allow(unreachable_pub)]
+
+mod cli;
+mod serve_url;
+mod version;
+mod check;
+mod pid_file;
+mod signal;
+mod assemble;
+mod worker;
+mod upgrade;
+mod reload;
+mod running;
+
+use cli::Command;
+use std::process::ExitCode;
+
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+fn main() -> ExitCode {
+    match cli::parse(std::env::args_os()) {
+        Command::Version => version::short(),
+        Command::Build => version::long(),
+        Command::Test(options, how) => check::test(&options, how),
+        Command::Signal(options, name) => signal::send(&options, name),
+        Command::PrintConfig(serve) => serve_url::print(&serve),
+        Command::ServeUrl(serve) => running::serve_url(&serve),
+        Command::Run(options) => running::run(&options),
+    }
+}

@@ -1,1 +1,34 @@
-//! placeholder
+//! The cache: what may be stored and for how long, entries in memory and on disk, and one fill per key.
+//!
+//! Floor 4. It knows fields and bodies, never connections, locations or upstreams: the server asks with a key and gets
+//! back a value that holds exactly what that case may do ([`Lookup`]). No hit writes to memory that another thread
+//! reads, no decision reads a clock, no disk is touched on a worker's loop. Modules stand lowest floor first; begin
+//! with [`front`] for the way a request takes, with [`policy`] for the rules.
+
+pub mod now;
+pub mod key;
+pub mod vary;
+pub mod policy;
+pub mod head;
+mod file_format;
+pub mod body;
+pub mod entry;
+mod progress;
+mod line;
+mod memory;
+mod disk;
+pub mod store;
+pub mod permit;
+pub mod front;
+#[cfg(test)]
+mod samples;
+
+pub use body::{Body, BodyReader};
+pub use entry::Entry;
+pub use front::{DiskProbe, Front, Hit, Lookup, Prepared};
+pub use head::StoredHead;
+pub use now::Now;
+pub use permit::{Fill, FillPermit, Waiter, Woken};
+pub use policy::StaleCause;
+pub use progress::{Aborted, Follower};
+pub use store::{CacheOpenError, GzipPermit, Store, StoreStats};

@@ -62,6 +62,17 @@ impl Diagnostics {
         all
     }
 
+    /// Leaves out findings that repeat another: a setting that several locations inherit is checked in each of them.
+    pub fn leave_out_repeats(&mut self) {
+        let mut kept: Vec<Diagnostic> = Vec::with_capacity(self.list.len());
+        for diagnostic in self.list.drain(..) {
+            if !kept.contains(&diagnostic) {
+                kept.push(diagnostic);
+            }
+        }
+        self.list = kept;
+    }
+
     /// Whether any finding is an error.
     pub fn has_errors(&self) -> bool {
         self.list.iter().any(|d| d.severity == Severity::Error)

@@ -1,1 +1,26 @@
-//! placeholder
+//! Everything that touches the kernel: time, timers, sockets, TLS, names, privileges, threads for blocking
+//! work.
+//!
+//! Floor 3. The crates above decide what to do with bytes; this one only moves them. It knows no HTTP, keeps
+//! no configuration, and no function here blocks a worker's loop (the ones that block say so in their name or
+//! run at start). Modules stand lowest floor first; start reading at [`listener`] for the way in and at
+//! [`stream`] for what everything else holds in its hands.
+
+mod kernel;
+pub mod clock;
+pub mod timer;
+pub mod buffers;
+pub mod blocking;
+pub mod cores;
+pub mod limits;
+pub mod daemon;
+pub mod privileges;
+pub mod address;
+pub mod stream;
+pub mod resolve;
+pub mod connect;
+pub mod listener;
+pub mod tls;
+
+pub use address::Address;
+pub use stream::Stream;

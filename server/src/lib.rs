@@ -1,1 +1,20 @@
-//! placeholder
+//! The request path: a connection's bytes in, an answer out, a line in the log.
+//!
+//! A cache hit goes connection → route → answer/cached and is written at once, without allocating; everything else
+//! is one boxed future per request. Modules stand lowest floor first; `serve` is the page to read.
+//! Nothing here opens sockets or files of its own accord: `net` and `cache` do.
+
+pub mod tries;
+pub mod time_text;
+pub mod route;
+pub mod generation;
+pub mod worker;
+pub mod request;
+pub mod variables;
+pub mod failure;
+pub mod filter;
+pub mod client;
+pub mod access_log;
+pub mod answer;
+pub mod serve;
+pub mod connection;

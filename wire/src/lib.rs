@@ -1,1 +1,33 @@
-//! placeholder
+//! HTTP as bytes and values: this crate turns the one into the other and nothing else.
+//!
+//! It owns the grammar of RFC 9110, 9111 and 9112 as far as the product needs it: heads, framing, chunked bodies,
+//! dates, caching directives, conditions, ranges and targets. It never does I/O, never reads a clock and knows no
+//! runtime, so every rule in it can be tested, fuzzed and counted in instructions on plain byte slices.
+//!
+//! Start at [`h1::head`] for what a connection reads first, at [`Fields`] for how everybody looks at header fields.
+//! The order of the modules below is the order in which they may use each other, lowest first.
+
+pub mod span;
+pub mod version;
+pub mod method;
+pub mod octets;
+pub mod list;
+pub mod field_id;
+pub mod fields;
+pub mod headers;
+pub mod date;
+pub mod cache_control;
+pub mod etag;
+pub mod conditional;
+pub mod range;
+pub mod accept_encoding;
+pub mod host;
+pub mod target;
+pub mod h1;
+
+pub use field_id::FieldId;
+pub use fields::{Field, Fields};
+pub use headers::Headers;
+pub use method::Method;
+pub use span::Span;
+pub use version::Version;

@@ -1,2 +1,46 @@
-//! placeholder
-fn main() {}
+//! `cargo xtask`: the project's own tasks, one file each.
+//!
+//! `test` is the one test command; everything else is a part of it or measures. Nothing here is in the product.
+
+mod source_text;
+mod tree;
+mod manuals;
+mod tidy;
+mod instructions;
+mod checks;
+
+use std::process::ExitCode;
+
+const USAGE: &str = "cargo xtask COMMAND
+
+  test                  everything that has to pass: fmt, clippy, tidy, docs, fuzz runs, all tests
+  fuzz                  the fuzz runs of `test` alone
+  tidy                  floors, names, sizes, and that the generated manuals are up to date
+  docs                  writes docs/directives.md, docs/variables.md and docs/metrics.md from their tables
+  bench [OPTIONS]       side by side with nginx, HAProxy and Varnish (bench --help)
+  bench idle            memory of idle keep-alive connections
+  instructions [NAME…]  instructions per iteration of the hot leaves, against benches/baseline.json";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let (command, rest) = match arguments.split_first() {
+        Some((command, rest)) => (command.as_str(), rest),
+        None => ("", &[][..]),
+    };
+    let result = match command {
+        "test" => checks::run(),
+        "fuzz" => checks::fuzz(),
+        "tidy" => tidy::run(),
+        "docs" => manuals::write(),
+        "bench" => millstream_bench::run(rest),
+        "instructions" => instructions::run(rest),
+        _ => Err(USAGE.to_owned()),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            eprintln!("{message}");
+            ExitCode::FAILURE
+        }
+    }
+}

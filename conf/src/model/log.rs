@@ -41,7 +41,7 @@ pub struct ErrorLog {
     pub level: Level,
 }
 
-/// An access-log file with its buffering (all `access_log`s that name the path must agree).
+/// An access-log file with its buffering (`access_log`s that name the path without a buffer share the one that others give it).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LogFile {
     /// The path.

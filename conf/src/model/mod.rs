@@ -5,17 +5,17 @@
 //! Next: `directives/`, which fills these; `millstream-server`'s `route`, which reads them.
 
 pub mod address;
-pub mod cache;
-pub mod gzip;
-pub mod listen;
-pub mod location;
-pub mod log;
-pub mod main_context;
-pub mod proxy;
 pub mod regex;
 pub mod template;
-pub mod tls;
 pub mod upstream;
+pub mod tls;
+pub mod log;
+pub mod gzip;
+pub mod cache;
+pub mod proxy;
+pub mod location;
+pub mod listen;
+pub mod main_context;
 
 pub use address::{HostPort, ListenAddress, PeerAddress};
 pub use cache::{CacheZone, CacheZoneId, IgnoreHeaders, ProxyCache, UseStale, Valid, ValidStatus};

@@ -1,0 +1,225 @@
+//! A configuration becomes running pieces: upstream groups, cache stores, log files, certificates, host tables.
+//!
+//! The only file that knows every crate. All that can be wrong is found and told at once; nothing of an earlier
+//! configuration is touched until everything new stands.
+
+use millstream_cache::Store;
+use millstream_conf::diagnostics::Diagnostics;
+use millstream_conf::model::{
+    CacheZone, Configuration, ErrorLog, Http, Listener, LogTarget, PeerAddress, Template, Upstream, UpstreamServer,
+    Variable,
+};
+use millstream_net::address::Address;
+use millstream_net::resolve;
+use millstream_net::tls::{self, ServerConfig, TlsAcceptor};
+use millstream_server::generation::{ChooseCertificate, Shared};
+use millstream_server::route::server_name::HostTable;
+use millstream_telemetry::error_log::ErrorLogs;
+use millstream_telemetry::log_writer::{LogSink, LogWriter};
+use millstream_upstream::Group;
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::Arc;
+
+/// Puts a configuration to work. Stores of `previous` with the same name and path go on being used.
+///
+/// # Errors
+/// Every finding, located where it has a place in the files.
+pub fn assemble(
+    configuration: Configuration,
+    number: u64,
+    log_writer: &Arc<LogWriter>,
+    previous: Option<&Shared>,
+) -> Result<Arc<Shared>, Diagnostics> {
+    let mut findings = Diagnostics::default();
+    let mut logs = Logs { log_writer, findings: &mut findings };
+    let main_log = logs.error_logs(&configuration.main.error_logs);
+    let error_logs =
+        configuration.http.locations.iter().map(|location| logs.error_logs(&location.settings.error_logs)).collect();
+    let log_sinks =
+        configuration.http.log_files.iter().filter_map(|file| logs.open(&file.path, file.gzip)).collect();
+    let http = &configuration.http;
+    let groups = http.upstreams.iter().map(|upstream| group(upstream, &mut findings)).collect();
+    let stores = http
+        .cache_zones
+        .iter()
+        .filter_map(|zone| store(zone, http, &main_log, previous, &mut findings))
+        .collect();
+    let tls = certificates(http, &mut findings);
+    if findings.has_errors() {
+        return Err(findings);
+    }
+    let hosts = http.listeners.iter().map(|listener| HostTable::new(http, listener)).collect();
+    let reads = |wanted: fn(&Variable) -> bool| templates(http).any(|template| template.variables().any(wanted));
+    let keeps_sent_heads = reads(|variable| matches!(variable, Variable::SentHeader(_)));
+    let keeps_upstream_heads =
+        reads(|variable| matches!(variable, Variable::UpstreamHeader(_) | Variable::UpstreamCookie(_)));
+    Ok(Arc::new(Shared {
+        number,
+        groups,
+        stores,
+        log_sinks,
+        error_logs,
+        main_log,
+        tls,
+        hosts,
+        keeps_sent_heads,
+        keeps_upstream_heads,
+        configuration,
+    }))
+}
+
+/// Tries what a start would need, without starting: names, certificates, log files, cache directories (`-t`).
+pub fn probe(configuration: &Configuration, findings: &mut Diagnostics) {
+    let http = &configuration.http;
+    for upstream in &http.upstreams {
+        for server in &upstream.servers {
+            addresses(server, findings);
+        }
+    }
+    certificates(http, findings);
+    for file in &http.log_files {
+        try_log(&file.path, findings);
+    }
+    for log in configuration.main.error_logs.iter().chain(http.locations.iter().flat_map(|l| l.settings.error_logs.iter()))
+    {
+        if let LogTarget::File(path) = &log.target {
+            try_log(path, findings);
+        }
+    }
+    for zone in &http.cache_zones {
+        if let Some(path) = &zone.path
+            && let Err(error) = std::fs::create_dir_all(path)
+        {
+            findings.error(zone.span, format!("the cache directory {} cannot be made: {error}", path.display()));
+        }
+    }
+}
+
+fn try_log(path: &Path, findings: &mut Diagnostics) {
+    if let Err(error) = std::fs::OpenOptions::new().append(true).create(true).open(path) {
+        findings.error_nowhere(format!("the log file {} cannot be opened: {error}", path.display()));
+    }
+}
+
+/// Log files being opened; a file that cannot be is a finding.
+struct Logs<'a> {
+    log_writer: &'a Arc<LogWriter>,
+    findings: &'a mut Diagnostics,
+}
+
+impl Logs<'_> {
+    fn open(&mut self, path: &Path, gzip: Option<u32>) -> Option<LogSink> {
+        match self.log_writer.open(path, gzip) {
+            Ok(sink) => Some(sink),
+            Err(error) => {
+                self.findings.error_nowhere(format!("the log file {} cannot be opened: {error}", path.display()));
+                None
+            }
+        }
+    }
+
+    fn error_logs(&mut self, logs: &[ErrorLog]) -> ErrorLogs {
+        let mut opened = Vec::with_capacity(logs.len());
+        for log in logs {
+            let sink = match &log.target {
+                LogTarget::Stderr => Some(self.log_writer.stderr()),
+                LogTarget::File(path) => self.open(path, None),
+            };
+            opened.extend(sink.map(|sink| (sink, log.level)));
+        }
+        ErrorLogs::new(opened)
+    }
+}
+
+fn group(upstream: &Upstream, findings: &mut Diagnostics) -> Arc<Group> {
+    let addresses: Vec<Vec<Address>> = upstream.servers.iter().map(|server| addresses(server, findings)).collect();
+    Group::open(upstream, &addresses)
+}
+
+/// The addresses of a server; a name is asked of the system.
+fn addresses(server: &UpstreamServer, findings: &mut Diagnostics) -> Vec<Address> {
+    match &server.address {
+        PeerAddress::Tcp(address) => vec![Address::Tcp(*address)],
+        PeerAddress::Unix(path) => vec![Address::Unix(Some(path.clone()))],
+        PeerAddress::Name(name) => match resolve::resolve_blocking(name) {
+            Ok(found) if !found.is_empty() => found.into_iter().map(Address::Tcp).collect(),
+            Ok(_) => no_host(server, "it has no address", findings),
+            Err(error) => no_host(server, &error.to_string(), findings),
+        },
+    }
+}
+
+fn no_host(server: &UpstreamServer, why: &str, findings: &mut Diagnostics) -> Vec<Address> {
+    findings.error(server.span, format!("host not found in upstream \"{}\": {why}", server.name));
+    Vec::new()
+}
+
+fn store(
+    zone: &CacheZone,
+    http: &Http,
+    log: &ErrorLogs,
+    previous: Option<&Shared>,
+    findings: &mut Diagnostics,
+) -> Option<Arc<Store>> {
+    let kept = previous.and_then(|shared| {
+        shared.stores.iter().find(|store| store.name() == zone.name && store.path() == zone.path.as_deref())
+    });
+    if let Some(kept) = kept {
+        kept.reconfigure(zone, log.clone());
+        return Some(kept.clone());
+    }
+    let temp = http
+        .locations
+        .iter()
+        .filter_map(|location| location.settings.proxy.as_ref())
+        .find(|proxy| proxy.cache.as_ref().is_some_and(|cache| http.cache_zone(cache.zone).name == zone.name))
+        .map(|proxy| proxy.temp_path.as_path());
+    match Store::open(zone, temp, log.clone()) {
+        Ok(store) => Some(store),
+        Err(error) => {
+            findings.error(zone.span, error.to_string());
+            None
+        }
+    }
+}
+
+/// One acceptor per listener; certificates of a server are read once.
+fn certificates(http: &Http, findings: &mut Diagnostics) -> Vec<Option<TlsAcceptor<ChooseCertificate>>> {
+    let mut configs: HashMap<u32, Arc<ServerConfig>> = HashMap::new();
+    for (index, server) in http.servers.iter().enumerate() {
+        let Some(conf) = &server.tls else { continue };
+        match tls::server_config(conf) {
+            Ok(config) => _ = configs.insert(index as u32, config),
+            Err(error) => _ = findings.error(conf.span, error.to_string()),
+        }
+    }
+    http.listeners.iter().map(|listener| listener.ssl.then(|| acceptor(http, listener, &configs)).flatten()).collect()
+}
+
+fn acceptor(http: &Http, listener: &Listener, configs: &HashMap<u32, Arc<ServerConfig>>) -> Option<TlsAcceptor<ChooseCertificate>> {
+    let default = configs
+        .get(&listener.default_server.0)
+        .or_else(|| listener.servers.iter().find_map(|id| configs.get(&id.0)))?
+        .clone();
+    let names = HostTable::new(http, listener);
+    let configs = configs.clone();
+    let choose: ChooseCertificate = Box::new(move |name: Option<&str>| {
+        let host = name.unwrap_or_default().to_ascii_lowercase();
+        let (server, _) = names.find(host.as_bytes());
+        Some(configs.get(&server.0).unwrap_or(&default).clone())
+    });
+    Some(TlsAcceptor::new(choose))
+}
+
+/// Every template that may read an answer's fields.
+fn templates(http: &Http) -> impl Iterator<Item = &Template> {
+    http.locations.iter().flat_map(|location| {
+        let settings = &location.settings;
+        let logs = settings.access_logs.iter().flat_map(|log| [Some(&log.format.template), log.condition.as_ref()]);
+        let adds = settings.add_headers.iter().map(|add| Some(&add.value));
+        let caches = settings.proxy.iter().filter_map(|proxy| proxy.cache.as_ref());
+        let conditions = caches.flat_map(|cache| cache.bypass.iter().chain(&cache.no_cache)).map(Some);
+        logs.chain(adds).chain(conditions).flatten()
+    })
+}

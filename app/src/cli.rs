@@ -1,0 +1,166 @@
+//! The command line: nginx's letters, and `serve URL`.
+
+use clap::{ArgAction, Args, Parser, Subcommand};
+use millstream_conf::load::Options;
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+/// What the program was asked to do.
+pub enum Command {
+    /// `-v`.
+    Version,
+    /// `-V`.
+    Build,
+    /// `-t` or `-T`.
+    Test(Options, TestOutput),
+    /// `-s`.
+    Signal(Options, SignalName),
+    /// `serve --print-config`.
+    PrintConfig(ServeUrl),
+    /// `serve URL …`.
+    ServeUrl(ServeUrl),
+    /// An nginx.conf.
+    Run(Options),
+}
+
+/// How much `-t` prints.
+#[derive(Debug, Clone, Copy)]
+pub struct TestOutput {
+    /// `-T`: the files too.
+    pub dump: bool,
+    /// `-q`: errors only.
+    pub quiet: bool,
+    /// `-v` with `-t`: what is idle here and why.
+    pub verbose: bool,
+}
+
+/// A signal for the running process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum SignalName {
+    /// Fast stop.
+    Stop,
+    /// Graceful stop.
+    Quit,
+    /// Open the log files anew.
+    Reopen,
+    /// Read the configuration anew.
+    Reload,
+}
+
+#[derive(Parser)]
+#[command(
+    name = "millstream",
+    about = "A caching reverse proxy and load balancer that reads nginx.conf",
+    disable_version_flag = true,
+    args_conflicts_with_subcommands = true,
+    after_help = "millstream serve http://127.0.0.1:8000   puts a cache in front of an API, no file needed\n\
+                  millstream -c nginx.conf -t               checks a configuration\n\
+                  millstream -c nginx.conf                  runs it"
+)]
+struct Line {
+    #[command(subcommand)]
+    verb: Option<Verb>,
+    /// The configuration file
+    #[arg(short = 'c', value_name = "FILE", default_value = "conf/nginx.conf")]
+    configuration: PathBuf,
+    /// The directory that relative paths hang on
+    #[arg(short = 'p', value_name = "PREFIX", default_value = "/etc/millstream/")]
+    prefix: PathBuf,
+    /// The error log where the configuration names none (`stderr` for the terminal)
+    #[arg(short = 'e', value_name = "FILE")]
+    error_log: Option<PathBuf>,
+    /// Directives of the main context, before the file
+    #[arg(short = 'g', value_name = "DIRECTIVES")]
+    globals: Option<String>,
+    /// Check the configuration and end (with -v: also say what is idle here and why)
+    #[arg(short = 't')]
+    test: bool,
+    /// Check the configuration, print its files and end
+    #[arg(short = 'T')]
+    dump: bool,
+    /// Print errors only while checking
+    #[arg(short = 'q')]
+    quiet: bool,
+    /// Print the version
+    #[arg(short = 'v', action = ArgAction::Count)]
+    version: u8,
+    /// Print the version and what is built in
+    #[arg(short = 'V')]
+    build: bool,
+    /// Signal the running process
+    #[arg(short = 's', value_name = "SIGNAL")]
+    signal: Option<SignalName>,
+    /// Directives that nginx knows and Millstream does not are warnings
+    #[arg(long)]
+    lenient: bool,
+}
+
+#[derive(Subcommand)]
+enum Verb {
+    /// Puts a cache in front of an API; without a URL, of an embedded demo API
+    Serve(ServeUrl),
+}
+
+/// `serve URL …`.
+#[derive(Debug, Clone, Args)]
+pub struct ServeUrl {
+    /// The API: http://host:port or unix:/path.sock; several share the load
+    pub urls: Vec<String>,
+    /// Where to listen: port, address:port or unix:/path
+    #[arg(long, default_value = "127.0.0.1:8080", value_name = "ADDRESS")]
+    pub listen: String,
+    /// Also cache GET and HEAD answers without cookies and credentials for this long, e.g. 1s
+    #[arg(long, value_name = "TIME")]
+    pub microcache: Option<String>,
+    /// Memory for cached answers
+    #[arg(long, default_value = "256m", value_name = "SIZE")]
+    pub memory: String,
+    /// Worker threads: a number or auto
+    #[arg(long, default_value = "auto", value_name = "N")]
+    pub workers: String,
+    /// Write an access log to this file
+    #[arg(long, value_name = "FILE")]
+    pub access_log: Option<PathBuf>,
+    /// Print the nginx.conf that says the same, and end
+    #[arg(long)]
+    pub print_config: bool,
+}
+
+/// Reads the command line; ends the process with a message where it is wrong.
+pub fn parse(arguments: impl Iterator<Item = OsString>) -> Command {
+    let line = Line::parse_from(arguments);
+    if let Some(Verb::Serve(serve)) = line.verb {
+        return if serve.print_config { Command::PrintConfig(serve) } else { Command::ServeUrl(serve) };
+    }
+    if line.build {
+        return Command::Build;
+    }
+    if line.version > 0 && !line.test && !line.dump {
+        return Command::Version;
+    }
+    let working = std::env::current_dir().unwrap_or_default();
+    // nginx takes -c from the working directory's point of view only through the prefix; so do we, but for a name
+    // that exists here and not there, which is what a person at a terminal means.
+    let prefix = working.join(&line.prefix);
+    let given_here = working.join(&line.configuration);
+    let main_file = if !prefix.join(&line.configuration).exists() && given_here.exists() {
+        given_here
+    } else {
+        line.configuration
+    };
+    let options = Options {
+        main_file,
+        prefix,
+        globals: line.globals,
+        error_log: line.error_log,
+        lenient: line.lenient,
+    };
+    if line.test || line.dump {
+        let how = TestOutput { dump: line.dump, quiet: line.quiet, verbose: line.version > 0 };
+        return Command::Test(options, how);
+    }
+    match line.signal {
+        Some(name) => Command::Signal(options, name),
+        None => Command::Run(options),
+    }
+}

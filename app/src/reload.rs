@@ -1,0 +1,65 @@
+//! `HUP`: the configuration is read anew; on any error the old one goes on and the error log says why.
+
+use crate::assemble::assemble;
+use crate::running::{LoadAgain, socket_count};
+use millstream_conf::diagnostics::{Diagnostics, Severity};
+use millstream_conf::load::Loaded;
+use millstream_conf::model::Level;
+use millstream_conf::source::Sources;
+use millstream_net::listener::{self, Inherited, Listening};
+use millstream_server::generation::Shared;
+use millstream_telemetry::error_log::ErrorLogs;
+use millstream_telemetry::log_writer::LogWriter;
+use std::sync::Arc;
+
+/// What a reload gives.
+pub struct Reloaded {
+    /// The new configuration.
+    pub shared: Arc<Shared>,
+    /// Its sockets: the old ones where an address stayed.
+    pub listenings: Vec<Arc<Listening>>,
+}
+
+/// Reads, checks and assembles; `None` where anything is wrong, which is then in the log.
+pub fn reload(
+    load_again: &LoadAgain,
+    log_writer: &Arc<LogWriter>,
+    old: &Shared,
+    listenings: &[Arc<Listening>],
+) -> Option<Reloaded> {
+    let Loaded { configuration, sources, diagnostics } = load_again();
+    log_findings(&diagnostics, &sources, &old.main_log, Severity::Warning);
+    let configuration = configuration?;
+    let workers = socket_count(&configuration.main);
+    let shared = match assemble(configuration, old.number + 1, log_writer, Some(old)) {
+        Ok(shared) => shared,
+        Err(findings) => {
+            log_findings(&findings, &sources, &old.main_log, Severity::Warning);
+            return None;
+        }
+    };
+    match listener::open(&shared.configuration.http.listeners, workers, Inherited::none(), listenings) {
+        Ok(listenings) => Some(Reloaded { shared, listenings }),
+        Err(errors) => {
+            for error in errors {
+                old.main_log.write(Level::Emerg, format_args!("{error}"));
+            }
+            None
+        }
+    }
+}
+
+/// Writes findings to an error log, one line each.
+pub fn log_findings(findings: &Diagnostics, sources: &Sources, log: &ErrorLogs, least: Severity) {
+    for finding in findings.sorted() {
+        let level = match finding.severity {
+            Severity::Error => Level::Emerg,
+            Severity::Warning => Level::Warn,
+            Severity::Idle => Level::Notice,
+        };
+        if finding.severity >= least {
+            let place = finding.span.map(|span| format!(" in {}", sources.locate(span))).unwrap_or_default();
+            log.write(level, format_args!("{}{place}", finding.message));
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! `serve URL`: flags become the text of an nginx.conf, and that text is what runs.
+//!
+//! So `--print-config` cannot say anything else than what is done.
+
+use crate::check;
+use crate::cli::ServeUrl;
+use millstream_conf::diagnostics::Severity;
+use millstream_conf::load::{Loaded, load_text};
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+/// The configuration that the flags mean.
+pub fn configuration(serve: &ServeUrl, urls: &[String]) -> Result<Loaded, String> {
+    let text = text(serve, urls)?;
+    let mut loaded = load_text("serve", &text, Path::new("/"));
+    if let Some(configuration) = &mut loaded.configuration {
+        // It runs in the foreground of a terminal: nobody signals it by a file.
+        configuration.main.pid = PathBuf::new();
+    }
+    Ok(loaded)
+}
+
+/// `--print-config`.
+pub fn print(serve: &ServeUrl) -> ExitCode {
+    let urls = if serve.urls.is_empty() { vec!["http://127.0.0.1:8000".to_owned()] } else { serve.urls.clone() };
+    let text = match text(serve, &urls) {
+        Ok(text) => text,
+        Err(message) => {
+            eprintln!("millstream: [emerg] {message}");
+            return ExitCode::FAILURE;
+        }
+    };
+    let loaded = load_text("serve", &text, Path::new("/"));
+    check::report(&loaded, Severity::Warning);
+    print_text(&text);
+    if loaded.configuration.is_some() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+fn print_text(text: &str) {
+    use std::io::Write;
+    // A closed pipe on standard output is the reader's wish.
+    _ = std::io::stdout().write_all(text.as_bytes());
+}
+
+/// The text of the nginx.conf.
+fn text(serve: &ServeUrl, urls: &[String]) -> Result<String, String> {
+    let servers = urls.iter().map(|url| server_of(url)).collect::<Result<Vec<_>, _>>()?;
+    for value in [&serve.listen, &serve.memory, &serve.workers].into_iter().chain(&serve.microcache) {
+        plain(value)?;
+    }
+    let mut out = String::new();
+    let log = match &serve.access_log {
+        Some(path) => format!("\"{}\" combined buffer=64k flush=1s", plain(&path.to_string_lossy())?),
+        None => "off".to_owned(),
+    };
+    _ = write!(
+        out,
+        "worker_processes {};\nerror_log stderr warn;\ndaemon off;\n\
+         events {{ worker_connections 16384; }}\nhttp {{\n    access_log {log};\n    keepalive_timeout 65;\n\n    \
+         gzip on;\n    gzip_vary on;\n    gzip_proxied any;\n    gzip_comp_level 2;\n    gzip_min_length 256;\n    \
+         gzip_types text/plain text/css text/xml text/javascript application/json application/javascript \
+         application/xml application/rss+xml image/svg+xml;\n\n    \
+         proxy_cache_path memory keys_zone=serve:32m memory={};\n\n    upstream api {{\n",
+        serve.workers, serve.memory
+    );
+    for server in &servers {
+        _ = writeln!(out, "        server {server};");
+    }
+    _ = write!(
+        out,
+        "        keepalive auto;\n    }}\n\n    server {{\n        listen {};\n        location / {{\n            \
+         proxy_pass http://api;\n            proxy_set_header Host $http_host;\n            \
+         proxy_set_header X-Real-IP $remote_addr;\n            \
+         proxy_set_header X-Forwarded-For $proxy_add_x_forwarded_for;\n            \
+         proxy_set_header X-Forwarded-Proto $scheme;\n\n            proxy_cache serve;\n            \
+         proxy_cache_key \"$scheme$http_host$request_uri\";\n            \
+         proxy_cache_lock on;\n            proxy_cache_use_stale error timeout updating;\n            \
+         proxy_cache_background_update on;\n",
+        serve.listen
+    );
+    if let Some(time) = &serve.microcache {
+        _ = write!(
+            out,
+            "            proxy_cache_valid 200 301 302 404 {time};\n            \
+             proxy_cache_bypass $http_cookie $http_authorization;\n            \
+             proxy_no_cache $http_cookie $http_authorization;\n"
+        );
+    }
+    out += "            add_header X-Cache-Status $upstream_cache_status always;\n        }\n    }\n}\n";
+    Ok(out)
+}
+
+/// The `server` of a URL: host and port, or a unix socket.
+fn server_of(url: &str) -> Result<String, String> {
+    plain(url)?;
+    if let Some(path) = url.strip_prefix("unix:") {
+        return if path.starts_with('/') {
+            Ok(url.to_owned())
+        } else {
+            Err(format!("\"{url}\" names no socket: write unix:/path/of.sock"))
+        };
+    }
+    let rest = match url.split_once("://") {
+        Some(("http", rest)) => rest,
+        Some((scheme, _)) => {
+            return Err(format!("\"{url}\": {scheme} is not spoken to the API; write http://host:port"));
+        }
+        None => url,
+    };
+    let host = rest.strip_suffix('/').unwrap_or(rest);
+    if host.is_empty() || host.contains('/') {
+        return Err(format!("\"{url}\": write http://host:port without a path"));
+    }
+    Ok(host.to_owned())
+}
+
+/// A value that goes into the text as one word.
+fn plain(value: &str) -> Result<&str, String> {
+    let bad = |c: char| c.is_whitespace() || c.is_control() || "\"'\\;{}$#".contains(c);
+    match value.chars().find(|&c| bad(c)) {
+        Some(found) => Err(format!("\"{value}\": {found:?} cannot stand there")),
+        None if value.is_empty() => Err("an empty value was given".to_owned()),
+        None => Ok(value),
+    }
+}

@@ -1,0 +1,41 @@
+//! `-s`: finds the running process by its pid file and signals it.
+
+use crate::check;
+use crate::cli::SignalName;
+use crate::pid_file;
+use millstream_conf::diagnostics::Severity;
+use millstream_conf::load::{Options, load};
+use rustix::process::{Pid, Signal, kill_process};
+use std::process::ExitCode;
+
+/// Sends a signal to the process that runs a configuration.
+pub fn send(options: &Options, name: SignalName) -> ExitCode {
+    let loaded = load(options);
+    let Some(configuration) = &loaded.configuration else {
+        check::report(&loaded, Severity::Error);
+        return ExitCode::FAILURE;
+    };
+    let signal = match name {
+        SignalName::Stop => Signal::TERM,
+        SignalName::Quit => Signal::QUIT,
+        SignalName::Reopen => Signal::USR1,
+        SignalName::Reload => Signal::HUP,
+    };
+    let path = &configuration.main.pid;
+    let pid = match pid_file::read(path) {
+        Ok(pid) => pid,
+        Err(error) => return complain(&format!("{} cannot be read: {error}", path.display())),
+    };
+    let Some(pid) = Pid::from_raw(pid) else {
+        return complain(&format!("{} holds no process id", path.display()));
+    };
+    match kill_process(pid, signal) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => complain(&format!("process {} cannot be signalled: {error}", pid.as_raw_nonzero())),
+    }
+}
+
+fn complain(message: &str) -> ExitCode {
+    eprintln!("millstream: [error] {message}");
+    ExitCode::FAILURE
+}

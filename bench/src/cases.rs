@@ -1,0 +1,116 @@
+//! What is measured: a table, one row per kind of work.
+//!
+//! Millstream and nginx get the same file, most often a seed configuration as its article has it. Each peer gets what
+//! its own manual advises for that work, see `bench/conf/`.
+
+use crate::product::Product::{self, Floor, Haproxy, Millstream, Nginx, Origin, Varnish};
+
+/// One kind of work.
+pub(crate) struct Case {
+    /// The name after `--only`.
+    pub(crate) name: &'static str,
+    /// One line for the report's heading.
+    pub(crate) about: &'static str,
+    /// What is asked for.
+    pub(crate) target: &'static str,
+    /// Further request header fields.
+    pub(crate) fields: &'static [&'static str],
+    /// `wrk`'s connections, where the work wants another number than `--connections`.
+    pub(crate) connections: Option<u32>,
+    /// The body's length before compression, checked before anything is measured.
+    pub(crate) size: usize,
+    /// Who does it, ours first.
+    pub(crate) products: &'static [Product],
+    /// The file that Millstream and nginx read, relative to the workspace.
+    pub(crate) nginx: &'static str,
+    /// HAProxy's file, relative to the workspace.
+    pub(crate) haproxy: &'static str,
+    /// Varnish's file, relative to the workspace.
+    pub(crate) varnish: &'static str,
+    /// Whether the report says how many requests reached the origin.
+    pub(crate) counts_origin: bool,
+}
+
+const NONE: Case = Case {
+    name: "",
+    about: "",
+    target: "",
+    fields: &[],
+    connections: None,
+    size: 0,
+    products: &[],
+    nginx: "",
+    haproxy: "",
+    varnish: "",
+    counts_origin: false,
+};
+
+/// Every case, in the order of the report.
+pub(crate) const ALL: &[Case] = &[
+    Case {
+        name: "direct",
+        about: "the API alone: the origin without a proxy, 900 B of JSON",
+        target: "/api?size=900",
+        size: 900,
+        products: &[Origin],
+        ..NONE
+    },
+    Case {
+        name: "proxied",
+        about: "proxied with keep-alive on both sides, 900 B of JSON, nothing cached",
+        target: "/api?size=900",
+        size: 900,
+        products: &[Millstream, Nginx, Haproxy],
+        nginx: "bench/conf/proxied.conf",
+        haproxy: "bench/conf/proxied.cfg",
+        ..NONE
+    },
+    Case {
+        name: "hit",
+        about: "cache hit, 900 B of JSON, `api-5` with its buffered log (HAProxy's cache and the floor write none)",
+        target: "/api?size=900&age=86400",
+        size: 900,
+        products: &[Millstream, Nginx, Haproxy, Floor],
+        nginx: "tests/seed-configs/api-5-buffered-log.conf",
+        haproxy: "bench/conf/hit.cfg",
+        ..NONE
+    },
+    Case {
+        name: "page",
+        about: "cache hit, 60 KB of varied text, plain",
+        target: "/page?size=61440&kind=text&age=86400",
+        size: 61_440,
+        products: &[Millstream, Nginx, Varnish],
+        nginx: "tests/seed-configs/api-5-buffered-log.conf",
+        varnish: "bench/conf/plain.vcl",
+        ..NONE
+    },
+    Case {
+        name: "page-gzip",
+        about: "cache hit, 60 KB of varied text, `Accept-Encoding: gzip`, level 2",
+        target: "/page?size=61440&kind=text&age=86400",
+        fields: &["Accept-Encoding: gzip"],
+        size: 61_440,
+        products: &[Millstream, Nginx, Varnish],
+        nginx: "tests/seed-configs/api-5-buffered-log.conf",
+        varnish: "bench/conf/gzip.vcl",
+        ..NONE
+    },
+    Case {
+        name: "microcache",
+        about: "microcache of 1 s with lock over a page that takes 0.18 to 0.66 s (`blog-3`), 60 KB of text",
+        target: "/page?size=61440&kind=text&delay=180-660",
+        connections: Some(10),
+        size: 61_440,
+        products: &[Millstream, Nginx, Varnish],
+        nginx: "tests/seed-configs/blog-3-microcache-lock.conf",
+        varnish: "bench/conf/microcache.vcl",
+        counts_origin: true,
+        ..NONE
+    },
+];
+
+/// The case of that name.
+pub(crate) fn named(name: &str) -> Option<&'static Case> {
+    ALL.iter().find(|case| case.name == name)
+}

@@ -1,0 +1,70 @@
+//! The side-by-side benchmark: Millstream, nginx, HAProxy and Varnish on the same work, in one run, on one machine.
+//!
+//! A number from here is only worth something beside its peers of the same run: rounds are interleaved, so that a noisy
+//! minute hits all alike, and every answer is checked before it is measured. CPU per request comes from `/proc` of every
+//! process of a server; `wrk` and the origin are not in it. Read `cases` for what is measured, `peers` for how each server
+//! is set up, `rounds` for the measuring itself. `cargo xtask bench` is the door.
+
+pub mod epoll;
+mod wrk;
+mod product;
+mod cases;
+mod options;
+mod peers;
+mod rounds;
+mod report;
+mod idle;
+
+use std::path::PathBuf;
+use std::process::Command;
+
+pub use options::Options;
+
+/// Runs `cargo xtask bench ARGUMENTS`; an error is a line for the user.
+pub fn run(arguments: &[String]) -> Result<(), String> {
+    let options = Options::parse(arguments)?;
+    let programs = build(&options)?;
+    if options.idle {
+        return idle::run(&options, &programs);
+    }
+    let results = rounds::run(&options, &programs)?;
+    let markdown = report::markdown(&options, &results);
+    println!("{markdown}");
+    if let Some(path) = &options.markdown {
+        write(path, &markdown)?;
+    }
+    if let Some(path) = &options.json {
+        write(path, &report::json(&options, &results))?;
+    }
+    Ok(())
+}
+
+fn write(path: &str, text: &str) -> Result<(), String> {
+    std::fs::write(path, text).map_err(|error| format!("{path}: {error}"))
+}
+
+/// Where the programs under measurement are.
+struct Programs {
+    millstream: Option<PathBuf>,
+    origin: PathBuf,
+    floor: PathBuf,
+}
+
+/// Builds the release binaries. `MILLSTREAM_BINARY` names a ready one instead of building it.
+fn build(options: &Options) -> Result<Programs, String> {
+    let target = millstream_tests::target_directory();
+    let folder = target.join("release");
+    let given = std::env::var_os("MILLSTREAM_BINARY").map(PathBuf::from);
+    let mut cargo = Command::new(env!("CARGO"));
+    cargo.args(["build", "--release", "--quiet", "-p", "millstream-bench", "--bins"]);
+    if given.is_none() && options.millstream {
+        cargo.args(["-p", "millstream"]);
+    }
+    cargo.env("CARGO_TARGET_DIR", &target).current_dir(millstream_tests::workspace());
+    let status = cargo.status().map_err(|error| format!("cargo: {error}"))?;
+    if !status.success() {
+        return Err("the release build failed".into());
+    }
+    let millstream = options.millstream.then(|| given.unwrap_or_else(|| folder.join("millstream")));
+    Ok(Programs { millstream, origin: folder.join("origin"), floor: folder.join("floor") })
+}

@@ -1,0 +1,174 @@
+//! The body of an entry: in memory, or in its file on disk and read block by block.
+//!
+//! A reader of a file holds it open, so a purge or a replacement does not cut an answer that has begun; a name that
+//! meanwhile belongs to another file is noticed when it is opened. Every block is checked before it is handed out:
+//! a rotten one ends the answer, it is never sent. All reads run on `net::blocking`. Next: `entry`.
+
+use crate::file_format::{BLOCK, FIXED, FileHeader};
+use bytes::Bytes;
+use millstream_net::blocking;
+use std::fs::File;
+use std::io;
+use std::ops::Range;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+use std::sync::Arc;
+
+/// Where a body is.
+#[derive(Debug, Clone)]
+pub enum Body {
+    /// Whole in memory.
+    Memory(Bytes),
+    /// In the entry's file.
+    File(FileBody),
+}
+
+/// A body in a file.
+#[derive(Debug, Clone)]
+pub struct FileBody {
+    /// The file.
+    pub path: Arc<Path>,
+    /// Which of the files that had or will have this name.
+    pub(crate) id: u64,
+    /// Length in bytes.
+    pub length: u64,
+}
+
+impl Body {
+    /// Length in bytes.
+    pub fn len(&self) -> u64 {
+        match self {
+            Body::Memory(bytes) => bytes.len() as u64,
+            Body::File(file) => file.length,
+        }
+    }
+
+    /// Whether there is nothing in it.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The bytes, where they are in memory.
+    #[inline]
+    pub fn memory(&self) -> Option<&Bytes> {
+        match self {
+            Body::Memory(bytes) => Some(bytes),
+            Body::File(_) => None,
+        }
+    }
+
+    /// Starts to read a part; what lies beyond the end is left out.
+    ///
+    /// Call it before the head is sent: an error means that the file is gone or broken, and the entry with it.
+    pub async fn open(&self, range: Range<u64>) -> io::Result<BodyReader> {
+        let range = range.start.min(self.len())..range.end.min(self.len());
+        match self {
+            Body::Memory(bytes) => {
+                let part = bytes.slice(range.start as usize..(range.end as usize).max(range.start as usize));
+                Ok(BodyReader(Source::Memory(Some(part).filter(|part| !part.is_empty()))))
+            }
+            Body::File(body) => {
+                let body = body.clone();
+                let open = blocking::run(move || OpenFile::open(&body)).await?;
+                Ok(BodyReader(Source::File { open: Arc::new(open), range }))
+            }
+        }
+    }
+}
+
+/// Reads a part of a body.
+#[derive(Debug)]
+pub struct BodyReader(Source);
+
+#[derive(Debug)]
+enum Source {
+    Memory(Option<Bytes>),
+    File { open: Arc<OpenFile>, range: Range<u64> },
+}
+
+impl BodyReader {
+    /// The next piece, from a file at most 64 KiB; `None` after the last. After an error the answer must be cut.
+    pub async fn next(&mut self) -> Option<io::Result<Bytes>> {
+        match &mut self.0 {
+            Source::Memory(bytes) => bytes.take().map(Ok),
+            Source::File { range, .. } if range.is_empty() => None,
+            Source::File { open, range } => {
+                let (open, wanted) = (open.clone(), range.clone());
+                let piece = blocking::run(move || open.read(wanted)).await;
+                match &piece {
+                    Ok(bytes) => range.start += bytes.len() as u64,
+                    Err(_) => range.start = range.end,
+                }
+                Some(piece)
+            }
+        }
+    }
+}
+
+/// A file that was found to be the right one, with its checksums.
+#[derive(Debug)]
+struct OpenFile {
+    file: File,
+    body_offset: u64,
+    length: u64,
+    table: Vec<u8>,
+}
+
+impl OpenFile {
+    fn open(body: &FileBody) -> io::Result<OpenFile> {
+        let file = File::open(&body.path)?;
+        let mut fixed = [0; FIXED];
+        file.read_exact_at(&mut fixed, 0)?;
+        let header = FileHeader::decode(&fixed)
+            .filter(|header| header.id == body.id && header.body_length == body.length)
+            .ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, "the entry's file has been replaced"))?;
+        let table = read_table(&file, &header)?;
+        Ok(OpenFile { file, body_offset: header.body_offset(), length: body.length, table })
+    }
+
+    /// Reads from the start of `wanted` to the end of its block.
+    fn read(&self, wanted: Range<u64>) -> io::Result<Bytes> {
+        let block = wanted.start / BLOCK as u64;
+        let start = block * BLOCK as u64;
+        let end = (start + BLOCK as u64).min(self.length);
+        let mut bytes = vec![0; (end - start) as usize];
+        self.file.read_exact_at(&mut bytes, self.body_offset + start)?;
+        let stated = self.table.chunks_exact(4).nth(block as usize);
+        if stated != Some(&crc32fast::hash(&bytes).to_le_bytes()) {
+            return Err(corrupt());
+        }
+        let (from, to) = (wanted.start - start, wanted.end.min(end) - start);
+        Ok(Bytes::from(bytes).slice(from as usize..to as usize))
+    }
+}
+
+/// Reads a whole body in order, checked, piece by piece. Blocks.
+pub(crate) fn copy(body: &FileBody, mut take: impl FnMut(Bytes) -> io::Result<()>) -> io::Result<()> {
+    let open = OpenFile::open(body)?;
+    let mut start = 0;
+    while start < body.length {
+        let piece = open.read(start..body.length)?;
+        start += piece.len() as u64;
+        take(piece)?;
+    }
+    Ok(())
+}
+
+/// Reads the table of checksums of a file, which must be exactly as long as its header says.
+pub(crate) fn read_table(file: &File, header: &FileHeader) -> io::Result<Vec<u8>> {
+    if header.file_length() != Some(file.metadata()?.len()) {
+        return Err(corrupt());
+    }
+    // Bounded by the length of the file, which was just compared.
+    let mut table = vec![0; header.blocks() as usize * 4];
+    file.read_exact_at(&mut table, header.body_offset() + header.body_length)?;
+    if crc32fast::hash(&table) != header.table_checksum {
+        return Err(corrupt());
+    }
+    Ok(table)
+}
+
+/// A file that is not what was written.
+pub(crate) fn corrupt() -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, "a cache file is damaged")
+}

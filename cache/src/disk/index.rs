@@ -1,0 +1,207 @@
+//! Which files there are, how large, and how long unused: 16 bytes of name and a few numbers for each.
+//!
+//! It knows names, not keys: that is what a directory tells without opening a file, so a million of them are listed in
+//! a second. Which file has to go is found by looking at a few at random and taking the one unused for longest.
+//! Next: `disk`, which keeps it in step with the directory.
+
+use foldhash::fast::RandomState;
+use hashbrown::HashTable;
+use std::hash::BuildHasher;
+
+/// Files looked at to find one that has to go.
+const SAMPLES: usize = 12;
+/// Filesystems give space in pages.
+const PAGE: u64 = 4096;
+
+/// The MD5 that a file is named by.
+pub(crate) type Name = [u8; 16];
+
+#[derive(Debug, Clone, Copy)]
+struct Item {
+    name: Name,
+    pages: u32,
+    /// Seconds since 1970.
+    used_at: u32,
+    /// Place of the entry in the order of things; 0 = it was there at start.
+    order: u64,
+}
+
+/// The files of one zone.
+#[derive(Debug)]
+pub(crate) struct Index {
+    hasher: RandomState,
+    table: HashTable<u32>,
+    items: Vec<Item>,
+    pages: u64,
+    random: u64,
+    swept: usize,
+}
+
+impl Index {
+    pub(crate) fn new() -> Index {
+        let hasher = RandomState::default();
+        let random = hasher.hash_one(0u8) | 1;
+        Index { hasher, table: HashTable::new(), items: Vec::new(), pages: 0, random, swept: 0 }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.items.len()
+    }
+
+    /// Bytes on the disk.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.pages * PAGE
+    }
+
+    pub(crate) fn contains(&self, name: &Name) -> bool {
+        self.find(name).is_some()
+    }
+
+    /// The order of the entry in a file.
+    pub(crate) fn order(&self, name: &Name) -> Option<u64> {
+        self.find(name).map(|index| self.items[index].order)
+    }
+
+    pub(crate) fn touch(&mut self, name: &Name, now: u32) {
+        if let Some(index) = self.find(name) {
+            self.items[index].used_at = now;
+        }
+    }
+
+    /// Adds a file, or notes what it is now.
+    pub(crate) fn insert(&mut self, name: Name, bytes: u64, now: u32, order: u64) {
+        let pages = u32::try_from(bytes.div_ceil(PAGE)).unwrap_or(u32::MAX);
+        self.pages += u64::from(pages);
+        let item = Item { name, pages, used_at: now, order };
+        match self.find(&name) {
+            Some(index) => {
+                self.pages -= u64::from(self.items[index].pages);
+                self.items[index] = item;
+            }
+            None => {
+                self.items.push(item);
+                let index = (self.items.len() - 1) as u32;
+                let (hasher, items) = (&self.hasher, &self.items);
+                self.table.insert_unique(hasher.hash_one(name), index, |&other| {
+                    hasher.hash_one(items[other as usize].name)
+                });
+            }
+        }
+    }
+
+    /// Adds a file that was come upon, if it is not known.
+    pub(crate) fn note(&mut self, name: Name, bytes: u64, now: u32) {
+        if !self.contains(&name) {
+            self.insert(name, bytes, now, 0);
+        }
+    }
+
+    pub(crate) fn remove(&mut self, name: &Name) -> bool {
+        let Some(index) = self.find(name) else { return false };
+        self.unlist(name, index);
+        let item = self.items.swap_remove(index);
+        self.pages -= u64::from(item.pages);
+        // The last one now stands where the removed one stood.
+        if let Some(moved) = self.items.get(index) {
+            let (hash, last) = (self.hasher.hash_one(moved.name), self.items.len() as u32);
+            if let Some(place) = self.table.find_mut(hash, |&other| other == last) {
+                *place = index as u32;
+            }
+        }
+        true
+    }
+
+    /// One file that may go: of a few taken at random, the one unused for longest.
+    pub(crate) fn least_used(&mut self) -> Option<Name> {
+        let count = self.items.len();
+        (0..SAMPLES.min(count))
+            .map(|_| {
+                let at = self.random_number() as usize % count;
+                self.items[at]
+            })
+            .min_by_key(|item| item.used_at)
+            .map(|item| item.name)
+    }
+
+    /// Files unused for more than `inactive` seconds among the next `budget` ones.
+    pub(crate) fn inactive(&mut self, now: u32, inactive: u32, budget: usize) -> Vec<Name> {
+        let from = if self.swept >= self.items.len() { 0 } else { self.swept };
+        let to = (from + budget).min(self.items.len());
+        self.swept = to;
+        self.items[from..to]
+            .iter()
+            .filter(|item| now.saturating_sub(item.used_at) > inactive)
+            .map(|item| item.name)
+            .collect()
+    }
+
+    fn find(&self, name: &Name) -> Option<usize> {
+        let same = |&index: &u32| self.items[index as usize].name == *name;
+        self.table.find(self.hasher.hash_one(name), same).map(|&index| index as usize)
+    }
+
+    fn unlist(&mut self, name: &Name, index: usize) {
+        if let Ok(place) = self.table.find_entry(self.hasher.hash_one(name), |&other| other as usize == index) {
+            place.remove();
+        }
+    }
+
+    /// xorshift64: which file goes need not be unpredictable.
+    fn random_number(&mut self) -> u64 {
+        self.random ^= self.random << 13;
+        self.random ^= self.random >> 7;
+        self.random ^= self.random << 17;
+        self.random >> 8
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn name(number: u8) -> Name {
+        [number; 16]
+    }
+
+    #[test]
+    fn files_are_found_counted_and_removed_in_any_order() {
+        let mut index = Index::new();
+        for number in 0..100 {
+            index.insert(name(number), 5000, u32::from(number), 0);
+        }
+        index.insert(name(7), 1, 7, 9);
+        assert_eq!((index.len(), index.bytes()), (100, (99 * 2 + 1) * PAGE));
+        assert_eq!(index.order(&name(7)), Some(9));
+        for number in (0..100).step_by(3) {
+            assert!(index.remove(&name(number)) && !index.remove(&name(number)));
+        }
+        assert!((0..100).all(|number| index.contains(&name(number)) == (number % 3 != 0)));
+        assert_eq!(index.bytes(), (65 * 2 + 1) * PAGE);
+    }
+
+    #[test]
+    fn files_unused_for_too_long_are_found_a_few_at_a_time() {
+        let mut index = Index::new();
+        for number in 0..10 {
+            index.insert(name(number), 1, 100, 0);
+        }
+        index.touch(&name(3), 200);
+        let mut found: Vec<_> = (0..5).flat_map(|_| index.inactive(201, 50, 2)).collect();
+        found.sort_unstable();
+        assert_eq!(found.len(), 9);
+        assert!(!found.contains(&name(3)));
+    }
+
+    #[test]
+    fn what_goes_is_among_the_least_used() {
+        let mut index = Index::new();
+        for number in 0..200 {
+            index.insert(name(number), 1, u32::from(number), 0);
+        }
+        let mut sum = 0;
+        for _ in 0..100 {
+            sum += u32::from(index.least_used().expect("there are files")[0]);
+        }
+        assert!(sum < 100 * 60, "by chance it would be about 9,950: {sum}");
+    }
+}

@@ -1,0 +1,176 @@
+//! Writes an entry's file: under a temporary name, then renamed, so that nobody ever reads half of one.
+//!
+//! A small answer is written when it is whole; a large one goes to its temporary file while it arrives. A write that
+//! fails removes what it made, is counted, and costs the answer nothing. Next: `store`, which decides what is written.
+
+use super::index::Name;
+use super::{Disk, lock, second};
+use crate::body::FileBody;
+use crate::file_format::{BlockChecksums, FIXED, FileHeader};
+use crate::now::Now;
+use bytes::Bytes;
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// A file on its way; removed unless it is committed.
+#[derive(Debug)]
+pub(crate) struct Spool {
+    pub(crate) file: Arc<File>,
+    path: Option<PathBuf>,
+    header: FileHeader,
+    sums: BlockChecksums,
+}
+
+impl Spool {
+    /// Where the body begins.
+    pub(crate) fn body_offset(&self) -> u64 {
+        self.header.body_offset()
+    }
+
+    /// The epoch it is written with.
+    pub(crate) fn epoch(&self) -> u64 {
+        self.header.epoch
+    }
+
+    /// Bytes of the body so far.
+    pub(crate) fn length(&self) -> u64 {
+        self.header.body_length
+    }
+
+    /// Appends to the body. Blocks.
+    pub(crate) fn write(&mut self, pieces: &[Bytes]) -> io::Result<()> {
+        for piece in pieces {
+            self.file.write_all_at(piece, self.header.body_offset() + self.header.body_length)?;
+            self.sums.update(piece);
+            self.header.body_length += piece.len() as u64;
+        }
+        Ok(())
+    }
+
+    /// Writes table and header: from here on the file is whole.
+    fn seal(&mut self) -> io::Result<()> {
+        let (table, checksum) = std::mem::take(&mut self.sums).finish();
+        self.header.table_checksum = checksum;
+        self.file.write_all_at(&table, self.header.body_offset() + self.header.body_length)?;
+        self.file.write_all_at(&self.header.encode(), 0)
+    }
+}
+
+impl Drop for Spool {
+    fn drop(&mut self) {
+        if let Some(path) = self.path.take() {
+            // One that cannot be removed now is removed at the next start.
+            let _ = fs::remove_file(path);
+        }
+    }
+}
+
+impl Disk {
+    /// Begins a file with its head. `ids` are the body's identity and the epoch, `expected` is the length of the body where it is known. Blocks.
+    pub(crate) fn begin(&self, head: &[u8], ids: (u64, u64), expected: u64) -> Option<Spool> {
+        if !self.make_room(expected) {
+            return None;
+        }
+        match self.try_begin(head, ids) {
+            Ok(spool) => Some(spool),
+            Err(error) => {
+                self.fail("cannot write to it", &error);
+                None
+            }
+        }
+    }
+
+    fn try_begin(&self, head: &[u8], (id, epoch): (u64, u64)) -> io::Result<Spool> {
+        let path = self.temporary_name(&self.temporary);
+        let file = File::create_new(&path).or_else(|error| {
+            // The directory may have been removed beneath us.
+            if error.kind() != io::ErrorKind::NotFound {
+                return Err(error);
+            }
+            fs::create_dir_all(&self.temporary)?;
+            File::create_new(&path)
+        })?;
+        let spool = Spool {
+            file: Arc::new(file),
+            path: Some(path),
+            header: FileHeader {
+                id,
+                epoch,
+                head_length: u32::try_from(head.len()).map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?,
+                head_checksum: crc32fast::hash(head),
+                body_length: 0,
+                table_checksum: 0,
+            },
+            sums: BlockChecksums::default(),
+        };
+        spool.file.write_all_at(head, FIXED as u64)?;
+        Ok(spool)
+    }
+
+    /// Appends to a file that has begun; false, and the failure counted, where the disk does not take it. Blocks.
+    pub(crate) fn append(&self, spool: &mut Spool, pieces: &[Bytes]) -> bool {
+        let written = spool.write(pieces);
+        if let Err(error) = &written {
+            self.fail("cannot write to it", error);
+        }
+        written.is_ok()
+    }
+
+    /// Gives a file its name, unless something newer has it or `is_current` says that it is outdated. `order` is the
+    /// entry's. Blocks.
+    pub(crate) fn commit(
+        &self,
+        mut spool: Spool,
+        name: &Name,
+        order: u64,
+        now: Now,
+        is_current: impl FnOnce() -> bool,
+    ) -> Option<FileBody> {
+        let size = spool.header.file_length().unwrap_or(u64::MAX);
+        if !self.make_room(size) {
+            return None;
+        }
+        let path = self.path(name);
+        let _stripe = lock(self.stripe(name));
+        if !is_current() || lock(&self.index).order(name).is_some_and(|newest| newest > order) {
+            return None;
+        }
+        let named = spool.seal().and_then(|()| {
+            let temporary = spool.path.as_ref().ok_or(io::ErrorKind::NotFound)?;
+            rename(temporary, &path)
+        });
+        if let Err(error) = named {
+            self.fail("cannot write to it", &error);
+            return None;
+        }
+        spool.path = None;
+        lock(&self.index).insert(*name, size, second(now), order);
+        Some(FileBody { path: path.into(), id: spool.header.id, length: spool.header.body_length })
+    }
+
+    /// Copies a body out of its file into a new one, for an entry whose head has changed. Blocks.
+    pub(crate) fn copy_body(&self, spool: &mut Spool, from: &FileBody) -> bool {
+        let copied = crate::body::copy(from, |piece| spool.write(&[piece]));
+        if let Err(error) = &copied {
+            self.fail("cannot write to it", error);
+        }
+        copied.is_ok()
+    }
+}
+
+/// Renames, making the levels of directories where they are missing: they are made when first needed, and may have
+/// been removed since.
+fn rename(temporary: &PathBuf, path: &PathBuf) -> io::Result<()> {
+    fs::rename(temporary, path).or_else(|error| {
+        if error.kind() != io::ErrorKind::NotFound {
+            return Err(error);
+        }
+        if let Some(directory) = path.parent() {
+            fs::create_dir_all(directory)?;
+        }
+        fs::rename(temporary, path)
+    })
+}

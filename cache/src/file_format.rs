@@ -1,0 +1,261 @@
+//! The bytes of a cache file: a fixed header, the stored head, the body, and a checksum for every block of the body.
+//!
+//! ```text
+//! 0          64            64+head          …+body
+//! | fixed    | head (CRC)  | body           | CRC of each 64 KiB of the body |
+//! ```
+//! The fixed header is written last and carries a checksum of itself, the head and the table, so a file that was cut
+//! at any byte does not open, and a block that rotted is noticed before a byte of it is sent. It does no I/O: slices
+//! in, values out, and no slice can make it panic. Next: `body` and `disk`, which read and write.
+
+use crate::head::StoredHead;
+use crate::policy::{Lifetime, Revalidation};
+use crate::vary::{FIELDS, VaryFields};
+use millstream_wire::Headers;
+use std::time::Duration;
+
+#[cfg(test)]
+mod tests;
+
+/// Length of the fixed header.
+pub(crate) const FIXED: usize = 64;
+/// Bytes of the body under one checksum.
+pub(crate) const BLOCK: usize = 64 * 1024;
+/// Longest head that is read; written ones are far below, because heads are bounded when they are parsed.
+pub(crate) const LONGEST_HEAD: u32 = 1024 * 1024;
+
+const MAGIC: &[u8; 8] = b"MILLCACH";
+const VERSION: u32 = 1;
+
+/// What the fixed header says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct FileHeader {
+    /// Tells this file from any other that had its name before or after.
+    pub(crate) id: u64,
+    /// Ties the variants of a key to the file under the key's own name: they count only while it has the same.
+    pub(crate) epoch: u64,
+    /// Length of the head.
+    pub(crate) head_length: u32,
+    /// Checksum of the head.
+    pub(crate) head_checksum: u32,
+    /// Length of the body.
+    pub(crate) body_length: u64,
+    /// Checksum of the table of checksums.
+    pub(crate) table_checksum: u32,
+}
+
+impl FileHeader {
+    pub(crate) fn encode(&self) -> [u8; FIXED] {
+        let mut out = [0; FIXED];
+        out[0..8].copy_from_slice(MAGIC);
+        out[8..12].copy_from_slice(&VERSION.to_le_bytes());
+        out[12..16].copy_from_slice(&self.head_length.to_le_bytes());
+        out[16..24].copy_from_slice(&self.id.to_le_bytes());
+        out[24..32].copy_from_slice(&self.epoch.to_le_bytes());
+        out[32..40].copy_from_slice(&self.body_length.to_le_bytes());
+        out[40..44].copy_from_slice(&self.head_checksum.to_le_bytes());
+        out[44..48].copy_from_slice(&self.table_checksum.to_le_bytes());
+        let checksum = crc32fast::hash(&out[..60]);
+        out[60..64].copy_from_slice(&checksum.to_le_bytes());
+        out
+    }
+
+    /// `None` where these are not the first bytes of a whole file of ours.
+    pub(crate) fn decode(bytes: &[u8]) -> Option<FileHeader> {
+        let bytes: &[u8; FIXED] = bytes.get(..FIXED)?.try_into().ok()?;
+        let mut read = Reader { bytes: &bytes[8..] };
+        let header = || -> Option<FileHeader> {
+            let version = read.u32()?;
+            let head_length = read.u32()?;
+            let header = FileHeader {
+                id: read.u64()?,
+                epoch: read.u64()?,
+                body_length: read.u64()?,
+                head_checksum: read.u32()?,
+                table_checksum: read.u32()?,
+                head_length,
+            };
+            (version == VERSION).then_some(header)
+        }()?;
+        let whole = bytes.starts_with(MAGIC) && bytes[60..] == crc32fast::hash(&bytes[..60]).to_le_bytes();
+        (whole && header.head_length <= LONGEST_HEAD).then_some(header)
+    }
+
+    /// Where the body begins.
+    pub(crate) fn body_offset(&self) -> u64 {
+        FIXED as u64 + u64::from(self.head_length)
+    }
+
+    /// Number of blocks of the body.
+    pub(crate) fn blocks(&self) -> u64 {
+        self.body_length.div_ceil(BLOCK as u64)
+    }
+
+    /// Length of the whole file; `None` where the header states a length no file can have.
+    pub(crate) fn file_length(&self) -> Option<u64> {
+        self.body_offset().checked_add(self.body_length)?.checked_add(self.blocks().checked_mul(4)?)
+    }
+}
+
+/// Checksums of a body that arrives piece by piece.
+#[derive(Debug, Default)]
+pub(crate) struct BlockChecksums {
+    open: crc32fast::Hasher,
+    filled: usize,
+    table: Vec<u8>,
+}
+
+impl BlockChecksums {
+    pub(crate) fn update(&mut self, mut bytes: &[u8]) {
+        while !bytes.is_empty() {
+            let (now, later) = bytes.split_at(bytes.len().min(BLOCK - self.filled));
+            self.open.update(now);
+            self.filled += now.len();
+            bytes = later;
+            if self.filled == BLOCK {
+                self.close();
+            }
+        }
+    }
+
+    /// The table, and its own checksum.
+    pub(crate) fn finish(mut self) -> (Vec<u8>, u32) {
+        if self.filled > 0 {
+            self.close();
+        }
+        let checksum = crc32fast::hash(&self.table);
+        (self.table, checksum)
+    }
+
+    fn close(&mut self) {
+        let checksum = std::mem::take(&mut self.open).finalize();
+        self.table.extend_from_slice(&checksum.to_le_bytes());
+        self.filled = 0;
+    }
+}
+
+/// Whether a whole body matches its table.
+pub(crate) fn body_matches(body: &[u8], table: &[u8]) -> bool {
+    let mut sums = BlockChecksums::default();
+    sums.update(body);
+    sums.finish().0 == table
+}
+
+/// What the variable part of a file's beginning says.
+#[derive(Debug)]
+pub(crate) struct FileHead {
+    pub(crate) key: Vec<u8>,
+    pub(crate) vary: Option<(VaryFields, Box<[u8]>)>,
+    pub(crate) head: StoredHead,
+}
+
+/// Writes the variable part.
+pub(crate) fn encode_head(key: &[u8], vary: Option<(&VaryFields, &[u8])>, head: &StoredHead) -> Vec<u8> {
+    let mut out = Vec::with_capacity(256 + key.len() + head.headers.byte_len());
+    put(&mut out, key);
+    match vary {
+        None => out.push(0),
+        Some((fields, variant)) => {
+            out.push(1);
+            out.extend_from_slice(&(fields.names().count() as u32).to_le_bytes());
+            fields.names().for_each(|name| put(&mut out, name));
+            put(&mut out, variant);
+        }
+    }
+    let lifetime = &head.lifetime;
+    out.extend_from_slice(&head.status.to_le_bytes());
+    out.extend_from_slice(&head.stored_at.to_le_bytes());
+    out.extend_from_slice(&lifetime.fresh_until.to_le_bytes());
+    out.extend_from_slice(&lifetime.initial_age.as_secs().to_le_bytes());
+    for window in [lifetime.stale_while_revalidate, lifetime.stale_if_error] {
+        out.extend_from_slice(&window.map_or(u64::MAX, |window| window.as_secs()).to_le_bytes());
+    }
+    out.push(match lifetime.revalidation {
+        Revalidation::Free => 0,
+        Revalidation::Implied => 1,
+        Revalidation::Required => 2,
+    });
+    out.push(u8::from(lifetime.vary_ignored));
+    out.extend_from_slice(&(head.fields().len() as u32).to_le_bytes());
+    for (_, name, value) in head.fields().iter() {
+        put(&mut out, name);
+        put(&mut out, value);
+    }
+    out
+}
+
+/// Reads what [`encode_head`] wrote; `None` where it was not written by it. The length of the body is the file's.
+pub(crate) fn decode_head(bytes: &[u8], body_length: u64) -> Option<FileHead> {
+    let mut read = Reader { bytes };
+    let key = read.text()?.to_vec();
+    let vary = match read.u8()? {
+        0 => None,
+        1 => {
+            let count = usize::try_from(read.u32()?).ok().filter(|count| (1..=FIELDS).contains(count))?;
+            let names = (0..count).map(|_| Some(Box::from(read.text()?))).collect::<Option<Vec<_>>>()?;
+            Some((VaryFields::new(names), Box::from(read.text()?)))
+        }
+        _ => return None,
+    };
+    let status = read.u16()?;
+    let stored_at = read.u64()? as i64;
+    let fresh_until = read.u64()? as i64;
+    let initial_age = Duration::from_secs(read.u64()?);
+    let stale_while_revalidate = read.window()?;
+    let stale_if_error = read.window()?;
+    let revalidation = match read.u8()? {
+        0 => Revalidation::Free,
+        1 => Revalidation::Implied,
+        2 => Revalidation::Required,
+        _ => return None,
+    };
+    let vary_ignored = read.u8()? != 0;
+    let lifetime =
+        Lifetime { fresh_until, initial_age, stale_while_revalidate, stale_if_error, revalidation, vary_ignored };
+    let mut headers = Headers::new();
+    for _ in 0..read.u32()? {
+        let (name, value) = (read.text()?, read.text()?);
+        headers.push(name, value);
+    }
+    headers.compact();
+    let head = StoredHead::from_stored(status, headers, Some(body_length), lifetime, stored_at);
+    read.bytes.is_empty().then_some(FileHead { key, vary, head })
+}
+
+fn put(out: &mut Vec<u8>, text: &[u8]) {
+    out.extend_from_slice(&(text.len() as u32).to_le_bytes());
+    out.extend_from_slice(text);
+}
+
+struct Reader<'a> {
+    bytes: &'a [u8],
+}
+
+impl<'a> Reader<'a> {
+    fn take<const N: usize>(&mut self) -> Option<[u8; N]> {
+        let (taken, rest) = self.bytes.split_first_chunk::<N>()?;
+        self.bytes = rest;
+        Some(*taken)
+    }
+    fn u8(&mut self) -> Option<u8> {
+        self.take().map(u8::from_le_bytes)
+    }
+    fn u16(&mut self) -> Option<u16> {
+        self.take().map(u16::from_le_bytes)
+    }
+    fn u32(&mut self) -> Option<u32> {
+        self.take().map(u32::from_le_bytes)
+    }
+    fn u64(&mut self) -> Option<u64> {
+        self.take().map(u64::from_le_bytes)
+    }
+    fn window(&mut self) -> Option<Option<Duration>> {
+        Some(Some(self.u64()?).filter(|&seconds| seconds != u64::MAX).map(Duration::from_secs))
+    }
+    fn text(&mut self) -> Option<&'a [u8]> {
+        let length = self.u32()? as usize;
+        let (text, rest) = self.bytes.split_at_checked(length)?;
+        self.bytes = rest;
+        Some(text)
+    }
+}

@@ -1,0 +1,329 @@
+//! The door that requests come through: one per worker thread and zone, with handles to what is hot.
+//!
+//! A hit that repeats is answered from the thread's own handle: the key is hashed and compared, the entry's mark is
+//! read, and a count that no other thread sees goes up. Handles are bounded, and one whose entry has been replaced or
+//! removed is dropped when it is come upon. Everything else goes to the store. Next: `memory/lookup`.
+
+use crate::entry::{Entry, Variant};
+use crate::key;
+use crate::memory::{Asked, BaseFile, Found, Grant};
+use crate::now::Now;
+use crate::permit::{FillPermit, Waiter};
+use crate::store::Store;
+use millstream_conf::model::ProxyCache;
+use millstream_net::blocking;
+use millstream_wire::Fields;
+use std::any::Any;
+use std::cell::RefCell;
+use std::ops::Deref;
+use std::rc::Rc;
+use std::sync::Arc;
+
+#[cfg(test)]
+mod tests;
+
+/// Handles in a set: their hashes fill one cache line.
+const WAYS: usize = 8;
+/// Sets at first, and at most: 16,384 handles.
+const FEWEST_SETS: usize = 32;
+const MOST_SETS: usize = 2048;
+/// Prepared values of one handle.
+const PREPARED: usize = 4;
+/// Sets that one call of [`Front::sweep`] looks at.
+const SWEEP: usize = 256;
+/// Looks at the disk for one request; more are only needed where others change the key at the same time.
+const PROBES: usize = 3;
+
+/// A worker's way into a zone.
+#[derive(Debug)]
+pub struct Front {
+    store: Arc<Store>,
+    sets: Vec<Set>,
+    scratch: Vec<u8>,
+    turn: usize,
+    displaced: usize,
+    swept: usize,
+}
+
+#[derive(Debug, Default)]
+#[repr(align(64))]
+struct Set {
+    hashes: [u64; WAYS],
+    hits: [Option<Rc<Hit>>; WAYS],
+}
+
+/// A worker's handle to an entry.
+#[derive(Debug)]
+pub struct Hit {
+    /// The entry.
+    pub entry: Arc<Entry>,
+    /// What the server has made from it, ready to be sent.
+    pub prepared: Prepared,
+}
+
+impl Deref for Hit {
+    type Target = Entry;
+
+    fn deref(&self) -> &Entry {
+        &self.entry
+    }
+}
+
+/// Up to four values that somebody made from an entry, each under a number of the maker's.
+#[derive(Default)]
+pub struct Prepared(RefCell<Vec<(u64, Rc<dyn Any>)>>);
+
+impl Prepared {
+    /// The value under a number, if it is there and of this type.
+    #[inline]
+    pub fn find<T: 'static>(&self, tag: u64) -> Option<Rc<T>> {
+        let values = self.0.borrow();
+        let (_, value) = values.iter().find(|(found, _)| *found == tag)?;
+        value.clone().downcast().ok()
+    }
+
+    /// Keeps a value; beyond four the one that was kept first goes.
+    pub fn keep<T: 'static>(&self, tag: u64, value: Rc<T>) {
+        let mut values = self.0.borrow_mut();
+        values.retain(|(found, _)| *found != tag);
+        if values.len() == PREPARED {
+            values.remove(0);
+        }
+        values.push((tag, value));
+    }
+}
+
+impl std::fmt::Debug for Prepared {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Prepared({})", self.0.borrow().len())
+    }
+}
+
+/// What the cache has for a request; each case holds exactly what it allows.
+#[derive(Debug)]
+pub enum Lookup {
+    /// Answer with it.
+    Fresh(Rc<Hit>),
+    /// No longer fresh. With a permit it is yours to update, in the background where
+    /// [`Entry::may_serve_stale`] allows to answer with it meanwhile. Without one somebody else updates it and it may
+    /// be answered.
+    Stale(Rc<Hit>, Option<FillPermit>),
+    /// Ask the upstream and fill.
+    Miss(FillPermit),
+    /// Ask the upstream and store nothing: `proxy_cache_min_uses` is not reached, or there is no room.
+    Scarce,
+    /// Somebody else asks; wait. The stale entry is for the case that the upstream fails.
+    Busy(Waiter, Option<Rc<Hit>>),
+    /// It may be on disk: [`DiskProbe::load`].
+    Disk(DiskProbe),
+}
+
+impl Front {
+    /// A worker's way into a zone.
+    pub fn new(store: Arc<Store>) -> Front {
+        let sets = (0..FEWEST_SETS).map(|_| Set::default()).collect();
+        Front { store, sets, scratch: Vec::new(), turn: 0, displaced: 0, swept: 0 }
+    }
+
+    /// The zone.
+    pub fn store(&self) -> &Arc<Store> {
+        &self.store
+    }
+
+    /// Looks up a key for a request with these fields. Memory only; returns at once.
+    #[inline]
+    pub fn lookup(&mut self, key: &[u8], request: Fields<'_>, conf: &ProxyCache, now: Now) -> Lookup {
+        let hash = self.store.memory.hash(key);
+        if let Some(hit) = self.find(hash, key, request, now) {
+            return Lookup::Fresh(hit);
+        }
+        let asked = Asked { key, hash, request, conf, now, counts_use: true };
+        let found = look_up(&self.store, &asked);
+        let store = self.store.clone();
+        answer(&store, found, |entry| self.handle(entry))
+    }
+
+    /// Drops handles to entries that are no longer stored, a part of them at each call. Without it they are dropped
+    /// when they are come upon, which for a worker without requests may be never. Once a second is enough.
+    pub fn sweep(&mut self) {
+        let count = self.sets.len();
+        for offset in 0..SWEEP.min(count) {
+            let set = &mut self.sets[(self.swept + offset) % count];
+            for hit in &mut set.hits {
+                hit.take_if(|hit| hit.entry.is_retired());
+            }
+        }
+        self.swept = (self.swept + SWEEP) % count;
+    }
+
+    #[inline]
+    fn find(&mut self, hash: u64, key: &[u8], request: Fields<'_>, now: Now) -> Option<Rc<Hit>> {
+        let index = hash as usize & (self.sets.len() - 1);
+        let set = &mut self.sets[index];
+        for way in 0..WAYS {
+            if set.hashes[way] != hash {
+                continue;
+            }
+            let Some(hit) = &set.hits[way] else { continue };
+            let entry = &*hit.entry;
+            if entry.is_retired() {
+                set.hits[way] = None;
+                continue;
+            }
+            let fits = |variant: &Variant, scratch| variant.fits(request, scratch);
+            let same = entry.key() == key
+                && entry.variant.as_ref().is_none_or(|variant| fits(variant, &mut self.scratch));
+            if same {
+                // A stale one is the store's to decide about.
+                return entry.is_fresh(now).then(|| {
+                    entry.mark_used();
+                    hit.clone()
+                });
+            }
+        }
+        None
+    }
+
+    /// The handle to an entry, a new one where there is none yet.
+    fn handle(&mut self, entry: Arc<Entry>) -> Rc<Hit> {
+        let hash = entry.key.hash();
+        let index = hash as usize & (self.sets.len() - 1);
+        let set = &mut self.sets[index];
+        let held = set.hits.iter().flatten().find(|hit| Arc::ptr_eq(&hit.entry, &entry));
+        if let Some(hit) = held {
+            return hit.clone();
+        }
+        let hit = Rc::new(Hit { entry, prepared: Prepared::default() });
+        let free = set.hits.iter().position(|held| held.as_ref().is_none_or(|held| held.entry.is_retired()));
+        let way = free.unwrap_or_else(|| {
+            self.turn = self.turn.wrapping_add(1);
+            self.displaced += 1;
+            self.turn % WAYS
+        });
+        set.hashes[way] = hash;
+        set.hits[way] = Some(hit.clone());
+        if self.displaced > self.sets.len() && self.sets.len() < MOST_SETS {
+            self.grow();
+        }
+        hit
+    }
+
+    fn grow(&mut self) {
+        self.displaced = 0;
+        self.swept = 0;
+        let count = self.sets.len() * 2;
+        let old = std::mem::replace(&mut self.sets, (0..count).map(|_| Set::default()).collect());
+        for hit in old.into_iter().flat_map(|set| set.hits).flatten() {
+            let hash = hit.entry.key.hash();
+            let set = &mut self.sets[hash as usize & (count - 1)];
+            if let Some(way) = set.hits.iter().position(Option::is_none) {
+                set.hashes[way] = hash;
+                set.hits[way] = Some(hit);
+            }
+        }
+    }
+}
+
+fn look_up(store: &Store, asked: &Asked<'_>) -> Found {
+    store.memory.look_up(asked, |slot, values| store.may_be_on_disk(slot, values))
+}
+
+/// Turns a decision into what the caller holds.
+fn answer(store: &Arc<Store>, found: Found, mut hit: impl FnMut(Arc<Entry>) -> Rc<Hit>) -> Lookup {
+    let permit = |grant: Grant| FillPermit::new(store.clone(), grant);
+    match found {
+        Found::Fresh(entry) => Lookup::Fresh(hit(entry)),
+        Found::Stale(entry, grant) => Lookup::Stale(hit(entry), grant.map(permit)),
+        Found::Miss(grant) => Lookup::Miss(permit(grant)),
+        Found::Scarce => Lookup::Scarce,
+        Found::Busy(slot, grant, aged_at, entry) => {
+            Lookup::Busy(Waiter::new(store.clone(), slot, grant, aged_at), entry.map(hit))
+        }
+        Found::Probe(grant) => Lookup::Disk(DiskProbe { permit: permit(grant) }),
+    }
+}
+
+/// The right to look for a key's file; others who ask for the key wait for it.
+#[derive(Debug)]
+pub struct DiskProbe {
+    permit: FillPermit,
+}
+
+impl DiskProbe {
+    /// Looks, off the loop, and gives what there is for the request now. Never [`Lookup::Disk`].
+    pub async fn load(self, request: Fields<'_>, conf: &ProxyCache, now: Now) -> Lookup {
+        let mut permit = self.permit;
+        for _ in 0..PROBES {
+            let store = permit.store().clone();
+            let grant = permit.grant().clone();
+            read(&store, &grant, request, now).await;
+            // The line has ended; if this future was dropped before, the permit has given it back.
+            drop(permit);
+            let (key, hash) = (grant.key.text(), grant.key.hash());
+            let asked = Asked { key, hash, request, conf, now, counts_use: false };
+            let handle = |entry| Rc::new(Hit { entry, prepared: Prepared::default() });
+            match answer(&store, look_up(&store, &asked), handle) {
+                Lookup::Disk(again) => permit = again.permit,
+                lookup => return lookup,
+            }
+        }
+        Lookup::Scarce
+    }
+}
+
+/// Reads what the disk has for a key and puts it in memory. The line has ended afterwards.
+async fn read(store: &Arc<Store>, grant: &Grant, request: Fields<'_>, now: Now) {
+    let Some(disk) = store.disk.clone() else { return store.memory.end(grant) };
+    let in_memory = store.largest_in_memory();
+    let file = |name| {
+        let (disk, key) = (disk.clone(), grant.key.clone());
+        blocking::run(move || disk.read(&name, key.text(), in_memory, now))
+    };
+    let Some(mut loaded) = file(key::md5(grant.key.text())).await else {
+        return store.memory.absent_on_disk(grant);
+    };
+    if let Some((fields, values)) = loaded.head.vary.take() {
+        let variant = Variant { fields: Arc::new(fields), values: values.into() };
+        let base = BaseFile { epoch: loaded.epoch, values: Some(variant.values.clone()) };
+        store.memory.found_on_disk(grant, base, Some(variant.fields.clone()));
+        let mut wanted = Vec::with_capacity(64);
+        variant.fields.write(request, &mut wanted);
+        if *wanted == *variant.values {
+            return insert(store, grant, loaded, Some(variant), now);
+        }
+        let name = key::md5_of_variant(grant.key.text(), &wanted);
+        let Some(mut other) = file(name).await else { return absent(store, grant, &wanted) };
+        let same = other.head.vary.take().is_some_and(|(fields, values)| {
+            other.epoch == loaded.epoch && fields == *variant.fields && *values == *wanted
+        });
+        if !same {
+            // It belonged to a file under the key's own name that is gone: so is what it says.
+            let disk = disk.clone();
+            blocking::run(move || disk.unlink(&name, u64::MAX)).await;
+            return absent(store, grant, &wanted);
+        }
+        let variant = Variant { fields: variant.fields, values: wanted.into() };
+        return insert(store, grant, other, Some(variant), now);
+    }
+    store.memory.found_on_disk(grant, BaseFile { epoch: loaded.epoch, values: None }, None);
+    insert(store, grant, loaded, None, now);
+}
+
+/// The variant has no file. Where the request turned out to belong to another variant than it was taken for, the line
+/// only ends: the next look-up knows better.
+fn absent(store: &Store, grant: &Grant, wanted: &[u8]) {
+    if grant.values.as_deref() == Some(wanted) {
+        store.memory.absent_on_disk(grant);
+    } else {
+        store.memory.end(grant);
+    }
+}
+
+fn insert(store: &Store, grant: &Grant, loaded: crate::disk::Loaded, variant: Option<Variant>, now: Now) {
+    let order = store.memory.next_order();
+    let entry = Entry::new(grant.key.clone(), variant, order, loaded.head.head, loaded.body);
+    if !store.memory.store(grant, &Arc::new(entry), now) {
+        // Memory knows better, or has no room: not asked of the disk again for this request.
+        store.memory.absent_on_disk(grant);
+    }
+}

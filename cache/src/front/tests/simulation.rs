@@ -1,0 +1,289 @@
+//! Clients that ask for few keys, in random order, with fills that succeed, fail, stall, are cut, or turn out to be
+//! uncacheable, under a clock of its own.
+//!
+//! Checked at every step: no two fills of a key at once unless the lock allows it, every answer whole and the newest
+//! one, every waiter woken in the end.
+
+use super::*;
+use std::collections::{HashMap, HashSet};
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll, Wake, Waker};
+
+const KEYS: usize = 2;
+const CLIENTS: usize = 8;
+const AGE: u64 = 5;
+
+struct Flag(AtomicBool);
+
+impl Wake for Flag {
+    fn wake(self: Arc<Self>) {
+        self.0.store(true, Ordering::SeqCst);
+    }
+}
+
+type Waiting = Pin<Box<dyn Future<Output = Woken>>>;
+
+enum Client {
+    Idle,
+    Asking(FillPermit),
+    Filling(Fill, u64, usize),
+    Waiting(Waiting),
+    Following(Follower, Vec<u8>),
+}
+
+struct Simulation {
+    fronts: Vec<Front>,
+    clients: Vec<(usize, Client, Arc<Flag>)>,
+    conf: &'static ProxyCache,
+    now: Now,
+    random: u64,
+    next_fill: u64,
+    /// Per key: the newest finished fill.
+    newest: HashMap<usize, u64>,
+    finished: HashSet<u64>,
+    /// Per client: since when its fill has not moved, and whether it was given while nobody had to wait.
+    moved: HashMap<usize, (Now, bool)>,
+    uncacheable_until: HashMap<usize, Now>,
+    hits: usize,
+}
+
+/// The body of a fill: so many pieces, each telling whose it is.
+fn pieces(fill: u64) -> Vec<Bytes> {
+    (0..fill % 4 + 1).map(|piece| Bytes::from(format!("{fill}:{piece};"))).collect()
+}
+
+fn whole(fill: u64) -> Vec<u8> {
+    pieces(fill).concat()
+}
+
+fn fill_of(body: &[u8]) -> u64 {
+    let text = std::str::from_utf8(body).expect("text");
+    text.split(':').next().and_then(|number| number.parse().ok()).expect("a fill's number")
+}
+
+impl Simulation {
+    fn new(seed: u64, conf: &'static ProxyCache) -> Simulation {
+        let store = store(&zone(None));
+        Simulation {
+            fronts: (0..3).map(|_| Front::new(store.clone())).collect(),
+            clients: (0..CLIENTS).map(|_| (0, Client::Idle, Arc::new(Flag(AtomicBool::new(true))))).collect(),
+            conf,
+            now: start(),
+            random: seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1,
+            next_fill: 1,
+            newest: HashMap::new(),
+            finished: HashSet::new(),
+            moved: HashMap::new(),
+            uncacheable_until: HashMap::new(),
+            hits: 0,
+        }
+    }
+
+    fn pick(&mut self, below: usize) -> usize {
+        self.random ^= self.random << 13;
+        self.random ^= self.random >> 7;
+        self.random ^= self.random << 17;
+        (self.random >> 20) as usize % below
+    }
+
+    fn step(&mut self) {
+        if self.pick(6) == 0 {
+            // Whoever is woken runs before time goes on.
+            let woken = |(_, client, flag): &(usize, Client, Arc<Flag>)| {
+                matches!(client, Client::Waiting(_)) && flag.0.load(Ordering::SeqCst)
+            };
+            while let Some(index) = self.clients.iter().position(woken) {
+                self.act(index, true);
+            }
+            self.now = later(self.now, self.pick(3) as u64);
+        }
+        let client = self.pick(CLIENTS);
+        self.act(client, true);
+    }
+
+    /// One step of a client. With `may_fail` false every fill goes on and succeeds.
+    fn act(&mut self, index: usize, may_fail: bool) {
+        let (key, client, flag) = &mut self.clients[index];
+        let (key, flag) = (*key, flag.clone());
+        let client = std::mem::replace(client, Client::Idle);
+        let next = match client {
+            Client::Idle if may_fail => {
+                self.clients[index].0 = self.pick(KEYS);
+                self.ask(index)
+            }
+            Client::Idle => Client::Idle,
+            Client::Asking(permit) => self.asking(index, key, permit, may_fail),
+            Client::Filling(fill, number, at) => self.filling(index, key, fill, number, at, may_fail),
+            Client::Waiting(waiting) => self.waiting(index, waiting, &flag),
+            Client::Following(follower, read) => self.following(follower, read, &flag),
+        };
+        self.clients[index].1 = next;
+    }
+
+    fn ask(&mut self, index: usize) -> Client {
+        let key = self.clients[index].0;
+        let front = self.pick(3);
+        let name = format!("key {key}");
+        match self.fronts[front].lookup(name.as_bytes(), Fields::default(), self.conf, self.now) {
+            Lookup::Fresh(hit) => {
+                self.hits += 1;
+                let fill = fill_of(body(&hit));
+                assert_eq!(body(&hit), whole(fill), "only whole answers are stored");
+                assert_eq!(Some(&fill), self.newest.get(&key), "the newest is the stored one");
+                Client::Idle
+            }
+            Lookup::Stale(_, None) | Lookup::Scarce => panic!("not configured"),
+            Lookup::Disk(_) => panic!("there is no disk"),
+            Lookup::Miss(permit) | Lookup::Stale(_, Some(permit)) => self.granted(index, permit),
+            Lookup::Busy(waiter, _) => {
+                let (conf, now) = (self.conf, self.now);
+                self.clients[index].2.0.store(true, Ordering::SeqCst);
+                Client::Waiting(Box::pin(waiter.wait(Fields::default(), conf, now)))
+            }
+        }
+    }
+
+    fn granted(&mut self, index: usize, permit: FillPermit) -> Client {
+        let key = self.clients[index].0;
+        let free = self.uncacheable_until.get(&key).is_some_and(|until| self.now.instant < until.instant);
+        for (other, (at, client, _)) in self.clients.iter().enumerate() {
+            let fills = matches!(client, Client::Asking(_) | Client::Filling(..));
+            if other == index || *at != key || !fills {
+                continue;
+            }
+            let (moved, beside) = self.moved.get_mut(&other).expect("it was granted once");
+            let idle = self.now.instant.duration_since(moved.instant);
+            let overtaken = idle >= Duration::from_secs(AGE);
+            assert!(free || *beside || overtaken, "two fills at once; the other idle for {idle:?}");
+            // Once it has been overtaken it goes on beside the line.
+            *beside |= overtaken;
+        }
+        self.moved.insert(index, (self.now, free));
+        Client::Asking(permit)
+    }
+
+    fn asking(&mut self, index: usize, key: usize, permit: FillPermit, may_fail: bool) -> Client {
+        match if may_fail { self.pick(6) } else { 5 } {
+            0 => Client::Idle, // the permit is dropped
+            1 if self.pick(3) == 0 => {
+                permit.uncacheable(self.now);
+                self.uncacheable_until.insert(key, later(self.now, 10));
+                Client::Idle
+            }
+            1 | 2 => Client::Asking(permit), // stalls
+            _ => {
+                let number = self.next_fill;
+                self.next_fill += 1;
+                let length = (number % 2 == 0).then(|| whole(number).len() as u64);
+                let head = head(&[], length, 3, self.now);
+                self.moved.insert(index, (self.now, self.moved[&index].1));
+                Client::Filling(permit.begin(head, Fields::default(), self.now), number, 0)
+            }
+        }
+    }
+
+    fn filling(
+        &mut self,
+        index: usize,
+        key: usize,
+        mut fill: Fill,
+        number: u64,
+        at: usize,
+        may_fail: bool,
+    ) -> Client {
+        match if may_fail { self.pick(12) } else { 11 } {
+            0 => return Client::Idle, // cut
+            1 if number % 2 == 0 && at < pieces(number).len() => {
+                assert!(ready(fill.finish()).is_none(), "shorter than announced");
+                return Client::Idle;
+            }
+            2 | 3 => return Client::Filling(fill, number, at), // stalls
+            _ => {}
+        }
+        if let Some(piece) = pieces(number).get(at) {
+            fill.push(piece.clone());
+            ready(fill.ready());
+            self.moved.insert(index, (self.now, self.moved[&index].1));
+            return Client::Filling(fill, number, at + 1);
+        }
+        assert!(ready(fill.finish()).is_some());
+        self.finished.insert(number);
+        self.newest.insert(key, number);
+        self.uncacheable_until.remove(&key);
+        Client::Idle
+    }
+
+    fn waiting(&mut self, index: usize, mut waiting: Waiting, flag: &Arc<Flag>) -> Client {
+        if !flag.0.swap(false, Ordering::SeqCst) {
+            return Client::Waiting(waiting);
+        }
+        let waker = Waker::from(flag.clone());
+        match waiting.as_mut().poll(&mut Context::from_waker(&waker)) {
+            Poll::Pending => Client::Waiting(waiting),
+            Poll::Ready(Woken::Fill(permit)) => self.granted(index, permit),
+            Poll::Ready(Woken::Retry) => self.ask(index),
+            Poll::Ready(Woken::Streaming(follower)) => {
+                flag.0.store(true, Ordering::SeqCst);
+                Client::Following(follower, Vec::new())
+            }
+            Poll::Ready(Woken::Timeout) => panic!("no real time passes"),
+        }
+    }
+
+    fn following(&mut self, mut follower: Follower, mut read: Vec<u8>, flag: &Arc<Flag>) -> Client {
+        if !flag.0.swap(false, Ordering::SeqCst) {
+            return Client::Following(follower, read);
+        }
+        let waker = Waker::from(flag.clone());
+        let polled = std::pin::pin!(follower.next()).poll(&mut Context::from_waker(&waker));
+        match polled {
+            Poll::Pending => return Client::Following(follower, read),
+            Poll::Ready(Some(Ok(piece))) => {
+                read.extend_from_slice(&piece);
+                let fill = fill_of(&read);
+                assert!(whole(fill).starts_with(&read), "pieces of one answer, in order");
+                flag.0.store(true, Ordering::SeqCst);
+                return Client::Following(follower, read);
+            }
+            Poll::Ready(Some(Err(_))) => {}
+            Poll::Ready(None) => {
+                let fill = fill_of(&read);
+                assert_eq!(read, whole(fill));
+                assert!(self.finished.contains(&fill), "an end is only seen where the fill ended well");
+            }
+        }
+        Client::Idle
+    }
+
+    fn is_quiet(&self) -> bool {
+        self.clients.iter().all(|(_, client, _)| matches!(client, Client::Idle))
+    }
+}
+
+#[test]
+fn whatever_happens_nobody_is_lost_and_nothing_wrong_is_stored() {
+    let runtime = runtime();
+    let _guard = runtime.enter();
+    let conf: &'static ProxyCache = Box::leak(Box::new(conf()));
+    let mut hits = 0;
+    for seed in 0..3000 {
+        let mut simulation = Simulation::new(seed, conf);
+        for _ in 0..250 {
+            simulation.step();
+        }
+        // From here on everything goes well: then everybody must come to an end.
+        let mut rounds = 0;
+        while !simulation.is_quiet() {
+            (0..CLIENTS).for_each(|client| simulation.act(client, false));
+            rounds += 1;
+            assert!(rounds < 1000, "seed {seed}: somebody waits for ever");
+        }
+        hits += simulation.hits;
+        let store = simulation.fronts[0].store().clone();
+        (0..KEYS).for_each(|key| _ = store.invalidate(format!("key {key}").as_bytes()));
+        assert_eq!((store.stats().keys, store.stats().memory_bytes), (0, 0), "seed {seed}: something is left");
+    }
+    assert!(hits > 10_000, "too few hits to mean anything: {hits}");
+}

@@ -1,0 +1,197 @@
+//! The head of a stored answer: status, fields, and what was calculated from them once.
+//!
+//! Fields that belong to one connection are dropped when a head is made, so nobody can send them on by mistake. Age
+//! and Content-Length are dropped too: both are calculated anew for every answer. Next: `entry`.
+
+use crate::now::Now;
+use crate::policy::Lifetime;
+use crate::vary::{self, Vary, VaryFields};
+use millstream_wire::{FieldId, Fields, Headers, date};
+
+/// A stored head; never changes once made.
+#[derive(Debug, Clone)]
+pub struct StoredHead {
+    /// The status.
+    pub status: u16,
+    /// The fields, without those of the connection, Age and Content-Length.
+    pub headers: Headers,
+    /// Length of the body where it was known before the body; while filling, the body must end exactly there.
+    pub content_length: Option<u64>,
+    /// How long it may be used.
+    pub lifetime: Lifetime,
+    /// When it arrived, in milliseconds since 1970.
+    pub stored_at: i64,
+    /// Last-Modified in seconds since 1970.
+    pub last_modified: Option<i64>,
+}
+
+impl StoredHead {
+    /// Takes an answer's head. `content_length` comes from its framing; `None` where only the end will tell.
+    pub fn new(
+        status: u16,
+        answer: Fields<'_>,
+        content_length: Option<u64>,
+        lifetime: Lifetime,
+        now: Now,
+    ) -> StoredHead {
+        let headers = Headers::copied_from(answer, |id, name, _| is_stored(answer, id, name));
+        StoredHead::from_stored(status, headers, content_length, lifetime, now.unix_milliseconds)
+    }
+
+    /// Puts a head together from fields that are already filtered.
+    pub(crate) fn from_stored(
+        status: u16,
+        headers: Headers,
+        content_length: Option<u64>,
+        lifetime: Lifetime,
+        stored_at: i64,
+    ) -> StoredHead {
+        let last_modified = headers.view().get(FieldId::LastModified).and_then(date::parse_http);
+        StoredHead { status, headers, content_length, lifetime, stored_at, last_modified }
+    }
+
+    /// The fields.
+    #[inline]
+    pub fn fields(&self) -> Fields<'_> {
+        self.headers.view()
+    }
+
+    /// The entity tag, with its quotes.
+    #[inline]
+    pub fn etag(&self) -> Option<&[u8]> {
+        self.fields().get(FieldId::ETag)
+    }
+
+    /// Seconds for the Age field (RFC 9111 §4.2.3).
+    pub fn age(&self, now: Now) -> u64 {
+        let resident = now.unix_milliseconds.saturating_sub(self.stored_at).max(0) as u64 / 1000;
+        self.lifetime.initial_age.as_secs().saturating_add(resident)
+    }
+
+    /// The fields after a 304 (RFC 9111 §3.2): what it names replaces what was stored, except what describes the
+    /// stored body. Whether and for how long the result may be stored is asked of `policy` anew.
+    pub fn updated(&self, not_modified: Fields<'_>) -> Headers {
+        let replaces = |id: FieldId, name: &[u8]| {
+            let describes_body =
+                matches!(id, FieldId::ContentEncoding | FieldId::ContentType | FieldId::ContentRange);
+            !describes_body && is_stored(not_modified, id, name)
+        };
+        let mut headers = Headers::copied_from(self.fields(), |id, name, _| {
+            not_modified.named(name).is_none() || !replaces(id, name)
+        });
+        for (id, name, value) in not_modified.iter() {
+            if replaces(id, name) {
+                headers.push(name, value);
+            }
+        }
+        // Read by `policy` for the initial age; dropped when the head is made from these fields.
+        if let Some(age) = not_modified.get(FieldId::Age) {
+            headers.set(b"Age", age);
+        }
+        headers
+    }
+
+    /// The request fields it depends on.
+    pub(crate) fn vary(&self) -> Option<VaryFields> {
+        match vary::read(self.fields()) {
+            Vary::Fields(fields) if !self.lifetime.vary_ignored => Some(fields),
+            _ => None,
+        }
+    }
+
+    /// Bytes of the fields.
+    pub(crate) fn cost(&self) -> u64 {
+        self.headers.byte_len() as u64
+    }
+}
+
+/// Fields that end at this hop (RFC 9111 §3.1), and those that are calculated for every answer.
+fn is_stored(answer: Fields<'_>, id: FieldId, name: &[u8]) -> bool {
+    let calculated = matches!(
+        id,
+        FieldId::Age
+            | FieldId::ContentLength
+            | FieldId::Trailer
+            | FieldId::ProxyAuthenticate
+            | FieldId::ProxyAuthorization
+    );
+    let listed = || std::str::from_utf8(name).is_ok_and(|name| answer.connection_lists(name));
+    !calculated && !id.is_hop_by_hop() && !(answer.has(FieldId::Connection) && listed())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::policy::Revalidation;
+    use std::time::{Duration, Instant};
+
+    fn now(unix_milliseconds: i64) -> Now {
+        #[allow(clippy::disallowed_methods, reason = "any instant will do")]
+        Now { unix_milliseconds, instant: Instant::now() }
+    }
+
+    fn head(lines: &[(&str, &str)]) -> StoredHead {
+        let mut headers = Headers::new();
+        for (name, value) in lines {
+            headers.push(name.as_bytes(), value.as_bytes());
+        }
+        let lifetime = Lifetime {
+            fresh_until: 60_000,
+            initial_age: Duration::from_secs(5),
+            stale_while_revalidate: None,
+            stale_if_error: None,
+            revalidation: Revalidation::Free,
+            vary_ignored: false,
+        };
+        StoredHead::new(200, headers.view(), None, lifetime, now(1_000))
+    }
+
+    fn names(headers: &Headers) -> Vec<String> {
+        headers.view().iter().map(|(_, name, _)| String::from_utf8_lossy(name).into_owned()).collect()
+    }
+
+    #[test]
+    fn fields_of_the_connection_are_not_stored() {
+        let head = head(&[
+            ("Connection", "close, X-Hop"),
+            ("X-Hop", "1"),
+            ("Keep-Alive", "timeout=5"),
+            ("Transfer-Encoding", "chunked"),
+            ("Content-Length", "5"),
+            ("Age", "5"),
+            ("Content-Type", "text/plain"),
+        ]);
+        assert_eq!(names(&head.headers), ["Content-Type"]);
+    }
+
+    #[test]
+    fn age_is_what_it_had_and_the_time_since() {
+        let head = head(&[]);
+        assert_eq!(head.age(now(1_000)), 5);
+        assert_eq!(head.age(now(3_999)), 7);
+        assert_eq!(head.age(now(0)), 5, "a clock that went back");
+    }
+
+    #[test]
+    fn a_304_replaces_fields_but_not_those_that_describe_the_body() {
+        let head = head(&[("ETag", "\"a\""), ("X-A", "1"), ("X-A", "2"), ("Content-Type", "text/plain"), ("X-B", "3")]);
+        let mut answer = Headers::new();
+        for (name, value) in [
+            ("X-A", "9"),
+            ("Content-Type", "wrong"),
+            ("Content-Length", "0"),
+            ("Connection", "x-b"),
+            ("X-B", "hop"),
+            ("X-New", "1"),
+        ] {
+            answer.push(name.as_bytes(), value.as_bytes());
+        }
+        let updated = head.updated(answer.view());
+        let text: Vec<_> = updated
+            .view()
+            .iter()
+            .map(|(_, n, v)| format!("{}={}", String::from_utf8_lossy(n), String::from_utf8_lossy(v)))
+            .collect();
+        assert_eq!(text, ["ETag=\"a\"", "Content-Type=text/plain", "X-B=3", "X-A=9", "X-New=1"]);
+    }
+}

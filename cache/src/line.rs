@@ -1,0 +1,187 @@
+//! Who fills a key and who waits for it: the line behind `proxy_cache_lock`.
+//!
+//! ```text
+//!            permit given                 begin(head)                  finish / drop
+//!   no line ─────────────▶ asked, waiters ───────────▶ streaming ───────────────────▶ no line
+//!                             │    ▲ permit dropped: the first waiter alive gets it
+//!                             └────┘ lock_age passed: one more gets it, the old one lost the right to the line
+//! ```
+//! A right is a number here: only who holds the line's present number may move it on. This file is plain data under
+//! the shard's lock; the values that give a right back when they are dropped are in `permit`. Next: `memory`.
+
+use crate::progress::{Follower, Progress};
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
+use std::time::{Duration, Instant};
+
+/// What the holder of the line's right is doing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// Reads the entry's file.
+    Probe,
+    /// Asks the upstream.
+    Fill,
+}
+
+/// The line of one key and variant.
+#[derive(Debug)]
+pub(crate) struct Line {
+    /// The right to move it on.
+    pub(crate) right: u64,
+    pub(crate) purpose: Purpose,
+    /// When the right was given; unknown while nobody has looked since it was passed on.
+    started: Option<Instant>,
+    /// Bytes of the streaming body when it was last looked at.
+    seen: u64,
+    pub(crate) progress: Option<Arc<Progress>>,
+    waiters: VecDeque<Arc<WaiterSlot>>,
+}
+
+/// What becomes of a waiter.
+#[derive(Debug)]
+pub(crate) enum Outcome {
+    /// Look up again.
+    Retry,
+    /// The right is now the waiter's.
+    Right(u64),
+    /// Read along.
+    Follow(Follower),
+}
+
+/// Where a waiter is told its outcome.
+#[derive(Debug, Default)]
+pub(crate) struct WaiterSlot {
+    state: Mutex<WaiterState>,
+}
+
+#[derive(Debug, Default)]
+struct WaiterState {
+    outcome: Option<Outcome>,
+    waker: Option<Waker>,
+    gone: bool,
+}
+
+impl Line {
+    pub(crate) fn new(right: u64, purpose: Purpose, now: Instant) -> Line {
+        Line { right, purpose, started: Some(now), seen: 0, progress: None, waiters: VecDeque::new() }
+    }
+
+    /// Whether the holder has had its time, so that one more may fill. A body that arrives slowly is no reason to ask
+    /// again; one that has stopped arriving is.
+    pub(crate) fn is_aged(&mut self, lock_age: Duration, now: Instant) -> bool {
+        let total = self.progress.as_ref().map_or(0, |progress| progress.total());
+        if total != self.seen {
+            self.seen = total;
+            self.started = Some(now);
+        }
+        let started = *self.started.get_or_insert(now);
+        now.saturating_duration_since(started) >= lock_age
+    }
+
+    /// When the holder will have had its time, if nothing moves.
+    pub(crate) fn aged_at(&self, lock_age: Duration, now: Instant) -> Instant {
+        self.started.unwrap_or(now).checked_add(lock_age).unwrap_or(now)
+    }
+
+    /// Gives the right anew: whoever held it loses it.
+    pub(crate) fn pass_to(&mut self, right: u64, now: Instant) {
+        self.right = right;
+        self.started = Some(now);
+        self.seen = 0;
+        self.purpose = Purpose::Fill;
+        self.progress = None;
+    }
+
+    /// A waiter behind all others, or one whose outcome is settled where the answer already streams.
+    pub(crate) fn join(&mut self) -> Arc<WaiterSlot> {
+        let slot = Arc::new(WaiterSlot::default());
+        if let Some(progress) = &self.progress {
+            // A body whose beginning is forgotten has left its line, see `permit`.
+            let outcome = progress.follow().map_or(Outcome::Retry, Outcome::Follow);
+            let _ = slot.settle(outcome);
+            return slot;
+        }
+        if self.waiters.len().is_power_of_two() {
+            // Those who left are only referred to from here. Done at every doubling, it costs little per waiter.
+            self.waiters.retain(|waiter| Arc::strong_count(waiter) > 1);
+        }
+        self.waiters.push_back(slot.clone());
+        slot
+    }
+
+    /// Passes the right to the first waiter that is still there. False where nobody is.
+    pub(crate) fn pass_on(&mut self, right: u64, wake: &mut Vec<Waker>) -> bool {
+        while let Some(waiter) = self.waiters.pop_front() {
+            if let Ok(waker) = waiter.settle(Outcome::Right(right)) {
+                self.right = right;
+                self.started = None;
+                self.purpose = Purpose::Fill;
+                self.progress = None;
+                wake.extend(waker);
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Lets every waiter read along.
+    pub(crate) fn stream(&mut self, progress: &Arc<Progress>, wake: &mut Vec<Waker>) {
+        self.progress = Some(progress.clone());
+        // The head is a sign of life: age counts anew from the next look.
+        self.started = None;
+        for waiter in self.waiters.drain(..) {
+            let outcome = progress.follow().map_or(Outcome::Retry, Outcome::Follow);
+            // A waiter that has left drops its follower here, which is what leaving means.
+            wake.extend(waiter.settle(outcome).unwrap_or(None));
+        }
+    }
+
+    /// Sends every waiter to look up again.
+    pub(crate) fn release(&mut self, wake: &mut Vec<Waker>) {
+        for waiter in self.waiters.drain(..) {
+            wake.extend(waiter.settle(Outcome::Retry).unwrap_or(None));
+        }
+    }
+}
+
+impl WaiterSlot {
+    /// Tells the outcome, once; gives the outcome back where the waiter has left.
+    fn settle(&self, outcome: Outcome) -> Result<Option<Waker>, Outcome> {
+        let mut state = self.lock();
+        if state.gone {
+            return Err(outcome);
+        }
+        state.outcome = Some(outcome);
+        Ok(state.waker.take())
+    }
+
+    /// Ready once the outcome is told.
+    pub(crate) fn poll(&self, context: &mut Context<'_>) -> Poll<Outcome> {
+        let mut state = self.lock();
+        match state.outcome.take() {
+            Some(outcome) => Poll::Ready(outcome),
+            None => {
+                state.waker = Some(context.waker().clone());
+                Poll::Pending
+            }
+        }
+    }
+
+    /// Whether an outcome is settled.
+    pub(crate) fn is_told(&self) -> bool {
+        self.lock().outcome.is_some()
+    }
+
+    /// The waiter leaves; an outcome it was told and has not taken comes back.
+    pub(crate) fn leave(&self) -> Option<Outcome> {
+        let mut state = self.lock();
+        state.gone = true;
+        state.waker = None;
+        state.outcome.take()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, WaiterState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,189 @@
+//! The memory tier: entries by key in shards, bounded in bytes and keys, index included.
+//!
+//! A worker comes here only when its own handles do not answer ([`crate::front`]), so a shard's lock is held for a
+//! look-up or a change, never for a hit that repeats. What is let go is dropped after the lock. Waiters are woken after
+//! the lock. Next: `memory/lookup` (what a request gets), `memory/change` (what a fill does).
+
+mod budget;
+mod slot;
+mod shard;
+mod lookup;
+mod change;
+
+#[cfg(test)]
+mod tests;
+
+pub(crate) use lookup::{Asked, Found, Grant};
+pub(crate) use slot::{BaseFile, Cell, Slot};
+
+use crate::entry::Entry;
+use crate::now::Now;
+use budget::Budget;
+use foldhash::quality::RandomState;
+use shard::{Freed, Shard};
+use std::hash::{BuildHasher, Hasher};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// Shards; a power of two.
+const SHARDS: usize = 64;
+/// Moments of purges that are remembered, by hash; a power of two. Two keys that share one cost a refill at worst.
+const PURGES: usize = 4096;
+/// Slots that one call of [`Memory::sweep`] looks at in each shard.
+const SWEEP: usize = 256;
+
+/// The memory tier of one zone.
+#[derive(Debug)]
+pub(crate) struct Memory {
+    hasher: RandomState,
+    shards: Box<[Mutex<Shard>]>,
+    budget: Budget,
+    /// Counts everything whose order matters: rights, entries, purges.
+    order: AtomicU64,
+    purges: Box<[AtomicU64]>,
+    victim: AtomicUsize,
+    evictions: AtomicU64,
+}
+
+impl Memory {
+    pub(crate) fn new(most_bytes: u64, most_cells: u64) -> Memory {
+        Memory {
+            hasher: RandomState::default(),
+            shards: (0..SHARDS).map(|_| Mutex::new(Shard::new())).collect(),
+            budget: Budget::new(most_bytes, most_cells),
+            order: AtomicU64::new(1),
+            purges: (0..PURGES).map(|_| AtomicU64::new(0)).collect(),
+            victim: AtomicUsize::new(0),
+            evictions: AtomicU64::new(0),
+        }
+    }
+
+    /// The hash of a key, by a seed of this process and zone.
+    #[inline]
+    pub(crate) fn hash(&self, key: &[u8]) -> u64 {
+        let mut hasher = self.hasher.build_hasher();
+        hasher.write(key);
+        hasher.finish()
+    }
+
+    pub(crate) fn set_bounds(&self, most_bytes: u64, most_cells: u64) {
+        self.budget.set_bounds(most_bytes, most_cells);
+        while self.budget.is_over() && self.evict() {}
+    }
+
+    /// Bytes held, and the bound.
+    pub(crate) fn bytes(&self) -> (u64, u64) {
+        (self.budget.bytes(), self.budget.most_bytes())
+    }
+
+    /// Keys and variants held.
+    pub(crate) fn cells(&self) -> u64 {
+        self.budget.cells()
+    }
+
+    /// Entries and remembered misses that had to make room.
+    pub(crate) fn evictions(&self) -> u64 {
+        self.evictions.load(Ordering::Relaxed)
+    }
+
+    /// The next number in the order of things.
+    pub(crate) fn next_order(&self) -> u64 {
+        self.order.fetch_add(1, Ordering::AcqRel)
+    }
+
+    /// When a key, or one that shares its mark, was last purged.
+    pub(crate) fn purged_at(&self, hash: u64) -> u64 {
+        self.purges[hash as usize % PURGES].load(Ordering::Acquire)
+    }
+
+    /// From now on nothing that began before counts for this key. Gives the purge's place in the order.
+    fn mark_purged(&self, hash: u64) -> u64 {
+        let order = self.next_order();
+        self.purges[hash as usize % PURGES].fetch_max(order, Ordering::AcqRel);
+        order
+    }
+
+    /// Takes from the budget, letting go of what is not used until it fits. False where it cannot fit.
+    pub(crate) fn reserve(&self, bytes: u64, cells: u64) -> bool {
+        if bytes > self.budget.most_bytes() {
+            return false;
+        }
+        while !self.budget.reserve(bytes, cells) {
+            if !self.evict() {
+                return false;
+            }
+        }
+        true
+    }
+
+    pub(crate) fn release(&self, bytes: u64, cells: u64) {
+        self.budget.release(bytes, cells);
+    }
+
+    /// Lets go of one thing; false where nothing may go.
+    fn evict(&self) -> bool {
+        for _ in 0..SHARDS {
+            let index = self.victim.fetch_add(1, Ordering::Relaxed) % SHARDS;
+            let freed = lock(&self.shards[index]).evict();
+            if let Some(freed) = freed {
+                self.evictions.fetch_add(freed.cells as u64, Ordering::Relaxed);
+                self.free(freed);
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Gives back what was let go and drops it. Never called under a lock.
+    fn free(&self, freed: Freed) {
+        self.budget.release(freed.bytes, freed.cells as u64);
+    }
+
+    /// Lets go of what was not used for `inactive`, a bounded number of keys at a time, and tells of each that was.
+    pub(crate) fn sweep(&self, now: Now, inactive: Duration, mut used: impl FnMut(&Slot, &Cell)) {
+        let second = u32::try_from(now.unix_seconds()).unwrap_or(0);
+        let inactive = u32::try_from(inactive.as_secs()).unwrap_or(u32::MAX);
+        for shard in &self.shards {
+            let mut freed = Freed::default();
+            lock(shard).sweep(second, inactive, SWEEP, &mut freed, &mut used);
+            self.free(freed);
+        }
+    }
+
+    /// Counts the compressed body of a stored entry; false where there is no room or the entry is no longer stored.
+    pub(crate) fn add_gzip(&self, entry: &Arc<Entry>, body: bytes::Bytes) -> bool {
+        let length = body.len() as u64;
+        if !self.reserve(length, 0) {
+            return false;
+        }
+        let mut kept = false;
+        let mut shard = self.shard(entry.key.hash());
+        if let Some(index) = shard.find(entry.key.hash(), entry.key.text()) {
+            let cells = &mut shard.slot(index).cells;
+            let stored =
+                cells.iter_mut().find(|cell| cell.entry.as_ref().is_some_and(|held| Arc::ptr_eq(held, entry)));
+            if let Some(cell) = stored
+                && entry.keep_gzip(body)
+            {
+                cell.charge += length;
+                kept = true;
+            }
+        }
+        drop(shard);
+        if !kept {
+            self.release(length, 0);
+        }
+        kept
+    }
+
+    fn shard(&self, hash: u64) -> MutexGuard<'_, Shard> {
+        // The low bits choose the bucket in the shard's table, the high ones the shard.
+        lock(&self.shards[(hash >> 48) as usize % SHARDS])
+    }
+}
+
+/// Nothing panics half-way through a change of a shard, so a poisoned lock guards a whole one.
+fn lock(shard: &Mutex<Shard>) -> MutexGuard<'_, Shard> {
+    shard.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,380 @@
+//! What a fill does to a key: it begins, ends, is given back, or a purge takes everything away.
+//!
+//! Only the holder of the line's present right moves the line; whoever lost it may still store, because the newest
+//! answer wins, but not what began before a purge. Waiters are woken after the lock. Next: `permit`, whose values
+//! call these.
+
+use super::lookup::Grant;
+use super::slot::{BaseFile, Cell, Slot};
+use super::{Freed, Memory, Shard};
+use crate::entry::{Entry, Variant};
+use crate::key::Key;
+use crate::line::WaiterSlot;
+use crate::now::{Now, milliseconds};
+use crate::progress::Progress;
+use crate::vary::VaryFields;
+use millstream_wire::Fields;
+use std::sync::Arc;
+use std::task::Waker;
+use std::time::{Duration, Instant};
+
+/// How long after an answer that could not be stored requests do not wait for each other.
+const UNCACHEABLE_FOR: Duration = Duration::from_secs(10);
+
+/// What has to happen once the lock is released.
+#[derive(Default)]
+struct After {
+    wake: Vec<Waker>,
+    freed: Freed,
+}
+
+impl Memory {
+    /// A fill has its head: finds out which variant it is, and lets the waiters read along. The grant is changed to
+    /// what the fill now holds. `None` where the answer depends on too many fields to be kept apart.
+    pub(crate) fn begin(
+        &self,
+        grant: &mut Grant,
+        vary: Option<VaryFields>,
+        request: Fields<'_>,
+        progress: impl FnOnce(Option<Variant>) -> Arc<Progress>,
+    ) -> Option<Arc<Progress>> {
+        let cost = Cell::cost(&grant.key, None) + 16 + request.bytes.len() as u64;
+        // Most of the time the cell is there and this is given back at once.
+        let mut paid = self.reserve(cost, 1).then_some(cost);
+        let progress = self.change(&grant.key.clone(), |shard, index, after| {
+            let index = match index {
+                Some(index) => index,
+                // The place of a fill beside the line was needed for something else.
+                None => {
+                    paid?;
+                    shard.add(grant.key.clone())
+                }
+            };
+            let slot = shard.slot(index);
+            let variant = match settle_vary(slot, vary, after) {
+                Ok(fields) => fields.map(|fields| variant_of(fields, request)),
+                Err(TooMany) => {
+                    shard.remove_if_empty(index);
+                    return None;
+                }
+            };
+            let values = variant.as_ref().map(|variant| variant.values.clone());
+            let progress = progress(variant);
+            move_line(slot, grant, values, &mut paid, &progress, after);
+            shard.remove_if_empty(index);
+            Some(progress)
+        });
+        if let Some(cost) = paid {
+            self.release(cost, 1);
+        }
+        progress
+    }
+
+    /// Stores an entry and ends the line. False where it may not be stored: purged meanwhile, no room, or the key has
+    /// come to vary by other fields. The line has ended all the same.
+    pub(crate) fn store(&self, grant: &Grant, entry: &Arc<Entry>, now: Now) -> bool {
+        let values = entry.variant.as_ref().map(|variant| variant.values.clone());
+        let cost = entry.cost() + Cell::cost(&grant.key, values.as_deref());
+        if !self.reserve(cost, 1) {
+            self.end(grant);
+            return false;
+        }
+        let stored = self.change(&grant.key, |shard, index, after| {
+            let purged = self.purged_at(grant.key.hash()) > grant.order;
+            let index = index.unwrap_or_else(|| shard.add(grant.key.clone()));
+            let slot = shard.slot(index);
+            let fields = entry.variant.as_ref().map(|variant| &*variant.fields);
+            if slot.vary.is_none() && slot.cells.iter().all(|cell| cell.entry.is_none()) {
+                slot.vary = entry.variant.as_ref().map(|variant| variant.fields.clone());
+            }
+            let stored = !purged && slot.vary.as_deref() == fields;
+            if stored {
+                put(slot, values, cost, entry, now, after);
+            }
+            if let Some(at) = slot.position(grant.values.as_deref()) {
+                end_line(&mut slot.cells[at], grant, after);
+            }
+            shard.remove_if_empty(index);
+            stored
+        });
+        if !stored {
+            self.release(cost, 1);
+        }
+        stored
+    }
+
+    /// The line ends with nothing stored; who waits looks up again.
+    pub(crate) fn end(&self, grant: &Grant) {
+        self.cell(grant, |cell, after| end_line(cell, grant, after));
+    }
+
+    /// The right is given back unused: the first waiter gets it, or the line ends.
+    pub(crate) fn give_back(&self, grant: &Grant) {
+        let order = self.next_order();
+        self.cell(grant, |cell, after| {
+            let Some(line) = cell.line.as_mut().filter(|line| Some(line.right) == grant.right) else { return };
+            if !line.pass_on(order, &mut after.wake) {
+                cell.line = None;
+            }
+        });
+    }
+
+    /// The answer could not be stored: nobody waits for another such, for a while.
+    pub(crate) fn uncacheable(&self, grant: &Grant, now: Now) {
+        self.cell(grant, |cell, after| {
+            cell.uncacheable_until = now.unix_milliseconds.saturating_add(milliseconds(UNCACHEABLE_FOR));
+            end_line(cell, grant, after);
+        });
+    }
+
+    /// A waiter whose turn has not come takes over where the holder has had its time. `Some` is the new right.
+    pub(crate) fn take_over(
+        &self,
+        grant: &Grant,
+        waiter: &WaiterSlot,
+        lock_age: Duration,
+        now: Instant,
+    ) -> Option<u64> {
+        let order = self.next_order();
+        let mut taken = None;
+        self.cell(grant, |cell, _| {
+            if let Some(line) = &mut cell.line
+                && line.is_aged(lock_age, now)
+                && !waiter.is_told()
+            {
+                line.pass_to(order, now);
+                taken = Some(order);
+            }
+        });
+        taken
+    }
+
+    /// A look at the disk found which file stands under the key's own name.
+    pub(crate) fn found_on_disk(&self, grant: &Grant, base: BaseFile, vary: Option<Arc<VaryFields>>) {
+        self.change(&grant.key, |shard, index, after| {
+            let Some(index) = index else { return };
+            let slot = shard.slot(index);
+            if slot.vary.is_none()
+                && let Some(vary) = &vary
+            {
+                // Cannot be too many: they were few enough to be written.
+                let _ = settle_vary(slot, Some((**vary).clone()), after);
+            }
+            // Otherwise the file is older than what memory knows about the key.
+            if slot.vary == vary {
+                slot.base = Some(base);
+            }
+        });
+    }
+
+    /// The file is not there: it is not looked for again, and the line ends.
+    pub(crate) fn absent_on_disk(&self, grant: &Grant) {
+        self.cell(grant, |cell, after| {
+            cell.absent_on_disk = true;
+            end_line(cell, grant, after);
+        });
+    }
+
+    /// Remembers the file that now stands under the key's own name.
+    pub(crate) fn written(&self, key: &Key, vary: Option<&VaryFields>, base: BaseFile) {
+        self.change(key, |shard, index, _| {
+            if let Some(index) = index {
+                let slot = shard.slot(index);
+                if slot.vary.as_deref() == vary {
+                    slot.base = Some(base);
+                }
+            }
+        });
+    }
+
+    /// The file that stands under a key's own name, as far as it is known here.
+    pub(crate) fn base_of(&self, key: &Key) -> Option<BaseFile> {
+        let mut shard = self.shard(key.hash());
+        let index = shard.find(key.hash(), key.text())?;
+        shard.slot(index).base.clone()
+    }
+
+    /// Takes an entry out that turned out to be unusable, if it is still the stored one.
+    pub(crate) fn forget(&self, entry: &Arc<Entry>) {
+        self.change(&entry.key, |shard, index, after| {
+            let Some(index) = index else { return };
+            let slot = shard.slot(index);
+            let same = |cell: &Cell| cell.entry.as_ref().is_some_and(|held| Arc::ptr_eq(held, entry));
+            if let Some(at) = slot.cells.iter().position(same) {
+                take_entry(slot, at, after);
+            }
+            slot.base = None;
+            shard.remove_if_empty(index);
+        });
+    }
+
+    /// Takes everything of a key out. Gives the purge's place in the order, the values of its variants, and whether
+    /// anything was stored.
+    pub(crate) fn purge(&self, key: &[u8]) -> (u64, Vec<Arc<[u8]>>, bool) {
+        let hash = self.hash(key);
+        let order = self.mark_purged(hash);
+        let key = Key::new(key, hash);
+        self.change(&key, |shard, index, after| {
+            let Some(index) = index else { return (order, Vec::new(), false) };
+            let slot = shard.slot(index);
+            slot.base = None;
+            let variants = slot.cells.iter().filter_map(|cell| cell.values.clone()).collect();
+            let stored = slot.cells.iter().any(|cell| cell.entry.is_some());
+            for at in (0..slot.cells.len()).rev() {
+                // Whoever asks from now on must not read along with a fill that began before.
+                if let Some(mut line) = slot.cells[at].line.take() {
+                    line.release(&mut after.wake);
+                }
+                take_entry(slot, at, after);
+            }
+            shard.remove_if_empty(index);
+            (order, variants, stored)
+        })
+    }
+
+    fn cell(&self, grant: &Grant, change: impl FnOnce(&mut Cell, &mut After)) {
+        self.change(&grant.key, |shard, index, after| {
+            if let Some(index) = index {
+                let slot = shard.slot(index);
+                if let Some(at) = slot.position(grant.values.as_deref()) {
+                    change(&mut slot.cells[at], after);
+                }
+            }
+        });
+    }
+
+    fn change<T>(
+        &self,
+        key: &Key,
+        change: impl FnOnce(&mut Shard, Option<u32>, &mut After) -> T,
+    ) -> T {
+        let mut after = After::default();
+        let mut shard = self.shard(key.hash());
+        let index = shard.find(key.hash(), key.text());
+        let outcome = change(&mut shard, index, &mut after);
+        drop(shard);
+        self.free(after.freed);
+        after.wake.into_iter().for_each(Waker::wake);
+        outcome
+    }
+}
+
+/// The answer would make the key vary by more fields than are kept apart.
+struct TooMany;
+
+/// Brings an answer's Vary and the key's together. Variants are kept apart by all fields that any answer has named: to
+/// keep an answer apart by one field more than it asks for is safe, by one less is not. Where a field is new, what
+/// was stored without it can no longer be told apart and goes.
+fn settle_vary(
+    slot: &mut Slot,
+    vary: Option<VaryFields>,
+    after: &mut After,
+) -> Result<Option<Arc<VaryFields>>, TooMany> {
+    let fields = match (&slot.vary, vary) {
+        (known, None) => return Ok(known.clone()),
+        (Some(known), Some(vary)) if known.covers(&vary) => return Ok(Some(known.clone())),
+        (None, Some(vary)) => vary,
+        (Some(known), Some(vary)) => known.union(&vary).ok_or(TooMany)?,
+    };
+    let fields = Arc::new(fields);
+    slot.vary = Some(fields.clone());
+    slot.base = None;
+    for at in (0..slot.cells.len()).rev() {
+        take_entry(slot, at, after);
+    }
+    Ok(Some(fields))
+}
+
+fn variant_of(fields: Arc<VaryFields>, request: Fields<'_>) -> Variant {
+    let mut values = Vec::with_capacity(64);
+    fields.write(request, &mut values);
+    Variant { fields, values: values.into() }
+}
+
+/// Puts the line of a fill where its variant is, once that is known.
+fn move_line(
+    slot: &mut Slot,
+    grant: &mut Grant,
+    values: Option<Arc<[u8]>>,
+    paid: &mut Option<u64>,
+    progress: &Arc<Progress>,
+    after: &mut After,
+) {
+    let at = slot.position(grant.values.as_deref());
+    let held = at.filter(|&at| slot.cells[at].line.as_ref().is_some_and(|line| Some(line.right) == grant.right));
+    let Some(at) = held else {
+        // Beside the line, or the right was lost: nobody waits for this one.
+        grant.right = None;
+        grant.values = values;
+        return;
+    };
+    if let Some(line) = &mut slot.cells[at].line {
+        line.stream(progress, &mut after.wake);
+    }
+    if slot.cells[at].values == values {
+        return;
+    }
+    let line = slot.cells[at].line.take();
+    grant.values = values.clone();
+    match slot.position(values.as_deref()) {
+        Some(target) if slot.cells[target].line.is_none() => slot.cells[target].line = line,
+        None if paid.is_some() => {
+            let charge = paid.take().unwrap_or(0);
+            slot.cells.push(Cell { values, charge, line, ..Cell::default() });
+        }
+        // Somebody fills that variant already.
+        _ => grant.right = None,
+    }
+    if slot.cells[at].entry.is_none() {
+        after.freed.cell(slot.cells.remove(at));
+    }
+}
+
+/// Puts an entry into its cell.
+fn put(
+    slot: &mut Slot,
+    values: Option<Arc<[u8]>>,
+    cost: u64,
+    entry: &Arc<Entry>,
+    now: Now,
+    after: &mut After,
+) {
+    let used_at = u32::try_from(now.unix_seconds()).unwrap_or(0);
+    match slot.position(values.as_deref()) {
+        Some(at) => {
+            let cell = &mut slot.cells[at];
+            // The cell was paid for when it was made; the new payment covers it and the entry.
+            after.freed.bytes += cell.charge;
+            after.freed.cells += 1;
+            after.freed.entry(cell.entry.replace(entry.clone()));
+            cell.charge = cost;
+            cell.uncacheable_until = 0;
+            cell.absent_on_disk = false;
+            cell.used_at = used_at;
+        }
+        None => {
+            slot.cells.push(Cell { values, entry: Some(entry.clone()), charge: cost, used_at, ..Cell::default() });
+        }
+    }
+}
+
+/// Takes the entry out of a cell, and the cell where nobody holds a right to it.
+fn take_entry(slot: &mut Slot, at: usize, after: &mut After) {
+    if !slot.cells[at].is_pinned() {
+        after.freed.cell(slot.cells.remove(at));
+        return;
+    }
+    let cell = &mut slot.cells[at];
+    let index_cost = Cell::cost(&slot.key, cell.values.as_deref()).min(cell.charge);
+    if cell.entry.is_some() {
+        after.freed.bytes += cell.charge - index_cost;
+        cell.charge = index_cost;
+    }
+    after.freed.entry(cell.entry.take());
+}
+
+fn end_line(cell: &mut Cell, grant: &Grant, after: &mut After) {
+    if let Some(mut line) = cell.line.take_if(|line| Some(line.right) == grant.right) {
+        line.release(&mut after.wake);
+    }
+}

@@ -1,0 +1,192 @@
+//! What a request gets: one decision under one shard's lock, with `now` handed in.
+//!
+//! It decides; the values that carry the rights it grants are made in `permit` and `front`. Next: `change`.
+
+use super::slot::{Cell, Slot, VARIANTS};
+use super::{Freed, Memory, Shard};
+use crate::entry::Entry;
+use crate::key::Key;
+use crate::line::{Line, Purpose, WaiterSlot};
+use crate::now::Now;
+use crate::policy::StaleCause;
+use millstream_conf::model::ProxyCache;
+use millstream_wire::Fields;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// A look-up.
+#[derive(Clone, Copy)]
+pub(crate) struct Asked<'a> {
+    pub(crate) key: &'a [u8],
+    pub(crate) hash: u64,
+    pub(crate) request: Fields<'a>,
+    pub(crate) conf: &'a ProxyCache,
+    pub(crate) now: Now,
+    /// Whether the answer to a miss will come from the disk's own look: asked again after it, this is not the first.
+    pub(crate) counts_use: bool,
+}
+
+/// A right, as data.
+#[derive(Debug, Clone)]
+pub(crate) struct Grant {
+    pub(crate) key: Arc<Key>,
+    pub(crate) values: Option<Arc<[u8]>>,
+    /// The right to move the line on; `None` for a fill beside any line.
+    pub(crate) right: Option<u64>,
+    /// When it was granted, in the order of things.
+    pub(crate) order: u64,
+}
+
+/// What was decided.
+pub(crate) enum Found {
+    Fresh(Arc<Entry>),
+    Stale(Arc<Entry>, Option<Grant>),
+    Miss(Grant),
+    Scarce,
+    /// The last is when the holder has had its time.
+    Busy(Arc<WaiterSlot>, Grant, Instant, Option<Arc<Entry>>),
+    Probe(Grant),
+}
+
+/// A cell had to be made and was not paid for yet.
+struct Unpaid(u64);
+
+impl Memory {
+    /// Decides a look-up. `on_disk` tells whether the entry may be in a file, from the slot as far as it is known.
+    pub(crate) fn look_up(&self, asked: &Asked<'_>, on_disk: impl Fn(&Slot, Option<&[u8]>) -> bool) -> Found {
+        let mut freed = Freed::default();
+        let mut paid = None;
+        let found = loop {
+            let mut shard = self.shard(asked.hash);
+            match self.decide(&mut shard, asked, &on_disk, &mut paid, &mut freed) {
+                Ok(found) => break found,
+                Err(Unpaid(cost)) => {
+                    drop(shard);
+                    if let Some(less) = paid.replace(cost) {
+                        self.release(less, 1);
+                    }
+                    if !self.reserve(cost, 1) {
+                        paid = None;
+                        break Found::Scarce;
+                    }
+                }
+            }
+        };
+        if let Some(cost) = paid {
+            self.release(cost, 1);
+        }
+        self.free(freed);
+        found
+    }
+
+    fn decide(
+        &self,
+        shard: &mut Shard,
+        asked: &Asked<'_>,
+        on_disk: &impl Fn(&Slot, Option<&[u8]>) -> bool,
+        paid: &mut Option<u64>,
+        freed: &mut Freed,
+    ) -> Result<Found, Unpaid> {
+        let slot = match shard.find(asked.hash, asked.key) {
+            Some(index) => shard.slot(index),
+            None => {
+                let key = Arc::new(Key::new(asked.key, asked.hash));
+                let cost = Cell::cost(&key, None);
+                if paid.is_none_or(|paid| paid < cost) {
+                    return Err(Unpaid(cost));
+                }
+                let index = shard.add(key);
+                shard.slot(index)
+            }
+        };
+        let values = slot.values(asked.request);
+        let at = match slot.position(values.as_deref()) {
+            Some(at) => at,
+            None => {
+                let cost = Cell::cost(&slot.key, values.as_deref());
+                if paid.is_none_or(|paid| paid < cost) {
+                    return Err(Unpaid(cost));
+                }
+                if slot.cells.len() >= VARIANTS {
+                    match slot.cells.iter().position(|cell| !cell.is_pinned()) {
+                        Some(longest) => freed.cell(slot.cells.remove(longest)),
+                        None => return Ok(Found::Scarce),
+                    }
+                }
+                // What was paid too much stays with the cell.
+                let charge = paid.take().unwrap_or(cost);
+                slot.cells.push(Cell { values: values.clone(), charge, ..Cell::default() });
+                slot.cells.len() - 1
+            }
+        };
+        let may_be_on_disk = slot.cells[at].entry.is_none()
+            && !slot.cells[at].absent_on_disk
+            && on_disk(slot, values.as_deref());
+        let grant =
+            Grant { key: slot.key.clone(), values, right: None, order: self.next_order() };
+        let cell = &mut slot.cells[at];
+        cell.used_at = u32::try_from(asked.now.unix_seconds()).unwrap_or(0);
+        Ok(match cell.entry.clone() {
+            Some(entry) => {
+                entry.mark_used();
+                if entry.is_fresh(asked.now) { Found::Fresh(entry) } else { stale(cell, entry, grant, asked) }
+            }
+            None => missing(cell, grant, asked, may_be_on_disk),
+        })
+    }
+}
+
+/// An entry that is no longer fresh: one updates it; the others get it if it may be used meanwhile, or wait.
+fn stale(cell: &mut Cell, entry: Arc<Entry>, grant: Grant, asked: &Asked<'_>) -> Found {
+    let usable = entry.may_serve_stale(StaleCause::Updating, &asked.conf.use_stale, asked.now);
+    let now = asked.now.instant;
+    let uncacheable = asked.now.unix_milliseconds < cell.uncacheable_until;
+    if let Some(line) = &mut cell.line
+        && line.is_aged(asked.conf.lock_age, now)
+    {
+        line.pass_to(grant.order, now);
+        return Found::Stale(entry, Some(Grant { right: Some(grant.order), ..grant }));
+    }
+    match &mut cell.line {
+        Some(_) if usable => Found::Stale(entry, None),
+        Some(line) if asked.conf.lock => Found::Busy(line.join(), grant, line.aged_at(asked.conf.lock_age, now), Some(entry)),
+        // With `proxy_cache_lock off`, and for a while after an answer that could not be stored, everybody asks.
+        Some(_) => Found::Stale(entry, Some(grant)),
+        None if uncacheable && !usable => Found::Stale(entry, Some(grant)),
+        None => {
+            cell.line = Some(Box::new(Line::new(grant.order, Purpose::Fill, now)));
+            Found::Stale(entry, Some(Grant { right: Some(grant.order), ..grant }))
+        }
+    }
+}
+
+/// Nothing in memory: read the file, wait for who does, or ask.
+fn missing(cell: &mut Cell, grant: Grant, asked: &Asked<'_>, may_be_on_disk: bool) -> Found {
+    if asked.counts_use {
+        cell.touched |= cell.uses > 0;
+        cell.uses = cell.uses.saturating_add(1);
+    }
+    let now = asked.now.instant;
+    if let Some(line) = &mut cell.line {
+        if line.is_aged(asked.conf.lock_age, now) {
+            line.pass_to(grant.order, now);
+            return Found::Miss(Grant { right: Some(grant.order), ..grant });
+        }
+        if asked.conf.lock || line.purpose == Purpose::Probe {
+            return Found::Busy(line.join(), grant, line.aged_at(asked.conf.lock_age, now), None);
+        }
+        return Found::Miss(grant);
+    }
+    if may_be_on_disk {
+        cell.line = Some(Box::new(Line::new(grant.order, Purpose::Probe, now)));
+        return Found::Probe(Grant { right: Some(grant.order), ..grant });
+    }
+    if cell.uses < asked.conf.min_uses {
+        return Found::Scarce;
+    }
+    if !asked.conf.lock || asked.now.unix_milliseconds < cell.uncacheable_until {
+        return Found::Miss(grant);
+    }
+    cell.line = Some(Box::new(Line::new(grant.order, Purpose::Fill, now)));
+    Found::Miss(Grant { right: Some(grant.order), ..grant })
+}

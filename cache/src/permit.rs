@@ -1,0 +1,374 @@
+//! The rights around a fill, as values: a permit to fill, the fill itself, and a place among those who wait.
+//!
+//! ```text
+//!   FillPermit ── begin(head) ──▶ Fill ── push … finish ──▶ stored, followers complete
+//!      │ drop: given back            └ drop: aborted, nothing stored, followers see the cut
+//!      ├ uncacheable(): all waiters go on their own for a while
+//!      └ refresh(): a 304 gave a stored entry new life
+//! ```
+//! Each is used up by what it allows or given back by being dropped, so a request that dies cannot leave a key locked.
+//! Next: `front`, which hands them out.
+
+use crate::disk::{self, Spool};
+use crate::entry::{Entry, Variant};
+use crate::body::Body;
+use crate::file_format;
+use crate::head::StoredHead;
+use crate::line::{Outcome, WaiterSlot};
+use crate::memory::Grant;
+use crate::now::Now;
+use crate::policy::Lifetime;
+use crate::progress::{Follower, Progress};
+use crate::store::{Place, Store};
+use bytes::Bytes;
+use millstream_conf::model::ProxyCache;
+use millstream_net::blocking;
+use millstream_net::timer::{Deadline, with_deadline};
+use millstream_wire::{Fields, Headers};
+use std::future::poll_fn;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// What is kept for followers of a body that is not stored, and what is gathered before a piece is written to disk.
+const WINDOW: u64 = 256 * 1024;
+
+/// The right to ask the upstream for a key.
+#[derive(Debug)]
+pub struct FillPermit {
+    store: Arc<Store>,
+    grant: Option<Grant>,
+}
+
+impl FillPermit {
+    pub(crate) fn new(store: Arc<Store>, grant: Grant) -> FillPermit {
+        FillPermit { store, grant: Some(grant) }
+    }
+
+    /// The upstream has answered with something that may be stored: whoever waits reads along from here. `request` is
+    /// the client's, for Vary.
+    pub fn begin(mut self, head: StoredHead, request: Fields<'_>, now: Now) -> Fill {
+        let mut grant = self.grant.take().expect("a permit holds its grant until it is used up");
+        let expected = head.content_length;
+        let head = Arc::new(head);
+        let fits = expected.is_none_or(|length| length <= self.store.largest_body());
+        let make = |variant: Option<Variant>| Progress::new(head.clone(), variant);
+        let begun = fits.then(|| self.store.memory.begin(&mut grant, head.vary(), request, make)).flatten();
+        let mode = if begun.is_some() { Mode::Memory } else { Mode::Passing };
+        if begun.is_none() {
+            self.store.memory.uncacheable(&grant, now);
+        }
+        let progress = begun.unwrap_or_else(|| Progress::new(head.clone(), None));
+        Fill { store: self.store.clone(), grant: Some(grant), progress, mode, held: 0, expected, began: now }
+    }
+
+    /// The upstream has confirmed a stored entry with a 304. `headers` are [`StoredHead::updated`], `lifetime` what
+    /// `policy` made of them. Waiters look up again.
+    pub fn refresh(mut self, old: &Arc<Entry>, headers: Headers, lifetime: Lifetime, now: Now) -> Arc<Entry> {
+        let head = StoredHead::new(old.head.status, headers.view(), Some(old.length()), lifetime, now);
+        let vary = head.vary();
+        let order = self.store.memory.next_order();
+        let entry = Entry::new(old.key.clone(), old.variant.clone(), order, head, old.body.clone());
+        if let Some(body) = old.gzip_body() {
+            entry.keep_gzip(body);
+        }
+        let entry = Arc::new(entry);
+        let known = old.variant.as_ref().map(|variant| &*variant.fields);
+        let told_apart = vary.is_none_or(|vary| known.is_some_and(|known| known.covers(&vary)));
+        match self.grant.take() {
+            Some(grant) if told_apart => {
+                if self.store.memory.store(&grant, &entry, now) {
+                    self.store.save(&entry, grant.order, now);
+                }
+            }
+            // It came to depend on fields that the stored body was not chosen by: used now, not stored.
+            Some(grant) => self.store.memory.end(&grant),
+            None => {}
+        }
+        entry
+    }
+
+    /// The upstream has answered with something that may not be stored: all waiters go on their own, and for 10 s
+    /// nobody waits for this key. After an error of the upstream drop the permit instead: the next waiter tries.
+    pub fn uncacheable(mut self, now: Now) {
+        if let Some(grant) = self.grant.take() {
+            self.store.memory.uncacheable(&grant, now);
+        }
+    }
+
+    pub(crate) fn store(&self) -> &Arc<Store> {
+        &self.store
+    }
+
+    pub(crate) fn grant(&self) -> &Grant {
+        self.grant.as_ref().expect("a permit holds its grant until it is used up")
+    }
+}
+
+impl Drop for FillPermit {
+    fn drop(&mut self) {
+        if let Some(grant) = self.grant.take().filter(|grant| grant.right.is_some()) {
+            self.store.memory.give_back(&grant);
+        }
+    }
+}
+
+/// An answer that is being received.
+#[derive(Debug)]
+pub struct Fill {
+    store: Arc<Store>,
+    grant: Option<Grant>,
+    progress: Arc<Progress>,
+    mode: Mode,
+    held: u64,
+    expected: Option<u64>,
+    began: Now,
+}
+
+#[derive(Debug)]
+enum Mode {
+    /// Kept in memory.
+    Memory,
+    /// Too large for memory: going to its file.
+    Spool(Box<Spool>),
+    /// Passed on to followers, not stored.
+    Passing,
+}
+
+impl Fill {
+    /// A reader of this answer from its beginning. Take it before the first piece is pushed; later there may be no
+    /// beginning left, and it breaks off at once.
+    pub fn follow(&self) -> Option<Follower> {
+        self.progress.follow()
+    }
+
+    /// Adds a piece of the body. Await [`Fill::ready`] before the next.
+    pub fn push(&mut self, bytes: Bytes) {
+        self.held = self.progress.push(bytes);
+    }
+
+    /// Ready for the next piece: at once for a body that fits in memory, after writing for one that goes to disk, and
+    /// when the slowest reader has come close for one that is not stored. Must not be dropped while it waits, unless
+    /// the fill is given up.
+    pub async fn ready(&mut self) {
+        if matches!(self.mode, Mode::Memory) && self.held > self.store.largest_in_memory() {
+            self.leave_memory().await;
+        }
+        match self.mode {
+            Mode::Memory => {}
+            Mode::Spool(_) if self.held >= WINDOW => self.spool().await,
+            Mode::Spool(_) => {}
+            Mode::Passing => self.progress.drained(WINDOW).await,
+        }
+    }
+
+    /// Whether anybody reads along.
+    pub fn has_followers(&self) -> bool {
+        self.progress.has_followers()
+    }
+
+    /// Whether it will be stored, as far as is known by now.
+    pub fn is_storing(&self) -> bool {
+        !matches!(self.mode, Mode::Passing)
+    }
+
+    /// The body has ended as its framing says. `None` where it was not stored: its length is not what was announced,
+    /// it was too large, the key was purged meanwhile, or there was no room.
+    pub async fn finish(mut self) -> Option<Arc<Entry>> {
+        let total = self.progress.total();
+        if self.expected.is_some_and(|expected| expected != total) {
+            return None;
+        }
+        if matches!(self.mode, Mode::Memory) && self.held > self.store.largest_in_memory() {
+            self.leave_memory().await;
+        }
+        let entry = match self.mode {
+            Mode::Memory => self.store_in_memory(),
+            Mode::Spool(_) => self.store_on_disk().await,
+            Mode::Passing => None,
+        };
+        if let Some(grant) = self.grant.take().filter(|_| entry.is_none()) {
+            self.store.memory.end(&grant);
+        }
+        self.progress.end(entry.clone());
+        entry
+    }
+
+    fn store_in_memory(&mut self) -> Option<Arc<Entry>> {
+        let body = Body::Memory(self.progress.whole()?);
+        let entry = self.entry(self.store.memory.next_order(), body);
+        let grant = self.grant.as_ref()?;
+        let stored = self.store.memory.store(grant, &entry, self.began);
+        if stored {
+            self.store.save(&entry, grant.order, self.began);
+        }
+        stored.then_some(entry)
+    }
+
+    async fn store_on_disk(&mut self) -> Option<Arc<Entry>> {
+        self.spool().await;
+        let Mode::Spool(spool) = std::mem::replace(&mut self.mode, Mode::Passing) else { return None };
+        let (store, disk) = (self.store.clone(), self.store.disk.clone()?);
+        let (key, variant) = (self.grant.as_ref()?.key.clone(), self.progress.variant.clone());
+        let orders = (self.grant.as_ref()?.order, self.store.memory.next_order());
+        let now = self.began;
+        let body = blocking::run(move || {
+            let values = variant.as_ref().map(|variant| &*variant.values);
+            let (name, _, is_base) = store.place(&key, values);
+            let vary = variant.as_ref().map(|variant| &*variant.fields);
+            // The epoch is in the file already. As the key's own file it begins a new one; beside another own file it
+            // is only good where that has the same.
+            let place = Place { key: &key, vary, values, file: (name, spool.epoch(), is_base) };
+            store.commit(&disk, *spool, place, orders, now)
+        })
+        .await?;
+        let entry = self.entry(orders.1, Body::File(body));
+        self.store.memory.store(self.grant.as_ref()?, &entry, self.began).then_some(entry)
+    }
+
+    fn entry(&self, order: u64, body: Body) -> Arc<Entry> {
+        let key = self.grant.as_ref().expect("held until finish takes it").key.clone();
+        let head = StoredHead::clone(&self.progress.head);
+        Arc::new(Entry::new(key, self.progress.variant.clone(), order, head, body))
+    }
+
+    /// The body has become too large for memory: on to disk, or on to whoever reads along and no further.
+    async fn leave_memory(&mut self) {
+        if let Some((disk, grant)) = self.store.disk.clone().zip(self.grant.clone()) {
+            let (store, progress) = (self.store.clone(), self.progress.clone());
+            let expected = self.expected.unwrap_or(self.held);
+            let spool = blocking::run(move || {
+                let variant = progress.variant.as_ref();
+                let (_, epoch, _) = store.place(&grant.key, variant.map(|variant| &*variant.values));
+                let vary = variant.map(|variant| (&*variant.fields, &*variant.values));
+                let head = file_format::encode_head(grant.key.text(), vary, &progress.head);
+                disk.begin(&head, (disk::random_id(), epoch), expected)
+            });
+            if let Some(spool) = spool.await {
+                self.mode = Mode::Spool(Box::new(spool));
+                return;
+            }
+        }
+        self.stop_storing();
+    }
+
+    /// Writes what has come since the last time.
+    async fn spool(&mut self) {
+        let Mode::Spool(mut spool) = std::mem::replace(&mut self.mode, Mode::Passing) else { return };
+        let Some(disk) = self.store.disk.clone() else { return };
+        let pieces = self.progress.unwritten();
+        let (spool, written) = blocking::run(move || {
+            let written = disk.append(&mut spool, &pieces);
+            (spool, written)
+        })
+        .await;
+        if !written {
+            self.stop_storing();
+            return;
+        }
+        self.progress.spooled(&spool.file, spool.body_offset(), spool.length());
+        self.held = 0;
+        if spool.length() > self.store.largest_body() {
+            self.stop_storing();
+            return;
+        }
+        self.mode = Mode::Spool(spool);
+    }
+
+    /// From here on the answer is only passed on, and nobody new joins it.
+    fn stop_storing(&mut self) {
+        self.mode = Mode::Passing;
+        if let Some(grant) = &mut self.grant {
+            self.store.memory.uncacheable(grant, self.began);
+            grant.right = None;
+        }
+    }
+}
+
+impl Drop for Fill {
+    fn drop(&mut self) {
+        if let Some(grant) = self.grant.take() {
+            self.store.memory.end(&grant);
+            self.progress.abort();
+        }
+    }
+}
+
+/// A place in the line.
+#[derive(Debug)]
+pub struct Waiter {
+    store: Arc<Store>,
+    slot: Arc<WaiterSlot>,
+    grant: Grant,
+    aged_at: Instant,
+}
+
+/// What became of waiting.
+#[derive(Debug)]
+pub enum Woken {
+    /// Whoever filled has failed or had its time (`proxy_cache_lock_age`): it is your turn.
+    Fill(FillPermit),
+    /// Something was stored, or cannot be: look up again.
+    Retry,
+    /// The answer arrives: read along.
+    Streaming(Follower),
+    /// `proxy_cache_lock_timeout`: ask the upstream and store nothing.
+    Timeout,
+}
+
+impl Waiter {
+    pub(crate) fn new(store: Arc<Store>, slot: Arc<WaiterSlot>, grant: Grant, aged_at: Instant) -> Waiter {
+        Waiter { store, slot, grant, aged_at }
+    }
+
+    /// Waits, at most `proxy_cache_lock_timeout` from `now`. Woken by the event itself, from whichever thread.
+    pub async fn wait(mut self, request: Fields<'_>, conf: &ProxyCache, now: Now) -> Woken {
+        let last = now.after(conf.lock_timeout).instant;
+        let mut deadline = Deadline::new();
+        loop {
+            let until = last.min(self.aged_at);
+            deadline.set(until);
+            let told = with_deadline(&mut deadline, poll_fn(|context| self.slot.poll(context))).await;
+            let outcome = match told {
+                Ok(outcome) => Some(outcome),
+                Err(_) if until >= last => match self.slot.leave() {
+                    // It came in the same moment.
+                    Some(outcome) => Some(outcome),
+                    None => return Woken::Timeout,
+                },
+                Err(_) => {
+                    let right = self.store.memory.take_over(&self.grant, &self.slot, conf.lock_age, until);
+                    self.aged_at = until.checked_add(conf.lock_age).unwrap_or(last);
+                    right.map(Outcome::Right)
+                }
+            };
+            if let Some(outcome) = outcome {
+                return self.woken(outcome, request);
+            }
+        }
+    }
+
+    fn woken(&self, outcome: Outcome, request: Fields<'_>) -> Woken {
+        match outcome {
+            Outcome::Retry => Woken::Retry,
+            Outcome::Right(right) => Woken::Fill(self.permit(right)),
+            Outcome::Follow(follower) => {
+                let fits =
+                    follower.variant().is_none_or(|variant| variant.fits(request, &mut Vec::with_capacity(64)));
+                if fits { Woken::Streaming(follower) } else { Woken::Retry }
+            }
+        }
+    }
+
+    fn permit(&self, right: u64) -> FillPermit {
+        FillPermit::new(self.store.clone(), Grant { right: Some(right), order: right, ..self.grant.clone() })
+    }
+}
+
+impl Drop for Waiter {
+    fn drop(&mut self) {
+        if let Some(Outcome::Right(right)) = self.slot.leave() {
+            // Told but not taken: the next in the line gets it.
+            drop(self.permit(right));
+        }
+    }
+}

@@ -1,0 +1,402 @@
+//! One cache zone: its memory and disk tiers together, shared by all workers.
+//!
+//! It outlives a reload when name and path stay. Reading goes through `front`, storing through `permit`; here is what
+//! belongs to neither: opening, bounds, purging, writing behind, and tidying. Nothing here waits for a disk on a
+//! worker's loop. Next: `permit`.
+
+use crate::body::{Body, FileBody};
+use crate::disk::{self, Disk};
+use crate::entry::Entry;
+use crate::file_format;
+use crate::key::{self, Key};
+use crate::memory::{BaseFile, Memory, Slot};
+use crate::now::Now;
+use crate::vary::VaryFields;
+use bytes::Bytes;
+use millstream_conf::model::CacheZone;
+use millstream_net::blocking;
+use millstream_telemetry::error_log::ErrorLogs;
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+#[cfg(test)]
+mod tests;
+
+/// Bodies above this stay on disk and are read from there piece by piece.
+const LARGEST_BESIDE_DISK: u64 = 1024 * 1024;
+/// A body takes at most this part of the memory tier.
+const SHARE: u64 = 8;
+/// The memory tier has at least this much, whatever is configured: lines of waiting requests live in it too.
+const LEAST_MEMORY: u64 = 1024 * 1024;
+/// Bytes that wait to be written at a time; what is stored beyond that stays in memory alone.
+const PENDING: u64 = 64 * 1024 * 1024;
+/// A key of `keys_zone`: nginx keeps about 8,000 in a megabyte.
+const KEY_SHARE: u64 = 128;
+
+/// How many keys `keys_zone` allows.
+pub(crate) fn most_keys(zone: &CacheZone) -> u64 {
+    (zone.keys_size / KEY_SHARE).max(1)
+}
+
+/// One cache zone.
+#[derive(Debug)]
+pub struct Store {
+    name: String,
+    pub(crate) memory: Memory,
+    pub(crate) disk: Option<Arc<Disk>>,
+    inactive: AtomicU64,
+    largest_in_memory: AtomicU64,
+    pending: AtomicU64,
+    unwritten: AtomicU64,
+    tidying: AtomicBool,
+}
+
+/// A cache directory that cannot be used.
+#[derive(Debug)]
+pub struct CacheOpenError {
+    /// The zone.
+    pub zone: String,
+    /// Its directory.
+    pub path: PathBuf,
+    /// What the system said.
+    pub error: io::Error,
+}
+
+impl fmt::Display for CacheOpenError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "cache zone \"{}\": the directory \"{}\" cannot be used: {}; it must exist or be creatable, and be \
+             writable for the user that the workers run as",
+            self.zone,
+            self.path.display(),
+            self.error
+        )
+    }
+}
+
+impl std::error::Error for CacheOpenError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        Some(&self.error)
+    }
+}
+
+/// The state of a zone at one moment.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct StoreStats {
+    /// Entries, variants and remembered misses in memory.
+    pub keys: u64,
+    /// Bytes in memory, index included.
+    pub memory_bytes: u64,
+    /// The bound on these.
+    pub memory_limit: u64,
+    /// What had to make room in memory since the start.
+    pub evictions: u64,
+    /// Files on disk; not all while `index_loaded` is false.
+    pub files: u64,
+    /// Bytes of these, in whole pages.
+    pub disk_bytes: u64,
+    /// Files removed since the start.
+    pub files_removed: u64,
+    /// Damaged files found, and removed, since the start.
+    pub corrupt: u64,
+    /// Reads and writes that failed since the start.
+    pub disk_errors: u64,
+    /// Entries kept in memory alone because too much waited to be written.
+    pub unwritten: u64,
+    /// Whether all files that were there at start are known. True for a zone in memory.
+    pub index_loaded: bool,
+}
+
+impl Store {
+    /// Opens a zone: makes its directory where it is missing, checks that it can be written, and starts to list its
+    /// files in the background. `temp` is `proxy_temp_path`, used where `use_temp_path` is on and it is on the same
+    /// filesystem. Blocks; call it at start.
+    pub fn open(zone: &CacheZone, temp: Option<&Path>, log: ErrorLogs) -> Result<Arc<Store>, CacheOpenError> {
+        let disk = match &zone.path {
+            None => None,
+            Some(path) => Some(open_disk(zone, path, temp, log)?),
+        };
+        let memory = Memory::new(zone.memory.max(LEAST_MEMORY), most_keys(zone));
+        let store = Store {
+            name: zone.name.clone(),
+            memory,
+            disk,
+            inactive: AtomicU64::new(0),
+            largest_in_memory: AtomicU64::new(0),
+            pending: AtomicU64::new(0),
+            unwritten: AtomicU64::new(0),
+            tidying: AtomicBool::new(false),
+        };
+        store.set_bounds(zone);
+        Ok(Arc::new(store))
+    }
+
+    /// Takes over the sizes of a new configuration.
+    pub fn reconfigure(&self, zone: &CacheZone, log: ErrorLogs) {
+        self.set_bounds(zone);
+        if let Some(disk) = &self.disk {
+            disk.configure(zone, log);
+        }
+    }
+
+    fn set_bounds(&self, zone: &CacheZone) {
+        let memory = zone.memory.max(LEAST_MEMORY);
+        let largest = match self.disk {
+            Some(_) => (memory / SHARE).min(LARGEST_BESIDE_DISK),
+            None => memory / SHARE,
+        };
+        self.largest_in_memory.store(largest, Ordering::Relaxed);
+        self.inactive.store(zone.inactive.as_secs(), Ordering::Relaxed);
+        self.memory.set_bounds(memory, most_keys(zone));
+    }
+
+    /// Its name in the configuration.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Its directory.
+    pub fn path(&self) -> Option<&Path> {
+        self.disk.as_ref().map(|disk| disk.root())
+    }
+
+    /// The largest body that is stored at all, in bytes.
+    pub fn largest_body(&self) -> u64 {
+        match &self.disk {
+            Some(disk) => disk.max_size(),
+            None => self.largest_in_memory(),
+        }
+    }
+
+    /// The largest body that is kept in memory, in bytes.
+    pub(crate) fn largest_in_memory(&self) -> u64 {
+        self.largest_in_memory.load(Ordering::Relaxed)
+    }
+
+    /// Numbers for people and dashboards.
+    pub fn stats(&self) -> StoreStats {
+        let (memory_bytes, memory_limit) = self.memory.bytes();
+        let stats = StoreStats {
+            keys: self.memory.cells(),
+            memory_bytes,
+            memory_limit,
+            evictions: self.memory.evictions(),
+            unwritten: self.unwritten.load(Ordering::Relaxed),
+            index_loaded: true,
+            ..StoreStats::default()
+        };
+        let Some(disk) = &self.disk else { return stats };
+        let (files, disk_bytes) = disk.size();
+        StoreStats {
+            files,
+            disk_bytes,
+            files_removed: disk.counters.removed.load(Ordering::Relaxed),
+            corrupt: disk.counters.corrupt.load(Ordering::Relaxed),
+            disk_errors: disk.counters.errors.load(Ordering::Relaxed),
+            index_loaded: disk.is_loaded(),
+            ..stats
+        }
+    }
+
+    /// Lets go of what was not used for `inactive`, and keeps the disk within its bounds. Call it about once a second
+    /// from one worker; what it does at a time is bounded, and the disk's part runs off the loop.
+    pub fn maintain(self: &Arc<Self>, now: Now) {
+        let inactive = Duration::from_secs(self.inactive.load(Ordering::Relaxed));
+        self.memory.sweep(now, inactive, |slot, cell| {
+            if let Some(disk) = &self.disk {
+                disk.touch(&file_name(slot, cell.values.as_deref()), now);
+            }
+        });
+        let Some(disk) = self.disk.clone() else { return };
+        if self.tidying.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        let store = self.clone();
+        detach(move || {
+            disk.tidy(inactive, now);
+            store.tidying.store(false, Ordering::Release);
+        });
+    }
+
+    /// Forgets everything stored under a key, all variants, in memory and on disk; fills under way are not stored.
+    /// Gives whether anything was in memory.
+    pub fn invalidate(self: &Arc<Self>, key: &[u8]) -> bool {
+        let (order, variants, stored) = self.memory.purge(key);
+        if let Some(disk) = self.disk.clone() {
+            let key: Box<[u8]> = key.into();
+            // Variants count only together with the file under the key's own name; those that are known here go now,
+            // the others when they are come upon or unused.
+            detach(move || {
+                disk.unlink(&key::md5(&key), order);
+                for values in variants {
+                    disk.unlink(&key::md5_of_variant(&key, &values), order);
+                }
+            });
+        }
+        stored
+    }
+
+    /// Takes out an entry whose file has turned out to be gone or damaged, so that the next request asks anew.
+    pub fn forget(&self, entry: &Arc<Entry>) {
+        self.memory.forget(entry);
+    }
+
+    /// The right to compress an entry's body, for one thread: worth it only where the body is in memory and plain.
+    pub fn claim_gzip(self: &Arc<Self>, entry: &Arc<Entry>) -> Option<GzipPermit> {
+        let plain = !entry.head.fields().has(millstream_wire::FieldId::ContentEncoding);
+        let claimed = plain && entry.body.memory().is_some() && !entry.is_retired() && entry.claim_gzip();
+        claimed.then(|| GzipPermit { store: self.clone(), entry: entry.clone() })
+    }
+
+    /// Whether a key's file may be there, as far as can be told without looking.
+    pub(crate) fn may_be_on_disk(&self, slot: &Slot, values: Option<&[u8]>) -> bool {
+        self.disk.as_ref().is_some_and(|disk| disk.may_have(&file_name(slot, values)))
+    }
+
+    /// Which file is an entry's, and the epoch to write into it. The last is whether it is the key's own.
+    pub(crate) fn place(&self, key: &Key, values: Option<&[u8]>) -> (disk::index::Name, u64, bool) {
+        match self.memory.base_of(key) {
+            Some(base) if base.values.as_deref() == values => (key::md5(key.text()), base.epoch, true),
+            Some(base) => (key::md5_of_variant(key.text(), values.unwrap_or_default()), base.epoch, false),
+            None => (key::md5(key.text()), disk::random_id(), true),
+        }
+    }
+
+    /// Writes an entry to disk, off the loop. `began` is when its fill was granted.
+    pub(crate) fn save(self: &Arc<Self>, entry: &Arc<Entry>, began: u64, now: Now) {
+        let Some(disk) = self.disk.clone() else { return };
+        let cost = entry.length() + entry.head.headers.byte_len() as u64;
+        if self.pending.fetch_add(cost, Ordering::Relaxed) + cost > PENDING {
+            self.pending.fetch_sub(cost, Ordering::Relaxed);
+            self.unwritten.fetch_add(1, Ordering::Relaxed);
+            return;
+        }
+        let (store, entry) = (self.clone(), entry.clone());
+        detach(move || {
+            store.write(&disk, &entry, began, now);
+            store.pending.fetch_sub(cost, Ordering::Relaxed);
+        });
+    }
+
+    fn write(&self, disk: &Disk, entry: &Entry, began: u64, now: Now) {
+        let values = entry.variant.as_ref().map(|variant| &*variant.values);
+        let place = self.place(&entry.key, values);
+        let head = file_format::encode_head(entry.key(), vary_of(entry), &entry.head);
+        let id = match &entry.body {
+            Body::Memory(_) => disk::random_id(),
+            Body::File(body) => body.id,
+        };
+        let Some(mut spool) = disk.begin(&head, (id, place.1), entry.length()) else { return };
+        let written = match &entry.body {
+            Body::Memory(bytes) => disk.append(&mut spool, std::slice::from_ref(bytes)),
+            Body::File(body) => disk.copy_body(&mut spool, body),
+        };
+        if written {
+            self.commit(disk, spool, entry_place(entry, place), (began, entry.order), now);
+        }
+    }
+
+    /// Gives a written file its name; `orders` are the fill's and the entry's. Blocks.
+    pub(crate) fn commit(
+        &self,
+        disk: &Disk,
+        spool: disk::Spool,
+        place: Place<'_>,
+        orders: (u64, u64),
+        now: Now,
+    ) -> Option<FileBody> {
+        let (name, epoch, is_base) = place.file;
+        let is_current = || self.memory.purged_at(place.key.hash()) <= orders.0;
+        let body = disk.commit(spool, &name, orders.1, now, is_current)?;
+        if is_base {
+            let base = BaseFile { epoch, values: place.values.map(Arc::from) };
+            self.memory.written(place.key, place.vary, base);
+        }
+        Some(body)
+    }
+}
+
+/// Where an entry's file belongs.
+pub(crate) struct Place<'a> {
+    pub(crate) key: &'a Key,
+    pub(crate) vary: Option<&'a VaryFields>,
+    pub(crate) values: Option<&'a [u8]>,
+    pub(crate) file: (disk::index::Name, u64, bool),
+}
+
+fn entry_place(entry: &Entry, file: (disk::index::Name, u64, bool)) -> Place<'_> {
+    let variant = entry.variant.as_ref();
+    Place {
+        key: &entry.key,
+        vary: variant.map(|variant| &*variant.fields),
+        values: variant.map(|variant| &*variant.values),
+        file,
+    }
+}
+
+fn vary_of(entry: &Entry) -> Option<(&VaryFields, &[u8])> {
+    entry.variant.as_ref().map(|variant| (&*variant.fields, &*variant.values))
+}
+
+fn file_name(slot: &Slot, values: Option<&[u8]>) -> disk::index::Name {
+    match (&slot.base, values) {
+        (Some(base), Some(values)) if base.values.as_deref() != Some(values) => {
+            key::md5_of_variant(slot.key.text(), values)
+        }
+        _ => key::md5(slot.key.text()),
+    }
+}
+
+fn open_disk(
+    zone: &CacheZone,
+    path: &Path,
+    temp: Option<&Path>,
+    log: ErrorLogs,
+) -> Result<Arc<Disk>, CacheOpenError> {
+    let open = || {
+        let disk = Arc::new(Disk::open(zone, path, temp, log)?);
+        disk::load_in_background(&disk)?;
+        Ok(disk)
+    };
+    open().map_err(|error| CacheOpenError { zone: zone.name.clone(), path: path.to_path_buf(), error })
+}
+
+/// Runs work that blocks off the loop, waiting for nothing. Outside of a runtime there is no loop to hold up.
+fn detach(work: impl FnOnce() + Send + 'static) {
+    match tokio::runtime::Handle::try_current() {
+        Ok(runtime) => _ = runtime.spawn(blocking::run(work)),
+        Err(_) => work(),
+    }
+}
+
+/// The right to compress an entry's body; dropping it gives it to the next who asks.
+#[derive(Debug)]
+pub struct GzipPermit {
+    store: Arc<Store>,
+    entry: Arc<Entry>,
+}
+
+impl GzipPermit {
+    /// The entry whose body is to be compressed.
+    pub fn entry(&self) -> &Arc<Entry> {
+        &self.entry
+    }
+
+    /// Keeps the compressed body beside the plain one, counted in the zone's bytes. False where there is no room or
+    /// the entry has been replaced meanwhile. It is not written to disk: after a restart it is made once again.
+    pub fn set(self, body: Bytes) -> bool {
+        self.store.memory.add_gzip(&self.entry, body)
+    }
+}
+
+impl Drop for GzipPermit {
+    fn drop(&mut self) {
+        // Once there is a compressed body a claim is refused anyhow.
+        self.entry.unclaim_gzip();
+    }
+}

@@ -1,0 +1,137 @@
+//! Which request fields an answer depends on (`Vary`), and what a request says in them: the secondary key.
+//!
+//! RFC 9111 §4.1. Field values are taken as equal when they differ only in how lines are split, in spaces around the
+//! elements of the fields known to be lists, or, for Accept-Encoding, in anything that does not change which codings
+//! are accepted. It decides nothing about storing; that is `policy`. Next: `policy`.
+
+use millstream_wire::{FieldId, Fields, accept_encoding, list};
+
+#[cfg(test)]
+mod tests;
+
+/// Fields that one key may depend on; an answer that names more is not stored.
+pub const FIELDS: usize = 16;
+
+/// What an answer's `Vary` says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Vary {
+    /// Nothing: one answer for all.
+    Nothing,
+    /// These request fields.
+    Fields(VaryFields),
+    /// `*` somewhere in it: no other request can be known to be the same.
+    Anything,
+    /// More than [`FIELDS`] names.
+    TooMany,
+}
+
+/// Names of request fields, in lower case, sorted, each once, never empty.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct VaryFields {
+    names: Vec<(FieldId, Box<[u8]>)>,
+}
+
+/// Reads all `Vary` lines of an answer.
+pub fn read(answer: Fields<'_>) -> Vary {
+    let mut names: Vec<Box<[u8]>> = Vec::new();
+    for name in answer.all(FieldId::Vary).flat_map(list::elements) {
+        if name == b"*" {
+            return Vary::Anything;
+        }
+        let name = name.to_ascii_lowercase().into_boxed_slice();
+        if !names.contains(&name) {
+            names.push(name);
+        }
+        if names.len() > FIELDS {
+            // An asterisk may still follow, but neither is stored.
+            return Vary::TooMany;
+        }
+    }
+    if names.is_empty() { Vary::Nothing } else { Vary::Fields(VaryFields::new(names)) }
+}
+
+impl VaryFields {
+    /// From names in lower case.
+    pub(crate) fn new(names: Vec<Box<[u8]>>) -> VaryFields {
+        let mut names: Vec<_> = names.into_iter().map(|name| (FieldId::of(&name), name)).collect();
+        names.sort_by(|a, b| a.1.cmp(&b.1));
+        names.dedup();
+        VaryFields { names }
+    }
+
+    /// The names.
+    pub fn names(&self) -> impl Iterator<Item = &[u8]> {
+        self.names.iter().map(|(_, name)| &**name)
+    }
+
+    /// Whether all names of the other are among these, so that an answer of the other kind may be kept under these.
+    pub(crate) fn covers(&self, other: &VaryFields) -> bool {
+        other.names.iter().all(|name| self.names.contains(name))
+    }
+
+    /// The names of both; `None` where they are more than [`FIELDS`].
+    pub(crate) fn union(&self, other: &VaryFields) -> Option<VaryFields> {
+        let names: Vec<_> = self.names().chain(other.names()).map(Box::from).collect();
+        Some(VaryFields::new(names)).filter(|both| both.names.len() <= FIELDS)
+    }
+
+    /// Appends what a request says in these fields. Every value is preceded by its length, so that values cannot be
+    /// shifted from one field into the next, and an absent field differs from an empty one.
+    pub(crate) fn write(&self, request: Fields<'_>, out: &mut Vec<u8>) {
+        for (id, name) in &self.names {
+            let start = out.len();
+            out.extend_from_slice(&u32::MAX.to_le_bytes());
+            let present = match id {
+                FieldId::AcceptEncoding => write_accepted(request, out),
+                FieldId::Other => write_lines(request.all_named(name), false, out),
+                _ => write_lines(request.all(*id), is_list(*id), out),
+            };
+            if present {
+                let length = u32::try_from(out.len() - start - 4).unwrap_or(u32::MAX - 1);
+                out[start..start + 4].copy_from_slice(&length.to_le_bytes());
+            }
+        }
+    }
+
+    /// Bytes they occupy.
+    pub(crate) fn cost(&self) -> u64 {
+        self.names().map(|name| name.len() + size_of::<(FieldId, Box<[u8]>)>()).sum::<usize>() as u64
+    }
+}
+
+fn write_accepted(request: Fields<'_>, out: &mut Vec<u8>) -> bool {
+    if !request.has(FieldId::AcceptEncoding) {
+        return false;
+    }
+    out.push(accept_encoding::normalise(request.all(FieldId::AcceptEncoding)).bits());
+    true
+}
+
+fn write_lines<'a>(lines: impl Iterator<Item = &'a [u8]>, as_list: bool, out: &mut Vec<u8>) -> bool {
+    let mut first = true;
+    for line in lines {
+        if as_list {
+            for element in list::elements(line) {
+                separate(&mut first, out);
+                out.extend_from_slice(element);
+            }
+            first = false;
+        } else {
+            // Lines may be joined with a comma and a space (RFC 9110 §5.3).
+            separate(&mut first, out);
+            out.extend_from_slice(line);
+        }
+    }
+    !first
+}
+
+fn separate(first: &mut bool, out: &mut Vec<u8>) {
+    if !std::mem::take(first) {
+        out.extend_from_slice(b", ");
+    }
+}
+
+/// Fields whose values are lists, so that spaces around their commas mean nothing.
+fn is_list(id: FieldId) -> bool {
+    matches!(id, FieldId::Accept | FieldId::AcceptLanguage | FieldId::CacheControl | FieldId::Forwarded)
+}

@@ -1,0 +1,63 @@
+//! Which requests count as the same.
+
+use super::*;
+use millstream_wire::Headers;
+
+fn headers(lines: &[(&str, &str)]) -> Headers {
+    let mut headers = Headers::new();
+    lines.iter().for_each(|(name, value)| headers.push(name.as_bytes(), value.as_bytes()));
+    headers
+}
+
+fn fields(vary: &str) -> VaryFields {
+    match read(headers(&[("Vary", vary)]).view()) {
+        Vary::Fields(fields) => fields,
+        other => panic!("{vary}: {other:?}"),
+    }
+}
+
+fn written(vary: &str, request: &[(&str, &str)]) -> Vec<u8> {
+    let mut out = Vec::new();
+    fields(vary).write(headers(request).view(), &mut out);
+    out
+}
+
+#[test]
+fn an_asterisk_anywhere_means_anything() {
+    for vary in ["*", "Accept, *", " * , Accept", "a,b,c,*"] {
+        assert_eq!(read(headers(&[("Vary", vary)]).view()), Vary::Anything, "{vary}");
+    }
+    assert_eq!(read(headers(&[("Vary", "Accept"), ("Vary", "*")]).view()), Vary::Anything);
+    assert_eq!(read(headers(&[("Vary", " , ")]).view()), Vary::Nothing);
+}
+
+#[test]
+fn names_have_no_case_and_no_order() {
+    assert_eq!(fields("Accept, X-Foo"), fields("x-foo,ACCEPT, accept"));
+    let many: Vec<_> = (0..=FIELDS).map(|number| format!("x-{number}")).collect();
+    assert_eq!(read(headers(&[("Vary", &many.join(","))]).view()), Vary::TooMany);
+}
+
+#[test]
+fn requests_that_mean_the_same_are_the_same() {
+    for (vary, one, other, same) in [
+        ("Accept-Encoding", vec![("Accept-Encoding", "gzip, br")], vec![("Accept-Encoding", "br;q=0.5,gzip")], true),
+        ("Accept-Encoding", vec![("Accept-Encoding", "gzip")], vec![("Accept-Encoding", "br")], false),
+        ("Accept-Encoding", vec![], vec![("Accept-Encoding", "")], false),
+        ("Accept-Language", vec![("Accept-Language", "de,en")], vec![("Accept-Language", "de, en")], true),
+        ("X-A", vec![("X-A", "1"), ("X-A", "2")], vec![("X-A", "1, 2")], true),
+        ("X-A", vec![("X-A", "1,2")], vec![("X-A", "1, 2")], false),
+        ("X-A", vec![("X-A", "1"), ("X-B", "2")], vec![("X-A", "1")], true),
+        ("X-A", vec![("X-A", "")], vec![], false),
+        ("X-A, X-B", vec![("X-A", "1"), ("X-B", "")], vec![("X-A", ""), ("X-B", "1")], false),
+    ] {
+        assert_eq!(written(vary, &one) == written(vary, &other), same, "{vary}: {one:?} {other:?}");
+    }
+}
+
+#[test]
+fn a_union_keeps_apart_what_either_does() {
+    let both = fields("a").union(&fields("b, a")).expect("two names");
+    assert_eq!(both, fields("a, b"));
+    assert!(both.covers(&fields("b")) && !fields("b").covers(&both));
+}

@@ -1,0 +1,105 @@
+//! Reads the tree from the top: the main level, events, http and its upstreams.
+//!
+//! Every block is read to its end whatever is wrong in it, so that one run finds all errors. In the http block what
+//! others name (upstreams, zones, formats) is read first, so that order in the file does not matter.
+//! Next: `locations`, which reads server and location blocks; `load`, which calls this.
+
+use std::time::Duration;
+
+use crate::block::{checked, inside};
+use crate::directives::{Apply, Context, upstream};
+use crate::inherit::Level;
+use crate::listeners;
+use crate::model::{ErrorLog, KeepaliveSize, Main};
+use crate::reading::Reading;
+use crate::tree::Directive;
+use crate::{check, locations};
+
+/// Reads the whole tree; `default_error_log` holds where the main level writes none.
+pub fn read(tree: &[Directive], default_error_log: ErrorLog, reading: &mut Reading<'_>) -> Main {
+    let mut main = Main { pid: reading.path("logs/nginx.pid"), ..Main::default() };
+    let rows = checked(tree, Context::Main, reading);
+    for (row, directive) in &rows {
+        match row.apply {
+            Apply::Main(apply) => apply(&mut main, directive, reading),
+            Apply::Block if row.name == "events" => events(directive, &mut main, reading),
+            _ => {}
+        }
+    }
+    if main.error_logs.is_empty() {
+        main.error_logs.push(default_error_log);
+    }
+    if !rows.iter().any(|(row, _)| row.name == "events") {
+        reading
+            .diagnostics
+            .error_nowhere("no \"events\" section in configuration")
+            .help("write events { } beside the http block");
+    }
+    for (_, directive) in rows.iter().filter(|(row, _)| row.name == "http") {
+        http(directive, &main, reading);
+    }
+    main
+}
+
+fn events(directive: &Directive, main: &mut Main, reading: &mut Reading<'_>) {
+    for (row, directive) in checked(inside(directive), Context::Events, reading) {
+        if let Apply::Main(apply) = row.apply {
+            apply(main, directive, reading);
+        }
+    }
+}
+
+fn http(directive: &Directive, main: &Main, reading: &mut Reading<'_>) {
+    let rows = checked(inside(directive), Context::Http, reading);
+    for (row, directive) in &rows {
+        match row.apply {
+            Apply::Define(define) => define(directive, reading),
+            Apply::Block if row.name == "upstream" => upstream(directive, reading),
+            _ => {}
+        }
+    }
+    let mut level = Level::default();
+    for (row, directive) in &rows {
+        if let Apply::Level(apply) = row.apply {
+            apply(&mut level, directive, reading);
+        }
+    }
+    level.error_logs.get_or_insert_with(|| main.error_logs.clone());
+    locations::default_access_log(&mut level, reading);
+    let mut drafts = Vec::new();
+    for (_, directive) in rows.iter().filter(|(row, _)| row.name == "server") {
+        drafts.push(locations::server(directive, &level, reading));
+    }
+    listeners::collect(&drafts, reading);
+    check::whole(reading);
+}
+
+fn upstream(directive: &Directive, reading: &mut Reading<'_>) {
+    let name = &directive.args[0];
+    let mut group = upstream::empty(&name.text, directive.span, false);
+    let mut any = false;
+    for (row, directive) in checked(inside(directive), Context::Upstream, reading) {
+        if let Apply::Upstream(apply) = row.apply {
+            apply(&mut group, directive, reading);
+        }
+        any |= row.name == "server";
+    }
+    if !any {
+        reading
+            .error(directive.span, "no servers are inside upstream")
+            .help("write at least one, as in server 127.0.0.1:8000;");
+    } else if !group.servers.is_empty() && group.servers.iter().all(|server| server.backup) {
+        reading
+            .error(directive.span, format!("no servers in upstream \"{}\" but backups", name.text))
+            .help("take backup off at least one of them");
+    }
+    if group.keepalive.timeout == Duration::ZERO {
+        // A connection that may not idle at all is one that is not kept.
+        group.keepalive.size = KeepaliveSize::Fixed(0);
+    }
+    let first = reading.http.upstreams.iter().find(|other| other.name.eq_ignore_ascii_case(&name.text));
+    if let Some(first) = first.map(|other| other.span) {
+        return reading.duplicate(directive.span, format!("duplicate upstream \"{}\"", name.text), first);
+    }
+    reading.http.upstreams.push(group);
+}

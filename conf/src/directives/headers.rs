@@ -1,0 +1,67 @@
+//! Directives that set fields of the answer.
+//!
+//! Names are checked here, so that no field can break an answer apart. Next: `millstream-server`'s `filter`.
+
+use super::{Apply, HTTP_SERVER_LOCATION, Row, often, once};
+use crate::inherit::Level;
+use crate::model::{AddHeader, ServerTokens};
+use crate::reading::Reading;
+use crate::template;
+use crate::tree::{Directive, Word};
+
+/// The rows of this family.
+pub const ROWS: &[Row] = &[
+    often(
+        "add_header",
+        HTTP_SERVER_LOCATION,
+        (2, 3),
+        "name value [always]",
+        "",
+        "Adds a field to the answer, where its value is not empty, on the statuses 200, 201, 204, 206, 301, 302, 303, 304, 307 \
+         and 308, with `always` on every status. A level that writes one has none of the level above.",
+        Apply::Level(add_header),
+    ),
+    once(
+        "server_tokens",
+        HTTP_SERVER_LOCATION,
+        (1, 1),
+        "on | off | build",
+        "on",
+        "Whether the Server field and the built-in error pages say the version.",
+        Apply::Level(server_tokens),
+    ),
+];
+
+/// Whether a word is a field name (RFC 9110 §5.1); reports it where not.
+pub(super) fn is_field_name(word: &Word, reading: &mut Reading<'_>) -> bool {
+    let token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
+    if !word.text.is_empty() && word.text.bytes().all(token) {
+        return true;
+    }
+    reading
+        .error(word.span, format!("\"{}\" is not a field name", word.text))
+        .help("a field name has letters, digits and hyphens, and no colon after it");
+    false
+}
+
+fn server_tokens(level: &mut Level, directive: &Directive, reading: &mut Reading<'_>) {
+    let word = &directive.args[0];
+    if !template::is_literal(&word.text) {
+        reading.without_variables(word, "server_tokens");
+        return;
+    }
+    const CHOICES: [ServerTokens; 3] = [ServerTokens::On, ServerTokens::Off, ServerTokens::Build];
+    level.server_tokens = reading.one_of(word, &["on", "off", "build"]).map(|index| CHOICES[index].clone());
+}
+
+fn add_header(level: &mut Level, directive: &Directive, reading: &mut Reading<'_>) {
+    let always = match directive.args.get(2) {
+        Some(word) => reading.one_of(word, &["always"]).is_some(),
+        None => false,
+    };
+    let value = reading.template(&directive.args[1]);
+    if is_field_name(&directive.args[0], reading) {
+        let name = directive.args[0].text.clone();
+        level.add_headers.get_or_insert_default().push(AddHeader { name, value, always });
+    }
+}

@@ -1,0 +1,215 @@
+//! Directives of the main context: the process, its workers, its user and its files.
+//!
+//! Values are noted, never acted on. Next: `millstream`'s `assemble` and `signals`, which act on them.
+
+use super::{Apply, HTTP, MAIN, MANY, Row, idle, log, often, once};
+use crate::model::{Main, User, WorkerProcesses};
+use crate::reading::Reading;
+use crate::tree::Directive;
+
+/// The rows of this family.
+pub const ROWS: &[Row] = &[
+    once(
+        "worker_processes",
+        MAIN,
+        (1, 1),
+        "number | auto",
+        "1",
+        "How many workers serve. They are threads of one process here; `auto` starts one per core that the process may use, \
+         its cgroup quota included.",
+        Apply::Main(worker_processes),
+    ),
+    once(
+        "worker_rlimit_nofile",
+        MAIN,
+        (1, 1),
+        "number",
+        "",
+        "Raises the limit of open files (RLIMIT_NOFILE) of the process.",
+        Apply::Main(|main, d, r| main.worker_rlimit_nofile = r.number(&d.args[0], 1, u64::MAX)),
+    ),
+    once(
+        "worker_shutdown_timeout",
+        MAIN,
+        (1, 1),
+        "time",
+        "",
+        "How long a graceful stop waits for connections before it closes them. Without it, as long as they take.",
+        Apply::Main(|main, d, r| {
+            main.worker_shutdown_timeout = r.duration(&d.args[0]).filter(|time| !time.is_zero());
+        }),
+    ),
+    once(
+        "user",
+        MAIN,
+        (1, 2),
+        "user [group]",
+        "",
+        "The user and group that the process becomes once its ports are open. Without a group, the user's own.",
+        Apply::Main(|main, d, _| {
+            let group = d.args.get(1).map(|word| word.text.clone());
+            main.user = Some(User { name: d.args[0].text.clone(), group });
+        }),
+    ),
+    once(
+        "pid",
+        MAIN,
+        (1, 1),
+        "file",
+        "logs/nginx.pid",
+        "The file that holds the process id. It appears once every listener is open.",
+        Apply::Main(|main, d, r| main.pid = r.path(&d.args[0].text)),
+    ),
+    once(
+        "daemon",
+        MAIN,
+        (1, 1),
+        "on | off",
+        "on",
+        "Whether the process leaves the terminal.",
+        Apply::Main(|main, d, r| main.daemon = r.flag(&d.args[0]).unwrap_or(true)),
+    ),
+    often(
+        "error_log",
+        MAIN,
+        (1, 2),
+        "file | stderr [level]",
+        "logs/error.log error",
+        "Where errors go and from which level on: debug, info, notice, warn, error, crit, alert or emerg.",
+        Apply::Main(|main, d, r| main.error_logs.extend(log::error_log(d, r))),
+    ),
+    often(
+        "include",
+        super::Contexts(u8::MAX),
+        (1, 1),
+        "file | mask",
+        "",
+        "Reads another file, or every file that a mask such as `conf.d/*.conf` fits, in its place. Relative names hang on \
+         the directory of the main file.",
+        Apply::Spliced,
+    ),
+    once(
+        "events",
+        MAIN,
+        (0, 0),
+        "{ … }",
+        "",
+        "The block for connection handling; it must be there, and may be empty.",
+        Apply::Block,
+    ),
+    once("http", MAIN, (0, 0), "{ … }", "", "The block for HTTP.", Apply::Block),
+    idle(
+        "master_process",
+        MAIN,
+        (1, 1),
+        "on | off",
+        "Whether nginx starts workers apart from its master.",
+        "there is one process whose workers are threads, with no master beside it",
+    ),
+    idle(
+        "worker_cpu_affinity",
+        MAIN,
+        (1, MANY),
+        "mask … | auto [mask]",
+        "Which cores nginx ties its workers to.",
+        "the system's scheduler places the threads; start the program under taskset to restrict its cores",
+    ),
+    idle(
+        "worker_priority",
+        MAIN,
+        (1, 1),
+        "number",
+        "The nice value of nginx's workers.",
+        "the process keeps the nice value it was started with",
+    ),
+    idle(
+        "worker_rlimit_core",
+        MAIN,
+        (1, 1),
+        "size",
+        "The largest core file of a worker.",
+        "the process keeps the limit it was started with",
+    ),
+    idle(
+        "thread_pool",
+        MAIN,
+        (2, 3),
+        "name threads=number [max_queue=number]",
+        "Threads for nginx's file operations.",
+        "blocking file operations have threads of their own in any case, and their number follows the work",
+    ),
+    idle(
+        "pcre_jit",
+        MAIN,
+        (1, 1),
+        "on | off",
+        "Whether nginx compiles its expressions to machine code.",
+        "expressions run on another engine, which has no such switch",
+    ),
+    idle(
+        "lock_file",
+        MAIN,
+        (1, 1),
+        "file",
+        "The prefix of nginx's lock files.",
+        "the workers share one process and need no lock files",
+    ),
+    idle(
+        "timer_resolution",
+        MAIN,
+        (1, 1),
+        "interval",
+        "How often nginx reads the clock.",
+        "reading the clock costs no system call here",
+    ),
+    often(
+        "env",
+        MAIN,
+        (1, 1),
+        "variable[=value]",
+        "",
+        "Environment variables that nginx keeps for its workers.",
+        Apply::Idle("the process keeps the environment it was started with"),
+    ),
+    idle(
+        "server_names_hash_max_size",
+        HTTP,
+        (1, 1),
+        "size",
+        "The largest hash table of server names.",
+        "hash tables grow as they need to",
+    ),
+    idle(
+        "server_names_hash_bucket_size",
+        HTTP,
+        (1, 1),
+        "size",
+        "The bucket size of the hash table of server names.",
+        "hash tables grow as they need to",
+    ),
+    idle(
+        "variables_hash_max_size",
+        HTTP,
+        (1, 1),
+        "size",
+        "The largest hash table of variables.",
+        "variables are resolved while the configuration is read, no table is asked later",
+    ),
+    idle(
+        "variables_hash_bucket_size",
+        HTTP,
+        (1, 1),
+        "size",
+        "The bucket size of the hash table of variables.",
+        "variables are resolved while the configuration is read, no table is asked later",
+    ),
+];
+
+fn worker_processes(main: &mut Main, directive: &Directive, reading: &mut Reading<'_>) {
+    let word = &directive.args[0];
+    if word.text == "auto" {
+        main.worker_processes = WorkerProcesses::Auto;
+    } else if let Some(number) = reading.number(word, 1, 1024) {
+        main.worker_processes = WorkerProcesses::Number(number as u32);
+    }
+}

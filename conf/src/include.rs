@@ -1,0 +1,271 @@
+//! Reads the main file and splices every `include` into its place, at any level.
+//!
+//! The only part of the crate that reads files. Relative names and patterns hang on the main file's directory, as
+//! in nginx; each file is read and parsed once however often it is included. Bounded in depth and in bytes.
+//! Before: `parser`. Next: `directives/`, which sees one tree and never an `include`.
+
+use std::collections::{HashMap, HashSet};
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use crate::diagnostics::Diagnostics;
+use crate::parser;
+use crate::source::{FileId, Sources, Span};
+use crate::suggest;
+use crate::tree::Directive;
+
+mod pattern;
+#[cfg(test)]
+mod tests;
+
+/// Files include each other at most so deep.
+pub const MAX_DEPTH: usize = 64;
+
+/// A configuration has at most so many bytes, a file that is included twice counted twice.
+pub const MAX_BYTES: u64 = 64 << 20;
+
+/// The directory of the main configuration file, which nginx hangs relative `include` and certificate paths on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ConfPrefix(PathBuf);
+
+impl ConfPrefix {
+    /// The directory that holds `main`.
+    pub fn of(main: &Path) -> Self {
+        ConfPrefix(main.parent().unwrap_or(Path::new("/")).to_path_buf())
+    }
+
+    /// A given directory.
+    pub fn new(directory: impl Into<PathBuf>) -> Self {
+        ConfPrefix(directory.into())
+    }
+
+    /// The directory.
+    pub fn directory(&self) -> &Path {
+        &self.0
+    }
+
+    /// A name of the configuration as a path: absolute ones as they are, others below the directory.
+    pub fn resolve(&self, name: impl AsRef<Path>) -> PathBuf {
+        self.0.join(name)
+    }
+}
+
+/// Reads the main file and all it includes. What could be understood is returned beside the findings; where the
+/// main file cannot be read that is the one finding.
+pub fn read(
+    main: &Path,
+    prefix: &ConfPrefix,
+    sources: &mut Sources,
+    diagnostics: &mut Diagnostics,
+) -> Vec<Directive> {
+    // The path is shown and printed by `-T`, where only an absolute one tells a file from other text.
+    let path = std::path::absolute(main).unwrap_or_else(|_| main.to_path_buf());
+    let text = match read_file(&path, MAX_BYTES) {
+        Ok(Some(text)) => text,
+        Ok(None) => {
+            diagnostics.error_nowhere(format!("\"{}\" is greater than {MAX_BYTES} bytes", path.display()));
+            return Vec::new();
+        }
+        Err(error) => {
+            diagnostics.error_nowhere(failure(&path, &error));
+            return Vec::new();
+        }
+    };
+    let bytes = text.len() as u64;
+    let file = sources.add(path.clone(), text);
+    Splicer::new(prefix, sources, diagnostics).whole(file, Some(path), bytes)
+}
+
+/// Parses text that came from no file (`-g`, or what `serve URL` wrote), its includes spliced like a file's.
+/// `name` stands for the path in messages and must not be absolute: `dump` leaves such text out.
+pub fn parse_text(
+    name: &str,
+    text: impl Into<Vec<u8>>,
+    prefix: &ConfPrefix,
+    sources: &mut Sources,
+    diagnostics: &mut Diagnostics,
+) -> Vec<Directive> {
+    let text = text.into();
+    let bytes = text.len() as u64;
+    if bytes > MAX_BYTES {
+        diagnostics.error_nowhere(format!("the {name} is greater than {MAX_BYTES} bytes"));
+        return Vec::new();
+    }
+    let file = sources.add(PathBuf::from(name), text);
+    Splicer::new(prefix, sources, diagnostics).whole(file, None, bytes)
+}
+
+/// A file that has been read, with its own tree, its includes not spliced.
+struct Parsed {
+    tree: Vec<Directive>,
+    bytes: u64,
+}
+
+struct Splicer<'a> {
+    prefix: &'a ConfPrefix,
+    sources: &'a mut Sources,
+    diagnostics: &'a mut Diagnostics,
+    parsed: HashMap<PathBuf, Parsed>,
+    /// The files that are being spliced, outermost first.
+    stack: Vec<PathBuf>,
+    bytes: u64,
+    /// Blocks that are open around the present directive, over all files.
+    blocks: usize,
+    /// Includes that had an error; a file that is included often has each of its errors reported once.
+    reported: HashSet<Span>,
+}
+
+impl<'a> Splicer<'a> {
+    fn new(prefix: &'a ConfPrefix, sources: &'a mut Sources, diagnostics: &'a mut Diagnostics) -> Self {
+        Splicer {
+            prefix,
+            sources,
+            diagnostics,
+            parsed: HashMap::new(),
+            stack: Vec::new(),
+            bytes: 0,
+            blocks: 0,
+            reported: HashSet::new(),
+        }
+    }
+
+    fn whole(mut self, file: FileId, path: Option<PathBuf>, bytes: u64) -> Vec<Directive> {
+        self.bytes = bytes;
+        self.stack.extend(path);
+        let tree = parser::parse(file, self.sources, self.diagnostics);
+        self.splice(tree)
+    }
+
+    fn splice(&mut self, tree: Vec<Directive>) -> Vec<Directive> {
+        let mut spliced = Vec::with_capacity(tree.len());
+        for mut directive in tree {
+            if directive.name.text == "include" {
+                self.include(&directive, &mut spliced);
+                continue;
+            }
+            if let Some(block) = directive.block.take() {
+                directive.block = Some(self.block(block, directive.span));
+            }
+            spliced.push(directive);
+        }
+        spliced
+    }
+
+    fn block(&mut self, block: Vec<Directive>, span: Span) -> Vec<Directive> {
+        // The parser bounds each file; files in each other's blocks could still build a tree without bound.
+        if self.blocks >= 2 * parser::MAX_DEPTH {
+            self.error(span, "blocks are nested too deep".to_string(), None);
+            return Vec::new();
+        }
+        self.blocks += 1;
+        let spliced = self.splice(block);
+        self.blocks -= 1;
+        spliced
+    }
+
+    fn include(&mut self, directive: &Directive, into: &mut Vec<Directive>) {
+        let [name] = &*directive.args else {
+            let help = "write one file name or pattern: include FILE;".to_string();
+            let message = "invalid number of arguments in \"include\" directive".to_string();
+            return self.error(directive.name.span, message, Some(help));
+        };
+        if directive.block.is_some() {
+            let help = "write include FILE;".to_string();
+            return self.error(directive.span, "directive \"include\" has no block".to_string(), Some(help));
+        }
+        if !pattern::is_pattern(&name.text) {
+            return self.file(self.prefix.resolve(&name.text), &name.text, name.span, into);
+        }
+        for path in pattern::matches(self.prefix, &name.text) {
+            self.file(path, &name.text, name.span, into);
+        }
+    }
+
+    fn file(&mut self, path: PathBuf, written: &str, span: Span, into: &mut Vec<Directive>) {
+        if self.stack.contains(&path) {
+            let help = "a file cannot include itself, also not through others".to_string();
+            return self.error(span, format!("\"{}\" is included in a circle", path.display()), Some(help));
+        }
+        if self.stack.len() >= MAX_DEPTH {
+            return self.error(span, format!("files are included deeper than {MAX_DEPTH}"), None);
+        }
+        if !self.parsed.contains_key(&path) && !self.load(&path, written, span) {
+            return;
+        }
+        let parsed = &self.parsed[&path];
+        if self.bytes + parsed.bytes > MAX_BYTES {
+            return self.too_much(span);
+        }
+        self.bytes += parsed.bytes;
+        let tree = parsed.tree.clone();
+        self.stack.push(path);
+        into.extend(self.splice(tree));
+        self.stack.pop();
+    }
+
+    /// Reads and parses a file that was not included before; false where an error was reported instead.
+    fn load(&mut self, path: &Path, written: &str, span: Span) -> bool {
+        match read_file(path, MAX_BYTES - self.bytes) {
+            Ok(Some(text)) => {
+                let bytes = text.len() as u64;
+                let file = self.sources.add(path.to_path_buf(), text);
+                let tree = parser::parse(file, self.sources, self.diagnostics);
+                self.parsed.insert(path.to_path_buf(), Parsed { tree, bytes });
+                return true;
+            }
+            Ok(None) => self.too_much(span),
+            Err(error) => {
+                let help = missing_help(&error, path, written, self.prefix);
+                self.error(span, failure(path, &error), help);
+            }
+        }
+        false
+    }
+
+    fn too_much(&mut self, span: Span) {
+        self.error(span, format!("the configuration is greater than {MAX_BYTES} bytes with this file"), None);
+    }
+
+    fn error(&mut self, span: Span, message: String, help: Option<String>) {
+        if self.reported.insert(span) {
+            self.diagnostics.error(span, message).help = help;
+        }
+    }
+}
+
+/// The bytes of a file; `None` where it has more than `most`. A size is not asked for first: the file may be a pipe.
+fn read_file(path: &Path, most: u64) -> io::Result<Option<Vec<u8>>> {
+    let mut text = Vec::new();
+    File::open(path)?.take(most + 1).read_to_end(&mut text)?;
+    Ok((text.len() as u64 <= most).then_some(text))
+}
+
+/// nginx's own words, which people and scripts know.
+fn failure(path: &Path, error: &io::Error) -> String {
+    let text = error.to_string();
+    let reason = text.split(" (os error").next().unwrap_or(&text);
+    match error.raw_os_error() {
+        Some(code) => format!("open() \"{}\" failed ({code}: {reason})", path.display()),
+        None => format!("open() \"{}\" failed ({reason})", path.display()),
+    }
+}
+
+/// Names the file that was most likely meant, else the directory that was searched.
+fn missing_help(error: &io::Error, path: &Path, written: &str, prefix: &ConfPrefix) -> Option<String> {
+    if error.kind() != io::ErrorKind::NotFound {
+        return None;
+    }
+    let names: Vec<String> = std::fs::read_dir(path.parent()?)
+        .into_iter()
+        .flatten()
+        .take(1000)
+        .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
+        .collect();
+    let name = path.file_name()?.to_str()?;
+    if let Some(found) = suggest::nearest(name, names.iter().map(String::as_str)) {
+        return Some(format!("did you mean \"{}\"?", Path::new(written).with_file_name(found).display()));
+    }
+    let relative = !Path::new(written).is_absolute();
+    relative.then(|| format!("relative names are looked up in \"{}\"", prefix.directory().display()))
+}

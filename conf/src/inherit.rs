@@ -1,0 +1,224 @@
+//! What is set at one level (http, server, location), and how a level takes what it leaves open from the one above.
+//!
+//! Every setting is optional here; lists count as one setting, so a level that writes one `add_header` has none of the
+//! level above. Defaults are applied last, in `resolve`. Next: `directives/`, which fill a [`Level`].
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::model::{
+    AccessLog, AddHeader, CacheZoneId, ErrorLog, ErrorPage, GzipHttpVersion, GzipProxied, HttpVersion,
+    IgnoreHeaders, LingeringClose, NextUpstream, ProxyPass, Redirect, Return, ServerTokens, SetHeader,
+    Template, TlsVersion, Types, UseStale, Valid,
+};
+use crate::source::Span;
+
+/// A `proxy_redirect` as written.
+#[derive(Debug, Clone)]
+pub enum RedirectRule {
+    /// `default`, with its place: it becomes a rule once the location is known.
+    Default(Span),
+    /// A pair.
+    Pair(Redirect),
+}
+
+/// A `proxy_pass` as written.
+#[derive(Debug, Clone)]
+pub struct PassDraft {
+    /// What the model takes.
+    pub pass: ProxyPass,
+    /// The URL as written, for the default `proxy_redirect`; `None` with variables.
+    pub url: Option<String>,
+    /// Where the URL stands.
+    pub span: Span,
+}
+
+/// `gzip_types`.
+#[derive(Debug, Clone, Default)]
+pub struct GzipTypes {
+    /// `*`.
+    pub any: bool,
+    /// The media types in lower case.
+    pub types: Vec<String>,
+}
+
+macro_rules! level {
+    (inherited { $($(#[$doc:meta])* $name:ident: $type:ty,)* } own { $($(#[$own_doc:meta])* $own:ident: $own_type:ty,)* }) => {
+        /// The settings of one level; `None` is what the level leaves open.
+        #[derive(Debug, Clone, Default)]
+        pub struct Level {
+            $($(#[$doc])* pub $name: Option<$type>,)*
+            $($(#[$own_doc])* pub $own: Option<$own_type>,)*
+        }
+
+        impl Level {
+            /// Takes from the level above what this one leaves open. `return` and `proxy_pass` stay where they
+            /// were written.
+            pub fn inherit(&mut self, above: &Level) {
+                $(if self.$name.is_none() {
+                    self.$name.clone_from(&above.$name);
+                })*
+            }
+        }
+    };
+}
+
+level! {
+    inherited {
+        /// `root`.
+        root: Template,
+        /// `index`.
+        index: Vec<Template>,
+        /// `types`.
+        types: Arc<Types>,
+        /// `default_type`.
+        default_type: Arc<str>,
+        /// `error_page`s.
+        error_pages: Vec<ErrorPage>,
+        /// `add_header`s.
+        add_headers: Vec<AddHeader>,
+        /// `access_log`s; empty = `off`.
+        access_logs: Vec<AccessLog>,
+        /// `error_log`s.
+        error_logs: Vec<ErrorLog>,
+        /// `server_tokens`.
+        server_tokens: ServerTokens,
+        /// `merge_slashes`.
+        merge_slashes: bool,
+        /// `tcp_nodelay`.
+        tcp_nodelay: bool,
+        /// `keepalive_timeout`, both arguments.
+        keepalive_timeout: (Duration, Option<Duration>),
+        /// `keepalive_requests`.
+        keepalive_requests: u64,
+        /// `keepalive_time`.
+        keepalive_time: Duration,
+        /// `client_header_timeout`.
+        client_header_timeout: Duration,
+        /// `client_header_buffer_size`.
+        client_header_buffer_size: usize,
+        /// `large_client_header_buffers`.
+        large_client_header_buffers: (usize, usize),
+        /// `client_body_timeout`.
+        client_body_timeout: Duration,
+        /// `client_max_body_size`.
+        client_max_body_size: u64,
+        /// `client_body_buffer_size`.
+        client_body_buffer_size: usize,
+        /// `client_body_temp_path`.
+        client_body_temp_path: PathBuf,
+        /// `send_timeout`.
+        send_timeout: Duration,
+        /// `lingering_close`.
+        lingering_close: LingeringClose,
+        /// `lingering_time`.
+        lingering_time: Duration,
+        /// `lingering_timeout`.
+        lingering_timeout: Duration,
+        /// `gzip`.
+        gzip: bool,
+        /// `gzip_comp_level`.
+        gzip_comp_level: u32,
+        /// `gzip_min_length`.
+        gzip_min_length: u64,
+        /// `gzip_types`.
+        gzip_types: GzipTypes,
+        /// `gzip_vary`.
+        gzip_vary: bool,
+        /// `gzip_proxied`.
+        gzip_proxied: GzipProxied,
+        /// `gzip_http_version`.
+        gzip_http_version: GzipHttpVersion,
+        /// `proxy_http_version`.
+        proxy_http_version: HttpVersion,
+        /// `proxy_set_header`s.
+        proxy_set_headers: Vec<SetHeader>,
+        /// `proxy_hide_header`s in lower case.
+        proxy_hide_headers: Vec<String>,
+        /// `proxy_pass_header`s in lower case.
+        proxy_pass_headers: Vec<String>,
+        /// `proxy_ignore_headers`.
+        proxy_ignore_headers: IgnoreHeaders,
+        /// `proxy_redirect`s; empty = `off`.
+        proxy_redirects: Vec<RedirectRule>,
+        /// `proxy_method`.
+        proxy_method: Template,
+        /// `proxy_buffering`.
+        proxy_buffering: bool,
+        /// `proxy_request_buffering`.
+        proxy_request_buffering: bool,
+        /// `proxy_buffer_size`.
+        proxy_buffer_size: usize,
+        /// `proxy_buffers`.
+        proxy_buffers: (usize, usize),
+        /// `proxy_max_temp_file_size` with its place.
+        proxy_max_temp_file_size: (u64, Span),
+        /// `proxy_temp_path`.
+        proxy_temp_path: PathBuf,
+        /// `proxy_connect_timeout`.
+        proxy_connect_timeout: Duration,
+        /// `proxy_send_timeout`.
+        proxy_send_timeout: Duration,
+        /// `proxy_read_timeout`.
+        proxy_read_timeout: Duration,
+        /// `proxy_next_upstream`.
+        proxy_next_upstream: NextUpstream,
+        /// `proxy_next_upstream_tries`.
+        proxy_next_upstream_tries: u32,
+        /// `proxy_next_upstream_timeout`.
+        proxy_next_upstream_timeout: Duration,
+        /// `proxy_intercept_errors`.
+        proxy_intercept_errors: bool,
+        /// `proxy_ignore_client_abort`.
+        proxy_ignore_client_abort: bool,
+        /// `proxy_cache` with its place; no zone = `off`.
+        proxy_cache: (Option<CacheZoneId>, Span),
+        /// `proxy_cache_key`.
+        proxy_cache_key: Template,
+        /// `proxy_cache_valid`s.
+        proxy_cache_valid: Vec<Valid>,
+        /// `proxy_cache_methods`: whether POST is among them.
+        proxy_cache_post: bool,
+        /// `proxy_cache_lock`.
+        proxy_cache_lock: bool,
+        /// `proxy_cache_lock_timeout`.
+        proxy_cache_lock_timeout: Duration,
+        /// `proxy_cache_lock_age`.
+        proxy_cache_lock_age: Duration,
+        /// `proxy_cache_use_stale`.
+        proxy_cache_use_stale: UseStale,
+        /// `proxy_cache_background_update`.
+        proxy_cache_background_update: bool,
+        /// `proxy_cache_bypass`.
+        proxy_cache_bypass: Vec<Template>,
+        /// `proxy_no_cache`.
+        proxy_no_cache: Vec<Template>,
+        /// `proxy_cache_min_uses`.
+        proxy_cache_min_uses: u32,
+        /// `proxy_cache_revalidate`.
+        proxy_cache_revalidate: bool,
+        /// `ssl_certificate`s: file and place.
+        ssl_certificates: Vec<(PathBuf, Span)>,
+        /// `ssl_certificate_key`s: file and place.
+        ssl_certificate_keys: Vec<(PathBuf, Span)>,
+        /// `ssl_protocols`.
+        ssl_protocols: Vec<TlsVersion>,
+        /// `ssl_ciphers` as the suites that remain, with its place.
+        ssl_ciphers: (Vec<String>, Span),
+        /// `ssl_prefer_server_ciphers`.
+        ssl_prefer_server_ciphers: bool,
+        /// `ssl_session_cache` in sessions.
+        ssl_session_cache: usize,
+        /// `ssl_session_timeout`.
+        ssl_session_timeout: Duration,
+    }
+    own {
+        /// `return`.
+        returns: Return,
+        /// `proxy_pass`.
+        proxy_pass: PassDraft,
+        /// `status_zone`; no index = `off`. Handed from location to location, not from the server.
+        status_zone: Option<u32>,
+    }
+}

@@ -1,0 +1,106 @@
+//! The door: a file or a text in, a checked configuration and every finding out.
+//!
+//! Nothing is opened but the configuration's own files, and nothing is started. Next: `include`, then `configuration`.
+
+use std::path::{Path, PathBuf};
+
+use crate::diagnostics::Diagnostics;
+use crate::directives;
+use crate::directives::log;
+use crate::include::{self, ConfPrefix};
+use crate::model::{Configuration, ErrorLog, Http, Level, LogTarget};
+use crate::parser;
+use crate::reading::Reading;
+use crate::source::Sources;
+use crate::tree::Directive;
+use crate::{captures, configuration};
+
+/// What the command line says about the configuration.
+#[derive(Debug, Clone, Default)]
+pub struct Options {
+    /// `-c`: the main file; a relative name hangs on the prefix.
+    pub main_file: PathBuf,
+    /// `-p`: the directory that relative paths hang on.
+    pub prefix: PathBuf,
+    /// `-g`: directives of the main context, read before the file.
+    pub globals: Option<String>,
+    /// `-e`: the error log where the main level writes none; `stderr` is the standard error stream.
+    pub error_log: Option<PathBuf>,
+    /// `--lenient`: directives that nginx knows and Millstream does not are warnings.
+    pub lenient: bool,
+}
+
+/// What came of it.
+#[derive(Debug)]
+pub struct Loaded {
+    /// The configuration; `None` where there is an error.
+    pub configuration: Option<Configuration>,
+    /// Every file that was read; the configuration holds a copy of its own, so that it can outlive this.
+    pub sources: Sources,
+    /// All findings.
+    pub diagnostics: Diagnostics,
+}
+
+/// Reads a configuration from its files.
+pub fn load(options: &Options) -> Loaded {
+    let main_file = options.prefix.join(&options.main_file);
+    let conf_prefix = ConfPrefix::of(&main_file);
+    let mut sources = Sources::default();
+    let mut diagnostics = Diagnostics::default();
+    let mut tree = Vec::new();
+    if let Some(globals) = &options.globals {
+        // nginx puts a semicolon to the end where `-g` has none.
+        let text = format!("{};", globals.trim_end().trim_end_matches(';'));
+        tree = include::parse_text("command line", text, &conf_prefix, &mut sources, &mut diagnostics);
+    }
+    tree.extend(include::read(&main_file, &conf_prefix, &mut sources, &mut diagnostics));
+    understand(tree, options, &conf_prefix, sources, diagnostics)
+}
+
+/// Reads a configuration from a text that came from no file; `name` stands for it in messages.
+pub fn load_text(name: &str, text: &str, prefix: &Path) -> Loaded {
+    let conf_prefix = ConfPrefix::new(prefix);
+    let mut sources = Sources::default();
+    let mut diagnostics = Diagnostics::default();
+    let tree = include::parse_text(name, text, &conf_prefix, &mut sources, &mut diagnostics);
+    let options = Options { prefix: prefix.to_path_buf(), ..Options::default() };
+    understand(tree, &options, &conf_prefix, sources, diagnostics)
+}
+
+fn understand(
+    mut tree: Vec<Directive>,
+    options: &Options,
+    conf_prefix: &ConfPrefix,
+    sources: Sources,
+    mut diagnostics: Diagnostics,
+) -> Loaded {
+    let is_name = |word: &str| directives::rows().any(|row| row.name == word);
+    parser::split_unterminated(&mut tree, &sources, &mut diagnostics, &is_name);
+    let mut reading = Reading {
+        prefix: &options.prefix,
+        conf_prefix,
+        lenient: options.lenient,
+        sources: &sources,
+        diagnostics: &mut diagnostics,
+        named_captures: captures::collect(&tree),
+        log_formats: Vec::new(),
+        used_zones: Vec::new(),
+        http: Http::default(),
+    };
+    let combined = log::combined(&mut reading);
+    reading.log_formats.push(combined);
+    let main = configuration::read(&tree, default_error_log(options), &mut reading);
+    let http = std::mem::take(&mut reading.http);
+    diagnostics.leave_out_repeats();
+    let whole = (!diagnostics.has_errors()).then(|| Configuration { sources: sources.clone(), main, http });
+    Loaded { configuration: whole, sources, diagnostics }
+}
+
+fn default_error_log(options: &Options) -> ErrorLog {
+    let target = match &options.error_log {
+        Some(path) if path.as_os_str() == "stderr" => LogTarget::Stderr,
+        Some(path) => LogTarget::File(options.prefix.join(path)),
+        None => LogTarget::File(options.prefix.join("logs/error.log")),
+    };
+    ErrorLog { target, level: Level::Error }
+}

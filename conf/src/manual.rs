@@ -1,0 +1,75 @@
+//! The manual's pages that are made from tables: `docs/directives.md` and `docs/variables.md`.
+//!
+//! Nothing is said here that is not in a row; to change the manual, change the row. Next: `directives`, `variables`.
+
+use std::fmt::Write;
+
+use crate::directives::{Apply, FAMILIES, Repeat, Row};
+use crate::variables::{FAMILIES as VARIABLE_FAMILIES, VARIABLES};
+
+/// `docs/directives.md`.
+pub fn directives_markdown() -> String {
+    let mut page = String::from(
+        "# Directives\n\nGenerated from the table in `conf/src/directives`; change it there.\n\n\
+         Names, contexts, arguments and defaults are nginx's unless a sentence says otherwise. Sizes are in bytes with `k` and `m` \
+         (file sizes also `g`), times in seconds or with `ms`, `s`, `m`, `h`, `d`, `w`, `M`, `y`. A directive that nginx knows and \
+         that is not listed here is an error that says so; `--lenient` makes it a warning.\n",
+    );
+    for (family, rows) in FAMILIES {
+        let _ = write!(page, "\n## {family}\n");
+        let (idle, real): (Vec<&Row>, Vec<&Row>) =
+            rows.iter().partition(|row| matches!(row.apply, Apply::Idle(_)));
+        for row in real {
+            page += &directive(row);
+        }
+        if !idle.is_empty() {
+            page += "\n### Accepted without effect\n\n| directive | in nginx | why it is idle here |\n| --- | --- | --- |\n";
+        }
+        for row in idle {
+            if let Apply::Idle(why) = row.apply {
+                let _ = writeln!(page, "| `{}` | {} | {} |", row.name, cell(row.doc), cell(why));
+            }
+        }
+    }
+    page
+}
+
+/// `docs/variables.md`.
+pub fn variables_markdown() -> String {
+    let mut page = String::from(
+        "# Variables\n\nGenerated from the table in `conf/src/variables.rs`; change it there.\n\n\
+         | variable | value |\n| --- | --- |\n",
+    );
+    let mut rows: Vec<_> = VARIABLES.iter().map(|(_, name, doc)| (*name, *doc)).collect();
+    rows.sort_unstable();
+    for (name, doc) in rows {
+        let _ = writeln!(page, "| `${name}` | {} |", cell(doc));
+    }
+    page += "\n## Families\n\n| variables | value |\n| --- | --- |\n";
+    for (prefix, doc) in VARIABLE_FAMILIES {
+        let _ = writeln!(page, "| `${prefix}`*name* | {} |", cell(doc));
+    }
+    page += "| `$1` … `$9` | The captures of the last regular expression that matched. |\n\
+             | `$`*name* | A named capture of a `server_name` or `location` expression. |\n";
+    page
+}
+
+fn directive(row: &Row) -> String {
+    let end = if row.takes_block() { "" } else { ";" };
+    let space = if row.syntax.is_empty() { "" } else { " " };
+    let mut text = format!("\n### {}\n\n{}\n\n", row.name, row.doc);
+    let _ = writeln!(text, "- Syntax: `{}{space}{}{end}`", row.name, row.syntax);
+    if !row.default.is_empty() {
+        let _ = writeln!(text, "- Default: `{}`", row.default);
+    }
+    let contexts: Vec<&str> = row.contexts.names().collect();
+    let places = if contexts.len() == 6 { "everywhere".to_owned() } else { contexts.join(", ") };
+    let repeat = if row.repeat == Repeat::Often { "; may be repeated" } else { "" };
+    let _ = writeln!(text, "- Context: {places}{repeat}");
+    text
+}
+
+/// A bar would end a table's cell.
+fn cell(text: &str) -> String {
+    text.replace('|', "\\|")
+}

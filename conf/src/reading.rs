@@ -1,0 +1,186 @@
+//! What every directive needs while a configuration is read: where paths hang, what is defined so far, and where
+//! findings go.
+//!
+//! The words of a directive become values here, with their errors located. Nothing here knows a directive by name.
+//! Next: `inherit`, which holds what was set at one level; `directives/`, which call this.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::diagnostics::{Diagnostic, Diagnostics};
+use crate::include::ConfPrefix;
+use crate::model::{Http, LogFormat, Regex, Template};
+use crate::source::{Sources, Span};
+use crate::template::{self, Scope};
+use crate::tree::Word;
+use crate::value::{self, ValueError};
+use crate::{regular_expression, suggest};
+
+/// The state of one reading of a configuration.
+#[derive(Debug)]
+pub struct Reading<'a> {
+    /// The directory that relative paths hang on (`-p`).
+    pub prefix: &'a Path,
+    /// The directory of the main file, for certificates.
+    pub conf_prefix: &'a ConfPrefix,
+    /// Whether a directive that only nginx knows is a warning.
+    pub lenient: bool,
+    /// The files, to say where something was written first.
+    pub sources: &'a Sources,
+    /// Where findings go.
+    pub diagnostics: &'a mut Diagnostics,
+    /// Named captures of every expression in the configuration; as in nginx they are known everywhere.
+    pub named_captures: Vec<Box<str>>,
+    /// `log_format`s, `combined` first.
+    pub log_formats: Vec<Arc<LogFormat>>,
+    /// Where `proxy_cache_path` zones are used: one flag per zone.
+    pub used_zones: Vec<bool>,
+    /// The http block as far as it is read.
+    pub http: Http,
+}
+
+impl Reading<'_> {
+    /// Reports an error.
+    pub fn error(&mut self, span: Span, message: impl Into<String>) -> &mut Diagnostic {
+        self.diagnostics.error(span, message)
+    }
+
+    /// Reports a word that is not one of `choices`, with the nearest of them.
+    pub fn not_one_of(&mut self, word: &Word, choices: &[&str]) {
+        let meant = suggest::did_you_mean(&word.text, choices.iter().copied());
+        let help = meant.unwrap_or_else(|| format!("write one of: {}", choices.join(", ")));
+        self.error(word.span, format!("invalid value \"{}\"", word.text)).help(help);
+    }
+
+    /// The index of a word in `choices`; anything else is an error.
+    pub fn one_of(&mut self, word: &Word, choices: &[&str]) -> Option<usize> {
+        let found = choices.iter().position(|choice| *choice == word.text);
+        if found.is_none() {
+            self.not_one_of(word, choices);
+        }
+        found
+    }
+
+    /// A size in bytes.
+    pub fn size(&mut self, word: &Word) -> Option<u64> {
+        self.value(word.span, value::size(&word.text))
+    }
+
+    /// A size that memory is taken for.
+    pub fn memory_size(&mut self, word: &Word) -> Option<usize> {
+        self.size(word).and_then(|bytes| usize::try_from(bytes).ok())
+    }
+
+    /// A file size in bytes.
+    pub fn offset(&mut self, word: &Word) -> Option<u64> {
+        self.value(word.span, value::offset(&word.text))
+    }
+
+    /// A time.
+    pub fn duration(&mut self, word: &Word) -> Option<Duration> {
+        self.value(word.span, value::duration(&word.text))
+    }
+
+    /// `on` or `off`.
+    pub fn flag(&mut self, word: &Word) -> Option<bool> {
+        self.value(word.span, value::flag(&word.text))
+    }
+
+    /// A whole number between two bounds, both included.
+    pub fn number(&mut self, word: &Word, least: u64, most: u64) -> Option<u64> {
+        let number = self.value(word.span, value::number(&word.text))?;
+        if (least..=most).contains(&number) {
+            return Some(number);
+        }
+        let bounds = if most == u64::MAX {
+            format!("must be at least {least}")
+        } else {
+            format!("must be between {least} and {most}")
+        };
+        self.error(word.span, format!("value \"{}\" {bounds}", word.text))
+            .help("write a number in these bounds");
+        None
+    }
+
+    /// A number × size pair such as `8 4k`; fewer than `least` pieces or empty ones are an error.
+    pub fn pieces(&mut self, args: &[Word], least: u64) -> Option<(usize, usize)> {
+        let number = self.number(&args[0], least, 1 << 20);
+        let size = self.memory_size(&args[1]);
+        if size == Some(0) {
+            self.error(args[1].span, "a size of zero is not possible here").help("write a size such as 8k");
+            return None;
+        }
+        Some((number? as usize, size?))
+    }
+
+    /// Passes a value on, or reports why there is none.
+    pub fn value<T>(&mut self, span: Span, value: Result<T, ValueError>) -> Option<T> {
+        value.map_err(|error| error.report(span, self.diagnostics)).ok()
+    }
+
+    /// A part of a word as a word of its own, for `name=value` parameters and paths that were completed.
+    pub fn part(word: &Word, text: impl Into<String>) -> Word {
+        Word { text: text.into(), span: word.span, quoted: word.quoted }
+    }
+
+    /// A value with variables.
+    pub fn template(&mut self, word: &Word) -> Template {
+        template::compile(word, &Scope { named_captures: &self.named_captures }, self.diagnostics)
+    }
+
+    /// An expression; `None` after its error was reported.
+    pub fn regex(&mut self, word: &Word, source: &str, ignore_case: bool) -> Option<Regex> {
+        regular_expression::compile(source, ignore_case, word.span, self.diagnostics)
+    }
+
+    /// A word that must not hold variables, although nginx would take them here.
+    pub fn without_variables(&mut self, word: &Word, what: &str) -> bool {
+        if template::is_literal(&word.text) {
+            return true;
+        }
+        self.error(
+            word.span,
+            format!("variables in {what} are known to nginx, Millstream does not have them (yet)"),
+        )
+        .help("write the value itself");
+        false
+    }
+
+    /// A path of the configuration: absolute as it is, others below the prefix.
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.prefix.join(name)
+    }
+
+    /// A directory for temporary files with up to three levels, as `path [level1 [level2 [level3]]]`. The levels are
+    /// checked and not used: temporary files have no names here.
+    pub fn temp_path(&mut self, args: &[Word]) -> Option<PathBuf> {
+        let (path, levels) = args.split_first()?;
+        for level in levels {
+            self.number(level, 1, 255)?;
+        }
+        Some(self.path(&path.text))
+    }
+
+    /// Index of a status zone, which is made where it is new.
+    pub fn status_zone(&mut self, name: &str) -> u32 {
+        let zones = &mut self.http.status_zones;
+        let index = zones.iter().position(|zone| zone == name).unwrap_or_else(|| {
+            zones.push(name.to_owned());
+            zones.len() - 1
+        });
+        index as u32
+    }
+
+    /// `name` has been written before, at `first`.
+    pub fn duplicate(&mut self, span: Span, message: impl Into<String>, first: Span) {
+        let help = format!("it stands at {} already; keep one of them", self.sources.locate(first));
+        self.error(span, message).help(help);
+    }
+}
+
+/// A parameter `name=value` taken apart; `None` where the word has no equals sign.
+pub fn parameter(word: &Word) -> Option<(&str, Word)> {
+    let (name, value) = word.text.split_once('=')?;
+    Some((name, Reading::part(word, value)))
+}

@@ -1,0 +1,155 @@
+//! Text with variables, compiled: `$name`, `${name}`, `$1` to `$9`.
+//!
+//! Names are looked up here once, without case as nginx does, so that a request never looks one up by name. An
+//! unknown one is reported at its own place in the word. Before: `variables`, the table; next: `directives/`.
+
+use crate::diagnostics::Diagnostics;
+use crate::model::{Part, Template, Variable};
+use crate::source::Span;
+use crate::suggest;
+use crate::tree::Word;
+use crate::variables::{FAMILIES, VARIABLES};
+
+#[cfg(test)]
+mod tests;
+
+/// What a template may name beside the table of variables.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Scope<'a> {
+    /// Named captures of the expressions that enclose the directive (`server_name`, `location`).
+    pub named_captures: &'a [Box<str>],
+}
+
+/// Compiles a word; every wrong or unknown variable is reported, and stands as nothing in the result.
+pub fn compile(word: &Word, scope: &Scope<'_>, diagnostics: &mut Diagnostics) -> Template {
+    let text = word.text.as_str();
+    let mut parts = Vec::new();
+    let mut rest = 0;
+    while let Some(dollar) = text[rest..].find('$').map(|i| rest + i) {
+        literal(&mut parts, &text[rest..dollar]);
+        let (end, name) = reference(text, dollar);
+        match name {
+            Ok(name) => match variable(name, scope) {
+                Some(variable) => parts.push(Part::Variable(variable)),
+                None => {
+                    let message = format!("unknown \"{name}\" variable");
+                    diagnostics.error(place(word, dollar, end), message).help = help(name, scope);
+                }
+            },
+            Err(wrong) => {
+                let message = format!("invalid variable name: {wrong}");
+                diagnostics
+                    .error(place(word, dollar, end), message)
+                    .help("a variable is written $name or ${name}");
+            }
+        }
+        rest = end;
+    }
+    literal(&mut parts, &text[rest..]);
+    Template { parts: parts.into(), source: text.into() }
+}
+
+/// Whether the text has no variable in it, so that it means itself.
+pub fn is_literal(text: &str) -> bool {
+    !text.contains('$')
+}
+
+/// The variable of a name without its dollar; `None` where there is none.
+pub fn variable(name: &str, scope: &Scope<'_>) -> Option<Variable> {
+    if let [digit @ b'1'..=b'9'] = name.as_bytes() {
+        return Some(Variable::Capture(digit - b'0'));
+    }
+    if let Some(capture) = scope.named_captures.iter().find(|capture| capture.eq_ignore_ascii_case(name)) {
+        return Some(Variable::NamedCapture(capture.clone()));
+    }
+    let name = name.to_ascii_lowercase();
+    if let Some(&(builtin, ..)) = VARIABLES.iter().find(|(_, known, _)| *known == name) {
+        return Some(Variable::Builtin(builtin));
+    }
+    let (prefix, member) =
+        FAMILIES.iter().find_map(|(prefix, _)| Some((*prefix, name.strip_prefix(prefix)?)))?;
+    if member.is_empty() {
+        return None;
+    }
+    // Field names are compared with `-` where the variable can only be written with `_`.
+    let field = || member.replace('_', "-").into_boxed_str();
+    Some(match prefix {
+        "arg_" => Variable::Argument(member.into()),
+        "cookie_" => Variable::Cookie(member.into()),
+        "http_" => Variable::RequestHeader(field()),
+        "sent_http_" => Variable::SentHeader(field()),
+        "sent_trailer_" => Variable::SentTrailer(field()),
+        "upstream_cookie_" => Variable::UpstreamCookie(member.into()),
+        "upstream_http_" => Variable::UpstreamHeader(field()),
+        "upstream_trailer_" => Variable::UpstreamTrailer(field()),
+        _ => return None,
+    })
+}
+
+/// The end of the reference whose dollar stands at `dollar`, and its name or what is wrong with it.
+fn reference(text: &str, dollar: usize) -> (usize, Result<&str, &'static str>) {
+    let bytes = text.as_bytes();
+    let start = dollar + 1;
+    match bytes.get(start) {
+        // One digit and no more, as in nginx: `$10` is the first capture and a `0`.
+        Some(b'1'..=b'9') => (start + 1, Ok(&text[start..start + 1])),
+        Some(b'{') => {
+            let end = name_end(bytes, start + 1);
+            match bytes.get(end) {
+                Some(b'}') if end == start + 1 => (end + 1, Err("nothing stands between the braces")),
+                Some(b'}') => (end + 1, Ok(&text[start + 1..end])),
+                _ => (end, Err("its closing brace is missing")),
+            }
+        }
+        _ => match name_end(bytes, start) {
+            end if end == start => (end, Err("no name follows the dollar")),
+            end => (end, Ok(&text[start..end])),
+        },
+    }
+}
+
+fn name_end(bytes: &[u8], from: usize) -> usize {
+    let name = bytes[from..].iter().take_while(|byte| byte.is_ascii_alphanumeric() || **byte == b'_');
+    from + name.count()
+}
+
+fn literal(parts: &mut Vec<Part>, text: &str) {
+    match parts.last_mut() {
+        _ if text.is_empty() => {}
+        // Two literals meet where a wrong reference between them was left out.
+        Some(Part::Literal(before)) => *before = format!("{before}{text}").into(),
+        _ => parts.push(Part::Literal(text.into())),
+    }
+}
+
+/// A part of the word's text in the file. Where escapes were undone the offsets do not carry over, and the whole
+/// word is meant.
+fn place(word: &Word, start: usize, end: usize) -> Span {
+    let quote = usize::from(word.quoted);
+    let written = (word.span.end - word.span.start) as usize;
+    if written != word.text.len() + 2 * quote {
+        return word.span;
+    }
+    let offset = |at: usize| word.span.start + (quote + at) as u32;
+    Span { file: word.span.file, start: offset(start), end: offset(end) }
+}
+
+fn help(name: &str, scope: &Scope<'_>) -> Option<String> {
+    let lower = name.to_ascii_lowercase();
+    if let Some((prefix, doc)) = FAMILIES.iter().find(|(prefix, _)| lower == *prefix) {
+        return Some(format!("write a name after \"${prefix}\": {doc}"));
+    }
+    let captures = scope.named_captures.iter().map(|capture| &**capture);
+    let known = VARIABLES.iter().map(|(_, known, _)| *known).chain(captures);
+    if let Some(found) = suggest::nearest(name, known) {
+        return Some(format!("did you mean \"${found}\"?"));
+    }
+    // A misspelt family: the prefix is near, what follows it is the user's.
+    FAMILIES.iter().find_map(|(prefix, _)| {
+        let underscores = prefix.matches('_').count();
+        let (at, _) = name.match_indices('_').nth(underscores - 1)?;
+        let (start, member) = name.split_at(at + 1);
+        (!member.is_empty() && suggest::nearest(start, [*prefix]).is_some())
+            .then(|| format!("did you mean \"${prefix}{member}\"?"))
+    })
+}

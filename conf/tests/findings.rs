@@ -1,0 +1,280 @@
+//! What is said about a configuration that is wrong: message, place and help, one row each.
+
+use std::fs;
+
+use millstream_conf::diagnostics::Severity;
+use millstream_conf::{Loaded, Options, load, load_text};
+
+/// Wraps directives of a location into a whole configuration.
+fn in_location(directives: &str) -> String {
+    format!(
+        "events {{ }} http {{ access_log off; upstream api {{ server 127.0.0.1:8000; }} server {{ listen 8080; location / \
+         {{ {directives} }} }} }}"
+    )
+}
+
+fn in_server(directives: &str) -> String {
+    format!("events {{ }} http {{ access_log off; server {{ listen 8080; {directives} }} }}")
+}
+
+fn in_http(directives: &str) -> String {
+    format!("events {{ }} http {{ access_log off; {directives} }}")
+}
+
+fn text(text: &str) -> Loaded {
+    load_text("test.conf", text, "/prefix".as_ref())
+}
+
+fn messages(loaded: &Loaded, severity: Severity) -> Vec<String> {
+    let found = loaded.diagnostics.sorted().into_iter().filter(|finding| finding.severity == severity);
+    found
+        .map(|finding| format!("{} | {}", finding.message, finding.help.as_deref().unwrap_or_default()))
+        .collect()
+}
+
+/// Exactly one error, which has `part` in its message or help; every error has a place and a help.
+fn one_error(configuration: &str, part: &str) {
+    let loaded = text(configuration);
+    let errors = messages(&loaded, Severity::Error);
+    assert_eq!(errors.len(), 1, "{configuration}\n{errors:#?}");
+    assert!(errors[0].contains(part), "{configuration}\nwanted {part:?}\ngot {errors:#?}");
+    assert!(!errors[0].ends_with("| "), "no help: {errors:#?}");
+    assert!(loaded.configuration.is_none());
+}
+
+fn one_warning(configuration: &str, part: &str) {
+    let loaded = text(configuration);
+    assert!(messages(&loaded, Severity::Error).is_empty(), "{:#?}", messages(&loaded, Severity::Error));
+    let warnings = messages(&loaded, Severity::Warning);
+    assert_eq!(warnings.len(), 1, "{configuration}\n{warnings:#?}");
+    assert!(warnings[0].contains(part), "{configuration}\nwanted {part:?}\ngot {warnings:#?}");
+}
+
+fn no_error(configuration: &str) {
+    let errors = messages(&text(configuration), Severity::Error);
+    assert!(errors.is_empty(), "{configuration}\n{errors:#?}");
+}
+
+#[test]
+fn five_mistakes_in_one_file_are_five_located_errors() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let file = "events { }\nhttp {\n    include missing.conf;\n    server {\n        listen 8443 ssl;\n        \
+                ssl_certificate missing.pem;\n        ssl_certificate_key missing.key;\n        location / {\n            \
+                proxy_pas http://127.0.0.1:8000;\n            proxy_set_header X-Who $remote_adr;\n            \
+                client_max_body_size 10q;\n        }\n    }\n";
+    fs::write(directory.path().join("nginx.conf"), file).expect("written");
+    let loaded = load(&Options {
+        main_file: "nginx.conf".into(),
+        prefix: directory.path().into(),
+        ..Options::default()
+    });
+    let found: Vec<(u32, String)> = (loaded.diagnostics.sorted().iter())
+        .filter(|finding| finding.severity == Severity::Error)
+        .map(|finding| {
+            let span = finding.span.unwrap_or_else(|| panic!("without a place: {}", finding.message));
+            (loaded.sources.position(span).line, format!("{} {:?}", finding.message, finding.help))
+        })
+        .collect();
+    let wanted: [(u32, &str); 6] = [
+        (3, "missing.conf"),
+        (6, "missing.pem"),
+        (7, "missing.key"),
+        (9, "did you mean \\\"proxy_pass\\\""),
+        (10, "remote_adr"),
+        (11, "10q"),
+    ];
+    for (line, part) in wanted {
+        assert!(
+            found.iter().any(|(at, what)| *at == line && what.contains(part)),
+            "{line} {part}: {found:#?}"
+        );
+    }
+    // The seventh is the unclosed block, wherever the parser places it.
+    assert_eq!(found.len(), wanted.len() + 1, "{found:#?}");
+}
+
+#[test]
+fn directives_are_checked_for_name_place_number_and_block() {
+    one_error(&in_location("proxy_pas http://api;"), "did you mean \"proxy_pass\"?");
+    one_error(&in_location("rewrite ^ /x;"), "nginx knows \"rewrite\", Millstream does not (yet)");
+    one_error(&in_http("keyval_zone zone=a:1m;"), "NGINX Plus knows \"keyval_zone\"");
+    one_error(&in_http("proxy_pass http://127.0.0.1:8000;"), "it may stand in: location");
+    one_error(
+        &in_location("gzip;"),
+        "invalid number of arguments in \"gzip\" directive | write gzip on | off;",
+    );
+    one_error(&in_location("gzip on off;"), "invalid number of arguments");
+    one_error(&in_location("gzip on { }"), "is not terminated by");
+    one_error(&in_server("location /;"), "has no opening");
+    one_error(
+        &in_location("root /a; root /b;"),
+        "\"root\" directive is duplicate | it stands at test.conf:1:",
+    );
+    one_error("http { access_log off; }", "no \"events\" section");
+    one_error(&in_http("worker_connections 10;"), "it may stand in: events");
+}
+
+#[test]
+fn lenient_turns_what_only_nginx_knows_into_a_warning() {
+    let directory = tempfile::tempdir().expect("a directory");
+    fs::write(directory.path().join("nginx.conf"), in_location("rewrite ^ /x; proxy_pass http://api;"))
+        .expect("written");
+    let options = Options {
+        main_file: "nginx.conf".into(),
+        prefix: directory.path().into(),
+        lenient: true,
+        ..Options::default()
+    };
+    let loaded = load(&options);
+    assert!(loaded.configuration.is_some());
+    assert_eq!(messages(&loaded, Severity::Warning).len(), 1);
+}
+
+#[test]
+fn an_idle_directive_is_accepted_and_says_why() {
+    let loaded = text(&in_location("sendfile on; tcp_nopush on; proxy_pass http://api;"));
+    assert!(loaded.configuration.is_some());
+    let idle = messages(&loaded, Severity::Idle);
+    assert_eq!(idle.len(), 2);
+    assert!(idle[0].starts_with("\"sendfile\" has no effect here: "), "{idle:#?}");
+}
+
+#[test]
+fn values_are_checked_where_they_stand() {
+    one_error(&in_location("gzip maybe;"), "maybe");
+    one_error(&in_location("gzip_comp_level 10;"), "must be between 1 and 9");
+    one_error(&in_location("proxy_read_timeout 5x;"), "5x");
+    one_error(&in_location("proxy_buffers 1 4k;"), "must be between 2");
+    one_error(&in_location("proxy_next_upstream eror;"), "did you mean \"error\"?");
+    one_error(&in_location("lingering_close sometimes;"), "write one of: off, on, always");
+    one_error(&in_location("add_header X: y;"), "is not a field name");
+    one_error(&in_location("proxy_set_header Host $htp_host;"), "htp_host");
+    one_error(&in_location("proxy_cache_valid 99 1m;"), "must be between 100 and 599");
+    one_error(&in_location("error_page 200 /x;"), "must be between 300 and 599");
+    one_error(&in_location("error_page 499 /x;"), "499");
+    one_error(&in_location("return nothing;"), "invalid return code");
+    one_error(&in_location("proxy_http_version 2;"), "HTTP/2");
+    one_error(
+        &in_location("proxy_pass http://api; proxy_max_temp_file_size 1k;"),
+        "proxy_max_temp_file_size",
+    );
+    one_error("worker_processes 0; events { }", "must be between 1");
+}
+
+#[test]
+fn listening_and_names_follow_nginx() {
+    one_error(&in_server("listen 8080;"), "a duplicate listen 8080");
+    one_error(
+        &in_http("server { listen 80 default_server; } server { listen *:80 default_server; }"),
+        "a duplicate default server for 0.0.0.0:80",
+    );
+    one_error(
+        &in_http("server { listen 80 backlog=1; } server { listen 80 backlog=2; }"),
+        "duplicate listen options",
+    );
+    one_error(&in_server("listen example.org:80x;"), "is not an address");
+    one_error(&in_server("listen 81 defalt_server;"), "did you mean \"default_server\"?");
+    one_error(&in_server("listen 81 http2;"), "nginx knows the parameter \"http2\"");
+    one_error(&in_http("server { server_name a*b.example; } server { server_name c; }"), "is invalid on");
+    one_warning(&in_server("server_name a*b.example;"), "is invalid on 0.0.0.0:8080");
+    one_warning(
+        &in_http("server { listen 80; server_name a; } server { listen 80; server_name A; }"),
+        "conflicting server name \"a\" on 0.0.0.0:80, ignored",
+    );
+    one_error(&in_server("server_name *a;"), "is invalid");
+    no_error(&in_server(
+        "listen [::1]:81; listen unix:/run/m.sock; server_name .example.com *.a.b c.* \"\" _ ~^(?<who>.+)$; return 200 $who;",
+    ));
+    one_error(&in_server("listen 8443 ssl;"), "no \"ssl_certificate\" is defined");
+}
+
+#[test]
+fn locations_nest_as_in_nginx() {
+    one_error(&in_server("location /a { } location ^~ /a { }"), "duplicate location \"/a\"");
+    no_error(&in_server("location /a { } location = /a { } location ~ a { } location ~ a { }"));
+    one_error(&in_server("location /a { location /b { } }"), "is outside location \"/a\"");
+    one_error(&in_server("location = /a { location /a/b { } }"), "cannot be inside the exact location");
+    one_error(&in_server("location /a { location @b { } }"), "can be on the server level only");
+    one_error(&in_server("location ! /a { }"), "invalid location modifier");
+    no_error(&in_server(
+        "location /a { location /a/b { } location = /a/c { } location ~ x { location ~ y { } } }",
+    ));
+}
+
+#[test]
+fn proxy_pass_says_what_it_cannot_be() {
+    one_error(&in_location("proxy_pass api;"), "write proxy_pass http://api;");
+    one_error(&in_location("proxy_pass https://api;"), "https://");
+    one_error(&in_location("proxy_pass http://api:81;"), "may not have port 81");
+    one_error(&in_location("proxy_pass http://127.0.0.1:99999;"), "invalid host or port");
+    one_error(
+        &in_server("location ~ x { proxy_pass http://127.0.0.1:81/y; }"),
+        "write proxy_pass http://127.0.0.1:81;",
+    );
+    one_error(
+        &in_server("location @x { proxy_pass http://unix:/s:/y; }"),
+        "write proxy_pass http://unix:/s;",
+    );
+    one_error(&in_location("proxy_pass http://$host; proxy_redirect default;"), "cannot be used with");
+    one_warning(&in_location("proxy_pass http://apj;"), "did you mean \"api\"?");
+}
+
+#[test]
+fn upstreams_and_zones_are_checked() {
+    one_error(&in_http("upstream a { }"), "no servers are inside upstream");
+    one_error(&in_http("upstream a { server 127.0.0.1:1 backup; }"), "but backups");
+    one_error(&in_http("upstream a { server 127.0.0.1:1 wieght=2; }"), "did you mean \"weight\"?");
+    one_error(
+        &in_http("upstream a { server 127.0.0.1:1 slow_start=1s; }"),
+        "nginx knows the parameter \"slow_start\"",
+    );
+    one_error(&in_http("upstream a { server http://127.0.0.1:1; }"), "the scheme stands in proxy_pass");
+    one_error(
+        &in_http("upstream a { server 127.0.0.1:1; } upstream a { server 127.0.0.1:2; }"),
+        "duplicate upstream \"a\"",
+    );
+    one_error(&in_http("upstream a { zone z 1k; server 127.0.0.1:1; }"), "is too small");
+    one_error(&in_http("proxy_cache_path /c levels=1:2;"), "must have \"keys_zone\"");
+    one_error(&in_http("proxy_cache_path /c keys_zone=a:10m levels=3; proxy_cache a;"), "invalid \"levels\"");
+    one_error(
+        &in_http("proxy_cache_path /c keys_zone=pages:10m; proxy_cache page;"),
+        "did you mean \"pages\"?",
+    );
+    one_error(
+        &in_http("proxy_cache_path /c keys_zone=a:1m; proxy_cache_path /d keys_zone=a:1m; proxy_cache a;"),
+        "duplicate zone \"a\"",
+    );
+    one_error(
+        &in_http("proxy_cache_path /c keys_zone=a:1m inactiv=1d; proxy_cache a;"),
+        "did you mean \"inactive\"?",
+    );
+    one_warning(&in_http("proxy_cache_path /c keys_zone=a:1m;"), "no \"proxy_cache\" uses the zone \"a\"");
+}
+
+#[test]
+fn logs_are_checked() {
+    one_error(&in_location("access_log a.log combind;"), "did you mean \"combined\"?");
+    one_error(&in_location("access_log a.log buffer=1k;"), "the name of a format comes before it");
+    one_error(&in_location("access_log a.log combined flush=1s;"), "no buffer is defined");
+    one_error(
+        &in_location("access_log a.log combined buffer=8k; access_log a.log combined buffer=4k;"),
+        "conflicting parameters",
+    );
+    one_error(&in_http("log_format combined x;"), "duplicate \"log_format\"");
+    one_error(&in_location("error_log e.log warning;"), "did you mean \"warn\"?");
+    one_error(&in_location("error_log syslog:server=x;"), "syslog:");
+    no_error(
+        &in_http("access_log x.log later if=$arg_a; log_format later escape=json '{' '\"a\":\"$uri\"}';")
+            .replace("access_log off; ", ""),
+    );
+}
+
+#[test]
+fn tls_drops_what_is_unsafe_and_refuses_when_nothing_is_left() {
+    one_warning(&in_http("ssl_protocols TLSv1 TLSv1.2;"), "TLSv1 is not offered");
+    one_error(&in_http("ssl_protocols SSLv3 TLSv1.1;"), "leaves no version");
+    one_error(&in_http("ssl_protocols TLSv1.2 TLSv1.4;"), "did you mean");
+    one_warning(&in_http("ssl_ciphers HIGH:!aNULL:!MD5;"), "CBC");
+    one_error(&in_http("ssl_ciphers NONSENSE;").replace("NONSENSE", "!ALL"), "leaves no cipher suite");
+    one_error(&in_http("ssl_session_cache shared:SSL;"), "invalid session cache");
+}

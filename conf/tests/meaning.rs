@@ -1,0 +1,230 @@
+//! What a right configuration means: defaults, inheritance and the model of each family.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use millstream_conf::model::{
+    Configuration, ErrorPageStatus, HttpVersion, KeepaliveSize, Level, ListenAddress, LocationMatch,
+    LogTarget, PeerAddress, Proxy, ProxyTarget, Redirect, ReturnBody, Server, ServerName, Settings,
+    WorkerProcesses,
+};
+use millstream_conf::{Options, load, load_text, manual};
+
+fn model(text: &str) -> Configuration {
+    let loaded = load_text("test.conf", text, "/prefix".as_ref());
+    let findings: String =
+        loaded.diagnostics.sorted().iter().map(|finding| finding.render(&loaded.sources)).collect();
+    loaded.configuration.unwrap_or_else(|| panic!("{text}\n{findings}"))
+}
+
+fn with_http(directives: &str) -> Configuration {
+    model(&format!("events {{ }} http {{ {directives} }}"))
+}
+
+fn server(configuration: &Configuration) -> &Server {
+    &configuration.http.servers[0]
+}
+
+fn prefix<'a>(configuration: &'a Configuration, path: &str) -> &'a Settings {
+    let found = server(configuration).locations.prefixes.iter().find(|(known, _)| known == path);
+    &configuration.http.location(found.expect("the location is there").1).settings
+}
+
+fn proxy(configuration: &Configuration, path: &str) -> Arc<Proxy> {
+    prefix(configuration, path).proxy.clone().expect("the location proxies")
+}
+
+#[test]
+fn defaults_are_nginxs() {
+    let configuration = with_http("server { location / { proxy_pass http://127.0.0.1:8000; } }");
+    let main = &configuration.main;
+    assert_eq!(main.worker_processes, WorkerProcesses::Number(1));
+    assert_eq!((main.worker_connections, main.daemon), (512, true));
+    assert_eq!(main.pid, std::path::Path::new("/prefix/logs/nginx.pid"));
+    assert_eq!(main.error_logs[0].target, LogTarget::File("/prefix/logs/error.log".into()));
+    assert_eq!(main.error_logs[0].level, Level::Error);
+    let server = server(&configuration);
+    assert_eq!(server.client_header_timeout, Duration::from_secs(60));
+    assert_eq!((server.client_header_buffer_size, server.large_client_header_buffers), (1024, (4, 8192)));
+    assert!(server.merge_slashes && server.name.is_empty());
+    assert!(matches!(&server.names[..], [ServerName::Exact(name)] if name.is_empty()));
+    let settings = prefix(&configuration, "/");
+    assert_eq!((settings.keepalive_timeout.as_secs(), settings.keepalive_requests), (75, 1000));
+    assert_eq!((settings.keepalive_time.as_secs(), settings.client_max_body_size), (3600, 1 << 20));
+    assert_eq!(settings.root.as_literal(), Some("/prefix/html"));
+    assert_eq!(settings.index[0].as_literal(), Some("index.html"));
+    assert_eq!((&*settings.default_type, settings.types.by_extension.len()), ("text/plain", 3));
+    assert_eq!(settings.access_logs[0].format.name, "combined");
+    assert_eq!(configuration.http.log_files[0].path, std::path::Path::new("/prefix/logs/access.log"));
+    assert_eq!(settings.error_logs[0].target, LogTarget::File("/prefix/logs/error.log".into()));
+    assert!(!settings.gzip.enabled && settings.gzip.min_length == 20);
+}
+
+#[test]
+fn proxy_defaults_are_those_of_nginx_1_29_7() {
+    let configuration = with_http("server { location / { proxy_pass http://127.0.0.1:8000; } }");
+    let proxy = proxy(&configuration, "/");
+    assert_eq!(proxy.http_version, HttpVersion::Http11);
+    let fields: Vec<_> = proxy.set_headers.iter().map(|field| (&*field.name, &*field.value.source)).collect();
+    assert_eq!(fields, [("Host", "$proxy_host"), ("Connection", "")]);
+    assert_eq!(proxy.hide_headers.len(), 8);
+    assert_eq!((proxy.pass.host.as_str(), proxy.pass.port), ("127.0.0.1:8000", 8000));
+    assert_eq!((proxy.buffer_size, proxy.buffers, proxy.max_temp_file_size), (4096, (8, 4096), 1 << 30));
+    assert!(proxy.next_upstream.error && proxy.next_upstream.timeout && !proxy.next_upstream.http_500);
+    let [Redirect::Prefix { from, to }] = &proxy.redirects[..] else { panic!("{:?}", proxy.redirects) };
+    assert_eq!((from.as_literal(), to.as_literal()), (Some("http://127.0.0.1:8000/"), Some("/")));
+    let ProxyTarget::Upstream(id) = proxy.pass.target else { panic!("a known target") };
+    let group = configuration.http.upstream(id);
+    assert!(group.implicit);
+    assert_eq!((group.name.as_str(), group.keepalive.size), ("127.0.0.1:8000", KeepaliveSize::Fixed(32)));
+}
+
+#[test]
+fn lists_of_a_level_replace_those_above() {
+    let configuration = with_http(
+        "add_header A 1; proxy_set_header X-A 1; error_page 500 /five; access_log off; gzip on;
+         server {
+             location /kept { proxy_pass http://127.0.0.1:8000; }
+             location /own { add_header B 2 always; proxy_set_header host b; error_page 404 =200 @x; access_log b.log; gzip off;
+                 proxy_pass http://127.0.0.1:8000;
+                 location /own/nested { return 204; } }
+             location @x { return 404; }
+         }",
+    );
+    let kept = prefix(&configuration, "/kept");
+    assert_eq!((kept.add_headers.len(), kept.error_pages.len(), kept.access_logs.len()), (1, 1, 0));
+    assert!(kept.gzip.enabled);
+    let own = prefix(&configuration, "/own");
+    assert_eq!(
+        own.add_headers.iter().map(|field| (&*field.name, field.always)).collect::<Vec<_>>(),
+        [("B", true)]
+    );
+    assert_eq!((own.error_pages[0].status, own.error_pages[0].answer), (404, ErrorPageStatus::Is(200)));
+    assert_eq!((own.access_logs.len(), own.gzip.enabled), (1, false));
+    let names: Vec<_> =
+        proxy(&configuration, "/own").set_headers.iter().map(|field| field.name.clone()).collect();
+    assert_eq!(names, ["host", "Connection"], "the default Host is not added beside the file's own");
+    let (_, outer) = server(&configuration).locations.prefixes[1];
+    let nested = &configuration.http.location(outer).nested.prefixes[0];
+    let nested = &configuration.http.location(nested.1).settings;
+    assert!(nested.proxy.is_none(), "proxy_pass is not inherited");
+    assert_eq!(nested.add_headers[0].name, "B");
+}
+
+#[test]
+fn the_names_of_a_server_and_its_addresses_are_told_apart() {
+    let configuration = with_http(
+        "server { listen 8080; server_name Example.com *.a.b www.* .c.d ~^(?<who>x)$; }
+         server { listen 127.0.0.1:8080 default_server; listen *:8080 default_server; server_name b; }",
+    );
+    let names = &server(&configuration).names;
+    assert!(matches!(&names[0], ServerName::Exact(name) if name == "example.com"));
+    assert!(matches!(&names[1], ServerName::LeadingWildcard(name) if name == ".a.b"));
+    assert!(matches!(&names[2], ServerName::TrailingWildcard(name) if name == "www."));
+    assert!(matches!(&names[3], ServerName::Exact(name) if name == "c.d"));
+    assert!(matches!(&names[4], ServerName::LeadingWildcard(name) if name == ".c.d"));
+    assert!(matches!(&names[5], ServerName::Regex(expression) if expression.ignore_case));
+    assert_eq!(server(&configuration).name, "Example.com");
+    let [any, local] = &configuration.http.listeners[..] else { panic!("two addresses") };
+    assert_eq!(any.address, ListenAddress::Tcp("0.0.0.0:8080".parse().expect("an address")));
+    assert_eq!((any.servers.len(), any.default_server.0), (2, 1));
+    assert_eq!((local.servers.len(), local.default_server.0), (1, 1));
+}
+
+#[test]
+fn proxy_pass_takes_names_addresses_sockets_uris_and_variables() {
+    let configuration = with_http(
+        "upstream api { server a.example weight=3; server [::1]; keepalive auto; }
+         server {
+             location /name/ { proxy_pass http://api/v1/; }
+             location /socket/ { proxy_pass http://unix:/run/x.sock:/y/; }
+             location /host/ { proxy_pass http://www.example; }
+             location /variable/ { proxy_pass http://$http_host; }
+         }",
+    );
+    let name = proxy(&configuration, "/name/");
+    assert_eq!(
+        (name.pass.host.as_str(), name.pass.port, name.pass.uri.as_deref()),
+        ("api", 80, Some("/v1/"))
+    );
+    let [Redirect::Prefix { from, to }] = &name.redirects[..] else { panic!("one redirect") };
+    assert_eq!((from.as_literal(), to.as_literal()), (Some("http://api/v1/"), Some("/name/")));
+    let group = &configuration.http.upstreams[0];
+    assert_eq!(group.keepalive.size, KeepaliveSize::Auto);
+    assert!(
+        matches!(&group.servers[0].address, PeerAddress::Name(name) if name.host == "a.example" && name.port == 80)
+    );
+    assert_eq!(group.servers[1].address, PeerAddress::Tcp("[::1]:80".parse().expect("an address")));
+    let socket = proxy(&configuration, "/socket/");
+    assert_eq!((socket.pass.host.as_str(), socket.pass.uri.as_deref()), ("localhost", Some("/y/")));
+    assert_eq!(configuration.http.upstreams[1].servers[0].address, PeerAddress::Unix("/run/x.sock".into()));
+    assert_eq!(proxy(&configuration, "/host/").pass.host, "www.example");
+    let variable = proxy(&configuration, "/variable/");
+    assert!(matches!(variable.pass.target, ProxyTarget::Variables(_)) && variable.redirects.is_empty());
+}
+
+#[test]
+fn return_and_types_have_their_forms() {
+    let configuration = with_http(
+        "types { text/css css; application/json json map; } default_type a/b;
+         server { return 301 https://$host$request_uri; return 200 late;
+             location /text { return 200 \"hi $uri\"; } location /url { return https://x.example/; } location /code { return 444; } }",
+    );
+    let own = &configuration.http.location(server(&configuration).own);
+    assert!(matches!(own.matches, LocationMatch::Server));
+    let first = own.settings.returns.as_ref().expect("the server returns");
+    assert!(first.status == 301 && matches!(first.body, ReturnBody::Url(_)));
+    let of = |path| prefix(&configuration, path).returns.clone().expect("the location returns");
+    assert!(matches!(of("/text"), r if r.status == 200 && matches!(r.body, ReturnBody::Text(_))));
+    assert!(matches!(of("/url"), r if r.status == 302 && matches!(r.body, ReturnBody::Url(_))));
+    assert!(matches!(of("/code"), r if r.status == 444 && matches!(r.body, ReturnBody::None)));
+    assert_eq!(prefix(&configuration, "/text").types.by_extension["map"].as_ref(), "application/json");
+    assert_eq!(&*prefix(&configuration, "/text").default_type, "a/b");
+}
+
+#[test]
+fn a_cache_zone_can_live_in_memory_alone() {
+    let configuration = with_http(
+        "proxy_cache_path memory keys_zone=hot:10m memory=256m;
+         server { proxy_cache hot; proxy_cache_valid 5m; proxy_cache_valid any 1s; status_zone api;
+             location / { proxy_pass http://127.0.0.1:1; status_zone root; proxy_hide_header X-A; proxy_pass_header Server; } }",
+    );
+    let zone = &configuration.http.cache_zones[0];
+    assert_eq!((zone.path.clone(), zone.memory), (None, 256 << 20));
+    let proxy = proxy(&configuration, "/");
+    let cache = proxy.cache.as_ref().expect("inherited from the server");
+    assert_eq!(&*cache.key.source, "$scheme$proxy_host$request_uri");
+    assert_eq!((cache.valid.len(), cache.key_names_credential), (4, false));
+    assert!(
+        proxy.hide_headers.contains(&"x-a".to_owned()) && !proxy.hide_headers.contains(&"server".to_owned())
+    );
+    assert_eq!(server(&configuration).status_zone, Some(0));
+    assert_eq!(prefix(&configuration, "/").status_zone, Some(1));
+}
+
+#[test]
+fn the_command_line_adds_globals_and_an_error_log() {
+    let directory = tempfile::tempdir().expect("a directory");
+    std::fs::write(directory.path().join("m.conf"), "events { }").expect("written");
+    let loaded = load(&Options {
+        main_file: "m.conf".into(),
+        prefix: directory.path().into(),
+        globals: Some("daemon off; worker_processes auto".into()),
+        error_log: Some("stderr".into()),
+        lenient: false,
+    });
+    let configuration = loaded.configuration.expect("no errors");
+    assert!(!configuration.main.daemon);
+    assert_eq!(configuration.main.worker_processes, WorkerProcesses::Auto);
+    assert_eq!(configuration.main.error_logs[0].target, LogTarget::Stderr);
+}
+
+#[test]
+fn the_manual_has_every_directive_and_variable() {
+    let page = manual::directives_markdown();
+    for row in millstream_conf::directives::rows() {
+        assert!(page.contains(row.name), "{}", row.name);
+        assert!(row.doc.ends_with(['.', '…']) && !row.doc.is_empty(), "{}: {}", row.name, row.doc);
+    }
+    assert!(manual::variables_markdown().contains("| `$upstream_cache_status` |"));
+}

@@ -1,0 +1,197 @@
+//! The embedded demo API: as slow as a real one behind Gunicorn, so that a user without one can see the difference.
+//!
+//! A pool of N workers each takes one request at a time and works on it for a set time; connections beyond that
+//! wait. Everything is bounded and on threads of its own, away from the proxy's loops; it is never part of serving.
+//! Next: `work` (the pool), `pages` (what it answers), `connection` (HTTP/1.1 for one client).
+
+mod work;
+mod pages;
+mod connection;
+#[cfg(test)]
+mod tests;
+
+use pages::Pages;
+use std::io;
+use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use work::Workers;
+
+pub use work::Work;
+
+/// Clients served at once; further ones wait in the kernel's accept queue.
+pub const CONNECTIONS: usize = 256;
+
+/// How long [`DemoOrigin::stop`] waits for the threads of its connections.
+const STOP_WAIT: Duration = Duration::from_secs(5);
+
+/// Longest pause after a failed accept.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+/// Stack of a connection's thread.
+const STACK: usize = 128 << 10;
+
+/// How slow the API is, and how much it says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DemoOptions {
+    /// Requests worked on at once, at least 1. Gunicorn's advice is two per core and one.
+    pub workers: usize,
+    /// How long a request takes; `/slow` takes ten times as long.
+    pub service_time: Duration,
+    /// What the time goes to.
+    pub work: Work,
+    /// Bytes of a JSON answer, at least 64.
+    pub body_bytes: usize,
+}
+
+impl Default for DemoOptions {
+    /// Five workers that wait 10 ms for something like a database and answer with 900 bytes.
+    fn default() -> Self {
+        DemoOptions { workers: 5, service_time: Duration::from_millis(10), work: Work::Wait, body_bytes: 900 }
+    }
+}
+
+/// A running demo API. Dropping it stops it.
+#[derive(Debug)]
+pub struct DemoOrigin {
+    /// Where it listens, on 127.0.0.1 with a free port.
+    pub address: SocketAddr,
+    api: Arc<Api>,
+    acceptor: Mutex<Option<std::thread::JoinHandle<()>>>,
+}
+
+/// What the threads share.
+#[derive(Debug)]
+struct Api {
+    workers: Workers,
+    pages: Pages,
+    clients: Mutex<Clients>,
+    /// A connection has ended.
+    left: Condvar,
+}
+
+#[derive(Debug)]
+struct Clients {
+    /// One place per connection; what is needed to cut it.
+    places: Vec<Option<TcpStream>>,
+    is_stopping: bool,
+}
+
+/// Starts the API on a free port of 127.0.0.1.
+///
+/// # Errors
+/// Those of binding the port and starting the thread.
+pub fn start(options: &DemoOptions) -> io::Result<DemoOrigin> {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+    let address = listener.local_addr()?;
+    let places = std::iter::repeat_with(|| None).take(CONNECTIONS).collect();
+    let api = Arc::new(Api {
+        workers: Workers::new(options.workers, options.service_time, options.work),
+        pages: Pages::new(options.body_bytes),
+        clients: Mutex::new(Clients { places, is_stopping: false }),
+        left: Condvar::new(),
+    });
+    let acceptor = std::thread::Builder::new().name("demo accept".into()).spawn({
+        let api = Arc::clone(&api);
+        move || api.accept(&listener)
+    })?;
+    Ok(DemoOrigin { address, api, acceptor: Mutex::new(Some(acceptor)) })
+}
+
+impl DemoOrigin {
+    /// Requests worked on so far: what a cache in front of it saves. Malformed ones and unknown paths do not count.
+    pub fn served(&self) -> u64 {
+        self.api.workers.served()
+    }
+
+    /// Cuts every connection, ends the threads. Work that has begun is not finished. Further calls do nothing.
+    pub fn stop(&self) {
+        let acceptor = self.acceptor.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let Some(acceptor) = acceptor else { return };
+        let mut clients = self.api.lock();
+        clients.is_stopping = true;
+        for stream in clients.places.iter().flatten() {
+            // A client that is gone already is what is wanted.
+            let _ = stream.shutdown(Shutdown::Both);
+        }
+        drop(clients);
+        self.api.left.notify_all();
+        self.api.workers.stop();
+        // The acceptor waits for a client, so it gets one.
+        if TcpStream::connect(self.address).is_ok() {
+            let _ = acceptor.join();
+        }
+        let is_busy = |clients: &mut Clients| clients.places.iter().any(Option::is_some);
+        let _ = self.api.left.wait_timeout_while(self.api.lock(), STOP_WAIT, is_busy);
+    }
+}
+
+impl Drop for DemoOrigin {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+impl Api {
+    fn lock(&self) -> MutexGuard<'_, Clients> {
+        self.clients.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Accepts while there is a place, until stopped.
+    fn accept(self: &Arc<Api>, listener: &TcpListener) {
+        while let Some(place) = self.free_place() {
+            let Ok((stream, _)) = listener.accept() else {
+                // Most likely there is no descriptor left; one that leaves makes room.
+                let _ = self.left.wait_timeout(self.lock(), ACCEPT_PAUSE);
+                continue;
+            };
+            if let Err(error) = self.begin(place, stream) {
+                // Without a thread or a descriptor this client is closed; the next may find one.
+                eprintln!("demo API: {error}");
+            }
+        }
+    }
+
+    /// Waits for a free place; `None` when stopping.
+    fn free_place(&self) -> Option<usize> {
+        let is_full =
+            |clients: &mut Clients| !clients.is_stopping && clients.places.iter().all(Option::is_some);
+        let clients = self.left.wait_while(self.lock(), is_full).unwrap_or_else(PoisonError::into_inner);
+        if clients.is_stopping {
+            return None;
+        }
+        clients.places.iter().position(Option::is_none)
+    }
+
+    /// Gives a connection its thread.
+    fn begin(self: &Arc<Api>, place: usize, stream: TcpStream) -> io::Result<()> {
+        let handle = stream.try_clone()?;
+        {
+            let mut clients = self.lock();
+            if clients.is_stopping {
+                return Ok(());
+            }
+            clients.places[place] = Some(handle);
+        }
+        let guard = Place { api: Arc::clone(self), place };
+        std::thread::Builder::new().name("demo client".into()).stack_size(STACK).spawn(move || {
+            let place = guard;
+            // A client that breaks off or sends nonsense has had its answer, if one was due.
+            let _ = connection::serve(&place.api.workers, &place.api.pages, stream);
+        })?;
+        Ok(())
+    }
+}
+
+/// A connection's place, given back when its thread ends however that comes.
+struct Place {
+    api: Arc<Api>,
+    place: usize,
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.api.lock().places[self.place] = None;
+        self.api.left.notify_all();
+    }
+}

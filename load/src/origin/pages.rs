@@ -1,0 +1,149 @@
+//! What the demo API answers: a table of paths, each with its own rule for caches.
+//!
+//! Bodies are made up of invented words, so that they compress like real text, and are the same in every run but
+//! for the number of the request, by which a cached answer is told from a new one.
+
+use std::fmt::Write;
+
+/// Bytes of `/page`.
+const PAGE_BYTES: usize = 60 << 10;
+
+/// The smallest JSON answer: its fixed parts with the longest number.
+const LEAST_BODY: usize = 64;
+
+/// The largest.
+const LARGEST_BODY: usize = 16 << 20;
+
+/// One path of the API.
+#[derive(Debug)]
+pub(super) struct Page {
+    pub(super) path: &'static str,
+    /// Service times that it takes.
+    pub(super) times: u32,
+    /// `Cache-Control`.
+    pub(super) cache_control: &'static str,
+    pub(super) set_cookie: Option<&'static str>,
+    content: Content,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Content {
+    Json,
+    Html,
+}
+
+/// The paths. `/private` is cacheable but for its cookie, which no shared cache may hand to somebody else.
+static PAGES: [Page; 5] = [
+    Page {
+        path: "/",
+        times: 1,
+        cache_control: "public, max-age=10",
+        set_cookie: None,
+        content: Content::Json,
+    },
+    Page {
+        path: "/slow",
+        times: 10,
+        cache_control: "public, max-age=10",
+        set_cookie: None,
+        content: Content::Json,
+    },
+    Page {
+        path: "/page",
+        times: 1,
+        cache_control: "public, max-age=60",
+        set_cookie: None,
+        content: Content::Html,
+    },
+    Page {
+        path: "/private",
+        times: 1,
+        cache_control: "max-age=10",
+        set_cookie: Some("session=4f1c; Path=/; HttpOnly"),
+        content: Content::Json,
+    },
+    Page {
+        path: "/uncacheable",
+        times: 1,
+        cache_control: "no-store",
+        set_cookie: None,
+        content: Content::Json,
+    },
+];
+
+/// The bodies, made once.
+#[derive(Debug)]
+pub(super) struct Pages {
+    /// Text to fill JSON answers up with.
+    filling: String,
+    body_bytes: usize,
+    html: String,
+}
+
+impl Pages {
+    pub(super) fn new(body_bytes: usize) -> Self {
+        let body_bytes = body_bytes.clamp(LEAST_BODY, LARGEST_BODY);
+        Pages { filling: prose(body_bytes), body_bytes, html: prose(PAGE_BYTES) }
+    }
+
+    /// The page of a path without its query, which is part of no decision here.
+    pub(super) fn find(path: &[u8]) -> Option<&'static Page> {
+        PAGES.iter().find(|page| page.path.as_bytes() == path)
+    }
+
+    /// The media type and the body of the answer to a request of this number.
+    pub(super) fn body(&self, page: &Page, number: u64) -> (&'static str, Vec<u8>) {
+        let mut body = String::with_capacity(PAGE_BYTES.max(self.body_bytes));
+        // Writing to a String cannot fail.
+        let (kind, end, bytes, filling) = match page.content {
+            Content::Json => {
+                let _ = write!(body, "{{\"served\":{number},\"text\":\"");
+                ("application/json", "\"}", self.body_bytes, &self.filling)
+            }
+            Content::Html => {
+                let _ = write!(body, "<!doctype html><title>Page {number}</title><p>");
+                ("text/html; charset=utf-8", "</p>", PAGE_BYTES, &self.html)
+            }
+        };
+        // The filling is ASCII and as long as the whole, so it can be cut anywhere.
+        let room = bytes.saturating_sub(body.len() + end.len());
+        body.push_str(&filling[..room.min(filling.len())]);
+        body.push_str(end);
+        (kind, body.into_bytes())
+    }
+}
+
+/// So many bytes of varied lower-case words out of a vocabulary of 2,000, the common ones more often, as in a
+/// language. Always the same.
+fn prose(bytes: usize) -> String {
+    const SYLLABLES: [&str; 24] = [
+        "ba", "cor", "den", "el", "fi", "gar", "hu", "in", "jo", "ker", "lum", "mi", "nor", "ost", "pra",
+        "qui", "ris", "sta", "tem", "ul", "ven", "wa", "xi", "zo",
+    ];
+    const WORDS: u64 = 2_000;
+    let mut random = Random(0x9e37_79b9_7f4a_7c15);
+    let vocabulary: Vec<String> = (0..WORDS)
+        .map(|_| (0..2 + random.below(3)).map(|_| SYLLABLES[random.below(24) as usize]).collect())
+        .collect();
+    let mut text = String::with_capacity(bytes + 16);
+    while text.len() < bytes {
+        // The smaller of two draws leans towards the front of the vocabulary.
+        let word = random.below(WORDS).min(random.below(WORDS));
+        text.push_str(&vocabulary[word as usize]);
+        text.push_str(if random.below(12) == 0 { ". " } else { " " });
+    }
+    text.truncate(bytes);
+    text
+}
+
+/// Marsaglia's xorshift (2003) with shifts 13, 7, 17: a fixed sequence is all that is asked of it.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, bound: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 % bound
+    }
+}

@@ -1,0 +1,174 @@
+//! The pool of workers: N requests at a time, each taking the service time, the others waiting their turn.
+//!
+//! Like Gunicorn's synchronous workers it has no more than that to give, which is what a cache in front is for.
+
+use millstream_net::clock;
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::hint::black_box;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// What a worker's time goes to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Work {
+    /// Hashing on a core, as rendering a page would.
+    Cpu,
+    /// Waiting, as for a database.
+    Wait,
+}
+
+/// Bytes hashed in one round.
+const ROUND: [u8; 1024] = [0x5a; 1024];
+
+/// How long the speed of hashing is measured, at the start.
+const CALIBRATION: Duration = Duration::from_millis(5);
+
+#[derive(Debug)]
+pub(super) struct Workers {
+    state: Mutex<State>,
+    /// A worker was handed over to one that waits, or all is over.
+    handed_over: Condvar,
+    stopped: Condvar,
+    service_time: Duration,
+    work: Work,
+    /// Rounds of hashing in a millisecond of an idle core.
+    rounds_per_millisecond: u64,
+}
+
+#[derive(Debug)]
+struct State {
+    /// Workers with nothing to do; none while anybody waits.
+    free: usize,
+    /// Requests that wait for a worker.
+    waiting: usize,
+    /// Workers that were handed to the waiting and not taken yet, so that a newcomer cannot snatch them.
+    handed_over: usize,
+    served: u64,
+    is_stopping: bool,
+}
+
+/// One worker, until dropped.
+#[derive(Debug)]
+struct Busy<'a>(&'a Workers);
+
+impl Workers {
+    pub(super) fn new(workers: usize, service_time: Duration, work: Work) -> Self {
+        let state = State { free: workers.max(1), waiting: 0, handed_over: 0, served: 0, is_stopping: false };
+        let rounds_per_millisecond = match work {
+            Work::Cpu => calibrate(),
+            Work::Wait => 0,
+        };
+        Workers {
+            state: Mutex::new(state),
+            handed_over: Condvar::new(),
+            stopped: Condvar::new(),
+            service_time,
+            work,
+            rounds_per_millisecond,
+        }
+    }
+
+    /// Waits for a worker and has it work `times` service times. Returns the number of
+    /// this request, 1 for the first; `None` when stopped.
+    pub(super) fn work(&self, times: u32) -> Option<u64> {
+        let busy = self.take()?;
+        let time = self.service_time * times;
+        let went_on = match self.work {
+            Work::Cpu => self.hash(time),
+            Work::Wait => self.wait(time),
+        };
+        drop(busy);
+        if !went_on {
+            return None;
+        }
+        let mut state = self.lock();
+        state.served += 1;
+        Some(state.served)
+    }
+
+    pub(super) fn served(&self) -> u64 {
+        self.lock().served
+    }
+
+    /// Ends all work and all waiting.
+    pub(super) fn stop(&self) {
+        self.lock().is_stopping = true;
+        self.handed_over.notify_all();
+        self.stopped.notify_all();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn take(&self) -> Option<Busy<'_>> {
+        let mut state = self.lock();
+        if state.free > 0 && !state.is_stopping {
+            state.free -= 1;
+            return Some(Busy(self));
+        }
+        state.waiting += 1;
+        let must_wait = |state: &mut State| !state.is_stopping && state.handed_over == 0;
+        state = self.handed_over.wait_while(state, must_wait).unwrap_or_else(PoisonError::into_inner);
+        if state.is_stopping {
+            return None;
+        }
+        state.handed_over -= 1;
+        Some(Busy(self))
+    }
+
+    /// Waits without a core; false when stopped.
+    fn wait(&self, time: Duration) -> bool {
+        let waited = self.stopped.wait_timeout_while(self.lock(), time, |state| !state.is_stopping);
+        waited.unwrap_or_else(PoisonError::into_inner).1.timed_out()
+    }
+
+    /// Hashes what takes the time on an idle core, so that sharing a core makes it slower as it would real work;
+    /// false when stopped.
+    fn hash(&self, time: Duration) -> bool {
+        let microseconds = u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
+        let rounds = self.rounds_per_millisecond.saturating_mul(microseconds) / 1000;
+        let mut left = rounds.max(1);
+        while left > 0 && !self.lock().is_stopping {
+            let now = left.min(self.rounds_per_millisecond.max(1));
+            hash_rounds(now);
+            left -= now;
+        }
+        left == 0
+    }
+}
+
+impl Drop for Busy<'_> {
+    fn drop(&mut self) {
+        let mut state = self.0.lock();
+        if state.waiting == 0 {
+            state.free += 1;
+            return;
+        }
+        state.waiting -= 1;
+        state.handed_over += 1;
+        drop(state);
+        self.0.handed_over.notify_one();
+    }
+}
+
+fn hash_rounds(rounds: u64) {
+    let mut hasher = RandomState::new().build_hasher();
+    for _ in 0..rounds {
+        hasher.write(black_box(&ROUND));
+    }
+    black_box(hasher.finish());
+}
+
+/// Rounds in a millisecond: the best of a few tries, so that a busy moment does not make the API fast.
+fn calibrate() -> u64 {
+    const ROUNDS: u64 = 64;
+    let start = clock::now();
+    let mut best = Duration::from_millis(1);
+    while clock::now().duration_since(start) < CALIBRATION {
+        let before = clock::now();
+        hash_rounds(ROUNDS);
+        best = best.min(clock::now().duration_since(before).max(Duration::from_nanos(1)));
+    }
+    ROUNDS * 1_000_000 / best.as_nanos().max(1) as u64
+}

@@ -1,0 +1,60 @@
+//! The address of one end of a connection, written as nginx writes it.
+
+use millstream_conf::model::{ListenAddress, PeerAddress};
+use std::fmt;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+/// One end of a connection.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Address {
+    /// TCP over IPv4 or IPv6.
+    Tcp(SocketAddr),
+    /// A unix socket; a client on one has no path.
+    Unix(Option<PathBuf>),
+}
+
+impl fmt::Display for Address {
+    /// `127.0.0.1:80`, `[::1]:80`, `unix:/path`, and `unix:` for a client on a unix socket.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Address::Tcp(address) => address.fmt(f),
+            Address::Unix(Some(path)) => write!(f, "unix:{}", path.display()),
+            Address::Unix(None) => f.write_str("unix:"),
+        }
+    }
+}
+
+impl From<&ListenAddress> for Address {
+    fn from(address: &ListenAddress) -> Self {
+        match address {
+            ListenAddress::Tcp(address) => Address::Tcp(*address),
+            ListenAddress::Unix(path) => Address::Unix(Some(path.clone())),
+        }
+    }
+}
+
+impl Address {
+    /// The address of an upstream server that needs no resolving.
+    pub fn of_peer(peer: &PeerAddress) -> Option<Address> {
+        match peer {
+            PeerAddress::Tcp(address) => Some(Address::Tcp(*address)),
+            PeerAddress::Unix(path) => Some(Address::Unix(Some(path.clone()))),
+            PeerAddress::Name(_) => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_are_written_as_nginx_writes_them() {
+        let check = |address: Address, expected| assert_eq!(address.to_string(), expected);
+        check(Address::Tcp("127.0.0.1:80".parse().expect("an address")), "127.0.0.1:80");
+        check(Address::Tcp("[::1]:8080".parse().expect("an address")), "[::1]:8080");
+        check(Address::Unix(Some(PathBuf::from("/run/api.sock"))), "unix:/run/api.sock");
+        check(Address::Unix(None), "unix:");
+    }
+}

@@ -1,0 +1,124 @@
+//! Connections to upstream servers.
+//!
+//! No timeout of its own: the caller holds the deadline (`proxy_connect_timeout`) and drops the future.
+
+use crate::address::Address;
+use crate::clock;
+use crate::stream::Stream;
+use crate::timer::Deadline;
+use std::io;
+use std::path::Path;
+use std::time::Duration;
+use tokio::net::{TcpStream, UnixStream};
+
+/// First wait after a unix socket's queue was found full; it doubles with each further attempt.
+const QUEUE_FULL_WAIT: Duration = Duration::from_millis(1);
+/// Attempts on a full queue: 127 ms in all.
+const QUEUE_FULL_ATTEMPTS: u32 = 8;
+
+/// Connects, with TCP_NODELAY on. Errors as the kernel says; `InvalidInput` for the address of a nameless
+/// unix socket.
+pub async fn connect(address: &Address) -> io::Result<Stream> {
+    match address {
+        Address::Tcp(peer) => {
+            let socket = TcpStream::connect(*peer).await?;
+            socket.set_nodelay(true)?;
+            Ok(Stream::Tcp(socket, *peer))
+        }
+        Address::Unix(Some(path)) => connect_unix(path).await.map(Stream::Unix),
+        Address::Unix(None) => Err(io::ErrorKind::InvalidInput.into()),
+    }
+}
+
+/// A unix socket whose queue is full says EAGAIN at once, and nothing tells when there is room again. An API
+/// server empties its queue within milliseconds, so that a few attempts spare the client an error.
+async fn connect_unix(path: &Path) -> io::Result<UnixStream> {
+    let mut wait = QUEUE_FULL_WAIT;
+    let mut next_attempt = Deadline::new();
+    for _ in 1..QUEUE_FULL_ATTEMPTS {
+        match UnixStream::connect(path).await {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                next_attempt.set(clock::now() + wait);
+                next_attempt.passed().await;
+            }
+            result => return result,
+        }
+        wait *= 2;
+    }
+    UnixStream::connect(path).await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::SocketAddr;
+
+    fn on_runtime<F: Future>(future: F) -> F::Output {
+        tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .expect("a runtime")
+            .block_on(future)
+    }
+
+    #[test]
+    fn a_tcp_connection_has_no_delay_and_knows_its_peer() {
+        on_runtime(async {
+            let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+            let address = Address::Tcp(listener.local_addr().expect("bound"));
+            let stream = connect(&address).await.expect("it listens");
+            assert_eq!(stream.peer(), address);
+            let Stream::Tcp(socket, _) = &stream else { panic!("TCP was asked for") };
+            assert!(socket.nodelay().expect("readable"));
+        });
+    }
+
+    #[test]
+    fn a_unix_connection_knows_its_path() {
+        on_runtime(async {
+            let folder = tempfile::tempdir().expect("a folder");
+            let path = folder.path().join("api.sock");
+            let _listener = tokio::net::UnixListener::bind(&path).expect("a free path");
+            let address = Address::Unix(Some(path));
+            assert_eq!(connect(&address).await.expect("it listens").peer(), address);
+        });
+    }
+
+    #[test]
+    fn a_full_queue_is_tried_again_until_there_is_room() {
+        on_runtime(async {
+            let folder = tempfile::tempdir().expect("a folder");
+            let path = folder.path().join("api.sock");
+            let listener =
+                socket2::Socket::new(socket2::Domain::UNIX, socket2::Type::STREAM, None).expect("a socket");
+            listener.bind(&socket2::SockAddr::unix(&path).expect("a short path")).expect("a free path");
+            listener.listen(0).expect("it listens");
+            let first = UnixStream::connect(&path).await.expect("one fits the queue");
+            let address = Address::Unix(Some(path.clone()));
+            let mut second = std::pin::pin!(connect(&address));
+            std::future::poll_fn(|context| {
+                assert!(second.as_mut().poll(context).is_pending());
+                std::task::Poll::Ready(())
+            })
+            .await;
+            drop(listener.accept().expect("the first is queued"));
+            second.await.expect("there is room now");
+            drop(first);
+        });
+    }
+
+    #[test]
+    fn refusals_are_errors_at_once() {
+        on_runtime(async {
+            let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
+            let free: SocketAddr = listener.local_addr().expect("bound");
+            drop(listener);
+            let refused = connect(&Address::Tcp(free)).await.expect_err("nobody listens");
+            assert_eq!(refused.kind(), io::ErrorKind::ConnectionRefused);
+            let missing =
+                connect(&Address::Unix(Some("/nowhere/at/all".into()))).await.expect_err("no such file");
+            assert_eq!(missing.kind(), io::ErrorKind::NotFound);
+            assert!(connect(&Address::Unix(None)).await.is_err());
+        });
+    }
+}

@@ -1,0 +1,42 @@
+//! `daemon on`: from a process of a terminal to one in the background.
+//!
+//! Called after the configuration is checked and the listeners are open, so that the terminal saw every
+//! error, and before any thread starts. Standard error stays, as in nginx, until the error log takes its
+//! place.
+
+use crate::kernel;
+use std::fs::OpenOptions;
+use std::io;
+use std::os::fd::AsFd;
+
+#[cfg(test)]
+mod tests;
+
+/// Which of the two processes this is after [`detach`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Detached {
+    /// The one that the terminal waits for: it must end now with status 0, and touch nothing.
+    Foreground,
+    /// The one that goes on, in a session of its own.
+    Background,
+}
+
+/// Goes on in the background, with /dev/null as standard input and output.
+///
+/// Errors where threads run already, and with the kernel's reasons; this process is then as before, but that
+/// an error after the fork reaches the background process alone.
+pub fn detach() -> io::Result<Detached> {
+    let null = OpenOptions::new().read(true).write(true).open("/dev/null")?;
+    if !kernel::fork()? {
+        return Ok(Detached::Foreground);
+    }
+    rustix::process::setsid()?;
+    kernel::replace_standard(null.as_fd(), libc::STDIN_FILENO)?;
+    kernel::replace_standard(null.as_fd(), libc::STDOUT_FILENO)?;
+    Ok(Detached::Background)
+}
+
+/// Puts the error log in place of standard error, so that what a library or a panic prints is not lost.
+pub fn redirect_stderr(log: impl AsFd) -> io::Result<()> {
+    kernel::replace_standard(log.as_fd(), libc::STDERR_FILENO)
+}

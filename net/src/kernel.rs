@@ -1,0 +1,160 @@
+//! The few system calls that no library used here wraps safely; the only file of this crate with `unsafe`.
+//!
+//! Each function checks its arguments and turns errno into `io::Error`, so that callers need no `unsafe`.
+//! Nothing is decided here. Next: `clock`, `daemon`, `privileges` and `listener`, the callers.
+#![allow(unsafe_code, reason = "libc calls without a safe wrapper, each with its SAFETY comment")]
+
+use std::ffi::CStr;
+use std::io;
+use std::mem::MaybeUninit;
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+
+/// Largest scratch space offered for one user or group entry; a group with more members than fit is an error.
+const LARGEST_ENTRY: usize = 1 << 20;
+
+/// Takes ownership of a descriptor that the process was started with.
+///
+/// The caller names each descriptor once in the life of the process. Errors where it is not open, and for the
+/// three standard ones.
+pub(crate) fn adopt(fd: RawFd) -> io::Result<OwnedFd> {
+    if fd < 3 {
+        return Err(io::Error::from_raw_os_error(libc::EBADF));
+    }
+    // SAFETY: F_GETFD only reads the flags of a descriptor number; it is an error for one that is not open.
+    if unsafe { libc::fcntl(fd, libc::F_GETFD) } < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the descriptor is open (checked above) and was inherited, so that nothing in this process owns
+    // it yet; `Inherited::from_environment` runs once and hands in each number once.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+/// TCP_DEFER_ACCEPT: the kernel reports a connection only when its first bytes came, or after `seconds`.
+pub(crate) fn defer_accept(socket: BorrowedFd<'_>, seconds: libc::c_int) -> io::Result<()> {
+    // SAFETY: the option reads exactly one c_int, which lives on this stack for the length of the call.
+    let result = unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            libc::IPPROTO_TCP,
+            libc::TCP_DEFER_ACCEPT,
+            (&raw const seconds).cast(),
+            size_of::<libc::c_int>() as libc::socklen_t,
+        )
+    };
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+/// Seconds that local time is ahead of UTC at a moment (seconds since 1970); 0 where the zone is unknown.
+pub(crate) fn local_offset(seconds: i64) -> i32 {
+    let mut broken_down = MaybeUninit::<libc::tm>::zeroed();
+    let time: libc::time_t = seconds;
+    // SAFETY: both pointers are valid for the call, and localtime_r keeps neither. This process never changes
+    // its environment, which the function reads TZ from.
+    let result = unsafe { libc::localtime_r(&raw const time, broken_down.as_mut_ptr()) };
+    if result.is_null() {
+        return 0;
+    }
+    // SAFETY: it was zeroed, which is a valid `tm`, and then filled.
+    let broken_down = unsafe { broken_down.assume_init() };
+    i32::try_from(broken_down.tm_gmtoff).unwrap_or(0)
+}
+
+/// User id and primary group id of a name; `None` where there is no such user.
+pub(crate) fn user(name: &CStr) -> io::Result<Option<(u32, u32)>> {
+    entry(|scratch| {
+        let mut found = MaybeUninit::<libc::passwd>::zeroed();
+        let mut result = std::ptr::null_mut();
+        // SAFETY: every pointer is valid for the call, and the length is the scratch space's own.
+        let code = unsafe {
+            libc::getpwnam_r(
+                name.as_ptr(),
+                found.as_mut_ptr(),
+                scratch.as_mut_ptr().cast(),
+                scratch.len(),
+                &raw mut result,
+            )
+        };
+        // SAFETY: it was zeroed, which is a valid `passwd` (null pointers and zeros); only the numbers are
+        // read.
+        let found = unsafe { found.assume_init() };
+        (code, (!result.is_null()).then_some((found.pw_uid, found.pw_gid)))
+    })
+}
+
+/// Group id of a name; `None` where there is no such group.
+pub(crate) fn group(name: &CStr) -> io::Result<Option<u32>> {
+    entry(|scratch| {
+        let mut found = MaybeUninit::<libc::group>::zeroed();
+        let mut result = std::ptr::null_mut();
+        // SAFETY: every pointer is valid for the call, and the length is the scratch space's own.
+        let code = unsafe {
+            libc::getgrnam_r(
+                name.as_ptr(),
+                found.as_mut_ptr(),
+                scratch.as_mut_ptr().cast(),
+                scratch.len(),
+                &raw mut result,
+            )
+        };
+        // SAFETY: it was zeroed, which is a valid `group` (null pointers and zeros); only the number is read.
+        let found = unsafe { found.assume_init() };
+        (code, (!result.is_null()).then_some(found.gr_gid))
+    })
+}
+
+/// Sets the groups of `name`, then the group, then the user, for every thread of the process (libc's own
+/// wrappers do that; the bare system calls act on one thread).
+pub(crate) fn become_user(name: &CStr, uid: u32, gid: u32) -> io::Result<()> {
+    // SAFETY: the name is a valid C string for the call; the other two calls take numbers.
+    let calls: [&dyn Fn() -> libc::c_int; 3] =
+        unsafe { [&|| libc::initgroups(name.as_ptr(), gid), &|| libc::setgid(gid), &|| libc::setuid(uid)] };
+    for call in calls {
+        if call() != 0 {
+            return Err(io::Error::last_os_error());
+        }
+    }
+    Ok(())
+}
+
+/// Splits the process in two; whether this is the child. Only the calling thread goes on in it.
+///
+/// Errors where other threads run: they might hold locks that the child would wait for in vain.
+pub(crate) fn fork() -> io::Result<bool> {
+    if std::fs::read_dir("/proc/self/task")?.count() > 1 {
+        return Err(io::Error::new(io::ErrorKind::Unsupported, "other threads run already"));
+    }
+    // SAFETY: no other thread exists (checked above, and only this thread could start one), so that the child
+    // finds every lock and the heap as this thread left them.
+    match unsafe { libc::fork() } {
+        -1 => Err(io::Error::last_os_error()),
+        child => Ok(child == 0),
+    }
+}
+
+/// Puts `file` in place of one of the three standard descriptors.
+pub(crate) fn replace_standard(file: BorrowedFd<'_>, standard: RawFd) -> io::Result<()> {
+    if !(0..3).contains(&standard) {
+        return Err(io::Error::from_raw_os_error(libc::EBADF));
+    }
+    // SAFETY: both are descriptor numbers; the standard three have no owner that closes them.
+    if unsafe { libc::dup2(file.as_raw_fd(), standard) } < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(())
+}
+
+/// Calls a `*_r` look-up with more and more scratch space until its entry fits.
+fn entry<T>(mut look_up: impl FnMut(&mut [u8]) -> (libc::c_int, Option<T>)) -> io::Result<Option<T>> {
+    let mut scratch = vec![0; 1024];
+    loop {
+        let (code, found) = look_up(&mut scratch);
+        match code {
+            0 => return Ok(found),
+            libc::EINTR => {}
+            // POSIX lets a system say "no such entry" with any of these.
+            libc::ENOENT | libc::ESRCH => return Ok(None),
+            libc::ERANGE if scratch.len() < LARGEST_ENTRY => scratch.resize(scratch.len() * 4, 0),
+            code => return Err(io::Error::from_raw_os_error(code)),
+        }
+    }
+}

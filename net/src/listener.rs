@@ -1,0 +1,236 @@
+//! Listening sockets: opened once, kept over reloads, handed over at a binary upgrade.
+//!
+//! Every worker accepts on a socket of its own where the kernel can spread connections (TCP with
+//! SO_REUSEPORT), else on a duplicate of one socket (unix). Dropping the last [`Listening`] of an address
+//! closes it; so a reload passes the old ones as `keep` and drops them only afterwards, and no connection in
+//! an accept queue is lost.
+//! Next: `listener/socket`, which makes one socket; `listener/acceptor`, which is what a worker's loop holds.
+
+mod socket;
+mod inherited;
+mod acceptor;
+
+#[cfg(test)]
+mod tests;
+
+pub use acceptor::Acceptor;
+pub use inherited::{ENVIRONMENT, Inherited};
+
+use crate::address::Address;
+use millstream_conf::model::{ListenAddress, Listener};
+use socket::SocketFile;
+use socket2::Socket;
+use std::fmt;
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::{AsRawFd, RawFd};
+use std::sync::Arc;
+
+/// One address with its listening sockets, at least one.
+#[derive(Debug)]
+pub struct Listening {
+    address: ListenAddress,
+    sockets: Vec<Socket>,
+    file: Option<Arc<SocketFile>>,
+}
+
+/// Why an address could not be listened on.
+#[derive(Debug)]
+pub struct OpenError {
+    /// Index into the listeners that were to be opened.
+    pub index: usize,
+    /// Its address.
+    pub address: Address,
+    /// The kernel's reason.
+    pub error: io::Error,
+}
+
+impl fmt::Display for OpenError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "cannot listen on {}: ", self.address)?;
+        match self.error.kind() {
+            io::ErrorKind::AddrInUse => f.write_str("another process listens there already"),
+            io::ErrorKind::AddrNotAvailable => f.write_str("this machine does not have that address"),
+            io::ErrorKind::PermissionDenied => match &self.address {
+                Address::Tcp(address) if address.port() < 1024 => {
+                    f.write_str("ports below 1024 need root or the capability CAP_NET_BIND_SERVICE")
+                }
+                _ => write!(f, "{}", self.error),
+            },
+            _ => write!(f, "{}", self.error),
+        }
+    }
+}
+
+impl std::error::Error for OpenError {}
+
+/// Opens every address, in order, with `sockets_per_address` sockets each for TCP and one for unix sockets.
+///
+/// An address in `keep` keeps its sockets (more are added where more are asked for; none is closed, since its
+/// queue may hold connections); one that was inherited takes those. On any error all are told, and what was
+/// newly opened is closed again.
+pub fn open(
+    listeners: &[Listener],
+    sockets_per_address: usize,
+    mut inherited: Inherited,
+    keep: &[Arc<Listening>],
+) -> Result<Vec<Arc<Listening>>, Vec<OpenError>> {
+    let mut opened: Vec<Arc<Listening>> = Vec::with_capacity(listeners.len());
+    let mut errors = Vec::new();
+    for (index, listener) in listeners.iter().enumerate() {
+        let ours = |port| keep.iter().chain(&opened).any(|listening| listening.has_port(port));
+        let result = if let Some(kept) = keep.iter().find(|kept| kept.address == listener.address) {
+            kept.kept(listener, sockets_per_address)
+        } else if let Some(sockets) = inherited.take(&listener.address) {
+            Listening::of_inherited(sockets, listener, sockets_per_address).map(Arc::new)
+        } else {
+            Listening::fresh(listener, sockets_per_address, ours).map(Arc::new)
+        };
+        match result {
+            Ok(listening) => opened.push(listening),
+            Err(error) => errors.push(OpenError { index, address: (&listener.address).into(), error }),
+        }
+    }
+    if errors.is_empty() { Ok(opened) } else { Err(errors) }
+}
+
+/// Prepares all for the next process: their descriptors stay open over exec, unix sockets keep their files.
+///
+/// Gives the value of the environment variable [`ENVIRONMENT`] for it. See [`Listening::take_back`] for when
+/// the other process does not come up.
+pub fn hand_over(listenings: &[Arc<Listening>]) -> io::Result<String> {
+    let mut text = String::new();
+    for listening in listenings {
+        for (fd, address) in listening.hand_over()? {
+            text.push_str(&format!("{fd}:{address};"));
+        }
+    }
+    Ok(text)
+}
+
+impl Listening {
+    /// The address as it was configured.
+    pub fn address(&self) -> &ListenAddress {
+        &self.address
+    }
+
+    /// The address as it is: the port the kernel chose where 0 was configured.
+    pub fn local(&self) -> Address {
+        match self.tcp_local() {
+            Some(address) => Address::Tcp(address),
+            None => (&self.address).into(),
+        }
+    }
+
+    /// How many sockets it has.
+    pub fn sockets(&self) -> usize {
+        self.sockets.len()
+    }
+
+    /// The sockets that worker `worker` of `workers` accepts on, registered with the current tokio runtime.
+    ///
+    /// With more sockets than workers each worker has several, with fewer some share; no socket is left
+    /// without a worker, and no worker without a socket.
+    pub fn acceptor(&self, worker: usize, workers: usize) -> io::Result<Vec<Acceptor>> {
+        let sockets = self.sockets.len();
+        let mine: Vec<&Socket> = if workers <= sockets {
+            self.sockets.iter().skip(worker).step_by(workers.max(1)).collect()
+        } else {
+            vec![&self.sockets[worker % sockets]]
+        };
+        mine.into_iter().map(|socket| Acceptor::new(socket.try_clone()?, &self.address)).collect()
+    }
+
+    /// Makes the descriptors stay open over exec and gives each with the address it is for, as text for
+    /// [`ENVIRONMENT`]. The file of a unix socket then outlives this process.
+    pub fn hand_over(&self) -> io::Result<Vec<(RawFd, String)>> {
+        if let Some(file) = &self.file {
+            file.keep(true);
+        }
+        let text = inherited::encode(&self.address);
+        self.sockets
+            .iter()
+            .map(|socket| socket.set_cloexec(false).map(|()| (socket.as_raw_fd(), text.clone())))
+            .collect()
+    }
+
+    /// Undoes [`Listening::hand_over`]: the next process did not come up.
+    pub fn take_back(&self) -> io::Result<()> {
+        if let Some(file) = &self.file {
+            file.keep(false);
+        }
+        self.sockets.iter().try_for_each(|socket| socket.set_cloexec(true))
+    }
+
+    fn fresh(listener: &Listener, sockets: usize, ours: impl Fn(u16) -> bool) -> io::Result<Listening> {
+        let address = listener.address.clone();
+        match &listener.address {
+            ListenAddress::Tcp(at) => {
+                // SO_REUSEPORT would let us share a port with another process of the same user unawares.
+                // Where a socket of our own has the port, this would fail on that one.
+                if !ours(at.port()) {
+                    socket::probe(listener, *at)?;
+                }
+                let first = socket::tcp(listener, *at)?;
+                let mut listening = Listening { address, sockets: vec![first], file: None };
+                listening.grow(listener, sockets)?;
+                Ok(listening)
+            }
+            ListenAddress::Unix(path) => {
+                let (socket, file) = socket::unix(listener, path)?;
+                Ok(Listening { address, sockets: vec![socket], file: Some(Arc::new(file)) })
+            }
+        }
+    }
+
+    fn of_inherited(sockets: Vec<Socket>, listener: &Listener, wanted: usize) -> io::Result<Listening> {
+        for socket in &sockets {
+            socket::listen_again(socket, listener)?;
+        }
+        let file = match &listener.address {
+            ListenAddress::Tcp(_) => None,
+            ListenAddress::Unix(path) => Some(Arc::new(SocketFile::of(path)?)),
+        };
+        let mut listening = Listening { address: listener.address.clone(), sockets, file };
+        listening.grow_if_possible(listener, wanted);
+        Ok(listening)
+    }
+
+    /// The same sockets for the next configuration, with its backlog.
+    fn kept(self: &Arc<Self>, listener: &Listener, wanted: usize) -> io::Result<Arc<Listening>> {
+        for socket in &self.sockets {
+            socket::listen_again(socket, listener)?;
+        }
+        if self.file.is_some() || self.sockets.len() >= wanted {
+            return Ok(Arc::clone(self));
+        }
+        let sockets = self.sockets.iter().map(Socket::try_clone).collect::<io::Result<Vec<_>>>()?;
+        let mut listening = Listening { address: self.address.clone(), sockets, file: None };
+        listening.grow_if_possible(listener, wanted);
+        Ok(Arc::new(listening))
+    }
+
+    /// Adds sockets until there are `wanted`; unix sockets stay at one.
+    fn grow(&mut self, listener: &Listener, wanted: usize) -> io::Result<()> {
+        // Port 0 was given a number with the first socket.
+        let Some(at) = self.tcp_local() else { return Ok(()) };
+        while self.sockets.len() < wanted {
+            self.sockets.push(socket::tcp(listener, at)?);
+        }
+        Ok(())
+    }
+
+    /// The kernel lets only the user who bound a port first add sockets to it, and that may have been root
+    /// before `user` took effect. Then workers share what there is.
+    fn grow_if_possible(&mut self, listener: &Listener, wanted: usize) {
+        let _ = self.grow(listener, wanted);
+    }
+
+    fn tcp_local(&self) -> Option<SocketAddr> {
+        self.sockets.first()?.local_addr().ok()?.as_socket()
+    }
+
+    fn has_port(&self, port: u16) -> bool {
+        port != 0 && self.tcp_local().is_some_and(|address| address.port() == port)
+    }
+}

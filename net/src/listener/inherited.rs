@@ -1,0 +1,126 @@
+//! Listening sockets that came with the process: the other half of a binary upgrade.
+//!
+//! They are named in one environment variable, `fd:address;fd:address;`. Its text comes from outside and is
+//! not trusted: whatever is not a listening socket at that address is left out.
+
+use crate::kernel;
+use millstream_conf::model::ListenAddress;
+use socket2::Socket;
+use std::fmt::Write as _;
+use std::net::SocketAddr;
+use std::os::fd::RawFd;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// The environment variable that names inherited sockets.
+pub const ENVIRONMENT: &str = "MILLSTREAM_LISTEN";
+/// Sockets looked at; more than any machine has addresses times cores in practice.
+const MOST: usize = 16 * 1024;
+
+/// Sockets that the process was started with and that no configuration has taken yet. Dropping it closes
+/// them.
+#[derive(Debug, Default)]
+pub struct Inherited {
+    sockets: Vec<(ListenAddress, Socket)>,
+}
+
+impl Inherited {
+    /// None.
+    pub fn none() -> Self {
+        Inherited::default()
+    }
+
+    /// Those that [`ENVIRONMENT`] names; none from the second call on, since a descriptor has one owner.
+    pub fn from_environment() -> Self {
+        static TAKEN: AtomicBool = AtomicBool::new(false);
+        if TAKEN.swap(true, Ordering::Relaxed) {
+            return Inherited::none();
+        }
+        match std::env::var(ENVIRONMENT) {
+            Ok(text) => Inherited::from_text(&text),
+            Err(_) => Inherited::none(),
+        }
+    }
+
+    /// Whether there are any: this process came by an upgrade.
+    pub fn is_empty(&self) -> bool {
+        self.sockets.is_empty()
+    }
+
+    /// The sockets of an address; `None` where there is none.
+    pub(super) fn take(&mut self, address: &ListenAddress) -> Option<Vec<Socket>> {
+        let taken: Vec<Socket> =
+            self.sockets.extract_if(.., |(of, _)| of == address).map(|(_, socket)| socket).collect();
+        (!taken.is_empty()).then_some(taken)
+    }
+
+    pub(super) fn from_text(text: &str) -> Self {
+        let mut seen: Vec<RawFd> = Vec::new();
+        let mut sockets = Vec::new();
+        for (fd, address) in text.split(';').take(MOST).filter_map(decode) {
+            if seen.contains(&fd) {
+                continue;
+            }
+            seen.push(fd);
+            let Ok(owned) = kernel::adopt(fd) else { continue };
+            let socket = Socket::from(owned);
+            if is_listening_at(&socket, &address) && socket.set_cloexec(true).is_ok() {
+                sockets.push((address, socket));
+            }
+        }
+        Inherited { sockets }
+    }
+}
+
+fn is_listening_at(socket: &Socket, address: &ListenAddress) -> bool {
+    if !socket.is_listener().unwrap_or(false) {
+        return false;
+    }
+    let Ok(local) = socket.local_addr() else { return false };
+    match address {
+        // The kernel has put a number in place of port 0.
+        ListenAddress::Tcp(wanted) => local.as_socket().is_some_and(|local| {
+            local.ip() == wanted.ip() && (wanted.port() == 0 || local.port() == wanted.port())
+        }),
+        ListenAddress::Unix(wanted) => local.as_pathname() == Some(wanted),
+    }
+}
+
+/// An address as it stands in [`ENVIRONMENT`]; bytes of a path that could be misread are written `%XX`.
+pub(super) fn encode(address: &ListenAddress) -> String {
+    match address {
+        ListenAddress::Tcp(address) => address.to_string(),
+        ListenAddress::Unix(path) => {
+            let mut text = String::from("unix:");
+            for &byte in path.as_os_str().as_bytes() {
+                if byte.is_ascii_graphic() && !matches!(byte, b';' | b'%') {
+                    text.push(char::from(byte));
+                } else {
+                    let _ = write!(text, "%{byte:02X}");
+                }
+            }
+            text
+        }
+    }
+}
+
+fn decode(item: &str) -> Option<(RawFd, ListenAddress)> {
+    let (fd, address) = item.split_once(':')?;
+    let fd = fd.parse().ok()?;
+    let Some(path) = address.strip_prefix("unix:") else {
+        return Some((fd, ListenAddress::Tcp(address.parse::<SocketAddr>().ok()?)));
+    };
+    let mut bytes = Vec::with_capacity(path.len());
+    let mut rest = path.bytes();
+    while let Some(byte) = rest.next() {
+        if byte == b'%' {
+            let high = char::from(rest.next()?).to_digit(16)?;
+            let low = char::from(rest.next()?).to_digit(16)?;
+            bytes.push((high * 16 + low) as u8);
+        } else {
+            bytes.push(byte);
+        }
+    }
+    Some((fd, ListenAddress::Unix(PathBuf::from(std::ffi::OsString::from_vec(bytes)))))
+}

@@ -1,0 +1,49 @@
+//! Names are looked up here; ids are changed in a child process, this test binary again with one test asked
+//! for.
+
+use super::*;
+use std::process::Command;
+
+fn user(name: &str, group: Option<&str>) -> User {
+    User { name: name.to_owned(), group: group.map(str::to_owned) }
+}
+
+#[test]
+fn root_is_found_and_unknown_names_are_told_apart() {
+    assert_eq!(
+        find(&user("root", None)).expect("there is a root"),
+        Account { name: "root".into(), uid: 0, gid: 0 }
+    );
+    assert!(matches!(find(&user("no such user", None)), Err(PrivilegeError::NoUser(_))));
+    assert!(matches!(find(&user("nul\0inside", None)), Err(PrivilegeError::NoUser(_))));
+    assert!(matches!(find(&user("root", Some("no such group"))), Err(PrivilegeError::NoGroup(_))));
+}
+
+#[test]
+fn root_becomes_the_user_and_keeps_one_capability() {
+    if !geteuid().is_root() || find(&user("nobody", None)).is_err() {
+        return;
+    }
+    let child = Command::new(std::env::current_exe().expect("this test binary has a path"))
+        .args(["--exact", "privileges::tests::child_drops_its_privileges", "--ignored", "--test-threads=1"])
+        .output()
+        .expect("the child starts");
+    assert!(child.status.success(), "{}", String::from_utf8_lossy(&child.stdout));
+}
+
+#[test]
+#[ignore = "changes the ids of its process: run by the test above"]
+fn child_drops_its_privileges() {
+    let before = capabilities(None).expect("readable").permitted;
+    let Dropped::To(account) = drop_to(&user("nobody", None)).expect("root may") else { panic!("not root") };
+    assert_eq!(geteuid().as_raw(), account.uid);
+    assert_eq!(rustix::process::getegid().as_raw(), account.gid);
+    let after = capabilities(None).expect("readable");
+    assert_eq!(after.permitted, before & CapabilitySet::NET_BIND_SERVICE);
+    assert_eq!(after.effective, after.permitted);
+    let ambient =
+        rustix::thread::capability_is_in_ambient_set(CapabilitySet::NET_BIND_SERVICE).expect("readable");
+    assert_eq!(ambient, after.permitted.contains(CapabilitySet::NET_BIND_SERVICE));
+    assert!(rustix::thread::set_thread_uid(rustix::process::Uid::ROOT).is_err());
+    assert_eq!(drop_to(&user("nobody", None)).expect("nothing to do"), Dropped::NotRoot);
+}

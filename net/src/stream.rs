@@ -1,0 +1,308 @@
+//! A connection's bytes, plain or TLS, TCP or unix socket: one type for both sides of the proxy.
+//!
+//! Reads go into a `Vec` that is only there while bytes are: [`Stream::read_buffer`] waits without one.
+//! Writes are vectored. A deadline is set by whoever waits; the clock is read only when the kernel makes us
+//! wait.
+//! Next: `listener` and `connect`, which make these; `tls`, which wraps one.
+
+mod encrypted;
+
+#[cfg(test)]
+mod tests;
+
+pub use encrypted::{Encrypted, TlsInfo};
+
+use crate::address::Address;
+use crate::timer::{Deadline, Elapsed};
+use crate::{buffers, clock};
+use bytes::BufMut;
+use std::future::poll_fn;
+use std::io::{self, IoSlice};
+use std::net::SocketAddr;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
+use std::pin::{Pin, pin};
+use std::task::{Context, Poll};
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
+use tokio::net::{TcpStream, UnixStream};
+
+/// A connection.
+#[derive(Debug)]
+pub enum Stream {
+    /// TCP, with the address of the other end, which the kernel no longer tells once the connection is dead.
+    Tcp(TcpStream, SocketAddr),
+    /// A unix socket.
+    Unix(UnixStream),
+    /// TLS over either.
+    Tls(Box<Encrypted>),
+}
+
+impl Stream {
+    /// The other end.
+    pub fn peer(&self) -> Address {
+        match self {
+            Stream::Tcp(_, peer) => Address::Tcp(*peer),
+            Stream::Unix(socket) => Address::Unix(path_of(socket.peer_addr())),
+            Stream::Tls(encrypted) => encrypted.transport().peer(),
+        }
+    }
+
+    /// This end; asks the kernel. Errors where the connection is dead.
+    pub fn local(&self) -> io::Result<Address> {
+        match self {
+            Stream::Tcp(socket, _) => socket.local_addr().map(Address::Tcp),
+            Stream::Unix(socket) => Ok(Address::Unix(path_of(socket.local_addr()))),
+            Stream::Tls(encrypted) => encrypted.transport().local(),
+        }
+    }
+
+    /// What the TLS handshake agreed on; `None` on a plain connection.
+    pub fn tls(&self) -> Option<&TlsInfo> {
+        match self {
+            Stream::Tls(encrypted) => Some(encrypted.info()),
+            _ => None,
+        }
+    }
+
+    /// TCP_NODELAY; nothing on a unix socket.
+    pub fn set_nodelay(&self, on: bool) -> io::Result<()> {
+        match self {
+            Stream::Tcp(socket, _) => socket.set_nodelay(on),
+            Stream::Unix(_) => Ok(()),
+            Stream::Tls(encrypted) => encrypted.transport().set_nodelay(on),
+        }
+    }
+
+    /// Ready when a read may give bytes, the end or an error.
+    ///
+    /// It may still find nothing: a connection just accepted counts as readable until it was tried, and on
+    /// TLS part of a record may have come. So before holding a buffer over a wait use
+    /// [`Stream::read_buffer`].
+    pub fn poll_readable(&self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match self {
+            Stream::Tcp(socket, _) => socket.poll_read_ready(context),
+            Stream::Unix(socket) => socket.poll_read_ready(context),
+            Stream::Tls(encrypted) if encrypted.has_plaintext() => Poll::Ready(Ok(())),
+            Stream::Tls(encrypted) => encrypted.transport().poll_readable(context),
+        }
+    }
+
+    /// Waits until [`Stream::poll_readable`] says so. Fails as [`Elapsed`] at the deadline.
+    pub async fn readable(&self, deadline: &mut Deadline) -> io::Result<()> {
+        poll_fn(|context| match self.poll_readable(context) {
+            Poll::Pending => deadline.poll(context).map(|()| Err(Elapsed.into())),
+            ready => ready,
+        })
+        .await
+    }
+
+    /// Appends what has come, at most `at_most` bytes; 0 is the end of the stream (or an `at_most` of 0).
+    ///
+    /// The buffer grows only where it has no room left at all, so hand in one with room.
+    pub fn poll_read_into(
+        &mut self,
+        context: &mut Context<'_>,
+        buffer: &mut Vec<u8>,
+        at_most: usize,
+    ) -> Poll<io::Result<usize>> {
+        let mut room = buffer.limit(at_most);
+        // The read future keeps no state between polls, so that a fresh one each time is the same.
+        pin!(self.read_buf(&mut room)).poll(context)
+    }
+
+    /// Waits for bytes and appends them, at most `at_most`; 0 is the end. Fails as [`Elapsed`] at the
+    /// deadline.
+    pub async fn read_into(
+        &mut self,
+        buffer: &mut Vec<u8>,
+        at_most: usize,
+        deadline: &mut Deadline,
+    ) -> io::Result<usize> {
+        poll_fn(|context| match self.poll_read_into(context, buffer, at_most) {
+            Poll::Pending => deadline.poll(context).map(|()| Err(Elapsed.into())),
+            ready => ready,
+        })
+        .await
+    }
+
+    /// Bytes in a buffer from this thread's pool, at most [`buffers::SIZE`] of them; an empty one at the end.
+    ///
+    /// Holds no buffer while there is nothing.
+    pub fn poll_read_buffer(&mut self, context: &mut Context<'_>) -> Poll<io::Result<Vec<u8>>> {
+        let mut buffer = buffers::take();
+        match self.poll_read_into(context, &mut buffer, buffers::SIZE) {
+            Poll::Ready(Ok(count)) if count > 0 => Poll::Ready(Ok(buffer)),
+            other => {
+                buffers::give(buffer);
+                other.map_ok(|_| Vec::new())
+            }
+        }
+    }
+
+    /// Waits for bytes without a buffer and gives them in one, see [`Stream::poll_read_buffer`]: for a
+    /// connection that may idle. The caller gives the buffer back with [`buffers::give`]. Fails as
+    /// [`Elapsed`] at the deadline.
+    pub async fn read_buffer(&mut self, deadline: &mut Deadline) -> io::Result<Vec<u8>> {
+        poll_fn(|context| match self.poll_read_buffer(context) {
+            Poll::Pending => deadline.poll(context).map(|()| Err(Elapsed.into())),
+            ready => ready,
+        })
+        .await
+    }
+
+    /// Writes all the parts, as few system calls as the kernel allows, and on TLS flushes them.
+    ///
+    /// `timeout` bounds the wait between two successful writes, as `send_timeout` does: the deadline is set
+    /// when the kernel first takes no more, and cleared at the end. The parts are used up. Fails as
+    /// [`Elapsed`], or with `WriteZero` where the socket takes nothing.
+    pub async fn write_all_parts(
+        &mut self,
+        mut parts: &mut [IoSlice<'_>],
+        deadline: &mut Deadline,
+        timeout: Duration,
+    ) -> io::Result<()> {
+        // Skips parts that are empty from the start: a write of nothing must not look like a dead socket.
+        IoSlice::advance_slices(&mut parts, 0);
+        let mut waits = false;
+        let result = poll_fn(|context| {
+            loop {
+                let step = if parts.is_empty() {
+                    Pin::new(&mut *self).poll_flush(context).map_ok(|()| None)
+                } else {
+                    Pin::new(&mut *self).poll_write_vectored(context, parts).map_ok(Some)
+                };
+                match step {
+                    Poll::Ready(Ok(None)) => return Poll::Ready(Ok(())),
+                    Poll::Ready(Ok(Some(0))) => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
+                    Poll::Ready(Ok(Some(written))) => {
+                        IoSlice::advance_slices(&mut parts, written);
+                        waits = false;
+                    }
+                    Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
+                    Poll::Pending => {
+                        if !waits {
+                            deadline.set(clock::now() + timeout);
+                            waits = true;
+                        }
+                        return deadline.poll(context).map(|()| Err(Elapsed.into()));
+                    }
+                }
+            }
+        })
+        .await;
+        deadline.clear();
+        result
+    }
+
+    /// Ends our direction: the TLS close alert where there is TLS, then FIN. Reading goes on.
+    pub async fn shutdown_write(&mut self) -> io::Result<()> {
+        self.shutdown().await
+    }
+
+    /// Whether nothing has come since the last read, not even the end: a pooled connection that may be used
+    /// again.
+    ///
+    /// Never waits and makes no system call while the runtime knows of nothing. Where something did come it
+    /// is used up, so that a connection that is not quiet must be closed.
+    pub fn is_quiet(&self) -> bool {
+        let nothing =
+            |read: io::Result<usize>| matches!(read, Err(error) if error.kind() == io::ErrorKind::WouldBlock);
+        match self {
+            Stream::Tcp(socket, _) => nothing(socket.try_read(&mut [0])),
+            Stream::Unix(socket) => nothing(socket.try_read(&mut [0])),
+            Stream::Tls(encrypted) => !encrypted.has_plaintext() && encrypted.transport().is_quiet(),
+        }
+    }
+
+    /// Closes so that the other end sees a reset (SO_LINGER of 0) and not a clean end, which on HTTP/1.0
+    /// could be taken for a whole body.
+    pub fn reset(self) {
+        match self {
+            // Where the option cannot be set the connection is dead already.
+            Stream::Tcp(socket, _) => drop(socket.set_zero_linger()),
+            Stream::Unix(_) => {}
+            Stream::Tls(encrypted) => encrypted.into_transport().reset(),
+        }
+    }
+
+    /// The descriptor's number, for messages and per-socket facts; it stays owned by the stream.
+    pub fn raw_fd(&self) -> RawFd {
+        self.as_fd().as_raw_fd()
+    }
+}
+
+fn path_of(address: io::Result<tokio::net::unix::SocketAddr>) -> Option<std::path::PathBuf> {
+    address.ok()?.as_pathname().map(std::path::Path::to_path_buf)
+}
+
+impl From<UnixStream> for Stream {
+    fn from(socket: UnixStream) -> Self {
+        Stream::Unix(socket)
+    }
+}
+
+impl AsFd for Stream {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match self {
+            Stream::Tcp(socket, _) => socket.as_fd(),
+            Stream::Unix(socket) => socket.as_fd(),
+            Stream::Tls(encrypted) => encrypted.transport().as_fd(),
+        }
+    }
+}
+
+impl AsyncRead for Stream {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        match self.get_mut() {
+            Stream::Tcp(socket, _) => Pin::new(socket).poll_read(context, buffer),
+            Stream::Unix(socket) => Pin::new(socket).poll_read(context, buffer),
+            Stream::Tls(encrypted) => Pin::new(encrypted.session()).poll_read(context, buffer),
+        }
+    }
+}
+
+impl AsyncWrite for Stream {
+    fn poll_write(self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        match self.get_mut() {
+            Stream::Tcp(socket, _) => Pin::new(socket).poll_write(context, bytes),
+            Stream::Unix(socket) => Pin::new(socket).poll_write(context, bytes),
+            Stream::Tls(encrypted) => Pin::new(encrypted.session()).poll_write(context, bytes),
+        }
+    }
+
+    fn poll_write_vectored(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        parts: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        match self.get_mut() {
+            Stream::Tcp(socket, _) => Pin::new(socket).poll_write_vectored(context, parts),
+            Stream::Unix(socket) => Pin::new(socket).poll_write_vectored(context, parts),
+            Stream::Tls(encrypted) => Pin::new(encrypted.session()).poll_write_vectored(context, parts),
+        }
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        true
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match self.get_mut() {
+            // The kernel flushes sockets.
+            Stream::Tcp(..) | Stream::Unix(_) => Poll::Ready(Ok(())),
+            Stream::Tls(encrypted) => Pin::new(encrypted.session()).poll_flush(context),
+        }
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match self.get_mut() {
+            Stream::Tcp(socket, _) => Pin::new(socket).poll_shutdown(context),
+            Stream::Unix(socket) => Pin::new(socket).poll_shutdown(context),
+            Stream::Tls(encrypted) => Pin::new(encrypted.session()).poll_shutdown(context),
+        }
+    }
+}

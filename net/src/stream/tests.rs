@@ -1,0 +1,178 @@
+//! Streams over pairs of unix sockets and loopback TCP. Encrypted ones are in `tls/tests.rs`.
+
+use super::*;
+use crate::timer::is_elapsed;
+use std::path::PathBuf;
+use tokio::net::TcpListener;
+
+fn on_runtime<F: Future>(future: F) -> F::Output {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime").block_on(future)
+}
+
+fn unix_pair() -> (Stream, Stream) {
+    let (left, right) = UnixStream::pair().expect("a pair");
+    (left.into(), right.into())
+}
+
+async fn tcp_pair() -> (Stream, Stream) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+    let address = listener.local_addr().expect("bound");
+    let client = TcpStream::connect(address).await.expect("it listens");
+    let (server, peer) = listener.accept().await.expect("queued");
+    (Stream::Tcp(client, address), Stream::Tcp(server, peer))
+}
+
+const LONG: Duration = Duration::from_secs(60);
+
+#[test]
+fn a_plain_stream_is_small() {
+    assert!(size_of::<Stream>() <= 80, "{}", size_of::<Stream>());
+}
+
+#[test]
+fn bytes_are_appended_up_to_the_bound_and_the_end_is_zero() {
+    on_runtime(async {
+        let (mut left, mut right) = unix_pair();
+        let mut deadline = Deadline::new();
+        left.write_all(b"abcdef").await.expect("room");
+        left.shutdown_write().await.expect("open");
+        let mut buffer = Vec::with_capacity(64);
+        buffer.extend_from_slice(b">");
+        assert_eq!(right.read_into(&mut buffer, 4, &mut deadline).await.expect("bytes"), 4);
+        assert_eq!(buffer, b">abcd");
+        right.readable(&mut deadline).await.expect("two more");
+        assert_eq!(right.read_into(&mut buffer, 64, &mut deadline).await.expect("bytes"), 2);
+        assert_eq!(right.read_into(&mut buffer, 64, &mut deadline).await.expect("the end"), 0);
+        assert_eq!(buffer, b">abcdef");
+    });
+}
+
+#[test]
+fn an_idle_connection_holds_no_buffer_not_even_just_after_it_was_accepted() {
+    on_runtime(async {
+        let (mut left, mut right) = tcp_pair().await;
+        let mut deadline = Deadline::new();
+        buffers::give(buffers::take());
+        poll_fn(|context| {
+            assert!(right.poll_read_buffer(context).is_pending());
+            Poll::Ready(())
+        })
+        .await;
+        let pooled = buffers::take();
+        let place = pooled.as_ptr();
+        buffers::give(pooled);
+        left.write_all(b"request").await.expect("room");
+        let buffer = right.read_buffer(&mut deadline).await.expect("bytes");
+        assert_eq!((buffer.as_slice(), buffer.as_ptr()), (b"request".as_slice(), place));
+        left.shutdown_write().await.expect("open");
+        assert!(right.read_buffer(&mut deadline).await.expect("the end").is_empty());
+        deadline.set(clock::now());
+        assert!(is_elapsed(&left.read_buffer(&mut deadline).await.expect_err("nothing comes")));
+    });
+}
+
+#[test]
+fn reads_and_waits_end_with_the_deadline() {
+    on_runtime(async {
+        let (mut left, _right) = unix_pair();
+        let mut deadline = Deadline::new();
+        deadline.set(clock::now());
+        assert!(is_elapsed(&left.readable(&mut deadline).await.expect_err("nothing comes")));
+        let read = left.read_into(&mut Vec::with_capacity(8), 8, &mut deadline).await;
+        assert!(is_elapsed(&read.expect_err("nothing comes")));
+    });
+}
+
+#[test]
+fn parts_are_written_whole_through_a_small_socket_buffer() {
+    on_runtime(async {
+        let (mut left, mut right) = tcp_pair().await;
+        let large = vec![b'x'; 8 << 20];
+        let reader = async {
+            let mut count = 0;
+            let mut buffer = Vec::with_capacity(64 * 1024);
+            let mut deadline = Deadline::new();
+            loop {
+                match right.read_into(&mut buffer, 64 * 1024, &mut deadline).await.expect("bytes") {
+                    0 => return count,
+                    read => count += read,
+                }
+                buffer.clear();
+            }
+        };
+        let writer = async {
+            let mut deadline = Deadline::new();
+            let mut parts =
+                [IoSlice::new(b""), IoSlice::new(b"head"), IoSlice::new(&large), IoSlice::new(b"tail")];
+            left.write_all_parts(&mut parts, &mut deadline, LONG).await.expect("it is read");
+            assert_eq!(deadline.at(), None);
+            left.shutdown_write().await.expect("open");
+        };
+        let (count, ()) = tokio::join!(reader, writer);
+        assert_eq!(count, 8 + large.len());
+    });
+}
+
+#[test]
+fn nothing_to_write_is_no_error() {
+    on_runtime(async {
+        let (mut left, _right) = unix_pair();
+        let mut deadline = Deadline::new();
+        left.write_all_parts(&mut [], &mut deadline, LONG).await.expect("nothing");
+        left.write_all_parts(&mut [IoSlice::new(b"")], &mut deadline, LONG).await.expect("nothing");
+    });
+}
+
+#[test]
+fn a_reader_that_takes_nothing_times_the_writer_out() {
+    on_runtime(async {
+        let (mut left, _right) = unix_pair();
+        let large = vec![b'x'; 8 << 20];
+        let mut deadline = Deadline::new();
+        let write =
+            left.write_all_parts(&mut [IoSlice::new(&large)], &mut deadline, Duration::from_millis(5)).await;
+        assert!(is_elapsed(&write.expect_err("nobody reads")));
+    });
+}
+
+#[test]
+fn a_stream_is_quiet_until_bytes_or_the_end_come() {
+    on_runtime(async {
+        for close in [false, true] {
+            let (mut left, right) = tcp_pair().await;
+            assert!(right.is_quiet());
+            if close {
+                drop(left);
+            } else {
+                left.write_all(b"late answer").await.expect("room");
+            }
+            right.readable(&mut Deadline::new()).await.expect("something came");
+            assert!(!right.is_quiet());
+        }
+    });
+}
+
+#[test]
+fn a_reset_is_seen_as_one_by_the_other_end() {
+    on_runtime(async {
+        let (left, mut right) = tcp_pair().await;
+        left.reset();
+        let error = right.read_into(&mut Vec::with_capacity(8), 8, &mut Deadline::new()).await;
+        assert_eq!(error.expect_err("no clean end").kind(), io::ErrorKind::ConnectionReset);
+    });
+}
+
+#[test]
+fn both_ends_know_their_addresses() {
+    on_runtime(async {
+        let (left, right) = tcp_pair().await;
+        assert_eq!(left.peer(), right.local().expect("open"));
+        assert_eq!(right.peer(), left.local().expect("open"));
+        assert!(left.tls().is_none());
+        left.set_nodelay(true).expect("TCP has it");
+        let (left, _right) = unix_pair();
+        assert_eq!(left.peer(), Address::Unix(None::<PathBuf>));
+        left.set_nodelay(true).expect("ignored");
+        assert!(left.raw_fd() > 2);
+    });
+}

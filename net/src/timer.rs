@@ -1,0 +1,119 @@
+//! Deadlines of connections: cheap to move, nothing when unset.
+//!
+//! A connection's timeouts are put off at every request and hardly ever pass. So moving a deadline only
+//! writes it down; the runtime's timer is touched when it fires too early, or when a deadline moves before
+//! what it is set to. The one timer entry is on the heap and made when first waited for.
+//! Next: `stream`, whose reads and writes take one.
+
+use std::cell::Cell;
+use std::fmt;
+use std::future::{Future, poll_fn};
+use std::io;
+use std::pin::{Pin, pin};
+use std::task::{Context, Poll};
+use std::time::Instant;
+use tokio::time::Sleep;
+
+#[cfg(test)]
+mod tests;
+
+/// A moment by which something must have happened; none at first.
+///
+/// It must be polled on the runtime thread on which it is first polled.
+#[derive(Debug, Default)]
+pub struct Deadline {
+    at: Cell<Option<Instant>>,
+    armed: Option<Pin<Box<Sleep>>>,
+}
+
+impl Deadline {
+    /// A deadline that never passes until it is set.
+    pub const fn new() -> Self {
+        Deadline { at: Cell::new(None), armed: None }
+    }
+
+    /// Moves it. A task that already waits notices a later moment by itself; an earlier one at its next poll.
+    pub fn set(&self, at: Instant) {
+        self.at.set(Some(at));
+    }
+
+    /// From now on it never passes.
+    pub fn clear(&self) {
+        self.at.set(None);
+    }
+
+    /// The moment, where there is one.
+    pub fn at(&self) -> Option<Instant> {
+        self.at.get()
+    }
+
+    /// Clears it and gives its timer entry back, for a state that has no deadline for long (a tunnel).
+    pub fn release(&mut self) {
+        self.at.set(None);
+        self.armed = None;
+    }
+
+    /// Ready once the moment has passed. Must be called inside a tokio runtime with time enabled.
+    #[allow(clippy::disallowed_methods, reason = "this is the one user of the runtime's timer")]
+    pub fn poll(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        let Some(at) = self.at.get() else { return Poll::Pending };
+        let at = tokio::time::Instant::from_std(at);
+        let sleep = self.armed.get_or_insert_with(|| Box::pin(tokio::time::sleep_until(at)));
+        if at < sleep.deadline() {
+            sleep.as_mut().reset(at);
+        }
+        // At most two rounds: the second is after a reset to exactly `at`.
+        while sleep.as_mut().poll(context).is_ready() {
+            if sleep.deadline() >= at {
+                return Poll::Ready(());
+            }
+            sleep.as_mut().reset(at);
+        }
+        Poll::Pending
+    }
+
+    /// Waits until the moment has passed; for ever while there is none.
+    pub async fn passed(&mut self) {
+        poll_fn(|context| self.poll(context)).await;
+    }
+}
+
+/// The deadline passed first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Elapsed;
+
+impl fmt::Display for Elapsed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("timed out")
+    }
+}
+
+impl std::error::Error for Elapsed {}
+
+impl From<Elapsed> for io::Error {
+    /// `TimedOut` without an errno, see [`is_elapsed`].
+    fn from(_: Elapsed) -> Self {
+        io::ErrorKind::TimedOut.into()
+    }
+}
+
+/// Whether an error means that a [`Deadline`] of ours passed, and not that the kernel gave the connection up
+/// (ETIMEDOUT).
+pub fn is_elapsed(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::TimedOut && error.raw_os_error().is_none()
+}
+
+/// What `future` gives, if it does so before the deadline. The future goes first when both are ready.
+///
+/// The future is held inside; where its size in the connection's task matters, pass `Box::pin(future)` or
+/// `&mut pinned`, or poll the deadline beside it.
+pub async fn with_deadline<F: Future>(deadline: &mut Deadline, future: F) -> Result<F::Output, Elapsed> {
+    let mut future = pin!(future);
+    poll_fn(|context| {
+        if let Poll::Ready(output) = future.as_mut().poll(context) {
+            return Poll::Ready(Ok(output));
+        }
+        deadline.poll(context).map(|()| Err(Elapsed))
+    })
+    .await
+}

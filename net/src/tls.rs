@@ -1,0 +1,118 @@
+//! TLS on the client side: from `ssl_*` directives to a configuration, and from a plain stream to an
+//! encrypted one.
+//!
+//! The protocol itself is rustls's. Here are read the PEM files, chosen the cipher suites and the
+//! certificate, and sessions given their lifetime; nothing of a key is ever printed.
+//! Next: `tls/certificates`, `tls/ciphers`, `tls/sessions`; `stream::Encrypted` is what comes out.
+
+mod ciphers;
+mod certificates;
+mod sessions;
+mod acceptor;
+
+#[cfg(test)]
+mod tests;
+
+pub use crate::stream::TlsInfo;
+pub use acceptor::{HandshakeError, TlsAcceptor};
+pub use rustls::ServerConfig;
+
+use certificates::Certificates;
+use millstream_conf::model::{Tls, TlsVersion};
+use rustls::SupportedProtocolVersion;
+use rustls::crypto::aws_lc_rs;
+use rustls::server::{NoServerSessionStorage, ServerSessionMemoryCache, StoresServerSessions};
+use std::fmt;
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// What is wrong with the TLS settings of a server.
+#[derive(Debug)]
+pub enum TlsError {
+    /// A file cannot be read.
+    Read(PathBuf, io::Error),
+    /// A file is not well-formed PEM.
+    Pem(PathBuf, String),
+    /// A file holds no certificate.
+    NoCertificate(PathBuf),
+    /// A file holds no private key.
+    NoKey(PathBuf),
+    /// A key is of a kind or size that is not supported, or broken.
+    BadKey(PathBuf, rustls::Error),
+    /// The certificate of the first file is broken, or not the one for the key of the second.
+    Mismatch(PathBuf, PathBuf, rustls::Error),
+    /// No certificate is named.
+    NoneNamed,
+    /// No cipher suite is left for the offered protocols.
+    NoCiphers,
+    /// The library refuses the settings.
+    Library(rustls::Error),
+}
+
+impl fmt::Display for TlsError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            TlsError::Read(file, error) => write!(f, "cannot read \"{}\": {error}", file.display()),
+            TlsError::Pem(file, error) => write!(f, "\"{}\" is not well-formed PEM: {error}", file.display()),
+            TlsError::NoCertificate(file) => write!(f, "\"{}\" holds no certificate", file.display()),
+            TlsError::NoKey(file) => write!(
+                f,
+                "\"{}\" holds no private key that can be used (PKCS#8, PKCS#1 or SEC1, not encrypted)",
+                file.display()
+            ),
+            TlsError::BadKey(file, error) => {
+                write!(f, "the private key in \"{}\" cannot be used: {error}", file.display())
+            }
+            TlsError::Mismatch(certificate, key, rustls::Error::InconsistentKeys(_)) => write!(
+                f,
+                "the private key in \"{}\" does not belong to the certificate in \"{}\"",
+                key.display(),
+                certificate.display()
+            ),
+            TlsError::Mismatch(certificate, _, error) => {
+                write!(f, "the certificate in \"{}\" cannot be used: {error}", certificate.display())
+            }
+            TlsError::NoneNamed => f.write_str("no \"ssl_certificate\" is defined"),
+            TlsError::NoCiphers => {
+                f.write_str("\"ssl_ciphers\" leaves no cipher suite for \"ssl_protocols\"")
+            }
+            TlsError::Library(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for TlsError {}
+
+/// The TLS side of a server, ready for handshakes. Reads the certificate and key files; for start and reload
+/// only.
+pub fn server_config(tls: &Tls) -> Result<Arc<ServerConfig>, TlsError> {
+    let mut provider = aws_lc_rs::default_provider();
+    provider.cipher_suites = ciphers::offered(&tls.ciphers, &tls.protocols);
+    if provider.cipher_suites.is_empty() {
+        return Err(TlsError::NoCiphers);
+    }
+    let certificates = Certificates::read(&tls.certificates, &provider)?;
+    // A version whose suites are all left out is not offered; the library refuses it otherwise.
+    let versions: Vec<&'static SupportedProtocolVersion> =
+        [(TlsVersion::Tls13, &rustls::version::TLS13), (TlsVersion::Tls12, &rustls::version::TLS12)]
+            .into_iter()
+            .filter(|(version, _)| tls.protocols.contains(version))
+            .map(|(_, version)| version)
+            .filter(|version| provider.cipher_suites.iter().any(|suite| suite.version() == *version))
+            .collect();
+    let mut config = ServerConfig::builder_with_provider(Arc::new(provider))
+        .with_protocol_versions(&versions)
+        .map_err(TlsError::Library)?
+        .with_no_client_auth()
+        .with_cert_resolver(Arc::new(certificates));
+    config.ignore_client_order = tls.prefer_server_ciphers;
+    config.alpn_protocols = vec![b"http/1.1".to_vec()];
+    config.session_storage = session_storage(tls.session_cache);
+    config.ticketer = sessions::tickets(tls.session_timeout).map_err(TlsError::Library)?;
+    Ok(Arc::new(config))
+}
+
+fn session_storage(sessions: usize) -> Arc<dyn StoresServerSessions> {
+    if sessions == 0 { Arc::new(NoServerSessionStorage {}) } else { ServerSessionMemoryCache::new(sessions) }
+}

@@ -1,0 +1,116 @@
+//! The handshake: from a plain stream to an encrypted one, with the configuration that the client's SNI
+//! chooses.
+//!
+//! No timeout of its own: the caller holds the deadline (`client_header_timeout`) and drops the future. The
+//! handshake's state is on the heap and freed at its end, so that it adds nothing to an idle connection's
+//! task.
+
+use super::ciphers;
+use crate::stream::{Encrypted, Stream, TlsInfo};
+use rustix::net::RecvFlags;
+use rustls::server::{Acceptor, ServerConnection};
+use rustls::{HandshakeKind, ProtocolVersion, ServerConfig};
+use std::fmt;
+use std::future::poll_fn;
+use std::io;
+use std::os::fd::AsFd;
+use std::sync::Arc;
+use tokio::io::Interest;
+use tokio_rustls::{LazyConfigAcceptor, StartHandshake};
+
+/// Why a handshake gave no encrypted stream.
+#[derive(Debug)]
+pub enum HandshakeError {
+    /// The client speaks HTTP without TLS: the connection as it came, nothing read, for nginx's answer
+    /// "400 The plain HTTP request was sent to HTTPS port".
+    PlainHttp(Stream),
+    /// Anything else; the alert has been sent where there is one.
+    Failed(io::Error),
+}
+
+impl fmt::Display for HandshakeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            HandshakeError::PlainHttp(_) => f.write_str("client sent plain HTTP request to HTTPS port"),
+            HandshakeError::Failed(error) => write!(f, "TLS handshake failed: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for HandshakeError {}
+
+impl From<io::Error> for HandshakeError {
+    fn from(error: io::Error) -> Self {
+        HandshakeError::Failed(error)
+    }
+}
+
+/// Makes encrypted streams; `choose` gives the configuration for the name a client asks for (lower case),
+/// `None` to refuse the handshake.
+#[derive(Debug, Clone)]
+pub struct TlsAcceptor<C> {
+    choose: C,
+}
+
+impl<C> TlsAcceptor<C>
+where
+    C: Fn(Option<&str>) -> Option<Arc<ServerConfig>>,
+{
+    /// With that way of choosing.
+    pub fn new(choose: C) -> Self {
+        TlsAcceptor { choose }
+    }
+
+    /// Performs the handshake.
+    pub async fn accept(&self, stream: Stream) -> Result<Stream, HandshakeError> {
+        Box::pin(self.handshake(stream)).await
+    }
+
+    async fn handshake(&self, stream: Stream) -> Result<Stream, HandshakeError> {
+        if first_byte(&stream).await?.is_some_and(|byte| byte.is_ascii_uppercase()) {
+            return Err(HandshakeError::PlainHttp(stream));
+        }
+        let start: StartHandshake<Stream> = LazyConfigAcceptor::new(Acceptor::default(), stream).await?;
+        let name = start.client_hello().server_name().map(str::to_ascii_lowercase);
+        let Some(config) = (self.choose)(name.as_deref()) else {
+            return Err(io::Error::new(io::ErrorKind::PermissionDenied, "no server for this name").into());
+        };
+        let session = start.into_stream(config).await?;
+        let info = info(session.get_ref().1, name);
+        Ok(Stream::Tls(Box::new(Encrypted::new(session, info))))
+    }
+}
+
+/// The first byte, left where it is; `None` at the end of the stream. A handshake record starts with 0x16.
+async fn first_byte(stream: &Stream) -> io::Result<Option<u8>> {
+    let peek = || {
+        let mut byte = [0; 1];
+        let (count, _) = rustix::net::recv(stream.as_fd(), &mut byte, RecvFlags::PEEK | RecvFlags::DONTWAIT)?;
+        Ok((count > 0).then_some(byte[0]))
+    };
+    loop {
+        poll_fn(|context| stream.poll_readable(context)).await?;
+        let result = match stream {
+            Stream::Tcp(socket, _) => socket.try_io(Interest::READABLE, peek),
+            Stream::Unix(socket) => socket.try_io(Interest::READABLE, peek),
+            Stream::Tls(_) => return Err(io::ErrorKind::InvalidInput.into()),
+        };
+        match result {
+            // Readiness was stale; it is cleared now.
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            result => return result,
+        }
+    }
+}
+
+fn info(connection: &ServerConnection, name: Option<String>) -> TlsInfo {
+    TlsInfo {
+        protocol: match connection.protocol_version() {
+            Some(ProtocolVersion::TLSv1_3) => "TLSv1.3",
+            _ => "TLSv1.2",
+        },
+        cipher: connection.negotiated_cipher_suite().map_or("", |suite| ciphers::name(suite.suite())),
+        server_name: name.map(String::into_boxed_str),
+        resumed: connection.handshake_kind() == Some(HandshakeKind::Resumed),
+    }
+}

@@ -1,0 +1,94 @@
+//! Certificates and keys from PEM files, and which of several a client gets.
+//!
+//! A server may have one certificate per kind of key (RSA and ECDSA); the client's signature schemes and
+//! suites decide, elliptic curves before RSA because they cost a tenth of the CPU.
+
+use super::TlsError;
+use rustls::crypto::CryptoProvider;
+use rustls::server::{ClientHello, ResolvesServerCert};
+use rustls::sign::CertifiedKey;
+use rustls::{CipherSuite, SignatureAlgorithm};
+use rustls_pki_types::pem::{self, PemObject};
+use rustls_pki_types::{CertificateDer, PrivateKeyDer};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// The certificates of one server, preferred first; never empty.
+#[derive(Debug)]
+pub(super) struct Certificates {
+    keys: Vec<Arc<CertifiedKey>>,
+    /// Suites of TLS 1.2 that are offered, with the kind of key each needs.
+    suites: Vec<(CipherSuite, SignatureAlgorithm)>,
+    /// Suites of TLS 1.3 that are offered; any kind of key does.
+    any_key: Vec<CipherSuite>,
+}
+
+impl Certificates {
+    /// Reads pairs of certificate and key files.
+    pub(super) fn read(pairs: &[(PathBuf, PathBuf)], provider: &CryptoProvider) -> Result<Self, TlsError> {
+        if pairs.is_empty() {
+            return Err(TlsError::NoneNamed);
+        }
+        let mut keys = Vec::with_capacity(pairs.len());
+        for (certificate, key) in pairs {
+            keys.push(Arc::new(pair(certificate, key, provider)?));
+        }
+        // Stable: among keys of a kind the file's order stays.
+        keys.sort_by_key(|key| key.key.algorithm() == SignatureAlgorithm::RSA);
+        let kinds = [SignatureAlgorithm::ECDSA, SignatureAlgorithm::ED25519, SignatureAlgorithm::RSA];
+        let mut suites = Vec::new();
+        let mut any_key = Vec::new();
+        for suite in &provider.cipher_suites {
+            if suite.tls13().is_some() {
+                any_key.push(suite.suite());
+                continue;
+            }
+            let usable = kinds.into_iter().filter(|kind| suite.usable_for_signature_algorithm(*kind));
+            suites.extend(usable.map(|kind| (suite.suite(), kind)));
+        }
+        Ok(Certificates { keys, suites, any_key })
+    }
+}
+
+impl ResolvesServerCert for Certificates {
+    fn resolve(&self, client: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
+        let offered = client.cipher_suites();
+        let fits = |key: &&Arc<CertifiedKey>| {
+            let kind = key.key.algorithm();
+            key.key.choose_scheme(client.signature_schemes()).is_some()
+                && (self.any_key.iter().any(|suite| offered.contains(suite))
+                    || self.suites.iter().any(|(suite, of)| *of == kind && offered.contains(suite)))
+        };
+        // Where none fits, the library finds the words for the refusal.
+        self.keys.iter().find(fits).or(self.keys.first()).cloned()
+    }
+}
+
+fn pair(certificate: &Path, key: &Path, provider: &CryptoProvider) -> Result<CertifiedKey, TlsError> {
+    let chain = CertificateDer::pem_slice_iter(&read(certificate)?)
+        .collect::<Result<Vec<_>, _>>()
+        .map_err(|error| TlsError::Pem(certificate.to_path_buf(), error.to_string()))?;
+    if chain.is_empty() {
+        return Err(TlsError::NoCertificate(certificate.to_path_buf()));
+    }
+    let private = match PrivateKeyDer::from_pem_slice(&read(key)?) {
+        Ok(private) => private,
+        Err(pem::Error::NoItemsFound) => return Err(TlsError::NoKey(key.to_path_buf())),
+        Err(error) => return Err(TlsError::Pem(key.to_path_buf(), error.to_string())),
+    };
+    let signing = provider
+        .key_provider
+        .load_private_key(private)
+        .map_err(|error| TlsError::BadKey(key.to_path_buf(), error))?;
+    let certified = CertifiedKey::new(chain, signing);
+    match certified.keys_match() {
+        // A key that cannot tell its public half is used unchecked; a handshake would show it.
+        Ok(()) | Err(rustls::Error::InconsistentKeys(rustls::InconsistentKeys::Unknown)) => Ok(certified),
+        Err(error) => Err(TlsError::Mismatch(certificate.to_path_buf(), key.to_path_buf(), error)),
+    }
+}
+
+fn read(file: &Path) -> Result<Vec<u8>, TlsError> {
+    fs::read(file).map_err(|error| TlsError::Read(file.to_path_buf(), error))
+}

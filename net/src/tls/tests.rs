@@ -1,0 +1,281 @@
+//! Handshakes over pairs of unix sockets with certificates made on the spot.
+
+use super::*;
+use crate::stream::Stream;
+use crate::timer::Deadline;
+use millstream_conf::source::Span;
+use rcgen::{CertifiedKey, KeyPair};
+use rustls::ClientConfig;
+use rustls_pki_types::ServerName;
+use std::fs;
+use std::io::IoSlice;
+use std::path::Path;
+use std::time::Duration;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::UnixStream;
+use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
+
+fn on_runtime<F: Future>(future: F) -> F::Output {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime").block_on(future)
+}
+
+struct Files {
+    folder: tempfile::TempDir,
+    roots: rustls::RootCertStore,
+}
+
+impl Files {
+    fn new() -> Self {
+        Files { folder: tempfile::tempdir().expect("a folder"), roots: rustls::RootCertStore::empty() }
+    }
+
+    /// Writes a self-signed certificate for api.example and its key.
+    fn pair(&mut self, name: &str, key: KeyPair) -> (PathBuf, PathBuf) {
+        let cert = rcgen::CertificateParams::new(vec!["api.example".to_owned(), "www.example".to_owned()])
+            .and_then(|params| params.self_signed(&key))
+            .expect("a certificate");
+        let certified = CertifiedKey { cert, signing_key: key };
+        let certificate = self.folder.path().join(format!("{name}.crt"));
+        let key = self.folder.path().join(format!("{name}.key"));
+        fs::write(&certificate, certified.cert.pem()).expect("written");
+        fs::write(&key, certified.signing_key.serialize_pem()).expect("written");
+        self.roots.add(certified.cert.der().clone()).expect("a certificate");
+        (certificate, key)
+    }
+
+    fn ecdsa(&mut self) -> (PathBuf, PathBuf) {
+        self.pair("ecdsa", KeyPair::generate().expect("a key"))
+    }
+
+    fn rsa(&mut self) -> (PathBuf, PathBuf) {
+        self.pair("rsa", KeyPair::generate_for(&rcgen::PKCS_RSA_SHA256).expect("a key"))
+    }
+
+    fn write(&self, name: &str, text: &str) -> PathBuf {
+        let file = self.folder.path().join(name);
+        fs::write(&file, text).expect("written");
+        file
+    }
+
+    /// A client that trusts these certificates and offers only the suites with these names; all where none is
+    /// named.
+    fn client(&self, suites: &[&str]) -> Arc<ClientConfig> {
+        let mut provider = aws_lc_rs::default_provider();
+        if !suites.is_empty() {
+            provider.cipher_suites.retain(|suite| suites.contains(&ciphers::name(suite.suite())));
+        }
+        let tls12 = provider.cipher_suites.iter().any(|suite| suite.tls13().is_none());
+        let tls13 = provider.cipher_suites.iter().any(|suite| suite.tls13().is_some());
+        let versions: &[&'static SupportedProtocolVersion] = match (tls12, tls13) {
+            (true, true) => &[&rustls::version::TLS13, &rustls::version::TLS12],
+            (true, false) => &[&rustls::version::TLS12],
+            _ => &[&rustls::version::TLS13],
+        };
+        let mut config = ClientConfig::builder_with_provider(Arc::new(provider))
+            .with_protocol_versions(versions)
+            .expect("offered")
+            .with_root_certificates(self.roots.clone())
+            .with_no_client_auth();
+        config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+        Arc::new(config)
+    }
+}
+
+fn tls(certificates: Vec<(PathBuf, PathBuf)>) -> Tls {
+    Tls {
+        certificates,
+        span: Span::default(),
+        protocols: vec![TlsVersion::Tls12, TlsVersion::Tls13],
+        ciphers: Vec::new(),
+        prefer_server_ciphers: false,
+        session_cache: 4000,
+        session_timeout: Duration::from_secs(300),
+    }
+}
+
+type Client = TlsStream<UnixStream>;
+
+async fn handshake(
+    server: &Arc<ServerConfig>,
+    client: &Arc<ClientConfig>,
+) -> (Result<Stream, HandshakeError>, io::Result<Client>) {
+    let (left, right) = UnixStream::pair().expect("a pair");
+    let acceptor = TlsAcceptor::new(|_: Option<&str>| Some(Arc::clone(server)));
+    let name = ServerName::try_from("api.example").expect("a name");
+    let connector = TlsConnector::from(Arc::clone(client));
+    tokio::join!(acceptor.accept(left.into()), connector.connect(name, right))
+}
+
+async fn agreed(server: &Arc<ServerConfig>, client: &Arc<ClientConfig>) -> (TlsInfo, Stream, Client) {
+    let (stream, client) = handshake(server, client).await;
+    let stream = stream.expect("agreed");
+    (stream.tls().expect("encrypted").clone(), stream, client.expect("agreed"))
+}
+
+#[test]
+fn bytes_pass_both_ways_and_the_end_is_clean() {
+    on_runtime(async {
+        let mut files = Files::new();
+        let server = server_config(&tls(vec![files.ecdsa()])).expect("whole");
+        let (info, mut stream, mut client) = agreed(&server, &files.client(&[])).await;
+        assert_eq!(info.protocol, "TLSv1.3");
+        assert_eq!(info.cipher, "TLS_AES_256_GCM_SHA384");
+        assert_eq!(info.server_name.as_deref(), Some("api.example"));
+        assert!(!info.resumed);
+        assert_eq!(client.get_ref().1.alpn_protocol(), Some(b"http/1.1".as_slice()));
+
+        let mut deadline = Deadline::new();
+        client.write_all(b"request").await.expect("room");
+        stream.readable(&mut deadline).await.expect("bytes");
+        let mut buffer = Vec::with_capacity(64);
+        // Less than the record at first: the rest waits inside the session, where the socket knows nothing of
+        // it.
+        assert_eq!(stream.read_into(&mut buffer, 3, &mut deadline).await.expect("bytes"), 3);
+        assert!(!stream.is_quiet());
+        stream.readable(&mut deadline).await.expect("bytes");
+        stream.read_into(&mut buffer, 64, &mut deadline).await.expect("bytes");
+        assert_eq!(buffer, b"request");
+
+        let body = vec![b'y'; 300_000];
+        let mut parts = [IoSlice::new(b"head"), IoSlice::new(&body)];
+        let mut answer = Vec::new();
+        let (written, read) = tokio::join!(
+            async {
+                stream.write_all_parts(&mut parts, &mut deadline, Duration::from_secs(60)).await?;
+                stream.shutdown_write().await
+            },
+            client.read_to_end(&mut answer)
+        );
+        written.expect("it is read");
+        read.expect("a clean end");
+        assert_eq!(answer.len(), 4 + body.len());
+        assert_eq!(stream.peer(), crate::Address::Unix(None));
+    });
+}
+
+#[test]
+fn the_clients_suites_choose_between_certificates() {
+    on_runtime(async {
+        let mut files = Files::new();
+        let server = server_config(&tls(vec![files.rsa(), files.ecdsa()])).expect("whole");
+        for suite in
+            ["ECDHE-RSA-AES128-GCM-SHA256", "ECDHE-ECDSA-CHACHA20-POLY1305", "TLS_AES_128_GCM_SHA256"]
+        {
+            let (info, ..) = agreed(&server, &files.client(&[suite])).await;
+            assert_eq!(info.cipher, suite);
+            assert_eq!(info.protocol, if suite.starts_with("TLS_") { "TLSv1.3" } else { "TLSv1.2" });
+        }
+    });
+}
+
+#[test]
+fn sessions_are_resumed_in_both_versions_and_over_a_reload() {
+    on_runtime(async {
+        let mut files = Files::new();
+        let settings = tls(vec![files.ecdsa()]);
+        for suite in ["ECDHE-ECDSA-AES128-GCM-SHA256", "TLS_AES_128_GCM_SHA256"] {
+            let client = files.client(&[suite]);
+            for expected in [false, true, true] {
+                let server = server_config(&settings).expect("whole");
+                let (info, mut stream, mut connection) = agreed(&server, &client).await;
+                assert_eq!(info.resumed, expected, "{suite}");
+                // In TLS 1.3 tickets come after the handshake, so that the client must read to have them.
+                stream.write_all(b"x").await.expect("room");
+                stream.flush().await.expect("room");
+                connection.read_exact(&mut [0]).await.expect("a byte");
+            }
+        }
+    });
+}
+
+#[test]
+fn only_what_is_offered_is_agreed_on() {
+    on_runtime(async {
+        let mut files = Files::new();
+        let pair = files.ecdsa();
+        let mut settings = tls(vec![pair]);
+        settings.protocols = vec![TlsVersion::Tls12];
+        settings.ciphers = vec!["TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256".into(), "ECDHE-RSA-RC4-SHA".into()];
+        settings.prefer_server_ciphers = true;
+        let server = server_config(&settings).expect("whole");
+        let (info, ..) = agreed(&server, &files.client(&[])).await;
+        assert_eq!((info.protocol, info.cipher), ("TLSv1.2", "ECDHE-ECDSA-AES128-GCM-SHA256"));
+        let (refused, _) = handshake(&server, &files.client(&["TLS_AES_128_GCM_SHA256"])).await;
+        assert!(matches!(refused, Err(HandshakeError::Failed(_))));
+        settings.ciphers = vec!["ECDHE-RSA-RC4-SHA".into()];
+        assert!(matches!(server_config(&settings), Err(TlsError::NoCiphers)));
+        settings.protocols.push(TlsVersion::Tls13);
+        let server = server_config(&settings).expect("version 1.3 is left");
+        let (info, ..) = agreed(&server, &files.client(&[])).await;
+        assert_eq!(info.protocol, "TLSv1.3");
+    });
+}
+
+#[test]
+fn plain_http_comes_back_unread_and_noise_is_an_error() {
+    on_runtime(async {
+        let mut files = Files::new();
+        let server = server_config(&tls(vec![files.ecdsa()])).expect("whole");
+        let acceptor = TlsAcceptor::new(|_: Option<&str>| Some(Arc::clone(&server)));
+        let (left, mut right) = UnixStream::pair().expect("a pair");
+        right.write_all(b"GET / HTTP/1.1\r\n\r\n").await.expect("room");
+        let Err(HandshakeError::PlainHttp(mut stream)) = acceptor.accept(left.into()).await else {
+            panic!("it is HTTP")
+        };
+        let mut buffer = Vec::with_capacity(64);
+        stream.read_into(&mut buffer, 64, &mut Deadline::new()).await.expect("bytes");
+        assert!(buffer.starts_with(b"GET /"));
+        for noise in [&b"\x16\x03\x01\xff\xff\x02"[..], &[0; 64], b""] {
+            let (left, mut right) = UnixStream::pair().expect("a pair");
+            right.write_all(noise).await.expect("room");
+            right.shutdown().await.expect("open");
+            assert!(matches!(acceptor.accept(left.into()).await, Err(HandshakeError::Failed(_))));
+        }
+    });
+}
+
+#[test]
+fn the_name_a_client_asks_for_chooses_and_may_be_refused() {
+    on_runtime(async {
+        let mut files = Files::new();
+        let server = server_config(&tls(vec![files.ecdsa()])).expect("whole");
+        let acceptor =
+            TlsAcceptor::new(|name: Option<&str>| (name == Some("www.example")).then(|| Arc::clone(&server)));
+        for (asked, agreed) in [("WWW.example", true), ("api.example", false)] {
+            let (left, right) = UnixStream::pair().expect("a pair");
+            let name = ServerName::try_from(asked.to_owned()).expect("a name");
+            let connector = TlsConnector::from(files.client(&[]));
+            let (stream, _) = tokio::join!(acceptor.accept(left.into()), async {
+                // Kept until the server has written its tickets, dropped by an error at once.
+                connector.connect(name, right).await.ok()
+            });
+            assert_eq!(stream.is_ok(), agreed);
+        }
+    });
+}
+
+#[test]
+fn each_wrong_file_is_named_with_what_is_wrong() {
+    let mut files = Files::new();
+    let (certificate, key) = files.ecdsa();
+    let (_, other_key) = files.pair("other", KeyPair::generate().expect("a key"));
+    let empty = files.write("empty.pem", "nothing here\n");
+    let torn = files.write("torn.pem", "-----BEGIN CERTIFICATE-----\n!!!\n-----END CERTIFICATE-----\n");
+    let broken = files.write("broken.key", "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n");
+    let missing = files.folder.path().join("missing.pem");
+    let check = |certificate: &Path, key: &Path, wrong: &Path, expected: &str| {
+        let error =
+            server_config(&tls(vec![(certificate.into(), key.into())])).expect_err(expected).to_string();
+        assert!(error.contains(expected) && error.contains(&wrong.display().to_string()), "{error}");
+    };
+    check(&missing, &key, &missing, "cannot read");
+    check(&certificate, &missing, &missing, "cannot read");
+    check(&empty, &key, &empty, "holds no certificate");
+    check(&certificate, &empty, &empty, "holds no private key");
+    check(&certificate, &certificate, &certificate, "holds no private key");
+    check(&torn, &key, &torn, "not well-formed PEM");
+    check(&certificate, &broken, &broken, "cannot be used");
+    check(&certificate, &other_key, &other_key, "does not belong to the certificate");
+    assert!(matches!(server_config(&tls(Vec::new())), Err(TlsError::NoneNamed)));
+}

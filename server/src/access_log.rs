@@ -1,0 +1,85 @@
+//! The line in the log: formats rendered and escaped, conditions asked, buffers of this worker filled.
+//!
+//! The bytes go to the log thread (`telemetry`); an unbuffered line hands back a ticket, which the connection waits for
+//! before it closes. Next: `connection/h1`.
+
+use crate::request::Request;
+use crate::variables::{self, Found};
+use millstream_conf::model::{Escape, LogFormat, Part, Variable};
+use millstream_conf::variables::Builtin;
+use millstream_net::clock;
+use millstream_telemetry::access_log::{escape_default, escape_json};
+use millstream_telemetry::log_writer::Ticket;
+
+/// Writes a request's lines. The ticket is of the last unbuffered one.
+pub fn write(request: &Request) -> Option<Ticket> {
+    let logs = &request.location().settings.access_logs;
+    let mut ticket = None;
+    for log in logs.iter() {
+        let wanted = log.condition.as_ref().is_none_or(|condition| variables::holds(condition, request, &mut Vec::new()));
+        if !wanted {
+            continue;
+        }
+        let mut buffer = request.generation.logs[log.file.0 as usize].borrow_mut();
+        render(&log.format, request, buffer.line());
+        ticket = buffer.commit(clock::now()).or(ticket);
+    }
+    ticket
+}
+
+/// Appends a rendered line with its newline.
+pub fn render(format: &LogFormat, request: &Request, line: &mut Vec<u8>) {
+    for part in &format.template.parts {
+        match part {
+            Part::Literal(text) => line.extend_from_slice(text.as_bytes()),
+            Part::Variable(variable) => render_variable(format.escape, variable, request, line),
+        }
+    }
+    line.push(b'\n');
+}
+
+fn render_variable(escape: Escape, variable: &Variable, request: &Request, line: &mut Vec<u8>) {
+    let start = line.len();
+    let found = variables::append(variable, request, line);
+    if found == Found::Nothing || line.len() == start {
+        // nginx writes a hyphen for what has no value, nothing for an empty one; `json` and `none` leave both empty.
+        if escape == Escape::Default && found == Found::Nothing {
+            line.push(b'-');
+        }
+        return;
+    }
+    if is_plain(variable) || escape == Escape::None {
+        return;
+    }
+    let needs = |byte: &u8| match escape {
+        Escape::Default => *byte < 32 || *byte > 126 || *byte == b'"' || *byte == b'\\',
+        Escape::Json => *byte < 32 || *byte == b'"' || *byte == b'\\',
+        Escape::None => false,
+    };
+    if line[start..].iter().any(needs) {
+        let raw = line.split_off(start);
+        match escape {
+            Escape::Default => escape_default(line, &raw),
+            Escape::Json => escape_json(line, &raw),
+            Escape::None => line.extend_from_slice(&raw),
+        }
+    }
+}
+
+/// Values that hold digits, letters and a few signs only.
+fn is_plain(variable: &Variable) -> bool {
+    matches!(
+        variable,
+        Variable::Builtin(
+            Builtin::TimeLocal
+                | Builtin::TimeIso8601
+                | Builtin::Status
+                | Builtin::BodyBytesSent
+                | Builtin::BytesSent
+                | Builtin::RemoteAddr
+                | Builtin::RequestTime
+                | Builtin::Msec
+                | Builtin::RequestLength
+        )
+    )
+}

@@ -1,0 +1,351 @@
+//! Answering with the cache in between: what each case of a look-up may do, and nothing else.
+//!
+//! ```text
+//! Fresh ─────────────────────────────▶ from the entry (HIT)
+//! Stale, somebody updates ───────────▶ from the entry (UPDATING)
+//! Stale, ours to update ─┬ background ▶ from the entry (STALE), a detached task refreshes
+//!                        └ else ──────▶ upstream (EXPIRED), the entry as a fall-back
+//! Miss ──────────────────────────────▶ upstream (MISS), filling
+//! Busy ─────── waits ─┬ streaming ───▶ from the fill as it arrives (HIT)
+//!                     ├ our turn ────▶ upstream, filling
+//!                     └ too long ────▶ upstream, storing nothing
+//! ```
+//! Next: `hit` (the fast door for entries in memory), `proxied` (the upstream's side).
+
+use super::hit::{self, Coding, Ready};
+use super::proxied::{self, Filling, Proxied};
+use super::Outcome;
+use crate::client::{AnswerHead, Client};
+use crate::filter::gzip;
+use crate::request::Request;
+use crate::variables::{self, holds};
+use bytes::Bytes;
+use millstream_cache::policy;
+use millstream_cache::{Body, FillPermit, Follower, Hit, Lookup, Now, Prepared, StaleCause, StoredHead, Waiter, Woken};
+use millstream_conf::model::{Proxy, ProxyCache, UseStale};
+use millstream_net::{blocking, buffers};
+use millstream_telemetry::metrics::CacheStatus;
+use millstream_wire::Headers;
+use millstream_wire::h1::framing::Framing;
+use std::rc::Rc;
+use std::sync::Arc;
+
+/// Bodies up to this size are compressed at once on the worker; larger ones off it. At level 1 this is about 0.1 ms.
+const COMPRESS_INLINE: usize = 8 * 1024;
+/// Look-ups for one request at the most: an entry may vanish between look-up and read, but not for ever.
+const LOOKUPS: usize = 8;
+
+/// What a request may ask of the cache.
+pub enum Use {
+    /// Nothing: no cache here, or a method that is not cached.
+    None,
+    /// `proxy_cache_bypass` holds.
+    Bypass,
+    /// A look-up under the key.
+    Lookup(Vec<u8>),
+}
+
+/// Decides whether the cache is asked.
+pub fn usage(request: &Request, cache: &ProxyCache) -> Use {
+    if !policy::looks_up(cache, request.method) || request.framing != Framing::None && !cache.cache_post {
+        return Use::None;
+    }
+    let mut key = buffers::take();
+    if cache.bypass.iter().any(|condition| holds(condition, request, &mut key)) {
+        buffers::give(key);
+        return Use::Bypass;
+    }
+    key.clear();
+    variables::evaluate(&cache.key, request, &mut key);
+    Use::Lookup(key)
+}
+
+/// Looks a key up for a request.
+pub fn look_up(request: &Request, cache: &ProxyCache, key: &[u8], now: Now) -> Lookup {
+    let mut front = request.generation.fronts[cache.zone.0 as usize].borrow_mut();
+    front.lookup(key, request.fields(), cache, now)
+}
+
+/// Answers from the cache or, through it, from the upstream.
+pub async fn answer(
+    request: &mut Request,
+    client: &mut Client,
+    proxy: &Arc<Proxy>,
+    found: Option<(Vec<u8>, Lookup)>,
+) -> Outcome {
+    let Some(cache) = &proxy.cache else { return upstream(request, client, Filling::No, None).await };
+    let Some((key, lookup)) = found else {
+        let outcome = upstream(request, client, Filling::No, None).await;
+        invalidate(request, cache);
+        return outcome;
+    };
+    let outcome = with_lookup(request, client, proxy, &key, lookup).await;
+    buffers::give(key);
+    outcome
+}
+
+async fn with_lookup(
+    request: &mut Request,
+    client: &mut Client,
+    proxy: &Arc<Proxy>,
+    key: &[u8],
+    mut lookup: Lookup,
+) -> Outcome {
+    let Some(cache) = &proxy.cache else { return Outcome::Status(500) };
+    for _ in 0..LOOKUPS {
+        lookup = match lookup {
+            Lookup::Fresh(found) => {
+                request.cache_status = Some(CacheStatus::Hit);
+                match from_entry(request, client, &found).await {
+                    Some(outcome) => return outcome,
+                    None => again(request, cache, key, Some(&found)),
+                }
+            }
+            Lookup::Stale(found, permit) => match stale(request, client, proxy, found, permit).await {
+                Ok(outcome) => return outcome,
+                Err(vanished) => again(request, cache, key, Some(&vanished)),
+            },
+            Lookup::Miss(permit) => {
+                request.cache_status = Some(CacheStatus::Miss);
+                return upstream(request, client, Filling::Permit(permit), None).await;
+            }
+            Lookup::Scarce => {
+                request.cache_status = Some(CacheStatus::Miss);
+                return upstream(request, client, Filling::No, None).await;
+            }
+            Lookup::Busy(waiter, fallback) => match busy(request, client, cache, waiter, fallback).await {
+                Some(outcome) => return outcome,
+                None => again(request, cache, key, None),
+            },
+            Lookup::Disk(probe) => probe.load(request.fields(), cache, Now::read()).await,
+        };
+    }
+    request.cache_status = Some(CacheStatus::Miss);
+    upstream(request, client, Filling::No, None).await
+}
+
+fn again(request: &Request, cache: &ProxyCache, key: &[u8], vanished: Option<&Rc<Hit>>) -> Lookup {
+    if let Some(hit) = vanished {
+        request.generation.shared.stores[cache.zone.0 as usize].forget(&hit.entry);
+    }
+    look_up(request, cache, key, Now::read())
+}
+
+/// A stale entry: answered as it is where that is allowed, else asked of the upstream with the entry to fall back on.
+async fn stale(
+    request: &mut Request,
+    client: &mut Client,
+    proxy: &Arc<Proxy>,
+    found: Rc<Hit>,
+    permit: Option<FillPermit>,
+) -> Result<Outcome, Rc<Hit>> {
+    let Some(cache) = &proxy.cache else { return Ok(Outcome::Status(500)) };
+    let now = Now::read();
+    match permit {
+        None => request.cache_status = Some(CacheStatus::Updating),
+        Some(permit) => {
+            let may = found.entry.may_serve_stale(StaleCause::Updating, &cache.use_stale, now);
+            let detached = cache.background_update || found.entry.may_serve_stale(StaleCause::Updating, &UseStale::default(), now);
+            if !(may && detached) {
+                request.cache_status = Some(CacheStatus::Expired);
+                return Ok(upstream(request, client, Filling::Permit(permit), Some(&found)).await);
+            }
+            request.cache_status = Some(CacheStatus::Stale);
+            refresh_detached(request, permit, &found);
+        }
+    }
+    from_entry(request, client, &found).await.ok_or(found)
+}
+
+/// Waits for somebody else's fill. `None`: look up again.
+async fn busy(
+    request: &mut Request,
+    client: &mut Client,
+    cache: &ProxyCache,
+    waiter: Waiter,
+    fallback: Option<Rc<Hit>>,
+) -> Option<Outcome> {
+    match waiter.wait(request.fields(), cache, Now::read()).await {
+        Woken::Retry => None,
+        Woken::Streaming(follower) => {
+            request.cache_status = Some(CacheStatus::Hit);
+            follow(request, client, follower).await
+        }
+        Woken::Fill(permit) => {
+            let expired = fallback.is_some();
+            request.cache_status = Some(if expired { CacheStatus::Expired } else { CacheStatus::Miss });
+            Some(upstream(request, client, Filling::Permit(permit), fallback.as_ref()).await)
+        }
+        Woken::Timeout => {
+            request.cache_status = Some(CacheStatus::Miss);
+            Some(upstream(request, client, Filling::No, fallback.as_ref()).await)
+        }
+    }
+}
+
+async fn upstream(
+    request: &mut Request,
+    client: &mut Client,
+    filling: Filling,
+    fallback: Option<&Rc<Hit>>,
+) -> Outcome {
+    let proxied = proxied::answer(request, Some(&mut *client), filling, fallback.cloned()).await;
+    match proxied {
+        Proxied::Done => Outcome::Done,
+        Proxied::Failed(status) | Proxied::Intercepted(status) => Outcome::Status(status),
+        Proxied::ClientFailed(failure) => Outcome::Client(failure),
+        Proxied::Redirect(uri) => Outcome::Elsewhere(uri),
+        Proxied::Stale(status) => {
+            request.cache_status = Some(CacheStatus::Stale);
+            match fallback {
+                Some(hit) => from_entry(request, client, hit).await.unwrap_or(Outcome::Status(status)),
+                None => Outcome::Status(status),
+            }
+        }
+        Proxied::Revalidated(entry) => {
+            request.cache_status = Some(CacheStatus::Revalidated);
+            let hit = Hit { entry, prepared: Prepared::default() };
+            from_entry(request, client, &hit).await.unwrap_or(Outcome::Status(502))
+        }
+    }
+}
+
+/// A copy of the request goes to the upstream on its own; nobody waits for it (RFC 5861 §3).
+fn refresh_detached(request: &Request, permit: FillPermit, found: &Rc<Hit>) {
+    let mut copy = request.for_refresh();
+    let fallback = found.clone();
+    tokio::task::spawn_local(async move {
+        _ = proxied::answer(&mut copy, None, Filling::Permit(permit), Some(fallback)).await;
+    });
+}
+
+/// Unsafe methods that succeeded make what is stored under their URI invalid (RFC 9111 §4.4).
+fn invalidate(request: &Request, cache: &ProxyCache) {
+    if policy::invalidates(request.method, request.sent.status) {
+        let mut key = buffers::take();
+        variables::evaluate(&cache.key, request, &mut key);
+        request.generation.shared.stores[cache.zone.0 as usize].invalidate(&key);
+        buffers::give(key);
+    }
+}
+
+/// Answers from an entry. `None` where its file has vanished: nothing was sent.
+pub async fn from_entry(request: &mut Request, client: &mut Client, hit: &Hit) -> Option<Outcome> {
+    let now = Now::read();
+    let mut coding = hit::coding(request, &hit.entry);
+    if coding == Coding::Gzip && !compressed(request, hit).await {
+        coding = Coding::Identity;
+    }
+    let mut out = buffers::take();
+    if let Some(ready) = hit::ready(request, hit, coding, now, &mut out) {
+        let sent = send_ready(request, client, out, &ready).await;
+        return Some(sent);
+    }
+    buffers::give(out);
+    from_file(request, client, hit, now).await
+}
+
+async fn send_ready(request: &mut Request, client: &mut Client, out: Vec<u8>, ready: &Ready) -> Outcome {
+    match client.send_whole(request, out, ready.body()).await {
+        Ok(()) => Outcome::Done,
+        Err(failure) => Outcome::Client(failure),
+    }
+}
+
+/// Makes the compressed form of an entry where it is missing; whether it is there now. One thread makes it.
+async fn compressed(request: &Request, hit: &Hit) -> bool {
+    if hit.entry.gzip_body().is_some() {
+        return true;
+    }
+    let Some(cache) = request.location().settings.proxy.as_ref().and_then(|proxy| proxy.cache.as_ref()) else {
+        return false;
+    };
+    let store = &request.generation.shared.stores[cache.zone.0 as usize];
+    let (Some(permit), Some(body)) = (store.claim_gzip(&hit.entry), hit.entry.body.memory().cloned()) else {
+        return false;
+    };
+    let level = request.location().settings.gzip.level;
+    let squeezed = if body.len() <= COMPRESS_INLINE {
+        gzip::whole(&body, level)
+    } else {
+        blocking::run(move || gzip::whole(&body, level)).await
+    };
+    permit.set(Bytes::from(squeezed));
+    hit.entry.gzip_body().is_some()
+}
+
+/// Streams an entry whose body is in a file.
+async fn from_file(request: &mut Request, client: &mut Client, hit: &Hit, now: Now) -> Option<Outcome> {
+    let entry = &hit.entry;
+    if let Body::Memory(_) = entry.body {
+        return None;
+    }
+    let mut reader = entry.body.open(0..entry.length()).await.ok()?;
+    let mut headers = hit::passed_on(request, entry);
+    let age = entry.age(now).to_string();
+    headers.push(b"Age", age.as_bytes());
+    let head = AnswerHead {
+        status: entry.head.status,
+        fields: headers.view(),
+        length: Some(entry.length()),
+        compressible: true,
+    };
+    client.begin(request, head);
+    while request.wants_body() {
+        match reader.next().await {
+            None => break,
+            Some(Ok(piece)) => {
+                if let Err(failure) = client.send(request, &piece).await {
+                    return Some(Outcome::Client(failure));
+                }
+            }
+            Some(Err(_)) => {
+                client.abandon();
+                return Some(Outcome::Done);
+            }
+        }
+    }
+    Some(close_answer(request, client).await)
+}
+
+/// Streams what somebody else's fill brings, as it arrives. `None`: it ended before anything was sent.
+async fn follow(request: &mut Request, client: &mut Client, mut follower: Follower) -> Option<Outcome> {
+    let stored: Arc<StoredHead> = follower.head().clone();
+    let mut headers = Headers::default();
+    for (_, name, value) in stored.fields().iter() {
+        let hidden = request.location().settings.proxy.as_ref().is_some_and(|proxy| {
+            proxy.hide_headers.iter().any(|hide| name.eq_ignore_ascii_case(hide.as_bytes()))
+        });
+        if !hidden {
+            headers.push(name, value);
+        }
+    }
+    let head = AnswerHead {
+        status: stored.status,
+        fields: headers.view(),
+        length: stored.content_length,
+        compressible: true,
+    };
+    client.begin(request, head);
+    while let Some(piece) = follower.next().await {
+        let Ok(piece) = piece else {
+            client.abandon();
+            _ = client.flush(request).await;
+            return Some(Outcome::Done);
+        };
+        if request.wants_body()
+            && let Err(failure) = client.send(request, &piece).await
+        {
+            return Some(Outcome::Client(failure));
+        }
+    }
+    Some(close_answer(request, client).await)
+}
+
+async fn close_answer(request: &mut Request, client: &mut Client) -> Outcome {
+    client.end(request, None);
+    match client.flush(request).await {
+        Ok(()) => Outcome::Done,
+        Err(failure) => Outcome::Client(failure),
+    }
+}

@@ -1,0 +1,85 @@
+//! Answers made here: `return`, redirects, the built-in page of a status.
+
+use super::Outcome;
+use crate::client::{AnswerHead, Client};
+use crate::failure;
+use crate::request::Request;
+use crate::variables::value;
+use millstream_conf::model::{Return, ReturnBody};
+use millstream_wire::Headers;
+
+/// Answers as a `return` says.
+pub async fn returned(request: &mut Request, client: &mut Client, rule: &Return) -> Outcome {
+    match &rule.body {
+        ReturnBody::None if (400..600).contains(&rule.status) => Outcome::Status(rule.status),
+        ReturnBody::None if rule.status == failure::CLOSE_WITHOUT_ANSWER => Outcome::Status(rule.status),
+        ReturnBody::None => page(request, client, rule.status, None).await,
+        ReturnBody::Text(text) => {
+            let body = value(text, request);
+            let media = request.location().settings.default_type.clone();
+            let mut headers = Headers::default();
+            headers.push(b"Content-Type", media.as_bytes());
+            whole(request, client, rule.status, &headers, &body).await
+        }
+        ReturnBody::Url(url) => {
+            let url = value(url, request);
+            page(request, client, rule.status, Some(&url)).await
+        }
+    }
+}
+
+/// Answers with a redirect.
+pub async fn redirect(request: &mut Request, client: &mut Client, status: u16, url: &[u8]) -> Outcome {
+    page(request, client, status, Some(url)).await
+}
+
+/// Answers with the built-in page of a status, and a Location where one is given.
+pub async fn page(request: &mut Request, client: &mut Client, status: u16, location: Option<&[u8]>) -> Outcome {
+    let body = failure::page(status, &request.location().settings.server_tokens);
+    let mut headers = Headers::default();
+    if !body.is_empty() {
+        headers.push(b"Content-Type", b"text/html");
+    }
+    if let Some(url) = location {
+        headers.push(b"Location", &absolute(request, url));
+    }
+    whole(request, client, failure::public_status(status), &headers, &body).await
+}
+
+/// Sends a whole small answer.
+pub async fn whole(
+    request: &mut Request,
+    client: &mut Client,
+    status: u16,
+    headers: &Headers,
+    body: &[u8],
+) -> Outcome {
+    let head =
+        AnswerHead { status, fields: headers.view(), length: Some(body.len() as u64), compressible: status == 200 };
+    client.begin(request, head);
+    client.push(request, body);
+    client.end(request, None);
+    match client.flush(request).await {
+        Ok(()) => Outcome::Done,
+        Err(failure) => Outcome::Client(failure),
+    }
+}
+
+/// `absolute_redirect`: a path becomes a URL of the host and port that were asked, as in nginx by default.
+fn absolute(request: &Request, url: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(url.len() + 32);
+    if url.starts_with(b"/") {
+        let encrypted = request.connection.tls.is_some();
+        out.extend_from_slice(if encrypted { b"https://" } else { b"http://" });
+        out.extend_from_slice(&request.host);
+        let usual = if encrypted { 443 } else { 80 };
+        if let millstream_net::Address::Tcp(local) = &request.connection.local
+            && local.port() != usual
+        {
+            out.extend_from_slice(format!(":{}", local.port()).as_bytes());
+        }
+    }
+    // A line end that came in through a variable must not become a field of its own.
+    out.extend(url.iter().map(|&byte| if matches!(byte, b'\r' | b'\n' | 0) { b' ' } else { byte }));
+    out
+}

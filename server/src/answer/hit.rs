@@ -1,0 +1,173 @@
+//! A stored answer in memory, made ready: head and body as they go on the wire, kept per thread and location.
+//!
+//! A hit copies a prepared head, puts the date in and points at the body; nothing is allocated, nothing shared is written.
+//! The compressed body is made once for all and kept with the entry; no hit compresses.
+//! Next: `answer/cached`, which decides what is answered from an entry.
+
+use crate::filter::{gzip, head};
+use crate::request::Request;
+use bytes::Bytes;
+use millstream_cache::{Entry, Hit, Now};
+use millstream_telemetry::metrics::CacheStatus;
+use millstream_wire::conditional::{self, Validators};
+use millstream_wire::{FieldId, Headers};
+use std::rc::Rc;
+
+/// A prepared answer: one representation for one location.
+pub struct Prepared {
+    head: head::Fixed,
+    status: u16,
+    body: Bytes,
+}
+
+/// What is to be written after the head that was put into the buffer.
+pub enum Ready {
+    /// Nothing more: HEAD, 204, 304.
+    HeadOnly,
+    /// The body.
+    Body(Rc<Prepared>),
+}
+
+impl Ready {
+    /// The body's bytes.
+    pub fn body(&self) -> &[u8] {
+        match self {
+            Ready::HeadOnly => &[],
+            Ready::Body(prepared) => &prepared.body,
+        }
+    }
+}
+
+/// Which representation of an entry a request gets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Coding {
+    /// As it was stored.
+    Identity,
+    /// Compressed by us.
+    Gzip,
+}
+
+/// The representation that suits a request. Compressing may still have to be done.
+pub fn coding(request: &Request, entry: &Entry) -> Coding {
+    let settings = &request.location().settings.gzip;
+    if !settings.enabled || request.field(FieldId::AcceptEncoding).is_none() {
+        return Coding::Identity;
+    }
+    let fields = entry.head.fields();
+    let wanted = gzip::eligible(settings, entry.head.status, fields, Some(entry.length()))
+        && gzip::accepted(settings, request, fields);
+    if wanted { Coding::Gzip } else { Coding::Identity }
+}
+
+/// Writes the head of a hit into `out` and says what follows. `None` where the body is not in memory, or its
+/// compressed form not yet made.
+pub fn ready(request: &mut Request, hit: &Hit, coding: Coding, now: Now, out: &mut Vec<u8>) -> Option<Ready> {
+    let entry = &hit.entry;
+    if let Some(status) = not_modified(request, entry) {
+        conditional_head(request, entry, status, now, out);
+        return Some(Ready::HeadOnly);
+    }
+    let tag = tag(request, coding);
+    if request.error_status.is_some() {
+        return unprepared(request, entry, coding, now, out);
+    }
+    let prepared = match hit.prepared.find::<Prepared>(tag) {
+        Some(prepared) => prepared,
+        None => {
+            let made = Rc::new(prepare(request, entry, coding)?);
+            hit.prepared.keep(tag, made.clone());
+            made
+        }
+    };
+    head::from_fixed(out, request, &prepared.head, Some(entry.age(now)), prepared.status);
+    Some(if request.wants_body() { Ready::Body(prepared) } else { Ready::HeadOnly })
+}
+
+/// An entry answered as an error page has that error's status, so its head is made for the occasion.
+fn unprepared(request: &mut Request, entry: &Entry, coding: Coding, now: Now, out: &mut Vec<u8>) -> Option<Ready> {
+    let prepared = prepare(request, entry, coding)?;
+    let headers = passed_on(request, entry);
+    let plan = head::Plan {
+        status: entry.head.status,
+        fields: headers.view(),
+        length: Some(prepared.body.len() as u64),
+        chunked: false,
+        compressed: coding == Coding::Gzip,
+        age: Some(entry.age(now)),
+    };
+    head::encode(out, request, &plan);
+    Some(if request.wants_body() { Ready::Body(Rc::new(prepared)) } else { Ready::HeadOnly })
+}
+
+/// The fields of a stored answer as this location passes them on.
+pub fn passed_on(request: &Request, entry: &Entry) -> Headers {
+    let hidden: &[String] = match &request.location().settings.proxy {
+        Some(proxy) => &proxy.hide_headers,
+        None => &[],
+    };
+    let mut headers = Headers::default();
+    for (_, name, value) in entry.head.fields().iter() {
+        if !hidden.iter().any(|hide| name.eq_ignore_ascii_case(hide.as_bytes())) {
+            headers.push(name, value);
+        }
+    }
+    headers
+}
+
+fn prepare(request: &Request, entry: &Entry, coding: Coding) -> Option<Prepared> {
+    let body = match coding {
+        Coding::Identity => entry.body.memory()?.clone(),
+        Coding::Gzip => entry.gzip_body()?,
+    };
+    let headers = passed_on(request, entry);
+    let plan = head::Plan {
+        status: entry.head.status,
+        fields: headers.view(),
+        length: Some(body.len() as u64),
+        chunked: false,
+        compressed: coding == Coding::Gzip,
+        age: None,
+    };
+    Some(Prepared { head: head::fixed(request, &plan), status: entry.head.status, body })
+}
+
+/// Conditional requests are answered from the entry (RFC 9110 §13.2.2); only a 200 has validators worth comparing.
+fn not_modified(request: &Request, entry: &Entry) -> Option<u16> {
+    if entry.head.status != 200 || !request.head.fields.iter().any(|field| is_conditional(field.id)) {
+        return None;
+    }
+    let validators = Validators { etag: entry.head.etag(), last_modified: entry.head.last_modified };
+    match conditional::evaluate(request.method, request.fields(), validators) {
+        conditional::Outcome::Proceed => None,
+        conditional::Outcome::NotModified => Some(304),
+        conditional::Outcome::PreconditionFailed => Some(412),
+    }
+}
+
+fn is_conditional(id: FieldId) -> bool {
+    matches!(
+        id,
+        FieldId::IfMatch | FieldId::IfNoneMatch | FieldId::IfModifiedSince | FieldId::IfUnmodifiedSince
+    )
+}
+
+/// A 304 carries the validators and what caches need, not what describes the body (RFC 9110 §15.4.5).
+fn conditional_head(request: &mut Request, entry: &Entry, status: u16, now: Now, out: &mut Vec<u8>) {
+    let mut headers = passed_on(request, entry);
+    headers.remove(FieldId::ContentType);
+    headers.remove(FieldId::ContentEncoding);
+    let length = (status == 412).then_some(0);
+    let age = Some(entry.age(now));
+    let plan =
+        head::Plan { status, fields: headers.view(), length, chunked: false, compressed: false, age };
+    head::encode(out, request, &plan);
+}
+
+fn tag(request: &Request, coding: Coding) -> u64 {
+    let status = request.cache_status.map_or(0, CacheStatus::number);
+    request.generation.shared.number << 36
+        | u64::from(request.location.0) << 8
+        | u64::from(status) << 1
+        | u64::from(coding == Coding::Gzip)
+}
+

@@ -1,0 +1,25 @@
+//! The ways to answer: a fixed page, a file, a stored answer, an upstream's.
+//!
+//! Each takes the request and the client and says how it went; which one is taken, and what follows, is `serve`'s
+//! decision alone.
+
+pub mod proxied;
+pub mod hit;
+pub mod cached;
+pub mod file;
+pub mod fixed;
+
+use crate::client::ClientFailure;
+
+/// How an answer went.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// The client has its answer, or as much of it as could be sent.
+    Done,
+    /// Nothing was sent; this status is to be answered, by an `error_page` or the built-in one.
+    Status(u16),
+    /// Nothing was sent; the request goes on under another path (an index file, `X-Accel-Redirect`).
+    Elsewhere(Vec<u8>),
+    /// The client failed.
+    Client(ClientFailure),
+}

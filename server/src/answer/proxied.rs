@@ -1,0 +1,287 @@
+//! The miss path: a request passed to an upstream server, its answer passed to the client and into the cache.
+//!
+//! ```text
+//! destination → request body → ask (attempts, retries) → final head ┬ 101 ─────── tunnel
+//!                                                                   ├ storable ── filling (and the client follows)
+//!                                                                   └ else ────── transfer
+//! ```
+//!
+//! What goes upstream is written anew from the parsed request, never copied. Nothing is sent to the client before a final
+//! head is accepted, so until then every failure still has a status. Whether another server is asked is decided in
+//! `millstream-upstream`'s `retry`; whether an answer may be stored, in `millstream-cache`'s `policy`.
+//! Next: `attempt`, `answer_head`, then the three ways to pass a body.
+
+mod target;
+mod report;
+mod destination;
+mod request_head;
+mod request_body;
+mod answer_head;
+mod attempt;
+mod spill;
+mod transfer;
+mod filling;
+mod tunnel;
+
+#[cfg(test)]
+mod tests;
+
+use crate::client::{Client, ClientFailure};
+use crate::request::Request;
+use attempt::{Asked, Stop};
+use destination::Destination;
+use millstream_cache::policy::{self, RequestFacts, Storable};
+use millstream_cache::{Entry, FillPermit, Hit, Now, StaleCause, StoredHead};
+use millstream_conf::model::{Proxy, ProxyCache};
+use millstream_upstream::{Condition, Connection, Turn};
+use millstream_wire::h1::head::ResponseHead;
+use millstream_wire::{FieldId, Fields, Headers, Method};
+use request_body::RequestBody;
+use std::cell::Cell;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// What came of passing a request on.
+pub enum Proxied {
+    /// Answered, or cut off in the middle of an answer; the status stands.
+    Done,
+    /// Nothing was sent; this status is to be answered.
+    Failed(u16),
+    /// `proxy_intercept_errors`: the upstream's answer was put aside, an `error_page` has this status.
+    Intercepted(u16),
+    /// Nothing was sent, and `proxy_cache_use_stale` lets the stale entry stand in for what happened. The status is
+    /// the one to answer where the entry cannot be read.
+    Stale(u16),
+    /// The client left, was too slow, or sent a bad body.
+    ClientFailed(ClientFailure),
+    /// The upstream confirmed the stale entry by 304: this entry is the answer.
+    Revalidated(Arc<Entry>),
+    /// `X-Accel-Redirect`: nothing was sent, the request goes on under this URI or `@name`.
+    Redirect(Vec<u8>),
+}
+
+/// Whether the answer is to be stored.
+pub enum Filling {
+    /// Not stored.
+    No,
+    /// By right of this permit, where the answer allows it.
+    Permit(FillPermit),
+}
+
+/// Everything that stays the same while one request is passed on.
+struct Passing<'a> {
+    request: &'a mut Request,
+    client: Option<&'a mut Client>,
+    proxy: &'a Proxy,
+    destination: &'a Destination<'a>,
+    body: RequestBody,
+    /// The method as sent: GET for a HEAD whose answer is to be stored.
+    method: Method,
+    /// Whether the answer is to be stored, so that conditions and ranges of the client are not passed on.
+    caching: bool,
+    /// The stale entry that is to be confirmed or to fall back on.
+    stale: Option<Rc<Hit>>,
+    /// Whether a client that leaves ends the request.
+    watching: bool,
+    /// When the present attempt began.
+    asked_at: Instant,
+}
+
+thread_local! {
+    /// An answer's head to parse into, kept for its list of fields.
+    static HEAD: Cell<Option<Box<ResponseHead>>> = const { Cell::new(None) };
+}
+
+/// Passes a request on. `client` is `None` for a refresh nobody waits for; `stale` is the entry to confirm
+/// (`proxy_cache_revalidate`) or to fall back on (`proxy_cache_use_stale`).
+pub async fn answer(
+    request: &mut Request,
+    mut client: Option<&mut Client>,
+    filling: Filling,
+    stale: Option<Rc<Hit>>,
+) -> Proxied {
+    let generation = request.generation.clone();
+    let location = generation.http().location(request.location);
+    // Borrowed from the configuration: counting references on it would bounce a cache line between workers.
+    let Some(proxy) = location.settings.proxy.as_deref() else { return Proxied::Failed(500) };
+    let destination = match destination::find(request, &generation, proxy).await {
+        Ok(destination) => destination,
+        Err(status) => return Proxied::Failed(status),
+    };
+    let body = match client.as_deref_mut() {
+        Some(client) => match request_body::read(request, client, proxy).await {
+            Ok(body) => body,
+            Err(ending) => return ending,
+        },
+        None => RequestBody::None,
+    };
+    let caching = matches!(filling, Filling::Permit(_));
+    let watching = !caching && !proxy.ignore_client_abort;
+    let method = method(request, proxy, caching);
+    let asked_at = request.started;
+    let passing = Passing {
+        request,
+        client,
+        proxy,
+        destination: &destination,
+        body,
+        method,
+        caching,
+        stale,
+        watching,
+        asked_at,
+    };
+    let mut head = HEAD.take().unwrap_or_default();
+    let outcome = passing.run(filling, &mut head).await;
+    head.clear();
+    HEAD.set(Some(head));
+    outcome
+}
+
+/// The method that is sent: `proxy_method`'s, and GET for a HEAD whose answer is to be stored.
+fn method(request: &Request, proxy: &Proxy, caching: bool) -> Method {
+    match &proxy.method {
+        _ if caching && request.method == Method::Head => Method::Get,
+        Some(template) => Method::of(&crate::variables::value(template, request)),
+        None => request.method,
+    }
+}
+
+impl<'a> Passing<'a> {
+    async fn run(mut self, filling: Filling, head: &mut ResponseHead) -> Proxied {
+        let Asked { connection, turn } = match self.ask(head).await {
+            Ok(asked) => asked,
+            Err(Stop::Client(failure)) => return Proxied::ClientFailed(failure),
+            Err(Stop::Upstream(condition, status)) => return self.fall_back(condition, status),
+        };
+        if head.status == 101 {
+            return self.tunnel(connection, turn, head).await;
+        }
+        if let Some(outcome) = self.set_aside(&connection, head) {
+            self.discard(connection, turn);
+            return outcome;
+        }
+        if head.status == 304
+            && let Some(stale) = self.stale.clone()
+            && self.revalidates()
+        {
+            let outcome = self.confirmed(filling, &stale, head.view(connection.head_bytes()));
+            self.discard(connection, turn);
+            return outcome;
+        }
+        self.pass(connection, turn, head, filling).await
+    }
+
+    /// A failure that nobody else is asked about: the stale entry where it may stand in, else a status.
+    fn fall_back(&self, condition: Condition, status: u16) -> Proxied {
+        let cause = match condition {
+            Condition::Error => StaleCause::Error,
+            Condition::Timeout => StaleCause::Timeout,
+            Condition::InvalidHeader => StaleCause::InvalidHeader,
+            Condition::Status(status) => StaleCause::Status(status),
+        };
+        if self.stale_covers(cause) { Proxied::Stale(status) } else { Proxied::Failed(status) }
+    }
+
+    fn stale_covers(&self, cause: StaleCause) -> bool {
+        match (&self.stale, &self.proxy.cache) {
+            (Some(stale), Some(cache)) => stale.entry.may_serve_stale(cause, &cache.use_stale, Now::read()),
+            _ => false,
+        }
+    }
+
+    /// Answers that do not go to the client as they are.
+    fn set_aside(&self, connection: &Connection, head: &ResponseHead) -> Option<Proxied> {
+        let status = head.status;
+        if status >= 400 && self.stale_covers(StaleCause::Status(status)) {
+            return Some(Proxied::Stale(status));
+        }
+        if status >= 300
+            && self.proxy.intercept_errors
+            && self.client.is_some()
+            && !self.request.in_error_page
+        {
+            let pages = &self.request.location().settings.error_pages;
+            if pages.iter().any(|page| page.status == status) {
+                return Some(Proxied::Intercepted(status));
+            }
+        }
+        let redirect = head.view(connection.head_bytes()).get(FieldId::XAccelRedirect);
+        match redirect {
+            Some(uri)
+                if !self.proxy.ignore_headers.x_accel_redirect
+                    && self.client.is_some()
+                    && (uri.starts_with(b"/") || uri.starts_with(b"@")) =>
+            {
+                Some(Proxied::Redirect(uri.to_vec()))
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether the request asks the upstream to confirm the stale entry.
+    fn revalidates(&self) -> bool {
+        self.stale.is_some() && self.proxy.cache.as_ref().is_some_and(|cache| cache.revalidate)
+    }
+
+    /// A 304 to our own condition: the stored answer lives on with the fields of the new one (RFC 9111 §4.3.4).
+    fn confirmed(&self, filling: Filling, stale: &Rc<Hit>, fields: Fields<'_>) -> Proxied {
+        let entry = &stale.entry;
+        let (Filling::Permit(permit), Some(cache)) = (filling, &self.proxy.cache) else {
+            return Proxied::Revalidated(entry.clone());
+        };
+        let now = Now::read();
+        let headers: Headers = entry.head.updated(fields);
+        match self.storable(cache, entry.head.status, headers.view(), now) {
+            Storable::Yes(lifetime) => Proxied::Revalidated(permit.refresh(entry, headers, lifetime, now)),
+            Storable::No(_) => Proxied::Revalidated(entry.clone()),
+        }
+    }
+
+    fn storable(&self, cache: &ProxyCache, status: u16, fields: Fields<'_>, now: Now) -> Storable {
+        let facts = RequestFacts {
+            method: self.method,
+            has_authorization: self.request.field(FieldId::Authorization).is_some(),
+        };
+        let mut scratch = Vec::new();
+        let no_cache = cache
+            .no_cache
+            .iter()
+            .any(|template| crate::variables::holds(template, self.request, &mut scratch));
+        policy::storable(cache, &self.proxy.ignore_headers, &facts, status, fields, now, no_cache)
+    }
+
+    /// Passes an accepted answer to the client and, where it may be stored, to the cache.
+    async fn pass(
+        self,
+        connection: Connection,
+        turn: Turn<'a>,
+        head: &mut ResponseHead,
+        filling: Filling,
+    ) -> Proxied {
+        if let (Filling::Permit(permit), Some(cache)) = (filling, &self.proxy.cache) {
+            let now = Now::read();
+            let fields = head.view(connection.head_bytes());
+            match self.storable(cache, head.status, fields, now) {
+                Storable::Yes(lifetime) => {
+                    let rewritten = answer_head::rewritten(self.request, self.proxy, fields);
+                    let fields = rewritten.as_ref().map_or(fields, Headers::view);
+                    let stored = StoredHead::new(head.status, fields, connection.remaining(), lifetime, now);
+                    let fill = permit.begin(stored, self.request.fields(), now);
+                    return self.fill(connection, turn, fill).await;
+                }
+                // The next waiter may find the upstream well again; any other answer says that waiting is no use.
+                Storable::No(_) if head.status >= 500 => drop(permit),
+                Storable::No(_) => permit.uncacheable(now),
+            }
+        }
+        self.transfer(connection, turn, head).await
+    }
+
+    /// Lets go of an answer whose body nobody wants. The connection is kept where the rest is there already.
+    fn discard(mut self, mut connection: Connection, turn: Turn<'_>) {
+        while matches!(connection.next_part(), Ok(millstream_upstream::Part::Data(_))) {}
+        self.finished(connection, turn, 0);
+    }
+}

@@ -1,0 +1,114 @@
+//! The upstream's head on its way to the client: what is hidden, what ends here, and `proxy_redirect`.
+
+use super::request_head::{is_listed, lists_fields};
+use crate::request::{Captures, Request};
+use crate::route::capture;
+use crate::variables::value;
+use millstream_conf::model::{Proxy, Redirect};
+use millstream_wire::{Field, FieldId, Fields, Headers};
+use smallvec::SmallVec;
+
+/// The fields of a head that go on; most heads have fewer.
+pub(super) type Visible = SmallVec<[Field; 32]>;
+
+/// The fields that go to the client: neither those of the connection nor hidden ones. Content-Length is not among
+/// them; the body's length is said in another place.
+pub(super) fn visible(proxy: &Proxy, fields: Fields<'_>) -> Visible {
+    let lists = lists_fields(fields);
+    let goes_on = |field: &&Field| {
+        let name = field.name.of(fields.bytes);
+        !(field.id.is_hop_by_hop()
+            || matches!(field.id, FieldId::ContentLength | FieldId::Trailer)
+            || proxy.hide_headers.iter().any(|hidden| name.eq_ignore_ascii_case(hidden.as_bytes()))
+            || (lists && is_listed(fields, name)))
+    };
+    fields.fields.iter().filter(goes_on).copied().collect()
+}
+
+/// The head with Location and Refresh rewritten by `proxy_redirect`; `None` where nothing changes.
+pub(super) fn rewritten(request: &mut Request, proxy: &Proxy, fields: Fields<'_>) -> Option<Headers> {
+    if proxy.redirects.is_empty() || !(fields.has(FieldId::Location) || fields.has(FieldId::Refresh)) {
+        return None;
+    }
+    let mut headers = None;
+    for (id, name, text) in fields.iter() {
+        let at = match id {
+            FieldId::Location => 0,
+            FieldId::Refresh => match position_of_url(text) {
+                Some(at) => at,
+                None => continue,
+            },
+            _ => continue,
+        };
+        let Some(mut url) = redirect(request, proxy, &text[at..]) else { continue };
+        if id == FieldId::Location && url.starts_with(b"/") {
+            url = absolute(request, &url);
+        }
+        let headers = headers.get_or_insert_with(|| Headers::copied_from(fields, |_, _, _| true));
+        headers.set(name, &[&text[..at], &url].concat());
+    }
+    headers
+}
+
+/// Where the URL of a Refresh value starts.
+fn position_of_url(text: &[u8]) -> Option<usize> {
+    text.windows(4).position(|window| window.eq_ignore_ascii_case(b"url=")).map(|at| at + 4)
+}
+
+/// The first `proxy_redirect` that fits.
+fn redirect(request: &mut Request, proxy: &Proxy, url: &[u8]) -> Option<Vec<u8>> {
+    proxy.redirects.iter().find_map(|rule| match rule {
+        Redirect::Prefix { from, to } => {
+            let from = value(from, request);
+            let rest = url.get(from.len()..)?;
+            if !url[..from.len()].eq_ignore_ascii_case(&from) {
+                return None;
+            }
+            let mut replaced = value(to, request);
+            replaced.extend_from_slice(rest);
+            Some(sanitised(replaced))
+        }
+        Redirect::Regex { from, to } => {
+            let captured = capture(from, url)?;
+            let text = String::from_utf8_lossy(url).into_owned().into_bytes();
+            let own = Captures { text, groups: captured.groups, named: captured.named };
+            let before = std::mem::replace(&mut request.captures, own);
+            let replaced = value(to, request);
+            request.captures = before;
+            Some(sanitised(replaced))
+        }
+    })
+}
+
+/// A decoded variable may hold line ends; they must not become fields of their own.
+fn sanitised(mut text: Vec<u8>) -> Vec<u8> {
+    text.retain(|byte| !matches!(byte, b'\r' | b'\n' | 0));
+    text
+}
+
+/// A rewritten Location that is only a path gets the scheme and host that the client used, as in nginx.
+fn absolute(request: &Request, path: &[u8]) -> Vec<u8> {
+    let scheme: &[u8] = if request.connection.tls.is_some() { b"https://" } else { b"http://" };
+    let port = match &request.connection.local {
+        millstream_net::address::Address::Tcp(local) => {
+            let usual = if request.connection.tls.is_some() { 443 } else { 80 };
+            if local.port() == usual { String::new() } else { format!(":{}", local.port()) }
+        }
+        millstream_net::address::Address::Unix(_) => String::new(),
+    };
+    [scheme, &request.host, port.as_bytes(), path].concat()
+}
+
+/// The length that the head announces, for answers without a body on the wire (HEAD, 304).
+pub(super) fn announced(fields: Fields<'_>) -> Option<u64> {
+    fields.get(FieldId::ContentLength).and_then(millstream_wire::octets::decimal)
+}
+
+/// Whether the body is to be buffered: `proxy_buffering` unless `X-Accel-Buffering` says otherwise.
+pub(super) fn buffering(proxy: &Proxy, fields: Fields<'_>) -> bool {
+    match fields.get(FieldId::XAccelBuffering).filter(|_| !proxy.ignore_headers.x_accel_buffering) {
+        Some(value) if value.eq_ignore_ascii_case(b"no") => false,
+        Some(value) if value.eq_ignore_ascii_case(b"yes") => true,
+        _ => proxy.buffering,
+    }
+}

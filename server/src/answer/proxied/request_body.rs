@@ -1,0 +1,154 @@
+//! The client's body on its way upstream: read whole before anybody is asked (`proxy_request_buffering on`), in memory or
+//! past `client_body_buffer_size` in a file, or passed on as it comes.
+//!
+//! A body that is kept can be sent once more, so a request with one can be retried. Files are unlinked at once and read
+//! and written off the worker's loop.
+
+use super::request_head::Framed;
+use super::{Proxied, report};
+use crate::client::{BodyProgress, Client};
+use crate::request::Request;
+use millstream_conf::model::{HttpVersion, Level, Proxy};
+use millstream_net::blocking;
+use millstream_wire::h1::framing::Framing;
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// Bytes read from or written to a file at a time.
+pub(super) const PIECE: usize = 64 * 1024;
+
+/// A request's body.
+pub(super) enum RequestBody {
+    /// There is none.
+    None,
+    /// Kept in memory; may be empty with a length announced.
+    Memory(Vec<u8>),
+    /// Kept in a file.
+    File(Arc<File>, u64),
+    /// Passed on as it comes.
+    Stream {
+        /// Its length, where it was announced.
+        length: Option<u64>,
+        /// Whether any of it has been read.
+        begun: bool,
+    },
+}
+
+impl RequestBody {
+    /// How it is framed upstream.
+    pub(super) fn framed(&self) -> Framed {
+        match self {
+            RequestBody::None => Framed::None,
+            RequestBody::Memory(bytes) => Framed::Length(bytes.len() as u64),
+            RequestBody::File(_, length) | RequestBody::Stream { length: Some(length), .. } => {
+                Framed::Length(*length)
+            }
+            RequestBody::Stream { length: None, .. } => Framed::Chunked,
+        }
+    }
+
+    /// Whether it can be sent (once more) from its first byte.
+    pub(super) fn is_replayable(&self) -> bool {
+        !matches!(self, RequestBody::Stream { begun: true, .. })
+    }
+}
+
+/// Takes the body of a request, reading it whole where it is to be buffered.
+pub(super) async fn read(
+    request: &mut Request,
+    client: &mut Client,
+    proxy: &Proxy,
+) -> Result<RequestBody, Proxied> {
+    if !client.body_pending() {
+        let announced = request.framing == Framing::Length(0) && request.redirects == 0;
+        return Ok(if announced { RequestBody::Memory(Vec::new()) } else { RequestBody::None });
+    }
+    let length = match request.framing {
+        Framing::Length(length) => Some(length),
+        Framing::None | Framing::Chunked | Framing::Close => None,
+    };
+    // HTTP/1.0 has no chunks: a body of unknown length must be counted first.
+    if !proxy.request_buffering && (length.is_some() || proxy.http_version == HttpVersion::Http11) {
+        return Ok(RequestBody::Stream { length, begun: false });
+    }
+    let in_memory = request.location().settings.client_body_buffer_size;
+    let mut bytes = Vec::with_capacity(length.map_or(0, |length| length.min(in_memory as u64) as usize));
+    loop {
+        match client.read_body(request, &mut bytes).await.map_err(Proxied::ClientFailed)? {
+            BodyProgress::End => return Ok(RequestBody::Memory(bytes)),
+            BodyProgress::More if bytes.len() <= in_memory => {}
+            BodyProgress::More => return read_to_file(request, client, bytes).await,
+        }
+    }
+}
+
+async fn read_to_file(
+    request: &mut Request,
+    client: &mut Client,
+    mut bytes: Vec<u8>,
+) -> Result<RequestBody, Proxied> {
+    let folder = request.location().settings.client_body_temp_path.clone();
+    let file = match open(folder.clone()).await {
+        Ok(file) => Arc::new(file),
+        Err(error) => return Err(unwritable(request, &folder, &error)),
+    };
+    let mut written = 0;
+    let mut ended = false;
+    while !ended {
+        while bytes.len() < PIECE && !ended {
+            let progress = client.read_body(request, &mut bytes).await.map_err(Proxied::ClientFailed)?;
+            ended = progress == BodyProgress::End;
+        }
+        match write_at(&file, bytes, written).await {
+            Ok(buffer) => {
+                written += buffer.len() as u64;
+                bytes = buffer;
+                bytes.clear();
+            }
+            Err(error) => return Err(unwritable(request, &folder, &error)),
+        }
+    }
+    Ok(RequestBody::File(file, written))
+}
+
+fn unwritable(request: &Request, folder: &std::path::Path, error: &io::Error) -> Proxied {
+    let what = format_args!("temporary file in \"{}\" failed: {error}", folder.display());
+    report::write(request, Level::Crit, what, None);
+    Proxied::Failed(500)
+}
+
+/// A new file in a folder, made where it is missing; the file has no name and goes with its last handle.
+pub(super) async fn open(folder: PathBuf) -> io::Result<File> {
+    blocking::run(move || match tempfile::tempfile_in(&folder) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            std::fs::create_dir_all(&folder)?;
+            tempfile::tempfile_in(&folder)
+        }
+        result => result,
+    })
+    .await
+}
+
+/// Writes a buffer at an offset and gives it back.
+pub(super) async fn write_at(file: &Arc<File>, buffer: Vec<u8>, offset: u64) -> io::Result<Vec<u8>> {
+    let file = Arc::clone(file);
+    blocking::run(move || file.write_all_at(&buffer, offset).map(|()| buffer)).await
+}
+
+/// Reads so many bytes from an offset into a buffer, which it gives back.
+pub(super) async fn read_at(
+    file: &Arc<File>,
+    mut buffer: Vec<u8>,
+    offset: u64,
+    length: usize,
+) -> io::Result<Vec<u8>> {
+    let file = Arc::clone(file);
+    blocking::run(move || {
+        buffer.resize(length, 0);
+        file.read_exact_at(&mut buffer, offset).map(|()| buffer)
+    })
+    .await
+}

@@ -1,0 +1,176 @@
+//! The head that goes upstream, written anew: request line, `proxy_set_header`s, the client's other end-to-end fields,
+//! and our own framing.
+//!
+//! Fields of the connection never pass (RFC 9110 §7.6.1), and no value can bring a line end with it. Names with other
+//! characters than letters, digits and hyphens are left out as nginx does by default: an application that maps `_`
+//! and `-` to the same name would take them for fields that a proxy vouches for.
+
+use super::target;
+use crate::request::Request;
+use crate::variables;
+use millstream_cache::Entry;
+use millstream_conf::model::{HttpVersion, Proxy, SetHeader};
+use millstream_wire::h1::encode;
+use millstream_wire::octets::is_token;
+use millstream_wire::{FieldId, Fields, Method};
+
+/// How the body that follows is framed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Framed {
+    /// No body, and none announced.
+    None,
+    /// Content-Length.
+    Length(u64),
+    /// Chunked.
+    Chunked,
+}
+
+/// What a head is made of.
+pub(super) struct Plan<'a> {
+    pub(super) request: &'a Request,
+    pub(super) proxy: &'a Proxy,
+    /// The method as sent, which wins over the request's own where they differ.
+    pub(super) method: Method,
+    /// The URI of a `proxy_pass` with variables.
+    pub(super) uri: Option<&'a [u8]>,
+    /// Conditions and ranges of the client stay behind: the whole answer is wanted.
+    pub(super) caching: bool,
+    /// The entry to be confirmed.
+    pub(super) confirm: Option<&'a Entry>,
+    pub(super) framed: Framed,
+}
+
+/// What the head that was written allows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Written {
+    /// Whether the connection may be used again.
+    pub(super) keep: bool,
+    /// Whether it asks for another protocol.
+    pub(super) upgrade: bool,
+}
+
+/// Appends the head.
+pub(super) fn write(out: &mut Vec<u8>, plan: &Plan<'_>) -> Written {
+    append_method(out, plan);
+    out.push(b' ');
+    target::append(out, plan.request, plan.proxy, plan.uri);
+    let http11 = plan.proxy.http_version == HttpVersion::Http11;
+    out.extend_from_slice(if http11 { b" HTTP/1.1\r\n" } else { b" HTTP/1.0\r\n" });
+    let mut written = Written { keep: http11, upgrade: false };
+    for set in &plan.proxy.set_headers {
+        append_set(out, plan.request, set, &mut written);
+    }
+    match plan.framed {
+        Framed::None => {}
+        Framed::Length(length) => encode::number_field(out, b"Content-Length", length),
+        Framed::Chunked => encode::field(out, b"Transfer-Encoding", b"chunked"),
+    }
+    append_conditions(out, plan.confirm);
+    append_fields(out, plan);
+    out.extend_from_slice(b"\r\n");
+    written
+}
+
+fn append_method(out: &mut Vec<u8>, plan: &Plan<'_>) {
+    if plan.method != plan.request.method
+        && let Some(name) = plan.method.name()
+    {
+        out.extend_from_slice(name.as_bytes());
+        return;
+    }
+    if let Some(template) = &plan.proxy.method {
+        let start = out.len();
+        variables::evaluate(template, plan.request, out);
+        if is_token(&out[start..]) {
+            return;
+        }
+        out.truncate(start);
+    }
+    out.extend_from_slice(plan.request.method_text());
+}
+
+/// One `proxy_set_header`; nothing where its value is empty. Framing is never set by hand.
+fn append_set(out: &mut Vec<u8>, request: &Request, set: &SetHeader, written: &mut Written) {
+    let name = set.name.as_bytes();
+    if name.eq_ignore_ascii_case(b"content-length") || name.eq_ignore_ascii_case(b"transfer-encoding") {
+        return;
+    }
+    let start = out.len();
+    out.extend_from_slice(name);
+    out.extend_from_slice(b": ");
+    let from = out.len();
+    variables::evaluate(&set.value, request, out);
+    if out.len() == from {
+        out.truncate(start);
+        return;
+    }
+    let value = &mut out[from..];
+    if memchr::memchr3(b'\r', b'\n', 0, value).is_some() {
+        // A decoded variable ($uri) may hold line ends; they must not become lines of their own.
+        for byte in value.iter_mut().filter(|byte| matches!(byte, b'\r' | b'\n' | 0)) {
+            *byte = b' ';
+        }
+    }
+    if name.eq_ignore_ascii_case(b"connection") {
+        written.keep &= !value.eq_ignore_ascii_case(b"close");
+    } else if name.eq_ignore_ascii_case(b"upgrade") {
+        written.upgrade = true;
+    }
+    out.extend_from_slice(b"\r\n");
+}
+
+/// The conditions that ask whether a stored answer is still good (RFC 9111 §4.3.1).
+fn append_conditions(out: &mut Vec<u8>, confirm: Option<&Entry>) {
+    let Some(entry) = confirm else { return };
+    if let Some(value) = entry.head.fields().get(FieldId::LastModified) {
+        encode::field(out, b"If-Modified-Since", value);
+    }
+    if let Some(value) = entry.head.etag() {
+        encode::field(out, b"If-None-Match", value);
+    }
+}
+
+/// The client's fields that go on.
+fn append_fields(out: &mut Vec<u8>, plan: &Plan<'_>) {
+    let fields = plan.request.fields();
+    let lists = lists_fields(fields);
+    for (id, name, value) in fields.iter() {
+        let stays = id.is_hop_by_hop()
+            || matches!(id, FieldId::Host | FieldId::ContentLength | FieldId::Expect | FieldId::Trailer)
+            || (plan.caching && is_condition(id))
+            || (id == FieldId::Other && !is_plain(name))
+            || plan.proxy.set_headers.iter().any(|set| name.eq_ignore_ascii_case(set.name.as_bytes()))
+            || (lists && is_listed(fields, name));
+        if !stays {
+            encode::field(out, name, value);
+        }
+    }
+}
+
+fn is_condition(id: FieldId) -> bool {
+    matches!(
+        id,
+        FieldId::IfModifiedSince
+            | FieldId::IfUnmodifiedSince
+            | FieldId::IfNoneMatch
+            | FieldId::IfMatch
+            | FieldId::Range
+            | FieldId::IfRange
+    )
+}
+
+fn is_plain(name: &[u8]) -> bool {
+    name.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'-')
+}
+
+/// Whether Connection names more than the two options everybody sends.
+pub(super) fn lists_fields(fields: Fields<'_>) -> bool {
+    fields
+        .all(FieldId::Connection)
+        .any(|value| !value.eq_ignore_ascii_case(b"keep-alive") && !value.eq_ignore_ascii_case(b"close"))
+}
+
+/// Whether Connection names this field, which then ends here.
+pub(super) fn is_listed(fields: Fields<'_>, name: &[u8]) -> bool {
+    std::str::from_utf8(name).is_ok_and(|name| fields.connection_lists(name))
+}

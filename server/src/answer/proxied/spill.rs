@@ -1,0 +1,196 @@
+//! The rest of an answer through a temporary file, so that a slow client does not hold the upstream.
+//!
+//! Two halves run in one task: one reads the upstream and writes the file, the other reads the file and writes the client.
+//! The file never holds more than `proxy_max_temp_file_size`; when it is full the first half waits until the client has
+//! all of it, and starts at the file's beginning again.
+
+use super::request_body::{PIECE, open, read_at, write_at};
+use crate::client::{Client, ClientFailure};
+use crate::request::Request;
+use millstream_conf::model::Proxy;
+use millstream_net::clock;
+use millstream_upstream::{Connection, ExchangeError, Part, Pool};
+use std::cell::{Cell, RefCell};
+use std::fs::File;
+use std::future::poll_fn;
+use std::io;
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::Poll;
+use std::time::Instant;
+use tokio::sync::Notify;
+
+/// How it ended.
+pub(super) enum Ending {
+    /// Upstream and client have both ended; the last bytes are in the client's buffer or out.
+    Whole,
+    /// The upstream broke off; what came before is in the client's buffer or out.
+    Upstream(ExchangeError, Box<Connection>),
+    /// The client failed.
+    Client(ClientFailure),
+    /// The file failed.
+    Disk(io::Error),
+}
+
+/// What was moved.
+pub(super) struct Spilled {
+    pub(super) ending: Ending,
+    /// Bytes of the body that took this way.
+    pub(super) length: u64,
+    /// When the upstream had ended.
+    pub(super) ended: Instant,
+    /// Bytes received from and sent to the upstream.
+    pub(super) traffic: (u64, u64),
+}
+
+/// What the two halves share.
+struct Shared {
+    written: Cell<u64>,
+    read: Cell<u64>,
+    length: Cell<u64>,
+    ended: Cell<Option<Instant>>,
+    traffic: Cell<(u64, u64)>,
+    failed: RefCell<Option<Ending>>,
+    /// Wakes the half that reads the file.
+    more: Notify,
+    /// Wakes the half that writes it.
+    room: Notify,
+}
+
+/// Moves the rest of an answer to the client by way of a file. The connection goes to the pool as soon as its part is over.
+pub(super) async fn through_file(
+    client: &mut Client,
+    request: &mut Request,
+    connection: Connection,
+    proxy: &Proxy,
+    pool: &Pool,
+) -> Spilled {
+    let shared = Shared {
+        written: Cell::new(0),
+        read: Cell::new(0),
+        length: Cell::new(0),
+        ended: Cell::new(None),
+        traffic: Cell::new((0, 0)),
+        failed: RefCell::new(None),
+        more: Notify::new(),
+        room: Notify::new(),
+    };
+    let ending = match open(proxy.temp_path.clone()).await {
+        Err(error) => Ending::Disk(error),
+        Ok(file) => {
+            let file = Arc::new(file);
+            let mut filling = pin!(fill(&shared, &file, connection, proxy, pool));
+            let mut draining = pin!(drain(&shared, &file, client, request));
+            let mut filled = false;
+            poll_fn(|context| {
+                filled = filled || filling.as_mut().poll(context).is_ready();
+                match draining.as_mut().poll(context) {
+                    Poll::Ready(ending) => Poll::Ready(ending),
+                    Poll::Pending => Poll::Pending,
+                }
+            })
+            .await
+        }
+    };
+    Spilled {
+        ending,
+        length: shared.length.get(),
+        ended: shared.ended.get().unwrap_or_else(clock::now),
+        traffic: shared.traffic.get(),
+    }
+}
+
+/// Upstream to file.
+async fn fill(shared: &Shared, file: &Arc<File>, mut connection: Connection, proxy: &Proxy, pool: &Pool) {
+    let mut piece = Vec::with_capacity(PIECE);
+    let limit = proxy.max_temp_file_size.max(PIECE as u64);
+    let failed = loop {
+        piece.clear();
+        let ended = match gather(&mut connection, &mut piece, proxy).await {
+            Ok(ended) => ended,
+            Err(error) => break Ending::Upstream(error, Box::new(connection)),
+        };
+        if !piece.is_empty() {
+            if shared.written.get() + piece.len() as u64 > limit {
+                while shared.read.get() < shared.written.get() {
+                    shared.room.notified().await;
+                }
+                shared.written.set(0);
+                shared.read.set(0);
+            }
+            match write_at(file, piece, shared.written.get()).await {
+                Ok(buffer) => piece = buffer,
+                Err(error) => break Ending::Disk(error),
+            }
+            shared.written.set(shared.written.get() + piece.len() as u64);
+            shared.length.set(shared.length.get() + piece.len() as u64);
+            shared.more.notify_one();
+        }
+        if ended {
+            let now = clock::now();
+            shared.traffic.set(connection.traffic());
+            pool.put(connection, now);
+            break Ending::Whole;
+        }
+    };
+    *shared.failed.borrow_mut() = Some(failed);
+    shared.ended.set(Some(clock::now()));
+    shared.more.notify_one();
+}
+
+/// Gathers what is there of the body, at least something, about a piece at the most; whether it has ended.
+async fn gather(
+    connection: &mut Connection,
+    piece: &mut Vec<u8>,
+    proxy: &Proxy,
+) -> Result<bool, ExchangeError> {
+    loop {
+        match connection.next_part()? {
+            Part::Data(data) => {
+                piece.extend_from_slice(data);
+                if piece.len() >= PIECE {
+                    return Ok(false);
+                }
+            }
+            Part::End => return Ok(true),
+            Part::Empty if piece.len() >= PIECE / 4 => return Ok(false),
+            Part::Empty => {
+                let waited =
+                    poll_fn(|context| match connection.poll_fill_body(context, proxy.read_timeout) {
+                        Poll::Ready(result) => Poll::Ready(Some(result)),
+                        Poll::Pending if !piece.is_empty() => Poll::Ready(None),
+                        Poll::Pending => Poll::Pending,
+                    });
+                match waited.await {
+                    Some(result) => result?,
+                    None => return Ok(false),
+                }
+            }
+        }
+    }
+}
+
+/// File to client.
+async fn drain(shared: &Shared, file: &Arc<File>, client: &mut Client, request: &mut Request) -> Ending {
+    let mut piece = Vec::new();
+    loop {
+        if let Err(failure) = client.flush(request).await {
+            return Ending::Client(failure);
+        }
+        let left = shared.written.get() - shared.read.get();
+        if left > 0 {
+            let size = usize::try_from(left).unwrap_or(PIECE).min(PIECE);
+            piece = match read_at(file, piece, shared.read.get(), size).await {
+                Ok(piece) => piece,
+                Err(error) => return Ending::Disk(error),
+            };
+            client.push(request, &piece);
+            shared.read.set(shared.read.get() + size as u64);
+            shared.room.notify_one();
+        } else if shared.ended.get().is_some() {
+            return shared.failed.borrow_mut().take().unwrap_or(Ending::Whole);
+        } else {
+            shared.more.notified().await;
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! The pure parts of passing an answer on: which fields go to the client, whether it is buffered, what can be sent twice.
+
+use super::answer_head::{announced, buffering, visible};
+use super::request_body::RequestBody;
+use super::request_head::Framed;
+use millstream_conf::model::{
+    HttpVersion, IgnoreHeaders, NextUpstream, Proxy, ProxyPass, ProxyTarget, Template,
+};
+use millstream_wire::Headers;
+use std::time::Duration;
+
+fn proxy() -> Proxy {
+    let second = Duration::from_secs(1);
+    Proxy {
+        pass: ProxyPass {
+            target: ProxyTarget::Variables(Template::default()),
+            host: "api".into(),
+            port: 80,
+            uri: None,
+        },
+        http_version: HttpVersion::Http11,
+        set_headers: Vec::new(),
+        hide_headers: ["date", "server", "x-accel-buffering"].map(String::from).to_vec(),
+        ignore_headers: IgnoreHeaders::default(),
+        redirects: Vec::new(),
+        method: None,
+        buffering: true,
+        request_buffering: true,
+        buffer_size: 4096,
+        buffers: (8, 4096),
+        max_temp_file_size: 0,
+        temp_path: "proxy_temp".into(),
+        connect_timeout: second,
+        send_timeout: second,
+        read_timeout: second,
+        next_upstream: NextUpstream::default(),
+        next_upstream_tries: 0,
+        next_upstream_timeout: Duration::ZERO,
+        intercept_errors: false,
+        ignore_client_abort: false,
+        cache: None,
+    }
+}
+
+fn headers(lines: &[(&str, &str)]) -> Headers {
+    let mut headers = Headers::new();
+    for (name, value) in lines {
+        headers.push(name.as_bytes(), value.as_bytes());
+    }
+    headers
+}
+
+#[test]
+fn fields_of_the_connection_and_hidden_ones_do_not_reach_the_client() {
+    let headers = headers(&[
+        ("Content-Type", "text/plain"),
+        ("Date", "today"),
+        ("SERVER", "origin"),
+        ("Connection", "close, X-Hop"),
+        ("Keep-Alive", "timeout=5"),
+        ("x-hop", "secret"),
+        ("Transfer-Encoding", "chunked"),
+        ("Content-Length", "5"),
+        ("Set-Cookie", "a=1"),
+        ("Set-Cookie", "b=2"),
+    ]);
+    let view = headers.view();
+    let names: Vec<_> = visible(&proxy(), view)
+        .iter()
+        .map(|field| String::from_utf8_lossy(field.name.of(view.bytes)).into_owned())
+        .collect();
+    assert_eq!(names, ["Content-Type", "Set-Cookie", "Set-Cookie"]);
+    assert_eq!(announced(view), Some(5));
+}
+
+#[test]
+fn x_accel_buffering_wins_over_the_directive_unless_it_is_ignored() {
+    let mut conf = proxy();
+    let no = headers(&[("X-Accel-Buffering", "no")]);
+    assert!(buffering(&conf, headers(&[]).view()));
+    assert!(!buffering(&conf, no.view()));
+    conf.ignore_headers.x_accel_buffering = true;
+    assert!(buffering(&conf, no.view()));
+    conf.ignore_headers.x_accel_buffering = false;
+    conf.buffering = false;
+    assert!(buffering(&conf, headers(&[("X-Accel-Buffering", "yes")]).view()));
+}
+
+#[test]
+fn a_body_that_is_passed_on_as_it_comes_can_be_sent_only_once() {
+    let check = |body: RequestBody, framed, replayable| {
+        assert_eq!((body.framed(), body.is_replayable()), (framed, replayable));
+    };
+    check(RequestBody::None, Framed::None, true);
+    check(RequestBody::Memory(Vec::new()), Framed::Length(0), true);
+    check(RequestBody::Memory(b"abc".to_vec()), Framed::Length(3), true);
+    check(RequestBody::Stream { length: Some(7), begun: false }, Framed::Length(7), true);
+    check(RequestBody::Stream { length: None, begun: true }, Framed::Chunked, false);
+}

@@ -1,0 +1,211 @@
+//! An answer passed to the client as it comes, stored nowhere.
+//!
+//! A small answer is framed whole into the client's buffer and leaves in one write. With buffering on, the upstream is
+//! read ahead of a slow client: `proxy_buffer_size` and `proxy_buffers` bytes in memory, the rest in a file (`spill`), so
+//! that it is soon free again. With buffering off each piece goes out before the next is read.
+
+use super::answer_head::{announced, buffering, rewritten, visible};
+use super::{Passing, Proxied, spill};
+use crate::client::{AnswerHead, Client, ClientFailure};
+use crate::request::Request;
+use millstream_net::clock;
+use millstream_upstream::{Connection, ExchangeError, Part, Turn};
+use millstream_wire::h1::head::ResponseHead;
+use millstream_wire::{Fields, Headers};
+use std::future::poll_fn;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+/// How moving a body ended.
+pub(super) enum Moved {
+    /// It ended cleanly; its last bytes may still be in the client's buffer.
+    Whole,
+    /// The client's buffer is full and takes no more for now.
+    Full,
+    /// The upstream broke off.
+    Upstream(ExchangeError),
+    /// The client failed.
+    Client(ClientFailure),
+}
+
+/// Moves a body from the upstream into the client's buffer and from there out.
+struct Mover<'m> {
+    client: &'m mut Client,
+    request: &'m mut Request,
+    connection: &'m mut Connection,
+    /// Bytes framed and not yet written at the most.
+    bound: usize,
+    /// Whether a full buffer ends the moving, because there is a file to go on with.
+    spills: bool,
+    /// Whether a client that leaves ends it while the upstream is silent.
+    watching: bool,
+    timeout: Duration,
+    /// Bytes of the body so far.
+    length: u64,
+}
+
+impl<'a> Passing<'a> {
+    /// Passes head and body on.
+    pub(super) async fn transfer(
+        mut self,
+        mut connection: Connection,
+        turn: Turn<'a>,
+        head: &mut ResponseHead,
+    ) -> Proxied {
+        let Some(client) = self.client.take() else {
+            // A refresh whose answer may not be stored.
+            self.note_end(&connection, 0, clock::now());
+            return Proxied::Done;
+        };
+        let buffered = self.begin(client, &connection, head);
+        if !self.request.wants_body() {
+            client.end(self.request, None);
+            self.discard_quietly(connection, turn);
+            return flushed(client, self.request).await;
+        }
+        let proxy = self.proxy;
+        let spills = buffered && proxy.max_temp_file_size > 0;
+        let (count, size) = proxy.buffers;
+        let mut mover = Mover {
+            client: &mut *client,
+            request: &mut *self.request,
+            connection: &mut connection,
+            bound: if buffered { proxy.buffer_size + count * size } else { 1 },
+            spills,
+            watching: self.watching,
+            timeout: proxy.read_timeout,
+            length: 0,
+        };
+        let moved = poll_fn(|context| mover.poll(context)).await;
+        let length = mover.length;
+        match moved {
+            Moved::Whole => {
+                client.end(self.request, connection.trailers().filter(|trailers| !trailers.is_empty()));
+                self.finished(connection, turn, length);
+                flushed(client, self.request).await
+            }
+            Moved::Full => self.spill(client, connection, turn, length).await,
+            Moved::Upstream(error) => {
+                self.broke_off(&connection, &error, length);
+                drop(connection);
+                cut(client, self.request).await
+            }
+            Moved::Client(failure) => {
+                self.note_end(&connection, length, clock::now());
+                Proxied::ClientFailed(failure)
+            }
+        }
+    }
+
+    /// Makes the client's head; whether the body is to be buffered.
+    fn begin(&mut self, client: &mut Client, connection: &Connection, head: &ResponseHead) -> bool {
+        let fields = head.view(connection.head_bytes());
+        let buffered = buffering(self.proxy, fields);
+        let changed = rewritten(self.request, self.proxy, fields);
+        let fields = changed.as_ref().map_or(fields, Headers::view);
+        let visible = visible(self.proxy, fields);
+        let bodiless = !self.request.wants_body() || head.status == 304;
+        let length = match head.status {
+            // RFC 9110 §8.6: an answer that never has a body says nothing about its length.
+            204 => None,
+            _ if bodiless => announced(fields),
+            _ => connection.remaining(),
+        };
+        let fields = Fields { bytes: fields.bytes, fields: &visible };
+        let head = AnswerHead { status: head.status, fields, length, compressible: head.status != 206 };
+        client.begin(self.request, head);
+        buffered
+    }
+
+    fn discard_quietly(&mut self, mut connection: Connection, turn: Turn<'_>) {
+        while matches!(connection.next_part(), Ok(Part::Data(_))) {}
+        self.finished(connection, turn, 0);
+    }
+
+    /// Goes on through a file, once the client is too slow for the memory that one answer may take.
+    async fn spill(
+        mut self,
+        client: &mut Client,
+        connection: Connection,
+        turn: Turn<'a>,
+        length: u64,
+    ) -> Proxied {
+        let (pool, proxy) = (self.destination.pool(), self.proxy);
+        let moved = spill::through_file(client, self.request, connection, proxy, pool).await;
+        let length = length + moved.length;
+        match moved.ending {
+            spill::Ending::Whole => {
+                turn.succeeded();
+                if let Some(last) = self.request.tries.list.last_mut() {
+                    last.response_length = length;
+                    last.response_time = Some(moved.ended.saturating_duration_since(self.asked_at));
+                    (last.bytes_received, last.bytes_sent) = moved.traffic;
+                }
+                client.end(self.request, None);
+                flushed(client, self.request).await
+            }
+            spill::Ending::Upstream(error, connection) => {
+                self.broke_off(&connection, &error, length);
+                cut(client, self.request).await
+            }
+            spill::Ending::Client(failure) => Proxied::ClientFailed(failure),
+            spill::Ending::Disk(error) => {
+                let folder = proxy.temp_path.display();
+                let what = format_args!("temporary file in \"{folder}\" failed: {error}");
+                super::report::write(self.request, millstream_conf::model::Level::Crit, what, None);
+                cut(client, self.request).await
+            }
+        }
+    }
+}
+
+impl Mover<'_> {
+    fn poll(&mut self, context: &mut Context<'_>) -> Poll<Moved> {
+        loop {
+            while self.client.queued() < self.bound {
+                match self.connection.next_part() {
+                    Ok(Part::Data(piece)) => {
+                        self.length += piece.len() as u64;
+                        self.client.push(self.request, piece);
+                    }
+                    Ok(Part::Empty) => break,
+                    Ok(Part::End) => return Poll::Ready(Moved::Whole),
+                    Err(error) => return Poll::Ready(Moved::Upstream(error)),
+                }
+            }
+            let full = self.client.queued() >= self.bound;
+            if !full {
+                match self.connection.poll_fill_body(context, self.timeout) {
+                    Poll::Ready(Ok(())) => continue,
+                    Poll::Ready(Err(error)) => return Poll::Ready(Moved::Upstream(error)),
+                    Poll::Pending => {}
+                }
+            }
+            match self.client.poll_flush(context, self.request) {
+                Poll::Ready(Ok(())) if full => {}
+                Poll::Ready(Ok(())) if self.watching => {
+                    return self.client.poll_gone(context).map(|()| Moved::Client(ClientFailure::Gone));
+                }
+                Poll::Ready(Ok(())) => return Poll::Pending,
+                Poll::Ready(Err(failure)) => return Poll::Ready(Moved::Client(failure)),
+                Poll::Pending if full && self.spills => return Poll::Ready(Moved::Full),
+                Poll::Pending => return Poll::Pending,
+            }
+        }
+    }
+}
+
+/// Writes what is framed; the request is done.
+pub(super) async fn flushed(client: &mut Client, request: &mut Request) -> Proxied {
+    match client.flush(request).await {
+        Ok(()) => Proxied::Done,
+        Err(failure) => Proxied::ClientFailed(failure),
+    }
+}
+
+/// The answer cannot be ended as announced: what came goes out, then the connection closes.
+pub(super) async fn cut(client: &mut Client, request: &mut Request) -> Proxied {
+    client.abandon();
+    request.keep_alive = false;
+    flushed(client, request).await
+}

@@ -1,0 +1,178 @@
+//! Reading a request's body: framing taken off, size and pace bounded, `100 Continue` sent when it is first wanted.
+//!
+//! RFC 9112 §7.1 for chunked, RFC 9110 §10.1.1 for Expect.
+
+use super::{Client, ClientFailure, later};
+use crate::request::Request;
+use millstream_net::buffers;
+use millstream_wire::h1::chunked::{Decoder, Event};
+use millstream_wire::h1::framing::Framing;
+use millstream_wire::{FieldId, Fields};
+use std::future::poll_fn;
+use std::task::Poll;
+use tokio::io::AsyncWriteExt;
+
+/// Whether a body goes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BodyProgress {
+    /// More may come.
+    More,
+    /// It was read to its end.
+    End,
+}
+
+/// Bytes of a request's trailer section at the most.
+const TRAILER_LIMIT: usize = 8 * 1024;
+
+/// A body being read.
+pub(super) struct Body {
+    state: State,
+    wants_continue: bool,
+    decoded: u64,
+    limit: u64,
+}
+
+enum State {
+    Length(u64),
+    Chunked(Decoder),
+    Ended,
+}
+
+impl Client {
+    /// Makes the body of a request readable; called once the location, and so the limits, are known.
+    ///
+    /// # Errors
+    /// `TooLarge` where the announced length is over `client_max_body_size`.
+    pub fn expect_body(&mut self, request: &Request) -> Result<(), ClientFailure> {
+        let limit = request.location().settings.client_max_body_size;
+        let state = match request.framing {
+            Framing::None | Framing::Close => return Ok(()),
+            Framing::Length(0) => return Ok(()),
+            Framing::Length(length) => State::Length(length),
+            Framing::Chunked => State::Chunked(Decoder::new(TRAILER_LIMIT)),
+        };
+        let too_large = matches!(state, State::Length(length) if limit > 0 && length > limit);
+        let wants_continue = request.is_http11()
+            && request.field(FieldId::Expect).is_some_and(|value| value.eq_ignore_ascii_case(b"100-continue"));
+        self.body = Some(Box::new(Body { state, wants_continue, decoded: 0, limit }));
+        if too_large { Err(ClientFailure::TooLarge) } else { Ok(()) }
+    }
+
+    /// Whether the body has not been read to its end.
+    pub fn body_pending(&self) -> bool {
+        self.body.as_ref().is_some_and(|body| !matches!(body.state, State::Ended))
+    }
+
+    /// Whether the body, if there is one, was made readable already.
+    pub fn body_known(&self) -> bool {
+        self.body.is_some()
+    }
+
+    /// Whether the client still waits for `100 Continue` and so may never send its body.
+    pub fn awaits_continue(&self) -> bool {
+        self.body.as_ref().is_some_and(|body| body.wants_continue)
+    }
+
+    /// Appends what one read brings of the body, decoded, to `into`.
+    pub async fn read_body(
+        &mut self,
+        request: &mut Request,
+        into: &mut Vec<u8>,
+    ) -> Result<BodyProgress, ClientFailure> {
+        if !self.body_pending() {
+            return Ok(BodyProgress::End);
+        }
+        if self.body.as_mut().is_some_and(|body| std::mem::take(&mut body.wants_continue)) && self.rest.is_empty() {
+            self.write_continue(request).await?;
+        }
+        loop {
+            if !self.rest.is_empty() {
+                let before = into.len();
+                let progress = self.decode(request, into)?;
+                if progress == BodyProgress::End || into.len() > before {
+                    return Ok(progress);
+                }
+            }
+            self.read_some(request).await?;
+        }
+    }
+
+    /// The trailer fields of a chunked body read to its end.
+    pub fn body_trailers(&self) -> Option<Fields<'_>> {
+        match &self.body.as_ref()?.state {
+            State::Chunked(decoder) => Some(decoder.trailers()),
+            State::Length(_) | State::Ended => None,
+        }
+    }
+
+    async fn write_continue(&mut self, request: &mut Request) -> Result<(), ClientFailure> {
+        const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
+        self.stream.write_all(CONTINUE).await.map_err(|_| ClientFailure::Gone)?;
+        request.sent.bytes += CONTINUE.len() as u64;
+        Ok(())
+    }
+
+    async fn read_some(&mut self, request: &mut Request) -> Result<(), ClientFailure> {
+        self.deadline.set(later(request.location().settings.client_body_timeout));
+        let outcome = poll_fn(|cx| match self.poll_read_more(cx) {
+            Poll::Ready(Ok(0) | Err(_)) => Poll::Ready(Err(ClientFailure::Gone)),
+            Poll::Ready(Ok(_)) => Poll::Ready(Ok(())),
+            Poll::Pending => {
+                self.release_buffer();
+                self.deadline.poll(cx).map(|()| Err(ClientFailure::Timeout))
+            }
+        })
+        .await;
+        self.deadline.clear();
+        outcome
+    }
+
+    fn decode(&mut self, request: &mut Request, into: &mut Vec<u8>) -> Result<BodyProgress, ClientFailure> {
+        let Some(body) = &mut self.body else { return Ok(BodyProgress::End) };
+        let before = into.len();
+        let (consumed, ended) = match &mut body.state {
+            State::Ended => (0, true),
+            State::Length(left) => {
+                let take = usize::try_from(*left).unwrap_or(usize::MAX).min(self.rest.len());
+                into.extend_from_slice(&self.rest[..take]);
+                *left -= take as u64;
+                (take, *left == 0)
+            }
+            State::Chunked(decoder) => decode_chunked(decoder, &self.rest, into)?,
+        };
+        body.decoded += (into.len() - before) as u64;
+        request.body_received += consumed as u64;
+        consume(&mut self.rest, consumed);
+        if ended {
+            body.state = State::Ended;
+        }
+        if body.limit > 0 && body.decoded > body.limit {
+            return Err(ClientFailure::TooLarge);
+        }
+        Ok(if ended { BodyProgress::End } else { BodyProgress::More })
+    }
+}
+
+fn decode_chunked(decoder: &mut Decoder, input: &[u8], into: &mut Vec<u8>) -> Result<(usize, bool), ClientFailure> {
+    let mut consumed = 0;
+    loop {
+        let (used, event) = decoder.decode(&input[consumed..]).map_err(|_| ClientFailure::Malformed)?;
+        consumed += used;
+        match event {
+            Event::Data(piece) => into.extend_from_slice(piece),
+            Event::More => return Ok((consumed, false)),
+            Event::End => return Ok((consumed, true)),
+        }
+    }
+}
+
+/// Drops the first `count` bytes; an emptied buffer goes back to the pool.
+pub(super) fn consume(rest: &mut Vec<u8>, count: usize) {
+    if count == rest.len() {
+        let mut emptied = std::mem::take(rest);
+        emptied.clear();
+        buffers::give(emptied);
+    } else {
+        rest.drain(..count);
+    }
+}

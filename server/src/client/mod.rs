@@ -1,0 +1,168 @@
+//! The client's side of a connection during one request: its body in, the answer out.
+//!
+//! Writing is in two steps: `begin`, `push` and `end` frame bytes into a buffer without I/O; `flush` writes it. So a
+//! small answer leaves in one write. Timeouts hold between two reads or two writes, as nginx counts them.
+//! Next: `connection/h1`, which owns a client between requests; `answer/`, which answers through it.
+
+mod body;
+mod sending;
+#[cfg(test)]
+mod tests;
+
+pub use body::BodyProgress;
+pub use sending::AnswerHead;
+
+use crate::request::Request;
+use body::Body;
+use millstream_net::stream::Stream;
+use millstream_net::timer::Deadline;
+use millstream_net::{buffers, clock};
+use sending::Answer;
+use std::future::{Future, poll_fn};
+use std::pin::pin;
+use std::task::{Context, Poll};
+use tokio::io::AsyncReadExt;
+
+/// Why a client could not be read from or written to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ClientFailure {
+    /// It closed or reset the connection.
+    Gone,
+    /// It sent or took nothing for too long.
+    Timeout,
+    /// Its body is larger than `client_max_body_size`.
+    TooLarge,
+    /// Its body is not framed as RFC 9112 §7 says.
+    Malformed,
+}
+
+impl ClientFailure {
+    /// The status for the log and, where one can still be sent, for the client.
+    pub fn status(self) -> u16 {
+        match self {
+            ClientFailure::Gone => 499,
+            ClientFailure::Timeout => 408,
+            ClientFailure::TooLarge => 413,
+            ClientFailure::Malformed => 400,
+        }
+    }
+}
+
+/// Bytes read ahead of the request in progress at the most, while watching whether the client leaves.
+const READ_AHEAD: usize = 64 * 1024;
+
+/// A client connection.
+pub struct Client {
+    stream: Stream,
+    deadline: Deadline,
+    rest: Vec<u8>,
+    body: Option<Box<Body>>,
+    answer: Option<Box<Answer>>,
+    watching: bool,
+    cut: bool,
+}
+
+impl Client {
+    /// A client on an open connection.
+    pub fn new(stream: Stream) -> Self {
+        Client { stream, deadline: Deadline::new(), rest: Vec::new(), body: None, answer: None, watching: true, cut: false }
+    }
+
+    /// The connection.
+    pub fn stream(&mut self) -> &mut Stream {
+        &mut self.stream
+    }
+
+    /// The connection itself, at its end.
+    pub fn into_stream(self) -> Stream {
+        self.stream
+    }
+
+    /// The timeout in force.
+    pub fn deadline(&mut self) -> &mut Deadline {
+        &mut self.deadline
+    }
+
+    /// Bytes read and not yet used.
+    pub fn rest(&mut self) -> &mut Vec<u8> {
+        &mut self.rest
+    }
+
+    /// What was read ahead, for a tunnel that takes the connection over.
+    pub fn take_read_ahead(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.rest)
+    }
+
+    /// Reads once into the unread bytes. `Ready(Ok(0))` is the end of the stream.
+    pub fn poll_read_more(&mut self, cx: &mut Context<'_>) -> Poll<std::io::Result<usize>> {
+        if self.rest.capacity() == 0 {
+            self.rest = buffers::take();
+        }
+        if self.rest.len() == self.rest.capacity() {
+            self.rest.reserve(self.rest.capacity());
+        }
+        let reading = pin!(self.stream.read_buf(&mut self.rest));
+        reading.poll(cx)
+    }
+
+    /// Gives the read buffer back while nothing is in it.
+    pub fn release_buffer(&mut self) {
+        if self.rest.is_empty() && self.rest.capacity() > 0 {
+            buffers::give(std::mem::take(&mut self.rest));
+        }
+    }
+
+    /// Ready when the client has closed its side. Reads ahead what is pipelined, up to a bound; past that it no longer
+    /// watches. While a request body is unread it does not watch either: reading the body will notice.
+    pub fn poll_gone(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        while self.watching && !self.body_pending() && self.rest.len() < READ_AHEAD {
+            match self.poll_read_more(cx) {
+                Poll::Ready(Ok(0) | Err(_)) => return Poll::Ready(()),
+                Poll::Ready(Ok(_)) => {}
+                Poll::Pending => {
+                    self.release_buffer();
+                    return Poll::Pending;
+                }
+            }
+        }
+        Poll::Pending
+    }
+
+    /// Ready when everything framed so far is written.
+    pub fn poll_flush(&mut self, cx: &mut Context<'_>, request: &mut Request) -> Poll<Result<(), ClientFailure>> {
+        let Some(answer) = &mut self.answer else { return Poll::Ready(Ok(())) };
+        answer.poll_write(&mut self.stream, &mut self.deadline, cx, request)
+    }
+
+    /// Writes everything framed so far.
+    pub async fn flush(&mut self, request: &mut Request) -> Result<(), ClientFailure> {
+        poll_fn(|cx| self.poll_flush(cx, request)).await
+    }
+
+    /// Whether an answer was begun: its status stands.
+    pub fn begun(&self) -> bool {
+        self.answer.is_some() || self.cut
+    }
+
+    /// Bytes framed and not yet written.
+    pub fn queued(&self) -> usize {
+        self.answer.as_ref().map_or(0, |answer| answer.queued())
+    }
+
+    /// The answer cannot be ended as announced: the connection will be closed so that the client sees the cut.
+    pub fn abandon(&mut self) {
+        self.cut = true;
+    }
+
+    /// Ends the request's turn: whether its answer was whole, so that the connection may go on.
+    pub fn settle(&mut self) -> bool {
+        self.deadline.clear();
+        self.body = None;
+        let whole = self.answer.take().is_none_or(|answer| answer.settle());
+        whole && !self.cut
+    }
+}
+
+fn later(timeout: std::time::Duration) -> std::time::Instant {
+    clock::now() + timeout
+}

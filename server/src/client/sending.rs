@@ -1,0 +1,320 @@
+//! Sending an answer: head and body framed into one buffer, compressed on the way where the location says so.
+//!
+//! An answer that cannot be ended as announced is abandoned: the connection closes without the last chunk, so no client
+//! takes a part for the whole (RFC 9112 §8).
+
+use super::{Client, ClientFailure, later};
+use crate::filter::gzip::{self, Compressor};
+use crate::filter::head;
+use crate::request::Request;
+use millstream_net::buffers;
+use millstream_net::stream::Stream;
+use millstream_net::timer::Deadline;
+use millstream_wire::Fields;
+use millstream_wire::h1::encode;
+use std::future::poll_fn;
+use std::io::IoSlice;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+use tokio::io::{AsyncWrite, AsyncWriteExt};
+
+/// The head of an answer, before the filters.
+pub struct AnswerHead<'a> {
+    /// The status.
+    pub status: u16,
+    /// End-to-end fields; framing, Date, Server and Connection fields in them are left out.
+    pub fields: Fields<'a>,
+    /// The body's length, where known.
+    pub length: Option<u64>,
+    /// Whether the body may be compressed on its way.
+    pub compressible: bool,
+}
+
+/// How the body's end is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Framed {
+    /// No body on the wire (HEAD, 204, 304).
+    Empty,
+    /// That many bytes are still to come.
+    Length(u64),
+    /// Chunks.
+    Chunked,
+    /// The connection's end.
+    Close,
+}
+
+/// An answer being sent.
+pub(super) struct Answer {
+    out: Vec<u8>,
+    written: usize,
+    head_left: usize,
+    framed: Framed,
+    compressor: Option<Compressor>,
+    ended: bool,
+    cut: bool,
+    send_timeout: Duration,
+}
+
+/// Pieces from this size on are written from where they are instead of being copied.
+const WRITE_IN_PLACE: usize = 8 * 1024;
+
+impl Client {
+    /// Makes the head of the answer; nothing is written yet.
+    pub fn begin(&mut self, request: &mut Request, answer_head: AnswerHead<'_>) {
+        let compress = answer_head.compressible && request.wants_body() && {
+            gzip::applies(request, answer_head.status, answer_head.fields, answer_head.length)
+        };
+        let framed = framed(request, &answer_head, compress);
+        let mut out = buffers::take();
+        let length = if compress { None } else { answer_head.length };
+        head::encode(
+            &mut out,
+            request,
+            &head::Plan {
+                status: answer_head.status,
+                fields: answer_head.fields,
+                length: if matches!(framed, Framed::Close | Framed::Chunked) { None } else { length },
+                chunked: framed == Framed::Chunked,
+                compressed: compress,
+                age: None,
+            },
+        );
+        let level = request.location().settings.gzip.level;
+        self.answer = Some(Box::new(Answer {
+            head_left: out.len(),
+            out,
+            written: 0,
+            framed,
+            compressor: compress.then(|| Compressor::new(level)),
+            ended: false,
+            cut: false,
+            send_timeout: request.location().settings.send_timeout,
+        }));
+    }
+
+    /// Frames a piece of the body into the buffer.
+    pub fn push(&mut self, request: &mut Request, piece: &[u8]) {
+        let Some(answer) = &mut self.answer else { return };
+        match &mut answer.compressor {
+            Some(compressor) => {
+                let mut squeezed = buffers::take();
+                compressor.compress(piece, &mut squeezed);
+                request.sent.compressed = Some(compressor.totals());
+                answer.frame(&squeezed);
+                buffers::give(squeezed);
+            }
+            None => answer.frame(piece),
+        }
+    }
+
+    /// Frames the end of the body. Trailer fields are sent where the body is chunked.
+    pub fn end(&mut self, request: &mut Request, trailers: Option<Fields<'_>>) {
+        let Some(answer) = &mut self.answer else { return };
+        if let Some(mut compressor) = answer.compressor.take() {
+            let mut squeezed = buffers::take();
+            compressor.finish(&mut squeezed);
+            answer.frame(&squeezed);
+            request.sent.compressed = Some(compressor.totals());
+            buffers::give(squeezed);
+        }
+        answer.end(trailers);
+    }
+
+    /// Frames a piece and writes it. A large piece is not copied.
+    pub async fn send(&mut self, request: &mut Request, piece: &[u8]) -> Result<(), ClientFailure> {
+        let in_place = piece.len() >= WRITE_IN_PLACE
+            && self.answer.as_ref().is_some_and(|answer| answer.compressor.is_none() && answer.room_for(piece));
+        if !in_place {
+            self.push(request, piece);
+            return self.flush(request).await;
+        }
+        let (Some(answer), stream, deadline) = (&mut self.answer, &mut self.stream, &mut self.deadline) else {
+            return Ok(());
+        };
+        answer.open_piece(piece.len());
+        let mut sent = 0;
+        poll_fn(|cx| answer.poll_write_piece(stream, deadline, cx, request, piece, &mut sent)).await?;
+        answer.close_piece();
+        Ok(())
+    }
+
+    /// Sends a head made elsewhere and its whole body, in one write where the socket takes it.
+    pub async fn send_whole(
+        &mut self,
+        request: &mut Request,
+        head: Vec<u8>,
+        body: &[u8],
+    ) -> Result<(), ClientFailure> {
+        let mut whole = Answer {
+            head_left: head.len(),
+            out: head,
+            written: 0,
+            framed: Framed::Empty,
+            compressor: None,
+            ended: true,
+            cut: false,
+            send_timeout: request.location().settings.send_timeout,
+        };
+        let (stream, deadline, mut sent) = (&mut self.stream, &mut self.deadline, 0);
+        let outcome = poll_fn(|cx| whole.poll_write_piece(stream, deadline, cx, request, body, &mut sent)).await;
+        buffers::give(std::mem::take(&mut whole.out));
+        self.cut |= outcome.is_err();
+        outcome
+    }
+
+    /// Sends an interim (1xx) answer at once (RFC 9110 §15.2); HTTP/1.0 clients get none.
+    pub async fn interim(
+        &mut self,
+        request: &mut Request,
+        status: u16,
+        fields: Fields<'_>,
+    ) -> Result<(), ClientFailure> {
+        if !request.is_http11() || self.begun() {
+            return Ok(());
+        }
+        let mut out = buffers::take();
+        encode::status_line(&mut out, status);
+        for (_, name, value) in fields.iter() {
+            encode::field(&mut out, name, value);
+        }
+        out.extend_from_slice(b"\r\n");
+        let outcome = self.stream.write_all(&out).await.map_err(|_| ClientFailure::Gone);
+        request.sent.bytes += out.len() as u64;
+        buffers::give(out);
+        outcome
+    }
+}
+
+fn framed(request: &mut Request, head: &AnswerHead<'_>, compress: bool) -> Framed {
+    if !request.wants_body() || matches!(head.status, 100..=199 | 204 | 304) {
+        return Framed::Empty;
+    }
+    match head.length {
+        Some(length) if !compress => Framed::Length(length),
+        _ if request.is_http11() => Framed::Chunked,
+        _ => {
+            request.keep_alive = false;
+            Framed::Close
+        }
+    }
+}
+
+impl Answer {
+    pub(super) fn queued(&self) -> usize {
+        self.out.len() - self.written
+    }
+
+    /// Whether the answer was ended and written whole.
+    pub(super) fn settle(mut self: Box<Self>) -> bool {
+        buffers::give(std::mem::take(&mut self.out));
+        self.ended && !self.cut && self.framed != Framed::Close
+    }
+
+    pub(super) fn poll_write(
+        &mut self,
+        stream: &mut Stream,
+        deadline: &mut Deadline,
+        cx: &mut Context<'_>,
+        request: &mut Request,
+    ) -> Poll<Result<(), ClientFailure>> {
+        let mut none = 0;
+        self.poll_write_piece(stream, deadline, cx, request, &[], &mut none)
+    }
+
+    fn room_for(&self, piece: &[u8]) -> bool {
+        match self.framed {
+            Framed::Length(left) => left >= piece.len() as u64,
+            Framed::Chunked | Framed::Close => true,
+            Framed::Empty => false,
+        }
+    }
+
+    fn frame(&mut self, piece: &[u8]) {
+        let room = match self.framed {
+            Framed::Empty => return,
+            Framed::Length(left) => piece.len().min(usize::try_from(left).unwrap_or(usize::MAX)),
+            Framed::Chunked | Framed::Close => piece.len(),
+        };
+        if room == 0 {
+            return;
+        }
+        self.open_piece(room);
+        self.out.extend_from_slice(&piece[..room]);
+        self.close_piece();
+    }
+
+    fn open_piece(&mut self, length: usize) {
+        match &mut self.framed {
+            Framed::Chunked => encode::chunk_head(&mut self.out, length),
+            Framed::Length(left) => *left -= length as u64,
+            Framed::Empty | Framed::Close => {}
+        }
+    }
+
+    fn close_piece(&mut self) {
+        if self.framed == Framed::Chunked {
+            self.out.extend_from_slice(b"\r\n");
+        }
+    }
+
+    fn end(&mut self, trailers: Option<Fields<'_>>) {
+        match self.framed {
+            Framed::Length(left) if left > 0 => self.cut = true,
+            Framed::Chunked => {
+                self.out.extend_from_slice(b"0\r\n");
+                for (_, name, value) in trailers.into_iter().flat_map(|fields| fields.iter()) {
+                    encode::field(&mut self.out, name, value);
+                }
+                self.out.extend_from_slice(b"\r\n");
+            }
+            _ => {}
+        }
+        self.ended = true;
+    }
+
+    fn poll_write_piece(
+        &mut self,
+        stream: &mut Stream,
+        deadline: &mut Deadline,
+        cx: &mut Context<'_>,
+        request: &mut Request,
+        piece: &[u8],
+        sent: &mut usize,
+    ) -> Poll<Result<(), ClientFailure>> {
+        while self.written < self.out.len() || *sent < piece.len() {
+            let slices = [IoSlice::new(&self.out[self.written..]), IoSlice::new(&piece[*sent..])];
+            match Pin::new(&mut *stream).poll_write_vectored(cx, &slices) {
+                Poll::Ready(Ok(count)) if count > 0 => {
+                    deadline.clear();
+                    let from_out = count.min(self.out.len() - self.written);
+                    self.written += from_out;
+                    *sent += count - from_out;
+                    let of_head = count.min(self.head_left);
+                    self.head_left -= of_head;
+                    request.sent.bytes += count as u64;
+                    request.sent.body_bytes += (count - of_head) as u64;
+                }
+                Poll::Ready(_) => {
+                    self.cut = true;
+                    return Poll::Ready(Err(ClientFailure::Gone));
+                }
+                Poll::Pending => {
+                    if deadline.at().is_none() {
+                        deadline.set(later(self.send_timeout));
+                    }
+                    ready!(deadline.poll(cx));
+                    self.cut = true;
+                    return Poll::Ready(Err(ClientFailure::Timeout));
+                }
+            }
+        }
+        self.out.clear();
+        self.written = 0;
+        if self.ended && !self.cut {
+            request.sent.complete = true;
+        }
+        // A TLS stream may hold records back until it is flushed.
+        Pin::new(stream).poll_flush(cx).map_err(|_| ClientFailure::Gone)
+    }
+}

@@ -1,0 +1,347 @@
+//! An HTTP/1 connection: read a head, serve it, go on or close (RFC 9112 §9).
+//!
+//! ```text
+//! Idle ──bytes──▶ Head ──whole──▶ Serving ──kept alive──▶ Idle
+//!   │ timeout,      │ malformed      │ else
+//!   ▼ stop          ▼ 400…           ▼
+//! Closed ◀──────────┴──────────────lingering
+//! ```
+//! While a connection is idle it holds no buffer. A cache hit is written from here without another future.
+//! Next: `serve`, which decides.
+
+use super::lingering;
+use crate::access_log;
+use crate::client::Client;
+use crate::request::{ConnectionFacts, Request};
+use crate::serve::{self, Begun, Work};
+use crate::worker::{Place, Stage, Worker};
+use millstream_cache::Now;
+use millstream_conf::model::{Level, ListenAddress, Settings};
+use millstream_net::Address;
+use millstream_net::stream::Stream;
+use millstream_net::timer::with_deadline;
+use millstream_net::{buffers, clock};
+use millstream_telemetry::log_writer::Ticket;
+use millstream_telemetry::metrics::{Counter, Gauge};
+use millstream_wire::h1::head::{HeadError, HeadLimits, Progress};
+use millstream_wire::Version;
+use std::cell::Cell;
+use std::future::poll_fn;
+use std::rc::Rc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
+
+/// Fields of a head at the most, as nginx's `max_headers`.
+const MAX_FIELDS: usize = 1000;
+/// An idle connection that was in use this recently is not closed at once by a graceful stop: the client's next request
+/// may be on its way already, and closing would reset it.
+const DRAIN_GRACE: Duration = Duration::from_millis(500);
+
+static SERIAL: AtomicU64 = AtomicU64::new(1);
+
+struct Connection {
+    worker: Rc<Worker>,
+    place: Place,
+    facts: Rc<ConnectionFacts>,
+    address: Rc<ListenAddress>,
+    client: Client,
+    generation_number: u64,
+    last_used: Instant,
+    ticket: Option<Ticket>,
+}
+
+enum HeadOutcome {
+    Request(Box<Request>),
+    Refused(Box<Request>, HeadError),
+    TimedOut(Option<Box<Request>>),
+    Closed,
+}
+
+/// Whether a connection goes on.
+#[derive(PartialEq, Eq)]
+enum Next {
+    Request,
+    Close { unread: bool },
+}
+
+/// Serves a connection from its first byte to its close. `address` is the listener that accepted it.
+pub async fn serve(worker: Rc<Worker>, place: Place, stream: Stream, remote: Address, address: Rc<ListenAddress>) {
+    let generation = worker.generation();
+    let Some(listener) = generation.listener_of(&address) else { return };
+    let opened = clock::now();
+    let stream = match &generation.shared.tls[listener] {
+        None => stream,
+        Some(acceptor) => {
+            let id = generation.http().listeners[listener].default_server;
+            let mut deadline = millstream_net::timer::Deadline::new();
+            deadline.set(opened + generation.http().server(id).client_header_timeout);
+            match with_deadline(&mut deadline, Box::pin(acceptor.accept(stream))).await {
+                Ok(Ok(encrypted)) => encrypted,
+                Ok(Err(error)) => {
+                    let log = &generation.shared.main_log;
+                    log.write(Level::Info, format_args!("TLS handshake failed: {error}, client: {remote}"));
+                    return;
+                }
+                Err(_) => return,
+            }
+        }
+    };
+    let own = generation.http().server(generation.http().listeners[listener].default_server).own;
+    if generation.http().location(own).settings.tcp_nodelay {
+        // A unix socket has no such option; nothing is lost where it cannot be set.
+        _ = stream.set_nodelay(true);
+    }
+    let facts = Rc::new(ConnectionFacts {
+        serial: SERIAL.fetch_add(1, Ordering::Relaxed),
+        remote_text: host_text(&remote),
+        remote,
+        local: stream.local().unwrap_or(Address::Unix(None)),
+        listener: Cell::new(listener),
+        tls: stream.tls().cloned(),
+        opened,
+        requests: Cell::new(0),
+    });
+    worker.metrics.add(Counter::ConnectionsAccepted, 1);
+    worker.metrics.gauge_add(Gauge::ConnectionsActive, 1);
+    let generation_number = generation.shared.number;
+    let metrics = worker.metrics.clone();
+    let client = Client::new(stream);
+    drop(generation);
+    let connection =
+        Connection { worker, place, facts, address, client, generation_number, last_used: opened, ticket: None };
+    connection.run().await;
+    metrics.gauge_add(Gauge::ConnectionsActive, -1);
+}
+
+impl Connection {
+    async fn run(mut self) {
+        loop {
+            let mut pending = None;
+            let head = poll_fn(|cx| self.poll_head(cx, &mut pending)).await;
+            let next = match head {
+                HeadOutcome::Closed => break,
+                HeadOutcome::Request(request) => self.request(request).await,
+                HeadOutcome::Refused(request, error) => Box::pin(self.refuse(request, error.status())).await,
+                HeadOutcome::TimedOut(Some(request)) => Box::pin(self.refuse(request, 408)).await,
+                HeadOutcome::TimedOut(None) => break,
+            };
+            if let Next::Close { unread } = next {
+                Box::pin(self.close(unread)).await;
+                return;
+            }
+        }
+        if let Some(ticket) = self.ticket {
+            self.worker.log_writer.clone().written(ticket).await;
+        }
+    }
+
+    /// Reads until a whole head is there. Holds no buffer while it waits for a first byte.
+    fn poll_head(&mut self, cx: &mut Context<'_>, pending: &mut Option<Box<Request>>) -> Poll<HeadOutcome> {
+        loop {
+            if !self.client.rest().is_empty() {
+                let request = match pending {
+                    Some(request) => request,
+                    None => match self.new_request() {
+                        Some(request) => pending.insert(request),
+                        None => return Poll::Ready(HeadOutcome::Closed),
+                    },
+                };
+                let limits = limits(request);
+                match request.head.parse(self.client.rest(), &limits) {
+                    Ok(Progress::Complete) => {
+                        self.client.deadline().clear();
+                        self.place.set_idle(false, None);
+                        let request = pending.take().expect("it was put there above");
+                        return Poll::Ready(HeadOutcome::Request(self.take_head(request)));
+                    }
+                    Ok(Progress::Partial) => {}
+                    Err(error) => {
+                        let mut request = pending.take().expect("it was put there above");
+                        request.bytes.append(self.client.rest());
+                        return Poll::Ready(HeadOutcome::Refused(request, error));
+                    }
+                }
+            }
+            match self.client.poll_read_more(cx) {
+                Poll::Ready(Ok(count)) if count > 0 => {
+                    if pending.is_none() {
+                        self.client.deadline().clear();
+                    }
+                }
+                Poll::Ready(_) => return Poll::Ready(HeadOutcome::Closed),
+                Poll::Pending => {
+                    self.client.release_buffer();
+                    return self.poll_waiting(cx, pending);
+                }
+            }
+        }
+    }
+
+    /// Nothing to read: waits for bytes, for the timeout that holds now, for a stop.
+    fn poll_waiting(&mut self, cx: &mut Context<'_>, pending: &mut Option<Box<Request>>) -> Poll<HeadOutcome> {
+        let idle = pending.is_none();
+        self.place.set_idle(idle, Some(cx.waker()));
+        if idle && self.place.asked_to_close() {
+            let graceful = self.worker.stage() == Stage::Draining && self.facts.requests.get() > 0;
+            let until = self.last_used + DRAIN_GRACE;
+            if !graceful || clock::now() >= until {
+                return Poll::Ready(HeadOutcome::Closed);
+            }
+            self.client.deadline().set(until);
+        }
+        if self.worker.stage() == Stage::Stopping {
+            return Poll::Ready(HeadOutcome::Closed);
+        }
+        if self.client.deadline().at().is_none() {
+            let timeout = self.waiting_timeout(pending.as_deref());
+            self.client.deadline().set(clock::now() + timeout);
+        }
+        self.client.deadline().poll(cx).map(|()| HeadOutcome::TimedOut(pending.take()))
+    }
+
+    fn waiting_timeout(&self, pending: Option<&Request>) -> Duration {
+        let generation = self.worker.generation();
+        let http = generation.http();
+        let Some(listener) = http.listeners.get(self.facts.listener.get()) else { return Duration::ZERO };
+        let server = http.server(listener.default_server);
+        if pending.is_none() && self.facts.requests.get() > 0 {
+            return http.location(server.own).settings.keepalive_timeout;
+        }
+        server.client_header_timeout
+    }
+
+    /// A request to fill in, with the configuration in force now; `None` once no listener of it accepts here.
+    fn new_request(&mut self) -> Option<Box<Request>> {
+        let generation = self.worker.generation();
+        if generation.shared.number != self.generation_number {
+            let listener = generation.listener_of(&self.address)?;
+            self.facts.listener.set(listener);
+            self.generation_number = generation.shared.number;
+        }
+        self.facts.requests.set(self.facts.requests.get() + 1);
+        let now = clock::now();
+        Some(match self.worker.spare_request() {
+            Some(mut request) => {
+                request.reset(self.facts.clone(), now);
+                request
+            }
+            None => Box::new(Request::new(self.worker.clone(), generation, self.facts.clone(), now)),
+        })
+    }
+
+    fn take_head(&mut self, mut request: Box<Request>) -> Box<Request> {
+        let rest = self.client.rest();
+        let length = request.head.length;
+        if rest.len() == length {
+            std::mem::swap(&mut request.bytes, rest);
+        } else {
+            request.bytes.extend_from_slice(&rest[..length]);
+            rest.drain(..length);
+        }
+        request.method = request.head.method;
+        request
+    }
+
+    /// Serves one request.
+    async fn request(&mut self, mut request: Box<Request>) -> Next {
+        request.pipelined = !self.client.rest().is_empty();
+        if let Err(status) = serve::admit(&mut request) {
+            return Box::pin(self.refuse(request, status)).await;
+        }
+        request.keep_alive = self.may_keep_alive(&request);
+        let now = Now { unix_milliseconds: clock::wall().unix_milliseconds(), instant: request.started };
+        let mut out = buffers::take();
+        match serve::begin(&mut request, now, &mut out) {
+            Begun::Hit(ready) => {
+                _ = self.client.send_whole(&mut request, out, ready.body()).await;
+            }
+            Begun::Work(work) => {
+                buffers::give(out);
+                Box::pin(serve::finish(&mut request, &mut self.client, work)).await;
+            }
+        }
+        self.conclude(request)
+    }
+
+    /// Whether the connection may serve another request after this one.
+    fn may_keep_alive(&self, request: &Request) -> bool {
+        let settings = &request.location().settings;
+        let fields = request.fields();
+        let wanted = match request.head.version {
+            Version::Http11 => !fields.connection_lists("close"),
+            Version::Http10 => fields.connection_lists("keep-alive") && !fields.connection_lists("close"),
+        };
+        wanted
+            && self.worker.stage() == Stage::Running
+            && !settings.keepalive_timeout.is_zero()
+            && self.facts.requests.get() < settings.keepalive_requests
+            && request.started.saturating_duration_since(self.facts.opened) < settings.keepalive_time
+    }
+
+    /// Refuses a request whose head or framing is wrong: it is not known where the next one begins, so this is the last.
+    async fn refuse(&mut self, mut request: Box<Request>, status: u16) -> Next {
+        request.keep_alive = false;
+        let listener = self.facts.listener.get();
+        if request.location.0 == 0 && request.head.length == 0 {
+            let generation = request.generation.clone();
+            request.server = generation.http().listeners[listener].default_server;
+            request.location = generation.http().server(request.server).own;
+        }
+        serve::finish(&mut request, &mut self.client, Work::Status(status)).await;
+        self.conclude(request);
+        Next::Close { unread: true }
+    }
+
+    /// Logs and counts a request and decides how the connection goes on.
+    fn conclude(&mut self, request: Box<Request>) -> Next {
+        let body_left = self.client.body_pending();
+        let whole = self.client.settle();
+        let metrics = &self.worker.metrics;
+        metrics.add(Counter::Requests, 1);
+        let settings = &request.location().settings;
+        if let Some(zone) = settings.status_zone.or(request.server().status_zone) {
+            let received = request.head.length as u64 + request.body_received;
+            metrics.zone_request(zone, request.sent.status, received, request.sent.bytes, request.cache_status);
+        }
+        if let Some(ticket) = access_log::write(&request) {
+            self.ticket = Some(ticket);
+        }
+        self.last_used = clock::now();
+        let keep = whole && request.keep_alive && !body_left && self.worker.stage() == Stage::Running;
+        let unread = body_left || !self.client.rest().is_empty() || !request.keep_alive;
+        self.worker.recycle(request);
+        if keep { Next::Request } else { Next::Close { unread: unread && whole } }
+    }
+
+    async fn close(self, unread: bool) {
+        if let Some(ticket) = self.ticket {
+            self.worker.log_writer.clone().written(ticket).await;
+        }
+        let generation = self.worker.generation();
+        let own = generation
+            .http()
+            .listeners
+            .get(self.facts.listener.get())
+            .map(|listener| generation.http().server(listener.default_server).own);
+        if let Some(own) = own {
+            let settings: &Settings = &generation.http().location(own).settings;
+            lingering::close(self.client.into_stream(), settings, unread).await;
+        }
+    }
+}
+
+/// An address without its port, as logs and `X-Forwarded-For` want it.
+fn host_text(address: &Address) -> Box<str> {
+    match address {
+        Address::Tcp(socket) => socket.ip().to_canonical().to_string().into(),
+        Address::Unix(_) => "unix:".into(),
+    }
+}
+
+fn limits(request: &Request) -> HeadLimits {
+    let http = request.generation.http();
+    let listener = &http.listeners[request.connection.listener.get()];
+    let (number, size) = http.server(listener.default_server).large_client_header_buffers;
+    HeadLimits { line: size, total: number.saturating_mul(size), fields: MAX_FIELDS }
+}

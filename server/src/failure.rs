@@ -1,0 +1,74 @@
+//! Failures as the client and the error log see them: the built-in page of a status, and the tail of a log line.
+//!
+//! Whose fault it was is the status: 4xx the client's, 502–504 the upstream's, 500 ours (RFC 9110 §15). 444 and 499
+//! are nginx's: closed without an answer, and left by the client.
+
+use crate::request::Request;
+use crate::variables;
+use millstream_conf::model::ServerTokens;
+use millstream_conf::variables::Builtin;
+use millstream_conf::model::Variable;
+use millstream_wire::h1::encode;
+
+/// Closes the connection without an answer.
+pub const CLOSE_WITHOUT_ANSWER: u16 = 444;
+/// The client left before its answer.
+pub const CLIENT_CLOSED_REQUEST: u16 = 499;
+/// A plain request came to a TLS port.
+pub const HTTP_TO_HTTPS: u16 = 497;
+
+/// What stands in the Server field and under built-in pages.
+pub fn server_text(tokens: &ServerTokens) -> &'static str {
+    match tokens {
+        ServerTokens::Off => "millstream",
+        ServerTokens::On | ServerTokens::Build => concat!("millstream/", env!("CARGO_PKG_VERSION")),
+    }
+}
+
+/// The status that a client is told: nginx's own codes become the ones they stand for.
+pub fn public_status(status: u16) -> u16 {
+    match status {
+        494 => 431,
+        495..=497 => 400,
+        _ => status,
+    }
+}
+
+/// The built-in page of a status; empty for statuses that have none.
+pub fn page(status: u16, tokens: &ServerTokens) -> Vec<u8> {
+    if status < 301 || matches!(status, 304) {
+        return Vec::new();
+    }
+    let (title, server) = (title(status), server_text(tokens));
+    format!(
+        "<html>\r\n<head><title>{title}</title></head>\r\n<body>\r\n<center><h1>{title}</h1></center>\r\n\
+         <hr><center>{server}</center>\r\n</body>\r\n</html>\r\n"
+    )
+    .into_bytes()
+}
+
+fn title(status: u16) -> String {
+    match status {
+        HTTP_TO_HTTPS => "400 The plain HTTP request was sent to HTTPS port".into(),
+        494 => "431 Request Header Fields Too Large".into(),
+        _ => format!("{status} {}", encode::reason(status)),
+    }
+}
+
+/// Appends what nginx's error log says of a request: `, client: …, server: …, request: "…", upstream: "…", host: "…"`.
+pub fn describe(request: &Request, upstream: Option<&str>) -> String {
+    let text = |variable: Builtin| {
+        let mut out = Vec::new();
+        variables::append(&Variable::Builtin(variable), request, &mut out);
+        String::from_utf8_lossy(&out).into_owned()
+    };
+    let mut line = format!(", client: {}, server: {}", text(Builtin::RemoteAddr), request.server().name);
+    line += &format!(", request: \"{}\"", text(Builtin::Request));
+    if let Some(upstream) = upstream {
+        line += &format!(", upstream: \"{upstream}\"");
+    }
+    if let Some(host) = request.field(millstream_wire::FieldId::Host) {
+        line += &format!(", host: \"{}\"", String::from_utf8_lossy(host));
+    }
+    line
+}

@@ -1,0 +1,118 @@
+//! Compression: which answers, and the compressor itself.
+//!
+//! The conditions are nginx's (`gzip*`); beyond them `no-transform` is honoured (RFC 9111 §5.2.2.6). Cached answers are
+//! compressed once, by `answer/hit`, not here at every hit.
+
+use crate::request::Request;
+use flate2::write::GzEncoder;
+use flate2::Compression;
+use millstream_conf::model::{Gzip, GzipHttpVersion};
+use millstream_wire::{FieldId, Fields, accept_encoding, cache_control};
+use std::io::Write;
+
+/// Whether the answer is compressed on its way to this client.
+pub fn applies(request: &Request, status: u16, fields: Fields<'_>, length: Option<u64>) -> bool {
+    let gzip = &request.location().settings.gzip;
+    gzip.enabled && eligible(gzip, status, fields, length) && accepted(gzip, request, fields)
+}
+
+/// Whether the answer would be compressed for a client that takes it: such an answer varies (`gzip_vary`).
+pub fn eligible(gzip: &Gzip, status: u16, fields: Fields<'_>, length: Option<u64>) -> bool {
+    gzip.enabled
+        && matches!(status, 200 | 403 | 404)
+        && length.is_none_or(|length| length >= gzip.min_length)
+        && fields.get(FieldId::ContentEncoding).is_none()
+        && fields.get(FieldId::ContentType).is_some_and(|value| type_listed(gzip, value))
+        && !cache_control::parse(fields.all(FieldId::CacheControl)).no_transform
+}
+
+/// Whether this client takes a compressed answer.
+pub fn accepted(gzip: &Gzip, request: &Request, fields: Fields<'_>) -> bool {
+    let version_fits = gzip.http_version == GzipHttpVersion::Http10 || request.is_http11();
+    version_fits
+        && request.field(FieldId::AcceptEncoding).is_some_and(accept_encoding::accepts_gzip)
+        && (request.field(FieldId::Via).is_none() || for_proxied(gzip, request, fields))
+}
+
+fn type_listed(gzip: &Gzip, value: &[u8]) -> bool {
+    if gzip.any_type {
+        return true;
+    }
+    let media = value.split(|&byte| byte == b';').next().unwrap_or(value).trim_ascii();
+    media.eq_ignore_ascii_case(b"text/html")
+        || gzip.types.iter().any(|listed| media.eq_ignore_ascii_case(listed.as_bytes()))
+}
+
+/// `gzip_proxied`: the request came through another proxy.
+fn for_proxied(gzip: &Gzip, request: &Request, fields: Fields<'_>) -> bool {
+    let rule = &gzip.proxied;
+    if rule.any {
+        return true;
+    }
+    if rule.auth && request.field(FieldId::Authorization).is_some() {
+        return true;
+    }
+    let control = cache_control::parse(fields.all(FieldId::CacheControl));
+    if rule.no_cache && control.no_cache.is_present()
+        || rule.no_store && control.no_store
+        || rule.private && control.private.is_present()
+    {
+        return true;
+    }
+    let expired = || {
+        let expires = fields.get(FieldId::Expires);
+        expires.is_some_and(|value| {
+            millstream_wire::date::parse_http(value)
+                .is_none_or(|at| at < millstream_net::clock::wall().seconds)
+        })
+    };
+    rule.expired && expired()
+        || rule.no_last_modified && fields.get(FieldId::LastModified).is_none()
+        || rule.no_etag && fields.get(FieldId::ETag).is_none()
+}
+
+/// A gzip stream being made.
+pub struct Compressor {
+    encoder: GzEncoder<Vec<u8>>,
+    input: u64,
+    output: u64,
+}
+
+impl Compressor {
+    /// A compressor of a level, 1–9.
+    pub fn new(level: u32) -> Self {
+        Compressor { encoder: GzEncoder::new(Vec::new(), Compression::new(level)), input: 0, output: 0 }
+    }
+
+    /// Compresses a piece; what is ready is appended to `out`.
+    pub fn compress(&mut self, piece: &[u8], out: &mut Vec<u8>) {
+        self.input += piece.len() as u64;
+        // Writing into a vector cannot fail.
+        _ = self.encoder.write_all(piece);
+        self.drain(out);
+    }
+
+    /// Ends the stream.
+    pub fn finish(&mut self, out: &mut Vec<u8>) {
+        _ = self.encoder.try_finish();
+        self.drain(out);
+    }
+
+    /// Bytes in and out so far.
+    pub fn totals(&self) -> (u64, u64) {
+        (self.input, self.output)
+    }
+
+    fn drain(&mut self, out: &mut Vec<u8>) {
+        let ready = self.encoder.get_mut();
+        self.output += ready.len() as u64;
+        out.append(ready);
+    }
+}
+
+/// Compresses a whole body at once.
+pub fn whole(body: &[u8], level: u32) -> Vec<u8> {
+    let mut encoder = GzEncoder::new(Vec::with_capacity(body.len() / 3), Compression::new(level));
+    _ = encoder.write_all(body);
+    encoder.finish().unwrap_or_default()
+}

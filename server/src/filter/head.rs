@@ -1,0 +1,221 @@
+//! The head of an answer as bytes: status line, our own fields, the answer's, `add_header`, framing.
+//!
+//! A cached answer's head is made once per location and kept ([`Fixed`]); at a hit only the date, the age, Connection and
+//! those `add_header`s that read the request are written.
+
+use crate::failure::server_text;
+use crate::filter::gzip;
+use crate::request::Request;
+use crate::time_text::with_now;
+use crate::variables;
+use millstream_conf::model::{AddHeader, Settings, Template, Variable};
+use millstream_conf::variables::Builtin;
+use millstream_wire::h1::encode;
+use millstream_wire::{FieldId, Fields};
+
+/// What a head says.
+pub struct Plan<'a> {
+    /// The status.
+    pub status: u16,
+    /// The answer's fields.
+    pub fields: Fields<'a>,
+    /// Content-Length, where the body's length is known and it is not chunked.
+    pub length: Option<u64>,
+    /// Whether the body is chunked.
+    pub chunked: bool,
+    /// Whether the body is compressed by us.
+    pub compressed: bool,
+    /// Age in seconds, for an answer out of the cache (RFC 9111 §5.1).
+    pub age: Option<u64>,
+}
+
+/// The unchanging part of a head, with the place of its date.
+pub struct Fixed {
+    /// The bytes, Date field included.
+    pub bytes: Vec<u8>,
+    /// Where the date's 29 bytes stand; `None` where the answer's own date is passed on.
+    pub date_at: Option<usize>,
+    /// Whether some `add_header` must be evaluated at each answer.
+    pub adds_vary: bool,
+}
+
+/// Fields that are written anew or never passed on (RFC 9110 §7.6.1, RFC 9112 §6).
+fn is_ours(id: FieldId) -> bool {
+    matches!(
+        id,
+        FieldId::Connection
+            | FieldId::ContentLength
+            | FieldId::TransferEncoding
+            | FieldId::KeepAlive
+            | FieldId::ProxyConnection
+            | FieldId::Upgrade
+            | FieldId::Te
+            | FieldId::Trailer
+            | FieldId::Age
+    )
+}
+
+/// Writes a whole head.
+pub fn encode(out: &mut Vec<u8>, request: &mut Request, plan: &Plan<'_>) {
+    let status = request.error_status.unwrap_or(plan.status);
+    let plan = &Plan { status, ..*plan };
+    request.sent.status = status;
+    let start = out.len();
+    fixed_part(out, request, plan);
+    finish(out, request, plan.age, true, status);
+    keep_sent(request, &out[start..]);
+}
+
+/// Makes the unchanging part of a head for a cached answer.
+pub fn fixed(request: &Request, plan: &Plan<'_>) -> Fixed {
+    let mut bytes = Vec::with_capacity(512);
+    let settings = &request.location().settings;
+    let date_at = fixed_part(&mut bytes, request, plan);
+    let adds = || settings.add_headers.iter().filter(|add| add_applies(add, plan.status));
+    for add in adds().filter(|add| is_constant(&add.value)) {
+        write_add(&mut bytes, request, add);
+    }
+    Fixed { bytes, date_at, adds_vary: adds().any(|add| !is_constant(&add.value)) }
+}
+
+/// Writes a head from its unchanging part.
+pub fn from_fixed(out: &mut Vec<u8>, request: &mut Request, fixed: &Fixed, age: Option<u64>, status: u16) {
+    request.sent.status = status;
+    let start = out.len();
+    out.extend_from_slice(&fixed.bytes);
+    if let Some(at) = fixed.date_at {
+        with_now(|now| out[start + at..start + at + now.http.len()].copy_from_slice(&now.http));
+    }
+    if fixed.adds_vary {
+        add_fields(out, request, status, |add| !is_constant(&add.value));
+    }
+    finish(out, request, age, false, status);
+    keep_sent(request, &out[start..]);
+}
+
+fn fixed_part(out: &mut Vec<u8>, request: &Request, plan: &Plan<'_>) -> Option<usize> {
+    let settings = &request.location().settings;
+    encode::status_line(out, plan.status);
+    if plan.fields.get(FieldId::Server).is_none() {
+        encode::field(out, b"Server", server_text(&settings.server_tokens).as_bytes());
+    }
+    let mut date_at = None;
+    if plan.fields.get(FieldId::Date).is_none() {
+        date_at = Some(out.len() + b"Date: ".len());
+        with_now(|now| encode::field(out, b"Date", &now.http));
+    }
+    for (id, name, value) in plan.fields.iter() {
+        if is_ours(id) || plan.compressed && id == FieldId::AcceptRanges {
+            continue;
+        }
+        if plan.compressed && id == FieldId::ETag && !value.starts_with(b"W/") {
+            // The compressed bytes differ, so a strong validator no longer holds (RFC 9110 §8.8.1).
+            let weak = [b"W/", value].concat();
+            encode::field(out, name, &weak);
+        } else {
+            encode::field(out, name, value);
+        }
+    }
+    framing(out, plan);
+    vary(out, settings, plan);
+    date_at
+}
+
+fn framing(out: &mut Vec<u8>, plan: &Plan<'_>) {
+    if plan.compressed {
+        encode::field(out, b"Content-Encoding", b"gzip");
+    }
+    if plan.chunked {
+        encode::field(out, b"Transfer-Encoding", b"chunked");
+    } else if let Some(length) = plan.length
+        && !matches!(plan.status, 100..=199 | 204 | 304)
+    {
+        encode::number_field(out, b"Content-Length", length);
+    }
+}
+
+/// `gzip_vary`: the answer is one of two, whichever this client gets (RFC 9110 §12.5.5).
+fn vary(out: &mut Vec<u8>, settings: &Settings, plan: &Plan<'_>) {
+    let names_it = || plan.fields.all(FieldId::Vary).any(|value| mentions(value, b"accept-encoding"));
+    if settings.gzip.vary
+        && (plan.compressed || gzip::eligible(&settings.gzip, plan.status, plan.fields, plan.length))
+        && !names_it()
+    {
+        encode::field(out, b"Vary", b"Accept-Encoding");
+    }
+}
+
+fn mentions(list: &[u8], name: &[u8]) -> bool {
+    list.split(|&byte| byte == b',').any(|member| {
+        let member = member.trim_ascii();
+        member == b"*" || member.eq_ignore_ascii_case(name)
+    })
+}
+
+fn finish(out: &mut Vec<u8>, request: &Request, age: Option<u64>, adds: bool, status: u16) {
+    if let Some(age) = age {
+        encode::number_field(out, b"Age", age);
+    }
+    if adds {
+        add_fields(out, request, status, |_| true);
+    }
+    if status == 101 {
+        out.extend_from_slice(b"Connection: upgrade\r\n\r\n");
+        return;
+    }
+    if request.keep_alive {
+        out.extend_from_slice(b"Connection: keep-alive\r\n");
+        if let Some(timeout) = request.location().settings.keepalive_header {
+            out.extend_from_slice(b"Keep-Alive: timeout=");
+            out.extend_from_slice(itoa::Buffer::new().format(timeout.as_secs()).as_bytes());
+            out.extend_from_slice(b"\r\n");
+        }
+    } else {
+        out.extend_from_slice(b"Connection: close\r\n");
+    }
+    out.extend_from_slice(b"\r\n");
+}
+
+fn add_fields(out: &mut Vec<u8>, request: &Request, status: u16, which: impl Fn(&AddHeader) -> bool) {
+    for add in request.location().settings.add_headers.iter() {
+        if add_applies(add, status) && which(add) {
+            write_add(out, request, add);
+        }
+    }
+}
+
+/// Without `always` a field is added to these statuses only, as in nginx.
+fn add_applies(add: &AddHeader, status: u16) -> bool {
+    add.always || matches!(status, 200 | 201 | 204 | 206 | 301 | 302 | 303 | 304 | 307 | 308)
+}
+
+/// Writes one added field; an empty value adds none. Line ends from variables cannot start a field of their own.
+fn write_add(out: &mut Vec<u8>, request: &Request, add: &AddHeader) {
+    let start = out.len();
+    out.extend_from_slice(add.name.as_bytes());
+    out.extend_from_slice(b": ");
+    let value_at = out.len();
+    variables::evaluate(&add.value, request, out);
+    if out.len() == value_at {
+        out.truncate(start);
+        return;
+    }
+    for byte in &mut out[value_at..] {
+        if matches!(byte, b'\r' | b'\n' | 0) {
+            *byte = b' ';
+        }
+    }
+    out.extend_from_slice(b"\r\n");
+}
+
+/// Whether a value is the same at every hit of an entry.
+fn is_constant(value: &Template) -> bool {
+    value.variables().all(|variable| matches!(variable, Variable::Builtin(Builtin::UpstreamCacheStatus)))
+}
+
+fn keep_sent(request: &mut Request, head: &[u8]) {
+    if request.generation.shared.keeps_sent_heads {
+        request.sent.head.clear();
+        request.sent.head.extend_from_slice(head);
+    }
+}

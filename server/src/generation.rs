@@ -1,0 +1,86 @@
+//! One configuration put to work: what all workers share of it, and what each worker has of its own.
+//!
+//! A reload makes a new [`Shared`] and each worker a new [`Generation`] from it; requests in flight keep the one they
+//! began with. Nothing in `Shared` is written after it is made, so reading it costs no shared write.
+//! Next: `worker`, which holds the current generation; `route`, which reads it.
+
+use crate::route::server_name::HostTable;
+use millstream_cache::{Front, Store};
+use millstream_conf::model::{Configuration, Http, ListenAddress};
+use millstream_net::tls::{ServerConfig, TlsAcceptor};
+use millstream_telemetry::access_log::AccessBuffer;
+use millstream_telemetry::error_log::ErrorLogs;
+use millstream_telemetry::log_writer::LogSink;
+use millstream_upstream::{Group, Pool};
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::sync::Arc;
+
+/// Chooses the certificate for the name a client asked for; `None` refuses the handshake.
+pub type ChooseCertificate = Box<dyn Fn(Option<&str>) -> Option<Arc<ServerConfig>> + Send + Sync>;
+
+/// What all workers share of one configuration.
+pub struct Shared {
+    /// Counts configurations since the process started, from 1.
+    pub number: u64,
+    /// The configuration.
+    pub configuration: Configuration,
+    /// One per `Http::upstreams`.
+    pub groups: Vec<Arc<Group>>,
+    /// One per `Http::cache_zones`.
+    pub stores: Vec<Arc<Store>>,
+    /// One per `Http::log_files`.
+    pub log_sinks: Vec<LogSink>,
+    /// One per `Http::locations`.
+    pub error_logs: Vec<ErrorLogs>,
+    /// The main context's.
+    pub main_log: ErrorLogs,
+    /// One per `Http::listeners`; `None` for a plain one.
+    pub tls: Vec<Option<TlsAcceptor<ChooseCertificate>>>,
+    /// One per `Http::listeners`.
+    pub hosts: Vec<HostTable>,
+    /// Whether any template reads `$sent_http_`, so that heads are kept until the log line is written.
+    pub keeps_sent_heads: bool,
+    /// Whether any template reads `$upstream_http_` or `$upstream_cookie_`.
+    pub keeps_upstream_heads: bool,
+}
+
+/// One configuration on one worker.
+pub struct Generation {
+    /// The shared part.
+    pub shared: Arc<Shared>,
+    /// One per cache zone.
+    pub fronts: Vec<RefCell<Front>>,
+    /// One per upstream.
+    pub pools: Vec<Rc<Pool>>,
+    /// One per log file.
+    pub logs: Vec<RefCell<AccessBuffer>>,
+}
+
+impl Generation {
+    /// The worker's own part of a configuration.
+    pub fn new(shared: Arc<Shared>) -> Rc<Self> {
+        let http = &shared.configuration.http;
+        Rc::new(Generation {
+            fronts: shared.stores.iter().map(|store| RefCell::new(Front::new(store.clone()))).collect(),
+            pools: http.upstreams.iter().map(|upstream| Rc::new(Pool::new(&upstream.keepalive))).collect(),
+            logs: shared
+                .log_sinks
+                .iter()
+                .zip(&http.log_files)
+                .map(|(sink, file)| RefCell::new(AccessBuffer::new(sink.clone(), file)))
+                .collect(),
+            shared,
+        })
+    }
+
+    /// The http block.
+    pub fn http(&self) -> &Http {
+        &self.shared.configuration.http
+    }
+
+    /// Index of the listener with an address; `None` once a reload has removed it.
+    pub fn listener_of(&self, address: &ListenAddress) -> Option<usize> {
+        self.http().listeners.iter().position(|listener| listener.address == *address)
+    }
+}

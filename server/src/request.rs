@@ -1,0 +1,263 @@
+//! One request from its first byte to its log line: what came, where it was routed, what was answered.
+//!
+//! A request owns its bytes, so it can outlive the read that brought it; its vectors are recycled per thread, so
+//! a cache hit allocates nothing. It does no I/O: the client's side is `client`, the upstream's `answer/proxied`.
+
+use crate::generation::Generation;
+use crate::tries::Tries;
+use crate::worker::Worker;
+use millstream_conf::model::{Location, LocationId, Server, ServerId};
+use millstream_net::Address;
+use millstream_net::stream::TlsInfo;
+use millstream_telemetry::metrics::CacheStatus;
+use millstream_wire::h1::framing::Framing;
+use millstream_wire::h1::head::RequestHead;
+use millstream_wire::{FieldId, Fields, Method, Version};
+use std::cell::{Cell, OnceCell};
+use std::rc::Rc;
+use std::time::Instant;
+
+/// What holds for a connection as a whole.
+#[derive(Debug)]
+pub struct ConnectionFacts {
+    /// `$connection`.
+    pub serial: u64,
+    /// The client's address.
+    pub remote: Address,
+    /// Its text without port, as logs and `X-Forwarded-For` want it.
+    pub remote_text: Box<str>,
+    /// The address that accepted it.
+    pub local: Address,
+    /// Index of the listener that accepted it, in the configuration in force.
+    pub listener: Cell<usize>,
+    /// TLS facts, where it is encrypted.
+    pub tls: Option<TlsInfo>,
+    /// When it was accepted.
+    pub opened: Instant,
+    /// Requests so far, the present one included.
+    pub requests: Cell<u64>,
+}
+
+/// Captures of the regular expression that matched last: text and byte ranges of its groups.
+#[derive(Debug, Default, Clone)]
+pub struct Captures {
+    /// What was matched against.
+    pub text: Vec<u8>,
+    /// Group 0 is the whole match; a group that took no part is empty.
+    pub groups: Vec<(u32, u32)>,
+    /// Named captures of every expression that matched so far: name and value.
+    pub named: Vec<(Box<str>, Box<[u8]>)>,
+}
+
+/// What has been answered so far, for variables and logs.
+#[derive(Debug, Default, Clone)]
+pub struct Sent {
+    /// The status; 0 before the head is made.
+    pub status: u16,
+    /// The head as sent, kept only where the configuration reads `$sent_http_`.
+    pub head: Vec<u8>,
+    /// All bytes written, head included.
+    pub bytes: u64,
+    /// Bytes of the body written.
+    pub body_bytes: u64,
+    /// Whether the answer was written whole.
+    pub complete: bool,
+    /// Bytes into and out of compression, where the answer was compressed on its way.
+    pub compressed: Option<(u64, u64)>,
+}
+
+impl Captures {
+    fn clear(&mut self) {
+        self.text.clear();
+        self.groups.clear();
+        self.named.clear();
+    }
+}
+
+impl Sent {
+    fn clear(&mut self) {
+        self.head.clear();
+        *self = Sent { head: std::mem::take(&mut self.head), ..Sent::default() };
+    }
+}
+
+/// The query string that is in force.
+#[derive(Debug, Clone, Default)]
+pub enum Arguments {
+    /// As it came.
+    #[default]
+    Original,
+    /// Set by an internal redirect.
+    Replaced(Vec<u8>),
+}
+
+/// A request.
+pub struct Request {
+    /// The head's bytes (and nothing behind them).
+    pub bytes: Vec<u8>,
+    /// The parsed head; spans point into `bytes`.
+    pub head: RequestHead,
+    /// How the body is framed.
+    pub framing: Framing,
+    /// The thread that serves it.
+    pub worker: Rc<Worker>,
+    /// The configuration that serves it.
+    pub generation: Rc<Generation>,
+    /// Its connection.
+    pub connection: Rc<ConnectionFacts>,
+    /// When its first byte was read.
+    pub started: Instant,
+    /// The server that took it.
+    pub server: ServerId,
+    /// The location that took it.
+    pub location: LocationId,
+    /// `$uri`: the path, decoded and normalised.
+    pub uri: Vec<u8>,
+    /// The query string in force.
+    pub arguments: Arguments,
+    /// `$host`, lower case.
+    pub host: Vec<u8>,
+    /// Captures.
+    pub captures: Captures,
+    /// The method in force (an error page is fetched with GET).
+    pub method: Method,
+    /// Whether the connection may go on after the answer.
+    pub keep_alive: bool,
+    /// Whether the request waited in the buffer behind another one.
+    pub pipelined: bool,
+    /// Bytes of the body read so far, as they came, chunk framing included.
+    pub body_received: u64,
+    /// Internal redirects so far; at most 10, as in nginx.
+    pub redirects: u8,
+    /// Whether an `error_page` is being answered: a failure now gets the built-in page.
+    pub in_error_page: bool,
+    /// The status that an `error_page` puts in place of the page's own.
+    pub error_status: Option<u16>,
+    /// What was answered.
+    pub sent: Sent,
+    /// `$upstream_cache_status`.
+    pub cache_status: Option<CacheStatus>,
+    /// The upstream servers asked.
+    pub tries: Tries,
+    /// `$request_id`, made when first read.
+    pub id: OnceCell<[u8; 32]>,
+}
+
+impl Request {
+    /// A request that has not been read yet.
+    pub fn new(worker: Rc<Worker>, generation: Rc<Generation>, connection: Rc<ConnectionFacts>, now: Instant) -> Self {
+        Request {
+            bytes: Vec::new(),
+            head: RequestHead::default(),
+            framing: Framing::None,
+            worker,
+            generation,
+            connection,
+            started: now,
+            server: ServerId(0),
+            location: LocationId(0),
+            uri: Vec::new(),
+            arguments: Arguments::Original,
+            host: Vec::new(),
+            captures: Captures::default(),
+            method: Method::Get,
+            keep_alive: true,
+            pipelined: false,
+            body_received: 0,
+            redirects: 0,
+            in_error_page: false,
+            error_status: None,
+            sent: Sent::default(),
+            cache_status: None,
+            tries: Tries::default(),
+            id: OnceCell::new(),
+        }
+    }
+
+    /// Makes a finished request ready for the next one; its vectors keep their room.
+    pub fn reset(&mut self, connection: Rc<ConnectionFacts>, now: Instant) {
+        self.bytes.clear();
+        self.head.clear();
+        self.framing = Framing::None;
+        self.connection = connection;
+        self.started = now;
+        self.uri.clear();
+        self.arguments = Arguments::Original;
+        self.host.clear();
+        self.captures.clear();
+        self.keep_alive = true;
+        self.pipelined = false;
+        self.body_received = 0;
+        self.redirects = 0;
+        self.in_error_page = false;
+        self.error_status = None;
+        self.sent.clear();
+        self.cache_status = None;
+        self.tries.clear();
+        self.id.take();
+    }
+
+    /// A copy for a refresh that goes on without the client: a GET, routed as this one.
+    pub fn for_refresh(&self) -> Request {
+        let mut copy =
+            Request::new(self.worker.clone(), self.generation.clone(), self.connection.clone(), self.started);
+        copy.bytes = self.bytes.clone();
+        copy.head = self.head.clone();
+        copy.server = self.server;
+        copy.location = self.location;
+        copy.uri = self.uri.clone();
+        copy.arguments = self.arguments.clone();
+        copy.host = self.host.clone();
+        copy.captures = self.captures.clone();
+        copy.method = if self.method == Method::Head { Method::Get } else { self.method };
+        copy.cache_status = self.cache_status;
+        copy
+    }
+
+    /// The request's fields.
+    pub fn fields(&self) -> Fields<'_> {
+        self.head.view(&self.bytes)
+    }
+
+    /// A field's first value.
+    pub fn field(&self, id: FieldId) -> Option<&[u8]> {
+        self.fields().get(id)
+    }
+
+    /// The method as text.
+    pub fn method_text(&self) -> &[u8] {
+        if self.method == Method::Other || self.method == self.head.method {
+            self.head.method_text.of(&self.bytes)
+        } else {
+            self.method.name().unwrap_or_default().as_bytes()
+        }
+    }
+
+    /// The query string in force, without the question mark.
+    pub fn query(&self) -> Option<&[u8]> {
+        match &self.arguments {
+            Arguments::Original => self.head.query.map(|span| span.of(&self.bytes)),
+            Arguments::Replaced(text) => Some(text),
+        }
+    }
+
+    /// The location in force.
+    pub fn location(&self) -> &Location {
+        self.generation.http().location(self.location)
+    }
+
+    /// The server in force.
+    pub fn server(&self) -> &Server {
+        self.generation.http().server(self.server)
+    }
+
+    /// Whether the answer has a body on the wire.
+    pub fn wants_body(&self) -> bool {
+        self.method != Method::Head
+    }
+
+    /// Whether the request speaks HTTP/1.1 (chunked answers, interim answers).
+    pub fn is_http11(&self) -> bool {
+        self.head.version == Version::Http11
+    }
+}

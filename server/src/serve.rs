@@ -1,0 +1,342 @@
+//! The page to read: admit → route → answer → log, for every request.
+//!
+//! `begin` decides without waiting and answers cache hits in memory on the spot; what must wait becomes a [`Work`], which
+//! `finish` carries out in one boxed future. Failures come back as a status and become an `error_page` or the built-in
+//! one in a single place.
+
+use crate::answer::cached::{self, Use};
+use crate::answer::hit::{self, Ready};
+use crate::answer::{Outcome, file, fixed};
+use crate::client::{Client, ClientFailure};
+use crate::failure;
+use crate::request::{Arguments, Captures, Request};
+use crate::route::{Captured, location, server_name::HostTable};
+use crate::variables::value;
+use millstream_cache::{Lookup, Now};
+use millstream_conf::model::{ErrorPage, ErrorPageStatus, LocationId, LocationMatch, Proxy, Return};
+use millstream_telemetry::metrics::CacheStatus;
+use millstream_wire::h1::framing::{self, Framing};
+use millstream_wire::target::Normal;
+use millstream_wire::{FieldId, Method, host, target};
+use std::sync::Arc;
+
+/// Internal redirects of one request at the most, as in nginx.
+const REDIRECTS: u8 = 10;
+
+/// What is left to do for a request.
+pub enum Work {
+    /// A `return` of the server or the location.
+    Return(LocationId),
+    /// A status: refused, or forbidden.
+    Status(u16),
+    /// A file under `root`.
+    File,
+    /// The upstream, through the cache where it was looked up.
+    Proxy(Arc<Proxy>, Option<(Vec<u8>, Lookup)>),
+}
+
+/// How a request begins.
+pub enum Begun {
+    /// Its head is in the buffer; the body, if any, is at hand.
+    Hit(Ready),
+    /// It takes waiting.
+    Work(Work),
+}
+
+/// Admits a parsed request: host, server, framing, path, location. The status is the refusal.
+pub fn admit(request: &mut Request) -> Result<(), u16> {
+    choose_host(request)?;
+    request.framing = match framing::request(request.head.version, request.fields()) {
+        Ok(framing) => framing,
+        Err(error) => return Err(error.status()),
+    };
+    // A proxy in front of an API is no tunnel, and TRACE would show fields that were added on the way (RFC 9110 §9.3.8).
+    if matches!(request.method, Method::Connect | Method::Trace) {
+        return Err(405);
+    }
+    normalise(request)?;
+    route(request);
+    Ok(())
+}
+
+fn choose_host(request: &mut Request) -> Result<(), u16> {
+    let mut name = std::mem::take(&mut request.host);
+    name.clear();
+    let raw = match request.head.authority {
+        Some(span) => Some(span.of(&request.bytes)),
+        None => request.field(FieldId::Host),
+    };
+    if let Some(raw) = raw
+        && !raw.is_empty()
+    {
+        let valid = host::validate(raw).map_err(|_| 400u16)?;
+        name.extend(valid.host.iter().map(u8::to_ascii_lowercase));
+        if name.last() == Some(&b'.') {
+            name.pop();
+        }
+    }
+    let generation = request.generation.clone();
+    let table: &HostTable = &generation.shared.hosts[request.connection.listener.get()];
+    let (server, captured) = table.find(&name);
+    request.server = server;
+    request.location = request.server().own;
+    if let Some(captured) = captured {
+        take_captures(&mut request.captures, captured, &name);
+    }
+    if name.is_empty() {
+        name.extend_from_slice(generation.http().server(server).name.as_bytes());
+    }
+    request.host = name;
+    Ok(())
+}
+
+fn normalise(request: &mut Request) -> Result<(), u16> {
+    let mut uri = std::mem::take(&mut request.uri);
+    uri.clear();
+    let merge = request.server().merge_slashes;
+    let path = request.head.path.of(&request.bytes);
+    let outcome = target::normalise(path, merge, &mut uri);
+    if matches!(outcome, Ok(Normal::Unchanged)) {
+        uri.extend_from_slice(path);
+    }
+    request.uri = uri;
+    outcome.map(|_| ()).map_err(|_| 400)
+}
+
+/// Finds the location for the path in force.
+pub fn route(request: &mut Request) {
+    let generation = request.generation.clone();
+    let server = generation.http().server(request.server);
+    match location::find(generation.http(), &server.locations, &request.uri) {
+        None => request.location = server.own,
+        Some((found, captured)) => {
+            request.location = found;
+            if let Some(captured) = captured {
+                let uri = std::mem::take(&mut request.uri);
+                take_captures(&mut request.captures, captured, &uri);
+                request.uri = uri;
+            }
+        }
+    }
+}
+
+fn take_captures(captures: &mut Captures, captured: Captured, text: &[u8]) {
+    captures.text.clear();
+    captures.text.extend_from_slice(text);
+    captures.groups = captured.groups;
+    captures.named.extend(captured.named);
+}
+
+/// Decides what answers an admitted request; a hit in memory is written to `out` at once.
+pub fn begin(request: &mut Request, now: Now, out: &mut Vec<u8>) -> Begun {
+    let generation = request.generation.clone();
+    let http = generation.http();
+    let own = http.server(request.server).own;
+    if http.location(own).settings.returns.is_some() && request.redirects == 0 {
+        return Begun::Work(Work::Return(own));
+    }
+    let settings = &http.location(request.location).settings;
+    if settings.returns.is_some() {
+        return Begun::Work(Work::Return(request.location));
+    }
+    let Some(proxy) = &settings.proxy else { return Begun::Work(Work::File) };
+    let Some(cache) = &proxy.cache else { return Begun::Work(Work::Proxy(proxy.clone(), None)) };
+    let key = match cached::usage(request, cache) {
+        Use::None => return Begun::Work(Work::Proxy(proxy.clone(), None)),
+        Use::Bypass => {
+            request.cache_status = Some(CacheStatus::Bypass);
+            return Begun::Work(Work::Proxy(proxy.clone(), None));
+        }
+        Use::Lookup(key) => key,
+    };
+    let lookup = cached::look_up(request, cache, &key, now);
+    if let Lookup::Fresh(found) = &lookup
+        && request.framing == Framing::None
+    {
+        request.cache_status = Some(CacheStatus::Hit);
+        let coding = hit::coding(request, &found.entry);
+        if let Some(ready) = hit::ready(request, found, coding, now, out) {
+            millstream_net::buffers::give(key);
+            return Begun::Hit(ready);
+        }
+    }
+    Begun::Work(Work::Proxy(proxy.clone(), Some((key, lookup))))
+}
+
+/// Carries out what is left, until the client has an answer or is gone.
+pub async fn finish(request: &mut Request, client: &mut Client, work: Work) {
+    let mut work = work;
+    loop {
+        let outcome = match client_body_fits(request, client, &work) {
+            Err(failure) => Outcome::Client(failure),
+            Ok(()) => carry_out(request, client, work).await,
+        };
+        work = match outcome {
+            Outcome::Done => return,
+            Outcome::Client(failure) => match failed(request, client, failure) {
+                Some(status) => Work::Status(status),
+                None => return,
+            },
+            Outcome::Status(status) => match error_page(request, client, status).await {
+                Some(next) => next,
+                None => return,
+            },
+            Outcome::Elsewhere(uri) => match redirect_internally(request, &uri) {
+                Ok(next) => next,
+                Err(status) => Work::Status(status),
+            },
+        };
+    }
+}
+
+fn client_body_fits(request: &Request, client: &mut Client, work: &Work) -> Result<(), ClientFailure> {
+    // A body is announced once; a redirected request has none.
+    if matches!(work, Work::Status(_)) || client.body_known() { Ok(()) } else { client.expect_body(request) }
+}
+
+async fn carry_out(request: &mut Request, client: &mut Client, work: Work) -> Outcome {
+    match work {
+        Work::Return(id) => {
+            let rule: Option<Return> = request.generation.http().location(id).settings.returns.clone();
+            match rule {
+                Some(rule) => fixed::returned(request, client, &rule).await,
+                None => Outcome::Status(500),
+            }
+        }
+        Work::Status(status) => Outcome::Status(status),
+        Work::File => file::answer(request, client).await,
+        Work::Proxy(proxy, found) => cached::answer(request, client, &proxy, found).await,
+    }
+}
+
+/// A client failure: the status to answer, where something can still be said.
+fn failed(request: &mut Request, client: &mut Client, failure: ClientFailure) -> Option<u16> {
+    request.keep_alive = false;
+    if client.begun() || failure == ClientFailure::Gone {
+        if !client.begun() {
+            request.sent.status = failure.status();
+        }
+        client.abandon();
+        return None;
+    }
+    Some(failure.status())
+}
+
+/// Answers a status: by the `error_page` that names it, else by the built-in page. `Some` is the page's own work.
+async fn error_page(request: &mut Request, client: &mut Client, status: u16) -> Option<Work> {
+    if status == failure::CLOSE_WITHOUT_ANSWER {
+        request.keep_alive = false;
+        request.sent.status = status;
+        return None;
+    }
+    if closes(status) {
+        request.keep_alive = false;
+    }
+    if !request.in_error_page
+        && let Some(page) = page_for(request, status)
+    {
+        return redirect_to_page(request, client, &page, status).await;
+    }
+    request.error_status = None;
+    if let Outcome::Client(failure) = fixed::page(request, client, status, None).await {
+        failed(request, client, failure);
+    }
+    None
+}
+
+/// Statuses after which the connection cannot be trusted to be in step (nginx closes after these too).
+fn closes(status: u16) -> bool {
+    matches!(status, 400 | 408 | 413 | 414 | 431 | 494..=497 | 500 | 501 | 505)
+}
+
+fn page_for(request: &Request, status: u16) -> Option<ErrorPage> {
+    request.location().settings.error_pages.iter().find(|page| page.status == status).cloned()
+}
+
+async fn redirect_to_page(
+    request: &mut Request,
+    client: &mut Client,
+    page: &ErrorPage,
+    status: u16,
+) -> Option<Work> {
+    let uri = value(&page.uri, request);
+    let answer = match page.answer {
+        ErrorPageStatus::Keep => Some(status),
+        ErrorPageStatus::Is(other) => Some(other),
+        ErrorPageStatus::FromPage => None,
+    };
+    request.in_error_page = true;
+    if uri.starts_with(b"/") {
+        request.error_status = answer;
+        request.method = if request.method == Method::Head { Method::Head } else { Method::Get };
+        return Some(redirect_internally(request, &uri).unwrap_or_else(Work::Status));
+    }
+    if uri.starts_with(b"@") {
+        request.error_status = answer;
+        return Some(redirect_to_named(request, &uri));
+    }
+    // A URL sends the client there; its status must be a redirect's.
+    let redirect = match page.answer {
+        ErrorPageStatus::Is(code @ (301 | 302 | 303 | 307 | 308)) => code,
+        _ => 302,
+    };
+    if let Outcome::Client(failure) = fixed::redirect(request, client, redirect, &uri).await {
+        failed(request, client, failure);
+    }
+    None
+}
+
+/// Goes on under another path, and query where it has one.
+fn redirect_internally(request: &mut Request, uri: &[u8]) -> Result<Work, u16> {
+    if uri.starts_with(b"@") {
+        return Ok(redirect_to_named(request, uri));
+    }
+    request.redirects += 1;
+    if request.redirects > REDIRECTS {
+        return Err(500);
+    }
+    let mut halves = uri.splitn(2, |&byte| byte == b'?');
+    let path = halves.next().unwrap_or_default();
+    if let Some(query) = halves.next() {
+        request.arguments = Arguments::Replaced(query.to_vec());
+    }
+    request.uri.clear();
+    request.uri.extend_from_slice(path);
+    route(request);
+    Ok(work_of(request))
+}
+
+fn redirect_to_named(request: &mut Request, name: &[u8]) -> Work {
+    request.redirects += 1;
+    let generation = request.generation.clone();
+    let tree = &generation.http().server(request.server).locations;
+    let named = std::str::from_utf8(name).ok().and_then(|name| location::named(tree, name));
+    match named {
+        Some(id) if request.redirects <= REDIRECTS => {
+            request.location = id;
+            work_of(request)
+        }
+        _ => Work::Status(500),
+    }
+}
+
+/// The work of a request that was redirected internally; what is in the cache is looked up as for any other.
+fn work_of(request: &mut Request) -> Work {
+    let location = request.location();
+    let is_named = matches!(location.matches, LocationMatch::Named(_));
+    let settings = &location.settings;
+    if settings.returns.is_some() {
+        return Work::Return(request.location);
+    }
+    let Some(proxy) = settings.proxy.clone() else {
+        return if is_named { Work::Status(404) } else { Work::File };
+    };
+    let Some(cache) = &proxy.cache else { return Work::Proxy(proxy, None) };
+    match cached::usage(request, cache) {
+        Use::Lookup(key) => {
+            let lookup = cached::look_up(request, cache, &key, Now::read());
+            Work::Proxy(proxy.clone(), Some((key, lookup)))
+        }
+        Use::None | Use::Bypass => Work::Proxy(proxy.clone(), None),
+    }
+}

@@ -1,0 +1,44 @@
+//! The upstream servers that were asked for one request: the `$upstream_*` variables read it.
+
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+use millstream_wire::Headers;
+
+/// One upstream server asked; durations are `None` until known.
+#[derive(Debug, Clone)]
+pub struct Try {
+    /// Its name as `$upstream_addr` gives it.
+    pub peer: Arc<str>,
+    /// Its answer's status; 0 before a head came (502 or 504 once it failed).
+    pub status: u16,
+    /// Time to connect.
+    pub connect_time: Option<Duration>,
+    /// Time to the head.
+    pub header_time: Option<Duration>,
+    /// Time to the end.
+    pub response_time: Option<Duration>,
+    /// Body bytes received.
+    pub response_length: u64,
+    /// Bytes sent to it.
+    pub bytes_sent: u64,
+    /// Bytes received from it.
+    pub bytes_received: u64,
+}
+
+/// All tries of a request, in order, and the fields of the last answer.
+#[derive(Debug, Default, Clone)]
+pub struct Tries {
+    /// In order; empty where no upstream was asked.
+    pub list: Vec<Try>,
+    /// Fields of the last answer's head (of the stored answer on a cache hit: `None` until a template reads it).
+    pub headers: Option<Rc<Headers>>,
+}
+
+impl Tries {
+    /// Forgets all tries; the list keeps its room.
+    pub fn clear(&mut self) {
+        self.list.clear();
+        self.headers = None;
+    }
+}

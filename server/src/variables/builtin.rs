@@ -1,0 +1,260 @@
+//! The variables with fixed names, one arm each.
+
+use super::upstream::{each, number, seconds as optional_seconds};
+use super::{Found, give, give_some, value};
+use crate::request::{ConnectionFacts, Request};
+use crate::time_text::with_now;
+use millstream_conf::model::ProxyTarget;
+use millstream_conf::variables::Builtin;
+use millstream_net::clock;
+use millstream_net::Address;
+use millstream_wire::{FieldId, Version};
+use std::io::Write;
+use std::path::Path;
+use std::time::Duration;
+
+/// The nginx version whose behaviour is claimed.
+pub const NGINX_VERSION: &str = "1.31.5";
+
+/// Appends a variable's value.
+pub(super) fn append(variable: Builtin, request: &Request, out: &mut Vec<u8>) -> Found {
+    use Builtin as B;
+    let connection = &*request.connection;
+    match variable {
+        B::Args | B::QueryString => give_some(request.query(), out),
+        B::IsArgs => give(if request.query().is_some_and(|query| !query.is_empty()) { b"?" } else { b"" }, out),
+        B::Uri | B::DocumentUri => give(&request.uri, out),
+        B::RequestUri => give(request_uri(request), out),
+        B::Request => give(request_line(request), out),
+        B::RequestMethod => give(request.method_text(), out),
+        B::RequestLength => decimal(request.head.length as u64 + request.body_received, out),
+        B::RequestTime => elapsed(clock::now().saturating_duration_since(request.started), out),
+        B::RequestCompletion => give(if request.sent.complete { b"OK" } else { b"" }, out),
+        B::RequestId => give(request.id.get_or_init(random_id), out),
+        B::ServerProtocol => give(if request.head.version == Version::Http11 { b"HTTP/1.1" } else { b"HTTP/1.0" }, out),
+        B::Scheme => give(if connection.tls.is_some() { b"https" } else { b"http" }, out),
+        B::Https => give(if connection.tls.is_some() { b"on" } else { b"" }, out),
+        B::Host => give(&request.host, out),
+        B::ServerName => give(request.server().name.as_bytes(), out),
+        B::ContentLength => give_some(request.field(FieldId::ContentLength), out),
+        B::ContentType => give_some(request.field(FieldId::ContentType), out),
+        B::RemoteUser => remote_user(request, out),
+        B::RemoteAddr => give(connection.remote_text.as_bytes(), out),
+        B::BinaryRemoteAddr => binary_address(&connection.remote, out),
+        B::RemotePort => port(&connection.remote, out),
+        B::ServerAddr => server_address(&connection.local, out),
+        B::ServerPort => port(&connection.local, out),
+        B::ProxyAddXForwardedFor => forwarded_for(request, out),
+        B::ProxyHost => proxy_pass(request, out, |pass, out| give(pass.host.as_bytes(), out)),
+        B::ProxyPort => proxy_pass(request, out, |pass, out| decimal(u64::from(pass.port), out)),
+        B::Connection => decimal(connection.serial, out),
+        B::ConnectionRequests => decimal(connection.requests.get(), out),
+        B::ConnectionTime => elapsed(clock::now().saturating_duration_since(connection.opened), out),
+        B::Pipe => give(if request.pipelined { b"p" } else { b"." }, out),
+        B::Pid => decimal(u64::from(std::process::id()), out),
+        B::Hostname => give(rustix::system::uname().nodename().to_bytes(), out),
+        B::NginxVersion => give(NGINX_VERSION.as_bytes(), out),
+        B::Msec => milliseconds(out),
+        B::TimeLocal => with_now(|now| give(&now.local, out)),
+        B::TimeIso8601 => with_now(|now| give(&now.iso8601, out)),
+        B::Status => status(request.sent.status, out),
+        B::BytesSent => decimal(request.sent.bytes, out),
+        B::BodyBytesSent => decimal(request.sent.body_bytes, out),
+        B::GzipRatio => gzip_ratio(request, out),
+        B::DocumentRoot => give(&value(&request.location().settings.root, request), out),
+        B::RealpathRoot => realpath(request, out),
+        B::RequestFilename => {
+            super::evaluate(&request.location().settings.root, request, out);
+            give(&request.uri, out)
+        }
+        B::SslCipher | B::SslProtocol | B::SslServerName | B::SslSessionReused => tls(variable, connection, out),
+        B::UpstreamCacheStatus => match request.cache_status {
+            Some(status) => give(status.name().as_bytes(), out),
+            None => Found::Nothing,
+        },
+        B::UpstreamAddr => each(request, out, |one, out| out.extend_from_slice(one.peer.as_bytes())),
+        B::UpstreamStatus => each(request, out, |one, out| match one.status {
+            0 => out.push(b'-'),
+            status => number(u64::from(status), out),
+        }),
+        B::UpstreamConnectTime => each(request, out, |one, out| optional_seconds(one.connect_time, out)),
+        B::UpstreamHeaderTime => each(request, out, |one, out| optional_seconds(one.header_time, out)),
+        B::UpstreamResponseTime => each(request, out, |one, out| optional_seconds(one.response_time, out)),
+        B::UpstreamResponseLength => each(request, out, |one, out| number(one.response_length, out)),
+        B::UpstreamBytesSent => each(request, out, |one, out| number(one.bytes_sent, out)),
+        B::UpstreamBytesReceived => each(request, out, |one, out| number(one.bytes_received, out)),
+    }
+}
+
+/// Seconds with three decimals, as nginx's times are written.
+pub(super) fn seconds(time: Duration, out: &mut Vec<u8>) {
+    let mut digits = itoa::Buffer::new();
+    out.extend_from_slice(digits.format(time.as_secs()).as_bytes());
+    let millis = time.subsec_millis();
+    out.extend_from_slice(&[b'.', b'0' + (millis / 100) as u8, b'0' + (millis / 10 % 10) as u8, b'0' + (millis % 10) as u8]);
+}
+
+fn elapsed(time: Duration, out: &mut Vec<u8>) -> Found {
+    seconds(time, out);
+    Found::Value
+}
+
+fn decimal(value: u64, out: &mut Vec<u8>) -> Found {
+    give(itoa::Buffer::new().format(value).as_bytes(), out)
+}
+
+fn status(status: u16, out: &mut Vec<u8>) -> Found {
+    // nginx writes 000 for a request that got no status, and always three digits.
+    _ = write!(out, "{status:03}");
+    Found::Value
+}
+
+fn milliseconds(out: &mut Vec<u8>) -> Found {
+    let wall = clock::wall();
+    seconds(Duration::new(wall.seconds.unsigned_abs(), u32::from(wall.milliseconds) * 1_000_000), out);
+    Found::Value
+}
+
+/// The request's first line without its end.
+pub(super) fn request_line(request: &Request) -> &[u8] {
+    let start = request.head.method_text.start as usize;
+    let line = &request.bytes[start.min(request.bytes.len())..];
+    let end = line.iter().position(|&byte| byte == b'\n').unwrap_or(line.len());
+    line[..end].strip_suffix(b"\r").unwrap_or(&line[..end])
+}
+
+/// Path and query as they came; of an absolute-form target the path on, as in nginx.
+fn request_uri(request: &Request) -> &[u8] {
+    if request.head.authority.is_none() {
+        return request.head.target.of(&request.bytes);
+    }
+    let end = request.head.query.map_or(request.head.path.end, |query| query.end);
+    &request.bytes[request.head.path.start as usize..end as usize]
+}
+
+fn remote_user(request: &Request, out: &mut Vec<u8>) -> Found {
+    let Some(value) = request.field(FieldId::Authorization) else { return Found::Nothing };
+    let Some((scheme, rest)) = value.split_at_checked(6) else { return Found::Nothing };
+    if !scheme.eq_ignore_ascii_case(b"basic ") {
+        return Found::Nothing;
+    }
+    match base64(rest.trim_ascii()) {
+        Some(decoded) if decoded.contains(&b':') => {
+            give(decoded.split(|&byte| byte == b':').next().unwrap_or_default(), out)
+        }
+        _ => Found::Nothing,
+    }
+}
+
+/// Decodes base64 (RFC 4648 §4); `None` where it is not.
+fn base64(text: &[u8]) -> Option<Vec<u8>> {
+    let text = text.strip_suffix(b"==").or_else(|| text.strip_suffix(b"=")).unwrap_or(text);
+    let (mut out, mut bits, mut count) = (Vec::with_capacity(text.len() * 3 / 4), 0u32, 0);
+    for &byte in text {
+        let value = match byte {
+            b'A'..=b'Z' => byte - b'A',
+            b'a'..=b'z' => byte - b'a' + 26,
+            b'0'..=b'9' => byte - b'0' + 52,
+            b'+' => 62,
+            b'/' => 63,
+            _ => return None,
+        };
+        bits = bits << 6 | u32::from(value);
+        count += 6;
+        if count >= 8 {
+            count -= 8;
+            out.push((bits >> count) as u8);
+        }
+    }
+    Some(out)
+}
+
+fn binary_address(address: &Address, out: &mut Vec<u8>) -> Found {
+    match address {
+        Address::Tcp(std::net::SocketAddr::V4(v4)) => give(&v4.ip().octets(), out),
+        Address::Tcp(std::net::SocketAddr::V6(v6)) => give(&v6.ip().octets(), out),
+        Address::Unix(_) => give(b"unix:", out),
+    }
+}
+
+fn port(address: &Address, out: &mut Vec<u8>) -> Found {
+    match address {
+        Address::Tcp(socket) => decimal(u64::from(socket.port()), out),
+        Address::Unix(_) => Found::Nothing,
+    }
+}
+
+fn server_address(address: &Address, out: &mut Vec<u8>) -> Found {
+    match address {
+        Address::Tcp(socket) => _ = write!(out, "{}", socket.ip()),
+        Address::Unix(_) => _ = write!(out, "{address}"),
+    }
+    Found::Value
+}
+
+fn forwarded_for(request: &Request, out: &mut Vec<u8>) -> Found {
+    for value in request.fields().all(FieldId::XForwardedFor) {
+        out.extend_from_slice(value);
+        out.extend_from_slice(b", ");
+    }
+    give(request.connection.remote_text.as_bytes(), out)
+}
+
+fn proxy_pass(
+    request: &Request,
+    out: &mut Vec<u8>,
+    write: impl Fn(&millstream_conf::model::ProxyPass, &mut Vec<u8>) -> Found,
+) -> Found {
+    let Some(proxy) = &request.location().settings.proxy else { return Found::Nothing };
+    match &proxy.pass.target {
+        ProxyTarget::Upstream(_) => write(&proxy.pass, out),
+        ProxyTarget::Variables(template) => {
+            let url = value(template, request);
+            let host = url.strip_prefix(b"http://").unwrap_or(&url);
+            give(host.split(|&byte| byte == b'/').next().unwrap_or_default(), out)
+        }
+    }
+}
+
+fn gzip_ratio(request: &Request, out: &mut Vec<u8>) -> Found {
+    match request.sent.compressed {
+        Some((input, output)) if output > 0 => {
+            _ = write!(out, "{:.2}", input as f64 / output as f64);
+            Found::Value
+        }
+        _ => Found::Nothing,
+    }
+}
+
+fn realpath(request: &Request, out: &mut Vec<u8>) -> Found {
+    use std::os::unix::ffi::{OsStrExt, OsStringExt};
+    let root = value(&request.location().settings.root, request);
+    match std::fs::canonicalize(Path::new(std::ffi::OsStr::from_bytes(&root))) {
+        Ok(path) => give(&path.into_os_string().into_vec(), out),
+        Err(_) => Found::Nothing,
+    }
+}
+
+fn tls(variable: Builtin, connection: &ConnectionFacts, out: &mut Vec<u8>) -> Found {
+    let Some(tls) = &connection.tls else { return Found::Nothing };
+    match variable {
+        Builtin::SslCipher => give(tls.cipher.as_bytes(), out),
+        Builtin::SslProtocol => give(tls.protocol.as_bytes(), out),
+        Builtin::SslSessionReused => give(if tls.resumed { b"r" } else { b"." }, out),
+        _ => give_some(tls.server_name.as_ref().map(|name| name.as_bytes()), out),
+    }
+}
+
+fn random_id() -> [u8; 32] {
+    use std::hash::BuildHasher;
+    // The standard library's hasher is keyed by the system's random source; a counter keeps ids apart on a thread.
+    let keys = std::hash::RandomState::new();
+    let (high, low) = (keys.hash_one(1u8), keys.hash_one(2u8));
+    let bytes = (u128::from(high) << 64 | u128::from(low)).to_be_bytes();
+    let mut text = [0u8; 32];
+    for (index, byte) in bytes.iter().enumerate() {
+        text[2 * index] = b"0123456789abcdef"[usize::from(byte >> 4)];
+        text[2 * index + 1] = b"0123456789abcdef"[usize::from(byte & 15)];
+    }
+    text
+}

@@ -1,0 +1,126 @@
+//! Evaluating variables and templates during a request.
+//!
+//! A value is appended to a buffer; whether there was one at all is told apart from an empty one, because the log
+//! writes `-` only for the former. Nothing is looked up by name but fields, cookies and arguments.
+//! Next: `conf`'s table of variables, whose every row is evaluated here.
+
+mod builtin;
+mod upstream;
+#[cfg(test)]
+mod tests;
+
+pub use builtin::NGINX_VERSION;
+
+use crate::request::Request;
+use millstream_conf::model::{Part, Template, Variable};
+use millstream_wire::{Fields, FieldId, target};
+
+/// Whether a variable had a value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Found {
+    /// A value, perhaps empty, was appended.
+    Value,
+    /// There is none; nothing was appended.
+    Nothing,
+}
+
+/// Appends a template's value.
+pub fn evaluate(template: &Template, request: &Request, out: &mut Vec<u8>) {
+    for part in &template.parts {
+        match part {
+            Part::Literal(text) => out.extend_from_slice(text.as_bytes()),
+            Part::Variable(variable) => {
+                append(variable, request, out);
+            }
+        }
+    }
+}
+
+/// A template's value as a new vector.
+pub fn value(template: &Template, request: &Request) -> Vec<u8> {
+    let mut out = Vec::new();
+    evaluate(template, request, &mut out);
+    out
+}
+
+/// Whether a condition (`if=`, `proxy_cache_bypass` …) holds: neither empty nor `0`.
+pub fn holds(template: &Template, request: &Request, scratch: &mut Vec<u8>) -> bool {
+    scratch.clear();
+    evaluate(template, request, scratch);
+    !scratch.is_empty() && scratch.as_slice() != b"0"
+}
+
+/// Appends a variable's value.
+pub fn append(variable: &Variable, request: &Request, out: &mut Vec<u8>) -> Found {
+    match variable {
+        Variable::Builtin(builtin) => builtin::append(*builtin, request, out),
+        Variable::RequestHeader(name) => join(request.fields(), name, out),
+        Variable::SentHeader(name) => sent_header(request, name, out),
+        Variable::SentTrailer(_) | Variable::UpstreamTrailer(_) => Found::Nothing,
+        Variable::UpstreamHeader(name) => match &request.tries.headers {
+            Some(headers) => join(headers.view(), name, out),
+            None => Found::Nothing,
+        },
+        Variable::UpstreamCookie(name) => upstream::cookie(request, name, out),
+        Variable::Cookie(name) => request
+            .fields()
+            .all(FieldId::Cookie)
+            .find_map(|value| target::cookie(value, name.as_bytes()))
+            .map_or(Found::Nothing, |value| give(value, out)),
+        Variable::Argument(name) => request
+            .query()
+            .and_then(|query| target::argument(query, name.as_bytes()))
+            .map_or(Found::Nothing, |value| give(value, out)),
+        Variable::Capture(number) => {
+            let captures = &request.captures;
+            match captures.groups.get(usize::from(*number)) {
+                Some(&(start, end)) => give(&captures.text[start as usize..end as usize], out),
+                None => Found::Nothing,
+            }
+        }
+        Variable::NamedCapture(name) => request
+            .captures
+            .named
+            .iter()
+            .rev()
+            .find(|(known, _)| known == name)
+            .map_or(Found::Nothing, |(_, value)| give(value, out)),
+    }
+}
+
+fn give(value: &[u8], out: &mut Vec<u8>) -> Found {
+    out.extend_from_slice(value);
+    Found::Value
+}
+
+fn give_some(value: Option<&[u8]>, out: &mut Vec<u8>) -> Found {
+    value.map_or(Found::Nothing, |value| give(value, out))
+}
+
+/// All values of a field, joined as RFC 9110 §5.3 allows (cookies by `; `).
+fn join(fields: Fields<'_>, name: &str, out: &mut Vec<u8>) -> Found {
+    let mut found = Found::Nothing;
+    for value in fields.all_named(name.as_bytes()) {
+        if found == Found::Value {
+            out.extend_from_slice(if name == "cookie" { b"; " } else { b", " });
+        }
+        found = give(value, out);
+    }
+    found
+}
+
+/// A field of the head as sent: the head's lines are searched, for it is kept only where the configuration asks.
+fn sent_header(request: &Request, name: &str, out: &mut Vec<u8>) -> Found {
+    let mut found = Found::Nothing;
+    for line in request.sent.head.split(|&byte| byte == b'\n').skip(1) {
+        let line = line.strip_suffix(b"\r").unwrap_or(line);
+        let Some(colon) = line.iter().position(|&byte| byte == b':') else { continue };
+        if line[..colon].eq_ignore_ascii_case(name.as_bytes()) {
+            if found == Found::Value {
+                out.extend_from_slice(b", ");
+            }
+            found = give(line[colon + 1..].trim_ascii(), out);
+        }
+    }
+    found
+}

@@ -1,0 +1,45 @@
+//! The `$upstream_*` variables: one value per server asked, joined by commas as nginx does.
+
+use super::{Found, give};
+use crate::request::Request;
+use crate::tries::Try;
+use std::io::Write;
+use std::time::Duration;
+
+/// Appends one text per try, separated by `, `.
+pub(super) fn each(request: &Request, out: &mut Vec<u8>, write: impl Fn(&Try, &mut Vec<u8>)) -> Found {
+    for (index, one) in request.tries.list.iter().enumerate() {
+        if index > 0 {
+            out.extend_from_slice(b", ");
+        }
+        write(one, out);
+    }
+    if request.tries.list.is_empty() { Found::Nothing } else { Found::Value }
+}
+
+/// Seconds with three decimals; `-` where the time is not known.
+pub(super) fn seconds(time: Option<Duration>, out: &mut Vec<u8>) {
+    match time {
+        Some(time) => super::builtin::seconds(time, out),
+        None => out.push(b'-'),
+    }
+}
+
+/// A number.
+pub(super) fn number(value: u64, out: &mut Vec<u8>) {
+    // Writing to a vector cannot fail.
+    _ = write!(out, "{value}");
+}
+
+/// A cookie set by the last answer.
+pub(super) fn cookie(request: &Request, name: &str, out: &mut Vec<u8>) -> Found {
+    let Some(headers) = &request.tries.headers else { return Found::Nothing };
+    for value in headers.view().all_named(b"set-cookie") {
+        let pair = value.split(|&byte| byte == b';').next().unwrap_or(value);
+        let mut halves = pair.splitn(2, |&byte| byte == b'=');
+        if halves.next().is_some_and(|left| left.trim_ascii().eq_ignore_ascii_case(name.as_bytes())) {
+            return give(halves.next().unwrap_or_default().trim_ascii(), out);
+        }
+    }
+    Found::Nothing
+}

@@ -1,0 +1,70 @@
+//! The error log: which of a location's logs want a message, and the macro that asks before it formats.
+//!
+//! The line's form is `error_line`'s; the caller brings what follows the colon, connection number and all.
+//! Next: `log_writer`, which takes the lines.
+
+#[cfg(test)]
+mod tests;
+
+use crate::error_line;
+use crate::log_writer::LogSink;
+use millstream_conf::model::Level;
+use std::fmt;
+use std::sync::Arc;
+
+pub use crate::error_line::SystemError;
+pub use crate::local_time::{LocalTime, set_clock};
+
+/// The error logs of one place in the configuration. Cloning is cheap; the default logs nothing.
+#[derive(Debug, Clone, Default)]
+pub struct ErrorLogs {
+    logs: Arc<[(LogSink, Level)]>,
+    /// The least severe level that any of them writes.
+    least: Option<Level>,
+}
+
+impl ErrorLogs {
+    /// Logs with the least severe level that each writes.
+    pub fn new(logs: Vec<(LogSink, Level)>) -> Self {
+        let least = logs.iter().map(|(_, level)| *level).max();
+        ErrorLogs { logs: logs.into(), least }
+    }
+
+    /// Whether anybody would read a message of this level.
+    #[inline]
+    pub fn enabled(&self, level: Level) -> bool {
+        self.least.is_some_and(|least| level <= least)
+    }
+
+    /// Writes `YYYY/MM/DD HH:MM:SS [level] pid#tid: message` to every log that wants the level. At most 2,048
+    /// bytes as in nginx; control characters come out as `\xXX`.
+    pub fn write(&self, level: Level, message: fmt::Arguments<'_>) {
+        if !self.enabled(level) {
+            return;
+        }
+        let line = error_line::line(level, message);
+        for (sink, least) in self.logs.iter() {
+            if level <= *least {
+                sink.append(&line);
+            }
+        }
+    }
+}
+
+/// Writes a formatted message to [`ErrorLogs`], evaluating its arguments only where somebody wants the level.
+///
+/// ```
+/// # use millstream_telemetry::{error_log::ErrorLogs, log_error};
+/// # use millstream_conf::model::Level;
+/// # let logs = ErrorLogs::default();
+/// log_error!(logs, Level::Error, "*{} upstream timed out", 7);
+/// ```
+#[macro_export]
+macro_rules! log_error {
+    ($logs:expr, $level:expr, $($message:tt)+) => {{
+        let (logs, level): (&$crate::error_log::ErrorLogs, _) = (&$logs, $level);
+        if logs.enabled(level) {
+            logs.write(level, ::core::format_args!($($message)+));
+        }
+    }};
+}

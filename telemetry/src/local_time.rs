@@ -1,0 +1,27 @@
+//! The wall clock as the logs see it: a function that `app` sets once, because one file above reads the time.
+//!
+//! It must never read a clock itself; before a clock is set every line says 1970.
+//! Next: `error_log`, which prints it; `log_writer`, which spaces its complaints by it.
+
+use std::sync::OnceLock;
+
+/// A moment of wall time with the offset of the local zone at that moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct LocalTime {
+    /// Seconds since 1970-01-01 00:00:00 UTC.
+    pub seconds: i64,
+    /// Seconds east of UTC.
+    pub utc_offset: i32,
+}
+
+static CLOCK: OnceLock<fn() -> LocalTime> = OnceLock::new();
+
+/// Sets the process's clock for log lines. The first call wins; later ones change nothing.
+pub fn set_clock(clock: fn() -> LocalTime) {
+    let _ = CLOCK.set(clock);
+}
+
+/// The time by the clock that was set, else the epoch.
+pub fn now() -> LocalTime {
+    CLOCK.get().map_or_else(LocalTime::default, |clock| clock())
+}

@@ -1,0 +1,195 @@
+//! The one thread that writes every log: workers queue bytes, it writes them in batches, one call per file.
+//!
+//! ```text
+//!            send, nobody else will wake it
+//!   Asleep ───────────────────────────────▶ Busy ──batch written──▶ Lingering (1 ms, or until urgent)
+//!     ▲                                      ▲                          │
+//!     └──────────── nothing queued ──────────┴───── something queued ───┘
+//! ```
+//!
+//! So an idle server's line is written at once, and a busy one's workers pay no system call per line.
+//! It must never lose a queued line to a stop or a reopen, and never hold the lock while writing.
+//! Next: `queue` (state behind the lock), `output` (one file), `written` (waiting for a line).
+
+mod output;
+mod queue;
+mod written;
+#[cfg(test)]
+mod tests;
+
+use output::Output;
+use queue::{Phase, Shared};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+pub use queue::{LogStatistics, Ticket};
+pub use written::Written;
+
+/// Bytes that may be queued over all files; past it a sender waits.
+pub const QUEUE_BYTES: usize = 16 << 20;
+
+/// The longest that a sender waits for room (a stuck pipe, a dead disk); then its bytes are dropped and counted.
+pub const SEND_WAIT: Duration = Duration::from_secs(5);
+
+/// The longest that [`LogWriter::drain`] waits.
+pub const DRAIN_WAIT: Duration = Duration::from_secs(10);
+
+/// How long the writer waits for more lines after a batch before it sleeps. Bounds the age of an unbuffered line.
+const LINGER: Duration = Duration::from_millis(1);
+
+/// The writer thread's owner. One per process, started after any fork; it survives reloads.
+///
+/// Dropping it writes what is queued and ends the thread; sinks that outlive it drop and count what they are sent.
+pub struct LogWriter {
+    shared: Arc<Shared>,
+    stderr: LogSink,
+    thread: Mutex<Option<JoinHandle<()>>>,
+}
+
+/// One log file, or standard error. Clones share it; it is closed when the last one is gone and all is written.
+#[derive(Clone)]
+pub struct LogSink {
+    handle: Arc<Handle>,
+}
+
+/// What the clones of a sink share. Its drop is the sink's end.
+struct Handle {
+    shared: Arc<Shared>,
+    index: usize,
+    is_gzip: AtomicBool,
+}
+
+impl LogWriter {
+    /// Starts the thread. Fails where the system refuses one.
+    pub fn start() -> io::Result<Arc<LogWriter>> {
+        let shared = Arc::new(Shared::new());
+        let stderr = LogSink::insert(&shared, None, None, Output::stderr());
+        let thread = std::thread::Builder::new().name("log".into()).spawn({
+            let shared = Arc::clone(&shared);
+            move || shared.run(LINGER)
+        })?;
+        Ok(Arc::new(LogWriter { shared, stderr, thread: Mutex::new(Some(thread)) }))
+    }
+
+    /// Opens a file for appending, created with mode 0644 where missing. A path that is open already is shared,
+    /// and takes over the `gzip` level (1–9) given last.
+    ///
+    /// # Errors
+    /// Those of opening the file.
+    pub fn open(&self, path: &Path, gzip: Option<u32>) -> io::Result<LogSink> {
+        if let Some(handle) = self.shared.find(path, gzip) {
+            handle.is_gzip.store(gzip.is_some(), Ordering::Relaxed);
+            return Ok(LogSink { handle });
+        }
+        let output = Output::open(path)?;
+        Ok(LogSink::insert(&self.shared, Some(path.to_owned()), gzip, output))
+    }
+
+    /// The standard error stream as a sink.
+    pub fn stderr(&self) -> LogSink {
+        self.stderr.clone()
+    }
+
+    /// Where complaints about a log that cannot be written go (normally the main error log), instead of standard
+    /// error. A complaint about that very file still goes to standard error.
+    pub fn report_to(&self, sink: Option<&LogSink>) {
+        self.shared.lock().report_to = sink.map(|sink| sink.handle.index);
+    }
+
+    /// `USR1`: closes and reopens every path after writing what is queued; gives the files to `owner` (user and
+    /// group id) where one is named. A path that cannot be opened keeps its old file, with a complaint.
+    /// Returns at once; [`LogWriter::drain`] waits for it.
+    pub fn reopen(&self, owner: Option<(u32, u32)>) {
+        let mut state = self.shared.lock();
+        state.reopen = Some(owner);
+        self.shared.hurry(&mut state);
+    }
+
+    /// Blocks until everything queued is in the files and a requested reopen is done, at most [`DRAIN_WAIT`].
+    /// Returns whether that was reached. Belongs on the way out of every kind of stop.
+    pub fn drain(&self) -> bool {
+        self.shared.drain(DRAIN_WAIT)
+    }
+
+    /// Resolves when the ticket's bytes are in their file (or were given up and counted). Ready at the first poll
+    /// where that is so already, at the price of one load. Any runtime will do: it is woken by the writer.
+    pub fn written(&self, ticket: Ticket) -> Written<'_> {
+        Written::new(&self.shared, ticket)
+    }
+
+    /// What was written and lost since the start.
+    pub fn statistics(&self) -> LogStatistics {
+        self.shared.lock().statistics
+    }
+}
+
+impl Drop for LogWriter {
+    fn drop(&mut self) {
+        {
+            let mut state = self.shared.lock();
+            state.stopping = true;
+            self.shared.hurry(&mut state);
+        }
+        let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(thread) = thread
+            && self.drain()
+        {
+            let _ = thread.join();
+        }
+    }
+}
+
+impl LogSink {
+    fn insert(shared: &Arc<Shared>, path: Option<PathBuf>, gzip: Option<u32>, output: Output) -> LogSink {
+        let is_gzip = AtomicBool::new(gzip.is_some());
+        let mut state = shared.lock();
+        let index = state.free_slot();
+        let handle = Arc::new(Handle { shared: Arc::clone(shared), index, is_gzip });
+        state.fill_slot(index, path, gzip, output, Arc::downgrade(&handle));
+        LogSink { handle }
+    }
+
+    /// Queues a block, taking it over. Blocks while [`QUEUE_BYTES`] are queued, at most [`SEND_WAIT`].
+    pub fn send(&self, bytes: Vec<u8>) -> Ticket {
+        self.handle
+            .shared
+            .queue(self.handle.index, bytes.len(), SEND_WAIT, |queue, spare| queue.push(bytes, spare))
+    }
+
+    /// Queues a copy of a line, which is cheaper than [`LogSink::send`] for few bytes. Blocks likewise.
+    pub fn append(&self, line: &[u8]) -> Ticket {
+        self.handle
+            .shared
+            .queue(self.handle.index, line.len(), SEND_WAIT, |queue, spare| queue.append(line, spare))
+    }
+
+    /// An empty buffer, with the capacity of one that was written before where there is one.
+    pub fn take_buffer(&self) -> Vec<u8> {
+        self.handle.shared.lock().spare.take()
+    }
+
+    /// Whether what is sent becomes gzip, one member a block: senders then save up blocks worth compressing.
+    pub fn is_gzip(&self) -> bool {
+        self.handle.is_gzip.load(Ordering::Relaxed)
+    }
+}
+
+impl std::fmt::Debug for LogSink {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("LogSink").field("index", &self.handle.index).finish_non_exhaustive()
+    }
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        let mut state = self.shared.lock();
+        state.close_slot(self.index);
+        if state.phase == Phase::Asleep {
+            self.shared.hurry(&mut state);
+        }
+    }
+}

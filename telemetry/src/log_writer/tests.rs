@@ -1,0 +1,228 @@
+//! Real files and the real thread: order, sharing, rotation, compression, failure and stop.
+
+use super::*;
+use flate2::read::MultiGzDecoder;
+use std::fs;
+use std::future::Future;
+use std::io::Read;
+use std::pin::pin;
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread::Thread;
+
+/// Wakes a parked thread, so that a future can be waited for without a runtime.
+struct Unpark(Thread);
+
+impl Wake for Unpark {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
+}
+
+fn block_on<F: Future>(future: F) -> F::Output {
+    let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
+    let mut future = pin!(future);
+    loop {
+        if let Poll::Ready(output) = future.as_mut().poll(&mut Context::from_waker(&waker)) {
+            return output;
+        }
+        std::thread::park();
+    }
+}
+
+fn directory() -> tempfile::TempDir {
+    tempfile::tempdir().expect("a temporary directory can be made")
+}
+
+fn text(path: &Path) -> String {
+    fs::read_to_string(path).expect("the log can be read")
+}
+
+fn writer() -> Arc<LogWriter> {
+    LogWriter::start().expect("a thread can be started")
+}
+
+#[test]
+fn a_line_is_in_its_file_once_its_ticket_is_written() {
+    let (directory, writer) = (directory(), writer());
+    let path = directory.path().join("access.log");
+    let sink = writer.open(&path, None).unwrap();
+    for number in 0..100 {
+        let ticket = sink.append(format!("line {number}\n").as_bytes());
+        block_on(writer.written(ticket));
+        assert!(text(&path).ends_with(&format!("line {number}\n")));
+    }
+    block_on(writer.written(Ticket::default()));
+}
+
+#[test]
+fn many_threads_lose_and_split_no_line() {
+    let (directory, writer) = (directory(), writer());
+    let path = directory.path().join("access.log");
+    std::thread::scope(|scope| {
+        for thread in 0..4 {
+            let sink = writer.open(&path, None).unwrap();
+            scope.spawn(move || {
+                for number in 0..5_000 {
+                    match number % 2 {
+                        0 => sink.append(format!("{thread} {number}\n").as_bytes()),
+                        _ => sink.send(format!("{thread} {number}\n").into_bytes()),
+                    };
+                }
+            });
+        }
+    });
+    assert!(writer.drain());
+    let mut next = [0; 4];
+    for line in text(&path).lines() {
+        let (thread, number) = line.split_once(' ').expect("a whole line");
+        let next = &mut next[thread.parse::<usize>().unwrap()];
+        assert_eq!(number.parse::<usize>().unwrap(), *next, "each thread's lines keep their order");
+        *next += 1;
+    }
+    assert_eq!(next, [5_000; 4]);
+}
+
+#[test]
+fn a_path_opened_twice_is_one_file_and_another_path_another() {
+    let (directory, writer) = (directory(), writer());
+    let path = directory.path().join("a");
+    let first = writer.open(&path, None).unwrap();
+    let second = writer.open(&path, None).unwrap();
+    let other = writer.open(&directory.path().join("b"), None).unwrap();
+    assert!(Arc::ptr_eq(&first.handle, &second.handle));
+    assert!(!Arc::ptr_eq(&first.handle, &other.handle));
+    drop(first);
+    second.append(b"still open\n");
+    drop(second);
+    assert!(writer.drain());
+    assert_eq!(text(&path), "still open\n");
+}
+
+#[test]
+fn after_a_rotation_lines_go_to_the_new_file_and_earlier_ones_to_the_old() {
+    let (directory, writer) = (directory(), writer());
+    let (path, rotated) = (directory.path().join("access.log"), directory.path().join("access.log.1"));
+    let sink = writer.open(&path, None).unwrap();
+    sink.append(b"before\n");
+    fs::rename(&path, &rotated).unwrap();
+    sink.append(b"meanwhile\n");
+    writer.reopen(None);
+    assert!(writer.drain());
+    sink.append(b"after\n");
+    assert!(writer.drain());
+    assert_eq!(text(&rotated), "before\nmeanwhile\n");
+    assert_eq!(text(&path), "after\n");
+}
+
+#[test]
+fn a_file_that_cannot_be_reopened_stays_in_use_and_the_error_log_says_so() {
+    let (directory, writer) = (directory(), writer());
+    let folder = directory.path().join("logs");
+    fs::create_dir(&folder).unwrap();
+    let (path, moved) = (folder.join("access.log"), directory.path().join("moved"));
+    let errors = directory.path().join("error.log");
+    let error_sink = writer.open(&errors, None).unwrap();
+    writer.report_to(Some(&error_sink));
+    let sink = writer.open(&path, None).unwrap();
+    fs::rename(&folder, &moved).unwrap();
+    writer.reopen(None);
+    sink.append(b"kept\n");
+    assert!(writer.drain() && writer.drain());
+    assert_eq!(text(&moved.join("access.log")), "kept\n");
+    let complaint = text(&errors);
+    assert!(
+        complaint.contains("[emerg]") && complaint.contains("(2: No such file or directory)"),
+        "{complaint}"
+    );
+}
+
+#[test]
+fn a_compressed_log_is_whole_after_every_block() {
+    let (directory, writer) = (directory(), writer());
+    let path = directory.path().join("access.log.gz");
+    let sink = writer.open(&path, Some(6)).unwrap();
+    assert!(sink.is_gzip());
+    let mut expected = String::new();
+    for block in 0..3 {
+        let lines = format!("block {block}\n").repeat(500);
+        sink.send(lines.clone().into_bytes());
+        assert!(writer.drain());
+        expected.push_str(&lines);
+        let mut found = String::new();
+        MultiGzDecoder::new(fs::File::open(&path).unwrap()).read_to_string(&mut found).unwrap();
+        assert_eq!(found, expected);
+    }
+}
+
+#[test]
+fn a_full_disk_drops_lines_counts_them_and_complains_once() {
+    let (directory, writer) = (directory(), writer());
+    let errors = directory.path().join("error.log");
+    let error_sink = writer.open(&errors, None).unwrap();
+    writer.report_to(Some(&error_sink));
+    let sink = writer.open(Path::new("/dev/full"), None).unwrap();
+    for _ in 0..3 {
+        sink.append(b"lost\n");
+        assert!(writer.drain());
+    }
+    assert!(writer.drain());
+    let complaints = text(&errors);
+    assert_eq!(complaints.lines().count(), 1, "{complaints}");
+    assert!(complaints.contains("[alert]"), "{complaints}");
+    assert!(
+        complaints.ends_with("write() to \"/dev/full\" failed (28: No space left on device)\n"),
+        "{complaints}"
+    );
+    let statistics = writer.statistics();
+    assert_eq!((statistics.bytes_dropped, statistics.errors), (15, 3));
+}
+
+#[test]
+fn a_slow_reader_makes_senders_wait_and_loses_nothing() {
+    let (directory, writer) = (directory(), writer());
+    let path = directory.path().join("pipe");
+    let mode = rustix::fs::Mode::from_raw_mode(0o600);
+    rustix::fs::mknodat(rustix::fs::CWD, &path, rustix::fs::FileType::Fifo, mode, 0).unwrap();
+    let mut reader = fs::OpenOptions::new().read(true).write(true).open(&path).unwrap();
+    let sink = writer.open(&path, None).unwrap();
+    let (block, blocks) = (1 << 20, (3 * QUEUE_BYTES) >> 20);
+    let sender = std::thread::spawn(move || {
+        for _ in 0..blocks {
+            sink.send(vec![b'x'; block]);
+        }
+    });
+    let mut buffer = vec![0; block];
+    for _ in 0..blocks {
+        reader.read_exact(&mut buffer).unwrap();
+        assert!(writer.shared.lock().queued() <= QUEUE_BYTES);
+    }
+    sender.join().unwrap();
+    assert!(writer.drain());
+    assert_eq!(writer.statistics().bytes_dropped, 0);
+}
+
+#[test]
+fn what_is_queued_is_written_before_the_writer_ends() {
+    let (directory, writer) = (directory(), writer());
+    let path = directory.path().join("access.log");
+    let sink = writer.open(&path, None).unwrap();
+    for _ in 0..1000 {
+        sink.append(b"queued\n");
+    }
+    drop(writer);
+    assert_eq!(text(&path).lines().count(), 1000);
+    sink.append(b"too late\n");
+    assert_eq!(text(&path).lines().count(), 1000);
+}
+
+#[test]
+fn emptied_buffers_come_back() {
+    let (directory, writer) = (directory(), writer());
+    let sink = writer.open(&directory.path().join("access.log"), None).unwrap();
+    let mut block = Vec::with_capacity(4096);
+    block.extend_from_slice(b"line\n");
+    sink.send(block);
+    assert!(writer.drain());
+    let buffer = sink.take_buffer();
+    assert!(buffer.is_empty() && buffer.capacity() >= 4096);
+}

@@ -1,0 +1,44 @@
+//! The page of the manual that lists every metric, from the table that counts them.
+//!
+//! It never says more than the table does, so `docs/metrics.md` cannot be out of date. `xtask` writes the file.
+
+use crate::metrics::{Counter, Gauge, MetricLine, Timing, zone_families};
+use std::fmt::Write;
+
+/// `docs/metrics.md`.
+pub fn metrics_markdown() -> String {
+    let mut page = String::from(
+        "# Metrics\n\nGenerated from `telemetry/src/metrics/table.rs`; change it there.\n\n\
+         Every metric is summed over all threads and served as Prometheus text.\n",
+    );
+    section(&mut page, "Counters", Counter::ALL.iter().map(|counter| counter.line()));
+    section(&mut page, "Gauges", Gauge::ALL.iter().map(|gauge| gauge.line()));
+    section(&mut page, "Histograms, in seconds", Timing::ALL.iter().map(|timing| timing.line()));
+    // Writing to a String cannot fail.
+    let _ = write!(page, "\n## Status zones\n\nOne set per `status_zone`, with the label `zone`.\n\n");
+    page.push_str("| metric | what it counts |\n| --- | --- |\n");
+    for (name, doc) in zone_families() {
+        let _ = writeln!(page, "| `{name}` | {doc} |");
+    }
+    page
+}
+
+fn section<'a>(page: &mut String, title: &str, lines: impl Iterator<Item = &'a MetricLine>) {
+    let _ = write!(page, "\n## {title}\n\n| metric | labels | what it counts |\n| --- | --- | --- |\n");
+    for MetricLine { name, labels, doc } in lines {
+        let labels = if labels.is_empty() { String::new() } else { format!("`{labels}`") };
+        let _ = writeln!(page, "| `{name}` | {labels} | {doc} |");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_page_has_a_row_for_every_line_of_the_tables() {
+        let page = metrics_markdown();
+        let rows = page.lines().filter(|line| line.starts_with("| `millstream_")).count();
+        assert_eq!(rows, Counter::COUNT + Gauge::COUNT + Timing::COUNT + zone_families().count());
+    }
+}

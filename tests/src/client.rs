@@ -1,0 +1,234 @@
+//! A small HTTP/1 client that hides nothing: raw bytes out, one response read by its own framing, keep-alive.
+//!
+//! It judges a server, so it is strict about what it reads and never mends or retries anything.
+
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::{TcpStream, ToSocketAddrs};
+use std::time::Duration;
+
+/// How long any one read waits before the test is told.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// One connection to a server.
+pub struct Client {
+    stream: TcpStream,
+    /// Bytes read and not yet taken.
+    rest: Vec<u8>,
+}
+
+/// One whole response.
+#[derive(Debug, Clone)]
+pub struct Answer {
+    /// The status, 100 to 599.
+    pub status: u16,
+    /// The header section as it came, the status line included, without the blank line.
+    pub head: String,
+    /// Field names as they came and trimmed values, in order.
+    pub fields: Vec<(String, String)>,
+    /// The body, unchunked.
+    pub body: Vec<u8>,
+}
+
+impl Answer {
+    /// The first field of that name, whatever its case.
+    pub fn field(&self, name: &str) -> Option<&str> {
+        self.fields.iter().find(|(field, _)| field.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())
+    }
+
+    /// The body as text.
+    pub fn text(&self) -> String {
+        String::from_utf8_lossy(&self.body).into_owned()
+    }
+}
+
+impl Client {
+    /// Opens a connection to a port of the loopback address.
+    pub fn connect(port: u16) -> io::Result<Self> {
+        Self::connect_to(("127.0.0.1", port))
+    }
+
+    /// Opens a connection to any address.
+    pub fn connect_to(address: impl ToSocketAddrs) -> io::Result<Self> {
+        let stream = TcpStream::connect(address)?;
+        stream.set_nodelay(true)?;
+        stream.set_read_timeout(Some(PATIENCE))?;
+        stream.set_write_timeout(Some(PATIENCE))?;
+        Ok(Client { stream, rest: Vec::new() })
+    }
+
+    /// Sends bytes exactly as given.
+    pub fn send(&mut self, bytes: impl AsRef<[u8]>) -> io::Result<()> {
+        self.stream.write_all(bytes.as_ref())
+    }
+
+    /// Asks for a path and reads the answer; the connection is kept.
+    pub fn get(&mut self, path: &str) -> io::Result<Answer> {
+        self.get_with(path, &[])
+    }
+
+    /// As `get`, with further header fields.
+    pub fn get_with(&mut self, path: &str, fields: &[(&str, &str)]) -> io::Result<Answer> {
+        self.request("GET", path, fields)
+    }
+
+    /// Any request without a body; `Host: localhost` is added unless given.
+    pub fn request(&mut self, method: &str, path: &str, fields: &[(&str, &str)]) -> io::Result<Answer> {
+        let mut head = format!("{method} {path} HTTP/1.1\r\n");
+        if !fields.iter().any(|(name, _)| name.eq_ignore_ascii_case("host")) {
+            head.push_str("Host: localhost\r\n");
+        }
+        for (name, value) in fields {
+            head.push_str(&format!("{name}: {value}\r\n"));
+        }
+        head.push_str("\r\n");
+        self.send(head)?;
+        self.answer_to(method)
+    }
+
+    /// Reads one final answer to a request that was not a HEAD.
+    pub fn answer(&mut self) -> io::Result<Answer> {
+        self.answer_to("GET")
+    }
+
+    /// Reads one final answer to a request with this method; interim ones (1xx) are passed over.
+    pub fn answer_to(&mut self, method: &str) -> io::Result<Answer> {
+        loop {
+            let mut answer = self.head()?;
+            if (100..200).contains(&answer.status) && answer.status != 101 {
+                continue;
+            }
+            answer.body = self.body(method, &answer)?;
+            return Ok(answer);
+        }
+    }
+
+    /// Reads one header section, interim answers included; the body stays unread.
+    pub fn head(&mut self) -> io::Result<Answer> {
+        loop {
+            if let Some(end) = find(&self.rest, b"\r\n\r\n") {
+                let head: Vec<u8> = self.rest.drain(..end + 4).take(end).collect();
+                return parse_head(&head).ok_or_else(|| io::Error::new(ErrorKind::InvalidData, "not an HTTP answer"));
+            }
+            self.more()?;
+        }
+    }
+
+    fn body(&mut self, method: &str, answer: &Answer) -> io::Result<Vec<u8>> {
+        if method == "HEAD" || answer.status < 200 || answer.status == 204 || answer.status == 304 {
+            return Ok(Vec::new());
+        }
+        if answer.field("transfer-encoding").is_some_and(|value| value.eq_ignore_ascii_case("chunked")) {
+            return self.chunked();
+        }
+        match answer.field("content-length") {
+            Some(length) => {
+                let length = length
+                    .parse()
+                    .map_err(|_| io::Error::new(ErrorKind::InvalidData, "a Content-Length that is no number"))?;
+                self.exactly(length)
+            }
+            None => self.rest_of_connection(),
+        }
+    }
+
+    fn chunked(&mut self) -> io::Result<Vec<u8>> {
+        let mut body = Vec::new();
+        loop {
+            let line = self.line()?;
+            let digits = line.split(';').next().unwrap_or_default().trim();
+            let size = usize::from_str_radix(digits, 16)
+                .map_err(|_| io::Error::new(ErrorKind::InvalidData, "a chunk size that is no number"))?;
+            if size == 0 {
+                while !self.line()?.is_empty() {}
+                return Ok(body);
+            }
+            body.extend(self.exactly(size)?);
+            if !self.line()?.is_empty() {
+                return Err(io::Error::new(ErrorKind::InvalidData, "a chunk that does not end where it said"));
+            }
+        }
+    }
+
+    /// One line, without its end.
+    pub fn line(&mut self) -> io::Result<String> {
+        loop {
+            if let Some(end) = find(&self.rest, b"\r\n") {
+                let line: Vec<u8> = self.rest.drain(..end + 2).take(end).collect();
+                return Ok(String::from_utf8_lossy(&line).into_owned());
+            }
+            self.more()?;
+        }
+    }
+
+    /// Exactly so many bytes.
+    pub fn exactly(&mut self, length: usize) -> io::Result<Vec<u8>> {
+        while self.rest.len() < length {
+            self.more()?;
+        }
+        Ok(self.rest.drain(..length).collect())
+    }
+
+    /// Everything until the server closes; a reset is an error.
+    pub fn rest_of_connection(&mut self) -> io::Result<Vec<u8>> {
+        loop {
+            match self.more() {
+                Ok(()) => {}
+                Err(error) if error.kind() == ErrorKind::UnexpectedEof => return Ok(std::mem::take(&mut self.rest)),
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// Whether the server closes the connection within the client's patience, with nothing more to say.
+    pub fn is_closed_by_server(&mut self) -> bool {
+        self.rest.is_empty() && matches!(self.more(), Err(error) if error.kind() != ErrorKind::WouldBlock)
+    }
+
+    /// Ends the writing side, as a client that has said everything.
+    pub fn finish_writing(&mut self) -> io::Result<()> {
+        self.stream.shutdown(std::net::Shutdown::Write)
+    }
+
+    fn more(&mut self) -> io::Result<()> {
+        let mut chunk = [0; 16 * 1024];
+        match self.stream.read(&mut chunk)? {
+            0 => Err(ErrorKind::UnexpectedEof.into()),
+            count => {
+                self.rest.extend_from_slice(&chunk[..count]);
+                Ok(())
+            }
+        }
+    }
+}
+
+/// One request on a connection of its own.
+pub fn get(port: u16, path: &str) -> Answer {
+    get_with(port, path, &[])
+}
+
+/// As `get`, with further header fields.
+pub fn get_with(port: u16, path: &str, fields: &[(&str, &str)]) -> Answer {
+    let mut client = Client::connect(port).unwrap_or_else(|error| panic!("connect to {port}: {error}"));
+    client.get_with(path, fields).unwrap_or_else(|error| panic!("GET {path} from {port}: {error}"))
+}
+
+fn parse_head(head: &[u8]) -> Option<Answer> {
+    let head = String::from_utf8_lossy(head).into_owned();
+    let mut lines = head.split("\r\n");
+    let mut words = lines.next()?.splitn(3, ' ');
+    if !words.next()?.starts_with("HTTP/1.") {
+        return None;
+    }
+    let status = words.next()?.parse().ok()?;
+    let mut fields = Vec::new();
+    for line in lines {
+        let (name, value) = line.split_once(':')?;
+        fields.push((name.to_owned(), value.trim().to_owned()));
+    }
+    Some(Answer { status, fields, body: Vec::new(), head })
+}
+
+/// Where `needle` first stands in `bytes`.
+pub(crate) fn find(bytes: &[u8], needle: &[u8]) -> Option<usize> {
+    bytes.windows(needle.len()).position(|window| window == needle)
+}

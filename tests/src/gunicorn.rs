@@ -1,0 +1,77 @@
+//! Real Python servers: a virtual environment made once under the target folder, and Gunicorn in front of the example API.
+//!
+//! Needs `python3` with `venv`, and the package index the first time. A scenario that needs it fails when it cannot be
+//! made: a skipped test would look like a passed one.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::OnceLock;
+
+use rustix::fs::{FlockOperation, flock};
+
+use crate::process::Running;
+use crate::{target_directory, wait, workspace};
+
+/// The folder of programs (`gunicorn`, `supervisord`, `python`) of the environment.
+pub fn programs() -> &'static Path {
+    static PROGRAMS: OnceLock<PathBuf> = OnceLock::new();
+    PROGRAMS.get_or_init(|| make(&target_directory().join("python")))
+}
+
+/// Installs what `examples/flask/requirements.txt` names, again whenever that file changes.
+fn make(folder: &Path) -> PathBuf {
+    fs::create_dir_all(folder.parent().unwrap_or(folder)).expect("the target folder is writable");
+    // Two test programs at once must not both install.
+    let lock = File::create(folder.with_extension("lock")).expect("the target folder is writable");
+    flock(&lock, FlockOperation::LockExclusive).expect("a lock on an own file");
+    let requirements = workspace().join("examples/flask/requirements.txt");
+    let wanted = fs::read_to_string(&requirements).expect("examples/flask/requirements.txt is there");
+    let stamp = folder.join("requirements.txt");
+    if fs::read_to_string(&stamp).is_ok_and(|have| have == wanted) {
+        return folder.join("bin");
+    }
+    run(Command::new("python3").args(["-m", "venv"]).arg(folder));
+    let pip = folder.join("bin/pip");
+    run(Command::new(pip).args(["install", "--quiet", "--disable-pip-version-check", "-r"]).arg(&requirements));
+    fs::write(&stamp, wanted).expect("the target folder is writable");
+    folder.join("bin")
+}
+
+fn run(command: &mut Command) {
+    let status = command.stdin(Stdio::null()).status();
+    assert!(status.as_ref().is_ok_and(|status| status.success()), "{command:?} failed: {status:?}");
+}
+
+/// Gunicorn serving the example API on a unix socket.
+pub struct Gunicorn {
+    socket: PathBuf,
+    _process: Running,
+}
+
+impl Gunicorn {
+    /// Starts it with two workers of two threads, its socket inside `folder`, and waits until it accepts.
+    pub fn start(folder: &Path) -> Self {
+        let socket = folder.join("api.sock");
+        let log = File::create(folder.join("gunicorn.log")).expect("own directory is writable");
+        let process = Running::start(
+            Command::new(programs().join("gunicorn"))
+                .args(["--worker-class", "gthread", "--workers", "2", "--threads", "2", "--bind"])
+                .arg(format!("unix:{}", socket.display()))
+                .arg("app:app")
+                .current_dir(workspace().join("examples/flask"))
+                .env("PYTHONDONTWRITEBYTECODE", "1")
+                .stdin(Stdio::null())
+                .stdout(log.try_clone().expect("an open file"))
+                .stderr(log),
+        )
+        .expect("gunicorn starts");
+        wait::until("gunicorn accepts connections", || std::os::unix::net::UnixStream::connect(&socket).is_ok());
+        Gunicorn { socket, _process: process }
+    }
+
+    /// `unix:/path`, as a configuration names it.
+    pub fn address(&self) -> String {
+        format!("unix:{}", self.socket.display())
+    }
+}

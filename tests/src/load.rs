@@ -1,0 +1,117 @@
+//! Steady load from a few keep-alive connections, with every failure counted and described.
+//!
+//! It is for scenarios that ask "did anybody notice", not for speed: `wrk` is there for that. A connection that the
+//! server closes between two answers, as HTTP allows after `Connection: close`, is opened anew and is no failure;
+//! a request without its whole answer is.
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use crate::client::Client;
+
+/// What each client waits between an answer and its next request, so that a scenario's clients leave the machine to
+/// the server and to the scenarios beside it.
+const THINKING: Duration = Duration::from_millis(1);
+
+/// Load that is running.
+pub struct Load {
+    over: Arc<AtomicBool>,
+    answered: Arc<AtomicUsize>,
+    workers: Vec<JoinHandle<Report>>,
+}
+
+/// What happened.
+#[derive(Debug, Default)]
+pub struct Report {
+    /// Requests that got their whole answer with status 200.
+    pub answered: usize,
+    /// One line per request that did not.
+    pub failures: Vec<String>,
+    /// The longest time from request to whole answer.
+    pub slowest: Duration,
+    /// The first answer's time, by itself: on a cold cache it is the fill.
+    pub first: Duration,
+}
+
+impl Load {
+    /// Starts `connections` clients that each ask for `path` again as soon as they have the answer.
+    pub fn start(port: u16, path: &str, connections: usize) -> Self {
+        let over = Arc::new(AtomicBool::new(false));
+        let answered = Arc::new(AtomicUsize::new(0));
+        let workers = (0..connections)
+            .map(|_| {
+                let (over, answered) = (Arc::clone(&over), Arc::clone(&answered));
+                let path = path.to_owned();
+                std::thread::spawn(move || drive(port, &path, &over, &answered))
+            })
+            .collect();
+        Load { over, answered, workers }
+    }
+
+    /// Requests that got their whole answer so far.
+    pub fn answered(&self) -> usize {
+        self.answered.load(Ordering::SeqCst)
+    }
+
+    /// Ends the load and adds up what its clients saw.
+    pub fn finish(self) -> Report {
+        self.over.store(true, Ordering::SeqCst);
+        let mut sum = Report::default();
+        for worker in self.workers {
+            let report = worker.join().expect("a client never panics");
+            sum.answered += report.answered;
+            sum.failures.extend(report.failures);
+            sum.slowest = sum.slowest.max(report.slowest);
+            sum.first = sum.first.max(report.first);
+        }
+        sum
+    }
+}
+
+/// Runs load for a while and reports.
+pub fn run(port: u16, path: &str, connections: usize, duration: Duration) -> Report {
+    let load = Load::start(port, path, connections);
+    std::thread::sleep(duration);
+    load.finish()
+}
+
+fn drive(port: u16, path: &str, over: &AtomicBool, answered: &AtomicUsize) -> Report {
+    let mut report = Report::default();
+    let mut client = None;
+    while !over.load(Ordering::SeqCst) {
+        std::thread::sleep(THINKING);
+        let began = Instant::now();
+        let mut connection = match client.take() {
+            Some(open) => open,
+            None => match Client::connect(port) {
+                Ok(new) => new,
+                Err(error) => {
+                    report.failures.push(format!("connect: {error}"));
+                    std::thread::sleep(Duration::from_millis(20));
+                    continue;
+                }
+            },
+        };
+        match connection.get(path) {
+            Ok(answer) => {
+                if answer.status == 200 {
+                    report.answered += 1;
+                    answered.fetch_add(1, Ordering::SeqCst);
+                } else {
+                    report.failures.push(format!("status {}", answer.status));
+                }
+                let took = began.elapsed();
+                if report.answered == 1 {
+                    report.first = took;
+                }
+                report.slowest = report.slowest.max(took);
+                let closes = answer.field("connection").is_some_and(|value| value.eq_ignore_ascii_case("close"));
+                client = (!closes).then_some(connection);
+            }
+            Err(error) => report.failures.push(format!("request: {error}")),
+        }
+    }
+    report
+}

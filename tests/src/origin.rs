@@ -1,0 +1,209 @@
+//! An API whose every byte the test decides: a thread per connection, raw requests recorded, answers scripted.
+//!
+//! It is for behaviour, not for speed; `bench` has a fast one. Dropped, it stops listening and ends its connections.
+
+use std::io::{Read, Write};
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use crate::client::find;
+
+/// One request as it came.
+#[derive(Debug, Clone)]
+pub struct Request {
+    /// The header section, the request line included, without the blank line.
+    pub head: String,
+    /// The body's bytes as they were framed (a chunked body with its chunk lines).
+    pub body: Vec<u8>,
+    /// Which connection brought it, counted from 0.
+    pub connection: usize,
+}
+
+impl Request {
+    /// The request target.
+    pub fn target(&self) -> &str {
+        self.head.split(' ').nth(1).unwrap_or_default()
+    }
+
+    /// The first field of that name, whatever its case.
+    pub fn field(&self, name: &str) -> Option<&str> {
+        self.head.split("\r\n").skip(1).find_map(|line| {
+            let (field, value) = line.split_once(':')?;
+            field.eq_ignore_ascii_case(name).then(|| value.trim())
+        })
+    }
+}
+
+/// What the origin does, one after the other.
+#[derive(Debug, Clone)]
+pub enum Step {
+    /// Writes bytes.
+    Send(Vec<u8>),
+    /// Waits: a slow API is what some scenarios are about.
+    Pause(Duration),
+    /// Ends the connection.
+    Close,
+}
+
+type Script = dyn Fn(&Request) -> Vec<Step> + Send + Sync;
+
+/// A listening origin.
+pub struct Origin {
+    port: u16,
+    state: Arc<State>,
+}
+
+struct State {
+    script: Box<Script>,
+    requests: Mutex<Vec<Request>>,
+    connections: AtomicUsize,
+    open: Mutex<Vec<TcpStream>>,
+    over: AtomicBool,
+}
+
+impl Origin {
+    /// Listens on a free port of the loopback address and answers as the script says.
+    pub fn start(script: impl Fn(&Request) -> Vec<Step> + Send + Sync + 'static) -> Self {
+        let (listener, port) = crate::ports::listener();
+        let state = Arc::new(State {
+            script: Box::new(script),
+            requests: Mutex::default(),
+            connections: AtomicUsize::new(0),
+            open: Mutex::default(),
+            over: AtomicBool::new(false),
+        });
+        let shared = Arc::clone(&state);
+        std::thread::spawn(move || accept(&listener, &shared));
+        Origin { port, state }
+    }
+
+    /// Answers every request with this status, these fields and this body, framed by Content-Length.
+    pub fn fixed(status: u16, fields: &[(&str, &str)], body: &[u8]) -> Self {
+        let steps = answer(status, fields, body);
+        Self::start(move |_| steps.clone())
+    }
+
+    /// Its port.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// `host:port`, as a configuration names it.
+    pub fn address(&self) -> String {
+        format!("127.0.0.1:{}", self.port)
+    }
+
+    /// All requests so far.
+    pub fn requests(&self) -> Vec<Request> {
+        self.state.requests.lock().expect("no script panics").clone()
+    }
+
+    /// How many requests came so far.
+    pub fn count(&self) -> usize {
+        self.state.requests.lock().expect("no script panics").len()
+    }
+
+    /// How many connections were opened so far.
+    pub fn connections(&self) -> usize {
+        self.state.connections.load(Ordering::SeqCst)
+    }
+}
+
+impl Drop for Origin {
+    fn drop(&mut self) {
+        self.state.over.store(true, Ordering::SeqCst);
+        // Wakes the accepting thread, which then drops its socket.
+        drop(TcpStream::connect(("127.0.0.1", self.port)));
+        for stream in self.state.open.lock().expect("no script panics").drain(..) {
+            let _ = stream.shutdown(Shutdown::Both);
+        }
+    }
+}
+
+/// The steps of a plain answer with Content-Length.
+pub fn answer(status: u16, fields: &[(&str, &str)], body: &[u8]) -> Vec<Step> {
+    let mut bytes = format!("HTTP/1.1 {status} Scripted\r\nContent-Length: {}\r\n", body.len());
+    for (name, value) in fields {
+        bytes.push_str(&format!("{name}: {value}\r\n"));
+    }
+    bytes.push_str("\r\n");
+    let mut bytes = bytes.into_bytes();
+    bytes.extend_from_slice(body);
+    vec![Step::Send(bytes)]
+}
+
+fn accept(listener: &TcpListener, state: &Arc<State>) {
+    for stream in listener.incoming().flatten() {
+        if state.over.load(Ordering::SeqCst) {
+            return;
+        }
+        let number = state.connections.fetch_add(1, Ordering::SeqCst);
+        if let Ok(copy) = stream.try_clone() {
+            state.open.lock().expect("no script panics").push(copy);
+        }
+        let state = Arc::clone(state);
+        std::thread::spawn(move || {
+            let _ = converse(stream, number, &state);
+        });
+    }
+}
+
+/// Reads requests and answers them until either side ends the connection.
+fn converse(mut stream: TcpStream, connection: usize, state: &State) -> std::io::Result<()> {
+    let _ = stream.set_nodelay(true);
+    let mut bytes = Vec::new();
+    while let Some(request) = read_request(&mut stream, &mut bytes, connection)? {
+        state.requests.lock().expect("no script panics").push(request.clone());
+        for step in (state.script)(&request) {
+            match step {
+                Step::Send(bytes) => stream.write_all(&bytes)?,
+                Step::Pause(pause) => std::thread::sleep(pause),
+                Step::Close => return stream.shutdown(Shutdown::Both),
+            }
+        }
+        if request.head.starts_with("GET") && request.field("connection").is_some_and(|value| value == "close") {
+            return stream.shutdown(Shutdown::Both);
+        }
+    }
+    Ok(())
+}
+
+fn read_request(stream: &mut TcpStream, bytes: &mut Vec<u8>, connection: usize) -> std::io::Result<Option<Request>> {
+    let Some(end) = read_until(stream, bytes, b"\r\n\r\n")? else { return Ok(None) };
+    let head = String::from_utf8_lossy(&bytes[..end]).into_owned();
+    bytes.drain(..end + 4);
+    let mut request = Request { head, body: Vec::new(), connection };
+    if request.field("transfer-encoding").is_some() {
+        // The scenarios' chunked bodies carry no trailers, so this ends each.
+        let Some(end) = read_until(stream, bytes, b"0\r\n\r\n")? else { return Ok(None) };
+        request.body = bytes.drain(..end + 5).collect();
+    } else if let Some(length) = request.field("content-length").and_then(|value| value.parse::<usize>().ok()) {
+        while bytes.len() < length {
+            if read_more(stream, bytes)? == 0 {
+                return Ok(None);
+            }
+        }
+        request.body = bytes.drain(..length).collect();
+    }
+    Ok(Some(request))
+}
+
+fn read_until(stream: &mut TcpStream, bytes: &mut Vec<u8>, mark: &[u8]) -> std::io::Result<Option<usize>> {
+    loop {
+        if let Some(end) = find(bytes, mark) {
+            return Ok(Some(end));
+        }
+        if read_more(stream, bytes)? == 0 {
+            return Ok(None);
+        }
+    }
+}
+
+fn read_more(stream: &mut TcpStream, bytes: &mut Vec<u8>) -> std::io::Result<usize> {
+    let mut chunk = [0; 16 * 1024];
+    let count = stream.read(&mut chunk)?;
+    bytes.extend_from_slice(&chunk[..count]);
+    Ok(count)
+}

@@ -1,0 +1,91 @@
+//! A directory of its own for each server, and configuration templates filled in for it.
+//!
+//! The directory goes away with the value. Workers may run as another user, so everybody may enter it.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+/// A server's own directory: the `-p` prefix, and what `@DIR@` stands for.
+pub struct Prefix {
+    directory: tempfile::TempDir,
+}
+
+impl Prefix {
+    /// An empty directory under the system's temporary directory, with `logs/`, nginx's default place.
+    pub fn new() -> Self {
+        Self::within(&std::env::temp_dir())
+    }
+
+    /// An empty directory under `parent`, for example a tmpfs mount.
+    pub fn within(parent: &Path) -> Self {
+        let directory =
+            tempfile::Builder::new().prefix("millstream-").tempdir_in(parent).expect("a temporary directory can be made");
+        fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o755)).expect("own directory");
+        fs::create_dir(directory.path().join("logs")).expect("own directory");
+        Prefix { directory }
+    }
+
+    /// The directory itself.
+    pub fn path(&self) -> &Path {
+        self.directory.path()
+    }
+
+    /// A path inside it.
+    pub fn join(&self, name: &str) -> PathBuf {
+        self.path().join(name)
+    }
+
+    /// Writes a file inside it and gives back its path.
+    pub fn write(&self, name: &str, text: &str) -> PathBuf {
+        let path = self.join(name);
+        fs::write(&path, text).expect("own directory is writable");
+        path
+    }
+
+    /// A file's text, empty when it does not exist (yet).
+    pub fn read(&self, name: &str) -> String {
+        fs::read(self.join(name)).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default()
+    }
+
+    /// The number of regular files below a folder inside it, at any depth.
+    pub fn count_files(&self, name: &str) -> usize {
+        fn count(folder: &Path) -> usize {
+            let Ok(entries) = fs::read_dir(folder) else { return 0 };
+            entries
+                .flatten()
+                .map(|entry| match entry.file_type() {
+                    Ok(kind) if kind.is_dir() => count(&entry.path()),
+                    Ok(kind) if kind.is_file() => 1,
+                    _ => 0,
+                })
+                .sum()
+        }
+        count(&self.join(name))
+    }
+}
+
+impl Default for Prefix {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// Puts values in the place of `@NAME@` markers; a marker without a value is the template's mistake and panics.
+pub fn fill(template: &str, values: &[(&str, &str)]) -> String {
+    let mut text = template.to_owned();
+    for (name, value) in values {
+        text = text.replace(&format!("@{name}@"), value);
+    }
+    let left = text.split('@').skip(1).step_by(2).find(|word| {
+        !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit())
+    });
+    assert!(left.is_none(), "the template's @{}@ was given no value", left.unwrap_or_default());
+    text
+}
+
+/// The text of a seed configuration, for example `api-1-default`.
+pub fn seed(name: &str) -> String {
+    let path = crate::workspace().join("tests/seed-configs").join(format!("{name}.conf"));
+    fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}

@@ -1,0 +1,54 @@
+//! nginx's letters: versions, the check, the dump, and signals by name.
+
+use millstream_tests::origin::Origin;
+use millstream_tests::prefix::Prefix;
+use millstream_tests::server::{Server, command};
+use millstream_tests::{process, wait};
+
+const SITE: &str = "pid @DIR@/nginx.pid; error_log @DIR@/error.log; events {}
+    http { access_log @DIR@/access.log; server { listen 127.0.0.1:@PORT@; location / { proxy_pass http://@ORIGIN@; } } }";
+
+fn say(server: &Server, arguments: &[&str]) -> (bool, String) {
+    let file = server.prefix().join("nginx.conf");
+    let output = command(server.prefix().path(), &file).args(arguments).output().expect("the binary runs");
+    let text = [output.stdout, output.stderr].concat();
+    (output.status.success(), String::from_utf8_lossy(&text).into_owned())
+}
+
+#[test]
+fn a_daemon_is_reloaded_reopened_and_stopped_by_name() {
+    let origin = Origin::fixed(200, &[], b"ok");
+    let server = Server::start_daemon(SITE, &[("ORIGIN", &origin.address())]);
+    let id = server.current_id();
+    assert_eq!(server.get("/").status, 200);
+    server.rewrite(&SITE.replace("location /", "add_header X-New yes; location /"), &[("ORIGIN", &origin.address())]);
+    assert!(say(&server, &["-s", "reload"]).0);
+    wait::until("the new configuration answers", || server.get("/").field("x-new") == Some("yes"));
+    std::fs::remove_file(server.prefix().join("access.log")).expect("the log was written");
+    assert!(say(&server, &["-s", "reopen"]).0);
+    wait::until("the log is there again", || server.prefix().join("access.log").exists());
+    assert!(say(&server, &["-s", "quit"]).0);
+    wait::until("the process ends", || !process::is_alive(id));
+    assert!(!server.prefix().join("nginx.pid").exists());
+    let (sent, text) = say(&server, &["-s", "stop"]);
+    assert!(!sent && text.contains("nginx.pid"), "nobody is there any more: {text}");
+}
+
+#[test]
+fn the_dump_shows_every_file_that_was_read() {
+    let prefix = Prefix::new();
+    prefix.write("more.conf", "# the included file\n");
+    let file = prefix.write("nginx.conf", "error_log stderr; events {} http { include more.conf; }\n");
+    let output = command(prefix.path(), &file).arg("-T").output().expect("the binary runs");
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && text.contains("# configuration file") && text.contains("# the included file"), "{text}");
+}
+
+#[test]
+fn the_version_is_one_line() {
+    let prefix = Prefix::new();
+    let output = command(prefix.path(), &prefix.join("none")).arg("-v").output().expect("the binary runs");
+    let text = [output.stdout, output.stderr].concat();
+    let text = String::from_utf8_lossy(&text);
+    assert!(output.status.success() && text.lines().count() == 1 && text.contains("version"), "{text}");
+}

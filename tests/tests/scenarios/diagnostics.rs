@@ -1,0 +1,83 @@
+//! What the program says about a configuration that cannot be run: every mistake, where it is, and what to write.
+
+use std::net::TcpListener;
+
+use millstream_tests::prefix::{Prefix, fill};
+use millstream_tests::server::{Server, command, is_nginx};
+
+/// The exit status and the output of `-t`.
+fn check(prefix: &Prefix, template: &str) -> (Option<i32>, String) {
+    let directory = prefix.path().to_str().unwrap_or_default().to_owned();
+    let file = prefix.write("nginx.conf", &fill(template, &[("DIR", &directory)]));
+    let output = command(prefix.path(), &file).arg("-t").output().expect("the binary runs");
+    let text = [output.stdout, output.stderr].concat();
+    (output.status.code(), String::from_utf8_lossy(&text).into_owned())
+}
+
+#[test]
+fn five_mistakes_in_one_file_give_five_located_errors_in_one_run() {
+    let template = "pid @DIR@/nginx.pid;\nerror_log @DIR@/error.log;\nevents {}\nhttp {\n    include @DIR@/missing.conf;\n    \
+                    server {\n        listen 127.0.0.1:8080;\n        client_max_body_size 10x;\n        location / {\n            \
+                    prox_pass http://127.0.0.1:1;\n            add_header X-A $no_such_variable;\n        }\n";
+    let (status, output) = check(&Prefix::new(), template);
+    assert_eq!(status, Some(1), "{output}");
+    if is_nginx() {
+        return; // It stops at the first.
+    }
+    for (line, word) in [(5, "missing.conf"), (8, "10x"), (10, "prox_pass"), (11, "no_such_variable")] {
+        let located = output.lines().any(|text| text.contains(&format!("nginx.conf:{line}:")));
+        assert!(located && output.contains(word), "line {line} ({word}) is not in: {output}");
+    }
+    assert!(output.contains("proxy_pass"), "it says what was probably meant: {output}");
+    let unclosed = [4, 6, 12, 13].iter().any(|line| output.contains(&format!("nginx.conf:{line}:")));
+    assert!(unclosed, "the block that is not closed is located: {output}");
+}
+
+#[test]
+fn a_good_file_passes_the_check() {
+    let (status, output) = check(&Prefix::new(), "pid @DIR@/nginx.pid; error_log @DIR@/error.log; events {} http {}");
+    assert_eq!(status, Some(0), "{output}");
+    assert!(output.contains("syntax is ok") && output.contains("test is successful"), "{output}");
+}
+
+#[test]
+fn a_port_in_use_is_one_clear_line_and_a_failed_start() {
+    let taken = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let port = taken.local_addr().expect("an address").port().to_string();
+    let template = "pid @DIR@/nginx.pid; error_log stderr; events {} http { server { listen 127.0.0.1:@TAKEN@; } \
+                    server { listen 127.0.0.1:@PORT@; } }";
+    let refused = Server::try_start(Prefix::new(), template, &[("TAKEN", &port)]).err().expect("it may not start");
+    assert!(refused.status.is_some_and(|status| status.code() == Some(1)), "{refused:?}");
+    let lines: Vec<&str> = refused.output.lines().filter(|line| line.contains(&port)).collect();
+    assert!(!lines.is_empty() && lines.iter().all(|line| line.contains("in use")), "{}", refused.output);
+    if !is_nginx() {
+        assert_eq!(lines.len(), 1, "{}", refused.output);
+    }
+}
+
+#[test]
+fn a_cache_directory_that_cannot_be_made_is_one_clear_line_and_a_failed_start() {
+    let prefix = Prefix::new();
+    prefix.write("file", "");
+    let template = "pid @DIR@/nginx.pid; error_log stderr; events {} http { proxy_cache_path @DIR@/file/cache keys_zone=a:1m; \
+                    server { listen 127.0.0.1:@PORT@; location / { proxy_pass http://127.0.0.1:1; proxy_cache a; } } }";
+    let refused = Server::try_start(prefix, template, &[]).err().expect("it may not start");
+    assert!(refused.status.is_some_and(|status| status.code() == Some(1)), "{refused:?}");
+    assert!(refused.output.contains("file/cache"), "{}", refused.output);
+}
+
+#[test]
+fn every_seed_configuration_passes_the_check() {
+    let prefix = Prefix::new();
+    for entry in std::fs::read_dir(millstream_tests::workspace().join("tests/seed-configs")).expect("the folder").flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let Some(name) = name.strip_suffix(".conf") else { continue };
+        if name == "https" {
+            continue; // Its certificate is made by its own scenario.
+        }
+        let text = millstream_tests::server::fit(&millstream_tests::prefix::seed(name));
+        let text = text.replace("@ORIGIN@", "127.0.0.1:9").replace("@ORIGIN2@", "127.0.0.1:9").replace("@PORT@", "8080");
+        let (status, output) = check(&prefix, &text);
+        assert_eq!(status, Some(0), "{name}: {output}");
+    }
+}

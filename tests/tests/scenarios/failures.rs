@@ -1,0 +1,98 @@
+//! When something around the server fails: the API is away, refuses, or the disk is full. One clear line each, nothing lost.
+
+use std::process::Command;
+
+use millstream_tests::origin::Origin;
+use millstream_tests::prefix::Prefix;
+use millstream_tests::server::{Server, is_nginx};
+use millstream_tests::{ports, wait};
+
+const PROXY: &str = "pid @DIR@/nginx.pid; error_log @DIR@/error.log; events {}
+    http {
+        access_log off;
+        proxy_cache_path @DIR@/cache keys_zone=pages:1m use_temp_path=off;
+        upstream api { @SERVERS@ }
+        server {
+            listen 127.0.0.1:@PORT@;
+            location / {
+                proxy_pass http://api;
+                proxy_cache pages;
+                proxy_cache_valid 200 1h;
+                add_header X-Cache-Status $upstream_cache_status;
+            }
+        }
+    }";
+
+#[test]
+fn an_unreachable_api_is_a_502_and_a_line_that_names_it() {
+    let nobody = format!("127.0.0.1:{}", ports::free());
+    let server = Server::start(PROXY, &[("SERVERS", &format!("server {nobody};"))]);
+    assert_eq!(server.get("/").status, 502);
+    wait::until("the error log names the API", || {
+        server.log().lines().any(|line| line.contains(&nobody) && line.contains("refused"))
+    });
+}
+
+#[test]
+fn the_next_api_is_tried_when_the_first_is_unreachable() {
+    let nobody = format!("127.0.0.1:{}", ports::free());
+    let origin = Origin::fixed(200, &[], b"the other one");
+    let servers = format!("server {nobody}; server {};", origin.address());
+    let server = Server::start(PROXY, &[("SERVERS", &servers)]);
+    for number in 0..6 {
+        let answer = server.get(&format!("/{number}"));
+        assert_eq!((answer.status, answer.text().as_str()), (200, "the other one"));
+    }
+}
+
+#[test]
+fn a_post_that_may_have_arrived_is_not_sent_twice() {
+    let origin = Origin::start(|_| vec![millstream_tests::origin::Step::Close]);
+    let servers = format!("server {0}; server {0};", origin.address());
+    let server = Server::start(PROXY, &[("SERVERS", &servers)]);
+    let mut client = server.client();
+    client.send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nhi").expect("sent");
+    assert_eq!(client.answer().expect("an answer").status, 502);
+    assert_eq!(origin.count(), 1);
+}
+
+#[test]
+fn a_full_disk_stops_storing_and_not_serving() {
+    if is_nginx() {
+        return; // It cuts the answer off.
+    }
+    let prefix = Prefix::new();
+    let cache = prefix.join("cache");
+    std::fs::create_dir(&cache).expect("own directory");
+    let Some(_mounted) = Mounted::small(&cache) else {
+        eprintln!("SKIPPED: a small tmpfs cannot be mounted here");
+        return;
+    };
+    let body = vec![b'x'; 400_000];
+    let origin = Origin::fixed(200, &[("Cache-Control", "max-age=60")], &body);
+    let servers = format!("server {};", origin.address());
+    let server = Server::start_in(prefix, PROXY, &[("SERVERS", &servers)]);
+    for number in 0..4 {
+        let answer = server.get(&format!("/{number}"));
+        assert_eq!((answer.status, answer.body.len()), (200, body.len()), "request {number}");
+    }
+    wait::until("the error log says so", || server.log().to_lowercase().contains("no space left"));
+}
+
+/// A tmpfs of 128 KB, unmounted with the value.
+struct Mounted(std::path::PathBuf);
+
+impl Mounted {
+    fn small(folder: &std::path::Path) -> Option<Self> {
+        let mut mount = Command::new("mount");
+        mount.args(["-t", "tmpfs", "-o", "size=128k,mode=777", "tmpfs"]).arg(folder);
+        mount.output().is_ok_and(|output| output.status.success()).then(|| Mounted(folder.to_owned()))
+    }
+}
+
+impl Drop for Mounted {
+    fn drop(&mut self) {
+        // Lazily: the server that has files open there ends a moment later.
+        let _ = Command::new("umount").arg("-l").arg(&self.0).status();
+    }
+}

@@ -1,0 +1,18 @@
+//! One scenario per behaviour that a user can see, against the real binary, on real sockets.
+//!
+//! A test's name is the behaviour. They share nothing: each has its own directory, ports and processes, so they run
+//! side by side. Most of them wait more than they work; `cargo xtask test` runs them with more threads than cores.
+
+mod seed_api;
+mod seed_blog;
+mod seed_upstreams;
+mod seed_https;
+mod serve_url;
+mod command_line;
+mod client_side;
+mod signals;
+mod diagnostics;
+mod failures;
+mod memory;
+mod malformed;
+mod flask_example;

@@ -1,0 +1,61 @@
+//! The site on both ports: TLS with a shared session cache; what its file asks for that is unsafe is dropped, out loud.
+
+use std::io::Write;
+use std::process::{Command, Stdio};
+
+use millstream_tests::origin::Origin;
+use millstream_tests::prefix::{Prefix, seed};
+use millstream_tests::ports;
+use millstream_tests::server::{Server, is_nginx};
+
+fn with_certificate() -> Prefix {
+    let prefix = Prefix::new();
+    let made = Command::new("openssl")
+        .args(["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=toutiao.example.com", "-keyout"])
+        .arg(prefix.join("server.key"))
+        .arg("-out")
+        .arg(prefix.join("server.pem"))
+        .stderr(Stdio::null())
+        .status();
+    assert!(made.is_ok_and(|status| status.success()), "openssl makes a certificate");
+    prefix
+}
+
+/// Says something over TLS with OpenSSL's own client and gives back all that it printed.
+fn speak(port: u16, flags: &[&str], request: &str) -> String {
+    let mut child = Command::new("openssl")
+        .args(["s_client", "-connect", &format!("127.0.0.1:{port}"), "-servername", "toutiao.example.com"])
+        .args(flags)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("openssl is installed");
+    let mut stdin = child.stdin.take().expect("a pipe");
+    // A refused handshake ends the client before it reads; that is for the caller to see.
+    let _ = stdin.write_all(request.as_bytes());
+    drop(stdin);
+    let output = child.wait_with_output().expect("openssl ends");
+    String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
+}
+
+#[test]
+fn https_serves_the_same_site_on_both_ports_and_resumes_sessions() {
+    let origin = Origin::fixed(200, &[], b"over both");
+    let tls_port = ports::free();
+    let values = [("ORIGIN", origin.address()), ("TLSPORT", tls_port.to_string())];
+    let values = values.each_ref().map(|(name, value)| (*name, value.as_str()));
+    let server = Server::start_in(with_certificate(), &seed("https"), &values);
+    assert_eq!(server.get("/").text(), "over both");
+    let request = "GET / HTTP/1.1\r\nHost: toutiao.example.com\r\nConnection: close\r\n\r\n";
+    let said = speak(tls_port, &["-quiet", "-tls1_2"], request);
+    assert!(said.contains("HTTP/1.1 200") && said.contains("over both"), "{said}");
+    let resumed = speak(tls_port, &["-tls1_2", "-reconnect"], "");
+    assert!(resumed.contains("Reused, TLSv1.2"), "{resumed}");
+    let old = speak(tls_port, &["-tls1_1", "-cipher", "ALL:@SECLEVEL=0"], "");
+    if !is_nginx() {
+        assert!(!old.contains("Cipher is ECDHE"), "TLS 1.1 is refused: {old}");
+        let log = server.log();
+        assert!(log.contains("TLSv1.1") && log.contains("RC4"), "what is dropped is said at load: {log}");
+    }
+}

@@ -1,0 +1,108 @@
+//! `serve URL`: a cache in front of an API without any file, and the file that says the same.
+
+use std::net::TcpStream;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use millstream_tests::client::{self, Client};
+use millstream_tests::load;
+use millstream_tests::origin::{Origin, Step, answer};
+use millstream_tests::process::Running;
+use millstream_tests::server::{Server, binary, is_nginx};
+use millstream_tests::{ports, wait};
+
+/// Starts `serve` with these arguments and waits until it accepts.
+fn serve(arguments: &[&str]) -> (u16, Running) {
+    let port = ports::free();
+    let process = Running::start(
+        Command::new(binary())
+            .arg("serve")
+            .args(arguments)
+            .args(["--listen", &format!("127.0.0.1:{port}")])
+            .stdin(Stdio::null())
+            .stderr(Stdio::null()),
+    )
+    .expect("the binary runs");
+    wait::until("it accepts connections", || TcpStream::connect(("127.0.0.1", port)).is_ok());
+    (port, process)
+}
+
+fn api() -> Origin {
+    Origin::start(|request| match request.target() {
+        "/fresh" => answer(200, &[("Cache-Control", "max-age=60"), ("Content-Type", "application/json")], b"{\"fresh\":true}"),
+        "/slow" => {
+            let mut steps = vec![Step::Pause(Duration::from_millis(200))];
+            steps.extend(answer(200, &[], b"slow"));
+            steps
+        }
+        _ => answer(200, &[], b"says nothing of caching"),
+    })
+}
+
+#[test]
+fn an_api_behind_one_url_is_cached_as_its_own_header_fields_allow() {
+    if is_nginx() {
+        return;
+    }
+    let origin = api();
+    let (port, _process) = serve(&[&format!("http://{}", origin.address())]);
+    for _ in 0..5 {
+        assert_eq!(client::get(port, "/fresh").text(), "{\"fresh\":true}");
+    }
+    assert_eq!(origin.count(), 1, "a minute's freshness is kept");
+    for _ in 0..3 {
+        assert_eq!(client::get(port, "/silent").status, 200);
+    }
+    assert_eq!(origin.count(), 4, "what says nothing is not cached without --microcache");
+}
+
+#[test]
+fn a_microcache_collapses_many_clients_into_about_one_request_a_second() {
+    if is_nginx() {
+        return;
+    }
+    let origin = api();
+    let (port, _process) = serve(&[&format!("http://{}", origin.address()), "--microcache", "1s"]);
+    let report = load::run(port, "/slow", 10, Duration::from_secs(3));
+    assert!(report.failures.is_empty() && report.answered > 300, "{report:?}");
+    assert!(origin.count() <= 5, "{} requests reached the API", origin.count());
+    let before = origin.count();
+    let mut client = Client::connect(port).expect("it listens");
+    for fields in [&[("Cookie", "a=b")][..], &[("Authorization", "Basic b25l")]] {
+        for _ in 0..2 {
+            assert_eq!(client.get_with("/slow", fields).expect("an answer").status, 200);
+        }
+    }
+    assert_eq!(origin.count() - before, 4, "cookies and credentials go to the API each time");
+}
+
+#[test]
+fn the_printed_configuration_says_the_same_and_runs() {
+    if is_nginx() {
+        return;
+    }
+    let origin = api();
+    let port = ports::free().to_string();
+    let output = Command::new(binary())
+        .args(["serve", &format!("http://{}", origin.address()), "--listen", &format!("127.0.0.1:{port}"), "--print-config"])
+        .output()
+        .expect("the binary runs");
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success() && text.contains("proxy_pass"), "{text}");
+    // The harness knows a start by the pid file and the port.
+    let text = format!("pid @DIR@/nginx.pid;\n{}", text.replace(&port, "@PORT@"));
+    let server = Server::start(&text, &[]);
+    for _ in 0..3 {
+        assert_eq!(server.get("/fresh").status, 200);
+    }
+    assert_eq!(origin.count(), 1);
+}
+
+#[test]
+fn without_a_url_it_serves_a_demo_api_of_its_own() {
+    if is_nginx() {
+        return;
+    }
+    let (port, _process) = serve(&[]);
+    assert_eq!(client::get(port, "/").status, 200);
+}

@@ -1,0 +1,114 @@
+//! What can go wrong in an exchange with an upstream server, in nginx's words.
+//!
+//! Every error is the upstream's or the network's fault, never the client's; which status it becomes and whether
+//! another server is asked is decided in `retry`. Next: `exchange/h1`, which makes these.
+
+use crate::retry::Condition;
+use millstream_wire::h1::chunked::ChunkedError;
+use millstream_wire::h1::framing::FramingError;
+use millstream_wire::h1::head::ResponseHeadError;
+use std::fmt;
+use std::io;
+
+/// Why an exchange ended early.
+#[derive(Debug)]
+pub enum ExchangeError {
+    /// connect(2) failed.
+    Connect(io::Error),
+    /// No connection within `proxy_connect_timeout`.
+    ConnectTimeout,
+    /// Nothing could be written for `proxy_send_timeout`.
+    SendTimeout,
+    /// Nothing came for `proxy_read_timeout`.
+    ReadTimeout,
+    /// Writing failed.
+    Write(io::Error),
+    /// Reading failed, mostly a reset.
+    Read(io::Error),
+    /// The upstream closed before the message was whole.
+    ClosedEarly {
+        /// Whether any byte of the answer had come: without one, a pooled connection was merely stale.
+        any_bytes: bool,
+    },
+    /// The head is no HTTP/1 answer.
+    BadHead(ResponseHeadError),
+    /// The framing of the answer cannot be relied on (RFC 9112 §6.3).
+    BadFraming(FramingError),
+    /// The head is larger than `proxy_buffer_size`.
+    HeadTooLarge,
+    /// The chunked coding of the body is broken.
+    BadBody(ChunkedError),
+    /// More interim answers than [`crate::exchange::h1::MAX_INTERIM`] in a row.
+    TooManyInterim,
+    /// 101 though no other protocol was asked for.
+    UnexpectedUpgrade,
+}
+
+impl ExchangeError {
+    /// The class of `proxy_next_upstream` that the error belongs to.
+    pub fn condition(&self) -> Condition {
+        match self {
+            Self::ConnectTimeout | Self::SendTimeout | Self::ReadTimeout => Condition::Timeout,
+            Self::BadHead(_)
+            | Self::BadFraming(_)
+            | Self::HeadTooLarge
+            | Self::TooManyInterim
+            | Self::UnexpectedUpgrade => Condition::InvalidHeader,
+            Self::Connect(_)
+            | Self::Write(_)
+            | Self::Read(_)
+            | Self::ClosedEarly { .. }
+            | Self::BadBody(_) => Condition::Error,
+        }
+    }
+
+    /// Whether a pooled connection that fails so was merely closed while it idled: not a byte of an answer came.
+    pub fn is_stale(&self) -> bool {
+        match self {
+            Self::ClosedEarly { any_bytes } => !any_bytes,
+            Self::Write(error) | Self::Read(error) => matches!(
+                error.kind(),
+                io::ErrorKind::BrokenPipe
+                    | io::ErrorKind::ConnectionReset
+                    | io::ErrorKind::ConnectionAborted
+                    | io::ErrorKind::NotConnected
+            ),
+            _ => false,
+        }
+    }
+}
+
+/// An operating-system error as nginx prints it: `(111: Connection refused)`.
+struct SystemError<'a>(&'a io::Error);
+
+impl fmt::Display for SystemError<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Some(code) = self.0.raw_os_error() else { return write!(f, "({})", self.0) };
+        let text = self.0.to_string();
+        // The standard library appends " (os error N)", which nginx's readers do not expect.
+        let text = text.split(" (os error").next().unwrap_or_default();
+        write!(f, "({code}: {text})")
+    }
+}
+
+impl fmt::Display for ExchangeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Connect(error) => write!(f, "connect() failed {}", SystemError(error)),
+            Self::ConnectTimeout | Self::SendTimeout | Self::ReadTimeout => {
+                f.write_str("upstream timed out (110: Connection timed out)")
+            }
+            Self::Write(error) => write!(f, "writev() failed {}", SystemError(error)),
+            Self::Read(error) => write!(f, "recv() failed {}", SystemError(error)),
+            Self::ClosedEarly { .. } => f.write_str("upstream prematurely closed connection"),
+            Self::BadHead(error) => write!(f, "upstream sent {}", error.what()),
+            Self::BadFraming(error) => write!(f, "upstream sent {}", error.what()),
+            Self::HeadTooLarge => f.write_str("upstream sent too big header"),
+            Self::BadBody(error) => write!(f, "upstream sent invalid chunked response ({})", error.what()),
+            Self::UnexpectedUpgrade => f.write_str("upstream sent unexpected \"101 Switching Protocols\""),
+            Self::TooManyInterim => f.write_str("upstream sent too many interim responses"),
+        }
+    }
+}
+
+impl std::error::Error for ExchangeError {}

@@ -1,0 +1,3 @@
+//! Talking to an upstream server, one file per protocol.
+
+pub mod h1;

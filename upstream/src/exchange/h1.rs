@@ -1,0 +1,453 @@
+//! One HTTP/1 exchange after another on one connection to an upstream server.
+//!
+//! ```text
+//! begin → write_all… → sent_whole → read_head (1xx: again) → read_body… → Ended ┬ reusable → pool
+//!                                                                            └ not → dropped
+//! ```
+//!
+//! The connection reads into one pooled buffer and hands out slices of it, so a small answer is read by one call and
+//! never copied here. A part that was handed out, and the head, stay where they are until the next read. It decides
+//! nothing about retries and knows no client. Next: `body` for what follows a head, `pool` for what happens between exchanges.
+
+mod body;
+
+use crate::error::ExchangeError;
+use crate::lease::Lease;
+use crate::peer::Peer;
+use body::Body;
+use millstream_net::buffers;
+use millstream_net::clock;
+use millstream_net::connect::connect;
+use millstream_net::stream::Stream;
+use millstream_net::timer::{Deadline, is_elapsed, with_deadline};
+use millstream_wire::h1::framing::{self, Framing};
+use millstream_wire::h1::head::{HeadLimits, Progress, ResponseHead, ResponseHeadError};
+use millstream_wire::{Fields, Method, Version};
+use std::any::Any;
+use std::future::poll_fn;
+use std::io::IoSlice;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::time::{Duration, Instant};
+
+/// Interim answers (1xx) taken in one exchange; a server that sends more is broken.
+pub const MAX_INTERIM: u32 = 64;
+
+/// Fields that an answer's head may have; the bytes are bounded by `proxy_buffer_size`.
+const MAX_FIELDS: usize = 1000;
+
+/// The least room for one read.
+const MIN_READ: usize = 4096;
+
+/// A piece of a body, found without reading from the network.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Part<'a> {
+    /// Bytes of the body, never empty; they stay valid until the next call.
+    Data(&'a [u8]),
+    /// Nothing is left in the buffer: [`Connection::fill`] first.
+    Empty,
+    /// The body has ended; trailers, if any, are in [`Connection::trailers`].
+    End,
+}
+
+/// A [`Part`] by its place in the buffer.
+enum Found {
+    Data { from: usize, to: usize },
+    Nothing,
+    End,
+}
+
+/// A connection to an upstream server.
+#[derive(Debug)]
+pub struct Connection {
+    stream: Stream,
+    /// What was read; bytes before `start` are used up.
+    buffer: Vec<u8>,
+    start: usize,
+    /// Where the head that was read last starts in `buffer`, and its length.
+    head: (usize, usize),
+    body: Body,
+    deadline: Deadline,
+    peer: u32,
+    name: Arc<str>,
+    opened: Instant,
+    requests: u64,
+    method: Method,
+    keep: bool,
+    sent: bool,
+    pooled: bool,
+    received: u64,
+    written: u64,
+    interim: u32,
+    pub(crate) lease: Option<Lease>,
+    /// Kept for as long as the connection lives, such as its place among a worker's connections.
+    held: Option<Box<dyn Any>>,
+    waiting: bool,
+}
+
+impl Connection {
+    /// Connects to a peer.
+    ///
+    /// # Errors
+    /// [`ExchangeError::Connect`] and [`ExchangeError::ConnectTimeout`].
+    pub async fn open(peer: &Peer, timeout: Duration) -> Result<Connection, ExchangeError> {
+        let mut deadline = Deadline::new();
+        deadline.set(clock::now() + timeout);
+        let stream = match with_deadline(&mut deadline, connect(&peer.address)).await {
+            Ok(Ok(stream)) => stream,
+            Ok(Err(error)) => return Err(ExchangeError::Connect(error)),
+            Err(_) => return Err(ExchangeError::ConnectTimeout),
+        };
+        Ok(Self::over(stream, peer, deadline))
+    }
+
+    /// A connection that exists already.
+    fn over(stream: Stream, peer: &Peer, deadline: Deadline) -> Connection {
+        Connection {
+            stream,
+            buffer: Vec::new(),
+            start: 0,
+            head: (0, 0),
+            body: Body::ended(),
+            deadline,
+            peer: peer.index,
+            // A copy of its own: counting references on a name that all workers share would bounce its cache line.
+            name: Arc::from(&*peer.name),
+            opened: clock::now(),
+            requests: 0,
+            method: Method::Get,
+            keep: false,
+            sent: false,
+            pooled: false,
+            received: 0,
+            written: 0,
+            interim: 0,
+            lease: None,
+            held: None,
+            waiting: false,
+        }
+    }
+
+    /// Starts an exchange. `method` decides how the answer is framed; `keep` says whether the request allows the
+    /// connection to be used again.
+    pub fn begin(&mut self, method: Method, keep: bool) {
+        if self.buffer.capacity() == 0 {
+            self.buffer = buffers::take();
+        }
+        self.method = method;
+        self.keep = keep;
+        self.sent = false;
+        self.received = 0;
+        self.written = 0;
+        self.interim = 0;
+        self.waiting = false;
+        self.requests += 1;
+        self.body = Body::pending();
+    }
+
+    /// Writes all of some pieces, by one call where the kernel takes them.
+    ///
+    /// # Errors
+    /// [`ExchangeError::Write`], and [`ExchangeError::SendTimeout`] where nothing could be written for `timeout`.
+    pub async fn write_all(
+        &mut self,
+        pieces: &mut [IoSlice<'_>],
+        timeout: Duration,
+    ) -> Result<(), ExchangeError> {
+        let total: usize = pieces.iter().map(|piece| piece.len()).sum();
+        match self.stream.write_all_parts(pieces, &mut self.deadline, timeout).await {
+            Ok(()) => {
+                self.written += total as u64;
+                Ok(())
+            }
+            Err(error) if is_elapsed(&error) => Err(ExchangeError::SendTimeout),
+            Err(error) => Err(ExchangeError::Write(error)),
+        }
+    }
+
+    /// Writes all of one piece. Errors as [`Connection::write_all`].
+    pub async fn write(&mut self, bytes: &[u8], timeout: Duration) -> Result<(), ExchangeError> {
+        self.write_all(&mut [IoSlice::new(bytes)], timeout).await
+    }
+
+    /// Notes that the request, body included, is out. A connection where it is not is never used again.
+    pub fn sent_whole(&mut self) {
+        self.sent = true;
+    }
+
+    /// Reads the next head, interim (1xx) or final; a final one starts the body. `limit` is `proxy_buffer_size`.
+    /// May be dropped and called again.
+    ///
+    /// # Errors
+    /// Every way in which a head can fail to come.
+    pub async fn read_head(
+        &mut self,
+        head: &mut ResponseHead,
+        limit: usize,
+        timeout: Duration,
+    ) -> Result<(), ExchangeError> {
+        let limits = HeadLimits { line: limit, total: limit, fields: MAX_FIELDS };
+        head.clear();
+        loop {
+            if self.start < self.buffer.len() {
+                match head.parse(&self.buffer[self.start..], &limits) {
+                    Ok(Progress::Complete) => return self.accept_head(head),
+                    Ok(Progress::Partial) if self.buffer.len() - self.start >= limit => {
+                        return Err(ExchangeError::HeadTooLarge);
+                    }
+                    Ok(Progress::Partial) => {}
+                    Err(ResponseHeadError::TooLarge) => return Err(ExchangeError::HeadTooLarge),
+                    Err(error) => return Err(ExchangeError::BadHead(error)),
+                }
+            }
+            if poll_fn(|context| self.poll_fill(context, timeout)).await? == 0 {
+                return Err(ExchangeError::ClosedEarly { any_bytes: self.received > 0 });
+            }
+        }
+    }
+
+    fn accept_head(&mut self, head: &ResponseHead) -> Result<(), ExchangeError> {
+        self.head = (self.start, head.length);
+        self.start += head.length;
+        let fields = head.view(&self.buffer[self.head.0..self.start]);
+        if head.is_interim() {
+            self.interim += 1;
+            return if self.interim > MAX_INTERIM { Err(ExchangeError::TooManyInterim) } else { Ok(()) };
+        }
+        let framing = framing::response(self.method, head.version, head.status, fields)
+            .map_err(ExchangeError::BadFraming)?;
+        self.keep &= head.version == Version::Http11
+            && head.status != 101
+            && framing != Framing::Close
+            && !fields.connection_lists("close");
+        self.body = Body::of(framing);
+        Ok(())
+    }
+
+    /// The bytes of the head that was read last, which its spans point into. Valid until the next read.
+    pub fn head_bytes(&self) -> &[u8] {
+        &self.buffer[self.head.0..self.head.0 + self.head.1]
+    }
+
+    /// The next piece of the body as far as it is in the buffer.
+    ///
+    /// # Errors
+    /// [`ExchangeError::BadBody`] for a broken chunked coding.
+    pub fn next_part(&mut self) -> Result<Part<'_>, ExchangeError> {
+        Ok(match self.advance()? {
+            Found::Data { from, to } => Part::Data(&self.buffer[from..to]),
+            Found::Nothing => Part::Empty,
+            Found::End => Part::End,
+        })
+    }
+
+    /// Takes the next piece from the buffer.
+    fn advance(&mut self) -> Result<Found, ExchangeError> {
+        match self.body.step(&self.buffer[self.start..])? {
+            body::Step::Data { from, to, used } => {
+                let start = self.start;
+                self.start += used;
+                Ok(Found::Data { from: start + from, to: start + to })
+            }
+            body::Step::More { used } => {
+                self.start += used;
+                Ok(Found::Nothing)
+            }
+            body::Step::End { used } => {
+                self.start += used;
+                Ok(Found::End)
+            }
+        }
+    }
+
+    /// The next piece of the body, read from the network where need be; `None` at its end. May be dropped and called
+    /// again.
+    ///
+    /// # Errors
+    /// [`ExchangeError::ClosedEarly`] where the connection ended before the body did, and those of reading.
+    pub async fn read_body(&mut self, timeout: Duration) -> Result<Option<&[u8]>, ExchangeError> {
+        loop {
+            match self.advance()? {
+                Found::Data { from, to } => return Ok(Some(&self.buffer[from..to])),
+                Found::End => return Ok(None),
+                Found::Nothing => self.fill_body(timeout).await?,
+            }
+        }
+    }
+
+    /// Reads more of the body into the buffer, all of whose parts have been taken; after it, [`Connection::next_part`]
+    /// goes on. May be dropped and called again.
+    ///
+    /// # Errors
+    /// As [`Connection::read_body`].
+    pub async fn fill_body(&mut self, timeout: Duration) -> Result<(), ExchangeError> {
+        poll_fn(|context| self.poll_fill_body(context, timeout)).await
+    }
+
+    /// [`Connection::fill_body`] for callers that wait for something else at the same time. The timeout counts from the
+    /// first call that has to wait.
+    pub fn poll_fill_body(
+        &mut self,
+        context: &mut Context<'_>,
+        timeout: Duration,
+    ) -> Poll<Result<(), ExchangeError>> {
+        if ready!(self.poll_fill(context, timeout))? == 0 && !self.body.ended_by_close() {
+            return Poll::Ready(Err(ExchangeError::ClosedEarly { any_bytes: true }));
+        }
+        Poll::Ready(Ok(()))
+    }
+
+    /// Ready when the upstream speaks, or closes, though its turn may not have come; what it says is kept for
+    /// [`Connection::read_head`]. No timeout.
+    pub fn poll_speaks(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        self.make_room();
+        self.stream.poll_read_into(context, &mut self.buffer, usize::MAX).map(|read| {
+            // An error or the end is met again by the next read.
+            self.received += read.unwrap_or(0) as u64;
+        })
+    }
+
+    /// Room for one read. Nothing that was handed out and is still valid moves.
+    fn make_room(&mut self) {
+        if self.start == self.buffer.len() {
+            self.buffer.clear();
+            self.start = 0;
+        } else if self.buffer.capacity() - self.buffer.len() < MIN_READ && self.start > 0 {
+            self.buffer.drain(..self.start);
+            self.start = 0;
+        }
+        if self.buffer.capacity() - self.buffer.len() < MIN_READ {
+            self.buffer.reserve(MIN_READ);
+        }
+    }
+
+    /// Reads once; 0 at the end of the connection.
+    fn poll_fill(
+        &mut self,
+        context: &mut Context<'_>,
+        timeout: Duration,
+    ) -> Poll<Result<usize, ExchangeError>> {
+        self.make_room();
+        let outcome = match self.stream.poll_read_into(context, &mut self.buffer, usize::MAX) {
+            Poll::Ready(Ok(count)) => {
+                self.received += count as u64;
+                Ok(count)
+            }
+            Poll::Ready(Err(error)) => Err(ExchangeError::Read(error)),
+            Poll::Pending => {
+                if !self.waiting {
+                    self.deadline.set(clock::now() + timeout);
+                    self.waiting = true;
+                }
+                ready!(self.deadline.poll(context));
+                Err(ExchangeError::ReadTimeout)
+            }
+        };
+        self.waiting = false;
+        Poll::Ready(outcome)
+    }
+
+    /// Trailer fields, after the end of a chunked body.
+    pub fn trailers(&self) -> Option<Fields<'_>> {
+        self.body.trailers()
+    }
+
+    /// How many bytes of body are still to come, where the answer says so.
+    pub fn remaining(&self) -> Option<u64> {
+        self.body.remaining()
+    }
+
+    /// Whether the answer's body has ended cleanly.
+    pub fn is_ended(&self) -> bool {
+        self.body.is_ended()
+    }
+
+    /// Whether another exchange may follow: both messages ended cleanly, nothing is left over (bytes behind an answer
+    /// belong to nobody, RFC 9112 §6.3), and neither side asked to close.
+    pub fn reusable(&self) -> bool {
+        self.keep && self.sent && self.body.is_ended() && self.start == self.buffer.len()
+    }
+
+    /// Whether bytes follow the answer that do not belong to it.
+    pub fn has_leftover(&self) -> bool {
+        self.body.is_ended() && self.start < self.buffer.len()
+    }
+
+    /// The stream itself, for a tunnel.
+    pub fn stream_mut(&mut self) -> &mut Stream {
+        &mut self.stream
+    }
+
+    /// What was read behind the head, for a tunnel; the buffer is given up.
+    pub fn take_read_ahead(&mut self) -> Vec<u8> {
+        let mut buffer = std::mem::take(&mut self.buffer);
+        buffer.drain(..self.start);
+        self.start = 0;
+        self.head = (0, 0);
+        buffer
+    }
+
+    /// Keeps a value for as long as the connection lives.
+    pub fn hold(&mut self, value: Box<dyn Any>) {
+        self.held = Some(value);
+    }
+
+    /// Whether it came from the pool, so that a failure without any answer may only mean that it was stale.
+    pub fn is_pooled(&self) -> bool {
+        self.pooled
+    }
+
+    /// The peer's place in its group.
+    pub fn peer(&self) -> u32 {
+        self.peer
+    }
+
+    /// The peer's name, as in `$upstream_addr`.
+    pub fn peer_name(&self) -> &Arc<str> {
+        &self.name
+    }
+
+    /// Bytes read and written in the present exchange.
+    pub fn traffic(&self) -> (u64, u64) {
+        (self.received, self.written)
+    }
+
+    /// Requests begun on the connection.
+    pub fn requests(&self) -> u64 {
+        self.requests
+    }
+
+    /// When it was opened.
+    pub fn opened(&self) -> Instant {
+        self.opened
+    }
+
+    /// The stream, for the pool's watch over idle connections.
+    pub(crate) fn stream(&self) -> &Stream {
+        &self.stream
+    }
+
+    /// Gives the buffer back while nothing is to be read.
+    pub(crate) fn rest(&mut self) {
+        self.pooled = true;
+        self.start = 0;
+        self.head = (0, 0);
+        let buffer = std::mem::take(&mut self.buffer);
+        if buffer.capacity() > 0 {
+            buffers::give(buffer);
+        }
+        self.body = Body::ended();
+    }
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        let buffer = std::mem::take(&mut self.buffer);
+        if buffer.capacity() > 0 {
+            buffers::give(buffer);
+        }
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests;

@@ -1,0 +1,111 @@
+//! Where an answer's body ends and which bytes of the buffer are its data. Pure: it sees bytes, never a socket.
+
+use crate::error::ExchangeError;
+use millstream_wire::Fields;
+use millstream_wire::h1::chunked::{Decoder, Event};
+use millstream_wire::h1::framing::Framing;
+
+/// Trailer bytes taken behind a chunked body.
+const MAX_TRAILERS: usize = 8192;
+
+/// The state of a body.
+#[derive(Debug)]
+pub(super) enum Body {
+    /// No final head has come yet.
+    Pending,
+    /// That many bytes are to come.
+    Length(u64),
+    /// Chunked; the flag says whether the last chunk and the trailers came.
+    Chunked(Box<Decoder>, bool),
+    /// Until the connection closes; the flag says whether it has.
+    Close(bool),
+}
+
+/// What the next bytes are.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Step {
+    /// `input[from..to]` is data, at least one byte; `used` bytes, framing included, can be dropped.
+    Data { from: usize, to: usize, used: usize },
+    /// More input is needed; `used` bytes of framing can be dropped.
+    More { used: usize },
+    /// The end, behind `used` bytes of framing.
+    End { used: usize },
+}
+
+impl Body {
+    pub(super) fn pending() -> Self {
+        Self::Pending
+    }
+
+    pub(super) fn ended() -> Self {
+        Self::Length(0)
+    }
+
+    pub(super) fn of(framing: Framing) -> Self {
+        match framing {
+            Framing::None => Self::Length(0),
+            Framing::Length(length) => Self::Length(length),
+            Framing::Chunked => Self::Chunked(Box::new(Decoder::new(MAX_TRAILERS)), false),
+            Framing::Close => Self::Close(false),
+        }
+    }
+
+    /// Takes the next piece of the input; the caller drops from it what the answer says.
+    pub(super) fn step(&mut self, input: &[u8]) -> Result<Step, ExchangeError> {
+        match self {
+            Self::Pending => Ok(Step::More { used: 0 }),
+            Self::Length(0) | Self::Close(true) | Self::Chunked(_, true) => Ok(Step::End { used: 0 }),
+            Self::Length(_) | Self::Close(false) if input.is_empty() => Ok(Step::More { used: 0 }),
+            Self::Length(left) => {
+                let length = input.len().min(usize::try_from(*left).unwrap_or(usize::MAX));
+                *left -= length as u64;
+                Ok(Step::Data { from: 0, to: length, used: length })
+            }
+            Self::Close(false) => Ok(Step::Data { from: 0, to: input.len(), used: input.len() }),
+            Self::Chunked(decoder, ended) => {
+                let mut used = 0;
+                loop {
+                    let (consumed, event) = decoder.decode(&input[used..]).map_err(ExchangeError::BadBody)?;
+                    match event {
+                        Event::Data([]) => used += consumed,
+                        Event::Data(data) => {
+                            let from = data.as_ptr() as usize - input.as_ptr() as usize;
+                            return Ok(Step::Data { from, to: from + data.len(), used: used + consumed });
+                        }
+                        Event::More => return Ok(Step::More { used: used + consumed }),
+                        Event::End => {
+                            *ended = true;
+                            return Ok(Step::End { used: used + consumed });
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// The connection closed. Returns whether that is how this body ends.
+    pub(super) fn ended_by_close(&mut self) -> bool {
+        if let Self::Close(ended) = self {
+            *ended = true;
+        }
+        matches!(self, Self::Close(_))
+    }
+
+    pub(super) fn is_ended(&self) -> bool {
+        matches!(self, Self::Length(0) | Self::Close(true) | Self::Chunked(_, true))
+    }
+
+    pub(super) fn remaining(&self) -> Option<u64> {
+        match self {
+            Self::Length(left) => Some(*left),
+            Self::Pending | Self::Chunked(..) | Self::Close(_) => None,
+        }
+    }
+
+    pub(super) fn trailers(&self) -> Option<Fields<'_>> {
+        match self {
+            Self::Chunked(decoder, true) => Some(decoder.trailers()),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! Exchanges with a scripted peer on a unix socket pair: what is read, when it ends, and what may be used again.
+
+use super::{Connection, Deadline, Part};
+use crate::error::ExchangeError;
+use crate::peer::Peer;
+use millstream_net::address::Address;
+use millstream_net::stream::Stream;
+use millstream_wire::Method;
+use millstream_wire::h1::head::ResponseHead;
+use std::io::IoSlice;
+use std::time::Duration;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::UnixStream;
+
+const LONG: Duration = Duration::from_secs(30);
+
+pub(crate) fn on_runtime<F: Future>(future: F) -> F::Output {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime").block_on(future)
+}
+
+/// A connection and the peer's end of it.
+pub(crate) fn pair(index: u32) -> (Connection, UnixStream) {
+    let (ours, theirs) = UnixStream::pair().expect("a socket pair");
+    let peer = Peer { index, address: Address::Unix(None), name: "unix:/api.sock".into() };
+    (Connection::over(Stream::from(ours), &peer, Deadline::new()), theirs)
+}
+
+/// Runs one GET against an answer that comes in the given pieces; the last one is followed by a close where asked.
+/// Gives status, body and whether the connection may be used again.
+async fn exchange(
+    method: Method,
+    pieces: &[&[u8]],
+    close: bool,
+) -> Result<(u16, Vec<u8>, bool), ExchangeError> {
+    let (mut connection, mut peer) = pair(0);
+    connection.begin(method, true);
+    connection.write(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n", LONG).await?;
+    connection.sent_whole();
+    let script = async {
+        let mut request = [0; 64];
+        let _ = peer.read(&mut request).await;
+        for piece in pieces {
+            let _ = peer.write_all(piece).await;
+            tokio::task::yield_now().await;
+        }
+        if close {
+            let _ = peer.shutdown().await;
+        }
+    };
+    let talk = async {
+        let mut head = ResponseHead::default();
+        loop {
+            connection.read_head(&mut head, 4096, LONG).await?;
+            if !head.is_interim() {
+                break;
+            }
+        }
+        let mut body = Vec::new();
+        while let Some(data) = connection.read_body(LONG).await? {
+            body.extend_from_slice(data);
+        }
+        Ok((head.status, body, connection.reusable()))
+    };
+    tokio::join!(script, talk).1
+}
+
+#[test]
+fn bodies_end_where_their_framing_says() {
+    let cases: &[(&str, &[u8], bool, &str, bool)] = &[
+        ("length", b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello", false, "hello", true),
+        ("empty", b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", false, "", true),
+        ("204", b"HTTP/1.1 204 No Content\r\n\r\n", false, "", true),
+        (
+            "chunked",
+            b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n1\r\n!\r\n0\r\nX-T: 1\r\n\r\n",
+            false,
+            "hello!",
+            true,
+        ),
+        ("close", b"HTTP/1.1 200 OK\r\n\r\nhello", true, "hello", false),
+        ("connection: close", b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nhi", false, "hi", false),
+        ("HTTP/1.0", b"HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nhi", false, "hi", false),
+        ("leftover", b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi there", false, "hi", false),
+        (
+            "interim first",
+            b"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi",
+            false,
+            "hi",
+            true,
+        ),
+    ];
+    for (name, answer, close, body, reusable) in cases {
+        let whole = on_runtime(exchange(Method::Get, &[answer], *close)).expect("a good answer");
+        assert_eq!((&whole.1[..], whole.2), (body.as_bytes(), *reusable), "{name}");
+        let bytes: Vec<&[u8]> = answer.chunks(1).collect();
+        let pieced = on_runtime(exchange(Method::Get, &bytes, *close)).expect("a good answer");
+        assert_eq!(pieced.1, body.as_bytes(), "{name}, byte by byte");
+    }
+}
+
+#[test]
+fn an_answer_to_head_has_no_body_whatever_it_announces() {
+    let answer: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n";
+    let (status, body, reusable) =
+        on_runtime(exchange(Method::Head, &[answer], false)).expect("a good answer");
+    assert_eq!((status, body.len(), reusable), (200, 0, true));
+}
+
+#[test]
+fn answers_that_are_cut_or_broken_are_errors() {
+    let run = |answer: &[u8]| on_runtime(exchange(Method::Get, &[answer], true)).expect_err("a bad answer");
+    assert!(matches!(run(b""), ExchangeError::ClosedEarly { any_bytes: false }));
+    assert!(matches!(run(b"HTTP/1.1 200"), ExchangeError::ClosedEarly { any_bytes: true }));
+    let cut = run(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhel");
+    assert!(matches!(cut, ExchangeError::ClosedEarly { any_bytes: true }));
+    let cut = run(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n");
+    assert!(matches!(cut, ExchangeError::ClosedEarly { any_bytes: true }));
+    let bad = run(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nhello\r\n");
+    assert!(matches!(bad, ExchangeError::BadBody(_)));
+    assert!(matches!(run(b"SSH-2.0-OpenSSH\r\n\r\n"), ExchangeError::BadHead(_)));
+    let both = run(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\nhello");
+    assert!(matches!(both, ExchangeError::BadFraming(_)));
+    let mut large = b"HTTP/1.1 200 OK\r\nX: ".to_vec();
+    large.resize(5000, b'x');
+    assert!(matches!(run(&large), ExchangeError::HeadTooLarge));
+}
+
+#[test]
+fn interim_answers_are_bounded() {
+    let flood = b"HTTP/1.1 103 Early Hints\r\n\r\n".repeat(100);
+    let error = on_runtime(exchange(Method::Get, &[&flood], false)).expect_err("too many");
+    assert!(matches!(error, ExchangeError::TooManyInterim));
+}
+
+#[test]
+fn head_and_small_body_come_in_one_read_and_stay_readable_together() {
+    on_runtime(async {
+        let (mut connection, mut peer) = pair(0);
+        connection.begin(Method::Get, true);
+        connection
+            .write_all(&mut [IoSlice::new(b"GET / "), IoSlice::new(b"HTTP/1.1\r\n\r\n")], LONG)
+            .await
+            .expect("sent");
+        connection.sent_whole();
+        peer.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nX-A: b\r\n\r\nhi").await.expect("sent");
+        let mut head = ResponseHead::default();
+        connection.read_head(&mut head, 4096, LONG).await.expect("a head");
+        assert_eq!(connection.next_part().expect("a part"), Part::Data(b"hi"));
+        assert_eq!(head.view(connection.head_bytes()).named(b"x-a"), Some(&b"b"[..]));
+        assert_eq!(connection.next_part().expect("a part"), Part::End);
+        assert!(connection.reusable());
+        assert_eq!(connection.traffic().1, 18);
+    });
+}
+
+#[test]
+fn a_connection_whose_request_was_not_sent_whole_is_not_used_again() {
+    on_runtime(async {
+        let (mut connection, mut peer) = pair(0);
+        connection.begin(Method::Post, true);
+        peer.write_all(b"HTTP/1.1 413 Too Large\r\nContent-Length: 0\r\n\r\n").await.expect("sent");
+        let mut head = ResponseHead::default();
+        connection.read_head(&mut head, 4096, LONG).await.expect("a head");
+        assert_eq!(connection.read_body(LONG).await.expect("a body"), None);
+        assert!(!connection.reusable());
+    });
+}
+
+#[test]
+fn a_silent_upstream_runs_into_read_timeout() {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    runtime.block_on(async {
+        let (mut connection, _peer) = pair(0);
+        connection.begin(Method::Get, true);
+        let mut head = ResponseHead::default();
+        let error = connection.read_head(&mut head, 4096, Duration::from_millis(5)).await;
+        assert!(matches!(error, Err(ExchangeError::ReadTimeout)));
+    });
+}

@@ -1,0 +1,241 @@
+//! The idle connections of one worker to one upstream group.
+//!
+//! The one that idled least is taken first, so that the others run out of time when fewer are needed. All idle
+//! connections report readability to one task ([`Pool::tend`]): an idle connection has nothing to say, so one that does
+//! was closed or sent what nobody asked for, and is dropped at once. The same task closes those whose time is
+//! over, with one timer. A worker spawns that task; without it the same happens when connections are taken and put.
+//! Next: `exchange/h1`, whose connections these are.
+
+use crate::error::ExchangeError;
+use crate::exchange::h1::Connection;
+use crate::lease::Lease;
+use crate::peer::Peer;
+use millstream_conf::model::{KeepaliveSize, UpstreamKeepalive};
+use millstream_net::clock;
+use millstream_net::timer::Deadline;
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::future::poll_fn;
+use std::rc::{Rc, Weak};
+use std::task::{Context, Poll, Waker};
+use std::time::{Duration, Instant};
+
+/// The most idle connections that `keepalive auto` keeps.
+const AUTO_MOST: usize = 1024;
+/// The fewest that it keeps, so that the first requests after a pause find one.
+const AUTO_LEAST: usize = 2;
+/// How far back `keepalive auto` looks for how many were busy at once.
+const AUTO_WINDOW: Duration = Duration::from_secs(60);
+
+/// Idle connections.
+#[derive(Debug)]
+pub struct Pool {
+    keepalive: UpstreamKeepalive,
+    /// In order of becoming idle, the longest idle first.
+    idle: RefCell<VecDeque<Idle>>,
+    busy: Rc<Cell<usize>>,
+    peak: Cell<Peak>,
+    /// The task that watches, told of readability by the kernel.
+    watcher: RefCell<Option<Waker>>,
+    /// Whether that task has no timer set because nothing idled when it last looked.
+    asleep: Cell<bool>,
+}
+
+#[derive(Debug)]
+struct Idle {
+    connection: Connection,
+    since: Instant,
+}
+
+/// The most connections busy at once in this minute and in the one before.
+#[derive(Debug, Clone, Copy, Default)]
+struct Peak {
+    started: Option<Instant>,
+    now: usize,
+    before: usize,
+}
+
+impl Pool {
+    /// An empty pool.
+    pub fn new(keepalive: &UpstreamKeepalive) -> Pool {
+        Pool {
+            keepalive: *keepalive,
+            idle: RefCell::new(VecDeque::new()),
+            busy: Rc::new(Cell::new(0)),
+            peak: Cell::new(Peak::default()),
+            watcher: RefCell::new(None),
+            asleep: Cell::new(false),
+        }
+    }
+
+    /// An idle connection to a peer, the one that idled least; `None` where there is none. No system call.
+    pub fn take(&self, peer: &Peer, now: Instant) -> Option<Connection> {
+        let mut idle = self.idle.borrow_mut();
+        loop {
+            let place = idle.iter().rposition(|idle| idle.connection.peer() == peer.index)?;
+            let Idle { mut connection, since } = idle.remove(place)?;
+            if self.is_over(&connection, since, now) || !connection.stream().is_quiet() {
+                continue;
+            }
+            connection.lease = Some(self.lease(now));
+            return Some(connection);
+        }
+    }
+
+    /// A fresh connection to a peer.
+    ///
+    /// # Errors
+    /// As [`Connection::open`].
+    pub async fn connect(&self, peer: &Peer, timeout: Duration) -> Result<Connection, ExchangeError> {
+        let lease = self.lease(clock::now());
+        let mut connection = Connection::open(peer, timeout).await?;
+        connection.lease = Some(lease);
+        Ok(connection)
+    }
+
+    /// Takes a connection back after an exchange; closes it where it cannot or may not be used again.
+    pub fn put(&self, mut connection: Connection, now: Instant) {
+        connection.lease = None;
+        if !connection.reusable() || self.is_over(&connection, now, now) {
+            return;
+        }
+        let size = self.size(now);
+        if size == 0 || !self.watch(&connection) {
+            return;
+        }
+        connection.rest();
+        let mut idle = self.idle.borrow_mut();
+        while idle.len() >= size {
+            idle.pop_front();
+        }
+        idle.push_back(Idle { connection, since: now });
+        drop(idle);
+        if self.asleep.replace(false)
+            && let Some(watcher) = &*self.watcher.borrow()
+        {
+            watcher.wake_by_ref();
+        }
+    }
+
+    /// How many connections idle now.
+    pub fn len(&self) -> usize {
+        self.idle.borrow().len()
+    }
+
+    /// Whether none idles.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// How many connections are busy now.
+    pub fn busy(&self) -> usize {
+        self.busy.get()
+    }
+
+    /// Closes all idle connections, for a configuration that no longer serves.
+    pub fn clear(&self) {
+        self.idle.borrow_mut().clear();
+    }
+
+    /// Watches over a pool's idle connections until the pool is dropped by everybody else.
+    pub async fn tend(pool: Weak<Pool>) {
+        let mut deadline = Deadline::new();
+        poll_fn(|context| match pool.upgrade() {
+            Some(pool) => pool.poll_tend(&mut deadline, context),
+            None => Poll::Ready(()),
+        })
+        .await;
+    }
+
+    fn poll_tend(&self, deadline: &mut Deadline, context: &mut Context<'_>) -> Poll<()> {
+        let mut watcher = self.watcher.borrow_mut();
+        if !watcher.as_ref().is_some_and(|known| known.will_wake(context.waker())) {
+            *watcher = Some(context.waker().clone());
+        }
+        drop(watcher);
+        loop {
+            let now = clock::now();
+            let mut idle = self.idle.borrow_mut();
+            idle.retain(|idle| {
+                !self.is_over(&idle.connection, idle.since, now)
+                    && idle.connection.stream().poll_readable(context).is_pending()
+            });
+            // The next look is when the longest idle one runs out of idle time. One whose whole lifetime ends before
+            // that is closed by that look, or when it is taken.
+            let Some(first) = idle.front() else {
+                deadline.clear();
+                self.asleep.set(true);
+                return Poll::Pending;
+            };
+            deadline.set(first.since + self.keepalive.timeout + Duration::from_millis(1));
+            drop(idle);
+            if deadline.poll(context).is_pending() {
+                return Poll::Pending;
+            }
+        }
+    }
+
+    /// Registers the watching task for a connection's readability; `false` where it is readable already.
+    fn watch(&self, connection: &Connection) -> bool {
+        match &*self.watcher.borrow() {
+            Some(watcher) => {
+                connection.stream().poll_readable(&mut Context::from_waker(watcher)).is_pending()
+            }
+            None => connection.stream().is_quiet(),
+        }
+    }
+
+    fn is_over(&self, connection: &Connection, since: Instant, now: Instant) -> bool {
+        connection.requests() >= self.keepalive.requests
+            || now.saturating_duration_since(connection.opened()) >= self.keepalive.time
+            || now.saturating_duration_since(since) > self.keepalive.timeout
+    }
+
+    fn lease(&self, now: Instant) -> Lease {
+        if self.keepalive.size == KeepaliveSize::Auto {
+            let mut peak = self.peak.get();
+            peak.note(self.busy.get() + 1, now);
+            self.peak.set(peak);
+        }
+        Lease::count(&self.busy)
+    }
+
+    /// How many connections may idle now.
+    fn size(&self, now: Instant) -> usize {
+        match self.keepalive.size {
+            KeepaliveSize::Fixed(size) => size,
+            KeepaliveSize::Auto => {
+                let mut peak = self.peak.get();
+                peak.note(self.busy.get(), now);
+                self.peak.set(peak);
+                peak.now.max(peak.before).clamp(AUTO_LEAST, AUTO_MOST)
+            }
+        }
+    }
+}
+
+impl Drop for Pool {
+    fn drop(&mut self) {
+        // The watching task ends once it looks for the pool in vain.
+        if let Some(watcher) = self.watcher.borrow_mut().take() {
+            watcher.wake();
+        }
+    }
+}
+
+impl Peak {
+    fn note(&mut self, busy: usize, now: Instant) {
+        let started = *self.started.get_or_insert(now);
+        let age = now.saturating_duration_since(started);
+        if age >= AUTO_WINDOW {
+            // A pause of two windows leaves nothing to remember.
+            self.before = if age < AUTO_WINDOW * 2 { self.now } else { 0 };
+            self.now = 0;
+            self.started = Some(now);
+        }
+        self.now = self.now.max(busy);
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,201 @@
+//! `Cache-Control` (RFC 9111 §5.2, RFC 5861, RFC 8246) as values.
+//!
+//! Directives are read leniently and valued conservatively: a lifetime that cannot be read is zero, a qualified
+//! directive whose field names cannot be read covers everything. What follows from a directive is decided by the
+//! cache's policy, not here. The same reader serves `CDN-Cache-Control` for the directives the two share.
+
+use crate::list;
+use crate::octets::{decimal, trim};
+
+/// The largest lifetime: "2147483648 or the greatest positive integer" is what RFC 9111 §1.2.2 has an overflowing
+/// number become.
+pub const MAX_SECONDS: u64 = 1 << 31;
+
+/// A directive that may name the fields it is about: `no-cache="Set-Cookie"`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Qualified<'a> {
+    /// Not there.
+    #[default]
+    Absent,
+    /// There, about the whole message.
+    Whole,
+    /// There, only about the fields in this list; see [`Qualified::names`].
+    Fields(&'a [u8]),
+}
+
+impl<'a> Qualified<'a> {
+    /// Whether the directive is there in any form.
+    pub fn is_present(self) -> bool {
+        self != Qualified::Absent
+    }
+
+    /// Whether it is there and about the whole message.
+    pub fn is_whole(self) -> bool {
+        self == Qualified::Whole
+    }
+
+    /// The names of the fields it is about; nothing where it is absent or about the whole message.
+    pub fn names(self) -> impl Iterator<Item = &'a [u8]> {
+        let names = match self {
+            Qualified::Fields(names) => names,
+            Qualified::Absent | Qualified::Whole => &[],
+        };
+        list::elements(names)
+    }
+
+    fn add(&mut self, argument: Option<&'a [u8]>) {
+        *self = match (*self, argument.map(|argument| trim(list::unquote(argument)))) {
+            (Qualified::Absent, Some(names)) if !names.is_empty() => Qualified::Fields(names),
+            // Named twice with different fields: the whole message is the safe reading.
+            _ => Qualified::Whole,
+        };
+    }
+}
+
+/// All directives of all `Cache-Control` lines of a message. Lifetimes are seconds, at most [`MAX_SECONDS`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct CacheControl<'a> {
+    /// `no-store`
+    pub no_store: bool,
+    /// `no-cache`
+    pub no_cache: Qualified<'a>,
+    /// `private`
+    pub private: Qualified<'a>,
+    /// `public`
+    pub public: bool,
+    /// `max-age`
+    pub max_age: Option<u64>,
+    /// `s-maxage`
+    pub s_maxage: Option<u64>,
+    /// `must-revalidate`
+    pub must_revalidate: bool,
+    /// `proxy-revalidate`
+    pub proxy_revalidate: bool,
+    /// `must-understand`
+    pub must_understand: bool,
+    /// `no-transform`
+    pub no_transform: bool,
+    /// `only-if-cached`
+    pub only_if_cached: bool,
+    /// `min-fresh`
+    pub min_fresh: Option<u64>,
+    /// `max-stale`; without an argument any age will do, which is `Some(None)`.
+    pub max_stale: Option<Option<u64>>,
+    /// `stale-while-revalidate` (RFC 5861 §3)
+    pub stale_while_revalidate: Option<u64>,
+    /// `stale-if-error` (RFC 5861 §4)
+    pub stale_if_error: Option<u64>,
+    /// `immutable` (RFC 8246)
+    pub immutable: bool,
+}
+
+/// Reads all lines of the field. Unknown directives are ignored (RFC 9111 §5.2.3).
+pub fn parse<'a>(values: impl Iterator<Item = &'a [u8]>) -> CacheControl<'a> {
+    let mut control = CacheControl::default();
+    for value in values {
+        for element in list::elements(value) {
+            let (name, argument) = list::pair(element);
+            control.add(name, argument);
+        }
+    }
+    control
+}
+
+impl<'a> CacheControl<'a> {
+    fn add(&mut self, name: &[u8], argument: Option<&'a [u8]>) {
+        // Directives are case-insensitive; the longest known one has 22 bytes, so no other needs to be lowered.
+        let mut lower = [0u8; 24];
+        let Some(lower) = lower.get_mut(..name.len()) else { return };
+        lower.copy_from_slice(name);
+        lower.make_ascii_lowercase();
+        match &*lower {
+            b"no-store" => self.no_store = true,
+            b"no-cache" => self.no_cache.add(argument),
+            b"private" => self.private.add(argument),
+            b"public" => self.public = true,
+            b"max-age" => lifetime(&mut self.max_age, argument),
+            b"s-maxage" => lifetime(&mut self.s_maxage, argument),
+            b"must-revalidate" => self.must_revalidate = true,
+            b"proxy-revalidate" => self.proxy_revalidate = true,
+            b"must-understand" => self.must_understand = true,
+            b"no-transform" => self.no_transform = true,
+            b"only-if-cached" => self.only_if_cached = true,
+            // A request that wants freshness we cannot read gets the most: nothing stored is that fresh.
+            b"min-fresh" => self.min_fresh = Some(argument.and_then(seconds).unwrap_or(MAX_SECONDS)),
+            b"max-stale" => self.max_stale = Some(argument.map(|argument| seconds(argument).unwrap_or(0))),
+            b"stale-while-revalidate" => lifetime(&mut self.stale_while_revalidate, argument),
+            b"stale-if-error" => lifetime(&mut self.stale_if_error, argument),
+            b"immutable" => self.immutable = true,
+            _ => {}
+        }
+    }
+}
+
+/// Said twice, the shorter lifetime counts; not a number, it is zero (RFC 9111 §4.2.1 has both treated as stale).
+fn lifetime(slot: &mut Option<u64>, argument: Option<&[u8]>) {
+    let found = argument.and_then(seconds).unwrap_or(0);
+    *slot = Some(slot.map_or(found, |before| before.min(found)));
+}
+
+/// Delta-seconds (RFC 9111 §1.2.2), also quoted, saturating at [`MAX_SECONDS`].
+pub fn seconds(text: &[u8]) -> Option<u64> {
+    let text = list::unquote(text);
+    if text.is_empty() || !text.iter().all(u8::is_ascii_digit) {
+        return None;
+    }
+    Some(decimal(text).unwrap_or(MAX_SECONDS).min(MAX_SECONDS))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(text: &str) -> CacheControl<'_> {
+        parse(text.split('\n').map(str::as_bytes))
+    }
+
+    #[test]
+    fn every_directive_is_read_in_any_case_and_from_several_lines() {
+        let control = of("Public, MAX-AGE=60,s-maxage = \"120\" , must-revalidate, proxy-revalidate\n\
+             must-understand,no-transform, stale-while-revalidate=5, stale-if-error=9, immutable, x=\"a,no-store\"");
+        assert!(control.public && control.must_revalidate && control.proxy_revalidate && control.immutable);
+        assert!(control.must_understand && control.no_transform && !control.no_store);
+        assert_eq!((control.max_age, control.s_maxage), (Some(60), Some(120)));
+        assert_eq!((control.stale_while_revalidate, control.stale_if_error), (Some(5), Some(9)));
+        let control = of("only-if-cached, min-fresh=3, max-stale, no-store");
+        assert!(control.only_if_cached && control.no_store);
+        assert_eq!((control.min_fresh, control.max_stale), (Some(3), Some(None)));
+        assert_eq!(of("max-stale=7").max_stale, Some(Some(7)));
+    }
+
+    #[test]
+    fn qualified_directives_name_their_fields_and_widen_when_in_doubt() {
+        let control = of("no-cache=\"Set-Cookie, X-A\", private");
+        assert_eq!(control.no_cache.names().collect::<Vec<_>>(), [&b"Set-Cookie"[..], b"X-A"]);
+        assert!(control.private.is_whole() && control.no_cache.is_present() && !control.no_cache.is_whole());
+        for text in [
+            "no-cache=\"a\", no-cache",
+            "no-cache, no-cache=\"a\"",
+            "no-cache=\"a\"\nno-cache=\"b\"",
+            "no-cache=",
+            "no-cache=\"\"",
+        ] {
+            assert!(of(text).no_cache.is_whole(), "{text}");
+        }
+    }
+
+    #[test]
+    fn lifetimes_that_cannot_be_read_are_zero_and_huge_ones_saturate() {
+        for text in ["max-age", "max-age=", "max-age=-1", "max-age=1.5", "max-age=a", "max-age=60, max-age=0"]
+        {
+            assert_eq!(of(text).max_age, Some(0), "{text}");
+        }
+        assert_eq!(of("max-age=99999999999999999999999").max_age, Some(MAX_SECONDS));
+        assert_eq!(of("min-fresh=x").min_fresh, Some(MAX_SECONDS));
+        assert_eq!(of("max-age=60, max-age=30").max_age, Some(30));
+        assert_eq!(
+            of("xmax-age=60, max-agee=3, a-very-long-directive-name-that-nobody-knows=1").max_age,
+            None
+        );
+    }
+}

@@ -1,0 +1,159 @@
+//! Where the content of a message ends (RFC 9112 §6.3), decided once and strictly.
+//!
+//! Anything that two readers could take differently is an error, also where the RFC would let a recipient choose:
+//! both Content-Length and Transfer-Encoding, repeated lengths even if equal, transfer codings in HTTP/1.0. After
+//! an error nobody knows where the next message starts, so the connection ends.
+
+use crate::field_id::FieldId;
+use crate::fields::Fields;
+use crate::list;
+use crate::method::Method;
+use crate::octets;
+use crate::version::Version;
+
+/// What frames the content.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Framing {
+    /// There is no content; the next message follows the head.
+    None,
+    /// So many bytes, at most 2^63-1. Zero bytes announced by Content-Length are `Length(0)`.
+    Length(u64),
+    /// Chunked (RFC 9112 §7.1).
+    Chunked,
+    /// Answers only: everything until the connection ends.
+    Close,
+}
+
+/// Why a message's framing cannot be trusted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FramingError {
+    /// Content-Length is no plain decimal number up to 2^63-1.
+    BadLength,
+    /// More than one Content-Length line, or a list.
+    ManyLengths,
+    /// Both Content-Length and Transfer-Encoding.
+    LengthAndCoding,
+    /// Transfer-Encoding in HTTP/1.0.
+    CodingInHttp10,
+    /// Transfer-Encoding is no list of tokens, or chunked is not the last coding, or there twice.
+    BadCoding,
+    /// A transfer coding other than chunked.
+    UnknownCoding,
+}
+
+impl FramingError {
+    /// The status to answer a request with; an upstream's answer with such an error is always 502.
+    pub fn status(self) -> u16 {
+        match self {
+            FramingError::UnknownCoding => 501,
+            _ => 400,
+        }
+    }
+
+    /// What is wrong, to stand behind "client sent " or "upstream sent " in the error log.
+    pub fn what(self) -> &'static str {
+        match self {
+            FramingError::BadLength => "invalid \"Content-Length\" header",
+            FramingError::ManyLengths => "duplicate \"Content-Length\" header",
+            FramingError::LengthAndCoding => {
+                "\"Content-Length\" and \"Transfer-Encoding\" headers at the same time"
+            }
+            FramingError::CodingInHttp10 => "HTTP/1.0 message with \"Transfer-Encoding\" header",
+            FramingError::BadCoding => "invalid \"Transfer-Encoding\" header",
+            FramingError::UnknownCoding => "unknown \"Transfer-Encoding\"",
+        }
+    }
+}
+
+/// Where the content of a request ends. Without any framing field there is none (RFC 9112 §6.3, rule 7).
+///
+/// # Errors
+/// See [`FramingError`]; answer with its status and close.
+#[inline]
+pub fn request(version: Version, fields: Fields<'_>) -> Result<Framing, FramingError> {
+    Ok(announced(version, fields)?.unwrap_or(Framing::None))
+}
+
+/// Where the content of an answer ends: the method of the request and the status come first (rules 1 and 2).
+/// `Framing::None` for 1xx includes 101, behind which another protocol starts.
+///
+/// # Errors
+/// See [`FramingError`]; the answer is not used. Fields that do not frame anything, as those of an answer to HEAD,
+/// are checked all the same.
+#[inline]
+pub fn response(
+    request_method: Method,
+    version: Version,
+    status: u16,
+    fields: Fields<'_>,
+) -> Result<Framing, FramingError> {
+    let announced = announced(version, fields)?;
+    let is_empty = matches!(status, 100..=199 | 204 | 304)
+        || request_method == Method::Head
+        || (request_method == Method::Connect && (200..=299).contains(&status));
+    Ok(if is_empty { Framing::None } else { announced.unwrap_or(Framing::Close) })
+}
+
+/// Whether the connection can carry another message after this one as far as its sender is concerned
+/// (RFC 9112 §9.3): HTTP/1.1 unless `close`, HTTP/1.0 only with `keep-alive`.
+#[inline]
+pub fn is_persistent(version: Version, fields: Fields<'_>) -> bool {
+    if !fields.has(FieldId::Connection) {
+        return version == Version::Http11;
+    }
+    !fields.connection_lists("close") && (version == Version::Http11 || fields.connection_lists("keep-alive"))
+}
+
+/// What the framing fields say, `None` when there are none.
+#[inline]
+fn announced(version: Version, fields: Fields<'_>) -> Result<Option<Framing>, FramingError> {
+    let mut length = None;
+    let mut codings = false;
+    for field in fields.fields {
+        match field.id {
+            FieldId::ContentLength if length.is_some() => return Err(FramingError::ManyLengths),
+            FieldId::ContentLength => length = Some(content_length(field.value.of(fields.bytes))?),
+            FieldId::TransferEncoding => codings = true,
+            _ => {}
+        }
+    }
+    match (length, codings) {
+        (None, false) => Ok(None),
+        (Some(length), false) => Ok(Some(Framing::Length(length))),
+        (Some(_), true) => Err(FramingError::LengthAndCoding),
+        (None, true) if version == Version::Http10 => Err(FramingError::CodingInHttp10),
+        (None, true) => chunked(fields).map(Some),
+    }
+}
+
+fn content_length(value: &[u8]) -> Result<u64, FramingError> {
+    match octets::decimal(value) {
+        Some(length) if length <= i64::MAX as u64 => Ok(length),
+        None if value.contains(&b',') => Err(FramingError::ManyLengths),
+        _ => Err(FramingError::BadLength),
+    }
+}
+
+/// The one acceptable answer is `chunked`, once and alone; the rest of the function finds the fitting error.
+fn chunked(fields: Fields<'_>) -> Result<Framing, FramingError> {
+    let mut lines = fields.all(FieldId::TransferEncoding);
+    if let (Some(only), None) = (lines.next(), lines.next())
+        && only.eq_ignore_ascii_case(b"chunked")
+    {
+        return Ok(Framing::Chunked);
+    }
+    let codings = || fields.all(FieldId::TransferEncoding).flat_map(list::elements);
+    if codings().any(|coding| !octets::is_token(coding)) {
+        return Err(FramingError::BadCoding);
+    }
+    let is_chunked = |coding: &[u8]| coding.eq_ignore_ascii_case(b"chunked");
+    let (all, chunked) = (codings().count(), codings().filter(|coding| is_chunked(coding)).count());
+    match chunked {
+        0 if all > 0 => Err(FramingError::UnknownCoding),
+        1 if all > 1 && codings().last().is_some_and(is_chunked) => Err(FramingError::UnknownCoding),
+        _ => Err(FramingError::BadCoding),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,167 @@
+//! The request head.
+
+use crate::field_id::FieldId;
+use crate::fields::{Field, Fields};
+use crate::h1::field_line::FieldScan;
+use crate::h1::head_error::HeadError;
+use crate::h1::limits::{HeadLimits, Progress};
+use crate::h1::request_line::{self, LineScan, RequestLine, Target};
+use crate::host;
+use crate::method::Method;
+use crate::span::Span;
+use crate::target;
+use crate::version::Version;
+
+/// A request's start line and fields, as offsets into the bytes it was parsed from.
+#[derive(Debug, Clone, Default)]
+pub struct RequestHead {
+    /// The method.
+    pub method: Method,
+    /// The method as text, also of an unknown one.
+    pub method_text: Span,
+    /// The whole request line without its end: nginx's `$request`.
+    pub line: Span,
+    /// The request target as it came, a fragment included. To send it on, use
+    /// [`RequestHead::write_origin_form`].
+    pub target: Span,
+    /// The path as it came, percent-coded; `*` of `OPTIONS *`; one slash where an absolute target has none. Empty
+    /// for CONNECT, which has no path.
+    pub path: Span,
+    /// What stands behind the first `?`; `None` when there is no `?`.
+    pub query: Option<Span>,
+    /// `host[:port]` out of the target, when it is absolute or belongs to CONNECT. It then counts in place of
+    /// the Host field (RFC 9112 §3.2.2).
+    pub authority: Option<Span>,
+    /// The value of the Host field; a valid `host[:port]`.
+    pub host: Option<Span>,
+    /// Whether the target has bytes outside of RFC 3986 (raw UTF-8, `"`, `|` …), which must be percent-encoded
+    /// before the target goes into another message: see [`RequestHead::write_origin_form`].
+    pub target_is_raw: bool,
+    /// The version.
+    pub version: Version,
+    /// The field lines in order.
+    pub fields: Vec<Field>,
+    /// Bytes of the head, the empty line and skipped empty lines before it included; zero until it is whole.
+    pub length: usize,
+    state: State,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum State {
+    Line(LineScan),
+    Fields(FieldScan),
+    Done,
+}
+
+impl Default for State {
+    fn default() -> State {
+        State::Line(LineScan::default())
+    }
+}
+
+impl RequestHead {
+    /// Reads a head from the start of `bytes`. After `Partial`, call again with the same bytes followed by more;
+    /// nothing is looked at twice. After `Complete`, [`RequestHead::clear`] comes before the next head.
+    ///
+    /// # Errors
+    /// The first thing that is wrong, as early as it can be seen. The head is then of no use.
+    #[inline]
+    pub fn parse(&mut self, bytes: &[u8], limits: &HeadLimits) -> Result<Progress, HeadError> {
+        if let State::Line(scan) = &mut self.state {
+            let Some(line) = read_line(bytes, scan, limits)? else {
+                return Ok(Progress::Partial);
+            };
+            self.method = Method::of(line.method.of(bytes));
+            self.method_text = line.method;
+            self.line = Span { start: line.method.start, end: line.end };
+            self.target = line.target;
+            self.target_is_raw = line.target_is_raw();
+            self.version = line.version;
+            let Target { path, query, authority } = request_line::target(bytes, self.method, &line)?;
+            (self.path, self.query, self.authority) = (path, query, authority);
+            self.state = State::Fields(FieldScan::starting_at(line.next));
+        }
+        if let State::Fields(scan) = &mut self.state {
+            if scan.read(bytes, &mut self.fields, limits)? == Progress::Partial {
+                return Ok(Progress::Partial);
+            }
+            self.length = scan.position();
+            self.state = State::Done;
+            self.check_host(bytes)?;
+        }
+        Ok(Progress::Complete)
+    }
+
+    /// RFC 9112 §3.2: exactly one Host in HTTP/1.1, at most one in HTTP/1.0, and a valid one.
+    fn check_host(&mut self, bytes: &[u8]) -> Result<(), HeadError> {
+        for field in &self.fields {
+            if field.id == FieldId::Host && self.host.replace(field.value).is_some() {
+                return Err(HeadError::ManyHosts);
+            }
+        }
+        match self.host {
+            Some(value) => {
+                host::validate(value.of(bytes))?;
+                Ok(())
+            }
+            None if self.version == Version::Http10 => Ok(()),
+            None => Err(HeadError::MissingHost),
+        }
+    }
+
+    /// The fields, to be read with the bytes the head was parsed from.
+    #[inline]
+    pub fn view<'a>(&'a self, bytes: &'a [u8]) -> Fields<'a> {
+        Fields { bytes, fields: &self.fields }
+    }
+
+    /// The target's authority or else the Host field's value; `None` only in HTTP/1.0.
+    #[inline]
+    pub fn host_text<'a>(&self, bytes: &'a [u8]) -> Option<&'a [u8]> {
+        self.authority.or(self.host).map(|span| span.of(bytes))
+    }
+
+    /// Appends path and query in origin form (RFC 9112 §3.2.1), clean: bytes that RFC 3986 does not allow in a
+    /// target are percent-encoded, all others stay as they came.
+    pub fn write_origin_form(&self, bytes: &[u8], out: &mut Vec<u8>) {
+        let parts = [Some(self.path), self.query];
+        for (index, part) in parts.into_iter().flatten().enumerate() {
+            if index == 1 {
+                out.push(b'?');
+            }
+            if self.target_is_raw {
+                target::encode_raw(part.of(bytes), out);
+            } else {
+                out.extend_from_slice(part.of(bytes));
+            }
+        }
+    }
+
+    /// Forgets everything but the memory of the field list.
+    #[inline]
+    pub fn clear(&mut self) {
+        let mut fields = std::mem::take(&mut self.fields);
+        fields.clear();
+        *self = RequestHead { fields, ..RequestHead::default() };
+    }
+}
+
+/// Reads the request line within its limit. Only what the limit leaves is looked at, so that what is found wrong
+/// first does not depend on how much has come; skipped empty lines move the limit on.
+#[inline]
+fn read_line(
+    bytes: &[u8],
+    scan: &mut LineScan,
+    limits: &HeadLimits,
+) -> Result<Option<RequestLine>, HeadError> {
+    loop {
+        let start = scan.start();
+        let window = bytes.len().min(start.saturating_add(limits.line));
+        match request_line::read(&bytes[..window], scan)? {
+            Some(line) => return Ok(Some(line)),
+            None if window == bytes.len() => return Ok(None),
+            None if scan.start() == start => return Err(HeadError::TargetTooLong),
+            None => {}
+        }
+    }
+}

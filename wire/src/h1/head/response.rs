@@ -1,0 +1,117 @@
+//! The head of an upstream's answer.
+
+use crate::fields::{Field, Fields};
+use crate::h1::field_line::FieldScan;
+use crate::h1::head_error::ResponseHeadError;
+use crate::h1::limits::{HeadLimits, Progress};
+use crate::octets;
+use crate::span::Span;
+use crate::version::Version;
+
+/// An answer's start line and fields, as offsets into the bytes it was parsed from.
+#[derive(Debug, Clone, Default)]
+pub struct ResponseHead {
+    /// The version.
+    pub version: Version,
+    /// The status code, 100 to 999.
+    pub status: u16,
+    /// The reason phrase as it came; may be empty.
+    pub reason: Span,
+    /// The field lines in order.
+    pub fields: Vec<Field>,
+    /// Bytes of the head with its empty line; zero until it is whole.
+    pub length: usize,
+    state: State,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum State {
+    /// The status line; so many bytes have been searched for its end.
+    Line(u32),
+    Fields(FieldScan),
+    Done,
+}
+
+impl Default for State {
+    fn default() -> State {
+        State::Line(0)
+    }
+}
+
+impl ResponseHead {
+    /// Reads a head from the start of `bytes`; the same contract as
+    /// [`RequestHead::parse`](crate::h1::head::RequestHead::parse).
+    ///
+    /// # Errors
+    /// The first thing that is wrong; the upstream's connection is then of no use any more.
+    #[inline]
+    pub fn parse(&mut self, bytes: &[u8], limits: &HeadLimits) -> Result<Progress, ResponseHeadError> {
+        if let State::Line(searched) = self.state {
+            // Whoever does not speak HTTP/1 is told from one who does at the first differing byte.
+            let known = bytes.len().min(b"HTTP/1.".len());
+            if bytes[..known] != b"HTTP/1."[..known] {
+                return Err(ResponseHeadError::BadStatusLine);
+            }
+            let end = memchr::memchr(b'\n', &bytes[(searched as usize).min(bytes.len())..]);
+            let next = end.map_or(bytes.len(), |end| searched as usize + end + 1);
+            if next > limits.line {
+                return Err(ResponseHeadError::TooLarge);
+            }
+            if end.is_none() {
+                self.state = State::Line(next as u32);
+                return Ok(Progress::Partial);
+            }
+            let line = &bytes[..next - 1];
+            self.status_line(line.strip_suffix(b"\r").unwrap_or(line))?;
+            self.state = State::Fields(FieldScan::starting_at(next));
+        }
+        if let State::Fields(scan) = &mut self.state {
+            if scan.read(bytes, &mut self.fields, limits)? == Progress::Partial {
+                return Ok(Progress::Partial);
+            }
+            self.length = scan.position();
+            self.state = State::Done;
+        }
+        Ok(Progress::Complete)
+    }
+
+    /// `HTTP/1.d SP ddd [SP reason]` (RFC 9112 §4). The space before an absent reason may be missing, as some
+    /// servers leave it out and nobody reads the line differently for it.
+    fn status_line(&mut self, line: &[u8]) -> Result<(), ResponseHeadError> {
+        let [b'H', b'T', b'T', b'P', b'/', b'1', b'.', minor @ b'0'..=b'9', b' ', rest @ ..] = line else {
+            return Err(ResponseHeadError::BadStatusLine);
+        };
+        let [a @ b'1'..=b'9', b @ b'0'..=b'9', c @ b'0'..=b'9', reason @ ..] = rest else {
+            return Err(ResponseHeadError::BadStatusLine);
+        };
+        let start = match reason {
+            [] => line.len(),
+            [b' ', text @ ..] if octets::is_value(text) => line.len() - text.len(),
+            _ => return Err(ResponseHeadError::BadStatusLine),
+        };
+        self.version = if *minor == b'0' { Version::Http10 } else { Version::Http11 };
+        self.status = [a, b, c].into_iter().fold(0, |status, digit| status * 10 + u16::from(digit - b'0'));
+        self.reason = Span::new(start, line.len());
+        Ok(())
+    }
+
+    /// The fields, to be read with the bytes the head was parsed from.
+    #[inline]
+    pub fn view<'a>(&'a self, bytes: &'a [u8]) -> Fields<'a> {
+        Fields { bytes, fields: &self.fields }
+    }
+
+    /// Whether this is an interim answer (RFC 9110 §15.2) behind which the real one follows; 101 is not.
+    #[inline]
+    pub fn is_interim(&self) -> bool {
+        self.status < 200 && self.status != 101
+    }
+
+    /// Forgets everything but the memory of the field list.
+    #[inline]
+    pub fn clear(&mut self) {
+        let mut fields = std::mem::take(&mut self.fields);
+        fields.clear();
+        *self = ResponseHead { fields, ..ResponseHead::default() };
+    }
+}

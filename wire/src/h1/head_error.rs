@@ -1,0 +1,114 @@
+//! What can be wrong with a head, and what is answered to it.
+
+use crate::h1::field_line::FieldError;
+use crate::host::BadHost;
+
+/// Why a request head is refused. The connection is closed after the answer: where the next message would start is
+/// not known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HeadError {
+    /// Not `method SP target SP version` (RFC 9112 §3).
+    BadRequestLine,
+    /// The method is no token.
+    BadMethod,
+    /// The target has a byte that may not be there, or a form that its method does not have (RFC 9112 §3.2).
+    BadTarget,
+    /// A major version other than 1.
+    BadVersion,
+    /// HTTP/0.9: a line without version, or with major version 0.
+    OldVersion,
+    /// The request line is longer than the limit.
+    TargetTooLong,
+    /// A field line, the number of fields or the whole head is past the limit.
+    FieldsTooLarge,
+    /// A field line outside of the grammar (RFC 9112 §5, RFC 9110 §5.5).
+    BadField,
+    /// The Host field or the target's authority is no `host[:port]`.
+    BadHost,
+    /// HTTP/1.1 without Host (RFC 9112 §3.2).
+    MissingHost,
+    /// More than one Host line.
+    ManyHosts,
+}
+
+impl HeadError {
+    /// The status to answer with.
+    pub fn status(self) -> u16 {
+        match self {
+            HeadError::BadVersion => 505,
+            HeadError::TargetTooLong => 414,
+            HeadError::FieldsTooLarge => 431,
+            HeadError::BadRequestLine
+            | HeadError::BadMethod
+            | HeadError::BadTarget
+            | HeadError::OldVersion
+            | HeadError::BadField
+            | HeadError::BadHost
+            | HeadError::MissingHost
+            | HeadError::ManyHosts => 400,
+        }
+    }
+
+    /// What is wrong, to stand behind "client sent " in the error log.
+    pub fn what(self) -> &'static str {
+        match self {
+            HeadError::BadRequestLine => "invalid request line",
+            HeadError::BadMethod => "invalid method",
+            HeadError::BadTarget => "invalid request target",
+            HeadError::BadVersion => "unsupported version",
+            HeadError::OldVersion => "HTTP/0.9 request",
+            HeadError::TargetTooLong => "too long request line",
+            HeadError::FieldsTooLarge => "too large header section",
+            HeadError::BadField => "invalid header line",
+            HeadError::BadHost => "invalid host",
+            HeadError::MissingHost => "HTTP/1.1 request without \"Host\" header",
+            HeadError::ManyHosts => "more than one \"Host\" header",
+        }
+    }
+}
+
+impl From<FieldError> for HeadError {
+    fn from(error: FieldError) -> HeadError {
+        match error {
+            FieldError::Bad => HeadError::BadField,
+            FieldError::TooLarge => HeadError::FieldsTooLarge,
+        }
+    }
+}
+
+impl From<BadHost> for HeadError {
+    fn from(BadHost: BadHost) -> HeadError {
+        HeadError::BadHost
+    }
+}
+
+/// Why an upstream's head cannot be used; always answered 502.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ResponseHeadError {
+    /// Not `HTTP/1.x SP three digits [SP reason]` (RFC 9112 §4).
+    BadStatusLine,
+    /// A field line outside of the grammar.
+    BadField,
+    /// A line, the number of fields or the whole head is past the limit.
+    TooLarge,
+}
+
+impl ResponseHeadError {
+    /// What is wrong, to stand behind "upstream sent " in the error log.
+    pub fn what(self) -> &'static str {
+        match self {
+            ResponseHeadError::BadStatusLine => "no valid HTTP/1.0 header",
+            ResponseHeadError::BadField => "invalid header",
+            ResponseHeadError::TooLarge => "too big header",
+        }
+    }
+}
+
+impl From<FieldError> for ResponseHeadError {
+    fn from(error: FieldError) -> ResponseHeadError {
+        match error {
+            FieldError::Bad => ResponseHeadError::BadField,
+            FieldError::TooLarge => ResponseHeadError::TooLarge,
+        }
+    }
+}

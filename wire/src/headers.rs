@@ -1,0 +1,184 @@
+//! Header fields that somebody owns and may change: the counterpart of the borrowed view.
+//!
+//! Names and values lie one behind the other in one buffer, so a whole set of fields is two allocations. Removing a
+//! field leaves its bytes behind until [`Headers::compact`] or [`Headers::clear`]. Values are stored as given:
+//! whoever takes them from a configuration or a peer has checked them.
+
+use crate::field_id::FieldId;
+use crate::fields::{Field, Fields};
+use crate::octets::trim;
+use crate::span::Span;
+
+/// An owned, growable list of fields in order.
+#[derive(Debug, Clone, Default)]
+pub struct Headers {
+    bytes: Vec<u8>,
+    fields: Vec<Field>,
+}
+
+impl Headers {
+    /// No fields.
+    pub const fn new() -> Headers {
+        Headers { bytes: Vec::new(), fields: Vec::new() }
+    }
+
+    /// No fields, with room for so many lines of so many bytes of names and values altogether.
+    pub fn with_capacity(fields: usize, bytes: usize) -> Headers {
+        Headers { bytes: Vec::with_capacity(bytes), fields: Vec::with_capacity(fields) }
+    }
+
+    /// A copy of those fields of a view that `keep` chooses, packed tightly.
+    pub fn copied_from(view: Fields<'_>, mut keep: impl FnMut(FieldId, &[u8], &[u8]) -> bool) -> Headers {
+        let mut headers = Headers::new();
+        for (id, name, value) in view.iter() {
+            if keep(id, name, value) {
+                headers.append(id, name, value);
+            }
+        }
+        headers.bytes.shrink_to_fit();
+        headers.fields.shrink_to_fit();
+        headers
+    }
+
+    /// Adds a line behind all others. White space around the value is dropped.
+    pub fn push(&mut self, name: &[u8], value: &[u8]) {
+        self.append(FieldId::of(name), name, trim(value));
+    }
+
+    /// Adds a line of a field of the table, under its canonical name.
+    pub fn push_id(&mut self, id: FieldId, value: &[u8]) {
+        debug_assert!(id != FieldId::Other);
+        self.append(id, id.name().as_bytes(), trim(value));
+    }
+
+    /// Makes this the only line of its name: the first such line gets the value, others go, else it is added.
+    pub fn set(&mut self, name: &[u8], value: &[u8]) {
+        let id = FieldId::of(name);
+        let value = self.store(trim(value));
+        let bytes = &self.bytes;
+        let mut seen = false;
+        self.fields.retain_mut(|field| {
+            if field.id != id || (id == FieldId::Other && !field.name.of(bytes).eq_ignore_ascii_case(name)) {
+                return true;
+            }
+            field.value = value;
+            !std::mem::replace(&mut seen, true)
+        });
+        if !seen {
+            let name = self.store(name);
+            self.fields.push(Field { id, name, value });
+        }
+    }
+
+    /// Removes all lines of a field of the table; says whether there was one.
+    pub fn remove(&mut self, id: FieldId) -> bool {
+        debug_assert!(id != FieldId::Other);
+        let before = self.fields.len();
+        self.fields.retain(|field| field.id != id);
+        before != self.fields.len()
+    }
+
+    /// Removes all lines with this name, in any case; says whether there was one.
+    pub fn remove_named(&mut self, name: &[u8]) -> bool {
+        let id = FieldId::of(name);
+        if id != FieldId::Other {
+            return self.remove(id);
+        }
+        let before = self.fields.len();
+        let bytes = &self.bytes;
+        self.fields
+            .retain(|field| field.id != FieldId::Other || !field.name.of(bytes).eq_ignore_ascii_case(name));
+        before != self.fields.len()
+    }
+
+    /// Keeps only the lines for which `keep(field, name, value)` holds.
+    pub fn retain(&mut self, mut keep: impl FnMut(FieldId, &[u8], &[u8]) -> bool) {
+        let bytes = &self.bytes;
+        self.fields.retain(|field| keep(field.id, field.name.of(bytes), field.value.of(bytes)));
+    }
+
+    /// The view that everybody reads with.
+    #[inline]
+    pub fn view(&self) -> Fields<'_> {
+        Fields { bytes: &self.bytes, fields: &self.fields }
+    }
+
+    /// Forgets all fields, keeps the memory.
+    pub fn clear(&mut self) {
+        self.bytes.clear();
+        self.fields.clear();
+    }
+
+    /// Bytes of heap memory this holds, spare capacity and removed fields included.
+    pub fn byte_len(&self) -> usize {
+        self.bytes.capacity() + self.fields.capacity() * size_of::<Field>()
+    }
+
+    /// Gives back the memory of removed fields and spare capacity; for what is kept for long.
+    pub fn compact(&mut self) {
+        *self = Headers::copied_from(self.view(), |_, _, _| true);
+    }
+
+    fn append(&mut self, id: FieldId, name: &[u8], value: &[u8]) {
+        let (name, value) = (self.store(name), self.store(value));
+        self.fields.push(Field { id, name, value });
+    }
+
+    fn store(&mut self, text: &[u8]) -> Span {
+        let start = self.bytes.len();
+        self.bytes.extend_from_slice(text);
+        Span::new(start, self.bytes.len())
+    }
+}
+
+impl PartialEq for Headers {
+    fn eq(&self, other: &Headers) -> bool {
+        self.view().iter().eq(other.view().iter())
+    }
+}
+
+impl Eq for Headers {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lines(headers: &Headers) -> Vec<String> {
+        headers
+            .view()
+            .iter()
+            .map(|(_, name, value)| {
+                format!("{}: {}", String::from_utf8_lossy(name), String::from_utf8_lossy(value))
+            })
+            .collect()
+    }
+
+    #[test]
+    fn set_replaces_the_first_line_and_drops_the_others() {
+        let mut headers = Headers::new();
+        headers.push(b"X-A", b"1");
+        headers.push(b"Server", b"a");
+        headers.push(b"x-a", b"2");
+        headers.set(b"X-a", b" 3 ");
+        headers.set(b"X-New", b"4");
+        assert_eq!(lines(&headers), ["X-A: 3", "Server: a", "X-New: 4"]);
+        assert!(headers.remove(FieldId::Server) && !headers.remove_named(b"server"));
+        assert!(headers.remove_named(b"x-new"));
+        headers.compact();
+        assert_eq!(lines(&headers), ["X-A: 3"]);
+    }
+
+    #[test]
+    fn fields_are_found_by_id_and_by_name_in_any_case() {
+        let mut headers = Headers::new();
+        headers.push(b"connection", b"keep-alive, X-Hop");
+        headers.push(b"X-Hop", b"secret");
+        headers.push(b"Connection", b"te");
+        let view = headers.view();
+        assert_eq!(view.all(FieldId::Connection).count(), 2);
+        assert_eq!(view.named(b"x-hOP"), Some(&b"secret"[..]));
+        assert_eq!(view.all_named(b"CONNECTION").count(), 2);
+        assert!(view.connection_lists("x-hop") && view.connection_lists("TE"));
+        assert!(!view.connection_lists("hop") && !view.connection_lists("close"));
+    }
+}

@@ -1,0 +1,80 @@
+//! Request methods: the registered ones the product treats specially, and all others as one value.
+//!
+//! Methods are case-sensitive (RFC 9110 §9.1): `get` is not GET but an unknown method. The text of an unknown
+//! method is kept by whoever parsed it, see [`crate::h1::head::RequestHead::method_text`].
+
+/// A request method.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]
+pub enum Method {
+    /// GET.
+    #[default]
+    Get,
+    /// HEAD.
+    Head,
+    /// POST.
+    Post,
+    /// PUT.
+    Put,
+    /// DELETE.
+    Delete,
+    /// CONNECT.
+    Connect,
+    /// OPTIONS.
+    Options,
+    /// TRACE.
+    Trace,
+    /// PATCH (RFC 5789).
+    Patch,
+    /// QUERY: safe and idempotent, with a body.
+    Query,
+    /// Any other token; the text is in the head.
+    Other,
+}
+
+impl Method {
+    /// The method with exactly this text.
+    #[inline]
+    pub fn of(text: &[u8]) -> Method {
+        match text {
+            b"GET" => Method::Get,
+            b"HEAD" => Method::Head,
+            b"POST" => Method::Post,
+            b"PUT" => Method::Put,
+            b"DELETE" => Method::Delete,
+            b"CONNECT" => Method::Connect,
+            b"OPTIONS" => Method::Options,
+            b"TRACE" => Method::Trace,
+            b"PATCH" => Method::Patch,
+            b"QUERY" => Method::Query,
+            _ => Method::Other,
+        }
+    }
+
+    /// The method's text; `None` for [`Method::Other`], whose text only the head knows.
+    pub fn name(self) -> Option<&'static str> {
+        Some(match self {
+            Method::Get => "GET",
+            Method::Head => "HEAD",
+            Method::Post => "POST",
+            Method::Put => "PUT",
+            Method::Delete => "DELETE",
+            Method::Connect => "CONNECT",
+            Method::Options => "OPTIONS",
+            Method::Trace => "TRACE",
+            Method::Patch => "PATCH",
+            Method::Query => "QUERY",
+            Method::Other => return None,
+        })
+    }
+
+    /// Whether the method only reads (RFC 9110 §9.2.1). Unknown methods count as unsafe.
+    pub fn is_safe(self) -> bool {
+        matches!(self, Method::Get | Method::Head | Method::Options | Method::Trace | Method::Query)
+    }
+
+    /// Whether sending the request twice has the effect of sending it once (RFC 9110 §9.2.2), so that it may be
+    /// tried again on another upstream. Unknown methods count as not idempotent.
+    pub fn is_idempotent(self) -> bool {
+        self.is_safe() || matches!(self, Method::Put | Method::Delete)
+    }
+}

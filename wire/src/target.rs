@@ -1,0 +1,193 @@
+//! Paths and queries: nginx's normalised `$uri`, escaping it again, and looking up arguments and cookies.
+//!
+//! Bytes come in as they stood in the request and go out into a buffer the caller owns. Nothing here knows what a
+//! location or a file is. A path that cannot be normalised is a client error (400).
+
+use crate::octets::{is_target_byte, trim};
+
+/// Why a path has no normal form.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TargetError {
+    /// `%` without two hexadecimal digits behind it.
+    BadEscape,
+    /// A decoded NUL byte.
+    Nul,
+    /// `..` climbs above the root.
+    AboveRoot,
+    /// The path does not start with a slash.
+    NoSlash,
+}
+
+impl TargetError {
+    /// What is wrong, to stand behind "client sent " in the error log.
+    pub fn what(self) -> &'static str {
+        match self {
+            TargetError::BadEscape => "invalid percent-encoding in the path",
+            TargetError::Nul => "encoded NUL byte in the path",
+            TargetError::AboveRoot => "a path above the root",
+            TargetError::NoSlash => "a path without leading slash",
+        }
+    }
+}
+
+/// Where the normal form is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Normal {
+    /// The path is its own normal form; `out` was not touched.
+    Unchanged,
+    /// The normal form was written to `out`.
+    Written,
+}
+
+/// Normalises a path as nginx does for `$uri` and location matching: percent-decoding, then `.` and `..` segments,
+/// and with `merge_slashes` runs of slashes become one. An encoded slash counts as a slash. `out` is cleared first
+/// when it is written to.
+///
+/// # Errors
+/// See [`TargetError`].
+#[inline]
+pub fn normalise(path: &[u8], merge_slashes: bool, out: &mut Vec<u8>) -> Result<Normal, TargetError> {
+    if path.first() != Some(&b'/') {
+        // `*` of OPTIONS has no other form.
+        return if path == b"*" { Ok(Normal::Unchanged) } else { Err(TargetError::NoSlash) };
+    }
+    if !needs_work(path, merge_slashes) {
+        return Ok(Normal::Unchanged);
+    }
+    out.clear();
+    let mut at = 1;
+    out.push(b'/');
+    while at <= path.len() {
+        // `out` ends with the slash that opens this segment.
+        let start = out.len();
+        let mut slash = false;
+        while at < path.len() && !slash {
+            let (byte, next) = decoded(path, at)?;
+            at = next;
+            slash = byte == b'/';
+            if !slash {
+                out.push(byte);
+            }
+        }
+        match &out[start..] {
+            b"." => out.truncate(start),
+            b".." => climb(out, start)?,
+            b"" if merge_slashes || !slash => {}
+            _ if slash => out.push(b'/'),
+            _ => {}
+        }
+        if !slash {
+            break;
+        }
+    }
+    Ok(Normal::Written)
+}
+
+/// Drops a `..` segment and the one before it.
+fn climb(out: &mut Vec<u8>, start: usize) -> Result<(), TargetError> {
+    let opening = start - 1;
+    let above = out[..opening].iter().rposition(|&byte| byte == b'/').ok_or(TargetError::AboveRoot)?;
+    out.truncate(above + 1);
+    Ok(())
+}
+
+/// Whether anything but plain segments is there: an escape, a dot behind a slash, two slashes.
+#[inline]
+fn needs_work(path: &[u8], merge_slashes: bool) -> bool {
+    let mut before = 0;
+    for &byte in path {
+        let found = byte == b'%' || (before == b'/' && (byte == b'.' || (merge_slashes && byte == b'/')));
+        if found {
+            return true;
+        }
+        before = byte;
+    }
+    false
+}
+
+fn decoded(path: &[u8], at: usize) -> Result<(u8, usize), TargetError> {
+    match path[at..] {
+        [b'%', high, low, ..] => match (hex(high), hex(low)) {
+            (Some(0), Some(0)) => Err(TargetError::Nul),
+            (Some(high), Some(low)) => Ok((high << 4 | low, at + 3)),
+            _ => Err(TargetError::BadEscape),
+        },
+        [b'%', ..] => Err(TargetError::BadEscape),
+        _ => Ok((path[at], at + 1)),
+    }
+}
+
+fn hex(digit: u8) -> Option<u8> {
+    char::from(digit).to_digit(16).map(|value| value as u8)
+}
+
+/// Percent-decodes leniently, as nginx's `ngx_unescape_uri` does for `$arg_` and file names: what is no escape
+/// stays as it is.
+pub fn decode(text: &[u8], out: &mut Vec<u8>) {
+    let mut at = 0;
+    while at < text.len() {
+        match (text[at], text.get(at + 1).copied().and_then(hex), text.get(at + 2).copied().and_then(hex)) {
+            (b'%', Some(high), Some(low)) => {
+                out.push(high << 4 | low);
+                at += 3;
+            }
+            (byte, _, _) => {
+                out.push(byte);
+                at += 1;
+            }
+        }
+    }
+}
+
+/// Appends a normalised path as it goes back into a request line: what is not plain in a path is percent-encoded,
+/// `%`, `?` and `#` among it, since the path was decoded. The set is nginx's for `proxy_pass` with a URI (and for
+/// redirects made from `$uri`), extended by what RFC 3986 does not allow.
+pub fn escape_uri(path: &[u8], out: &mut Vec<u8>) {
+    encode(path, out, |byte| is_target_byte(byte) && !matches!(byte, b'%' | b'?'));
+}
+
+/// Appends text that comes out of a target, escapes and all, with only those bytes percent-encoded that RFC 3986
+/// does not allow in a target.
+pub fn encode_raw(text: &[u8], out: &mut Vec<u8>) {
+    encode(text, out, is_target_byte);
+}
+
+/// Appends text as one argument of a query: everything but unreserved bytes is encoded (nginx's `escape_uri_component`).
+pub fn escape_component(text: &[u8], out: &mut Vec<u8>) {
+    encode(text, out, |byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~'));
+}
+
+#[inline]
+fn encode(text: &[u8], out: &mut Vec<u8>, is_plain: impl Fn(u8) -> bool) {
+    out.reserve(text.len());
+    for &byte in text {
+        if is_plain(byte) {
+            out.push(byte);
+        } else {
+            const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
+            out.extend_from_slice(&[b'%', DIGITS[byte as usize >> 4], DIGITS[byte as usize & 15]]);
+        }
+    }
+}
+
+/// The value of the first argument of this name, as it stands in the query, not decoded: nginx's `$arg_name`. Names
+/// are compared without regard to case, as nginx does; an argument without `=` is none.
+pub fn argument<'a>(query: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
+    query.split(|&byte| byte == b'&').find_map(|argument| match argument.split_at_checked(name.len()) {
+        Some((found, [b'=', value @ ..])) if found.eq_ignore_ascii_case(name) => Some(value),
+        _ => None,
+    })
+}
+
+/// The value of the first cookie of this name in one `Cookie` line: nginx's `$cookie_name`. Names are compared
+/// without regard to case, as nginx does.
+pub fn cookie<'a>(line: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
+    line.split(|&byte| byte == b';').find_map(|pair| {
+        let pair = trim(pair);
+        let equals = memchr::memchr(b'=', pair)?;
+        trim(&pair[..equals]).eq_ignore_ascii_case(name).then(|| trim(&pair[equals + 1..]))
+    })
+}
+
+#[cfg(test)]
+mod tests;

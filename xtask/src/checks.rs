@@ -1,0 +1,110 @@
+//! `cargo xtask test`, the one test command: every check in turn, none kept back by one that failed before it.
+//!
+//! The tests come last, so that what a reader sees at the end is cargo's own summary.
+
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::time::Instant;
+
+use crate::{tidy, tree};
+
+/// Seconds that each fuzz target runs.
+const FUZZ_SECONDS: u32 = 15;
+
+/// Runs everything; the error names what failed.
+pub(crate) fn run() -> Result<(), String> {
+    let mut failed = Vec::new();
+    step("formatting", &mut failed, || cargo(&["fmt", "--all", "--check"], &[]));
+    step("clippy", &mut failed, || cargo(&["clippy", "--workspace", "--all-targets", "--quiet", "--", "-D", "warnings"], &[]));
+    step("tidy", &mut failed, tidy::run);
+    step("documentation", &mut failed, || {
+        cargo(&["doc", "--workspace", "--no-deps", "--document-private-items", "--quiet"], &[("RUSTDOCFLAGS", "-D warnings")])
+    });
+    step("fuzzing", &mut failed, fuzz);
+    // The scenarios wait more than they work, so more of them than cores run at a time.
+    step("tests", &mut failed, || cargo(&["test", "--workspace", "--no-fail-fast"], &[("RUST_TEST_THREADS", "6")]));
+    if failed.is_empty() { Ok(()) } else { Err(format!("failed: {}", failed.join(", "))) }
+}
+
+fn step(name: &'static str, failed: &mut Vec<&'static str>, check: impl FnOnce() -> Result<(), String>) {
+    eprintln!("==> {name}");
+    let began = Instant::now();
+    match check() {
+        Ok(()) => eprintln!("    {name}: passed in {:.0} s", began.elapsed().as_secs_f32()),
+        Err(message) => {
+            eprintln!("{message}\n    {name}: FAILED after {:.0} s", began.elapsed().as_secs_f32());
+            failed.push(name);
+        }
+    }
+}
+
+fn cargo(arguments: &[&str], environment: &[(&str, &str)]) -> Result<(), String> {
+    let mut command = Command::new(env!("CARGO"));
+    command.args(arguments).envs(environment.iter().copied()).current_dir(tree::root()).stdin(Stdio::null());
+    match command.status() {
+        Ok(status) if status.success() => Ok(()),
+        Ok(status) => Err(format!("cargo {}: {status}", arguments.join(" "))),
+        Err(error) => Err(format!("cargo: {error}")),
+    }
+}
+
+/// A short run of every target under `fuzz/`. Without a nightly toolchain or `cargo-fuzz` it is skipped, out loud.
+pub(crate) fn fuzz() -> Result<(), String> {
+    let folder = tree::root().join("fuzz");
+    if !folder.join("Cargo.toml").exists() {
+        eprintln!("    SKIPPED: there is no fuzz/Cargo.toml");
+        return Ok(());
+    }
+    if !is_there(&mut nightly(&["--version"])) {
+        eprintln!("    SKIPPED: no nightly toolchain; rustup toolchain install nightly --profile minimal");
+        return Ok(());
+    }
+    if !is_there(&mut nightly(&["fuzz", "--version"])) && !install_cargo_fuzz() {
+        eprintln!("    SKIPPED: cargo-fuzz cannot be installed here; cargo install cargo-fuzz");
+        return Ok(());
+    }
+    let list = nightly(&["fuzz", "list"]).output().map_err(|error| error.to_string())?;
+    if !list.status.success() {
+        return Err(String::from_utf8_lossy(&list.stderr).into_owned());
+    }
+    for target in String::from_utf8_lossy(&list.stdout).split_whitespace() {
+        let seconds = format!("-max_total_time={FUZZ_SECONDS}");
+        // What a run finds interesting is kept for the next one, but not in the sources.
+        let corpus = millstream_tests::target_directory().join("fuzz-corpus").join(target);
+        std::fs::create_dir_all(&corpus).map_err(|error| format!("{}: {error}", corpus.display()))?;
+        let output = nightly(&["fuzz", "run", target, &corpus.to_string_lossy(), "--", &seconds, "-verbosity=0"]).output();
+        let output = output.map_err(|error| error.to_string())?;
+        if !output.status.success() {
+            let text = String::from_utf8_lossy(&output.stderr).into_owned();
+            let tail: Vec<&str> = text.lines().rev().take(40).collect();
+            return Err(format!("{target}:\n{}", tail.into_iter().rev().collect::<Vec<_>>().join("\n")));
+        }
+        eprintln!("    {target}: {FUZZ_SECONDS} s without a finding");
+    }
+    Ok(())
+}
+
+/// Cargo of the nightly toolchain; the toolchain that runs this program must not decide which one the child takes.
+fn nightly(arguments: &[&str]) -> Command {
+    let mut command = Command::new("cargo");
+    let path = std::env::var("PATH").unwrap_or_default();
+    command.env("PATH", format!("{path}:{}", tools().join("bin").display()));
+    command.env_remove("RUSTUP_TOOLCHAIN").env_remove("CARGO").env_remove("RUSTC").env_remove("RUSTDOC");
+    command.arg("+nightly").args(arguments).current_dir(tree::root()).stdin(Stdio::null());
+    command
+}
+
+/// Where tools are installed that the user has not: inside `target/`, not among the user's own.
+fn tools() -> PathBuf {
+    millstream_tests::target_directory().join("tools")
+}
+
+fn install_cargo_fuzz() -> bool {
+    eprintln!("    installing cargo-fuzz into {}", tools().display());
+    let mut install = nightly(&["install", "--locked", "--quiet", "cargo-fuzz", "--root"]);
+    install.arg(tools()).status().is_ok_and(|status| status.success()) && is_there(&mut nightly(&["fuzz", "--version"]))
+}
+
+fn is_there(command: &mut Command) -> bool {
+    command.output().is_ok_and(|output| output.status.success())
+}
