@@ -18,8 +18,9 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
+use tokio::runtime::LocalOptions;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
-use tokio::task::{JoinSet, LocalSet};
+use tokio::task::JoinSet;
 
 /// What the main thread tells a worker. At most a few per signal, so the channel needs no bound.
 pub enum Order {
@@ -72,19 +73,25 @@ pub struct Start {
 /// Starts a worker's thread.
 ///
 /// # Errors
-/// Where the system gives no thread or no epoll.
+/// Where the system gives no thread.
 pub fn start(start: Start) -> io::Result<Handle> {
     let (orders, receiver) = unbounded_channel();
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().event_interval(31).build()?;
+    let mut building = tokio::runtime::Builder::new_current_thread();
+    building.enable_all();
     let thread = std::thread::Builder::new().name(format!("worker {}", start.spread.index)).spawn(move || {
         let Start { shared, listenings, spread, metrics, log_writer, ended } = start;
-        let local = LocalSet::new();
-        local.block_on(&runtime, async {
+        let runtime = match building.build_local(LocalOptions::default()) {
+            Ok(runtime) => runtime,
+            Err(error) => {
+                shared.main_log.write(Level::Emerg, format_args!("a worker has no event loop: {error}"));
+                return ended();
+            }
+        };
+        runtime.block_on(async {
             let worker = Worker::new(spread.index, metrics, log_writer, Generation::new(shared));
             run(&worker, listenings, spread, receiver).await;
         });
         // Tasks that are left (detached refreshes, abandoned connections) end here, and their log buffers with them.
-        drop(local);
         drop(runtime);
         ended();
     })?;

@@ -6,10 +6,11 @@
 
 pub mod leaf;
 pub mod wire;
+pub mod cache;
 
 pub use leaf::Leaf;
 
 /// Every leaf, in the order in which they are listed.
 pub fn leaves() -> impl Iterator<Item = &'static Leaf> {
-    [wire::LEAVES].into_iter().flatten()
+    [wire::LEAVES, cache::LEAVES].into_iter().flatten()
 }

@@ -72,7 +72,12 @@ struct Quiet {
 impl Disk {
     /// Makes sure that the directory is there and can be written. `temp` is used only on the same filesystem, because
     /// a rename does not leave one. Leftovers of processes that are gone are removed later, while the index loads.
-    pub(crate) fn open(zone: &CacheZone, path: &Path, temp: Option<&Path>, logs: ErrorLogs) -> io::Result<Disk> {
+    pub(crate) fn open(
+        zone: &CacheZone,
+        path: &Path,
+        temp: Option<&Path>,
+        logs: ErrorLogs,
+    ) -> io::Result<Disk> {
         fs::create_dir_all(path)?;
         let device = fs::metadata(path)?.dev();
         let temporary = temp

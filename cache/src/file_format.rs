@@ -210,8 +210,14 @@ pub(crate) fn decode_head(bytes: &[u8], body_length: u64) -> Option<FileHead> {
         _ => return None,
     };
     let vary_ignored = read.u8()? != 0;
-    let lifetime =
-        Lifetime { fresh_until, initial_age, stale_while_revalidate, stale_if_error, revalidation, vary_ignored };
+    let lifetime = Lifetime {
+        fresh_until,
+        initial_age,
+        stale_while_revalidate,
+        stale_if_error,
+        revalidation,
+        vary_ignored,
+    };
     let mut headers = Headers::new();
     for _ in 0..read.u32()? {
         let (name, value) = (read.text()?, read.text()?);

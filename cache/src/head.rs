@@ -174,7 +174,13 @@ mod tests {
 
     #[test]
     fn a_304_replaces_fields_but_not_those_that_describe_the_body() {
-        let head = head(&[("ETag", "\"a\""), ("X-A", "1"), ("X-A", "2"), ("Content-Type", "text/plain"), ("X-B", "3")]);
+        let head = head(&[
+            ("ETag", "\"a\""),
+            ("X-A", "1"),
+            ("X-A", "2"),
+            ("Content-Type", "text/plain"),
+            ("X-B", "3"),
+        ]);
         let mut answer = Headers::new();
         for (name, value) in [
             ("X-A", "9"),

@@ -161,8 +161,9 @@ impl Memory {
         let mut shard = self.shard(entry.key.hash());
         if let Some(index) = shard.find(entry.key.hash(), entry.key.text()) {
             let cells = &mut shard.slot(index).cells;
-            let stored =
-                cells.iter_mut().find(|cell| cell.entry.as_ref().is_some_and(|held| Arc::ptr_eq(held, entry)));
+            let stored = cells
+                .iter_mut()
+                .find(|cell| cell.entry.as_ref().is_some_and(|held| Arc::ptr_eq(held, entry)));
             if let Some(cell) = stored
                 && entry.keep_gzip(body)
             {

@@ -9,9 +9,9 @@
 //! Each is used up by what it allows or given back by being dropped, so a request that dies cannot leave a key locked.
 //! Next: `front`, which hands them out.
 
+use crate::body::Body;
 use crate::disk::{self, Spool};
 use crate::entry::{Entry, Variant};
-use crate::body::Body;
 use crate::file_format;
 use crate::head::StoredHead;
 use crate::line::{Outcome, WaiterSlot};
@@ -352,8 +352,9 @@ impl Waiter {
             Outcome::Retry => Woken::Retry,
             Outcome::Right(right) => Woken::Fill(self.permit(right)),
             Outcome::Follow(follower) => {
-                let fits =
-                    follower.variant().is_none_or(|variant| variant.fits(request, &mut Vec::with_capacity(64)));
+                let fits = follower
+                    .variant()
+                    .is_none_or(|variant| variant.fits(request, &mut Vec::with_capacity(64)));
                 if fits { Woken::Streaming(follower) } else { Woken::Retry }
             }
         }

@@ -134,7 +134,9 @@ pub fn storable(
     };
     match forbidden(conf, ignore, request, status, answer, &control, no_cache) {
         Some(reason) => Storable::No(reason),
-        None => lifetime(conf, ignore, status, answer, &control, now).map_or_else(Storable::No, Storable::Yes),
+        None => {
+            lifetime(conf, ignore, status, answer, &control, now).map_or_else(Storable::No, Storable::Yes)
+        }
     }
 }
 
@@ -214,14 +216,23 @@ fn lifetime(
         let terms = terms(now.unix_milliseconds.saturating_add(left));
         return if left > 0 || usable_stale(&terms, now) { Ok(terms) } else { Err(Reason::Expired) };
     }
-    match conf.valid.iter().find(|valid| valid.status == ValidStatus::Any || valid.status == ValidStatus::Is(status)) {
+    match conf
+        .valid
+        .iter()
+        .find(|valid| valid.status == ValidStatus::Any || valid.status == ValidStatus::Is(status))
+    {
         Some(valid) if !valid.time.is_zero() => Ok(terms(now.after(valid.time).unix_milliseconds)),
         _ => Err(Reason::NoLifetime),
     }
 }
 
 /// The lifetime that Cache-Control or Expires give; zero where they say that it is over.
-fn explicit(ignore: &IgnoreHeaders, answer: Fields<'_>, control: &CacheControl<'_>, now: Now) -> Option<Duration> {
+fn explicit(
+    ignore: &IgnoreHeaders,
+    answer: Fields<'_>,
+    control: &CacheControl<'_>,
+    now: Now,
+) -> Option<Duration> {
     if let Some(age) = control.s_maxage.or(control.max_age) {
         return Some(seconds(age));
     }
@@ -305,6 +316,7 @@ fn number(text: &[u8]) -> Option<u64> {
     if text.is_empty() || !text.iter().all(u8::is_ascii_digit) {
         return None;
     }
-    let value = text.iter().fold(0u64, |sum, digit| sum.saturating_mul(10).saturating_add(u64::from(digit - b'0')));
+    let value =
+        text.iter().fold(0u64, |sum, digit| sum.saturating_mul(10).saturating_add(u64::from(digit - b'0')));
     Some(value.min(LONGEST))
 }

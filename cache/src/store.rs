@@ -165,6 +165,12 @@ impl Store {
         self.disk.as_ref().map(|disk| disk.root())
     }
 
+    /// The hash that a key is found by in this zone; different in every process.
+    #[inline]
+    pub fn hash(&self, key: &[u8]) -> u64 {
+        self.memory.hash(key)
+    }
+
     /// The largest body that is stored at all, in bytes.
     pub fn largest_body(&self) -> u64 {
         match &self.disk {

@@ -7,12 +7,12 @@ use crate::request::Request;
 use crate::variables::{self, Found};
 use millstream_conf::model::{Escape, LogFormat, Part, Variable};
 use millstream_conf::variables::Builtin;
-use millstream_net::clock;
 use millstream_telemetry::access_log::{escape_default, escape_json};
 use millstream_telemetry::log_writer::Ticket;
+use std::time::Instant;
 
-/// Writes a request's lines. The ticket is of the last unbuffered one.
-pub fn write(request: &Request) -> Option<Ticket> {
+/// Writes the lines of a request that ended `now`. The ticket is of the last unbuffered one.
+pub fn write(request: &Request, now: Instant) -> Option<Ticket> {
     let logs = &request.location().settings.access_logs;
     let mut ticket = None;
     for log in logs.iter() {
@@ -22,7 +22,7 @@ pub fn write(request: &Request) -> Option<Ticket> {
         }
         let mut buffer = request.generation.logs[log.file.0 as usize].borrow_mut();
         render(&log.format, request, buffer.line());
-        ticket = buffer.commit(clock::now()).or(ticket);
+        ticket = buffer.commit(now).or(ticket);
     }
     ticket
 }

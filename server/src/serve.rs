@@ -13,12 +13,11 @@ use crate::request::{Arguments, Captures, Request};
 use crate::route::{Captured, location, server_name::HostTable};
 use crate::variables::value;
 use millstream_cache::{Lookup, Now};
-use millstream_conf::model::{ErrorPage, ErrorPageStatus, LocationId, LocationMatch, Proxy, Return};
+use millstream_conf::model::{ErrorPage, ErrorPageStatus, LocationId, LocationMatch, Return};
 use millstream_telemetry::metrics::CacheStatus;
 use millstream_wire::h1::framing::{self, Framing};
 use millstream_wire::target::Normal;
 use millstream_wire::{FieldId, Method, host, target};
-use std::sync::Arc;
 
 /// Internal redirects of one request at the most, as in nginx.
 const REDIRECTS: u8 = 10;
@@ -32,7 +31,7 @@ pub enum Work {
     /// A file under `root`.
     File,
     /// The upstream, through the cache where it was looked up.
-    Proxy(Arc<Proxy>, Option<(Vec<u8>, Lookup)>),
+    Proxy(Option<(Vec<u8>, Lookup)>),
 }
 
 /// How a request begins.
@@ -140,12 +139,12 @@ pub fn begin(request: &mut Request, now: Now, out: &mut Vec<u8>) -> Begun {
         return Begun::Work(Work::Return(request.location));
     }
     let Some(proxy) = &settings.proxy else { return Begun::Work(Work::File) };
-    let Some(cache) = &proxy.cache else { return Begun::Work(Work::Proxy(proxy.clone(), None)) };
+    let Some(cache) = &proxy.cache else { return Begun::Work(Work::Proxy(None)) };
     let key = match cached::usage(request, cache) {
-        Use::None => return Begun::Work(Work::Proxy(proxy.clone(), None)),
+        Use::None => return Begun::Work(Work::Proxy(None)),
         Use::Bypass => {
             request.cache_status = Some(CacheStatus::Bypass);
-            return Begun::Work(Work::Proxy(proxy.clone(), None));
+            return Begun::Work(Work::Proxy(None));
         }
         Use::Lookup(key) => key,
     };
@@ -160,7 +159,7 @@ pub fn begin(request: &mut Request, now: Now, out: &mut Vec<u8>) -> Begun {
             return Begun::Hit(ready);
         }
     }
-    Begun::Work(Work::Proxy(proxy.clone(), Some((key, lookup))))
+    Begun::Work(Work::Proxy(Some((key, lookup))))
 }
 
 /// Carries out what is left, until the client has an answer or is gone.
@@ -205,7 +204,7 @@ async fn carry_out(request: &mut Request, client: &mut Client, work: Work) -> Ou
         }
         Work::Status(status) => Outcome::Status(status),
         Work::File => file::answer(request, client).await,
-        Work::Proxy(proxy, found) => cached::answer(request, client, &proxy, found).await,
+        Work::Proxy(found) => cached::answer(request, client, found).await,
     }
 }
 
@@ -328,15 +327,15 @@ fn work_of(request: &mut Request) -> Work {
     if settings.returns.is_some() {
         return Work::Return(request.location);
     }
-    let Some(proxy) = settings.proxy.clone() else {
+    let Some(proxy) = &settings.proxy else {
         return if is_named { Work::Status(404) } else { Work::File };
     };
-    let Some(cache) = &proxy.cache else { return Work::Proxy(proxy, None) };
+    let Some(cache) = &proxy.cache else { return Work::Proxy(None) };
     match cached::usage(request, cache) {
         Use::Lookup(key) => {
             let lookup = cached::look_up(request, cache, &key, Now::read());
-            Work::Proxy(proxy.clone(), Some((key, lookup)))
+            Work::Proxy(Some((key, lookup)))
         }
-        Use::None | Use::Bypass => Work::Proxy(proxy.clone(), None),
+        Use::None | Use::Bypass => Work::Proxy(None),
     }
 }

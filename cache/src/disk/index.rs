@@ -141,7 +141,8 @@ impl Index {
     }
 
     fn unlist(&mut self, name: &Name, index: usize) {
-        if let Ok(place) = self.table.find_entry(self.hasher.hash_one(name), |&other| other as usize == index) {
+        if let Ok(place) = self.table.find_entry(self.hasher.hash_one(name), |&other| other as usize == index)
+        {
             place.remove();
         }
     }

@@ -6,7 +6,7 @@
 use super::index::Name;
 use super::{Disk, lock, second};
 use crate::body::{self, Body, FileBody};
-use crate::file_format::{self, FIXED, FileHeader, FileHead};
+use crate::file_format::{self, FIXED, FileHead, FileHeader};
 use crate::now::Now;
 use bytes::Bytes;
 use std::fs::File;
@@ -39,7 +39,9 @@ impl Disk {
                 lock(&self.index).remove(name);
                 None
             }
-            Err(error) if matches!(error.kind(), io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof) => {
+            Err(error)
+                if matches!(error.kind(), io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof) =>
+            {
                 self.discard(name);
                 None
             }

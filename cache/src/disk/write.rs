@@ -99,7 +99,8 @@ impl Disk {
             header: FileHeader {
                 id,
                 epoch,
-                head_length: u32::try_from(head.len()).map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?,
+                head_length: u32::try_from(head.len())
+                    .map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?,
                 head_checksum: crc32fast::hash(head),
                 body_length: 0,
                 table_checksum: 0,

@@ -80,11 +80,16 @@ fn one_updates_and_the_others_get_the_stale_answer_where_that_is_allowed() {
     let updating = ProxyCache { use_stale: UseStale { updating: true, ..UseStale::default() }, ..conf() };
     fill(&mut front, b"key", b"one", now);
     let stale = later(now, 61);
-    let Lookup::Stale(hit, Some(permit)) = get(&mut front, &updating, stale) else { panic!("mine to update") };
+    let Lookup::Stale(hit, Some(permit)) = get(&mut front, &updating, stale) else {
+        panic!("mine to update")
+    };
     assert!(hit.may_serve_stale(StaleCause::Updating, &updating.use_stale, stale));
     assert!(matches!(get(&mut front, &updating, stale), Lookup::Stale(_, None)));
     assert!(matches!(get(&mut front, &conf(), stale), Lookup::Busy(_, Some(_))));
-    assert!(matches!(get(&mut front, &ProxyCache { lock: false, ..conf() }, stale), Lookup::Stale(_, Some(_))));
+    assert!(matches!(
+        get(&mut front, &ProxyCache { lock: false, ..conf() }, stale),
+        Lookup::Stale(_, Some(_))
+    ));
     drop(permit);
     assert!(matches!(get(&mut front, &updating, stale), Lookup::Stale(_, Some(_))));
 }
@@ -139,7 +144,10 @@ fn an_answer_that_varies_by_more_takes_away_what_was_stored_without_it() {
     }
     assert_eq!(body(&fresh(front.lookup(b"key", request.view(), &conf(), now))), b"");
     let other = headers(&[("Cookie", "b"), ("X-A", "1")]);
-    assert!(matches!(front.lookup(b"key", other.view(), &conf(), now), Lookup::Miss(_)), "kept apart by both");
+    assert!(
+        matches!(front.lookup(b"key", other.view(), &conf(), now), Lookup::Miss(_)),
+        "kept apart by both"
+    );
 }
 
 #[test]
@@ -193,7 +201,9 @@ fn a_waiter_goes_on_its_own_after_lock_timeout_and_takes_over_after_lock_age() {
 
         let patient = ProxyCache { lock_timeout: Duration::from_secs(3600), ..conf() };
         let Lookup::Busy(waiter, None) = get(&mut front, &patient, past) else { panic!("must wait") };
-        let Woken::Fill(second) = waiter.wait(Fields::default(), &patient, past).await else { panic!("takes over") };
+        let Woken::Fill(second) = waiter.wait(Fields::default(), &patient, past).await else {
+            panic!("takes over")
+        };
         // The one that lost the line may still finish, and so may the other.
         assert!(ready(begin(permit, &[], Fields::default(), now).finish()).is_some());
         assert!(ready(begin(second, &[], Fields::default(), now).finish()).is_some());

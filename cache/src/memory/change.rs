@@ -112,7 +112,9 @@ impl Memory {
     pub(crate) fn give_back(&self, grant: &Grant) {
         let order = self.next_order();
         self.cell(grant, |cell, after| {
-            let Some(line) = cell.line.as_mut().filter(|line| Some(line.right) == grant.right) else { return };
+            let Some(line) = cell.line.as_mut().filter(|line| Some(line.right) == grant.right) else {
+                return;
+            };
             if !line.pass_on(order, &mut after.wake) {
                 cell.line = None;
             }
@@ -243,11 +245,7 @@ impl Memory {
         });
     }
 
-    fn change<T>(
-        &self,
-        key: &Key,
-        change: impl FnOnce(&mut Shard, Option<u32>, &mut After) -> T,
-    ) -> T {
+    fn change<T>(&self, key: &Key, change: impl FnOnce(&mut Shard, Option<u32>, &mut After) -> T) -> T {
         let mut after = After::default();
         let mut shard = self.shard(key.hash());
         let index = shard.find(key.hash(), key.text());
@@ -301,7 +299,8 @@ fn move_line(
     after: &mut After,
 ) {
     let at = slot.position(grant.values.as_deref());
-    let held = at.filter(|&at| slot.cells[at].line.as_ref().is_some_and(|line| Some(line.right) == grant.right));
+    let held =
+        at.filter(|&at| slot.cells[at].line.as_ref().is_some_and(|line| Some(line.right) == grant.right));
     let Some(at) = held else {
         // Beside the line, or the right was lost: nobody waits for this one.
         grant.right = None;
@@ -353,7 +352,13 @@ fn put(
             cell.used_at = used_at;
         }
         None => {
-            slot.cells.push(Cell { values, entry: Some(entry.clone()), charge: cost, used_at, ..Cell::default() });
+            slot.cells.push(Cell {
+                values,
+                entry: Some(entry.clone()),
+                charge: cost,
+                used_at,
+                ..Cell::default()
+            });
         }
     }
 }

@@ -122,8 +122,7 @@ impl Memory {
         let may_be_on_disk = slot.cells[at].entry.is_none()
             && !slot.cells[at].absent_on_disk
             && on_disk(slot, values.as_deref());
-        let grant =
-            Grant { key: slot.key.clone(), values, right: None, order: self.next_order() };
+        let grant = Grant { key: slot.key.clone(), values, right: None, order: self.next_order() };
         let cell = &mut slot.cells[at];
         cell.used_at = u32::try_from(asked.now.unix_seconds()).unwrap_or(0);
         Ok(match cell.entry.clone() {
@@ -149,7 +148,9 @@ fn stale(cell: &mut Cell, entry: Arc<Entry>, grant: Grant, asked: &Asked<'_>) ->
     }
     match &mut cell.line {
         Some(_) if usable => Found::Stale(entry, None),
-        Some(line) if asked.conf.lock => Found::Busy(line.join(), grant, line.aged_at(asked.conf.lock_age, now), Some(entry)),
+        Some(line) if asked.conf.lock => {
+            Found::Busy(line.join(), grant, line.aged_at(asked.conf.lock_age, now), Some(entry))
+        }
         // With `proxy_cache_lock off`, and for a while after an answer that could not be stored, everybody asks.
         Some(_) => Found::Stale(entry, Some(grant)),
         None if uncacheable && !usable => Found::Stale(entry, Some(grant)),

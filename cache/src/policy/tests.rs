@@ -28,7 +28,13 @@ fn get() -> RequestFacts {
 }
 
 /// Seconds of freshness, or the reason against it.
-fn judge(conf: &ProxyCache, ignore: &IgnoreHeaders, request: RequestFacts, status: u16, lines: &str) -> Result<i64, Reason> {
+fn judge(
+    conf: &ProxyCache,
+    ignore: &IgnoreHeaders,
+    request: RequestFacts,
+    status: u16,
+    lines: &str,
+) -> Result<i64, Reason> {
     match storable(conf, ignore, &request, status, headers(lines).view(), now(), false) {
         Storable::Yes(lifetime) => Ok((lifetime.fresh_until - NOW * 1000) / 1000),
         Storable::No(reason) => Err(reason),
@@ -90,7 +96,8 @@ fn ignored_headers_leave_it_to_proxy_cache_valid() {
         Valid { status: ValidStatus::Is(200), time: Duration::from_secs(600) },
         Valid { status: ValidStatus::Any, time: Duration::from_secs(5) },
     ];
-    let all = IgnoreHeaders { x_accel_expires: true, cache_control: true, expires: true, ..Default::default() };
+    let all =
+        IgnoreHeaders { x_accel_expires: true, cache_control: true, expires: true, ..Default::default() };
     let lines = "Cache-Control: private\nExpires: 0\nX-Accel-Expires: 0";
     for (ignore, status, lines, expected) in [
         (all, 200, lines, Ok(600)),
@@ -133,12 +140,21 @@ fn methods_are_looked_up_stored_and_invalidate_as_they_should() {
     let post = ProxyCache { cache_post: true, ..conf() };
     let lines = "Cache-Control: max-age=60";
     let facts = |method| RequestFacts { method, has_authorization: false };
-    assert_eq!(judge(&conf(), &IgnoreHeaders::default(), facts(Method::Post), 200, lines), Err(Reason::Method));
+    assert_eq!(
+        judge(&conf(), &IgnoreHeaders::default(), facts(Method::Post), 200, lines),
+        Err(Reason::Method)
+    );
     assert_eq!(judge(&post, &IgnoreHeaders::default(), facts(Method::Post), 200, lines), Ok(60));
     assert_eq!(judge(&post, &IgnoreHeaders::default(), facts(Method::Head), 200, lines), Err(Reason::Method));
-    assert!(looks_up(&conf(), Method::Head) && !looks_up(&conf(), Method::Post) && !looks_up(&post, Method::Put));
-    assert!(invalidates(Method::Other, 204) && invalidates(Method::Post, 303) && invalidates(Method::Delete, 200));
-    assert!(!invalidates(Method::Post, 404) && !invalidates(Method::Get, 200) && !invalidates(Method::Query, 200));
+    assert!(
+        looks_up(&conf(), Method::Head) && !looks_up(&conf(), Method::Post) && !looks_up(&post, Method::Put)
+    );
+    assert!(
+        invalidates(Method::Other, 204) && invalidates(Method::Post, 303) && invalidates(Method::Delete, 200)
+    );
+    assert!(
+        !invalidates(Method::Post, 404) && !invalidates(Method::Get, 200) && !invalidates(Method::Query, 200)
+    );
 }
 
 #[test]

@@ -262,5 +262,8 @@ fn a_directory_that_cannot_be_used_is_an_error_that_names_it() {
     fs::write(&file, b"").expect("written");
     let zone = zone(Some(&file.join("cache")));
     let error = Store::open(&zone, None, ErrorLogs::default()).expect_err("a file is no directory");
-    assert!(error.to_string().contains("file/cache") && error.to_string().contains("zone \"zone\""), "{error}");
+    assert!(
+        error.to_string().contains("file/cache") && error.to_string().contains("zone \"zone\""),
+        "{error}"
+    );
 }

@@ -41,7 +41,12 @@ fn names_have_no_case_and_no_order() {
 #[test]
 fn requests_that_mean_the_same_are_the_same() {
     for (vary, one, other, same) in [
-        ("Accept-Encoding", vec![("Accept-Encoding", "gzip, br")], vec![("Accept-Encoding", "br;q=0.5,gzip")], true),
+        (
+            "Accept-Encoding",
+            vec![("Accept-Encoding", "gzip, br")],
+            vec![("Accept-Encoding", "br;q=0.5,gzip")],
+            true,
+        ),
         ("Accept-Encoding", vec![("Accept-Encoding", "gzip")], vec![("Accept-Encoding", "br")], false),
         ("Accept-Encoding", vec![], vec![("Accept-Encoding", "")], false),
         ("Accept-Language", vec![("Accept-Language", "de,en")], vec![("Accept-Language", "de, en")], true),

@@ -22,7 +22,7 @@ use crate::variables::{self, holds};
 use bytes::Bytes;
 use millstream_cache::policy;
 use millstream_cache::{Body, FillPermit, Follower, Hit, Lookup, Now, Prepared, StaleCause, StoredHead, Waiter, Woken};
-use millstream_conf::model::{Proxy, ProxyCache, UseStale};
+use millstream_conf::model::{ProxyCache, UseStale};
 use millstream_net::{blocking, buffers};
 use millstream_telemetry::metrics::CacheStatus;
 use millstream_wire::Headers;
@@ -70,16 +70,18 @@ pub fn look_up(request: &Request, cache: &ProxyCache, key: &[u8], now: Now) -> L
 pub async fn answer(
     request: &mut Request,
     client: &mut Client,
-    proxy: &Arc<Proxy>,
     found: Option<(Vec<u8>, Lookup)>,
 ) -> Outcome {
-    let Some(cache) = &proxy.cache else { return upstream(request, client, Filling::No, None).await };
+    // The configuration is borrowed through a handle of this thread: no count that other workers share is touched.
+    let generation = request.generation.clone();
+    let settings = &generation.http().location(request.location).settings;
+    let Some(cache) = settings.proxy.as_ref().and_then(|proxy| proxy.cache.as_ref()) else { return upstream(request, client, Filling::No, None).await };
     let Some((key, lookup)) = found else {
         let outcome = upstream(request, client, Filling::No, None).await;
         invalidate(request, cache);
         return outcome;
     };
-    let outcome = with_lookup(request, client, proxy, &key, lookup).await;
+    let outcome = with_lookup(request, client, cache, &key, lookup).await;
     buffers::give(key);
     outcome
 }
@@ -87,11 +89,10 @@ pub async fn answer(
 async fn with_lookup(
     request: &mut Request,
     client: &mut Client,
-    proxy: &Arc<Proxy>,
+    cache: &ProxyCache,
     key: &[u8],
     mut lookup: Lookup,
 ) -> Outcome {
-    let Some(cache) = &proxy.cache else { return Outcome::Status(500) };
     for _ in 0..LOOKUPS {
         lookup = match lookup {
             Lookup::Fresh(found) => {
@@ -101,7 +102,7 @@ async fn with_lookup(
                     None => again(request, cache, key, Some(&found)),
                 }
             }
-            Lookup::Stale(found, permit) => match stale(request, client, proxy, found, permit).await {
+            Lookup::Stale(found, permit) => match stale(request, client, cache, found, permit).await {
                 Ok(outcome) => return outcome,
                 Err(vanished) => again(request, cache, key, Some(&vanished)),
             },
@@ -135,11 +136,10 @@ fn again(request: &Request, cache: &ProxyCache, key: &[u8], vanished: Option<&Rc
 async fn stale(
     request: &mut Request,
     client: &mut Client,
-    proxy: &Arc<Proxy>,
+    cache: &ProxyCache,
     found: Rc<Hit>,
     permit: Option<FillPermit>,
 ) -> Result<Outcome, Rc<Hit>> {
-    let Some(cache) = &proxy.cache else { return Ok(Outcome::Status(500)) };
     let now = Now::read();
     match permit {
         None => request.cache_status = Some(CacheStatus::Updating),

@@ -304,10 +304,11 @@ impl Connection {
             let received = request.head.length as u64 + request.body_received;
             metrics.zone_request(zone, request.sent.status, received, request.sent.bytes, request.cache_status);
         }
-        if let Some(ticket) = access_log::write(&request) {
+        let now = clock::now();
+        if let Some(ticket) = access_log::write(&request, now) {
             self.ticket = Some(ticket);
         }
-        self.last_used = clock::now();
+        self.last_used = now;
         let keep = whole && request.keep_alive && !body_left && self.worker.stage() == Stage::Running;
         let unread = body_left || !self.client.rest().is_empty() || !request.keep_alive;
         self.worker.recycle(request);

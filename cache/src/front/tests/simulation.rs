@@ -283,7 +283,11 @@ fn whatever_happens_nobody_is_lost_and_nothing_wrong_is_stored() {
         hits += simulation.hits;
         let store = simulation.fronts[0].store().clone();
         (0..KEYS).for_each(|key| _ = store.invalidate(format!("key {key}").as_bytes()));
-        assert_eq!((store.stats().keys, store.stats().memory_bytes), (0, 0), "seed {seed}: something is left");
+        assert_eq!(
+            (store.stats().keys, store.stats().memory_bytes),
+            (0, 0),
+            "seed {seed}: something is left"
+        );
     }
     assert!(hits > 10_000, "too few hits to mean anything: {hits}");
 }

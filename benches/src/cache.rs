@@ -1,0 +1,101 @@
+//! Leaves of the `cache` crate: hashing a key, and a hit through a worker's own handles.
+//!
+//! The store is one in memory with a thousand entries, so that the handles are spread as they are in life.
+
+use std::future::Future;
+use std::hint::black_box;
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+use millstream_cache::policy::{Lifetime, Revalidation};
+use millstream_cache::{Front, Lookup, Now, Store, StoredHead};
+use millstream_conf::model::{CacheZone, CacheZoneId, ProxyCache, Template, UseStale};
+use millstream_wire::Fields;
+
+use crate::Leaf;
+
+/// All leaves of this file.
+pub const LEAVES: &[Leaf] = &[
+    Leaf { name: "key", what: "hash a cache key of 40 bytes", run: key },
+    Leaf { name: "lookup", what: "look a hot key of 40 bytes up, a thousand of them in turn", run: lookup },
+];
+
+const KEYS: usize = 1000;
+
+fn store() -> Arc<Store> {
+    let zone = CacheZone {
+        name: "leaf".to_owned(),
+        span: Default::default(),
+        path: None,
+        levels: vec![],
+        keys_size: 10 << 20,
+        inactive: Duration::from_secs(600),
+        max_size: None,
+        min_free: 0,
+        use_temp_path: false,
+        memory: 64 << 20,
+    };
+    Store::open(&zone, None, Default::default()).expect("a zone in memory opens")
+}
+
+fn conf() -> ProxyCache {
+    ProxyCache {
+        zone: CacheZoneId(0),
+        key: Template::literal("unused"),
+        key_names_credential: false,
+        valid: vec![],
+        cache_post: false,
+        lock: true,
+        lock_timeout: Duration::from_secs(5),
+        lock_age: Duration::from_secs(5),
+        use_stale: UseStale::default(),
+        background_update: false,
+        bypass: vec![],
+        no_cache: vec![],
+        min_uses: 1,
+        revalidate: false,
+    }
+}
+
+fn keys() -> Vec<Vec<u8>> {
+    (0..KEYS).map(|number| format!("http127.0.0.1:8000/api/books/page/{number:06}").into_bytes()).collect()
+}
+
+fn fill(front: &mut Front, key: &[u8], conf: &ProxyCache, now: Now) {
+    let Lookup::Miss(permit) = front.lookup(key, Fields::default(), conf, now) else { return };
+    let lifetime = Lifetime {
+        fresh_until: i64::MAX,
+        initial_age: Duration::ZERO,
+        stale_while_revalidate: None,
+        stale_if_error: None,
+        revalidation: Revalidation::Free,
+        vary_ignored: false,
+    };
+    let head = StoredHead::new(200, Fields::default(), None, lifetime, now);
+    let fill = permit.begin(head, Fields::default(), now);
+    // A body in memory has nothing to wait for.
+    let finished = pin!(fill.finish()).poll(&mut Context::from_waker(Waker::noop()));
+    assert!(matches!(finished, Poll::Ready(Some(_))));
+}
+
+fn key(times: u64) {
+    let (store, keys) = (store(), keys());
+    for _ in 0..times {
+        black_box(store.hash(black_box(&keys[0])));
+    }
+}
+
+fn lookup(times: u64) {
+    let (conf, now, keys) = (conf(), Now::read(), keys());
+    let mut front = Front::new(store());
+    keys.iter().for_each(|key| fill(&mut front, key, &conf, now));
+    // Once around puts every handle in its place.
+    for at in 0..KEYS as u64 + times {
+        let key = &keys[at as usize % KEYS];
+        let found = front.lookup(black_box(key), Fields::default(), &conf, now);
+        assert!(matches!(found, Lookup::Fresh(_)));
+        black_box(&found);
+    }
+}
