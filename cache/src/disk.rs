@@ -111,7 +111,7 @@ impl Disk {
     pub(crate) fn configure(&self, zone: &CacheZone, logs: ErrorLogs) {
         self.max_size.store(zone.max_size.unwrap_or(u64::MAX), Ordering::Relaxed);
         self.min_free.store(zone.min_free, Ordering::Relaxed);
-        self.most_files.store(crate::store::most_keys(zone), Ordering::Relaxed);
+        self.most_files.store(crate::key::most_keys(zone), Ordering::Relaxed);
         lock(&self.log).logs = logs;
     }
 

@@ -115,8 +115,12 @@ fn is_stored(answer: Fields<'_>, id: FieldId, name: &[u8]) -> bool {
             | FieldId::ProxyAuthenticate
             | FieldId::ProxyAuthorization
     );
+    if calculated || id.is_hop_by_hop() {
+        return false;
+    }
+    // Most answers name nothing there.
     let listed = || std::str::from_utf8(name).is_ok_and(|name| answer.connection_lists(name));
-    !calculated && !id.is_hop_by_hop() && !(answer.has(FieldId::Connection) && listed())
+    !answer.has(FieldId::Connection) || !listed()
 }
 
 #[cfg(test)]

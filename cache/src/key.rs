@@ -5,7 +5,16 @@
 //! of what tells two answers apart.
 
 use md5::{Digest, Md5};
+use millstream_conf::model::CacheZone;
 use std::fmt;
+
+/// A key of `keys_zone`: nginx keeps about 8,000 in a megabyte.
+const KEY_SHARE: u64 = 128;
+
+/// How many keys `keys_zone` allows.
+pub(crate) fn most_keys(zone: &CacheZone) -> u64 {
+    (zone.keys_size / KEY_SHARE).max(1)
+}
 
 /// A key with its hash; made once per key and shared by everything that belongs to it.
 #[derive(Clone)]

@@ -31,7 +31,7 @@ const SHARDS: usize = 64;
 /// Moments of purges that are remembered, by hash; a power of two. Two keys that share one cost a refill at worst.
 const PURGES: usize = 4096;
 /// Slots that one call of [`Memory::sweep`] looks at in each shard.
-const SWEEP: usize = 256;
+const SWEEP: usize = 128;
 
 /// The memory tier of one zone.
 #[derive(Debug)]

@@ -74,15 +74,13 @@ impl FillPermit {
         let entry = Arc::new(entry);
         let known = old.variant.as_ref().map(|variant| &*variant.fields);
         let told_apart = vary.is_none_or(|vary| known.is_some_and(|known| known.covers(&vary)));
-        match self.grant.take() {
-            Some(grant) if told_apart => {
-                if self.store.memory.store(&grant, &entry, now) {
-                    self.store.save(&entry, grant.order, now);
-                }
+        if let Some(grant) = self.grant.take() {
+            if !told_apart {
+                // It came to depend on fields that the stored body was not chosen by: used now, not stored.
+                self.store.memory.end(&grant);
+            } else if self.store.memory.store(&grant, &entry, now) {
+                self.store.save(&entry, grant.order, now);
             }
-            // It came to depend on fields that the stored body was not chosen by: used now, not stored.
-            Some(grant) => self.store.memory.end(&grant),
-            None => {}
         }
         entry
     }

@@ -8,7 +8,7 @@ use crate::body::{Body, FileBody};
 use crate::disk::{self, Disk};
 use crate::entry::Entry;
 use crate::file_format;
-use crate::key::{self, Key};
+use crate::key::{self, Key, most_keys};
 use crate::memory::{BaseFile, Memory, Slot};
 use crate::now::Now;
 use crate::vary::VaryFields;
@@ -34,14 +34,6 @@ const SHARE: u64 = 8;
 const LEAST_MEMORY: u64 = 1024 * 1024;
 /// Bytes that wait to be written at a time; what is stored beyond that stays in memory alone.
 const PENDING: u64 = 64 * 1024 * 1024;
-/// A key of `keys_zone`: nginx keeps about 8,000 in a megabyte.
-const KEY_SHARE: u64 = 128;
-
-/// How many keys `keys_zone` allows.
-pub(crate) fn most_keys(zone: &CacheZone) -> u64 {
-    (zone.keys_size / KEY_SHARE).max(1)
-}
-
 /// One cache zone.
 #[derive(Debug)]
 pub struct Store {
@@ -210,22 +202,23 @@ impl Store {
     }
 
     /// Lets go of what was not used for `inactive`, and keeps the disk within its bounds. Call it about once a second
-    /// from one worker; what it does at a time is bounded, and the disk's part runs off the loop.
+    /// from one worker; what it does at a time is bounded, and it is done off the loop.
     pub fn maintain(self: &Arc<Self>, now: Now) {
         let inactive = Duration::from_secs(self.inactive.load(Ordering::Relaxed));
-        self.memory.sweep(now, inactive, |slot, cell| {
-            if let Some(disk) = &self.disk {
-                disk.touch(&file_name(slot, cell.values.as_deref()), now);
-            }
-        });
-        let Some(disk) = self.disk.clone() else { return };
         if self.tidying.swap(true, Ordering::AcqRel) {
             return;
         }
-        let store = self.clone();
+        let round = Tidying(self.clone());
         detach(move || {
-            disk.tidy(inactive, now);
-            store.tidying.store(false, Ordering::Release);
+            let store = &round.0;
+            store.memory.sweep(now, inactive, |slot, cell| {
+                if let Some(disk) = &store.disk {
+                    disk.touch(&file_name(slot, cell.values.as_deref()), now);
+                }
+            });
+            if let Some(disk) = &store.disk {
+                disk.tidy(inactive, now);
+            }
         });
     }
 
@@ -277,16 +270,14 @@ impl Store {
     pub(crate) fn save(self: &Arc<Self>, entry: &Arc<Entry>, began: u64, now: Now) {
         let Some(disk) = self.disk.clone() else { return };
         let cost = entry.length() + entry.head.headers.byte_len() as u64;
-        if self.pending.fetch_add(cost, Ordering::Relaxed) + cost > PENDING {
-            self.pending.fetch_sub(cost, Ordering::Relaxed);
+        let waiting = self.pending.fetch_add(cost, Ordering::Relaxed) + cost;
+        let pending = Pending { store: self.clone(), cost };
+        if waiting > PENDING {
             self.unwritten.fetch_add(1, Ordering::Relaxed);
             return;
         }
-        let (store, entry) = (self.clone(), entry.clone());
-        detach(move || {
-            store.write(&disk, &entry, began, now);
-            store.pending.fetch_sub(cost, Ordering::Relaxed);
-        });
+        let entry = entry.clone();
+        detach(move || pending.store.write(&disk, &entry, began, now));
     }
 
     fn write(&self, disk: &Disk, entry: &Entry, began: u64, now: Now) {
@@ -324,6 +315,27 @@ impl Store {
             self.memory.written(place.key, place.vary, base);
         }
         Some(body)
+    }
+}
+
+/// Bytes that wait to be written; no longer once it is dropped, written or not.
+struct Pending {
+    store: Arc<Store>,
+    cost: u64,
+}
+
+impl Drop for Pending {
+    fn drop(&mut self) {
+        self.store.pending.fetch_sub(self.cost, Ordering::Relaxed);
+    }
+}
+
+/// One round of tidying at a time; over once it is dropped, done or not.
+struct Tidying(Arc<Store>);
+
+impl Drop for Tidying {
+    fn drop(&mut self) {
+        self.0.tidying.store(false, Ordering::Release);
     }
 }
 

@@ -7,6 +7,7 @@
 //! [`stream`] for what everything else holds in its hands.
 
 mod kernel;
+pub mod privileges;
 pub mod clock;
 pub mod timer;
 pub mod buffers;
@@ -14,7 +15,6 @@ pub mod blocking;
 pub mod cores;
 pub mod limits;
 pub mod daemon;
-pub mod privileges;
 pub mod address;
 pub mod stream;
 pub mod resolve;

@@ -1,8 +1,10 @@
-//! `user`: from root to an ordinary user, keeping only the right to bind ports below 1024.
+//! `user`: from root to an ordinary user. The main thread keeps what a reload needs, every other thread nothing.
 //!
-//! Called once, after the listeners are open and before any thread starts: libc changes the ids of all
-//! threads, but capabilities belong to the calling thread and are passed on to those it starts. The kept
-//! right lets a later `HUP` open port 443, and as an ambient one it survives the exec of a binary upgrade.
+//! Where nginx has a master process that stays root, here is one thread that never sees a byte of a request: it
+//! keeps three capabilities, so that a later `HUP` can read a key that only root may read and open port 443, and
+//! `USR1` can make a file in a log directory of root's. As ambient ones they survive the exec of a binary upgrade.
+//! libc changes the ids of all threads, but capabilities belong to the calling thread and are passed on to those it
+//! starts: so a worker begins with [`renounce`].
 
 use crate::kernel;
 use millstream_conf::model::User;
@@ -17,6 +19,10 @@ use std::io;
 
 #[cfg(test)]
 mod tests;
+
+/// What the calling thread of [`drop_to`] keeps: ports below 1024, files whatever their mode, giving files away.
+const KEPT: CapabilitySet =
+    CapabilitySet::NET_BIND_SERVICE.union(CapabilitySet::DAC_OVERRIDE).union(CapabilitySet::CHOWN);
 
 /// A user and group of the system.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -92,28 +98,38 @@ pub fn drop_to(user: &User) -> Result<Dropped, PrivilegeError> {
     if account.uid == 0 {
         return Ok(Dropped::To(account));
     }
-    // A container may run as root without the right; then there is none to keep.
-    let may_bind = capabilities(None)
-        .map_err(system("reading the capabilities"))?
-        .permitted
-        .contains(CapabilitySet::NET_BIND_SERVICE);
-    if may_bind {
+    // A container may run as root without some of the rights; then these are not there to be kept.
+    let kept = capabilities(None).map_err(system("reading the capabilities"))?.permitted & KEPT;
+    if !kept.is_empty() {
         set_keep_capabilities(true).map_err(system("keeping capabilities over setuid"))?;
     }
     kernel::become_user(&name, account.uid, account.gid)
         .map_err(|error| PrivilegeError::System("changing to the user", error))?;
-    if may_bind {
-        keep_bind_only()?;
+    if !kept.is_empty() {
+        keep_only(kept)?;
     }
     Ok(Dropped::To(account))
 }
 
-fn keep_bind_only() -> Result<(), PrivilegeError> {
-    let kept = CapabilitySet::NET_BIND_SERVICE;
+/// Gives up every capability of the calling thread, for good. A thread of root's, which `user root` asked for, keeps
+/// its own. Every thread that serves calls it first.
+pub fn renounce() -> Result<(), PrivilegeError> {
+    if geteuid().is_root() {
+        return Ok(());
+    }
+    let none = CapabilitySet::empty();
+    // What is neither permitted nor inheritable leaves the ambient set by itself.
+    set_capabilities(None, CapabilitySets { effective: none, permitted: none, inheritable: none })
+        .map_err(system("giving up capabilities"))
+}
+
+fn keep_only(kept: CapabilitySet) -> Result<(), PrivilegeError> {
     set_capabilities(None, CapabilitySets { effective: kept, permitted: kept, inheritable: kept })
-        .map_err(system("keeping the right to bind low ports"))?;
-    // Kernels before 4.3 have no ambient set; then only a binary upgrade loses the right.
-    let _ = configure_capability_in_ambient_set(kept, true);
+        .map_err(system("keeping what a reload needs"))?;
+    for capability in kept.iter() {
+        // Kernels before 4.3 have no ambient set; then only a binary upgrade loses the rights.
+        let _ = configure_capability_in_ambient_set(capability, true);
+    }
     set_keep_capabilities(false).map_err(system("ending the keeping of capabilities"))
 }
 

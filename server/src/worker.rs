@@ -1,7 +1,8 @@
 //! One worker thread as its connections see it: the current configuration, counters, and whether it is stopping.
 //!
 //! Everything here is of one thread; nothing is locked. Connections register their waker once, so that a stop or a
-//! shortage of connections reaches idle ones by an event.
+//! shortage of connections reaches idle ones by an event. In a shortage the connections that idle longest are asked
+//! to close, and answers say `Connection: close`, so that a newcomer waits for one request at the most.
 
 use crate::generation::Generation;
 use crate::request::Request;
@@ -36,15 +37,22 @@ pub struct Worker {
     stage: Cell<Stage>,
     connections: RefCell<Slab<Entry>>,
     upstream_connections: Cell<u32>,
-    to_shed: Cell<u32>,
+    /// Newcomers that wait for a place.
+    waiting: Cell<usize>,
+    /// Counts the times that a connection became idle, so that the oldest can be told.
+    idled: Cell<u64>,
     room: tokio::sync::Notify,
     emptied: tokio::sync::Notify,
     spare: RefCell<Vec<Box<Request>>>,
 }
 
+#[derive(Default)]
 struct Entry {
     waker: Option<Waker>,
-    idle: bool,
+    /// When it became idle, in counts of `Worker::idled`; 0 while it is not.
+    idle_since: u64,
+    /// Whether it was asked to close to make room.
+    is_shed: bool,
 }
 
 /// A connection's place among those of its worker; given back by dropping it.
@@ -56,7 +64,7 @@ pub struct Place {
 /// Requests kept for reuse by each worker.
 const SPARE_REQUESTS: usize = 64;
 /// Idle connections closed at a time to make room for new ones.
-const SHED_AT_ONCE: u32 = 16;
+const SHED_AT_ONCE: usize = 16;
 
 impl Worker {
     /// A worker that serves with `generation`.
@@ -74,7 +82,8 @@ impl Worker {
             stage: Cell::new(Stage::Running),
             connections: RefCell::new(Slab::new()),
             upstream_connections: Cell::new(0),
-            to_shed: Cell::new(0),
+            waiting: Cell::new(0),
+            idled: Cell::new(0),
             room: tokio::sync::Notify::new(),
             emptied: tokio::sync::Notify::new(),
             spare: RefCell::new(Vec::new()),
@@ -86,12 +95,17 @@ impl Worker {
         self.generation.borrow().clone()
     }
 
+    /// Whether `generation` is the configuration in force.
+    pub fn serves_with(&self, generation: &Rc<Generation>) -> bool {
+        Rc::ptr_eq(generation, &self.generation.borrow())
+    }
+
     /// New requests are served with `generation` from now on.
     pub fn replace_generation(&self, generation: Rc<Generation>) {
         self.spare.borrow_mut().clear();
         self.generation.replace(generation);
         self.wake_all();
-        self.room.notify_one();
+        self.tell_waiting();
     }
 
     /// How the worker goes on.
@@ -104,7 +118,7 @@ impl Worker {
         self.stage.set(stage);
         self.spare.borrow_mut().clear();
         self.wake_all();
-        self.room.notify_one();
+        self.tell_waiting();
     }
 
     /// Client connections open now.
@@ -119,18 +133,35 @@ impl Worker {
         }
     }
 
+    /// A place for a new connection, if there is one now.
+    pub fn try_admit(self: &Rc<Self>) -> Option<Place> {
+        let limit = self.generation.borrow().shared.configuration.main.worker_connections as usize;
+        let used = self.open_connections() + self.upstream_connections.get() as usize;
+        // Who waits already comes first, and one client at a time is always served.
+        if used >= limit && self.open_connections() > 0 {
+            return None;
+        }
+        let key = self.connections.borrow_mut().insert(Entry::default());
+        Some(Place { worker: self.clone(), key })
+    }
+
     /// A place for a new connection. Waits while `worker_connections` are in use, after asking idle ones to close.
     pub async fn admit(self: &Rc<Self>) -> Place {
+        let _waiting = Waiting::new(&self.waiting);
         loop {
-            let limit = self.generation.borrow().shared.configuration.main.worker_connections as usize;
-            let used = self.open_connections() + self.upstream_connections.get() as usize;
-            if used < limit.max(1) {
-                let key = self.connections.borrow_mut().insert(Entry { waker: None, idle: false });
-                return Place { worker: self.clone(), key };
+            // Registered before looking, so that room which comes in between is not missed.
+            let room = self.room.notified();
+            if let Some(place) = self.try_admit() {
+                return place;
             }
-            self.shed();
-            self.room.notified().await;
+            self.make_room();
+            room.await;
         }
+    }
+
+    /// Whether a new connection waits for a place: then connections end with their present request.
+    pub fn is_short(&self) -> bool {
+        self.waiting.get() > 0
     }
 
     /// Counts a connection to an upstream against `worker_connections` for as long as the value lives.
@@ -153,17 +184,30 @@ impl Worker {
         }
     }
 
-    fn shed(&self) {
-        let connections = self.connections.borrow();
-        let idle = connections.iter().filter(|(_, entry)| entry.idle);
-        let mut asked = 0;
-        for (_, entry) in idle.take(SHED_AT_ONCE as usize) {
+    /// Asks the connections that idle longest to close: for want of places, or of descriptors.
+    pub fn make_room(&self) {
+        let mut connections = self.connections.borrow_mut();
+        let mut idle: Vec<(u64, usize)> = connections
+            .iter()
+            .filter(|(_, entry)| entry.idle_since > 0 && !entry.is_shed)
+            .map(|(key, entry)| (entry.idle_since, key))
+            .collect();
+        if idle.len() > SHED_AT_ONCE {
+            idle.select_nth_unstable(SHED_AT_ONCE - 1);
+        }
+        for (_, key) in idle.into_iter().take(SHED_AT_ONCE) {
+            let entry = &mut connections[key];
+            entry.is_shed = true;
             if let Some(waker) = &entry.waker {
-                asked += 1;
                 waker.wake_by_ref();
             }
         }
-        self.to_shed.set(asked);
+    }
+
+    /// Wakes one newcomer for good, and the others to look again.
+    fn tell_waiting(&self) {
+        self.room.notify_waiters();
+        self.room.notify_one();
     }
 
     fn wake_all(&self) {
@@ -175,12 +219,37 @@ impl Worker {
     }
 }
 
+/// Counts a newcomer for as long as it waits.
+struct Waiting<'a>(&'a Cell<usize>);
+
+impl<'a> Waiting<'a> {
+    fn new(count: &'a Cell<usize>) -> Self {
+        count.set(count.get() + 1);
+        Waiting(count)
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.0.set(self.0.get() - 1);
+    }
+}
+
 impl Place {
     /// Says whether the connection waits for a request; while it does, `waker` is told of a stop.
     pub fn set_idle(&self, idle: bool, waker: Option<&Waker>) {
-        let mut connections = self.worker.connections.borrow_mut();
+        let worker = &self.worker;
+        let mut connections = worker.connections.borrow_mut();
         let entry = &mut connections[self.key];
-        entry.idle = idle;
+        if idle != (entry.idle_since > 0) {
+            worker.idled.set(worker.idled.get() + 1);
+            entry.idle_since = if idle { worker.idled.get() } else { 0 };
+            if idle && worker.is_short() {
+                // There was nobody to ask before; now there is.
+                worker.room.notify_one();
+            }
+        }
+        entry.is_shed &= idle;
         if let Some(waker) = waker
             && !entry.waker.as_ref().is_some_and(|known| known.will_wake(waker))
         {
@@ -188,16 +257,9 @@ impl Place {
         }
     }
 
-    /// Whether an idle connection should close now: the worker stops, or needs the place.
-    pub fn asked_to_close(&self) -> bool {
-        if self.worker.stage.get() != Stage::Running {
-            return true;
-        }
-        let to_shed = self.worker.to_shed.get();
-        if to_shed > 0 {
-            self.worker.to_shed.set(to_shed - 1);
-        }
-        to_shed > 0
+    /// Whether the connection was asked to close because a newcomer needs its place.
+    pub fn is_shed(&self) -> bool {
+        self.worker.connections.borrow()[self.key].is_shed
     }
 }
 

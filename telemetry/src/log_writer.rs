@@ -102,11 +102,9 @@ impl LogWriter {
 
     /// `USR1`: closes and reopens every path after writing what is queued; gives the files to `owner` (user and
     /// group id) where one is named. A path that cannot be opened keeps its old file, with a complaint.
-    /// Returns at once; [`LogWriter::drain`] waits for it.
+    /// The files are opened on the calling thread; [`LogWriter::drain`] waits for the change.
     pub fn reopen(&self, owner: Option<(u32, u32)>) {
-        let mut state = self.shared.lock();
-        state.reopen = Some(owner);
-        self.shared.hurry(&mut state);
+        self.shared.reopen(owner);
     }
 
     /// Blocks until everything queued is in the files and a requested reopen is done, at most [`DRAIN_WAIT`].

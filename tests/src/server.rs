@@ -121,8 +121,16 @@ impl Server {
     pub fn start_daemon(template: &str, values: &[(&str, &str)]) -> Self {
         let server = Server { port: ports::free(), process: None, prefix: Prefix::new() };
         server.rewrite(template, values);
-        let output = command(server.prefix.path(), &server.prefix.join("nginx.conf")).output().expect("the binary runs");
-        assert!(output.status.success(), "{output:?}");
+        // A file and not a pipe: a daemon that kept its standard error would keep a reader waiting for ever.
+        let output = File::create(server.prefix.join("output")).expect("own directory is writable");
+        let mut starter = Running::start(
+            command(server.prefix.path(), &server.prefix.join("nginx.conf"))
+                .stdout(output.try_clone().expect("an open file"))
+                .stderr(output),
+        )
+        .unwrap_or_else(|error| panic!("{}: {error}", binary().display()));
+        let status = starter.wait(Duration::from_secs(20));
+        assert!(status.is_some_and(|status| status.success()), "{status:?}: {}", server.prefix.read("output"));
         wait::until("the daemon accepts connections", || {
             server.current_id() != 0 && TcpStream::connect(("127.0.0.1", server.port)).is_ok()
         });
@@ -206,7 +214,7 @@ impl Drop for Server {
             wait::within(Duration::from_secs(5), || (!process::is_alive(successor)).then_some(()));
         }
         if std::thread::panicking() {
-            eprintln!("--- {} said:\n{}", binary().display(), self.log());
+            eprintln!("--- the server said:\n{}", self.log());
         }
     }
 }

@@ -51,7 +51,7 @@ fn lengths_that_no_file_can_have_are_no_lengths() {
 
 #[test]
 fn checksums_do_not_depend_on_how_a_body_arrives() {
-    let body: Vec<u8> = (0..200_000u32).map(|number| (number * 7 >> 3) as u8).collect();
+    let body: Vec<u8> = (0..200_000u32).map(|number| ((number * 7) >> 3) as u8).collect();
     let table = |step: usize| {
         let mut sums = BlockChecksums::default();
         body.chunks(step).for_each(|piece| sums.update(piece));

@@ -272,3 +272,47 @@ fn a_body_is_compressed_by_one_and_counted() {
     assert_eq!(hit.gzip_body(), Some(Bytes::from_static(b"gzip")));
     assert_eq!(store.stats().memory_bytes, before + 4);
 }
+
+#[test]
+fn waiters_on_other_threads_read_along_as_it_arrives() {
+    let (mut front, now) = (front(), start());
+    let permit = miss(get(&mut front, &conf(), now));
+    let (store, barrier) = (front.store().clone(), std::sync::Barrier::new(4));
+    let whole: Vec<u8> = (0..50_000u32).map(|number| number as u8).collect();
+    std::thread::scope(|scope| {
+        for _ in 0..3 {
+            scope.spawn(|| {
+                let mut front = Front::new(store.clone());
+                let conf = conf();
+                let waiters: Vec<_> = (0..50)
+                    .map(|_| match get(&mut front, &conf, now) {
+                        Lookup::Busy(waiter, None) => waiter,
+                        other => panic!("must wait: {other:?}"),
+                    })
+                    .collect();
+                barrier.wait();
+                for waiter in waiters {
+                    let read = runtime().block_on(async {
+                        let Woken::Streaming(mut follower) = waiter.wait(Fields::default(), &conf, now).await
+                        else {
+                            panic!("must stream")
+                        };
+                        let mut read = Vec::new();
+                        while let Some(piece) = follower.next().await {
+                            read.extend_from_slice(&piece.expect("not cut"));
+                        }
+                        read
+                    });
+                    assert!(read == whole);
+                }
+            });
+        }
+        barrier.wait();
+        let mut filling = begin(permit, &[], Fields::default(), now);
+        for piece in whole.chunks(500) {
+            filling.push(Bytes::copy_from_slice(piece));
+            std::thread::yield_now();
+        }
+        assert!(ready(filling.finish()).is_some());
+    });
+}

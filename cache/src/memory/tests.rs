@@ -46,10 +46,10 @@ fn everything_that_is_counted_is_given_back() {
     for number in 0..200u32 {
         let key = format!("key {}", number % 20);
         fill_again(&mut front, &key, number as usize * 10);
-        if let Lookup::Fresh(hit) = front.lookup(key.as_bytes(), Fields::default(), &conf(), start()) {
-            if let Some(permit) = store.claim_gzip(&hit.entry) {
-                assert!(permit.set(Bytes::from(vec![1; 50])));
-            }
+        if let Lookup::Fresh(hit) = front.lookup(key.as_bytes(), Fields::default(), &conf(), start())
+            && let Some(permit) = store.claim_gzip(&hit.entry)
+        {
+            assert!(permit.set(Bytes::from(vec![1; 50])));
         }
         if number % 3 == 0 {
             store.invalidate(key.as_bytes());

@@ -20,7 +20,7 @@ fn root_is_found_and_unknown_names_are_told_apart() {
 }
 
 #[test]
-fn root_becomes_the_user_and_keeps_one_capability() {
+fn root_becomes_the_user_and_keeps_what_a_reload_needs() {
     if !geteuid().is_root() || find(&user("nobody", None)).is_err() {
         return;
     }
@@ -39,11 +39,18 @@ fn child_drops_its_privileges() {
     assert_eq!(geteuid().as_raw(), account.uid);
     assert_eq!(rustix::process::getegid().as_raw(), account.gid);
     let after = capabilities(None).expect("readable");
-    assert_eq!(after.permitted, before & CapabilitySet::NET_BIND_SERVICE);
+    assert_eq!(after.permitted, before & KEPT);
     assert_eq!(after.effective, after.permitted);
     let ambient =
         rustix::thread::capability_is_in_ambient_set(CapabilitySet::NET_BIND_SERVICE).expect("readable");
     assert_eq!(ambient, after.permitted.contains(CapabilitySet::NET_BIND_SERVICE));
     assert!(rustix::thread::set_thread_uid(rustix::process::Uid::ROOT).is_err());
     assert_eq!(drop_to(&user("nobody", None)).expect("nothing to do"), Dropped::NotRoot);
+    let left = std::thread::spawn(|| {
+        renounce().expect("it only gives up");
+        capabilities(None).expect("readable")
+    });
+    let left = left.join().expect("the thread does not panic");
+    assert!((left.permitted | left.effective | left.inheritable).is_empty());
+    assert_eq!(capabilities(None).expect("readable").permitted, before & KEPT, "the main thread keeps its own");
 }

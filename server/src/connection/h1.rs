@@ -12,6 +12,7 @@
 use super::lingering;
 use crate::access_log;
 use crate::client::Client;
+use crate::generation::Generation;
 use crate::request::{ConnectionFacts, Request};
 use crate::serve::{self, Begun, Work};
 use crate::worker::{Place, Stage, Worker};
@@ -22,20 +23,21 @@ use millstream_net::stream::Stream;
 use millstream_net::timer::with_deadline;
 use millstream_net::{buffers, clock};
 use millstream_telemetry::log_writer::Ticket;
-use millstream_telemetry::metrics::{Counter, Gauge};
+use millstream_telemetry::metrics::{Counter, Gauge, WorkerMetrics};
 use millstream_wire::h1::head::{HeadError, HeadLimits, Progress};
 use millstream_wire::Version;
 use std::cell::Cell;
 use std::future::poll_fn;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 /// Fields of a head at the most, as nginx's `max_headers`.
 const MAX_FIELDS: usize = 1000;
-/// An idle connection that was in use this recently is not closed at once by a graceful stop: the client's next request
-/// may be on its way already, and closing would reset it.
+/// An idle connection that was in use this recently is not closed at once by a graceful stop, nor by a reload that
+/// took its listener away: the client's next request may be on its way already, and closing would reset it.
 const DRAIN_GRACE: Duration = Duration::from_millis(500);
 
 static SERIAL: AtomicU64 = AtomicU64::new(1);
@@ -46,7 +48,10 @@ struct Connection {
     facts: Rc<ConnectionFacts>,
     address: Rc<ListenAddress>,
     client: Client,
-    generation_number: u64,
+    /// The newest configuration that listens on `address`; the next request is served with it.
+    generation: Rc<Generation>,
+    /// A reload took the listener away: what is on its way is served, nothing after it.
+    is_leaving: bool,
     last_used: Instant,
     ticket: Option<Ticket>,
 }
@@ -104,14 +109,28 @@ pub async fn serve(worker: Rc<Worker>, place: Place, stream: Stream, remote: Add
     });
     worker.metrics.add(Counter::ConnectionsAccepted, 1);
     worker.metrics.gauge_add(Gauge::ConnectionsActive, 1);
-    let generation_number = generation.shared.number;
-    let metrics = worker.metrics.clone();
-    let client = Client::new(stream);
-    drop(generation);
-    let connection =
-        Connection { worker, place, facts, address, client, generation_number, last_used: opened, ticket: None };
+    let _counted = Counted(worker.metrics.clone());
+    let connection = Connection {
+        worker,
+        place,
+        facts,
+        address,
+        client: Client::new(stream),
+        generation,
+        is_leaving: false,
+        last_used: opened,
+        ticket: None,
+    };
     connection.run().await;
-    metrics.gauge_add(Gauge::ConnectionsActive, -1);
+}
+
+/// A connection in the gauge, also if it ends by a panic.
+struct Counted(Arc<WorkerMetrics>);
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.0.gauge_add(Gauge::ConnectionsActive, -1);
+    }
 }
 
 impl Connection {
@@ -142,10 +161,7 @@ impl Connection {
             if !self.client.rest().is_empty() {
                 let request = match pending {
                     Some(request) => request,
-                    None => match self.new_request() {
-                        Some(request) => pending.insert(request),
-                        None => return Poll::Ready(HeadOutcome::Closed),
-                    },
+                    None => pending.insert(self.new_request()),
                 };
                 let limits = limits(request);
                 match request.head.parse(self.client.rest(), &limits) {
@@ -182,16 +198,17 @@ impl Connection {
     fn poll_waiting(&mut self, cx: &mut Context<'_>, pending: &mut Option<Box<Request>>) -> Poll<HeadOutcome> {
         let idle = pending.is_none();
         self.place.set_idle(idle, Some(cx.waker()));
-        if idle && self.place.asked_to_close() {
-            let graceful = self.worker.stage() == Stage::Draining && self.facts.requests.get() > 0;
+        self.follow_generation();
+        let stage = self.worker.stage();
+        if stage == Stage::Stopping || (idle && self.place.is_shed()) {
+            return Poll::Ready(HeadOutcome::Closed);
+        }
+        if idle && (stage == Stage::Draining || self.is_leaving) {
             let until = self.last_used + DRAIN_GRACE;
-            if !graceful || clock::now() >= until {
+            if clock::now() >= until {
                 return Poll::Ready(HeadOutcome::Closed);
             }
             self.client.deadline().set(until);
-        }
-        if self.worker.stage() == Stage::Stopping {
-            return Poll::Ready(HeadOutcome::Closed);
         }
         if self.client.deadline().at().is_none() {
             let timeout = self.waiting_timeout(pending.as_deref());
@@ -201,33 +218,48 @@ impl Connection {
     }
 
     fn waiting_timeout(&self, pending: Option<&Request>) -> Duration {
-        let generation = self.worker.generation();
-        let http = generation.http();
-        let Some(listener) = http.listeners.get(self.facts.listener.get()) else { return Duration::ZERO };
-        let server = http.server(listener.default_server);
+        let http = self.generation.http();
+        let server = http.server(http.listeners[self.facts.listener.get()].default_server);
         if pending.is_none() && self.facts.requests.get() > 0 {
             return http.location(server.own).settings.keepalive_timeout;
         }
         server.client_header_timeout
     }
 
-    /// A request to fill in, with the configuration in force now; `None` once no listener of it accepts here.
-    fn new_request(&mut self) -> Option<Box<Request>> {
-        let generation = self.worker.generation();
-        if generation.shared.number != self.generation_number {
-            let listener = generation.listener_of(&self.address)?;
-            self.facts.listener.set(listener);
-            self.generation_number = generation.shared.number;
+    /// Takes over the configuration in force, unless it no longer listens on this connection's address.
+    fn follow_generation(&mut self) {
+        if self.worker.serves_with(&self.generation) {
+            return;
         }
+        let newest = self.worker.generation();
+        match newest.listener_of(&self.address) {
+            Some(listener) => {
+                self.facts.listener.set(listener);
+                self.generation = newest;
+                self.is_leaving = false;
+            }
+            None => self.is_leaving = true,
+        }
+    }
+
+    /// A request to fill in, with the configuration in force now.
+    fn new_request(&mut self) -> Box<Request> {
+        self.follow_generation();
         self.facts.requests.set(self.facts.requests.get() + 1);
         let now = clock::now();
-        Some(match self.worker.spare_request() {
+        let spare = if self.is_leaving { None } else { self.worker.spare_request() };
+        match spare {
             Some(mut request) => {
                 request.reset(self.facts.clone(), now);
                 request
             }
-            None => Box::new(Request::new(self.worker.clone(), generation, self.facts.clone(), now)),
-        })
+            None => Box::new(Request::new(
+                self.worker.clone(),
+                self.generation.clone(),
+                self.facts.clone(),
+                now,
+            )),
+        }
     }
 
     fn take_head(&mut self, mut request: Box<Request>) -> Box<Request> {
@@ -274,6 +306,8 @@ impl Connection {
         };
         wanted
             && self.worker.stage() == Stage::Running
+            && !self.is_leaving
+            && !self.worker.is_short()
             && !settings.keepalive_timeout.is_zero()
             && self.facts.requests.get() < settings.keepalive_requests
             && request.started.saturating_duration_since(self.facts.opened) < settings.keepalive_time
@@ -301,6 +335,7 @@ impl Connection {
         metrics.add(Counter::Requests, 1);
         let settings = &request.location().settings;
         if let Some(zone) = settings.status_zone.or(request.server().status_zone) {
+            let zone = request.generation.shared.status_zones[zone as usize];
             let received = request.head.length as u64 + request.body_received;
             metrics.zone_request(zone, request.sent.status, received, request.sent.bytes, request.cache_status);
         }
@@ -319,16 +354,10 @@ impl Connection {
         if let Some(ticket) = self.ticket {
             self.worker.log_writer.clone().written(ticket).await;
         }
-        let generation = self.worker.generation();
-        let own = generation
-            .http()
-            .listeners
-            .get(self.facts.listener.get())
-            .map(|listener| generation.http().server(listener.default_server).own);
-        if let Some(own) = own {
-            let settings: &Settings = &generation.http().location(own).settings;
-            lingering::close(self.client.into_stream(), settings, unread).await;
-        }
+        let http = self.generation.http();
+        let server = http.listeners[self.facts.listener.get()].default_server;
+        let settings: &Settings = &http.location(http.server(server).own).settings;
+        lingering::close(self.client.into_stream(), settings, unread).await;
     }
 }
 

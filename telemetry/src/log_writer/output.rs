@@ -35,6 +35,8 @@ pub(super) struct Output {
     is_torn: bool,
     /// When the last complaint was made, in wall seconds.
     complained: Option<i64>,
+    /// The path opened anew, until what is queued for the old file is written.
+    next: Option<io::Result<File>>,
 }
 
 enum Target {
@@ -54,12 +56,12 @@ pub(super) struct Outcome {
 
 impl Output {
     pub(super) fn stderr() -> Self {
-        Output { target: Target::Stderr, is_torn: false, complained: None }
+        Output { target: Target::Stderr, is_torn: false, complained: None, next: None }
     }
 
     pub(super) fn open(path: &Path) -> io::Result<Self> {
         let file = open_file(path)?;
-        Ok(Output { target: Target::File { path: path.to_owned(), file }, is_torn: false, complained: None })
+        Ok(Output { target: Target::File { path: path.to_owned(), file }, is_torn: false, complained: None, next: None })
     }
 
     /// Writes blocks of whole lines.
@@ -102,18 +104,27 @@ impl Output {
         }
     }
 
-    /// Opens the path again, which after a rotation is a new file. Where that fails the old one stays in use.
-    pub(super) fn reopen(&mut self, slot: usize, owner: Owner, outcome: &mut Outcome) {
+    /// Opens the path again, which after a rotation is a new file. The caller does that, not the writer: its thread
+    /// may have kept the right to make files in a directory of root's.
+    pub(super) fn open_anew(&mut self, owner: Owner) {
+        let Target::File { path, .. } = &self.target else { return };
+        self.next = Some(open_file(path).and_then(|file| give(&file, owner).map(|()| file)));
+    }
+
+    /// Goes on with the file that was opened anew. Where that failed the old one stays in use.
+    pub(super) fn change_over(&mut self, slot: usize, outcome: &mut Outcome) {
         let Target::File { path, file } = &mut self.target else { return };
-        let result = open_file(path).and_then(|new| {
-            *file = new;
-            give(file, owner)
-        });
-        self.is_torn = false;
-        if let Err(error) = result {
-            let message = format_args!("open() \"{}\" failed {}", path.display(), SystemError(&error));
-            outcome.complaints.push((slot, error_line::line(Level::Emerg, message)));
-            outcome.errors += 1;
+        match self.next.take() {
+            None => {}
+            Some(Ok(next)) => {
+                *file = next;
+                self.is_torn = false;
+            }
+            Some(Err(error)) => {
+                let message = format_args!("open() \"{}\" failed {}", path.display(), SystemError(&error));
+                outcome.complaints.push((slot, error_line::line(Level::Emerg, message)));
+                outcome.errors += 1;
+            }
         }
     }
 

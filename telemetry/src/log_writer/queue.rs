@@ -67,8 +67,8 @@ pub(super) struct State {
     stalled: bool,
     pub(super) stopping: bool,
     stopped: bool,
-    /// A requested reopen with the files' owner.
-    pub(super) reopen: Option<Owner>,
+    /// Files were opened anew, and are to be changed over to.
+    pub(super) reopen: bool,
     /// The writer is at one.
     reopening: bool,
     pub(super) waiters: Vec<(Ticket, Waker)>,
@@ -83,7 +83,7 @@ struct Slot {
     path: Option<PathBuf>,
     gzip: Option<u32>,
     queue: Queue,
-    /// Locked by the writer thread alone, and never under the state's lock.
+    /// Locked by the writer thread, and by whoever opens it anew; never under the state's lock.
     output: Arc<Mutex<Output>>,
     handle: Weak<Handle>,
     is_closing: bool,
@@ -181,18 +181,18 @@ impl State {
     }
 
     fn has_work(&self) -> bool {
-        self.reopen.is_some()
+        self.reopen
             || self.slots.iter().flatten().any(|slot| slot.is_closing || !slot.queue.blocks.is_empty())
     }
 
     /// Takes every queue, of every file where all are to be reopened. Slots whose sinks are gone go with their
     /// last batch.
-    fn take_batches(&mut self, batches: &mut Vec<Batch>) -> Option<Owner> {
-        let reopen = self.reopen.take();
-        self.reopening = reopen.is_some();
+    fn take_batches(&mut self, batches: &mut Vec<Batch>) -> bool {
+        let reopen = std::mem::take(&mut self.reopen);
+        self.reopening = reopen;
         for (slot, entry) in self.slots.iter_mut().enumerate() {
             let Some(Slot { queue, output, gzip, is_closing, .. }) = entry else { continue };
-            if reopen.is_some() || !queue.blocks.is_empty() {
+            if reopen || !queue.blocks.is_empty() {
                 let blocks = std::mem::take(&mut queue.blocks);
                 batches.push(Batch { slot, gzip: *gzip, output: Arc::clone(output), blocks });
             }
@@ -230,7 +230,7 @@ impl Shared {
             stalled: false,
             stopping: false,
             stopped: false,
-            reopen: None,
+            reopen: false,
             reopening: false,
             waiters: Vec::new(),
             spare: Spare::default(),
@@ -257,6 +257,18 @@ impl Shared {
             state.phase = Phase::Busy;
             self.work.notify_one();
         }
+    }
+
+    /// Opens every path anew on this thread, then has the writer change over after writing what is queued.
+    pub(super) fn reopen(&self, owner: Owner) {
+        let outputs: Vec<Arc<Mutex<Output>>> =
+            self.lock().slots.iter().flatten().map(|slot| Arc::clone(&slot.output)).collect();
+        for output in outputs {
+            output.lock().unwrap_or_else(PoisonError::into_inner).open_anew(owner);
+        }
+        let mut state = self.lock();
+        state.reopen = true;
+        self.hurry(&mut state);
     }
 
     /// The open file of a path, with its compression set anew.
@@ -337,7 +349,7 @@ impl Shared {
         let busy = |state: &mut State| {
             !state.stopped
                 && (self.written.load(Ordering::Relaxed) < target
-                    || state.reopen.is_some()
+                    || state.reopen
                     || state.reopening
                     || state.stopping)
         };
@@ -419,16 +431,16 @@ impl Shared {
     }
 }
 
-/// Writes what was taken, one call per file, and reopens the files afterwards where that is wanted.
-fn write(batches: &mut [Batch], reopen: Option<Owner>) -> Outcome {
+/// Writes what was taken, one call per file, and changes over to files opened anew afterwards.
+fn write(batches: &mut [Batch], reopen: bool) -> Outcome {
     let mut outcome = Outcome::default();
     for batch in batches {
         let mut output = batch.output.lock().unwrap_or_else(PoisonError::into_inner);
         if !batch.blocks.is_empty() {
             output.write(batch.slot, &batch.blocks, batch.gzip, &mut outcome);
         }
-        if let Some(owner) = reopen {
-            output.reopen(batch.slot, owner, &mut outcome);
+        if reopen {
+            output.change_over(batch.slot, &mut outcome);
         }
     }
     outcome

@@ -20,6 +20,10 @@ fn a_daemon_is_reloaded_reopened_and_stopped_by_name() {
     let origin = Origin::fixed(200, &[], b"ok");
     let server = Server::start_daemon(SITE, &[("ORIGIN", &origin.address())]);
     let id = server.current_id();
+    for stream in ["0", "1", "2"] {
+        let open = std::fs::read_link(format!("/proc/{id}/fd/{stream}")).unwrap_or_default();
+        assert!(!open.ends_with("output"), "a daemon lets go of what it was started with, or `ssh host program` hangs");
+    }
     assert_eq!(server.get("/").status, 200);
     server.rewrite(&SITE.replace("location /", "add_header X-New yes; location /"), &[("ORIGIN", &origin.address())]);
     assert!(say(&server, &["-s", "reload"]).0);

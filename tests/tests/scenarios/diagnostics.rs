@@ -49,7 +49,7 @@ fn a_port_in_use_is_one_clear_line_and_a_failed_start() {
     let refused = Server::try_start(Prefix::new(), template, &[("TAKEN", &port)]).err().expect("it may not start");
     assert!(refused.status.is_some_and(|status| status.code() == Some(1)), "{refused:?}");
     let lines: Vec<&str> = refused.output.lines().filter(|line| line.contains(&port)).collect();
-    assert!(!lines.is_empty() && lines.iter().all(|line| line.contains("in use")), "{}", refused.output);
+    assert!(!lines.is_empty() && lines.iter().all(|line| line.contains("already")), "{}", refused.output);
     if !is_nginx() {
         assert_eq!(lines.len(), 1, "{}", refused.output);
     }

@@ -176,7 +176,7 @@ impl Simulation {
             _ => {
                 let number = self.next_fill;
                 self.next_fill += 1;
-                let length = (number % 2 == 0).then(|| whole(number).len() as u64);
+                let length = number.is_multiple_of(2).then(|| whole(number).len() as u64);
                 let head = head(&[], length, 3, self.now);
                 self.moved.insert(index, (self.now, self.moved[&index].1));
                 Client::Filling(permit.begin(head, Fields::default(), self.now), number, 0)
@@ -195,7 +195,7 @@ impl Simulation {
     ) -> Client {
         match if may_fail { self.pick(12) } else { 11 } {
             0 => return Client::Idle, // cut
-            1 if number % 2 == 0 && at < pieces(number).len() => {
+            1 if number.is_multiple_of(2) && at < pieces(number).len() => {
                 assert!(ready(fill.finish()).is_none(), "shorter than announced");
                 return Client::Idle;
             }

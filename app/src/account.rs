@@ -1,0 +1,90 @@
+//! Whose process it is: started by root it becomes `user`, or nobody where the file names none, as nginx's workers do.
+//!
+//! What was made as root before that (log files, cache and temporary directories) is given to the user, so that it can
+//! go on being written. Only what belongs to root is given, and nothing through a symbolic link.
+
+use millstream_conf::load::Loaded;
+use millstream_conf::model::{Configuration, LogTarget, User};
+use millstream_net::privileges::{self, Account, Dropped, PrivilegeError};
+use millstream_telemetry::error_log::ErrorLogs;
+use millstream_conf::model::Level;
+use std::fs;
+use std::io;
+use std::os::unix::fs::{MetadataExt, lchown};
+use std::path::Path;
+
+#[cfg(test)]
+mod tests;
+
+/// The user that nginx is built for where nobody says otherwise.
+const DEFAULT_USER: &str = "nobody";
+
+/// Puts in the default user where root runs a configuration that names none.
+pub fn with_default_user(mut loaded: Loaded, is_root: bool) -> Loaded {
+    if is_root && let Some(configuration) = &mut loaded.configuration {
+        let nobody = || User { name: DEFAULT_USER.to_owned(), group: None };
+        configuration.main.user.get_or_insert_with(nobody);
+    }
+    loaded
+}
+
+/// Gives what was made as root to `user` and becomes that user. The account is `None` where nothing changed: without
+/// a user, or not started by root.
+///
+/// # Errors
+/// Where there is no such user, or the system refuses.
+pub fn become_user(configuration: &Configuration, log: &ErrorLogs) -> Result<Option<Account>, PrivilegeError> {
+    let Some(user) = &configuration.main.user else { return Ok(None) };
+    if !rustix::process::geteuid().is_root() {
+        return Ok(None);
+    }
+    give_all(configuration, &privileges::find(user)?, log);
+    match privileges::drop_to(user)? {
+        Dropped::To(account) => Ok(Some(account)),
+        Dropped::NotRoot => Ok(None),
+    }
+}
+
+/// Gives every log file and every directory that is written to an account; what cannot be given is told in the log.
+pub fn give_all(configuration: &Configuration, account: &Account, log: &ErrorLogs) {
+    let give = |path: &Path| {
+        if let Err(error) = give(path, account) {
+            log.write(Level::Warn, format_args!("{} cannot be given to {}: {error}", path.display(), account.name));
+        }
+    };
+    let http = &configuration.http;
+    let settings = || http.locations.iter().map(|location| &location.settings);
+    let error_logs = configuration.main.error_logs.iter().chain(settings().flat_map(|own| own.error_logs.iter()));
+    for error_log in error_logs {
+        if let LogTarget::File(path) = &error_log.target {
+            give(path);
+        }
+    }
+    http.log_files.iter().for_each(|file| give(&file.path));
+    http.cache_zones.iter().filter_map(|zone| zone.path.as_deref()).for_each(give);
+    let mut temporary: Vec<&Path> = settings()
+        .filter_map(|own| own.proxy.as_deref().map(|proxy| (own, proxy)))
+        .flat_map(|(own, proxy)| [own.client_body_temp_path.as_path(), proxy.temp_path.as_path()])
+        .collect();
+    temporary.sort_unstable();
+    temporary.dedup();
+    for path in temporary {
+        // Made now, while the rights are there. Where even that fails, the request that needs it says so.
+        if fs::create_dir_all(path).is_ok() {
+            give(path);
+        }
+    }
+}
+
+/// Gives one regular file or directory of root's.
+fn give(path: &Path, account: &Account) -> io::Result<()> {
+    let found = match fs::symlink_metadata(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        found => found?,
+    };
+    let is_alone = found.is_dir() || (found.is_file() && found.nlink() == 1);
+    if account.uid == 0 || found.uid() != 0 || !is_alone {
+        return Ok(());
+    }
+    lchown(path, Some(account.uid), Some(account.gid))
+}
