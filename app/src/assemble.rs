@@ -6,7 +6,7 @@
 use millstream_cache::Store;
 use millstream_conf::diagnostics::Diagnostics;
 use millstream_conf::model::{
-    CacheZone, Configuration, ErrorLog, Http, Listener, LogTarget, PeerAddress, Template, Upstream, UpstreamServer,
+    CacheZone, Configuration, ErrorLog, Http, Listener, LogTarget, Main, PeerAddress, Template, Upstream, UpstreamServer,
     Variable,
 };
 use millstream_net::address::Address;
@@ -16,6 +16,7 @@ use millstream_server::generation::{ChooseCertificate, Shared};
 use millstream_server::route::server_name::HostTable;
 use millstream_telemetry::error_log::ErrorLogs;
 use millstream_telemetry::log_writer::{LogSink, LogWriter};
+use millstream_telemetry::metrics::Registry;
 use millstream_upstream::Group;
 use std::collections::HashMap;
 use std::path::Path;
@@ -29,6 +30,7 @@ pub fn assemble(
     configuration: Configuration,
     number: u64,
     log_writer: &Arc<LogWriter>,
+    registry: &Registry,
     previous: Option<&Shared>,
 ) -> Result<Arc<Shared>, Diagnostics> {
     let mut findings = Diagnostics::default();
@@ -49,6 +51,7 @@ pub fn assemble(
     if findings.has_errors() {
         return Err(findings);
     }
+    let status_zones = http.status_zones.iter().map(|name| registry.zone(name)).collect();
     let hosts = http.listeners.iter().map(|listener| HostTable::new(http, listener)).collect();
     let reads = |wanted: fn(&Variable) -> bool| templates(http).any(|template| template.variables().any(wanted));
     let keeps_sent_heads = reads(|variable| matches!(variable, Variable::SentHeader(_)));
@@ -63,10 +66,20 @@ pub fn assemble(
         main_log,
         tls,
         hosts,
+        status_zones,
         keeps_sent_heads,
         keeps_upstream_heads,
         configuration,
     }))
+}
+
+/// The file that complaints about the logs themselves go to: the first of the main error logs that is one.
+pub fn main_log_file(main: &Main, log_writer: &LogWriter) -> Option<LogSink> {
+    main.error_logs.iter().find_map(|log| match &log.target {
+        // It is open already, so this only finds it.
+        LogTarget::File(path) => log_writer.open(path, None).ok(),
+        LogTarget::Stderr => None,
+    })
 }
 
 /// Tries what a start would need, without starting: names, certificates, log files, cache directories (`-t`).

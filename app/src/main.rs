@@ -10,6 +10,8 @@ mod cli;
 mod serve_url;
 mod version;
 mod check;
+mod panic_log;
+mod account;
 mod pid_file;
 mod signal;
 mod assemble;

@@ -10,6 +10,7 @@ use millstream_net::listener::{self, Inherited, Listening};
 use millstream_server::generation::Shared;
 use millstream_telemetry::error_log::ErrorLogs;
 use millstream_telemetry::log_writer::LogWriter;
+use millstream_telemetry::metrics::Registry;
 use std::sync::Arc;
 
 /// What a reload gives.
@@ -24,6 +25,7 @@ pub struct Reloaded {
 pub fn reload(
     load_again: &LoadAgain,
     log_writer: &Arc<LogWriter>,
+    registry: &Registry,
     old: &Shared,
     listenings: &[Arc<Listening>],
 ) -> Option<Reloaded> {
@@ -31,7 +33,7 @@ pub fn reload(
     log_findings(&diagnostics, &sources, &old.main_log, Severity::Warning);
     let configuration = configuration?;
     let workers = socket_count(&configuration.main);
-    let shared = match assemble(configuration, old.number + 1, log_writer, Some(old)) {
+    let shared = match assemble(configuration, old.number + 1, log_writer, registry, Some(old)) {
         Ok(shared) => shared,
         Err(findings) => {
             log_findings(&findings, &sources, &old.main_log, Severity::Warning);

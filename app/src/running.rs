@@ -4,9 +4,11 @@
 //! logs and caches open, privileges dropped, pid file written, workers running. The main thread then waits for signals
 //! and serves nothing itself.
 
-use crate::assemble::assemble;
+use crate::account::{self, with_default_user};
+use crate::assemble::{assemble, main_log_file};
 use crate::check;
 use crate::cli::ServeUrl;
+use crate::panic_log;
 use crate::pid_file::PidFile;
 use crate::reload::{self, log_findings};
 use crate::serve_url;
@@ -14,11 +16,12 @@ use crate::upgrade::Program;
 use crate::worker::{self, Handle, Order, Spread};
 use millstream_conf::diagnostics::Severity;
 use millstream_conf::load::{Loaded, Options, load};
-use millstream_conf::model::{Configuration, Level, Main, User, WorkerProcesses};
+use millstream_conf::model::{Configuration, Level, LogTarget, Main, WorkerProcesses};
 use millstream_load::origin::{self, DemoOptions};
 use millstream_net::daemon::{self, Detached};
 use millstream_net::listener::{self, Inherited, Listening};
-use millstream_net::{blocking, clock, cores, limits, privileges};
+use millstream_net::privileges::Account;
+use millstream_net::{blocking, clock, cores, limits};
 use millstream_server::generation::Shared;
 use millstream_telemetry::local_time::{self, LocalTime};
 use millstream_telemetry::log_writer::LogWriter;
@@ -29,17 +32,24 @@ use std::io::{Read, Write};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 /// Reads the configuration again, for a reload.
 pub type LoadAgain = Box<dyn Fn() -> Loaded>;
 
+/// Those of nginx, `CHLD` for the next process at an upgrade, and `WINCH` by which a worker says that it ended.
+const SIGNALS: [i32; 8] = [SIGHUP, SIGQUIT, SIGTERM, SIGINT, SIGUSR1, SIGUSR2, SIGCHLD, SIGWINCH];
+/// Before a worker that ended unasked is replaced.
+const WORKER_RESTART_PAUSE: Duration = Duration::from_secs(1);
 /// Threads for work that blocks.
 const BLOCKING_THREADS: usize = 4;
 
 /// Runs an nginx.conf.
 pub fn run(options: &Options) -> ExitCode {
     let again = options.clone();
-    start(Box::new(move || load(&again)), load(options), |_, _| {})
+    let is_root = rustix::process::geteuid().is_root();
+    let loaded = with_default_user(load(options), is_root);
+    start(Box::new(move || with_default_user(load(&again), is_root)), loaded, |_, _| {})
 }
 
 /// Runs `serve URL`, with an embedded demo API where no URL was given.
@@ -115,6 +125,11 @@ fn start(again: LoadAgain, loaded: Loaded, ready: impl FnOnce(&Shared, &[Arc<Lis
             return ExitCode::FAILURE;
         }
     };
+    // Before anybody can learn of this process: a signal from then on means what it says.
+    let signals = match Signals::new(SIGNALS) {
+        Ok(signals) => signals,
+        Err(error) => return complain(&format!("signals: {error}")),
+    };
     let waiting = match into_background(configuration.main.daemon && !upgraded) {
         Ok(Side::Foreground(code)) => return code,
         Ok(Side::Background(waiting)) => waiting,
@@ -129,13 +144,21 @@ fn start(again: LoadAgain, loaded: Loaded, ready: impl FnOnce(&Shared, &[Arc<Lis
             return ExitCode::FAILURE;
         }
     };
-    log_findings(&diagnostics, &sources, &process.shared.main_log, Severity::Warning);
+    if !tells_stderr(&process.shared.configuration.main) {
+        log_findings(&diagnostics, &sources, &process.shared.main_log, Severity::Warning);
+    }
     ready(&process.shared, &process.listenings);
     if let Some(mut waiting) = waiting {
+        process.take_stderr();
         // The terminal's process may have been killed; the daemon goes on.
         _ = waiting.write_all(b"\0");
     }
-    process.run()
+    process.run(signals)
+}
+
+/// Whether what is logged is also seen at the terminal, where the findings were printed already.
+fn tells_stderr(main: &Main) -> bool {
+    main.error_logs.iter().any(|log| log.target == LogTarget::Stderr)
 }
 
 /// Which process this is, and what the other one waits for.
@@ -172,7 +195,7 @@ struct Process {
     alive: Arc<AtomicUsize>,
     pid_file: PidFile,
     program: Program,
-    log_owner: Option<(u32, u32)>,
+    account: Option<Account>,
 }
 
 type Failed = millstream_conf::diagnostics::Diagnostics;
@@ -180,24 +203,30 @@ type Failed = millstream_conf::diagnostics::Diagnostics;
 impl Process {
     fn open(configuration: Configuration, listenings: Vec<Arc<Listening>>, again: LoadAgain) -> Result<Self, Failed> {
         let log_writer = LogWriter::start().map_err(|error| failed(format!("the log thread: {error}")))?;
-        let main = configuration.main.clone();
-        let shared = assemble(configuration, 1, &log_writer, None)?;
+        let registry = Registry::new();
+        panic_log::install(&registry);
+        let shared = assemble(configuration, 1, &log_writer, &registry, None)?;
+        log_writer.report_to(main_log_file(&shared.configuration.main, &log_writer).as_ref());
+        panic_log::tell(&shared.main_log);
+        let main = &shared.configuration.main;
         let pid_file = PidFile::write(&main.pid)
-            .map_err(|error| failed(format!("the pid file {}: {error}", main.pid.display())))?;
-        let log_owner = drop_privileges(main.user.as_ref())?;
+            .map_err(|error| failed(format!("the pid file {} cannot be written: {error}", main.pid.display())))?;
+        let user = main.user.as_ref().map_or("", |user| user.name.as_str());
+        let account = account::become_user(&shared.configuration, &shared.main_log)
+            .map_err(|error| failed(format!("user {user}: {error}")))?;
         blocking::start(BLOCKING_THREADS).map_err(|error| failed(format!("threads: {error}")))?;
         let mut process = Process {
             shared,
             listenings,
             again,
             log_writer,
-            registry: Registry::new(),
+            registry,
             workers: Vec::new(),
             leaving: Vec::new(),
             alive: Arc::new(AtomicUsize::new(0)),
             pid_file,
             program: Program::of_this_process(),
-            log_owner,
+            account,
         };
         process.spread_workers().map_err(|error| failed(format!("a worker cannot be started: {error}")))?;
         Ok(process)
@@ -225,35 +254,31 @@ impl Process {
                 metrics: self.registry.worker(),
                 log_writer: self.log_writer.clone(),
                 ended: Box::new(move || {
-                    if alive.fetch_sub(1, Ordering::SeqCst) == 1 {
-                        // The main thread waits for signals only: this one says that the last worker is gone.
-                        _ = signal_hook::low_level::raise(SIGWINCH);
-                    }
+                    alive.fetch_sub(1, Ordering::SeqCst);
+                    // The main thread waits for signals only: this one says that a worker is gone.
+                    _ = signal_hook::low_level::raise(SIGWINCH);
                 }),
             })?);
         }
         Ok(())
     }
 
-    fn run(mut self) -> ExitCode {
-        let wanted = [SIGHUP, SIGQUIT, SIGTERM, SIGINT, SIGUSR1, SIGUSR2, SIGCHLD, SIGWINCH];
-        let mut signals = match Signals::new(wanted) {
-            Ok(signals) => signals,
-            Err(error) => return complain(&format!("signals: {error}")),
-        };
+    fn run(mut self, mut signals: Signals) -> ExitCode {
         let mut quitting = false;
         for signal in signals.forever() {
             match signal {
                 SIGHUP if !quitting => self.reload(),
-                SIGUSR1 => self.log_writer.reopen(self.log_owner),
+                SIGUSR1 => self.reopen(),
                 SIGUSR2 if !quitting => self.upgrade(),
                 SIGCHLD => self.reap(),
                 SIGQUIT if !quitting => {
                     quitting = true;
+                    self.shared.main_log.write(Level::Notice, format_args!("signal QUIT received, shutting down"));
                     self.order_all(|| Order::Drain);
-                    self.stop_after_timeout();
+                    self.stop_after_timeout(self.workers.iter().chain(&self.leaving));
                 }
                 SIGTERM | SIGINT => break,
+                SIGWINCH if !quitting => self.replace_dead_workers(),
                 _ => {}
             }
             if quitting && self.alive.load(Ordering::SeqCst) == 0 {
@@ -266,15 +291,66 @@ impl Process {
     fn reload(&mut self) {
         let log = self.shared.main_log.clone();
         log.write(Level::Notice, format_args!("signal HUP received, reconfiguring"));
-        let Some(reloaded) = reload::reload(&self.again, &self.log_writer, &self.shared, &self.listenings) else {
+        let reloaded = reload::reload(&self.again, &self.log_writer, &self.registry, &self.shared, &self.listenings);
+        let Some(reloaded) = reloaded else {
+            log.write(Level::Error, format_args!("the configuration before it stays in force"));
             return;
         };
         self.shared = reloaded.shared;
         self.listenings = reloaded.listenings;
+        let main = &self.shared.configuration.main;
+        self.log_writer.report_to(main_log_file(main, &self.log_writer).as_ref());
+        panic_log::tell(&self.shared.main_log);
+        if let Some(account) = &self.account {
+            account::give_all(&self.shared.configuration, account, &log);
+        }
+        if let Err(error) = self.pid_file.move_to(&main.pid) {
+            log.write(Level::Alert, format_args!("the pid file {}: {error}", main.pid.display()));
+        }
         if let Err(error) = self.spread_workers() {
             log.write(Level::Alert, format_args!("a worker cannot be started: {error}"));
         }
+        self.leaving.retain(|handle| !handle.thread.is_finished());
+        self.stop_after_timeout(self.leaving.iter());
         log.write(Level::Notice, format_args!("configuration {} is in force", self.shared.number));
+    }
+
+    /// In the background the error log stands for standard error: whoever started us may wait for the end of it, and
+    /// what a library prints is not lost.
+    fn take_stderr(&self) {
+        let logs = &self.shared.configuration.main.error_logs;
+        let file = logs.iter().find_map(|log| match &log.target {
+            LogTarget::File(path) => Some(path),
+            LogTarget::Stderr => None,
+        });
+        let Some(path) = file.filter(|_| !tells_stderr(&self.shared.configuration.main)) else { return };
+        let opened = std::fs::OpenOptions::new().append(true).open(path);
+        if let Err(error) = opened.and_then(daemon::redirect_stderr) {
+            self.shared.main_log.write(Level::Warn, format_args!("standard error stays what it was: {error}"));
+        }
+    }
+
+    fn reopen(&self) {
+        self.shared.main_log.write(Level::Notice, format_args!("signal USR1 received, reopening logs"));
+        // Opened by this thread, the files belong to the user already.
+        self.log_writer.reopen(None);
+    }
+
+    /// A worker whose thread ended on its own (a panic outside of any connection) is replaced.
+    fn replace_dead_workers(&mut self) {
+        let before = self.workers.len();
+        self.workers.retain(|handle| !handle.thread.is_finished());
+        self.leaving.retain(|handle| !handle.thread.is_finished());
+        if self.workers.len() == before {
+            return;
+        }
+        let log = self.shared.main_log.clone();
+        log.write(Level::Alert, format_args!("a worker thread ended unasked, starting another"));
+        // Where the reason stays (no descriptors), this keeps the restarts from becoming a busy loop.
+        std::thread::park_timeout(WORKER_RESTART_PAUSE);
+        if let Err(error) = self.spread_workers() {
+            log.write(Level::Alert, format_args!("a worker cannot be started: {error}"));
+        }
     }
 
     fn upgrade(&mut self) {
@@ -292,9 +368,12 @@ impl Process {
     }
 
     /// `worker_shutdown_timeout`: what has not finished by then is cut.
-    fn stop_after_timeout(&self) {
+    fn stop_after_timeout<'a>(&self, workers: impl Iterator<Item = &'a Handle>) {
         let Some(timeout) = self.shared.configuration.main.worker_shutdown_timeout else { return };
-        let orders: Vec<_> = self.workers.iter().chain(&self.leaving).map(|handle| handle.orders.clone()).collect();
+        let orders: Vec<_> = workers.map(|handle| handle.orders.clone()).collect();
+        if orders.is_empty() {
+            return;
+        }
         let timer = std::thread::Builder::new().name("shutdown timeout".into()).spawn(move || {
             std::thread::park_timeout(timeout);
             for order in orders {
@@ -322,19 +401,6 @@ impl Process {
         self.shared.main_log.write(Level::Notice, format_args!("exit"));
         self.log_writer.drain();
         ExitCode::SUCCESS
-    }
-}
-
-/// Becomes `user`; without one, root becomes nobody, as in nginx. The ids own the log files from then on.
-fn drop_privileges(user: Option<&User>) -> Result<Option<(u32, u32)>, Failed> {
-    let Some(user) = user else { return Ok(None) };
-    match privileges::drop_to(user) {
-        Ok(privileges::Dropped::To(account)) => Ok(Some((account.uid, account.gid))),
-        Ok(privileges::Dropped::NotRoot) => {
-            eprintln!("millstream: [warn] the \"user\" directive has an effect only when started as root");
-            Ok(None)
-        }
-        Err(error) => Err(failed(format!("user {}: {error}", user.name))),
     }
 }
 

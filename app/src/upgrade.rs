@@ -38,8 +38,9 @@ impl Program {
             return Err(io::Error::other("an upgrade is under way already"));
         }
         let handed_over = listener::hand_over(listenings)?;
-        if !pid_file.path().as_os_str().is_empty() {
-            pid_file.step_aside()?;
+        if let Err(error) = pid_file.step_aside() {
+            self.take_back(listenings, pid_file);
+            return Err(io::Error::new(error.kind(), format!("the pid file cannot be renamed: {error}")));
         }
         let started = Command::new(&self.path)
             .args(&self.arguments)
@@ -72,8 +73,7 @@ impl Program {
             // A socket that stays inheritable does no harm to us.
             _ = listening.take_back();
         }
-        if !pid_file.path().as_os_str().is_empty() {
-            _ = pid_file.step_back();
-        }
+        // Where that fails, scripts find us under the other name.
+        _ = pid_file.step_back();
     }
 }

@@ -3,14 +3,16 @@
 //! A request lives and dies on one such thread. Commands come as messages; nothing else crosses threads but what
 //! [`Shared`] holds.
 
+use crate::panic_log;
 use millstream_cache::Now;
 use millstream_conf::model::{Level, ListenAddress};
 use millstream_net::listener::{Acceptor, Listening};
 use millstream_net::timer::Deadline;
-use millstream_net::clock;
+use millstream_net::{clock, privileges};
 use millstream_server::connection;
 use millstream_server::generation::{Generation, Shared};
 use millstream_server::worker::{Stage, Worker};
+use millstream_telemetry::error_log::SystemError;
 use millstream_telemetry::log_writer::LogWriter;
 use millstream_telemetry::metrics::WorkerMetrics;
 use std::io;
@@ -45,6 +47,8 @@ pub struct Spread {
 const CHORES: Duration = Duration::from_secs(1);
 /// After running out of descriptors a worker accepts again after this long, as nginx does.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(500);
+/// Between two lines about a shortage of connections or descriptors.
+const COMPLAINT_PAUSE: Duration = Duration::from_secs(10);
 
 /// A running worker as the main thread sees it.
 pub struct Handle {
@@ -80,11 +84,16 @@ pub fn start(start: Start) -> io::Result<Handle> {
     building.enable_all();
     let thread = std::thread::Builder::new().name(format!("worker {}", start.spread.index)).spawn(move || {
         let Start { shared, listenings, spread, metrics, log_writer, ended } = start;
+        let _ended = Ended(Some(ended));
+        if let Err(error) = privileges::renounce() {
+            shared.main_log.write(Level::Alert, format_args!("worker {}: {error}", spread.index));
+        }
+        panic_log::count_in(metrics.clone());
         let runtime = match building.build_local(LocalOptions::default()) {
             Ok(runtime) => runtime,
             Err(error) => {
                 shared.main_log.write(Level::Emerg, format_args!("a worker has no event loop: {error}"));
-                return ended();
+                return;
             }
         };
         runtime.block_on(async {
@@ -93,9 +102,19 @@ pub fn start(start: Start) -> io::Result<Handle> {
         });
         // Tasks that are left (detached refreshes, abandoned connections) end here, and their log buffers with them.
         drop(runtime);
-        ended();
     })?;
     Ok(Handle { orders, thread })
+}
+
+/// Tells that the thread ends, also where a panic ends it.
+struct Ended(Option<Box<dyn FnOnce() + Send>>);
+
+impl Drop for Ended {
+    fn drop(&mut self) {
+        if let Some(ended) = self.0.take() {
+            ended();
+        }
+    }
 }
 
 async fn run(
@@ -105,7 +124,7 @@ async fn run(
     mut orders: UnboundedReceiver<Order>,
 ) {
     let mut accepting = accept_on(worker, &listenings, spread);
-    let chores = tokio::task::spawn_local(chores(worker.clone()));
+    let chores = tokio::task::spawn_local(go_on_with_chores(worker.clone()));
     tend_pools(&worker.generation());
     while let Some(order) = orders.recv().await {
         match order {
@@ -113,6 +132,7 @@ async fn run(
                 let generation = Generation::new(shared);
                 tend_pools(&generation);
                 worker.replace_generation(generation);
+                connection::clear_spare();
                 // The old acceptors end; the sockets stay, so what is queued on them is accepted by the new ones.
                 accepting = accept_on(worker, &listenings, spread);
             }
@@ -133,6 +153,7 @@ async fn run(
     accepting.abort_all();
     chores.abort();
     worker.stop(Stage::Stopping);
+    connection::clear_spare();
     for log in &worker.generation().logs {
         log.borrow_mut().flush();
     }
@@ -177,18 +198,62 @@ async fn accept(worker: Rc<Worker>, acceptor: Acceptor, address: Rc<ListenAddres
     let mut pause = Deadline::new();
     loop {
         match acceptor.accept().await {
-            Ok((stream, remote)) => {
-                let place = worker.admit().await;
-                let serving = connection::serve(worker.clone(), place, stream, remote, address.clone());
-                tokio::task::spawn_local(serving);
-            }
+            Ok((stream, remote)) => match worker.try_admit() {
+                Some(place) => {
+                    let serving = connection::serve(worker.clone(), place, stream, remote, address.clone());
+                    tokio::task::spawn_local(serving);
+                }
+                None => {
+                    warn_of_shortage(&worker);
+                    let (worker, address) = (worker.clone(), address.clone());
+                    // A task of its own: a reload ends this one, and what was accepted must not go with it. The next
+                    // connection is accepted only when this one has its place.
+                    let (admitted, place_found) = tokio::sync::oneshot::channel::<()>();
+                    tokio::task::spawn_local(async move {
+                        let place = worker.admit().await;
+                        drop(admitted);
+                        connection::serve(worker.clone(), place, stream, remote, address).await;
+                    });
+                    // The sender is only ever dropped: that is the message.
+                    _ = place_found.await;
+                }
+            },
             Err(error) => {
-                let log = &worker.generation().shared.main_log;
-                log.write(Level::Crit, format_args!("accept() failed ({error}), waiting for descriptors"));
+                if worker.may_complain(clock::now(), COMPLAINT_PAUSE) {
+                    let log = &worker.generation().shared.main_log;
+                    let error = SystemError(&error);
+                    log.write(Level::Crit, format_args!("accept() failed {error}, closing what idles and trying again"));
+                }
+                worker.make_room();
                 pause.set(clock::now() + ACCEPT_PAUSE);
                 pause.passed().await;
             }
         }
+    }
+}
+
+/// Says that connections wait, once in a while.
+fn warn_of_shortage(worker: &Worker) {
+    if !worker.may_complain(clock::now(), COMPLAINT_PAUSE) {
+        return;
+    }
+    let shared = &worker.generation().shared;
+    let limit = shared.configuration.main.worker_connections;
+    shared.main_log.write(
+        Level::Warn,
+        format_args!("{limit} worker_connections are not enough, closing the connections that idle longest"),
+    );
+}
+
+/// Chores that panic are begun anew: logs would never be flushed again otherwise.
+async fn go_on_with_chores(worker: Rc<Worker>) {
+    let mut pause = Deadline::new();
+    loop {
+        let mut round = JoinSet::new();
+        round.spawn_local(chores(worker.clone()));
+        _ = round.join_next().await;
+        pause.set(clock::now() + CHORES);
+        pause.passed().await;
     }
 }
 

@@ -298,7 +298,8 @@ fn cache(level: &Level, reading: &mut Reading<'_>) -> Option<ProxyCache> {
         key_names_credential,
         valid: level.proxy_cache_valid.clone().unwrap_or_default(),
         cache_post: level.proxy_cache_post.unwrap_or(false),
-        lock: level.proxy_cache_lock.unwrap_or(false),
+        // One fill per key is the safe default: waiting costs nothing here, since waiters stream from the fill.
+        lock: level.proxy_cache_lock.unwrap_or(true),
         lock_timeout: level.proxy_cache_lock_timeout.unwrap_or(Duration::from_secs(5)),
         lock_age: level.proxy_cache_lock_age.unwrap_or(Duration::from_secs(5)),
         use_stale: level.proxy_cache_use_stale.unwrap_or_default(),

@@ -5,7 +5,6 @@
 //! to close, and answers say `Connection: close`, so that a newcomer waits for one request at the most.
 
 use crate::generation::Generation;
-use crate::request::Request;
 use millstream_telemetry::log_writer::LogWriter;
 use millstream_telemetry::metrics::WorkerMetrics;
 use slab::Slab;
@@ -13,6 +12,7 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::Waker;
+use std::time::{Duration, Instant};
 
 /// How a worker goes on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,9 +41,9 @@ pub struct Worker {
     waiting: Cell<usize>,
     /// Counts the times that a connection became idle, so that the oldest can be told.
     idled: Cell<u64>,
+    complained: Cell<Option<Instant>>,
     room: tokio::sync::Notify,
     emptied: tokio::sync::Notify,
-    spare: RefCell<Vec<Box<Request>>>,
 }
 
 #[derive(Default)]
@@ -61,8 +61,6 @@ pub struct Place {
     key: usize,
 }
 
-/// Requests kept for reuse by each worker.
-const SPARE_REQUESTS: usize = 64;
 /// Idle connections closed at a time to make room for new ones.
 const SHED_AT_ONCE: usize = 16;
 
@@ -84,9 +82,9 @@ impl Worker {
             upstream_connections: Cell::new(0),
             waiting: Cell::new(0),
             idled: Cell::new(0),
+            complained: Cell::new(None),
             room: tokio::sync::Notify::new(),
             emptied: tokio::sync::Notify::new(),
-            spare: RefCell::new(Vec::new()),
         })
     }
 
@@ -102,7 +100,6 @@ impl Worker {
 
     /// New requests are served with `generation` from now on.
     pub fn replace_generation(&self, generation: Rc<Generation>) {
-        self.spare.borrow_mut().clear();
         self.generation.replace(generation);
         self.wake_all();
         self.tell_waiting();
@@ -116,7 +113,6 @@ impl Worker {
     /// Stops, gracefully or not; every connection hears of it at once.
     pub fn stop(&self, stage: Stage) {
         self.stage.set(stage);
-        self.spare.borrow_mut().clear();
         self.wake_all();
         self.tell_waiting();
     }
@@ -164,24 +160,19 @@ impl Worker {
         self.waiting.get() > 0
     }
 
+    /// Whether a complaint about a shortage is due: none was made within `pause`.
+    pub fn may_complain(&self, now: Instant, pause: Duration) -> bool {
+        let due = self.complained.get().is_none_or(|then| now.saturating_duration_since(then) >= pause);
+        if due {
+            self.complained.set(Some(now));
+        }
+        due
+    }
+
     /// Counts a connection to an upstream against `worker_connections` for as long as the value lives.
     pub fn count_upstream(self: &Rc<Self>) -> UpstreamPlace {
         self.upstream_connections.set(self.upstream_connections.get() + 1);
         UpstreamPlace { worker: self.clone() }
-    }
-
-    /// A request to fill in, recycled where one is at hand.
-    pub fn spare_request(&self) -> Option<Box<Request>> {
-        self.spare.borrow_mut().pop()
-    }
-
-    /// Takes a finished request back for reuse.
-    pub fn recycle(&self, request: Box<Request>) {
-        let mut spare = self.spare.borrow_mut();
-        let current = Rc::ptr_eq(&request.generation, &self.generation.borrow());
-        if current && self.stage.get() == Stage::Running && spare.len() < SPARE_REQUESTS {
-            spare.push(request);
-        }
     }
 
     /// Asks the connections that idle longest to close: for want of places, or of descriptors.
@@ -192,6 +183,7 @@ impl Worker {
             .filter(|(_, entry)| entry.idle_since > 0 && !entry.is_shed)
             .map(|(key, entry)| (entry.idle_since, key))
             .collect();
+        let nobody_idles = idle.is_empty();
         if idle.len() > SHED_AT_ONCE {
             idle.select_nth_unstable(SHED_AT_ONCE - 1);
         }
@@ -201,6 +193,11 @@ impl Worker {
             if let Some(waker) = &entry.waker {
                 waker.wake_by_ref();
             }
+        }
+        drop(connections);
+        if nobody_idles {
+            // Then what the upstream pools keep is what can be spared.
+            self.generation().pools.iter().for_each(|pool| pool.clear());
         }
     }
 

@@ -68,8 +68,8 @@ pub const ROWS: &[Row] = &[
         HTTP_SERVER_LOCATION,
         (1, 1),
         "on | off",
-        "off",
-        "Whether of several requests for one missing entry only one goes upstream; the others get its answer as it arrives.",
+        "on",
+        "Whether of several requests for one missing entry only one goes upstream; the others get its answer as it arrives. (nginx: off by default; there a waiter polls every 500 ms.)",
         Apply::Level(|l, d, r| l.proxy_cache_lock = r.flag(&d.args[0])),
     ),
     once(

@@ -29,10 +29,11 @@ pub enum Ready {
 }
 
 impl Ready {
-    /// The body's bytes.
-    pub fn body(&self) -> &[u8] {
+    /// The body's bytes; none for an answer without one.
+    pub fn body(&self) -> &Bytes {
+        static NONE: Bytes = Bytes::from_static(b"");
         match self {
-            Ready::HeadOnly => &[],
+            Ready::HeadOnly => &NONE,
             Ready::Body(prepared) => &prepared.body,
         }
     }

@@ -73,11 +73,6 @@ impl Client {
         &mut self.stream
     }
 
-    /// The connection itself, at its end.
-    pub fn into_stream(self) -> Stream {
-        self.stream
-    }
-
     /// The timeout in force.
     pub fn deadline(&mut self) -> &mut Deadline {
         &mut self.deadline

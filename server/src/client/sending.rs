@@ -7,6 +7,7 @@ use super::{Client, ClientFailure, later};
 use crate::filter::gzip::{self, Compressor};
 use crate::filter::head;
 use crate::request::Request;
+use bytes::{Buf, Bytes};
 use millstream_net::buffers;
 use millstream_net::stream::Stream;
 use millstream_net::timer::Deadline;
@@ -48,9 +49,11 @@ enum Framed {
 pub(super) struct Answer {
     out: Vec<u8>,
     written: usize,
+    /// A whole body that follows `out`.
+    tail: Bytes,
     head_left: usize,
     framed: Framed,
-    compressor: Option<Compressor>,
+    compressor: Option<Box<Compressor>>,
     ended: bool,
     cut: bool,
     send_timeout: Duration,
@@ -85,8 +88,9 @@ impl Client {
             head_left: out.len(),
             out,
             written: 0,
+            tail: Bytes::new(),
             framed,
-            compressor: compress.then(|| Compressor::new(level)),
+            compressor: compress.then(|| Box::new(Compressor::new(level))),
             ended: false,
             cut: false,
             send_timeout: request.location().settings.send_timeout,
@@ -144,23 +148,49 @@ impl Client {
         &mut self,
         request: &mut Request,
         head: Vec<u8>,
-        body: &[u8],
+        body: &Bytes,
     ) -> Result<(), ClientFailure> {
+        let mut head = Some(head);
+        poll_fn(|cx| match head.take() {
+            Some(head) => self.poll_whole(cx, request, head, body),
+            None => self.poll_flush(cx, request),
+        })
+        .await
+    }
+
+    /// The first step of [`Client::send_whole`]: what the socket does not take stays queued for [`Client::flush`].
+    /// Only then is the body's count of holders touched, which other threads share.
+    pub fn poll_whole(
+        &mut self,
+        cx: &mut Context<'_>,
+        request: &mut Request,
+        head: Vec<u8>,
+        body: &Bytes,
+    ) -> Poll<Result<(), ClientFailure>> {
         let mut whole = Answer {
             head_left: head.len(),
             out: head,
             written: 0,
+            tail: Bytes::new(),
             framed: Framed::Empty,
             compressor: None,
             ended: true,
             cut: false,
             send_timeout: request.location().settings.send_timeout,
         };
-        let (stream, deadline, mut sent) = (&mut self.stream, &mut self.deadline, 0);
-        let outcome = poll_fn(|cx| whole.poll_write_piece(stream, deadline, cx, request, body, &mut sent)).await;
-        buffers::give(std::mem::take(&mut whole.out));
-        self.cut |= outcome.is_err();
-        outcome
+        let mut sent = 0;
+        let step = whole.poll_write_piece(&mut self.stream, &mut self.deadline, cx, request, body, &mut sent);
+        match &step {
+            Poll::Pending => {
+                whole.tail = body.slice(sent..);
+                self.answer = Some(Box::new(whole));
+            }
+            Poll::Ready(outcome) => {
+                self.cut |= outcome.is_err();
+                buffers::give(whole.out);
+            }
+        }
+        step
     }
 
     /// Sends an interim (1xx) answer at once (RFC 9110 §15.2); HTTP/1.0 clients get none.
@@ -202,7 +232,7 @@ fn framed(request: &mut Request, head: &AnswerHead<'_>, compress: bool) -> Frame
 
 impl Answer {
     pub(super) fn queued(&self) -> usize {
-        self.out.len() - self.written
+        self.out.len() - self.written + self.tail.len()
     }
 
     /// Whether the answer was ended and written whole.
@@ -218,8 +248,13 @@ impl Answer {
         cx: &mut Context<'_>,
         request: &mut Request,
     ) -> Poll<Result<(), ClientFailure>> {
-        let mut none = 0;
-        self.poll_write_piece(stream, deadline, cx, request, &[], &mut none)
+        let (mut tail, mut sent) = (std::mem::take(&mut self.tail), 0);
+        let step = self.poll_write_piece(stream, deadline, cx, request, &tail, &mut sent);
+        if step.is_pending() {
+            tail.advance(sent);
+            self.tail = tail;
+        }
+        step
     }
 
     fn room_for(&self, piece: &[u8]) -> bool {

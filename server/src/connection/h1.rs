@@ -9,7 +9,7 @@
 //! While a connection is idle it holds no buffer. A cache hit is written from here without another future.
 //! Next: `serve`, which decides.
 
-use super::lingering;
+use super::{lingering, spare};
 use crate::access_log;
 use crate::client::Client;
 use crate::generation::Generation;
@@ -27,7 +27,7 @@ use millstream_telemetry::metrics::{Counter, Gauge, WorkerMetrics};
 use millstream_wire::h1::head::{HeadError, HeadLimits, Progress};
 use millstream_wire::Version;
 use std::cell::Cell;
-use std::future::poll_fn;
+use std::future::{Future, poll_fn};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -54,6 +54,7 @@ struct Connection {
     is_leaving: bool,
     last_used: Instant,
     ticket: Option<Ticket>,
+    _counted: Counted,
 }
 
 enum HeadOutcome {
@@ -61,6 +62,16 @@ enum HeadOutcome {
     Refused(Box<Request>, HeadError),
     TimedOut(Option<Box<Request>>),
     Closed,
+}
+
+/// What the first step of a request left to do.
+enum Step {
+    /// Nothing: it was a hit and is written.
+    Answered,
+    /// A hit that the socket did not take whole.
+    Queued,
+    /// All but the decision.
+    Work(Box<Work>),
 }
 
 /// Whether a connection goes on.
@@ -71,9 +82,32 @@ enum Next {
 }
 
 /// Serves a connection from its first byte to its close. `address` is the listener that accepted it.
-pub async fn serve(worker: Rc<Worker>, place: Place, stream: Stream, remote: Address, address: Rc<ListenAddress>) {
+///
+/// What only the opening needs is in a box of its own: the future that is left for a connection's life is small.
+pub fn serve(
+    worker: Rc<Worker>,
+    place: Place,
+    stream: Stream,
+    remote: Address,
+    address: Rc<ListenAddress>,
+) -> impl Future<Output = ()> {
+    let opening = Box::pin(open(worker, place, stream, remote, address));
+    async move {
+        let Some(mut connection) = opening.await else { return };
+        connection.run().await;
+    }
+}
+
+/// The TLS handshake, where the listener wants one, and the facts of the connection.
+async fn open(
+    worker: Rc<Worker>,
+    place: Place,
+    stream: Stream,
+    remote: Address,
+    address: Rc<ListenAddress>,
+) -> Option<Connection> {
     let generation = worker.generation();
-    let Some(listener) = generation.listener_of(&address) else { return };
+    let listener = generation.listener_of(&address)?;
     let opened = clock::now();
     let stream = match &generation.shared.tls[listener] {
         None => stream,
@@ -86,9 +120,9 @@ pub async fn serve(worker: Rc<Worker>, place: Place, stream: Stream, remote: Add
                 Ok(Err(error)) => {
                     let log = &generation.shared.main_log;
                     log.write(Level::Info, format_args!("TLS handshake failed: {error}, client: {remote}"));
-                    return;
+                    return None;
                 }
-                Err(_) => return,
+                Err(_) => return None,
             }
         }
     };
@@ -109,8 +143,8 @@ pub async fn serve(worker: Rc<Worker>, place: Place, stream: Stream, remote: Add
     });
     worker.metrics.add(Counter::ConnectionsAccepted, 1);
     worker.metrics.gauge_add(Gauge::ConnectionsActive, 1);
-    let _counted = Counted(worker.metrics.clone());
-    let connection = Connection {
+    Some(Connection {
+        _counted: Counted(worker.metrics.clone()),
         worker,
         place,
         facts,
@@ -120,8 +154,7 @@ pub async fn serve(worker: Rc<Worker>, place: Place, stream: Stream, remote: Add
         is_leaving: false,
         last_used: opened,
         ticket: None,
-    };
-    connection.run().await;
+    })
 }
 
 /// A connection in the gauge, also if it ends by a panic.
@@ -134,7 +167,7 @@ impl Drop for Counted {
 }
 
 impl Connection {
-    async fn run(mut self) {
+    async fn run(&mut self) {
         loop {
             let mut pending = None;
             let head = poll_fn(|cx| self.poll_head(cx, &mut pending)).await;
@@ -247,8 +280,7 @@ impl Connection {
         self.follow_generation();
         self.facts.requests.set(self.facts.requests.get() + 1);
         let now = clock::now();
-        let spare = if self.is_leaving { None } else { self.worker.spare_request() };
-        match spare {
+        match spare::take(&self.generation) {
             Some(mut request) => {
                 request.reset(self.facts.clone(), now);
                 request
@@ -282,18 +314,29 @@ impl Connection {
             return Box::pin(self.refuse(request, status)).await;
         }
         request.keep_alive = self.may_keep_alive(&request);
-        let now = Now { unix_milliseconds: clock::wall().unix_milliseconds(), instant: request.started };
-        let mut out = buffers::take();
-        match serve::begin(&mut request, now, &mut out) {
-            Begun::Hit(ready) => {
-                _ = self.client.send_whole(&mut request, out, ready.body()).await;
-            }
-            Begun::Work(work) => {
-                buffers::give(out);
-                Box::pin(serve::finish(&mut request, &mut self.client, work)).await;
-            }
+        match poll_fn(|cx| Poll::Ready(self.begin(cx, &mut request))).await {
+            Step::Answered => {}
+            // A client that fails now is seen by `conclude`: its answer is not whole.
+            Step::Queued => _ = Box::pin(self.client.flush(&mut request)).await,
+            Step::Work(work) => Box::pin(serve::finish(&mut request, &mut self.client, *work)).await,
         }
         self.conclude(request)
+    }
+
+    /// The first step of a request; a hit in memory is answered here, in one write.
+    fn begin(&mut self, cx: &mut Context<'_>, request: &mut Request) -> Step {
+        let now = Now { unix_milliseconds: clock::wall().unix_milliseconds(), instant: request.started };
+        let mut out = buffers::take();
+        match serve::begin(request, now, &mut out) {
+            Begun::Hit(ready) => match self.client.poll_whole(cx, request, out, ready.body()) {
+                Poll::Ready(_) => Step::Answered,
+                Poll::Pending => Step::Queued,
+            },
+            Begun::Work(work) => {
+                buffers::give(out);
+                Step::Work(Box::new(work))
+            }
+        }
     }
 
     /// Whether the connection may serve another request after this one.
@@ -346,18 +389,18 @@ impl Connection {
         self.last_used = now;
         let keep = whole && request.keep_alive && !body_left && self.worker.stage() == Stage::Running;
         let unread = body_left || !self.client.rest().is_empty() || !request.keep_alive;
-        self.worker.recycle(request);
+        spare::keep(request);
         if keep { Next::Request } else { Next::Close { unread: unread && whole } }
     }
 
-    async fn close(self, unread: bool) {
+    async fn close(&mut self, unread: bool) {
         if let Some(ticket) = self.ticket {
             self.worker.log_writer.clone().written(ticket).await;
         }
         let http = self.generation.http();
         let server = http.listeners[self.facts.listener.get()].default_server;
         let settings: &Settings = &http.location(http.server(server).own).settings;
-        lingering::close(self.client.into_stream(), settings, unread).await;
+        lingering::close(self.client.stream(), settings, unread).await;
     }
 }
 

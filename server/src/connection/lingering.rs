@@ -10,7 +10,7 @@ use millstream_net::{buffers, clock};
 use tokio::io::AsyncReadExt;
 
 /// Closes a connection. `unread` says whether the client may still be sending.
-pub(super) async fn close(mut stream: Stream, settings: &Settings, unread: bool) {
+pub(super) async fn close(stream: &mut Stream, settings: &Settings, unread: bool) {
     let lingers = match settings.lingering_close {
         LingeringClose::Off => false,
         LingeringClose::On => unread,

@@ -2,7 +2,11 @@
 //!
 //! Next: `h1`, HTTP/1.0 and 1.1.
 
-mod h1;
+mod spare;
 mod lingering;
+mod h1;
+#[cfg(test)]
+mod tests;
 
 pub use h1::serve;
+pub use spare::clear as clear_spare;

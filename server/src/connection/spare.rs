@@ -1,0 +1,36 @@
+//! Finished requests kept for the next ones of this thread, so that a cache hit allocates nothing.
+//!
+//! A request of an older configuration is never handed out, and [`clear`] lets those go at a reload: each holds its
+//! configuration alive.
+
+use crate::generation::Generation;
+use crate::request::Request;
+use std::cell::RefCell;
+use std::rc::Rc;
+
+/// Requests kept by each thread.
+const KEPT: usize = 64;
+
+thread_local! {
+    static SPARE: RefCell<Vec<Box<Request>>> = const { RefCell::new(Vec::new()) };
+}
+
+/// A request of this configuration, to be reset before use.
+pub(super) fn take(generation: &Rc<Generation>) -> Option<Box<Request>> {
+    SPARE.with_borrow_mut(Vec::pop).filter(|request| Rc::ptr_eq(&request.generation, generation))
+}
+
+/// Keeps a finished request where it is of the configuration in force and there is room.
+pub(super) fn keep(request: Box<Request>) {
+    let current = Rc::ptr_eq(&request.generation, &request.worker.generation());
+    SPARE.with_borrow_mut(|spare| {
+        if current && spare.len() < KEPT {
+            spare.push(request);
+        }
+    });
+}
+
+/// Lets all go; called when a configuration is replaced and when the thread ends.
+pub fn clear() {
+    drop(SPARE.take());
+}
