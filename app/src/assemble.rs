@@ -49,6 +49,7 @@ pub fn assemble(
         .collect();
     let tls = certificates(http, &mut findings);
     if findings.has_errors() {
+        findings.leave_out_repeats();
         return Err(findings);
     }
     let status_zones = http.status_zones.iter().map(|name| registry.zone(name)).collect();
@@ -107,6 +108,8 @@ pub fn probe(configuration: &Configuration, findings: &mut Diagnostics) {
             findings.error(zone.span, format!("the cache directory {} cannot be made: {error}", path.display()));
         }
     }
+    // A log that every location inherits is one finding.
+    findings.leave_out_repeats();
 }
 
 fn try_log(path: &Path, findings: &mut Diagnostics) {

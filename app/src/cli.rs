@@ -1,4 +1,9 @@
 //! The command line: nginx's letters, and `serve URL`.
+//!
+//! Arguments in, a [`Command`] out; nothing is opened or started here. Next: `main`, whose match carries it out.
+
+#[cfg(test)]
+mod tests;
 
 use clap::{ArgAction, Args, Parser, Subcommand};
 use millstream_conf::load::Options;
@@ -6,6 +11,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 /// What the program was asked to do.
+#[derive(Debug)]
 pub enum Command {
     /// `-v`.
     Version,
@@ -126,9 +132,22 @@ pub struct ServeUrl {
     pub print_config: bool,
 }
 
-/// Reads the command line; ends the process with a message where it is wrong.
+/// Reads the command line; ends the process where it is wrong, or only help was asked for.
 pub fn parse(arguments: impl Iterator<Item = OsString>) -> Command {
-    let line = Line::parse_from(arguments);
+    read(arguments).unwrap_or_else(|error| {
+        // A closed terminal is no reason to say more.
+        _ = error.print();
+        // Scripts made for nginx know 1 for a wrong command line.
+        std::process::exit(i32::from(error.use_stderr()))
+    })
+}
+
+/// What the arguments mean, the program's name first.
+fn read(arguments: impl Iterator<Item = OsString>) -> Result<Command, clap::Error> {
+    Line::try_parse_from(arguments).map(meaning)
+}
+
+fn meaning(line: Line) -> Command {
     if let Some(Verb::Serve(serve)) = line.verb {
         return if serve.print_config { Command::PrintConfig(serve) } else { Command::ServeUrl(serve) };
     }

@@ -7,14 +7,14 @@
 #![allow(unreachable_pub)]
 
 mod cli;
-mod serve_url;
 mod version;
-mod check;
+mod pid_file;
 mod panic_log;
 mod account;
-mod pid_file;
-mod signal;
 mod assemble;
+mod check;
+mod serve_url;
+mod signal;
 mod worker;
 mod upgrade;
 mod reload;

@@ -1,7 +1,7 @@
 //! `HUP`: the configuration is read anew; on any error the old one goes on and the error log says why.
 
 use crate::assemble::assemble;
-use crate::running::{LoadAgain, socket_count};
+use crate::worker;
 use millstream_conf::diagnostics::{Diagnostics, Severity};
 use millstream_conf::load::Loaded;
 use millstream_conf::model::Level;
@@ -12,6 +12,9 @@ use millstream_telemetry::error_log::ErrorLogs;
 use millstream_telemetry::log_writer::LogWriter;
 use millstream_telemetry::metrics::Registry;
 use std::sync::Arc;
+
+/// Reads the configuration again.
+pub type LoadAgain = Box<dyn Fn() -> Loaded>;
 
 /// What a reload gives.
 pub struct Reloaded {
@@ -32,7 +35,7 @@ pub fn reload(
     let Loaded { configuration, sources, diagnostics } = load_again();
     log_findings(&diagnostics, &sources, &old.main_log, Severity::Warning);
     let configuration = configuration?;
-    let workers = socket_count(&configuration.main);
+    let workers = worker::count(&configuration.main);
     let shared = match assemble(configuration, old.number + 1, log_writer, registry, Some(old)) {
         Ok(shared) => shared,
         Err(findings) => {

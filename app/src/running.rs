@@ -10,18 +10,18 @@ use crate::check;
 use crate::cli::ServeUrl;
 use crate::panic_log;
 use crate::pid_file::PidFile;
-use crate::reload::{self, log_findings};
+use crate::reload::{self, LoadAgain, log_findings};
 use crate::serve_url;
 use crate::upgrade::Program;
 use crate::worker::{self, Handle, Order, Spread};
 use millstream_conf::diagnostics::Severity;
 use millstream_conf::load::{Loaded, Options, load};
-use millstream_conf::model::{Configuration, Level, LogTarget, Main, WorkerProcesses};
+use millstream_conf::model::{Configuration, Level, LogTarget, Main};
 use millstream_load::origin::{self, DemoOptions};
 use millstream_net::daemon::{self, Detached};
 use millstream_net::listener::{self, Inherited, Listening};
 use millstream_net::privileges::Account;
-use millstream_net::{blocking, clock, cores, limits};
+use millstream_net::{blocking, clock, limits};
 use millstream_server::generation::Shared;
 use millstream_telemetry::local_time::{self, LocalTime};
 use millstream_telemetry::log_writer::LogWriter;
@@ -34,13 +34,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-/// Reads the configuration again, for a reload.
-pub type LoadAgain = Box<dyn Fn() -> Loaded>;
-
 /// Those of nginx, `CHLD` for the next process at an upgrade, and `WINCH` by which a worker says that it ended.
 const SIGNALS: [i32; 8] = [SIGHUP, SIGQUIT, SIGTERM, SIGINT, SIGUSR1, SIGUSR2, SIGCHLD, SIGWINCH];
 /// Before a worker that ended unasked is replaced.
 const WORKER_RESTART_PAUSE: Duration = Duration::from_secs(1);
+/// The longest that a reopening of the logs waits for the workers' buffers.
+const FLUSH_WAIT: Duration = Duration::from_millis(500);
 /// Threads for work that blocks.
 const BLOCKING_THREADS: usize = 4;
 
@@ -115,7 +114,7 @@ fn start(again: LoadAgain, loaded: Loaded, ready: impl FnOnce(&Shared, &[Arc<Lis
     }
     let inherited = Inherited::from_environment();
     let upgraded = !inherited.is_empty();
-    let sockets = socket_count(&configuration.main);
+    let sockets = worker::count(&configuration.main);
     let listenings = match listener::open(&configuration.http.listeners, sockets, inherited, &[]) {
         Ok(listenings) => listenings,
         Err(errors) => {
@@ -131,7 +130,11 @@ fn start(again: LoadAgain, loaded: Loaded, ready: impl FnOnce(&Shared, &[Arc<Lis
         Err(error) => return complain(&format!("signals: {error}")),
     };
     let waiting = match into_background(configuration.main.daemon && !upgraded) {
-        Ok(Side::Foreground(code)) => return code,
+        Ok(Side::Foreground(code)) => {
+            // They belong to the process in the background now: dropping them here would remove unix sockets' files.
+            std::mem::forget(listenings);
+            return code;
+        }
         Ok(Side::Background(waiting)) => waiting,
         Err(error) => return complain(&format!("daemon: {error}")),
     };
@@ -234,7 +237,7 @@ impl Process {
 
     /// Brings the workers to the number that is configured and tells all of the configuration in force.
     fn spread_workers(&mut self) -> std::io::Result<()> {
-        let wanted = worker_count(&self.shared.configuration.main);
+        let wanted = worker::count(&self.shared.configuration.main);
         let listenings: Arc<[Arc<Listening>]> = self.listenings.clone().into();
         for handle in self.workers.split_off(wanted.min(self.workers.len())) {
             _ = handle.orders.send(Order::Drain);
@@ -332,6 +335,12 @@ impl Process {
 
     fn reopen(&self) {
         self.shared.main_log.write(Level::Notice, format_args!("signal USR1 received, reopening logs"));
+        // What happened before the rotation belongs into the old files.
+        let (done, flushed) = std::sync::mpsc::channel();
+        self.order_all(|| Order::Flush(done.clone()));
+        drop(done);
+        // An error says that all workers have dropped their senders, or that one is too busy: its lines come later.
+        _ = flushed.recv_timeout(FLUSH_WAIT);
         // Opened by this thread, the files belong to the user already.
         self.log_writer.reopen(None);
     }
@@ -408,18 +417,6 @@ fn failed(message: String) -> Failed {
     let mut findings = Failed::default();
     findings.error_nowhere(message);
     findings
-}
-
-fn worker_count(main: &Main) -> usize {
-    match main.worker_processes {
-        WorkerProcesses::Number(number) => number.max(1) as usize,
-        WorkerProcesses::Auto => cores::usable(),
-    }
-}
-
-/// Listening sockets per address: one for each worker.
-pub fn socket_count(main: &Main) -> usize {
-    worker_count(main)
 }
 
 fn local_now() -> LocalTime {

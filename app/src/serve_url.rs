@@ -2,6 +2,9 @@
 //!
 //! So `--print-config` cannot say anything else than what is done.
 
+#[cfg(test)]
+mod tests;
+
 use crate::check;
 use crate::cli::ServeUrl;
 use millstream_conf::diagnostics::Severity;

@@ -5,10 +5,10 @@
 
 use crate::panic_log;
 use millstream_cache::Now;
-use millstream_conf::model::{Level, ListenAddress};
+use millstream_conf::model::{Level, ListenAddress, Main, WorkerProcesses};
 use millstream_net::listener::{Acceptor, Listening};
 use millstream_net::timer::Deadline;
-use millstream_net::{clock, privileges};
+use millstream_net::{clock, cores, privileges};
 use millstream_server::connection;
 use millstream_server::generation::{Generation, Shared};
 use millstream_server::worker::{Stage, Worker};
@@ -28,6 +28,8 @@ use tokio::task::JoinSet;
 pub enum Order {
     /// Serve with this configuration, accept on these sockets.
     Serve(Arc<Shared>, Arc<[Arc<Listening>]>, Spread),
+    /// Send on the log lines that wait in buffers; the sender is dropped when that is done.
+    Flush(std::sync::mpsc::Sender<()>),
     /// Finish what is in progress, then end.
     Drain,
     /// End now.
@@ -49,6 +51,14 @@ const CHORES: Duration = Duration::from_secs(1);
 const ACCEPT_PAUSE: Duration = Duration::from_millis(500);
 /// Between two lines about a shortage of connections or descriptors.
 const COMPLAINT_PAUSE: Duration = Duration::from_secs(10);
+
+/// How many workers are configured; each address has a listening socket for each.
+pub fn count(main: &Main) -> usize {
+    match main.worker_processes {
+        WorkerProcesses::Number(number) => number.max(1) as usize,
+        WorkerProcesses::Auto => cores::usable(),
+    }
+}
 
 /// A running worker as the main thread sees it.
 pub struct Handle {
@@ -136,6 +146,10 @@ async fn run(
                 // The old acceptors end; the sockets stay, so what is queued on them is accepted by the new ones.
                 accepting = accept_on(worker, &listenings, spread);
             }
+            Order::Flush(done) => {
+                flush_logs(worker);
+                drop(done);
+            }
             Order::Drain => {
                 accepting.abort_all();
                 while accepting.join_next().await.is_some() {}
@@ -154,6 +168,10 @@ async fn run(
     chores.abort();
     worker.stop(Stage::Stopping);
     connection::clear_spare();
+    flush_logs(worker);
+}
+
+fn flush_logs(worker: &Worker) {
     for log in &worker.generation().logs {
         log.borrow_mut().flush();
     }
@@ -224,7 +242,7 @@ async fn accept(worker: Rc<Worker>, acceptor: Acceptor, address: Rc<ListenAddres
                     let error = SystemError(&error);
                     log.write(Level::Crit, format_args!("accept() failed {error}, closing what idles and trying again"));
                 }
-                worker.make_room();
+                worker.make_room(clock::now());
                 pause.set(clock::now() + ACCEPT_PAUSE);
                 pause.passed().await;
             }

@@ -31,7 +31,8 @@ pub trait Respond {
 /// Listens on a port of the loopback address in `threads` threads and never returns but with an error.
 pub fn serve<R: Respond>(port: u16, threads: usize, respond: impl Fn() -> R + Sync) -> Result<(), Errno> {
     std::thread::scope(|scope| {
-        let others: Vec<_> = (1..threads).map(|_| scope.spawn(|| Loop::new(port, respond())?.run())).collect();
+        let others: Vec<_> =
+            (1..threads).map(|_| scope.spawn(|| Loop::new(port, respond())?.run())).collect();
         let result = Loop::new(port, respond()).and_then(Loop::run);
         others.into_iter().fold(result, |result, thread| result.and(thread.join().unwrap_or(Err(Errno::IO))))
     })
@@ -138,7 +139,8 @@ impl<R: Respond> Loop<R> {
 
     fn accept(&mut self) -> Result<(), Errno> {
         loop {
-            let socket = match net::accept_with(&self.listener, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC) {
+            let socket = match net::accept_with(&self.listener, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC)
+            {
                 Ok(socket) => socket,
                 Err(Errno::AGAIN | Errno::INTR | Errno::CONNABORTED) => return Ok(()),
                 Err(error) => return Err(error),
@@ -148,7 +150,12 @@ impl<R: Respond> Loop<R> {
                 self.connections.push(None);
                 self.connections.len() - 1
             });
-            epoll::add(&self.epoll, &socket, epoll::EventData::new_u64(number as u64), epoll::EventFlags::IN)?;
+            epoll::add(
+                &self.epoll,
+                &socket,
+                epoll::EventData::new_u64(number as u64),
+                epoll::EventFlags::IN,
+            )?;
             self.generation = self.generation.wrapping_add(1);
             self.connections[number] = Some(Connection {
                 socket,
@@ -262,7 +269,9 @@ fn wants_close(head: &[u8]) -> bool {
     let old = lines.next().is_some_and(|line| line.ends_with(b"HTTP/1.0\r"));
     let mut close = old;
     for line in lines {
-        let Some(value) = line.get(11..).filter(|_| line[..11].eq_ignore_ascii_case(b"connection:")) else { continue };
+        let Some(value) = line.get(11..).filter(|_| line[..11].eq_ignore_ascii_case(b"connection:")) else {
+            continue;
+        };
         let value = value.trim_ascii();
         close = value.eq_ignore_ascii_case(b"close") || old && !value.eq_ignore_ascii_case(b"keep-alive");
     }

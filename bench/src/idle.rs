@@ -20,7 +20,9 @@ pub(crate) fn run(options: &Options, programs: &Programs) -> Result<(), String> 
     }
     let case = cases::named("proxied").ok_or("the table has this case")?;
     let origin = peers::origin(programs)?;
-    for &product in case.products.iter().filter(|product| matches!(product, Product::Millstream | Product::Nginx)) {
+    for &product in
+        case.products.iter().filter(|product| matches!(product, Product::Millstream | Product::Nginx))
+    {
         if product == Product::Millstream && !options.millstream || product.is_peer() && options.skip_peers {
             continue;
         }
@@ -43,14 +45,19 @@ fn measure(server: &Started) -> Result<String, String> {
     drop(clients);
     let each = after.saturating_sub(before) as f64 / CONNECTIONS as f64 / 1024.0;
     let name = server.product.name();
-    Ok(format!("{name}: {CONNECTIONS} idle connections after one request each: {each:.2} KiB each ({} KiB before)", before / 1024))
+    Ok(format!(
+        "{name}: {CONNECTIONS} idle connections after one request each: {each:.2} KiB each ({} KiB before)",
+        before / 1024
+    ))
 }
 
 fn open(server: &Started, count: usize) -> Result<Vec<Client>, String> {
     let mut clients = Vec::with_capacity(count);
     for _ in 0..count {
-        let mut client = Client::connect(server.port).map_err(|error| format!("connection {}: {error}", clients.len()))?;
-        let answer = client.get("/api?size=900").map_err(|error| format!("connection {}: {error}", clients.len()))?;
+        let mut client =
+            Client::connect(server.port).map_err(|error| format!("connection {}: {error}", clients.len()))?;
+        let answer =
+            client.get("/api?size=900").map_err(|error| format!("connection {}: {error}", clients.len()))?;
         if answer.status != 200 {
             return Err(format!("status {}", answer.status));
         }

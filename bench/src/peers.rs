@@ -41,7 +41,12 @@ pub(crate) fn origin(programs: &Programs) -> Result<Started, String> {
 }
 
 /// Starts a server on its part of a case.
-pub(crate) fn for_case(product: Product, case: &Case, origin_port: u16, programs: &Programs) -> Result<Started, String> {
+pub(crate) fn for_case(
+    product: Product,
+    case: &Case,
+    origin_port: u16,
+    programs: &Programs,
+) -> Result<Started, String> {
     match product {
         Product::Origin => origin(programs),
         Product::Floor => start(product, &Prefix::new, |port, _| {
@@ -71,7 +76,12 @@ pub(crate) fn for_case(product: Product, case: &Case, origin_port: u16, programs
 }
 
 /// Millstream or nginx on a file of nginx's language.
-pub(crate) fn on_nginx_file(product: Product, binary: &Path, file: &str, origin_port: u16) -> Result<Started, String> {
+pub(crate) fn on_nginx_file(
+    product: Product,
+    binary: &Path,
+    file: &str,
+    origin_port: u16,
+) -> Result<Started, String> {
     // The article's RAM cache is on tmpfs; the others do not mind.
     let shared_memory = Path::new("/dev/shm");
     let prefix = || if shared_memory.is_dir() { Prefix::within(shared_memory) } else { Prefix::new() };
@@ -119,7 +129,11 @@ fn start(
         (ended || TcpStream::connect(("127.0.0.1", port)).is_ok()).then_some(())
     });
     if ready.is_none() || ended {
-        return Err(format!("{} did not start: {}", product.name(), prefix.read("output") + &prefix.read("error.log")));
+        return Err(format!(
+            "{} did not start: {}",
+            product.name(),
+            prefix.read("output") + &prefix.read("error.log")
+        ));
     }
     Ok(Started { product, port, process, _prefix: prefix })
 }

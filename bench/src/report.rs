@@ -25,7 +25,8 @@ fn row(series: &Series) -> Row {
     let over = |value: &dyn Fn(usize) -> f64| middle((0..series.turns.len()).map(value).collect());
     let turn = |index: usize| &series.turns[index];
     let rates: Vec<f64> = series.turns.iter().map(|turn| turn.run.requests_per_second).collect();
-    let (least, most) = rates.iter().fold((f64::MAX, 0.0_f64), |(least, most), &rate| (least.min(rate), most.max(rate)));
+    let (least, most) =
+        rates.iter().fold((f64::MAX, 0.0_f64), |(least, most), &rate| (least.min(rate), most.max(rate)));
     let rate = middle(rates);
     Row {
         product: series.product,
@@ -51,7 +52,8 @@ fn middle(mut values: Vec<f64>) -> f64 {
 /// A table per case, with the command that repeats it.
 pub(crate) fn markdown(options: &Options, outcomes: &[Outcome]) -> String {
     let mut text = String::new();
-    let mut products: Vec<Product> = outcomes.iter().flat_map(|outcome| &outcome.series).map(|series| series.product).collect();
+    let mut products: Vec<Product> =
+        outcomes.iter().flat_map(|outcome| &outcome.series).map(|series| series.product).collect();
     products.dedup();
     for product in [Product::Nginx, Product::Haproxy, Product::Varnish] {
         if let Some(version) = products.contains(&product).then(|| product.version()).flatten() {
@@ -78,7 +80,11 @@ pub(crate) fn markdown(options: &Options, outcomes: &[Outcome]) -> String {
             "| server | requests/s | ± | CPU µs/request | p50 ms | p99 ms | errors |{} ours: requests/s | ours: CPU |",
             if counts { " requests at the API |" } else { "" }
         );
-        let _ = writeln!(text, "| --- | ---: | ---: | ---: | ---: | ---: | ---: |{} ---: | ---: |", if counts { " ---: |" } else { "" });
+        let _ = writeln!(
+            text,
+            "| --- | ---: | ---: | ---: | ---: | ---: | ---: |{} ---: | ---: |",
+            if counts { " ---: |" } else { "" }
+        );
         for row in &rows {
             let _ = writeln!(text, "{}", line(row, ours, counts));
         }

@@ -53,7 +53,12 @@ fn takes_part(case: &Case, options: &Options) -> Vec<Product> {
     case.products.iter().copied().filter(wanted).collect()
 }
 
-fn measure(case: &'static Case, options: &Options, programs: &Programs, origin: &Started) -> Result<Outcome, String> {
+fn measure(
+    case: &'static Case,
+    options: &Options,
+    programs: &Programs,
+    origin: &Started,
+) -> Result<Outcome, String> {
     let mut servers = Vec::new();
     for product in takes_part(case, options) {
         let server = peers::for_case(product, case, origin.port, programs)?;
@@ -69,7 +74,12 @@ fn measure(case: &'static Case, options: &Options, programs: &Programs, origin: 
             let turn = turn(case, options, server, origin, seconds)?;
             eprintln!(
                 "{} {}/{} {:<10} {:>9.0} requests/s {:>7.2} µs",
-                case.name, round, options.rounds, server.product.name(), turn.run.requests_per_second, turn.cpu
+                case.name,
+                round,
+                options.rounds,
+                server.product.name(),
+                turn.run.requests_per_second,
+                turn.cpu
             );
             if round > 0 {
                 series.turns.push(turn);
@@ -83,7 +93,13 @@ fn target(case: &Case, product: Product) -> &'static str {
     if product == Product::Floor { "/floor" } else { case.target }
 }
 
-fn turn(case: &Case, options: &Options, server: &Started, origin: &Started, seconds: u32) -> Result<Turn, String> {
+fn turn(
+    case: &Case,
+    options: &Options,
+    server: &Started,
+    origin: &Started,
+    seconds: u32,
+) -> Result<Turn, String> {
     let url = format!("http://127.0.0.1:{}{}", server.port, target(case, server.product));
     let (count, cpu) = (count(origin)?, cpu_time(server.id()));
     let run = wrk::run(&url, case.fields, case.connections.unwrap_or(options.connections), seconds)?;
@@ -100,7 +116,9 @@ fn check(case: &Case, server: &Started) -> Result<(), String> {
     let mut last = None;
     for _ in 0..3 {
         let mut client = Client::connect(server.port).map_err(|error| wrong(error.to_string()))?;
-        let answer = client.get_with(target(case, server.product), &fields).map_err(|error| wrong(error.to_string()))?;
+        let answer = client
+            .get_with(target(case, server.product), &fields)
+            .map_err(|error| wrong(error.to_string()))?;
         last = Some(answer);
     }
     let answer = last.ok_or("three requests were made")?;
@@ -110,7 +128,9 @@ fn check(case: &Case, server: &Started) -> Result<(), String> {
         () if answer.status != 200 => Err(wrong(format!("status {}", answer.status))),
         () if gzip != (coding == "gzip") => Err(wrong(format!("Content-Encoding {coding}"))),
         () if !gzip && answer.body.len() != case.size => Err(wrong(format!("{} bytes", answer.body.len()))),
-        () if gzip && answer.body.len() * 2 > case.size => Err(wrong(format!("{} bytes gzipped", answer.body.len()))),
+        () if gzip && answer.body.len() * 2 > case.size => {
+            Err(wrong(format!("{} bytes gzipped", answer.body.len())))
+        }
         () => {
             eprintln!("{} {}: {} bytes, {coding}", case.name, server.product.name(), answer.body.len());
             Ok(())

@@ -25,7 +25,9 @@ pub(crate) fn run(url: &str, fields: &[&str], connections: u32, seconds: u32) ->
     }
     let output = command.arg(url).stdin(Stdio::null()).output().map_err(|error| format!("wrk: {error}"))?;
     let text = String::from_utf8_lossy(&output.stdout);
-    parse(&text).ok_or_else(|| format!("wrk said nothing that can be read: {text}{}", String::from_utf8_lossy(&output.stderr)))
+    parse(&text).ok_or_else(|| {
+        format!("wrk said nothing that can be read: {text}{}", String::from_utf8_lossy(&output.stderr))
+    })
 }
 
 fn parse(text: &str) -> Option<Run> {
@@ -39,7 +41,10 @@ fn parse(text: &str) -> Option<Run> {
         } else if let Some(rest) = line.strip_prefix("99%") {
             run.p99 = milliseconds(rest.trim())?;
         } else if let Some(rest) = line.strip_prefix("Socket errors:") {
-            run.errors += rest.split(|byte: char| !byte.is_ascii_digit()).filter_map(|part| part.parse::<u64>().ok()).sum::<u64>();
+            run.errors += rest
+                .split(|byte: char| !byte.is_ascii_digit())
+                .filter_map(|part| part.parse::<u64>().ok())
+                .sum::<u64>();
         } else if let Some(rest) = line.strip_prefix("Non-2xx or 3xx responses:") {
             run.errors += rest.trim().parse::<u64>().ok()?;
         } else if line.contains(" requests in ") {

@@ -5,7 +5,7 @@
 //! removed is dropped when it is come upon. Everything else goes to the store. Next: `memory/lookup`.
 
 use crate::entry::{Entry, Variant};
-use crate::key;
+use crate::key::{self, Key};
 use crate::memory::{Asked, BaseFile, Found, Grant};
 use crate::now::Now;
 use crate::permit::{FillPermit, Waiter};
@@ -141,6 +141,15 @@ impl Front {
         let found = look_up(&self.store, &asked);
         let store = self.store.clone();
         answer(&store, found, |entry| self.handle(entry))
+    }
+
+    /// The right to store an answer under a key without a look-up, beside whoever fills it (`proxy_cache_bypass`): the
+    /// stored answer is neither used nor waited for, the new one takes its place.
+    pub fn beside(&self, key: &[u8]) -> FillPermit {
+        let memory = &self.store.memory;
+        let key = Arc::new(Key::new(key, memory.hash(key)));
+        let grant = Grant { key, values: None, right: None, order: memory.next_order() };
+        FillPermit::new(self.store.clone(), grant)
     }
 
     /// Drops handles to entries that are no longer stored, a part of them at each call. Without it they are dropped

@@ -1,6 +1,7 @@
 //! The door: a file or a text in, a checked configuration and every finding out.
 //!
-//! Nothing is opened but the configuration's own files, and nothing is started. Next: `include`, then `configuration`.
+//! Nothing is read but the configuration's own files (certificates are only looked for), and nothing is started.
+//! Next: `include`, then `configuration`.
 
 use std::path::{Path, PathBuf};
 

@@ -1,7 +1,7 @@
 //! The names of the directives that nginx knows: its stock modules and the modules of NGINX Plus.
 //!
 //! A name that stands here and not in the table of `directives` is told apart from a misspelling. The lists hold names
-//! only; what a directive means is never looked up here. Next: `directives`, `load`.
+//! only; what a directive means is never looked up here. Next: `block`, which tells the two apart.
 
 /// One module of nginx with its directives.
 #[derive(Debug, Clone, Copy)]

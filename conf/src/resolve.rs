@@ -1,7 +1,8 @@
 //! Levels as settings: every default, and the checks that need a whole location.
 //!
-//! By now everything is inherited; here nginx's defaults are put in, and the location's own kind decides what its
-//! `proxy_pass` may say. Next: `model::location`, which is the result; `configuration`, which calls this.
+//! By now everything is inherited; here the defaults are put in (nginx's, unless the manual says otherwise), and the
+//! location's own kind decides what its `proxy_pass` may say. Next: `model::location`, the result; `locations`, which
+//! calls this.
 
 use std::collections::HashMap;
 use std::sync::Arc;

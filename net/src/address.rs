@@ -1,4 +1,6 @@
 //! The address of one end of a connection, written as nginx writes it.
+//!
+//! It never resolves a name. Next: `stream`, both of whose ends have one; `connect`, which takes one.
 
 use millstream_conf::model::{ListenAddress, PeerAddress};
 use std::fmt;

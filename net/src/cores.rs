@@ -1,4 +1,6 @@
 //! How many cores the process may use: `worker_processes auto`.
+//!
+//! Affinity and the cgroup's quota count; asked at start and at each reload. Next: `millstream`'s `running`.
 
 /// Cores by CPU affinity and cgroup quota (v1 and v2, rounded down), whichever is less; at least 1.
 ///

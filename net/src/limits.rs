@@ -1,4 +1,6 @@
 //! The limit of open files: `worker_rlimit_nofile`.
+//!
+//! Of the whole process, since workers are threads of it. Next: `millstream`'s `running`, which sets it at start.
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::io;

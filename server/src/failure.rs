@@ -34,9 +34,14 @@ pub fn public_status(status: u16) -> u16 {
     }
 }
 
+/// Statuses with a built-in page, as in nginx.
+fn has_page(status: u16) -> bool {
+    matches!(status, 301..=303 | 307 | 308 | 400..=416 | 421 | 429 | 431 | 494..=497 | 500..=505 | 507)
+}
+
 /// The built-in page of a status; empty for statuses that have none.
 pub fn page(status: u16, tokens: &ServerTokens) -> Vec<u8> {
-    if status < 301 || matches!(status, 304) {
+    if !has_page(status) {
         return Vec::new();
     }
     let (title, server) = (title(status), server_text(tokens));
@@ -51,6 +56,7 @@ fn title(status: u16) -> String {
     match status {
         HTTP_TO_HTTPS => "400 The plain HTTP request was sent to HTTPS port".into(),
         494 => "431 Request Header Fields Too Large".into(),
+        302 => "302 Found".into(),
         _ => format!("{status} {}", encode::reason(status)),
     }
 }

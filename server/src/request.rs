@@ -12,7 +12,7 @@ use millstream_net::stream::TlsInfo;
 use millstream_telemetry::metrics::CacheStatus;
 use millstream_wire::h1::framing::Framing;
 use millstream_wire::h1::head::RequestHead;
-use millstream_wire::{FieldId, Fields, Method, Version};
+use millstream_wire::{FieldId, Fields, Headers, Method, Version};
 use std::cell::{Cell, OnceCell};
 use std::rc::Rc;
 use std::time::Instant;
@@ -30,8 +30,8 @@ pub struct ConnectionFacts {
     pub local: Address,
     /// Index of the listener that accepted it, in the configuration in force.
     pub listener: Cell<usize>,
-    /// TLS facts, where it is encrypted.
-    pub tls: Option<TlsInfo>,
+    /// TLS facts, where it is encrypted; boxed, for most connections idle without any.
+    pub tls: Option<Box<TlsInfo>>,
     /// When it was accepted.
     pub opened: Instant,
     /// Requests so far, the present one included.
@@ -133,6 +133,8 @@ pub struct Request {
     pub in_error_page: bool,
     /// The status that an `error_page` puts in place of the page's own.
     pub error_status: Option<u16>,
+    /// Fields of an answer with `X-Accel-Redirect` that belong to the answer it led to.
+    pub accel_fields: Option<Box<Headers>>,
     /// What was answered.
     pub sent: Sent,
     /// `$upstream_cache_status`.
@@ -167,6 +169,7 @@ impl Request {
             redirects: 0,
             in_error_page: false,
             error_status: None,
+            accel_fields: None,
             sent: Sent::default(),
             cache_status: None,
             tries: Tries::default(),
@@ -191,6 +194,7 @@ impl Request {
         self.redirects = 0;
         self.in_error_page = false;
         self.error_status = None;
+        self.accel_fields = None;
         self.sent.clear();
         self.cache_status = None;
         self.tries.clear();
@@ -211,6 +215,8 @@ impl Request {
         copy.captures = self.captures.clone();
         copy.method = if self.method == Method::Head { Method::Get } else { self.method };
         copy.cache_status = self.cache_status;
+        // The URI in force is no longer the one that came.
+        copy.redirects = self.redirects;
         copy
     }
 

@@ -4,20 +4,21 @@
 //! `finish` carries out in one boxed future. Failures come back as a status and become an `error_page` or the built-in
 //! one in a single place.
 
-use crate::answer::cached::{self, Use};
+use crate::answer::cached;
 use crate::answer::hit::{self, Ready};
 use crate::answer::{Outcome, file, fixed};
 use crate::client::{Client, ClientFailure};
 use crate::failure;
 use crate::request::{Arguments, Captures, Request};
-use crate::route::{Captured, location, server_name::HostTable};
+use crate::route::location::{self, Found};
+use crate::route::{Captured, server_name::HostTable};
 use crate::variables::value;
 use millstream_cache::{Lookup, Now};
 use millstream_conf::model::{ErrorPage, ErrorPageStatus, LocationId, LocationMatch, Return};
 use millstream_telemetry::metrics::CacheStatus;
 use millstream_wire::h1::framing::{self, Framing};
 use millstream_wire::target::Normal;
-use millstream_wire::{FieldId, Method, host, target};
+use millstream_wire::{Field, FieldId, Method, Span, host, target};
 
 /// Internal redirects of one request at the most, as in nginx.
 const REDIRECTS: u8 = 10;
@@ -28,6 +29,8 @@ pub enum Work {
     Return(LocationId),
     /// A status: refused, or forbidden.
     Status(u16),
+    /// The location's name is the path and a slash: the client is sent there.
+    Slash,
     /// A file under `root`.
     File,
     /// The upstream, through the cache where it was looked up.
@@ -45,6 +48,7 @@ pub enum Begun {
 /// Admits a parsed request: host, server, framing, path, location. The status is the refusal.
 pub fn admit(request: &mut Request) -> Result<(), u16> {
     choose_host(request)?;
+    settle_authority(request);
     request.framing = match framing::request(request.head.version, request.fields()) {
         Ok(framing) => framing,
         Err(error) => return Err(error.status()),
@@ -89,6 +93,21 @@ fn choose_host(request: &mut Request) -> Result<(), u16> {
     Ok(())
 }
 
+/// The authority of an absolute target stands for the Host field, whatever that says (RFC 9112 §3.2.2): everybody who
+/// reads the field, a variable or an upstream, reads the authority.
+fn settle_authority(request: &mut Request) {
+    let Some(authority) = request.head.authority else { return };
+    if let Some(field) = request.head.fields.iter_mut().find(|field| field.id == FieldId::Host) {
+        field.value = authority;
+        return;
+    }
+    // HTTP/1.0 may leave the field out; its name then stands behind the head.
+    let start = request.bytes.len() as u32;
+    request.bytes.extend_from_slice(b"Host");
+    let name = Span { start, end: request.bytes.len() as u32 };
+    request.head.fields.push(Field { id: FieldId::Host, name, value: authority });
+}
+
 fn normalise(request: &mut Request) -> Result<(), u16> {
     let mut uri = std::mem::take(&mut request.uri);
     uri.clear();
@@ -107,8 +126,9 @@ pub fn route(request: &mut Request) {
     let generation = request.generation.clone();
     let server = generation.http().server(request.server);
     match location::find(generation.http(), &server.locations, &request.uri) {
-        None => request.location = server.own,
-        Some((found, captured)) => {
+        Found::Server => request.location = server.own,
+        Found::Slash(found) => request.location = found,
+        Found::Location(found, captured) => {
             request.location = found;
             if let Some(captured) = captured {
                 let uri = std::mem::take(&mut request.uri);
@@ -134,21 +154,16 @@ pub fn begin(request: &mut Request, now: Now, out: &mut Vec<u8>) -> Begun {
     if http.location(own).settings.returns.is_some() && request.redirects == 0 {
         return Begun::Work(Work::Return(own));
     }
+    if slash_is_missing(request) {
+        return Begun::Work(Work::Slash);
+    }
     let settings = &http.location(request.location).settings;
     if settings.returns.is_some() {
         return Begun::Work(Work::Return(request.location));
     }
     let Some(proxy) = &settings.proxy else { return Begun::Work(Work::File) };
     let Some(cache) = &proxy.cache else { return Begun::Work(Work::Proxy(None)) };
-    let key = match cached::usage(request, cache) {
-        Use::None => return Begun::Work(Work::Proxy(None)),
-        Use::Bypass => {
-            request.cache_status = Some(CacheStatus::Bypass);
-            return Begun::Work(Work::Proxy(None));
-        }
-        Use::Lookup(key) => key,
-    };
-    let lookup = cached::look_up(request, cache, &key, now);
+    let Some((key, lookup)) = cached::find(request, cache, now) else { return Begun::Work(Work::Proxy(None)) };
     if let Lookup::Fresh(found) = &lookup
         && request.framing == Framing::None
     {
@@ -160,6 +175,14 @@ pub fn begin(request: &mut Request, now: Now, out: &mut Vec<u8>) -> Begun {
         }
     }
     Begun::Work(Work::Proxy(Some((key, lookup))))
+}
+
+/// Whether the location's name is the path and a slash more, which only the redirect to it makes good.
+fn slash_is_missing(request: &Request) -> bool {
+    match &request.location().matches {
+        LocationMatch::Exact(path) | LocationMatch::Prefix { path, .. } => path.len() > request.uri.len(),
+        LocationMatch::Regex(_) | LocationMatch::Named(_) | LocationMatch::Server => false,
+    }
 }
 
 /// Carries out what is left, until the client has an answer or is gone.
@@ -176,14 +199,12 @@ pub async fn finish(request: &mut Request, client: &mut Client, work: Work) {
                 Some(status) => Work::Status(status),
                 None => return,
             },
-            Outcome::Status(status) => match error_page(request, client, status).await {
+            Outcome::Status(status) => match Box::pin(error_page(request, client, status)).await {
                 Some(next) => next,
                 None => return,
             },
-            Outcome::Elsewhere(uri) => match redirect_internally(request, &uri) {
-                Ok(next) => next,
-                Err(status) => Work::Status(status),
-            },
+            Outcome::Index(path) => redirect_to_path(request, &path),
+            Outcome::Elsewhere(uri) => accelerated(request, &uri),
         };
     }
 }
@@ -198,12 +219,13 @@ async fn carry_out(request: &mut Request, client: &mut Client, work: Work) -> Ou
         Work::Return(id) => {
             let rule: Option<Return> = request.generation.http().location(id).settings.returns.clone();
             match rule {
-                Some(rule) => fixed::returned(request, client, &rule).await,
+                Some(rule) => Box::pin(fixed::returned(request, client, &rule)).await,
                 None => Outcome::Status(500),
             }
         }
         Work::Status(status) => Outcome::Status(status),
-        Work::File => file::answer(request, client).await,
+        Work::Slash => fixed::redirect_with_slash(request, client).await,
+        Work::File => Box::pin(file::answer(request, client)).await,
         Work::Proxy(found) => cached::answer(request, client, found).await,
     }
 }
@@ -268,7 +290,7 @@ async fn redirect_to_page(
     if uri.starts_with(b"/") {
         request.error_status = answer;
         request.method = if request.method == Method::Head { Method::Head } else { Method::Get };
-        return Some(redirect_internally(request, &uri).unwrap_or_else(Work::Status));
+        return Some(redirect_internally(request, &uri));
     }
     if uri.starts_with(b"@") {
         request.error_status = answer;
@@ -285,24 +307,45 @@ async fn redirect_to_page(
     None
 }
 
-/// Goes on under another path, and query where it has one.
-fn redirect_internally(request: &mut Request, uri: &[u8]) -> Result<Work, u16> {
+/// `X-Accel-Redirect`: the URI is the upstream's, so it is decoded and normalised as a client's is.
+fn accelerated(request: &mut Request, uri: &[u8]) -> Work {
     if uri.starts_with(b"@") {
-        return Ok(redirect_to_named(request, uri));
+        return redirect_to_named(request, uri);
     }
+    let (path, query) = halves(uri);
+    let mut clean = Vec::with_capacity(path.len());
+    let path = match target::normalise(path, request.server().merge_slashes, &mut clean) {
+        Ok(Normal::Unchanged) => path,
+        Ok(Normal::Written) => clean.as_slice(),
+        Err(_) => return Work::Status(404),
+    };
+    request.arguments = Arguments::Replaced(query.to_vec());
+    redirect_to_path(request, path)
+}
+
+/// Goes on under another path and the query it brings, if only an empty one.
+fn redirect_internally(request: &mut Request, uri: &[u8]) -> Work {
+    let (path, query) = halves(uri);
+    request.arguments = Arguments::Replaced(query.to_vec());
+    redirect_to_path(request, path)
+}
+
+/// Path and query of a URI.
+fn halves(uri: &[u8]) -> (&[u8], &[u8]) {
+    let end = uri.iter().position(|&byte| byte == b'?').unwrap_or(uri.len());
+    (&uri[..end], uri.get(end + 1..).unwrap_or_default())
+}
+
+/// Goes on under another path with the query in force.
+fn redirect_to_path(request: &mut Request, path: &[u8]) -> Work {
     request.redirects += 1;
     if request.redirects > REDIRECTS {
-        return Err(500);
-    }
-    let mut halves = uri.splitn(2, |&byte| byte == b'?');
-    let path = halves.next().unwrap_or_default();
-    if let Some(query) = halves.next() {
-        request.arguments = Arguments::Replaced(query.to_vec());
+        return Work::Status(500);
     }
     request.uri.clear();
     request.uri.extend_from_slice(path);
     route(request);
-    Ok(work_of(request))
+    work_of(request)
 }
 
 fn redirect_to_named(request: &mut Request, name: &[u8]) -> Work {
@@ -321,21 +364,20 @@ fn redirect_to_named(request: &mut Request, name: &[u8]) -> Work {
 
 /// The work of a request that was redirected internally; what is in the cache is looked up as for any other.
 fn work_of(request: &mut Request) -> Work {
+    if slash_is_missing(request) {
+        return Work::Slash;
+    }
     let location = request.location();
     let is_named = matches!(location.matches, LocationMatch::Named(_));
     let settings = &location.settings;
     if settings.returns.is_some() {
         return Work::Return(request.location);
     }
-    let Some(proxy) = &settings.proxy else {
+    if settings.proxy.is_none() {
         return if is_named { Work::Status(404) } else { Work::File };
-    };
-    let Some(cache) = &proxy.cache else { return Work::Proxy(None) };
-    match cached::usage(request, cache) {
-        Use::Lookup(key) => {
-            let lookup = cached::look_up(request, cache, &key, Now::read());
-            Work::Proxy(Some((key, lookup)))
-        }
-        Use::None | Use::Bypass => Work::Proxy(None),
     }
+    let generation = request.generation.clone();
+    let proxy = generation.http().location(request.location).settings.proxy.as_ref();
+    let cache = proxy.and_then(|proxy| proxy.cache.as_ref());
+    Work::Proxy(cache.and_then(|cache| cached::find(request, cache, Now::read())))
 }

@@ -1,7 +1,6 @@
 //! The upstream servers that were asked for one request: the `$upstream_*` variables read it.
 
 use std::rc::Rc;
-use std::sync::Arc;
 use std::time::Duration;
 use millstream_wire::Headers;
 
@@ -9,7 +8,7 @@ use millstream_wire::Headers;
 #[derive(Debug, Clone)]
 pub struct Try {
     /// Its name as `$upstream_addr` gives it.
-    pub peer: Arc<str>,
+    pub peer: Rc<str>,
     /// Its answer's status; 0 before a head came (502 or 504 once it failed).
     pub status: u16,
     /// Time to connect.

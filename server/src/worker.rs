@@ -5,6 +5,8 @@
 //! to close, and answers say `Connection: close`, so that a newcomer waits for one request at the most.
 
 use crate::generation::Generation;
+use millstream_net::clock;
+use millstream_net::timer::{Deadline, with_deadline};
 use millstream_telemetry::log_writer::LogWriter;
 use millstream_telemetry::metrics::WorkerMetrics;
 use slab::Slab;
@@ -39,8 +41,6 @@ pub struct Worker {
     upstream_connections: Cell<u32>,
     /// Newcomers that wait for a place.
     waiting: Cell<usize>,
-    /// Counts the times that a connection became idle, so that the oldest can be told.
-    idled: Cell<u64>,
     complained: Cell<Option<Instant>>,
     room: tokio::sync::Notify,
     emptied: tokio::sync::Notify,
@@ -49,8 +49,8 @@ pub struct Worker {
 #[derive(Default)]
 struct Entry {
     waker: Option<Waker>,
-    /// When it became idle, in counts of `Worker::idled`; 0 while it is not.
-    idle_since: u64,
+    /// When it became idle; `None` while it is not.
+    idle_since: Option<Instant>,
     /// Whether it was asked to close to make room.
     is_shed: bool,
 }
@@ -61,6 +61,10 @@ pub struct Place {
     key: usize,
 }
 
+/// A connection that became idle this recently is not closed to make room: a request may be on its way already.
+const IDLE_GRACE: Duration = Duration::from_millis(200);
+/// How often a newcomer without a place looks for connections that have become idle long enough.
+const LOOK_AGAIN: Duration = Duration::from_millis(50);
 /// Idle connections closed at a time to make room for new ones.
 const SHED_AT_ONCE: usize = 16;
 
@@ -81,7 +85,6 @@ impl Worker {
             connections: RefCell::new(Slab::new()),
             upstream_connections: Cell::new(0),
             waiting: Cell::new(0),
-            idled: Cell::new(0),
             complained: Cell::new(None),
             room: tokio::sync::Notify::new(),
             emptied: tokio::sync::Notify::new(),
@@ -131,9 +134,14 @@ impl Worker {
 
     /// A place for a new connection, if there is one now.
     pub fn try_admit(self: &Rc<Self>) -> Option<Place> {
+        // Who waits already comes first.
+        if self.is_short() { None } else { self.place() }
+    }
+
+    fn place(self: &Rc<Self>) -> Option<Place> {
         let limit = self.generation.borrow().shared.configuration.main.worker_connections as usize;
         let used = self.open_connections() + self.upstream_connections.get() as usize;
-        // Who waits already comes first, and one client at a time is always served.
+        // One client at a time is always served, whatever the upstreams hold.
         if used >= limit && self.open_connections() > 0 {
             return None;
         }
@@ -144,14 +152,18 @@ impl Worker {
     /// A place for a new connection. Waits while `worker_connections` are in use, after asking idle ones to close.
     pub async fn admit(self: &Rc<Self>) -> Place {
         let _waiting = Waiting::new(&self.waiting);
+        let mut look_again = Deadline::new();
         loop {
             // Registered before looking, so that room which comes in between is not missed.
             let room = self.room.notified();
-            if let Some(place) = self.try_admit() {
+            if let Some(place) = self.place() {
                 return place;
             }
-            self.make_room();
-            room.await;
+            let now = clock::now();
+            self.make_room(now);
+            look_again.set(now + LOOK_AGAIN);
+            // Either way the next round looks.
+            _ = with_deadline(&mut look_again, room).await;
         }
     }
 
@@ -176,12 +188,14 @@ impl Worker {
     }
 
     /// Asks the connections that idle longest to close: for want of places, or of descriptors.
-    pub fn make_room(&self) {
+    pub fn make_room(&self, now: Instant) {
         let mut connections = self.connections.borrow_mut();
-        let mut idle: Vec<(u64, usize)> = connections
+        let idles_long =
+            |since: &Instant| now.saturating_duration_since(*since) >= IDLE_GRACE;
+        let mut idle: Vec<(Instant, usize)> = connections
             .iter()
-            .filter(|(_, entry)| entry.idle_since > 0 && !entry.is_shed)
-            .map(|(key, entry)| (entry.idle_since, key))
+            .filter(|(_, entry)| !entry.is_shed)
+            .filter_map(|(key, entry)| Some((entry.idle_since.filter(idles_long)?, key)))
             .collect();
         let nobody_idles = idle.is_empty();
         if idle.len() > SHED_AT_ONCE {
@@ -233,20 +247,12 @@ impl Drop for Waiting<'_> {
 }
 
 impl Place {
-    /// Says whether the connection waits for a request; while it does, `waker` is told of a stop.
-    pub fn set_idle(&self, idle: bool, waker: Option<&Waker>) {
-        let worker = &self.worker;
-        let mut connections = worker.connections.borrow_mut();
+    /// Says since when the connection waits for a request, if it does; while it does, `waker` is told of a stop.
+    pub fn set_idle(&self, since: Option<Instant>, waker: Option<&Waker>) {
+        let mut connections = self.worker.connections.borrow_mut();
         let entry = &mut connections[self.key];
-        if idle != (entry.idle_since > 0) {
-            worker.idled.set(worker.idled.get() + 1);
-            entry.idle_since = if idle { worker.idled.get() } else { 0 };
-            if idle && worker.is_short() {
-                // There was nobody to ask before; now there is.
-                worker.room.notify_one();
-            }
-        }
-        entry.is_shed &= idle;
+        entry.idle_since = since;
+        entry.is_shed &= since.is_some();
         if let Some(waker) = waker
             && !entry.waker.as_ref().is_some_and(|known| known.will_wake(waker))
         {

@@ -32,7 +32,10 @@ pub struct Answer {
 impl Answer {
     /// The first field of that name, whatever its case.
     pub fn field(&self, name: &str) -> Option<&str> {
-        self.fields.iter().find(|(field, _)| field.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())
+        self.fields
+            .iter()
+            .find(|(field, _)| field.eq_ignore_ascii_case(name))
+            .map(|(_, value)| value.as_str())
     }
 
     /// The body as text.
@@ -107,7 +110,8 @@ impl Client {
         loop {
             if let Some(end) = find(&self.rest, b"\r\n\r\n") {
                 let head: Vec<u8> = self.rest.drain(..end + 4).take(end).collect();
-                return parse_head(&head).ok_or_else(|| io::Error::new(ErrorKind::InvalidData, "not an HTTP answer"));
+                return parse_head(&head)
+                    .ok_or_else(|| io::Error::new(ErrorKind::InvalidData, "not an HTTP answer"));
             }
             self.more()?;
         }
@@ -122,9 +126,9 @@ impl Client {
         }
         match answer.field("content-length") {
             Some(length) => {
-                let length = length
-                    .parse()
-                    .map_err(|_| io::Error::new(ErrorKind::InvalidData, "a Content-Length that is no number"))?;
+                let length = length.parse().map_err(|_| {
+                    io::Error::new(ErrorKind::InvalidData, "a Content-Length that is no number")
+                })?;
                 self.exactly(length)
             }
             None => self.rest_of_connection(),
@@ -144,7 +148,10 @@ impl Client {
             }
             body.extend(self.exactly(size)?);
             if !self.line()?.is_empty() {
-                return Err(io::Error::new(ErrorKind::InvalidData, "a chunk that does not end where it said"));
+                return Err(io::Error::new(
+                    ErrorKind::InvalidData,
+                    "a chunk that does not end where it said",
+                ));
             }
         }
     }
@@ -173,7 +180,9 @@ impl Client {
         loop {
             match self.more() {
                 Ok(()) => {}
-                Err(error) if error.kind() == ErrorKind::UnexpectedEof => return Ok(std::mem::take(&mut self.rest)),
+                Err(error) if error.kind() == ErrorKind::UnexpectedEof => {
+                    return Ok(std::mem::take(&mut self.rest));
+                }
                 Err(error) => return Err(error),
             }
         }

@@ -33,7 +33,9 @@ fn make(folder: &Path) -> PathBuf {
     }
     run(Command::new("python3").args(["-m", "venv"]).arg(folder));
     let pip = folder.join("bin/pip");
-    run(Command::new(pip).args(["install", "--quiet", "--disable-pip-version-check", "-r"]).arg(&requirements));
+    run(Command::new(pip)
+        .args(["install", "--quiet", "--disable-pip-version-check", "-r"])
+        .arg(&requirements));
     fs::write(&stamp, wanted).expect("the target folder is writable");
     folder.join("bin")
 }
@@ -66,7 +68,9 @@ impl Gunicorn {
                 .stderr(log),
         )
         .expect("gunicorn starts");
-        wait::until("gunicorn accepts connections", || std::os::unix::net::UnixStream::connect(&socket).is_ok());
+        wait::until("gunicorn accepts connections", || {
+            std::os::unix::net::UnixStream::connect(&socket).is_ok()
+        });
         Gunicorn { socket, _process: process }
     }
 

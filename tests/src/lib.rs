@@ -19,7 +19,10 @@ use std::path::PathBuf;
 
 /// The folder of the workspace, where the seed configurations, the examples and `target` are.
 pub fn workspace() -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("..").canonicalize().expect("the workspace folder is there")
+    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+        .join("..")
+        .canonicalize()
+        .expect("the workspace folder is there")
 }
 
 /// The folder that cargo builds into, found from the running test's own path, so that `CARGO_TARGET_DIR` is honoured.

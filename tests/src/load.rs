@@ -4,8 +4,8 @@
 //! server closes between two answers, as HTTP allows after `Connection: close`, is opened anew and is no failure;
 //! a request without its whole answer is.
 
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -107,7 +107,8 @@ fn drive(port: u16, path: &str, over: &AtomicBool, answered: &AtomicUsize) -> Re
                     report.first = took;
                 }
                 report.slowest = report.slowest.max(took);
-                let closes = answer.field("connection").is_some_and(|value| value.eq_ignore_ascii_case("close"));
+                let closes =
+                    answer.field("connection").is_some_and(|value| value.eq_ignore_ascii_case("close"));
                 client = (!closes).then_some(connection);
             }
             Err(error) => report.failures.push(format!("request: {error}")),

@@ -163,14 +163,20 @@ fn converse(mut stream: TcpStream, connection: usize, state: &State) -> std::io:
                 Step::Close => return stream.shutdown(Shutdown::Both),
             }
         }
-        if request.head.starts_with("GET") && request.field("connection").is_some_and(|value| value == "close") {
+        if request.head.starts_with("GET")
+            && request.field("connection").is_some_and(|value| value == "close")
+        {
             return stream.shutdown(Shutdown::Both);
         }
     }
     Ok(())
 }
 
-fn read_request(stream: &mut TcpStream, bytes: &mut Vec<u8>, connection: usize) -> std::io::Result<Option<Request>> {
+fn read_request(
+    stream: &mut TcpStream,
+    bytes: &mut Vec<u8>,
+    connection: usize,
+) -> std::io::Result<Option<Request>> {
     let Some(end) = read_until(stream, bytes, b"\r\n\r\n")? else { return Ok(None) };
     let head = String::from_utf8_lossy(&bytes[..end]).into_owned();
     bytes.drain(..end + 4);
@@ -179,7 +185,8 @@ fn read_request(stream: &mut TcpStream, bytes: &mut Vec<u8>, connection: usize) 
         // The scenarios' chunked bodies carry no trailers, so this ends each.
         let Some(end) = read_until(stream, bytes, b"0\r\n\r\n")? else { return Ok(None) };
         request.body = bytes.drain(..end + 5).collect();
-    } else if let Some(length) = request.field("content-length").and_then(|value| value.parse::<usize>().ok()) {
+    } else if let Some(length) = request.field("content-length").and_then(|value| value.parse::<usize>().ok())
+    {
         while bytes.len() < length {
             if read_more(stream, bytes)? == 0 {
                 return Ok(None);

@@ -19,8 +19,10 @@ impl Prefix {
 
     /// An empty directory under `parent`, for example a tmpfs mount.
     pub fn within(parent: &Path) -> Self {
-        let directory =
-            tempfile::Builder::new().prefix("millstream-").tempdir_in(parent).expect("a temporary directory can be made");
+        let directory = tempfile::Builder::new()
+            .prefix("millstream-")
+            .tempdir_in(parent)
+            .expect("a temporary directory can be made");
         fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o755)).expect("own directory");
         fs::create_dir(directory.path().join("logs")).expect("own directory");
         Prefix { directory }
@@ -45,7 +47,9 @@ impl Prefix {
 
     /// A file's text, empty when it does not exist (yet).
     pub fn read(&self, name: &str) -> String {
-        fs::read(self.join(name)).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default()
+        fs::read(self.join(name))
+            .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+            .unwrap_or_default()
     }
 
     /// The number of regular files below a folder inside it, at any depth.

@@ -81,7 +81,8 @@ impl Server {
 
     /// As `start`, in a directory that the scenario has prepared.
     pub fn start_in(prefix: Prefix, template: &str, values: &[(&str, &str)]) -> Self {
-        Self::try_start(prefix, template, values).unwrap_or_else(|refused| panic!("the server did not start: {refused:?}"))
+        Self::try_start(prefix, template, values)
+            .unwrap_or_else(|refused| panic!("the server did not start: {refused:?}"))
     }
 
     /// Starts the binary and waits until it accepts on its port or ends.
@@ -107,7 +108,8 @@ impl Server {
             ended = process.ended();
             // A connection alone is not enough: during a failed start one port may be open and another refused, or
             // somebody else may hold it. The pid file comes when all listeners are open.
-            let ready = self.current_id() == process.id() && TcpStream::connect(("127.0.0.1", self.port)).is_ok();
+            let ready =
+                self.current_id() == process.id() && TcpStream::connect(("127.0.0.1", self.port)).is_ok();
             (ended.is_some() || ready).then_some(())
         });
         if ready.is_none() || ended.is_some() {
@@ -130,7 +132,11 @@ impl Server {
         )
         .unwrap_or_else(|error| panic!("{}: {error}", binary().display()));
         let status = starter.wait(Duration::from_secs(20));
-        assert!(status.is_some_and(|status| status.success()), "{status:?}: {}", server.prefix.read("output"));
+        assert!(
+            status.is_some_and(|status| status.success()),
+            "{status:?}: {}",
+            server.prefix.read("output")
+        );
         wait::until("the daemon accepts connections", || {
             server.current_id() != 0 && TcpStream::connect(("127.0.0.1", server.port)).is_ok()
         });

@@ -26,5 +26,8 @@ pub fn within<T>(limit: Duration, mut ready: impl FnMut() -> Option<T>) -> Optio
 
 /// As `within`, for a plain condition; panics with `what` when half a minute does not suffice (a busy machine is no failure).
 pub fn until(what: &str, mut holds: impl FnMut() -> bool) {
-    assert!(within(Duration::from_secs(30), || holds().then_some(())).is_some(), "waited half a minute in vain: {what}");
+    assert!(
+        within(Duration::from_secs(30), || holds().then_some(())).is_some(),
+        "waited half a minute in vain: {what}"
+    );
 }

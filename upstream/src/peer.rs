@@ -1,4 +1,6 @@
 //! One upstream server as it is connected to. Plain data; its load and health live in `balance`.
+//!
+//! It is made at load and never changes. Next: `group`, which owns them; `pool`, which keeps connections to them.
 
 use millstream_net::address::Address;
 use std::sync::Arc;

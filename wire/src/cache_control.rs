@@ -2,7 +2,7 @@
 //!
 //! Directives are read leniently and valued conservatively: a lifetime that cannot be read is zero, a qualified
 //! directive whose field names cannot be read covers everything. What follows from a directive is decided by the
-//! cache's policy, not here. The same reader serves `CDN-Cache-Control` for the directives the two share.
+//! cache's policy, not here.
 
 use crate::list;
 use crate::octets::{decimal, trim};

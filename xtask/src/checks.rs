@@ -3,7 +3,7 @@
 //! The tests come last, so that what a reader sees at the end is cargo's own summary.
 
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::Instant;
 
 use crate::{tidy, tree};
@@ -14,15 +14,27 @@ const FUZZ_SECONDS: u32 = 15;
 /// Runs everything; the error names what failed.
 pub(crate) fn run() -> Result<(), String> {
     let mut failed = Vec::new();
-    step("formatting", &mut failed, || cargo(&["fmt", "--all", "--check"], &[]));
-    step("clippy", &mut failed, || cargo(&["clippy", "--workspace", "--all-targets", "--quiet", "--", "-D", "warnings"], &[]));
+    step("formatting", &mut failed, || cargo(&["fmt", "--all", "--check", "--", "-l"], &[]));
+    step("clippy", &mut failed, || {
+        cargo(
+            &["clippy", "--workspace", "--all-targets", "--keep-going", "--quiet", "--", "-D", "warnings"],
+            &[],
+        )
+    });
     step("tidy", &mut failed, tidy::run);
     step("documentation", &mut failed, || {
-        cargo(&["doc", "--workspace", "--no-deps", "--document-private-items", "--quiet"], &[("RUSTDOCFLAGS", "-D warnings")])
+        cargo(
+            &["doc", "--workspace", "--no-deps", "--document-private-items", "--quiet"],
+            &[("RUSTDOCFLAGS", "-D warnings")],
+        )
     });
     step("fuzzing", &mut failed, fuzz);
     // The scenarios wait more than they work, so more of them than cores run at a time.
-    step("tests", &mut failed, || cargo(&["test", "--workspace", "--no-fail-fast"], &[("RUST_TEST_THREADS", "6")]));
+    eprintln!("==> tests");
+    if let Err(message) = cargo(&["test", "--workspace", "--no-fail-fast"], &[("RUST_TEST_THREADS", "6")]) {
+        eprintln!("{message}");
+        failed.push("tests");
+    }
     if failed.is_empty() { Ok(()) } else { Err(format!("failed: {}", failed.join(", "))) }
 }
 
@@ -64,24 +76,43 @@ pub(crate) fn fuzz() -> Result<(), String> {
         return Ok(());
     }
     let list = nightly(&["fuzz", "list"]).output().map_err(|error| error.to_string())?;
-    if !list.status.success() {
-        return Err(String::from_utf8_lossy(&list.stderr).into_owned());
+    let built = nightly(&["fuzz", "build"]).output().map_err(|error| error.to_string())?;
+    if !list.status.success() || !built.status.success() {
+        return Err(tail(&[list.stderr, built.stderr].concat()));
     }
-    for target in String::from_utf8_lossy(&list.stdout).split_whitespace() {
-        let seconds = format!("-max_total_time={FUZZ_SECONDS}");
-        // What a run finds interesting is kept for the next one, but not in the sources.
-        let corpus = millstream_tests::target_directory().join("fuzz-corpus").join(target);
-        std::fs::create_dir_all(&corpus).map_err(|error| format!("{}: {error}", corpus.display()))?;
-        let output = nightly(&["fuzz", "run", target, &corpus.to_string_lossy(), "--", &seconds, "-verbosity=0"]).output();
-        let output = output.map_err(|error| error.to_string())?;
-        if !output.status.success() {
-            let text = String::from_utf8_lossy(&output.stderr).into_owned();
-            let tail: Vec<&str> = text.lines().rev().take(40).collect();
-            return Err(format!("{target}:\n{}", tail.into_iter().rev().collect::<Vec<_>>().join("\n")));
+    let list = String::from_utf8_lossy(&list.stdout).into_owned();
+    // Side by side: each target is one thread.
+    let runs: Result<Vec<(&str, Child)>, String> =
+        list.split_whitespace().map(|target| Ok((target, start_fuzzing(target)?))).collect();
+    let mut findings = Vec::new();
+    for (target, run) in runs? {
+        let output = run.wait_with_output().map_err(|error| error.to_string())?;
+        if output.status.success() {
+            eprintln!("    {target}: {FUZZ_SECONDS} s without a finding");
+        } else {
+            findings.push(format!("{target}:\n{}", tail(&output.stderr)));
         }
-        eprintln!("    {target}: {FUZZ_SECONDS} s without a finding");
     }
-    Ok(())
+    if findings.is_empty() { Ok(()) } else { Err(findings.join("\n")) }
+}
+
+fn start_fuzzing(target: &str) -> Result<Child, String> {
+    let seconds = format!("-max_total_time={FUZZ_SECONDS}");
+    // What a run finds interesting is kept for the next one, but not in the sources.
+    let corpus = millstream_tests::target_directory().join("fuzz-corpus").join(target);
+    std::fs::create_dir_all(&corpus).map_err(|error| format!("{}: {error}", corpus.display()))?;
+    nightly(&["fuzz", "run", target, &corpus.to_string_lossy(), "--", &seconds, "-verbosity=0"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .map_err(|error| format!("{target}: {error}"))
+}
+
+/// The last lines of what a program said: where a fuzzer puts the input and the place.
+fn tail(text: &[u8]) -> String {
+    let text = String::from_utf8_lossy(text);
+    let lines: Vec<&str> = text.lines().collect();
+    lines[lines.len().saturating_sub(60)..].join("\n")
 }
 
 /// Cargo of the nightly toolchain; the toolchain that runs this program must not decide which one the child takes.
@@ -102,7 +133,8 @@ fn tools() -> PathBuf {
 fn install_cargo_fuzz() -> bool {
     eprintln!("    installing cargo-fuzz into {}", tools().display());
     let mut install = nightly(&["install", "--locked", "--quiet", "cargo-fuzz", "--root"]);
-    install.arg(tools()).status().is_ok_and(|status| status.success()) && is_there(&mut nightly(&["fuzz", "--version"]))
+    install.arg(tools()).status().is_ok_and(|status| status.success())
+        && is_there(&mut nightly(&["fuzz", "--version"]))
 }
 
 fn is_there(command: &mut Command) -> bool {

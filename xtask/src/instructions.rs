@@ -30,13 +30,20 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
     let names = output(Command::new(&program).arg("list"))?;
     let baseline = read_baseline();
     let (mut counts, mut worse) = (baseline.clone(), Vec::new());
-    for name in names.split_whitespace().filter(|name| wanted.is_empty() || wanted.iter().any(|wanted| wanted == name)) {
+    for name in names
+        .split_whitespace()
+        .filter(|name| wanted.is_empty() || wanted.iter().any(|wanted| wanted == name))
+    {
         let count = measure(&program, name)?;
         let before = baseline.get(name).copied();
-        let change = before.map_or(String::new(), |before| format!("{:+.1} %", (count / before - 1.0) * 100.0));
+        let change =
+            before.map_or(String::new(), |before| format!("{:+.1} %", (count / before - 1.0) * 100.0));
         println!("{name:<32} {count:>10.1} instructions {change}");
         if before.is_some_and(|before| count > before * TOLERANCE) {
-            worse.push(format!("{name}: {count:.1} instructions, {:.1} were accepted", before.unwrap_or_default()));
+            worse.push(format!(
+                "{name}: {count:.1} instructions, {:.1} were accepted",
+                before.unwrap_or_default()
+            ));
         }
         counts.insert(name.to_owned(), count);
     }

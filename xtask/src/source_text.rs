@@ -83,7 +83,10 @@ fn raw_start(bytes: &[u8], at: usize) -> Option<(usize, usize)> {
 fn raw_end(bytes: &[u8], body: usize, hashes: usize) -> usize {
     let mut close = vec![b'"'];
     close.resize(hashes + 1, b'#');
-    bytes[body..].windows(close.len()).position(|window| window == close).map_or(bytes.len(), |end| body + end + close.len())
+    bytes[body..]
+        .windows(close.len())
+        .position(|window| window == close)
+        .map_or(bytes.len(), |end| body + end + close.len())
 }
 
 /// The end of a character literal; `None` for a lifetime.
@@ -106,7 +109,9 @@ pub(crate) fn without_tests(code: &str) -> &str {
     while let Some(found) = code[at..].find("#[cfg(test)]") {
         let start = at + found;
         let rest = code[start + "#[cfg(test)]".len()..].trim_start();
-        if rest.starts_with("mod ") && rest.find('{').unwrap_or(usize::MAX) < rest.find(';').unwrap_or(usize::MAX) {
+        if rest.starts_with("mod ")
+            && rest.find('{').unwrap_or(usize::MAX) < rest.find(';').unwrap_or(usize::MAX)
+        {
             return &code[..start];
         }
         at = start + 1;

@@ -58,6 +58,8 @@ fn collect(folder: &Path, prefix: &str, found: &mut Vec<File>) {
 
 fn is_text(path: &str) -> bool {
     let extension = path.rsplit_once('.').map_or("", |(_, extension)| extension);
-    matches!(extension, "rs" | "md" | "toml" | "conf" | "cfg" | "vcl" | "py" | "sh" | "txt" | "html" | "js" | "css" | "yml")
-        || path == ".ci/run"
+    matches!(
+        extension,
+        "rs" | "md" | "toml" | "conf" | "cfg" | "vcl" | "py" | "sh" | "txt" | "html" | "js" | "css" | "yml"
+    ) || path == ".ci/run"
 }

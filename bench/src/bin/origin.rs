@@ -31,7 +31,9 @@ impl Respond for Origin {
     fn respond(&mut self, target: &[u8], out: &mut Vec<u8>) -> Duration {
         if target == b"/__count" {
             let count = REQUESTS.load(Ordering::Relaxed).to_string();
-            out.extend_from_slice(format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{count}", count.len()).as_bytes());
+            out.extend_from_slice(
+                format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{count}", count.len()).as_bytes(),
+            );
             return Duration::ZERO;
         }
         let count = REQUESTS.fetch_add(1, Ordering::Relaxed);
@@ -68,7 +70,9 @@ fn build(target: &[u8]) -> Canned {
 
 fn parameter<'a>(target: &'a str, name: &str) -> Option<&'a str> {
     let (_, query) = target.split_once('?')?;
-    query.split('&').find_map(|pair| pair.split_once('=').filter(|(key, _)| *key == name).map(|(_, value)| value))
+    query
+        .split('&')
+        .find_map(|pair| pair.split_once('=').filter(|(key, _)| *key == name).map(|(_, value)| value))
 }
 
 /// `180-660` or `200`, in milliseconds, at most ten seconds.
@@ -126,7 +130,9 @@ fn main() -> ExitCode {
         eprintln!("origin PORT [THREADS]");
         return ExitCode::from(2);
     };
-    let threads = numbers.next().map_or_else(|| std::thread::available_parallelism().map_or(1, Into::into), usize::from);
+    let threads = numbers
+        .next()
+        .map_or_else(|| std::thread::available_parallelism().map_or(1, Into::into), usize::from);
     let result = serve(port, threads, Origin::default);
     eprintln!("origin: {result:?}");
     ExitCode::FAILURE

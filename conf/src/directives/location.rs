@@ -1,6 +1,6 @@
 //! Directives of locations: fixed answers, error pages, files and their types.
 //!
-//! The `location` blocks themselves are read by `configuration`. Next: `millstream-server`'s `route` and `answer`.
+//! The `location` blocks themselves are read by `locations`. Next: `millstream-server`'s `route` and `answer`.
 
 use std::collections::HashMap;
 use std::sync::Arc;

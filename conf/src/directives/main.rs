@@ -1,6 +1,6 @@
 //! Directives of the main context: the process, its workers, its user and its files.
 //!
-//! Values are noted, never acted on. Next: `millstream`'s `assemble` and `signals`, which act on them.
+//! Values are noted, never acted on. Next: `millstream`'s `running` and `account`, which act on them.
 
 use super::{Apply, HTTP, MAIN, MANY, Row, idle, log, often, once};
 use crate::model::{Main, User, WorkerProcesses};

@@ -1,7 +1,8 @@
 //! The table of directives: one row each, one file per family.
 //!
 //! A row says where a directive may stand, how many words it takes, what it means and how it is applied; the checks,
-//! the suggestions and the manual all come from here. Next: the families; `configuration`, which walks a tree with this table.
+//! the suggestions and the manual all come from here. Next: the families; `block`, which checks a block against the
+//! table.
 
 pub mod log;
 pub mod main;

@@ -1,4 +1,7 @@
 //! Addresses: where Millstream listens and where it connects to.
+//!
+//! Names are kept as names; nothing is resolved here. Next: `listen`, `upstream`; `millstream-net`'s `address`, that of
+//! an open connection.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;

@@ -1,4 +1,7 @@
 //! Cache zones and how a location uses one.
+//!
+//! Sizes are bytes, times durations, conditions templates; nothing is looked up by name any more.
+//! Next: `millstream-cache`'s `store`, which takes a zone, and `policy`, which goes by a location's part.
 
 use super::template::Template;
 use crate::source::Span;

@@ -1,4 +1,6 @@
 //! Compression of answers.
+//!
+//! Says which answers and how, never whether one client takes it. Next: `millstream-server`'s `filter/gzip`.
 
 /// The lowest HTTP version of a request whose answer is compressed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

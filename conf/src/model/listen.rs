@@ -1,4 +1,7 @@
 //! Listening addresses and the servers behind them.
+//!
+//! Every address is here once, with all servers that share it and one that answers by default.
+//! Next: `millstream-net`'s `listener`, which opens them; `millstream-server`'s `route/server_name`, which chooses.
 
 use super::address::ListenAddress;
 use super::location::{LocationId, LocationTree};

@@ -1,4 +1,7 @@
 //! Locations: how a request finds one, and what is set there.
+//!
+//! Every location has all its settings, inherited ones too, so that a request never looks upwards.
+//! Next: `millstream-server`'s `route/location`, which finds one; `proxy`, `gzip`, `log`, which are parts of it.
 
 use super::gzip::Gzip;
 use super::log::{AccessLog, ErrorLog};

@@ -1,4 +1,7 @@
 //! Logs: files, formats, and which location writes what where.
+//!
+//! A file is here once, however many locations write to it. Next: `millstream-telemetry`'s `log_writer`;
+//! `millstream-server`'s `access_log`, which renders a format.
 
 use super::template::Template;
 use std::path::PathBuf;

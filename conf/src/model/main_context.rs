@@ -1,4 +1,6 @@
 //! The main and events contexts.
+//!
+//! What the process is, not what it serves. Next: `millstream`'s `running`, which acts on it.
 
 use super::log::ErrorLog;
 use std::path::PathBuf;

@@ -1,4 +1,7 @@
 //! How a location passes requests on.
+//!
+//! Whom it asks is an index into the upstreams or a template; which server of them is never decided here.
+//! Next: `millstream-server`'s `answer/proxied`, which goes by it; `upstream`, `cache`.
 
 use super::cache::{IgnoreHeaders, ProxyCache};
 use super::regex::Regex;

@@ -1,4 +1,6 @@
 //! A regular expression of the configuration, compiled at load; captures are numbered and, where named, named.
+//!
+//! It is never compiled during a request. Next: `regular_expression`, which makes these.
 
 /// A compiled expression with its source.
 #[derive(Debug, Clone)]

@@ -1,4 +1,7 @@
 //! A value with variables in it, compiled at load to parts that are evaluated one after the other.
+//!
+//! It holds no values; who evaluates it brings the request. Next: `template`, which compiles;
+//! `millstream-server`'s `variables`, which evaluates.
 
 use crate::variables::Builtin;
 

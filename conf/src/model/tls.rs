@@ -1,4 +1,6 @@
 //! TLS of a server block.
+//!
+//! Files by name, never their content: no key is held here. Next: `millstream-net`'s `tls`, which loads them.
 
 use crate::source::Span;
 use std::path::PathBuf;

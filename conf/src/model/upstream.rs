@@ -1,4 +1,6 @@
 //! Groups of upstream servers.
+//!
+//! What was written, not what is: no health, no resolved name. Next: `millstream-upstream`'s `group`, one at work.
 
 use super::address::PeerAddress;
 use crate::source::Span;

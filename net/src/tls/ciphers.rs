@@ -1,4 +1,7 @@
 //! Cipher suites: one table from OpenSSL's names, which configurations and logs use, to the registered ones.
+//!
+//! Which suites a configuration asks for was decided when it was read (`millstream-conf`'s `tls_ciphers`); none is
+//! added here. Next: `tls`, which offers them.
 
 use millstream_conf::model::TlsVersion;
 use rustls::crypto::aws_lc_rs;

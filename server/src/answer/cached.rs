@@ -36,32 +36,48 @@ const COMPRESS_INLINE: usize = 8 * 1024;
 const LOOKUPS: usize = 8;
 
 /// What a request may ask of the cache.
-pub enum Use {
+enum Use {
     /// Nothing: no cache here, or a method that is not cached.
     None,
-    /// `proxy_cache_bypass` holds.
-    Bypass,
+    /// No look-up, for `proxy_cache_bypass` holds; the answer is stored under the key all the same.
+    Bypass(Vec<u8>),
     /// A look-up under the key.
     Lookup(Vec<u8>),
 }
 
 /// Decides whether the cache is asked.
-pub fn usage(request: &Request, cache: &ProxyCache) -> Use {
+fn usage(request: &Request, cache: &ProxyCache) -> Use {
     if !policy::looks_up(cache, request.method) || request.framing != Framing::None && !cache.cache_post {
         return Use::None;
     }
     let mut key = buffers::take();
-    if cache.bypass.iter().any(|condition| holds(condition, request, &mut key)) {
-        buffers::give(key);
-        return Use::Bypass;
-    }
+    let bypass = cache.bypass.iter().any(|condition| holds(condition, request, &mut key));
     key.clear();
     variables::evaluate(&cache.key, request, &mut key);
-    Use::Lookup(key)
+    if bypass { Use::Bypass(key) } else { Use::Lookup(key) }
+}
+
+/// What a request finds under its key; `None` where the cache has no part in it.
+pub fn find(request: &mut Request, cache: &ProxyCache, now: Now) -> Option<(Vec<u8>, Lookup)> {
+    match usage(request, cache) {
+        Use::None => None,
+        Use::Bypass(key) => {
+            request.cache_status = Some(CacheStatus::Bypass);
+            let front = request.generation.fronts[cache.zone.0 as usize].borrow();
+            let permit = front.beside(&key);
+            drop(front);
+            Some((key, Lookup::Miss(permit)))
+        }
+        Use::Lookup(key) => {
+            request.cache_status = None;
+            let lookup = look_up(request, cache, &key, now);
+            Some((key, lookup))
+        }
+    }
 }
 
 /// Looks a key up for a request.
-pub fn look_up(request: &Request, cache: &ProxyCache, key: &[u8], now: Now) -> Lookup {
+fn look_up(request: &Request, cache: &ProxyCache, key: &[u8], now: Now) -> Lookup {
     let mut front = request.generation.fronts[cache.zone.0 as usize].borrow_mut();
     front.lookup(key, request.fields(), cache, now)
 }
@@ -77,11 +93,9 @@ pub async fn answer(
     let settings = &generation.http().location(request.location).settings;
     let Some(cache) = settings.proxy.as_ref().and_then(|proxy| proxy.cache.as_ref()) else { return upstream(request, client, Filling::No, None).await };
     let Some((key, lookup)) = found else {
-        let outcome = upstream(request, client, Filling::No, None).await;
-        invalidate(request, cache);
-        return outcome;
+        return upstream(request, client, Filling::No, None).await;
     };
-    let outcome = with_lookup(request, client, cache, &key, lookup).await;
+    let outcome = Box::pin(with_lookup(request, client, cache, &key, lookup)).await;
     buffers::give(key);
     outcome
 }
@@ -107,7 +121,9 @@ async fn with_lookup(
                 Err(vanished) => again(request, cache, key, Some(&vanished)),
             },
             Lookup::Miss(permit) => {
-                request.cache_status = Some(CacheStatus::Miss);
+                if request.cache_status != Some(CacheStatus::Bypass) {
+                    request.cache_status = Some(CacheStatus::Miss);
+                }
                 return upstream(request, client, Filling::Permit(permit), None).await;
             }
             Lookup::Scarce => {
@@ -146,7 +162,8 @@ async fn stale(
         Some(permit) => {
             let may = found.entry.may_serve_stale(StaleCause::Updating, &cache.use_stale, now);
             let detached = cache.background_update || found.entry.may_serve_stale(StaleCause::Updating, &UseStale::default(), now);
-            if !(may && detached) {
+            // A body that came with the request is there once, so such a request asks for itself.
+            if !(may && detached && request.framing == Framing::None) {
                 request.cache_status = Some(CacheStatus::Expired);
                 return Ok(upstream(request, client, Filling::Permit(permit), Some(&found)).await);
             }
@@ -198,14 +215,14 @@ async fn upstream(
         Proxied::Stale(status) => {
             request.cache_status = Some(CacheStatus::Stale);
             match fallback {
-                Some(hit) => from_entry(request, client, hit).await.unwrap_or(Outcome::Status(status)),
+                Some(hit) => Box::pin(from_entry(request, client, hit)).await.unwrap_or(Outcome::Status(status)),
                 None => Outcome::Status(status),
             }
         }
         Proxied::Revalidated(entry) => {
             request.cache_status = Some(CacheStatus::Revalidated);
             let hit = Hit { entry, prepared: Prepared::default() };
-            from_entry(request, client, &hit).await.unwrap_or(Outcome::Status(502))
+            Box::pin(from_entry(request, client, &hit)).await.unwrap_or(Outcome::Status(502))
         }
     }
 }
@@ -217,16 +234,6 @@ fn refresh_detached(request: &Request, permit: FillPermit, found: &Rc<Hit>) {
     tokio::task::spawn_local(async move {
         _ = proxied::answer(&mut copy, None, Filling::Permit(permit), Some(fallback)).await;
     });
-}
-
-/// Unsafe methods that succeeded make what is stored under their URI invalid (RFC 9111 §4.4).
-fn invalidate(request: &Request, cache: &ProxyCache) {
-    if policy::invalidates(request.method, request.sent.status) {
-        let mut key = buffers::take();
-        variables::evaluate(&cache.key, request, &mut key);
-        request.generation.shared.stores[cache.zone.0 as usize].invalidate(&key);
-        buffers::give(key);
-    }
 }
 
 /// Answers from an entry. `None` where its file has vanished: nothing was sent.

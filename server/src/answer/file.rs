@@ -1,7 +1,7 @@
 //! Files under `root`: the type by extension, `index` in directories, validators and not-modified answers.
 //!
-//! Opened and read off the worker's loop, in pieces of bounded size. A path that would leave the root cannot occur: the URI
-//! is normalised before it gets here (`wire::target`).
+//! Opened and read off the worker's loop, in pieces of bounded size. The URI is normalised before it gets here
+//! (`wire::target`); a path that would leave the root all the same is forbidden.
 
 use super::{Outcome, fixed};
 use crate::client::{AnswerHead, Client};
@@ -30,8 +30,11 @@ struct Opened {
 
 /// Answers with the file that the URI names.
 pub async fn answer(request: &mut Request, client: &mut Client) -> Outcome {
-    if !matches!(request.method, Method::Get | Method::Head) {
+    if !matches!(request.method, Method::Get | Method::Head | Method::Post) {
         return Outcome::Status(405);
+    }
+    if leaves_root(&request.uri) {
+        return Outcome::Status(403);
     }
     let mut path = value(&request.location().settings.root, request);
     path.extend_from_slice(&request.uri);
@@ -48,18 +51,16 @@ pub async fn answer(request: &mut Request, client: &mut Client) -> Outcome {
     })
     .await;
     match opened {
+        Ok(Some(_)) if request.method == Method::Post => Outcome::Status(405),
         Ok(Some(opened)) => send(request, client, &path, opened).await,
-        Ok(None) => {
-            let mut directory = request.uri.clone();
-            directory.push(b'/');
-            if let Some(query) = request.query() {
-                directory.push(b'?');
-                directory.extend_from_slice(query);
-            }
-            fixed::redirect(request, client, 301, &directory).await
-        }
+        Ok(None) => fixed::redirect_with_slash(request, client).await,
         Err(error) => Outcome::Status(status_of(error.kind())),
     }
+}
+
+/// Whether a path has a segment that goes up. One that came is normalised, but an `error_page` with variables makes any.
+fn leaves_root(uri: &[u8]) -> bool {
+    uri.split(|&byte| byte == b'/').any(|segment| segment == b"..")
 }
 
 /// The first `index` name that exists is answered as a path of its own; a directory without one is forbidden.
@@ -75,7 +76,7 @@ async fn index(request: &Request, directory: &[u8]) -> Outcome {
     })
     .await;
     match found {
-        (Some(name), _) => Outcome::Elsewhere([request.uri.as_slice(), &name].concat()),
+        (Some(name), _) => Outcome::Index([request.uri.as_slice(), &name].concat()),
         (None, true) => Outcome::Status(403),
         (None, false) => Outcome::Status(404),
     }
@@ -118,7 +119,10 @@ async fn send(request: &mut Request, client: &mut Client, path: &Path, opened: O
     if status == 200 {
         headers.push(b"Content-Type", media.as_bytes());
     }
-    headers.push(b"Last-Modified", &date::format_http(opened.modified));
+    // The page of an error says nothing about when the error was made.
+    if request.error_status.is_none_or(|status| status == 200) {
+        headers.push(b"Last-Modified", &date::format_http(opened.modified));
+    }
     headers.push(b"ETag", etag.as_bytes());
     let length = Some(opened.length);
     client.begin(request, AnswerHead { status, fields: headers.view(), length, compressible: true });

@@ -6,20 +6,24 @@ use crate::failure;
 use crate::request::Request;
 use crate::variables::value;
 use millstream_conf::model::{Return, ReturnBody};
-use millstream_wire::Headers;
+use millstream_wire::{Headers, target};
 
 /// Answers as a `return` says.
 pub async fn returned(request: &mut Request, client: &mut Client, rule: &Return) -> Outcome {
     match &rule.body {
         ReturnBody::None if (400..600).contains(&rule.status) => Outcome::Status(rule.status),
         ReturnBody::None if rule.status == failure::CLOSE_WITHOUT_ANSWER => Outcome::Status(rule.status),
+        ReturnBody::None if (200..300).contains(&rule.status) && rule.status != 204 => {
+            text(request, client, rule.status, &[]).await
+        }
         ReturnBody::None => page(request, client, rule.status, None).await,
-        ReturnBody::Text(text) => {
-            let body = value(text, request);
-            let media = request.location().settings.default_type.clone();
-            let mut headers = Headers::default();
-            headers.push(b"Content-Type", media.as_bytes());
-            whole(request, client, rule.status, &headers, &body).await
+        ReturnBody::Text(_) if rule.status == 204 => {
+            whole(request, client, rule.status, &Headers::default(), &[]).await
+        }
+        ReturnBody::Text(template) => {
+            request.sent.status = rule.status;
+            let body = value(template, request);
+            text(request, client, rule.status, &body).await
         }
         ReturnBody::Url(url) => {
             let url = value(url, request);
@@ -28,9 +32,29 @@ pub async fn returned(request: &mut Request, client: &mut Client, rule: &Return)
     }
 }
 
+/// Answers with a text of the location's `default_type`.
+async fn text(request: &mut Request, client: &mut Client, status: u16, body: &[u8]) -> Outcome {
+    let media = request.location().settings.default_type.clone();
+    let mut headers = Headers::default();
+    headers.push(b"Content-Type", media.as_bytes());
+    whole(request, client, status, &headers, body).await
+}
+
 /// Answers with a redirect.
 pub async fn redirect(request: &mut Request, client: &mut Client, status: u16, url: &[u8]) -> Outcome {
     page(request, client, status, Some(url)).await
+}
+
+/// Sends the client to the same path with a slash, its query kept.
+pub async fn redirect_with_slash(request: &mut Request, client: &mut Client) -> Outcome {
+    let mut url = Vec::with_capacity(request.uri.len() + 1);
+    target::escape_uri(&request.uri, &mut url);
+    url.push(b'/');
+    if let Some(query) = request.query().filter(|query| !query.is_empty()) {
+        url.push(b'?');
+        url.extend_from_slice(query);
+    }
+    redirect(request, client, 301, &url).await
 }
 
 /// Answers with the built-in page of a status, and a Location where one is given.

@@ -69,7 +69,7 @@ pub fn ready(request: &mut Request, hit: &Hit, coding: Coding, now: Now, out: &m
         return Some(Ready::HeadOnly);
     }
     let tag = tag(request, coding);
-    if request.error_status.is_some() {
+    if request.error_status.is_some() || request.accel_fields.is_some() {
         return unprepared(request, entry, coding, now, out);
     }
     let prepared = match hit.prepared.find::<Prepared>(tag) {

@@ -18,7 +18,9 @@ pub enum Outcome {
     Done,
     /// Nothing was sent; this status is to be answered, by an `error_page` or the built-in one.
     Status(u16),
-    /// Nothing was sent; the request goes on under another path (an index file, `X-Accel-Redirect`).
+    /// Nothing was sent; the request goes on under another path with the query it has (an index file).
+    Index(Vec<u8>),
+    /// Nothing was sent; the request goes on under this URI and its query, or `@name` (`X-Accel-Redirect`).
     Elsewhere(Vec<u8>),
     /// The client failed.
     Client(ClientFailure),

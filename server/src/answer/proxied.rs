@@ -105,12 +105,17 @@ pub async fn answer(
     let location = generation.http().location(request.location);
     // Borrowed from the configuration: counting references on it would bounce a cache line between workers.
     let Some(proxy) = location.settings.proxy.as_deref() else { return Proxied::Failed(500) };
-    let destination = match destination::find(request, &generation, proxy).await {
+    let found = match destination::known(&generation, proxy) {
+        Some(destination) => Ok(destination),
+        None => Box::pin(destination::find(request, &generation, proxy)).await,
+    };
+    let destination = match found {
         Ok(destination) => destination,
         Err(status) => return Proxied::Failed(status),
     };
     let body = match client.as_deref_mut() {
-        Some(client) => match request_body::read(request, client, proxy).await {
+        Some(client) if !client.body_pending() => request_body::none(request),
+        Some(client) => match Box::pin(request_body::read(request, client, proxy)).await {
             Ok(body) => body,
             Err(ending) => return ending,
         },
@@ -156,9 +161,13 @@ impl<'a> Passing<'a> {
             Err(Stop::Upstream(condition, status)) => return self.fall_back(condition, status),
         };
         if head.status == 101 {
-            return self.tunnel(connection, turn, head).await;
+            return Box::pin(self.tunnel(connection, turn, head)).await;
         }
         if let Some(outcome) = self.set_aside(&connection, head) {
+            if matches!(outcome, Proxied::Redirect(_)) {
+                let fields = head.view(connection.head_bytes());
+                self.request.accel_fields = Some(Box::new(answer_head::handed_on(fields)));
+            }
             self.discard(connection, turn);
             return outcome;
         }
@@ -260,6 +269,7 @@ impl<'a> Passing<'a> {
         head: &mut ResponseHead,
         filling: Filling,
     ) -> Proxied {
+        self.invalidate(head.status);
         if let (Filling::Permit(permit), Some(cache)) = (filling, &self.proxy.cache) {
             let now = Now::read();
             let fields = head.view(connection.head_bytes());
@@ -269,7 +279,7 @@ impl<'a> Passing<'a> {
                     let fields = rewritten.as_ref().map_or(fields, Headers::view);
                     let stored = StoredHead::new(head.status, fields, connection.remaining(), lifetime, now);
                     let fill = permit.begin(stored, self.request.fields(), now);
-                    return self.fill(connection, turn, fill).await;
+                    return Box::pin(self.fill(connection, turn, fill)).await;
                 }
                 // The next waiter may find the upstream well again; any other answer says that waiting is no use.
                 Storable::No(_) if head.status >= 500 => drop(permit),
@@ -277,6 +287,18 @@ impl<'a> Passing<'a> {
             }
         }
         self.transfer(connection, turn, head).await
+    }
+
+    /// Unsafe methods that succeeded make what is stored under their URI invalid (RFC 9111 §4.4), before the client
+    /// hears of it.
+    fn invalidate(&self, status: u16) {
+        if let Some(cache) = &self.proxy.cache
+            && policy::invalidates(self.request.method, status)
+            && !policy::looks_up(cache, self.request.method)
+        {
+            let key = crate::variables::value(&cache.key, self.request);
+            self.request.generation.shared.stores[cache.zone.0 as usize].invalidate(&key);
+        }
     }
 
     /// Lets go of an answer whose body nobody wants. The connection is kept where the rest is there already.

@@ -4,7 +4,7 @@
 
 use super::{Client, ClientFailure, later};
 use crate::request::Request;
-use millstream_net::buffers;
+use millstream_net::{buffers, clock};
 use millstream_wire::h1::chunked::{Decoder, Event};
 use millstream_wire::h1::framing::Framing;
 use millstream_wire::{FieldId, Fields};
@@ -95,6 +95,20 @@ impl Client {
             }
             self.read_some(request).await?;
         }
+    }
+
+    /// Reads what is left of a body nobody asked for and drops it, so that the connection can go on, as nginx does. Gives
+    /// up after `lingering_time`; the body is then still pending and the connection closes.
+    pub async fn discard_body(&mut self, request: &mut Request) {
+        let until = later(request.location().settings.lingering_time);
+        let mut dropped = buffers::take();
+        while self.body_pending() && clock::now() < until {
+            dropped.clear();
+            if self.read_body(request, &mut dropped).await.is_err() {
+                break;
+            }
+        }
+        buffers::give(dropped);
     }
 
     /// The trailer fields of a chunked body read to its end.

@@ -65,9 +65,13 @@ const WRITE_IN_PLACE: usize = 8 * 1024;
 impl Client {
     /// Makes the head of the answer; nothing is written yet.
     pub fn begin(&mut self, request: &mut Request, answer_head: AnswerHead<'_>) {
-        let compress = answer_head.compressible && request.wants_body() && {
-            gzip::applies(request, answer_head.status, answer_head.fields, answer_head.length)
-        };
+        if self.awaits_continue() {
+            // It may send the body or not, so where the next request begins is not known (RFC 9110 §10.1.1).
+            request.keep_alive = false;
+        }
+        // HEAD too: it says what GET would (RFC 9110 §9.3.2).
+        let compress = answer_head.compressible
+            && gzip::applies(request, answer_head.status, answer_head.fields, answer_head.length);
         let framed = framed(request, &answer_head, compress);
         let mut out = buffers::take();
         let length = if compress { None } else { answer_head.length };
@@ -90,7 +94,7 @@ impl Client {
             written: 0,
             tail: Bytes::new(),
             framed,
-            compressor: compress.then(|| Box::new(Compressor::new(level))),
+            compressor: (compress && framed != Framed::Empty).then(|| Box::new(Compressor::new(level))),
             ended: false,
             cut: false,
             send_timeout: request.location().settings.send_timeout,

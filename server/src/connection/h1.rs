@@ -137,7 +137,7 @@ async fn open(
         remote,
         local: stream.local().unwrap_or(Address::Unix(None)),
         listener: Cell::new(listener),
-        tls: stream.tls().cloned(),
+        tls: stream.tls().cloned().map(Box::new),
         opened,
         requests: Cell::new(0),
     });
@@ -200,7 +200,7 @@ impl Connection {
                 match request.head.parse(self.client.rest(), &limits) {
                     Ok(Progress::Complete) => {
                         self.client.deadline().clear();
-                        self.place.set_idle(false, None);
+                        self.place.set_idle(None, None);
                         let request = pending.take().expect("it was put there above");
                         return Poll::Ready(HeadOutcome::Request(self.take_head(request)));
                     }
@@ -230,7 +230,7 @@ impl Connection {
     /// Nothing to read: waits for bytes, for the timeout that holds now, for a stop.
     fn poll_waiting(&mut self, cx: &mut Context<'_>, pending: &mut Option<Box<Request>>) -> Poll<HeadOutcome> {
         let idle = pending.is_none();
-        self.place.set_idle(idle, Some(cx.waker()));
+        self.place.set_idle(idle.then_some(self.last_used), Some(cx.waker()));
         self.follow_generation();
         let stage = self.worker.stage();
         if stage == Stage::Stopping || (idle && self.place.is_shed()) {
@@ -280,7 +280,7 @@ impl Connection {
         self.follow_generation();
         self.facts.requests.set(self.facts.requests.get() + 1);
         let now = clock::now();
-        match spare::take(&self.generation) {
+        let mut request = match spare::take(&self.generation) {
             Some(mut request) => {
                 request.reset(self.facts.clone(), now);
                 request
@@ -291,7 +291,12 @@ impl Connection {
                 self.facts.clone(),
                 now,
             )),
-        }
+        };
+        // Until its host is known a request belongs to the listener's default server.
+        let http = self.generation.http();
+        request.server = http.listeners[self.facts.listener.get()].default_server;
+        request.location = http.server(request.server).own;
+        request
     }
 
     fn take_head(&mut self, mut request: Box<Request>) -> Box<Request> {
@@ -319,6 +324,9 @@ impl Connection {
             // A client that fails now is seen by `conclude`: its answer is not whole.
             Step::Queued => _ = Box::pin(self.client.flush(&mut request)).await,
             Step::Work(work) => Box::pin(serve::finish(&mut request, &mut self.client, *work)).await,
+        }
+        if request.keep_alive && self.client.body_pending() && !self.client.awaits_continue() {
+            Box::pin(self.client.discard_body(&mut request)).await;
         }
         self.conclude(request)
     }
@@ -359,12 +367,6 @@ impl Connection {
     /// Refuses a request whose head or framing is wrong: it is not known where the next one begins, so this is the last.
     async fn refuse(&mut self, mut request: Box<Request>, status: u16) -> Next {
         request.keep_alive = false;
-        let listener = self.facts.listener.get();
-        if request.location.0 == 0 && request.head.length == 0 {
-            let generation = request.generation.clone();
-            request.server = generation.http().listeners[listener].default_server;
-            request.location = generation.http().server(request.server).own;
-        }
         serve::finish(&mut request, &mut self.client, Work::Status(status)).await;
         self.conclude(request);
         Next::Close { unread: true }
@@ -387,7 +389,9 @@ impl Connection {
             self.ticket = Some(ticket);
         }
         self.last_used = now;
-        let keep = whole && request.keep_alive && !body_left && self.worker.stage() == Stage::Running;
+        // A client that was told that it may go on is not cut by a graceful stop that began meanwhile: its next request
+        // is answered, with `Connection: close`.
+        let keep = whole && request.keep_alive && !body_left && self.worker.stage() != Stage::Stopping;
         let unread = body_left || !self.client.rest().is_empty() || !request.keep_alive;
         spare::keep(request);
         if keep { Next::Request } else { Next::Close { unread: unread && whole } }

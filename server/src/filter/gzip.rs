@@ -6,7 +6,7 @@
 use crate::request::Request;
 use flate2::write::GzEncoder;
 use flate2::Compression;
-use millstream_conf::model::{Gzip, GzipHttpVersion};
+use millstream_conf::model::{Gzip, GzipHttpVersion, GzipProxied};
 use millstream_wire::{FieldId, Fields, accept_encoding, cache_control};
 use std::io::Write;
 
@@ -43,32 +43,28 @@ fn type_listed(gzip: &Gzip, value: &[u8]) -> bool {
         || gzip.types.iter().any(|listed| media.eq_ignore_ascii_case(listed.as_bytes()))
 }
 
-/// `gzip_proxied`: the request came through another proxy.
+/// `gzip_proxied`: the request came through another proxy. As in nginx, once anything but `off` is set, an answer with
+/// neither Expires nor Cache-Control is compressed unless `no_last_modified` or `no_etag` keep it from that.
 fn for_proxied(gzip: &Gzip, request: &Request, fields: Fields<'_>) -> bool {
     let rule = &gzip.proxied;
-    if rule.any {
+    if *rule == GzipProxied::default() {
+        return false;
+    }
+    if rule.any || rule.auth && request.field(FieldId::Authorization).is_some() {
         return true;
     }
-    if rule.auth && request.field(FieldId::Authorization).is_some() {
-        return true;
+    if let Some(expires) = fields.get(FieldId::Expires) {
+        let now = millstream_net::clock::wall().seconds;
+        let date = fields.get(FieldId::Date).and_then(millstream_wire::date::parse_http).unwrap_or(now);
+        return rule.expired && millstream_wire::date::parse_http(expires).is_some_and(|at| at < date);
     }
-    let control = cache_control::parse(fields.all(FieldId::CacheControl));
-    if rule.no_cache && control.no_cache.is_present()
-        || rule.no_store && control.no_store
-        || rule.private && control.private.is_present()
-    {
-        return true;
+    if fields.has(FieldId::CacheControl) {
+        let control = cache_control::parse(fields.all(FieldId::CacheControl));
+        return rule.no_cache && control.no_cache.is_present()
+            || rule.no_store && control.no_store
+            || rule.private && control.private.is_present();
     }
-    let expired = || {
-        let expires = fields.get(FieldId::Expires);
-        expires.is_some_and(|value| {
-            millstream_wire::date::parse_http(value)
-                .is_none_or(|at| at < millstream_net::clock::wall().seconds)
-        })
-    };
-    rule.expired && expired()
-        || rule.no_last_modified && fields.get(FieldId::LastModified).is_none()
-        || rule.no_etag && fields.get(FieldId::ETag).is_none()
+    !(rule.no_last_modified && fields.has(FieldId::LastModified) || rule.no_etag && fields.has(FieldId::ETag))
 }
 
 /// A gzip stream being made.

@@ -11,7 +11,7 @@ use crate::variables;
 use millstream_conf::model::{AddHeader, Settings, Template, Variable};
 use millstream_conf::variables::Builtin;
 use millstream_wire::h1::encode;
-use millstream_wire::{FieldId, Fields};
+use millstream_wire::{FieldId, Fields, Headers};
 
 /// What a head says.
 pub struct Plan<'a> {
@@ -58,12 +58,26 @@ fn is_ours(id: FieldId) -> bool {
 /// Writes a whole head.
 pub fn encode(out: &mut Vec<u8>, request: &mut Request, plan: &Plan<'_>) {
     let status = request.error_status.unwrap_or(plan.status);
-    let plan = &Plan { status, ..*plan };
+    let handed_on = request.accel_fields.take().map(|fields| with_handed_on(plan.fields, &fields));
+    let fields = handed_on.as_ref().map_or(plan.fields, Headers::view);
+    let plan = &Plan { status, fields, ..*plan };
     request.sent.status = status;
     let start = out.len();
     fixed_part(out, request, plan);
+    keep_sent(request, &out[start..]);
     finish(out, request, plan.age, true, status);
     keep_sent(request, &out[start..]);
+}
+
+/// The answer that an `X-Accel-Redirect` led to, with the fields that came with the redirect in place of its own.
+fn with_handed_on(fields: Fields<'_>, handed_on: &Headers) -> Headers {
+    let first = handed_on.view();
+    let mut headers =
+        Headers::copied_from(fields, |id, _, _| id == FieldId::SetCookie || id == FieldId::Other || !first.has(id));
+    for (_, name, value) in first.iter() {
+        headers.push(name, value);
+    }
+    headers
 }
 
 /// Makes the unchanging part of a head for a cached answer.
@@ -87,6 +101,7 @@ pub fn from_fixed(out: &mut Vec<u8>, request: &mut Request, fixed: &Fixed, age: 
         with_now(|now| out[start + at..start + at + now.http.len()].copy_from_slice(&now.http));
     }
     if fixed.adds_vary {
+        keep_sent(request, &out[start..]);
         add_fields(out, request, status, |add| !is_constant(&add.value));
     }
     finish(out, request, age, false, status);

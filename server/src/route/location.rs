@@ -1,39 +1,80 @@
 //! The location of a request: exact, then the longest prefix with what is nested in it, then the first expression.
 //!
-//! As in nginx, expressions nested in the longest prefix are tried before those of the level above, and a `^~` prefix
-//! keeps expressions of its own level from being tried.
+//! As in nginx, expressions nested in the longest prefix are tried before those of the level above; a prefix found among
+//! the nested ones does not keep those above from being tried, but a `^~` of their own level does. Pure.
 
 use super::{Captured, capture};
-use millstream_conf::model::{Http, LocationId, LocationMatch, LocationTree};
+use millstream_conf::model::{Http, Location, LocationId, LocationMatch, LocationTree};
 
-/// Finds the location for a normalised path; `None` means the server's own level.
-pub fn find(http: &Http, tree: &LocationTree, path: &[u8]) -> Option<(LocationId, Option<Captured>)> {
-    if let Ok(at) = tree.exact.binary_search_by(|(name, _)| name.as_bytes().cmp(path)) {
-        return Some((tree.exact[at].1, None));
+/// Where a path leads.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Found {
+    /// To a location.
+    Location(LocationId, Option<Captured>),
+    /// To a location that passes requests on and whose prefix is the path and a slash: the client is sent there.
+    Slash(LocationId),
+    /// To none: the server's own level.
+    Server,
+}
+
+/// Finds the location for a normalised path.
+pub fn find(http: &Http, tree: &LocationTree, path: &[u8]) -> Found {
+    match search(http, tree, path) {
+        Search::Settled(found) => found,
+        Search::Prefix(id) => Found::Location(id, None),
+        Search::Nothing => Found::Server,
     }
-    let prefix = longest_prefix(tree, path);
-    if let Some(id) = prefix {
+}
+
+/// What one level knows.
+enum Search {
+    /// It is decided.
+    Settled(Found),
+    /// A prefix, unless an expression above matches.
+    Prefix(LocationId),
+    Nothing,
+}
+
+fn search(http: &Http, tree: &LocationTree, path: &[u8]) -> Search {
+    if let Ok(at) = tree.exact.binary_search_by(|(name, _)| name.as_bytes().cmp(path)) {
+        return Search::Settled(Found::Location(tree.exact[at].1, None));
+    }
+    let mut best = longest_prefix(tree, path);
+    let is_whole = best.is_some_and(|(length, _)| length == path.len());
+    if !is_whole && let Some(id) = slash_missing(http, tree, path) {
+        return Search::Settled(Found::Slash(id));
+    }
+    if let Some((_, id)) = best {
         let location = http.location(id);
-        if let Some(found) = find(http, &location.nested, path) {
-            return Some(found);
+        match search(http, &location.nested, path) {
+            Search::Settled(found) => return Search::Settled(found),
+            Search::Prefix(nested) => best = Some((0, nested)),
+            Search::Nothing => {}
         }
         if matches!(location.matches, LocationMatch::Prefix { no_regex: true, .. }) {
-            return Some((id, None));
+            return best.map_or(Search::Nothing, |(_, id)| Search::Prefix(id));
         }
     }
     for &id in &tree.regexes {
         let location = http.location(id);
-        let LocationMatch::Regex(regex) = &location.matches else { continue };
-        if let Some(captured) = capture(regex, path) {
-            // What is nested in an expression is searched too; its own captures win where an expression matches.
-            return Some(match find(http, &location.nested, path) {
-                Some((nested, Some(inner))) => (nested, Some(inner)),
-                Some((nested, None)) => (nested, Some(captured)),
-                None => (id, Some(captured)),
-            });
+        if let LocationMatch::Regex(regex) = &location.matches
+            && let Some(captured) = capture(regex, path)
+        {
+            return Search::Settled(within_expression(http, id, location, path, captured));
         }
     }
-    prefix.map(|id| (id, None))
+    best.map_or(Search::Nothing, |(_, id)| Search::Prefix(id))
+}
+
+/// What is nested in an expression is searched too; its own captures win where an expression matches.
+fn within_expression(http: &Http, id: LocationId, location: &Location, path: &[u8], captured: Captured) -> Found {
+    match search(http, &location.nested, path) {
+        Search::Settled(Found::Location(nested, None)) | Search::Prefix(nested) => {
+            Found::Location(nested, Some(captured))
+        }
+        Search::Settled(found) => found,
+        Search::Nothing => Found::Location(id, Some(captured)),
+    }
 }
 
 /// The location of a `@name`.
@@ -41,8 +82,23 @@ pub fn named(tree: &LocationTree, name: &str) -> Option<LocationId> {
     tree.named.iter().find(|(known, _)| known == name).map(|&(_, id)| id)
 }
 
-fn longest_prefix(tree: &LocationTree, path: &[u8]) -> Option<LocationId> {
+/// The longest prefix of a path, with its length.
+fn longest_prefix(tree: &LocationTree, path: &[u8]) -> Option<(usize, LocationId)> {
     // Sorted by path: every prefix of `path` sorts at or before it, longer ones later.
     let end = tree.prefixes.partition_point(|(name, _)| name.as_bytes() <= path);
-    tree.prefixes[..end].iter().rev().find(|(name, _)| path.starts_with(name.as_bytes())).map(|&(_, id)| id)
+    let found = tree.prefixes[..end].iter().rev().find(|(name, _)| path.starts_with(name.as_bytes()));
+    found.map(|(name, id)| (name.len(), *id))
+}
+
+/// The location with `proxy_pass` whose name is the path and a slash.
+fn slash_missing(http: &Http, tree: &LocationTree, path: &[u8]) -> Option<LocationId> {
+    if path.is_empty() {
+        return None;
+    }
+    let first = |list: &[(String, LocationId)]| {
+        let wanted = || path.iter().chain(b"/");
+        list.binary_search_by(|(name, _)| name.as_bytes().iter().cmp(wanted())).ok().map(|at| list[at].1)
+    };
+    let found = first(&tree.exact).or_else(|| first(&tree.prefixes))?;
+    http.location(found).settings.proxy.is_some().then_some(found)
 }

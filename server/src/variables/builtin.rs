@@ -57,7 +57,7 @@ pub(super) fn append(variable: Builtin, request: &Request, out: &mut Vec<u8>) ->
         B::Msec => milliseconds(out),
         B::TimeLocal => with_now(|now| give(&now.local, out)),
         B::TimeIso8601 => with_now(|now| give(&now.iso8601, out)),
-        B::Status => status(request.sent.status, out),
+        B::Status => status(request.error_status.unwrap_or(request.sent.status), out),
         B::BytesSent => decimal(request.sent.bytes, out),
         B::BodyBytesSent => decimal(request.sent.body_bytes, out),
         B::GzipRatio => gzip_ratio(request, out),

@@ -39,7 +39,9 @@ fn status(answer: &Answer) -> &str {
 /// An API that numbers its answers, so that a test sees which one it got.
 fn numbered(fields: &'static [(&'static str, &'static str)]) -> Origin {
     let count = AtomicUsize::new(0);
-    Origin::start(move |_| answer(200, fields, format!("answer {}", count.fetch_add(1, Ordering::SeqCst)).as_bytes()))
+    Origin::start(move |_| {
+        answer(200, fields, format!("answer {}", count.fetch_add(1, Ordering::SeqCst)).as_bytes())
+    })
 }
 
 #[test]
@@ -65,7 +67,9 @@ fn a_client_that_has_the_entry_gets_304_from_the_cache() {
     let server = start(&origin, "proxy_cache_lock on;");
     assert_eq!(server.get("/").status, 200);
     let mut client = server.client();
-    for (tag, expected) in [("\"one\"", 304), ("W/\"one\"", 304), ("\"other\", \"one\"", 304), ("\"other\"", 200), ("*", 304)] {
+    for (tag, expected) in
+        [("\"one\"", 304), ("W/\"one\"", 304), ("\"other\", \"one\"", 304), ("\"other\"", 200), ("*", 304)]
+    {
         let answer = client.get_with("/", &[("If-None-Match", tag)]).expect("an answer");
         assert_eq!(answer.status, expected, "If-None-Match: {tag}");
         assert_eq!(answer.field("etag"), Some("\"one\""));
@@ -121,9 +125,11 @@ fn the_old_answer_is_served_when_the_api_fails() {
     });
     let server = start(&origin, "proxy_cache_use_stale error timeout http_503;");
     assert_eq!(server.get("/").text(), "the good one");
-    wait::until("the entry is stale and the API was asked", || origin.count() > 1 || {
-        assert_eq!(server.get("/").text(), "the good one");
-        false
+    wait::until("the entry is stale and the API was asked", || {
+        origin.count() > 1 || {
+            assert_eq!(server.get("/").text(), "the good one");
+            false
+        }
     });
     let answer = server.get("/");
     assert_eq!((answer.status, answer.text().as_str(), status(&answer)), (200, "the good one", "STALE"));
@@ -137,7 +143,11 @@ fn nobody_waits_for_a_refresh_in_the_background() {
             let number = count.fetch_add(1, Ordering::SeqCst);
             let pause = Duration::from_millis(if number == 0 { 0 } else { 1500 });
             let mut steps = vec![Step::Pause(pause)];
-            steps.extend(answer(200, &[("Cache-Control", "max-age=1")], format!("answer {number}").as_bytes()));
+            steps.extend(answer(
+                200,
+                &[("Cache-Control", "max-age=1")],
+                format!("answer {number}").as_bytes(),
+            ));
             steps
         }
     });
@@ -160,7 +170,9 @@ fn nobody_waits_for_a_refresh_in_the_background() {
 fn those_who_come_during_a_fill_get_its_bytes_as_they_arrive() {
     let origin = Origin::start(|_| {
         vec![
-            Step::Send(b"HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nContent-Length: 10\r\n\r\nfirst".to_vec()),
+            Step::Send(
+                b"HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nContent-Length: 10\r\n\r\nfirst".to_vec(),
+            ),
             Step::Pause(Duration::from_millis(1500)),
             Step::Send(b" half".to_vec()),
         ]
@@ -176,7 +188,11 @@ fn those_who_come_during_a_fill_get_its_bytes_as_they_arrive() {
     assert_eq!(head.status, 200);
     if !is_nginx() {
         assert_eq!(follower.exactly(5).expect("the first half"), b"first");
-        assert!(began.elapsed() < Duration::from_millis(1200), "it waited for the whole: {:?}", began.elapsed());
+        assert!(
+            began.elapsed() < Duration::from_millis(1200),
+            "it waited for the whole: {:?}",
+            began.elapsed()
+        );
         assert_eq!(follower.exactly(5).expect("the second half"), b" half");
     }
     assert_eq!(leader.answer().expect("the leader's answer").text(), "first half");
@@ -189,7 +205,10 @@ fn a_fill_that_breaks_off_reaches_nobody_as_a_whole_answer_and_the_next_request_
         let count = AtomicUsize::new(0);
         move |_| match count.fetch_add(1, Ordering::SeqCst) {
             0 => vec![
-                Step::Send(b"HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nContent-Length: 10\r\n\r\nfirst".to_vec()),
+                Step::Send(
+                    b"HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nContent-Length: 10\r\n\r\nfirst"
+                        .to_vec(),
+                ),
                 Step::Pause(Duration::from_millis(300)),
                 Step::Close,
             ],
@@ -198,7 +217,8 @@ fn a_fill_that_breaks_off_reaches_nobody_as_a_whole_answer_and_the_next_request_
     });
     let server = start(&origin, "proxy_cache_lock on;");
     let port = server.port();
-    let both: Vec<_> = (0..2).map(|_| std::thread::spawn(move || client::Client::connect(port)?.get("/"))).collect();
+    let both: Vec<_> =
+        (0..2).map(|_| std::thread::spawn(move || client::Client::connect(port)?.get("/"))).collect();
     for reader in both {
         let cut = match reader.join().expect("no panic") {
             Ok(answer) => answer.text() == "whole",
@@ -218,7 +238,11 @@ fn the_api_decides_by_x_accel_expires_before_anything_else() {
     let server = start(&origin, "");
     let twice = |path: &str| (server.get(path), server.get(path));
     let (_, no) = twice("/no");
-    assert_eq!((status(&no), no.field("x-accel-expires")), ("MISS", None), "the field is for the proxy alone");
+    assert_eq!(
+        (status(&no), no.field("x-accel-expires")),
+        ("MISS", None),
+        "the field is for the proxy alone"
+    );
     let (_, yes) = twice("/yes");
     assert_eq!(status(&yes), "HIT");
 }
@@ -226,7 +250,8 @@ fn the_api_decides_by_x_accel_expires_before_anything_else() {
 #[test]
 fn bypass_and_no_cache_go_by_what_the_request_carries() {
     let origin = numbered(&[("Cache-Control", "max-age=60")]);
-    let server = start(&origin, "proxy_cache_bypass $arg_fresh $http_x_fresh; proxy_no_cache $http_x_secret;");
+    let server =
+        start(&origin, "proxy_cache_bypass $arg_fresh $http_x_fresh; proxy_no_cache $http_x_secret;");
     assert_eq!(server.get("/").text(), "answer 0");
     let bypassed = server.get_with("/", &[("X-Fresh", "1")]);
     assert_eq!((bypassed.text().as_str(), status(&bypassed)), ("answer 1", "BYPASS"));

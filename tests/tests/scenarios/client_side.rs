@@ -26,7 +26,8 @@ fn pipelined_requests_are_answered_in_their_order() {
     let origin = Origin::start(|request| answer(200, &[], request.target().as_bytes()));
     let server = start(&origin);
     let mut client = server.client();
-    let requests: String = (0..10).map(|number| format!("GET /{number} HTTP/1.1\r\nHost: a\r\n\r\n")).collect();
+    let requests: String =
+        (0..10).map(|number| format!("GET /{number} HTTP/1.1\r\nHost: a\r\n\r\n")).collect();
     client.send(requests).expect("sent");
     for number in 0..10 {
         assert_eq!(client.answer().expect("an answer").text(), format!("/{number}"));
@@ -49,7 +50,9 @@ fn a_client_that_asks_before_sending_its_body_is_told_to_go_on() {
     let origin = Origin::start(|request| answer(200, &[], &request.body));
     let server = start(&origin);
     let mut client = server.client();
-    client.send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\nExpect: 100-continue\r\n\r\n").expect("sent");
+    client
+        .send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\nExpect: 100-continue\r\n\r\n")
+        .expect("sent");
     assert_eq!(client.head().expect("an interim answer").status, 100);
     client.send("body").expect("sent");
     assert_eq!(client.answer().expect("an answer").text(), "body");
@@ -85,7 +88,8 @@ fn a_chunked_body_passes_both_ways() {
     assert_eq!(client.answer().expect("an answer").text(), "first second");
     let request = origin.requests().remove(0);
     let whole = request.field("content-length") == Some("5") && request.body == b"abcde";
-    let chunked = request.field("transfer-encoding") == Some("chunked") && request.body.ends_with(b"0\r\n\r\n");
+    let chunked =
+        request.field("transfer-encoding") == Some("chunked") && request.body.ends_with(b"0\r\n\r\n");
     assert!(whole != chunked, "one framing and no other: {request:?}");
 }
 
@@ -93,7 +97,8 @@ fn a_chunked_body_passes_both_ways() {
 fn an_upgraded_connection_carries_bytes_both_ways() {
     let origin = Origin::start(|request| match request.field("upgrade") {
         Some("echo") => vec![Step::Send(
-            b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: echo\r\nConnection: Upgrade\r\n\r\nhello first".to_vec(),
+            b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: echo\r\nConnection: Upgrade\r\n\r\nhello first"
+                .to_vec(),
         )],
         // What follows the upgrade comes as bytes; the scripted origin reads "requests", so the test sends one.
         _ => vec![Step::Send(b"echo of bytes".to_vec()), Step::Close],

@@ -22,10 +22,16 @@ fn a_daemon_is_reloaded_reopened_and_stopped_by_name() {
     let id = server.current_id();
     for stream in ["0", "1", "2"] {
         let open = std::fs::read_link(format!("/proc/{id}/fd/{stream}")).unwrap_or_default();
-        assert!(!open.ends_with("output"), "a daemon lets go of what it was started with, or `ssh host program` hangs");
+        assert!(
+            !open.ends_with("output"),
+            "a daemon lets go of what it was started with, or `ssh host program` hangs"
+        );
     }
     assert_eq!(server.get("/").status, 200);
-    server.rewrite(&SITE.replace("location /", "add_header X-New yes; location /"), &[("ORIGIN", &origin.address())]);
+    server.rewrite(
+        &SITE.replace("location /", "add_header X-New yes; location /"),
+        &[("ORIGIN", &origin.address())],
+    );
     assert!(say(&server, &["-s", "reload"]).0);
     wait::until("the new configuration answers", || server.get("/").field("x-new") == Some("yes"));
     std::fs::remove_file(server.prefix().join("access.log")).expect("the log was written");
@@ -45,7 +51,12 @@ fn the_dump_shows_every_file_that_was_read() {
     let file = prefix.write("nginx.conf", "error_log stderr; events {} http { include more.conf; }\n");
     let output = command(prefix.path(), &file).arg("-T").output().expect("the binary runs");
     let text = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success() && text.contains("# configuration file") && text.contains("# the included file"), "{text}");
+    assert!(
+        output.status.success()
+            && text.contains("# configuration file")
+            && text.contains("# the included file"),
+        "{text}"
+    );
 }
 
 #[test]

@@ -35,7 +35,8 @@ fn five_mistakes_in_one_file_give_five_located_errors_in_one_run() {
 
 #[test]
 fn a_good_file_passes_the_check() {
-    let (status, output) = check(&Prefix::new(), "pid @DIR@/nginx.pid; error_log @DIR@/error.log; events {} http {}");
+    let (status, output) =
+        check(&Prefix::new(), "pid @DIR@/nginx.pid; error_log @DIR@/error.log; events {} http {}");
     assert_eq!(status, Some(0), "{output}");
     assert!(output.contains("syntax is ok") && output.contains("test is successful"), "{output}");
 }
@@ -46,7 +47,8 @@ fn a_port_in_use_is_one_clear_line_and_a_failed_start() {
     let port = taken.local_addr().expect("an address").port().to_string();
     let template = "pid @DIR@/nginx.pid; error_log stderr; events {} http { server { listen 127.0.0.1:@TAKEN@; } \
                     server { listen 127.0.0.1:@PORT@; } }";
-    let refused = Server::try_start(Prefix::new(), template, &[("TAKEN", &port)]).err().expect("it may not start");
+    let refused =
+        Server::try_start(Prefix::new(), template, &[("TAKEN", &port)]).err().expect("it may not start");
     assert!(refused.status.is_some_and(|status| status.code() == Some(1)), "{refused:?}");
     let lines: Vec<&str> = refused.output.lines().filter(|line| line.contains(&port)).collect();
     assert!(!lines.is_empty() && lines.iter().all(|line| line.contains("already")), "{}", refused.output);
@@ -69,14 +71,20 @@ fn a_cache_directory_that_cannot_be_made_is_one_clear_line_and_a_failed_start() 
 #[test]
 fn every_seed_configuration_passes_the_check() {
     let prefix = Prefix::new();
-    for entry in std::fs::read_dir(millstream_tests::workspace().join("tests/seed-configs")).expect("the folder").flatten() {
+    for entry in std::fs::read_dir(millstream_tests::workspace().join("tests/seed-configs"))
+        .expect("the folder")
+        .flatten()
+    {
         let name = entry.file_name().to_string_lossy().into_owned();
         let Some(name) = name.strip_suffix(".conf") else { continue };
         if name == "https" {
             continue; // Its certificate is made by its own scenario.
         }
         let text = millstream_tests::server::fit(&millstream_tests::prefix::seed(name));
-        let text = text.replace("@ORIGIN@", "127.0.0.1:9").replace("@ORIGIN2@", "127.0.0.1:9").replace("@PORT@", "8080");
+        let text = text
+            .replace("@ORIGIN@", "127.0.0.1:9")
+            .replace("@ORIGIN2@", "127.0.0.1:9")
+            .replace("@PORT@", "8080");
         let (status, output) = check(&prefix, &text);
         assert_eq!(status, Some(0), "{name}: {output}");
     }

@@ -17,7 +17,9 @@ fn the_flask_example_starts_under_supervisor_and_answers_from_the_cache() {
     let folder = workspace().join("examples/flask");
     let run = prefix.path().to_str().expect("a plain path").to_owned();
     let conf = std::fs::read_to_string(folder.join("millstream.conf")).expect("the example's configuration");
-    let conf = conf.replace("unix:api.sock", &format!("unix:{run}/api.sock")).replace("127.0.0.1:8080", &format!("127.0.0.1:{port}"));
+    let conf = conf
+        .replace("unix:api.sock", &format!("unix:{run}/api.sock"))
+        .replace("127.0.0.1:8080", &format!("127.0.0.1:{port}"));
     prefix.write("millstream.conf", &conf);
     let output = File::create(prefix.join("output")).expect("own directory");
     let mut supervisor = Running::start(
@@ -36,7 +38,12 @@ fn the_flask_example_starts_under_supervisor_and_answers_from_the_cache() {
         let mut client = client::Client::connect(port).ok()?;
         client.get("/").ok().filter(|answer| answer.status == 200)
     });
-    let said = || prefix.read("output") + &prefix.read("api.log") + &prefix.read("millstream.out") + &prefix.read("error.log");
+    let said = || {
+        prefix.read("output")
+            + &prefix.read("api.log")
+            + &prefix.read("millstream.out")
+            + &prefix.read("error.log")
+    };
     assert!(ready.is_some(), "{}", said());
 
     let status = |path: &str| client::get(port, path).field("x-cache-status").unwrap_or("none").to_owned();
@@ -48,8 +55,16 @@ fn the_flask_example_starts_under_supervisor_and_answers_from_the_cache() {
 
     let workers = supervisor.tree();
     let expected = std::thread::available_parallelism().map_or(1, usize::from) * 2 + 1;
-    assert!(workers.len() > expected, "Gunicorn has CPUs × 2 + 1 workers: {} processes in all", workers.len());
+    assert!(
+        workers.len() > expected,
+        "Gunicorn has CPUs × 2 + 1 workers: {} processes in all",
+        workers.len()
+    );
     supervisor.signal(Signal::TERM);
-    assert!(supervisor.wait(Duration::from_secs(30)).is_some(), "supervisor ends what it started: {}", said());
+    assert!(
+        supervisor.wait(Duration::from_secs(30)).is_some(),
+        "supervisor ends what it started: {}",
+        said()
+    );
     wait::until("nothing is left", || workers.iter().all(|&id| !process::is_alive(id)));
 }

@@ -67,12 +67,15 @@ fn run_group(group: &str, split: bool) -> Verdicts {
         .stdin(Stdio::null())
         .output()
         .expect("python3 is installed");
-    let said = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+    let said =
+        String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "group {group}: {said}");
     assert!(is_alive(server.id()), "group {group} ended the server");
     let grown = resident_bytes(server.id()).saturating_sub(before);
     assert!(grown < GROWTH, "group {group} left the server {grown} bytes larger");
-    let busy = said.lines().find_map(|line| line.split_once("CPU when all is over: ")?.1.strip_suffix('%')?.parse::<f64>().ok());
+    let busy = said
+        .lines()
+        .find_map(|line| line.split_once("CPU when all is over: ")?.1.strip_suffix('%')?.parse::<f64>().ok());
     assert!(busy.is_some_and(|percent| percent < 20.0), "group {group} left the server busy: {said}");
     read(&server.prefix().read("detail.jsonl"))
 }
@@ -110,9 +113,16 @@ fn assert_safe(verdicts: &Verdicts) {
     assert!(verdicts.len() > 100, "only {} cases ran", verdicts.len());
     let bad: Vec<_> = verdicts
         .iter()
-        .filter(|(_, case)| case.must && case.verdict != "PASS" || UNSAFE.contains(&case.verdict.as_str()) || case.verdict == "SPIN")
+        .filter(|(_, case)| {
+            case.must && case.verdict != "PASS"
+                || UNSAFE.contains(&case.verdict.as_str())
+                || case.verdict == "SPIN"
+        })
         .collect();
-    let weak = verdicts.iter().filter(|(_, case)| case.verdict != "PASS").map(|(id, case)| format!("{id} {}", case.verdict));
+    let weak = verdicts
+        .iter()
+        .filter(|(_, case)| case.verdict != "PASS")
+        .map(|(id, case)| format!("{id} {}", case.verdict));
     eprintln!("{} cases; not passed: {}", verdicts.len(), weak.collect::<Vec<_>>().join(", "));
     // nginx fails a few of them by design; with it the test only shows that the corpus runs.
     assert!(bad.is_empty() || is_nginx(), "{bad:#?}");

@@ -36,7 +36,8 @@ fn api_1_is_a_plain_proxy_that_tells_the_api_who_asks_and_logs_every_request() {
     let index = server.get("/");
     assert_eq!(index.status, 200);
     assert!(index.text().contains("person7@example.org"), "{}", index.text());
-    let seen = server.get_with("/client", &[("Host", "api.example:81"), ("X-Forwarded-For", "192.0.2.7")]).text();
+    let seen =
+        server.get_with("/client", &[("Host", "api.example:81"), ("X-Forwarded-For", "192.0.2.7")]).text();
     for expected in [
         r#""host":"api.example:81""#,
         r#""x-forwarded-for":"192.0.2.7, 127.0.0.1""#,
@@ -46,7 +47,9 @@ fn api_1_is_a_plain_proxy_that_tells_the_api_who_asks_and_logs_every_request() {
         assert!(seen.contains(expected), "{expected} is not in {seen}");
     }
     let line = format!("\"GET / HTTP/1.1\" 200 {} \"-\" \"-\"", index.body.len());
-    wait::until("both requests are in the access log", || server.prefix().read("access.log").lines().count() == 2);
+    wait::until("both requests are in the access log", || {
+        server.prefix().read("access.log").lines().count() == 2
+    });
     let log = server.prefix().read("access.log");
     assert!(log.starts_with("127.0.0.1 - - [") && log.contains(&line), "{log}");
     let report = load::run(server.port(), "/", 10, Duration::from_secs(1));
@@ -118,10 +121,17 @@ fn api_5_keeps_log_lines_in_memory_and_writes_each_once_at_the_end() {
     let (mut server, _api) = in_front_of_gunicorn("api-5-buffered-log", Prefix::new());
     let mut client = server.client();
     for number in 0..5 {
-        assert_eq!(cache_status(&client.get("/").expect("an answer")), if number == 0 { "MISS" } else { "HIT" });
+        assert_eq!(
+            cache_status(&client.get("/").expect("an answer")),
+            if number == 0 { "MISS" } else { "HIT" }
+        );
     }
     drop(client);
-    assert_eq!(server.prefix().read("fast_api.log"), "", "a buffer of 256 KB is not full yet, nor are ten seconds over");
+    assert_eq!(
+        server.prefix().read("fast_api.log"),
+        "",
+        "a buffer of 256 KB is not full yet, nor are ten seconds over"
+    );
     assert!(server.stop(Signal::QUIT).is_some());
     let log = server.prefix().read("fast_api.log");
     assert_eq!(log.matches("\"GET / HTTP/1.1\" 200 ").count(), 5, "{log}");
@@ -131,7 +141,9 @@ fn api_5_keeps_log_lines_in_memory_and_writes_each_once_at_the_end() {
 
 #[test]
 fn an_answer_that_sets_a_cookie_is_not_shared() {
-    let origin = Origin::start(|_| answer(200, &[("Set-Cookie", "session=1"), ("Cache-Control", "max-age=60")], b"mine"));
+    let origin = Origin::start(|_| {
+        answer(200, &[("Set-Cookie", "session=1"), ("Cache-Control", "max-age=60")], b"mine")
+    });
     let server = Server::start(&seed("api-3-cache-disk"), &[("ORIGIN", &origin.address())]);
     for _ in 0..3 {
         let answer = server.get("/");

@@ -14,7 +14,11 @@ const PAGE_TIME: Duration = Duration::from_millis(660);
 fn slow_page() -> Origin {
     Origin::start(|_| {
         let mut steps = vec![Step::Pause(PAGE_TIME)];
-        steps.extend(answer(200, &[("Content-Type", "text/html")], &b"<p>a page of many queries</p>".repeat(1000)));
+        steps.extend(answer(
+            200,
+            &[("Content-Type", "text/html")],
+            &b"<p>a page of many queries</p>".repeat(1000),
+        ));
         steps
     })
 }
@@ -25,7 +29,8 @@ fn blog_1_keeps_connections_to_the_api_and_clears_the_fields_that_it_names() {
     let server = Server::start(&seed("blog-1-proxy"), &[("ORIGIN", &origin.address())]);
     let mut client = server.client();
     for _ in 0..50 {
-        let answer = client.get_with("/post/1?a=b", &[("Accept-Encoding", "gzip"), ("Connection", "keep-alive")]);
+        let answer =
+            client.get_with("/post/1?a=b", &[("Accept-Encoding", "gzip"), ("Connection", "keep-alive")]);
         assert_eq!(answer.expect("an answer").text(), "page");
     }
     assert_eq!(origin.connections(), 1, "one client needs one connection");
@@ -33,7 +38,12 @@ fn blog_1_keeps_connections_to_the_api_and_clears_the_fields_that_it_names() {
     assert_eq!(requests.len(), 50);
     for request in requests {
         assert!(request.head.starts_with("GET /post/1?a=b HTTP/1.1\r\n"), "{}", request.head);
-        assert_eq!((request.field("connection"), request.field("accept-encoding")), (None, None), "{}", request.head);
+        assert_eq!(
+            (request.field("connection"), request.field("accept-encoding")),
+            (None, None),
+            "{}",
+            request.head
+        );
         assert_eq!(request.field("host"), Some("localhost"));
     }
 }

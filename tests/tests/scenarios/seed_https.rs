@@ -4,14 +4,25 @@ use std::io::Write;
 use std::process::{Command, Stdio};
 
 use millstream_tests::origin::Origin;
-use millstream_tests::prefix::{Prefix, seed};
 use millstream_tests::ports;
+use millstream_tests::prefix::{Prefix, seed};
 use millstream_tests::server::{Server, is_nginx};
 
 fn with_certificate() -> Prefix {
     let prefix = Prefix::new();
     let made = Command::new("openssl")
-        .args(["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=toutiao.example.com", "-keyout"])
+        .args([
+            "req",
+            "-x509",
+            "-newkey",
+            "rsa:2048",
+            "-nodes",
+            "-days",
+            "2",
+            "-subj",
+            "/CN=toutiao.example.com",
+            "-keyout",
+        ])
         .arg(prefix.join("server.key"))
         .arg("-out")
         .arg(prefix.join("server.pem"))

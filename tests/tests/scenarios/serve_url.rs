@@ -29,7 +29,11 @@ fn serve(arguments: &[&str]) -> (u16, Running) {
 
 fn api() -> Origin {
     Origin::start(|request| match request.target() {
-        "/fresh" => answer(200, &[("Cache-Control", "max-age=60"), ("Content-Type", "application/json")], b"{\"fresh\":true}"),
+        "/fresh" => answer(
+            200,
+            &[("Cache-Control", "max-age=60"), ("Content-Type", "application/json")],
+            b"{\"fresh\":true}",
+        ),
         "/slow" => {
             let mut steps = vec![Step::Pause(Duration::from_millis(200))];
             steps.extend(answer(200, &[], b"slow"));
@@ -84,7 +88,13 @@ fn the_printed_configuration_says_the_same_and_runs() {
     let origin = api();
     let port = ports::free().to_string();
     let output = Command::new(binary())
-        .args(["serve", &format!("http://{}", origin.address()), "--listen", &format!("127.0.0.1:{port}"), "--print-config"])
+        .args([
+            "serve",
+            &format!("http://{}", origin.address()),
+            "--listen",
+            &format!("127.0.0.1:{port}"),
+            "--print-config",
+        ])
         .output()
         .expect("the binary runs");
     let text = String::from_utf8_lossy(&output.stdout).into_owned();

@@ -63,7 +63,10 @@ fn ten_reloads_under_load_lose_no_request() {
 fn a_reload_with_a_mistake_changes_nothing_and_says_why() {
     let origin = Origin::fixed(200, &[], b"body");
     let server = start(&origin);
-    server.rewrite(&GENERATION.replace("proxy_pass", "proxy_psas"), &[("ORIGIN", &origin.address()), ("GENERATION", "1")]);
+    server.rewrite(
+        &GENERATION.replace("proxy_pass", "proxy_psas"),
+        &[("ORIGIN", &origin.address()), ("GENERATION", "1")],
+    );
     server.signal(Signal::HUP);
     wait::until("the mistake is in the error log", || server.log().contains("proxy_psas"));
     let answer = server.get("/");
@@ -101,7 +104,8 @@ fn reopening_the_logs_starts_a_new_file_and_loses_no_line() {
     let lines = |name: &str| server.prefix().read(name).lines().count();
     server.get("/");
     wait::until("the first line is written", || lines("access.log") == 1);
-    std::fs::rename(server.prefix().join("access.log"), server.prefix().join("access.log.1")).expect("own directory");
+    std::fs::rename(server.prefix().join("access.log"), server.prefix().join("access.log.1"))
+        .expect("own directory");
     server.get("/");
     wait::until("the renamed file gets the second", || lines("access.log.1") == 2);
     server.signal(Signal::USR1);

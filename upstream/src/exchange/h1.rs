@@ -26,7 +26,7 @@ use millstream_wire::{Fields, Method, Version};
 use std::any::Any;
 use std::future::poll_fn;
 use std::io::IoSlice;
-use std::sync::Arc;
+use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 
@@ -69,7 +69,7 @@ pub struct Connection {
     body: Body,
     deadline: Deadline,
     peer: u32,
-    name: Arc<str>,
+    name: Rc<str>,
     opened: Instant,
     requests: u64,
     method: Method,
@@ -112,7 +112,7 @@ impl Connection {
             deadline,
             peer: peer.index,
             // A copy of its own: counting references on a name that all workers share would bounce its cache line.
-            name: Arc::from(&*peer.name),
+            name: Rc::from(&*peer.name),
             opened: clock::now(),
             requests: 0,
             method: Method::Get,
@@ -403,7 +403,7 @@ impl Connection {
     }
 
     /// The peer's name, as in `$upstream_addr`.
-    pub fn peer_name(&self) -> &Arc<str> {
+    pub fn peer_name(&self) -> &Rc<str> {
         &self.name
     }
 

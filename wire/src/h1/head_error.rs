@@ -1,4 +1,6 @@
 //! What can be wrong with a head, and what is answered to it.
+//!
+//! Plain values: nothing is read and nothing logged here. Next: `head`, which gives these.
 
 use crate::h1::field_line::FieldError;
 use crate::host::BadHost;

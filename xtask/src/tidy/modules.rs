@@ -9,8 +9,20 @@ use crate::source_text::{code_only, without_tests};
 use crate::tree::File;
 
 /// Crates whose inside is ordered.
-const CRATES: &[&str] =
-    &["conf", "wire", "telemetry", "net", "cache", "upstream", "server", "load", "app", "xtask", "bench", "tests"];
+const CRATES: &[&str] = &[
+    "conf",
+    "wire",
+    "telemetry",
+    "net",
+    "cache",
+    "upstream",
+    "server",
+    "load",
+    "app",
+    "xtask",
+    "bench",
+    "tests",
+];
 
 /// A module's path inside its crate: `["h1", "head"]`.
 type Path = Vec<String>;
@@ -62,7 +74,8 @@ fn declared(sources: &[(Path, &File, String)]) -> Order {
         let mut place = 0;
         for line in without_tests(code).lines() {
             let line = line.trim();
-            let words = line.strip_prefix("pub ").or_else(|| line.strip_prefix("pub(crate) ")).unwrap_or(line);
+            let words =
+                line.strip_prefix("pub ").or_else(|| line.strip_prefix("pub(crate) ")).unwrap_or(line);
             let words = words.strip_prefix("pub(super) ").unwrap_or(words);
             if let Some(name) = words.strip_prefix("mod ").and_then(|rest| rest.strip_suffix(';')) {
                 place += 1;
@@ -175,7 +188,10 @@ mod tests {
         assert_eq!(found.len(), 1, "Y and Z are one breach: {found:?}");
         let folder = ("net/src/b/mod.rs", "mod one;\nmod two;\nuse two::T;\n");
         assert_eq!(breaches(&[lib, folder, ("net/src/b/one.rs", "use super::two::T;\n")]).len(), 1);
-        assert!(breaches(&[lib, folder, ("net/src/b/two.rs", "use super::one::T; use super::Item;\n")]).is_empty());
+        assert!(
+            breaches(&[lib, folder, ("net/src/b/two.rs", "use super::one::T; use super::Item;\n")])
+                .is_empty()
+        );
     }
 
     #[test]

@@ -4,7 +4,8 @@ use crate::source_text::code_only;
 use crate::tree::File;
 
 const REFUSED: &[&str] = &["util", "utils", "common", "helper", "helpers", "misc", "manager", "inner"];
-const REFUSED_ENDINGS: &[&str] = &["_impl", "_main", "_util", "_utils", "_helper", "_helpers", "_manager", "_inner"];
+const REFUSED_ENDINGS: &[&str] =
+    &["_impl", "_main", "_util", "_utils", "_helper", "_helpers", "_manager", "_inner"];
 
 /// A breach for each such name, and for each source file that does not open by saying what it owns.
 pub(super) fn check(files: &[File]) -> Vec<String> {
@@ -15,7 +16,10 @@ fn one(file: &File) -> Vec<String> {
     let mut breaches = Vec::new();
     let opening = file.text.lines().next().unwrap_or_default();
     if !opening.starts_with("//!") {
-        breaches.push(format!("{}:1: opens without `//!`: what it owns, what it must never do, where to go next", file.path));
+        breaches.push(format!(
+            "{}:1: opens without `//!`: what it owns, what it must never do, where to go next",
+            file.path
+        ));
     }
     for part in file.path.trim_end_matches(".rs").split('/') {
         if is_refused(part) {

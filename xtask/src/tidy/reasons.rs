@@ -41,7 +41,10 @@ mod tests {
 
     #[test]
     fn an_exception_without_a_sentence_is_refused() {
-        assert!(parse("# why\n\"a.rs\" = \"a table of all directives\"\n").is_ok_and(|reasons| reasons.contains_key("a.rs")));
+        assert!(
+            parse("# why\n\"a.rs\" = \"a table of all directives\"\n")
+                .is_ok_and(|reasons| reasons.contains_key("a.rs"))
+        );
         assert!(parse("\"a.rs\" = \"long\"\n").is_err());
         assert!(parse("a.rs\n").is_err());
     }

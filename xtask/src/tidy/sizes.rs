@@ -32,7 +32,11 @@ pub(super) fn check(files: &[File], reasons: &Reasons) -> Vec<String> {
             );
         }
     }
-    breaches.extend(unused.into_iter().map(|name| format!("xtask/tidy-reasons.toml: {name} needs no exception (any more)")));
+    breaches.extend(
+        unused
+            .into_iter()
+            .map(|name| format!("xtask/tidy-reasons.toml: {name} needs no exception (any more)")),
+    );
     breaches
 }
 

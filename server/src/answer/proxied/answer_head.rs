@@ -99,6 +99,20 @@ fn absolute(request: &Request, path: &[u8]) -> Vec<u8> {
     [scheme, &request.host, port.as_bytes(), path].concat()
 }
 
+/// What an answer with `X-Accel-Redirect` says about the answer it leads to, as in nginx.
+pub(super) fn handed_on(fields: Fields<'_>) -> Headers {
+    Headers::copied_from(fields, |id, _, _| {
+        matches!(
+            id,
+            FieldId::ContentType
+                | FieldId::SetCookie
+                | FieldId::ContentDisposition
+                | FieldId::CacheControl
+                | FieldId::Expires
+        )
+    })
+}
+
 /// The length that the head announces, for answers without a body on the wire (HEAD, 304).
 pub(super) fn announced(fields: Fields<'_>) -> Option<u64> {
     fields.get(FieldId::ContentLength).and_then(millstream_wire::octets::decimal)

@@ -19,12 +19,14 @@ use millstream_upstream::{
 use millstream_wire::h1::encode;
 use millstream_wire::h1::head::ResponseHead;
 use millstream_wire::{Fields, Headers};
+use std::fs::File;
 use std::future::poll_fn;
 use std::io::IoSlice;
 use std::pin::pin;
 use std::rc::Rc;
 use std::task::Poll;
-use std::time::Instant;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 /// An accepted answer: its head is parsed, its body is on the connection.
 pub(super) struct Asked<'g> {
@@ -143,7 +145,8 @@ impl<'a> Passing<'a> {
                 self.count(Counter::UpstreamConnectionsReused, 1);
                 connection
             }
-            None => self.connect(peer).await?,
+            // What is rare is boxed: each future that is awaited in place is moved into its caller's.
+            None => Box::pin(self.connect(peer)).await?,
         };
         let connected = if connection.is_pooled() { started } else { clock::now() };
         self.request.tries.list.push(Try {
@@ -192,7 +195,7 @@ impl<'a> Passing<'a> {
                 let status = if error.condition() == Condition::Timeout { 504 } else { 502 };
                 let response_time = Some(clock::now().saturating_duration_since(self.asked_at));
                 self.request.tries.list.push(Try {
-                    peer: peer.name.clone(),
+                    peer: Rc::from(&*peer.name),
                     status,
                     connect_time: None,
                     header_time: None,
@@ -220,7 +223,7 @@ impl<'a> Passing<'a> {
             Err(error @ ExchangeError::Write(_)) => {
                 // The upstream may have answered, a 413 say, and closed without reading all of the request.
                 let timeout = self.proxy.read_timeout;
-                let answered = connection.read_head(head, self.proxy.buffer_size, timeout).await;
+                let answered = Box::pin(connection.read_head(head, self.proxy.buffer_size, timeout)).await;
                 if answered.is_ok() && !head.is_interim() && head.status != 101 {
                     return Ok(());
                 }
@@ -230,7 +233,7 @@ impl<'a> Passing<'a> {
         };
         loop {
             if !whole {
-                whole = self.send_stream(connection).await?;
+                whole = Box::pin(self.send_stream(connection)).await?;
             }
             if whole {
                 connection.sent_whole();
@@ -241,7 +244,8 @@ impl<'a> Passing<'a> {
                 return Err(broken(connection, error, "while reading response header from upstream"));
             }
             if head.is_interim() {
-                self.pass_interim(head.status, head.view(connection.head_bytes())).await?;
+                let fields = head.view(connection.head_bytes());
+                Box::pin(self.pass_interim(head.status, fields)).await?;
                 continue;
             }
             let may_upgrade = written.upgrade && self.client.is_some() && self.request.is_http11();
@@ -263,13 +267,7 @@ impl<'a> Passing<'a> {
             }
             RequestBody::File(file, length) => {
                 connection.write(out, timeout).await?;
-                let (mut sent, mut piece) = (0, Vec::new());
-                while sent < *length {
-                    let size = usize::try_from(*length - sent).unwrap_or(PIECE).min(PIECE);
-                    piece = read_at(file, piece, sent, size).await.map_err(ExchangeError::Write)?;
-                    connection.write(&piece, timeout).await?;
-                    sent += size as u64;
-                }
+                Box::pin(send_file(connection, file, *length, timeout)).await?;
             }
             RequestBody::Stream { .. } => {
                 connection.write(out, timeout).await?;
@@ -359,7 +357,7 @@ impl<'a> Passing<'a> {
             status: 502,
             connect_time: None,
             header_time: None,
-            response_time: Some(std::time::Duration::ZERO),
+            response_time: Some(Duration::ZERO),
             response_length: 0,
             bytes_sent: 0,
             bytes_received: 0,
@@ -449,6 +447,23 @@ impl<'a> Passing<'a> {
             report::url(self.request, self.proxy, connection.peer_name(), self.destination.uri.as_deref());
         report::write(self.request, Level::Error, format_args!("{error} while reading upstream"), Some(&url));
     }
+}
+
+/// Sends a body that is kept in a file.
+async fn send_file(
+    connection: &mut Connection,
+    file: &Arc<File>,
+    length: u64,
+    timeout: Duration,
+) -> Result<(), ExchangeError> {
+    let (mut sent, mut piece) = (0, Vec::new());
+    while sent < length {
+        let size = usize::try_from(length - sent).unwrap_or(PIECE).min(PIECE);
+        piece = read_at(file, piece, sent, size).await.map_err(ExchangeError::Write)?;
+        connection.write(&piece, timeout).await?;
+        sent += size as u64;
+    }
+    Ok(())
 }
 
 /// Statuses that `proxy_next_upstream` can name.

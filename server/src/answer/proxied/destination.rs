@@ -50,17 +50,22 @@ impl Destination<'_> {
     }
 }
 
-/// Finds the destination of a request; else the status to answer with.
+/// The destination of a `proxy_pass` without variables.
+pub(super) fn known<'g>(generation: &'g Generation, proxy: &Proxy) -> Option<Destination<'g>> {
+    match &proxy.pass.target {
+        ProxyTarget::Upstream(id) => Some(Destination { route: of_group(generation, id.0 as usize), uri: None }),
+        ProxyTarget::Variables(_) => None,
+    }
+}
+
+/// Finds the destination of a `proxy_pass` with variables; else the status to answer with.
 pub(super) async fn find<'g>(
     request: &Request,
     generation: &'g Generation,
     proxy: &Proxy,
 ) -> Result<Destination<'g>, u16> {
-    let template = match &proxy.pass.target {
-        ProxyTarget::Upstream(id) => {
-            return Ok(Destination { route: known(generation, id.0 as usize), uri: None });
-        }
-        ProxyTarget::Variables(template) => template,
+    let ProxyTarget::Variables(template) = &proxy.pass.target else {
+        return known(generation, proxy).ok_or(500);
     };
     let url = value(template, request);
     let Some(parts) = split(&url) else {
@@ -71,7 +76,7 @@ pub(super) async fn find<'g>(
     let uri = (!parts.uri.is_empty()).then(|| parts.uri.to_vec());
     let upstreams = &generation.http().upstreams;
     if let Some(index) = upstreams.iter().position(|upstream| upstream.name.as_bytes() == parts.authority) {
-        return Ok(Destination { route: known(generation, index), uri });
+        return Ok(Destination { route: of_group(generation, index), uri });
     }
     let addresses = addresses(request, &parts).await?;
     let keepalive = UpstreamKeepalive {
@@ -85,7 +90,7 @@ pub(super) async fn find<'g>(
     Ok(Destination { route: Route::Made(group, Box::new(Pool::new(&keepalive))), uri })
 }
 
-fn known(generation: &Generation, index: usize) -> Route<'_> {
+fn of_group(generation: &Generation, index: usize) -> Route<'_> {
     Route::Known(&generation.shared.groups[index], &generation.pools[index])
 }
 

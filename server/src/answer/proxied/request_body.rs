@@ -56,6 +56,12 @@ impl RequestBody {
     }
 }
 
+/// The body of a request that has none to be read.
+pub(super) fn none(request: &Request) -> RequestBody {
+    let announced = request.framing == Framing::Length(0) && request.redirects == 0;
+    if announced { RequestBody::Memory(Vec::new()) } else { RequestBody::None }
+}
+
 /// Takes the body of a request, reading it whole where it is to be buffered.
 pub(super) async fn read(
     request: &mut Request,
@@ -63,8 +69,7 @@ pub(super) async fn read(
     proxy: &Proxy,
 ) -> Result<RequestBody, Proxied> {
     if !client.body_pending() {
-        let announced = request.framing == Framing::Length(0) && request.redirects == 0;
-        return Ok(if announced { RequestBody::Memory(Vec::new()) } else { RequestBody::None });
+        return Ok(none(request));
     }
     let length = match request.framing {
         Framing::Length(length) => Some(length),

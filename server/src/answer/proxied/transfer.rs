@@ -84,7 +84,7 @@ impl<'a> Passing<'a> {
                 self.finished(connection, turn, length);
                 flushed(client, self.request).await
             }
-            Moved::Full => self.spill(client, connection, turn, length).await,
+            Moved::Full => Box::pin(self.spill(client, connection, turn, length)).await,
             Moved::Upstream(error) => {
                 self.broke_off(&connection, &error, length);
                 drop(connection);

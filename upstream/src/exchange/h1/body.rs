@@ -1,4 +1,6 @@
 //! Where an answer's body ends and which bytes of the buffer are its data. Pure: it sees bytes, never a socket.
+//!
+//! How it is framed was decided by `millstream-wire`'s `framing`. Next: `h1`, which reads the bytes.
 
 use crate::error::ExchangeError;
 use millstream_wire::Fields;

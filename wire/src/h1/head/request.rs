@@ -1,4 +1,7 @@
 //! The request head.
+//!
+//! Parsing puts the request line and the fields together and checks what concerns both: Host, target, version. It never
+//! decides who serves the request. Next: `crate::h1::framing`, which says where the content ends.
 
 use crate::field_id::FieldId;
 use crate::fields::{Field, Fields};

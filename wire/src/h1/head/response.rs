@@ -1,4 +1,7 @@
 //! The head of an upstream's answer.
+//!
+//! As strict as for requests, but for the reason, which nobody reads. It never decides whether the answer is used.
+//! Next: `crate::h1::framing`.
 
 use crate::fields::{Field, Fields};
 use crate::h1::field_line::FieldScan;

@@ -1,0 +1,86 @@
+//! Command lines as data: nginx's letters alone, together and wrong.
+
+use super::*;
+
+fn command(line: &str) -> Result<Command, clap::Error> {
+    read(std::iter::once("millstream").chain(line.split_whitespace()).map(OsString::from))
+}
+
+fn options_of(line: &str) -> Options {
+    match command(line).expect("it is a command line") {
+        Command::Run(options) | Command::Test(options, _) | Command::Signal(options, _) => options,
+        other => panic!("{line}: {other:?}"),
+    }
+}
+
+#[test]
+fn letters_may_stand_alone_or_together() {
+    let test = |line: &str| match command(line) {
+        Ok(Command::Test(_, how)) => (how.dump, how.quiet, how.verbose),
+        other => panic!("{line}: {other:?}"),
+    };
+    assert_eq!(test("-t"), (false, false, false));
+    assert_eq!(test("-T"), (true, false, false));
+    assert_eq!(test("-tq"), (false, true, false));
+    assert_eq!(test("-qt -c x.conf"), (false, true, false));
+    assert_eq!(test("-t -v"), (false, false, true));
+    assert!(matches!(command("-v"), Ok(Command::Version)));
+    assert!(matches!(command("-V"), Ok(Command::Build)));
+    assert!(matches!(command(""), Ok(Command::Run(_))));
+}
+
+#[test]
+fn each_signal_has_its_name_and_others_are_refused() {
+    for (word, name) in [
+        ("stop", SignalName::Stop),
+        ("quit", SignalName::Quit),
+        ("reopen", SignalName::Reopen),
+        ("reload", SignalName::Reload),
+    ] {
+        let line = format!("-s {word} -c x.conf");
+        assert!(matches!(command(&line), Ok(Command::Signal(_, found)) if found == name), "{word}");
+    }
+    for line in ["-s", "-s kill", "-s STOP", "-Z", "-c", "nonsense", "-t serve http://127.0.0.1:1"] {
+        assert!(command(line).is_err(), "{line}");
+    }
+}
+
+#[test]
+fn files_and_directives_reach_the_options() {
+    let options = options_of("-c /a/b.conf -p /prefix/ -e stderr --lenient");
+    assert_eq!(options.main_file, PathBuf::from("/a/b.conf"));
+    assert_eq!(options.prefix, PathBuf::from("/prefix/"));
+    assert_eq!(options.error_log, Some(PathBuf::from("stderr")));
+    assert!(options.lenient);
+    let globals = read(["millstream", "-g", "daemon off; pid /x;"].map(OsString::from).into_iter());
+    assert!(matches!(globals, Ok(Command::Run(options)) if options.globals.as_deref() == Some("daemon off; pid /x;")));
+}
+
+#[test]
+fn a_relative_file_hangs_on_the_prefix_unless_it_is_only_in_the_working_directory() {
+    let prefix = tempfile::tempdir().expect("a directory");
+    let line = |file: &str| options_of(&format!("-p {} -c {file}", prefix.path().display()));
+    // Tests run in the package's directory, which has a Cargo.toml.
+    assert!(line("Cargo.toml").main_file.is_absolute());
+    assert_eq!(line("nowhere.conf").main_file, PathBuf::from("nowhere.conf"));
+    std::fs::write(prefix.path().join("Cargo.toml"), "").expect("written");
+    assert_eq!(line("Cargo.toml").main_file, PathBuf::from("Cargo.toml"));
+}
+
+#[test]
+fn serve_takes_urls_and_flags() {
+    let Ok(Command::ServeUrl(serve)) = command("serve http://a:1 unix:/b --listen 9000 --microcache 1s --workers 2") else {
+        panic!("it is a command line")
+    };
+    assert_eq!(serve.urls, ["http://a:1", "unix:/b"]);
+    assert_eq!((serve.listen.as_str(), serve.workers.as_str()), ("9000", "2"));
+    assert_eq!(serve.microcache.as_deref(), Some("1s"));
+    assert!(matches!(command("serve --print-config"), Ok(Command::PrintConfig(_))));
+    assert!(command("serve --memory").is_err());
+}
+
+#[test]
+fn help_is_no_error_and_a_wrong_line_is() {
+    assert!(!command("-h").expect_err("it only prints").use_stderr());
+    assert!(command("-Z").expect_err("wrong").use_stderr());
+}

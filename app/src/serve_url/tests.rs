@@ -1,0 +1,119 @@
+//! The text that the flags become is loaded as any nginx.conf is, and has what `serve` promises.
+
+use super::*;
+use millstream_conf::model::{Configuration, ListenAddress, PeerAddress, WorkerProcesses};
+use std::time::Duration;
+
+fn serve(urls: &[&str]) -> ServeUrl {
+    ServeUrl {
+        urls: urls.iter().map(|&url| url.to_owned()).collect(),
+        listen: "127.0.0.1:8080".into(),
+        microcache: None,
+        memory: "256m".into(),
+        workers: "auto".into(),
+        access_log: None,
+        print_config: false,
+    }
+}
+
+fn load(serve: &ServeUrl) -> Configuration {
+    let loaded = configuration(serve, &serve.urls).expect("the flags are good");
+    let findings: String =
+        loaded.diagnostics.sorted().iter().map(|finding| finding.render(&loaded.sources)).collect();
+    loaded.configuration.unwrap_or_else(|| panic!("{findings}"))
+}
+
+#[test]
+fn the_text_loads_without_a_warning_and_holds_what_is_promised() {
+    let given = serve(&["http://127.0.0.1:8000"]);
+    let loaded = configuration(&given, &given.urls).expect("the flags are good");
+    assert!(loaded.diagnostics.sorted().iter().all(|finding| finding.severity < Severity::Warning));
+    let configuration = load(&given);
+    assert_eq!(configuration.main.worker_processes, WorkerProcesses::Auto);
+    assert!(!configuration.main.daemon && configuration.main.pid.as_os_str().is_empty());
+    assert!(configuration.main.user.is_none());
+    let http = &configuration.http;
+    let local = ListenAddress::Tcp("127.0.0.1:8080".parse().expect("an address"));
+    assert_eq!(http.listeners.iter().map(|listener| &listener.address).collect::<Vec<_>>(), [&local]);
+    assert_eq!((http.cache_zones[0].memory, http.cache_zones[0].path.as_ref()), (256 << 20, None));
+    let proxied = http.locations.iter().find_map(|location| location.settings.proxy.as_ref()).expect("it proxies");
+    let cache = proxied.cache.as_ref().expect("it caches");
+    assert!(cache.lock && cache.background_update, "collapse, and stale while refreshing");
+    assert!(cache.valid.is_empty(), "only what the API allows is cached");
+    assert!(http.log_files.is_empty());
+}
+
+#[test]
+fn microcache_keeps_cookies_and_credentials_out() {
+    let configuration = load(&ServeUrl { microcache: Some("1s".into()), ..serve(&["http://127.0.0.1:8000"]) });
+    let proxied = configuration.http.locations.iter().find_map(|location| location.settings.proxy.as_ref());
+    let cache = proxied.and_then(|proxy| proxy.cache.as_ref()).expect("it caches");
+    assert!(cache.valid.iter().all(|valid| valid.time == Duration::from_secs(1)) && !cache.valid.is_empty());
+    assert_eq!((cache.bypass.len(), cache.no_cache.len()), (2, 2));
+}
+
+#[test]
+fn an_api_is_a_url_a_host_and_port_or_a_socket_and_several_share_the_load() {
+    let configuration =
+        load(&serve(&["http://127.0.0.1:8001/", "127.0.0.1:8002", "unix:/run/api.sock", "http://[::1]:8003"]));
+    let servers = &configuration.http.upstreams[0].servers;
+    let tcp = |address: &str| PeerAddress::Tcp(address.parse().expect("an address"));
+    assert_eq!(
+        servers.iter().map(|server| server.address.clone()).collect::<Vec<_>>(),
+        [
+            tcp("127.0.0.1:8001"),
+            tcp("127.0.0.1:8002"),
+            PeerAddress::Unix("/run/api.sock".into()),
+            tcp("[::1]:8003")
+        ]
+    );
+}
+
+#[test]
+fn what_is_no_api_or_would_be_more_than_one_word_is_refused() {
+    for url in [
+        "https://127.0.0.1:8000", "ftp://x", "http://", "http://host/path", "unix:relative.sock", "unix:", "",
+        "http://a;b", "http://a b", "http://a{b", "http://$host", "http://a#b", "http://a\nb", "http://a\"b",
+    ] {
+        assert!(configuration(&serve(&[url]), &[url.to_owned()]).is_err(), "{url:?}");
+    }
+}
+
+#[test]
+fn hostile_flag_values_never_become_directives() {
+    let good = ["http://127.0.0.1:8000".to_owned()];
+    for value in ["1;user root", "8080; }", "x y", "$a", "a\\", "'a'", "\"a\"", "#", "", "a\u{0}b", "a\u{a0}b"] {
+        let with = |change: fn(&mut ServeUrl, String)| {
+            let mut flags = serve(&[]);
+            change(&mut flags, value.to_owned());
+            configuration(&flags, &good).is_err()
+        };
+        assert!(with(|flags, value| flags.listen = value), "--listen {value:?}");
+        assert!(with(|flags, value| flags.memory = value), "--memory {value:?}");
+        assert!(with(|flags, value| flags.workers = value), "--workers {value:?}");
+        assert!(with(|flags, value| flags.microcache = Some(value)), "--microcache {value:?}");
+        assert!(with(|flags, value| flags.access_log = Some(value.into())), "--access-log {value:?}");
+    }
+}
+
+#[test]
+fn a_value_of_the_wrong_kind_is_an_error_of_the_configuration() {
+    for (memory, workers, microcache) in [("much", "auto", "1s"), ("1m", "many", "1s"), ("1m", "1", "soon")] {
+        let flags = ServeUrl {
+            memory: memory.into(),
+            workers: workers.into(),
+            microcache: Some(microcache.into()),
+            ..serve(&["http://127.0.0.1:8000"])
+        };
+        let loaded = configuration(&flags, &flags.urls).expect("each is one word");
+        assert!(loaded.configuration.is_none(), "{memory} {workers} {microcache}");
+    }
+}
+
+#[test]
+fn an_access_log_is_buffered() {
+    let flags = ServeUrl { access_log: Some("/tmp/access.log".into()), ..serve(&["http://127.0.0.1:8000"]) };
+    let configuration = load(&flags);
+    let file = &configuration.http.log_files[0];
+    assert_eq!((file.path.as_path(), file.buffer), (Path::new("/tmp/access.log"), Some(64 << 10)));
+}
