@@ -4,13 +4,12 @@
 //! go on being written. Only what belongs to root is given, and nothing through a symbolic link.
 
 use millstream_conf::load::Loaded;
-use millstream_conf::model::{Configuration, LogTarget, User};
+use millstream_conf::model::{Configuration, Level, LogTarget, User};
 use millstream_net::privileges::{self, Account, Dropped, PrivilegeError};
 use millstream_telemetry::error_log::ErrorLogs;
-use millstream_conf::model::Level;
 use std::fs;
 use std::io;
-use std::os::unix::fs::{MetadataExt, lchown};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, lchown};
 use std::path::Path;
 
 #[cfg(test)]
@@ -33,7 +32,10 @@ pub fn with_default_user(mut loaded: Loaded, is_root: bool) -> Loaded {
 ///
 /// # Errors
 /// Where there is no such user, or the system refuses.
-pub fn become_user(configuration: &Configuration, log: &ErrorLogs) -> Result<Option<Account>, PrivilegeError> {
+pub fn become_user(
+    configuration: &Configuration,
+    log: &ErrorLogs,
+) -> Result<Option<Account>, PrivilegeError> {
     let Some(user) = &configuration.main.user else { return Ok(None) };
     if !rustix::process::geteuid().is_root() {
         return Ok(None);
@@ -49,12 +51,16 @@ pub fn become_user(configuration: &Configuration, log: &ErrorLogs) -> Result<Opt
 pub fn give_all(configuration: &Configuration, account: &Account, log: &ErrorLogs) {
     let give = |path: &Path| {
         if let Err(error) = give(path, account) {
-            log.write(Level::Warn, format_args!("{} cannot be given to {}: {error}", path.display(), account.name));
+            log.write(
+                Level::Warn,
+                format_args!("{} cannot be given to {}: {error}", path.display(), account.name),
+            );
         }
     };
     let http = &configuration.http;
     let settings = || http.locations.iter().map(|location| &location.settings);
-    let error_logs = configuration.main.error_logs.iter().chain(settings().flat_map(|own| own.error_logs.iter()));
+    let error_logs =
+        configuration.main.error_logs.iter().chain(settings().flat_map(|own| own.error_logs.iter()));
     for error_log in error_logs {
         if let LogTarget::File(path) = &error_log.target {
             give(path);
@@ -70,7 +76,7 @@ pub fn give_all(configuration: &Configuration, account: &Account, log: &ErrorLog
     temporary.dedup();
     for path in temporary {
         // Made now, while the rights are there. Where even that fails, the request that needs it says so.
-        if fs::create_dir_all(path).is_ok() {
+        if fs::DirBuilder::new().recursive(true).mode(0o700).create(path).is_ok() {
             give(path);
         }
     }

@@ -6,8 +6,8 @@
 use millstream_cache::Store;
 use millstream_conf::diagnostics::Diagnostics;
 use millstream_conf::model::{
-    CacheZone, Configuration, ErrorLog, Http, Listener, LogTarget, Main, PeerAddress, Template, Upstream, UpstreamServer,
-    Variable,
+    CacheZone, Configuration, ErrorLog, Http, Listener, LogTarget, Main, PeerAddress, Template, Upstream,
+    UpstreamServer, Variable,
 };
 use millstream_net::address::Address;
 use millstream_net::resolve;
@@ -36,8 +36,12 @@ pub fn assemble(
     let mut findings = Diagnostics::default();
     let mut logs = Logs { log_writer, findings: &mut findings };
     let main_log = logs.error_logs(&configuration.main.error_logs);
-    let error_logs =
-        configuration.http.locations.iter().map(|location| logs.error_logs(&location.settings.error_logs)).collect();
+    let error_logs = configuration
+        .http
+        .locations
+        .iter()
+        .map(|location| logs.error_logs(&location.settings.error_logs))
+        .collect();
     let log_sinks =
         configuration.http.log_files.iter().filter_map(|file| logs.open(&file.path, file.gzip)).collect();
     let http = &configuration.http;
@@ -54,7 +58,8 @@ pub fn assemble(
     }
     let status_zones = http.status_zones.iter().map(|name| registry.zone(name)).collect();
     let hosts = http.listeners.iter().map(|listener| HostTable::new(http, listener)).collect();
-    let reads = |wanted: fn(&Variable) -> bool| templates(http).any(|template| template.variables().any(wanted));
+    let reads =
+        |wanted: fn(&Variable) -> bool| templates(http).any(|template| template.variables().any(wanted));
     let keeps_sent_heads = reads(|variable| matches!(variable, Variable::SentHeader(_)));
     let keeps_upstream_heads =
         reads(|variable| matches!(variable, Variable::UpstreamHeader(_) | Variable::UpstreamCookie(_)));
@@ -95,7 +100,11 @@ pub fn probe(configuration: &Configuration, findings: &mut Diagnostics) {
     for file in &http.log_files {
         try_log(&file.path, findings);
     }
-    for log in configuration.main.error_logs.iter().chain(http.locations.iter().flat_map(|l| l.settings.error_logs.iter()))
+    for log in configuration
+        .main
+        .error_logs
+        .iter()
+        .chain(http.locations.iter().flat_map(|l| l.settings.error_logs.iter()))
     {
         if let LogTarget::File(path) = &log.target {
             try_log(path, findings);
@@ -105,7 +114,8 @@ pub fn probe(configuration: &Configuration, findings: &mut Diagnostics) {
         if let Some(path) = &zone.path
             && let Err(error) = std::fs::create_dir_all(path)
         {
-            findings.error(zone.span, format!("the cache directory {} cannot be made: {error}", path.display()));
+            findings
+                .error(zone.span, format!("the cache directory {} cannot be made: {error}", path.display()));
         }
     }
     // A log that every location inherits is one finding.
@@ -129,7 +139,8 @@ impl Logs<'_> {
         match self.log_writer.open(path, gzip) {
             Ok(sink) => Some(sink),
             Err(error) => {
-                self.findings.error_nowhere(format!("the log file {} cannot be opened: {error}", path.display()));
+                self.findings
+                    .error_nowhere(format!("the log file {} cannot be opened: {error}", path.display()));
                 None
             }
         }
@@ -149,7 +160,8 @@ impl Logs<'_> {
 }
 
 fn group(upstream: &Upstream, findings: &mut Diagnostics) -> Arc<Group> {
-    let addresses: Vec<Vec<Address>> = upstream.servers.iter().map(|server| addresses(server, findings)).collect();
+    let addresses: Vec<Vec<Address>> =
+        upstream.servers.iter().map(|server| addresses(server, findings)).collect();
     Group::open(upstream, &addresses)
 }
 
@@ -210,10 +222,17 @@ fn certificates(http: &Http, findings: &mut Diagnostics) -> Vec<Option<TlsAccept
             Err(error) => _ = findings.error(conf.span, error.to_string()),
         }
     }
-    http.listeners.iter().map(|listener| listener.ssl.then(|| acceptor(http, listener, &configs)).flatten()).collect()
+    http.listeners
+        .iter()
+        .map(|listener| listener.ssl.then(|| acceptor(http, listener, &configs)).flatten())
+        .collect()
 }
 
-fn acceptor(http: &Http, listener: &Listener, configs: &HashMap<u32, Arc<ServerConfig>>) -> Option<TlsAcceptor<ChooseCertificate>> {
+fn acceptor(
+    http: &Http,
+    listener: &Listener,
+    configs: &HashMap<u32, Arc<ServerConfig>>,
+) -> Option<TlsAcceptor<ChooseCertificate>> {
     let default = configs
         .get(&listener.default_server.0)
         .or_else(|| listener.servers.iter().find_map(|id| configs.get(&id.0)))?
@@ -232,7 +251,8 @@ fn acceptor(http: &Http, listener: &Listener, configs: &HashMap<u32, Arc<ServerC
 fn templates(http: &Http) -> impl Iterator<Item = &Template> {
     http.locations.iter().flat_map(|location| {
         let settings = &location.settings;
-        let logs = settings.access_logs.iter().flat_map(|log| [Some(&log.format.template), log.condition.as_ref()]);
+        let logs =
+            settings.access_logs.iter().flat_map(|log| [Some(&log.format.template), log.condition.as_ref()]);
         let adds = settings.add_headers.iter().map(|add| Some(&add.value));
         let caches = settings.proxy.iter().filter_map(|proxy| proxy.cache.as_ref());
         let conditions = caches.flat_map(|cache| cache.bypass.iter().chain(&cache.no_cache)).map(Some);

@@ -2,10 +2,10 @@
 //!
 //! The hook must never panic or wait: it runs while the stack of whoever panicked still stands.
 
+use arc_swap::ArcSwapOption;
 use millstream_conf::model::Level;
 use millstream_telemetry::error_log::ErrorLogs;
 use millstream_telemetry::metrics::{Counter, Registry, WorkerMetrics};
-use arc_swap::ArcSwapOption;
 use std::any::Any;
 use std::cell::RefCell;
 use std::panic::{self, PanicHookInfo};

@@ -21,7 +21,7 @@ use millstream_load::origin::{self, DemoOptions};
 use millstream_net::daemon::{self, Detached};
 use millstream_net::listener::{self, Inherited, Listening};
 use millstream_net::privileges::Account;
-use millstream_net::{blocking, clock, limits};
+use millstream_net::{blocking, clock, limits, privileges};
 use millstream_server::generation::Shared;
 use millstream_telemetry::local_time::{self, LocalTime};
 use millstream_telemetry::log_writer::LogWriter;
@@ -71,7 +71,9 @@ pub fn serve_url(serve: &ServeUrl) -> ExitCode {
     let (flags, for_again) = (serve.clone(), urls.clone());
     let again = move || match serve_url::configuration(&flags, &for_again) {
         Ok(loaded) => loaded,
-        Err(_) => Loaded { configuration: None, sources: Default::default(), diagnostics: Default::default() },
+        Err(_) => {
+            Loaded { configuration: None, sources: Default::default(), diagnostics: Default::default() }
+        }
     };
     let microcache = serve.microcache.clone();
     let simulated = demo.is_some();
@@ -83,10 +85,17 @@ pub fn serve_url(serve: &ServeUrl) -> ExitCode {
 }
 
 /// Where it listens, what it fronts, what it will cache.
-fn greet(shared: &Shared, listenings: &[Arc<Listening>], urls: &[String], microcache: Option<&str>, demo: bool) {
+fn greet(
+    shared: &Shared,
+    listenings: &[Arc<Listening>],
+    urls: &[String],
+    microcache: Option<&str>,
+    demo: bool,
+) {
     let at: Vec<String> = listenings.iter().map(|listening| listening.local().to_string()).collect();
     let memory = shared.configuration.http.cache_zones.first().map_or(0, |zone| zone.memory >> 20);
-    let front = if demo { format!("an embedded demo API (simulated, {})", urls.join(", ")) } else { urls.join(", ") };
+    let front =
+        if demo { format!("an embedded demo API (simulated, {})", urls.join(", ")) } else { urls.join(", ") };
     let also = microcache.map_or_else(
         || "add --microcache 1s to cache what they do not forbid".to_owned(),
         |time| format!("and GET and HEAD without cookies and credentials for {time}"),
@@ -204,16 +213,21 @@ struct Process {
 type Failed = millstream_conf::diagnostics::Diagnostics;
 
 impl Process {
-    fn open(configuration: Configuration, listenings: Vec<Arc<Listening>>, again: LoadAgain) -> Result<Self, Failed> {
-        let log_writer = LogWriter::start().map_err(|error| failed(format!("the log thread: {error}")))?;
+    fn open(
+        configuration: Configuration,
+        listenings: Vec<Arc<Listening>>,
+        again: LoadAgain,
+    ) -> Result<Self, Failed> {
+        let log_writer = start_log_writer().map_err(|error| failed(format!("the log thread: {error}")))?;
         let registry = Registry::new();
         panic_log::install(&registry);
         let shared = assemble(configuration, 1, &log_writer, &registry, None)?;
         log_writer.report_to(main_log_file(&shared.configuration.main, &log_writer).as_ref());
         panic_log::tell(&shared.main_log);
         let main = &shared.configuration.main;
-        let pid_file = PidFile::write(&main.pid)
-            .map_err(|error| failed(format!("the pid file {} cannot be written: {error}", main.pid.display())))?;
+        let pid_file = PidFile::write(&main.pid).map_err(|error| {
+            failed(format!("the pid file {} cannot be written: {error}", main.pid.display()))
+        })?;
         let user = main.user.as_ref().map_or("", |user| user.name.as_str());
         let account = account::become_user(&shared.configuration, &shared.main_log)
             .map_err(|error| failed(format!("user {user}: {error}")))?;
@@ -276,7 +290,9 @@ impl Process {
                 SIGCHLD => self.reap(),
                 SIGQUIT if !quitting => {
                     quitting = true;
-                    self.shared.main_log.write(Level::Notice, format_args!("signal QUIT received, shutting down"));
+                    self.shared
+                        .main_log
+                        .write(Level::Notice, format_args!("signal QUIT received, shutting down"));
                     self.order_all(|| Order::Drain);
                     self.stop_after_timeout(self.workers.iter().chain(&self.leaving));
                 }
@@ -294,7 +310,8 @@ impl Process {
     fn reload(&mut self) {
         let log = self.shared.main_log.clone();
         log.write(Level::Notice, format_args!("signal HUP received, reconfiguring"));
-        let reloaded = reload::reload(&self.again, &self.log_writer, &self.registry, &self.shared, &self.listenings);
+        let reloaded =
+            reload::reload(&self.again, &self.log_writer, &self.registry, &self.shared, &self.listenings);
         let Some(reloaded) = reloaded else {
             log.write(Level::Error, format_args!("the configuration before it stays in force"));
             return;
@@ -329,7 +346,9 @@ impl Process {
         let Some(path) = file.filter(|_| !tells_stderr(&self.shared.configuration.main)) else { return };
         let opened = std::fs::OpenOptions::new().append(true).open(path);
         if let Err(error) = opened.and_then(daemon::redirect_stderr) {
-            self.shared.main_log.write(Level::Warn, format_args!("standard error stays what it was: {error}"));
+            self.shared
+                .main_log
+                .write(Level::Warn, format_args!("standard error stays what it was: {error}"));
         }
     }
 
@@ -365,7 +384,9 @@ impl Process {
     fn upgrade(&mut self) {
         let log = self.shared.main_log.clone();
         match self.program.start_next(&self.listenings, &mut self.pid_file) {
-            Ok(id) => log.write(Level::Notice, format_args!("signal USR2 received, started new process {id}")),
+            Ok(id) => {
+                log.write(Level::Notice, format_args!("signal USR2 received, started new process {id}"))
+            }
             Err(error) => log.write(Level::Alert, format_args!("the new process cannot be started: {error}")),
         }
     }
@@ -411,6 +432,15 @@ impl Process {
         self.log_writer.drain();
         ExitCode::SUCCESS
     }
+}
+
+/// Starts the log thread from one that gave up its rights: after an upgrade this one has some, and passes them on.
+fn start_log_writer() -> std::io::Result<Arc<LogWriter>> {
+    let starting = std::thread::Builder::new().spawn(|| {
+        privileges::renounce().map_err(std::io::Error::other)?;
+        LogWriter::start()
+    })?;
+    starting.join().unwrap_or_else(|_| Err(std::io::Error::other("starting it panicked")))
 }
 
 fn failed(message: String) -> Failed {

@@ -26,7 +26,8 @@ pub fn configuration(serve: &ServeUrl, urls: &[String]) -> Result<Loaded, String
 
 /// `--print-config`.
 pub fn print(serve: &ServeUrl) -> ExitCode {
-    let urls = if serve.urls.is_empty() { vec!["http://127.0.0.1:8000".to_owned()] } else { serve.urls.clone() };
+    let urls =
+        if serve.urls.is_empty() { vec!["http://127.0.0.1:8000".to_owned()] } else { serve.urls.clone() };
     let text = match text(serve, &urls) {
         Ok(text) => text,
         Err(message) => {

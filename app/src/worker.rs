@@ -92,27 +92,28 @@ pub fn start(start: Start) -> io::Result<Handle> {
     let (orders, receiver) = unbounded_channel();
     let mut building = tokio::runtime::Builder::new_current_thread();
     building.enable_all();
-    let thread = std::thread::Builder::new().name(format!("worker {}", start.spread.index)).spawn(move || {
-        let Start { shared, listenings, spread, metrics, log_writer, ended } = start;
-        let _ended = Ended(Some(ended));
-        if let Err(error) = privileges::renounce() {
-            shared.main_log.write(Level::Alert, format_args!("worker {}: {error}", spread.index));
-        }
-        panic_log::count_in(metrics.clone());
-        let runtime = match building.build_local(LocalOptions::default()) {
-            Ok(runtime) => runtime,
-            Err(error) => {
-                shared.main_log.write(Level::Emerg, format_args!("a worker has no event loop: {error}"));
-                return;
+    let thread =
+        std::thread::Builder::new().name(format!("worker {}", start.spread.index)).spawn(move || {
+            let Start { shared, listenings, spread, metrics, log_writer, ended } = start;
+            let _ended = Ended(Some(ended));
+            if let Err(error) = privileges::renounce() {
+                shared.main_log.write(Level::Alert, format_args!("worker {}: {error}", spread.index));
             }
-        };
-        runtime.block_on(async {
-            let worker = Worker::new(spread.index, metrics, log_writer, Generation::new(shared));
-            run(&worker, listenings, spread, receiver).await;
-        });
-        // Tasks that are left (detached refreshes, abandoned connections) end here, and their log buffers with them.
-        drop(runtime);
-    })?;
+            panic_log::count_in(metrics.clone());
+            let runtime = match building.build_local(LocalOptions::default()) {
+                Ok(runtime) => runtime,
+                Err(error) => {
+                    shared.main_log.write(Level::Emerg, format_args!("a worker has no event loop: {error}"));
+                    return;
+                }
+            };
+            runtime.block_on(async {
+                let worker = Worker::new(spread.index, metrics, log_writer, Generation::new(shared));
+                run(&worker, listenings, spread, receiver).await;
+            });
+            // Tasks that are left (detached refreshes, abandoned connections) end here, and their log buffers with them.
+            drop(runtime);
+        })?;
     Ok(Handle { orders, thread })
 }
 
@@ -240,7 +241,10 @@ async fn accept(worker: Rc<Worker>, acceptor: Acceptor, address: Rc<ListenAddres
                 if worker.may_complain(clock::now(), COMPLAINT_PAUSE) {
                     let log = &worker.generation().shared.main_log;
                     let error = SystemError(&error);
-                    log.write(Level::Crit, format_args!("accept() failed {error}, closing what idles and trying again"));
+                    log.write(
+                        Level::Crit,
+                        format_args!("accept() failed {error}, closing what idles and trying again"),
+                    );
                 }
                 worker.make_room(clock::now());
                 pause.set(clock::now() + ACCEPT_PAUSE);

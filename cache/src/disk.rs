@@ -4,6 +4,7 @@
 //! is done on a worker's loop. A file appears under its name whole or not at all (temporary name, then rename). Orders
 //! (numbers of the memory tier) keep a late write from undoing a purge. Next: `disk/write`, `disk/read`, `disk/load`.
 
+mod private;
 pub(crate) mod index;
 mod load;
 mod read;
@@ -20,7 +21,7 @@ use index::{Index, Name};
 use millstream_conf::model::{CacheZone, Level};
 use millstream_telemetry::error_log::ErrorLogs;
 use std::fmt;
-use std::fs::{self, File};
+use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -78,11 +79,11 @@ impl Disk {
         temp: Option<&Path>,
         logs: ErrorLogs,
     ) -> io::Result<Disk> {
-        fs::create_dir_all(path)?;
+        private::directory(path)?;
         let device = fs::metadata(path)?.dev();
         let temporary = temp
             .filter(|_| zone.use_temp_path)
-            .filter(|temp| fs::create_dir_all(temp).is_ok())
+            .filter(|temp| private::directory(temp).is_ok())
             .filter(|temp| fs::metadata(temp).is_ok_and(|found| found.dev() == device))
             .unwrap_or(path);
         let disk = Disk {
@@ -102,7 +103,7 @@ impl Disk {
         disk.configure(zone, logs);
         for directory in [&disk.root, &disk.temporary] {
             let trial = disk.temporary_name(directory);
-            File::create_new(&trial)?;
+            private::file(&trial)?;
             fs::remove_file(&trial)?;
         }
         Ok(disk)

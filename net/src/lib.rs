@@ -16,6 +16,7 @@ pub mod cores;
 pub mod limits;
 pub mod daemon;
 pub mod address;
+pub mod memory_file;
 pub mod stream;
 pub mod resolve;
 pub mod connect;

@@ -18,3 +18,5 @@ pub mod access_log;
 pub mod answer;
 pub mod serve;
 pub mod connection;
+#[cfg(test)]
+mod fixture;

@@ -243,7 +243,7 @@ impl Request {
     pub fn query(&self) -> Option<&[u8]> {
         match &self.arguments {
             Arguments::Original => self.head.query.map(|span| span.of(&self.bytes)),
-            Arguments::Replaced(text) => Some(text),
+            Arguments::Replaced(text) => Some(text.as_slice()).filter(|text| !text.is_empty()),
         }
     }
 

@@ -53,7 +53,9 @@ fn files_and_directives_reach_the_options() {
     assert_eq!(options.error_log, Some(PathBuf::from("stderr")));
     assert!(options.lenient);
     let globals = read(["millstream", "-g", "daemon off; pid /x;"].map(OsString::from).into_iter());
-    assert!(matches!(globals, Ok(Command::Run(options)) if options.globals.as_deref() == Some("daemon off; pid /x;")));
+    assert!(
+        matches!(globals, Ok(Command::Run(options)) if options.globals.as_deref() == Some("daemon off; pid /x;"))
+    );
 }
 
 #[test]
@@ -69,7 +71,9 @@ fn a_relative_file_hangs_on_the_prefix_unless_it_is_only_in_the_working_director
 
 #[test]
 fn serve_takes_urls_and_flags() {
-    let Ok(Command::ServeUrl(serve)) = command("serve http://a:1 unix:/b --listen 9000 --microcache 1s --workers 2") else {
+    let Ok(Command::ServeUrl(serve)) =
+        command("serve http://a:1 unix:/b --listen 9000 --microcache 1s --workers 2")
+    else {
         panic!("it is a command line")
     };
     assert_eq!(serve.urls, ["http://a:1", "unix:/b"]);

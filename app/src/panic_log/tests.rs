@@ -27,7 +27,10 @@ fn a_panic_is_a_line_in_the_error_log_and_a_count_of_its_thread() {
     assert_eq!(registry.snapshot().counter(Counter::Panics), 2);
     let text = std::fs::read_to_string(&path).expect("the log");
     let line = text.lines().next().expect("a line");
-    assert!(line.contains("[alert]") && line.contains("\"worker 7\"") && line.contains("a bug of ours"), "{line}");
+    assert!(
+        line.contains("[alert]") && line.contains("\"worker 7\"") && line.contains("a bug of ours"),
+        "{line}"
+    );
     assert!(line.contains("panic_log/tests.rs:"), "{line}");
     assert_eq!(text.lines().count(), 2);
 }

@@ -74,9 +74,15 @@ fn a_reload_moves_it_and_no_name_means_no_file() {
 fn only_one_positive_number_is_an_id() {
     let directory = directory();
     let path = directory.path().join("nginx.pid");
-    for (text, expected) in
-        [("12\n", Some(12)), (" 12 ", Some(12)), ("", None), ("0", None), ("-1", None), ("12 13", None), ("x", None)]
-    {
+    for (text, expected) in [
+        ("12\n", Some(12)),
+        (" 12 ", Some(12)),
+        ("", None),
+        ("0", None),
+        ("-1", None),
+        ("12 13", None),
+        ("x", None),
+    ] {
         fs::write(&path, text).expect("written");
         assert_eq!(read(&path).ok(), expected, "{text:?}");
     }

@@ -36,7 +36,8 @@ fn the_text_loads_without_a_warning_and_holds_what_is_promised() {
     let local = ListenAddress::Tcp("127.0.0.1:8080".parse().expect("an address"));
     assert_eq!(http.listeners.iter().map(|listener| &listener.address).collect::<Vec<_>>(), [&local]);
     assert_eq!((http.cache_zones[0].memory, http.cache_zones[0].path.as_ref()), (256 << 20, None));
-    let proxied = http.locations.iter().find_map(|location| location.settings.proxy.as_ref()).expect("it proxies");
+    let proxied =
+        http.locations.iter().find_map(|location| location.settings.proxy.as_ref()).expect("it proxies");
     let cache = proxied.cache.as_ref().expect("it caches");
     assert!(cache.lock && cache.background_update, "collapse, and stale while refreshing");
     assert!(cache.valid.is_empty(), "only what the API allows is cached");
@@ -45,7 +46,8 @@ fn the_text_loads_without_a_warning_and_holds_what_is_promised() {
 
 #[test]
 fn microcache_keeps_cookies_and_credentials_out() {
-    let configuration = load(&ServeUrl { microcache: Some("1s".into()), ..serve(&["http://127.0.0.1:8000"]) });
+    let configuration =
+        load(&ServeUrl { microcache: Some("1s".into()), ..serve(&["http://127.0.0.1:8000"]) });
     let proxied = configuration.http.locations.iter().find_map(|location| location.settings.proxy.as_ref());
     let cache = proxied.and_then(|proxy| proxy.cache.as_ref()).expect("it caches");
     assert!(cache.valid.iter().all(|valid| valid.time == Duration::from_secs(1)) && !cache.valid.is_empty());
@@ -54,8 +56,12 @@ fn microcache_keeps_cookies_and_credentials_out() {
 
 #[test]
 fn an_api_is_a_url_a_host_and_port_or_a_socket_and_several_share_the_load() {
-    let configuration =
-        load(&serve(&["http://127.0.0.1:8001/", "127.0.0.1:8002", "unix:/run/api.sock", "http://[::1]:8003"]));
+    let configuration = load(&serve(&[
+        "http://127.0.0.1:8001/",
+        "127.0.0.1:8002",
+        "unix:/run/api.sock",
+        "http://[::1]:8003",
+    ]));
     let servers = &configuration.http.upstreams[0].servers;
     let tcp = |address: &str| PeerAddress::Tcp(address.parse().expect("an address"));
     assert_eq!(
@@ -72,8 +78,20 @@ fn an_api_is_a_url_a_host_and_port_or_a_socket_and_several_share_the_load() {
 #[test]
 fn what_is_no_api_or_would_be_more_than_one_word_is_refused() {
     for url in [
-        "https://127.0.0.1:8000", "ftp://x", "http://", "http://host/path", "unix:relative.sock", "unix:", "",
-        "http://a;b", "http://a b", "http://a{b", "http://$host", "http://a#b", "http://a\nb", "http://a\"b",
+        "https://127.0.0.1:8000",
+        "ftp://x",
+        "http://",
+        "http://host/path",
+        "unix:relative.sock",
+        "unix:",
+        "",
+        "http://a;b",
+        "http://a b",
+        "http://a{b",
+        "http://$host",
+        "http://a#b",
+        "http://a\nb",
+        "http://a\"b",
     ] {
         assert!(configuration(&serve(&[url]), &[url.to_owned()]).is_err(), "{url:?}");
     }
@@ -82,7 +100,9 @@ fn what_is_no_api_or_would_be_more_than_one_word_is_refused() {
 #[test]
 fn hostile_flag_values_never_become_directives() {
     let good = ["http://127.0.0.1:8000".to_owned()];
-    for value in ["1;user root", "8080; }", "x y", "$a", "a\\", "'a'", "\"a\"", "#", "", "a\u{0}b", "a\u{a0}b"] {
+    for value in
+        ["1;user root", "8080; }", "x y", "$a", "a\\", "'a'", "\"a\"", "#", "", "a\u{0}b", "a\u{a0}b"]
+    {
         let with = |change: fn(&mut ServeUrl, String)| {
             let mut flags = serve(&[]);
             change(&mut flags, value.to_owned());

@@ -4,7 +4,7 @@
 //! fails removes what it made, is counted, and costs the answer nothing. Next: `store`, which decides what is written.
 
 use super::index::Name;
-use super::{Disk, lock, second};
+use super::{Disk, lock, private, second};
 use crate::body::FileBody;
 use crate::file_format::{BlockChecksums, FIXED, FileHeader};
 use crate::now::Now;
@@ -85,13 +85,13 @@ impl Disk {
 
     fn try_begin(&self, head: &[u8], (id, epoch): (u64, u64)) -> io::Result<Spool> {
         let path = self.temporary_name(&self.temporary);
-        let file = File::create_new(&path).or_else(|error| {
+        let file = private::file(&path).or_else(|error| {
             // The directory may have been removed beneath us.
             if error.kind() != io::ErrorKind::NotFound {
                 return Err(error);
             }
-            fs::create_dir_all(&self.temporary)?;
-            File::create_new(&path)
+            private::directory(&self.temporary)?;
+            private::file(&path)
         })?;
         let spool = Spool {
             file: Arc::new(file),
@@ -170,7 +170,7 @@ fn rename(temporary: &PathBuf, path: &PathBuf) -> io::Result<()> {
             return Err(error);
         }
         if let Some(directory) = path.parent() {
-            fs::create_dir_all(directory)?;
+            private::directory(directory)?;
         }
         fs::rename(temporary, path)
     })

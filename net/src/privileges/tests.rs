@@ -52,5 +52,9 @@ fn child_drops_its_privileges() {
     });
     let left = left.join().expect("the thread does not panic");
     assert!((left.permitted | left.effective | left.inheritable).is_empty());
-    assert_eq!(capabilities(None).expect("readable").permitted, before & KEPT, "the main thread keeps its own");
+    assert_eq!(
+        capabilities(None).expect("readable").permitted,
+        before & KEPT,
+        "the main thread keeps its own"
+    );
 }

@@ -8,9 +8,11 @@ use crate::filter::{gzip, head};
 use crate::request::Request;
 use bytes::Bytes;
 use millstream_cache::{Entry, Hit, Now};
+use millstream_net::memory_file::MemoryFile;
 use millstream_telemetry::metrics::CacheStatus;
 use millstream_wire::conditional::{self, Validators};
 use millstream_wire::{FieldId, Headers};
+use std::cell::{Cell, OnceCell};
 use std::rc::Rc;
 
 /// A prepared answer: one representation for one location.
@@ -18,6 +20,43 @@ pub struct Prepared {
     head: head::Fixed,
     status: u16,
     body: Bytes,
+    uses: Cell<u32>,
+    file: OnceCell<Option<SentFile>>,
+}
+
+/// Bodies from this size on are sent from a file in memory once they are in demand: the kernel then takes their pages as
+/// they are. Below it a second system call costs more than copying.
+const FILE_FROM: usize = 24 * 1024;
+/// Larger bodies are not held twice.
+const FILE_UP_TO: usize = 1024 * 1024;
+/// Answers from one prepared form before it gets a file.
+const FILE_AFTER: u32 = 8;
+/// Files of one thread at a time: at most 64 MiB of memory beside the cache's own.
+const FILES: usize = 64;
+
+thread_local! {
+    static OPEN_FILES: Cell<usize> = const { Cell::new(0) };
+}
+
+/// A body's file; counted while it is there.
+struct SentFile(MemoryFile);
+
+impl SentFile {
+    fn of(body: &Bytes) -> Option<Self> {
+        let open = OPEN_FILES.get();
+        if open >= FILES {
+            return None;
+        }
+        let file = MemoryFile::holding(body).ok()?;
+        OPEN_FILES.set(open + 1);
+        Some(SentFile(file))
+    }
+}
+
+impl Drop for SentFile {
+    fn drop(&mut self) {
+        OPEN_FILES.set(OPEN_FILES.get() - 1);
+    }
 }
 
 /// What is to be written after the head that was put into the buffer.
@@ -36,6 +75,20 @@ impl Ready {
             Ready::HeadOnly => &NONE,
             Ready::Body(prepared) => &prepared.body,
         }
+    }
+
+    /// The body as a file, where it is of a size and in such demand that sending it so is cheaper.
+    pub fn file(&self) -> Option<&MemoryFile> {
+        let Ready::Body(prepared) = self else { return None };
+        if !(FILE_FROM..=FILE_UP_TO).contains(&prepared.body.len()) {
+            return None;
+        }
+        let uses = prepared.uses.get().saturating_add(1);
+        prepared.uses.set(uses);
+        if uses <= FILE_AFTER {
+            return None;
+        }
+        prepared.file.get_or_init(|| SentFile::of(&prepared.body)).as_ref().map(|file| &file.0)
     }
 }
 
@@ -129,7 +182,8 @@ fn prepare(request: &Request, entry: &Entry, coding: Coding) -> Option<Prepared>
         compressed: coding == Coding::Gzip,
         age: None,
     };
-    Some(Prepared { head: head::fixed(request, &plan), status: entry.head.status, body })
+    let (head, status) = (head::fixed(request, &plan), entry.head.status);
+    Some(Prepared { head, status, body, uses: Cell::new(0), file: OnceCell::new() })
 }
 
 /// Conditional requests are answered from the entry (RFC 9110 §13.2.2); only a 200 has validators worth comparing.

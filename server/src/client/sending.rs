@@ -9,6 +9,7 @@ use crate::filter::head;
 use crate::request::Request;
 use bytes::{Buf, Bytes};
 use millstream_net::buffers;
+use millstream_net::memory_file::MemoryFile;
 use millstream_net::stream::Stream;
 use millstream_net::timer::Deadline;
 use millstream_wire::Fields;
@@ -156,20 +157,22 @@ impl Client {
     ) -> Result<(), ClientFailure> {
         let mut head = Some(head);
         poll_fn(|cx| match head.take() {
-            Some(head) => self.poll_whole(cx, request, head, body),
+            Some(head) => self.poll_whole(cx, request, head, body, None),
             None => self.poll_flush(cx, request),
         })
         .await
     }
 
     /// The first step of [`Client::send_whole`]: what the socket does not take stays queued for [`Client::flush`].
-    /// Only then is the body's count of holders touched, which other threads share.
+    /// Only then is the body's count of holders touched, which other threads share. Where the body is in a file as well,
+    /// the file is sent.
     pub fn poll_whole(
         &mut self,
         cx: &mut Context<'_>,
         request: &mut Request,
         head: Vec<u8>,
         body: &Bytes,
+        file: Option<&MemoryFile>,
     ) -> Poll<Result<(), ClientFailure>> {
         let mut whole = Answer {
             head_left: head.len(),
@@ -183,6 +186,12 @@ impl Client {
             send_timeout: request.location().settings.send_timeout,
         };
         let mut sent = 0;
+        if let Some(file) = file.filter(|_| self.stream.takes_files())
+            && let Poll::Ready(Ok(count)) = self.stream.poll_write_with_file(cx, &whole.out, file)
+        {
+            sent = whole.account(request, count);
+        }
+        // Goes on where the file left off, and meets any error again.
         let step = whole.poll_write_piece(&mut self.stream, &mut self.deadline, cx, request, body, &mut sent);
         match &step {
             Poll::Pending => {
@@ -312,6 +321,17 @@ impl Answer {
         self.ended = true;
     }
 
+    /// Counts bytes that were written; gives how many of them were not of `out`.
+    fn account(&mut self, request: &mut Request, count: usize) -> usize {
+        let from_out = count.min(self.out.len() - self.written);
+        self.written += from_out;
+        let of_head = count.min(self.head_left);
+        self.head_left -= of_head;
+        request.sent.bytes += count as u64;
+        request.sent.body_bytes += (count - of_head) as u64;
+        count - from_out
+    }
+
     fn poll_write_piece(
         &mut self,
         stream: &mut Stream,
@@ -326,13 +346,7 @@ impl Answer {
             match Pin::new(&mut *stream).poll_write_vectored(cx, &slices) {
                 Poll::Ready(Ok(count)) if count > 0 => {
                     deadline.clear();
-                    let from_out = count.min(self.out.len() - self.written);
-                    self.written += from_out;
-                    *sent += count - from_out;
-                    let of_head = count.min(self.head_left);
-                    self.head_left -= of_head;
-                    request.sent.bytes += count as u64;
-                    request.sent.body_bytes += (count - of_head) as u64;
+                    *sent += self.account(request, count);
                 }
                 Poll::Ready(_) => {
                     self.cut = true;

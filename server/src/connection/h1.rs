@@ -172,7 +172,12 @@ impl Connection {
             let mut pending = None;
             let head = poll_fn(|cx| self.poll_head(cx, &mut pending)).await;
             let next = match head {
-                HeadOutcome::Closed => break,
+                HeadOutcome::Closed => {
+                    if let Some(request) = pending {
+                        self.left(request);
+                    }
+                    break;
+                }
                 HeadOutcome::Request(request) => self.request(request).await,
                 HeadOutcome::Refused(request, error) => Box::pin(self.refuse(request, error.status())).await,
                 HeadOutcome::TimedOut(Some(request)) => Box::pin(self.refuse(request, 408)).await,
@@ -188,13 +193,27 @@ impl Connection {
         }
     }
 
+    /// The client left in the middle of a head: logged with 400, as nginx does; nobody is there to be answered.
+    fn left(&mut self, mut request: Box<Request>) {
+        request.bytes.append(self.client.rest());
+        request.sent.status = 400;
+        request.keep_alive = false;
+        self.conclude(request);
+    }
+
     /// Reads until a whole head is there. Holds no buffer while it waits for a first byte.
     fn poll_head(&mut self, cx: &mut Context<'_>, pending: &mut Option<Box<Request>>) -> Poll<HeadOutcome> {
+        // Bytes that are there before anything is read came behind the request before.
+        let mut waited = true;
         loop {
             if !self.client.rest().is_empty() {
                 let request = match pending {
                     Some(request) => request,
-                    None => pending.insert(self.new_request()),
+                    None => {
+                        let request = pending.insert(self.new_request());
+                        request.pipelined = waited;
+                        request
+                    }
                 };
                 let limits = limits(request);
                 match request.head.parse(self.client.rest(), &limits) {
@@ -214,6 +233,7 @@ impl Connection {
             }
             match self.client.poll_read_more(cx) {
                 Poll::Ready(Ok(count)) if count > 0 => {
+                    waited = false;
                     if pending.is_none() {
                         self.client.deadline().clear();
                     }
@@ -314,7 +334,6 @@ impl Connection {
 
     /// Serves one request.
     async fn request(&mut self, mut request: Box<Request>) -> Next {
-        request.pipelined = !self.client.rest().is_empty();
         if let Err(status) = serve::admit(&mut request) {
             return Box::pin(self.refuse(request, status)).await;
         }
@@ -336,7 +355,7 @@ impl Connection {
         let now = Now { unix_milliseconds: clock::wall().unix_milliseconds(), instant: request.started };
         let mut out = buffers::take();
         match serve::begin(request, now, &mut out) {
-            Begun::Hit(ready) => match self.client.poll_whole(cx, request, out, ready.body()) {
+            Begun::Hit(ready) => match self.client.poll_whole(cx, request, out, ready.body(), ready.file()) {
                 Poll::Ready(_) => Step::Answered,
                 Poll::Pending => Step::Queued,
             },

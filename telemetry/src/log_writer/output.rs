@@ -61,7 +61,12 @@ impl Output {
 
     pub(super) fn open(path: &Path) -> io::Result<Self> {
         let file = open_file(path)?;
-        Ok(Output { target: Target::File { path: path.to_owned(), file }, is_torn: false, complained: None, next: None })
+        Ok(Output {
+            target: Target::File { path: path.to_owned(), file },
+            is_torn: false,
+            complained: None,
+            next: None,
+        })
     }
 
     /// Writes blocks of whole lines.

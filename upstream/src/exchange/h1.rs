@@ -44,7 +44,7 @@ const MIN_READ: usize = 4096;
 pub enum Part<'a> {
     /// Bytes of the body, never empty; they stay valid until the next call.
     Data(&'a [u8]),
-    /// Nothing is left in the buffer: [`Connection::fill`] first.
+    /// Nothing is left in the buffer: [`Connection::fill_body`] first.
     Empty,
     /// The body has ended; trailers, if any, are in [`Connection::trailers`].
     End,
@@ -291,7 +291,14 @@ impl Connection {
         context: &mut Context<'_>,
         timeout: Duration,
     ) -> Poll<Result<(), ExchangeError>> {
-        if ready!(self.poll_fill(context, timeout))? == 0 && !self.body.ended_by_close() {
+        let was_waiting = self.waiting;
+        let filled = self.poll_fill(context, timeout);
+        if filled.is_pending() && !was_waiting {
+            // A server that writes head and body apart waits for our acknowledgement of the first (Nagle), which the
+            // kernel would hold back for 40 ms.
+            self.stream.acknowledge_now();
+        }
+        if ready!(filled)? == 0 && !self.body.ended_by_close() {
             return Poll::Ready(Err(ExchangeError::ClosedEarly { any_bytes: true }));
         }
         Poll::Ready(Ok(()))

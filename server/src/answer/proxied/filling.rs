@@ -12,7 +12,7 @@ use bytes::Bytes;
 use millstream_cache::{Fill, Follower};
 use millstream_conf::model::Proxy;
 use millstream_upstream::{Connection, ExchangeError, Part, Turn};
-use millstream_wire::Fields;
+use millstream_wire::{FieldId, Fields};
 use millstream_wire::conditional::{self, Outcome, Validators};
 use std::cell::Cell;
 use std::future::poll_fn;
@@ -107,8 +107,7 @@ async fn serve(
 ) -> Result<(), ClientFailure> {
     let stored = follower.head().clone();
     let fields = stored.fields();
-    let visible = visible(proxy, fields);
-    let fields = Fields { bytes: fields.bytes, fields: &visible };
+    let mut visible = visible(proxy, fields);
     let condition = match stored.status {
         200 => conditional::evaluate(request.method, request.fields(), Validators::of(stored.fields())),
         _ => Outcome::Proceed,
@@ -122,6 +121,11 @@ async fn serve(
         Outcome::PreconditionFailed => Some(0),
         Outcome::Proceed | Outcome::NotModified => stored.content_length.filter(|_| status != 204),
     };
+    if status == 304 {
+        // What describes the body stays away from an answer without one (RFC 9110 §15.4.5).
+        visible.retain(|field| !matches!(field.id, FieldId::ContentType | FieldId::ContentEncoding));
+    }
+    let fields = Fields { bytes: fields.bytes, fields: &visible };
     client.begin(request, AnswerHead { status, fields, length, compressible: true });
     if condition != Outcome::Proceed || !request.wants_body() {
         client.end(request, None);

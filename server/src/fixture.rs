@@ -1,0 +1,97 @@
+//! Requests for unit tests: a configuration from text, a worker that serves with it, and a head as it would come.
+//!
+//! Nothing is opened: no listener, no cache, no log file. What touches the network is tested with the real binary.
+
+use crate::generation::{Generation, Shared};
+use crate::request::{ConnectionFacts, Request};
+use crate::route::server_name::HostTable;
+use crate::serve;
+use crate::worker::Worker;
+use millstream_conf::load_text;
+use millstream_conf::model::{Configuration, Part, Template, Variable};
+use millstream_conf::variables::VARIABLES;
+use millstream_net::{Address, clock};
+use millstream_telemetry::error_log::ErrorLogs;
+use millstream_telemetry::log_writer::LogWriter;
+use millstream_telemetry::metrics::Registry;
+use millstream_upstream::Group;
+use millstream_wire::h1::head::{HeadLimits, Progress};
+use std::cell::Cell;
+use std::path::Path;
+use std::rc::Rc;
+use std::sync::Arc;
+
+/// What stands inside `http { }`, loaded.
+pub(crate) fn configuration(http: &str) -> Configuration {
+    let text = format!("events {{}} http {{ access_log off; {http} }}");
+    let loaded = load_text("test.conf", &text, Path::new("/nowhere"));
+    loaded.configuration.unwrap_or_else(|| panic!("the configuration is refused: {text}"))
+}
+
+/// A worker that serves with what stands inside `http { }`.
+pub(crate) fn worker(http: &str) -> Rc<Worker> {
+    let configuration = configuration(http);
+    let conf = &configuration.http;
+    let address = Address::Tcp("127.0.0.1:1".parse().expect("it is an address"));
+    let groups = conf.upstreams.iter().map(|upstream| {
+        let addresses = vec![vec![address.clone()]; upstream.servers.len()];
+        Group::open(upstream, &addresses)
+    });
+    let shared = Shared {
+        number: 1,
+        groups: groups.collect(),
+        stores: Vec::new(),
+        log_sinks: Vec::new(),
+        error_logs: conf.locations.iter().map(|_| ErrorLogs::new(Vec::new())).collect(),
+        main_log: ErrorLogs::new(Vec::new()),
+        tls: conf.listeners.iter().map(|_| None).collect(),
+        hosts: conf.listeners.iter().map(|listener| HostTable::new(conf, listener)).collect(),
+        status_zones: Vec::new(),
+        keeps_sent_heads: true,
+        keeps_upstream_heads: true,
+        configuration,
+    };
+    let writer = LogWriter::start().expect("a thread can be started");
+    Worker::new(0, Registry::new().worker(), writer, Generation::new(Arc::new(shared)))
+}
+
+/// A request as it came, not yet admitted.
+pub(crate) fn parsed(worker: &Rc<Worker>, head: &str) -> Request {
+    let tcp = |text: &str| Address::Tcp(text.parse().expect("it is an address"));
+    let facts = ConnectionFacts {
+        serial: 7,
+        remote: tcp("192.0.2.1:4000"),
+        remote_text: "192.0.2.1".into(),
+        local: tcp("198.51.100.1:8080"),
+        listener: Cell::new(0),
+        tls: None,
+        opened: clock::now(),
+        requests: Cell::new(1),
+    };
+    let mut request = Request::new(worker.clone(), worker.generation(), Rc::new(facts), clock::now());
+    request.bytes = head.as_bytes().to_vec();
+    let limits = HeadLimits { line: 8192, total: 32768, fields: 100 };
+    assert_eq!(request.head.parse(&request.bytes, &limits), Ok(Progress::Complete), "{head}");
+    request.method = request.head.method;
+    request
+}
+
+/// An admitted request.
+pub(crate) fn admitted(worker: &Rc<Worker>, head: &str) -> Request {
+    let mut request = parsed(worker, head);
+    assert_eq!(serve::admit(&mut request), Ok(()), "{head}");
+    request
+}
+
+/// The name by which a test tells locations apart: the text of their `return`.
+pub(crate) fn answered_by(request: &Request) -> String {
+    let body = &request.location().settings.returns.as_ref().expect("each location of the test returns").body;
+    let millstream_conf::model::ReturnBody::Text(text) = body else { panic!("it returns a text") };
+    String::from_utf8_lossy(&crate::variables::value(text, request)).into_owned()
+}
+
+/// A template of one variable by its name without the dollar.
+pub(crate) fn variable(name: &str) -> Template {
+    let builtin = VARIABLES.iter().find(|(_, known, _)| *known == name).expect("it is in the table").0;
+    Template { parts: [Part::Variable(Variable::Builtin(builtin))].into(), source: format!("${name}").into() }
+}
