@@ -4,8 +4,9 @@
 //! can hand in any moment. clippy's `disallowed_methods` keeps other files from asking the system.
 
 use crate::kernel;
+use rustix::time::{ClockId, clock_gettime};
 use std::cell::Cell;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::Instant;
 
 /// Zones change their offset only at quarters of an hour.
 const QUARTER_HOUR: i64 = 15 * 60;
@@ -32,14 +33,11 @@ pub fn now() -> Instant {
     Instant::now()
 }
 
-/// The wall clock: for dates, freshness and logs. A clock before 1970 reads as 1970.
-#[allow(clippy::disallowed_methods, reason = "this is the one reader of time")]
+/// The wall clock: for dates, freshness and logs, as of the kernel's last tick (at most 10 ms ago), which is read four
+/// times a request and costs a fifth of the exact one. A clock before 1970 reads as 1970.
 pub fn wall() -> Wall {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
-    Wall {
-        seconds: i64::try_from(since.as_secs()).unwrap_or(i64::MAX),
-        milliseconds: since.subsec_millis() as u16,
-    }
+    let time = clock_gettime(ClockId::RealtimeCoarse);
+    Wall { seconds: time.tv_sec.max(0), milliseconds: (time.tv_nsec / 1_000_000) as u16 }
 }
 
 /// Seconds that local time (`TZ`, else /etc/localtime) is ahead of UTC at `seconds` since 1970.

@@ -16,7 +16,10 @@ pub fn write(request: &Request, now: Instant) -> Option<Ticket> {
     let logs = &request.location().settings.access_logs;
     let mut ticket = None;
     for log in logs.iter() {
-        let wanted = log.condition.as_ref().is_none_or(|condition| variables::holds(condition, request, &mut Vec::new()));
+        let wanted = log
+            .condition
+            .as_ref()
+            .is_none_or(|condition| variables::holds(condition, request, &mut Vec::new()));
         if !wanted {
             continue;
         }

@@ -6,8 +6,8 @@
 use crate::request::Request;
 use crate::variables;
 use millstream_conf::model::ServerTokens;
-use millstream_conf::variables::Builtin;
 use millstream_conf::model::Variable;
+use millstream_conf::variables::Builtin;
 use millstream_wire::h1::encode;
 
 /// Closes the connection without an answer.

@@ -147,7 +147,12 @@ pub struct Request {
 
 impl Request {
     /// A request that has not been read yet.
-    pub fn new(worker: Rc<Worker>, generation: Rc<Generation>, connection: Rc<ConnectionFacts>, now: Instant) -> Self {
+    pub fn new(
+        worker: Rc<Worker>,
+        generation: Rc<Generation>,
+        connection: Rc<ConnectionFacts>,
+        now: Instant,
+    ) -> Self {
         Request {
             bytes: Vec::new(),
             head: RequestHead::default(),

@@ -163,7 +163,9 @@ pub fn begin(request: &mut Request, now: Now, out: &mut Vec<u8>) -> Begun {
     }
     let Some(proxy) = &settings.proxy else { return Begun::Work(Work::File) };
     let Some(cache) = &proxy.cache else { return Begun::Work(Work::Proxy(None)) };
-    let Some((key, lookup)) = cached::find(request, cache, now) else { return Begun::Work(Work::Proxy(None)) };
+    let Some((key, lookup)) = cached::find(request, cache, now) else {
+        return Begun::Work(Work::Proxy(None));
+    };
     if let Lookup::Fresh(found) = &lookup
         && request.framing == Framing::None
     {

@@ -1,8 +1,8 @@
 //! The upstream servers that were asked for one request: the `$upstream_*` variables read it.
 
+use millstream_wire::Headers;
 use std::rc::Rc;
 use std::time::Duration;
-use millstream_wire::Headers;
 
 /// One upstream server asked; durations are `None` until known.
 #[derive(Debug, Clone)]

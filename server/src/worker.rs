@@ -190,8 +190,7 @@ impl Worker {
     /// Asks the connections that idle longest to close: for want of places, or of descriptors.
     pub fn make_room(&self, now: Instant) {
         let mut connections = self.connections.borrow_mut();
-        let idles_long =
-            |since: &Instant| now.saturating_duration_since(*since) >= IDLE_GRACE;
+        let idles_long = |since: &Instant| now.saturating_duration_since(*since) >= IDLE_GRACE;
         let mut idle: Vec<(Instant, usize)> = connections
             .iter()
             .filter(|(_, entry)| !entry.is_shed)

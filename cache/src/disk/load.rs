@@ -16,6 +16,8 @@ pub(super) fn start(disk: &Arc<Disk>) -> io::Result<()> {
     let weak = Arc::downgrade(disk);
     let (root, depth) = (disk.root.clone(), disk.levels.len());
     thread::Builder::new().name("cache-loader".to_owned()).spawn(move || {
+        // A zone that a reload adds is listed by a thread of the main thread, which has rights that this needs none of.
+        _ = millstream_net::privileges::renounce();
         let temporary = weak.upgrade().map(|disk| disk.temporary.clone());
         list(&weak, &root, depth);
         if let Some(temporary) = temporary.filter(|path| *path != root) {

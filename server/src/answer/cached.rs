@@ -12,16 +12,18 @@
 //! ```
 //! Next: `hit` (the fast door for entries in memory), `proxied` (the upstream's side).
 
+use super::Outcome;
 use super::hit::{self, Coding, Ready};
 use super::proxied::{self, Filling, Proxied};
-use super::Outcome;
 use crate::client::{AnswerHead, Client};
 use crate::filter::gzip;
 use crate::request::Request;
 use crate::variables::{self, holds};
 use bytes::Bytes;
 use millstream_cache::policy;
-use millstream_cache::{Body, FillPermit, Follower, Hit, Lookup, Now, Prepared, StaleCause, StoredHead, Waiter, Woken};
+use millstream_cache::{
+    Body, FillPermit, Follower, Hit, Lookup, Now, Prepared, StaleCause, StoredHead, Waiter, Woken,
+};
 use millstream_conf::model::{ProxyCache, UseStale};
 use millstream_net::{blocking, buffers};
 use millstream_telemetry::metrics::CacheStatus;
@@ -83,15 +85,13 @@ fn look_up(request: &Request, cache: &ProxyCache, key: &[u8], now: Now) -> Looku
 }
 
 /// Answers from the cache or, through it, from the upstream.
-pub async fn answer(
-    request: &mut Request,
-    client: &mut Client,
-    found: Option<(Vec<u8>, Lookup)>,
-) -> Outcome {
+pub async fn answer(request: &mut Request, client: &mut Client, found: Option<(Vec<u8>, Lookup)>) -> Outcome {
     // The configuration is borrowed through a handle of this thread: no count that other workers share is touched.
     let generation = request.generation.clone();
     let settings = &generation.http().location(request.location).settings;
-    let Some(cache) = settings.proxy.as_ref().and_then(|proxy| proxy.cache.as_ref()) else { return upstream(request, client, Filling::No, None).await };
+    let Some(cache) = settings.proxy.as_ref().and_then(|proxy| proxy.cache.as_ref()) else {
+        return upstream(request, client, Filling::No, None).await;
+    };
     let Some((key, lookup)) = found else {
         return upstream(request, client, Filling::No, None).await;
     };
@@ -161,7 +161,8 @@ async fn stale(
         None => request.cache_status = Some(CacheStatus::Updating),
         Some(permit) => {
             let may = found.entry.may_serve_stale(StaleCause::Updating, &cache.use_stale, now);
-            let detached = cache.background_update || found.entry.may_serve_stale(StaleCause::Updating, &UseStale::default(), now);
+            let detached = cache.background_update
+                || found.entry.may_serve_stale(StaleCause::Updating, &UseStale::default(), now);
             // A body that came with the request is there once, so such a request asks for itself.
             if !(may && detached && request.framing == Framing::None) {
                 request.cache_status = Some(CacheStatus::Expired);
@@ -215,7 +216,9 @@ async fn upstream(
         Proxied::Stale(status) => {
             request.cache_status = Some(CacheStatus::Stale);
             match fallback {
-                Some(hit) => Box::pin(from_entry(request, client, hit)).await.unwrap_or(Outcome::Status(status)),
+                Some(hit) => {
+                    Box::pin(from_entry(request, client, hit)).await.unwrap_or(Outcome::Status(status))
+                }
                 None => Outcome::Status(status),
             }
         }
@@ -264,7 +267,8 @@ async fn compressed(request: &Request, hit: &Hit) -> bool {
     if hit.entry.gzip_body().is_some() {
         return true;
     }
-    let Some(cache) = request.location().settings.proxy.as_ref().and_then(|proxy| proxy.cache.as_ref()) else {
+    let Some(cache) = request.location().settings.proxy.as_ref().and_then(|proxy| proxy.cache.as_ref())
+    else {
         return false;
     };
     let store = &request.generation.shared.stores[cache.zone.0 as usize];
@@ -288,14 +292,13 @@ async fn from_file(request: &mut Request, client: &mut Client, hit: &Hit, now: N
         return None;
     }
     let mut reader = entry.body.open(0..entry.length()).await.ok()?;
-    let mut headers = hit::passed_on(request, entry);
-    let age = entry.age(now).to_string();
-    headers.push(b"Age", age.as_bytes());
+    let headers = hit::passed_on(request, entry);
     let head = AnswerHead {
         status: entry.head.status,
         fields: headers.view(),
         length: Some(entry.length()),
         compressible: true,
+        age: Some(entry.age(now)),
     };
     client.begin(request, head);
     while request.wants_body() {
@@ -332,17 +335,18 @@ async fn follow(request: &mut Request, client: &mut Client, mut follower: Follow
         fields: headers.view(),
         length: stored.content_length,
         compressible: true,
+        age: Some(stored.age(Now::read())),
     };
     client.begin(request, head);
-    while let Some(piece) = follower.next().await {
+    while request.wants_body()
+        && let Some(piece) = follower.next().await
+    {
         let Ok(piece) = piece else {
             client.abandon();
             _ = client.flush(request).await;
             return Some(Outcome::Done);
         };
-        if request.wants_body()
-            && let Err(failure) = client.send(request, &piece).await
-        {
+        if let Err(failure) = client.send(request, &piece).await {
             return Some(Outcome::Client(failure));
         }
     }

@@ -65,7 +65,8 @@ fn leaves_root(uri: &[u8]) -> bool {
 
 /// The first `index` name that exists is answered as a path of its own; a directory without one is forbidden.
 async fn index(request: &Request, directory: &[u8]) -> Outcome {
-    let names: Vec<Vec<u8>> = request.location().settings.index.iter().map(|name| value(name, request)).collect();
+    let names: Vec<Vec<u8>> =
+        request.location().settings.index.iter().map(|name| value(name, request)).collect();
     let directory = directory.to_vec();
     let found = blocking::run(move || {
         let first = names.into_iter().find(|name| {
@@ -125,7 +126,8 @@ async fn send(request: &mut Request, client: &mut Client, path: &Path, opened: O
     }
     headers.push(b"ETag", etag.as_bytes());
     let length = Some(opened.length);
-    client.begin(request, AnswerHead { status, fields: headers.view(), length, compressible: true });
+    client
+        .begin(request, AnswerHead { status, fields: headers.view(), length, compressible: true, age: None });
     if status == 200 && request.wants_body() {
         return send_body(request, client, opened).await;
     }

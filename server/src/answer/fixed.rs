@@ -58,7 +58,12 @@ pub async fn redirect_with_slash(request: &mut Request, client: &mut Client) -> 
 }
 
 /// Answers with the built-in page of a status, and a Location where one is given.
-pub async fn page(request: &mut Request, client: &mut Client, status: u16, location: Option<&[u8]>) -> Outcome {
+pub async fn page(
+    request: &mut Request,
+    client: &mut Client,
+    status: u16,
+    location: Option<&[u8]>,
+) -> Outcome {
     let body = failure::page(status, &request.location().settings.server_tokens);
     let mut headers = Headers::default();
     if !body.is_empty() {
@@ -78,8 +83,13 @@ pub async fn whole(
     headers: &Headers,
     body: &[u8],
 ) -> Outcome {
-    let head =
-        AnswerHead { status, fields: headers.view(), length: Some(body.len() as u64), compressible: status == 200 };
+    let head = AnswerHead {
+        status,
+        fields: headers.view(),
+        length: Some(body.len() as u64),
+        compressible: status == 200,
+        age: None,
+    };
     client.begin(request, head);
     client.push(request, body);
     client.end(request, None);

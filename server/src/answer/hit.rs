@@ -138,7 +138,13 @@ pub fn ready(request: &mut Request, hit: &Hit, coding: Coding, now: Now, out: &m
 }
 
 /// An entry answered as an error page has that error's status, so its head is made for the occasion.
-fn unprepared(request: &mut Request, entry: &Entry, coding: Coding, now: Now, out: &mut Vec<u8>) -> Option<Ready> {
+fn unprepared(
+    request: &mut Request,
+    entry: &Entry,
+    coding: Coding,
+    now: Now,
+    out: &mut Vec<u8>,
+) -> Option<Ready> {
     let prepared = prepare(request, entry, coding)?;
     let headers = passed_on(request, entry);
     let plan = head::Plan {
@@ -213,8 +219,7 @@ fn conditional_head(request: &mut Request, entry: &Entry, status: u16, now: Now,
     headers.remove(FieldId::ContentEncoding);
     let length = (status == 412).then_some(0);
     let age = Some(entry.age(now));
-    let plan =
-        head::Plan { status, fields: headers.view(), length, chunked: false, compressed: false, age };
+    let plan = head::Plan { status, fields: headers.view(), length, chunked: false, compressed: false, age };
     head::encode(out, request, &plan);
 }
 
@@ -225,4 +230,3 @@ fn tag(request: &Request, coding: Coding) -> u64 {
         | u64::from(status) << 1
         | u64::from(coding == Coding::Gzip)
 }
-

@@ -53,7 +53,9 @@ impl Client {
         };
         let too_large = matches!(state, State::Length(length) if limit > 0 && length > limit);
         let wants_continue = request.is_http11()
-            && request.field(FieldId::Expect).is_some_and(|value| value.eq_ignore_ascii_case(b"100-continue"));
+            && request
+                .field(FieldId::Expect)
+                .is_some_and(|value| value.eq_ignore_ascii_case(b"100-continue"));
         self.body = Some(Box::new(Body { state, wants_continue, decoded: 0, limit }));
         if too_large { Err(ClientFailure::TooLarge) } else { Ok(()) }
     }
@@ -82,7 +84,9 @@ impl Client {
         if !self.body_pending() {
             return Ok(BodyProgress::End);
         }
-        if self.body.as_mut().is_some_and(|body| std::mem::take(&mut body.wants_continue)) && self.rest.is_empty() {
+        if self.body.as_mut().is_some_and(|body| std::mem::take(&mut body.wants_continue))
+            && self.rest.is_empty()
+        {
             self.write_continue(request).await?;
         }
         loop {
@@ -167,7 +171,11 @@ impl Client {
     }
 }
 
-fn decode_chunked(decoder: &mut Decoder, input: &[u8], into: &mut Vec<u8>) -> Result<(usize, bool), ClientFailure> {
+fn decode_chunked(
+    decoder: &mut Decoder,
+    input: &[u8],
+    into: &mut Vec<u8>,
+) -> Result<(usize, bool), ClientFailure> {
     let mut consumed = 0;
     loop {
         let (used, event) = decoder.decode(&input[consumed..]).map_err(|_| ClientFailure::Malformed)?;

@@ -65,7 +65,15 @@ pub struct Client {
 impl Client {
     /// A client on an open connection.
     pub fn new(stream: Stream) -> Self {
-        Client { stream, deadline: Deadline::new(), rest: Vec::new(), body: None, answer: None, watching: true, cut: false }
+        Client {
+            stream,
+            deadline: Deadline::new(),
+            rest: Vec::new(),
+            body: None,
+            answer: None,
+            watching: true,
+            cut: false,
+        }
     }
 
     /// The connection.
@@ -124,7 +132,11 @@ impl Client {
     }
 
     /// Ready when everything framed so far is written.
-    pub fn poll_flush(&mut self, cx: &mut Context<'_>, request: &mut Request) -> Poll<Result<(), ClientFailure>> {
+    pub fn poll_flush(
+        &mut self,
+        cx: &mut Context<'_>,
+        request: &mut Request,
+    ) -> Poll<Result<(), ClientFailure>> {
         let Some(answer) = &mut self.answer else { return Poll::Ready(Ok(())) };
         answer.poll_write(&mut self.stream, &mut self.deadline, cx, request)
     }

@@ -31,6 +31,8 @@ pub struct AnswerHead<'a> {
     pub length: Option<u64>,
     /// Whether the body may be compressed on its way.
     pub compressible: bool,
+    /// Age in seconds in place of the one in the fields, for an answer out of the cache (RFC 9111 §5.1).
+    pub age: Option<u64>,
 }
 
 /// How the body's end is shown.
@@ -85,7 +87,7 @@ impl Client {
                 length: if matches!(framed, Framed::Close | Framed::Chunked) { None } else { length },
                 chunked: framed == Framed::Chunked,
                 compressed: compress,
-                age: None,
+                age: answer_head.age,
             },
         );
         let level = request.location().settings.gzip.level;
@@ -133,12 +135,16 @@ impl Client {
     /// Frames a piece and writes it. A large piece is not copied.
     pub async fn send(&mut self, request: &mut Request, piece: &[u8]) -> Result<(), ClientFailure> {
         let in_place = piece.len() >= WRITE_IN_PLACE
-            && self.answer.as_ref().is_some_and(|answer| answer.compressor.is_none() && answer.room_for(piece));
+            && self
+                .answer
+                .as_ref()
+                .is_some_and(|answer| answer.compressor.is_none() && answer.room_for(piece));
         if !in_place {
             self.push(request, piece);
             return self.flush(request).await;
         }
-        let (Some(answer), stream, deadline) = (&mut self.answer, &mut self.stream, &mut self.deadline) else {
+        let (Some(answer), stream, deadline) = (&mut self.answer, &mut self.stream, &mut self.deadline)
+        else {
             return Ok(());
         };
         answer.open_piece(piece.len());

@@ -24,8 +24,8 @@ use millstream_net::timer::with_deadline;
 use millstream_net::{buffers, clock};
 use millstream_telemetry::log_writer::Ticket;
 use millstream_telemetry::metrics::{Counter, Gauge, WorkerMetrics};
-use millstream_wire::h1::head::{HeadError, HeadLimits, Progress};
 use millstream_wire::Version;
+use millstream_wire::h1::head::{HeadError, HeadLimits, Progress};
 use std::cell::Cell;
 use std::future::{Future, poll_fn};
 use std::rc::Rc;
@@ -248,7 +248,11 @@ impl Connection {
     }
 
     /// Nothing to read: waits for bytes, for the timeout that holds now, for a stop.
-    fn poll_waiting(&mut self, cx: &mut Context<'_>, pending: &mut Option<Box<Request>>) -> Poll<HeadOutcome> {
+    fn poll_waiting(
+        &mut self,
+        cx: &mut Context<'_>,
+        pending: &mut Option<Box<Request>>,
+    ) -> Poll<HeadOutcome> {
         let idle = pending.is_none();
         self.place.set_idle(idle.then_some(self.last_used), Some(cx.waker()));
         self.follow_generation();
@@ -305,12 +309,9 @@ impl Connection {
                 request.reset(self.facts.clone(), now);
                 request
             }
-            None => Box::new(Request::new(
-                self.worker.clone(),
-                self.generation.clone(),
-                self.facts.clone(),
-                now,
-            )),
+            None => {
+                Box::new(Request::new(self.worker.clone(), self.generation.clone(), self.facts.clone(), now))
+            }
         };
         // Until its host is known a request belongs to the listener's default server.
         let http = self.generation.http();
@@ -401,7 +402,13 @@ impl Connection {
         if let Some(zone) = settings.status_zone.or(request.server().status_zone) {
             let zone = request.generation.shared.status_zones[zone as usize];
             let received = request.head.length as u64 + request.body_received;
-            metrics.zone_request(zone, request.sent.status, received, request.sent.bytes, request.cache_status);
+            metrics.zone_request(
+                zone,
+                request.sent.status,
+                received,
+                request.sent.bytes,
+                request.cache_status,
+            );
         }
         let now = clock::now();
         if let Some(ticket) = access_log::write(&request, now) {

@@ -4,8 +4,8 @@
 //! compressed once, by `answer/hit`, not here at every hit.
 
 use crate::request::Request;
-use flate2::write::GzEncoder;
 use flate2::Compression;
+use flate2::write::GzEncoder;
 use millstream_conf::model::{Gzip, GzipHttpVersion, GzipProxied};
 use millstream_wire::{FieldId, Fields, accept_encoding, cache_control};
 use std::io::Write;

@@ -51,7 +51,6 @@ fn is_ours(id: FieldId) -> bool {
             | FieldId::Upgrade
             | FieldId::Te
             | FieldId::Trailer
-            | FieldId::Age
     )
 }
 
@@ -72,8 +71,9 @@ pub fn encode(out: &mut Vec<u8>, request: &mut Request, plan: &Plan<'_>) {
 /// The answer that an `X-Accel-Redirect` led to, with the fields that came with the redirect in place of its own.
 fn with_handed_on(fields: Fields<'_>, handed_on: &Headers) -> Headers {
     let first = handed_on.view();
-    let mut headers =
-        Headers::copied_from(fields, |id, _, _| id == FieldId::SetCookie || id == FieldId::Other || !first.has(id));
+    let mut headers = Headers::copied_from(fields, |id, _, _| {
+        id == FieldId::SetCookie || id == FieldId::Other || !first.has(id)
+    });
     for (_, name, value) in first.iter() {
         headers.push(name, value);
     }
@@ -120,7 +120,10 @@ fn fixed_part(out: &mut Vec<u8>, request: &Request, plan: &Plan<'_>) -> Option<u
         with_now(|now| encode::field(out, b"Date", &now.http));
     }
     for (id, name, value) in plan.fields.iter() {
-        if is_ours(id) || plan.compressed && id == FieldId::AcceptRanges {
+        if is_ours(id)
+            || plan.age.is_some() && id == FieldId::Age
+            || plan.compressed && id == FieldId::AcceptRanges
+        {
             continue;
         }
         if plan.compressed && id == FieldId::ETag && !value.starts_with(b"W/") {

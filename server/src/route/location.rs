@@ -67,7 +67,13 @@ fn search(http: &Http, tree: &LocationTree, path: &[u8]) -> Search {
 }
 
 /// What is nested in an expression is searched too; its own captures win where an expression matches.
-fn within_expression(http: &Http, id: LocationId, location: &Location, path: &[u8], captured: Captured) -> Found {
+fn within_expression(
+    http: &Http,
+    id: LocationId,
+    location: &Location,
+    path: &[u8],
+    captured: Captured,
+) -> Found {
     match search(http, &location.nested, path) {
         Search::Settled(Found::Location(nested, None)) | Search::Prefix(nested) => {
             Found::Location(nested, Some(captured))

@@ -22,8 +22,10 @@ pub struct Captured {
 /// Matches an expression; `None` where it does not match or its backtracking bound was hit.
 pub fn capture(regex: &Regex, text: &[u8]) -> Option<Captured> {
     let captures = regex.compiled.captures(text).ok()??;
-    let groups =
-        captures.iter().map(|group| group.map_or((0, 0), |found| (found.start() as u32, found.end() as u32))).collect();
+    let groups = captures
+        .iter()
+        .map(|group| group.map_or((0, 0), |found| (found.start() as u32, found.end() as u32)))
+        .collect();
     let named = regex
         .names
         .iter()

@@ -67,7 +67,9 @@ impl HostTable {
         match name {
             ServerName::Exact(text) => _ = self.exact.entry(text.as_bytes().into()).or_insert(id),
             ServerName::LeadingWildcard(text) => _ = self.leading.entry(text.as_bytes().into()).or_insert(id),
-            ServerName::TrailingWildcard(text) => _ = self.trailing.entry(text.as_bytes().into()).or_insert(id),
+            ServerName::TrailingWildcard(text) => {
+                _ = self.trailing.entry(text.as_bytes().into()).or_insert(id)
+            }
             ServerName::Regex(regex) => self.expressions.push((regex.clone(), id)),
         }
     }

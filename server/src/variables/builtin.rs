@@ -6,8 +6,8 @@ use crate::request::{ConnectionFacts, Request};
 use crate::time_text::with_now;
 use millstream_conf::model::ProxyTarget;
 use millstream_conf::variables::Builtin;
-use millstream_net::clock;
 use millstream_net::Address;
+use millstream_net::clock;
 use millstream_wire::{FieldId, Version};
 use std::io::Write;
 use std::path::Path;
@@ -22,7 +22,9 @@ pub(super) fn append(variable: Builtin, request: &Request, out: &mut Vec<u8>) ->
     let connection = &*request.connection;
     match variable {
         B::Args | B::QueryString => give_some(request.query(), out),
-        B::IsArgs => give(if request.query().is_some_and(|query| !query.is_empty()) { b"?" } else { b"" }, out),
+        B::IsArgs => {
+            give(if request.query().is_some_and(|query| !query.is_empty()) { b"?" } else { b"" }, out)
+        }
         B::Uri | B::DocumentUri => give(&request.uri, out),
         B::RequestUri => give(request_uri(request), out),
         B::Request => give(request_line(request), out),
@@ -31,7 +33,9 @@ pub(super) fn append(variable: Builtin, request: &Request, out: &mut Vec<u8>) ->
         B::RequestTime => elapsed(clock::now().saturating_duration_since(request.started), out),
         B::RequestCompletion => give(if request.sent.complete { b"OK" } else { b"" }, out),
         B::RequestId => give(request.id.get_or_init(random_id), out),
-        B::ServerProtocol => give(if request.head.version == Version::Http11 { b"HTTP/1.1" } else { b"HTTP/1.0" }, out),
+        B::ServerProtocol => {
+            give(if request.head.version == Version::Http11 { b"HTTP/1.1" } else { b"HTTP/1.0" }, out)
+        }
         B::Scheme => give(if connection.tls.is_some() { b"https" } else { b"http" }, out),
         B::Https => give(if connection.tls.is_some() { b"on" } else { b"" }, out),
         B::Host => give(&request.host, out),
@@ -67,7 +71,9 @@ pub(super) fn append(variable: Builtin, request: &Request, out: &mut Vec<u8>) ->
             super::evaluate(&request.location().settings.root, request, out);
             give(&request.uri, out)
         }
-        B::SslCipher | B::SslProtocol | B::SslServerName | B::SslSessionReused => tls(variable, connection, out),
+        B::SslCipher | B::SslProtocol | B::SslServerName | B::SslSessionReused => {
+            tls(variable, connection, out)
+        }
         B::UpstreamCacheStatus => match request.cache_status {
             Some(status) => give(status.name().as_bytes(), out),
             None => Found::Nothing,
@@ -91,7 +97,12 @@ pub(super) fn seconds(time: Duration, out: &mut Vec<u8>) {
     let mut digits = itoa::Buffer::new();
     out.extend_from_slice(digits.format(time.as_secs()).as_bytes());
     let millis = time.subsec_millis();
-    out.extend_from_slice(&[b'.', b'0' + (millis / 100) as u8, b'0' + (millis / 10 % 10) as u8, b'0' + (millis % 10) as u8]);
+    out.extend_from_slice(&[
+        b'.',
+        b'0' + (millis / 100) as u8,
+        b'0' + (millis / 10 % 10) as u8,
+        b'0' + (millis % 10) as u8,
+    ]);
 }
 
 fn elapsed(time: Duration, out: &mut Vec<u8>) -> Found {

@@ -13,7 +13,7 @@ pub use builtin::NGINX_VERSION;
 
 use crate::request::Request;
 use millstream_conf::model::{Part, Template, Variable};
-use millstream_wire::{Fields, FieldId, target};
+use millstream_wire::{FieldId, Fields, target};
 
 /// Whether a variable had a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -24,8 +24,8 @@ use std::future::poll_fn;
 use std::io::IoSlice;
 use std::pin::pin;
 use std::rc::Rc;
-use std::task::Poll;
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::{Duration, Instant};
 
 /// An accepted answer: its head is parsed, its body is on the connection.

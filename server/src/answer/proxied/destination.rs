@@ -53,7 +53,9 @@ impl Destination<'_> {
 /// The destination of a `proxy_pass` without variables.
 pub(super) fn known<'g>(generation: &'g Generation, proxy: &Proxy) -> Option<Destination<'g>> {
     match &proxy.pass.target {
-        ProxyTarget::Upstream(id) => Some(Destination { route: of_group(generation, id.0 as usize), uri: None }),
+        ProxyTarget::Upstream(id) => {
+            Some(Destination { route: of_group(generation, id.0 as usize), uri: None })
+        }
         ProxyTarget::Variables(_) => None,
     }
 }

@@ -12,8 +12,8 @@ use bytes::Bytes;
 use millstream_cache::{Fill, Follower};
 use millstream_conf::model::Proxy;
 use millstream_upstream::{Connection, ExchangeError, Part, Turn};
-use millstream_wire::{FieldId, Fields};
 use millstream_wire::conditional::{self, Outcome, Validators};
+use millstream_wire::{FieldId, Fields};
 use std::cell::Cell;
 use std::future::poll_fn;
 use std::pin::pin;
@@ -126,7 +126,9 @@ async fn serve(
         visible.retain(|field| !matches!(field.id, FieldId::ContentType | FieldId::ContentEncoding));
     }
     let fields = Fields { bytes: fields.bytes, fields: &visible };
-    client.begin(request, AnswerHead { status, fields, length, compressible: true });
+    // Only an answer that was old when it came has an age now.
+    let age = (!stored.lifetime.initial_age.is_zero()).then_some(stored.lifetime.initial_age.as_secs());
+    client.begin(request, AnswerHead { status, fields, length, compressible: true, age });
     if condition != Outcome::Proceed || !request.wants_body() {
         client.end(request, None);
         return client.flush(request).await;

@@ -112,7 +112,8 @@ impl<'a> Passing<'a> {
             _ => connection.remaining(),
         };
         let fields = Fields { bytes: fields.bytes, fields: &visible };
-        let head = AnswerHead { status: head.status, fields, length, compressible: head.status != 206 };
+        let compressible = head.status != 206;
+        let head = AnswerHead { status: head.status, fields, length, compressible, age: None };
         client.begin(self.request, head);
         buffered
     }
