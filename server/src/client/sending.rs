@@ -255,7 +255,7 @@ impl Answer {
     }
 
     /// Whether the answer was ended and written whole.
-    pub(super) fn settle(mut self: Box<Self>) -> bool {
+    pub(super) fn settle(mut self) -> bool {
         buffers::give(std::mem::take(&mut self.out));
         self.ended && !self.cut && self.framed != Framed::Close
     }

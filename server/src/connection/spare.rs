@@ -11,8 +11,11 @@ use std::rc::Rc;
 /// Requests kept by each thread.
 const KEPT: usize = 64;
 
+#[allow(clippy::vec_box, reason = "the boxes are what is kept: a request moves by its pointer")]
+type Spare = RefCell<Vec<Box<Request>>>;
+
 thread_local! {
-    static SPARE: RefCell<Vec<Box<Request>>> = const { RefCell::new(Vec::new()) };
+    static SPARE: Spare = const { RefCell::new(Vec::new()) };
 }
 
 /// A request of this configuration, to be reset before use.

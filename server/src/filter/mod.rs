@@ -4,3 +4,5 @@
 
 pub mod gzip;
 pub mod head;
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,181 @@
+//! The head of an answer, byte by byte where it matters, and nginx's conditions for compressing.
+
+use super::{gzip, head};
+use crate::fixture::{admitted, worker};
+use crate::request::Request;
+use millstream_wire::Headers;
+
+fn request(server: &str, head: &str) -> Request {
+    admitted(&worker(&format!("server {{ listen 80; {server} }}")), head)
+}
+
+fn fields(lines: &[(&str, &str)]) -> Headers {
+    let mut headers = Headers::default();
+    for (name, value) in lines {
+        headers.push(name.as_bytes(), value.as_bytes());
+    }
+    headers
+}
+
+/// The lines of a head, sorted, without its date.
+fn written(request: &mut Request, status: u16, lines: &[(&str, &str)], age: Option<u64>) -> Vec<String> {
+    let headers = fields(lines);
+    let plan = head::Plan {
+        status,
+        fields: headers.view(),
+        length: Some(5),
+        chunked: false,
+        compressed: false,
+        age,
+    };
+    let mut out = Vec::new();
+    head::encode(&mut out, request, &plan);
+    let text = String::from_utf8(out).expect("it is text");
+    let text = text.strip_suffix("\r\n\r\n").expect("an empty line ends it");
+    let mut lines: Vec<_> =
+        text.split("\r\n").filter(|line| !line.starts_with("Date: ")).map(str::to_owned).collect();
+    lines[1..].sort();
+    lines
+}
+
+const GET: &str = "GET /x HTTP/1.1\r\nHost: a\r\nAccept-Encoding: gzip\r\n\r\n";
+
+#[test]
+fn a_head_says_its_own_framing_and_passes_the_rest_on() {
+    let mut request = request("server_tokens off; keepalive_timeout 9s 7s;", GET);
+    let lines = [("Content-Type", "text/plain"), ("Connection", "x"), ("Content-Length", "9"), ("Age", "3")];
+    let expected = [
+        "HTTP/1.1 200 OK",
+        "Age: 3",
+        "Connection: keep-alive",
+        "Content-Length: 5",
+        "Content-Type: text/plain",
+        "Keep-Alive: timeout=7",
+        "Server: millstream",
+    ];
+    assert_eq!(written(&mut request, 200, &lines, None), expected);
+    assert_eq!(request.sent.status, 200);
+}
+
+#[test]
+fn an_answer_out_of_the_cache_has_the_age_it_has_now() {
+    let mut request = request("server_tokens off;", GET);
+    request.keep_alive = false;
+    let expected =
+        ["HTTP/1.1 200 OK", "Age: 12", "Connection: close", "Content-Length: 5", "Server: millstream"];
+    assert_eq!(written(&mut request, 200, &[("Age", "3")], Some(12)), expected);
+}
+
+#[test]
+fn add_header_is_for_successes_unless_it_says_always_and_can_start_no_line() {
+    let server = r#"add_header X-A a; add_header X-B $status always; add_header X-Empty "" always;
+        add_header X-Path $uri always;"#;
+    let mut request = request(server, "GET /a%0d%0aEvil:1 HTTP/1.1\r\nHost: a\r\n\r\n");
+    let lines = written(&mut request, 200, &[], None);
+    assert!(lines.contains(&"X-A: a".to_owned()) && lines.contains(&"X-B: 200".to_owned()), "{lines:?}");
+    assert!(lines.contains(&"X-Path: /a  Evil:1".to_owned()), "{lines:?}");
+    assert!(!lines.iter().any(|line| line.starts_with("X-Empty") || line.starts_with("Evil")), "{lines:?}");
+    let lines = written(&mut request, 404, &[], None);
+    assert!(!lines.contains(&"X-A: a".to_owned()) && lines.contains(&"X-B: 404".to_owned()), "{lines:?}");
+}
+
+#[test]
+fn an_error_page_is_answered_with_the_status_of_its_error() {
+    let mut request = request("", GET);
+    request.error_status = Some(404);
+    assert_eq!(written(&mut request, 200, &[], None)[0], "HTTP/1.1 404 Not Found");
+}
+
+#[test]
+fn fields_beside_an_x_accel_redirect_take_the_place_of_the_answer_s_own() {
+    let mut request = request("server_tokens off;", GET);
+    let handed_on = fields(&[("Content-Type", "application/pdf"), ("Set-Cookie", "a=1")]);
+    request.accel_fields = Some(Box::new(handed_on));
+    let lines = [("Content-Type", "text/plain"), ("Set-Cookie", "b=2"), ("X-Own", "1")];
+    let expected = [
+        "HTTP/1.1 200 OK",
+        "Connection: keep-alive",
+        "Content-Length: 5",
+        "Content-Type: application/pdf",
+        "Server: millstream",
+        "Set-Cookie: a=1",
+        "Set-Cookie: b=2",
+        "X-Own: 1",
+    ];
+    assert_eq!(written(&mut request, 200, &lines, None), expected);
+    assert!(request.accel_fields.is_none());
+}
+
+#[test]
+fn what_is_compressed_is_what_nginx_compresses() {
+    let check = |server: &str, head: &str, status: u16, lines: &[(&str, &str)], length: u64, expected: bool| {
+        let headers = fields(lines);
+        let request = request(&format!("gzip on; gzip_min_length 100; {server}"), head);
+        let applies = gzip::applies(&request, status, headers.view(), Some(length));
+        assert_eq!(applies, expected, "{server} {head} {status} {lines:?} {length}");
+    };
+    let html: &[_] = &[("Content-Type", "text/html; charset=utf-8")];
+    let json: &[_] = &[("Content-Type", "application/json")];
+    check("", GET, 200, html, 100, true);
+    check("", GET, 403, html, 100, true);
+    check("", GET, 404, html, 100, true);
+    check("", GET, 500, html, 100, false);
+    check("", GET, 206, html, 100, false);
+    check("", GET, 200, html, 99, false);
+    check("", GET, 200, json, 100, false);
+    check("gzip_types application/json;", GET, 200, json, 100, true);
+    check("gzip_types application/json;", GET, 200, html, 100, true);
+    check("gzip_types *;", GET, 200, json, 100, true);
+    check("", GET, 200, &[("Content-Type", "text/html"), ("Content-Encoding", "br")], 100, false);
+    check("", GET, 200, &[("Content-Type", "text/html"), ("Cache-Control", "no-transform")], 100, false);
+    check("", GET, 200, &[], 100, false);
+    check("", "GET / HTTP/1.1\r\nHost: a\r\n\r\n", 200, html, 100, false);
+    check("", "GET / HTTP/1.1\r\nHost: a\r\nAccept-Encoding: gzip;q=0\r\n\r\n", 200, html, 100, false);
+    let old = "GET / HTTP/1.0\r\nHost: a\r\nAccept-Encoding: gzip\r\n\r\n";
+    check("", old, 200, html, 100, false);
+    check("gzip_http_version 1.0;", old, 200, html, 100, true);
+}
+
+#[test]
+fn a_request_through_a_proxy_is_compressed_as_gzip_proxied_says() {
+    let proxied = "GET / HTTP/1.1\r\nHost: a\r\nAccept-Encoding: gzip\r\nVia: 1.1 p\r\n\r\n";
+    let check = |rule: &str, head: &str, extra: (&str, &str), expected: bool| {
+        let headers = fields(&[("Content-Type", "text/html"), extra]);
+        let request = request(&format!("gzip on; gzip_min_length 1; gzip_proxied {rule};"), head);
+        assert_eq!(gzip::applies(&request, 200, headers.view(), None), expected, "{rule} {extra:?}");
+    };
+    let none = ("X-None", "");
+    check("off", proxied, none, false);
+    check("off", GET, none, true);
+    check("any", proxied, none, true);
+    check("expired", proxied, none, true);
+    check("expired", proxied, ("Expires", "Thu, 01 Jan 1970 00:00:01 GMT"), true);
+    check("expired", proxied, ("Expires", "Fri, 01 Jan 2100 00:00:00 GMT"), false);
+    check("no-store", proxied, ("Expires", "Thu, 01 Jan 1970 00:00:01 GMT"), false);
+    check("no-store", proxied, ("Cache-Control", "no-store"), true);
+    check("no-store private", proxied, ("Cache-Control", "private"), true);
+    check("no-store", proxied, ("Cache-Control", "max-age=5"), false);
+    check("no_etag", proxied, ("ETag", "\"x\""), false);
+    check("no_last_modified", proxied, ("Last-Modified", "x"), false);
+    let authorised = "GET / HTTP/1.1\r\nHost: a\r\nAccept-Encoding: gzip\r\nVia: 1.1 p\r\nAuthorization: x\r\n\r\n";
+    check("auth", authorised, ("Cache-Control", "private"), true);
+}
+
+#[test]
+fn a_body_compressed_in_pieces_is_one_gzip_stream() {
+    use std::io::Read;
+    let mut compressor = gzip::Compressor::new(1);
+    let mut out = Vec::new();
+    for piece in ["hello ", "", "world ", "hello world"] {
+        compressor.compress(piece.as_bytes(), &mut out);
+    }
+    compressor.finish(&mut out);
+    assert_eq!(compressor.totals(), (23, out.len() as u64));
+    let mut text = String::new();
+    flate2::read::GzDecoder::new(out.as_slice()).read_to_string(&mut text).expect("it is a gzip stream");
+    assert_eq!(text, "hello world hello world");
+    let whole = gzip::whole(text.as_bytes(), 6);
+    let mut again = String::new();
+    flate2::read::GzDecoder::new(whole.as_slice()).read_to_string(&mut again).expect("it is a gzip stream");
+    assert_eq!(again, text);
+}
