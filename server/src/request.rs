@@ -193,6 +193,7 @@ impl Request {
         self.arguments = Arguments::Original;
         self.host.clear();
         self.captures.clear();
+        self.method = Method::default();
         self.keep_alive = true;
         self.pipelined = false;
         self.body_received = 0;

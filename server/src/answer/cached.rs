@@ -292,6 +292,7 @@ async fn from_file(request: &mut Request, client: &mut Client, hit: &Hit, now: N
         return None;
     }
     let mut reader = entry.body.open(0..entry.length()).await.ok()?;
+    hit::remember_head(request, &entry.head);
     let headers = hit::passed_on(request, entry);
     let head = AnswerHead {
         status: entry.head.status,
@@ -321,6 +322,7 @@ async fn from_file(request: &mut Request, client: &mut Client, hit: &Hit, now: N
 /// Streams what somebody else's fill brings, as it arrives. `None`: it ended before anything was sent.
 async fn follow(request: &mut Request, client: &mut Client, mut follower: Follower) -> Option<Outcome> {
     let stored: Arc<StoredHead> = follower.head().clone();
+    hit::remember_head(request, &stored);
     let mut headers = Headers::default();
     for (_, name, value) in stored.fields().iter() {
         let hidden = request.location().settings.proxy.as_ref().is_some_and(|proxy| {

@@ -7,7 +7,7 @@
 use crate::filter::{gzip, head};
 use crate::request::Request;
 use bytes::Bytes;
-use millstream_cache::{Entry, Hit, Now};
+use millstream_cache::{Entry, Hit, Now, StoredHead};
 use millstream_net::memory_file::MemoryFile;
 use millstream_telemetry::metrics::CacheStatus;
 use millstream_wire::conditional::{self, Validators};
@@ -117,6 +117,7 @@ pub fn coding(request: &Request, entry: &Entry) -> Coding {
 /// compressed form not yet made.
 pub fn ready(request: &mut Request, hit: &Hit, coding: Coding, now: Now, out: &mut Vec<u8>) -> Option<Ready> {
     let entry = &hit.entry;
+    remember_head(request, &entry.head);
     if let Some(status) = not_modified(request, entry) {
         conditional_head(request, entry, status, now, out);
         return Some(Ready::HeadOnly);
@@ -135,6 +136,13 @@ pub fn ready(request: &mut Request, hit: &Hit, coding: Coding, now: Now, out: &m
     };
     head::from_fixed(out, request, &prepared.head, Some(entry.age(now)), prepared.status);
     Some(if request.wants_body() { Ready::Body(prepared) } else { Ready::HeadOnly })
+}
+
+/// `$upstream_http_…` of an answer out of the cache are the stored ones.
+pub fn remember_head(request: &mut Request, head: &StoredHead) {
+    if request.generation.shared.keeps_upstream_heads {
+        request.tries.headers = Some(Rc::new(Headers::copied_from(head.fields(), |_, _, _| true)));
+    }
 }
 
 /// An entry answered as an error page has that error's status, so its head is made for the occasion.

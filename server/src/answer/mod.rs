@@ -6,8 +6,8 @@
 pub mod proxied;
 pub mod hit;
 pub mod cached;
-pub mod file;
 pub mod fixed;
+pub mod file;
 
 use crate::client::ClientFailure;
 

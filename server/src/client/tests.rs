@@ -42,7 +42,10 @@ fn a_body_is_read_as_its_framing_says() {
         assert_eq!(body("", "Content-Length: 5\r\n", "hello").await.as_deref(), Ok("hello"));
         assert_eq!(body("", "Content-Length: 5\r\n", "hello more").await.as_deref(), Ok("hello"));
         let chunked = "Transfer-Encoding: chunked\r\n";
-        assert_eq!(body("", chunked, "3\r\nhel\r\n2;x=y\r\nlo\r\n0\r\nT: 1\r\n\r\n").await.as_deref(), Ok("hello"));
+        assert_eq!(
+            body("", chunked, "3\r\nhel\r\n2;x=y\r\nlo\r\n0\r\nT: 1\r\n\r\n").await.as_deref(),
+            Ok("hello")
+        );
         assert_eq!(body("", "", "ignored").await.as_deref(), Ok(""));
     });
 }
@@ -66,7 +69,10 @@ fn a_body_over_the_limit_is_refused_by_its_length_or_as_it_comes() {
         assert_eq!(body(limit, "Content-Length: 4\r\n", "four").await.as_deref(), Ok("four"));
         let chunked = "Transfer-Encoding: chunked\r\n";
         assert_eq!(body(limit, chunked, "5\r\nhello\r\n0\r\n\r\n").await, Err(ClientFailure::TooLarge));
-        assert_eq!(body("client_max_body_size 0;", "Content-Length: 5\r\n", "hello").await.as_deref(), Ok("hello"));
+        assert_eq!(
+            body("client_max_body_size 0;", "Content-Length: 5\r\n", "hello").await.as_deref(),
+            Ok("hello")
+        );
     });
 }
 

@@ -67,6 +67,12 @@ fn for_proxied(gzip: &Gzip, request: &Request, fields: Fields<'_>) -> bool {
     !(rule.no_last_modified && fields.has(FieldId::LastModified) || rule.no_etag && fields.has(FieldId::ETag))
 }
 
+/// The level as this library has it: its first is faster than zlib's and leaves text half as large again, its second does
+/// what zlib's, and so nginx's, first does.
+fn compression(level: u32) -> Compression {
+    Compression::new(level.max(2))
+}
+
 /// A gzip stream being made.
 pub struct Compressor {
     encoder: GzEncoder<Vec<u8>>,
@@ -77,7 +83,7 @@ pub struct Compressor {
 impl Compressor {
     /// A compressor of a level, 1–9.
     pub fn new(level: u32) -> Self {
-        Compressor { encoder: GzEncoder::new(Vec::new(), Compression::new(level)), input: 0, output: 0 }
+        Compressor { encoder: GzEncoder::new(Vec::new(), compression(level)), input: 0, output: 0 }
     }
 
     /// Compresses a piece; what is ready is appended to `out`.
@@ -108,7 +114,7 @@ impl Compressor {
 
 /// Compresses a whole body at once.
 pub fn whole(body: &[u8], level: u32) -> Vec<u8> {
-    let mut encoder = GzEncoder::new(Vec::with_capacity(body.len() / 3), Compression::new(level));
+    let mut encoder = GzEncoder::new(Vec::with_capacity(body.len() / 3), compression(level));
     _ = encoder.write_all(body);
     encoder.finish().unwrap_or_default()
 }

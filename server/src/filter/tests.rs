@@ -108,12 +108,13 @@ fn fields_beside_an_x_accel_redirect_take_the_place_of_the_answer_s_own() {
 
 #[test]
 fn what_is_compressed_is_what_nginx_compresses() {
-    let check = |server: &str, head: &str, status: u16, lines: &[(&str, &str)], length: u64, expected: bool| {
-        let headers = fields(lines);
-        let request = request(&format!("gzip on; gzip_min_length 100; {server}"), head);
-        let applies = gzip::applies(&request, status, headers.view(), Some(length));
-        assert_eq!(applies, expected, "{server} {head} {status} {lines:?} {length}");
-    };
+    let check =
+        |server: &str, head: &str, status: u16, lines: &[(&str, &str)], length: u64, expected: bool| {
+            let headers = fields(lines);
+            let request = request(&format!("gzip on; gzip_min_length 100; {server}"), head);
+            let applies = gzip::applies(&request, status, headers.view(), Some(length));
+            assert_eq!(applies, expected, "{server} {head} {status} {lines:?} {length}");
+        };
     let html: &[_] = &[("Content-Type", "text/html; charset=utf-8")];
     let json: &[_] = &[("Content-Type", "application/json")];
     check("", GET, 200, html, 100, true);
@@ -157,7 +158,8 @@ fn a_request_through_a_proxy_is_compressed_as_gzip_proxied_says() {
     check("no-store", proxied, ("Cache-Control", "max-age=5"), false);
     check("no_etag", proxied, ("ETag", "\"x\""), false);
     check("no_last_modified", proxied, ("Last-Modified", "x"), false);
-    let authorised = "GET / HTTP/1.1\r\nHost: a\r\nAccept-Encoding: gzip\r\nVia: 1.1 p\r\nAuthorization: x\r\n\r\n";
+    let authorised =
+        "GET / HTTP/1.1\r\nHost: a\r\nAccept-Encoding: gzip\r\nVia: 1.1 p\r\nAuthorization: x\r\n\r\n";
     check("auth", authorised, ("Cache-Control", "private"), true);
 }
 

@@ -1,7 +1,7 @@
 //! The variables with fixed names, one arm each.
 
 use super::upstream::{each, number, seconds as optional_seconds};
-use super::{Found, give, give_some, value};
+use super::{Found, give, give_some, seconds, value};
 use crate::request::{ConnectionFacts, Request};
 use crate::time_text::with_now;
 use millstream_conf::model::ProxyTarget;
@@ -25,10 +25,10 @@ pub(super) fn append(variable: Builtin, request: &Request, out: &mut Vec<u8>) ->
         B::IsArgs => {
             give(if request.query().is_some_and(|query| !query.is_empty()) { b"?" } else { b"" }, out)
         }
-        B::Uri | B::DocumentUri => give(&request.uri, out),
-        B::RequestUri => give(request_uri(request), out),
+        B::Uri | B::DocumentUri => give_known(&request.uri, out),
+        B::RequestUri => give_known(request_uri(request), out),
         B::Request => give(request_line(request), out),
-        B::RequestMethod => give(request.method_text(), out),
+        B::RequestMethod => give_known(request.method_text(), out),
         B::RequestLength => decimal(request.head.length as u64 + request.body_received, out),
         B::RequestTime => elapsed(clock::now().saturating_duration_since(request.started), out),
         B::RequestCompletion => give(if request.sent.complete { b"OK" } else { b"" }, out),
@@ -38,6 +38,7 @@ pub(super) fn append(variable: Builtin, request: &Request, out: &mut Vec<u8>) ->
         }
         B::Scheme => give(if connection.tls.is_some() { b"https" } else { b"http" }, out),
         B::Https => give(if connection.tls.is_some() { b"on" } else { b"" }, out),
+        B::Host if request.host.is_empty() => give(request.server().name.as_bytes(), out),
         B::Host => give(&request.host, out),
         B::ServerName => give(request.server().name.as_bytes(), out),
         B::ContentLength => give_some(request.field(FieldId::ContentLength), out),
@@ -92,17 +93,9 @@ pub(super) fn append(variable: Builtin, request: &Request, out: &mut Vec<u8>) ->
     }
 }
 
-/// Seconds with three decimals, as nginx's times are written.
-pub(super) fn seconds(time: Duration, out: &mut Vec<u8>) {
-    let mut digits = itoa::Buffer::new();
-    out.extend_from_slice(digits.format(time.as_secs()).as_bytes());
-    let millis = time.subsec_millis();
-    out.extend_from_slice(&[
-        b'.',
-        b'0' + (millis / 100) as u8,
-        b'0' + (millis / 10 % 10) as u8,
-        b'0' + (millis % 10) as u8,
-    ]);
+/// What a request that could not be read does not have.
+fn give_known(value: &[u8], out: &mut Vec<u8>) -> Found {
+    if value.is_empty() { Found::Nothing } else { give(value, out) }
 }
 
 fn elapsed(time: Duration, out: &mut Vec<u8>) -> Found {

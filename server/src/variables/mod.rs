@@ -4,8 +4,8 @@
 //! writes `-` only for the former. Nothing is looked up by name but fields, cookies and arguments.
 //! Next: `conf`'s table of variables, whose every row is evaluated here.
 
-mod builtin;
 mod upstream;
+mod builtin;
 #[cfg(test)]
 mod tests;
 
@@ -14,6 +14,7 @@ pub use builtin::NGINX_VERSION;
 use crate::request::Request;
 use millstream_conf::model::{Part, Template, Variable};
 use millstream_wire::{FieldId, Fields, target};
+use std::time::Duration;
 
 /// Whether a variable had a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -123,4 +124,17 @@ fn sent_header(request: &Request, name: &str, out: &mut Vec<u8>) -> Found {
         }
     }
     found
+}
+
+/// Seconds with three decimals, as nginx's times are written.
+fn seconds(time: Duration, out: &mut Vec<u8>) {
+    let mut digits = itoa::Buffer::new();
+    out.extend_from_slice(digits.format(time.as_secs()).as_bytes());
+    let millis = time.subsec_millis();
+    out.extend_from_slice(&[
+        b'.',
+        b'0' + (millis / 100) as u8,
+        b'0' + (millis / 10 % 10) as u8,
+        b'0' + (millis % 10) as u8,
+    ]);
 }

@@ -147,3 +147,19 @@ fn requests_that_cannot_be_trusted_are_refused_with_their_status() {
     check("GET /%zz HTTP/1.1\r\nHost: a\r\n\r\n", 400);
     check("GET /%00 HTTP/1.1\r\nHost: a\r\n\r\n", 400);
 }
+
+#[test]
+fn a_request_that_could_not_be_read_says_nothing_of_the_one_before() {
+    let mut request = request("POST /x?y HTTP/1.0\r\nHost: other\r\n\r\n");
+    let (connection, now) = (request.connection.clone(), request.started);
+    request.reset(connection, now);
+    let check = |name: &str, expected: Option<&str>| {
+        assert_eq!(read(&request, &variable(name)).as_deref(), expected, "{name}");
+    };
+    check("request_method", None);
+    check("request_uri", None);
+    check("uri", None);
+    check("args", None);
+    check("host", Some("api.example"));
+    check("request_length", Some("0"));
+}

@@ -20,7 +20,7 @@ pub(super) fn each(request: &Request, out: &mut Vec<u8>, write: impl Fn(&Try, &m
 /// Seconds with three decimals; `-` where the time is not known.
 pub(super) fn seconds(time: Option<Duration>, out: &mut Vec<u8>) {
     match time {
-        Some(time) => super::builtin::seconds(time, out),
+        Some(time) => super::seconds(time, out),
         None => out.push(b'-'),
     }
 }
