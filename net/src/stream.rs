@@ -172,7 +172,11 @@ impl Stream {
                 let step = if parts.is_empty() {
                     Pin::new(&mut *self).poll_flush(context).map_ok(|()| None)
                 } else {
-                    Pin::new(&mut *self).poll_write_vectored(context, parts).map_ok(Some)
+                    // One part goes by the plain call, which costs the kernel less.
+                    match &*parts {
+                        [only] => Pin::new(&mut *self).poll_write(context, only).map_ok(Some),
+                        several => Pin::new(&mut *self).poll_write_vectored(context, several).map_ok(Some),
+                    }
                 };
                 match step {
                     Poll::Ready(Ok(None)) => return Poll::Ready(Ok(())),

@@ -10,7 +10,7 @@ use std::fmt;
 use std::future::{Future, poll_fn};
 use std::io;
 use std::pin::{Pin, pin};
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker};
 use std::time::Instant;
 use tokio::time::Sleep;
 
@@ -24,12 +24,14 @@ mod tests;
 pub struct Deadline {
     at: Cell<Option<Instant>>,
     armed: Option<Pin<Box<Sleep>>>,
+    /// Whom the timer entry wakes.
+    waker: Option<Waker>,
 }
 
 impl Deadline {
     /// A deadline that never passes until it is set.
     pub const fn new() -> Self {
-        Deadline { at: Cell::new(None), armed: None }
+        Deadline { at: Cell::new(None), armed: None, waker: None }
     }
 
     /// Moves it. A task that already waits notices a later moment by itself; an earlier one at its next poll.
@@ -51,6 +53,7 @@ impl Deadline {
     pub fn release(&mut self) {
         self.at.set(None);
         self.armed = None;
+        self.waker = None;
     }
 
     /// Ready once the moment has passed. Must be called inside a tokio runtime with time enabled.
@@ -58,6 +61,14 @@ impl Deadline {
     pub fn poll(&mut self, context: &mut Context<'_>) -> Poll<()> {
         let Some(at) = self.at.get() else { return Poll::Pending };
         let at = tokio::time::Instant::from_std(at);
+        if let (Some(sleep), Some(waker)) = (&self.armed, &self.waker)
+            && at >= sleep.deadline()
+            && !sleep.is_elapsed()
+            && waker.will_wake(context.waker())
+        {
+            // The entry is armed for this task and has not fired: asking it again would only register the same waker.
+            return Poll::Pending;
+        }
         let sleep = self.armed.get_or_insert_with(|| Box::pin(tokio::time::sleep_until(at)));
         if at < sleep.deadline() {
             sleep.as_mut().reset(at);
@@ -69,6 +80,7 @@ impl Deadline {
             }
             sleep.as_mut().reset(at);
         }
+        self.waker = Some(context.waker().clone());
         Poll::Pending
     }
 

@@ -64,6 +64,8 @@ pub(super) struct Answer {
 
 /// Pieces from this size on are written from where they are instead of being copied.
 const WRITE_IN_PLACE: usize = 8 * 1024;
+/// A body up to this size is copied behind its head: a vectored write costs the kernel more than that.
+const WRITE_TOGETHER: usize = 4 * 1024;
 
 impl Client {
     /// Makes the head of the answer; nothing is written yet.
@@ -180,9 +182,15 @@ impl Client {
         body: &Bytes,
         file: Option<&MemoryFile>,
     ) -> Poll<Result<(), ClientFailure>> {
+        let (head_left, mut out, mut body) = (head.len(), head, body);
+        if body.len() <= WRITE_TOGETHER {
+            static NONE: Bytes = Bytes::from_static(b"");
+            out.extend_from_slice(body);
+            body = &NONE;
+        }
         let mut whole = Answer {
-            head_left: head.len(),
-            out: head,
+            head_left,
+            out,
             written: 0,
             tail: Bytes::new(),
             framed: Framed::Empty,
@@ -348,8 +356,14 @@ impl Answer {
         sent: &mut usize,
     ) -> Poll<Result<(), ClientFailure>> {
         while self.written < self.out.len() || *sent < piece.len() {
-            let slices = [IoSlice::new(&self.out[self.written..]), IoSlice::new(&piece[*sent..])];
-            match Pin::new(&mut *stream).poll_write_vectored(cx, &slices) {
+            let (out, rest) = (&self.out[self.written..], &piece[*sent..]);
+            let stream = Pin::new(&mut *stream);
+            let wrote = if rest.is_empty() {
+                stream.poll_write(cx, out)
+            } else {
+                stream.poll_write_vectored(cx, &[IoSlice::new(out), IoSlice::new(rest)])
+            };
+            match wrote {
                 Poll::Ready(Ok(count)) if count > 0 => {
                     deadline.clear();
                     *sent += self.account(request, count);

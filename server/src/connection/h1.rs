@@ -198,7 +198,7 @@ impl Connection {
         request.bytes.append(self.client.rest());
         request.sent.status = 400;
         request.keep_alive = false;
-        self.conclude(request);
+        self.conclude(request, clock::now());
     }
 
     /// Reads until a whole head is there. Holds no buffer while it waits for a first byte.
@@ -340,7 +340,10 @@ impl Connection {
         }
         request.keep_alive = self.may_keep_alive(&request);
         match poll_fn(|cx| Poll::Ready(self.begin(cx, &mut request))).await {
-            Step::Answered => {}
+            Step::Answered => {
+                let now = request.started;
+                return self.conclude(request, now);
+            }
             // A client that fails now is seen by `conclude`: its answer is not whole.
             Step::Queued => _ = Box::pin(self.client.flush(&mut request)).await,
             Step::Work(work) => Box::pin(serve::finish(&mut request, &mut self.client, *work)).await,
@@ -348,7 +351,7 @@ impl Connection {
         if request.keep_alive && self.client.body_pending() && !self.client.awaits_continue() {
             Box::pin(self.client.discard_body(&mut request)).await;
         }
-        self.conclude(request)
+        self.conclude(request, clock::now())
     }
 
     /// The first step of a request; a hit in memory is answered here, in one write.
@@ -388,12 +391,12 @@ impl Connection {
     async fn refuse(&mut self, mut request: Box<Request>, status: u16) -> Next {
         request.keep_alive = false;
         serve::finish(&mut request, &mut self.client, Work::Status(status)).await;
-        self.conclude(request);
+        self.conclude(request, clock::now());
         Next::Close { unread: true }
     }
 
     /// Logs and counts a request and decides how the connection goes on.
-    fn conclude(&mut self, request: Box<Request>) -> Next {
+    fn conclude(&mut self, request: Box<Request>, now: Instant) -> Next {
         let body_left = self.client.body_pending();
         let whole = self.client.settle();
         let metrics = &self.worker.metrics;
@@ -410,7 +413,6 @@ impl Connection {
                 request.cache_status,
             );
         }
-        let now = clock::now();
         if let Some(ticket) = access_log::write(&request, now) {
             self.ticket = Some(ticket);
         }
