@@ -1,0 +1,99 @@
+//! Normal forms, escapes, arguments and cookies.
+
+use proptest::prelude::*;
+
+use super::*;
+
+fn check(path: &str, merge_slashes: bool, expected: Result<&str, TargetError>) {
+    let mut out = b"left over".to_vec();
+    let found = normalise(path.as_bytes(), merge_slashes, &mut out).map(|normal| match normal {
+        Normal::Unchanged => path.to_owned(),
+        Normal::Written => String::from_utf8_lossy(&out).into_owned(),
+    });
+    assert_eq!(found.as_deref(), expected.as_deref(), "{path}");
+}
+
+#[test]
+fn paths_get_nginxs_normal_form() {
+    for (path, expected) in [
+        ("/", "/"),
+        ("/a/b", "/a/b"),
+        ("/a/./b/.", "/a/b/"),
+        ("/a/../b", "/b"),
+        ("/a/..", "/"),
+        ("/a/b/../../c/", "/c/"),
+        ("//a///b//", "/a/b/"),
+        ("/a%20b%3Fc%23", "/a b?c#"),
+        ("/%2e%2E/x/../%2e/", "/"),
+        ("/a%2Fb%2f%2fc", "/a/b/c"),
+        ("/.well-known/...", "/.well-known/..."),
+        ("/a/..b/.c", "/a/..b/.c"),
+        ("/a/%252e", "/a/%2e"),
+        ("*", "*"),
+    ] {
+        let expected = if path.starts_with("/%2e%2E") { Err(TargetError::AboveRoot) } else { Ok(expected) };
+        check(path, true, expected);
+    }
+    check("//a///../b//", false, Ok("//a//b//"));
+    check("//..", false, Ok("/"));
+    check("//..", true, Err(TargetError::AboveRoot));
+}
+
+#[test]
+fn paths_without_a_normal_form_are_errors() {
+    check("/..", true, Err(TargetError::AboveRoot));
+    check("/a/../../b", true, Err(TargetError::AboveRoot));
+    check("/%00", true, Err(TargetError::Nul));
+    check("/%", true, Err(TargetError::BadEscape));
+    check("/%2", true, Err(TargetError::BadEscape));
+    check("/%zz", true, Err(TargetError::BadEscape));
+    check("a", true, Err(TargetError::NoSlash));
+    check("", true, Err(TargetError::NoSlash));
+}
+
+#[test]
+fn text_is_escaped_for_the_place_it_goes_to() {
+    let text = |write: fn(&[u8], &mut Vec<u8>), input: &str| {
+        let mut out = Vec::new();
+        write(input.as_bytes(), &mut out);
+        String::from_utf8(out).unwrap()
+    };
+    assert_eq!(text(escape_uri, "/a b?c#d%e\u{e4};=&+"), "/a%20b%3Fc%23d%25e%C3%A4;=&+");
+    assert_eq!(text(encode_raw, "/a%20?b|\u{e4}"), "/a%20?b%7C%C3%A4");
+    assert_eq!(text(escape_component, "a/b c~"), "a%2Fb%20c~");
+    assert_eq!(text(decode, "a%20b%zz%4"), "a b%zz%4");
+}
+
+#[test]
+fn arguments_and_cookies_are_found_as_nginx_finds_them() {
+    assert_eq!(argument(b"a=1&ab=2&A=3&b", b"ab"), Some(&b"2"[..]));
+    assert_eq!(argument(b"a=1&a=2", b"A"), Some(&b"1"[..]));
+    assert_eq!(argument(b"a=", b"a"), Some(&b""[..]));
+    assert_eq!(argument(b"b&xa=1", b"a"), None);
+    assert_eq!(argument(b"b", b"b"), None);
+    assert_eq!(cookie(b"a=1; Session=x=y ;b=2", b"session"), Some(&b"x=y"[..]));
+    assert_eq!(cookie(b"a; b=1", b"a"), None);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_normal_form_is_its_own_after_escaping(path in "/[a-z0-9/.%2eEfF ?#]{0,40}", merge in any::<bool>()) {
+        let mut normal = Vec::new();
+        match normalise(path.as_bytes(), merge, &mut normal) {
+            Ok(Normal::Unchanged) => normal = path.into_bytes(),
+            Ok(Normal::Written) => {}
+            Err(_) => return Ok(()),
+        }
+        let (mut escaped, mut again) = (Vec::new(), Vec::new());
+        escape_uri(&normal, &mut escaped);
+        prop_assert!(escaped.iter().all(|&byte| is_target_byte(byte)));
+        match normalise(&escaped, merge, &mut again) {
+            Ok(Normal::Unchanged) => again = escaped,
+            Ok(Normal::Written) => {}
+            Err(error) => prop_assert!(false, "{error:?}"),
+        }
+        prop_assert_eq!(again, normal);
+    }
+}
