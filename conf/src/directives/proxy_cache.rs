@@ -69,7 +69,7 @@ pub const ROWS: &[Row] = &[
         (1, 1),
         "on | off",
         "on",
-        "Whether of several requests for one missing entry only one goes upstream; the others get its answer as it arrives. (nginx: off by default; there a waiter polls every 500 ms.)",
+        "Whether of several requests for one missing entry only one goes upstream; the others get its answer as it arrives. In nginx it is off by default, and a waiter polls every 500 ms.",
         Apply::Level(|l, d, r| l.proxy_cache_lock = r.flag(&d.args[0])),
     ),
     once(
