@@ -55,7 +55,10 @@ fn text(serve: &ServeUrl, urls: &[String]) -> Result<String, String> {
     }
     let mut out = String::new();
     let log = match &serve.access_log {
-        Some(path) => format!("\"{}\" combined buffer=64k flush=1s", plain(&path.to_string_lossy())?),
+        Some(path) => {
+            let path = std::path::absolute(path).map_err(|error| format!("--access-log: {error}"))?;
+            format!("\"{}\" combined buffer=64k flush=1s", plain(&path.to_string_lossy())?)
+        }
         None => "off".to_owned(),
     };
     _ = write!(
@@ -81,7 +84,7 @@ fn text(serve: &ServeUrl, urls: &[String]) -> Result<String, String> {
          proxy_cache_key \"$scheme$http_host$request_uri\";\n            \
          proxy_cache_lock on;\n            proxy_cache_use_stale error timeout updating;\n            \
          proxy_cache_background_update on;\n",
-        serve.listen
+        listen_of(&serve.listen)
     );
     if let Some(time) = &serve.microcache {
         _ = write!(
@@ -93,6 +96,17 @@ fn text(serve: &ServeUrl, urls: &[String]) -> Result<String, String> {
     }
     out += "            add_header X-Cache-Status $upstream_cache_status always;\n        }\n    }\n}\n";
     Ok(out)
+}
+
+/// The address of `--listen`: a port alone is one of this machine only, an address alone gets the usual port.
+fn listen_of(listen: &str) -> String {
+    if listen.parse::<u16>().is_ok() {
+        return format!("127.0.0.1:{listen}");
+    }
+    if listen.parse::<std::net::Ipv4Addr>().is_ok() || listen.starts_with('[') && listen.ends_with(']') {
+        return format!("{listen}:8080");
+    }
+    listen.to_owned()
 }
 
 /// The `server` of a URL: host and port, or a unix socket.
@@ -113,6 +127,9 @@ fn server_of(url: &str) -> Result<String, String> {
         None => url,
     };
     let host = rest.strip_suffix('/').unwrap_or(rest);
+    if host.parse::<u16>().is_ok() {
+        return Ok(format!("127.0.0.1:{host}"));
+    }
     if host.is_empty() || host.contains('/') {
         return Err(format!("\"{url}\": write http://host:port without a path"));
     }

@@ -93,7 +93,11 @@ fn not_here(directive: &Directive, context: Context, reading: &mut Reading<'_>) 
     if let Some(module) = nginx_names::module_of(name) {
         let whose = if module.plus { "NGINX Plus" } else { "nginx" };
         let message = format!("{whose} knows \"{name}\", Millstream does not (yet)");
-        if reading.lenient {
+        if guards_access(name) {
+            reading
+                .error(span, message)
+                .help("it keeps somebody out, so it is not left out even with --lenient");
+        } else if reading.lenient {
             reading.diagnostics.warning(span, message).help("it is left out");
         } else {
             reading.error(span, message).help("remove it, or start with --lenient to have it left out");
@@ -106,4 +110,25 @@ fn not_here(directive: &Directive, context: Context, reading: &mut Reading<'_>) 
         .or_else(|| suggest::did_you_mean(name, nginx_names::all()))
         .unwrap_or_else(|| "docs/directives.md lists every directive".to_owned());
     reading.error(span, format!("unknown directive \"{name}\"")).help(help);
+}
+
+/// Directives that keep somebody out, and blocks that may hold such: leaving them out would open what they protect.
+fn guards_access(name: &str) -> bool {
+    const GUARDS: &[&str] = &[
+        "allow",
+        "deny",
+        "if",
+        "internal",
+        "limit_conn",
+        "limit_except",
+        "limit_req",
+        "satisfy",
+        "secure_link",
+        "ssl_client_certificate",
+        "ssl_reject_handshake",
+        "ssl_trusted_certificate",
+        "ssl_verify_client",
+        "valid_referers",
+    ];
+    GUARDS.contains(&name) || name.starts_with("auth_")
 }

@@ -64,6 +64,7 @@ pub(crate) fn parsed(worker: &Rc<Worker>, head: &str) -> Request {
         remote_text: "192.0.2.1".into(),
         local: tcp("198.51.100.1:8080"),
         listener: Cell::new(0),
+        is_plain_on_tls: false,
         tls: None,
         opened: clock::now(),
         requests: Cell::new(1),

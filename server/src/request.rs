@@ -30,6 +30,8 @@ pub struct ConnectionFacts {
     pub local: Address,
     /// Index of the listener that accepted it, in the configuration in force.
     pub listener: Cell<usize>,
+    /// Whether it came to a TLS port without TLS: each of its requests is refused (497).
+    pub is_plain_on_tls: bool,
     /// TLS facts, where it is encrypted; boxed, for most connections idle without any.
     pub tls: Option<Box<TlsInfo>>,
     /// When it was accepted.

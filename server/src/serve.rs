@@ -14,7 +14,7 @@ use crate::route::location::{self, Found};
 use crate::route::{Captured, server_name::HostTable};
 use crate::variables::value;
 use millstream_cache::{Lookup, Now};
-use millstream_conf::model::{ErrorPage, ErrorPageStatus, LocationId, LocationMatch, Return};
+use millstream_conf::model::{ErrorPage, ErrorPageStatus, Level, LocationId, LocationMatch, Return};
 use millstream_telemetry::metrics::CacheStatus;
 use millstream_wire::h1::framing::{self, Framing};
 use millstream_wire::target::Normal;
@@ -241,6 +241,11 @@ fn failed(request: &mut Request, client: &mut Client, failure: ClientFailure) ->
         }
         client.abandon();
         return None;
+    }
+    if failure == ClientFailure::TooLarge {
+        let log = &request.generation.shared.error_logs[request.location.0 as usize];
+        let described = failure::describe(request, None);
+        log.write(Level::Error, format_args!("client intended to send too large body{described}"));
     }
     Some(failure.status())
 }

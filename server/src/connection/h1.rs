@@ -12,6 +12,7 @@
 use super::{lingering, spare};
 use crate::access_log;
 use crate::client::Client;
+use crate::failure;
 use crate::generation::Generation;
 use crate::request::{ConnectionFacts, Request};
 use crate::serve::{self, Begun, Work};
@@ -21,6 +22,7 @@ use millstream_conf::model::{Level, ListenAddress, Settings};
 use millstream_net::Address;
 use millstream_net::stream::Stream;
 use millstream_net::timer::with_deadline;
+use millstream_net::tls::HandshakeError;
 use millstream_net::{buffers, clock};
 use millstream_telemetry::log_writer::Ticket;
 use millstream_telemetry::metrics::{Counter, Gauge, WorkerMetrics};
@@ -109,14 +111,15 @@ async fn open(
     let generation = worker.generation();
     let listener = generation.listener_of(&address)?;
     let opened = clock::now();
-    let stream = match &generation.shared.tls[listener] {
-        None => stream,
+    let (stream, is_plain_on_tls) = match &generation.shared.tls[listener] {
+        None => (stream, false),
         Some(acceptor) => {
             let id = generation.http().listeners[listener].default_server;
             let mut deadline = millstream_net::timer::Deadline::new();
             deadline.set(opened + generation.http().server(id).client_header_timeout);
             match with_deadline(&mut deadline, Box::pin(acceptor.accept(stream))).await {
-                Ok(Ok(encrypted)) => encrypted,
+                Ok(Ok(encrypted)) => (encrypted, false),
+                Ok(Err(HandshakeError::PlainHttp(stream))) => (stream, true),
                 Ok(Err(error)) => {
                     let log = &generation.shared.main_log;
                     log.write(Level::Info, format_args!("TLS handshake failed: {error}, client: {remote}"));
@@ -137,6 +140,7 @@ async fn open(
         remote,
         local: stream.local().unwrap_or(Address::Unix(None)),
         listener: Cell::new(listener),
+        is_plain_on_tls,
         tls: stream.tls().cloned().map(Box::new),
         opened,
         requests: Cell::new(0),
@@ -335,7 +339,11 @@ impl Connection {
 
     /// Serves one request.
     async fn request(&mut self, mut request: Box<Request>) -> Next {
-        if let Err(status) = serve::admit(&mut request) {
+        let mut admitted = serve::admit(&mut request);
+        if self.facts.is_plain_on_tls {
+            admitted = Err(failure::HTTP_TO_HTTPS);
+        }
+        if let Err(status) = admitted {
             return Box::pin(self.refuse(request, status)).await;
         }
         request.keep_alive = self.may_keep_alive(&request);
@@ -390,6 +398,14 @@ impl Connection {
     /// Refuses a request whose head or framing is wrong: it is not known where the next one begins, so this is the last.
     async fn refuse(&mut self, mut request: Box<Request>, status: u16) -> Next {
         request.keep_alive = false;
+        let log = &request.generation.shared.error_logs[request.location.0 as usize];
+        if log.enabled(Level::Info) {
+            let described = failure::describe(&request, None);
+            log.write(
+                Level::Info,
+                format_args!("client sent a request that was refused with {status}{described}"),
+            );
+        }
         serve::finish(&mut request, &mut self.client, Work::Status(status)).await;
         self.conclude(request, clock::now());
         Next::Close { unread: true }
