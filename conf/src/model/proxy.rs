@@ -138,3 +138,10 @@ pub struct Proxy {
     /// `proxy_cache` and its family; `None` = off.
     pub cache: Option<ProxyCache>,
 }
+
+impl Proxy {
+    /// Whether an answer's field is kept from the client.
+    pub fn hides(&self, name: &[u8]) -> bool {
+        self.hide_headers.iter().any(|hidden| name.eq_ignore_ascii_case(hidden.as_bytes()))
+    }
+}

@@ -27,7 +27,6 @@ use millstream_cache::{
 use millstream_conf::model::{ProxyCache, UseStale};
 use millstream_net::{blocking, buffers};
 use millstream_telemetry::metrics::CacheStatus;
-use millstream_wire::Headers;
 use millstream_wire::h1::framing::Framing;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -293,7 +292,7 @@ async fn from_file(request: &mut Request, client: &mut Client, hit: &Hit, now: N
     }
     let mut reader = entry.body.open(0..entry.length()).await.ok()?;
     hit::remember_head(request, &entry.head);
-    let headers = hit::passed_on(request, entry);
+    let headers = hit::passed_on(request, &entry.head);
     let head = AnswerHead {
         status: entry.head.status,
         fields: headers.view(),
@@ -323,15 +322,7 @@ async fn from_file(request: &mut Request, client: &mut Client, hit: &Hit, now: N
 async fn follow(request: &mut Request, client: &mut Client, mut follower: Follower) -> Option<Outcome> {
     let stored: Arc<StoredHead> = follower.head().clone();
     hit::remember_head(request, &stored);
-    let mut headers = Headers::default();
-    for (_, name, value) in stored.fields().iter() {
-        let hidden = request.location().settings.proxy.as_ref().is_some_and(|proxy| {
-            proxy.hide_headers.iter().any(|hide| name.eq_ignore_ascii_case(hide.as_bytes()))
-        });
-        if !hidden {
-            headers.push(name, value);
-        }
-    }
+    let headers = hit::passed_on(request, &stored);
     let head = AnswerHead {
         status: stored.status,
         fields: headers.view(),

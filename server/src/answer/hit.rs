@@ -154,7 +154,7 @@ fn unprepared(
     out: &mut Vec<u8>,
 ) -> Option<Ready> {
     let prepared = prepare(request, entry, coding)?;
-    let headers = passed_on(request, entry);
+    let headers = passed_on(request, &entry.head);
     let plan = head::Plan {
         status: entry.head.status,
         fields: headers.view(),
@@ -168,14 +168,11 @@ fn unprepared(
 }
 
 /// The fields of a stored answer as this location passes them on.
-pub fn passed_on(request: &Request, entry: &Entry) -> Headers {
-    let hidden: &[String] = match &request.location().settings.proxy {
-        Some(proxy) => &proxy.hide_headers,
-        None => &[],
-    };
+pub fn passed_on(request: &Request, head: &StoredHead) -> Headers {
+    let proxy = request.location().settings.proxy.as_deref();
     let mut headers = Headers::default();
-    for (_, name, value) in entry.head.fields().iter() {
-        if !hidden.iter().any(|hide| name.eq_ignore_ascii_case(hide.as_bytes())) {
+    for (_, name, value) in head.fields().iter() {
+        if !proxy.is_some_and(|proxy| proxy.hides(name)) {
             headers.push(name, value);
         }
     }
@@ -187,7 +184,7 @@ fn prepare(request: &Request, entry: &Entry, coding: Coding) -> Option<Prepared>
         Coding::Identity => entry.body.memory()?.clone(),
         Coding::Gzip => entry.gzip_body()?,
     };
-    let headers = passed_on(request, entry);
+    let headers = passed_on(request, &entry.head);
     let plan = head::Plan {
         status: entry.head.status,
         fields: headers.view(),
@@ -222,7 +219,7 @@ fn is_conditional(id: FieldId) -> bool {
 
 /// A 304 carries the validators and what caches need, not what describes the body (RFC 9110 §15.4.5).
 fn conditional_head(request: &mut Request, entry: &Entry, status: u16, now: Now, out: &mut Vec<u8>) {
-    let mut headers = passed_on(request, entry);
+    let mut headers = passed_on(request, &entry.head);
     headers.remove(FieldId::ContentType);
     headers.remove(FieldId::ContentEncoding);
     let length = (status == 412).then_some(0);

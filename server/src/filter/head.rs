@@ -41,17 +41,7 @@ pub struct Fixed {
 
 /// Fields that are written anew or never passed on (RFC 9110 §7.6.1, RFC 9112 §6).
 fn is_ours(id: FieldId) -> bool {
-    matches!(
-        id,
-        FieldId::Connection
-            | FieldId::ContentLength
-            | FieldId::TransferEncoding
-            | FieldId::KeepAlive
-            | FieldId::ProxyConnection
-            | FieldId::Upgrade
-            | FieldId::Te
-            | FieldId::Trailer
-    )
+    id.is_hop_by_hop() || matches!(id, FieldId::ContentLength | FieldId::Trailer)
 }
 
 /// Writes a whole head.

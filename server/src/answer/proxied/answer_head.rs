@@ -19,7 +19,7 @@ pub(super) fn visible(proxy: &Proxy, fields: Fields<'_>) -> Visible {
         let name = field.name.of(fields.bytes);
         !(field.id.is_hop_by_hop()
             || matches!(field.id, FieldId::ContentLength | FieldId::Trailer)
-            || proxy.hide_headers.iter().any(|hidden| name.eq_ignore_ascii_case(hidden.as_bytes()))
+            || proxy.hides(name)
             || (lists && is_listed(fields, name)))
     };
     fields.fields.iter().filter(goes_on).copied().collect()
