@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use millstream_cache::policy::{Lifetime, Revalidation};
 use millstream_cache::{Front, Lookup, Now, Store, StoredHead};
-use millstream_conf::model::{CacheZone, CacheZoneId, ProxyCache, Template, UseStale};
+use millstream_conf::model::{CacheZone, ProxyCache, Template};
 use millstream_wire::Fields;
 
 use crate::Leaf;
@@ -36,27 +36,13 @@ fn store() -> Arc<Store> {
         min_free: 0,
         use_temp_path: false,
         memory: 64 << 20,
+        ..CacheZone::default()
     };
     Store::open(&zone, None, Default::default()).expect("a zone in memory opens")
 }
 
 fn conf() -> ProxyCache {
-    ProxyCache {
-        zone: CacheZoneId(0),
-        key: Template::literal("unused"),
-        key_names_credential: false,
-        valid: vec![],
-        cache_post: false,
-        lock: true,
-        lock_timeout: Duration::from_secs(5),
-        lock_age: Duration::from_secs(5),
-        use_stale: UseStale::default(),
-        background_update: false,
-        bypass: vec![],
-        no_cache: vec![],
-        min_uses: 1,
-        revalidate: false,
-    }
+    ProxyCache { key: Template::literal("k"), ..ProxyCache::default() }
 }
 
 fn keys() -> Vec<Vec<u8>> {
@@ -72,6 +58,7 @@ fn fill(front: &mut Front, key: &[u8], conf: &ProxyCache, now: Now) {
         stale_if_error: None,
         revalidation: Revalidation::Free,
         vary_ignored: false,
+        always_validate: false,
     };
     let head = StoredHead::new(200, Fields::default(), None, lifetime, now);
     let fill = permit.begin(head, Fields::default(), now);

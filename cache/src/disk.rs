@@ -55,6 +55,17 @@ pub(crate) struct Disk {
     log: Mutex<Quiet>,
 }
 
+/// What a new file says of itself beside its head.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Identity {
+    /// Of the body: tells this file from any other that had its name before or after.
+    pub(crate) id: u64,
+    /// Ties variants to the file under the key's own name.
+    pub(crate) epoch: u64,
+    /// Where the fill stands among the purges.
+    pub(crate) born: u64,
+}
+
 /// What happened on the disk since the start.
 #[derive(Debug, Default)]
 pub(crate) struct Counters {

@@ -45,6 +45,8 @@ pub struct Entry {
     pub(crate) variant: Option<Variant>,
     /// Grows with every entry stored, so that the newest of two is known.
     pub(crate) order: u64,
+    /// Where its fill stands among the purges: those that came later go for it.
+    pub(crate) born: u64,
     /// The head.
     pub head: StoredHead,
     /// The body, as the upstream sent it.
@@ -56,7 +58,7 @@ impl Entry {
     pub(crate) fn new(
         key: Arc<Key>,
         variant: Option<Variant>,
-        order: u64,
+        (order, born): (u64, u64),
         mut head: StoredHead,
         body: Body,
     ) -> Entry {
@@ -68,6 +70,7 @@ impl Entry {
             key,
             variant,
             order,
+            born,
             head,
             body,
             gzip: OnceLock::new(),

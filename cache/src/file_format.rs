@@ -1,15 +1,16 @@
 //! The bytes of a cache file: a fixed header, the stored head, the body, and a checksum for every block of the body.
 //!
 //! ```text
-//! 0          64            64+head          …+body
+//! 0          72            72+head          …+body
 //! | fixed    | head (CRC)  | body           | CRC of each 64 KiB of the body |
 //! ```
 //! The fixed header is written last and carries a checksum of itself, the head and the table, so a file that was cut
 //! at any byte does not open, and a block that rotted is noticed before a byte of it is sent. It does no I/O: slices
 //! in, values out, and no slice can make it panic. Next: `body` and `disk`, which read and write.
 
-use crate::head::StoredHead;
+use crate::head::{Part, StoredHead};
 use crate::policy::{Lifetime, Revalidation};
+use crate::tags::{self, Tag, Tags};
 use crate::vary::{FIELDS, VaryFields};
 use millstream_wire::Headers;
 use std::time::Duration;
@@ -18,14 +19,14 @@ use std::time::Duration;
 mod tests;
 
 /// Length of the fixed header.
-pub(crate) const FIXED: usize = 64;
+pub(crate) const FIXED: usize = 72;
 /// Bytes of the body under one checksum.
 pub(crate) const BLOCK: usize = 64 * 1024;
 /// Longest head that is read; written ones are far below, because heads are bounded when they are parsed.
 pub(crate) const LONGEST_HEAD: u32 = 1024 * 1024;
 
 const MAGIC: &[u8; 8] = b"MILLCACH";
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 /// What the fixed header says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,6 +35,8 @@ pub(crate) struct FileHeader {
     pub(crate) id: u64,
     /// Ties the variants of a key to the file under the key's own name: they count only while it has the same.
     pub(crate) epoch: u64,
+    /// Where its fill stands among the purges, see `purges`.
+    pub(crate) born: u64,
     /// Length of the head.
     pub(crate) head_length: u32,
     /// Checksum of the head.
@@ -55,8 +58,9 @@ impl FileHeader {
         out[32..40].copy_from_slice(&self.body_length.to_le_bytes());
         out[40..44].copy_from_slice(&self.head_checksum.to_le_bytes());
         out[44..48].copy_from_slice(&self.table_checksum.to_le_bytes());
-        let checksum = crc32fast::hash(&out[..60]);
-        out[60..64].copy_from_slice(&checksum.to_le_bytes());
+        out[48..56].copy_from_slice(&self.born.to_le_bytes());
+        let checksum = crc32fast::hash(&out[..68]);
+        out[68..72].copy_from_slice(&checksum.to_le_bytes());
         out
     }
 
@@ -73,11 +77,12 @@ impl FileHeader {
                 body_length: read.u64()?,
                 head_checksum: read.u32()?,
                 table_checksum: read.u32()?,
+                born: read.u64()?,
                 head_length,
             };
             (version == VERSION).then_some(header)
         }()?;
-        let whole = bytes.starts_with(MAGIC) && bytes[60..] == crc32fast::hash(&bytes[..60]).to_le_bytes();
+        let whole = bytes.starts_with(MAGIC) && bytes[68..] == crc32fast::hash(&bytes[..68]).to_le_bytes();
         (whole && header.head_length <= LONGEST_HEAD).then_some(header)
     }
 
@@ -175,7 +180,18 @@ pub(crate) fn encode_head(key: &[u8], vary: Option<(&VaryFields, &[u8])>, head: 
         Revalidation::Implied => 1,
         Revalidation::Required => 2,
     });
-    out.push(u8::from(lifetime.vary_ignored));
+    out.push(
+        u8::from(lifetime.vary_ignored)
+            | u8::from(lifetime.always_validate) << 1
+            | u8::from(head.part.is_some()) << 2,
+    );
+    if let Some(part) = head.part {
+        for number in [part.first, part.last, part.complete.unwrap_or(u64::MAX)] {
+            out.extend_from_slice(&number.to_le_bytes());
+        }
+    }
+    out.extend_from_slice(&(head.tags.len() as u32).to_le_bytes());
+    head.tags.iter().for_each(|tag| out.extend_from_slice(&tag.0.to_le_bytes()));
     out.extend_from_slice(&(head.fields().len() as u32).to_le_bytes());
     for (_, name, value) in head.fields().iter() {
         put(&mut out, name);
@@ -209,14 +225,23 @@ pub(crate) fn decode_head(bytes: &[u8], body_length: u64) -> Option<FileHead> {
         2 => Revalidation::Required,
         _ => return None,
     };
-    let vary_ignored = read.u8()? != 0;
+    let flags = read.u8()?;
+    let part = if flags & 4 == 0 {
+        None
+    } else {
+        let (first, last, complete) = (read.u64()?, read.u64()?, read.u64()?);
+        Some(Part { first, last, complete: Some(complete).filter(|&length| length != u64::MAX) })
+    };
+    let count = usize::try_from(read.u32()?).ok().filter(|&count| count <= tags::MOST)?;
+    let tags = (0..count).map(|_| read.u64().map(Tag)).collect::<Option<Vec<_>>>()?;
     let lifetime = Lifetime {
         fresh_until,
         initial_age,
         stale_while_revalidate,
         stale_if_error,
         revalidation,
-        vary_ignored,
+        vary_ignored: flags & 1 != 0,
+        always_validate: flags & 2 != 0,
     };
     let mut headers = Headers::new();
     for _ in 0..read.u32()? {
@@ -224,7 +249,8 @@ pub(crate) fn decode_head(bytes: &[u8], body_length: u64) -> Option<FileHead> {
         headers.push(name, value);
     }
     headers.compact();
-    let head = StoredHead::from_stored(status, headers, Some(body_length), lifetime, stored_at);
+    let mut head = StoredHead::from_stored(status, headers, Some(body_length), lifetime, stored_at);
+    (head.tags, head.part) = (Tags::from(tags), part);
     read.bytes.is_empty().then_some(FileHead { key, vary, head })
 }
 

@@ -148,7 +148,13 @@ impl Front {
     pub fn beside(&self, key: &[u8]) -> FillPermit {
         let memory = &self.store.memory;
         let key = Arc::new(Key::new(key, memory.hash(key)));
-        let grant = Grant { key, values: None, right: None, order: memory.next_order() };
+        let grant = Grant {
+            key,
+            values: None,
+            right: None,
+            order: memory.next_order(),
+            born: memory.purges.generation(),
+        };
         FillPermit::new(self.store.clone(), grant)
     }
 
@@ -330,7 +336,7 @@ fn absent(store: &Store, grant: &Grant, wanted: &[u8]) {
 
 fn insert(store: &Store, grant: &Grant, loaded: crate::disk::Loaded, variant: Option<Variant>, now: Now) {
     let order = store.memory.next_order();
-    let entry = Entry::new(grant.key.clone(), variant, order, loaded.head.head, loaded.body);
+    let entry = Entry::new(grant.key.clone(), variant, (order, loaded.born), loaded.head.head, loaded.body);
     if !store.memory.store(grant, &Arc::new(entry), now) {
         // Memory knows better, or has no room: not asked of the disk again for this request.
         store.memory.absent_on_disk(grant);

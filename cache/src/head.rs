@@ -5,6 +5,7 @@
 
 use crate::now::Now;
 use crate::policy::Lifetime;
+use crate::tags::Tags;
 use crate::vary::{self, Vary, VaryFields};
 use millstream_wire::{FieldId, Fields, Headers, date};
 
@@ -23,6 +24,21 @@ pub struct StoredHead {
     pub stored_at: i64,
     /// Last-Modified in seconds since 1970.
     pub last_modified: Option<i64>,
+    /// What it can be purged by.
+    pub tags: Tags,
+    /// Where the stored body is only a part of the representation; `status` is then 206.
+    pub part: Option<Part>,
+}
+
+/// A stored part of a representation (RFC 9111 §3.3), both ends inclusive.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Part {
+    /// Position of the first stored byte.
+    pub first: u64,
+    /// Position of the last one.
+    pub last: u64,
+    /// Length of the whole; `None` where the upstream did not say.
+    pub complete: Option<u64>,
 }
 
 impl StoredHead {
@@ -47,7 +63,16 @@ impl StoredHead {
         stored_at: i64,
     ) -> StoredHead {
         let last_modified = headers.view().get(FieldId::LastModified).and_then(date::parse_http);
-        StoredHead { status, headers, content_length, lifetime, stored_at, last_modified }
+        StoredHead {
+            status,
+            headers,
+            content_length,
+            lifetime,
+            stored_at,
+            last_modified,
+            tags: Tags::default(),
+            part: None,
+        }
     }
 
     /// The fields.
@@ -101,7 +126,7 @@ impl StoredHead {
 
     /// Bytes of the fields.
     pub(crate) fn cost(&self) -> u64 {
-        self.headers.byte_len() as u64
+        self.headers.byte_len() as u64 + self.tags.cost()
     }
 }
 
@@ -146,6 +171,7 @@ mod tests {
             stale_if_error: None,
             revalidation: Revalidation::Free,
             vary_ignored: false,
+            always_validate: false,
         };
         StoredHead::new(200, headers.view(), None, lifetime, now(1_000))
     }

@@ -18,6 +18,7 @@ pub(crate) use slot::{BaseFile, Cell, Slot};
 
 use crate::entry::Entry;
 use crate::now::Now;
+use crate::purges::Purges;
 use budget::Budget;
 use foldhash::quality::RandomState;
 use shard::{Freed, Shard};
@@ -41,7 +42,8 @@ pub(crate) struct Memory {
     budget: Budget,
     /// Counts everything whose order matters: rights, entries, purges.
     order: AtomicU64,
-    purges: Box<[AtomicU64]>,
+    marks: Box<[AtomicU64]>,
+    pub(crate) purges: Purges,
     victim: AtomicUsize,
     evictions: AtomicU64,
 }
@@ -53,7 +55,8 @@ impl Memory {
             shards: (0..SHARDS).map(|_| Mutex::new(Shard::new())).collect(),
             budget: Budget::new(most_bytes, most_cells),
             order: AtomicU64::new(1),
-            purges: (0..PURGES).map(|_| AtomicU64::new(0)).collect(),
+            purges: Purges::default(),
+            marks: (0..PURGES).map(|_| AtomicU64::new(0)).collect(),
             victim: AtomicUsize::new(0),
             evictions: AtomicU64::new(0),
         }
@@ -94,13 +97,13 @@ impl Memory {
 
     /// When a key, or one that shares its mark, was last purged.
     pub(crate) fn purged_at(&self, hash: u64) -> u64 {
-        self.purges[hash as usize % PURGES].load(Ordering::Acquire)
+        self.marks[hash as usize % PURGES].load(Ordering::Acquire)
     }
 
     /// From now on nothing that began before counts for this key. Gives the purge's place in the order.
     fn mark_purged(&self, hash: u64) -> u64 {
         let order = self.next_order();
-        self.purges[hash as usize % PURGES].fetch_max(order, Ordering::AcqRel);
+        self.marks[hash as usize % PURGES].fetch_max(order, Ordering::AcqRel);
         order
     }
 

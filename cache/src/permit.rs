@@ -10,7 +10,7 @@
 //! Next: `front`, which hands them out.
 
 use crate::body::Body;
-use crate::disk::{self, Spool};
+use crate::disk::{self, Identity, Spool};
 use crate::entry::{Entry, Variant};
 use crate::file_format;
 use crate::head::StoredHead;
@@ -67,7 +67,8 @@ impl FillPermit {
         let head = StoredHead::new(old.head.status, headers.view(), Some(old.length()), lifetime, now);
         let vary = head.vary();
         let order = self.store.memory.next_order();
-        let entry = Entry::new(old.key.clone(), old.variant.clone(), order, head, old.body.clone());
+        let entry =
+            Entry::new(old.key.clone(), old.variant.clone(), (order, old.born), head, old.body.clone());
         if let Some(body) = old.gzip_body() {
             entry.keep_gzip(body);
         }
@@ -224,9 +225,10 @@ impl Fill {
     }
 
     fn entry(&self, order: u64, body: Body) -> Arc<Entry> {
-        let key = self.grant.as_ref().expect("held until finish takes it").key.clone();
+        let grant = self.grant.as_ref().expect("held until finish takes it");
+        let (key, born) = (grant.key.clone(), grant.born);
         let head = StoredHead::clone(&self.progress.head);
-        Arc::new(Entry::new(key, self.progress.variant.clone(), order, head, body))
+        Arc::new(Entry::new(key, self.progress.variant.clone(), (order, born), head, body))
     }
 
     /// The body has become too large for memory: on to disk, or on to whoever reads along and no further.
@@ -239,7 +241,8 @@ impl Fill {
                 let (_, epoch, _) = store.place(&grant.key, variant.map(|variant| &*variant.values));
                 let vary = variant.map(|variant| (&*variant.fields, &*variant.values));
                 let head = file_format::encode_head(grant.key.text(), vary, &progress.head);
-                disk.begin(&head, (disk::random_id(), epoch), expected)
+                let identity = Identity { id: disk::random_id(), epoch, born: grant.born };
+                disk.begin(&head, identity, expected)
             });
             if let Some(spool) = spool.await {
                 self.mode = Mode::Spool(Box::new(spool));

@@ -79,6 +79,8 @@ pub struct Lifetime {
     pub revalidation: Revalidation,
     /// `proxy_ignore_headers Vary`: one answer for all, whatever its Vary says.
     pub vary_ignored: bool,
+    /// no-cache: never used without asking first, however fresh (RFC 9111 §5.2.2.4).
+    pub always_validate: bool,
 }
 
 /// Whether a stale answer may be used without asking.
@@ -191,6 +193,7 @@ fn lifetime(
             () => Revalidation::Free,
         },
         vary_ignored: ignore.vary,
+        always_validate: false,
     };
     let accelerated = answer.get(FieldId::XAccelExpires).filter(|_| !ignore.x_accel_expires);
     if let Some(fresh_until) = accelerated.and_then(|value| x_accel_expires(value, now)) {

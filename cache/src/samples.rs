@@ -9,7 +9,7 @@ use crate::permit::{Fill, FillPermit};
 use crate::policy::{Lifetime, Revalidation};
 use crate::store::Store;
 use bytes::Bytes;
-use millstream_conf::model::{CacheZone, CacheZoneId, ProxyCache, Template, UseStale};
+use millstream_conf::model::{CacheZone, ProxyCache, Template};
 use millstream_telemetry::error_log::ErrorLogs;
 use millstream_wire::{Fields, Headers};
 use std::future::Future;
@@ -36,6 +36,7 @@ pub(crate) fn zone(path: Option<&Path>) -> CacheZone {
         min_free: 0,
         use_temp_path: false,
         memory: 16 << 20,
+        ..CacheZone::default()
     }
 }
 
@@ -44,22 +45,7 @@ pub(crate) fn store(zone: &CacheZone) -> Arc<Store> {
 }
 
 pub(crate) fn conf() -> ProxyCache {
-    ProxyCache {
-        zone: CacheZoneId(0),
-        key: Template::literal("k"),
-        key_names_credential: false,
-        valid: vec![],
-        cache_post: false,
-        lock: true,
-        lock_timeout: Duration::from_secs(5),
-        lock_age: Duration::from_secs(5),
-        use_stale: UseStale::default(),
-        background_update: false,
-        bypass: vec![],
-        no_cache: vec![],
-        min_uses: 1,
-        revalidate: false,
-    }
+    ProxyCache { key: Template::literal("k"), ..ProxyCache::default() }
 }
 
 pub(crate) fn lifetime(now: Now, fresh: u64) -> Lifetime {
@@ -70,6 +56,7 @@ pub(crate) fn lifetime(now: Now, fresh: u64) -> Lifetime {
         stale_if_error: None,
         revalidation: Revalidation::Free,
         vary_ignored: false,
+        always_validate: false,
     }
 }
 

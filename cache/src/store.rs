@@ -5,7 +5,7 @@
 //! worker's loop. Next: `permit`.
 
 use crate::body::{Body, FileBody};
-use crate::disk::{self, Disk};
+use crate::disk::{self, Disk, Identity};
 use crate::entry::Entry;
 use crate::file_format;
 use crate::key::{self, Key, most_keys};
@@ -288,7 +288,8 @@ impl Store {
             Body::Memory(_) => disk::random_id(),
             Body::File(body) => body.id,
         };
-        let Some(mut spool) = disk.begin(&head, (id, place.1), entry.length()) else { return };
+        let identity = Identity { id, epoch: place.1, born: entry.born };
+        let Some(mut spool) = disk.begin(&head, identity, entry.length()) else { return };
         let written = match &entry.body {
             Body::Memory(bytes) => disk.append(&mut spool, std::slice::from_ref(bytes)),
             Body::File(body) => disk.copy_body(&mut spool, body),

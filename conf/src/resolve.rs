@@ -10,8 +10,9 @@ use std::time::Duration;
 
 use crate::inherit::{Level, PassDraft, RedirectRule};
 use crate::model::{
-    AccessLog, Gzip, GzipHttpVersion, HttpVersion, LingeringClose, LocationMatch, NextUpstream, Part, Proxy,
-    ProxyCache, Redirect, ServerTokens, SetHeader, Settings, Template, Tls, TlsVersion, Types, Variable,
+    AccessLog, Expires, Gzip, GzipHttpVersion, HttpVersion, IfModifiedSince, LingeringClose, LocationMatch,
+    NextUpstream, Part, Proxy, ProxyCache, Redirect, ServerTokens, SetHeader, Settings, Store, Template, Tls,
+    TlsVersion, Types, Variable,
 };
 use crate::reading::Reading;
 use crate::source::Span;
@@ -73,6 +74,12 @@ pub fn settings(level: &Level, matches: &LocationMatch, reading: &mut Reading<'_
         lingering_time: level.lingering_time.unwrap_or(Duration::from_secs(30)),
         lingering_timeout: level.lingering_timeout.unwrap_or(Duration::from_secs(5)),
         tcp_nodelay: level.tcp_nodelay.unwrap_or(true),
+        expires: Expires::Off,
+        etag: true,
+        if_modified_since: IfModifiedSince::Exact,
+        max_ranges: None,
+        slice: 0,
+        api: None,
     }
 }
 
@@ -171,6 +178,9 @@ fn proxy(level: &Level, draft: &PassDraft, matches: &LocationMatch, reading: &mu
         intercept_errors: level.proxy_intercept_errors.unwrap_or(false),
         ignore_client_abort: level.proxy_ignore_client_abort.unwrap_or(false),
         cache: cache(level, reading),
+        store: Store::Off,
+        store_mode: 0o600,
+        force_ranges: false,
     }
 }
 
@@ -309,5 +319,6 @@ fn cache(level: &Level, reading: &mut Reading<'_>) -> Option<ProxyCache> {
         no_cache: level.proxy_no_cache.clone().unwrap_or_default(),
         min_uses: level.proxy_cache_min_uses.unwrap_or(1),
         revalidate: level.proxy_cache_revalidate.unwrap_or(false),
+        ..ProxyCache::default()
     })
 }

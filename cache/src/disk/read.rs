@@ -18,6 +18,7 @@ use std::sync::atomic::Ordering;
 #[derive(Debug)]
 pub(crate) struct Loaded {
     pub(crate) epoch: u64,
+    pub(crate) born: u64,
     pub(crate) head: FileHead,
     pub(crate) body: Body,
     size: u64,
@@ -83,6 +84,12 @@ impl Disk {
         } else {
             Body::File(FileBody { path: path.into(), id: header.id, length: header.body_length })
         };
-        Ok(Loaded { epoch: header.epoch, head, body, size: header.file_length().unwrap_or(0) })
+        Ok(Loaded {
+            epoch: header.epoch,
+            born: header.born,
+            head,
+            body,
+            size: header.file_length().unwrap_or(0),
+        })
     }
 }

@@ -4,7 +4,7 @@
 //! fails removes what it made, is counted, and costs the answer nothing. Next: `store`, which decides what is written.
 
 use super::index::Name;
-use super::{Disk, lock, private, second};
+use super::{Disk, Identity, lock, private, second};
 use crate::body::FileBody;
 use crate::file_format::{BlockChecksums, FIXED, FileHeader};
 use crate::now::Now;
@@ -69,12 +69,12 @@ impl Drop for Spool {
 }
 
 impl Disk {
-    /// Begins a file with its head. `ids` are the body's identity and the epoch, `expected` is the length of the body where it is known. Blocks.
-    pub(crate) fn begin(&self, head: &[u8], ids: (u64, u64), expected: u64) -> Option<Spool> {
+    /// Begins a file with its head. `expected` is the length of the body where it is known. Blocks.
+    pub(crate) fn begin(&self, head: &[u8], identity: Identity, expected: u64) -> Option<Spool> {
         if !self.make_room(expected) {
             return None;
         }
-        match self.try_begin(head, ids) {
+        match self.try_begin(head, identity) {
             Ok(spool) => Some(spool),
             Err(error) => {
                 self.fail("cannot write to it", &error);
@@ -83,7 +83,7 @@ impl Disk {
         }
     }
 
-    fn try_begin(&self, head: &[u8], (id, epoch): (u64, u64)) -> io::Result<Spool> {
+    fn try_begin(&self, head: &[u8], identity: Identity) -> io::Result<Spool> {
         let path = self.temporary_name(&self.temporary);
         let file = private::file(&path).or_else(|error| {
             // The directory may have been removed beneath us.
@@ -97,8 +97,9 @@ impl Disk {
             file: Arc::new(file),
             path: Some(path),
             header: FileHeader {
-                id,
-                epoch,
+                id: identity.id,
+                epoch: identity.epoch,
+                born: identity.born,
                 head_length: u32::try_from(head.len())
                     .map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?,
                 head_checksum: crc32fast::hash(head),

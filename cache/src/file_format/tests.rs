@@ -13,12 +13,14 @@ fn head(status: u16, lines: &[(String, String)]) -> StoredHead {
         stale_if_error: Some(Duration::from_secs(60)),
         revalidation: Revalidation::Implied,
         vary_ignored: false,
+        always_validate: false,
     };
     StoredHead::from_stored(status, headers, None, lifetime, 1234)
 }
 
 fn header() -> FileHeader {
     FileHeader {
+        born: 7,
         id: 1,
         epoch: 2,
         head_length: 300,
@@ -32,7 +34,7 @@ fn header() -> FileHeader {
 fn a_header_comes_back_and_a_bit_less_or_other_does_not() {
     let bytes = header().encode();
     assert_eq!(FileHeader::decode(&bytes), Some(header()));
-    assert_eq!((header().blocks(), header().file_length()), (4, Some(64 + 300 + 3 * 65536 + 1 + 16)));
+    assert_eq!((header().blocks(), header().file_length()), (4, Some(FIXED as u64 + 300 + 3 * 65536 + 1 + 16)));
     for length in 0..FIXED {
         assert_eq!(FileHeader::decode(&bytes[..length]), None);
     }

@@ -35,6 +35,8 @@ pub(crate) struct Grant {
     pub(crate) right: Option<u64>,
     /// When it was granted, in the order of things.
     pub(crate) order: u64,
+    /// Where it stands among the purges.
+    pub(crate) born: u64,
 }
 
 /// What was decided.
@@ -122,7 +124,13 @@ impl Memory {
         let may_be_on_disk = slot.cells[at].entry.is_none()
             && !slot.cells[at].absent_on_disk
             && on_disk(slot, values.as_deref());
-        let grant = Grant { key: slot.key.clone(), values, right: None, order: self.next_order() };
+        let grant = Grant {
+            key: slot.key.clone(),
+            values,
+            right: None,
+            order: self.next_order(),
+            born: self.purges.generation(),
+        };
         let cell = &mut slot.cells[at];
         cell.used_at = u32::try_from(asked.now.unix_seconds()).unwrap_or(0);
         Ok(match cell.entry.clone() {

@@ -13,6 +13,7 @@ fn progress() -> Arc<Progress> {
         stale_if_error: None,
         revalidation: Revalidation::Free,
         vary_ignored: false,
+        always_validate: false,
     };
     Progress::new(Arc::new(StoredHead::from_stored(200, Headers::new(), None, lifetime, 0)), None)
 }

@@ -192,6 +192,7 @@ fn cache_path(directive: &Directive, reading: &mut Reading<'_>) {
         min_free: 0,
         use_temp_path: true,
         memory: DEFAULT_MEMORY,
+        ..CacheZone::default()
     };
     for word in &directive.args[1..] {
         zone_parameter(&mut zone, word, reading);

@@ -5,7 +5,9 @@
 
 use super::template::Template;
 use crate::source::Span;
+use std::net::IpAddr;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Index into `Http::cache_zones`.
@@ -35,6 +37,54 @@ pub struct CacheZone {
     pub use_temp_path: bool,
     /// `memory=`: bytes for hot entries. Default 64 MiB, 256 MiB under `serve URL`.
     pub memory: u64,
+    /// `purger=on`: what a purge touched is looked for and removed from the disk in the background.
+    pub purger: bool,
+    /// `purger_files`, `purger_threshold`, `purger_sleep`: pace of the purger.
+    pub purger_pace: Pace,
+    /// `manager_files`, `manager_threshold`, `manager_sleep`: pace of removing what is too much or unused.
+    pub manager_pace: Pace,
+    /// `loader_files`, `loader_threshold`, `loader_sleep`: pace of listing the files at start.
+    pub loader_pace: Pace,
+}
+
+/// How fast background work on a cache directory goes: so many files or so long at a time, then a pause.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Pace {
+    /// Files at a time.
+    pub files: u32,
+    /// Longest stretch of work.
+    pub threshold: Duration,
+    /// The pause after it.
+    pub sleep: Duration,
+}
+
+impl Pace {
+    /// nginx's defaults: 200 ms of work, 50 ms of pause.
+    pub const fn of(files: u32) -> Pace {
+        Pace { files, threshold: Duration::from_millis(200), sleep: Duration::from_millis(50) }
+    }
+}
+
+impl Default for CacheZone {
+    /// nginx's defaults for a zone in memory without a name; sizes are small.
+    fn default() -> Self {
+        CacheZone {
+            name: String::new(),
+            span: Span::default(),
+            path: None,
+            levels: Vec::new(),
+            keys_size: 10 << 20,
+            inactive: Duration::from_secs(600),
+            max_size: None,
+            min_free: 0,
+            use_temp_path: true,
+            memory: 64 << 20,
+            purger: false,
+            purger_pace: Pace::of(10),
+            manager_pace: Pace::of(100),
+            loader_pace: Pace::of(100),
+        }
+    }
 }
 
 /// The statuses that a `proxy_cache_valid` is for.
@@ -100,6 +150,8 @@ pub struct ProxyCache {
     pub valid: Vec<Valid>,
     /// `proxy_cache_methods`: whether POST is among them (GET and HEAD always are).
     pub cache_post: bool,
+    /// Whether QUERY (RFC 10008) is among them; its body is then a part of the key.
+    pub cache_query: bool,
     /// `proxy_cache_lock`.
     pub lock: bool,
     /// `proxy_cache_lock_timeout`, default 5 s: then a waiter asks the upstream itself and stores nothing.
@@ -118,4 +170,98 @@ pub struct ProxyCache {
     pub min_uses: u32,
     /// `proxy_cache_revalidate`.
     pub revalidate: bool,
+    /// `proxy_cache_convert_head`, default on: a HEAD is asked as GET and stored; off: passed as it is, not stored.
+    pub convert_head: bool,
+    /// `proxy_cache_max_range_offset`: a range that begins beyond is passed on as it is; `None` = the whole is always
+    /// fetched.
+    pub max_range_offset: Option<u64>,
+    /// `proxy_cache_client_control`, default off as in nginx: whether Cache-Control (and Pragma) of a request may force
+    /// a refresh, ask for a fresher answer, or ask for a stored one only (RFC 9111 §5.2.1).
+    pub client_control: bool,
+    /// `proxy_cache_heuristic`: hundredths of the time since Last-Modified that an answer without any lifetime is fresh
+    /// for (RFC 9111 §4.2.2), and the longest; `None` = off, the default.
+    pub heuristic: Option<Heuristic>,
+    /// `proxy_cache_refresh_ahead`: an entry in use is refreshed in the background this long before it expires; zero =
+    /// off, the default.
+    pub refresh_ahead: Duration,
+    /// `proxy_cache_tag`: templates whose values, split at spaces and commas, are tags of an answer, beside those of
+    /// its Surrogate-Key, Cache-Tag and xkey fields.
+    pub tags: Vec<Template>,
+    /// `proxy_cache_explain`: answers carry Cache-Status (RFC 9211). Default off.
+    pub explain: bool,
+    /// `proxy_cache_purge`: a request for which one is neither empty nor `0` purges (a key that ends in `*`: by prefix).
+    pub purge: Vec<Template>,
+    /// `proxy_cache_purge_methods off`: PURGE and BAN are passed to the upstream as any method. Default on.
+    pub purge_methods: bool,
+    /// `proxy_cache_purge_soft on`: PURGE marks stale instead of removing. Default off.
+    pub purge_soft: bool,
+    /// Who may purge.
+    pub purge_right: Arc<ManageRight>,
+    /// Where the directives of this location's cache stand, for `explain`: name and place, in file order.
+    pub written: Arc<[(&'static str, Span)]>,
+}
+
+/// `proxy_cache_heuristic`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Heuristic {
+    /// Hundredths of the age at the origin; RFC 9111 §4.2.2 speaks of 10.
+    pub percent: u8,
+    /// The longest lifetime that is guessed. Default a day.
+    pub longest: Duration,
+}
+
+/// Who may purge or use the API: one of the addresses, or whoever shows the token.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ManageRight {
+    /// `proxy_cache_purge_allow` / `api_allow`; `None` = not written: loopback and Unix sockets, and only for requests
+    /// that were not forwarded by somebody else.
+    pub allow: Option<Vec<Network>>,
+    /// `proxy_cache_purge_token` / `api_token`: `Authorization: Bearer TOKEN`.
+    pub token: Option<String>,
+}
+
+/// One word of `proxy_cache_purge_allow` or `api_allow`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Network {
+    /// `all`.
+    All,
+    /// `unix:`.
+    Unix,
+    /// An address, or a network in CIDR form: the bits of the mask are leading ones.
+    Ip(IpAddr, u8),
+}
+
+impl Default for ProxyCache {
+    /// What holds where nothing is written; the key is empty.
+    fn default() -> Self {
+        ProxyCache {
+            zone: CacheZoneId(0),
+            key: Template::default(),
+            key_names_credential: false,
+            valid: Vec::new(),
+            cache_post: false,
+            cache_query: false,
+            lock: true,
+            lock_timeout: Duration::from_secs(5),
+            lock_age: Duration::from_secs(5),
+            use_stale: UseStale::default(),
+            background_update: false,
+            bypass: Vec::new(),
+            no_cache: Vec::new(),
+            min_uses: 1,
+            revalidate: false,
+            convert_head: true,
+            max_range_offset: None,
+            client_control: false,
+            heuristic: None,
+            refresh_ahead: Duration::ZERO,
+            tags: Vec::new(),
+            explain: false,
+            purge: Vec::new(),
+            purge_methods: true,
+            purge_soft: false,
+            purge_right: Arc::default(),
+            written: Arc::from([]),
+        }
+    }
 }

@@ -3,6 +3,7 @@
 //! Every location has all its settings, inherited ones too, so that a request never looks upwards.
 //! Next: `millstream-server`'s `route/location`, which finds one; `proxy`, `gzip`, `log`, which are parts of it.
 
+use super::cache::ManageRight;
 use super::gzip::Gzip;
 use super::log::{AccessLog, ErrorLog};
 use super::proxy::Proxy;
@@ -198,4 +199,57 @@ pub struct Settings {
     pub lingering_timeout: Duration,
     /// `tcp_nodelay`, default on.
     pub tcp_nodelay: bool,
+    /// `expires`.
+    pub expires: Expires,
+    /// `etag`, default on: files get an entity tag.
+    pub etag: bool,
+    /// `if_modified_since`, default exact.
+    pub if_modified_since: IfModifiedSince,
+    /// `max_ranges`: more ranges in one request get the whole answer; `None` = no bound of the user's, 0 = no ranges.
+    pub max_ranges: Option<u32>,
+    /// `slice` in bytes; 0 = off.
+    pub slice: u64,
+    /// `api`: this location is the API, with `write=on` for what changes something.
+    pub api: Option<Api>,
+}
+
+/// `expires`.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Expires {
+    /// Nothing is added or changed.
+    #[default]
+    Off,
+    /// 1 January 1970 and `no-cache`.
+    Epoch,
+    /// The end of 2037 and ten years.
+    Max,
+    /// So many seconds from now; negative: in the past, and `no-cache`.
+    Access(i64),
+    /// So many seconds from the time of the answer's last modification.
+    Modified(i64),
+    /// `@15h30m`: at that time of day, in seconds since midnight, local time.
+    Daily(u32),
+    /// A variable: its value is one of the words above, read at every request. The flag is `modified`.
+    Variable(Template, bool),
+}
+
+/// `if_modified_since`: how a request's date is compared with the answer's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum IfModifiedSince {
+    /// The field is not looked at.
+    Off,
+    /// The same moment.
+    #[default]
+    Exact,
+    /// Not later than the request's.
+    Before,
+}
+
+/// `api`.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Api {
+    /// `write=on`: purging and the like; default off as in NGINX Plus.
+    pub write: bool,
+    /// `api_allow`, `api_token`.
+    pub right: Arc<ManageRight>,
 }

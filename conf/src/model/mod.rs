@@ -18,16 +18,19 @@ pub mod listen;
 pub mod main_context;
 
 pub use address::{HostPort, ListenAddress, PeerAddress};
-pub use cache::{CacheZone, CacheZoneId, IgnoreHeaders, ProxyCache, UseStale, Valid, ValidStatus};
+pub use cache::{
+    CacheZone, CacheZoneId, Heuristic, IgnoreHeaders, ManageRight, Network, Pace, ProxyCache, UseStale,
+    Valid, ValidStatus,
+};
 pub use gzip::{Gzip, GzipHttpVersion, GzipProxied};
 pub use listen::{Keepalive as SocketKeepalive, Listener, Server, ServerId, ServerName};
 pub use location::{
-    AddHeader, ErrorPage, ErrorPageStatus, LingeringClose, Location, LocationId, LocationMatch, LocationTree,
-    Return, ReturnBody, ServerTokens, Settings, Types,
+    AddHeader, Api, ErrorPage, ErrorPageStatus, Expires, IfModifiedSince, LingeringClose, Location,
+    LocationId, LocationMatch, LocationTree, Return, ReturnBody, ServerTokens, Settings, Types,
 };
 pub use log::{AccessLog, ErrorLog, Escape, Level, LogFile, LogFileId, LogFormat, LogTarget};
 pub use main_context::{Main, User, WorkerProcesses};
-pub use proxy::{HttpVersion, NextUpstream, Proxy, ProxyPass, ProxyTarget, Redirect, SetHeader};
+pub use proxy::{HttpVersion, NextUpstream, Proxy, ProxyPass, ProxyTarget, Redirect, SetHeader, Store};
 pub use regex::Regex;
 pub use template::{Part, Template, Variable};
 pub use tls::{Tls, TlsVersion};

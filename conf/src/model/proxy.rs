@@ -137,6 +137,12 @@ pub struct Proxy {
     pub ignore_client_abort: bool,
     /// `proxy_cache` and its family; `None` = off.
     pub cache: Option<ProxyCache>,
+    /// `proxy_store`: answers of 200 are kept as files; `on`: at the place that `root` names, else at this path.
+    pub store: Store,
+    /// `proxy_store_access`: permissions of these files, 0600 by default.
+    pub store_mode: u32,
+    /// `proxy_force_ranges`: ranges are answered whatever Accept-Ranges says.
+    pub force_ranges: bool,
 }
 
 impl Proxy {
@@ -144,4 +150,16 @@ impl Proxy {
     pub fn hides(&self, name: &[u8]) -> bool {
         self.hide_headers.iter().any(|hidden| name.eq_ignore_ascii_case(hidden.as_bytes()))
     }
+}
+
+/// `proxy_store`.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Store {
+    /// Not kept.
+    #[default]
+    Off,
+    /// Under `root` and the URI.
+    Root,
+    /// At a path of its own.
+    Path(Template),
 }

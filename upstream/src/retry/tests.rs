@@ -36,6 +36,9 @@ fn proxy(next_upstream: NextUpstream, timeout: u64) -> Proxy {
         intercept_errors: false,
         ignore_client_abort: false,
         cache: None,
+        store: Default::default(),
+        store_mode: 0o600,
+        force_ranges: false,
     }
 }
 

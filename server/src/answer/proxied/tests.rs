@@ -39,6 +39,9 @@ fn proxy() -> Proxy {
         intercept_errors: false,
         ignore_client_abort: false,
         cache: None,
+        store: Default::default(),
+        store_mode: 0o600,
+        force_ranges: false,
     }
 }
 
