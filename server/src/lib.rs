@@ -11,6 +11,7 @@ pub mod generation;
 pub mod worker;
 pub mod request;
 pub mod variables;
+pub mod admission;
 pub mod failure;
 pub mod filter;
 pub mod client;
