@@ -80,6 +80,7 @@ pub fn settings(level: &Level, matches: &LocationMatch, reading: &mut Reading<'_
         max_ranges: None,
         slice: 0,
         api: None,
+        purge_at: None,
     }
 }
 

@@ -16,6 +16,7 @@ pub mod failure;
 pub mod filter;
 pub mod client;
 pub mod access_log;
+pub mod right;
 pub mod answer;
 pub mod serve;
 pub mod connection;
