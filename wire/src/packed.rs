@@ -12,14 +12,29 @@ use crate::field::Field;
 use crate::field_id::FieldId;
 use crate::span::Span;
 
+/// Bytes that [`append`] adds for a line.
+pub fn length(id: FieldId, name: &[u8], value: &[u8]) -> usize {
+    let name = written(id, name).len();
+    1 + length_of(name) + length_of(value.len()) + name + value.len()
+}
+
 /// Appends a line.
 pub fn append(id: FieldId, name: &[u8], value: &[u8], out: &mut Vec<u8>) {
-    let name = if id != FieldId::Other && name == id.name().as_bytes() { &[][..] } else { name };
+    let name = written(id, name);
     out.push(id.number());
     put_length(name.len(), out);
     put_length(value.len(), out);
     out.extend_from_slice(name);
     out.extend_from_slice(value);
+}
+
+/// The part of the name that has to be written.
+fn written(id: FieldId, name: &[u8]) -> &[u8] {
+    if id != FieldId::Other && name == id.name().as_bytes() { &[] } else { name }
+}
+
+fn length_of(length: usize) -> usize {
+    (usize::BITS - length.leading_zeros()).div_ceil(7).max(1) as usize
 }
 
 /// Seven bits at a time, low ones first; the high bit says that more follow.

@@ -1,6 +1,6 @@
 //! Packed field lines read like those they were made from, and damaged ones end the walk.
 
-use millstream_wire::packed::append;
+use millstream_wire::packed::{append, length};
 use millstream_wire::{FieldId, Fields, Headers};
 
 fn packed(headers: &Headers) -> Vec<u8> {
@@ -18,6 +18,8 @@ fn what_is_packed_reads_like_what_it_was_made_from() {
     headers.push(b"ETag", &vec![b'e'; 20_000]);
     headers.push(&[b'n'; 300], b"long name");
     let bytes = packed(&headers);
+    let expected: usize = headers.view().iter().map(|(id, name, value)| length(id, name, value)).sum();
+    assert_eq!(bytes.len(), expected);
     let view = Fields::packed(&bytes);
     assert!(view.iter().eq(headers.view().iter()));
     assert_eq!(view.len(), 5);
