@@ -55,7 +55,11 @@ pub fn load(options: &Options) -> Loaded {
         let text = format!("{};", globals.trim_end().trim_end_matches(';'));
         tree = include::parse_text("command line", text, &conf_prefix, &mut sources, &mut diagnostics);
     }
-    tree.extend(include::read(&main_file, &conf_prefix, &mut sources, &mut diagnostics));
+    let Some(main) = include::read(&main_file, &conf_prefix, &mut sources, &mut diagnostics) else {
+        // What such a file lacks is not known.
+        return Loaded { configuration: None, sources, diagnostics };
+    };
+    tree.extend(main);
     let defaults = Defaults { error_log: default_error_log(options), control_socket: true };
     understand(tree, options, defaults, &conf_prefix, sources, diagnostics)
 }
@@ -92,6 +96,7 @@ fn understand(
         log_formats: Vec::new(),
         used_zones: Vec::new(),
         dependent: Vec::new(),
+        unknown_clients: Vec::new(),
         http: Http::default(),
     };
     let combined = log::combined(&mut reading);

@@ -38,6 +38,8 @@ pub struct Reading<'a> {
     pub used_zones: Vec<bool>,
     /// Directives that are obeyed only together with another one that may stand elsewhere: name and place of each.
     pub dependent: Vec<(&'static str, Span)>,
+    /// Directives left out with `--lenient` that say who the client is: name and place of each.
+    pub unknown_clients: Vec<(String, Span)>,
     /// The http block as far as it is read.
     pub http: Http,
 }
