@@ -76,6 +76,7 @@ pub fn settings(level: &Level, matches: &LocationMatch, reading: &mut Reading<'_
         max_ranges: level.max_ranges,
         slice: level.slice.map_or(0, |(size, _)| size),
         api: rights::api(level, reading),
+        purge_at: None,
     }
 }
 
