@@ -2,8 +2,6 @@
 //!
 //! Nothing is changed here, only found. Next: `configuration`, which calls this last.
 
-use std::collections::HashSet;
-
 use crate::listeners::shown;
 use crate::model::{ManageRight, Network};
 use crate::reading::Reading;
@@ -26,6 +24,7 @@ fn unknown_clients(reading: &mut Reading<'_>) {
         let cache = location.settings.proxy.as_ref().and_then(|proxy| proxy.cache.as_ref());
         cache.is_some_and(|cache| by_address(&cache.purge_right))
             || location.settings.api.as_ref().is_some_and(|api| by_address(&api.right))
+            || location.settings.purge_at.as_ref().is_some_and(|place| by_address(&place.right))
     });
     if !is_written {
         return;
@@ -41,13 +40,11 @@ fn unknown_clients(reading: &mut Reading<'_>) {
 fn unobeyed(reading: &mut Reading<'_>) {
     let locations = &reading.http.locations;
     let has_api = locations.iter().any(|location| location.settings.api.is_some());
-    let caches = || locations.iter().filter_map(|location| location.settings.proxy.as_ref()?.cache.as_ref());
-    let in_force: HashSet<_> = caches().flat_map(|cache| cache.written.iter().copied()).collect();
     for (name, span) in std::mem::take(&mut reading.dependent) {
         let (is_obeyed, needs, help) = match name.starts_with("api_") {
             true => (has_api, "location with \"api\"", "write api; in the location that is to be the API"),
             false => (
-                in_force.contains(&(name, span)),
+                reading.obeyed.contains(&span),
                 "location with \"proxy_pass\" and \"proxy_cache\"",
                 "write proxy_cache and the name of a zone in the location, or take this out",
             ),

@@ -3,6 +3,7 @@
 //! Nothing is read but the configuration's own files (certificates are only looked for), and nothing is started.
 //! Next: `include`, then `configuration`.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use crate::captures;
@@ -96,6 +97,7 @@ fn understand(
         log_formats: Vec::new(),
         used_zones: Vec::new(),
         dependent: Vec::new(),
+        obeyed: HashSet::new(),
         unknown_clients: Vec::new(),
         http: Http::default(),
     };
