@@ -433,7 +433,7 @@ fn no_answer_is_given_to_a_request_that_neither_configuration_nor_rfc_gives_it_t
 
 /// Two requests of two clients, of which the second is given the first one's answer at a location that says so.
 fn shared(world: &World, conf: impl Fn(&Conf) -> bool, first: Ask, second: Ask, plan: Plan) -> Round {
-    let location = world.confs.iter().position(|known| conf(known)).expect("there is such a location");
+    let location = world.confs.iter().position(conf).expect("there is such a location");
     let round = Round { location, asks: vec![first, second], plans: vec![plan] };
     let given = world.play(&round);
     let (made, conf) = (world.made(), &world.confs[location]);
@@ -464,10 +464,10 @@ fn the_judge_notices_each_answer_that_is_given_against_the_rules() {
     };
     let judged = |conf: Conf, round: &Round, plan: &Plan| {
         let made = HashMap::from([(0, Made { ask: 0, plan: plan.clone() })]);
-        let text = format!("HTTP/1.1 200 OK\r\nX-Id: 0\r\nContent-Length: 14\r\n\r\nanswer 000000 ");
+        let head = "HTTP/1.1 200 OK\r\nX-Id: 0\r\nContent-Length: 14";
         let answer = Answer {
             status: 200,
-            head: text,
+            head: head.into(),
             fields: vec![("X-Id".into(), "0".into())],
             body: b"answer 000000 ".to_vec(),
         };
