@@ -70,6 +70,12 @@ table! {
         CacheFillsAborted: "millstream_cache_fills_aborted_total", "", "Answers that broke off while being stored, and were not.";
         CacheEvicted: "millstream_cache_evicted_total", "", "Entries removed for room or for `inactive`.";
         CacheInvalidated: "millstream_cache_invalidated_total", "", "Entries removed by unsafe requests or purges.";
+        PurgesKey: "millstream_cache_purges_total", "by=\"key\"", "Purges carried out, by what they named.";
+        PurgesPrefix: "millstream_cache_purges_total", "by=\"prefix\"", "Purges of all keys that begin alike.";
+        PurgesTag: "millstream_cache_purges_total", "by=\"tag\"", "Purges of a tag.";
+        PurgesAll: "millstream_cache_purges_total", "by=\"all\"", "Purges of a whole zone.";
+        PurgesFailed: "millstream_cache_purges_failed_total", "", "Purges that could not be kept on disk, and so would not outlive a restart.";
+        ManageRefused: "millstream_manage_refused_total", "", "Purges and requests to the API from strangers, refused.";
         CacheBackgroundUpdates: "millstream_cache_background_updates_total", "", "Refreshes that no request waited for.";
         CacheLockWaits: "millstream_cache_lock_waits_total", "", "Requests that waited for another's fill of the same key.";
         CacheLockTimeouts: "millstream_cache_lock_timeouts_total", "", "Waits that reached `proxy_cache_lock_timeout`.";

@@ -1,9 +1,9 @@
 //! Which requests the cache has a part in, and that one key is one request.
 
 use super::{Use, key, usage};
+use crate::admission;
 use crate::fixture::{admitted, worker};
 use crate::request::Request;
-use crate::serve;
 use millstream_cache::key::{LONGEST_TEXT, text};
 
 /// A request at a location with these words beside `proxy_cache`.
@@ -13,7 +13,7 @@ fn request(words: &str, head: &str) -> Request {
          proxy_pass http://127.0.0.1:1; proxy_cache zone; {words} }} }}"
     );
     let mut request = admitted(&worker(&http), head);
-    serve::route(&mut request);
+    admission::route(&mut request);
     request
 }
 

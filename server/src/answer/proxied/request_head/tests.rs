@@ -1,8 +1,8 @@
 //! What of a client's fields an upstream gets to see.
 
 use super::{Framed, Plan, unkeyed, write};
+use crate::admission;
 use crate::fixture::{admitted, worker};
-use crate::serve;
 use millstream_telemetry::metrics::CacheStatus;
 use millstream_wire::Method;
 
@@ -14,7 +14,7 @@ fn sent(words: &str, fields: &str, cached: bool) -> String {
     );
     let head = format!("GET / HTTP/1.1\r\nHost: api.example\r\n{fields}\r\n");
     let mut request = admitted(&worker(&http), &head);
-    serve::route(&mut request);
+    admission::route(&mut request);
     request.cache_status = cached.then_some(CacheStatus::Miss);
     let generation = request.generation.clone();
     let settings = &generation.http().location(request.location).settings;
