@@ -55,9 +55,9 @@ impl Passing<'_> {
         let front = self.request.generation.fronts[zone].borrow();
         let Some(entry) = front.peek(&key, self.request.fields()) else { return };
         if is_same(&entry, fields, status) {
-            let headers: Headers = entry.head.updated(fields);
+            let headers: Headers = entry.head().updated(fields);
             if let Storable::Yes(lifetime) =
-                self.storable_as(cache, Method::Get, entry.head.status, headers.view(), now)
+                self.storable_as(cache, Method::Get, entry.head().status, headers.view(), now)
             {
                 front.beside(&key).refresh(&entry, headers, lifetime, now);
             }
@@ -83,7 +83,7 @@ impl Passing<'_> {
 /// Whether an answer without a body is about the stored one: no validator and no length says otherwise (RFC 9111
 /// §4.3.5); a 304 must name it by its entity tag or its date (§4.3.4).
 fn is_same(entry: &Arc<Entry>, fields: Fields<'_>, status: u16) -> bool {
-    let stored = entry.head.fields();
+    let stored = entry.head().fields();
     let differs = |id: FieldId| fields.get(id).is_some_and(|value| stored.get(id) != Some(value));
     if status == 304 {
         return match (fields.get(FieldId::ETag), stored.get(FieldId::ETag)) {
@@ -96,5 +96,8 @@ fn is_same(entry: &Arc<Entry>, fields: Fields<'_>, status: u16) -> bool {
         .get(FieldId::ContentLength)
         .and_then(millstream_wire::octets::decimal)
         .is_some_and(|length| length != entry.length());
-    entry.head.status == status && !other_length && !differs(FieldId::ETag) && !differs(FieldId::LastModified)
+    entry.head().status == status
+        && !other_length
+        && !differs(FieldId::ETag)
+        && !differs(FieldId::LastModified)
 }
