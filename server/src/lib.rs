@@ -9,6 +9,7 @@ pub mod time_text;
 pub mod route;
 pub mod generation;
 pub mod worker;
+pub mod cache_report;
 pub mod request;
 pub mod variables;
 pub mod admission;

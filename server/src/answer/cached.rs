@@ -18,6 +18,7 @@ use super::hit::{self, Coding, Ready};
 use super::keyed::{Use, usage};
 use super::proxied::{self, Filling, Proxied};
 use super::query;
+use crate::cache_report::{CacheReport, Forward};
 use crate::client::{AnswerHead, Client};
 use crate::filter::gzip;
 use crate::request::Request;
@@ -44,13 +45,21 @@ pub fn find(request: &mut Request, cache: &ProxyCache, now: Now) -> Option<(Vec<
         return None;
     }
     match usage(request, cache) {
-        Use::None => None,
+        Use::None => {
+            request.report = CacheReport::begin(cache, None);
+            request.report_forward(Forward::Method, None);
+            None
+        }
         Use::Past => {
             request.cache_status = Some(CacheStatus::Bypass);
+            request.report = CacheReport::begin(cache, None);
+            request.report_forward(Forward::Bypass, Some("not_keyed"));
             None
         }
         Use::Bypass(key) => {
             request.cache_status = Some(CacheStatus::Bypass);
+            request.report = CacheReport::begin(cache, Some(&key));
+            request.report_forward(Forward::Bypass, None);
             let front = request.generation.fronts[cache.zone.0 as usize].borrow();
             let permit = front.beside(&key);
             drop(front);
@@ -59,6 +68,7 @@ pub fn find(request: &mut Request, cache: &ProxyCache, now: Now) -> Option<(Vec<
         Use::Lookup(key) => {
             request.cache_status = None;
             request.wish = Wish::read(cache, request.fields());
+            request.report = CacheReport::begin(cache, Some(&key));
             let lookup = look_up(request, cache, &key, now);
             Some((key, lookup))
         }
@@ -81,6 +91,13 @@ fn wished(front: &Front, wish: &Wish, key: &[u8], lookup: Lookup, now: Now) -> L
         // A permit that came with it goes back to whoever waits.
         Lookup::Stale(hit, _) | Lookup::Busy(_, Some(hit)) if suits(&hit) => Lookup::Fresh(hit),
         lookup => lookup,
+    }
+}
+
+/// Notes that the answer is that of an entry.
+pub fn report_entry(request: &mut Request, hit: &Hit, now: Now) {
+    if let Some(report) = &mut request.report {
+        report.note_lifetime(&hit.head().lifetime, now);
     }
 }
 
@@ -139,11 +156,13 @@ async fn with_lookup(
             Lookup::Miss(permit) => {
                 if request.cache_status != Some(CacheStatus::Bypass) {
                     request.cache_status = Some(CacheStatus::Miss);
+                    request.report_forward(Forward::Miss, None);
                 }
                 return upstream(request, client, filling(request, permit), None).await;
             }
             Lookup::Scarce => {
                 request.cache_status = Some(CacheStatus::Miss);
+                request.report_forward(Forward::Miss, Some("not_to_be_stored_yet"));
                 return upstream(request, client, Filling::No, None).await;
             }
             Lookup::Busy(waiter, fallback) => match busy(request, client, cache, waiter, fallback).await {
@@ -198,6 +217,8 @@ async fn stale(
             // A body that came with the request is there once, so such a request asks for itself.
             if insists || !(may && detached && request.framing == Framing::None) {
                 request.cache_status = Some(CacheStatus::Expired);
+                let forward = if insists { Forward::Request } else { Forward::Stale };
+                request.report_forward(forward, None);
                 let filling = filling(request, permit);
                 return Ok(upstream(request, client, filling, Some(&found)).await);
             }
@@ -224,16 +245,23 @@ async fn busy(
         Woken::Retry => None,
         Woken::Streaming(follower) => {
             request.cache_status = Some(CacheStatus::Hit);
+            request.report_forward(Forward::Miss, None);
+            if let Some(report) = &mut request.report {
+                report.collapsed = true;
+                report.note_lifetime(&follower.head().lifetime, Now::read());
+            }
             follow(request, client, follower).await
         }
         Woken::Fill(permit) => {
             let expired = fallback.is_some();
             request.cache_status = Some(if expired { CacheStatus::Expired } else { CacheStatus::Miss });
+            request.report_forward(if expired { Forward::Stale } else { Forward::Miss }, None);
             let filling = filling(request, permit);
             Some(upstream(request, client, filling, fallback.as_ref()).await)
         }
         Woken::Timeout => {
             request.cache_status = Some(CacheStatus::Miss);
+            request.report_forward(Forward::Miss, Some("proxy_cache_lock_timeout"));
             Some(upstream(request, client, Filling::No, fallback.as_ref()).await)
         }
     }
@@ -253,6 +281,9 @@ async fn upstream(
         Proxied::Redirect(uri) => Outcome::Elsewhere(uri),
         Proxied::Stale(status) => {
             request.cache_status = Some(CacheStatus::Stale);
+            if let Some(report) = &mut request.report {
+                report.detail = Some("stale_on_error");
+            }
             match fallback {
                 Some(hit) => {
                     Box::pin(from_entry(request, client, hit)).await.unwrap_or(Outcome::Status(status))
@@ -280,6 +311,7 @@ fn refresh_detached(request: &Request, permit: FillPermit, found: &Rc<Hit>) {
 /// Answers from an entry. `None` where its file has vanished: nothing was sent.
 pub async fn from_entry(request: &mut Request, client: &mut Client, hit: &Hit) -> Option<Outcome> {
     let now = Now::read();
+    report_entry(request, hit, now);
     let mut coding = hit::coding(request, &hit.entry);
     if coding == Coding::Gzip && !compressed(request, hit).await {
         coding = Coding::Identity;
