@@ -41,6 +41,8 @@ pub struct Shared {
     pub hosts: Vec<HostTable>,
     /// One per `Http::status_zones`: its number in the registry of metrics, which is the same over all reloads.
     pub status_zones: Vec<u32>,
+    /// One per `Http::locations`: the number under which its misses are counted.
+    pub miss_locations: Vec<u32>,
     /// Whether any template reads `$sent_http_`, so that heads are kept until the log line is written.
     pub keeps_sent_heads: bool,
     /// Whether any template reads `$upstream_http_` or `$upstream_cookie_`.

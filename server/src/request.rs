@@ -11,7 +11,7 @@ use millstream_cache::policy::Wish;
 use millstream_conf::model::{Location, LocationId, Server, ServerId};
 use millstream_net::Address;
 use millstream_net::stream::TlsInfo;
-use millstream_telemetry::metrics::CacheStatus;
+use millstream_telemetry::metrics::{CacheStatus, Cause};
 use millstream_wire::h1::framing::Framing;
 use millstream_wire::h1::head::RequestHead;
 use millstream_wire::{FieldId, Fields, Headers, Method, Version};
@@ -253,6 +253,13 @@ impl Request {
         // The URI in force is no longer the one that came.
         copy.redirects = self.redirects;
         copy
+    }
+
+    /// Counts in its location why the cache did not answer, or the answer was not stored.
+    pub fn count_miss(&self, cause: Cause) {
+        if let Some(&location) = self.generation.shared.miss_locations.get(self.location.0 as usize) {
+            self.worker.metrics.miss(location, cause);
+        }
     }
 
     /// Notes why the request goes to the upstream, where a report is wanted.

@@ -29,7 +29,7 @@ use millstream_cache::{
 };
 use millstream_conf::model::{ProxyCache, UseStale};
 use millstream_net::{blocking, buffers};
-use millstream_telemetry::metrics::CacheStatus;
+use millstream_telemetry::metrics::{CacheStatus, Cause};
 use millstream_wire::h1::framing::Framing;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -47,19 +47,19 @@ pub fn find(request: &mut Request, cache: &ProxyCache, now: Now) -> Option<(Vec<
     match usage(request, cache) {
         Use::None => {
             request.report = CacheReport::begin(cache, None);
-            request.report_forward(Forward::Method, None);
+            missed(request, Cause::NotCachedMethod, None);
             None
         }
         Use::Past => {
             request.cache_status = Some(CacheStatus::Bypass);
             request.report = CacheReport::begin(cache, None);
-            request.report_forward(Forward::Bypass, Some("not_keyed"));
+            missed(request, Cause::NotKeyed, Some("not_keyed"));
             None
         }
         Use::Bypass(key) => {
             request.cache_status = Some(CacheStatus::Bypass);
             request.report = CacheReport::begin(cache, Some(&key));
-            request.report_forward(Forward::Bypass, None);
+            missed(request, Cause::Bypass, None);
             let front = request.generation.fronts[cache.zone.0 as usize].borrow();
             let permit = front.beside(&key);
             drop(front);
@@ -92,6 +92,19 @@ fn wished(front: &Front, wish: &Wish, key: &[u8], lookup: Lookup, now: Now) -> L
         Lookup::Stale(hit, _) | Lookup::Busy(_, Some(hit)) if suits(&hit) => Lookup::Fresh(hit),
         lookup => lookup,
     }
+}
+
+/// Counts why a request goes to the upstream, and notes it.
+fn missed(request: &mut Request, cause: Cause, detail: Option<&'static str>) {
+    request.count_miss(cause);
+    let forward = match cause {
+        Cause::NotCachedMethod => Forward::Method,
+        Cause::Bypass | Cause::NotKeyed => Forward::Bypass,
+        Cause::Client => Forward::Request,
+        Cause::Expired | Cause::Validate => Forward::Stale,
+        _ => Forward::Miss,
+    };
+    request.report_forward(forward, detail);
 }
 
 /// Notes that the answer is that of an entry.
@@ -156,13 +169,13 @@ async fn with_lookup(
             Lookup::Miss(permit) => {
                 if request.cache_status != Some(CacheStatus::Bypass) {
                     request.cache_status = Some(CacheStatus::Miss);
-                    request.report_forward(Forward::Miss, None);
+                    missed(request, Cause::Absent, None);
                 }
                 return upstream(request, client, filling(request, permit), None).await;
             }
             Lookup::Scarce => {
                 request.cache_status = Some(CacheStatus::Miss);
-                request.report_forward(Forward::Miss, Some("not_to_be_stored_yet"));
+                missed(request, Cause::Scarce, Some("not_to_be_stored_yet"));
                 return upstream(request, client, Filling::No, None).await;
             }
             Lookup::Busy(waiter, fallback) => match busy(request, client, cache, waiter, fallback).await {
@@ -177,6 +190,7 @@ async fn with_lookup(
         };
     }
     request.cache_status = Some(CacheStatus::Miss);
+    missed(request, Cause::Absent, None);
     upstream(request, client, Filling::No, None).await
 }
 
@@ -217,8 +231,12 @@ async fn stale(
             // A body that came with the request is there once, so such a request asks for itself.
             if insists || !(may && detached && request.framing == Framing::None) {
                 request.cache_status = Some(CacheStatus::Expired);
-                let forward = if insists { Forward::Request } else { Forward::Stale };
-                request.report_forward(forward, None);
+                let cause = match () {
+                    () if insists => Cause::Client,
+                    () if found.head().lifetime.always_validate => Cause::Validate,
+                    () => Cause::Expired,
+                };
+                missed(request, cause, None);
                 let filling = filling(request, permit);
                 return Ok(upstream(request, client, filling, Some(&found)).await);
             }
@@ -255,13 +273,13 @@ async fn busy(
         Woken::Fill(permit) => {
             let expired = fallback.is_some();
             request.cache_status = Some(if expired { CacheStatus::Expired } else { CacheStatus::Miss });
-            request.report_forward(if expired { Forward::Stale } else { Forward::Miss }, None);
+            missed(request, if expired { Cause::Expired } else { Cause::Absent }, None);
             let filling = filling(request, permit);
             Some(upstream(request, client, filling, fallback.as_ref()).await)
         }
         Woken::Timeout => {
             request.cache_status = Some(CacheStatus::Miss);
-            request.report_forward(Forward::Miss, Some("proxy_cache_lock_timeout"));
+            missed(request, Cause::LockTimeout, Some("proxy_cache_lock_timeout"));
             Some(upstream(request, client, Filling::No, fallback.as_ref()).await)
         }
     }

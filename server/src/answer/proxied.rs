@@ -36,6 +36,7 @@ use destination::Destination;
 use millstream_cache::policy::{self, Lifetime, Reason, RequestFacts, Storable};
 use millstream_cache::{Entry, FillPermit, Hit, Now, StaleCause, StoredHead};
 use millstream_conf::model::{Proxy, ProxyCache};
+use millstream_telemetry::metrics::Cause;
 use millstream_upstream::{Condition, Connection, Turn};
 use millstream_wire::h1::head::ResponseHead;
 use millstream_wire::{FieldId, Fields, Headers, Method};
@@ -334,6 +335,9 @@ impl<'a> Passing<'a> {
     }
 
     fn report_not_stored(&mut self, reason: Reason) {
+        if let Some(cause) = Cause::not_stored(reason.name()) {
+            self.request.count_miss(cause);
+        }
         if let Some(report) = &mut self.request.report {
             report.detail = Some(reason.name());
         }
