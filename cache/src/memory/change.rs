@@ -5,8 +5,9 @@
 //! call these.
 
 use super::lookup::Grant;
+use super::shard::After;
 use super::slot::{BaseFile, Cell, Slot};
-use super::{Freed, Memory, Shard};
+use super::{Memory, Shard};
 use crate::entry::{Entry, Variant};
 use crate::key::Key;
 use crate::line::WaiterSlot;
@@ -21,13 +22,6 @@ use std::time::{Duration, Instant};
 
 /// How long after an answer that could not be stored requests do not wait for each other.
 pub(super) const UNCACHEABLE_FOR: Duration = Duration::from_secs(10);
-
-/// What has to happen once the lock is released.
-#[derive(Default)]
-pub(super) struct After {
-    pub(super) wake: Vec<Waker>,
-    pub(super) freed: Freed,
-}
 
 impl Memory {
     /// A fill has its head: finds out which variant it is, and lets the waiters read along. The grant is changed to

@@ -2,7 +2,7 @@
 //!
 //! It decides; the values that carry the rights it grants are made in `permit` and `front`. Next: `change`.
 
-use super::change::After;
+use super::shard::After;
 use super::slot::{Cell, Slot, VARIANTS};
 use super::{Memory, Shard};
 use crate::entry::Entry;

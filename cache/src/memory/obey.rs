@@ -4,7 +4,8 @@
 //! with them, once. Next: `purges`, the rules.
 
 use super::Memory;
-use super::change::{After, UNCACHEABLE_FOR, empty};
+use super::change::{UNCACHEABLE_FOR, empty};
+use super::shard::After;
 use super::slot::{Cell, Slot};
 use crate::entry::Entry;
 use crate::key::Key;

@@ -9,6 +9,7 @@ use crate::entry::Entry;
 use crate::key::Key;
 use hashbrown::HashTable;
 use std::sync::Arc;
+use std::task::Waker;
 
 const NONE: u32 = u32::MAX;
 
@@ -40,6 +41,13 @@ pub(crate) struct Freed {
     pub(crate) bytes: u64,
     pub(crate) cells: usize,
     pub(crate) entries: Vec<Arc<Entry>>,
+}
+
+/// What has to happen once the lock is released.
+#[derive(Default)]
+pub(super) struct After {
+    pub(super) wake: Vec<Waker>,
+    pub(super) freed: Freed,
 }
 
 impl Freed {

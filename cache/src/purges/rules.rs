@@ -83,6 +83,12 @@ impl Rules {
         2 + self.prefixes.len() + self.rows.len()
     }
 
+    /// Entries of the queue, outdated ones included.
+    #[cfg(test)]
+    pub(super) fn queue_len(&self) -> usize {
+        self.queue.len()
+    }
+
     /// The number for a rule that is given at this moment.
     pub(super) fn next_number(&self, at: i64) -> u64 {
         self.last.saturating_add(1).max(u64::try_from(at).unwrap_or(0))
