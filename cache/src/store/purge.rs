@@ -11,6 +11,7 @@ use crate::now::Now;
 use crate::purges::{How, LONGEST_PREFIX, Purge, Purged, Rule, Scope, What, number_of_key};
 use crate::tags::Tag;
 use millstream_net::blocking;
+use std::fs::File;
 use std::future::Future;
 use std::io;
 use std::sync::Arc;
@@ -45,25 +46,28 @@ impl Store {
             What::Prefix(prefix) => Some(Scope::Prefix(prefix.into())),
             What::Tag(name) => Some(Scope::Tag(Tag::of(&name).0)),
             What::Key(key) => {
-                let scope = Scope::Key(number_of_key(&key));
+                let text = key::text(&key);
+                let scope = Scope::Key(number_of_key(text));
+                let is_whole = text.len() < key.len();
                 match purge.how {
                     How::Soft => {
                         // The rule first, or somebody could store what it goes for behind our back.
                         let rule = purges.declare(scope, How::Soft, at);
                         purged.in_memory = self.memory.obey_now(&key, now);
-                        return self.promise(Some(rule), None, purged);
+                        return self.promise(Some(rule), None, (purged, at));
                     }
                     How::Hard => {
                         let (order, variants, stored) = self.memory.purge(&key);
                         purged.in_memory = stored;
                         removed = Some(Removed { key, order, variants });
-                        Some(scope)
+                        // Where the text alone is given, other keys may have the same, and which ones is not known.
+                        (!is_whole).then_some(scope)
                     }
                 }
             }
         };
         let rule = scope.map(|scope| purges.declare(scope, purge.how, at));
-        self.promise(rule, removed, purged)
+        self.promise(rule, removed, (purged, at))
     }
 
     /// Forgets everything stored under a whole key, all variants, in memory and, soon, on disk; fills under way are not
@@ -72,6 +76,7 @@ impl Store {
         let (order, variants, stored) = self.memory.purge(key);
         if let Some(disk) = self.disk.clone() {
             let removed = Removed { key: key.into(), order, variants };
+            // Nobody was promised that it lasts over a failure of power.
             self.behind.push(move || _ = removed.unlink(&disk));
         }
         stored
@@ -82,12 +87,18 @@ impl Store {
         self: &Arc<Self>,
         rule: Option<Rule>,
         removed: Option<Removed>,
-        mut purged: Purged,
+        (mut purged, at): (Purged, i64),
     ) -> impl Future<Output = io::Result<Purged>> + Send + use<> {
         let store = self.clone();
         let work = move || {
+            let mut rule = rule;
             if let (Some(removed), Some(disk)) = (removed, &store.disk) {
-                purged.on_disk = removed.unlink(disk);
+                purged.on_disk = removed.unlink(disk)?;
+                if rule.is_none() && removed.is_left(disk) {
+                    // The system did not let it go, or a new answer is there already, which costs a refill.
+                    let scope = Scope::Key(number_of_key(key::text(&removed.key)));
+                    rule = Some(store.memory.purges.declare(scope, How::Hard, at));
+                }
             }
             if let (Some(journal), Some(rule)) = (&store.journal, rule) {
                 journal.append(&rule, &store.memory.purges)?;
@@ -115,14 +126,26 @@ struct Removed {
 }
 
 impl Removed {
-    /// Removes them; whether the key's own file was there. Blocks.
-    fn unlink(&self, disk: &Disk) -> bool {
+    /// Removes them, so that they are gone after a failure of power too; whether the key's own file was there. Blocks.
+    fn unlink(&self, disk: &Disk) -> io::Result<bool> {
         let own = key::md5(&self.key);
-        let was_there = disk.path(&own).exists();
+        let path = disk.path(&own);
+        let was_there = path.exists();
         disk.unlink(&own, self.order);
         for values in &self.variants {
             disk.unlink(&key::md5_of_variant(&self.key, values), self.order);
         }
-        was_there
+        if let Some(directory) = path.parent().filter(|_| was_there) {
+            match File::open(directory).and_then(|directory| directory.sync_all()) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                _ => {}
+            }
+        }
+        Ok(was_there)
+    }
+
+    /// Whether a file has the key's name all the same.
+    fn is_left(&self, disk: &Disk) -> bool {
+        disk.path(&key::md5(&self.key)).exists()
     }
 }

@@ -94,13 +94,13 @@ impl Store {
         let key = Arc::new(Key::new(key, self.memory.hash(key)));
         let look = |name| {
             let (disk, key) = (disk.clone(), key.clone());
-            blocking::run(move || disk.peek(&name, key.text()))
+            blocking::run(move || disk.peek(&name, key.bytes()))
         };
         let entry = |loaded: crate::disk::Loaded, variant| {
             let entry = Entry::new(key.clone(), variant, (0, loaded.born), loaded.head.head, loaded.body);
             as_ruled(&self.memory.purges.rules(), &Arc::new(entry), now)
         };
-        let Some(mut own) = look(key::md5(key.text())).await else { return (Vec::new(), None) };
+        let Some(mut own) = look(key::md5(key.bytes())).await else { return (Vec::new(), None) };
         let Some((fields, values)) = own.head.vary.take() else {
             let entries: Vec<_> = entry(own, None).into_iter().collect();
             let chosen = (!entries.is_empty()).then_some(0);
@@ -116,7 +116,7 @@ impl Store {
             let chosen = (!entries.is_empty()).then_some(0);
             return (entries, chosen);
         }
-        let Some(mut other) = look(key::md5_of_variant(key.text(), &wanted)).await else {
+        let Some(mut other) = look(key::md5_of_variant(key.bytes(), &wanted)).await else {
             return (entries, None);
         };
         let vary = other
@@ -134,6 +134,6 @@ impl Store {
     /// The latest purge that went for a key, with the tags of what is known to be stored there.
     pub fn ruling(&self, entries: &[Arc<Entry>], key: &[u8]) -> Option<Ruling> {
         let tags = entries.iter().fold(Tags::default(), |tags, entry| tags.and(&entry.head.tags));
-        self.memory.purges.rules().ruling(&tags, key)
+        self.memory.purges.rules().ruling(&tags, key::text(key))
     }
 }
