@@ -270,12 +270,19 @@ impl Store {
         self.disk.as_ref().is_some_and(|disk| disk.may_have(&file_name(slot, values)))
     }
 
-    /// Which file is an entry's, and the epoch to write into it. The last is whether it is the key's own.
+    /// Which file is an entry's, and the epoch to write into it. The last is whether it is the key's own. Blocks.
     pub(crate) fn place(&self, key: &Key, values: Option<&[u8]>) -> (disk::index::Name, u64, bool) {
-        match self.memory.base_of(key) {
-            Some(base) if base.values.as_deref() == values => (key::md5(key.bytes()), base.epoch, true),
-            Some(base) => (key::md5_of_variant(key.bytes(), values.unwrap_or_default()), base.epoch, false),
-            None => (key::md5(key.bytes()), disk::random_id(), true),
+        let own = key::md5(key.bytes());
+        // Where that file is gone, purged or removed by hand, the files of variants beside it are gone with it: so it is
+        // begun anew, with an epoch of its own.
+        let is_there = || self.disk.as_ref().is_some_and(|disk| disk.path(&own).exists());
+        match self.memory.base_of(key).filter(|_| is_there()) {
+            Some(base) if base.values.as_deref() != values => {
+                let name = key::md5_of_variant(key.bytes(), values.unwrap_or_default());
+                (name, base.epoch, false)
+            }
+            Some(base) => (own, base.epoch, true),
+            None => (own, disk::random_id(), true),
         }
     }
 

@@ -9,6 +9,7 @@ use bytes::Bytes;
 use millstream_conf::model::UseStale;
 use std::time::Duration;
 
+mod purges;
 mod simulation;
 
 fn front() -> Front {

@@ -187,7 +187,8 @@ fn stale(cell: &mut Cell, entry: Arc<Entry>, grant: Grant, asked: &Asked<'_>) ->
 
 /// Nothing in memory: read the file, wait for who does, or ask.
 fn missing(cell: &mut Cell, grant: Grant, asked: &Asked<'_>, may_be_on_disk: bool) -> Found {
-    if asked.counts_use {
+    // After a look at the disk the request may turn out to be for another variant, where it is the first.
+    if asked.counts_use || cell.uses == 0 {
         cell.touched |= cell.uses > 0;
         cell.uses = cell.uses.saturating_add(1);
     }
