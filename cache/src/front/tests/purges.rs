@@ -105,7 +105,7 @@ fn a_soft_purge_keeps_the_answer_for_the_case_that_stale_ones_may_be_used() {
     assert_eq!(ask(&mut front, b"key", moment), "fresh");
     purge(&front, tag("one"), How::Hard, moment);
     assert_eq!(ask(&mut front, b"key", moment), "miss");
-    assert_eq!(confirmed.head.tags.len(), 1);
+    assert_eq!(confirmed.head().tags.len(), 1);
 }
 
 #[test]

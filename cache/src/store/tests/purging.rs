@@ -52,7 +52,7 @@ fn a_purge_holds_after_a_restart_also_for_what_only_the_disk_has() {
                         match (how, lookup) {
                             (How::Hard, Lookup::Miss(_)) => {}
                             (How::Soft, Lookup::Stale(hit, Some(_))) => {
-                                assert_eq!(hit.body.memory().map(|bytes| &bytes[..]), Some(body));
+                                assert_eq!(hit.body_in_memory(), Some(body));
                             }
                             (_, other) => panic!("{what:?} {how:?}, in memory {in_memory}: {other:?}"),
                         }
@@ -409,7 +409,7 @@ impl World {
             other => panic!("{other:?}"),
         };
         let found = hit.map(|hit| {
-            let body = hit.body.memory().expect("small bodies are in memory").to_vec();
+            let body = hit.body_in_memory().expect("small bodies are in memory").to_vec();
             (String::from_utf8(body).expect("text"), stale)
         });
         let expected = self.expected.get(&place(key, language));
