@@ -154,6 +154,9 @@ fn the_places_of_the_directives_in_force_are_kept() {
             ("proxy_cache_valid", 13),
         ]
     );
+    let lines: Vec<_> =
+        cache.valid_spans.iter().map(|span| configuration.sources.position(*span).line).collect();
+    assert_eq!((lines, cache.valid.len()), (vec![12, 13], 2));
 }
 
 #[test]

@@ -286,14 +286,15 @@ fn valid(level: &mut Level, directive: &Directive, reading: &mut Reading<'_>) {
     let (time, codes) = directive.args.split_last().expect("the table asks for a word");
     let Some(time) = reading.duration(time) else { return };
     let list = level.proxy_cache_valid.get_or_insert_default();
+    let mut add = |status| list.push((Valid { status, time }, directive.span));
     if codes.is_empty() {
-        list.extend([200, 301, 302].map(|status| Valid { status: ValidStatus::Is(status), time }));
+        [200, 301, 302].into_iter().map(ValidStatus::Is).for_each(&mut add);
     }
     for word in codes {
         if word.text == "any" {
-            list.push(Valid { status: ValidStatus::Any, time });
+            add(ValidStatus::Any);
         } else if let Some(status) = reading.number(word, 100, 599) {
-            list.push(Valid { status: ValidStatus::Is(status as u16), time });
+            add(ValidStatus::Is(status as u16));
         }
     }
 }

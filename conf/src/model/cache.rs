@@ -148,6 +148,8 @@ pub struct ProxyCache {
     pub key_names_credential: bool,
     /// `proxy_cache_valid`, in file order; the first that fits decides.
     pub valid: Vec<Valid>,
+    /// Where each of `valid` was written.
+    pub valid_spans: Arc<[Span]>,
     /// `proxy_cache_methods`: whether POST is among them (GET and HEAD always are).
     pub cache_post: bool,
     /// Whether QUERY (RFC 10008) is among them; its body is then a part of the key.
@@ -240,6 +242,7 @@ impl Default for ProxyCache {
             key: Template::default(),
             key_names_credential: false,
             valid: Vec::new(),
+            valid_spans: Arc::from([]),
             cache_post: false,
             cache_query: false,
             lock: true,
