@@ -3,6 +3,7 @@
 //! Sizes are bytes, times durations, conditions templates; nothing is looked up by name any more.
 //! Next: `millstream-cache`'s `store`, which takes a zone, and `policy`, which goes by a location's part.
 
+use super::failures::UseStale;
 use super::template::Template;
 use crate::source::Span;
 use std::net::IpAddr;
@@ -103,23 +104,6 @@ pub struct Valid {
     pub status: ValidStatus,
     /// For how long; zero = do not store.
     pub time: Duration,
-}
-
-/// `proxy_cache_use_stale`, one flag per word.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-#[allow(missing_docs)]
-pub struct UseStale {
-    pub error: bool,
-    pub timeout: bool,
-    pub invalid_header: bool,
-    pub updating: bool,
-    pub http_500: bool,
-    pub http_502: bool,
-    pub http_503: bool,
-    pub http_504: bool,
-    pub http_403: bool,
-    pub http_404: bool,
-    pub http_429: bool,
 }
 
 /// `proxy_ignore_headers`, one flag per field.
