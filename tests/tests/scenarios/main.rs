@@ -17,3 +17,5 @@ mod failures;
 mod memory;
 mod malformed;
 mod flask_example;
+mod safety;
+mod stampede;
