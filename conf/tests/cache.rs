@@ -351,6 +351,19 @@ fn ranges_conditions_and_expires_have_nginxs_forms() {
 }
 
 #[test]
+fn words_are_taken_as_nginx_takes_them() {
+    let cache =
+        cache("proxy_cache_use_stale ERROR Updating non_idempotent; proxy_next_upstream updating http_502;");
+    assert!(cache.use_stale.error && cache.use_stale.updating && !cache.use_stale.timeout);
+    let loaded = text(&in_cached("proxy_next_upstream updating;"));
+    let idle = messages(&loaded, Severity::Idle);
+    assert!(idle.iter().any(|said| said.starts_with("\"updating\" has no effect")), "{idle:#?}");
+    let before = settings(&model(&in_location("if_modified_since Before;")), "/").if_modified_since;
+    assert_eq!(before, IfModifiedSince::Before);
+    one_error(&in_cached("proxy_cache_use_stale errors;"), "did you mean \"error\"?");
+}
+
+#[test]
 fn the_api_is_a_location_of_its_own() {
     let configuration = model(
         "events { } http { access_log off; api_token 0123456789abcdef; server {
