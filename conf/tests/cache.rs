@@ -364,6 +364,29 @@ fn words_are_taken_as_nginx_takes_them() {
 }
 
 #[test]
+fn a_location_knows_every_template_it_evaluates() {
+    let configuration = model(
+        &in_cached(
+            "root /$arg_root; index $arg_index; error_page 500 /$arg_page; add_header A $arg_add; expires $arg_expires; \
+             access_log a.log f if=$arg_if; return 200 $arg_return; proxy_set_header X $arg_set; proxy_redirect $arg_from $arg_to; \
+             proxy_redirect ~x $arg_new; proxy_method $arg_method; proxy_cache_key $arg_key; proxy_cache_bypass $arg_bypass; \
+             proxy_no_cache $arg_no; proxy_cache_tag $arg_tag; proxy_cache_purge $arg_purge;",
+        )
+        .replace("http {", "http { log_format f $arg_log;")
+        .replace("proxy_pass http://127.0.0.1:8000", "proxy_pass http://$arg_pass"),
+    );
+    let sources: Vec<&str> =
+        settings(&configuration, "/").templates().iter().map(|template| &*template.source).collect();
+    for name in [
+        "root", "index", "page", "add", "expires", "if", "return", "set", "from", "to", "new", "method",
+        "key", "bypass", "no", "tag", "purge", "log", "pass",
+    ] {
+        let named = format!("$arg_{name}");
+        assert!(sources.iter().any(|source| source.ends_with(&named)), "{named}: {sources:?}");
+    }
+}
+
+#[test]
 fn the_api_is_a_location_of_its_own() {
     let configuration = model(
         "events { } http { access_log off; api_token 0123456789abcdef; server {
@@ -410,6 +433,7 @@ fn the_control_socket_can_be_elsewhere_or_off_and_must_fit_an_address() {
     assert_eq!(of("pid /run/m;").as_deref(), Some("/run/m.sock".as_ref()));
     assert_eq!(of("control_socket unix:/run/c;").as_deref(), Some("/run/c".as_ref()));
     assert_eq!(of("control_socket off;"), None);
+    assert_eq!(of("pid /dev/null;"), None);
     assert_eq!(text("events { } http { }").configuration.expect("no errors").main.control_socket, None);
     let long = "x".repeat(100);
     let loaded = from_file(&format!("control_socket /{long};"));

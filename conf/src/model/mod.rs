@@ -15,6 +15,7 @@ pub mod failures;
 pub mod cache;
 pub mod proxy;
 pub mod location;
+pub mod templates;
 pub mod listen;
 pub mod main_context;
 
