@@ -40,7 +40,8 @@ pub(super) fn proxy_cache(level: &Level, reading: &mut Reading<'_>) -> Option<Pr
         zone,
         key,
         key_names_credential,
-        valid: level.proxy_cache_valid.clone().unwrap_or_default(),
+        valid: level.proxy_cache_valid.iter().flatten().map(|(valid, _)| *valid).collect(),
+        valid_spans: level.proxy_cache_valid.iter().flatten().map(|(_, span)| *span).collect(),
         cache_post: methods.post,
         cache_query: methods.query,
         // One fill per key is the safe default: waiting costs nothing here, since waiters stream from the fill.
