@@ -34,6 +34,12 @@ pub(super) fn proxy_cache(level: &Level, reading: &mut Reading<'_>) -> Option<Pr
              put $http_authorization into proxy_cache_key to keep one per credential",
         );
     }
+    reading.diagnostics.idle(
+        span,
+        "fields by which a client could pass its request off as another one (X-Forwarded-Host, X-Forwarded-Proto, Forwarded, \
+         X-Original-URL, X-HTTP-Method-Override …) are not passed on where the cache has a part in the request; \
+         set one with proxy_set_header, or name it in proxy_cache_key",
+    );
     let methods = level.proxy_cache_methods.unwrap_or_default();
     Some(ProxyCache {
         zone,
@@ -67,12 +73,10 @@ pub(super) fn proxy_cache(level: &Level, reading: &mut Reading<'_>) -> Option<Pr
     })
 }
 
+/// `$remote_user` does not count: it is what a client claims, whatever its password, and empty for any scheme but Basic,
+/// so that a key with it would give one bearer's answer to all.
 fn names_credential(variable: &Variable) -> bool {
-    match variable {
-        Variable::RequestHeader(name) => &**name == "authorization",
-        Variable::Builtin(Builtin::RemoteUser) => true,
-        _ => false,
-    }
+    matches!(variable, Variable::RequestHeader(name) if &**name == "authorization")
 }
 
 /// Without the range in its key every piece would be found as the first one, and without the request's field no piece
