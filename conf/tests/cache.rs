@@ -451,3 +451,22 @@ fn the_control_socket_can_be_elsewhere_or_off_and_must_fit_an_address() {
         "is the control_socket",
     );
 }
+
+#[test]
+fn a_check_says_what_is_told_upstream_and_not_in_the_key() {
+    let idle = |directives: &str| messages(&text(&in_cached(directives)), Severity::Idle);
+    let has = |directives: &str, part: &str| idle(directives).iter().any(|message| message.contains(part));
+    let host = "write proxy_cache_key $host$scheme$proxy_host$request_uri;";
+    assert!(
+        has("proxy_set_header Host $http_host;", host),
+        "{:#?}",
+        idle("proxy_set_header Host $http_host;")
+    );
+    assert!(!has("proxy_set_header Host $host; proxy_cache_key $host$uri;", "told the client's Host"));
+    assert!(!has("proxy_set_header Host api.example;", "told the client's Host"));
+    assert!(has("", "X-Forwarded-Host"));
+    let credential = "put $http_authorization into proxy_cache_key";
+    assert!(has("", credential));
+    assert!(has("proxy_cache_key $uri$remote_user;", credential), "a claimed name is no credential");
+    assert!(!has("proxy_cache_key $uri$http_authorization;", credential));
+}

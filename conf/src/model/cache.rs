@@ -128,7 +128,7 @@ pub struct ProxyCache {
     pub zone: CacheZoneId,
     /// `proxy_cache_key`; by default `$scheme$proxy_host$request_uri`.
     pub key: Template,
-    /// Whether the key contains `$http_authorization` (or `$remote_user`), so that answers to credentials may be stored.
+    /// Whether the key contains `$http_authorization`, so that answers to credentials may be stored.
     pub key_names_credential: bool,
     /// `proxy_cache_valid`, in file order; the first that fits decides.
     pub valid: Vec<Valid>,
