@@ -96,7 +96,7 @@ fn listener(draft: &ListenDraft, server: ServerId) -> Listener {
         rcvbuf: draft.rcvbuf,
         so_keepalive: draft.so_keepalive,
         ipv6only: draft.ipv6only,
-        control: false,
+        owner_only: false,
         servers: vec![server],
         default_server: server,
     }

@@ -7,6 +7,7 @@ pub mod proxied;
 pub mod hit;
 pub mod cached;
 pub mod fixed;
+pub mod purge;
 pub mod file;
 
 use crate::client::ClientFailure;
