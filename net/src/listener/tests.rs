@@ -302,3 +302,23 @@ fn text_that_names_no_listening_socket_gives_none() {
         assert!(Inherited::from_text(&text).is_empty(), "{text}");
     }
 }
+
+#[test]
+fn a_socket_for_its_owner_alone_has_its_mode_from_the_moment_it_is_there() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("made/on/the/way/control.sock");
+    let mut wanted = unix(&path);
+    wanted.owner_only = true;
+    // What bind alone gives, before any mode is set by name.
+    let bound = folder.path().join("bound.sock");
+    let socket = Socket::new(socket2::Domain::UNIX, socket2::Type::STREAM, None).expect("a socket");
+    rustix::fs::fchmod(&socket, rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR).expect("set");
+    socket.bind(&socket2::SockAddr::unix(&bound).expect("short enough")).expect("free");
+    let mode = |path: &Path| std::fs::metadata(path).expect("there").permissions().mode() & 0o777;
+    assert_eq!(mode(&bound), 0o600);
+    let listening = open_one(wanted, 1);
+    assert_eq!(mode(&path), 0o600);
+    drop(listening);
+    assert!(!path.exists());
+}

@@ -17,6 +17,9 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+#[cfg(test)]
+mod tests;
+
 /// Request fields that an imagined request does not take over: they frame a body or ask for the purge.
 const LEFT_OUT: [&[u8]; 22] = [
     b"host",
