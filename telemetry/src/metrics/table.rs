@@ -59,7 +59,8 @@ table! {
         ClientBytesSent: "millstream_client_bytes_sent_total", "", "Bytes of answers sent to clients, without TLS.";
         Tunnels: "millstream_tunnels_total", "", "Connections upgraded to a tunnel (WebSocket).";
         CacheMiss: "millstream_cache_requests_total", "status=\"MISS\"", "Requests to locations with a cache, by `$upstream_cache_status`.";
-        CacheBypass: "millstream_cache_requests_total", "status=\"BYPASS\"", "Requests that `proxy_cache_bypass` sent past the cache.";
+        CacheBypass: "millstream_cache_requests_total", "status=\"BYPASS\"", "Requests that `proxy_cache_bypass` sent past the cache, or that may not use it.";
+        CacheKeysTooLong: "millstream_cache_keys_too_long_total", "", "Requests past the cache because their key is longer than 8 KiB.";
         CacheExpired: "millstream_cache_requests_total", "status=\"EXPIRED\"", "Requests that found a stale entry and fetched anew.";
         CacheStale: "millstream_cache_requests_total", "status=\"STALE\"", "Requests answered stale because the upstream failed.";
         CacheUpdating: "millstream_cache_requests_total", "status=\"UPDATING\"", "Requests answered stale while somebody else refreshes.";
