@@ -33,5 +33,5 @@ pub use now::Now;
 pub use permit::{Fill, FillPermit, Waiter, Woken};
 pub use policy::StaleCause;
 pub use progress::{Aborted, Follower};
-pub use store::{How, Purge, Purged, What, CacheOpenError, GzipPermit, Store, StoreStats};
+pub use store::{CacheOpenError, GzipPermit, Store, StoreStats};
 pub use tags::{Tag, Tags};

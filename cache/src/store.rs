@@ -419,22 +419,3 @@ impl Drop for GzipPermit {
         self.entry.unclaim_gzip();
     }
 }
-
-// SEAM: PURGES
-pub use seam::*;
-mod seam {
-    #![allow(missing_docs)]
-    #[derive(Debug, Clone, PartialEq, Eq)]
-    pub struct Purge { pub what: What, pub how: How }
-    #[derive(Debug, Clone, PartialEq, Eq)]
-    pub enum What { Key(Vec<u8>), Prefix(Vec<u8>), Tag(Vec<u8>), All }
-    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-    pub enum How { Hard, Soft }
-    #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-    pub struct Purged { pub in_memory: bool, pub on_disk: bool }
-    impl super::Store {
-        pub async fn purge(self: &std::sync::Arc<Self>, purge: Purge) -> std::io::Result<Purged> {
-            match purge.what { What::Key(key) => Ok(Purged { in_memory: self.invalidate(&key), on_disk: false }), _ => Ok(Purged::default()) }
-        }
-    }
-}

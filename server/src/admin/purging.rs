@@ -173,7 +173,7 @@ fn in_zones(
     };
     let bytes = |text: &String| text.as_bytes().to_vec();
     for zone in zones {
-        let keys = body.key.texts().iter().map(bytes).map(Matter::Key);
+        let keys = body.key.texts().iter().map(bytes).map(Matter::Text);
         let prefixes = body.key_prefix.texts().iter().map(bytes).map(Matter::Prefix);
         let tags = body.tags.texts().iter().map(bytes).map(Matter::Tag);
         let all = body.all.then_some(Matter::All);

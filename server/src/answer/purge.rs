@@ -14,7 +14,7 @@ use crate::request::Request;
 use crate::right;
 use crate::variables::{self, holds};
 use asked::{Hosts, PurgeMethod, Wanted};
-use millstream_cache::{How, Purge, What};
+use millstream_cache::{How, Purge, What, key};
 use millstream_conf::model::{Level, ManageRight, ProxyCache, PurgeAt};
 use millstream_telemetry::metrics::{Counter, WorkerMetrics};
 use millstream_wire::{Headers, Method};
@@ -150,7 +150,7 @@ fn by_location(request: &Request, at: &PurgeAt) -> Orders {
         key.pop();
         Matter::Prefix(key)
     } else {
-        Matter::Key(key)
+        Matter::Text(key)
     };
     Orders::of_zone(at.zone, std::iter::once(matter))
 }
@@ -170,7 +170,7 @@ pub async fn carry_out(request: &Request, orders: Orders, soft: bool) -> std::io
         let (counter, by, text) = described(&matter);
         metrics.add(counter, 1);
         log(request, store.name(), by, &text, soft);
-        let by_key = matches!(matter, Matter::Key(_));
+        let by_key = matches!(matter, Matter::Key(_) | Matter::Text(_));
         match store.purge(Purge { what: what(matter), how }).await {
             Ok(outcome) => purged.push(Done {
                 zone: store.name().to_owned(),
@@ -189,7 +189,7 @@ pub async fn carry_out(request: &Request, orders: Orders, soft: bool) -> std::io
 
 fn what(matter: Matter) -> What {
     match matter {
-        Matter::Key(text) => What::Key(text),
+        Matter::Key(key) | Matter::Text(key) => What::Key(key),
         Matter::Prefix(text) => What::Prefix(text),
         Matter::Tag(name) => What::Tag(name),
         Matter::All => What::All,
@@ -199,7 +199,8 @@ fn what(matter: Matter) -> What {
 fn described(matter: &Matter) -> (Counter, &'static str, String) {
     let shown = |text: &[u8]| String::from_utf8_lossy(text).into_owned();
     match matter {
-        Matter::Key(text) => (Counter::PurgesKey, "key", shown(text)),
+        Matter::Key(key) => (Counter::PurgesKey, "key", shown(key::text(key))),
+        Matter::Text(text) => (Counter::PurgesKey, "key", shown(text)),
         Matter::Prefix(text) => (Counter::PurgesPrefix, "prefix", shown(text)),
         Matter::Tag(name) => (Counter::PurgesTag, "tag", shown(name)),
         Matter::All => (Counter::PurgesAll, "all", String::new()),

@@ -7,6 +7,7 @@
 
 use super::Refusal;
 use super::asked::{Hosts, Wanted};
+use crate::answer::keyed;
 use crate::imagined::Place;
 use crate::request::{Captures, Request};
 use crate::variables;
@@ -56,8 +57,10 @@ const HOSTS_MATTER: Refusal = Refusal {
 /// What goes out of a zone.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Matter {
-    /// The key with this text, all variants.
+    /// This key, all variants.
     Key(Vec<u8>),
+    /// Every key with this text.
+    Text(Vec<u8>),
     /// Keys that begin so.
     Prefix(Vec<u8>),
     /// What carries this tag.
@@ -151,10 +154,11 @@ fn of_target(
     for way in ways() {
         let imagined = imagine(place, like, way, host, target)?;
         let Some(cache) = cache_of(imagined.location()) else { continue };
-        let key = variables::value(&cache.key, &imagined);
+        // A key that is too long has nothing stored under it.
+        let Some(key) = keyed::key(&imagined, cache) else { continue };
         if any_host {
             let elsewhere = imagine(place, like, way, ANY_HOST, target)?;
-            if elsewhere.location != imagined.location || variables::value(&cache.key, &elsewhere) != key {
+            if elsewhere.location != imagined.location || keyed::key(&elsewhere, cache).as_ref() != Some(&key) {
                 return Err(HOSTS_MATTER);
             }
         }

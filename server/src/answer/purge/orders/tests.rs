@@ -19,7 +19,8 @@ fn ask(locations: &str, head: &str) -> Result<Vec<String>, Refusal> {
         .matters
         .iter()
         .map(|(zone, matter)| match matter {
-            Matter::Key(key) => format!("{zone} key {}", text(key)),
+            Matter::Key(key) => format!("{zone} key {}", text(millstream_cache::key::text(key))),
+            Matter::Text(key) => format!("{zone} text {}", text(key)),
             Matter::Prefix(prefix) => format!("{zone} prefix {}", text(prefix)),
             Matter::Tag(tag) => format!("{zone} tag {}", text(tag)),
             Matter::All => format!("{zone} all"),
