@@ -2,8 +2,9 @@
 //!
 //! It decides; the values that carry the rights it grants are made in `permit` and `front`. Next: `change`.
 
+use super::shard::After;
 use super::slot::{Cell, Slot, VARIANTS};
-use super::{Freed, Memory, Shard};
+use super::{Memory, Shard};
 use crate::entry::Entry;
 use crate::key::Key;
 use crate::line::{Line, Purpose, WaiterSlot};
@@ -12,6 +13,7 @@ use crate::policy::StaleCause;
 use millstream_conf::model::ProxyCache;
 use millstream_wire::Fields;
 use std::sync::Arc;
+use std::task::Waker;
 use std::time::Instant;
 
 /// A look-up.
@@ -42,6 +44,7 @@ pub(crate) struct Grant {
 /// What was decided.
 pub(crate) enum Found {
     Fresh(Arc<Entry>),
+    Ahead(Arc<Entry>, Grant),
     Stale(Arc<Entry>, Option<Grant>),
     Miss(Grant),
     Scarce,
@@ -56,11 +59,11 @@ struct Unpaid(u64);
 impl Memory {
     /// Decides a look-up. `on_disk` tells whether the entry may be in a file, from the slot as far as it is known.
     pub(crate) fn look_up(&self, asked: &Asked<'_>, on_disk: impl Fn(&Slot, Option<&[u8]>) -> bool) -> Found {
-        let mut freed = Freed::default();
+        let mut after = After::default();
         let mut paid = None;
         let found = loop {
             let mut shard = self.shard(asked.hash);
-            match self.decide(&mut shard, asked, &on_disk, &mut paid, &mut freed) {
+            match self.decide(&mut shard, asked, &on_disk, &mut paid, &mut after) {
                 Ok(found) => break found,
                 Err(Unpaid(cost)) => {
                     drop(shard);
@@ -77,7 +80,8 @@ impl Memory {
         if let Some(cost) = paid {
             self.release(cost, 1);
         }
-        self.free(freed);
+        self.free(after.freed);
+        after.wake.into_iter().for_each(Waker::wake);
         found
     }
 
@@ -87,7 +91,7 @@ impl Memory {
         asked: &Asked<'_>,
         on_disk: &impl Fn(&Slot, Option<&[u8]>) -> bool,
         paid: &mut Option<u64>,
-        freed: &mut Freed,
+        after: &mut After,
     ) -> Result<Found, Unpaid> {
         let slot = match shard.find(asked.hash, asked.key) {
             Some(index) => shard.slot(index),
@@ -111,7 +115,7 @@ impl Memory {
                 }
                 if slot.cells.len() >= VARIANTS {
                     match slot.cells.iter().position(|cell| !cell.is_pinned()) {
-                        Some(longest) => freed.cell(slot.cells.remove(longest)),
+                        Some(longest) => after.freed.cell(slot.cells.remove(longest)),
                         None => return Ok(Found::Scarce),
                     }
                 }
@@ -121,26 +125,38 @@ impl Memory {
                 slot.cells.len() - 1
             }
         };
+        let born = self.purges.generation();
+        self.obey(slot, at, born, asked.now, after);
         let may_be_on_disk = slot.cells[at].entry.is_none()
             && !slot.cells[at].absent_on_disk
             && on_disk(slot, values.as_deref());
-        let grant = Grant {
-            key: slot.key.clone(),
-            values,
-            right: None,
-            order: self.next_order(),
-            born: self.purges.generation(),
-        };
+        let grant = Grant { key: slot.key.clone(), values, right: None, order: self.next_order(), born };
         let cell = &mut slot.cells[at];
         cell.used_at = u32::try_from(asked.now.unix_seconds()).unwrap_or(0);
         Ok(match cell.entry.clone() {
             Some(entry) => {
-                entry.mark_used();
-                if entry.is_fresh(asked.now) { Found::Fresh(entry) } else { stale(cell, entry, grant, asked) }
+                let hot = entry.mark_used() | cell.touched;
+                match entry.is_fresh(asked.now) {
+                    true if hot => ahead(cell, entry, grant, asked),
+                    true => Found::Fresh(entry),
+                    false => stale(cell, entry, grant, asked),
+                }
             }
             None => missing(cell, grant, asked, may_be_on_disk),
         })
     }
+}
+
+/// An entry in use that is fresh: near its end one request refreshes it (`proxy_cache_refresh_ahead`), nobody waits.
+fn ahead(cell: &mut Cell, entry: Arc<Entry>, grant: Grant, asked: &Asked<'_>) -> Found {
+    let window = asked.conf.refresh_ahead;
+    let uncacheable = asked.now.unix_milliseconds < cell.uncacheable_until;
+    let wanted = !window.is_zero() && entry.wants_refresh(window, asked.now);
+    if !wanted || uncacheable || cell.line.is_some() || !entry.claim_ahead() {
+        return Found::Fresh(entry);
+    }
+    cell.line = Some(Box::new(Line::new(grant.order, grant.born, Purpose::Fill, asked.now.instant)));
+    Found::Ahead(entry, Grant { right: Some(grant.order), ..grant })
 }
 
 /// An entry that is no longer fresh: one updates it; the others get it if it may be used meanwhile, or wait.
@@ -151,19 +167,19 @@ fn stale(cell: &mut Cell, entry: Arc<Entry>, grant: Grant, asked: &Asked<'_>) ->
     if let Some(line) = &mut cell.line
         && line.is_aged(asked.conf.lock_age, now)
     {
-        line.pass_to(grant.order, now);
+        line.pass_to(grant.order, grant.born, now);
         return Found::Stale(entry, Some(Grant { right: Some(grant.order), ..grant }));
     }
     match &mut cell.line {
         Some(_) if usable => Found::Stale(entry, None),
         Some(line) if asked.conf.lock => {
-            Found::Busy(line.join(), grant, line.aged_at(asked.conf.lock_age, now), Some(entry))
+            Found::Busy(line.join(grant.born), grant, line.aged_at(asked.conf.lock_age, now), Some(entry))
         }
         // With `proxy_cache_lock off`, and for a while after an answer that could not be stored, everybody asks.
         Some(_) => Found::Stale(entry, Some(grant)),
         None if uncacheable && !usable => Found::Stale(entry, Some(grant)),
         None => {
-            cell.line = Some(Box::new(Line::new(grant.order, Purpose::Fill, now)));
+            cell.line = Some(Box::new(Line::new(grant.order, grant.born, Purpose::Fill, now)));
             Found::Stale(entry, Some(Grant { right: Some(grant.order), ..grant }))
         }
     }
@@ -178,16 +194,16 @@ fn missing(cell: &mut Cell, grant: Grant, asked: &Asked<'_>, may_be_on_disk: boo
     let now = asked.now.instant;
     if let Some(line) = &mut cell.line {
         if line.is_aged(asked.conf.lock_age, now) {
-            line.pass_to(grant.order, now);
+            line.pass_to(grant.order, grant.born, now);
             return Found::Miss(Grant { right: Some(grant.order), ..grant });
         }
         if asked.conf.lock || line.purpose == Purpose::Probe {
-            return Found::Busy(line.join(), grant, line.aged_at(asked.conf.lock_age, now), None);
+            return Found::Busy(line.join(grant.born), grant, line.aged_at(asked.conf.lock_age, now), None);
         }
         return Found::Miss(grant);
     }
     if may_be_on_disk {
-        cell.line = Some(Box::new(Line::new(grant.order, Purpose::Probe, now)));
+        cell.line = Some(Box::new(Line::new(grant.order, grant.born, Purpose::Probe, now)));
         return Found::Probe(Grant { right: Some(grant.order), ..grant });
     }
     if cell.uses < asked.conf.min_uses {
@@ -196,6 +212,6 @@ fn missing(cell: &mut Cell, grant: Grant, asked: &Asked<'_>, may_be_on_disk: boo
     if !asked.conf.lock || asked.now.unix_milliseconds < cell.uncacheable_until {
         return Found::Miss(grant);
     }
-    cell.line = Some(Box::new(Line::new(grant.order, Purpose::Fill, now)));
+    cell.line = Some(Box::new(Line::new(grant.order, grant.born, Purpose::Fill, now)));
     Found::Miss(Grant { right: Some(grant.order), ..grant })
 }

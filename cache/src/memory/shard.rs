@@ -9,6 +9,7 @@ use crate::entry::Entry;
 use crate::key::Key;
 use hashbrown::HashTable;
 use std::sync::Arc;
+use std::task::Waker;
 
 const NONE: u32 = u32::MAX;
 
@@ -25,12 +26,28 @@ pub(crate) struct Shard {
     swept: usize,
 }
 
+/// What a sweep tells of a cell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Swept {
+    /// It was used since the last sweep.
+    Used,
+    /// A purge went for its entry, and it goes.
+    Purged,
+}
+
 /// What was let go; dropped by the caller once the lock is released.
 #[derive(Debug, Default)]
 pub(crate) struct Freed {
     pub(crate) bytes: u64,
     pub(crate) cells: usize,
     pub(crate) entries: Vec<Arc<Entry>>,
+}
+
+/// What has to happen once the lock is released.
+#[derive(Default)]
+pub(super) struct After {
+    pub(super) wake: Vec<Waker>,
+    pub(super) freed: Freed,
 }
 
 impl Freed {
@@ -147,15 +164,16 @@ impl Shard {
         None
     }
 
-    /// Lets go of cells not used within `inactive` seconds, looking at no more than `budget` slots, and tells of each
-    /// that was used since the last round. True once the end was reached, so that the next call begins anew.
+    /// Lets go of cells not used within `inactive` seconds and of those whose entry is `purged`, looking at no more than
+    /// `budget` slots, and tells of each that was used since the last round and of each that is purged. True once the
+    /// end was reached, so that the next call begins anew.
     pub(crate) fn sweep(
         &mut self,
-        now: u32,
-        inactive: u32,
+        (now, inactive): (u32, u32),
         budget: usize,
         freed: &mut Freed,
-        mut used: impl FnMut(&Slot, &Cell),
+        purged: impl Fn(&Entry) -> bool,
+        mut tell: impl FnMut(&Slot, &Cell, Swept),
     ) -> bool {
         let end = (self.swept + budget).min(self.slots.len());
         for index in self.swept..end {
@@ -166,10 +184,17 @@ impl Shard {
                     // The hand has not seen this mark yet, so it is kept for it.
                     cell.touched = true;
                     cell.used_at = now;
-                    used(&slot, &slot.cells[at]);
+                    tell(&slot, &slot.cells[at], Swept::Used);
+                }
+                let cell = &slot.cells[at];
+                if !cell.is_pinned() && cell.entry.as_deref().is_some_and(&purged) {
+                    tell(&slot, cell, Swept::Purged);
                 }
             }
-            take_cells(&mut slot, freed, |cell| now.saturating_sub(cell.used_at) > inactive);
+            take_cells(&mut slot, freed, |cell| {
+                let unused = now.saturating_sub(cell.used_at) > inactive;
+                unused || cell.entry.as_deref().is_some_and(&purged)
+            });
             self.slots[index] = Some(slot);
             self.remove_if_empty(index as u32);
         }

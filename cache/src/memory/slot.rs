@@ -7,6 +7,7 @@
 use crate::entry::Entry;
 use crate::key::Key;
 use crate::line::Line;
+use crate::policy::Reason;
 use crate::vary::VaryFields;
 use millstream_wire::Fields;
 use std::sync::Arc;
@@ -46,6 +47,8 @@ pub(crate) struct Cell {
     pub(crate) charge: u64,
     /// Until then answers are taken to be uncacheable, in milliseconds since 1970.
     pub(crate) uncacheable_until: i64,
+    /// Why the last answer could not be stored, where that is known.
+    pub(crate) refused: Option<Reason>,
     /// Requests for it while it was not stored.
     pub(crate) uses: u32,
     /// When it was last seen to be used, in seconds since 1970.
