@@ -254,6 +254,7 @@ impl<'a> Passing<'a> {
         let facts = RequestFacts {
             method: self.method,
             has_authorization: self.request.field(FieldId::Authorization).is_some(),
+            ..RequestFacts::default()
         };
         let mut scratch = Vec::new();
         let no_cache = cache
