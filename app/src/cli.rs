@@ -254,10 +254,7 @@ fn meaning(line: Line) -> Command {
 impl Reach {
     fn options(&self) -> Options {
         // What the running process does not know it has said at its start; here it would only stand in the way.
-        Options {
-            lenient: true,
-            ..options(&self.prefix, self.configuration.clone(), self.globals.clone())
-        }
+        Options { lenient: true, ..options(&self.prefix, self.configuration.clone(), self.globals.clone()) }
     }
 }
 
@@ -268,10 +265,7 @@ fn options(prefix: &Path, configuration: PathBuf, globals: Option<String>) -> Op
     // that exists here and not there, which is what a person at a terminal means.
     let prefix = working.join(prefix);
     let given_here = working.join(&configuration);
-    let main_file = if !prefix.join(&configuration).exists() && given_here.exists() {
-        given_here
-    } else {
-        configuration
-    };
+    let main_file =
+        if !prefix.join(&configuration).exists() && given_here.exists() { given_here } else { configuration };
     Options { main_file, prefix, globals, error_log: None, lenient: false }
 }

@@ -72,7 +72,10 @@ fn remote(text: &str) -> Result<Api, String> {
         return if path.starts_with('/') { Ok(Api::Socket(path.into())) } else { Err(wrong()) };
     }
     if text.starts_with("https://") {
-        return Err("an API over https is not spoken here: reach it through a tunnel, or on the machine itself".to_owned());
+        return Err(
+            "an API over https is not spoken here: reach it through a tunnel, or on the machine itself"
+                .to_owned(),
+        );
     }
     let rest = text.strip_prefix("http://").unwrap_or(text);
     let (host, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
@@ -103,7 +106,8 @@ pub fn ask(api: &Api, token: Option<&str>, path: &str, body: Option<&str>) -> Re
     };
     let method = if body.is_some() { "POST" } else { "GET" };
     // HTTP/1.0, so that the answer ends with the connection.
-    let mut request = format!("{method} {prefix}{path} HTTP/1.0\r\nHost: {host}\r\nAccept: application/json\r\n");
+    let mut request =
+        format!("{method} {prefix}{path} HTTP/1.0\r\nHost: {host}\r\nAccept: application/json\r\n");
     if let Some(token) = token {
         if !token.bytes().all(|byte| byte.is_ascii_graphic()) {
             return Err("the token has characters that cannot be sent".to_owned());
@@ -167,9 +171,9 @@ fn understood(api: &Api, answer: &[u8]) -> Result<Vec<u8>, String> {
     }
     match (serde_json::from_slice::<ApiError>(body), api) {
         (Ok(told), _) => Err(told.error.text),
-        (Err(_), Api::Remote(host, path)) => {
-            Err(format!("http://{host}{path} answers with {status}: is that the location with \"api write=on\"?"))
-        }
+        (Err(_), Api::Remote(host, path)) => Err(format!(
+            "http://{host}{path} answers with {status}: is that the location with \"api write=on\"?"
+        )),
         (Err(_), Api::Socket(_)) => Err(format!("it answers with {status}")),
     }
 }

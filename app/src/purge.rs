@@ -24,7 +24,11 @@ pub fn run(options: &Options, purge: &Purge) -> ExitCode {
 
 fn carry_out(options: &Options, purge: &Purge) -> Result<String, String> {
     let body = body(purge)?;
-    let api = control::find(options, &purge.reach, purge.urls.first().or(purge.prefix.first()).map(String::as_str))?;
+    let api = control::find(
+        options,
+        &purge.reach,
+        purge.urls.first().or(purge.prefix.first()).map(String::as_str),
+    )?;
     let path = match &purge.zone {
         Some(zone) if zone.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte)) => {
             format!("/caches/{zone}/purge")

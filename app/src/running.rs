@@ -125,7 +125,14 @@ fn start(again: LoadAgain, loaded: Loaded, ready: impl FnOnce(&Shared, &[Arc<Lis
     let upgraded = !inherited.is_empty();
     let sockets = worker::count(&configuration.main);
     let listenings = match listener::open(&configuration.http.listeners, sockets, inherited, &[]) {
-        Ok(listenings) => listenings,
+        Ok(opened) => {
+            for error in &opened.missing {
+                eprintln!(
+                    "millstream: [warn] {error}; millstream purge and explain will not reach this process"
+                );
+            }
+            opened.listenings
+        }
         Err(errors) => {
             for error in &errors {
                 eprintln!("millstream: [emerg] {error}");

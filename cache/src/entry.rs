@@ -85,6 +85,11 @@ impl Entry {
         self.key.bytes()
     }
 
+    /// The request fields that tell it from other variants, with what the request of this one said; `None` = absent.
+    pub fn varies_by(&self) -> Vec<(String, Option<String>)> {
+        self.variant.as_ref().map(|variant| variant.fields.told(&variant.values)).unwrap_or_default()
+    }
+
     /// Length of the plain body in bytes.
     pub fn length(&self) -> u64 {
         self.body.len()

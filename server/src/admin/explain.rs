@@ -172,7 +172,8 @@ fn field(line: &[u8]) -> Option<(Vec<u8>, Vec<u8>)> {
     let colon = line.iter().position(|&byte| byte == b':')?;
     let (name, value) = (line[..colon].trim_ascii(), line[colon + 1..].trim_ascii());
     let token = |byte: &u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(byte);
-    let good = !name.is_empty() && name.iter().all(token) && !value.iter().any(|byte| b"\r\n\0".contains(byte));
+    let good =
+        !name.is_empty() && name.iter().all(token) && !value.iter().any(|byte| b"\r\n\0".contains(byte));
     // The URL names the host.
     (good && !name.eq_ignore_ascii_case(b"host")).then(|| (name.to_vec(), value.to_vec()))
 }
@@ -198,7 +199,9 @@ fn routed(request: &Request, asked: &Asked) -> Explanation {
     Explanation {
         url: String::from_utf8_lossy(&asked.url).into_owned(),
         method: asked.method.clone(),
-        listener: listener.map(|one| millstream_net::Address::from(&one.address).to_string()).unwrap_or_default(),
+        listener: listener
+            .map(|one| millstream_net::Address::from(&one.address).to_string())
+            .unwrap_or_default(),
         server: Place { name: server.name.clone(), at: at(request, server.span) },
         location: Place { name: written(&location.matches), at: at(request, location.span) },
         zone: None,

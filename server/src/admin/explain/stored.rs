@@ -75,10 +75,10 @@ pub(super) fn told(
     let since = now.unix_milliseconds.saturating_sub(head.stored_at).div_euclid(1000);
     steps.push(format!("stored {since} s ago: {left} s left"));
     let is_default = matches!(judgement.because, Because::Nothing);
-    let place = judgement.because.place(cache).map(|span| Place {
-        name: because(&judgement.because),
-        at: at(request, *span),
-    });
+    let place = judgement
+        .because
+        .place(cache)
+        .map(|span| Place { name: because(&judgement.because), at: at(request, *span) });
     Stored {
         chosen,
         varies_by: varies_by(entry),
@@ -109,11 +109,6 @@ fn because(because: &Because<'_>) -> String {
 
 /// The fields that tell variants apart and what this one's request said in them.
 fn varies_by(entry: &Entry) -> Vec<String> {
-    let Some(told) = entry.varies_by() else { return Vec::new() };
-    told.into_iter()
-        .map(|(name, value)| match value {
-            Some(value) => format!("{}: {}", String::from_utf8_lossy(name), String::from_utf8_lossy(&value)),
-            None => format!("{}: (absent)", String::from_utf8_lossy(name)),
-        })
-        .collect()
+    let each = entry.varies_by().into_iter();
+    each.map(|(name, value)| format!("{name}: {}", value.as_deref().unwrap_or("(absent)"))).collect()
 }

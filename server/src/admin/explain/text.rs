@@ -48,7 +48,11 @@ impl Stored {
     fn write(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let state = if self.fresh { "fresh" } else { "stale" };
         let chosen = if self.chosen { ", the one for this request" } else { "" };
-        writeln!(f, "  stored    {} with {} bytes, {state}, in {}{chosen}", self.status, self.length, self.tier)?;
+        writeln!(
+            f,
+            "  stored    {} with {} bytes, {state}, in {}{chosen}",
+            self.status, self.length, self.tier
+        )?;
         for field in &self.varies_by {
             writeln!(f, "    for       {field}")?;
         }

@@ -69,9 +69,12 @@ fn with_entry(request: &Request, cache: &ProxyCache, sight: &Sight, entry: &Entr
         Usable::Yes if entry.is_fresh(now) => {
             return Verdict::of(CacheStatus::Hit, "the stored answer is fresh");
         }
-        Usable::Yes => return Verdict::of(CacheStatus::Stale, "the request takes a stale answer (max-stale)"),
+        Usable::Yes => {
+            return Verdict::of(CacheStatus::Stale, "the request takes a stale answer (max-stale)");
+        }
         Usable::Refuse => {
-            let why = "504: the request wants a stored answer or none (only-if-cached), and this one will not do";
+            let why =
+                "504: the request wants a stored answer or none (only-if-cached), and this one will not do";
             return Verdict::of(CacheStatus::Miss, why);
         }
         Usable::Validate(why) => why,
@@ -80,15 +83,22 @@ fn with_entry(request: &Request, cache: &ProxyCache, sight: &Sight, entry: &Entr
         Why::Stale => "the stored answer is stale",
         Why::AlwaysValidate => "the stored answer is to be validated at every use (no-cache)",
         Why::NoCache => "the request says no-cache, and proxy_cache_client_control is on",
-        Why::MaxAge => "the stored answer is older than the request's max-age, and proxy_cache_client_control is on",
-        Why::MinFresh => "the stored answer ends before the request's min-fresh, and proxy_cache_client_control is on",
+        Why::MaxAge => {
+            "the stored answer is older than the request's max-age, and proxy_cache_client_control is on"
+        }
+        Why::MinFresh => {
+            "the stored answer ends before the request's min-fresh, and proxy_cache_client_control is on"
+        }
     };
     let allowed = entry.may_serve_stale(StaleCause::Updating, &cache.use_stale, now);
     if allowed && sight.line.is_some() {
-        return Verdict::of(CacheStatus::Updating, format!("{why}; somebody updates it, meanwhile it is used"));
+        return Verdict::of(
+            CacheStatus::Updating,
+            format!("{why}; somebody updates it, meanwhile it is used"),
+        );
     }
-    let detached = cache.background_update
-        || entry.may_serve_stale(StaleCause::Updating, &UseStale::default(), now);
+    let detached =
+        cache.background_update || entry.may_serve_stale(StaleCause::Updating, &UseStale::default(), now);
     if allowed && detached {
         return Verdict::of(CacheStatus::Stale, format!("{why}; it is used, and updated in the background"));
     }
@@ -122,7 +132,10 @@ fn without_entry(cache: &ProxyCache, sight: &Sight) -> Verdict {
         return Verdict::of(CacheStatus::Miss, why);
     }
     if sight.purge.is_some() {
-        return Verdict::of(CacheStatus::Miss, "nothing is stored (any more): the latest purge is told below");
+        return Verdict::of(
+            CacheStatus::Miss,
+            "nothing is stored (any more): the latest purge is told below",
+        );
     }
     let why = match sight.entries.is_empty() {
         true => "nothing is stored under this key",

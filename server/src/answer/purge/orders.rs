@@ -158,7 +158,8 @@ fn of_target(
         let Some(key) = keyed::key(&imagined, cache) else { continue };
         if any_host {
             let elsewhere = imagine(place, like, way, ANY_HOST, target)?;
-            if elsewhere.location != imagined.location || keyed::key(&elsewhere, cache).as_ref() != Some(&key) {
+            if elsewhere.location != imagined.location || keyed::key(&elsewhere, cache).as_ref() != Some(&key)
+            {
                 return Err(HOSTS_MATTER);
             }
         }
