@@ -255,7 +255,10 @@ fn templates(http: &Http) -> impl Iterator<Item = &Template> {
             settings.access_logs.iter().flat_map(|log| [Some(&log.format.template), log.condition.as_ref()]);
         let adds = settings.add_headers.iter().map(|add| Some(&add.value));
         let caches = settings.proxy.iter().filter_map(|proxy| proxy.cache.as_ref());
-        let conditions = caches.flat_map(|cache| cache.bypass.iter().chain(&cache.no_cache)).map(Some);
+        let conditions = caches.flat_map(|cache| {
+            cache.bypass.iter().chain(&cache.no_cache).chain(&cache.tags).chain(&cache.purge)
+        });
+        let conditions = conditions.map(Some);
         logs.chain(adds).chain(conditions).flatten()
     })
 }

@@ -122,7 +122,7 @@ pub struct Reach {
     #[arg(short = 'c', value_name = "FILE", default_value = "conf/nginx.conf")]
     configuration: PathBuf,
     /// The directory that relative paths hang on
-    #[arg(short = 'p', value_name = "PREFIX", default_value = "/etc/millstream/")]
+    #[arg(short = 'p', id = "directory", value_name = "PREFIX", default_value = "/etc/millstream/")]
     prefix: PathBuf,
     /// Directives of the main context that it was started with
     #[arg(short = 'g', value_name = "DIRECTIVES")]

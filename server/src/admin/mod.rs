@@ -142,13 +142,15 @@ async fn body(
         .is_some_and(|kind| kind.to_ascii_lowercase().starts_with(b"application/json"));
     let mut body = Vec::new();
     loop {
-        match client.read_body(request, &mut body).await {
-            Ok(BodyProgress::End) => break,
-            Ok(BodyProgress::More) => {}
+        let progress = match client.read_body(request, &mut body).await {
+            Ok(progress) => progress,
             Err(failure) => return Ok(Err(failure)),
-        }
+        };
         if body.len() > LONGEST_BODY {
             return Err(ApiRefusal::new(413, "BodyTooLarge", "a body has 64 KiB at the most"));
+        }
+        if progress == BodyProgress::End {
+            break;
         }
     }
     if !body.is_empty() && !is_json {

@@ -4,6 +4,7 @@
 //! decision alone.
 
 pub mod keyed;
+pub mod tagged;
 pub mod proxied;
 pub mod hit;
 pub mod cached;

@@ -27,7 +27,7 @@ mod tunnel;
 #[cfg(test)]
 mod tests;
 
-use super::keyed;
+use super::{keyed, tagged};
 use crate::client::{Client, ClientFailure};
 use crate::request::Request;
 use attempt::{Asked, Stop};
@@ -280,7 +280,9 @@ impl<'a> Passing<'a> {
                 Storable::Yes(lifetime) => {
                     let rewritten = answer_head::rewritten(self.request, self.proxy, fields);
                     let fields = rewritten.as_ref().map_or(fields, Headers::view);
-                    let stored = StoredHead::new(head.status, fields, connection.remaining(), lifetime, now);
+                    let mut stored =
+                        StoredHead::new(head.status, fields, connection.remaining(), lifetime, now);
+                    stored.tags = tagged::tags(self.request, cache, fields);
                     let fill = permit.begin(stored, self.request.fields(), now);
                     return Box::pin(self.fill(connection, turn, fill)).await;
                 }

@@ -17,3 +17,4 @@ mod failures;
 mod memory;
 mod malformed;
 mod flask_example;
+mod purge;
