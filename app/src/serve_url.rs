@@ -14,11 +14,14 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+/// What the system takes as the path of a socket (108 bytes), with some to spare.
+const LONGEST_SOCKET_PATH: usize = 100;
+
 /// The configuration that the flags mean.
-pub fn configuration(serve: &ServeUrl, urls: &[String]) -> Result<Loaded, String> {
+pub fn configuration(serve: &ServeUrl, urls: &[String], socket: Option<&Path>) -> Result<Loaded, String> {
     let mut text = text(serve, urls)?;
     // It is no part of what --print-config prints: there a pid file says where the socket is.
-    if let Some(socket) = socket_directory(true).map(|directory| socket_in(&directory, &serve.listen)) {
+    if let Some(socket) = socket {
         _ = writeln!(text, "control_socket {};", socket.display());
     }
     let mut loaded = load_text("serve", &text, Path::new("/"));
@@ -41,12 +44,15 @@ pub fn running_socket(port: Option<u16>) -> Option<PathBuf> {
     sockets.next().is_none().then_some(only)
 }
 
-fn socket_in(directory: &Path, listen: &str) -> PathBuf {
-    let port = listen_of(listen).rsplit_once(':').and_then(|(_, port)| port.parse::<u16>().ok());
-    match port.filter(|&port| port != 0) {
-        Some(port) => directory.join(format!("serve-{port}.sock")),
-        None => directory.join(format!("serve-pid-{}.sock", std::process::id())),
-    }
+/// The control socket of this process; its directory is made. `None` where that cannot be: it then has none.
+pub fn own_socket(serve: &ServeUrl) -> Option<PathBuf> {
+    let directory = socket_directory(true)?;
+    let port = listen_of(&serve.listen).rsplit_once(':').and_then(|(_, port)| port.parse::<u16>().ok());
+    let name = match port.filter(|&port| port != 0) {
+        Some(port) => format!("serve-{port}.sock"),
+        None => format!("serve-pid-{}.sock", std::process::id()),
+    };
+    Some(directory.join(name)).filter(|path| path.as_os_str().len() <= LONGEST_SOCKET_PATH)
 }
 
 /// Where the control sockets of `serve` are: a directory that nobody else can enter. `None` where there is none, and

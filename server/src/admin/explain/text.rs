@@ -20,8 +20,9 @@ impl Display for Explanation {
             writeln!(f, "  key       {}", key.text)?;
             let place = key.at.as_deref().map_or_else(|| "the default".to_owned(), str::to_owned);
             writeln!(f, "    made by   proxy_cache_key {} ({place})", key.template)?;
+            let width = key.parts.iter().map(|part| part.variable.len()).max().unwrap_or(0).max(9);
             for part in &key.parts {
-                writeln!(f, "    {:<9} {}", part.variable, part.value)?;
+                writeln!(f, "    {:<width$} {}", part.variable, part.value)?;
             }
             writeln!(f, "    file      {}", key.file)?;
         }
