@@ -20,3 +20,4 @@ mod malformed;
 mod flask_example;
 mod safety;
 mod stampede;
+mod purge;
