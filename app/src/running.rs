@@ -16,7 +16,7 @@ use crate::upgrade::Program;
 use crate::worker::{self, Handle, Order, Spread};
 use millstream_conf::diagnostics::Severity;
 use millstream_conf::load::{Loaded, Options, load};
-use millstream_conf::model::{Configuration, Level, LogTarget, Main};
+use millstream_conf::model::{Configuration, Level, ListenAddress, LogTarget, Main};
 use millstream_load::origin::{self, DemoOptions};
 use millstream_net::daemon::{self, Detached};
 use millstream_net::listener::{self, Inherited, Listening};
@@ -40,6 +40,10 @@ const SIGNALS: [i32; 8] = [SIGHUP, SIGQUIT, SIGTERM, SIGINT, SIGUSR1, SIGUSR2, S
 const WORKER_RESTART_PAUSE: Duration = Duration::from_secs(1);
 /// The longest that a reopening of the logs waits for the workers' buffers.
 const FLUSH_WAIT: Duration = Duration::from_millis(500);
+/// The longest that answers which are stored in memory alone so far go on being written to the disk at the end.
+const CACHE_WAIT: Duration = Duration::from_secs(5);
+/// The same where the end is to be at once.
+const FAST_CACHE_WAIT: Duration = Duration::from_secs(1);
 /// Threads for work that blocks.
 const BLOCKING_THREADS: usize = 4;
 
@@ -64,12 +68,13 @@ pub fn serve_url(serve: &ServeUrl) -> ExitCode {
             Err(error) => return complain(&format!("the demo API cannot be started: {error}")),
         }
     }
-    let loaded = match serve_url::configuration(serve, &urls) {
+    let socket = serve_url::own_socket(serve);
+    let loaded = match serve_url::configuration(serve, &urls, socket.as_deref()) {
         Ok(loaded) => loaded,
         Err(message) => return complain(&message),
     };
     let (flags, for_again) = (serve.clone(), urls.clone());
-    let again = move || match serve_url::configuration(&flags, &for_again) {
+    let again = move || match serve_url::configuration(&flags, &for_again, socket.as_deref()) {
         Ok(loaded) => loaded,
         Err(_) => {
             Loaded { configuration: None, sources: Default::default(), diagnostics: Default::default() }
@@ -92,7 +97,9 @@ fn greet(
     microcache: Option<&str>,
     demo: bool,
 ) {
-    let at: Vec<String> = listenings.iter().map(|listening| listening.local().to_string()).collect();
+    let control = shared.configuration.main.control_socket.clone().map(ListenAddress::Unix);
+    let public = listenings.iter().filter(|listening| Some(listening.address()) != control.as_ref());
+    let at: Vec<String> = public.map(|listening| listening.local().to_string()).collect();
     let memory = shared.configuration.http.cache_zones.first().map_or(0, |zone| zone.memory >> 20);
     let front =
         if demo { format!("an embedded demo API (simulated, {})", urls.join(", ")) } else { urls.join(", ") };
@@ -125,7 +132,14 @@ fn start(again: LoadAgain, loaded: Loaded, ready: impl FnOnce(&Shared, &[Arc<Lis
     let upgraded = !inherited.is_empty();
     let sockets = worker::count(&configuration.main);
     let listenings = match listener::open(&configuration.http.listeners, sockets, inherited, &[]) {
-        Ok(listenings) => listenings,
+        Ok(opened) => {
+            for error in &opened.missing {
+                eprintln!(
+                    "millstream: [warn] {error}; millstream purge and explain will not reach this process"
+                );
+            }
+            opened.listenings
+        }
         Err(errors) => {
             for error in &errors {
                 eprintln!("millstream: [emerg] {error}");
@@ -304,7 +318,7 @@ impl Process {
                 break;
             }
         }
-        self.end()
+        self.end(if quitting { CACHE_WAIT } else { FAST_CACHE_WAIT })
     }
 
     fn reload(&mut self) {
@@ -421,16 +435,30 @@ impl Process {
         }
     }
 
-    fn end(mut self) -> ExitCode {
+    fn end(mut self, cache_wait: Duration) -> ExitCode {
         self.order_all(|| Order::Stop);
         for handle in self.workers.drain(..).chain(self.leaving.drain(..)) {
             if handle.thread.join().is_err() {
                 self.shared.main_log.write(Level::Alert, format_args!("a worker thread panicked"));
             }
         }
+        finish_caches(&self.shared, cache_wait);
         self.shared.main_log.write(Level::Notice, format_args!("exit"));
         self.log_writer.drain();
         ExitCode::SUCCESS
+    }
+}
+
+/// What is still to be written to cache directories is written, as far as the time reaches.
+fn finish_caches(shared: &Shared, within: Duration) {
+    let end = clock::now() + within;
+    for store in &shared.stores {
+        if !store.flush(end.saturating_duration_since(clock::now())) {
+            shared.main_log.write(
+                Level::Warn,
+                format_args!("cache zone \"{}\": not everything was written to the disk", store.name()),
+            );
+        }
     }
 }
 

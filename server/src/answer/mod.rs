@@ -6,10 +6,12 @@
 pub mod query;
 pub mod keyed;
 pub mod invalidation;
+pub mod tagged;
 pub mod proxied;
 pub mod hit;
 pub mod cached;
 pub mod fixed;
+pub mod purge;
 pub mod file;
 
 use crate::client::ClientFailure;

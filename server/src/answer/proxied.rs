@@ -28,7 +28,7 @@ mod tunnel;
 #[cfg(test)]
 mod tests;
 
-use super::invalidation;
+use super::{invalidation, tagged};
 use crate::client::{Client, ClientFailure};
 use crate::request::Request;
 use attempt::{Asked, Stop};
@@ -307,7 +307,9 @@ impl<'a> Passing<'a> {
             let now = Now::read();
             match self.storable(cache, head.status, fields, now) {
                 Storable::Yes(lifetime) => {
-                    let stored = StoredHead::new(head.status, fields, connection.remaining(), lifetime, now);
+                    let mut stored =
+                        StoredHead::new(head.status, fields, connection.remaining(), lifetime, now);
+                    stored.tags = tagged::tags(self.request, cache, fields);
                     if StoredHead::leaves_out(fields) {
                         let own = Headers::copied_from(fields, |_, _, _| true);
                         self.request.own_head = Some(Box::new(own));
@@ -320,7 +322,7 @@ impl<'a> Passing<'a> {
                 Storable::No(reason) => {
                     self.report_not_stored(reason);
                     // The next waiter may find the upstream well again; any other answer says that waiting is no use.
-                    if head.status >= 500 { drop(permit) } else { permit.uncacheable(now) }
+                    if head.status >= 500 { drop(permit) } else { permit.uncacheable(Some(reason), now) }
                 }
             }
         }
