@@ -140,6 +140,11 @@ impl Fill {
         self.progress.follow()
     }
 
+    /// The head of the answer.
+    pub fn head(&self) -> &Arc<StoredHead> {
+        &self.progress.head
+    }
+
     /// Adds a piece of the body. Await [`Fill::ready`] before the next.
     pub fn push(&mut self, bytes: Bytes) {
         self.held = self.progress.push(bytes);

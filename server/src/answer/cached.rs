@@ -13,16 +13,18 @@
 //! Next: `hit` (the fast door for entries in memory), `proxied` (the upstream's side).
 
 use super::Outcome;
+use super::follow::{self, Followed};
 use super::hit::{self, Coding, Ready};
+use super::{ranges, stored};
 use super::proxied::{self, Filling, Proxied};
-use crate::client::{AnswerHead, Client};
+use crate::client::Client;
 use crate::filter::gzip;
 use crate::request::Request;
 use crate::variables::{self, holds};
 use bytes::Bytes;
 use millstream_cache::policy;
 use millstream_cache::{
-    Body, FillPermit, Follower, Hit, Lookup, Now, Prepared, StaleCause, StoredHead, Waiter, Woken,
+    FillPermit, Follower, Hit, Lookup, Now, Prepared, StaleCause, StoredHead, Waiter, Woken,
 };
 use millstream_conf::model::{ProxyCache, UseStale};
 use millstream_net::{blocking, buffers};
@@ -186,7 +188,7 @@ async fn busy(
         Woken::Retry => None,
         Woken::Streaming(follower) => {
             request.cache_status = Some(CacheStatus::Hit);
-            follow(request, client, follower).await
+            Some(follow(request, client, follower).await)
         }
         Woken::Fill(permit) => {
             let expired = fallback.is_some();
@@ -221,6 +223,7 @@ async fn upstream(
                 None => Outcome::Status(status),
             }
         }
+        Proxied::Unsatisfiable(length) => ranges::refuse(request, length),
         Proxied::Revalidated(entry) => {
             request.cache_status = Some(CacheStatus::Revalidated);
             let hit = Hit { entry, prepared: Prepared::default() };
@@ -251,7 +254,7 @@ pub async fn from_entry(request: &mut Request, client: &mut Client, hit: &Hit) -
         return Some(sent);
     }
     buffers::give(out);
-    from_file(request, client, hit, now).await
+    stored::answer(request, client, hit, now).await
 }
 
 async fn send_ready(request: &mut Request, client: &mut Client, out: Vec<u8>, ready: &Ready) -> Outcome {
@@ -284,72 +287,14 @@ async fn compressed(request: &Request, hit: &Hit) -> bool {
     hit.entry.gzip_body().is_some()
 }
 
-/// Streams an entry whose body is in a file.
-async fn from_file(request: &mut Request, client: &mut Client, hit: &Hit, now: Now) -> Option<Outcome> {
-    let entry = &hit.entry;
-    if let Body::Memory(_) = entry.body {
-        return None;
-    }
-    let mut reader = entry.body.open(0..entry.length()).await.ok()?;
-    hit::remember_head(request, &entry.head);
-    let headers = hit::passed_on(request, &entry.head);
-    let head = AnswerHead {
-        status: entry.head.status,
-        fields: headers.view(),
-        length: Some(entry.length()),
-        compressible: true,
-        age: Some(entry.age(now)),
-    };
-    client.begin(request, head);
-    while request.wants_body() {
-        match reader.next().await {
-            None => break,
-            Some(Ok(piece)) => {
-                if let Err(failure) = client.send(request, &piece).await {
-                    return Some(Outcome::Client(failure));
-                }
-            }
-            Some(Err(_)) => {
-                client.abandon();
-                return Some(Outcome::Done);
-            }
-        }
-    }
-    Some(close_answer(request, client).await)
-}
-
-/// Streams what somebody else's fill brings, as it arrives. `None`: it ended before anything was sent.
-async fn follow(request: &mut Request, client: &mut Client, mut follower: Follower) -> Option<Outcome> {
+/// Streams what somebody else's fill brings, as it arrives.
+async fn follow(request: &mut Request, client: &mut Client, follower: Follower) -> Outcome {
     let stored: Arc<StoredHead> = follower.head().clone();
     hit::remember_head(request, &stored);
-    let headers = hit::passed_on(request, &stored);
-    let head = AnswerHead {
-        status: stored.status,
-        fields: headers.view(),
-        length: stored.content_length,
-        compressible: true,
-        age: Some(stored.age(Now::read())),
-    };
-    client.begin(request, head);
-    while request.wants_body()
-        && let Some(piece) = follower.next().await
-    {
-        let Ok(piece) = piece else {
-            client.abandon();
-            _ = client.flush(request).await;
-            return Some(Outcome::Done);
-        };
-        if let Err(failure) = client.send(request, &piece).await {
-            return Some(Outcome::Client(failure));
-        }
-    }
-    Some(close_answer(request, client).await)
-}
-
-async fn close_answer(request: &mut Request, client: &mut Client) -> Outcome {
-    client.end(request, None);
-    match client.flush(request).await {
-        Ok(()) => Outcome::Done,
-        Err(failure) => Outcome::Client(failure),
+    let age = Some(stored.age(Now::read()));
+    match follow::serve(request, client, follower, age).await {
+        Followed::Done => Outcome::Done,
+        Followed::Client(failure) => Outcome::Client(failure),
+        Followed::Unsatisfiable(length) => ranges::refuse(request, length),
     }
 }

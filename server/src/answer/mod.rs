@@ -3,8 +3,12 @@
 //! Each takes the request and the client and says how it went; which one is taken, and what follows, is `serve`'s
 //! decision alone.
 
-pub mod proxied;
+pub mod conditions;
+pub mod ranges;
 pub mod hit;
+pub mod follow;
+pub mod proxied;
+pub mod stored;
 pub mod cached;
 pub mod fixed;
 pub mod file;

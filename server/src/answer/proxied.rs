@@ -55,6 +55,8 @@ pub enum Proxied {
     Stale(u16),
     /// The client left, was too slow, or sent a bad body.
     ClientFailed(ClientFailure),
+    /// Nothing was sent: nothing of the range exists in an answer of this length.
+    Unsatisfiable(u64),
     /// The upstream confirmed the stale entry by 304: this entry is the answer.
     Revalidated(Arc<Entry>),
     /// `X-Accel-Redirect`: nothing was sent, the request goes on under this URI or `@name`.
