@@ -6,9 +6,10 @@
 use millstream_cache::Store;
 use millstream_conf::diagnostics::Diagnostics;
 use millstream_conf::model::{
-    CacheZone, Configuration, ErrorLog, Http, Listener, LogTarget, Main, PeerAddress, Template, Upstream,
-    UpstreamServer, Variable,
+    CacheZone, Configuration, ErrorLog, Expires, Http, Listener, LogTarget, Main, PeerAddress, Template,
+    Upstream, UpstreamServer, Variable,
 };
+use millstream_conf::variables::Builtin;
 use millstream_net::address::Address;
 use millstream_net::resolve;
 use millstream_net::tls::{self, ServerConfig, TlsAcceptor};
@@ -61,8 +62,14 @@ pub fn assemble(
     let reads =
         |wanted: fn(&Variable) -> bool| templates(http).any(|template| template.variables().any(wanted));
     let keeps_sent_heads = reads(|variable| matches!(variable, Variable::SentHeader(_)));
-    let keeps_upstream_heads =
-        reads(|variable| matches!(variable, Variable::UpstreamHeader(_) | Variable::UpstreamCookie(_)));
+    let keeps_upstream_heads = reads(|variable| match variable {
+        Variable::UpstreamHeader(_) | Variable::UpstreamCookie(_) => true,
+        Variable::Builtin(builtin) => matches!(
+            builtin,
+            Builtin::UpstreamCacheAge | Builtin::UpstreamCacheLastModified | Builtin::UpstreamCacheEtag
+        ),
+        _ => false,
+    });
     Ok(Arc::new(Shared {
         number,
         groups,
@@ -256,6 +263,12 @@ fn templates(http: &Http) -> impl Iterator<Item = &Template> {
         let adds = settings.add_headers.iter().map(|add| Some(&add.value));
         let caches = settings.proxy.iter().filter_map(|proxy| proxy.cache.as_ref());
         let conditions = caches.flat_map(|cache| cache.bypass.iter().chain(&cache.no_cache)).map(Some);
-        logs.chain(adds).chain(conditions).flatten()
+        let tags = settings.proxy.iter().flat_map(|proxy| proxy.cache.iter().flat_map(|cache| &cache.tags));
+        let sets = settings.proxy.iter().flat_map(|proxy| proxy.set_headers.iter().map(|set| &set.value));
+        let expires = match &settings.expires {
+            Expires::Variable(template, _) => Some(template),
+            _ => None,
+        };
+        logs.chain(adds).chain(conditions).flatten().chain(tags).chain(sets).chain(expires)
     })
 }

@@ -141,6 +141,8 @@ pub struct Request {
     pub sent: Sent,
     /// `$upstream_cache_status`.
     pub cache_status: Option<CacheStatus>,
+    /// Where the piece of a sliced answer begins that is being asked for (`slice`).
+    pub slice: Option<u64>,
     /// The upstream servers asked.
     pub tries: Tries,
     /// `$request_id`, made when first read.
@@ -179,6 +181,7 @@ impl Request {
             accel_fields: None,
             sent: Sent::default(),
             cache_status: None,
+            slice: None,
             tries: Tries::default(),
             id: OnceCell::new(),
         }
@@ -205,6 +208,7 @@ impl Request {
         self.accel_fields = None;
         self.sent.clear();
         self.cache_status = None;
+        self.slice = None;
         self.tries.clear();
         self.id.take();
     }
@@ -223,6 +227,7 @@ impl Request {
         copy.captures = self.captures.clone();
         copy.method = if self.method == Method::Head { Method::Get } else { self.method };
         copy.cache_status = self.cache_status;
+        copy.slice = self.slice;
         // The URI in force is no longer the one that came.
         copy.redirects = self.redirects;
         copy

@@ -17,8 +17,8 @@ use super::Outcome;
 use super::follow::{self, Followed};
 use super::hit::{self, Coding, Ready};
 use super::keyed::{Use, usage};
-use super::{ranges, stored};
 use super::proxied::{self, Filling, Proxied};
+use super::{ranges, stored};
 use crate::client::Client;
 use crate::filter::gzip;
 use crate::request::Request;
@@ -272,8 +272,9 @@ async fn compressed(request: &Request, hit: &Hit) -> bool {
 /// Streams what somebody else's fill brings, as it arrives.
 async fn follow(request: &mut Request, client: &mut Client, follower: Follower) -> Outcome {
     let stored: Arc<StoredHead> = follower.head().clone();
-    hit::remember_head(request, &stored);
-    let age = Some(stored.age(Now::read()));
+    let now = Now::read();
+    hit::remember(request, &stored, now);
+    let age = Some(stored.age(now));
     match follow::serve(request, client, follower, age).await {
         Followed::Done => Outcome::Done,
         Followed::Client(failure) => Outcome::Client(failure),

@@ -9,8 +9,8 @@ use super::{conditions, hit};
 use crate::client::{AnswerHead, Client, ClientFailure};
 use crate::request::Request;
 use millstream_cache::{Follower, StoredHead};
-use millstream_wire::conditional::{Outcome, Validators};
 use millstream_wire::Headers;
+use millstream_wire::conditional::{Outcome, Validators};
 use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::task::{Poll, ready};
@@ -87,7 +87,12 @@ fn choose(request: &Request, stored: &StoredHead) -> Result<Chosen, u64> {
     match ranges::select(request, &offer) {
         Selection::Part(part) => {
             ranges::describe_part(&mut headers, &part, length);
-            Ok(Chosen { status: 206, headers, length: Some(part.end - part.start), skipped: Some(part.start) })
+            Ok(Chosen {
+                status: 206,
+                headers,
+                length: Some(part.end - part.start),
+                skipped: Some(part.start),
+            })
         }
         Selection::Unsatisfiable(length) => Err(length),
         Selection::Whole | Selection::Parts(_) => {

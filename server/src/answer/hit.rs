@@ -4,10 +4,11 @@
 //! The compressed body is made once for all and kept with the entry; no hit compresses.
 //! Next: `stored`, for what takes more than one write; `cached`, which decides what is answered from an entry.
 
-use super::ranges::{self, Offer, Selection};
 use super::conditions;
+use super::ranges::{self, Offer, Selection};
 use crate::filter::{gzip, head};
 use crate::request::Request;
+use crate::tries::CachedFacts;
 use bytes::Bytes;
 use millstream_cache::{Entry, Hit, Now, StoredHead};
 use millstream_net::memory_file::MemoryFile;
@@ -127,7 +128,7 @@ pub fn ready(request: &mut Request, hit: &Hit, coding: Coding, now: Now, out: &m
     if entry.head.part.is_some() {
         return None;
     }
-    remember_head(request, &entry.head);
+    remember(request, &entry.head, now);
     if entry.head.status == 200 && request.head.fields.iter().any(|field| is_asked_in_part(field.id)) {
         if let Some(status) = not_modified(request, entry) {
             conditional_head(request, entry, status, now, out);
@@ -142,7 +143,7 @@ pub fn ready(request: &mut Request, hit: &Hit, coding: Coding, now: Now, out: &m
         }
     }
     let tag = tag(request, coding);
-    if request.error_status.is_some() || request.accel_fields.is_some() {
+    if request.error_status.is_some() || request.accel_fields.is_some() || !head::can_be_fixed(request) {
         return unprepared(request, entry, coding, now, out);
     }
     let prepared = match hit.prepared.find::<Prepared>(tag) {
@@ -191,10 +192,11 @@ fn part_of(
     Some(Ready::Part(body))
 }
 
-/// `$upstream_http_…` of an answer out of the cache are the stored ones.
-pub fn remember_head(request: &mut Request, head: &StoredHead) {
+/// `$upstream_http_…` and `$upstream_cache_…` of an answer out of the cache are the stored ones.
+pub fn remember(request: &mut Request, head: &StoredHead, now: Now) {
     if request.generation.shared.keeps_upstream_heads {
         request.tries.headers = Some(Rc::new(Headers::copied_from(head.fields(), |_, _, _| true)));
+        request.tries.cached = Some(CachedFacts { age: head.age(now), last_modified: head.last_modified });
     }
 }
 

@@ -69,7 +69,8 @@ pub fn select(request: &Request, offer: &Offer<'_>) -> Selection {
 
 /// Who has an answer whole can give any part of it; only where the origin says that there are none, there are none.
 fn offers_ranges(request: &Request, fields: Fields<'_>) -> bool {
-    forced(request) || !fields.get(FieldId::AcceptRanges).is_some_and(|value| value.eq_ignore_ascii_case(b"none"))
+    forced(request)
+        || !fields.get(FieldId::AcceptRanges).is_some_and(|value| value.eq_ignore_ascii_case(b"none"))
 }
 
 /// `proxy_force_ranges`.

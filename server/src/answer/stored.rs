@@ -21,7 +21,7 @@ enum Cut {
 /// Answers from an entry. `None` where its file has vanished: nothing was sent.
 pub async fn answer(request: &mut Request, client: &mut Client, hit: &Hit, now: Now) -> Option<Outcome> {
     let entry = &hit.entry;
-    hit::remember_head(request, &entry.head);
+    hit::remember(request, &entry.head, now);
     let mut headers = hit::passed_on(request, &entry.head);
     let (status, length) = (entry.head.status, entry.length());
     let selection = ranges::select(request, &hit::offer(entry));
@@ -106,7 +106,12 @@ pub async fn close(request: &mut Request, client: &mut Client) -> Outcome {
 }
 
 /// Sends a part of an entry under a head that is already made; the answer is closed too.
-pub async fn send_range(request: &mut Request, client: &mut Client, entry: &Entry, range: Range<u64>) -> Outcome {
+pub async fn send_range(
+    request: &mut Request,
+    client: &mut Client,
+    entry: &Entry,
+    range: Range<u64>,
+) -> Outcome {
     let sent = match entry.body.open(range).await {
         Ok(mut reader) => send(request, client, &mut reader).await,
         Err(_) => Err(Cut::Entry),

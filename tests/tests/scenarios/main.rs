@@ -11,6 +11,7 @@ mod serve_url;
 mod command_line;
 mod client_side;
 mod cache;
+mod ranges;
 mod signals;
 mod diagnostics;
 mod failures;

@@ -23,8 +23,18 @@ fn ranges_are_cut_to_the_representation() {
 #[test]
 fn what_does_not_exist_or_is_no_range_is_unsatisfiable() {
     for value in [
-        "bytes=1000-", "bytes=-0", "bytes=5-4", "bytes=alpha", "bytes=10-alpha", "bytes=10", "bytes=10-11 12-", "bytes=,",
-        "bytes=--1", "bytes=+1-2", "bytes=0-1,x", "bytes=-",
+        "bytes=1000-",
+        "bytes=-0",
+        "bytes=5-4",
+        "bytes=alpha",
+        "bytes=10-alpha",
+        "bytes=10",
+        "bytes=10-11 12-",
+        "bytes=,",
+        "bytes=--1",
+        "bytes=+1-2",
+        "bytes=0-1,x",
+        "bytes=-",
     ] {
         check(value, &Ranges::Unsatisfiable);
     }
@@ -56,7 +66,15 @@ fn a_content_range_is_valid_or_nothing() {
     assert_eq!(read("bytes 0-4/10"), Some(ContentRange { first: 0, last: 4, complete: Some(10) }));
     assert_eq!(read("bytes 5-5/*"), Some(ContentRange { first: 5, last: 5, complete: None }));
     for value in [
-        "", "bytes", "bytes 0-4", "bytes 4-0/10", "bytes 0-10/10", "bytes */10", "items 0-4/10", "bytes 0-4/x", "bytes -4/10",
+        "",
+        "bytes",
+        "bytes 0-4",
+        "bytes 4-0/10",
+        "bytes 0-10/10",
+        "bytes */10",
+        "items 0-4/10",
+        "bytes 0-4/x",
+        "bytes -4/10",
         "bytes 0-18446744073709551615/*",
     ] {
         assert_eq!(read(value), None, "{value}");
