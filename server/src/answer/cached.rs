@@ -17,6 +17,7 @@ use super::Outcome;
 use super::follow::{self, Followed};
 use super::hit::{self, Coding, Ready};
 use super::keyed::{Use, usage};
+use super::partial::{self, Step};
 use super::proxied::{self, Filling, Proxied};
 use super::{ranges, stored};
 use crate::client::Client;
@@ -91,6 +92,11 @@ async fn with_lookup(
     mut lookup: Lookup,
 ) -> Outcome {
     for _ in 0..LOOKUPS {
+        lookup = match partial::step(request, client, cache, key, lookup).await {
+            Step::On(lookup) => lookup,
+            Step::Answered(outcome) => return outcome,
+            Step::Ask(filling) => return upstream(request, client, filling, None).await,
+        };
         lookup = match lookup {
             Lookup::Fresh(found) => {
                 request.cache_status = Some(CacheStatus::Hit);
@@ -205,6 +211,7 @@ async fn upstream(
                 None => Outcome::Status(status),
             }
         }
+        Proxied::Again(_) => Outcome::Status(502),
         Proxied::Unsatisfiable(length) => ranges::refuse(request, length),
         Proxied::Revalidated(entry) => {
             request.cache_status = Some(CacheStatus::Revalidated);

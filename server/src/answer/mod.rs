@@ -10,6 +10,7 @@ pub mod hit;
 pub mod follow;
 pub mod proxied;
 pub mod stored;
+pub mod partial;
 pub mod cached;
 pub mod fixed;
 pub mod file;

@@ -22,6 +22,7 @@ mod attempt;
 mod spill;
 mod transfer;
 mod filling;
+mod combining;
 mod tunnel;
 
 #[cfg(test)]
@@ -31,6 +32,7 @@ use super::keyed;
 use crate::client::{Client, ClientFailure};
 use crate::request::Request;
 use attempt::{Asked, Stop};
+pub use combining::Rest;
 use destination::Destination;
 use millstream_cache::policy::{self, RequestFacts, Storable};
 use millstream_cache::{Entry, FillPermit, Hit, Now, StaleCause, StoredHead};
@@ -63,6 +65,8 @@ pub enum Proxied {
     Revalidated(Arc<Entry>),
     /// `X-Accel-Redirect`: nothing was sent, the request goes on under this URI or `@name`.
     Redirect(Vec<u8>),
+    /// Nothing was sent, and what came was of use to nobody: the whole is to be asked for. [`answer`] never gives it.
+    Again(FillPermit),
 }
 
 /// Whether the answer is to be stored.
@@ -71,6 +75,10 @@ pub enum Filling {
     No,
     /// By right of this permit, where the answer allows it.
     Permit(FillPermit),
+    /// The client's own range and conditions are passed on; a 206 is stored as a part.
+    Part(FillPermit),
+    /// Only the rest of a stored part is asked for; the whole is stored.
+    Rest(FillPermit, Rest),
 }
 
 /// Everything that stays the same while one request is passed on.
@@ -86,6 +94,8 @@ struct Passing<'a> {
     caching: bool,
     /// The stale entry that is to be confirmed or to fall back on.
     stale: Option<Rc<Hit>>,
+    /// What alone is asked for, because all else is stored.
+    rest: Option<Rest>,
     /// Whether a client that leaves ends the request.
     watching: bool,
     /// When the present attempt began.
@@ -125,19 +135,24 @@ pub async fn answer(
         },
         None => RequestBody::None,
     };
+    let (filling, rest) = match filling {
+        Filling::Rest(permit, rest) => (Filling::Permit(permit), Some(rest)),
+        filling => (filling, None),
+    };
     let caching = matches!(filling, Filling::Permit(_));
     let watching = !caching && !proxy.ignore_client_abort;
     let method = method(request, proxy, caching);
     let asked_at = request.started;
     let passing = Passing {
-        request,
-        client,
+        request: &mut *request,
+        client: client.as_deref_mut(),
         proxy,
         destination: &destination,
         body,
         method,
         caching,
         stale,
+        rest,
         watching,
         asked_at,
     };
@@ -145,7 +160,10 @@ pub async fn answer(
     let outcome = passing.run(filling, &mut head).await;
     head.clear();
     HEAD.set(Some(head));
-    outcome
+    match outcome {
+        Proxied::Again(permit) => Box::pin(answer(request, client, Filling::Permit(permit), None)).await,
+        outcome => outcome,
+    }
 }
 
 /// The method that is sent: `proxy_method`'s, and GET for a HEAD whose answer is to be stored.
@@ -167,6 +185,12 @@ impl<'a> Passing<'a> {
         if head.status == 101 {
             return Box::pin(self.tunnel(connection, turn, head)).await;
         }
+        let filling = match (filling, self.rest.take()) {
+            (Filling::Permit(permit), Some(rest)) if matches!(head.status, 206 | 416) => {
+                return Box::pin(self.combine(connection, turn, head, permit, rest)).await;
+            }
+            (filling, _) => filling,
+        };
         if let Some(outcome) = self.set_aside(&connection, head) {
             if matches!(outcome, Proxied::Redirect(_)) {
                 let fields = head.view(connection.head_bytes());
@@ -253,6 +277,19 @@ impl<'a> Passing<'a> {
     }
 
     fn storable(&self, cache: &ProxyCache, status: u16, fields: Fields<'_>, now: Now) -> Storable {
+        self.storable_part(cache, status, false, fields, now)
+    }
+
+    /// As [`Passing::storable`]; `is_part`: a 206 whose place in the whole is known, which lives as long as the whole would.
+    fn storable_part(
+        &self,
+        cache: &ProxyCache,
+        status: u16,
+        is_part: bool,
+        fields: Fields<'_>,
+        now: Now,
+    ) -> Storable {
+        let status = if is_part { 200 } else { status };
         let facts = RequestFacts {
             method: self.method,
             has_authorization: self.request.field(FieldId::Authorization).is_some(),
@@ -274,17 +311,29 @@ impl<'a> Passing<'a> {
         filling: Filling,
     ) -> Proxied {
         self.invalidate(head.status);
-        if let (Filling::Permit(permit), Some(cache)) = (filling, &self.proxy.cache) {
+        let (permit, as_asked) = match filling {
+            Filling::Permit(permit) => (Some(permit), false),
+            // The client's conditions went with it, so only what was sent for its range, or whole, is stored.
+            Filling::Part(permit) => (Some(permit).filter(|_| matches!(head.status, 200 | 206)), true),
+            Filling::No | Filling::Rest(..) => (None, false),
+        };
+        if let (Some(permit), Some(cache)) = (permit, &self.proxy.cache) {
             let now = Now::read();
             let fields = head.view(connection.head_bytes());
-            match self.storable(cache, head.status, fields, now) {
+            let part = combining::part(head.status, fields, connection.remaining())
+                .filter(|_| as_asked || self.request.slice.is_some());
+            match self.storable_part(cache, head.status, part.is_some(), fields, now) {
                 Storable::Yes(lifetime) => {
+                    let length = connection.remaining().or(part.map(|part| part.last - part.first + 1));
                     let rewritten = answer_head::rewritten(self.request, self.proxy, fields);
                     let fields = rewritten.as_ref().map_or(fields, Headers::view);
-                    let stored = StoredHead::new(head.status, fields, connection.remaining(), lifetime, now);
+                    let mut stored = StoredHead::new(head.status, fields, length, lifetime, now);
+                    stored.part = part;
                     let fill = permit.begin(stored, self.request.fields(), now);
-                    return Box::pin(self.fill(connection, turn, fill)).await;
+                    return Box::pin(self.fill(connection, turn, fill, None)).await;
                 }
+                // Nobody waits for it.
+                Storable::No(_) if as_asked => drop(permit),
                 // The next waiter may find the upstream well again; any other answer says that waiting is no use.
                 Storable::No(_) if head.status >= 500 => drop(permit),
                 Storable::No(_) => permit.uncacheable(now),

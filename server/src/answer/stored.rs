@@ -8,8 +8,7 @@ use super::ranges::{self, Selection};
 use super::{Outcome, hit};
 use crate::client::{AnswerHead, Client, ClientFailure};
 use crate::request::Request;
-use millstream_cache::{Entry, Hit, Now};
-use std::ops::Range;
+use millstream_cache::{BodyReader, Entry, Hit, Now};
 
 /// Why a body did not go out whole.
 enum Cut {
@@ -84,11 +83,7 @@ async fn send_parts(
     Ok(())
 }
 
-async fn send(
-    request: &mut Request,
-    client: &mut Client,
-    reader: &mut millstream_cache::BodyReader,
-) -> Result<(), Cut> {
+async fn send(request: &mut Request, client: &mut Client, reader: &mut BodyReader) -> Result<(), Cut> {
     while let Some(piece) = reader.next().await {
         let piece = piece.map_err(|_| Cut::Entry)?;
         client.send(request, &piece).await.map_err(Cut::Client)?;
@@ -105,18 +100,9 @@ pub async fn close(request: &mut Request, client: &mut Client) -> Outcome {
     }
 }
 
-/// Sends a part of an entry under a head that is already made; the answer is closed too.
-pub async fn send_range(
-    request: &mut Request,
-    client: &mut Client,
-    entry: &Entry,
-    range: Range<u64>,
-) -> Outcome {
-    let sent = match entry.body.open(range).await {
-        Ok(mut reader) => send(request, client, &mut reader).await,
-        Err(_) => Err(Cut::Entry),
-    };
-    match sent {
+/// Sends what a reader gives under a head that is already made, and ends the answer.
+pub async fn send_all(request: &mut Request, client: &mut Client, reader: &mut BodyReader) -> Outcome {
+    match send(request, client, reader).await {
         Ok(()) => close(request, client).await,
         Err(Cut::Client(failure)) => Outcome::Client(failure),
         Err(Cut::Entry) => {

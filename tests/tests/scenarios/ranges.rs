@@ -27,6 +27,7 @@ const SITE: &str = "worker_processes 2; pid @DIR@/nginx.pid; error_log @DIR@/err
                 add_header X-Cache-Status $upstream_cache_status;
                 @DIRECTIVES@
             }
+            location /plain/ { proxy_pass http://api; proxy_force_ranges on; }
             location /files/ { root @DIR@/html; @FILES@ }
         }
     }";
@@ -49,15 +50,22 @@ fn api(body: Vec<u8>) -> Origin {
     Origin::start(move |_: &Request| {
         answer(
             200,
-            &[("ETag", "\"v1\""), ("Last-Modified", "Sun, 06 Nov 1994 08:49:37 GMT"), ("Accept-Ranges", "bytes")],
+            &[
+                ("ETag", "\"v1\""),
+                ("Last-Modified", "Sun, 06 Nov 1994 08:49:37 GMT"),
+                ("Accept-Ranges", "bytes"),
+            ],
             &body,
         )
     })
 }
 
-/// The bounds of a `Range: bytes=first-last` of a request.
+/// The bounds of the one range of a request.
 fn asked(request: &Request, length: usize) -> Option<(usize, usize)> {
     let (first, last) = request.field("range")?.strip_prefix("bytes=")?.split_once('-')?;
+    if first.is_empty() {
+        return Some((length - last.parse::<usize>().ok()?, length - 1));
+    }
     let last = last.parse().unwrap_or(length - 1);
     first.parse().ok().map(|first| (first, usize::min(last, length - 1)))
 }
@@ -66,7 +74,9 @@ fn asked(request: &Request, length: usize) -> Option<(usize, usize)> {
 fn ranged(request: &Request, body: &[u8], tag: &str) -> Vec<Step> {
     let fields = [("ETag", tag), ("Cache-Control", "max-age=60"), ("Accept-Ranges", "bytes")];
     match asked(request, body.len()) {
-        Some((first, last)) if first < body.len() => {
+        Some((first, last))
+            if first < body.len() && request.field("if-range").is_none_or(|own| own == tag) =>
+        {
             let range = format!("bytes {first}-{last}/{}", body.len());
             let fields = [&fields[..], &[("Content-Range", range.as_str())]].concat();
             answer(206, &fields, &body[first..=last])
@@ -90,7 +100,11 @@ fn check_ranges(server: &Server, path: &str, body: &[u8]) {
     ] {
         let part = range(server, path, &value);
         assert_eq!((part.status, part.field("accept-ranges")), (206, None), "{value}");
-        assert_eq!(part.field("content-range"), Some(format!("bytes {first}-{last}/{length}").as_str()), "{value}");
+        assert_eq!(
+            part.field("content-range"),
+            Some(format!("bytes {first}-{last}/{length}").as_str()),
+            "{value}"
+        );
         assert!(part.body == body[first..=last], "{value}");
     }
     let none = range(server, path, &format!("bytes={length}-"));
@@ -105,7 +119,8 @@ fn check_ranges(server: &Server, path: &str, body: &[u8]) {
     let inner = "Content-Type: text/plain\r\n";
     for (first, last) in [(1, 2), (length - 3, length - 1)] {
         expected.extend(
-            format!("\r\n--{boundary}\r\n{inner}Content-Range: bytes {first}-{last}/{length}\r\n\r\n").into_bytes(),
+            format!("\r\n--{boundary}\r\n{inner}Content-Range: bytes {first}-{last}/{length}\r\n\r\n")
+                .into_bytes(),
         );
         expected.extend(&body[first..=last]);
     }
@@ -160,8 +175,12 @@ fn ranges_of_a_file_are_slices_of_it() {
     assert_eq!((whole.status, whole.field("accept-ranges")), (200, Some("bytes")));
     check_ranges(&server, "/files/a.txt", &body);
     let tag = whole.field("etag").expect("a tag").to_owned();
-    let ask = |value: &str| server.get_with("/files/a.txt", &[("Range", "bytes=0-1"), ("If-Range", value)]).status;
-    assert_eq!((ask(&tag), ask("\"other\""), ask(whole.field("last-modified").expect("a date"))), (206, 200, 206));
+    let ask =
+        |value: &str| server.get_with("/files/a.txt", &[("Range", "bytes=0-1"), ("If-Range", value)]).status;
+    assert_eq!(
+        (ask(&tag), ask("\"other\""), ask(whole.field("last-modified").expect("a date"))),
+        (206, 200, 206)
+    );
 }
 
 #[test]
@@ -169,7 +188,8 @@ fn conditions_come_before_ranges() {
     let origin = api(body(100));
     let server = start(&origin, "");
     server.get("/");
-    let ask = |fields: &[(&str, &str)]| server.get_with("/", &[fields, &[("Range", "bytes=0-1")]].concat()).status;
+    let ask =
+        |fields: &[(&str, &str)]| server.get_with("/", &[fields, &[("Range", "bytes=0-1")]].concat()).status;
     assert_eq!(ask(&[("If-None-Match", "\"v1\"")]), 304);
     assert_eq!(ask(&[("If-Match", "\"v2\"")]), 412);
     assert_eq!(ask(&[("If-Match", "\"v1\"")]), 206);
@@ -181,7 +201,9 @@ fn conditions_come_before_ranges() {
 fn whoever_asks_first_gets_its_range_from_the_stream_and_the_whole_is_stored() {
     let origin = Origin::start(|_| {
         vec![
-            Step::Send(b"HTTP/1.1 200 OK\r\nAccept-Ranges: bytes\r\nContent-Length: 10\r\n\r\n01234".to_vec()),
+            Step::Send(
+                b"HTTP/1.1 200 OK\r\nAccept-Ranges: bytes\r\nContent-Length: 10\r\n\r\n01234".to_vec(),
+            ),
             Step::Pause(Duration::from_millis(700)),
             Step::Send(b"56789".to_vec()),
         ]
@@ -193,7 +215,11 @@ fn whoever_asks_first_gets_its_range_from_the_stream_and_the_whole_is_stored() {
     assert_eq!((part.status, part.text().as_str(), status(&part)), (206, "123", "MISS"));
     assert_eq!(origin.requests()[0].field("range"), None, "the whole is fetched");
     // nginx keeps the connection until all of it has come.
-    assert!(is_nginx() || began.elapsed() < Duration::from_millis(600), "its part was there: {:?}", began.elapsed());
+    assert!(
+        is_nginx() || began.elapsed() < Duration::from_millis(600),
+        "its part was there: {:?}",
+        began.elapsed()
+    );
     let late = client.get_with("/", &[("Range", "bytes=-2")]).expect("an answer");
     assert_eq!((late.status, late.text().as_str(), status(&late)), (206, "89", "HIT"));
     assert_eq!(server.get("/").text(), "0123456789");
@@ -227,7 +253,11 @@ fn max_ranges_bounds_and_forbids() {
 #[test]
 fn an_answer_that_is_compressed_on_its_way_has_no_ranges() {
     let origin = Origin::start(|_| {
-        answer(200, &[("Content-Type", "text/html"), ("Accept-Ranges", "bytes"), ("ETag", "\"v1\"")], &body(5_000))
+        answer(
+            200,
+            &[("Content-Type", "text/html"), ("Accept-Ranges", "bytes"), ("ETag", "\"v1\"")],
+            &body(5_000),
+        )
     });
     let server = start(&origin, "gzip on;");
     for _ in 0..2 {
@@ -267,4 +297,215 @@ fn a_client_that_reads_slowly_gets_its_range_of_a_large_answer_whole() {
     let part = client.answer().expect("an answer");
     assert!(part.status == 206 && part.body == body[100_000..=2_400_000]);
     assert_eq!(origin.count(), 1);
+}
+
+/// An API that understands ranges of this body.
+fn ranged_api(body: Vec<u8>) -> Origin {
+    Origin::start(move |request: &Request| ranged(request, &body, "\"v1\""))
+}
+
+#[test]
+fn a_range_far_into_an_answer_is_passed_on_and_its_part_answers_what_lies_within() {
+    let body = body(5_000);
+    let origin = ranged_api(body.clone());
+    let server = start(&origin, "proxy_cache_max_range_offset 1000;");
+    let far = range(&server, "/", "bytes=2000-2999");
+    assert_eq!((far.status, status(&far)), (206, "MISS"));
+    assert!(far.body == body[2000..=2999]);
+    assert_eq!(origin.requests()[0].field("range"), Some("bytes=2000-2999"));
+    if is_nginx() {
+        return; // It stores no parts.
+    }
+    for (value, first, last) in [("bytes=2000-2999", 2000, 2999), ("bytes=2100-2199", 2100, 2199)] {
+        let within = range(&server, "/", value);
+        assert_eq!((within.status, status(&within)), (206, "HIT"), "{value}");
+        assert_eq!(within.field("content-range"), Some(format!("bytes {first}-{last}/5000").as_str()));
+        assert!(within.field("age").is_some() && within.body == body[first..=last]);
+    }
+    let other = server.get_with("/", &[("Range", "bytes=2100-2199"), ("If-Range", "\"v2\"")]);
+    assert!(
+        other.status == 200 && other.body == body,
+        "the part is of another representation than asked for"
+    );
+    let near = range(&server, "/", "bytes=1-2");
+    assert_eq!((near.status, status(&near), near.body.as_slice()), (206, "HIT", &body[1..=2]));
+}
+
+#[test]
+fn a_stored_part_is_completed_with_what_is_missing_alone() {
+    let body = body(400_000);
+    for (first, missing) in [("bytes=0-299999", "bytes=300000-"), ("bytes=-100000", "bytes=0-299999")] {
+        let origin = ranged_api(body.clone());
+        let server = start(&origin, "proxy_cache_max_range_offset 0;");
+        assert_eq!(range(&server, "/", first).status, 206);
+        let whole = server.get("/");
+        assert!(whole.status == 200 && whole.body == body, "{first}");
+        assert_eq!(whole.field("content-range"), None);
+        if is_nginx() {
+            continue;
+        }
+        let asked = &origin.requests()[1];
+        assert_eq!((asked.field("range"), asked.field("if-range")), (Some(missing), Some("\"v1\"")));
+        let again = server.get("/");
+        assert!(status(&again) == "HIT" && again.body == body);
+        assert_eq!(range(&server, "/", "bytes=299990-300010").body, &body[299_990..=300_010]);
+        assert_eq!(origin.count(), 2);
+    }
+}
+
+/// The API's second answer is scripted; its first is a part of `old`, its third the whole of `new`.
+fn after_a_part(second: impl Fn(&Request) -> Vec<Step> + Send + Sync + 'static, tag: &'static str) -> Origin {
+    let count = std::sync::atomic::AtomicUsize::new(0);
+    Origin::start(move |request| {
+        let number = count.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
+        let fields = [("Cache-Control", "max-age=60")];
+        match number {
+            0 => {
+                let part = [("ETag", tag), ("Content-Range", "bytes 0-4/10")];
+                answer(206, &[&fields[..], &part].concat(), b"01234")
+            }
+            1 => second(request),
+            _ => answer(200, &[&fields[..], &[("ETag", "\"new\"")]].concat(), b"abcdefghij"),
+        }
+    })
+}
+
+#[test]
+fn what_is_not_provably_of_one_representation_is_never_combined() {
+    if is_nginx() {
+        return;
+    }
+    let cases: &[(&str, u16, &[(&str, &str)], &str)] = &[
+        ("another tag", 206, &[("ETag", "\"v2\""), ("Content-Range", "bytes 5-9/10")], "fghij"),
+        ("no tag", 206, &[("Content-Range", "bytes 5-9/10")], "fghij"),
+        ("a weak tag", 206, &[("ETag", "W/\"v1\""), ("Content-Range", "bytes 5-9/10")], "fghij"),
+        ("another place", 206, &[("ETag", "\"v1\""), ("Content-Range", "bytes 4-9/10")], "efghij"),
+        ("a part of the rest", 206, &[("ETag", "\"v1\""), ("Content-Range", "bytes 5-8/10")], "fghi"),
+        ("another length", 206, &[("ETag", "\"v1\""), ("Content-Range", "bytes 5-9/11")], "fghij"),
+        ("no length", 206, &[("ETag", "\"v1\""), ("Content-Range", "bytes 5-9/*")], "fghij"),
+        ("no range", 206, &[("ETag", "\"v1\"")], "fghij"),
+        ("fewer bytes", 206, &[("ETag", "\"v1\""), ("Content-Range", "bytes 5-9/10")], "fgh"),
+        (
+            "two ranges",
+            206,
+            &[("ETag", "\"v1\""), ("Content-Range", "bytes 5-9/10"), ("Content-Range", "bytes 0-4/10")],
+            "fghij",
+        ),
+        (
+            "another coding",
+            206,
+            &[("ETag", "\"v1\""), ("Content-Range", "bytes 5-9/10"), ("Content-Encoding", "x")],
+            "fghij",
+        ),
+        (
+            "not storable",
+            206,
+            &[("ETag", "\"v1\""), ("Content-Range", "bytes 5-9/10"), ("Cache-Control", "no-store")],
+            "fghij",
+        ),
+        ("shorter now", 416, &[("Content-Range", "bytes */5")], ""),
+    ];
+    for &(what, status, fields, text) in cases {
+        let origin = after_a_part(move |_| answer(status, fields, text.as_bytes()), "\"v1\"");
+        let server = start(&origin, "proxy_cache_max_range_offset 0;");
+        assert_eq!(range(&server, "/", "bytes=0-4").status, 206);
+        let whole = server.get("/");
+        assert_eq!((whole.status, whole.text().as_str()), (200, "abcdefghij"), "{what}");
+        assert_eq!((origin.count(), origin.requests()[2].field("range")), (3, None), "{what}");
+    }
+}
+
+#[test]
+fn a_part_with_a_weak_tag_or_none_is_not_completed() {
+    if is_nginx() {
+        return;
+    }
+    for tag in ["W/\"v1\"", "none"] {
+        let origin = after_a_part(|_| answer(200, &[], b"abcdefghij"), tag);
+        let server = start(&origin, "proxy_cache_max_range_offset 0;");
+        assert_eq!(range(&server, "/", "bytes=0-4").status, 206);
+        assert_eq!(server.get("/").text(), "abcdefghij", "{tag}");
+        assert_eq!(origin.requests()[1].field("range"), None, "{tag}");
+    }
+}
+
+#[test]
+fn an_answer_that_changed_takes_the_place_of_its_part() {
+    if is_nginx() {
+        return;
+    }
+    let origin = after_a_part(|_| answer(200, &[("ETag", "\"v2\"")], b"ABCDEFGHIJ"), "\"v1\"");
+    let server = start(&origin, "proxy_cache_max_range_offset 0;");
+    assert_eq!(range(&server, "/", "bytes=0-4").text(), "01234");
+    assert_eq!(server.get("/").text(), "ABCDEFGHIJ", "If-Range found another representation");
+    assert_eq!((range(&server, "/", "bytes=0-4").text().as_str(), origin.count()), ("ABCDE", 2));
+}
+
+#[test]
+fn the_rest_that_breaks_off_reaches_nobody_as_a_whole_answer() {
+    if is_nginx() {
+        return;
+    }
+    let origin = after_a_part(
+        |_| {
+            let head = "HTTP/1.1 206 Partial Content\r\nETag: \"v1\"\r\nCache-Control: max-age=60\r\n\
+                Content-Range: bytes 5-9/10\r\nTransfer-Encoding: chunked\r\n\r\n3\r\n567\r\n0\r\n\r\n";
+            vec![Step::Send(head.into())]
+        },
+        "\"v1\"",
+    );
+    let server = start(&origin, "proxy_cache_max_range_offset 0;");
+    assert_eq!(range(&server, "/", "bytes=0-4").status, 206);
+    assert!(server.client().get("/").is_err(), "seven bytes looked like ten");
+    assert_eq!(server.get("/").text(), "abcdefghij");
+}
+
+#[test]
+fn a_part_that_is_not_what_it_says_is_passed_on_and_not_stored() {
+    if is_nginx() {
+        return;
+    }
+    for value in ["bytes 4-9/10", "bytes 0-4/3", "lines 0-4/10"] {
+        let origin = Origin::start(move |_| {
+            answer(
+                206,
+                &[("Cache-Control", "max-age=60"), ("ETag", "\"v1\""), ("Content-Range", value)],
+                b"01234",
+            )
+        });
+        let server = start(&origin, "proxy_cache_max_range_offset 0;");
+        for asked in 1..=2 {
+            let part = range(&server, "/", "bytes=0-4");
+            assert_eq!((part.status, part.field("content-range"), origin.count()), (206, Some(value), asked));
+        }
+    }
+}
+
+#[test]
+fn a_head_that_is_not_converted_is_passed_on_and_not_stored() {
+    let origin = api(body(100));
+    let server = start(&origin, "proxy_cache_convert_head off;");
+    for asked in 1..=2 {
+        let answer = server.client().request("HEAD", "/", &[]).expect("an answer");
+        assert_eq!((answer.status, answer.field("content-length")), (200, Some("100")));
+        assert!(is_nginx() || origin.count() == asked);
+    }
+    assert!(origin.requests().iter().all(|request| request.head.starts_with("HEAD ")));
+}
+
+#[test]
+fn ranges_can_be_forced_out_of_an_api_that_knows_none() {
+    let body = body(300_000);
+    let origin = Origin::start({
+        let body = body.clone();
+        move |_| answer(200, &[], &body)
+    });
+    let server = start(&origin, "proxy_force_ranges on;");
+    for path in ["/", "/plain/"] {
+        let part = range(&server, path, "bytes=100000-250000");
+        assert_eq!((part.status, part.field("content-range")), (206, Some("bytes 100000-250000/300000")));
+        assert!(part.body == body[100_000..=250_000], "{path}");
+        assert_eq!(server.get(path).field("accept-ranges"), Some("bytes"), "{path}");
+        assert_eq!(range(&server, path, "bytes=300000-").status, 416, "{path}");
+    }
 }

@@ -9,7 +9,7 @@ use super::{Passing, Proxied};
 use crate::answer::follow::{self, Followed};
 use crate::worker::Worker;
 use bytes::Bytes;
-use millstream_cache::Fill;
+use millstream_cache::{BodyReader, Fill};
 use millstream_net::clock;
 use millstream_telemetry::metrics::Counter;
 use millstream_upstream::{Connection, ExchangeError, Part, Pool, Turn};
@@ -29,6 +29,14 @@ struct Filled {
     whole: bool,
 }
 
+/// Stored bytes that belong before or behind those that come.
+pub(super) struct Kept {
+    pub(super) before: Option<BodyReader>,
+    pub(super) after: Option<BodyReader>,
+    /// How many bytes come.
+    pub(super) expected: u64,
+}
+
 /// What the upstream's half tells the other.
 #[derive(Default)]
 struct Shared {
@@ -42,14 +50,20 @@ struct Shared {
 type Reading = Pin<Box<dyn Future<Output = Filled>>>;
 
 impl<'a> Passing<'a> {
-    /// Fills the cache and serves the client from the fill.
-    pub(super) async fn fill(mut self, connection: Connection, turn: Turn<'a>, fill: Fill) -> Proxied {
+    /// Fills the cache and serves the client from the fill; `kept` is what is there already of the answer.
+    pub(super) async fn fill(
+        mut self,
+        connection: Connection,
+        turn: Turn<'a>,
+        fill: Fill,
+        kept: Option<Kept>,
+    ) -> Proxied {
         let shared = Rc::new(Shared::default());
         shared.alone.set(self.client.is_none());
         let follower = self.client.is_some().then(|| fill.follow()).flatten();
         let age = initial_age(&fill);
         let mut reading: Reading =
-            Box::pin(read_all(connection, fill, self.proxy.read_timeout, shared.clone()));
+            Box::pin(read_all(connection, fill, kept, self.proxy.read_timeout, shared.clone()));
         let Some(client) = self.client.take() else {
             let filled = reading.await;
             self.note(filled, turn);
@@ -134,35 +148,61 @@ fn initial_age(fill: &Fill) -> Option<u64> {
 async fn read_all(
     mut connection: Connection,
     mut fill: Fill,
+    kept: Option<Kept>,
     timeout: Duration,
     shared: Rc<Shared>,
 ) -> Filled {
+    let expected = kept.as_ref().map(|kept| kept.expected);
+    let (before, after) = kept.map_or((None, None), |kept| (kept.before, kept.after));
     let mut length = 0;
-    let error = loop {
+    let is_off = |length: u64, is_over: bool| {
+        expected.is_some_and(|expected| length > expected || is_over && length < expected)
+    };
+    let mut outcome = add(&mut fill, before).await;
+    while outcome.is_ok() {
         match connection.next_part() {
             Ok(Part::Data(piece)) => {
                 length += piece.len() as u64;
+                if is_off(length, false) {
+                    break;
+                }
                 fill.push(Bytes::copy_from_slice(piece));
                 shared.length.set(length);
                 shared.traffic.set(connection.traffic());
                 fill.ready().await;
                 if shared.alone.get() && !fill.has_followers() && !fill.is_storing() {
-                    return Filled { connection, length, error: None, whole: false };
+                    break;
                 }
             }
             Ok(Part::Empty) => {
                 if let Err(error) = connection.fill_body(timeout).await {
-                    break error;
+                    outcome = Err(Some(error));
                 }
             }
+            // What comes is not what was announced, and must not be mixed with what is there.
+            Ok(Part::End) if is_off(length, true) => break,
             Ok(Part::End) => {
+                outcome = add(&mut fill, after).await;
+                if outcome.is_err() {
+                    break;
+                }
                 // Not stored where the disk is full or the entry was purged meanwhile; the followers have it all.
                 _ = fill.finish().await;
                 return Filled { connection, length, error: None, whole: true };
             }
-            Err(error) => break error,
+            Err(error) => outcome = Err(Some(error)),
         }
-    };
+    }
     drop(fill);
-    Filled { connection, length, error: Some(error), whole: false }
+    Filled { connection, length, error: outcome.err().flatten(), whole: false }
+}
+
+/// Adds stored bytes to a fill; an error without a cause is a file that cannot be read.
+async fn add(fill: &mut Fill, stored: Option<BodyReader>) -> Result<(), Option<ExchangeError>> {
+    let Some(mut reader) = stored else { return Ok(()) };
+    while let Some(piece) = reader.next().await {
+        fill.push(piece.map_err(|_| None)?);
+        fill.ready().await;
+    }
+    Ok(())
 }
