@@ -263,7 +263,8 @@ async fn compressed(request: &Request, hit: &Hit) -> bool {
         return false;
     };
     let store = &request.generation.shared.stores[cache.zone.0 as usize];
-    let (Some(permit), Some(body)) = (store.claim_gzip(&hit.entry), hit.entry.body.memory().cloned()) else {
+    let (Some(permit), Some(body)) = (store.claim_gzip(&hit.entry), hit.entry.body().memory().cloned())
+    else {
         return false;
     };
     let level = request.location().settings.gzip.level;
@@ -280,8 +281,8 @@ async fn compressed(request: &Request, hit: &Hit) -> bool {
 async fn follow(request: &mut Request, client: &mut Client, follower: Follower) -> Outcome {
     let stored: Arc<StoredHead> = follower.head().clone();
     let now = Now::read();
-    hit::remember(request, &stored, now);
-    let age = Some(stored.age(now));
+    hit::remember(request, stored.view(), now);
+    let age = Some(stored.view().age(now));
     match follow::serve(request, client, follower, age).await {
         Followed::Done => Outcome::Done,
         Followed::Client(failure) => Outcome::Client(failure),

@@ -65,7 +65,7 @@ pub async fn serve(
 }
 
 fn choose(request: &Request, stored: &StoredHead) -> Result<Chosen, u64> {
-    let mut headers = hit::passed_on(request, stored);
+    let mut headers = hit::passed_on(request, stored.view());
     let (status, length) = (stored.status, stored.content_length);
     if status != 200 {
         let length = length.filter(|_| status != 204);

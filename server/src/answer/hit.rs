@@ -10,7 +10,7 @@ use crate::filter::{gzip, head};
 use crate::request::Request;
 use crate::tries::CachedFacts;
 use bytes::Bytes;
-use millstream_cache::{Entry, Hit, Now, StoredHead};
+use millstream_cache::{Entry, Head, Hit, Now};
 use millstream_net::memory_file::MemoryFile;
 use millstream_telemetry::metrics::CacheStatus;
 use millstream_wire::conditional::{self, Validators};
@@ -18,6 +18,7 @@ use millstream_wire::{FieldId, Headers};
 use std::cell::{Cell, OnceCell};
 use std::ops::Range;
 use std::rc::Rc;
+use std::sync::Arc;
 
 /// A prepared answer: one representation for one location.
 pub struct Prepared {
@@ -109,13 +110,13 @@ pub enum Coding {
 }
 
 /// The representation that suits a request. Compressing may still have to be done.
-pub fn coding(request: &Request, entry: &Entry) -> Coding {
+pub fn coding(request: &Request, entry: &Arc<Entry>) -> Coding {
     let settings = &request.location().settings.gzip;
     if !settings.enabled || request.field(FieldId::AcceptEncoding).is_none() {
         return Coding::Identity;
     }
-    let fields = entry.head.fields();
-    let wanted = gzip::eligible(settings, entry.head.status, fields, Some(entry.length()))
+    let fields = entry.head().fields();
+    let wanted = gzip::eligible(settings, entry.head().status, fields, Some(entry.length()))
         && gzip::accepted(settings, request, fields);
     if wanted { Coding::Gzip } else { Coding::Identity }
 }
@@ -125,11 +126,12 @@ pub fn coding(request: &Request, entry: &Entry) -> Coding {
 /// entry is only a part of an answer.
 pub fn ready(request: &mut Request, hit: &Hit, coding: Coding, now: Now, out: &mut Vec<u8>) -> Option<Ready> {
     let entry = &hit.entry;
-    if entry.head.part.is_some() {
+    let stored = entry.head();
+    if stored.part.is_some() {
         return None;
     }
-    remember(request, &entry.head, now);
-    if entry.head.status == 200 && request.head.fields.iter().any(|field| is_asked_in_part(field.id)) {
+    remember(request, stored, now);
+    if stored.status == 200 && request.head.fields.iter().any(|field| is_asked_in_part(field.id)) {
         if let Some(status) = not_modified(request, entry) {
             conditional_head(request, entry, status, now, out);
             return Some(Ready::HeadOnly);
@@ -159,10 +161,10 @@ pub fn ready(request: &mut Request, hit: &Hit, coding: Coding, now: Now, out: &m
 }
 
 /// What of an entry may be asked for in ranges.
-pub fn offer(entry: &Entry) -> Offer<'_> {
+pub fn offer(entry: &Arc<Entry>) -> Offer<'_> {
     Offer {
-        status: entry.head.status,
-        fields: entry.head.fields(),
+        status: entry.head().status,
+        fields: entry.head().fields(),
         validators: validators(entry),
         length: Some(entry.length()),
         is_stream: false,
@@ -172,13 +174,13 @@ pub fn offer(entry: &Entry) -> Offer<'_> {
 /// One range of a body in memory.
 fn part_of(
     request: &mut Request,
-    entry: &Entry,
+    entry: &Arc<Entry>,
     part: Range<u64>,
     now: Now,
     out: &mut Vec<u8>,
 ) -> Option<Ready> {
-    let body = entry.body.memory()?.slice(part.start as usize..part.end as usize);
-    let mut headers = passed_on(request, &entry.head);
+    let body = entry.body().memory()?.slice(part.start as usize..part.end as usize);
+    let mut headers = passed_on(request, entry.head());
     ranges::describe_part(&mut headers, &part, Some(entry.length()));
     let plan = head::Plan {
         status: 206,
@@ -193,7 +195,7 @@ fn part_of(
 }
 
 /// `$upstream_http_…` and `$upstream_cache_…` of an answer out of the cache are the stored ones.
-pub fn remember(request: &mut Request, head: &StoredHead, now: Now) {
+pub fn remember(request: &mut Request, head: Head<'_>, now: Now) {
     if request.generation.shared.keeps_upstream_heads {
         request.tries.headers = Some(Rc::new(Headers::copied_from(head.fields(), |_, _, _| true)));
         request.tries.cached = Some(CachedFacts { age: head.age(now), last_modified: head.last_modified });
@@ -203,16 +205,16 @@ pub fn remember(request: &mut Request, head: &StoredHead, now: Now) {
 /// An entry answered as an error page has that error's status, so its head is made for the occasion.
 fn unprepared(
     request: &mut Request,
-    entry: &Entry,
+    entry: &Arc<Entry>,
     coding: Coding,
     now: Now,
     out: &mut Vec<u8>,
 ) -> Option<Ready> {
     let prepared = prepare(request, entry, coding)?;
-    let mut headers = passed_on(request, &entry.head);
-    ranges::announce(request, entry.head.status, &mut headers);
+    let mut headers = passed_on(request, entry.head());
+    ranges::announce(request, entry.head().status, &mut headers);
     let plan = head::Plan {
-        status: entry.head.status,
+        status: entry.head().status,
         fields: headers.view(),
         length: Some(prepared.body.len() as u64),
         chunked: false,
@@ -224,7 +226,7 @@ fn unprepared(
 }
 
 /// The fields of a stored answer as this location passes them on.
-pub fn passed_on(request: &Request, head: &StoredHead) -> Headers {
+pub fn passed_on(request: &Request, head: Head<'_>) -> Headers {
     let proxy = request.location().settings.proxy.as_deref();
     let mut headers = Headers::default();
     for (_, name, value) in head.fields().iter() {
@@ -235,27 +237,27 @@ pub fn passed_on(request: &Request, head: &StoredHead) -> Headers {
     headers
 }
 
-fn prepare(request: &Request, entry: &Entry, coding: Coding) -> Option<Prepared> {
+fn prepare(request: &Request, entry: &Arc<Entry>, coding: Coding) -> Option<Prepared> {
     let body = match coding {
-        Coding::Identity => entry.body.memory()?.clone(),
+        Coding::Identity => entry.body().memory()?.clone(),
         Coding::Gzip => entry.gzip_body()?,
     };
-    let mut headers = passed_on(request, &entry.head);
-    ranges::announce(request, entry.head.status, &mut headers);
+    let mut headers = passed_on(request, entry.head());
+    ranges::announce(request, entry.head().status, &mut headers);
     let plan = head::Plan {
-        status: entry.head.status,
+        status: entry.head().status,
         fields: headers.view(),
         length: Some(body.len() as u64),
         chunked: false,
         compressed: coding == Coding::Gzip,
         age: None,
     };
-    let (head, status) = (head::fixed(request, &plan), entry.head.status);
+    let (head, status) = (head::fixed(request, &plan), entry.head().status);
     Some(Prepared { head, status, body, uses: Cell::new(0), file: OnceCell::new() })
 }
 
 /// Conditional requests are answered from the entry (RFC 9110 §13.2.2); only a 200 has validators worth comparing.
-fn not_modified(request: &Request, entry: &Entry) -> Option<u16> {
+fn not_modified(request: &Request, entry: &Arc<Entry>) -> Option<u16> {
     match conditions::evaluate(request, validators(entry)) {
         conditional::Outcome::Proceed => None,
         conditional::Outcome::NotModified => Some(304),
@@ -263,8 +265,8 @@ fn not_modified(request: &Request, entry: &Entry) -> Option<u16> {
     }
 }
 
-fn validators(entry: &Entry) -> Validators<'_> {
-    Validators { etag: entry.head.etag(), last_modified: entry.head.last_modified }
+fn validators(entry: &Arc<Entry>) -> Validators<'_> {
+    Validators { etag: entry.head().etag(), last_modified: entry.head().last_modified }
 }
 
 /// Fields by which a client asks for less than the whole answer.
@@ -287,8 +289,8 @@ pub fn describe_no_body(headers: &mut Headers) {
 }
 
 /// A 304 carries the validators and what caches need.
-fn conditional_head(request: &mut Request, entry: &Entry, status: u16, now: Now, out: &mut Vec<u8>) {
-    let mut headers = passed_on(request, &entry.head);
+fn conditional_head(request: &mut Request, entry: &Arc<Entry>, status: u16, now: Now, out: &mut Vec<u8>) {
+    let mut headers = passed_on(request, entry.head());
     describe_no_body(&mut headers);
     let length = (status == 412).then_some(0);
     let age = Some(entry.age(now));

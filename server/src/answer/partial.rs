@@ -22,6 +22,7 @@ use millstream_wire::range::{self, Spec};
 use millstream_wire::{FieldId, Method};
 use std::ops::Range;
 use std::rc::Rc;
+use std::sync::Arc;
 
 /// What follows for a request.
 pub enum Step {
@@ -42,15 +43,15 @@ pub async fn step(
     lookup: Lookup,
 ) -> Step {
     let lookup = match lookup {
-        Lookup::Fresh(found) if found.entry.head.part.is_some() => {
+        Lookup::Fresh(found) if found.entry.head().part.is_some() => {
             return of_part(request, client, cache, key, &found).await;
         }
         // A part that is stale is of no use: it can neither be confirmed in passing nor stand in for the whole.
-        Lookup::Stale(found, permit) if found.entry.head.part.is_some() => match permit {
+        Lookup::Stale(found, permit) if found.entry.head().part.is_some() => match permit {
             Some(permit) => Lookup::Miss(permit),
             None => Lookup::Scarce,
         },
-        Lookup::Busy(waiter, Some(found)) if found.entry.head.part.is_some() => Lookup::Busy(waiter, None),
+        Lookup::Busy(waiter, Some(found)) if found.entry.head().part.is_some() => Lookup::Busy(waiter, None),
         lookup => lookup,
     };
     let is_plain_miss = match &lookup {
@@ -112,12 +113,12 @@ async fn of_part(
 }
 
 /// Answers a request whose range lies within a stored part; `None` where it does not, or the part cannot be read.
-async fn from_part(request: &mut Request, client: &mut Client, entry: &Entry) -> Option<Outcome> {
-    let part = entry.head.part?;
-    let validators = Validators { etag: entry.head.etag(), last_modified: entry.head.last_modified };
+async fn from_part(request: &mut Request, client: &mut Client, entry: &Arc<Entry>) -> Option<Outcome> {
+    let part = entry.head().part?;
+    let validators = Validators { etag: entry.head().etag(), last_modified: entry.head().last_modified };
     let range = within(request, &part, validators)?;
     let now = Now::read();
-    let mut headers = hit::passed_on(request, &entry.head);
+    let mut headers = hit::passed_on(request, entry.head());
     let (status, length) = match conditions::evaluate(request, validators) {
         conditional::Outcome::Proceed => (206, range.end - range.start),
         conditional::Outcome::NotModified => (304, 0),
@@ -125,8 +126,8 @@ async fn from_part(request: &mut Request, client: &mut Client, entry: &Entry) ->
     };
     // Read before the head is sent: the file may be gone.
     let offset = range.start - part.first..range.end - part.first;
-    let mut reader = entry.body.open(offset).await.ok()?;
-    hit::remember(request, &entry.head, now);
+    let mut reader = entry.body().open(offset).await.ok()?;
+    hit::remember(request, entry.head(), now);
     request.cache_status = Some(CacheStatus::Hit);
     if status == 206 {
         ranges::describe_part(&mut headers, &range, part.complete);

@@ -9,6 +9,7 @@ use super::{Outcome, hit};
 use crate::client::{AnswerHead, Client, ClientFailure};
 use crate::request::Request;
 use millstream_cache::{BodyReader, Entry, Hit, Now};
+use std::sync::Arc;
 
 /// Why a body did not go out whole.
 enum Cut {
@@ -20,9 +21,9 @@ enum Cut {
 /// Answers from an entry. `None` where its file has vanished: nothing was sent.
 pub async fn answer(request: &mut Request, client: &mut Client, hit: &Hit, now: Now) -> Option<Outcome> {
     let entry = &hit.entry;
-    hit::remember(request, &entry.head, now);
-    let mut headers = hit::passed_on(request, &entry.head);
-    let (status, length) = (entry.head.status, entry.length());
+    hit::remember(request, entry.head(), now);
+    let mut headers = hit::passed_on(request, entry.head());
+    let (status, length) = (entry.head().status, entry.length());
     let selection = ranges::select(request, &hit::offer(entry));
     let first = match &selection {
         Selection::Whole => 0..length,
@@ -30,7 +31,7 @@ pub async fn answer(request: &mut Request, client: &mut Client, hit: &Hit, now: 
         Selection::Parts(parts) => parts.first().cloned().unwrap_or_default(),
         Selection::Unsatisfiable(length) => return Some(ranges::refuse(request, *length)),
     };
-    let mut reader = entry.body.open(first.clone()).await.ok()?;
+    let mut reader = entry.body().open(first.clone()).await.ok()?;
     let (status, length, multipart) = match selection {
         Selection::Parts(parts) => {
             let multipart = Multipart::new(&mut headers, parts, length);
@@ -66,7 +67,7 @@ pub async fn answer(request: &mut Request, client: &mut Client, hit: &Hit, now: 
 async fn send_parts(
     request: &mut Request,
     client: &mut Client,
-    entry: &Entry,
+    entry: &Arc<Entry>,
     multipart: &Multipart,
 ) -> Result<(), Cut> {
     let mut text = Vec::with_capacity(256);
@@ -74,7 +75,7 @@ async fn send_parts(
         text.clear();
         multipart.write_head(range, &mut text);
         client.push(request, &text);
-        let mut reader = entry.body.open(range.clone()).await.map_err(|_| Cut::Entry)?;
+        let mut reader = entry.body().open(range.clone()).await.map_err(|_| Cut::Entry)?;
         send(request, client, &mut reader).await?;
     }
     text.clear();

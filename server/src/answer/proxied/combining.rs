@@ -27,9 +27,9 @@ impl Rest {
     /// What is missing beside an entry that is a part; `None` where it has no strong tag, the whole's length is not known,
     /// or both ends are missing.
     pub fn of(hit: &Rc<Hit>) -> Option<Rest> {
-        let part = hit.entry.head.part?;
+        let part = hit.entry.head().part?;
         let complete = part.complete?;
-        let tag = hit.entry.head.etag()?;
+        let tag = hit.entry.head().etag()?;
         if !etag::is_valid(tag) || etag::is_weak(tag) || hit.entry.length() != part.last - part.first + 1 {
             return None;
         }
@@ -51,12 +51,12 @@ impl Rest {
             format!("bytes={first}-{last}")
         };
         encode::field(out, b"Range", value.as_bytes());
-        encode::field(out, b"If-Range", self.hit.entry.head.etag().unwrap_or_default());
+        encode::field(out, b"If-Range", self.hit.entry.head().etag().unwrap_or_default());
     }
 
     /// Whether a 206 is what was asked for, of the representation that the part is of.
     fn is_in(&self, fields: Fields<'_>, announced: Option<u64>) -> bool {
-        let stored = &self.hit.entry.head;
+        let stored = self.hit.entry.head();
         let same_tag = match (stored.etag(), fields.get(FieldId::ETag)) {
             (Some(own), Some(tag)) => etag::strong_match(own, tag),
             _ => false,
@@ -72,7 +72,7 @@ impl Rest {
 
     /// The stored bytes, before or behind what comes. `None` where they cannot be read any more.
     async fn kept(&self) -> Option<Kept> {
-        let stored = self.hit.entry.body.open(0..self.hit.entry.length()).await.ok()?;
+        let stored = self.hit.entry.body().open(0..self.hit.entry.length()).await.ok()?;
         let (before, after) = if self.part.first == 0 { (Some(stored), None) } else { (None, Some(stored)) };
         Some(Kept { before, after, expected: self.wanted.length() })
     }
@@ -104,7 +104,7 @@ impl<'a> Passing<'a> {
         let fields = head.view(connection.head_bytes());
         let combined = match self.proxy.cache.as_ref() {
             Some(cache) if head.status == 206 && rest.is_in(fields, connection.remaining()) => {
-                let mut headers = rest.hit.entry.head.updated(fields);
+                let mut headers = rest.hit.entry.head().updated(fields);
                 headers.remove(FieldId::ContentRange);
                 match self.storable(cache, 200, headers.view(), now) {
                     Storable::Yes(lifetime) => {

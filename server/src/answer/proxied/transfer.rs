@@ -125,7 +125,7 @@ impl<'a> Passing<'a> {
             _ if bodiless => announced(fields),
             _ => connection.remaining(),
         };
-        let fields = Fields { bytes: fields.bytes, fields: &visible };
+        let fields = Fields::new(fields.bytes(), &visible);
         if head.status == 200 && forced(self.request) {
             let validators = Validators::of(fields);
             let offer = Offer { status: 200, fields, validators, length, is_stream: true };
