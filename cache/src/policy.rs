@@ -266,6 +266,19 @@ fn usable_stale(terms: &Lifetime, now: Now) -> bool {
 }
 
 impl Lifetime {
+    /// That of an answer that is used this once.
+    pub fn over(now: Now) -> Lifetime {
+        Lifetime {
+            fresh_until: now.unix_milliseconds,
+            initial_age: Duration::ZERO,
+            stale_while_revalidate: None,
+            stale_if_error: None,
+            revalidation: Revalidation::Required,
+            vary_ignored: false,
+            always_validate: false,
+        }
+    }
+
     /// Whether the entry is fresh.
     #[inline]
     pub fn is_fresh(&self, now: Now) -> bool {

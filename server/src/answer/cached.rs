@@ -197,6 +197,16 @@ async fn upstream(
     fallback: Option<&Rc<Hit>>,
 ) -> Outcome {
     let proxied = proxied::answer(request, Some(&mut *client), filling, fallback.cloned()).await;
+    settle(request, client, proxied, fallback).await
+}
+
+/// What follows from how a request fared that was passed on; `fallback` is the entry it could fall back on.
+pub async fn settle(
+    request: &mut Request,
+    client: &mut Client,
+    proxied: Proxied,
+    fallback: Option<&Rc<Hit>>,
+) -> Outcome {
     match proxied {
         Proxied::Done => Outcome::Done,
         Proxied::Failed(status) | Proxied::Intercepted(status) => Outcome::Status(status),
@@ -222,7 +232,7 @@ async fn upstream(
 }
 
 /// A copy of the request goes to the upstream on its own; nobody waits for it (RFC 5861 §3).
-fn refresh_detached(request: &Request, permit: FillPermit, found: &Rc<Hit>) {
+pub fn refresh_detached(request: &Request, permit: FillPermit, found: &Rc<Hit>) {
     let mut copy = request.for_refresh();
     let fallback = found.clone();
     tokio::task::spawn_local(async move {
@@ -283,7 +293,13 @@ async fn follow(request: &mut Request, client: &mut Client, follower: Follower) 
     let now = Now::read();
     hit::remember(request, stored.view(), now);
     let age = Some(stored.view().age(now));
-    match follow::serve(request, client, follower, age).await {
+    let outcome = follow::serve(request, client, follower, age).await;
+    followed(request, outcome)
+}
+
+/// What follows from how following a fill went.
+pub fn followed(request: &mut Request, followed: Followed) -> Outcome {
+    match followed {
         Followed::Done => Outcome::Done,
         Followed::Client(failure) => Outcome::Client(failure),
         Followed::Unsatisfiable(length) => ranges::refuse(request, length),

@@ -12,6 +12,7 @@ pub mod proxied;
 pub mod stored;
 pub mod partial;
 pub mod cached;
+pub mod slices;
 pub mod fixed;
 pub mod file;
 

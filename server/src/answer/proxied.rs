@@ -31,11 +31,12 @@ mod tests;
 use super::keyed;
 use crate::client::{Client, ClientFailure};
 use crate::request::Request;
+use crate::tries::Tries;
 use attempt::{Asked, Stop};
 pub use combining::Rest;
 use destination::Destination;
 use millstream_cache::policy::{self, RequestFacts, Storable};
-use millstream_cache::{Entry, FillPermit, Hit, Now, StaleCause, StoredHead};
+use millstream_cache::{Entry, FillPermit, Follower, Hit, Now, StaleCause, StoredHead};
 use millstream_conf::model::{Proxy, ProxyCache};
 use millstream_upstream::{Condition, Connection, Turn};
 use millstream_wire::h1::head::ResponseHead;
@@ -45,6 +46,7 @@ use std::cell::Cell;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Instant;
+use tokio::sync::oneshot;
 
 /// What came of passing a request on.
 pub enum Proxied {
@@ -79,7 +81,20 @@ pub enum Filling {
     Part(FillPermit),
     /// Only the rest of a stored part is asked for; the whole is stored.
     Rest(FillPermit, Rest),
+    /// Not stored, and yet asked for as a whole and passed on by way of a fill.
+    Along(FillPermit),
 }
+
+/// What came of a request that is read by way of its fill.
+pub enum Opened {
+    /// The answer as it arrives, and the servers asked for it.
+    Stream(Follower, Box<Tries>),
+    /// There is none to be read.
+    Ended(Proxied),
+}
+
+/// Where the answer of such a request goes.
+type Tap = oneshot::Sender<Opened>;
 
 /// Everything that stays the same while one request is passed on.
 struct Passing<'a> {
@@ -96,6 +111,8 @@ struct Passing<'a> {
     stale: Option<Rc<Hit>>,
     /// What alone is asked for, because all else is stored.
     rest: Option<Rest>,
+    /// Who reads the answer by way of its fill, in place of a client.
+    tap: Option<&'a Cell<Option<Tap>>>,
     /// Whether a client that leaves ends the request.
     watching: bool,
     /// When the present attempt began.
@@ -111,7 +128,32 @@ thread_local! {
 /// (`proxy_cache_revalidate`) or to fall back on (`proxy_cache_use_stale`).
 pub async fn answer(
     request: &mut Request,
+    client: Option<&mut Client>,
+    filling: Filling,
+    stale: Option<Rc<Hit>>,
+) -> Proxied {
+    pass_on(request, client, None, filling, stale).await
+}
+
+/// Passes a request on whose answer `tap` reads by way of its fill, whether it is stored or not.
+pub async fn open(
+    mut request: Request,
+    filling: Filling,
+    stale: Option<Rc<Hit>>,
+    tap: oneshot::Sender<Opened>,
+) {
+    let tap = Cell::new(Some(tap));
+    let ending = pass_on(&mut request, None, Some(&tap), filling, stale).await;
+    if let Some(tap) = tap.take() {
+        // Nobody may be there any more.
+        _ = tap.send(Opened::Ended(ending));
+    }
+}
+
+async fn pass_on(
+    request: &mut Request,
     mut client: Option<&mut Client>,
+    tap: Option<&Cell<Option<Tap>>>,
     filling: Filling,
     stale: Option<Rc<Hit>>,
 ) -> Proxied {
@@ -139,7 +181,7 @@ pub async fn answer(
         Filling::Rest(permit, rest) => (Filling::Permit(permit), Some(rest)),
         filling => (filling, None),
     };
-    let caching = matches!(filling, Filling::Permit(_));
+    let caching = matches!(filling, Filling::Permit(_) | Filling::Along(_));
     let watching = !caching && !proxy.ignore_client_abort;
     let method = method(request, proxy, caching);
     let asked_at = request.started;
@@ -153,6 +195,7 @@ pub async fn answer(
         caching,
         stale,
         rest,
+        tap,
         watching,
         asked_at,
     };
@@ -228,17 +271,18 @@ impl<'a> Passing<'a> {
         }
     }
 
+    /// Whether somebody wants the answer, and not only the cache.
+    fn is_read(&self) -> bool {
+        self.client.is_some() || self.tap.is_some()
+    }
+
     /// Answers that do not go to the client as they are.
     fn set_aside(&self, connection: &Connection, head: &ResponseHead) -> Option<Proxied> {
         let status = head.status;
         if status >= 400 && self.stale_covers(StaleCause::Status(status)) {
             return Some(Proxied::Stale(status));
         }
-        if status >= 300
-            && self.proxy.intercept_errors
-            && self.client.is_some()
-            && !self.request.in_error_page
-        {
+        if status >= 300 && self.proxy.intercept_errors && self.is_read() && !self.request.in_error_page {
             let pages = &self.request.location().settings.error_pages;
             if pages.iter().any(|page| page.status == status) {
                 return Some(Proxied::Intercepted(status));
@@ -248,7 +292,7 @@ impl<'a> Passing<'a> {
         match redirect {
             Some(uri)
                 if !self.proxy.ignore_headers.x_accel_redirect
-                    && self.client.is_some()
+                    && self.is_read()
                     && (uri.starts_with(b"/") || uri.starts_with(b"@")) =>
             {
                 Some(Proxied::Redirect(uri.to_vec()))
@@ -312,6 +356,7 @@ impl<'a> Passing<'a> {
     ) -> Proxied {
         self.invalidate(head.status);
         let (permit, as_asked) = match filling {
+            Filling::Along(permit) => return Box::pin(self.along(connection, turn, head, permit)).await,
             Filling::Permit(permit) => (Some(permit), false),
             // The client's conditions went with it, so only what was sent for its range, or whole, is stored.
             Filling::Part(permit) => (Some(permit).filter(|_| matches!(head.status, 200 | 206)), true),
@@ -332,6 +377,9 @@ impl<'a> Passing<'a> {
                     let fill = permit.begin(stored, self.request.fields(), now);
                     return Box::pin(self.fill(connection, turn, fill, None)).await;
                 }
+                Storable::No(_) if self.tap.is_some() => {
+                    return Box::pin(self.along(connection, turn, head, permit)).await;
+                }
                 // Nobody waits for it.
                 Storable::No(_) if as_asked => drop(permit),
                 // The next waiter may find the upstream well again; any other answer says that waiting is no use.
@@ -340,6 +388,19 @@ impl<'a> Passing<'a> {
             }
         }
         self.transfer(connection, turn, head).await
+    }
+
+    /// Passes an answer that is not stored to who reads it by way of a fill.
+    async fn along(
+        self,
+        connection: Connection,
+        turn: Turn<'a>,
+        head: &ResponseHead,
+        permit: FillPermit,
+    ) -> Proxied {
+        let fields = head.view(connection.head_bytes());
+        let fill = permit.along(head.status, fields, connection.remaining(), Now::read());
+        self.fill(connection, turn, fill, None).await
     }
 
     /// Unsafe methods that succeeded make what is stored under their URI invalid (RFC 9111 §4.4), before the client

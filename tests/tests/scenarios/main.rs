@@ -12,6 +12,7 @@ mod command_line;
 mod client_side;
 mod cache;
 mod ranges;
+mod slices;
 mod signals;
 mod diagnostics;
 mod failures;

@@ -5,7 +5,7 @@
 //! on to its next request, and the fill goes on alone. An answer that breaks off is never stored: the fill is dropped, and
 //! its followers see the cut.
 
-use super::{Passing, Proxied};
+use super::{Opened, Passing, Proxied};
 use crate::answer::follow::{self, Followed};
 use crate::worker::Worker;
 use bytes::Bytes;
@@ -58,6 +58,12 @@ impl<'a> Passing<'a> {
         fill: Fill,
         kept: Option<Kept>,
     ) -> Proxied {
+        if let Some(tap) = self.tap.and_then(Cell::take)
+            && let Some(follower) = fill.follow()
+        {
+            // Whoever waited for it may have left; the fill goes on where it is stored.
+            _ = tap.send(Opened::Stream(follower, Box::new(self.request.tries.clone())));
+        }
         let shared = Rc::new(Shared::default());
         shared.alone.set(self.client.is_none());
         let follower = self.client.is_some().then(|| fill.follow()).flatten();
