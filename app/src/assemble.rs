@@ -6,8 +6,8 @@
 use millstream_cache::Store;
 use millstream_conf::diagnostics::Diagnostics;
 use millstream_conf::model::{
-    CacheZone, Configuration, ErrorLog, Expires, Http, Listener, LogTarget, Main, PeerAddress, Template,
-    Upstream, UpstreamServer, Variable,
+    CacheZone, Configuration, ErrorLog, Http, Listener, LogTarget, Main, PeerAddress, Template, Upstream,
+    UpstreamServer, Variable,
 };
 use millstream_conf::variables::Builtin;
 use millstream_net::address::Address;
@@ -256,19 +256,5 @@ fn acceptor(
 
 /// Every template that may read an answer's fields.
 fn templates(http: &Http) -> impl Iterator<Item = &Template> {
-    http.locations.iter().flat_map(|location| {
-        let settings = &location.settings;
-        let logs =
-            settings.access_logs.iter().flat_map(|log| [Some(&log.format.template), log.condition.as_ref()]);
-        let adds = settings.add_headers.iter().map(|add| Some(&add.value));
-        let caches = settings.proxy.iter().filter_map(|proxy| proxy.cache.as_ref());
-        let conditions = caches.flat_map(|cache| cache.bypass.iter().chain(&cache.no_cache)).map(Some);
-        let tags = settings.proxy.iter().flat_map(|proxy| proxy.cache.iter().flat_map(|cache| &cache.tags));
-        let sets = settings.proxy.iter().flat_map(|proxy| proxy.set_headers.iter().map(|set| &set.value));
-        let expires = match &settings.expires {
-            Expires::Variable(template, _) => Some(template),
-            _ => None,
-        };
-        logs.chain(adds).chain(conditions).flatten().chain(tags).chain(sets).chain(expires)
-    })
+    http.locations.iter().flat_map(|location| location.settings.templates())
 }

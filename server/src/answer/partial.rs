@@ -43,7 +43,8 @@ pub async fn step(
     lookup: Lookup,
 ) -> Step {
     let lookup = match lookup {
-        Lookup::Fresh(found) if found.entry.head().part.is_some() => {
+        // A part is not refreshed ahead: that would bring the whole, which nobody has asked for.
+        Lookup::Fresh(found) | Lookup::Ahead(found, _) if found.entry.head().part.is_some() => {
             return of_part(request, client, cache, key, &found).await;
         }
         // A part that is stale is of no use: it can neither be confirmed in passing nor stand in for the whole.

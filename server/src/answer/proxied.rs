@@ -35,7 +35,7 @@ use crate::tries::Tries;
 use attempt::{Asked, Stop};
 pub use combining::Rest;
 use destination::Destination;
-use millstream_cache::policy::{self, RequestFacts, Storable};
+use millstream_cache::policy::{self, Reason, RequestFacts, Storable};
 use millstream_cache::{Entry, FillPermit, Follower, Hit, Now, StaleCause, StoredHead};
 use millstream_conf::model::{Proxy, ProxyCache};
 use millstream_upstream::{Condition, Connection, Turn};
@@ -356,7 +356,9 @@ impl<'a> Passing<'a> {
     ) -> Proxied {
         self.invalidate(head.status);
         let (permit, as_asked) = match filling {
-            Filling::Along(permit) => return Box::pin(self.along(connection, turn, head, permit)).await,
+            Filling::Along(permit) => {
+                return Box::pin(self.along(connection, turn, head, permit, None)).await;
+            }
             Filling::Permit(permit) => (Some(permit), false),
             // The client's conditions went with it, so only what was sent for its range, or whole, is stored.
             Filling::Part(permit) => (Some(permit).filter(|_| matches!(head.status, 200 | 206)), true),
@@ -377,14 +379,14 @@ impl<'a> Passing<'a> {
                     let fill = permit.begin(stored, self.request.fields(), now);
                     return Box::pin(self.fill(connection, turn, fill, None)).await;
                 }
-                Storable::No(_) if self.tap.is_some() => {
-                    return Box::pin(self.along(connection, turn, head, permit)).await;
+                Storable::No(reason) if self.tap.is_some() => {
+                    return Box::pin(self.along(connection, turn, head, permit, Some(reason))).await;
                 }
                 // Nobody waits for it.
                 Storable::No(_) if as_asked => drop(permit),
                 // The next waiter may find the upstream well again; any other answer says that waiting is no use.
                 Storable::No(_) if head.status >= 500 => drop(permit),
-                Storable::No(_) => permit.uncacheable(now),
+                Storable::No(reason) => permit.uncacheable(Some(reason), now),
             }
         }
         self.transfer(connection, turn, head).await
@@ -397,9 +399,10 @@ impl<'a> Passing<'a> {
         turn: Turn<'a>,
         head: &ResponseHead,
         permit: FillPermit,
+        reason: Option<Reason>,
     ) -> Proxied {
         let fields = head.view(connection.head_bytes());
-        let fill = permit.along(head.status, fields, connection.remaining(), Now::read());
+        let fill = permit.along((head.status, fields), connection.remaining(), reason, Now::read());
         self.fill(connection, turn, fill, None).await
     }
 

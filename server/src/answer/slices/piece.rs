@@ -110,6 +110,10 @@ pub(super) async fn open(mut request: Request) -> Result<Option<Piece>, Proxied>
     for _ in 0..LOOKUPS {
         lookup = match lookup {
             Lookup::Fresh(found) => return Ok(Some(of_entry(found.entry.clone(), CacheStatus::Hit))),
+            Lookup::Ahead(found, permit) => {
+                cached::refresh_detached(&request, permit, &found);
+                return Ok(Some(of_entry(found.entry.clone(), CacheStatus::Hit)));
+            }
             Lookup::Stale(found, permit) => return stale(request, cache, found, permit).await.map(Some),
             Lookup::Miss(permit) => {
                 let status = request.cache_status.unwrap_or(CacheStatus::Miss);
