@@ -21,6 +21,7 @@ mod answer_head;
 mod attempt;
 mod spill;
 mod transfer;
+mod storing;
 mod filling;
 mod combining;
 mod tunnel;
@@ -37,7 +38,7 @@ pub use combining::Rest;
 use destination::Destination;
 use millstream_cache::policy::{self, Reason, RequestFacts, Storable};
 use millstream_cache::{Entry, FillPermit, Follower, Hit, Now, StaleCause, StoredHead};
-use millstream_conf::model::{Proxy, ProxyCache};
+use millstream_conf::model::{Proxy, ProxyCache, Store};
 use millstream_upstream::{Condition, Connection, Turn};
 use millstream_wire::h1::head::ResponseHead;
 use millstream_wire::{FieldId, Fields, Headers, Method};
@@ -182,7 +183,7 @@ async fn pass_on(
         filling => (filling, None),
     };
     let caching = matches!(filling, Filling::Permit(_) | Filling::Along(_));
-    let watching = !caching && !proxy.ignore_client_abort;
+    let watching = !caching && !proxy.ignore_client_abort && proxy.store == Store::Off;
     let method = method(request, proxy, caching);
     let asked_at = request.started;
     let passing = Passing {

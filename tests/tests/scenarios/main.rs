@@ -14,6 +14,7 @@ mod returned;
 mod cache;
 mod ranges;
 mod slices;
+mod stored_files;
 mod signals;
 mod diagnostics;
 mod failures;

@@ -9,6 +9,7 @@ use super::{Passing, Proxied, spill};
 use crate::answer::ranges::{self, Offer, Selection, forced};
 use crate::client::{AnswerHead, Client, ClientFailure};
 use crate::request::Request;
+use millstream_conf::model::Store;
 use millstream_net::clock;
 use millstream_upstream::{Connection, ExchangeError, Part, Turn};
 use millstream_wire::conditional::Validators;
@@ -54,6 +55,10 @@ impl<'a> Passing<'a> {
         turn: Turn<'a>,
         head: &mut ResponseHead,
     ) -> Proxied {
+        let keeping = match self.proxy.store {
+            Store::Off => None,
+            _ => Box::pin(self.keeps(head, &connection)).await,
+        };
         let Some(client) = self.client.take() else {
             // A refresh whose answer may not be stored.
             self.note_end(&connection, 0, clock::now());
@@ -66,6 +71,9 @@ impl<'a> Passing<'a> {
                 return Proxied::Unsatisfiable(length);
             }
         };
+        if let Some(keeping) = keeping {
+            return Box::pin(self.keep(client, connection, turn, keeping)).await;
+        }
         if !self.request.wants_body() {
             client.end(self.request, None);
             self.discard_quietly(connection, turn);
