@@ -160,6 +160,8 @@ pub struct Request {
     pub body: Option<Box<EarlyBody>>,
     /// Fields of the upstream's answer for the client that asked, where some of them are not stored.
     pub own_head: Option<Box<Headers>>,
+    /// Where the piece of a sliced answer begins that is being asked for (`slice`).
+    pub slice: Option<u64>,
     /// The upstream servers asked.
     pub tries: Tries,
     /// `$request_id`, made when first read.
@@ -202,6 +204,7 @@ impl Request {
             report: None,
             body: None,
             own_head: None,
+            slice: None,
             tries: Tries::default(),
             id: OnceCell::new(),
         }
@@ -232,6 +235,7 @@ impl Request {
         self.report = None;
         self.body = None;
         self.own_head = None;
+        self.slice = None;
         self.tries.clear();
         self.id.take();
     }
@@ -250,6 +254,7 @@ impl Request {
         copy.captures = self.captures.clone();
         copy.method = if self.method == Method::Head { Method::Get } else { self.method };
         copy.cache_status = self.cache_status;
+        copy.slice = self.slice;
         // The URI in force is no longer the one that came.
         copy.redirects = self.redirects;
         copy
