@@ -377,6 +377,29 @@ fn the_api_purges_for_whom_it_admits_and_only_where_it_may_write() {
 }
 
 #[test]
+fn misses_are_counted_by_location_and_cause() {
+    if is_nginx() {
+        return;
+    }
+    let origin = Origin::start(|request| {
+        let never: &[(&str, &str)] = &[("Cache-Control", "no-store")];
+        answer(200, if request.head.starts_with("GET /never") { never } else { &[] }, b"x")
+    });
+    let server = start(&origin, "proxy_cache_bypass $http_x_new;", "location /api/ { api; }");
+    for path in ["/a", "/a", "/b", "/never", "/never"] {
+        server.get(path);
+    }
+    server.get_with("/a", &[("X-New", "1")]);
+    let told: serde_json::Value = serde_json::from_slice(&server.get("/api/misses").body).expect("JSON");
+    let site = &told[0];
+    assert_eq!(site["location"]["name"], "location /", "{told}");
+    assert_eq!(site["requests"]["MISS"]["count"], 4, "{told}");
+    assert_eq!(site["requests"]["BYPASS"]["count"], 1, "{told}");
+    assert_eq!(site["not_stored"]["no_store"]["count"], 2, "{told}");
+    assert!(site["not_stored"]["no_store"]["last"].as_i64().is_some_and(|last| last > 0), "{told}");
+}
+
+#[test]
 fn explain_names_the_key_the_place_and_what_decided() {
     if is_nginx() {
         return;
