@@ -4,6 +4,7 @@
 //!   FillPermit ── begin(head) ──▶ Fill ── push … finish ──▶ stored, followers complete
 //!      │ drop: given back            └ drop: aborted, nothing stored, followers see the cut
 //!      ├ uncacheable(): all waiters go on their own for a while
+//!      ├ aside(): as that, and still a permit
 //!      └ refresh(): a 304 gave a stored entry new life
 //! ```
 //! Each is used up by what it allows or given back by being dropped, so a request that dies cannot leave a key locked.
@@ -53,7 +54,8 @@ impl FillPermit {
         let head = Arc::new(head);
         let fits = expected.is_none_or(|length| length <= self.store.largest_body());
         let make = |variant: Option<Variant>| Progress::new(head.clone(), variant);
-        let begun = fits.then(|| self.store.memory.begin(&mut grant, head.vary(), request, make)).flatten();
+        let begun =
+            fits.then(|| self.store.memory.begin(&mut grant, head.view().vary(), request, make)).flatten();
         let mode = if begun.is_some() { Mode::Memory } else { Mode::Passing };
         if begun.is_none() {
             self.store.memory.uncacheable(&grant, None, now);
@@ -65,14 +67,15 @@ impl FillPermit {
     /// The upstream has confirmed a stored entry with a 304. `headers` are [`StoredHead::updated`], `lifetime` what
     /// `policy` made of them. It keeps its tags and gets those that the 304 names. Waiters look up again.
     pub fn refresh(mut self, old: &Arc<Entry>, headers: Headers, lifetime: Lifetime, now: Now) -> Arc<Entry> {
-        let mut head = StoredHead::new(old.head.status, headers.view(), Some(old.length()), lifetime, now);
-        head.tags = old.head.tags.and(&Tags::read(headers.view(), std::iter::empty()));
-        head.part = old.head.part;
-        let vary = head.vary();
+        let before = old.head();
+        let mut head = StoredHead::new(before.status, headers.view(), Some(old.length()), lifetime, now);
+        head.tags = before.tags.and(&Tags::read(headers.view(), std::iter::empty()));
+        head.part = before.part;
+        let vary = head.view().vary();
         let order = self.store.memory.next_order();
         // What was confirmed is as good as what was asked for at the same time.
         let born = self.grant().born;
-        let entry = Entry::new(old.key.clone(), old.variant.clone(), (order, born), head, old.body.clone());
+        let entry = Entry::new(old.key(), old.variant.clone(), (order, born), head.view(), old.body());
         if let Some(body) = old.gzip_body() {
             entry.keep_gzip(body);
         }
@@ -97,6 +100,17 @@ impl FillPermit {
         if let Some(grant) = self.grant.take() {
             self.store.memory.uncacheable(&grant, reason, now);
         }
+    }
+
+    /// The answer is stored and may not be used without asking (no-cache): whoever waits must ask by itself, so all go
+    /// on their own, and this one is filled beside them.
+    #[must_use]
+    pub fn aside(mut self, now: Now) -> FillPermit {
+        if let Some(grant) = self.grant.as_mut().filter(|grant| grant.right.is_some()) {
+            self.store.memory.uncacheable(grant, None, now);
+            grant.right = None;
+        }
+        self
     }
 
     pub(crate) fn store(&self) -> &Arc<Store> {
@@ -234,9 +248,9 @@ impl Fill {
 
     fn entry(&self, order: u64, body: Body) -> Arc<Entry> {
         let grant = self.grant.as_ref().expect("held until finish takes it");
-        let (key, born) = (grant.key.clone(), grant.born);
-        let head = StoredHead::clone(&self.progress.head);
-        Arc::new(Entry::new(key, self.progress.variant.clone(), (order, born), head, body))
+        let variant = self.progress.variant.clone().map(Arc::new);
+        let orders = (order, grant.born);
+        Arc::new(Entry::new(grant.key.bytes(), variant, orders, self.progress.head.view(), body))
     }
 
     /// The body has become too large for memory: on to disk, or on to whoever reads along and no further.
@@ -248,7 +262,7 @@ impl Fill {
                 let variant = progress.variant.as_ref();
                 let (_, epoch, _) = store.place(&grant.key, variant.map(|variant| &*variant.values));
                 let vary = variant.map(|variant| (&*variant.fields, &*variant.values));
-                let head = file_format::encode_head(grant.key.bytes(), vary, &progress.head);
+                let head = file_format::encode_head(grant.key.bytes(), vary, progress.head.view());
                 let identity = Identity { id: disk::random_id(), epoch, born: grant.born };
                 disk.begin(&head, identity, expected)
             });

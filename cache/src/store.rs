@@ -260,8 +260,8 @@ impl Store {
 
     /// The right to compress an entry's body, for one thread: worth it only where the body is in memory and plain.
     pub fn claim_gzip(self: &Arc<Self>, entry: &Arc<Entry>) -> Option<GzipPermit> {
-        let plain = !entry.head.fields().has(millstream_wire::FieldId::ContentEncoding);
-        let claimed = plain && entry.body.memory().is_some() && !entry.is_retired() && entry.claim_gzip();
+        let plain = !entry.head().fields().has(millstream_wire::FieldId::ContentEncoding);
+        let claimed = plain && entry.body_in_memory().is_some() && !entry.is_retired() && entry.claim_gzip();
         claimed.then(|| GzipPermit { store: self.clone(), entry: entry.clone() })
     }
 
@@ -270,19 +270,26 @@ impl Store {
         self.disk.as_ref().is_some_and(|disk| disk.may_have(&file_name(slot, values)))
     }
 
-    /// Which file is an entry's, and the epoch to write into it. The last is whether it is the key's own.
+    /// Which file is an entry's, and the epoch to write into it. The last is whether it is the key's own. Blocks.
     pub(crate) fn place(&self, key: &Key, values: Option<&[u8]>) -> (disk::index::Name, u64, bool) {
-        match self.memory.base_of(key) {
-            Some(base) if base.values.as_deref() == values => (key::md5(key.bytes()), base.epoch, true),
-            Some(base) => (key::md5_of_variant(key.bytes(), values.unwrap_or_default()), base.epoch, false),
-            None => (key::md5(key.bytes()), disk::random_id(), true),
+        let own = key::md5(key.bytes());
+        // Where that file is gone, purged or removed by hand, the files of variants beside it are gone with it: so it is
+        // begun anew, with an epoch of its own.
+        let is_there = || self.disk.as_ref().is_some_and(|disk| disk.path(&own).exists());
+        match self.memory.base_of(key).filter(|_| is_there()) {
+            Some(base) if base.values.as_deref() != values => {
+                let name = key::md5_of_variant(key.bytes(), values.unwrap_or_default());
+                (name, base.epoch, false)
+            }
+            Some(base) => (own, base.epoch, true),
+            None => (own, disk::random_id(), true),
         }
     }
 
     /// Writes an entry to disk, off the loop. `began` is when its fill was granted.
     pub(crate) fn save(self: &Arc<Self>, entry: &Arc<Entry>, began: u64, now: Now) {
         let Some(disk) = self.disk.clone() else { return };
-        let cost = entry.length() + entry.head.headers.byte_len() as u64;
+        let cost = entry.cost();
         let waiting = self.pending.fetch_add(cost, Ordering::Relaxed) + cost;
         let pending = Pending { store: self.clone(), cost };
         if waiting > PENDING {
@@ -293,25 +300,23 @@ impl Store {
         self.behind.push(move || pending.store.write(&disk, &entry, began, now));
     }
 
-    fn write(&self, disk: &Disk, entry: &Entry, began: u64, now: Now) {
+    fn write(&self, disk: &Disk, entry: &Arc<Entry>, began: u64, now: Now) {
         if !self.memory.spares(entry) {
             return;
         }
+        let key = Key::new(entry.key(), self.hash(entry.key()));
         let values = entry.variant.as_ref().map(|variant| &*variant.values);
-        let place = self.place(&entry.key, values);
-        let head = file_format::encode_head(entry.key(), vary_of(entry), &entry.head);
-        let id = match &entry.body {
-            Body::Memory(_) => disk::random_id(),
-            Body::File(body) => body.id,
-        };
+        let place = self.place(&key, values);
+        let head = file_format::encode_head(entry.key(), vary_of(entry), entry.head());
+        let id = entry.body_in_file().map_or_else(disk::random_id, |body| body.id);
         let identity = Identity { id, epoch: place.1, born: entry.born() };
         let Some(mut spool) = disk.begin(&head, identity, entry.length()) else { return };
-        let written = match &entry.body {
+        let written = match &entry.body() {
             Body::Memory(bytes) => disk.append(&mut spool, std::slice::from_ref(bytes)),
             Body::File(body) => disk.copy_body(&mut spool, body),
         };
         if written {
-            self.commit(disk, spool, entry_place(entry, place), (began, entry.order), now);
+            self.commit(disk, spool, entry_place(&key, entry, place), (began, entry.order), now);
         }
     }
 
@@ -364,10 +369,10 @@ pub(crate) struct Place<'a> {
     pub(crate) file: (disk::index::Name, u64, bool),
 }
 
-fn entry_place(entry: &Entry, file: (disk::index::Name, u64, bool)) -> Place<'_> {
+fn entry_place<'a>(key: &'a Key, entry: &'a Entry, file: (disk::index::Name, u64, bool)) -> Place<'a> {
     let variant = entry.variant.as_ref();
     Place {
-        key: &entry.key,
+        key,
         vary: variant.map(|variant| &*variant.fields),
         values: variant.map(|variant| &*variant.values),
         file,
@@ -381,9 +386,9 @@ fn vary_of(entry: &Entry) -> Option<(&VaryFields, &[u8])> {
 fn file_name(slot: &Slot, values: Option<&[u8]>) -> disk::index::Name {
     match (&slot.base, values) {
         (Some(base), Some(values)) if base.values.as_deref() != Some(values) => {
-            key::md5_of_variant(slot.key.bytes(), values)
+            key::md5_of_variant(slot.key(), values)
         }
-        _ => key::md5(slot.key.bytes()),
+        _ => key::md5(slot.key()),
     }
 }
 

@@ -4,9 +4,10 @@
 //! answer wins, but not what began before a purge. Waiters are woken after the lock. Next: `permit`, whose values
 //! call these.
 
+use super::cells::Cell;
 use super::lookup::Grant;
 use super::shard::After;
-use super::slot::{BaseFile, Cell, Slot};
+use super::slot::{BaseFile, Slot};
 use super::{Memory, Shard};
 use crate::entry::{Entry, Variant};
 use crate::key::Key;
@@ -33,7 +34,7 @@ impl Memory {
         request: Fields<'_>,
         progress: impl FnOnce(Option<Variant>) -> Arc<Progress>,
     ) -> Option<Arc<Progress>> {
-        let cost = Cell::cost(&grant.key, None) + 16 + request.bytes.len() as u64;
+        let cost = Slot::cost(&grant.key, None) + 16 + request.bytes().len() as u64;
         // Most of the time the cell is there and this is given back at once.
         let mut paid = self.reserve(cost, 1).then_some(cost);
         let progress = self.change(&grant.key.clone(), |shard, index, after| {
@@ -55,7 +56,7 @@ impl Memory {
             };
             let values = variant.as_ref().map(|variant| variant.values.clone());
             let progress = progress(variant);
-            let purged = self.purges.rules().latest(grant.born, &progress.head.tags, slot.key.text());
+            let purged = self.purges.rules().latest(grant.born, &progress.head.tags, grant.key.text());
             move_line(slot, grant, values, &mut paid, (&progress, purged), after);
             shard.remove_if_empty(index);
             Some(progress)
@@ -70,14 +71,14 @@ impl Memory {
     /// come to vary by other fields. The line has ended all the same.
     pub(crate) fn store(&self, grant: &Grant, entry: &Arc<Entry>, now: Now) -> bool {
         let values = entry.variant.as_ref().map(|variant| variant.values.clone());
-        let cost = entry.cost() + Cell::cost(&grant.key, values.as_deref());
+        let cost = entry.cost() + Slot::cost_with_entry(values.as_deref());
         if !self.reserve(cost, 1) {
             self.end(grant);
             return false;
         }
         let stored = self.change(&grant.key, |shard, index, after| {
             let purged = self.purged_at(grant.key.hash()) > grant.order
-                || self.purges.rules().latest(entry.born(), &entry.head.tags, grant.key.text()) > 0;
+                || self.purges.rules().latest(entry.born(), entry.head().tags, grant.key.text()) > 0;
             let index = index.unwrap_or_else(|| shard.add(grant.key.clone()));
             let slot = shard.slot(index);
             let fields = entry.variant.as_ref().map(|variant| &*variant.fields);
@@ -162,7 +163,7 @@ impl Memory {
             }
             // Otherwise the file is older than what memory knows about the key.
             if slot.vary == vary {
-                slot.base = Some(base);
+                slot.base = Some(Box::new(base));
             }
         });
     }
@@ -181,7 +182,7 @@ impl Memory {
             if let Some(index) = index {
                 let slot = shard.slot(index);
                 if slot.vary.as_deref() == vary {
-                    slot.base = Some(base);
+                    slot.base = Some(Box::new(base));
                 }
             }
         });
@@ -191,12 +192,12 @@ impl Memory {
     pub(crate) fn base_of(&self, key: &Key) -> Option<BaseFile> {
         let mut shard = self.shard(key.hash());
         let index = shard.find(key.hash(), key.bytes())?;
-        shard.slot(index).base.clone()
+        shard.slot(index).base.as_deref().cloned()
     }
 
     /// Takes an entry out that turned out to be unusable, if it is still the stored one.
     pub(crate) fn forget(&self, entry: &Arc<Entry>) {
-        self.change(&entry.key, |shard, index, after| {
+        self.change(&Key::new(entry.key(), self.hash(entry.key())), |shard, index, after| {
             let Some(index) = index else { return };
             let slot = shard.slot(index);
             let same = |cell: &Cell| cell.entry.as_ref().is_some_and(|held| Arc::ptr_eq(held, entry));
@@ -321,13 +322,13 @@ fn move_line(
         Some(target) if slot.cells[target].line.is_none() => slot.cells[target].line = line,
         None if paid.is_some() => {
             let charge = paid.take().unwrap_or(0);
-            slot.cells.push(Cell { values, charge, line, ..Cell::default() });
+            slot.push(Cell { values, charge, line, ..Cell::default() }, || grant.key.clone());
         }
         // Somebody fills that variant already.
         _ => grant.right = None,
     }
     if slot.cells[at].entry.is_none() {
-        after.freed.cell(slot.cells.remove(at));
+        after.freed.cell(slot.remove(at));
     }
 }
 
@@ -343,11 +344,11 @@ fn put(
     let used_at = u32::try_from(now.unix_seconds()).unwrap_or(0);
     match slot.position(values.as_deref()) {
         Some(at) => {
+            after.freed.entry(slot.put_entry(at, entry.clone()));
             let cell = &mut slot.cells[at];
             // The cell was paid for when it was made; the new payment covers it and the entry.
             after.freed.bytes += cell.charge;
             after.freed.cells += 1;
-            after.freed.entry(cell.entry.replace(entry.clone()));
             cell.charge = cost;
             cell.uncacheable_until = 0;
             cell.refused = None;
@@ -355,13 +356,10 @@ fn put(
             cell.used_at = used_at;
         }
         None => {
-            slot.cells.push(Cell {
-                values,
-                entry: Some(entry.clone()),
-                charge: cost,
-                used_at,
-                ..Cell::default()
-            });
+            let entry = Some(entry.clone());
+            let cell = Cell { values, entry, charge: cost, used_at, ..Cell::default() };
+            // Its entry states the key.
+            slot.push(cell, || unreachable!("asked for without an entry only"));
         }
     }
 }
@@ -369,7 +367,7 @@ fn put(
 /// Takes the entry out of a cell, and the cell where nobody holds a right to it.
 fn take_entry(slot: &mut Slot, at: usize, after: &mut After) {
     if !slot.cells[at].is_pinned() {
-        after.freed.cell(slot.cells.remove(at));
+        after.freed.cell(slot.remove(at));
         return;
     }
     empty(slot, at, after);
@@ -377,13 +375,15 @@ fn take_entry(slot: &mut Slot, at: usize, after: &mut After) {
 
 /// Takes the entry out of a cell and leaves the cell.
 pub(super) fn empty(slot: &mut Slot, at: usize, after: &mut After) {
-    let cell = &mut slot.cells[at];
-    let index_cost = Cell::cost(&slot.key, cell.values.as_deref()).min(cell.charge);
-    if cell.entry.is_some() {
+    let entry = slot.take_entry(at);
+    if entry.is_some() {
+        let key = slot.shared_key();
+        let cell = &mut slot.cells[at];
+        let index_cost = Slot::cost(&key, cell.values.as_deref()).min(cell.charge);
         after.freed.bytes += cell.charge - index_cost;
         cell.charge = index_cost;
     }
-    after.freed.entry(cell.entry.take());
+    after.freed.entry(entry);
 }
 
 fn end_line(cell: &mut Cell, grant: &Grant, after: &mut After) {

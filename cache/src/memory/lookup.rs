@@ -2,8 +2,9 @@
 //!
 //! It decides; the values that carry the rights it grants are made in `permit` and `front`. Next: `change`.
 
+use super::cells::Cell;
 use super::shard::After;
-use super::slot::{Cell, Slot, VARIANTS};
+use super::slot::{Slot, VARIANTS};
 use super::{Memory, Shard};
 use crate::entry::Entry;
 use crate::key::Key;
@@ -85,6 +86,16 @@ impl Memory {
         found
     }
 
+    /// The entry for a request, without any effect.
+    pub(crate) fn peek(&self, key: &[u8], request: Fields<'_>) -> Option<Arc<Entry>> {
+        let hash = self.hash(key);
+        let mut shard = self.shard(hash);
+        let index = shard.find(hash, key)?;
+        let slot = shard.slot(index);
+        let at = slot.position(slot.values(request).as_deref())?;
+        slot.cells[at].entry.clone()
+    }
+
     fn decide(
         &self,
         shard: &mut Shard,
@@ -97,7 +108,7 @@ impl Memory {
             Some(index) => shard.slot(index),
             None => {
                 let key = Arc::new(Key::new(asked.key, asked.hash));
-                let cost = Cell::cost(&key, None);
+                let cost = Slot::cost(&key, None);
                 if paid.is_none_or(|paid| paid < cost) {
                     return Err(Unpaid(cost));
                 }
@@ -109,19 +120,20 @@ impl Memory {
         let at = match slot.position(values.as_deref()) {
             Some(at) => at,
             None => {
-                let cost = Cell::cost(&slot.key, values.as_deref());
+                let cost = Slot::cost(&slot.shared_key(), values.as_deref());
                 if paid.is_none_or(|paid| paid < cost) {
                     return Err(Unpaid(cost));
                 }
                 if slot.cells.len() >= VARIANTS {
                     match slot.cells.iter().position(|cell| !cell.is_pinned()) {
-                        Some(longest) => after.freed.cell(slot.cells.remove(longest)),
+                        Some(longest) => after.freed.cell(slot.remove(longest)),
                         None => return Ok(Found::Scarce),
                     }
                 }
                 // What was paid too much stays with the cell.
                 let charge = paid.take().unwrap_or(cost);
-                slot.cells.push(Cell { values: values.clone(), charge, ..Cell::default() });
+                let cell = Cell { values: values.clone(), charge, ..Cell::default() };
+                slot.push(cell, || Arc::new(Key::new(asked.key, asked.hash)));
                 slot.cells.len() - 1
             }
         };
@@ -130,37 +142,47 @@ impl Memory {
         let may_be_on_disk = slot.cells[at].entry.is_none()
             && !slot.cells[at].absent_on_disk
             && on_disk(slot, values.as_deref());
-        let grant = Grant { key: slot.key.clone(), values, right: None, order: self.next_order(), born };
+        let used_at = u32::try_from(asked.now.unix_seconds()).unwrap_or(0);
         let cell = &mut slot.cells[at];
-        cell.used_at = u32::try_from(asked.now.unix_seconds()).unwrap_or(0);
-        Ok(match cell.entry.clone() {
-            Some(entry) => {
-                let hot = entry.mark_used() | cell.touched;
-                match entry.is_fresh(asked.now) {
-                    true if hot => ahead(cell, entry, grant, asked),
-                    true => Found::Fresh(entry),
-                    false => stale(cell, entry, grant, asked),
-                }
+        cell.used_at = used_at;
+        if let Some(entry) = &cell.entry {
+            let hot = entry.mark_used() | cell.touched;
+            if entry.is_fresh(asked.now) && !(hot && refreshes_ahead(cell, entry, asked)) {
+                return Ok(Found::Fresh(entry.clone()));
             }
+        }
+        let grant = Grant { key: slot.shared_key(), values, right: None, order: self.next_order(), born };
+        let cell = &mut slot.cells[at];
+        Ok(match cell.entry.clone() {
+            Some(entry) if entry.is_fresh(asked.now) => ahead(cell, entry, grant, asked.now.instant),
+            Some(entry) => stale(cell, entry, grant, asked),
             None => missing(cell, grant, asked, may_be_on_disk),
         })
     }
 }
 
-/// An entry in use that is fresh: near its end one request refreshes it (`proxy_cache_refresh_ahead`), nobody waits.
-fn ahead(cell: &mut Cell, entry: Arc<Entry>, grant: Grant, asked: &Asked<'_>) -> Found {
+/// Whether this request refreshes an entry that is in use and fresh (`proxy_cache_refresh_ahead`): one does, near its
+/// end, and nobody waits for it.
+fn refreshes_ahead(cell: &Cell, entry: &Entry, asked: &Asked<'_>) -> bool {
     let window = asked.conf.refresh_ahead;
-    let uncacheable = asked.now.unix_milliseconds < cell.uncacheable_until;
-    let wanted = !window.is_zero() && entry.wants_refresh(window, asked.now);
-    if !wanted || uncacheable || cell.line.is_some() || !entry.claim_ahead() {
-        return Found::Fresh(entry);
-    }
-    cell.line = Some(Box::new(Line::new(grant.order, grant.born, Purpose::Fill, asked.now.instant)));
+    !window.is_zero()
+        && cell.line.is_none()
+        && asked.now.unix_milliseconds >= cell.uncacheable_until
+        && entry.wants_refresh(window, asked.now)
+        && entry.claim_ahead()
+}
+
+fn ahead(cell: &mut Cell, entry: Arc<Entry>, grant: Grant, now: Instant) -> Found {
+    cell.line = Some(Box::new(Line::new(grant.order, grant.born, Purpose::Fill, now)));
     Found::Ahead(entry, Grant { right: Some(grant.order), ..grant })
 }
 
 /// An entry that is no longer fresh: one updates it; the others get it if it may be used meanwhile, or wait.
 fn stale(cell: &mut Cell, entry: Arc<Entry>, grant: Grant, asked: &Asked<'_>) -> Found {
+    if entry.head().lifetime.always_validate {
+        // What one is told about it is not told to others (RFC 9111 §5.2.2.4): nobody waits, everybody asks.
+        return Found::Stale(entry, Some(grant));
+    }
     let usable = entry.may_serve_stale(StaleCause::Updating, &asked.conf.use_stale, asked.now);
     let now = asked.now.instant;
     let uncacheable = asked.now.unix_milliseconds < cell.uncacheable_until;
@@ -187,7 +209,8 @@ fn stale(cell: &mut Cell, entry: Arc<Entry>, grant: Grant, asked: &Asked<'_>) ->
 
 /// Nothing in memory: read the file, wait for who does, or ask.
 fn missing(cell: &mut Cell, grant: Grant, asked: &Asked<'_>, may_be_on_disk: bool) -> Found {
-    if asked.counts_use {
+    // After a look at the disk the request may turn out to be for another variant, where it is the first.
+    if asked.counts_use || cell.uses == 0 {
         cell.touched |= cell.uses > 0;
         cell.uses = cell.uses.saturating_add(1);
     }

@@ -4,11 +4,12 @@
 //! with them, once. Next: `purges`, the rules.
 
 use super::Memory;
+use super::cells::Cell;
 use super::change::{UNCACHEABLE_FOR, empty};
 use super::shard::After;
-use super::slot::{Cell, Slot};
+use super::slot::Slot;
 use crate::entry::Entry;
-use crate::key::Key;
+use crate::key::{self, Key};
 use crate::line::Purpose;
 use crate::now::{Now, milliseconds};
 use crate::policy::Reason;
@@ -53,7 +54,7 @@ impl Memory {
     /// Whether an entry in a worker's hands may still be answered with.
     #[cold]
     pub(crate) fn spares(&self, entry: &Entry) -> bool {
-        match self.purges.verdict(entry.born(), &entry.head.tags, entry.key.text()) {
+        match self.purges.verdict(entry.born(), entry.head().tags, key::text(entry.key())) {
             Verdict::Untouched(upto) => {
                 entry.checked_upto(upto);
                 true
@@ -92,7 +93,7 @@ impl Memory {
             refused: None,
             line: None,
         };
-        for cell in &slot.cells {
+        for cell in slot.cells.iter() {
             let is_chosen = cell.values.as_deref() == values.as_deref();
             if let Some(entry) = cell.entry.as_ref().and_then(|entry| as_ruled(&rules, entry, now)) {
                 if is_chosen {
@@ -121,7 +122,7 @@ impl Seen {
 
 /// The entry as it is once the rules have been applied; `None` where it is purged.
 pub(crate) fn as_ruled(rules: &Rules, entry: &Arc<Entry>, now: Now) -> Option<Arc<Entry>> {
-    match rules.verdict(entry.born(), &entry.head.tags, entry.key.text()) {
+    match rules.verdict(entry.born(), entry.head().tags, key::text(entry.key())) {
         Verdict::Untouched(_) => Some(entry.clone()),
         Verdict::Soft { at, upto } => Some(Arc::new(entry.stale_since(at.min(now.unix_milliseconds), upto))),
         Verdict::Hard => None,
@@ -130,7 +131,7 @@ pub(crate) fn as_ruled(rules: &Rules, entry: &Arc<Entry>, now: Now) -> Option<Ar
 
 /// Whether an entry is to go; one that no rule goes for is checked so far from then on.
 pub(super) fn is_gone(rules: &Rules, entry: &Entry) -> bool {
-    match rules.verdict(entry.born(), &entry.head.tags, entry.key.text()) {
+    match rules.verdict(entry.born(), entry.head().tags, key::text(entry.key())) {
         Verdict::Untouched(upto) => {
             entry.checked_upto(upto);
             false
@@ -142,17 +143,16 @@ pub(super) fn is_gone(rules: &Rules, entry: &Entry) -> bool {
 }
 
 fn obey_with_entry(rules: &Rules, slot: &mut Slot, at: usize, now: Now, after: &mut After) {
-    let cell = &mut slot.cells[at];
-    let Some(entry) = &cell.entry else { return };
-    match rules.verdict(entry.born(), &entry.head.tags, slot.key.text()) {
+    let Some(entry) = slot.cells[at].entry.clone() else { return };
+    match rules.verdict(entry.born(), entry.head().tags, key::text(entry.key())) {
         Verdict::Untouched(upto) => entry.checked_upto(upto),
-        Verdict::Soft { at, upto } => {
-            let stale = Arc::new(entry.stale_since(at.min(now.unix_milliseconds), upto));
-            after.freed.entry(cell.entry.replace(stale));
+        Verdict::Soft { at: since, upto } => {
+            let stale = entry.stale_since(since.min(now.unix_milliseconds), upto);
+            after.freed.entry(slot.put_entry(at, Arc::new(stale)));
         }
         Verdict::Hard => {
             // Its file is no younger, so it need not be read to find that out.
-            cell.absent_on_disk = true;
+            slot.cells[at].absent_on_disk = true;
             empty(slot, at, after);
         }
     }
@@ -161,13 +161,15 @@ fn obey_with_entry(rules: &Rules, slot: &mut Slot, at: usize, now: Now, after: &
 /// Before the head is there, the tags of what is being filled are not known: then who joins waits, and is told when
 /// they are, see `Line::stream`.
 fn obey_with_line(rules: &Rules, slot: &mut Slot, at: usize, after: &mut After) {
-    let cell = &mut slot.cells[at];
-    let Some(line) = &mut cell.line else { return };
+    let Some(line) = &slot.cells[at].line else { return };
+    let text = key::text(slot.key());
     let purged = match (&line.progress, line.purpose) {
         (_, Purpose::Probe) => 0,
-        (Some(progress), _) => rules.latest(line.born, &progress.head.tags, slot.key.text()),
-        (None, _) => rules.latest(line.born, &Default::default(), slot.key.text()),
+        (Some(progress), _) => rules.latest(line.born, &progress.head.tags, text),
+        (None, _) => rules.latest(line.born, &Default::default(), text),
     };
+    let cell = &mut slot.cells[at];
+    let Some(line) = &mut cell.line else { return };
     if purged > 0 {
         line.release(&mut after.wake);
         cell.line = None;

@@ -11,7 +11,7 @@ use super::*;
 use crate::now::Now;
 use crate::samples;
 use millstream_conf::model::{IgnoreHeaders, ProxyCache, UseStale, Valid, ValidStatus};
-use millstream_wire::{FieldId, Headers, Method};
+use millstream_wire::{Headers, Method};
 use std::time::{Duration, Instant};
 
 /// 2026-11-21 10:00:00 UTC.

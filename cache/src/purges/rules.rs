@@ -200,6 +200,7 @@ impl Rules {
         let all = self.all;
         self.prefixes.retain_mut(|rule| rule.marks.says_more_than(&all));
         self.rows.retain(|_, marks| marks.says_more_than(&all));
+        self.order_prefixes();
         self.order_rows();
     }
 
@@ -217,10 +218,8 @@ impl Rules {
             }
             !other.prefix.starts_with(prefix) || other.marks.says_more_than(&marks)
         });
-        // A rule from a journal may come late, and the order is what a check goes by.
-        let number = marks.newest().number;
-        let at = self.prefixes.partition_point(|other| other.marks.newest().number < number);
-        self.prefixes.insert(at, PrefixRule { prefix: prefix.into(), marks });
+        self.prefixes.push_back(PrefixRule { prefix: prefix.into(), marks });
+        self.order_prefixes();
         if self.prefixes.len() > MOST_PREFIXES
             && let Some(oldest) = self.prefixes.pop_front()
         {
@@ -247,6 +246,12 @@ impl Rules {
         if self.queue.len() > 2 * self.rows.len() + 1024 {
             self.order_rows();
         }
+    }
+
+    /// A check goes by the order; one that has lost its newer mark to a wider rule, or that a journal brings late, does
+    /// not stand where it belongs. Few are out of place, so this is little more than a pass over them.
+    fn order_prefixes(&mut self) {
+        self.prefixes.make_contiguous().sort_by_key(|rule| rule.marks.newest().number);
     }
 
     fn order_rows(&mut self) {

@@ -3,6 +3,7 @@
 //! It gives what there is; what a request would get of it is `policy`'s to say. Next: `memory/obey`, which looks.
 
 use super::Store;
+use crate::disk::Loaded;
 use crate::entry::{Entry, Variant};
 use crate::key::{self, Key};
 use crate::line::Purpose;
@@ -96,8 +97,9 @@ impl Store {
             let (disk, key) = (disk.clone(), key.clone());
             blocking::run(move || disk.peek(&name, key.bytes()))
         };
-        let entry = |loaded: crate::disk::Loaded, variant| {
-            let entry = Entry::new(key.clone(), variant, (0, loaded.born), loaded.head.head, loaded.body);
+        let entry = |loaded: Loaded, variant: Option<Variant>| {
+            let (variant, head) = (variant.map(Arc::new), loaded.head.head.view());
+            let entry = Entry::new(key.bytes(), variant, (0, loaded.born), head, loaded.body);
             as_ruled(&self.memory.purges.rules(), &Arc::new(entry), now)
         };
         let Some(mut own) = look(key::md5(key.bytes())).await else { return (Vec::new(), None) };
@@ -133,7 +135,7 @@ impl Store {
 
     /// The latest purge that went for a key, with the tags of what is known to be stored there.
     pub fn ruling(&self, entries: &[Arc<Entry>], key: &[u8]) -> Option<Ruling> {
-        let tags = entries.iter().fold(Tags::default(), |tags, entry| tags.and(&entry.head.tags));
+        let tags = entries.iter().fold(Tags::default(), |tags, entry| tags.and(entry.head().tags));
         self.memory.purges.rules().ruling(&tags, key::text(key))
     }
 }

@@ -3,8 +3,10 @@
 //! Each takes the request and the client and says how it went; which one is taken, and what follows, is `serve`'s
 //! decision alone.
 
+pub mod query;
 pub mod keyed;
 pub mod tagged;
+pub mod invalidation;
 pub mod proxied;
 pub mod hit;
 pub mod cached;

@@ -7,7 +7,7 @@
 use super::{Place, at};
 use crate::request::Request;
 use millstream_cache::policy::{self, Because, RequestFacts};
-use millstream_cache::{Body, Entry, Now};
+use millstream_cache::{Entry, Now};
 use millstream_conf::model::{Proxy, ProxyCache};
 use millstream_wire::Method;
 use serde::{Deserialize, Serialize};
@@ -51,7 +51,7 @@ pub(super) fn told(
     chosen: bool,
     now: Now,
 ) -> Stored {
-    let head = &entry.head;
+    let head = entry.head();
     let arrived = Now { unix_milliseconds: head.stored_at, instant: now.instant };
     let facts = RequestFacts { method: Method::Get, partial: head.part.is_some(), ..RequestFacts::default() };
     let judgement =
@@ -84,7 +84,7 @@ pub(super) fn told(
         varies_by: varies_by(entry),
         status: head.status,
         length: entry.length(),
-        tier: if matches!(entry.body, Body::Memory(_)) { "memory" } else { "disk" }.to_owned(),
+        tier: if entry.body_in_file().is_none() { "memory" } else { "disk" }.to_owned(),
         tags: head.tags.len(),
         age: entry.age(now),
         fresh: entry.is_fresh(now),
