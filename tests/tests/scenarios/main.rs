@@ -18,6 +18,6 @@ mod failures;
 mod memory;
 mod malformed;
 mod flask_example;
+mod purge;
 mod safety;
 mod stampede;
-mod purge;
