@@ -3,11 +3,15 @@
 //! Each takes the request and the client and says how it went; which one is taken, and what follows, is `serve`'s
 //! decision alone.
 
+pub mod query;
 pub mod keyed;
+pub mod invalidation;
+pub mod tagged;
 pub mod proxied;
 pub mod hit;
 pub mod cached;
 pub mod fixed;
+pub mod purge;
 pub mod file;
 
 use crate::client::ClientFailure;
