@@ -292,7 +292,7 @@ async fn read(store: &Arc<Store>, grant: &Grant, request: Fields<'_>, now: Now) 
     let in_memory = store.largest_in_memory();
     let file = |name| {
         let (disk, key) = (disk.clone(), grant.key.clone());
-        blocking::run(move || disk.read(&name, key.text(), in_memory, now))
+        blocking::run(move || disk.read(&name, &key, in_memory, now))
     };
     let Some(mut loaded) = file(key::md5(grant.key.text())).await else {
         return store.memory.absent_on_disk(grant);

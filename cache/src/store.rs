@@ -19,8 +19,8 @@ use millstream_telemetry::error_log::ErrorLogs;
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 #[cfg(test)]
@@ -94,6 +94,10 @@ pub struct StoreStats {
     pub disk_bytes: u64,
     /// Files removed since the start.
     pub files_removed: u64,
+    /// Files that others removed since the start.
+    pub files_unlinked: u64,
+    /// Bytes of memory that the index of files takes, beside `memory_bytes`.
+    pub index_bytes: u64,
     /// Damaged files found, and removed, since the start.
     pub corrupt: u64,
     /// Reads and writes that failed since the start.
@@ -109,10 +113,10 @@ impl Store {
     /// files in the background. `temp` is `proxy_temp_path`, used where `use_temp_path` is on and it is on the same
     /// filesystem. Blocks; call it at start.
     pub fn open(zone: &CacheZone, temp: Option<&Path>, log: ErrorLogs) -> Result<Arc<Store>, CacheOpenError> {
-        let disk = match &zone.path {
-            None => None,
-            Some(path) => Some(open_disk(zone, path, temp, log)?),
-        };
+        let failed =
+            |path: &Path, error| CacheOpenError { zone: zone.name.clone(), path: path.to_path_buf(), error };
+        let open = |path: &PathBuf| Disk::open(zone, path, temp, log).map_err(|error| failed(path, error));
+        let disk = zone.path.as_ref().map(open).transpose()?.map(Arc::new);
         let memory = Memory::new(zone.memory.max(LEAST_MEMORY), most_keys(zone));
         let store = Store {
             name: zone.name.clone(),
@@ -125,7 +129,11 @@ impl Store {
             tidying: AtomicBool::new(false),
         };
         store.set_bounds(zone);
-        Ok(Arc::new(store))
+        let store = Arc::new(store);
+        if let Some(disk) = &store.disk {
+            disk::keep(disk, Above(Arc::downgrade(&store))).map_err(|error| failed(disk.root(), error))?;
+        }
+        Ok(store)
     }
 
     /// Takes over the sizes of a new configuration.
@@ -194,6 +202,8 @@ impl Store {
             files,
             disk_bytes,
             files_removed: disk.counters.removed.load(Ordering::Relaxed),
+            files_unlinked: disk.counters.unlinked.load(Ordering::Relaxed),
+            index_bytes: disk.index_cost(),
             corrupt: disk.counters.corrupt.load(Ordering::Relaxed),
             disk_errors: disk.counters.errors.load(Ordering::Relaxed),
             index_loaded: disk.is_loaded(),
@@ -201,7 +211,7 @@ impl Store {
         }
     }
 
-    /// Lets go of what was not used for `inactive`, and keeps the disk within its bounds. Call it about once a second
+    /// Lets go of what was not used for `inactive` in memory; the disk has a thread for that. Call it about once a second
     /// from one worker; what it does at a time is bounded, and it is done off the loop.
     pub fn maintain(self: &Arc<Self>, now: Now) {
         let inactive = Duration::from_secs(self.inactive.load(Ordering::Relaxed));
@@ -216,9 +226,6 @@ impl Store {
                     disk.touch(&file_name(slot, cell.values.as_deref()), now);
                 }
             });
-            if let Some(disk) = &store.disk {
-                disk.tidy(inactive, now);
-            }
         });
     }
 
@@ -258,7 +265,7 @@ impl Store {
     }
 
     /// Which file is an entry's, and the epoch to write into it. The last is whether it is the key's own.
-    pub(crate) fn place(&self, key: &Key, values: Option<&[u8]>) -> (disk::index::Name, u64, bool) {
+    pub(crate) fn place(&self, key: &Key, values: Option<&[u8]>) -> (disk::Name, u64, bool) {
         match self.memory.base_of(key) {
             Some(base) if base.values.as_deref() == values => (key::md5(key.text()), base.epoch, true),
             Some(base) => (key::md5_of_variant(key.text(), values.unwrap_or_default()), base.epoch, false),
@@ -310,7 +317,7 @@ impl Store {
     ) -> Option<FileBody> {
         let (name, epoch, is_base) = place.file;
         let is_current = || self.memory.purged_at(place.key.hash()) <= orders.0;
-        let body = disk.commit(spool, &name, orders.1, now, is_current)?;
+        let body = disk.commit(spool, &name, (orders.1, place.key.hash()), now, is_current)?;
         if is_base {
             let base = BaseFile { epoch, values: place.values.map(Arc::from) };
             self.memory.written(place.key, place.vary, base);
@@ -345,10 +352,10 @@ pub(crate) struct Place<'a> {
     pub(crate) key: &'a Key,
     pub(crate) vary: Option<&'a VaryFields>,
     pub(crate) values: Option<&'a [u8]>,
-    pub(crate) file: (disk::index::Name, u64, bool),
+    pub(crate) file: (disk::Name, u64, bool),
 }
 
-fn entry_place(entry: &Entry, file: (disk::index::Name, u64, bool)) -> Place<'_> {
+fn entry_place(entry: &Entry, file: (disk::Name, u64, bool)) -> Place<'_> {
     let variant = entry.variant.as_ref();
     Place {
         key: &entry.key,
@@ -362,7 +369,7 @@ fn vary_of(entry: &Entry) -> Option<(&VaryFields, &[u8])> {
     entry.variant.as_ref().map(|variant| (&*variant.fields, &*variant.values))
 }
 
-fn file_name(slot: &Slot, values: Option<&[u8]>) -> disk::index::Name {
+fn file_name(slot: &Slot, values: Option<&[u8]>) -> disk::Name {
     match (&slot.base, values) {
         (Some(base), Some(values)) if base.values.as_deref() != Some(values) => {
             key::md5_of_variant(slot.key.text(), values)
@@ -371,18 +378,27 @@ fn file_name(slot: &Slot, values: Option<&[u8]>) -> disk::index::Name {
     }
 }
 
-fn open_disk(
-    zone: &CacheZone,
-    path: &Path,
-    temp: Option<&Path>,
-    log: ErrorLogs,
-) -> Result<Arc<Disk>, CacheOpenError> {
-    let open = || {
-        let disk = Arc::new(Disk::open(zone, path, temp, log)?);
-        disk::load_in_background(&disk)?;
-        Ok(disk)
-    };
-    open().map_err(|error| CacheOpenError { zone: zone.name.clone(), path: path.to_path_buf(), error })
+/// What the thread that looks after the files sees of the zone.
+struct Above(Weak<Store>);
+
+impl disk::Zone for Above {
+    fn unlinked(&self, name: &disk::Name, key: u64) {
+        if let Some(store) = self.0.upgrade() {
+            store.memory.unlinked(
+                key,
+                |key| key::md5(key.text()) == *name,
+                |key, values| key::md5_of_variant(key.text(), values) == *name,
+            );
+        }
+    }
+
+    fn purges(&self) -> u64 {
+        self.0.upgrade().map_or(0, |store| store.memory.purges.generation())
+    }
+
+    fn is_purged(&self, _: &file_format::FileHead, _: u64) -> bool {
+        false
+    }
 }
 
 /// Runs work that blocks off the loop, waiting for nothing. Outside of a runtime there is no loop to hold up.

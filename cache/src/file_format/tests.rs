@@ -34,7 +34,10 @@ fn header() -> FileHeader {
 fn a_header_comes_back_and_a_bit_less_or_other_does_not() {
     let bytes = header().encode();
     assert_eq!(FileHeader::decode(&bytes), Some(header()));
-    assert_eq!((header().blocks(), header().file_length()), (4, Some(FIXED as u64 + 300 + 3 * 65536 + 1 + 16)));
+    assert_eq!(
+        (header().blocks(), header().file_length()),
+        (4, Some(FIXED as u64 + 300 + 3 * 65536 + 1 + 16))
+    );
     for length in 0..FIXED {
         assert_eq!(FileHeader::decode(&bytes[..length]), None);
     }

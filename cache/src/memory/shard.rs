@@ -74,6 +74,14 @@ impl Shard {
         self.table.find(hash, same).copied()
     }
 
+    /// The slot of a key that is known by its hash and by something that is true of it alone.
+    pub(crate) fn find_by(&self, hash: u64, is_it: impl Fn(&Slot) -> bool) -> Option<u32> {
+        let same = |&index: &u32| {
+            self.slots[index as usize].as_ref().is_some_and(|slot| slot.key.hash() == hash && is_it(slot))
+        };
+        self.table.find(hash, same).copied()
+    }
+
     /// A slot that [`Shard::find`] or [`Shard::add`] gave under the same lock.
     pub(crate) fn slot(&mut self, index: u32) -> &mut Slot {
         self.slots[index as usize].as_mut().expect("the index was given under this lock")
