@@ -77,9 +77,9 @@ impl Entry {
         }
     }
 
-    /// The key it is stored under.
+    /// The whole key it is stored under, see [`crate::key`].
     pub fn key(&self) -> &[u8] {
-        self.key.text()
+        self.key.bytes()
     }
 
     /// Length of the plain body in bytes.

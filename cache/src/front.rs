@@ -274,7 +274,7 @@ impl DiskProbe {
             read(&store, &grant, request, now).await;
             // The line has ended; if this future was dropped before, the permit has given it back.
             drop(permit);
-            let (key, hash) = (grant.key.text(), grant.key.hash());
+            let (key, hash) = (grant.key.bytes(), grant.key.hash());
             let asked = Asked { key, hash, request, conf, now, counts_use: false };
             let handle = |entry| Rc::new(Hit { entry, prepared: Prepared::default() });
             match answer(&store, look_up(&store, &asked), handle) {
@@ -294,7 +294,7 @@ async fn read(store: &Arc<Store>, grant: &Grant, request: Fields<'_>, now: Now) 
         let (disk, key) = (disk.clone(), grant.key.clone());
         blocking::run(move || disk.read(&name, &key, in_memory, now))
     };
-    let Some(mut loaded) = file(key::md5(grant.key.text())).await else {
+    let Some(mut loaded) = file(key::md5(grant.key.bytes())).await else {
         return store.memory.absent_on_disk(grant);
     };
     if let Some((fields, values)) = loaded.head.vary.take() {
@@ -306,7 +306,7 @@ async fn read(store: &Arc<Store>, grant: &Grant, request: Fields<'_>, now: Now) 
         if *wanted == *variant.values {
             return insert(store, grant, loaded, Some(variant), now);
         }
-        let name = key::md5_of_variant(grant.key.text(), &wanted);
+        let name = key::md5_of_variant(grant.key.bytes(), &wanted);
         let Some(mut other) = file(name).await else { return absent(store, grant, &wanted) };
         let same = other.head.vary.take().is_some_and(|(fields, values)| {
             other.epoch == loaded.epoch && fields == *variant.fields && *values == *wanted

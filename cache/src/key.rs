@@ -1,12 +1,29 @@
 //! What an entry is found by: the evaluated `proxy_cache_key`, its hash for memory and its MD5 for the disk.
 //!
-//! The hash is seeded anew in every process, so nobody outside can aim at one bucket. The MD5 is nginx's name of the
-//! file; it protects nothing, because a file states the whole key and that is compared. Next: `vary`, the other half
-//! of what tells two answers apart.
+//! ```text
+//! | text                       | start, length of each variable's part (2 × u16 LE) | number of these (u32 LE) |
+//! | http api.example/books?p=2 | 0,4  5,11  16,10                                   | 3                        |
+//! ```
+//! Two requests have the same key only where the same text was made of the same parts, so nothing that a client writes
+//! into one variable can pass for a separator or for another variable: `$host|$uri` of `a|b` and `c` is not that of `a`
+//! and `b|c`. The hash is seeded anew in every process, so nobody outside can aim at one bucket. The MD5 is nginx's
+//! name of the file, of the text alone; it protects nothing, because a file states the whole key and that is compared.
+//! Next: `vary`, the other half of what tells two answers apart.
 
 use md5::{Digest, Md5};
 use millstream_conf::model::CacheZone;
 use std::fmt;
+
+#[cfg(test)]
+mod tests;
+
+/// Longest text of a key in bytes. A request whose key is longer goes past the cache.
+pub const LONGEST_TEXT: usize = 8 * 1024;
+
+/// Parts whose places need no memory of their own.
+const INLINE: usize = 15;
+/// Bytes that state where one part is.
+const PLACE: usize = 4;
 
 /// A key of `keys_zone`: nginx keeps about 8,000 in a megabyte.
 const KEY_SHARE: u64 = 128;
@@ -16,22 +33,79 @@ pub(crate) fn most_keys(zone: &CacheZone) -> u64 {
     (zone.keys_size / KEY_SHARE).max(1)
 }
 
+/// The text of a key is longer than [`LONGEST_TEXT`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TooLong;
+
+/// Where the variable parts of a key's text are, noted while the text is evaluated.
+#[derive(Debug, Default)]
+pub struct Parts {
+    count: u32,
+    places: [[u8; PLACE]; INLINE],
+    /// Those that `places` has no room for: a key of more than fifteen variables allocates.
+    more: Vec<u8>,
+}
+
+impl Parts {
+    /// Notes that a variable has given these bytes of the text, which begins at the buffer's first byte. One without a
+    /// value gave none, and is noted all the same.
+    #[inline]
+    pub fn note(&mut self, start: usize, end: usize) {
+        // Past the bound the numbers mean nothing; `close` refuses such a key.
+        let [start, length] = [start as u16, end.saturating_sub(start) as u16];
+        let ([a, b], [c, d]) = (start.to_le_bytes(), length.to_le_bytes());
+        match self.places.get_mut(self.count as usize) {
+            Some(place) => *place = [a, b, c, d],
+            None => self.more.extend_from_slice(&[a, b, c, d]),
+        }
+        self.count += 1;
+    }
+
+    /// Makes the key of the text that is in the buffer. One that is too long leaves the text as it is.
+    #[inline]
+    pub fn close(self, key: &mut Vec<u8>) -> Result<(), TooLong> {
+        if key.len() > LONGEST_TEXT {
+            return Err(TooLong);
+        }
+        key.extend_from_slice(self.places[..INLINE.min(self.count as usize)].as_flattened());
+        key.extend_from_slice(&self.more);
+        key.extend_from_slice(&self.count.to_le_bytes());
+        Ok(())
+    }
+}
+
+/// The text of a key, for people and for file names. What was not made by [`Parts`] is all text.
+pub fn text(key: &[u8]) -> &[u8] {
+    let Some((rest, count)) = key.split_last_chunk() else { return key };
+    let count = u32::from_le_bytes(*count) as usize;
+    count
+        .checked_mul(PLACE)
+        .and_then(|places| rest.len().checked_sub(places))
+        .map_or(key, |length| &rest[..length])
+}
+
 /// A key with its hash; made once per key and shared by everything that belongs to it.
 #[derive(Clone)]
 pub struct Key {
     hash: u64,
-    text: Box<[u8]>,
+    bytes: Box<[u8]>,
 }
 
 impl Key {
     /// Takes a key together with the hash that the store's own hasher gave it.
-    pub(crate) fn new(text: &[u8], hash: u64) -> Key {
-        Key { hash, text: text.into() }
+    pub(crate) fn new(bytes: &[u8], hash: u64) -> Key {
+        Key { hash, bytes: bytes.into() }
     }
 
-    /// The key as evaluated.
+    /// The whole key: what is compared, hashed and written into files.
+    #[inline]
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// What `proxy_cache_key` evaluated to: what people see, prefixes are compared with and files are named after.
     pub fn text(&self) -> &[u8] {
-        &self.text
+        text(&self.bytes)
     }
 
     /// Its hash, only meaningful within one store.
@@ -41,22 +115,23 @@ impl Key {
 
     /// Bytes it occupies.
     pub(crate) fn cost(&self) -> u64 {
-        (size_of::<Key>() + 16 + self.text.len()) as u64
+        (size_of::<Key>() + 16 + self.bytes.len()) as u64
     }
 }
 
 impl fmt::Debug for Key {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Key({})", self.text.escape_ascii())
+        write!(f, "Key({})", self.text().escape_ascii())
     }
 }
 
-/// nginx's name for the file of a key: the MD5 of its text.
+/// nginx's name for the file of a key: the MD5 of its text. Takes the whole key. Two keys of one text share the name;
+/// the file belongs to the one that it states.
 pub fn md5(key: &[u8]) -> [u8; 16] {
-    Md5::digest(key).into()
+    Md5::digest(text(key)).into()
 }
 
-/// The name for one of several variants of a key. The key's length goes first, so that no key can be made to look
+/// The name for one of several variants of a whole key. The key's length goes first, so that no key can be made to look
 /// like a key and a variant of another.
 pub fn md5_of_variant(key: &[u8], variant: &[u8]) -> [u8; 16] {
     let mut digest = Md5::new();
@@ -65,26 +140,4 @@ pub fn md5_of_variant(key: &[u8], variant: &[u8]) -> [u8; 16] {
     digest.update(key);
     digest.update(variant);
     digest.finalize().into()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn hex(bytes: [u8; 16]) -> String {
-        bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-    }
-
-    #[test]
-    fn a_key_has_the_file_name_that_nginx_gives_it() {
-        assert_eq!(hex(md5(b"httplocalhost:8080/")), hex(Md5::digest(b"httplocalhost:8080/").into()));
-        assert_eq!(hex(md5(b"")), "d41d8cd98f00b204e9800998ecf8427e");
-        assert_eq!(hex(md5(b"abc")), "900150983cd24fb0d6963f7d28e17f72");
-    }
-
-    #[test]
-    fn a_border_between_key_and_variant_cannot_be_moved() {
-        assert_ne!(md5_of_variant(b"ab", b"c"), md5_of_variant(b"a", b"bc"));
-        assert_ne!(md5_of_variant(b"ab", b""), md5(b"ab"));
-    }
 }

@@ -162,7 +162,7 @@ impl Memory {
         }
         let mut kept = false;
         let mut shard = self.shard(entry.key.hash());
-        if let Some(index) = shard.find(entry.key.hash(), entry.key.text()) {
+        if let Some(index) = shard.find(entry.key.hash(), entry.key.bytes()) {
             let cells = &mut shard.slot(index).cells;
             let stored = cells
                 .iter_mut()

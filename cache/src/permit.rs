@@ -240,7 +240,7 @@ impl Fill {
                 let variant = progress.variant.as_ref();
                 let (_, epoch, _) = store.place(&grant.key, variant.map(|variant| &*variant.values));
                 let vary = variant.map(|variant| (&*variant.fields, &*variant.values));
-                let head = file_format::encode_head(grant.key.text(), vary, &progress.head);
+                let head = file_format::encode_head(grant.key.bytes(), vary, &progress.head);
                 let identity = Identity { id: disk::random_id(), epoch, born: grant.born };
                 disk.begin(&head, identity, expected)
             });

@@ -60,6 +60,8 @@ pub enum Reason {
     SetCookie,
     /// `Vary: *`, or more names than are kept apart.
     Vary,
+    /// The key's text is longer than [`crate::key::LONGEST_TEXT`].
+    KeyTooLong,
     /// The request carried credentials and RFC 9111 §3.5 does not allow to share the answer.
     Authorization,
 }

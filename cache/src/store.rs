@@ -267,9 +267,9 @@ impl Store {
     /// Which file is an entry's, and the epoch to write into it. The last is whether it is the key's own.
     pub(crate) fn place(&self, key: &Key, values: Option<&[u8]>) -> (disk::Name, u64, bool) {
         match self.memory.base_of(key) {
-            Some(base) if base.values.as_deref() == values => (key::md5(key.text()), base.epoch, true),
-            Some(base) => (key::md5_of_variant(key.text(), values.unwrap_or_default()), base.epoch, false),
-            None => (key::md5(key.text()), disk::random_id(), true),
+            Some(base) if base.values.as_deref() == values => (key::md5(key.bytes()), base.epoch, true),
+            Some(base) => (key::md5_of_variant(key.bytes(), values.unwrap_or_default()), base.epoch, false),
+            None => (key::md5(key.bytes()), disk::random_id(), true),
         }
     }
 
@@ -372,9 +372,9 @@ fn vary_of(entry: &Entry) -> Option<(&VaryFields, &[u8])> {
 fn file_name(slot: &Slot, values: Option<&[u8]>) -> disk::Name {
     match (&slot.base, values) {
         (Some(base), Some(values)) if base.values.as_deref() != Some(values) => {
-            key::md5_of_variant(slot.key.text(), values)
+            key::md5_of_variant(slot.key.bytes(), values)
         }
-        _ => key::md5(slot.key.text()),
+        _ => key::md5(slot.key.bytes()),
     }
 }
 
@@ -386,8 +386,8 @@ impl disk::Zone for Above {
         if let Some(store) = self.0.upgrade() {
             store.memory.unlinked(
                 key,
-                |key| key::md5(key.text()) == *name,
-                |key, values| key::md5_of_variant(key.text(), values) == *name,
+                |key| key::md5(key.bytes()) == *name,
+                |key, values| key::md5_of_variant(key.bytes(), values) == *name,
             );
         }
     }

@@ -6,6 +6,7 @@
 use std::collections::HashMap;
 
 use crate::directives::{self, Apply, Context, MANY, Repeat, Row};
+use crate::inherit::Level;
 use crate::nginx_names;
 use crate::reading::Reading;
 use crate::source::Span;
@@ -44,6 +45,34 @@ pub fn checked<'t>(
         rows.push((row, directive));
     }
     rows
+}
+
+/// Applies a directive to the level it stands in; one that decides about the cache is noted with its place.
+pub fn set(level: &mut Level, row: &Row, directive: &Directive, reading: &mut Reading<'_>) {
+    let Apply::Level(apply) = row.apply else { return };
+    apply(level, directive, reading);
+    if is_dependent(row.name) {
+        reading.dependent.push((row.name, directive.span));
+    }
+    let decides = row.name.starts_with("proxy_cache")
+        || matches!(row.name, "proxy_no_cache" | "proxy_ignore_headers" | "expires");
+    if decides {
+        level.written.push((row.name, directive.span));
+    }
+}
+
+/// Directives that nobody writes who has no cache or no API in mind; those that are nginx's own are often written for
+/// locations to come, and nobody wants to be told.
+fn is_dependent(name: &str) -> bool {
+    const OF_THE_CACHE: [&str; 5] = [
+        "proxy_cache_client_control",
+        "proxy_cache_explain",
+        "proxy_cache_heuristic",
+        "proxy_cache_refresh_ahead",
+        "proxy_cache_tag",
+    ];
+    const OF_THE_API: [&str; 2] = ["api_allow", "api_token"];
+    name.starts_with("proxy_cache_purge") || OF_THE_CACHE.contains(&name) || OF_THE_API.contains(&name)
 }
 
 /// The directives in a directive's braces.

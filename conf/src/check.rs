@@ -2,6 +2,8 @@
 //!
 //! Nothing is changed here, only found. Next: `configuration`, which calls this last.
 
+use std::collections::HashSet;
+
 use crate::listeners::shown;
 use crate::reading::Reading;
 
@@ -9,6 +11,31 @@ use crate::reading::Reading;
 pub fn whole(reading: &mut Reading<'_>) {
     certificates(reading);
     unused_zones(reading);
+    unobeyed(reading);
+}
+
+/// What purges, tags or explains without a cache, and who may use an API that is nowhere.
+fn unobeyed(reading: &mut Reading<'_>) {
+    let locations = &reading.http.locations;
+    let has_api = locations.iter().any(|location| location.settings.api.is_some());
+    let caches = || locations.iter().filter_map(|location| location.settings.proxy.as_ref()?.cache.as_ref());
+    let in_force: HashSet<_> = caches().flat_map(|cache| cache.written.iter().copied()).collect();
+    for (name, span) in std::mem::take(&mut reading.dependent) {
+        let (is_obeyed, needs, help) = match name.starts_with("api_") {
+            true => (has_api, "location with \"api\"", "write api; in the location that is to be the API"),
+            false => (
+                in_force.contains(&(name, span)),
+                "location with \"proxy_pass\" and \"proxy_cache\"",
+                "write proxy_cache and the name of a zone in the location, or take this out",
+            ),
+        };
+        if !is_obeyed {
+            reading
+                .diagnostics
+                .warning(span, format!("\"{name}\" has no effect: there is no {needs} for it"))
+                .help(help);
+        }
+    }
 }
 
 /// An address with `ssl` needs a certificate in its default server, else (as in nginx) in every server.

@@ -4,19 +4,29 @@
 //! others name (upstreams, zones, formats) is read first, so that order in the file does not matter.
 //! Next: `locations`, which reads server and location blocks; `load`, which calls this.
 
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::block::{checked, inside};
-use crate::directives::{Apply, Context, upstream};
+use crate::block::{checked, inside, set};
+use crate::directives::{Apply, Context, api, upstream};
 use crate::inherit::Level;
 use crate::listeners;
 use crate::model::{ErrorLog, KeepaliveSize, Main};
 use crate::reading::Reading;
 use crate::tree::Directive;
-use crate::{check, locations};
+use crate::{check, control_socket, locations};
 
-/// Reads the whole tree; `default_error_log` holds where the main level writes none.
-pub fn read(tree: &[Directive], default_error_log: ErrorLog, reading: &mut Reading<'_>) -> Main {
+/// What holds where the main level writes nothing.
+#[derive(Debug)]
+pub struct Defaults {
+    /// `error_log`.
+    pub error_log: ErrorLog,
+    /// Whether there is a `control_socket` beside the pid file.
+    pub control_socket: bool,
+}
+
+/// Reads the whole tree.
+pub fn read(tree: &[Directive], defaults: Defaults, reading: &mut Reading<'_>) -> Main {
     let mut main = Main { pid: reading.path("logs/nginx.pid"), ..Main::default() };
     let rows = checked(tree, Context::Main, reading);
     for (row, directive) in &rows {
@@ -27,7 +37,7 @@ pub fn read(tree: &[Directive], default_error_log: ErrorLog, reading: &mut Readi
         }
     }
     if main.error_logs.is_empty() {
-        main.error_logs.push(default_error_log);
+        main.error_logs.push(defaults.error_log);
     }
     if !rows.iter().any(|(row, _)| row.name == "events") {
         reading
@@ -35,10 +45,29 @@ pub fn read(tree: &[Directive], default_error_log: ErrorLog, reading: &mut Readi
             .error_nowhere("no \"events\" section in configuration")
             .help("write events { } beside the http block");
     }
+    let socket =
+        rows.iter().find(|(row, _)| row.name == "control_socket").map(|(_, directive)| directive.span);
+    if socket.is_none() && defaults.control_socket {
+        main.control_socket = default_socket(&main.pid, reading);
+    }
     for (_, directive) in rows.iter().filter(|(row, _)| row.name == "http") {
         http(directive, &main, reading);
+        if let Some(path) = &main.control_socket {
+            control_socket::add(path, socket.unwrap_or_default(), &main.error_logs, reading);
+        }
     }
     main
+}
+
+/// A pid file with a long path is no mistake, so there is a warning and no socket.
+fn default_socket(pid: &Path, reading: &mut Reading<'_>) -> Option<PathBuf> {
+    let path = api::default_socket(pid);
+    let Some(wrong) = api::wrong_socket_path(&path) else { return Some(path) };
+    reading
+        .diagnostics
+        .warning_nowhere(format!("{wrong}; there is none"))
+        .help("write control_socket /run/millstream.sock; or control_socket off; beside the http block");
+    None
 }
 
 fn events(directive: &Directive, main: &mut Main, reading: &mut Reading<'_>) {
@@ -60,9 +89,7 @@ fn http(directive: &Directive, main: &Main, reading: &mut Reading<'_>) {
     }
     let mut level = Level::default();
     for (row, directive) in &rows {
-        if let Apply::Level(apply) = row.apply {
-            apply(&mut level, directive, reading);
-        }
+        set(&mut level, row, directive, reading);
     }
     level.error_logs.get_or_insert_with(|| main.error_logs.clone());
     locations::default_access_log(&mut level, reading);

@@ -20,7 +20,7 @@ pub enum Severity {
 pub struct Diagnostic {
     /// How bad it is.
     pub severity: Severity,
-    /// Where; `None` only for a file that could not be read at all.
+    /// Where; `None` for a file that could not be read at all, and for what was written nowhere.
     pub span: Option<Span>,
     /// What is wrong, in one sentence without a full stop.
     pub message: String,
@@ -53,6 +53,11 @@ impl Diagnostics {
     /// Adds an error that has no place in a file.
     pub fn error_nowhere(&mut self, message: impl Into<String>) -> &mut Diagnostic {
         self.push(Severity::Error, None, message.into())
+    }
+
+    /// Adds a warning that has no place in a file.
+    pub fn warning_nowhere(&mut self, message: impl Into<String>) -> &mut Diagnostic {
+        self.push(Severity::Warning, None, message.into())
     }
 
     /// All findings, sorted by place, those without one first.

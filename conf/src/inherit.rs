@@ -8,9 +8,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::model::{
-    AccessLog, AddHeader, CacheZoneId, ErrorLog, ErrorPage, GzipHttpVersion, GzipProxied, HttpVersion,
-    IgnoreHeaders, LingeringClose, NextUpstream, ProxyPass, Redirect, Return, ServerTokens, SetHeader,
-    Template, TlsVersion, Types, UseStale, Valid,
+    AccessLog, AddHeader, CacheZoneId, ErrorLog, ErrorPage, Expires, GzipHttpVersion, GzipProxied, Heuristic,
+    HttpVersion, IfModifiedSince, IgnoreHeaders, LingeringClose, Network, NextUpstream, ProxyPass, Redirect,
+    Return, ServerTokens, SetHeader, Store, Template, TlsVersion, Types, UseStale, Valid,
 };
 use crate::source::Span;
 
@@ -43,6 +43,15 @@ pub struct GzipTypes {
     pub types: Vec<String>,
 }
 
+/// `proxy_cache_methods`: which are kept beside GET and HEAD.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct CacheMethods {
+    /// POST.
+    pub post: bool,
+    /// QUERY.
+    pub query: bool,
+}
+
 macro_rules! level {
     (inherited { $($(#[$doc:meta])* $name:ident: $type:ty,)* } own { $($(#[$own_doc:meta])* $own:ident: $own_type:ty,)* }) => {
         /// The settings of one level; `None` is what the level leaves open.
@@ -50,12 +59,16 @@ macro_rules! level {
         pub struct Level {
             $($(#[$doc])* pub $name: Option<$type>,)*
             $($(#[$own_doc])* pub $own: Option<$own_type>,)*
+            /// The directives in force that decide about the cache: name and place, those of the outermost level first.
+            pub written: Vec<(&'static str, Span)>,
         }
 
         impl Level {
             /// Takes from the level above what this one leaves open. `return` and `proxy_pass` stay where they
             /// were written.
             pub fn inherit(&mut self, above: &Level) {
+                self.choose_store_or_cache();
+                self.inherit_written(above);
                 $(if self.$name.is_none() {
                     self.$name.clone_from(&above.$name);
                 })*
@@ -178,8 +191,8 @@ level! {
         proxy_cache_key: Template,
         /// `proxy_cache_valid`s.
         proxy_cache_valid: Vec<Valid>,
-        /// `proxy_cache_methods`: whether POST is among them.
-        proxy_cache_post: bool,
+        /// `proxy_cache_methods`.
+        proxy_cache_methods: CacheMethods,
         /// `proxy_cache_lock`.
         proxy_cache_lock: bool,
         /// `proxy_cache_lock_timeout`.
@@ -198,6 +211,50 @@ level! {
         proxy_cache_min_uses: u32,
         /// `proxy_cache_revalidate`.
         proxy_cache_revalidate: bool,
+        /// `proxy_cache_convert_head`.
+        proxy_cache_convert_head: bool,
+        /// `proxy_cache_max_range_offset`.
+        proxy_cache_max_range_offset: u64,
+        /// `proxy_cache_client_control`.
+        proxy_cache_client_control: bool,
+        /// `proxy_cache_heuristic`; nothing in it = `off`.
+        proxy_cache_heuristic: Option<Heuristic>,
+        /// `proxy_cache_refresh_ahead`; zero = `off`.
+        proxy_cache_refresh_ahead: Duration,
+        /// `proxy_cache_tag`s.
+        proxy_cache_tags: Vec<Template>,
+        /// `proxy_cache_explain`.
+        proxy_cache_explain: bool,
+        /// `proxy_cache_purge`s.
+        proxy_cache_purge: Vec<Template>,
+        /// `proxy_cache_purge_methods`.
+        proxy_cache_purge_methods: bool,
+        /// `proxy_cache_purge_soft`.
+        proxy_cache_purge_soft: bool,
+        /// `proxy_cache_purge_allow`: each with its place.
+        proxy_cache_purge_allow: Vec<(Network, Span)>,
+        /// `proxy_cache_purge_token`.
+        proxy_cache_purge_token: String,
+        /// `api_allow`: each with its place.
+        api_allow: Vec<(Network, Span)>,
+        /// `api_token`.
+        api_token: String,
+        /// `proxy_store` with its place.
+        proxy_store: (Store, Span),
+        /// `proxy_store_access` as permissions of a file.
+        proxy_store_access: u32,
+        /// `proxy_force_ranges`.
+        proxy_force_ranges: bool,
+        /// `expires`.
+        expires: Expires,
+        /// `etag`.
+        etag: bool,
+        /// `if_modified_since`.
+        if_modified_since: IfModifiedSince,
+        /// `max_ranges`.
+        max_ranges: u32,
+        /// `slice` in bytes, with its place; 0 = off.
+        slice: (u64, Span),
         /// `ssl_certificate`s: file and place.
         ssl_certificates: Vec<(PathBuf, Span)>,
         /// `ssl_certificate_key`s: file and place.
@@ -220,5 +277,29 @@ level! {
         proxy_pass: PassDraft,
         /// `status_zone`; no index = `off`. Handed from location to location, not from the server.
         status_zone: Option<u32>,
+        /// `api`: whether `write=on`, with its place.
+        api: (bool, Span),
+    }
+}
+
+impl Level {
+    /// A level that stores does not take a cache from the level above, and one that caches no store; that one level
+    /// has both was refused when it was read.
+    fn choose_store_or_cache(&mut self) {
+        if let Some((store, span)) = &self.proxy_store
+            && *store != Store::Off
+        {
+            self.proxy_cache.get_or_insert((None, *span));
+        } else if let Some((Some(_), span)) = self.proxy_cache {
+            self.proxy_store.get_or_insert((Store::Off, span));
+        }
+    }
+
+    /// As with settings: a level that writes a directive has none of that name of the level above.
+    fn inherit_written(&mut self, above: &Level) {
+        let is_left_open = |name: &str| !self.written.iter().any(|(own, _)| *own == name);
+        let from_above: Vec<_> =
+            above.written.iter().filter(|(name, _)| is_left_open(name)).copied().collect();
+        self.written.splice(0..0, from_above);
     }
 }

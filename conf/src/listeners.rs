@@ -96,6 +96,7 @@ fn listener(draft: &ListenDraft, server: ServerId) -> Listener {
         rcvbuf: draft.rcvbuf,
         so_keepalive: draft.so_keepalive,
         ipv6only: draft.ipv6only,
+        owner_only: false,
         servers: vec![server],
         default_server: server,
     }

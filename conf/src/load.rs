@@ -5,6 +5,8 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::captures;
+use crate::configuration::{self, Defaults};
 use crate::diagnostics::Diagnostics;
 use crate::directives;
 use crate::directives::log;
@@ -14,7 +16,6 @@ use crate::parser;
 use crate::reading::Reading;
 use crate::source::Sources;
 use crate::tree::Directive;
-use crate::{captures, configuration};
 
 /// What the command line says about the configuration.
 #[derive(Debug, Clone, Default)]
@@ -55,22 +56,26 @@ pub fn load(options: &Options) -> Loaded {
         tree = include::parse_text("command line", text, &conf_prefix, &mut sources, &mut diagnostics);
     }
     tree.extend(include::read(&main_file, &conf_prefix, &mut sources, &mut diagnostics));
-    understand(tree, options, &conf_prefix, sources, diagnostics)
+    let defaults = Defaults { error_log: default_error_log(options), control_socket: true };
+    understand(tree, options, defaults, &conf_prefix, sources, diagnostics)
 }
 
-/// Reads a configuration from a text that came from no file; `name` stands for it in messages.
+/// Reads a configuration from a text that came from no file; `name` stands for it in messages. Such a program has no
+/// pid file of its own either, so there is a `control_socket` only where the text writes one.
 pub fn load_text(name: &str, text: &str, prefix: &Path) -> Loaded {
     let conf_prefix = ConfPrefix::new(prefix);
     let mut sources = Sources::default();
     let mut diagnostics = Diagnostics::default();
     let tree = include::parse_text(name, text, &conf_prefix, &mut sources, &mut diagnostics);
     let options = Options { prefix: prefix.to_path_buf(), ..Options::default() };
-    understand(tree, &options, &conf_prefix, sources, diagnostics)
+    let defaults = Defaults { error_log: default_error_log(&options), control_socket: false };
+    understand(tree, &options, defaults, &conf_prefix, sources, diagnostics)
 }
 
 fn understand(
     mut tree: Vec<Directive>,
     options: &Options,
+    defaults: Defaults,
     conf_prefix: &ConfPrefix,
     sources: Sources,
     mut diagnostics: Diagnostics,
@@ -86,11 +91,12 @@ fn understand(
         named_captures: captures::collect(&tree),
         log_formats: Vec::new(),
         used_zones: Vec::new(),
+        dependent: Vec::new(),
         http: Http::default(),
     };
     let combined = log::combined(&mut reading);
     reading.log_formats.push(combined);
-    let main = configuration::read(&tree, default_error_log(options), &mut reading);
+    let main = configuration::read(&tree, defaults, &mut reading);
     let http = std::mem::take(&mut reading.http);
     diagnostics.leave_out_repeats();
     let whole = (!diagnostics.has_errors()).then(|| Configuration { sources: sources.clone(), main, http });

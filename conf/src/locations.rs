@@ -2,7 +2,7 @@
 //!
 //! Which location may stand in which is decided here, as nginx decides it. Next: `resolve`; `millstream-server`'s `route`.
 
-use crate::block::{checked, inside};
+use crate::block::{checked, inside, set};
 use crate::directives::listen::ServerDraft;
 use crate::directives::{Apply, Context, Row};
 use crate::inherit::Level;
@@ -39,8 +39,7 @@ pub fn server(directive: &Directive, above: &Level, reading: &mut Reading<'_>) -
     for (row, directive) in &rows {
         match row.apply {
             Apply::Server(apply) => apply(&mut draft, directive, reading),
-            Apply::Level(apply) => apply(&mut draft.level, directive, reading),
-            _ => {}
+            _ => set(&mut draft.level, row, directive, reading),
         }
     }
     if draft.names.is_empty() {
@@ -135,9 +134,7 @@ fn location(
     let rows = checked(inside(directive), Context::Location, reading);
     let mut level = Level::default();
     for (row, directive) in &rows {
-        if let Apply::Level(apply) = row.apply {
-            apply(&mut level, directive, reading);
-        }
+        set(&mut level, row, directive, reading);
     }
     level.inherit(above);
     if level.status_zone.is_none() {

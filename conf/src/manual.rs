@@ -4,7 +4,8 @@
 
 use std::fmt::Write;
 
-use crate::directives::{Apply, FAMILIES, Repeat, Row};
+use crate::directives::{Apply, FAMILIES, Repeat, Row, rows};
+use crate::nginx_names;
 use crate::variables::{FAMILIES as VARIABLE_FAMILIES, VARIABLES};
 
 /// `docs/directives.md`.
@@ -15,6 +16,9 @@ pub fn directives_markdown() -> String {
          (file sizes also `g`), times in seconds or with `ms`, `s`, `m`, `h`, `d`, `w`, `M`, `y`. A directive that nginx knows and \
          that is not listed here is an error that says so; `--lenient` makes it a warning.\n",
     );
+    let own: Vec<String> =
+        rows().filter(|row| is_own(row)).map(|row| format!("[`{0}`](#{0})", row.name)).collect();
+    let _ = writeln!(page, "\nMillstream's own, unknown to nginx and NGINX Plus: {}.", own.join(", "));
     for (family, rows) in FAMILIES {
         let _ = write!(page, "\n## {family}\n");
         let (idle, real): (Vec<&Row>, Vec<&Row>) =
@@ -54,6 +58,11 @@ pub fn variables_markdown() -> String {
     page
 }
 
+/// Whether neither nginx nor NGINX Plus has a directive of this name.
+fn is_own(row: &Row) -> bool {
+    nginx_names::module_of(row.name).is_none()
+}
+
 fn directive(row: &Row) -> String {
     let end = if row.takes_block() { "" } else { ";" };
     let space = if row.syntax.is_empty() { "" } else { " " };
@@ -66,6 +75,9 @@ fn directive(row: &Row) -> String {
     let places = if contexts.len() == 6 { "everywhere".to_owned() } else { contexts.join(", ") };
     let repeat = if row.repeat == Repeat::Often { "; may be repeated" } else { "" };
     let _ = writeln!(text, "- Context: {places}{repeat}");
+    if is_own(row) {
+        text += "- Millstream's own\n";
+    }
     text
 }
 

@@ -36,6 +36,8 @@ pub struct Reading<'a> {
     pub log_formats: Vec<Arc<LogFormat>>,
     /// Where `proxy_cache_path` zones are used: one flag per zone.
     pub used_zones: Vec<bool>,
+    /// Directives that are obeyed only together with another one that may stand elsewhere: name and place of each.
+    pub dependent: Vec<(&'static str, Span)>,
     /// The http block as far as it is read.
     pub http: Http,
 }

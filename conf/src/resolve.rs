@@ -10,15 +10,14 @@ use std::time::Duration;
 
 use crate::inherit::{Level, PassDraft, RedirectRule};
 use crate::model::{
-    AccessLog, Expires, Gzip, GzipHttpVersion, HttpVersion, IfModifiedSince, LingeringClose, LocationMatch,
-    NextUpstream, Part, Proxy, ProxyCache, Redirect, ServerTokens, SetHeader, Settings, Store, Template, Tls,
-    TlsVersion, Types, Variable,
+    AccessLog, Gzip, GzipHttpVersion, HttpVersion, LingeringClose, LocationMatch, NextUpstream, Part, Proxy,
+    Redirect, ServerTokens, SetHeader, Settings, Store, Template, Tls, TlsVersion, Types, Variable,
 };
 use crate::reading::Reading;
-use crate::source::Span;
-use crate::template;
-use crate::tree::Word;
 use crate::variables::Builtin;
+
+mod rights;
+mod cache;
 
 const MINUTE: Duration = Duration::from_secs(60);
 const HOUR: Duration = Duration::from_secs(3600);
@@ -34,9 +33,6 @@ pub const HIDDEN_FIELDS: [&str; 8] = [
     "x-accel-buffering",
     "x-accel-charset",
 ];
-
-/// nginx's `proxy_cache_key` where none is written.
-pub const DEFAULT_CACHE_KEY: &str = "$scheme$proxy_host$request_uri";
 
 /// Everything that holds in a location (or on the level of a server).
 pub fn settings(level: &Level, matches: &LocationMatch, reading: &mut Reading<'_>) -> Settings {
@@ -74,12 +70,13 @@ pub fn settings(level: &Level, matches: &LocationMatch, reading: &mut Reading<'_
         lingering_time: level.lingering_time.unwrap_or(Duration::from_secs(30)),
         lingering_timeout: level.lingering_timeout.unwrap_or(Duration::from_secs(5)),
         tcp_nodelay: level.tcp_nodelay.unwrap_or(true),
-        expires: Expires::Off,
-        etag: true,
-        if_modified_since: IfModifiedSince::Exact,
-        max_ranges: None,
-        slice: 0,
-        api: None,
+        expires: level.expires.clone().unwrap_or_default(),
+        etag: level.etag.unwrap_or(true),
+        if_modified_since: level.if_modified_since.unwrap_or_default(),
+        max_ranges: level.max_ranges,
+        slice: level.slice.map_or(0, |(size, _)| size),
+        api: rights::api(level, reading),
+        purge_at: None,
     }
 }
 
@@ -177,10 +174,10 @@ fn proxy(level: &Level, draft: &PassDraft, matches: &LocationMatch, reading: &mu
         next_upstream_timeout: level.proxy_next_upstream_timeout.unwrap_or(Duration::ZERO),
         intercept_errors: level.proxy_intercept_errors.unwrap_or(false),
         ignore_client_abort: level.proxy_ignore_client_abort.unwrap_or(false),
-        cache: cache(level, reading),
-        store: Store::Off,
-        store_mode: 0o600,
-        force_ranges: false,
+        cache: cache::proxy_cache(level, reading),
+        store: level.proxy_store.as_ref().map_or(Store::Off, |(store, _)| store.clone()),
+        store_mode: level.proxy_store_access.unwrap_or(0o600),
+        force_ranges: level.proxy_force_ranges.unwrap_or(false),
     }
 }
 
@@ -281,44 +278,4 @@ fn default_redirect(draft: &PassDraft, matches: &LocationMatch) -> Option<Redire
         _ => (format!("{url}/"), "/"),
     };
     Some(Redirect::Prefix { from: Template::literal(&from), to: Template::literal(to) })
-}
-
-fn cache(level: &Level, reading: &mut Reading<'_>) -> Option<ProxyCache> {
-    let (zone, span) = level.proxy_cache?;
-    let zone = zone?;
-    let key = level.proxy_cache_key.clone().unwrap_or_else(|| {
-        let word = Word { text: DEFAULT_CACHE_KEY.to_owned(), span: Span::default(), quoted: false };
-        template::compile(&word, &template::Scope::default(), reading.diagnostics)
-    });
-    let names_credential = |variable: &Variable| match variable {
-        Variable::RequestHeader(name) => &**name == "authorization",
-        Variable::Builtin(Builtin::RemoteUser) => true,
-        _ => false,
-    };
-    let key_names_credential = key.variables().any(names_credential);
-    if !key_names_credential {
-        reading.diagnostics.idle(
-            span,
-            "answers to requests with Authorization are shared only where their Cache-Control allows it (RFC 9111 §3.5); \
-             put $http_authorization into proxy_cache_key to keep one per credential",
-        );
-    }
-    Some(ProxyCache {
-        zone,
-        key,
-        key_names_credential,
-        valid: level.proxy_cache_valid.clone().unwrap_or_default(),
-        cache_post: level.proxy_cache_post.unwrap_or(false),
-        // One fill per key is the safe default: waiting costs nothing here, since waiters stream from the fill.
-        lock: level.proxy_cache_lock.unwrap_or(true),
-        lock_timeout: level.proxy_cache_lock_timeout.unwrap_or(Duration::from_secs(5)),
-        lock_age: level.proxy_cache_lock_age.unwrap_or(Duration::from_secs(5)),
-        use_stale: level.proxy_cache_use_stale.unwrap_or_default(),
-        background_update: level.proxy_cache_background_update.unwrap_or(false),
-        bypass: level.proxy_cache_bypass.clone().unwrap_or_default(),
-        no_cache: level.proxy_no_cache.clone().unwrap_or_default(),
-        min_uses: level.proxy_cache_min_uses.unwrap_or(1),
-        revalidate: level.proxy_cache_revalidate.unwrap_or(false),
-        ..ProxyCache::default()
-    })
 }

@@ -2,10 +2,10 @@
 //!
 //! Nothing is opened: no listener, no cache, no log file. What touches the network is tested with the real binary.
 
+use crate::admission;
 use crate::generation::{Generation, Shared};
 use crate::request::{ConnectionFacts, Request};
 use crate::route::server_name::HostTable;
-use crate::serve;
 use crate::worker::Worker;
 use millstream_conf::load_text;
 use millstream_conf::model::{Configuration, Part, Template, Variable};
@@ -80,7 +80,7 @@ pub(crate) fn parsed(worker: &Rc<Worker>, head: &str) -> Request {
 /// An admitted request.
 pub(crate) fn admitted(worker: &Rc<Worker>, head: &str) -> Request {
     let mut request = parsed(worker, head);
-    assert_eq!(serve::admit(&mut request), Ok(()), "{head}");
+    assert_eq!(admission::admit(&mut request), Ok(()), "{head}");
     request
 }
 

@@ -1,11 +1,13 @@
 //! `Cache-Control` (RFC 9111 §5.2, RFC 5861, RFC 8246) as values.
 //!
 //! Directives are read leniently and valued conservatively: a lifetime that cannot be read is zero, a qualified
-//! directive whose field names cannot be read covers everything. What follows from a directive is decided by the
-//! cache's policy, not here.
+//! directive whose field names cannot be read covers everything. A targeted field (RFC 9213) says the same as a
+//! structured field, and counts whole or not at all. What follows from a directive is decided by the cache's policy,
+//! not here.
 
 use crate::list;
 use crate::octets::{decimal, trim};
+use crate::structured::{self, BareItem, Value};
 
 /// The largest lifetime: "2147483648 or the greatest positive integer" is what RFC 9111 §1.2.2 has an overflowing
 /// number become.
@@ -101,7 +103,43 @@ pub fn parse<'a>(values: impl Iterator<Item = &'a [u8]>) -> CacheControl<'a> {
     control
 }
 
+/// Reads all lines of a targeted field such as `CDN-Cache-Control` (RFC 9213 §2.1). `None` where it is empty, no
+/// dictionary, or gives a directive we know a value of the wrong type: such a field is ignored.
+pub fn targeted<'a>(values: impl Iterator<Item = &'a [u8]>) -> Option<CacheControl<'a>> {
+    let mut control = CacheControl::default();
+    let mut is_empty = true;
+    for value in values {
+        for (name, value) in structured::dictionary(value).ok()? {
+            is_empty = false;
+            control.set(name, value)?;
+        }
+    }
+    if is_empty { None } else { Some(control) }
+}
+
 impl<'a> CacheControl<'a> {
+    /// A member of a targeted field; `None` where its value is not of the directive's type. Said twice, the last
+    /// counts, as in any dictionary.
+    fn set(&mut self, name: &[u8], value: Value<'a>) -> Option<()> {
+        match name {
+            b"no-store" => self.no_store = flag(value)?,
+            b"no-cache" => self.no_cache = qualified(value)?,
+            b"private" => self.private = qualified(value)?,
+            b"public" => self.public = flag(value)?,
+            b"max-age" => self.max_age = Some(delta(value)?),
+            b"s-maxage" => self.s_maxage = Some(delta(value)?),
+            b"must-revalidate" => self.must_revalidate = flag(value)?,
+            b"proxy-revalidate" => self.proxy_revalidate = flag(value)?,
+            b"must-understand" => self.must_understand = flag(value)?,
+            b"no-transform" => self.no_transform = flag(value)?,
+            b"stale-while-revalidate" => self.stale_while_revalidate = Some(delta(value)?),
+            b"stale-if-error" => self.stale_if_error = Some(delta(value)?),
+            b"immutable" => self.immutable = flag(value)?,
+            _ => {}
+        }
+        Some(())
+    }
+
     fn add(&mut self, name: &[u8], argument: Option<&'a [u8]>) {
         // Directives are case-insensitive; the longest known one has 22 bytes, so no other needs to be lowered.
         let mut lower = [0u8; 24];
@@ -128,6 +166,33 @@ impl<'a> CacheControl<'a> {
             b"immutable" => self.immutable = true,
             _ => {}
         }
+    }
+}
+
+fn flag(value: Value<'_>) -> Option<bool> {
+    match value {
+        Value::Item(BareItem::Boolean(flag)) => Some(flag),
+        _ => None,
+    }
+}
+
+fn delta(value: Value<'_>) -> Option<u64> {
+    match value {
+        Value::Item(BareItem::Integer(seconds)) => {
+            u64::try_from(seconds).ok().map(|seconds| seconds.min(MAX_SECONDS))
+        }
+        _ => None,
+    }
+}
+
+/// True, or a string of field names.
+fn qualified(value: Value<'_>) -> Option<Qualified<'_>> {
+    match value {
+        Value::Item(BareItem::Boolean(true)) => Some(Qualified::Whole),
+        Value::Item(BareItem::Boolean(false)) => Some(Qualified::Absent),
+        Value::Item(BareItem::String(names)) if trim(names).is_empty() => Some(Qualified::Whole),
+        Value::Item(BareItem::String(names)) => Some(Qualified::Fields(names)),
+        _ => None,
     }
 }
 
@@ -181,6 +246,24 @@ mod tests {
             "no-cache=\"\"",
         ] {
             assert!(of(text).no_cache.is_whole(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_targeted_field_counts_whole_or_not_at_all() {
+        let read = |text: &'static str| targeted(text.split('\n').map(str::as_bytes));
+        let control = read(
+            "max-age=60;x=1, s-maxage=99999999999, private=\"a, b\", foo=bar\nno-cache, must-revalidate=?0",
+        );
+        let control = control.expect("it is a dictionary");
+        assert_eq!((control.max_age, control.s_maxage), (Some(60), Some(MAX_SECONDS)));
+        assert_eq!(control.private.names().collect::<Vec<_>>(), [&b"a"[..], b"b"]);
+        assert!(control.no_cache.is_whole() && !control.must_revalidate);
+        assert_eq!(read("max-age=60, max-age=0").and_then(|control| control.max_age), Some(0));
+        for text in
+            ["", " ", "max-age=\"60\"", "max-age", "max-age=-1", "no-store=1", "a, &&", "MAX-AGE=1", "a\n&"]
+        {
+            assert_eq!(read(text), None, "{text}");
         }
     }
 

@@ -156,18 +156,26 @@ pub fn format_error_log(unix_seconds: i64, utc_offset_seconds: i32) -> [u8; 19] 
 
 /// Reads any of the three formats of RFC 9110 §5.6.7: `Sun, 06 Nov 1994 08:49:37 GMT`,
 /// `Sunday, 06-Nov-94 08:49:37 GMT` and `Sun Nov  6 08:49:37 1994`. A two-digit year from 70 on is of the last
-/// century, a smaller one of this. The name of the day must be one, not the right one.
+/// century, a smaller one of this. The name of the day must be one, not the right one. Letters count in any case, as
+/// RFC 9111 §4.2 wants it of a cache.
 pub fn parse_http(text: &[u8]) -> Option<i64> {
-    let (date, rest) = match text {
-        [d @ .., b' ', b'G', b'M', b'T'] => (d, true),
+    let (date, rest) = match text.split_last_chunk::<4>() {
+        Some((date, zone)) if is(zone, b" GMT") => (date, true),
         _ => (text, false),
     };
+    let short = || date.get(..3).is_some_and(|name| DAYS.iter().any(|day| is(name, *day)));
     match (rest, memchr::memchr(b',', date)) {
-        (true, Some(3)) if DAYS.iter().any(|day| date.starts_with(*day)) => fixed(&date[4..]),
-        (true, Some(comma)) if LONG_DAYS.contains(&&date[..comma]) => obsolete(&date[comma + 1..]),
-        (false, None) if DAYS.iter().any(|day| date.starts_with(*day)) => asctime(&date[3..]),
+        (true, Some(3)) if short() => fixed(&date[4..]),
+        (true, Some(comma)) if LONG_DAYS.iter().any(|day| is(&date[..comma], day)) => {
+            obsolete(&date[comma + 1..])
+        }
+        (false, None) if short() => asctime(&date[3..]),
         _ => None,
     }
+}
+
+fn is(text: &[u8], name: &[u8]) -> bool {
+    text.eq_ignore_ascii_case(name)
 }
 
 /// ` 06 Nov 1994 08:49:37`
@@ -210,7 +218,7 @@ fn time(text: &[u8]) -> Option<(i64, i64, i64)> {
 }
 
 fn month(text: &[u8]) -> Option<i64> {
-    MONTHS.iter().position(|month| text == *month).map(|index| index as i64 + 1)
+    MONTHS.iter().position(|month| is(text, *month)).map(|index| index as i64 + 1)
 }
 
 /// Up to four digits and nothing else.

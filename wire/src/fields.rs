@@ -83,16 +83,24 @@ impl<'a> Fields<'a> {
 
     /// Whether `Connection` lists this option (RFC 9110 §7.6.1), in any case and on any of its lines.
     #[inline]
-    pub fn connection_lists(self, token: &str) -> bool {
+    pub fn connection_lists(self, token: impl AsRef<[u8]>) -> bool {
         self.lists(FieldId::Connection, token)
+    }
+
+    /// Whether `Connection` says more than one of the two options that everybody sends: it may name fields.
+    #[inline]
+    pub fn connection_lists_more(self) -> bool {
+        self.all(FieldId::Connection)
+            .any(|value| !value.eq_ignore_ascii_case(b"keep-alive") && !value.eq_ignore_ascii_case(b"close"))
     }
 
     /// Whether any line of this list field has exactly this element, in any case.
     #[inline]
-    pub fn lists(self, id: FieldId, element: &str) -> bool {
+    pub fn lists(self, id: FieldId, element: impl AsRef<[u8]>) -> bool {
+        let element = element.as_ref();
         self.all(id).any(|value| {
-            value.eq_ignore_ascii_case(element.as_bytes())
-                || list::elements(value).any(|found| found.eq_ignore_ascii_case(element.as_bytes()))
+            value.eq_ignore_ascii_case(element)
+                || list::elements(value).any(|found| found.eq_ignore_ascii_case(element))
         })
     }
 

@@ -30,7 +30,7 @@ impl Disk {
     pub(crate) fn read(&self, name: &Name, key: &Key, in_memory: u64, now: Now) -> Option<Loaded> {
         self.watch(name);
         match self.try_read(name, in_memory) {
-            Ok(loaded) if loaded.head.key == key.text() => {
+            Ok(loaded) if loaded.head.key == key.bytes() => {
                 lock(&self.index).was_read(*name, loaded.size, second(now), key.hash());
                 Some(loaded)
             }

@@ -192,7 +192,7 @@ impl Memory {
     /// The file that stands under a key's own name, as far as it is known here.
     pub(crate) fn base_of(&self, key: &Key) -> Option<BaseFile> {
         let mut shard = self.shard(key.hash());
-        let index = shard.find(key.hash(), key.text())?;
+        let index = shard.find(key.hash(), key.bytes())?;
         shard.slot(index).base.clone()
     }
 
@@ -228,7 +228,7 @@ impl Memory {
         if let Some(index) = shard.find_by(hash, |slot| is_own(&slot.key)) {
             let key = shard.slot(index).key.clone();
             drop(shard);
-            self.purge(key.text());
+            self.purge(key.bytes());
             return true;
         }
         let Some(index) = shard.find_by(hash, |slot| place(slot).is_some()) else { return false };
@@ -280,7 +280,7 @@ impl Memory {
     fn change<T>(&self, key: &Key, change: impl FnOnce(&mut Shard, Option<u32>, &mut After) -> T) -> T {
         let mut after = After::default();
         let mut shard = self.shard(key.hash());
-        let index = shard.find(key.hash(), key.text());
+        let index = shard.find(key.hash(), key.bytes());
         let outcome = change(&mut shard, index, &mut after);
         drop(shard);
         self.free(after.freed);

@@ -69,7 +69,7 @@ impl Shard {
         let same = |&index: &u32| {
             self.slots[index as usize]
                 .as_ref()
-                .is_some_and(|slot| slot.key.hash() == hash && slot.key.text() == key)
+                .is_some_and(|slot| slot.key.hash() == hash && slot.key.bytes() == key)
         };
         self.table.find(hash, same).copied()
     }

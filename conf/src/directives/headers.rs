@@ -4,7 +4,7 @@
 
 use super::{Apply, HTTP_SERVER_LOCATION, Row, often, once};
 use crate::inherit::Level;
-use crate::model::{AddHeader, ServerTokens};
+use crate::model::{AddHeader, Expires, ServerTokens};
 use crate::reading::Reading;
 use crate::template;
 use crate::tree::{Directive, Word};
@@ -20,6 +20,17 @@ pub const ROWS: &[Row] = &[
         "Adds a field to the answer, where its value is not empty, on the statuses 200, 201, 204, 206, 301, 302, 303, 304, 307 \
          and 308, with `always` on every status. A level that writes one has none of the level above.",
         Apply::Level(add_header),
+    ),
+    once(
+        "expires",
+        HTTP_SERVER_LOCATION,
+        (1, 2),
+        "[modified] time | @time | epoch | max | off",
+        "off",
+        "Sets Expires and Cache-Control of answers with the statuses 200, 201, 204, 206, 301, 302, 303, 304, 307 and 308: a time from now \
+         (negative: `no-cache`), with `modified` from the answer's last modification, with `@` a time of day; `epoch` is long \
+         past, `max` ten years. The word may come from a variable.",
+        Apply::Level(expires),
     ),
     once(
         "server_tokens",
@@ -52,6 +63,21 @@ fn server_tokens(level: &mut Level, directive: &Directive, reading: &mut Reading
     }
     const CHOICES: [ServerTokens; 3] = [ServerTokens::On, ServerTokens::Off, ServerTokens::Build];
     level.server_tokens = reading.one_of(word, &["on", "off", "build"]).map(|index| CHOICES[index].clone());
+}
+
+fn expires(level: &mut Level, directive: &Directive, reading: &mut Reading<'_>) {
+    let (word, before) = directive.args.split_last().expect("the table asks for a word");
+    if let Some(word) = before.first()
+        && reading.one_of(word, &["modified"]).is_none()
+    {
+        return;
+    }
+    let is_modified = !before.is_empty();
+    level.expires = if template::is_literal(&word.text) {
+        reading.value(word.span, crate::expires::parse(&word.text, is_modified))
+    } else {
+        Some(Expires::Variable(reading.template(word), is_modified))
+    };
 }
 
 fn add_header(level: &mut Level, directive: &Directive, reading: &mut Reading<'_>) {

@@ -15,7 +15,12 @@ pub mod headers;
 pub mod gzip;
 pub mod proxy_pass;
 pub mod proxy;
+pub mod ranges;
+pub mod store;
+pub mod cache_zone;
 pub mod proxy_cache;
+pub mod purge;
+pub mod api;
 pub mod tls_ciphers;
 pub mod tls;
 
@@ -166,7 +171,12 @@ pub const FAMILIES: &[(&str, &[Row])] = &[
     ("Fields of the answer", headers::ROWS),
     ("Proxying", proxy::ROWS),
     ("Upstream groups", upstream::ROWS),
+    ("Cache zones", cache_zone::ROWS),
     ("Cache", proxy_cache::ROWS),
+    ("Purging", purge::ROWS),
+    ("API", api::ROWS),
+    ("Ranges and conditional requests", ranges::ROWS),
+    ("Answers kept as files", store::ROWS),
     ("Compression", gzip::ROWS),
     ("Logs", log::ROWS),
     ("TLS", tls::ROWS),

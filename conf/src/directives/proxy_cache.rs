@@ -1,31 +1,21 @@
-//! Directives of the cache: its zones and how locations use them.
+//! Directives of the cache: how locations use a zone.
 //!
-//! Next: `millstream-cache`'s `policy`, which applies them; RFC 9111 comes first wherever the two meet.
+//! Before: `cache_zone`, which defines zones. Next: `purge`; `millstream-cache`'s `policy`, which applies these (RFC 9111
+//! comes first wherever the two meet).
 
-use std::path::PathBuf;
 use std::time::Duration;
 
-use super::{Apply, HTTP, HTTP_SERVER_LOCATION, MANY, Row, idle, often, once};
+use super::store::incompatible;
+use super::{Apply, HTTP_SERVER_LOCATION, MANY, Row, often, once};
 use crate::inherit::Level;
-use crate::model::{CacheZone, CacheZoneId, UseStale, Valid, ValidStatus};
+use crate::model::{CacheZoneId, Heuristic, Store, UseStale, Valid, ValidStatus, Variable};
 use crate::reading::{Reading, parameter};
 use crate::suggest;
-use crate::tree::{Directive, Word};
+use crate::tree::Directive;
+use crate::variables::Builtin;
 
 /// The rows of this family.
 pub const ROWS: &[Row] = &[
-    often(
-        "proxy_cache_path",
-        HTTP,
-        (2, MANY),
-        "path | memory keys_zone=name:size [levels=levels] [inactive=time] [max_size=size] [min_free=size] \
-         [use_temp_path=on|off] [memory=size]",
-        "",
-        "Defines a cache zone. `path` is a directory, or the word `memory` for a zone without files. `keys_zone` bounds the number of \
-         entries, 8,000 a megabyte; entries unused for `inactive` (10m) are removed; `max_size` bounds the files, `memory` (64m) \
-         what hot entries take in memory.",
-        Apply::Define(cache_path),
-    ),
     once(
         "proxy_cache",
         HTTP_SERVER_LOCATION,
@@ -43,7 +33,7 @@ pub const ROWS: &[Row] = &[
         "string",
         "$scheme$proxy_host$request_uri",
         "What an entry is found by.",
-        Apply::Level(|l, d, r| l.proxy_cache_key = Some(r.template(&d.args[0]))),
+        Apply::Level(key),
     ),
     often(
         "proxy_cache_valid",
@@ -58,9 +48,10 @@ pub const ROWS: &[Row] = &[
         "proxy_cache_methods",
         HTTP_SERVER_LOCATION,
         (1, MANY),
-        "GET | HEAD | POST …",
+        "GET | HEAD | POST | QUERY …",
         "GET HEAD",
-        "The methods whose answers are kept; GET and HEAD always are.",
+        "The methods whose answers are kept; GET and HEAD always are. Of QUERY (RFC 10008; Millstream's own here) the body is \
+         a part of the key.",
         Apply::Level(methods),
     ),
     once(
@@ -163,158 +154,91 @@ pub const ROWS: &[Row] = &[
          X-Accel-Buffering, X-Accel-Charset, Expires, Cache-Control, Set-Cookie, Vary.",
         Apply::Level(ignore_headers),
     ),
-    idle(
+    once(
+        "proxy_cache_convert_head",
+        HTTP_SERVER_LOCATION,
+        (1, 1),
+        "on | off",
+        "on",
+        "Whether a HEAD is asked of the upstream as GET, so that its answer can be kept. With `off` the key should contain \
+         `$request_method`.",
+        Apply::Level(|l, d, r| l.proxy_cache_convert_head = r.flag(&d.args[0])),
+    ),
+    once(
         "proxy_cache_max_range_offset",
         HTTP_SERVER_LOCATION,
         (1, 1),
         "number",
-        "From which offset on a range request is passed to the upstream.",
-        "a request with Range never fills the cache with a part, whatever its offset",
+        "",
+        "A range that begins beyond this many bytes is passed to the upstream as it is and not kept; without it the whole answer is \
+         always fetched.",
+        Apply::Level(|l, d, r| l.proxy_cache_max_range_offset = r.offset(&d.args[0])),
+    ),
+    once(
+        "proxy_cache_client_control",
+        HTTP_SERVER_LOCATION,
+        (1, 1),
+        "on | off",
+        "off",
+        "Whether Cache-Control and Pragma of a request count (RFC 9111 §5.2.1): then a client may force a refresh, or ask for a \
+         stored answer only. Off by default, as nginx never lets clients do that.",
+        Apply::Level(|l, d, r| l.proxy_cache_client_control = r.flag(&d.args[0])),
+    ),
+    once(
+        "proxy_cache_heuristic",
+        HTTP_SERVER_LOCATION,
+        (1, 2),
+        "off | percent% [max=time]",
+        "off",
+        "For how long an answer is fresh that says nothing of it but has Last-Modified (RFC 9111 §4.2.2): so many hundredths of the time \
+         that has passed since then, at most `max` (1d). `proxy_cache_valid` comes first.",
+        Apply::Level(heuristic),
+    ),
+    once(
+        "proxy_cache_refresh_ahead",
+        HTTP_SERVER_LOCATION,
+        (1, 1),
+        "off | time",
+        "off",
+        "An entry that is asked for this long before its end, or later, is refreshed in the background while it is still fresh.",
+        Apply::Level(|l, d, r| {
+            let word = &d.args[0];
+            l.proxy_cache_refresh_ahead =
+                if word.text == "off" { Some(Duration::ZERO) } else { r.duration(word) };
+        }),
+    ),
+    often(
+        "proxy_cache_tag",
+        HTTP_SERVER_LOCATION,
+        (1, MANY),
+        "string …",
+        "",
+        "Tags that the entry can be purged by, separated by spaces or commas, beside those in the answer's Surrogate-Key, Cache-Tag and \
+         xkey fields.",
+        Apply::Level(|l, d, r| {
+            let tags: Vec<_> = d.args.iter().map(|word| r.template(word)).collect();
+            l.proxy_cache_tags.get_or_insert_default().extend(tags);
+        }),
+    ),
+    once(
+        "proxy_cache_explain",
+        HTTP_SERVER_LOCATION,
+        (1, 1),
+        "on | off",
+        "off",
+        "Whether answers say in a field Cache-Status (RFC 9211) what the cache did and why.",
+        Apply::Level(|l, d, r| l.proxy_cache_explain = r.flag(&d.args[0])),
     ),
 ];
-
-/// What hot entries of a zone may take in memory where `memory=` is not written, in bytes.
-pub const DEFAULT_MEMORY: u64 = 64 * 1024 * 1024;
-
-fn cache_path(directive: &Directive, reading: &mut Reading<'_>) {
-    let path = &directive.args[0];
-    if !reading.without_variables(path, "proxy_cache_path") {
-        return;
-    }
-    let mut zone = CacheZone {
-        name: String::new(),
-        span: directive.span,
-        path: (path.text != "memory").then(|| reading.path(path.text.trim_end_matches('/'))),
-        levels: Vec::new(),
-        keys_size: 0,
-        inactive: Duration::from_secs(600),
-        max_size: None,
-        min_free: 0,
-        use_temp_path: true,
-        memory: DEFAULT_MEMORY,
-        ..CacheZone::default()
-    };
-    for word in &directive.args[1..] {
-        zone_parameter(&mut zone, word, reading);
-    }
-    if zone.name.is_empty() {
-        // A misspelt or wrong keys_zone has its own error already.
-        if !directive.args[1..].iter().any(|word| word.text.starts_with("keys_zone")) {
-            reading
-                .error(directive.span, "\"proxy_cache_path\" must have \"keys_zone\" parameter")
-                .help("add keys_zone=name:10m");
-        }
-        return;
-    }
-    add_zone(zone, reading);
-}
-
-fn add_zone(zone: CacheZone, reading: &mut Reading<'_>) {
-    let zones = &reading.http.cache_zones;
-    let same_name = zones.iter().find(|other| other.name == zone.name).map(|other| other.span);
-    let same_path: Option<&PathBuf> = zone.path.as_ref();
-    let same_path = zones
-        .iter()
-        .find(|other| same_path.is_some() && other.path.as_ref() == same_path)
-        .map(|other| other.span);
-    if let Some(first) = same_name {
-        return reading.duplicate(zone.span, format!("duplicate zone \"{}\"", zone.name), first);
-    }
-    if let Some(first) = same_path {
-        return reading.duplicate(zone.span, "two cache zones have the same directory", first);
-    }
-    reading.http.cache_zones.push(zone);
-    reading.used_zones.push(false);
-}
-
-fn zone_parameter(zone: &mut CacheZone, word: &Word, reading: &mut Reading<'_>) {
-    const KNOWN: [&str; 7] =
-        ["keys_zone", "levels", "inactive", "max_size", "min_free", "use_temp_path", "memory"];
-    const IDLE: [&str; 9] = [
-        "manager_files",
-        "manager_sleep",
-        "manager_threshold",
-        "loader_files",
-        "loader_sleep",
-        "loader_threshold",
-        "purger_files",
-        "purger_sleep",
-        "purger_threshold",
-    ];
-    match parameter(word) {
-        Some(("keys_zone", value)) => keys_zone(zone, &value, reading),
-        Some(("levels", value)) => levels(zone, &value, reading),
-        Some(("inactive", value)) => zone.inactive = reading.duration(&value).unwrap_or(zone.inactive),
-        Some(("max_size", value)) => zone.max_size = reading.offset(&value),
-        Some(("min_free", value)) => zone.min_free = reading.offset(&value).unwrap_or(0),
-        Some(("use_temp_path", value)) => zone.use_temp_path = reading.flag(&value).unwrap_or(true),
-        Some(("memory", value)) => zone.memory = reading.offset(&value).unwrap_or(zone.memory),
-        Some((name, _)) if IDLE.contains(&name) => {
-            let message = format!(
-                "\"{name}\" has no effect here: the cache looks after its files in small steps by itself"
-            );
-            reading.diagnostics.idle(word.span, message);
-        }
-        Some(("purger", _)) => {
-            reading
-                .error(word.span, "nginx knows the parameter \"purger\", Millstream does not (yet)")
-                .help("remove it");
-        }
-        other => {
-            let name = other.map_or(word.text.as_str(), |(name, _)| name);
-            let help = suggest::did_you_mean(name, KNOWN).unwrap_or_else(|| {
-                format!("the parameters are {}", KNOWN.map(|known| format!("{known}=")).join(", "))
-            });
-            reading.error(word.span, format!("invalid parameter \"{}\"", word.text)).help(help);
-        }
-    }
-}
-
-fn keys_zone(zone: &mut CacheZone, value: &Word, reading: &mut Reading<'_>) {
-    let Some((name, size)) = value.text.split_once(':').filter(|(name, _)| !name.is_empty()) else {
-        reading
-            .error(value.span, format!("invalid keys zone \"{}\"", value.text))
-            .help("write a name and a size, as in keys_zone=api:10m");
-        return;
-    };
-    let Some(bytes) = reading.size(&Reading::part(value, size)) else { return };
-    if bytes < 8192 {
-        reading
-            .error(value.span, format!("zone \"{name}\" is too small"))
-            .help("write at least 8k; a megabyte holds 8,000 entries");
-        return;
-    }
-    zone.name = name.to_owned();
-    zone.keys_size = bytes;
-}
-
-fn levels(zone: &mut CacheZone, value: &Word, reading: &mut Reading<'_>) {
-    let levels: Option<Vec<u8>> = value
-        .text
-        .split(':')
-        .map(|level| match level {
-            "1" => Some(1),
-            "2" => Some(2),
-            _ => None,
-        })
-        .collect();
-    if value.text.is_empty() {
-        return;
-    }
-    match levels.filter(|levels| levels.len() <= 3) {
-        Some(levels) => zone.levels = levels,
-        None => {
-            reading
-                .error(value.span, format!("invalid \"levels\" \"{}\"", value.text))
-                .help("write one to three widths of 1 or 2, as in levels=1:2");
-        }
-    }
-}
 
 fn cache(level: &mut Level, directive: &Directive, reading: &mut Reading<'_>) {
     let word = &directive.args[0];
     if word.text == "off" {
         level.proxy_cache = Some((None, word.span));
+        return;
+    }
+    if level.proxy_store.as_ref().is_some_and(|(store, _)| *store != Store::Off) {
+        incompatible(directive, "proxy_cache", "proxy_store", reading);
         return;
     }
     if !reading.without_variables(word, "proxy_cache") {
@@ -336,6 +260,28 @@ fn cache(level: &mut Level, directive: &Directive, reading: &mut Reading<'_>) {
     reading.error(word.span, format!("\"proxy_cache\" zone \"{}\" is unknown", word.text)).help(help);
 }
 
+/// What is known only once the entry is found cannot be a part of what it is found by.
+fn key(level: &mut Level, directive: &Directive, reading: &mut Reading<'_>) {
+    const LATER: [Builtin; 5] = [
+        Builtin::UpstreamCacheKey,
+        Builtin::UpstreamCacheStatus,
+        Builtin::UpstreamCacheAge,
+        Builtin::UpstreamCacheLastModified,
+        Builtin::UpstreamCacheEtag,
+    ];
+    let word = &directive.args[0];
+    let key = reading.template(word);
+    let is_later =
+        |variable: &Variable| matches!(variable, Variable::Builtin(known) if LATER.contains(known));
+    if key.variables().any(is_later) {
+        reading
+            .error(word.span, "a variable $upstream_cache_… cannot be a part of \"proxy_cache_key\"")
+            .help("it has a value only after the key was looked up; take it out");
+        return;
+    }
+    level.proxy_cache_key = Some(key);
+}
+
 fn valid(level: &mut Level, directive: &Directive, reading: &mut Reading<'_>) {
     let (time, codes) = directive.args.split_last().expect("the table asks for a word");
     let Some(time) = reading.duration(time) else { return };
@@ -353,15 +299,50 @@ fn valid(level: &mut Level, directive: &Directive, reading: &mut Reading<'_>) {
 }
 
 fn methods(level: &mut Level, directive: &Directive, reading: &mut Reading<'_>) {
-    const METHODS: [&str; 3] = ["GET", "HEAD", "POST"];
-    let mut post = level.proxy_cache_post.unwrap_or(false);
+    const METHODS: [&str; 4] = ["GET", "HEAD", "POST", "QUERY"];
+    let mut methods = level.proxy_cache_methods.unwrap_or_default();
     for word in &directive.args {
         match METHODS.iter().position(|method| method.eq_ignore_ascii_case(&word.text)) {
-            Some(index) => post |= index == 2,
+            Some(2) => methods.post = true,
+            Some(3) => methods.query = true,
+            Some(_) => {}
             None => reading.not_one_of(word, &METHODS),
         }
     }
-    level.proxy_cache_post = Some(post);
+    level.proxy_cache_methods = Some(methods);
+}
+
+/// The longest lifetime that is guessed where `max=` is not written.
+const LONGEST_GUESS: Duration = Duration::from_secs(24 * 3600);
+
+fn heuristic(level: &mut Level, directive: &Directive, reading: &mut Reading<'_>) {
+    let first = &directive.args[0];
+    let mut longest = LONGEST_GUESS;
+    if let Some(word) = directive.args.get(1) {
+        match parameter(word) {
+            Some(("max", value)) if first.text != "off" => {
+                longest = reading.duration(&value).unwrap_or(longest);
+            }
+            _ => {
+                reading
+                    .error(word.span, format!("invalid parameter \"{}\"", word.text))
+                    .help("write proxy_cache_heuristic 10% max=1d; or proxy_cache_heuristic off;");
+            }
+        }
+    }
+    if first.text == "off" {
+        level.proxy_cache_heuristic = Some(None);
+        return;
+    }
+    let Some(percent) = first.text.strip_suffix('%') else {
+        reading
+            .error(first.span, format!("invalid value \"{}\"", first.text))
+            .help("write a percentage such as 10%, or off");
+        return;
+    };
+    if let Some(percent) = reading.number(&Reading::part(first, percent), 1, 100) {
+        level.proxy_cache_heuristic = Some(Some(Heuristic { percent: percent as u8, longest }));
+    }
 }
 
 fn use_stale(level: &mut Level, directive: &Directive, reading: &mut Reading<'_>) {

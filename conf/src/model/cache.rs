@@ -197,7 +197,8 @@ pub struct ProxyCache {
     pub purge_soft: bool,
     /// Who may purge.
     pub purge_right: Arc<ManageRight>,
-    /// Where the directives of this location's cache stand, for `explain`: name and place, in file order.
+    /// Where the directives stand that decide here about the cache, for `explain`: name and place of each in force,
+    /// inherited ones included; those of the outermost level first, in each in file order.
     pub written: Arc<[(&'static str, Span)]>,
 }
 

@@ -3,7 +3,7 @@
 //! Every location has all its settings, inherited ones too, so that a request never looks upwards.
 //! Next: `millstream-server`'s `route/location`, which finds one; `proxy`, `gzip`, `log`, which are parts of it.
 
-use super::cache::ManageRight;
+use super::cache::{CacheZoneId, ManageRight};
 use super::gzip::Gzip;
 use super::log::{AccessLog, ErrorLog};
 use super::proxy::Proxy;
@@ -211,6 +211,21 @@ pub struct Settings {
     pub slice: u64,
     /// `api`: this location is the API, with `write=on` for what changes something.
     pub api: Option<Api>,
+    /// `proxy_cache_purge ZONE KEY`: every request here purges.
+    pub purge_at: Option<Arc<PurgeAt>>,
+}
+
+/// `proxy_cache_purge ZONE KEY` of a location of its own, as in the free purge module.
+#[derive(Debug, Clone)]
+pub struct PurgeAt {
+    /// The zone.
+    pub zone: CacheZoneId,
+    /// The text of the key; one that ends in `*` purges by prefix.
+    pub key: Template,
+    /// `proxy_cache_purge_soft on`: marks stale instead of removing.
+    pub soft: bool,
+    /// `proxy_cache_purge_allow`, `proxy_cache_purge_token`.
+    pub right: Arc<ManageRight>,
 }
 
 /// `expires`.

@@ -45,6 +45,9 @@ pub struct Main {
     pub daemon: bool,
     /// `multi_accept`, default off.
     pub multi_accept: bool,
+    /// `control_socket`: where the API for this machine's administrator is; `None` = nowhere. Its listener and server
+    /// are among the others of the http block.
+    pub control_socket: Option<PathBuf>,
 }
 
 impl Default for Main {
@@ -59,6 +62,7 @@ impl Default for Main {
             error_logs: Vec::new(),
             daemon: true,
             multi_accept: false,
+            control_socket: None,
         }
     }
 }

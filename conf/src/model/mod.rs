@@ -26,7 +26,7 @@ pub use gzip::{Gzip, GzipHttpVersion, GzipProxied};
 pub use listen::{Keepalive as SocketKeepalive, Listener, Server, ServerId, ServerName};
 pub use location::{
     AddHeader, Api, ErrorPage, ErrorPageStatus, Expires, IfModifiedSince, LingeringClose, Location,
-    LocationId, LocationMatch, LocationTree, Return, ReturnBody, ServerTokens, Settings, Types,
+    LocationId, LocationMatch, LocationTree, PurgeAt, Return, ReturnBody, ServerTokens, Settings, Types,
 };
 pub use log::{AccessLog, ErrorLog, Escape, Level, LogFile, LogFileId, LogFormat, LogTarget};
 pub use main_context::{Main, User, WorkerProcesses};

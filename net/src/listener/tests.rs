@@ -24,6 +24,7 @@ fn listener(address: ListenAddress) -> Listener {
         rcvbuf: None,
         so_keepalive: None,
         ipv6only: true,
+        owner_only: false,
         servers: vec![ServerId(0)],
         default_server: ServerId(0),
     }

@@ -10,17 +10,17 @@
 //!                     ├ our turn ────▶ upstream, filling
 //!                     └ too long ────▶ upstream, storing nothing
 //! ```
-//! Next: `hit` (the fast door for entries in memory), `proxied` (the upstream's side).
+//! Next: `keyed` (who may ask, and under which key), `hit` (the fast door for entries in memory), `proxied` (the
+//! upstream's side).
 
 use super::Outcome;
 use super::hit::{self, Coding, Ready};
+use super::keyed::{Use, usage};
 use super::proxied::{self, Filling, Proxied};
 use crate::client::{AnswerHead, Client};
 use crate::filter::gzip;
 use crate::request::Request;
-use crate::variables::{self, holds};
 use bytes::Bytes;
-use millstream_cache::policy;
 use millstream_cache::{
     Body, FillPermit, Follower, Hit, Lookup, Now, Prepared, StaleCause, StoredHead, Waiter, Woken,
 };
@@ -36,32 +36,14 @@ const COMPRESS_INLINE: usize = 8 * 1024;
 /// Look-ups for one request at the most: an entry may vanish between look-up and read, but not for ever.
 const LOOKUPS: usize = 8;
 
-/// What a request may ask of the cache.
-enum Use {
-    /// Nothing: no cache here, or a method that is not cached.
-    None,
-    /// No look-up, for `proxy_cache_bypass` holds; the answer is stored under the key all the same.
-    Bypass(Vec<u8>),
-    /// A look-up under the key.
-    Lookup(Vec<u8>),
-}
-
-/// Decides whether the cache is asked.
-fn usage(request: &Request, cache: &ProxyCache) -> Use {
-    if !policy::looks_up(cache, request.method) || request.framing != Framing::None && !cache.cache_post {
-        return Use::None;
-    }
-    let mut key = buffers::take();
-    let bypass = cache.bypass.iter().any(|condition| holds(condition, request, &mut key));
-    key.clear();
-    variables::evaluate(&cache.key, request, &mut key);
-    if bypass { Use::Bypass(key) } else { Use::Lookup(key) }
-}
-
 /// What a request finds under its key; `None` where the cache has no part in it.
 pub fn find(request: &mut Request, cache: &ProxyCache, now: Now) -> Option<(Vec<u8>, Lookup)> {
     match usage(request, cache) {
         Use::None => None,
+        Use::Past => {
+            request.cache_status = Some(CacheStatus::Bypass);
+            None
+        }
         Use::Bypass(key) => {
             request.cache_status = Some(CacheStatus::Bypass);
             let front = request.generation.fronts[cache.zone.0 as usize].borrow();

@@ -14,6 +14,7 @@
 mod target;
 mod report;
 mod destination;
+mod unkeyed;
 mod request_head;
 mod request_body;
 mod answer_head;
@@ -26,6 +27,7 @@ mod tunnel;
 #[cfg(test)]
 mod tests;
 
+use super::keyed;
 use crate::client::{Client, ClientFailure};
 use crate::request::Request;
 use attempt::{Asked, Stop};
@@ -295,8 +297,8 @@ impl<'a> Passing<'a> {
         if let Some(cache) = &self.proxy.cache
             && policy::invalidates(self.request.method, status)
             && !policy::looks_up(cache, self.request.method)
+            && let Some(key) = keyed::key(self.request, cache)
         {
-            let key = crate::variables::value(&cache.key, self.request);
             self.request.generation.shared.stores[cache.zone.0 as usize].invalidate(&key);
         }
     }

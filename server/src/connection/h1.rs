@@ -11,6 +11,7 @@
 
 use super::{lingering, spare};
 use crate::access_log;
+use crate::admission;
 use crate::client::Client;
 use crate::failure;
 use crate::generation::Generation;
@@ -339,7 +340,7 @@ impl Connection {
 
     /// Serves one request.
     async fn request(&mut self, mut request: Box<Request>) -> Next {
-        let mut admitted = serve::admit(&mut request);
+        let mut admitted = admission::admit(&mut request);
         if self.facts.is_plain_on_tls {
             admitted = Err(failure::HTTP_TO_HTTPS);
         }

@@ -79,6 +79,11 @@ pub(super) fn append(variable: Builtin, request: &Request, out: &mut Vec<u8>) ->
             Some(status) => give(status.name().as_bytes(), out),
             None => Found::Nothing,
         },
+        B::UpstreamCacheKey => cache_key(request, out),
+        // Nothing is known of the entry, or of the piece, where a request has none.
+        B::UpstreamCacheAge | B::UpstreamCacheLastModified | B::UpstreamCacheEtag | B::SliceRange => {
+            Found::Nothing
+        }
         B::UpstreamAddr => each(request, out, |one, out| out.extend_from_slice(one.peer.as_bytes())),
         B::UpstreamStatus => each(request, out, |one, out| match one.status {
             0 => out.push(b'-'),
@@ -217,6 +222,18 @@ fn proxy_pass(
             let host = url.strip_prefix(b"http://").unwrap_or(&url);
             give(host.split(|&byte| byte == b'/').next().unwrap_or_default(), out)
         }
+    }
+}
+
+/// The key, of a request for which the cache was asked.
+fn cache_key(request: &Request, out: &mut Vec<u8>) -> Found {
+    let cache = request.location().settings.proxy.as_ref().and_then(|proxy| proxy.cache.as_ref());
+    match (cache, request.cache_status) {
+        (Some(cache), Some(_)) => {
+            super::evaluate(&cache.key, request, out);
+            Found::Value
+        }
+        _ => Found::Nothing,
     }
 }
 

@@ -12,6 +12,7 @@ mod tests;
 pub use builtin::NGINX_VERSION;
 
 use crate::request::Request;
+use millstream_cache::key::{Parts, TooLong};
 use millstream_conf::model::{Part, Template, Variable};
 use millstream_wire::{FieldId, Fields, target};
 use std::time::Duration;
@@ -35,6 +36,23 @@ pub fn evaluate(template: &Template, request: &Request, out: &mut Vec<u8>) {
             }
         }
     }
+}
+
+/// Evaluates a `proxy_cache_key` to the key that the cache takes; the buffer must be empty. Nothing else makes keys.
+pub fn evaluate_key(template: &Template, request: &Request, key: &mut Vec<u8>) -> Result<(), TooLong> {
+    debug_assert!(key.is_empty());
+    let mut parts = Parts::default();
+    for part in &template.parts {
+        match part {
+            Part::Literal(text) => key.extend_from_slice(text.as_bytes()),
+            Part::Variable(variable) => {
+                let start = key.len();
+                append(variable, request, key);
+                parts.note(start, key.len());
+            }
+        }
+    }
+    parts.close(key)
 }
 
 /// A template's value as a new vector.

@@ -1,9 +1,9 @@
 //! What the variables say of a request, and that what cannot be known is told apart from what is empty.
 
 use super::{Found, append, evaluate};
+use crate::admission;
 use crate::fixture::{admitted, parsed, variable, worker};
 use crate::request::{Arguments, Request};
-use crate::serve;
 use millstream_conf::model::{Part, Template, Variable};
 
 const HEAD: &str = "GET /a%20b/./c?x=1&Y=two&empty= HTTP/1.1\r\nHost: Api.Example:8080\r\nCookie: a=1; b=2\r\n\
@@ -136,7 +136,7 @@ fn a_template_is_its_parts_one_after_the_other() {
 fn requests_that_cannot_be_trusted_are_refused_with_their_status() {
     let worker = worker("server { listen 80; }");
     let check = |head: &str, status: u16| {
-        assert_eq!(serve::admit(&mut parsed(&worker, head)), Err(status), "{head}");
+        assert_eq!(admission::admit(&mut parsed(&worker, head)), Err(status), "{head}");
     };
     check("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n", 400);
     check("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n", 400);

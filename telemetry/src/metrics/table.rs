@@ -59,7 +59,8 @@ table! {
         ClientBytesSent: "millstream_client_bytes_sent_total", "", "Bytes of answers sent to clients, without TLS.";
         Tunnels: "millstream_tunnels_total", "", "Connections upgraded to a tunnel (WebSocket).";
         CacheMiss: "millstream_cache_requests_total", "status=\"MISS\"", "Requests to locations with a cache, by `$upstream_cache_status`.";
-        CacheBypass: "millstream_cache_requests_total", "status=\"BYPASS\"", "Requests that `proxy_cache_bypass` sent past the cache.";
+        CacheBypass: "millstream_cache_requests_total", "status=\"BYPASS\"", "Requests that `proxy_cache_bypass` sent past the cache, or that may not use it.";
+        CacheKeysTooLong: "millstream_cache_keys_too_long_total", "", "Requests past the cache because their key is longer than 8 KiB.";
         CacheExpired: "millstream_cache_requests_total", "status=\"EXPIRED\"", "Requests that found a stale entry and fetched anew.";
         CacheStale: "millstream_cache_requests_total", "status=\"STALE\"", "Requests answered stale because the upstream failed.";
         CacheUpdating: "millstream_cache_requests_total", "status=\"UPDATING\"", "Requests answered stale while somebody else refreshes.";
@@ -69,6 +70,12 @@ table! {
         CacheFillsAborted: "millstream_cache_fills_aborted_total", "", "Answers that broke off while being stored, and were not.";
         CacheEvicted: "millstream_cache_evicted_total", "", "Entries removed for room or for `inactive`.";
         CacheInvalidated: "millstream_cache_invalidated_total", "", "Entries removed by unsafe requests or purges.";
+        PurgesKey: "millstream_cache_purges_total", "by=\"key\"", "Purges carried out, by what they named.";
+        PurgesPrefix: "millstream_cache_purges_total", "by=\"prefix\"", "Purges of all keys that begin alike.";
+        PurgesTag: "millstream_cache_purges_total", "by=\"tag\"", "Purges of a tag.";
+        PurgesAll: "millstream_cache_purges_total", "by=\"all\"", "Purges of a whole zone.";
+        PurgesFailed: "millstream_cache_purges_failed_total", "", "Purges that could not be kept on disk, and so would not outlive a restart.";
+        ManageRefused: "millstream_manage_refused_total", "", "Purges and requests to the API from strangers, refused.";
         CacheBackgroundUpdates: "millstream_cache_background_updates_total", "", "Refreshes that no request waited for.";
         CacheLockWaits: "millstream_cache_lock_waits_total", "", "Requests that waited for another's fill of the same key.";
         CacheLockTimeouts: "millstream_cache_lock_timeouts_total", "", "Waits that reached `proxy_cache_lock_timeout`.";

@@ -13,6 +13,11 @@ fn the_three_formats_of_the_rfc_are_read() {
         "Sunday, 06-Nov-94 08:49:37 GMT",
         "Sun Nov  6 08:49:37 1994",
         "Sun Nov 06 08:49:37 1994",
+        "SUN, 06 Nov 1994 08:49:37 GMT",
+        "Sun, 06 nOV 1994 08:49:37 GMT",
+        "Sun, 06 Nov 1994 08:49:37 gMT",
+        "sunday, 06-NOV-94 08:49:37 gmt",
+        "sun nov  6 08:49:37 1994",
     ] {
         assert_eq!(parse_http(text.as_bytes()), Some(EXAMPLE), "{text}");
     }
@@ -33,7 +38,6 @@ fn what_is_no_date_is_none() {
         "Sun, 06 Nov 1994 08:49:37 CET",
         "Sun, 31 Feb 1994 08:49:37 GMT",
         "Sun, 29 Feb 2023 08:49:37 GMT",
-        "Sun, 06 nov 1994 08:49:37 GMT",
         "Sun, 06 Nov 1994 24:00:00 GMT",
         "Sun, 06 Nov 1994 08:60:37 GMT",
         "Sun, 00 Nov 1994 08:49:37 GMT",

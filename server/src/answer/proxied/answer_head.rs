@@ -1,6 +1,5 @@
 //! The upstream's head on its way to the client: what is hidden, what ends here, and `proxy_redirect`.
 
-use super::request_head::{is_listed, lists_fields};
 use crate::request::{Captures, Request};
 use crate::route::capture;
 use crate::variables::value;
@@ -14,13 +13,13 @@ pub(super) type Visible = SmallVec<[Field; 32]>;
 /// The fields that go to the client: neither those of the connection nor hidden ones. Content-Length is not among
 /// them; the body's length is said in another place.
 pub(super) fn visible(proxy: &Proxy, fields: Fields<'_>) -> Visible {
-    let lists = lists_fields(fields);
+    let lists = fields.connection_lists_more();
     let goes_on = |field: &&Field| {
         let name = field.name.of(fields.bytes);
         !(field.id.is_hop_by_hop()
             || matches!(field.id, FieldId::ContentLength | FieldId::Trailer)
             || proxy.hides(name)
-            || (lists && is_listed(fields, name)))
+            || (lists && fields.connection_lists(name)))
     };
     fields.fields.iter().filter(goes_on).copied().collect()
 }

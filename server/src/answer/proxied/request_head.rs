@@ -3,16 +3,20 @@
 //!
 //! Fields of the connection never pass (RFC 9110 §7.6.1), and no value can bring a line end with it. Names with other
 //! characters than letters, digits and hyphens are left out as nginx does by default: an application that maps `_`
-//! and `-` to the same name would take them for fields that a proxy vouches for.
+//! and `-` to the same name would take them for fields that a proxy vouches for. Next: `unkeyed`, what else is held back
+//! where an answer is to be shared.
 
-use super::target;
+use super::{target, unkeyed};
 use crate::request::Request;
 use crate::variables;
 use millstream_cache::Entry;
 use millstream_conf::model::{HttpVersion, Proxy, SetHeader};
 use millstream_wire::h1::encode;
 use millstream_wire::octets::is_token;
-use millstream_wire::{FieldId, Fields, Method};
+use millstream_wire::{FieldId, Method};
+
+#[cfg(test)]
+mod tests;
 
 /// How the body that follows is framed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -133,14 +137,17 @@ fn append_conditions(out: &mut Vec<u8>, confirm: Option<&Entry>) {
 /// The client's fields that go on.
 fn append_fields(out: &mut Vec<u8>, plan: &Plan<'_>) {
     let fields = plan.request.fields();
-    let lists = lists_fields(fields);
+    let lists = fields.connection_lists_more();
+    let keyed = plan.caching || plan.request.cache_status.is_some();
+    let key = plan.proxy.cache.as_ref().filter(|_| keyed).map(|cache| &cache.key);
     for (id, name, value) in fields.iter() {
         let stays = id.is_hop_by_hop()
             || matches!(id, FieldId::Host | FieldId::ContentLength | FieldId::Expect | FieldId::Trailer)
             || (plan.caching && is_condition(id))
             || (id == FieldId::Other && !is_plain(name))
             || plan.proxy.set_headers.iter().any(|set| name.eq_ignore_ascii_case(set.name.as_bytes()))
-            || (lists && is_listed(fields, name));
+            || (lists && fields.connection_lists(name))
+            || key.is_some_and(|key| unkeyed::ends_here(id, name, key));
         if !stays {
             encode::field(out, name, value);
         }
@@ -161,16 +168,4 @@ fn is_condition(id: FieldId) -> bool {
 
 fn is_plain(name: &[u8]) -> bool {
     name.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'-')
-}
-
-/// Whether Connection names more than the two options everybody sends.
-pub(super) fn lists_fields(fields: Fields<'_>) -> bool {
-    fields
-        .all(FieldId::Connection)
-        .any(|value| !value.eq_ignore_ascii_case(b"keep-alive") && !value.eq_ignore_ascii_case(b"close"))
-}
-
-/// Whether Connection names this field, which then ends here.
-pub(super) fn is_listed(fields: Fields<'_>, name: &[u8]) -> bool {
-    std::str::from_utf8(name).is_ok_and(|name| fields.connection_lists(name))
 }

@@ -1,0 +1,98 @@
+//! The cache of a location: its defaults, and what must fit together.
+//!
+//! Defaults are nginx's where nginx has the directive, except that one fill per key is the rule. Before: `rights`, which
+//! says who may purge; next: `model::ProxyCache`, the result.
+
+use std::time::Duration;
+
+use super::rights;
+use crate::inherit::Level;
+use crate::model::{ProxyCache, Template, Variable};
+use crate::reading::Reading;
+use crate::source::Span;
+use crate::template;
+use crate::tree::Word;
+use crate::variables::Builtin;
+
+/// nginx's `proxy_cache_key` where none is written.
+const DEFAULT_CACHE_KEY: &str = "$scheme$proxy_host$request_uri";
+
+/// `proxy_cache` and its family; `None` = off.
+pub(super) fn proxy_cache(level: &Level, reading: &mut Reading<'_>) -> Option<ProxyCache> {
+    let (zone, span) = level.proxy_cache?;
+    let zone = zone?;
+    let key = level.proxy_cache_key.clone().unwrap_or_else(|| {
+        let word = Word { text: DEFAULT_CACHE_KEY.to_owned(), span: Span::default(), quoted: false };
+        template::compile(&word, &template::Scope::default(), reading.diagnostics)
+    });
+    check_slice(level, &key, reading);
+    let key_names_credential = key.variables().any(names_credential);
+    if !key_names_credential {
+        reading.diagnostics.idle(
+            span,
+            "answers to requests with Authorization are shared only where their Cache-Control allows it (RFC 9111 §3.5); \
+             put $http_authorization into proxy_cache_key to keep one per credential",
+        );
+    }
+    let methods = level.proxy_cache_methods.unwrap_or_default();
+    Some(ProxyCache {
+        zone,
+        key,
+        key_names_credential,
+        valid: level.proxy_cache_valid.clone().unwrap_or_default(),
+        cache_post: methods.post,
+        cache_query: methods.query,
+        // One fill per key is the safe default: waiting costs nothing here, since waiters stream from the fill.
+        lock: level.proxy_cache_lock.unwrap_or(true),
+        lock_timeout: level.proxy_cache_lock_timeout.unwrap_or(Duration::from_secs(5)),
+        lock_age: level.proxy_cache_lock_age.unwrap_or(Duration::from_secs(5)),
+        use_stale: level.proxy_cache_use_stale.unwrap_or_default(),
+        background_update: level.proxy_cache_background_update.unwrap_or(false),
+        bypass: level.proxy_cache_bypass.clone().unwrap_or_default(),
+        no_cache: level.proxy_no_cache.clone().unwrap_or_default(),
+        min_uses: level.proxy_cache_min_uses.unwrap_or(1),
+        revalidate: level.proxy_cache_revalidate.unwrap_or(false),
+        convert_head: level.proxy_cache_convert_head.unwrap_or(true),
+        max_range_offset: level.proxy_cache_max_range_offset,
+        client_control: level.proxy_cache_client_control.unwrap_or(false),
+        heuristic: level.proxy_cache_heuristic.flatten(),
+        refresh_ahead: level.proxy_cache_refresh_ahead.unwrap_or(Duration::ZERO),
+        tags: level.proxy_cache_tags.clone().unwrap_or_default(),
+        explain: level.proxy_cache_explain.unwrap_or(false),
+        purge: level.proxy_cache_purge.clone().unwrap_or_default(),
+        purge_methods: level.proxy_cache_purge_methods.unwrap_or(true),
+        purge_soft: level.proxy_cache_purge_soft.unwrap_or(false),
+        purge_right: rights::purge(level, reading),
+        written: level.written.as_slice().into(),
+    })
+}
+
+fn names_credential(variable: &Variable) -> bool {
+    match variable {
+        Variable::RequestHeader(name) => &**name == "authorization",
+        Variable::Builtin(Builtin::RemoteUser) => true,
+        _ => false,
+    }
+}
+
+/// Without the range in its key every piece would be found as the first one, and without the request's field no piece
+/// would be asked for at all.
+fn check_slice(level: &Level, key: &Template, reading: &mut Reading<'_>) {
+    let Some((1.., span)) = level.slice else { return };
+    let names_range = |value: &Template| {
+        value.variables().any(|variable| matches!(variable, Variable::Builtin(Builtin::SliceRange)))
+    };
+    if !names_range(key) {
+        reading
+            .diagnostics
+            .warning(span, "with \"slice\" the \"proxy_cache_key\" must contain $slice_range, else the pieces are one entry")
+            .help(format!("write proxy_cache_key {}$slice_range;", key.source));
+    }
+    let fields = level.proxy_set_headers.as_deref().unwrap_or_default();
+    if !fields.iter().any(|field| field.name.eq_ignore_ascii_case("range") && names_range(&field.value)) {
+        reading
+            .diagnostics
+            .warning(span, "with \"slice\" the upstream must be asked for the range of the piece")
+            .help("write proxy_set_header Range $slice_range;");
+    }
+}

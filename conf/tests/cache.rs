@@ -1,0 +1,379 @@
+//! The cache, purging, the API, ranges and stored files: what their directives mean, and what is said where they are wrong.
+
+use std::fs;
+use std::time::Duration;
+
+use millstream_conf::diagnostics::Severity;
+use millstream_conf::model::{
+    Configuration, Expires, Heuristic, IfModifiedSince, ListenAddress, ManageRight, Network, Pace,
+    ProxyCache, Settings, Store,
+};
+use millstream_conf::{Loaded, Options, load, load_text};
+
+/// A location with a cache and more directives.
+fn in_cached(directives: &str) -> String {
+    format!(
+        "events {{ }} http {{ access_log off; proxy_cache_path /c keys_zone=z:1m; server {{ listen 8080; location / \
+         {{ proxy_cache z; proxy_pass http://127.0.0.1:8000; {directives} }} }} }}"
+    )
+}
+
+/// A location that does nothing but what the directives say.
+fn in_location(directives: &str) -> String {
+    format!("events {{ }} http {{ access_log off; server {{ listen 8080; location / {{ {directives} }} }} }}")
+}
+
+fn text(text: &str) -> Loaded {
+    load_text("test.conf", text, "/prefix".as_ref())
+}
+
+fn messages(loaded: &Loaded, severity: Severity) -> Vec<String> {
+    let found = loaded.diagnostics.sorted().into_iter().filter(|finding| finding.severity == severity);
+    found
+        .map(|finding| format!("{} | {}", finding.message, finding.help.as_deref().unwrap_or_default()))
+        .collect()
+}
+
+fn one(configuration: &str, severity: Severity, part: &str) {
+    let loaded = text(configuration);
+    let found = messages(&loaded, severity);
+    assert_eq!(found.len(), 1, "{configuration}\n{found:#?}");
+    assert!(found[0].contains(part), "{configuration}\nwanted {part:?}\ngot {found:#?}");
+    assert!(!found[0].ends_with("| "), "no help: {found:#?}");
+    assert_eq!(loaded.configuration.is_none(), severity == Severity::Error);
+}
+
+fn one_error(configuration: &str, part: &str) {
+    one(configuration, Severity::Error, part);
+}
+
+fn one_warning(configuration: &str, part: &str) {
+    one(configuration, Severity::Warning, part);
+}
+
+fn model(configuration: &str) -> Configuration {
+    let loaded = text(configuration);
+    let warnings = messages(&loaded, Severity::Warning);
+    assert!(warnings.is_empty(), "{configuration}\n{warnings:#?}");
+    let errors = messages(&loaded, Severity::Error);
+    loaded.configuration.unwrap_or_else(|| panic!("{configuration}\n{errors:#?}"))
+}
+
+fn settings<'a>(configuration: &'a Configuration, path: &str) -> &'a Settings {
+    let prefixes = &configuration.http.servers[0].locations.prefixes;
+    let (_, id) = prefixes.iter().find(|(known, _)| known == path).expect("the location is there");
+    &configuration.http.location(*id).settings
+}
+
+fn cache_of(configuration: &Configuration, path: &str) -> ProxyCache {
+    let proxy = settings(configuration, path).proxy.as_ref().expect("the location proxies");
+    proxy.cache.clone().expect("the location caches")
+}
+
+fn cache(directives: &str) -> ProxyCache {
+    cache_of(&model(&in_cached(directives)), "/")
+}
+
+fn ip(text: &str, bits: u8) -> Network {
+    Network::Ip(text.parse().expect("an address"), bits)
+}
+
+#[test]
+fn the_defaults_of_a_cache_are_nginxs_and_its_own_directives_are_off() {
+    let cache = cache("");
+    assert!(!cache.cache_post && !cache.cache_query && cache.convert_head && !cache.revalidate);
+    assert!(!cache.client_control && cache.heuristic.is_none() && cache.refresh_ahead.is_zero());
+    assert!(!cache.explain && cache.purge_methods && !cache.purge_soft && cache.purge.is_empty());
+    assert_eq!((cache.max_range_offset, cache.min_uses), (None, 1));
+    assert_eq!(*cache.purge_right, ManageRight { allow: None, token: None });
+}
+
+#[test]
+fn every_directive_of_the_cache_reaches_the_model() {
+    let cache = cache(
+        "proxy_cache_methods post QUERY; proxy_cache_convert_head off; proxy_cache_max_range_offset 2m; \
+         proxy_cache_client_control on; proxy_cache_heuristic 10% max=1h; proxy_cache_refresh_ahead 500ms; \
+         proxy_cache_tag $arg_tag product; proxy_cache_tag all; proxy_cache_explain on; proxy_cache_purge $http_x_purge; \
+         proxy_cache_purge_methods off; proxy_cache_purge_soft on; proxy_cache_purge_allow 10.0.0.0/8 unix:; \
+         proxy_cache_purge_allow ::1; proxy_cache_purge_token 0123456789abcdef;",
+    );
+    assert!(cache.cache_post && cache.cache_query && !cache.convert_head);
+    assert_eq!(cache.max_range_offset, Some(2 << 20));
+    assert!(cache.client_control && cache.explain && cache.purge_soft && !cache.purge_methods);
+    assert_eq!(cache.heuristic, Some(Heuristic { percent: 10, longest: Duration::from_secs(3600) }));
+    assert_eq!(cache.refresh_ahead, Duration::from_millis(500));
+    assert_eq!(cache.tags.iter().map(|tag| &*tag.source).collect::<Vec<_>>(), ["$arg_tag", "product", "all"]);
+    assert_eq!(&*cache.purge[0].source, "$http_x_purge");
+    assert_eq!(
+        cache.purge_right.allow.as_deref(),
+        Some(&[ip("10.0.0.0", 8), Network::Unix, ip("::1", 128)][..])
+    );
+    assert_eq!(cache.purge_right.token.as_deref(), Some("0123456789abcdef"));
+    let a_day = Duration::from_secs(86_400);
+    let heuristic = self::cache("proxy_cache_heuristic 100%;").heuristic;
+    assert_eq!(heuristic, Some(Heuristic { percent: 100, longest: a_day }));
+}
+
+#[test]
+fn a_level_replaces_what_the_level_above_says() {
+    let configuration = model(
+        "events { } http { access_log off; proxy_cache_path /c keys_zone=z:1m; proxy_cache z; proxy_cache_heuristic 10%;
+         proxy_cache_purge_allow 10.0.0.1; proxy_cache_refresh_ahead 1s; proxy_cache_methods QUERY;
+         server {
+             location /kept { proxy_pass http://127.0.0.1:1; }
+             location /own { proxy_pass http://127.0.0.1:1; proxy_cache_heuristic off; proxy_cache_purge_allow unix:;
+                 proxy_cache_refresh_ahead off; proxy_cache_methods POST; } } }",
+    );
+    let kept = cache_of(&configuration, "/kept");
+    assert!(kept.heuristic.is_some() && kept.cache_query && !kept.refresh_ahead.is_zero());
+    assert_eq!(kept.purge_right.allow.as_deref(), Some(&[ip("10.0.0.1", 32)][..]));
+    let own = cache_of(&configuration, "/own");
+    assert!(own.heuristic.is_none() && own.cache_post && !own.cache_query && own.refresh_ahead.is_zero());
+    assert_eq!(own.purge_right.allow.as_deref(), Some(&[Network::Unix][..]));
+}
+
+#[test]
+fn the_places_of_the_directives_in_force_are_kept() {
+    let configuration = model(
+        "events { }\nhttp { access_log off;\nproxy_cache_path /c keys_zone=z:1m;\nproxy_cache z;\nproxy_cache_valid 1m;\n\
+         proxy_no_cache $arg_a;\nexpires 1h;\nserver {\nproxy_ignore_headers Vary;\nlocation / {\n\
+         proxy_pass http://127.0.0.1:1;\nproxy_cache_valid 404 1s;\nproxy_cache_valid any 2s;\n} } }",
+    );
+    let cache = cache_of(&configuration, "/");
+    let places: Vec<_> = (cache.written.iter())
+        .map(|(name, span)| (*name, configuration.sources.position(*span).line))
+        .collect();
+    assert_eq!(
+        places,
+        [
+            ("proxy_cache", 4),
+            ("proxy_no_cache", 6),
+            ("expires", 7),
+            ("proxy_ignore_headers", 9),
+            ("proxy_cache_valid", 12),
+            ("proxy_cache_valid", 13),
+        ]
+    );
+}
+
+#[test]
+fn a_zone_has_a_purger_and_a_pace_for_each_kind_of_background_work() {
+    let zone = |parameters: &str| {
+        let configuration =
+            model(&in_cached("").replace("keys_zone=z:1m", &format!("keys_zone=z:1m {parameters}")));
+        configuration.http.cache_zones[0].clone()
+    };
+    let plain = zone("");
+    assert!(!plain.purger);
+    assert_eq!(
+        (plain.purger_pace, plain.manager_pace, plain.loader_pace),
+        (Pace::of(10), Pace::of(100), Pace::of(100))
+    );
+    let set = zone(
+        "purger=on purger_files=5 purger_threshold=20ms purger_sleep=1s manager_files=0 manager_sleep=300ms loader_files=7 \
+         loader_threshold=1s",
+    );
+    assert!(set.purger);
+    let second = Duration::from_secs(1);
+    assert_eq!(set.purger_pace, Pace { files: 5, threshold: Duration::from_millis(20), sleep: second });
+    assert_eq!(set.manager_pace, Pace { files: 1, sleep: Duration::from_millis(300), ..Pace::of(1) });
+    assert_eq!(set.loader_pace, Pace { files: 7, threshold: second, ..Pace::of(7) });
+    let wrong =
+        |parameter: &str| in_cached("").replace("keys_zone=z:1m", &format!("keys_zone=z:1m {parameter}"));
+    one_error(&wrong("purger=yes"), "write \"on\"");
+    one_error(&wrong("purger_file=5"), "did you mean \"purger_files\"?");
+    one_error(&wrong("loader_sleeps=5"), "did you mean \"loader_sleep\"?");
+    one_error(&wrong("walker_files=5"), "invalid parameter");
+}
+
+#[test]
+fn values_of_the_cache_are_checked_where_they_stand() {
+    one_error(&in_cached("proxy_cache_methods PUT;"), "write one of: GET, HEAD, POST, QUERY");
+    one_error(&in_cached("proxy_cache_methods QUERRY;"), "did you mean \"QUERY\"?");
+    one_error(&in_cached("proxy_cache_heuristic 0%;"), "must be between 1 and 100");
+    one_error(&in_cached("proxy_cache_heuristic 101%;"), "must be between 1 and 100");
+    one_error(&in_cached("proxy_cache_heuristic 10;"), "write a percentage such as 10%");
+    one_error(&in_cached("proxy_cache_heuristic 10% min=1d;"), "max=1d");
+    one_error(&in_cached("proxy_cache_heuristic off max=1d;"), "invalid parameter \"max=1d\"");
+    one_error(&in_cached("proxy_cache_refresh_ahead soon;"), "soon");
+    one_error(
+        &in_cached("proxy_cache_key $uri$upstream_cache_key;"),
+        "cannot be a part of \"proxy_cache_key\"",
+    );
+    one_error(&in_cached("proxy_cache_tags a;"), "did you mean \"proxy_cache_tag\"?");
+    one_error(&in_cached("proxy_cache_refreshahead 1s;"), "did you mean \"proxy_cache_refresh_ahead\"?");
+    one_error(&in_cached("proxy_cache_explian on;"), "did you mean \"proxy_cache_explain\"?");
+    one_error(&in_cached("proxy_cache_heuristics 10%;"), "did you mean \"proxy_cache_heuristic\"?");
+    one_error(&in_cached("add_header A $upstream_cache_keys;"), "did you mean \"$upstream_cache_key\"?");
+}
+
+#[test]
+fn rights_are_addresses_or_a_token_and_nothing_else() {
+    one_error(&in_cached("proxy_cache_purge_allow localhost;"), "write 127.0.0.1 and ::1");
+    one_error(&in_cached("proxy_cache_purge_allow 10.0.0.0/33;"), "is not an address or a network");
+    one_error(&in_cached("proxy_cache_purge_allow 127.0.0.1:80;"), "write 127.0.0.1");
+    one_error(&in_cached("proxy_cache_purge_allow $remote_addr;"), "variables in a list of addresses");
+    one_error(&in_cached("proxy_cache_purge_token \"\";"), "openssl rand");
+    one_error(&in_cached("proxy_cache_purge_token \"a b\";"), "a token is letters");
+    one_error(&in_cached("proxy_cache_purge_token $arg_a;"), "variables in a token");
+    one_warning(&in_cached("proxy_cache_purge_token secret;"), "a token of 6 characters can be guessed");
+    one_warning(&in_cached("proxy_cache_purge_allow 10.1.2.3/8;"), "low address bits of \"10.1.2.3/8\"");
+    one_warning(&in_cached("proxy_cache_purge_allow all;"), "everybody may purge");
+    one_warning(&in_cached("proxy_cache_purge_allow 127.0.0.1 ::/0;"), "everybody may purge");
+    one_warning(
+        &in_cached("proxy_cache_purge_allow all; proxy_cache_purge_token 0123456789abcdef;"),
+        "without a token",
+    );
+    one_warning(&in_location("api write=on; api_allow all;"), "everybody may change");
+    model(&in_location("api; api_allow all;"));
+}
+
+#[test]
+fn purging_that_cannot_be_meant_is_told() {
+    one_warning(&in_location("proxy_pass http://127.0.0.1:1; proxy_cache_purge $arg_p;"), "\"proxy_cache\"");
+    one_warning(
+        &in_location("proxy_pass http://127.0.0.1:1; proxy_cache_tag a;"),
+        "\"proxy_cache_tag\" has no effect",
+    );
+    one_warning(&in_location("return 200; api_allow unix:;"), "no location with \"api\"");
+    one_warning(&in_cached("proxy_cache_purge 1;"), "every request here purges");
+    model(&in_cached("proxy_cache_purge 0 $arg_p;"));
+    for module in ["PURGE from 127.0.0.1", "on", "z $uri", "$method from all"] {
+        let module =
+            in_cached(&format!("proxy_cache_purge {};", module.replace("$method", "$request_method")));
+        one_error(&module, "proxy_cache_purge_allow and the addresses");
+    }
+}
+
+#[test]
+fn a_slice_must_be_in_the_key_and_in_the_request() {
+    let whole = "slice 1m; proxy_cache_key $uri$slice_range; proxy_set_header Range $slice_range;";
+    let configuration = model(&in_cached(whole));
+    assert_eq!(settings(&configuration, "/").slice, 1 << 20);
+    one_warning(
+        &in_cached("slice 1m; proxy_set_header range $slice_range;"),
+        "write proxy_cache_key $scheme$proxy_host$request_uri$slice_range;",
+    );
+    one_warning(
+        &in_cached("slice 1m; proxy_cache_key $uri$slice_range;"),
+        "write proxy_set_header Range $slice_range;",
+    );
+    model(&in_cached("slice 0;"));
+}
+
+#[test]
+fn a_location_stores_or_caches() {
+    let configuration = model(
+        "events { } http { access_log off; proxy_cache_path /c keys_zone=z:1m; proxy_cache z;
+         server {
+             location / { proxy_pass http://127.0.0.1:1; }
+             location /on { proxy_pass http://127.0.0.1:1; proxy_store on; proxy_store_access group:rw all:r; }
+             location /off { proxy_pass http://127.0.0.1:1; proxy_store off; proxy_store_access user:r; }
+             location /path { proxy_pass http://127.0.0.1:1; proxy_store data$uri; proxy_store_access user:rw group:r; } } }",
+    );
+    let proxy = |path| settings(&configuration, path).proxy.clone().expect("the location proxies");
+    assert!(proxy("/").cache.is_some() && proxy("/").store == Store::Off && proxy("/").store_mode == 0o600);
+    assert!(
+        proxy("/on").cache.is_none() && proxy("/on").store == Store::Root && proxy("/on").store_mode == 0o664
+    );
+    assert!(proxy("/off").cache.is_some() && proxy("/off").store_mode == 0o400);
+    let Store::Path(path) = &proxy("/path").store else { panic!("a path") };
+    assert_eq!((&*path.source, proxy("/path").store_mode), ("/prefix/data$uri", 0o640));
+    one_error(&in_cached("proxy_store on;"), "incompatible with \"proxy_cache\"");
+    one_error(&in_cached("").replace("proxy_cache z;", "proxy_store /x; proxy_cache z;"), "incompatible");
+    one_error(&in_location("proxy_pass http://127.0.0.1:1; proxy_store \"\";"), "empty path");
+    one_error(
+        &in_location("proxy_pass http://127.0.0.1:1; proxy_store_access user:w;"),
+        "write user:, group: or all:",
+    );
+}
+
+#[test]
+fn ranges_conditions_and_expires_have_nginxs_forms() {
+    let of = |directives: &str| settings(&model(&in_location(directives)), "/").clone();
+    let plain = of("");
+    assert!(plain.etag && plain.max_ranges.is_none() && plain.expires == Expires::Off);
+    assert_eq!(plain.if_modified_since, IfModifiedSince::Exact);
+    let set = of("etag off; max_ranges 0; if_modified_since before; expires modified -1d;");
+    assert_eq!((set.etag, set.max_ranges, set.if_modified_since), (false, Some(0), IfModifiedSince::Before));
+    assert_eq!(set.expires, Expires::Modified(-86_400));
+    assert_eq!(of("expires epoch;").expires, Expires::Epoch);
+    assert_eq!(of("expires @15h30m;").expires, Expires::Daily(55_800));
+    assert!(
+        matches!(of("expires $arg_e;").expires, Expires::Variable(value, false) if &*value.source == "$arg_e")
+    );
+    assert!(matches!(of("expires modified $arg_e;").expires, Expires::Variable(_, true)));
+    let ranges =
+        settings(&model(&in_location("proxy_pass http://127.0.0.1:1; proxy_force_ranges on;")), "/").clone();
+    assert!(ranges.proxy.expect("it proxies").force_ranges);
+    one_error(&in_location("expires never;"), "epoch, max or off");
+    one_error(&in_location("expires modified max;"), "cannot be used with \"modified\"");
+    one_error(&in_location("expires modifed 1d;"), "did you mean \"modified\"?");
+    one_error(&in_location("expires @25h;"), "less than 24 hours");
+    one_error(&in_location("if_modified_since after;"), "write one of: off, exact, before");
+}
+
+#[test]
+fn the_api_is_a_location_of_its_own() {
+    let configuration = model(
+        "events { } http { access_log off; api_token 0123456789abcdef; server {
+         location /api { api write=on; api_allow 10.0.0.0/8; location /api/x { } } location /see { api; } location / { } } }",
+    );
+    let api = settings(&configuration, "/api").api.clone().expect("the API");
+    assert!(api.write && api.right.token.is_some());
+    assert_eq!(api.right.allow.as_deref(), Some(&[ip("10.0.0.0", 8)][..]));
+    let see = settings(&configuration, "/see").api.clone().expect("the API");
+    assert!(!see.write && see.right.allow.is_none());
+    assert!(settings(&configuration, "/").api.is_none());
+    one_error(&in_location("api writes=on;"), "did you mean \"write\"?");
+    one_error(&in_location("api on;"), "write api; or api write=on;");
+    one_warning(&in_location("api; proxy_pass http://127.0.0.1:1;"), "the API answers");
+}
+
+/// Loads a main file with these directives beside `events` and an http block with one server.
+fn from_file(directives: &str) -> Loaded {
+    let directory = tempfile::tempdir().expect("a directory");
+    let text = format!("{directives} events {{ }} http {{ access_log off; server {{ listen 8080; }} }}");
+    fs::write(directory.path().join("nginx.conf"), text).expect("written");
+    load(&Options { main_file: "nginx.conf".into(), prefix: directory.path().into(), ..Options::default() })
+}
+
+#[test]
+fn the_control_socket_is_a_server_of_its_own_that_nobody_else_may_open() {
+    let configuration = from_file("pid /run/m.pid;").configuration.expect("no errors");
+    assert_eq!(configuration.main.control_socket.as_deref(), Some("/run/m.sock".as_ref()));
+    let [public, control] = &configuration.http.listeners[..] else { panic!("two addresses") };
+    assert!(!public.owner_only && control.owner_only);
+    assert_eq!(control.address, ListenAddress::Unix("/run/m.sock".into()));
+    let server = configuration.http.server(control.default_server);
+    let [(path, id)] = &server.locations.prefixes[..] else { panic!("one location") };
+    let settings = &configuration.http.location(*id).settings;
+    let api = settings.api.as_ref().expect("the API");
+    assert!(path == "/" && api.write && api.right.token.is_none());
+    assert_eq!(api.right.allow.as_deref(), Some(&[Network::Unix][..]));
+    assert!(settings.access_logs.is_empty() && !settings.error_logs.is_empty());
+}
+
+#[test]
+fn the_control_socket_can_be_elsewhere_or_off_and_must_fit_an_address() {
+    let of = |directives: &str| from_file(directives).configuration.expect("no errors").main.control_socket;
+    assert_eq!(of("pid /run/m;").as_deref(), Some("/run/m.sock".as_ref()));
+    assert_eq!(of("control_socket unix:/run/c;").as_deref(), Some("/run/c".as_ref()));
+    assert_eq!(of("control_socket off;"), None);
+    assert_eq!(text("events { } http { }").configuration.expect("no errors").main.control_socket, None);
+    let long = "x".repeat(100);
+    let loaded = from_file(&format!("control_socket /{long};"));
+    let errors = messages(&loaded, Severity::Error);
+    assert!(
+        errors.len() == 1 && errors[0].contains("101 bytes") && errors[0].contains("/run/"),
+        "{errors:#?}"
+    );
+    let loaded = from_file(&format!("pid /{long}.pid;"));
+    assert_eq!(messages(&loaded, Severity::Warning).len(), 1);
+    let configuration = loaded.configuration.expect("a long pid path is no mistake");
+    assert_eq!((configuration.main.control_socket, configuration.http.listeners.len()), (None, 1));
+    one_error(
+        "control_socket /run/c; events { } http { access_log off; server { listen unix:/run/c; } }",
+        "is the control_socket",
+    );
+}

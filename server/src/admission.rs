@@ -1,0 +1,112 @@
+//! What is settled about a request before anybody answers: host, server, framing, path, location.
+//!
+//! It waits for nothing and answers nothing; a refusal is a status. A request that is only thought of (what would a GET
+//! of this URL find?) is admitted here too, so that it comes out where a real one would. Next: `serve`.
+
+use crate::request::{Captures, Request};
+use crate::route::location::{self, Found};
+use crate::route::{Captured, server_name::HostTable};
+use millstream_wire::h1::framing;
+use millstream_wire::target::Normal;
+use millstream_wire::{Field, FieldId, Method, Span, host, target};
+
+/// Admits a parsed request: host, server, framing, path, location. The status is the refusal.
+pub fn admit(request: &mut Request) -> Result<(), u16> {
+    choose_host(request)?;
+    settle_authority(request);
+    request.framing = match framing::request(request.head.version, request.fields()) {
+        Ok(framing) => framing,
+        Err(error) => return Err(error.status()),
+    };
+    // A proxy in front of an API is no tunnel, and TRACE would show fields that were added on the way (RFC 9110 §9.3.8).
+    if matches!(request.method, Method::Connect | Method::Trace) {
+        return Err(405);
+    }
+    normalise(request)?;
+    route(request);
+    Ok(())
+}
+
+fn choose_host(request: &mut Request) -> Result<(), u16> {
+    let mut name = std::mem::take(&mut request.host);
+    name.clear();
+    let raw = match request.head.authority {
+        Some(span) => Some(span.of(&request.bytes)),
+        None => request.field(FieldId::Host),
+    };
+    if let Some(raw) = raw
+        && !raw.is_empty()
+    {
+        let valid = host::validate(raw).map_err(|_| 400u16)?;
+        name.extend(valid.host.iter().map(u8::to_ascii_lowercase));
+        if name.last() == Some(&b'.') {
+            name.pop();
+        }
+    }
+    let generation = request.generation.clone();
+    let table: &HostTable = &generation.shared.hosts[request.connection.listener.get()];
+    let (server, captured) = table.find(&name);
+    request.server = server;
+    request.location = request.server().own;
+    if let Some(captured) = captured {
+        take_captures(&mut request.captures, captured, &name);
+    }
+    if name.is_empty() {
+        name.extend_from_slice(generation.http().server(server).name.as_bytes());
+    }
+    request.host = name;
+    Ok(())
+}
+
+/// The authority of an absolute target stands for the Host field, whatever that says (RFC 9112 §3.2.2): everybody who
+/// reads the field, a variable or an upstream, reads the authority.
+fn settle_authority(request: &mut Request) {
+    let Some(authority) = request.head.authority else { return };
+    if let Some(field) = request.head.fields.iter_mut().find(|field| field.id == FieldId::Host) {
+        field.value = authority;
+        return;
+    }
+    // HTTP/1.0 may leave the field out; its name then stands behind the head.
+    let start = request.bytes.len() as u32;
+    request.bytes.extend_from_slice(b"Host");
+    let name = Span { start, end: request.bytes.len() as u32 };
+    request.head.fields.push(Field { id: FieldId::Host, name, value: authority });
+}
+
+fn normalise(request: &mut Request) -> Result<(), u16> {
+    let mut uri = std::mem::take(&mut request.uri);
+    uri.clear();
+    let merge = request.server().merge_slashes;
+    let path = request.head.path.of(&request.bytes);
+    let outcome = target::normalise(path, merge, &mut uri);
+    if matches!(outcome, Ok(Normal::Unchanged)) {
+        uri.extend_from_slice(path);
+    }
+    request.uri = uri;
+    outcome.map(|_| ()).map_err(|_| 400)
+}
+
+/// Finds the location for the path in force.
+pub fn route(request: &mut Request) {
+    let generation = request.generation.clone();
+    let server = generation.http().server(request.server);
+    match location::find(generation.http(), &server.locations, &request.uri) {
+        Found::Server => request.location = server.own,
+        Found::Slash(found) => request.location = found,
+        Found::Location(found, captured) => {
+            request.location = found;
+            if let Some(captured) = captured {
+                let uri = std::mem::take(&mut request.uri);
+                take_captures(&mut request.captures, captured, &uri);
+                request.uri = uri;
+            }
+        }
+    }
+}
+
+fn take_captures(captures: &mut Captures, captured: Captured, text: &[u8]) {
+    captures.text.clear();
+    captures.text.extend_from_slice(text);
+    captures.groups = captured.groups;
+    captures.named.extend(captured.named);
+}

@@ -1,0 +1,82 @@
+//! Whether the cache has a part in a request, and the key under which it has.
+//!
+//! A request whose answer depends on something that no key names must not come here: one with a body, and one whose
+//! Connection takes a field away from the upstream that the key or Vary would count. Everybody who needs a request's key
+//! takes it from [`key`]. Next: `cached`, which acts on it.
+
+use crate::request::Request;
+use crate::variables::{self, holds};
+use millstream_cache::key::TooLong;
+use millstream_cache::policy;
+use millstream_conf::model::ProxyCache;
+use millstream_net::buffers;
+use millstream_telemetry::metrics::Counter;
+use millstream_wire::h1::framing::Framing;
+use millstream_wire::{FieldId, Method};
+
+#[cfg(test)]
+mod tests;
+
+/// What a request may ask of the cache.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Use {
+    /// Nothing: a method that is not cached.
+    None,
+    /// Nothing, although the method is cached: its answer must neither come from the cache nor go there.
+    Past,
+    /// No look-up, for `proxy_cache_bypass` holds; the answer is stored under the key all the same.
+    Bypass(Vec<u8>),
+    /// A look-up under the key.
+    Lookup(Vec<u8>),
+}
+
+/// Decides whether the cache is asked. The key is in a buffer of the pool.
+pub fn usage(request: &Request, cache: &ProxyCache) -> Use {
+    if !policy::looks_up(cache, request.method) {
+        return Use::None;
+    }
+    if has_unkeyed_body(request) || hides_fields(request) {
+        return Use::Past;
+    }
+    let mut buffer = buffers::take();
+    let bypass = cache.bypass.iter().any(|condition| holds(condition, request, &mut buffer));
+    buffer.clear();
+    match (evaluate(request, cache, &mut buffer), bypass) {
+        (Ok(()), false) => Use::Lookup(buffer),
+        (Ok(()), true) => Use::Bypass(buffer),
+        (Err(TooLong), _) => {
+            buffers::give(buffer);
+            Use::Past
+        }
+    }
+}
+
+/// The key of a request, whatever its method; `None` where it is too long for anything to be stored under it.
+pub fn key(request: &Request, cache: &ProxyCache) -> Option<Vec<u8>> {
+    let mut key = Vec::new();
+    evaluate(request, cache, &mut key).ok().map(|()| key)
+}
+
+fn evaluate(request: &Request, cache: &ProxyCache, key: &mut Vec<u8>) -> Result<(), TooLong> {
+    variables::evaluate_key(&cache.key, request, key)
+        .inspect_err(|TooLong| request.worker.metrics.add(Counter::CacheKeysTooLong, 1))
+}
+
+/// A body that came with a GET or HEAD means nothing to anybody (RFC 9110 §9.3.1), and yet there are applications that
+/// read it and would answer everybody by it. That of a POST is the operator's: `proxy_cache_methods` named the method.
+fn has_unkeyed_body(request: &Request) -> bool {
+    request.framing != Framing::None && matches!(request.method, Method::Get | Method::Head)
+}
+
+/// Whether Connection takes a field away on its way upstream (RFC 9110 §7.6.1) that would otherwise arrive there. Key
+/// and Vary would go by a value that the upstream never saw: `Connection: accept-language` stores the answer for no
+/// language as the German one.
+fn hides_fields(request: &Request) -> bool {
+    let fields = request.fields();
+    fields.connection_lists_more()
+        && fields.iter().any(|(id, name, _)| {
+            !id.is_hop_by_hop()
+                && !matches!(id, FieldId::Host | FieldId::Expect)
+                && fields.connection_lists(name)
+        })
+}

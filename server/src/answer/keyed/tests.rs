@@ -1,0 +1,107 @@
+//! Which requests the cache has a part in, and that one key is one request.
+
+use super::{Use, key, usage};
+use crate::admission;
+use crate::fixture::{admitted, worker};
+use crate::request::Request;
+use millstream_cache::key::{LONGEST_TEXT, text};
+
+/// A request at a location with these words beside `proxy_cache`.
+fn request(words: &str, head: &str) -> Request {
+    let http = format!(
+        "proxy_cache_path /nowhere keys_zone=zone:1m; server {{ listen 80; location / {{ \
+         proxy_pass http://127.0.0.1:1; proxy_cache zone; {words} }} }}"
+    );
+    let mut request = admitted(&worker(&http), head);
+    admission::route(&mut request);
+    request
+}
+
+fn used(words: &str, head: &str) -> Use {
+    let request = request(words, head);
+    let proxy = request.location().settings.proxy.as_ref().expect("it is proxied");
+    usage(&request, proxy.cache.as_ref().expect("it is cached"))
+}
+
+fn looked_up(words: &str, head: &str) -> Vec<u8> {
+    match used(words, head) {
+        Use::Lookup(key) => key,
+        other => panic!("{other:?}: {head}"),
+    }
+}
+
+fn get(target: &str, fields: &str) -> String {
+    format!("GET {target} HTTP/1.1\r\nHost: api.example\r\n{fields}\r\n")
+}
+
+#[test]
+fn the_text_of_a_key_is_nginx_s() {
+    let key = looked_up("", &get("/a%20b?x=1", ""));
+    assert_eq!(text(&key).escape_ascii().to_string(), "http127.0.0.1:1/a%20b?x=1");
+}
+
+#[test]
+fn a_separator_in_a_value_makes_no_other_request_s_key() {
+    let words = "proxy_cache_key $arg_a|$arg_b;";
+    let one = looked_up(words, &get("/?a=x|y&b=z", ""));
+    let other = looked_up(words, &get("/?a=x&b=y|z", ""));
+    assert_eq!(text(&one), text(&other));
+    assert_ne!(one, other);
+    assert_eq!(one, looked_up(words, &get("/?b=z&a=x|y", "")));
+}
+
+#[test]
+fn semicolons_and_repetitions_in_a_query_are_part_of_the_key() {
+    let keys = ["/?a=1", "/?a=1;b=2", "/?a=1&b=2", "/?a=1&a=2", "/?a=1;a=2", "/;a=1", "/?", "/"]
+        .map(|target| looked_up("", &get(target, "")));
+    for (at, key) in keys.iter().enumerate() {
+        assert!(!keys[..at].contains(key), "{}", text(key).escape_ascii());
+    }
+    // Only `&` separates arguments, so nothing behind a semicolon hides from a key that names one.
+    let key = looked_up("proxy_cache_key $arg_a;", &get("/?a=1;a=2", ""));
+    assert_eq!(text(&key), b"1;a=2");
+}
+
+#[test]
+fn a_get_with_a_body_goes_past_the_cache_also_where_post_is_cached() {
+    for words in ["", "proxy_cache_methods POST;"] {
+        assert_eq!(used(words, &get("/", "Content-Length: 3\r\n")), Use::Past);
+        assert_eq!(used(words, &get("/", "Transfer-Encoding: chunked\r\n")), Use::Past);
+        let head = get("/", "Content-Length: 3\r\n").replace("GET", "HEAD");
+        assert_eq!(used(words, &head), Use::Past);
+    }
+    let post = get("/", "Content-Length: 3\r\n").replace("GET", "POST");
+    assert!(matches!(used("proxy_cache_methods POST;", &post), Use::Lookup(_)));
+    assert_eq!(used("", &post), Use::None);
+}
+
+#[test]
+fn a_field_that_connection_takes_away_sends_the_request_past_the_cache() {
+    let hidden = "Accept-Language: de\r\nConnection: keep-alive, Accept-Language\r\n";
+    assert_eq!(used("proxy_cache_key $uri$http_accept_language;", &get("/", hidden)), Use::Past);
+    assert_eq!(used("", &get("/", "Authorization: Basic eDp5\r\nConnection: authorization\r\n")), Use::Past);
+    assert_eq!(used("", &get("/", "X-Foo: 1\r\nConnection: close\r\nConnection: x-foo\r\n")), Use::Past);
+    // What Connection names and is not there, or ends here anyhow, changes nothing.
+    let upgrade = "Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABk\r\n";
+    looked_up("", &get("/", upgrade));
+    looked_up("", &get("/", "Connection: keep-alive, X-Foo\r\n"));
+    looked_up("", &get("/", "Connection: TE, close\r\nTE: trailers\r\n"));
+}
+
+#[test]
+fn a_key_of_more_than_8_kib_goes_past_the_cache() {
+    let words = "proxy_cache_key $uri$uri$uri;";
+    let long = format!("/{}", "x".repeat(LONGEST_TEXT / 3));
+    assert_eq!(used(words, &get(&long, "")), Use::Past);
+    looked_up(words, &get(&long[..long.len() - 2], ""));
+    let request = request(words, &get(&long, ""));
+    let proxy = request.location().settings.proxy.as_ref().expect("it is proxied");
+    assert_eq!(key(&request, proxy.cache.as_ref().expect("it is cached")), None);
+}
+
+#[test]
+fn a_bypass_has_the_key_of_a_look_up() {
+    let words = "proxy_cache_bypass $http_x_fresh;";
+    let Use::Bypass(key) = used(words, &get("/", "X-Fresh: 1\r\n")) else { panic!("it is a bypass") };
+    assert_eq!(key, looked_up(words, &get("/", "")));
+}

@@ -1,0 +1,81 @@
+//! What of a client's fields an upstream gets to see.
+
+use super::{Framed, Plan, unkeyed, write};
+use crate::admission;
+use crate::fixture::{admitted, worker};
+use millstream_telemetry::metrics::CacheStatus;
+use millstream_wire::Method;
+
+/// The head that goes upstream from a location with these words; `cached` where the cache has a part in it.
+fn sent(words: &str, fields: &str, cached: bool) -> String {
+    let http = format!(
+        "proxy_cache_path /nowhere keys_zone=zone:1m; server {{ listen 80; location / {{ \
+         proxy_pass http://127.0.0.1:1; {words} }} }}"
+    );
+    let head = format!("GET / HTTP/1.1\r\nHost: api.example\r\n{fields}\r\n");
+    let mut request = admitted(&worker(&http), &head);
+    admission::route(&mut request);
+    request.cache_status = cached.then_some(CacheStatus::Miss);
+    let generation = request.generation.clone();
+    let settings = &generation.http().location(request.location).settings;
+    let proxy = settings.proxy.as_deref().expect("it is proxied");
+    let plan = Plan {
+        request: &request,
+        proxy,
+        method: Method::Get,
+        uri: None,
+        caching: cached,
+        confirm: None,
+        framed: Framed::None,
+    };
+    let mut out = Vec::new();
+    write(&mut out, &plan);
+    String::from_utf8(out).expect("all of it is text")
+}
+
+fn all() -> String {
+    unkeyed::names().map(|name| format!("{}: evil\r\n", name.to_lowercase())).collect()
+}
+
+#[test]
+fn fields_that_make_up_another_request_do_not_reach_the_upstream_of_a_cached_location() {
+    let head = sent("proxy_cache zone;", &all(), true);
+    assert!(!head.contains("evil"), "{head}");
+}
+
+#[test]
+fn they_pass_where_the_cache_has_no_part_in_the_request() {
+    for words in ["", "proxy_cache zone;"] {
+        let head = sent(words, &all(), false);
+        assert_eq!(head.matches("evil").count(), unkeyed::names().count(), "{head}");
+    }
+}
+
+#[test]
+fn one_that_the_key_names_passes_and_the_others_do_not() {
+    let words = "proxy_cache zone; proxy_cache_key $uri$http_x_forwarded_host;";
+    let head = sent(words, "X-Forwarded-Host: a.example\r\nX-Forwarded-Proto: https\r\n", true);
+    assert!(head.contains("X-Forwarded-Host: a.example\r\n"), "{head}");
+    assert!(!head.contains("https"), "{head}");
+}
+
+#[test]
+fn one_that_a_proxy_set_header_sets_is_what_that_says() {
+    let words = "proxy_cache zone; proxy_set_header X-Forwarded-Proto $http_x_forwarded_proto; \
+                 proxy_set_header X-Forwarded-Host $host;";
+    let head = sent(words, "X-Forwarded-Proto: https\r\nX-Forwarded-Host: evil\r\n", true);
+    assert!(head.contains("X-Forwarded-Proto: https\r\n"), "{head}");
+    assert!(head.contains("X-Forwarded-Host: api.example\r\n"), "{head}");
+}
+
+#[test]
+fn who_asks_still_passes_and_conditions_and_ranges_of_the_client_do_not() {
+    let fields = "X-Forwarded-For: 192.0.2.7\r\nX-Real-IP: 192.0.2.7\r\nCookie: a=1\r\nRange: bytes=0-1\r\n\
+                  If-None-Match: \"e\"\r\nIf-Modified-Since: Sat, 21 Nov 2026 10:26:00 GMT\r\nIf-Range: \"e\"\r\n\
+                  If-Match: \"e\"\r\nIf-Unmodified-Since: Sat, 21 Nov 2026 10:26:00 GMT\r\n";
+    let head = sent("proxy_cache zone;", fields, true);
+    for kept in ["X-Forwarded-For: 192.0.2.7\r\n", "X-Real-IP: 192.0.2.7\r\n", "Cookie: a=1\r\n"] {
+        assert!(head.contains(kept), "{head}");
+    }
+    assert!(!head.contains("If-") && !head.contains("Range"), "{head}");
+}

@@ -1,0 +1,115 @@
+//! Fields that make applications answer as if another request had been sent: not passed from a client to the upstream
+//! where the cache has a part in the request.
+//!
+//! Whoever sends one of these would decide what everybody else is answered under the same key (cache poisoning). One
+//! passes where `proxy_cache_key` names it (`$http_x_forwarded_host`), or where a `proxy_set_header` says what it is; and
+//! where the cache has no part in the request nothing is held back. X-Forwarded-For and X-Real-IP are not here: they
+//! say who asks, not what for, and logs live on them. The reasons are in the table. Next: `request_head`.
+
+use millstream_conf::model::{Template, Variable};
+use millstream_wire::FieldId;
+
+/// What a field makes an application believe.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Effect {
+    /// Asked for under another host, scheme, port or prefix: it ends up in links and redirects.
+    Origin,
+    /// Another path or query was asked for.
+    Target,
+    /// Another method was used.
+    Method,
+}
+
+use Effect::{Method, Origin, Target};
+
+/// Field, what it changes, and who believes it.
+const TABLE: &[(&str, Effect, &str)] = &[
+    (
+        "Forwarded",
+        Origin,
+        "RFC 7239 host= and proto=: Spring, Quarkus, Werkzeug-based middleware, Go frameworks",
+    ),
+    (
+        "X-Forwarded-Host",
+        Origin,
+        "Rails, Symfony, Django (USE_X_FORWARDED_HOST), Express, Spring, Laravel, WordPress",
+    ),
+    (
+        "X-Forwarded-Proto",
+        Origin,
+        "Rails, Symfony, Django (SECURE_PROXY_SSL_HEADER), Express, Spring, ASP.NET Core",
+    ),
+    ("X-Forwarded-Protocol", Origin, "gunicorn (secure_scheme_headers), older Django set-ups"),
+    ("X-Forwarded-Scheme", Origin, "Rack, Ingress-NGINX set-ups; answers with a redirect to https"),
+    ("X-Forwarded-Ssl", Origin, "Rack, gunicorn (secure_scheme_headers), Spring"),
+    ("X-Forwarded-Port", Origin, "Symfony, Rails, Spring, Werkzeug ProxyFix"),
+    ("X-Forwarded-Prefix", Origin, "Spring, Symfony, Werkzeug ProxyFix, ASP.NET Core, Traefik back ends"),
+    ("X-Forwarded-Server", Origin, "Apache httpd back ends, Joomla, Magento"),
+    ("X-Forwarded-By", Origin, "application firewalls' back ends"),
+    ("X-Forwarded-Path", Target, "API gateways' back ends"),
+    ("X-Forwarded-Uri", Target, "Traefik and Caddy forward-auth back ends"),
+    ("X-Forwarded-Method", Method, "Traefik and Caddy forward-auth back ends"),
+    ("X-Forwarded-Query", Target, "API gateways' back ends"),
+    ("X-Forwarded", Origin, "ancestor of RFC 7239's field"),
+    ("X-Scheme", Origin, "ingress controllers' back ends"),
+    ("X-Url-Scheme", Origin, "IIS and Microsoft ISA back ends, Joomla"),
+    ("Front-End-Https", Origin, "Exchange and IIS back ends, WordPress plugins"),
+    ("X-Https", Origin, "PHP frameworks behind TLS terminators"),
+    ("X-Script-Name", Origin, "WSGI prefix middleware"),
+    ("X-Host", Origin, "named first in published studies of cache poisoning, reflected by many applications"),
+    ("X-Original-Host", Origin, "Azure Application Gateway back ends"),
+    ("X-Real-Host", Origin, "back ends of hand-written proxies"),
+    ("X-Backend-Host", Origin, "back ends of hand-written proxies"),
+    ("X-Host-Override", Origin, "Apache Sling, Google back ends"),
+    ("X-Http-Host-Override", Origin, "older PHP frameworks"),
+    ("X-Original-URL", Target, "Symfony before 4.1, Zend, IIS URL Rewrite, Envoy back ends"),
+    ("X-Rewrite-URL", Target, "Symfony before 4.1, Zend, ISAPI_Rewrite"),
+    ("X-Override-URL", Target, "PHP frameworks"),
+    ("X-Original-URI", Target, "ingress controllers' back ends"),
+    ("X-Original-Path", Target, "Envoy back ends"),
+    ("X-Envoy-Original-Path", Target, "Envoy back ends"),
+    ("X-Request-URI", Target, "application servers' connectors"),
+    ("X-Rewrite-Path", Target, "back ends of hand-written proxies"),
+    ("X-Proxy-URL", Target, "back ends of hand-written proxies"),
+    ("X-Http-Destinationurl", Target, "back ends of hand-written proxies"),
+    ("Base-Url", Origin, "back ends of hand-written proxies"),
+    ("Destination", Target, "WebDAV (RFC 4918 §10.3), which no stored method uses"),
+    (
+        "X-HTTP-Method-Override",
+        Method,
+        "Rack::MethodOverride, Express method-override, Symfony, Laravel, Play",
+    ),
+    ("X-HTTP-Method", Method, "Microsoft and SAP OData services, Symfony"),
+    ("X-Method-Override", Method, "Express method-override, IBM services"),
+    ("X-Middleware-Subrequest", Target, "Next.js: skips middleware, the login included"),
+    ("X-Invoke-Path", Target, "Next.js"),
+    ("X-Invoke-Query", Target, "Next.js"),
+    ("X-Invoke-Status", Origin, "Next.js: answers the error page of this status"),
+    ("X-Matched-Path", Target, "Next.js"),
+    ("X-Now-Route-Matches", Target, "Next.js"),
+];
+
+/// Whether a client's field ends here. `key` is the `proxy_cache_key` in force.
+pub(super) fn ends_here(id: FieldId, name: &[u8], key: &Template) -> bool {
+    // What the table of fields knows is nearly always something else, and cheap to tell.
+    let known = matches!(
+        id,
+        FieldId::Other | FieldId::Forwarded | FieldId::XForwardedHost | FieldId::XForwardedProto
+    );
+    known
+        && TABLE.iter().any(|(field, _, _)| name.eq_ignore_ascii_case(field.as_bytes()))
+        && !is_named(key, name)
+}
+
+/// Whether the key has the field's value in it.
+fn is_named(key: &Template, name: &[u8]) -> bool {
+    key.variables().any(|variable| {
+        matches!(variable, Variable::RequestHeader(field) if name.eq_ignore_ascii_case(field.as_bytes()))
+    })
+}
+
+/// The names for the manual and for tests.
+#[cfg(test)]
+pub(super) fn names() -> impl Iterator<Item = &'static str> {
+    TABLE.iter().map(|(name, _, _)| *name)
+}

@@ -1,0 +1,134 @@
+//! Who may purge and use the API: an address, or whoever shows the token. Strangers are refused, told why in the log,
+//! and counted.
+//!
+//! Where nothing is written only this machine may, and only for what it asks on its own behalf: a proxy on the same
+//! machine makes strangers look local, and so does a browser that a web page of somebody else drives. It never looks
+//! at what is asked for. Next: `answer/purge`, `admin`.
+
+#[cfg(test)]
+mod tests;
+
+use crate::failure;
+use crate::request::Request;
+use millstream_conf::model::{Level, ManageRight, Network};
+use millstream_net::Address;
+use millstream_telemetry::metrics::Counter;
+use millstream_wire::FieldId;
+use std::net::IpAddr;
+
+/// Fields that say that a request was passed on by somebody else.
+const FORWARDED: [&[u8]; 8] = [
+    b"x-forwarded-for",
+    b"forwarded",
+    b"via",
+    b"x-real-ip",
+    b"x-forwarded-host",
+    b"x-forwarded-proto",
+    b"cf-connecting-ip",
+    b"true-client-ip",
+];
+
+/// Whether a request may; a refusal is logged and counted. `what` names what it wanted, for the log.
+pub fn admits(right: &ManageRight, request: &Request, what: &str) -> bool {
+    let Err(why) = judge(right, request) else { return true };
+    request.worker.metrics.add(Counter::ManageRefused, 1);
+    let log = &request.generation.shared.error_logs[request.location.0 as usize];
+    if log.enabled(Level::Error) {
+        let described = failure::describe(request, None);
+        log.write(Level::Error, format_args!("{what} refused: {why}{described}"));
+    }
+    false
+}
+
+/// Why a request may not.
+fn judge(right: &ManageRight, request: &Request) -> Result<(), &'static str> {
+    if let Some(token) = &right.token
+        && let Some(shown) = bearer(request)
+    {
+        let same = equal(shown, token.as_bytes());
+        if same {
+            return Ok(());
+        }
+        if right.allow.is_none() {
+            return Err("the token is not the one that is configured");
+        }
+    }
+    let remote = &request.connection.remote;
+    match &right.allow {
+        Some(networks) if networks.iter().any(|network| contains(network, remote)) => Ok(()),
+        Some(_) => Err("the address is not among those that are allowed"),
+        None if right.token.is_some() => Err("it shows no token"),
+        None if !is_local(remote) => {
+            Err("it comes from another machine, and neither a list of addresses nor a token is configured")
+        }
+        None => own_request(request),
+    }
+}
+
+/// Whether a local request is its sender's own, as far as it says.
+fn own_request(request: &Request) -> Result<(), &'static str> {
+    let fields = request.fields();
+    if FORWARDED.iter().any(|name| fields.named(name).is_some()) {
+        return Err("it was passed on by a proxy, so whoever sent it need not be local");
+    }
+    let of_a_page = fields.named(b"origin").is_some()
+        || fields.named(b"sec-fetch-site").is_some_and(|site| !matches!(site, b"same-origin" | b"none"));
+    if of_a_page {
+        return Err("a web page made a browser send it");
+    }
+    Ok(())
+}
+
+/// The token of `Authorization: Bearer TOKEN` (RFC 6750 §2.1).
+fn bearer(request: &Request) -> Option<&[u8]> {
+    let value = request.field(FieldId::Authorization)?;
+    let (scheme, token) = value.split_at_checked(7)?;
+    scheme.eq_ignore_ascii_case(b"bearer ").then_some(token.trim_ascii())
+}
+
+/// Compares in a time that depends on the length of what was shown alone.
+fn equal(shown: &[u8], token: &[u8]) -> bool {
+    let mut difference = u8::from(shown.len() != token.len() || token.is_empty());
+    for (at, byte) in shown.iter().enumerate() {
+        let other = if token.is_empty() { 0 } else { token[at % token.len()] };
+        difference |= std::hint::black_box(byte ^ other);
+    }
+    difference == 0
+}
+
+fn is_local(remote: &Address) -> bool {
+    match remote {
+        Address::Tcp(socket) => socket.ip().to_canonical().is_loopback(),
+        Address::Unix(_) => true,
+    }
+}
+
+fn contains(network: &Network, remote: &Address) -> bool {
+    match (network, remote) {
+        (Network::All, _) | (Network::Unix, Address::Unix(_)) => true,
+        (Network::Ip(address, bits), Address::Tcp(socket)) => {
+            let (of, ip) = (address.to_canonical(), socket.ip().to_canonical());
+            same_network(of, ip, mapped_bits(*address, *bits))
+        }
+        (Network::Unix | Network::Ip(..), _) => false,
+    }
+}
+
+/// The leading bits that count once `::ffff:a.b.c.d` is taken for `a.b.c.d`.
+fn mapped_bits(address: IpAddr, bits: u8) -> u8 {
+    if address.is_ipv6() && address.to_canonical().is_ipv4() { bits.saturating_sub(96) } else { bits }
+}
+
+fn same_network(of: IpAddr, ip: IpAddr, bits: u8) -> bool {
+    match (of, ip) {
+        (IpAddr::V4(of), IpAddr::V4(ip)) => {
+            let differing = of.to_bits() ^ ip.to_bits();
+            differing.leading_zeros() >= u32::from(bits.min(32))
+        }
+        (IpAddr::V6(of), IpAddr::V6(ip)) => {
+            let differing = of.to_bits() ^ ip.to_bits();
+            differing.leading_zeros() >= u32::from(bits.min(128))
+        }
+        _ => false,
+    }
+}

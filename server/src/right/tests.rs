@@ -1,0 +1,108 @@
+//! Who is a stranger, case by case.
+
+use super::*;
+use crate::fixture;
+use crate::request::ConnectionFacts;
+use std::net::SocketAddr;
+use std::rc::Rc;
+
+/// Whether a request with these fields from this address may; `unix:` is a client on a unix socket.
+fn check(right: &ManageRight, from: &str, fields: &str, expected: bool) {
+    let worker = fixture::worker("server { listen 127.0.0.1:80; location / { return 200 x; } }");
+    let head = format!("PURGE /a HTTP/1.1\r\nHost: a\r\n{fields}\r\n");
+    let mut request = fixture::admitted(&worker, &head);
+    let remote = match from {
+        "unix:" => Address::Unix(None),
+        text => Address::Tcp(SocketAddr::new(text.parse().expect("an address"), 4000)),
+    };
+    let known = &request.connection;
+    request.connection = Rc::new(ConnectionFacts {
+        serial: known.serial,
+        remote,
+        remote_text: from.into(),
+        local: known.local.clone(),
+        listener: known.listener.clone(),
+        is_plain_on_tls: false,
+        tls: None,
+        opened: known.opened,
+        requests: known.requests.clone(),
+    });
+    assert_eq!(judge(right, &request).is_ok(), expected, "{from} {fields:?} {right:?}");
+}
+
+fn allow(networks: &[Network]) -> ManageRight {
+    ManageRight { allow: Some(networks.to_vec()), token: None }
+}
+
+fn network(address: &str, bits: u8) -> Network {
+    Network::Ip(address.parse().expect("an address"), bits)
+}
+
+#[test]
+fn where_nothing_is_written_only_this_machine_may_and_only_for_itself() {
+    let right = ManageRight::default();
+    for from in ["127.0.0.1", "127.8.8.8", "::1", "::ffff:127.0.0.1", "unix:"] {
+        check(&right, from, "", true);
+    }
+    for from in ["192.0.2.1", "10.0.0.1", "::2", "::ffff:10.0.0.1"] {
+        check(&right, from, "", false);
+    }
+    for name in
+        ["X-Forwarded-For: 127.0.0.1", "Forwarded: for=127.0.0.1", "Via: 1.1 proxy", "x-real-ip: 127.0.0.1"]
+    {
+        check(&right, "127.0.0.1", &format!("{name}\r\n"), false);
+        check(&right, "unix:", &format!("{name}\r\n"), false);
+    }
+}
+
+#[test]
+fn a_web_page_that_drives_a_browser_on_this_machine_is_a_stranger() {
+    let right = ManageRight::default();
+    check(&right, "127.0.0.1", "Origin: http://evil.example\r\n", false);
+    check(&right, "127.0.0.1", "Sec-Fetch-Site: cross-site\r\n", false);
+    check(&right, "127.0.0.1", "Sec-Fetch-Site: none\r\n", true);
+    check(&right, "127.0.0.1", "Sec-Fetch-Site: same-origin\r\n", true);
+}
+
+#[test]
+fn a_list_of_addresses_is_what_it_says_whoever_passes_requests_on() {
+    let right = allow(&[network("10.1.0.0", 16), network("2001:db8::", 32)]);
+    check(&right, "10.1.255.9", "X-Forwarded-For: 1.2.3.4\r\n", true);
+    check(&right, "::ffff:10.1.2.3", "", true);
+    check(&right, "10.2.0.1", "", false);
+    check(&right, "2001:db8:1::1", "", true);
+    check(&right, "2001:db9::1", "", false);
+    check(&right, "127.0.0.1", "", false);
+    check(&right, "unix:", "", false);
+    check(&allow(&[Network::Unix]), "unix:", "", true);
+    check(&allow(&[Network::Unix]), "127.0.0.1", "", false);
+    check(&allow(&[Network::All]), "192.0.2.1", "", true);
+    check(&allow(&[]), "127.0.0.1", "", false);
+    check(&allow(&[network("::ffff:10.0.0.0", 104)]), "10.9.9.9", "", true);
+    check(&allow(&[network("0.0.0.0", 0)]), "192.0.2.1", "", true);
+}
+
+#[test]
+fn a_token_admits_whoever_shows_it_and_is_asked_for_where_it_stands_alone() {
+    let alone = ManageRight { allow: None, token: Some("s3cret".into()) };
+    check(&alone, "192.0.2.1", "Authorization: Bearer s3cret\r\n", true);
+    check(&alone, "192.0.2.1", "authorization: bearer s3cret\r\n", true);
+    for wrong in
+        ["Bearer s3cre", "Bearer s3crets", "Bearer s3creT", "Bearer ", "Basic s3cret", "Bearers3cret"]
+    {
+        check(&alone, "127.0.0.1", &format!("Authorization: {wrong}\r\n"), false);
+    }
+    check(&alone, "127.0.0.1", "", false);
+    let both = ManageRight { allow: Some(vec![network("10.0.0.0", 8)]), token: Some("s3cret".into()) };
+    check(&both, "10.0.0.1", "", true);
+    check(&both, "10.0.0.1", "Authorization: Bearer wrong\r\n", true);
+    check(&both, "192.0.2.1", "Authorization: Bearer s3cret\r\n", true);
+    check(&both, "192.0.2.1", "Authorization: Bearer wrong\r\n", false);
+}
+
+#[test]
+fn an_empty_token_admits_nobody() {
+    let right = ManageRight { allow: None, token: Some(String::new()) };
+    check(&right, "127.0.0.1", "Authorization: Bearer \r\n", false);
+    check(&right, "127.0.0.1", "Authorization: Bearer x\r\n", false);
+}
