@@ -123,7 +123,6 @@ impl Disk {
             .filter(|temp| private::directory(temp).is_ok())
             .filter(|temp| fs::metadata(temp).is_ok_and(|found| found.dev() == device))
             .map_or_else(|| tree.temporary(), Path::to_path_buf);
-        private::directory(&temporary)?;
         let disk = Disk {
             tree,
             temporary,
@@ -142,7 +141,9 @@ impl Disk {
             log: Mutex::new(Quiet { logs: ErrorLogs::default(), until: None, unsaid: 0 }),
         };
         disk.configure(zone, logs);
-        for directory in [&disk.tree.root, &disk.temporary] {
+        // The one for files on their way is made by whoever writes the first, because it has to be that user's.
+        let elsewhere = Some(&disk.temporary).filter(|path| !path.starts_with(&disk.tree.root));
+        for directory in [&disk.tree.root].into_iter().chain(elsewhere) {
             let trial = disk.temporary_name(directory);
             private::file(&trial)?;
             fs::remove_file(&trial)?;

@@ -252,6 +252,16 @@ impl Store {
         self.memory.forget(entry);
     }
 
+    /// Takes out an entry a piece of whose file could not be read as it was written, and the file with it, if it is still
+    /// the entry's. What has begun to be answered from it must be cut.
+    pub fn damaged(self: &Arc<Self>, entry: &Arc<Entry>) {
+        self.memory.forget(entry);
+        if let (Some(disk), Body::File(body)) = (self.disk.clone(), &entry.body) {
+            let (name, id) = (self.place(&entry.key, values_of(entry)).0, body.id);
+            detach(move || disk.discard_if(&name, id));
+        }
+    }
+
     /// The right to compress an entry's body, for one thread: worth it only where the body is in memory and plain.
     pub fn claim_gzip(self: &Arc<Self>, entry: &Arc<Entry>) -> Option<GzipPermit> {
         let plain = !entry.head.fields().has(millstream_wire::FieldId::ContentEncoding);
@@ -288,8 +298,7 @@ impl Store {
     }
 
     fn write(&self, disk: &Disk, entry: &Entry, began: u64, now: Now) {
-        let values = entry.variant.as_ref().map(|variant| &*variant.values);
-        let place = self.place(&entry.key, values);
+        let place = self.place(&entry.key, values_of(entry));
         let head = file_format::encode_head(entry.key(), vary_of(entry), &entry.head);
         let id = match &entry.body {
             Body::Memory(_) => disk::random_id(),
@@ -363,6 +372,10 @@ fn entry_place(entry: &Entry, file: (disk::Name, u64, bool)) -> Place<'_> {
         values: variant.map(|variant| &*variant.values),
         file,
     }
+}
+
+fn values_of(entry: &Entry) -> Option<&[u8]> {
+    entry.variant.as_ref().map(|variant| &*variant.values)
 }
 
 fn vary_of(entry: &Entry) -> Option<(&VaryFields, &[u8])> {

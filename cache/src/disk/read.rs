@@ -60,11 +60,25 @@ impl Disk {
     }
 
     /// Removes a file that is damaged.
-    pub(crate) fn discard(&self, name: &Name) {
+    fn discard(&self, name: &Name) {
+        let _stripe = lock(self.stripe(name));
+        self.remove_damaged(name);
+    }
+
+    /// The caller holds the name's stripe.
+    fn remove_damaged(&self, name: &Name) {
         self.counters.corrupt.fetch_add(1, Ordering::Relaxed);
         self.report(format_args!("a damaged file was removed: {}", self.path(name).display()));
-        let _stripe = lock(self.stripe(name));
         self.remove(name);
+    }
+
+    /// Removes a file that is damaged, if it is the one with this identity.
+    pub(crate) fn discard_if(&self, name: &Name, id: u64) {
+        let same = |file: File| read_header(&file).is_ok_and(|header| header.id == id);
+        let _stripe = lock(self.stripe(name));
+        if File::open(self.path(name)).is_ok_and(same) {
+            self.remove_damaged(name);
+        }
     }
 
     /// Reads what a file says of itself, and where its fill stands among the purges. Blocks.

@@ -22,7 +22,7 @@ use crate::filter::gzip;
 use crate::request::Request;
 use bytes::Bytes;
 use millstream_cache::{
-    Body, FillPermit, Follower, Hit, Lookup, Now, Prepared, StaleCause, StoredHead, Waiter, Woken,
+    Body, FillPermit, Follower, Hit, Lookup, Now, Prepared, StaleCause, Store, StoredHead, Waiter, Woken,
 };
 use millstream_conf::model::{ProxyCache, UseStale};
 use millstream_net::{blocking, buffers};
@@ -292,12 +292,21 @@ async fn from_file(request: &mut Request, client: &mut Client, hit: &Hit, now: N
                 }
             }
             Some(Err(_)) => {
+                if let Some(store) = store_of(request) {
+                    store.damaged(entry);
+                }
                 client.abandon();
                 return Some(Outcome::Done);
             }
         }
     }
     Some(close_answer(request, client).await)
+}
+
+/// The zone of the request's location.
+fn store_of(request: &Request) -> Option<&Arc<Store>> {
+    let cache = request.location().settings.proxy.as_ref()?.cache.as_ref()?;
+    request.generation.shared.stores.get(cache.zone.0 as usize)
 }
 
 /// Streams what somebody else's fill brings, as it arrives. `None`: it ended before anything was sent.

@@ -13,6 +13,7 @@ mod client_side;
 mod cache;
 mod signals;
 mod diagnostics;
+mod disk;
 mod failures;
 mod memory;
 mod malformed;
