@@ -49,7 +49,7 @@ impl Random {
             2 | 3 => 150_000 + 3_000 * number,
             _ => 1_024 + 997 * number,
         };
-        let seconds = if number % 3 == 0 { 1 } else { 3600 };
+        let seconds = if number.is_multiple_of(3) { 1 } else { 3600 };
         (format!("/{number}/{length}/{seconds}"), ["a", "b"][self.below(2) as usize])
     }
 }
