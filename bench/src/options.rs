@@ -2,6 +2,22 @@
 
 use crate::cases;
 
+/// Clients of `stampede` at most: each is a port of the loopback address and two open files.
+const MOST_CLIENTS: u32 = 20_000;
+
+/// The commands of the bench.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Work {
+    /// The table of cases, by `wrk`.
+    Cases,
+    /// The memory of idle connections.
+    Idle,
+    /// Many clients at once on one cold entry.
+    Stampede,
+    /// One client beside a refresh in the background.
+    Refresh,
+}
+
 /// What to measure and for how long.
 pub struct Options {
     /// Seconds of each run of `wrk`.
@@ -16,8 +32,10 @@ pub struct Options {
     pub skip_peers: bool,
     /// Whether Millstream itself is measured (`--no-millstream` tries the bench on the peers alone).
     pub millstream: bool,
-    /// The memory of idle connections instead of the cases.
-    pub idle: bool,
+    /// What is done.
+    pub work: Work,
+    /// Clients of `stampede`.
+    pub clients: usize,
     /// Where to write the results as JSON.
     pub json: Option<String>,
     /// Where to write the results as Markdown.
@@ -34,7 +52,8 @@ impl Options {
             only: Vec::new(),
             skip_peers: false,
             millstream: true,
-            idle: false,
+            work: Work::Cases,
+            clients: 2000,
             json: None,
             markdown: None,
         };
@@ -42,7 +61,10 @@ impl Options {
         while let Some(argument) = rest.next() {
             let mut value = || rest.next().cloned().ok_or_else(|| format!("{argument} wants a value"));
             match argument.as_str() {
-                "idle" => options.idle = true,
+                "idle" => options.work = Work::Idle,
+                "stampede" => options.work = Work::Stampede,
+                "refresh" => options.work = Work::Refresh,
+                "--clients" => options.clients = number(&value()?)?.clamp(1, MOST_CLIENTS) as usize,
                 "--duration" => options.duration = number(&value()?)?.max(1),
                 "--rounds" => options.rounds = number(&value()?)?.max(1) as usize,
                 "--connections" => options.connections = number(&value()?)?.max(2),
@@ -67,7 +89,9 @@ fn number(text: &str) -> Result<u32, String> {
 
 fn usage() -> String {
     let mut text = "cargo xtask bench [--duration SECONDS] [--rounds N] [--connections N] [--only CASE,…] [--skip-peers] \
-                    [--no-millstream] [--json FILE] [--markdown FILE]\ncargo xtask bench idle\ncases:"
+                    [--no-millstream] [--json FILE] [--markdown FILE]\ncargo xtask bench idle\n\
+                    cargo xtask bench stampede [--clients N] [--rounds N] [--skip-peers] [--no-millstream] [--markdown FILE]\n\
+                    cargo xtask bench refresh [--rounds N] [--skip-peers] [--no-millstream] [--markdown FILE]\ncases:"
         .to_owned();
     for case in cases::ALL {
         text.push_str(&format!("\n  {:<12} {}", case.name, case.about));

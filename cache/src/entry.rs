@@ -1,20 +1,36 @@
-//! One stored answer: immutable but for a few marks, replaced whole.
+//! One stored answer: immutable but for a few marks, replaced whole, and small, because there may be millions.
 //!
+//! ```text
+//!   Entry ── block ─▶ | key | field lines, packed | body, if it is small |
+//!         └─ more ──▶ what few have: a large body or one in a file, tags, a part, the compressed body
+//! ```
 //! The marks are what lets a worker answer from its own handle without writing to shared memory: whether the entry is
-//! still the stored one is only read, whether it is used is only written when it is not set yet. A compressed body is
-//! made once and kept beside the plain one. Next: `memory`, which holds entries; `front`, which holds handles.
+//! still the stored one is only read, whether it is used is only written when it is not set yet. Next: `memory`,
+//! which holds entries; `front`, which holds handles.
 
-use crate::body::Body;
-use crate::head::StoredHead;
-use crate::key::Key;
+use crate::body::{Body, FileBody};
+use crate::footprint::{allocated, counted};
+use crate::head::{Head, Part};
+use crate::kept_lifetime::KeptLifetime;
 use crate::now::Now;
-use crate::policy::StaleCause;
+use crate::policy::{Lifetime, StaleCause};
+use crate::tags::Tags;
 use crate::vary::VaryFields;
 use bytes::Bytes;
 use millstream_conf::model::UseStale;
-use millstream_wire::Fields;
+use millstream_wire::{Fields, packed};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
+
+#[cfg(test)]
+mod tests;
+
+/// Bodies up to this length are copied behind the fields; larger ones stay in the buffer they came in.
+const SMALL_BODY: usize = 16 * 1024;
+/// Last-Modified is missing or cannot be read.
+const NEVER: i64 = i64::MIN;
+
+static NO_TAGS: Tags = Tags::NONE;
 
 /// Which of the variants of a key an entry is.
 #[derive(Debug, Clone)]
@@ -41,72 +57,166 @@ pub struct Entry {
     retired: AtomicBool,
     used: AtomicBool,
     gzip_claimed: AtomicBool,
-    pub(crate) key: Arc<Key>,
-    pub(crate) variant: Option<Variant>,
+    status: u16,
+    fields_at: u32,
+    body_at: u32,
+    lifetime: KeptLifetime,
+    stored_at: i64,
+    last_modified: i64,
     /// Grows with every entry stored, so that the newest of two is known.
     pub(crate) order: u64,
     /// Where its fill stands among the purges: those that came later go for it.
     pub(crate) born: u64,
-    /// The head.
-    pub head: StoredHead,
-    /// The body, as the upstream sent it.
-    pub body: Body,
+    pub(crate) variant: Option<Arc<Variant>>,
+    block: Box<[u8]>,
+    more: OnceLock<Box<More>>,
+}
+
+/// What few entries have.
+#[derive(Debug, Default)]
+struct More {
+    tags: Tags,
+    part: Option<Part>,
+    body: Option<Body>,
     gzip: OnceLock<Bytes>,
+}
+
+/// A small body, for whoever sends it.
+struct SmallBody(Arc<Entry>);
+
+impl AsRef<[u8]> for SmallBody {
+    fn as_ref(&self) -> &[u8] {
+        self.0.block_from(self.0.body_at)
+    }
 }
 
 impl Entry {
     pub(crate) fn new(
-        key: Arc<Key>,
-        variant: Option<Variant>,
+        key: &[u8],
+        variant: Option<Arc<Variant>>,
         (order, born): (u64, u64),
-        mut head: StoredHead,
+        head: Head<'_>,
         body: Body,
     ) -> Entry {
-        head.content_length = Some(body.len());
+        let fields = head.fields();
+        let small = body.memory().filter(|body| body.len() <= SMALL_BODY).cloned();
+        let lines: usize = fields.iter().map(|(id, name, value)| packed::length(id, name, value)).sum();
+        let length = key.len() + lines + small.as_ref().map_or(0, Bytes::len);
+        let mut block = Vec::with_capacity(length);
+        block.extend_from_slice(key);
+        fields.iter().for_each(|(id, name, value)| packed::append(id, name, value, &mut block));
+        let body_at = block.len();
+        let body = match small {
+            Some(bytes) => {
+                block.extend_from_slice(&bytes);
+                None
+            }
+            None => Some(body),
+        };
+        let more = OnceLock::new();
+        if body.is_some() || !head.tags.is_empty() || head.part.is_some() {
+            let tags = head.tags.clone();
+            let _ = more.set(Box::new(More { tags, part: head.part, body, gzip: OnceLock::new() }));
+        }
+        // Keys and heads are bounded far below 4 GiB.
+        let offset = |at: usize| u32::try_from(at).expect("a head is shorter than 4 GiB");
         Entry {
             retired: AtomicBool::new(false),
             used: AtomicBool::new(false),
             gzip_claimed: AtomicBool::new(false),
-            key,
-            variant,
+            status: head.status,
+            fields_at: offset(key.len()),
+            body_at: offset(body_at),
+            lifetime: KeptLifetime::new(head.lifetime),
+            stored_at: head.stored_at,
+            last_modified: head.last_modified.unwrap_or(NEVER),
             order,
             born,
-            head,
-            body,
-            gzip: OnceLock::new(),
+            variant,
+            block: block.into_boxed_slice(),
+            more,
         }
     }
 
     /// The whole key it is stored under, see [`crate::key`].
+    #[inline]
     pub fn key(&self) -> &[u8] {
-        self.key.bytes()
+        &self.block[..self.fields_at as usize]
+    }
+
+    /// The head.
+    #[inline]
+    pub fn head(&self) -> Head<'_> {
+        let more = self.more.get();
+        Head {
+            status: self.status,
+            lifetime: self.lifetime(),
+            stored_at: self.stored_at,
+            last_modified: Some(self.last_modified).filter(|&moment| moment != NEVER),
+            tags: more.map_or(&NO_TAGS, |more| &more.tags),
+            part: more.and_then(|more| more.part),
+            fields: Fields::packed(&self.block[self.fields_at as usize..self.body_at as usize]),
+        }
+    }
+
+    /// How long it may be used.
+    #[inline]
+    pub fn lifetime(&self) -> Lifetime {
+        self.lifetime.whole()
+    }
+
+    /// The body, as the upstream sent it.
+    pub fn body(self: &Arc<Self>) -> Body {
+        match self.large_body() {
+            Some(body) => body.clone(),
+            None => Body::Memory(Bytes::from_owner(SmallBody(self.clone()))),
+        }
+    }
+
+    /// The bytes of the body, where they are in memory.
+    #[inline]
+    pub fn body_in_memory(&self) -> Option<&[u8]> {
+        match self.large_body() {
+            Some(body) => body.memory().map(|bytes| &**bytes),
+            None => Some(self.block_from(self.body_at)),
+        }
+    }
+
+    /// The file the body is in, where it is not in memory.
+    pub fn body_in_file(&self) -> Option<&FileBody> {
+        match self.large_body() {
+            Some(Body::File(file)) => Some(file),
+            _ => None,
+        }
     }
 
     /// Length of the plain body in bytes.
+    #[inline]
     pub fn length(&self) -> u64 {
-        self.body.len()
+        self.large_body().map_or(self.block.len() as u64 - u64::from(self.body_at), Body::len)
     }
 
     /// Seconds for the Age field.
+    #[inline]
     pub fn age(&self, now: Now) -> u64 {
-        self.head.age(now)
+        self.head().age(now)
     }
 
     /// Whether it may be used without asking anybody.
     #[inline]
     pub fn is_fresh(&self, now: Now) -> bool {
-        self.head.lifetime.is_fresh(now)
+        self.lifetime().is_fresh(now)
     }
 
     /// Whether it may be used although it is stale.
     pub fn may_serve_stale(&self, cause: StaleCause, use_stale: &UseStale, now: Now) -> bool {
-        self.head.lifetime.may_serve_stale(cause, use_stale, now)
+        self.lifetime().may_serve_stale(cause, use_stale, now)
     }
 
     /// The body compressed with gzip, once somebody has made it.
     #[inline]
     pub fn gzip_body(&self) -> Option<Bytes> {
-        self.gzip.get().cloned()
+        self.more.get()?.gzip.get().cloned()
     }
 
     /// Whether another entry, or none, is stored in its place.
@@ -133,7 +243,8 @@ impl Entry {
 
     /// True for exactly one caller until it gives the claim back.
     pub(crate) fn claim_gzip(&self) -> bool {
-        self.gzip.get().is_none() && !self.gzip_claimed.swap(true, Ordering::AcqRel)
+        let made = self.more.get().is_some_and(|more| more.gzip.get().is_some());
+        !made && !self.gzip_claimed.swap(true, Ordering::AcqRel)
     }
 
     pub(crate) fn unclaim_gzip(&self) {
@@ -141,14 +252,36 @@ impl Entry {
     }
 
     pub(crate) fn keep_gzip(&self, body: Bytes) -> bool {
-        self.gzip.set(body).is_ok()
+        self.more.get_or_init(Box::default).gzip.set(body).is_ok()
     }
 
-    /// Bytes it occupies, the key excluded, which belongs to the index.
+    /// Bytes that a compressed body of this length adds.
+    pub(crate) fn gzip_cost(length: usize) -> u64 {
+        allocated(length) + allocated(size_of::<More>())
+    }
+
+    /// Bytes it takes, key included. The request fields that tell variants apart are shared by all of a key; each
+    /// counts them.
     pub(crate) fn cost(&self) -> u64 {
-        let body = self.body.memory().map_or(0, |bytes| bytes.len() as u64);
-        let gzip = self.gzip.get().map_or(0, |bytes| bytes.len() as u64);
-        let vary = self.variant.as_ref().map_or(0, |variant| variant.fields.cost());
-        (size_of::<Entry>() + 16) as u64 + self.head.cost() + body + gzip + vary
+        let variant = self.variant.as_ref().map_or(0, |variant| {
+            counted::<Variant>() + variant.fields.cost() + allocated(variant.values.len() + 16)
+        });
+        let more = self.more.get().map_or(0, |more| {
+            let body = more.body.as_ref().and_then(Body::memory).map_or(0, |bytes| allocated(bytes.len()));
+            let gzip = more.gzip.get().map_or(0, |bytes| allocated(bytes.len()));
+            let path = self.body_in_file().map_or(0, |file| allocated(file.path.as_os_str().len() + 16));
+            allocated(size_of::<More>()) + more.tags.cost() + body + gzip + path
+        });
+        counted::<Entry>() + allocated(self.block.len()) + variant + more
+    }
+
+    #[inline]
+    fn large_body(&self) -> Option<&Body> {
+        self.more.get()?.body.as_ref()
+    }
+
+    #[inline]
+    fn block_from(&self, at: u32) -> &[u8] {
+        &self.block[at as usize..]
     }
 }

@@ -8,7 +8,7 @@
 //! at any byte does not open, and a block that rotted is noticed before a byte of it is sent. It does no I/O: slices
 //! in, values out, and no slice can make it panic. Next: `body` and `disk`, which read and write.
 
-use crate::head::{Part, StoredHead};
+use crate::head::{Head, Part, StoredHead};
 use crate::policy::{Lifetime, Revalidation};
 use crate::tags::{self, Tag, Tags};
 use crate::vary::{FIELDS, VaryFields};
@@ -166,8 +166,8 @@ pub(crate) struct FileHead {
 }
 
 /// Writes the variable part.
-pub(crate) fn encode_head(key: &[u8], vary: Option<(&VaryFields, &[u8])>, head: &StoredHead) -> Vec<u8> {
-    let mut out = Vec::with_capacity(256 + key.len() + head.headers.byte_len());
+pub(crate) fn encode_head(key: &[u8], vary: Option<(&VaryFields, &[u8])>, head: Head<'_>) -> Vec<u8> {
+    let mut out = Vec::with_capacity(256 + key.len() + head.fields().bytes().len());
     put(&mut out, key);
     match vary {
         None => out.push(0),

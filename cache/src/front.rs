@@ -201,7 +201,7 @@ impl Front {
 
     /// The handle to an entry, a new one where there is none yet.
     fn handle(&mut self, entry: Arc<Entry>) -> Rc<Hit> {
-        let hash = entry.key.hash();
+        let hash = self.store.hash(entry.key());
         let index = hash as usize & (self.sets.len() - 1);
         let set = &mut self.sets[index];
         let held = set.hits.iter().flatten().find(|hit| Arc::ptr_eq(&hit.entry, &entry));
@@ -229,7 +229,7 @@ impl Front {
         let count = self.sets.len() * 2;
         let old = std::mem::replace(&mut self.sets, (0..count).map(|_| Set::default()).collect());
         for hit in old.into_iter().flat_map(|set| set.hits).flatten() {
-            let hash = hit.entry.key.hash();
+            let hash = self.store.hash(hit.entry.key());
             let set = &mut self.sets[hash as usize & (count - 1)];
             if let Some(way) = set.hits.iter().position(Option::is_none) {
                 set.hashes[way] = hash;
@@ -336,7 +336,13 @@ fn absent(store: &Store, grant: &Grant, wanted: &[u8]) {
 
 fn insert(store: &Store, grant: &Grant, loaded: crate::disk::Loaded, variant: Option<Variant>, now: Now) {
     let order = store.memory.next_order();
-    let entry = Entry::new(grant.key.clone(), variant, (order, loaded.born), loaded.head.head, loaded.body);
+    let entry = Entry::new(
+        grant.key.bytes(),
+        variant.map(Arc::new),
+        (order, loaded.born),
+        loaded.head.head.view(),
+        loaded.body,
+    );
     if !store.memory.store(grant, &Arc::new(entry), now) {
         // Memory knows better, or has no room: not asked of the disk again for this request.
         store.memory.absent_on_disk(grant);

@@ -1,7 +1,8 @@
 //! The head of a stored answer: status, fields, and what was calculated from them once.
 //!
 //! Fields that belong to one connection are dropped when a head is made, so nobody can send them on by mistake. Age
-//! and Content-Length are dropped too: both are calculated anew for every answer. Next: `entry`.
+//! and Content-Length are dropped too: both are calculated anew for every answer. [`StoredHead`] is a head on its way,
+//! [`Head`] how everybody looks at one, be it on its way or kept. Next: `entry`, which keeps them small.
 
 use crate::now::Now;
 use crate::policy::Lifetime;
@@ -28,6 +29,24 @@ pub struct StoredHead {
     pub tags: Tags,
     /// Where the stored body is only a part of the representation; `status` is then 206.
     pub part: Option<Part>,
+}
+
+/// A look at a stored head.
+#[derive(Debug, Clone, Copy)]
+pub struct Head<'a> {
+    /// The status.
+    pub status: u16,
+    /// How long it may be used.
+    pub lifetime: Lifetime,
+    /// When it arrived, in milliseconds since 1970.
+    pub stored_at: i64,
+    /// Last-Modified in seconds since 1970.
+    pub last_modified: Option<i64>,
+    /// What it can be purged by.
+    pub tags: &'a Tags,
+    /// Where the stored body is only a part of the representation.
+    pub part: Option<Part>,
+    pub(crate) fields: Fields<'a>,
 }
 
 /// A stored part of a representation (RFC 9111 §3.3), both ends inclusive.
@@ -75,6 +94,20 @@ impl StoredHead {
         }
     }
 
+    /// The look at it that everybody has.
+    #[inline]
+    pub fn view(&self) -> Head<'_> {
+        Head {
+            status: self.status,
+            lifetime: self.lifetime,
+            stored_at: self.stored_at,
+            last_modified: self.last_modified,
+            tags: &self.tags,
+            part: self.part,
+            fields: self.headers.view(),
+        }
+    }
+
     /// The fields.
     #[inline]
     pub fn fields(&self) -> Fields<'_> {
@@ -86,22 +119,37 @@ impl StoredHead {
     pub fn etag(&self) -> Option<&[u8]> {
         self.fields().get(FieldId::ETag)
     }
+}
+
+impl<'a> Head<'a> {
+    /// The fields.
+    #[inline]
+    pub fn fields(self) -> Fields<'a> {
+        self.fields
+    }
+
+    /// The entity tag, with its quotes.
+    #[inline]
+    pub fn etag(self) -> Option<&'a [u8]> {
+        self.fields.get(FieldId::ETag)
+    }
 
     /// Seconds for the Age field (RFC 9111 §4.2.3).
-    pub fn age(&self, now: Now) -> u64 {
+    #[inline]
+    pub fn age(self, now: Now) -> u64 {
         let resident = now.unix_milliseconds.saturating_sub(self.stored_at).max(0) as u64 / 1000;
         self.lifetime.initial_age.as_secs().saturating_add(resident)
     }
 
     /// The fields after a 304 (RFC 9111 §3.2): what it names replaces what was stored, except what describes the
     /// stored body. Whether and for how long the result may be stored is asked of `policy` anew.
-    pub fn updated(&self, not_modified: Fields<'_>) -> Headers {
+    pub fn updated(self, not_modified: Fields<'_>) -> Headers {
         let replaces = |id: FieldId, name: &[u8]| {
             let describes_body =
                 matches!(id, FieldId::ContentEncoding | FieldId::ContentType | FieldId::ContentRange);
             !describes_body && is_stored(not_modified, id, name)
         };
-        let mut headers = Headers::copied_from(self.fields(), |id, name, _| {
+        let mut headers = Headers::copied_from(self.fields, |id, name, _| {
             not_modified.named(name).is_none() || !replaces(id, name)
         });
         for (id, name, value) in not_modified.iter() {
@@ -117,16 +165,11 @@ impl StoredHead {
     }
 
     /// The request fields it depends on.
-    pub(crate) fn vary(&self) -> Option<VaryFields> {
-        match vary::read(self.fields()) {
+    pub(crate) fn vary(self) -> Option<VaryFields> {
+        match vary::read(self.fields) {
             Vary::Fields(fields) if !self.lifetime.vary_ignored => Some(fields),
             _ => None,
         }
-    }
-
-    /// Bytes of the fields.
-    pub(crate) fn cost(&self) -> u64 {
-        self.headers.byte_len() as u64 + self.tags.cost()
     }
 }
 
@@ -197,9 +240,9 @@ mod tests {
     #[test]
     fn age_is_what_it_had_and_the_time_since() {
         let head = head(&[]);
-        assert_eq!(head.age(now(1_000)), 5);
-        assert_eq!(head.age(now(3_999)), 7);
-        assert_eq!(head.age(now(0)), 5, "a clock that went back");
+        assert_eq!(head.view().age(now(1_000)), 5);
+        assert_eq!(head.view().age(now(3_999)), 7);
+        assert_eq!(head.view().age(now(0)), 5, "a clock that went back");
     }
 
     #[test]
@@ -222,7 +265,7 @@ mod tests {
         ] {
             answer.push(name.as_bytes(), value.as_bytes());
         }
-        let updated = head.updated(answer.view());
+        let updated = head.view().updated(answer.view());
         let text: Vec<_> = updated
             .view()
             .iter()

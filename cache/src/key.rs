@@ -10,6 +10,7 @@
 //! name of the file, of the text alone; it protects nothing, because a file states the whole key and that is compared.
 //! Next: `vary`, the other half of what tells two answers apart.
 
+use crate::footprint::{allocated, counted};
 use md5::{Digest, Md5};
 use millstream_conf::model::CacheZone;
 use std::fmt;
@@ -115,7 +116,7 @@ impl Key {
 
     /// Bytes it occupies.
     pub(crate) fn cost(&self) -> u64 {
-        (size_of::<Key>() + 16 + self.bytes.len()) as u64
+        counted::<Key>() + allocated(self.bytes.len())
     }
 }
 

@@ -6,11 +6,13 @@
 //! with [`front`] for the way a request takes, with [`policy`] for the rules.
 
 pub mod now;
+mod footprint;
 pub mod key;
 pub mod vary;
 pub mod policy;
 pub mod tags;
 pub mod head;
+mod kept_lifetime;
 mod file_format;
 pub mod body;
 pub mod entry;
@@ -28,7 +30,7 @@ mod samples;
 pub use body::{Body, BodyReader};
 pub use entry::Entry;
 pub use front::{DiskProbe, Front, Hit, Lookup, Prepared};
-pub use head::{Part, StoredHead};
+pub use head::{Head, Part, StoredHead};
 pub use now::Now;
 pub use permit::{Fill, FillPermit, Waiter, Woken};
 pub use policy::StaleCause;

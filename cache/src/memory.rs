@@ -5,6 +5,8 @@
 //! the lock. Next: `memory/lookup` (what a request gets), `memory/change` (what a fill does).
 
 mod budget;
+mod slab;
+mod cells;
 mod slot;
 mod shard;
 mod lookup;
@@ -13,22 +15,26 @@ mod change;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use cells::Cell;
 pub(crate) use lookup::{Asked, Found, Grant};
-pub(crate) use slot::{BaseFile, Cell, Slot};
+pub(crate) use slot::{BaseFile, Slot};
 
 use crate::entry::Entry;
 use crate::now::Now;
 use crate::purges::Purges;
 use budget::Budget;
 use foldhash::quality::RandomState;
-use shard::{Freed, Shard};
+use shard::{Evicted, Freed, Shard};
 use std::hash::{BuildHasher, Hasher};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// Shards; a power of two.
-const SHARDS: usize = 64;
+/// Shards, powers of two: one for each mebibyte, so that a shard's lock guards few enough keys to be short, and each
+/// of a small zone's still has enough to choose from when it lets go of one.
+const FEWEST_SHARDS: u64 = 4;
+const MOST_SHARDS: u64 = 1024;
+const SHARE: u64 = 1024 * 1024;
 /// Moments of purges that are remembered, by hash; a power of two. Two keys that share one cost a refill at worst.
 const PURGES: usize = 4096;
 /// Slots that one call of [`Memory::sweep`] looks at in each shard.
@@ -50,9 +56,10 @@ pub(crate) struct Memory {
 
 impl Memory {
     pub(crate) fn new(most_bytes: u64, most_cells: u64) -> Memory {
+        let shards = (most_bytes / SHARE).clamp(FEWEST_SHARDS, MOST_SHARDS).next_power_of_two();
         Memory {
             hasher: RandomState::default(),
-            shards: (0..SHARDS).map(|_| Mutex::new(Shard::new())).collect(),
+            shards: (0..shards).map(|_| Mutex::new(Shard::new())).collect(),
             budget: Budget::new(most_bytes, most_cells),
             order: AtomicU64::new(1),
             purges: Purges::default(),
@@ -126,13 +133,24 @@ impl Memory {
 
     /// Lets go of one thing; false where nothing may go.
     fn evict(&self) -> bool {
-        for _ in 0..SHARDS {
-            let index = self.victim.fetch_add(1, Ordering::Relaxed) % SHARDS;
-            let freed = lock(&self.shards[index]).evict();
-            if let Some(freed) = freed {
-                self.evictions.fetch_add(freed.cells as u64, Ordering::Relaxed);
-                self.free(freed);
-                return true;
+        let mut empty = 0;
+        // Enough for every hand to go around twice: once to clear the marks, once to take what is not pinned. Where
+        // many threads mark entries as used meanwhile it gives up, and what was to be stored is not.
+        let most = 4 * self.shards.len() as u64 + self.budget.cells() / 16;
+        for _ in 0..most {
+            let index = self.victim.fetch_add(1, Ordering::Relaxed) & (self.shards.len() - 1);
+            let evicted = lock(&self.shards[index]).evict();
+            match evicted {
+                Evicted::Freed(freed) => {
+                    self.evictions.fetch_add(freed.cells as u64, Ordering::Relaxed);
+                    self.free(freed);
+                    return true;
+                }
+                Evicted::Passed => empty = 0,
+                Evicted::Empty => empty += 1,
+            }
+            if empty == self.shards.len() {
+                return false;
             }
         }
         false
@@ -156,13 +174,14 @@ impl Memory {
 
     /// Counts the compressed body of a stored entry; false where there is no room or the entry is no longer stored.
     pub(crate) fn add_gzip(&self, entry: &Arc<Entry>, body: bytes::Bytes) -> bool {
-        let length = body.len() as u64;
-        if !self.reserve(length, 0) {
+        let cost = Entry::gzip_cost(body.len());
+        if !self.reserve(cost, 0) {
             return false;
         }
         let mut kept = false;
-        let mut shard = self.shard(entry.key.hash());
-        if let Some(index) = shard.find(entry.key.hash(), entry.key.bytes()) {
+        let hash = self.hash(entry.key());
+        let mut shard = self.shard(hash);
+        if let Some(index) = shard.find(hash, entry.key()) {
             let cells = &mut shard.slot(index).cells;
             let stored = cells
                 .iter_mut()
@@ -170,20 +189,21 @@ impl Memory {
             if let Some(cell) = stored
                 && entry.keep_gzip(body)
             {
-                cell.charge += length;
+                cell.charge += cost;
                 kept = true;
             }
         }
         drop(shard);
         if !kept {
-            self.release(length, 0);
+            self.release(cost, 0);
         }
         kept
     }
 
     fn shard(&self, hash: u64) -> MutexGuard<'_, Shard> {
-        // The low bits choose the bucket in the shard's table, the high ones the shard.
-        lock(&self.shards[(hash >> 48) as usize % SHARDS])
+        // The low bits choose the bucket in the shard's table and the highest ones tell its keys apart, those between
+        // the shard.
+        lock(&self.shards[(hash >> 40) as usize & (self.shards.len() - 1)])
     }
 }
 

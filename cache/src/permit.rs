@@ -52,7 +52,8 @@ impl FillPermit {
         let head = Arc::new(head);
         let fits = expected.is_none_or(|length| length <= self.store.largest_body());
         let make = |variant: Option<Variant>| Progress::new(head.clone(), variant);
-        let begun = fits.then(|| self.store.memory.begin(&mut grant, head.vary(), request, make)).flatten();
+        let begun =
+            fits.then(|| self.store.memory.begin(&mut grant, head.view().vary(), request, make)).flatten();
         let mode = if begun.is_some() { Mode::Memory } else { Mode::Passing };
         if begun.is_none() {
             self.store.memory.uncacheable(&grant, now);
@@ -64,11 +65,10 @@ impl FillPermit {
     /// The upstream has confirmed a stored entry with a 304. `headers` are [`StoredHead::updated`], `lifetime` what
     /// `policy` made of them. Waiters look up again.
     pub fn refresh(mut self, old: &Arc<Entry>, headers: Headers, lifetime: Lifetime, now: Now) -> Arc<Entry> {
-        let head = StoredHead::new(old.head.status, headers.view(), Some(old.length()), lifetime, now);
-        let vary = head.vary();
+        let head = StoredHead::new(old.head().status, headers.view(), Some(old.length()), lifetime, now);
+        let vary = head.view().vary();
         let order = self.store.memory.next_order();
-        let entry =
-            Entry::new(old.key.clone(), old.variant.clone(), (order, old.born), head, old.body.clone());
+        let entry = Entry::new(old.key(), old.variant.clone(), (order, old.born), head.view(), old.body());
         if let Some(body) = old.gzip_body() {
             entry.keep_gzip(body);
         }
@@ -226,9 +226,9 @@ impl Fill {
 
     fn entry(&self, order: u64, body: Body) -> Arc<Entry> {
         let grant = self.grant.as_ref().expect("held until finish takes it");
-        let (key, born) = (grant.key.clone(), grant.born);
-        let head = StoredHead::clone(&self.progress.head);
-        Arc::new(Entry::new(key, self.progress.variant.clone(), (order, born), head, body))
+        let variant = self.progress.variant.clone().map(Arc::new);
+        let orders = (order, grant.born);
+        Arc::new(Entry::new(grant.key.bytes(), variant, orders, self.progress.head.view(), body))
     }
 
     /// The body has become too large for memory: on to disk, or on to whoever reads along and no further.
@@ -240,7 +240,7 @@ impl Fill {
                 let variant = progress.variant.as_ref();
                 let (_, epoch, _) = store.place(&grant.key, variant.map(|variant| &*variant.values));
                 let vary = variant.map(|variant| (&*variant.fields, &*variant.values));
-                let head = file_format::encode_head(grant.key.bytes(), vary, &progress.head);
+                let head = file_format::encode_head(grant.key.bytes(), vary, progress.head.view());
                 let identity = Identity { id: disk::random_id(), epoch, born: grant.born };
                 disk.begin(&head, identity, expected)
             });

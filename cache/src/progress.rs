@@ -8,6 +8,7 @@
 //! is being kept is kept whole, in memory or in a file; one that is only passed on keeps a window, and the filling
 //! side waits for its slowest reader. Next: `line`, which hands followers to waiters; `permit`, the filling side.
 
+use crate::body::Body;
 use crate::entry::{Entry, Variant};
 use crate::file_format::BLOCK;
 use crate::head::StoredHead;
@@ -177,11 +178,11 @@ impl Progress {
     /// The body has ended. Readers go on from the entry's own bytes, so that the body is not held twice.
     pub(crate) fn end(&self, entry: Option<Arc<Entry>>) {
         let mut state = self.lock();
-        if let Some(bytes) = entry.as_ref().and_then(|entry| entry.body.memory())
+        if let Some(Body::Memory(bytes)) = entry.as_ref().map(Entry::body)
             && state.base == 0
             && !bytes.is_empty()
         {
-            state.pieces = VecDeque::from([(0, bytes.clone())]);
+            state.pieces = VecDeque::from([(0, bytes)]);
         }
         self.close(state, End::Whole(entry));
     }

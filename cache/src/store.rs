@@ -256,16 +256,17 @@ impl Store {
     /// the entry's. What has begun to be answered from it must be cut.
     pub fn damaged(self: &Arc<Self>, entry: &Arc<Entry>) {
         self.memory.forget(entry);
-        if let (Some(disk), Body::File(body)) = (self.disk.clone(), &entry.body) {
-            let (name, id) = (self.place(&entry.key, values_of(entry)).0, body.id);
+        if let (Some(disk), Some(body)) = (self.disk.clone(), entry.body_in_file()) {
+            let key = Key::new(entry.key(), self.hash(entry.key()));
+            let (name, id) = (self.place(&key, values_of(entry)).0, body.id);
             detach(move || disk.discard_if(&name, id));
         }
     }
 
     /// The right to compress an entry's body, for one thread: worth it only where the body is in memory and plain.
     pub fn claim_gzip(self: &Arc<Self>, entry: &Arc<Entry>) -> Option<GzipPermit> {
-        let plain = !entry.head.fields().has(millstream_wire::FieldId::ContentEncoding);
-        let claimed = plain && entry.body.memory().is_some() && !entry.is_retired() && entry.claim_gzip();
+        let plain = !entry.head().fields().has(millstream_wire::FieldId::ContentEncoding);
+        let claimed = plain && entry.body_in_memory().is_some() && !entry.is_retired() && entry.claim_gzip();
         claimed.then(|| GzipPermit { store: self.clone(), entry: entry.clone() })
     }
 
@@ -286,7 +287,7 @@ impl Store {
     /// Writes an entry to disk, off the loop. `began` is when its fill was granted.
     pub(crate) fn save(self: &Arc<Self>, entry: &Arc<Entry>, began: u64, now: Now) {
         let Some(disk) = self.disk.clone() else { return };
-        let cost = entry.length() + entry.head.headers.byte_len() as u64;
+        let cost = entry.cost();
         let waiting = self.pending.fetch_add(cost, Ordering::Relaxed) + cost;
         let pending = Pending { store: self.clone(), cost };
         if waiting > PENDING {
@@ -297,21 +298,19 @@ impl Store {
         detach(move || pending.store.write(&disk, &entry, began, now));
     }
 
-    fn write(&self, disk: &Disk, entry: &Entry, began: u64, now: Now) {
-        let place = self.place(&entry.key, values_of(entry));
-        let head = file_format::encode_head(entry.key(), vary_of(entry), &entry.head);
-        let id = match &entry.body {
-            Body::Memory(_) => disk::random_id(),
-            Body::File(body) => body.id,
-        };
+    fn write(&self, disk: &Disk, entry: &Arc<Entry>, began: u64, now: Now) {
+        let key = Key::new(entry.key(), self.hash(entry.key()));
+        let place = self.place(&key, values_of(entry));
+        let head = file_format::encode_head(entry.key(), vary_of(entry), entry.head());
+        let id = entry.body_in_file().map_or_else(disk::random_id, |body| body.id);
         let identity = Identity { id, epoch: place.1, born: entry.born };
         let Some(mut spool) = disk.begin(&head, identity, entry.length()) else { return };
-        let written = match &entry.body {
+        let written = match &entry.body() {
             Body::Memory(bytes) => disk.append(&mut spool, std::slice::from_ref(bytes)),
             Body::File(body) => disk.copy_body(&mut spool, body),
         };
         if written {
-            self.commit(disk, spool, entry_place(entry, place), (began, entry.order), now);
+            self.commit(disk, spool, entry_place(&key, entry, place), (began, entry.order), now);
         }
     }
 
@@ -364,10 +363,10 @@ pub(crate) struct Place<'a> {
     pub(crate) file: (disk::Name, u64, bool),
 }
 
-fn entry_place(entry: &Entry, file: (disk::Name, u64, bool)) -> Place<'_> {
+fn entry_place<'a>(key: &'a Key, entry: &'a Entry, file: (disk::Name, u64, bool)) -> Place<'a> {
     let variant = entry.variant.as_ref();
     Place {
-        key: &entry.key,
+        key,
         vary: variant.map(|variant| &*variant.fields),
         values: variant.map(|variant| &*variant.values),
         file,
@@ -385,9 +384,9 @@ fn vary_of(entry: &Entry) -> Option<(&VaryFields, &[u8])> {
 fn file_name(slot: &Slot, values: Option<&[u8]>) -> disk::Name {
     match (&slot.base, values) {
         (Some(base), Some(values)) if base.values.as_deref() != Some(values) => {
-            key::md5_of_variant(slot.key.bytes(), values)
+            key::md5_of_variant(slot.key(), values)
         }
-        _ => key::md5(slot.key.bytes()),
+        _ => key::md5(slot.key()),
     }
 }
 
@@ -399,8 +398,8 @@ impl disk::Zone for Above {
         if let Some(store) = self.0.upgrade() {
             store.memory.unlinked(
                 key,
-                |key| key::md5(key.bytes()) == *name,
-                |key, values| key::md5_of_variant(key.bytes(), values) == *name,
+                |key| key::md5(key) == *name,
+                |key, values| key::md5_of_variant(key, values) == *name,
             );
         }
     }

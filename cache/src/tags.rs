@@ -4,6 +4,7 @@
 //! restart; two tags that share them cost a refill at worst. It decides nothing. Next: `head`, which carries tags;
 //! `purges`, which goes by them.
 
+use crate::footprint::allocated;
 use crate::key;
 use millstream_wire::Fields;
 
@@ -30,6 +31,9 @@ impl Tag {
 pub struct Tags(Option<Box<[Tag]>>);
 
 impl Tags {
+    /// No tags.
+    pub(crate) const NONE: Tags = Tags(None);
+
     /// The tags in an answer's fields and in the values of `proxy_cache_tag`.
     pub fn read<'a>(answer: Fields<'_>, configured: impl Iterator<Item = &'a [u8]>) -> Tags {
         let mut tags = Vec::new();
@@ -57,7 +61,7 @@ impl Tags {
 
     /// Bytes they occupy beside the value itself.
     pub(crate) fn cost(&self) -> u64 {
-        (self.len() * size_of::<Tag>()) as u64
+        allocated(self.len() * size_of::<Tag>())
     }
 }
 

@@ -4,6 +4,7 @@
 //! elements of the fields known to be lists, or, for Accept-Encoding, in anything that does not change which codings
 //! are accepted. It decides nothing about storing; that is `policy`. Next: `policy`.
 
+use crate::footprint::{allocated, counted};
 use millstream_wire::{FieldId, Fields, accept_encoding, list};
 
 #[cfg(test)]
@@ -95,7 +96,8 @@ impl VaryFields {
 
     /// Bytes they occupy.
     pub(crate) fn cost(&self) -> u64 {
-        self.names().map(|name| name.len() + size_of::<(FieldId, Box<[u8]>)>()).sum::<usize>() as u64
+        let names: u64 = self.names().map(|name| allocated(name.len())).sum();
+        counted::<VaryFields>() + allocated(self.names.len() * size_of::<(FieldId, Box<[u8]>)>()) + names
     }
 }
 

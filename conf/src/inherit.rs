@@ -277,6 +277,8 @@ level! {
         proxy_pass: PassDraft,
         /// `status_zone`; no index = `off`. Handed from location to location, not from the server.
         status_zone: Option<u32>,
+        /// `proxy_cache_purge zone key` with its place.
+        purge_at: (CacheZoneId, Template, Span),
         /// `api`: whether `write=on`, with its place.
         api: (bool, Span),
     }

@@ -4,6 +4,7 @@
 //! The words of a directive become values here, with their errors located. Nothing here knows a directive by name.
 //! Next: `inherit`, which holds what was set at one level; `directives/`, which call this.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -38,6 +39,10 @@ pub struct Reading<'a> {
     pub used_zones: Vec<bool>,
     /// Directives that are obeyed only together with another one that may stand elsewhere: name and place of each.
     pub dependent: Vec<(&'static str, Span)>,
+    /// Places of the directives that some location obeys, as far as they decide about a cache.
+    pub obeyed: HashSet<Span>,
+    /// Directives left out with `--lenient` that say who the client is: name and place of each.
+    pub unknown_clients: Vec<(String, Span)>,
     /// The http block as far as it is read.
     pub http: Http,
 }

@@ -236,13 +236,47 @@ fn purging_that_cannot_be_meant_is_told() {
         "\"proxy_cache_tag\" has no effect",
     );
     one_warning(&in_location("return 200; api_allow unix:;"), "no location with \"api\"");
-    one_warning(&in_cached("proxy_cache_purge 1;"), "every request here purges");
+    one_error(&in_cached("proxy_cache_purge 1;"), "every request here would purge");
     model(&in_cached("proxy_cache_purge 0 $arg_p;"));
-    for module in ["PURGE from 127.0.0.1", "on", "z $uri", "$method from all"] {
-        let module =
-            in_cached(&format!("proxy_cache_purge {};", module.replace("$method", "$request_method")));
-        one_error(&module, "proxy_cache_purge_allow and the addresses");
-    }
+}
+
+#[test]
+fn the_free_modules_forms_of_purging_are_understood() {
+    let from = cache("proxy_cache_purge PURGE from 127.0.0.1 10.0.0.0/8;");
+    assert!(from.purge_methods && from.purge.is_empty());
+    let allowed = [ip("127.0.0.1", 32), ip("10.0.0.0", 8)];
+    assert_eq!(from.purge_right.allow.as_deref(), Some(&allowed[..]));
+    assert!(!cache("proxy_cache_purge off;").purge_methods);
+    one_warning(&in_cached("proxy_cache_purge on;"), "this machine alone");
+    one_warning(&in_cached("proxy_cache_purge on from all;"), "everybody may purge");
+    one_error(&in_cached("proxy_cache_purge DELETE from 127.0.0.1;"), "the method that purges is PURGE");
+    one_error(
+        &in_cached("proxy_cache_purge PURGE purge_all from 127.0.0.1;"),
+        "invalid parameter \"purge_all\"",
+    );
+    one_error(&in_cached("proxy_cache_purge PURGE from;"), "invalid parameter \"from\"");
+}
+
+#[test]
+fn a_zone_and_a_key_purge_in_a_location_of_their_own() {
+    let purging = "location ~ ^/purge(/.*) { proxy_cache_purge z $scheme$1*; proxy_cache_purge_soft on; \
+                   proxy_cache_purge_allow unix:; } location /";
+    let configuration = model(&in_cached("").replace("location /", purging));
+    let id = configuration.http.servers[0].locations.regexes[0];
+    let place = configuration.http.location(id).settings.purge_at.clone().expect("it purges");
+    assert_eq!((place.zone.0, &*place.key.source, place.soft), (0, "$scheme$1*", true));
+    assert_eq!(place.right.allow.as_deref(), Some(&[Network::Unix][..]));
+    let own = "needs a location of its own";
+    one_error(&in_cached("proxy_cache_purge z $uri;"), own);
+    one_error(&in_cached("").replace("location /", "proxy_cache_purge z $uri; location /"), own);
+    one_error(&in_cached("").replace("server {", "proxy_cache_purge z $uri; server {"), own);
+    let pages = in_cached("")
+        .replace("keys_zone=z:", "keys_zone=pages:")
+        .replace("proxy_cache z", "proxy_cache pages");
+    one_error(
+        &pages.replace("location /", "location /purge { proxy_cache_purge page $uri; } location /"),
+        "did you mean \"pages\"?",
+    );
 }
 
 #[test]

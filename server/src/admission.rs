@@ -70,7 +70,7 @@ fn settle_authority(request: &mut Request) {
     let start = request.bytes.len() as u32;
     request.bytes.extend_from_slice(b"Host");
     let name = Span { start, end: request.bytes.len() as u32 };
-    request.head.fields.push(Field { id: FieldId::Host, name, value: authority });
+    request.head.fields.push(Field::new(FieldId::Host, name, authority));
 }
 
 fn normalise(request: &mut Request) -> Result<(), u16> {

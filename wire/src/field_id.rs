@@ -276,6 +276,21 @@ impl FieldId {
         }
     }
 
+    /// The field as a byte that [`FieldId::from_number`] understands, in this process.
+    #[inline]
+    pub const fn number(self) -> u8 {
+        self as u8
+    }
+
+    /// The field with this number; [`FieldId::Other`] where none has it.
+    #[inline]
+    pub fn from_number(number: u8) -> FieldId {
+        match number {
+            0 => FieldId::Other,
+            number => NAMES.get(number as usize - 1).map_or(FieldId::Other, |&(_, id)| id),
+        }
+    }
+
     /// Every field of the table, in its order.
     pub fn all() -> impl Iterator<Item = FieldId> {
         NAMES.iter().map(|&(_, id)| id)

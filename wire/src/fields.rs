@@ -1,64 +1,121 @@
-//! How everybody looks at header fields: a borrowed view over the bytes and the list of where fields lie in them.
+//! How everybody looks at header fields: a borrowed view over the bytes and where the fields lie in them.
 //!
-//! Requests, answers, trailers and stored heads all offer this one view. It never owns, copies or changes a byte;
-//! [`crate::headers`] is the owned counterpart.
+//! Requests, answers, trailers and stored heads all offer this one view, whether a table says where the lines are or
+//! they are packed ([`crate::packed`]). It never owns, copies or changes a byte; [`crate::headers`] is the owned
+//! counterpart.
 
+use crate::field::Field;
 use crate::field_id::FieldId;
 use crate::list;
-use crate::span::Span;
-
-/// One field line: which field, and where its name and value stand.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Field {
-    /// The field, when it is one of the table.
-    pub id: FieldId,
-    /// The name as it came.
-    pub name: Span,
-    /// The value without the white space around it.
-    pub value: Span,
-}
+use crate::packed::Walk;
+use std::slice;
 
 /// The fields of one head in the order they came.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy)]
 pub struct Fields<'a> {
-    /// What the spans of `fields` point into.
-    pub bytes: &'a [u8],
-    /// The field lines, in order.
-    pub fields: &'a [Field],
+    /// What the spans of lines point into.
+    bytes: &'a [u8],
+    lines: Lines<'a>,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Lines<'a> {
+    /// They are where the table says.
+    Table(&'a [Field]),
+    /// They stand one behind the other.
+    Packed,
+}
+
+/// The lines of a view, in order.
+#[derive(Debug, Clone)]
+enum Each<'a> {
+    Table(slice::Iter<'a, Field>),
+    Packed(Walk<'a>),
+}
+
+impl Iterator for Each<'_> {
+    type Item = Field;
+
+    #[inline]
+    fn next(&mut self) -> Option<Field> {
+        match self {
+            Each::Table(fields) => fields.next().copied(),
+            Each::Packed(walk) => walk.next(),
+        }
+    }
+}
+
+impl Default for Fields<'_> {
+    fn default() -> Self {
+        Fields::new(&[], &[])
+    }
 }
 
 impl<'a> Fields<'a> {
+    /// Lines that are in `bytes` where `fields` says.
+    #[inline]
+    pub fn new(bytes: &'a [u8], fields: &'a [Field]) -> Fields<'a> {
+        Fields { bytes, lines: Lines::Table(fields) }
+    }
+
+    /// Lines that [`crate::packed::append`] wrote.
+    #[inline]
+    pub fn packed(bytes: &'a [u8]) -> Fields<'a> {
+        Fields { bytes, lines: Lines::Packed }
+    }
+
+    /// What the places of the lines are in.
+    #[inline]
+    pub fn bytes(self) -> &'a [u8] {
+        self.bytes
+    }
+
+    /// Where each line is, in order: to choose among them for another view over the same bytes.
+    #[inline]
+    pub fn lines(self) -> impl Iterator<Item = Field> + Clone + use<'a> {
+        match self.lines {
+            Lines::Table(fields) => Each::Table(fields.iter()),
+            Lines::Packed => Each::Packed(Walk::new(self.bytes)),
+        }
+    }
+
     /// The value of the first line of this field. Ask with a field of the table, never with `Other`.
     #[inline]
     pub fn get(self, id: FieldId) -> Option<&'a [u8]> {
         debug_assert!(id != FieldId::Other);
-        self.fields.iter().find(|field| field.id == id).map(|field| field.value.of(self.bytes))
+        match self.lines {
+            Lines::Table(fields) => fields.iter().find(|field| field.id == id).map(|field| field.value),
+            Lines::Packed => self.lines().find(|field| field.id == id).map(|field| field.value),
+        }
+        .map(|value| value.of(self.bytes))
     }
 
     /// Whether there is a line of this field.
     #[inline]
     pub fn has(self, id: FieldId) -> bool {
-        self.fields.iter().any(|field| field.id == id)
+        match self.lines {
+            Lines::Table(fields) => fields.iter().any(|field| field.id == id),
+            Lines::Packed => self.lines().any(|field| field.id == id),
+        }
     }
 
     /// The values of all lines of this field, in order.
     #[inline]
     pub fn all(self, id: FieldId) -> impl Iterator<Item = &'a [u8]> + Clone {
         debug_assert!(id != FieldId::Other);
-        self.fields.iter().filter(move |field| field.id == id).map(move |field| field.value.of(self.bytes))
+        self.lines().filter(move |field| field.id == id).map(move |field| field.value.of(self.bytes))
     }
 
     /// The value of the first line with this name, in any case.
     pub fn named(self, name: &[u8]) -> Option<&'a [u8]> {
         let id = FieldId::of(name);
-        self.fields.iter().find(|field| self.is(field, id, name)).map(|field| field.value.of(self.bytes))
+        self.lines().find(|field| self.is(field, id, name)).map(|field| field.value.of(self.bytes))
     }
 
     /// The values of all lines with this name, in any case, in order.
     pub fn all_named<'n>(self, name: &'n [u8]) -> impl Iterator<Item = &'a [u8]> + use<'a, 'n> {
         let id = FieldId::of(name);
-        self.fields
-            .iter()
+        self.lines()
             .filter(move |field| self.is(field, id, name))
             .map(move |field| field.value.of(self.bytes))
     }
@@ -66,19 +123,25 @@ impl<'a> Fields<'a> {
     /// Every line as (field, name as it came, value), in order.
     #[inline]
     pub fn iter(self) -> impl Iterator<Item = (FieldId, &'a [u8], &'a [u8])> + Clone {
-        self.fields.iter().map(move |field| (field.id, field.name.of(self.bytes), field.value.of(self.bytes)))
+        self.lines().map(move |field| (field.id, field.name(self.bytes), field.value.of(self.bytes)))
     }
 
     /// Number of field lines.
     #[inline]
     pub fn len(self) -> usize {
-        self.fields.len()
+        match self.lines {
+            Lines::Table(fields) => fields.len(),
+            Lines::Packed => self.lines().count(),
+        }
     }
 
     /// Whether there is no field line.
     #[inline]
     pub fn is_empty(self) -> bool {
-        self.fields.is_empty()
+        match self.lines {
+            Lines::Table(fields) => fields.is_empty(),
+            Lines::Packed => self.bytes.is_empty(),
+        }
     }
 
     /// Whether `Connection` lists this option (RFC 9110 §7.6.1), in any case and on any of its lines.
@@ -106,6 +169,6 @@ impl<'a> Fields<'a> {
 
     #[inline]
     fn is(self, field: &Field, id: FieldId, name: &[u8]) -> bool {
-        field.id == id && (id != FieldId::Other || field.name.of(self.bytes).eq_ignore_ascii_case(name))
+        field.id == id && (id != FieldId::Other || field.name(self.bytes).eq_ignore_ascii_case(name))
     }
 }

@@ -4,8 +4,9 @@
 //! field leaves its bytes behind until [`Headers::compact`] or [`Headers::clear`]. Values are stored as given:
 //! whoever takes them from a configuration or a peer has checked them.
 
+use crate::field::Field;
 use crate::field_id::FieldId;
-use crate::fields::{Field, Fields};
+use crate::fields::Fields;
 use crate::octets::trim;
 use crate::span::Span;
 
@@ -58,7 +59,7 @@ impl Headers {
         let bytes = &self.bytes;
         let mut seen = false;
         self.fields.retain_mut(|field| {
-            if field.id != id || (id == FieldId::Other && !field.name.of(bytes).eq_ignore_ascii_case(name)) {
+            if field.id != id || (id == FieldId::Other && !field.name(bytes).eq_ignore_ascii_case(name)) {
                 return true;
             }
             field.value = value;
@@ -66,7 +67,7 @@ impl Headers {
         });
         if !seen {
             let name = self.store(name);
-            self.fields.push(Field { id, name, value });
+            self.fields.push(Field::new(id, name, value));
         }
     }
 
@@ -87,20 +88,20 @@ impl Headers {
         let before = self.fields.len();
         let bytes = &self.bytes;
         self.fields
-            .retain(|field| field.id != FieldId::Other || !field.name.of(bytes).eq_ignore_ascii_case(name));
+            .retain(|field| field.id != FieldId::Other || !field.name(bytes).eq_ignore_ascii_case(name));
         before != self.fields.len()
     }
 
     /// Keeps only the lines for which `keep(field, name, value)` holds.
     pub fn retain(&mut self, mut keep: impl FnMut(FieldId, &[u8], &[u8]) -> bool) {
         let bytes = &self.bytes;
-        self.fields.retain(|field| keep(field.id, field.name.of(bytes), field.value.of(bytes)));
+        self.fields.retain(|field| keep(field.id, field.name(bytes), field.value.of(bytes)));
     }
 
     /// The view that everybody reads with.
     #[inline]
     pub fn view(&self) -> Fields<'_> {
-        Fields { bytes: &self.bytes, fields: &self.fields }
+        Fields::new(&self.bytes, &self.fields)
     }
 
     /// Forgets all fields, keeps the memory.
@@ -121,7 +122,7 @@ impl Headers {
 
     fn append(&mut self, id: FieldId, name: &[u8], value: &[u8]) {
         let (name, value) = (self.store(name), self.store(value));
-        self.fields.push(Field { id, name, value });
+        self.fields.push(Field::new(id, name, value));
     }
 
     fn store(&mut self, text: &[u8]) -> Span {

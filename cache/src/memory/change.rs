@@ -4,8 +4,9 @@
 //! answer wins, but not what began before a purge. Waiters are woken after the lock. Next: `permit`, whose values
 //! call these.
 
+use super::cells::Cell;
 use super::lookup::Grant;
-use super::slot::{BaseFile, Cell, Slot};
+use super::slot::{BaseFile, Slot};
 use super::{Freed, Memory, Shard};
 use crate::entry::{Entry, Variant};
 use crate::key::Key;
@@ -38,7 +39,7 @@ impl Memory {
         request: Fields<'_>,
         progress: impl FnOnce(Option<Variant>) -> Arc<Progress>,
     ) -> Option<Arc<Progress>> {
-        let cost = Cell::cost(&grant.key, None) + 16 + request.bytes.len() as u64;
+        let cost = Slot::cost(&grant.key, None) + 16 + request.bytes().len() as u64;
         // Most of the time the cell is there and this is given back at once.
         let mut paid = self.reserve(cost, 1).then_some(cost);
         let progress = self.change(&grant.key.clone(), |shard, index, after| {
@@ -74,7 +75,7 @@ impl Memory {
     /// come to vary by other fields. The line has ended all the same.
     pub(crate) fn store(&self, grant: &Grant, entry: &Arc<Entry>, now: Now) -> bool {
         let values = entry.variant.as_ref().map(|variant| variant.values.clone());
-        let cost = entry.cost() + Cell::cost(&grant.key, values.as_deref());
+        let cost = entry.cost() + Slot::cost_with_entry(values.as_deref());
         if !self.reserve(cost, 1) {
             self.end(grant);
             return false;
@@ -164,7 +165,7 @@ impl Memory {
             }
             // Otherwise the file is older than what memory knows about the key.
             if slot.vary == vary {
-                slot.base = Some(base);
+                slot.base = Some(Box::new(base));
             }
         });
     }
@@ -183,7 +184,7 @@ impl Memory {
             if let Some(index) = index {
                 let slot = shard.slot(index);
                 if slot.vary.as_deref() == vary {
-                    slot.base = Some(base);
+                    slot.base = Some(Box::new(base));
                 }
             }
         });
@@ -193,12 +194,12 @@ impl Memory {
     pub(crate) fn base_of(&self, key: &Key) -> Option<BaseFile> {
         let mut shard = self.shard(key.hash());
         let index = shard.find(key.hash(), key.bytes())?;
-        shard.slot(index).base.clone()
+        shard.slot(index).base.as_deref().cloned()
     }
 
     /// Takes an entry out that turned out to be unusable, if it is still the stored one.
     pub(crate) fn forget(&self, entry: &Arc<Entry>) {
-        self.change(&entry.key, |shard, index, after| {
+        self.change(&Key::new(entry.key(), self.hash(entry.key())), |shard, index, after| {
             let Some(index) = index else { return };
             let slot = shard.slot(index);
             let same = |cell: &Cell| cell.entry.as_ref().is_some_and(|held| Arc::ptr_eq(held, entry));
@@ -215,18 +216,18 @@ impl Memory {
     pub(crate) fn unlinked(
         &self,
         hash: u64,
-        is_own: impl Fn(&Key) -> bool,
-        is_of: impl Fn(&Key, &[u8]) -> bool,
+        is_own: impl Fn(&[u8]) -> bool,
+        is_of: impl Fn(&[u8], &[u8]) -> bool,
     ) -> bool {
         let place = |slot: &Slot| {
             slot.cells
                 .iter()
-                .position(|cell| cell.values.as_deref().is_some_and(|values| is_of(&slot.key, values)))
+                .position(|cell| cell.values.as_deref().is_some_and(|values| is_of(slot.key(), values)))
         };
         let mut after = After::default();
         let mut shard = self.shard(hash);
-        if let Some(index) = shard.find_by(hash, |slot| is_own(&slot.key)) {
-            let key = shard.slot(index).key.clone();
+        if let Some(index) = shard.find_by(hash, |slot| is_own(slot.key())) {
+            let key = shard.slot(index).shared_key();
             drop(shard);
             self.purge(key.bytes());
             return true;
@@ -351,13 +352,13 @@ fn move_line(
         Some(target) if slot.cells[target].line.is_none() => slot.cells[target].line = line,
         None if paid.is_some() => {
             let charge = paid.take().unwrap_or(0);
-            slot.cells.push(Cell { values, charge, line, ..Cell::default() });
+            slot.push(Cell { values, charge, line, ..Cell::default() }, || grant.key.clone());
         }
         // Somebody fills that variant already.
         _ => grant.right = None,
     }
     if slot.cells[at].entry.is_none() {
-        after.freed.cell(slot.cells.remove(at));
+        after.freed.cell(slot.remove(at));
     }
 }
 
@@ -373,24 +374,21 @@ fn put(
     let used_at = u32::try_from(now.unix_seconds()).unwrap_or(0);
     match slot.position(values.as_deref()) {
         Some(at) => {
+            after.freed.entry(slot.put_entry(at, entry.clone()));
             let cell = &mut slot.cells[at];
             // The cell was paid for when it was made; the new payment covers it and the entry.
             after.freed.bytes += cell.charge;
             after.freed.cells += 1;
-            after.freed.entry(cell.entry.replace(entry.clone()));
             cell.charge = cost;
             cell.uncacheable_until = 0;
             cell.absent_on_disk = false;
             cell.used_at = used_at;
         }
         None => {
-            slot.cells.push(Cell {
-                values,
-                entry: Some(entry.clone()),
-                charge: cost,
-                used_at,
-                ..Cell::default()
-            });
+            let entry = Some(entry.clone());
+            let cell = Cell { values, entry, charge: cost, used_at, ..Cell::default() };
+            // Its entry states the key.
+            slot.push(cell, || unreachable!("asked for without an entry only"));
         }
     }
 }
@@ -398,16 +396,18 @@ fn put(
 /// Takes the entry out of a cell, and the cell where nobody holds a right to it.
 fn take_entry(slot: &mut Slot, at: usize, after: &mut After) {
     if !slot.cells[at].is_pinned() {
-        after.freed.cell(slot.cells.remove(at));
+        after.freed.cell(slot.remove(at));
         return;
     }
-    let cell = &mut slot.cells[at];
-    let index_cost = Cell::cost(&slot.key, cell.values.as_deref()).min(cell.charge);
-    if cell.entry.is_some() {
+    let entry = slot.take_entry(at);
+    if entry.is_some() {
+        let key = slot.shared_key();
+        let cell = &mut slot.cells[at];
+        let index_cost = Slot::cost(&key, cell.values.as_deref()).min(cell.charge);
         after.freed.bytes += cell.charge - index_cost;
         cell.charge = index_cost;
     }
-    after.freed.entry(cell.entry.take());
+    after.freed.entry(entry);
 }
 
 fn end_line(cell: &mut Cell, grant: &Grant, after: &mut After) {

@@ -2,7 +2,8 @@
 //!
 //! It decides; the values that carry the rights it grants are made in `permit` and `front`. Next: `change`.
 
-use super::slot::{Cell, Slot, VARIANTS};
+use super::cells::Cell;
+use super::slot::{Slot, VARIANTS};
 use super::{Freed, Memory, Shard};
 use crate::entry::Entry;
 use crate::key::Key;
@@ -93,7 +94,7 @@ impl Memory {
             Some(index) => shard.slot(index),
             None => {
                 let key = Arc::new(Key::new(asked.key, asked.hash));
-                let cost = Cell::cost(&key, None);
+                let cost = Slot::cost(&key, None);
                 if paid.is_none_or(|paid| paid < cost) {
                     return Err(Unpaid(cost));
                 }
@@ -105,39 +106,45 @@ impl Memory {
         let at = match slot.position(values.as_deref()) {
             Some(at) => at,
             None => {
-                let cost = Cell::cost(&slot.key, values.as_deref());
+                let cost = Slot::cost(&slot.shared_key(), values.as_deref());
                 if paid.is_none_or(|paid| paid < cost) {
                     return Err(Unpaid(cost));
                 }
                 if slot.cells.len() >= VARIANTS {
                     match slot.cells.iter().position(|cell| !cell.is_pinned()) {
-                        Some(longest) => freed.cell(slot.cells.remove(longest)),
+                        Some(longest) => freed.cell(slot.remove(longest)),
                         None => return Ok(Found::Scarce),
                     }
                 }
                 // What was paid too much stays with the cell.
                 let charge = paid.take().unwrap_or(cost);
-                slot.cells.push(Cell { values: values.clone(), charge, ..Cell::default() });
+                let cell = Cell { values: values.clone(), charge, ..Cell::default() };
+                slot.push(cell, || Arc::new(Key::new(asked.key, asked.hash)));
                 slot.cells.len() - 1
             }
         };
         let may_be_on_disk = slot.cells[at].entry.is_none()
             && !slot.cells[at].absent_on_disk
             && on_disk(slot, values.as_deref());
+        let used_at = u32::try_from(asked.now.unix_seconds()).unwrap_or(0);
+        let cell = &mut slot.cells[at];
+        cell.used_at = used_at;
+        if let Some(entry) = &cell.entry {
+            entry.mark_used();
+            if entry.is_fresh(asked.now) {
+                return Ok(Found::Fresh(entry.clone()));
+            }
+        }
         let grant = Grant {
-            key: slot.key.clone(),
+            key: slot.shared_key(),
             values,
             right: None,
             order: self.next_order(),
             born: self.purges.generation(),
         };
         let cell = &mut slot.cells[at];
-        cell.used_at = u32::try_from(asked.now.unix_seconds()).unwrap_or(0);
         Ok(match cell.entry.clone() {
-            Some(entry) => {
-                entry.mark_used();
-                if entry.is_fresh(asked.now) { Found::Fresh(entry) } else { stale(cell, entry, grant, asked) }
-            }
+            Some(entry) => stale(cell, entry, grant, asked),
             None => missing(cell, grant, asked, may_be_on_disk),
         })
     }

@@ -2,27 +2,45 @@
 //!
 //! The queue is SIEVE's: newcomers enter at the new end, the hand moves from old to new, clears the mark of what was
 //! used and takes what was not. A mark costs a hit nothing once it is set, and a scan of keys that are asked for once
-//! passes through without pushing out what is used. Next: `lookup` and `change`, which work on one shard.
+//! passes through without pushing out what is used. Everything done under a shard's lock is short: growing copies
+//! nothing but the table of indices, and the hand goes a bounded way. Next: `lookup` and `change`, which work on one
+//! shard.
 
-use super::slot::{Cell, Slot};
+use super::cells::Cell;
+use super::slab::Slab;
+use super::slot::Slot;
 use crate::entry::Entry;
 use crate::key::Key;
 use hashbrown::HashTable;
 use std::sync::Arc;
 
 const NONE: u32 = u32::MAX;
+/// Slots that the hand passes in one call.
+const STEPS: usize = 128;
+/// A table this many times too large is made smaller.
+const SPARE: usize = 8;
 
 /// Slots of the keys whose hashes fall here.
 #[derive(Debug)]
 pub(crate) struct Shard {
     table: HashTable<u32>,
-    slots: Vec<Option<Slot>>,
-    free: Vec<u32>,
+    slots: Slab<Slot>,
     oldest: u32,
     newest: u32,
     hand: u32,
-    /// Where the sweep for unused entries goes on.
-    swept: usize,
+    /// Slots below this one are still to be looked at in this round of the sweep.
+    unswept: usize,
+}
+
+/// What became of a call for room.
+#[derive(Debug)]
+pub(crate) enum Evicted {
+    /// This was let go.
+    Freed(Freed),
+    /// Everything that the hand passed was used since it last came by; it may go on.
+    Passed,
+    /// There is nothing here.
+    Empty,
 }
 
 /// What was let go; dropped by the caller once the lock is released.
@@ -55,21 +73,19 @@ impl Shard {
     pub(crate) fn new() -> Shard {
         Shard {
             table: HashTable::new(),
-            slots: Vec::new(),
-            free: Vec::new(),
+            slots: Slab::new(),
             oldest: NONE,
             newest: NONE,
             hand: NONE,
-            swept: 0,
+            unswept: 0,
         }
     }
 
     /// The slot of a key.
     pub(crate) fn find(&self, hash: u64, key: &[u8]) -> Option<u32> {
         let same = |&index: &u32| {
-            self.slots[index as usize]
-                .as_ref()
-                .is_some_and(|slot| slot.key.hash() == hash && slot.key.bytes() == key)
+            let slot = &self.slots[index as usize];
+            slot.hash() == hash && slot.key() == key
         };
         self.table.find(hash, same).copied()
     }
@@ -77,112 +93,135 @@ impl Shard {
     /// The slot of a key that is known by its hash and by something that is true of it alone.
     pub(crate) fn find_by(&self, hash: u64, is_it: impl Fn(&Slot) -> bool) -> Option<u32> {
         let same = |&index: &u32| {
-            self.slots[index as usize].as_ref().is_some_and(|slot| slot.key.hash() == hash && is_it(slot))
+            let slot = &self.slots[index as usize];
+            slot.hash() == hash && is_it(slot)
         };
         self.table.find(hash, same).copied()
     }
 
-    /// A slot that [`Shard::find`] or [`Shard::add`] gave under the same lock.
+    /// A slot that [`Shard::find`] or [`Shard::add`] gave under the same lock, with no slot removed since.
     pub(crate) fn slot(&mut self, index: u32) -> &mut Slot {
-        self.slots[index as usize].as_mut().expect("the index was given under this lock")
+        &mut self.slots[index as usize]
     }
 
     /// A new slot at the new end of the queue.
     pub(crate) fn add(&mut self, key: Arc<Key>) -> u32 {
         let hash = key.hash();
-        let slot = Slot { key, vary: None, base: None, cells: Vec::new(), older: self.newest, newer: NONE };
-        let index = match self.free.pop() {
-            Some(index) => {
-                self.slots[index as usize] = Some(slot);
-                index
-            }
-            None => {
-                self.slots.push(Some(slot));
-                // The budget's bound on keys is far below.
-                u32::try_from(self.slots.len() - 1).expect("fewer keys than four billion")
-            }
-        };
+        // The budget's bound on keys is far below.
+        let index = u32::try_from(self.slots.push(Slot::new(key, self.newest, NONE)))
+            .expect("fewer than four billion");
         match self.newest {
             NONE => self.oldest = index,
             newest => self.slot(newest).newer = index,
         }
         self.newest = index;
         let slots = &self.slots;
-        self.table.insert_unique(hash, index, |&other| {
-            slots[other as usize].as_ref().map_or(0, |slot| slot.key.hash())
-        });
+        self.table.insert_unique(hash, index, |&other| slots[other as usize].hash());
         index
     }
 
-    /// Takes a slot that has no cells out of table and queue.
+    /// Takes a slot that has no cells out of table and queue. Another slot may have its index afterwards.
     pub(crate) fn remove_if_empty(&mut self, index: u32) {
-        let Some(slot) = self.slots[index as usize].take_if(|slot| slot.cells.is_empty()) else { return };
-        if let Ok(place) = self.table.find_entry(slot.key.hash(), |&other| other == index) {
+        let slot = self.slot(index);
+        if !slot.cells.is_empty() {
+            return;
+        }
+        let (hash, older, newer) = (slot.hash(), slot.older, slot.newer);
+        if let Ok(place) = self.table.find_entry(hash, |&other| other == index) {
             place.remove();
         }
-        match slot.older {
-            NONE => self.oldest = slot.newer,
-            older => self.slot(older).newer = slot.newer,
-        }
-        match slot.newer {
-            NONE => self.newest = slot.older,
-            newer => self.slot(newer).older = slot.older,
-        }
+        self.link(older, newer);
         if self.hand == index {
-            self.hand = slot.newer;
+            self.hand = newer;
         }
-        self.free.push(index);
+        self.slots.swap_remove(index as usize);
+        let last = self.slots.len() as u32;
+        if last != index {
+            self.moved(last, index);
+        }
+        if self.table.capacity() > SPARE * (self.slots.len() + SPARE) {
+            let slots = &self.slots;
+            self.table.shrink_to(2 * slots.len(), |&other| slots[other as usize].hash());
+        }
     }
 
-    /// Moves the hand until it has let go of something; `None` where nothing may go.
-    pub(crate) fn evict(&mut self) -> Option<Freed> {
+    /// Makes two slots, or a slot and an end, neighbours in the queue.
+    fn link(&mut self, older: u32, newer: u32) {
+        match older {
+            NONE => self.oldest = newer,
+            older => self.slot(older).newer = newer,
+        }
+        match newer {
+            NONE => self.newest = older,
+            newer => self.slot(newer).older = older,
+        }
+    }
+
+    /// Corrects whoever knows a slot by the index that it had.
+    fn moved(&mut self, from: u32, to: u32) {
+        let slot = self.slot(to);
+        let (hash, older, newer) = (slot.hash(), slot.older, slot.newer);
+        if let Some(index) = self.table.find_mut(hash, |&other| other == from) {
+            *index = to;
+        }
+        self.link(older, to);
+        self.link(to, newer);
+        if self.hand == from {
+            self.hand = to;
+        }
+    }
+
+    /// Moves the hand, a bounded way, until it has let go of something.
+    pub(crate) fn evict(&mut self) -> Evicted {
+        if self.slots.len() == 0 {
+            return Evicted::Empty;
+        }
         let mut freed = Freed::default();
-        // Once around clears every mark, a second time takes the first that is not pinned.
-        for _ in 0..2 * (self.slots.len() - self.free.len()) {
+        for _ in 0..STEPS {
             let index = if self.hand == NONE { self.oldest } else { self.hand };
-            if index == NONE {
-                return None;
-            }
             let slot = self.slot(index);
-            self.hand = slot.newer;
-            let slot = self.slot(index);
+            let newer = slot.newer;
             take_cells(slot, &mut freed, |cell| !cell.take_used());
+            self.hand = newer;
             self.remove_if_empty(index);
             if freed.cells > 0 {
-                return Some(freed);
+                return Evicted::Freed(freed);
             }
         }
-        None
+        Evicted::Passed
     }
 
-    /// Lets go of cells not used within `inactive` seconds, looking at no more than `budget` slots, and tells of each
-    /// that was used since the last round. True once the end was reached, so that the next call begins anew.
+    /// Lets go of cells not used within `inactive` seconds, looking at no more than `most` slots, and tells of each
+    /// that was used since the last round. After the last slot the next call begins anew.
     pub(crate) fn sweep(
         &mut self,
         now: u32,
         inactive: u32,
-        budget: usize,
+        most: usize,
         freed: &mut Freed,
         mut used: impl FnMut(&Slot, &Cell),
-    ) -> bool {
-        let end = (self.swept + budget).min(self.slots.len());
-        for index in self.swept..end {
-            let Some(mut slot) = self.slots[index].take() else { continue };
+    ) {
+        let end = match self.unswept.min(self.slots.len()) {
+            0 => self.slots.len(),
+            unswept => unswept,
+        };
+        let first = end.saturating_sub(most);
+        // From the end, so that what takes the place of a slot that goes has been looked at.
+        for index in (first..end).rev() {
+            let slot = &mut self.slots[index];
             for at in 0..slot.cells.len() {
                 let cell = &mut slot.cells[at];
                 if cell.entry.as_ref().is_some_and(|entry| entry.take_used()) {
                     // The hand has not seen this mark yet, so it is kept for it.
                     cell.touched = true;
                     cell.used_at = now;
-                    used(&slot, &slot.cells[at]);
+                    used(slot, &slot.cells[at]);
                 }
             }
-            take_cells(&mut slot, freed, |cell| now.saturating_sub(cell.used_at) > inactive);
-            self.slots[index] = Some(slot);
+            take_cells(slot, freed, |cell| now.saturating_sub(cell.used_at) > inactive);
             self.remove_if_empty(index as u32);
         }
-        self.swept = if end == self.slots.len() { 0 } else { end };
-        self.swept == 0
+        self.unswept = first;
     }
 }
 
@@ -191,7 +230,7 @@ fn take_cells(slot: &mut Slot, freed: &mut Freed, mut goes: impl FnMut(&mut Cell
     let mut at = 0;
     while at < slot.cells.len() {
         if !slot.cells[at].is_pinned() && goes(&mut slot.cells[at]) {
-            freed.cell(slot.cells.remove(at));
+            freed.cell(slot.remove(at));
         } else {
             at += 1;
         }

@@ -1,18 +1,25 @@
 //! One key in memory: its variants, and for each the entry, the line and what is remembered about misses.
 //!
 //! Plain data that the shard's lock guards. A cell without an entry exists for a reason (a line, uses counted for
-//! `proxy_cache_min_uses`, an answer that could not be stored) and goes when it is neither used nor needed. Next:
-//! `shard`, the table and queue that slots stand in.
+//! `proxy_cache_min_uses`, an answer that could not be stored) and goes when it is neither used nor needed. The key's
+//! bytes are in its entries; only a slot without one keeps them itself. Next: `shard`, the table and queue that slots
+//! stand in.
 
+use super::cells::{Cell, Cells};
 use crate::entry::Entry;
+use crate::footprint::allocated;
 use crate::key::Key;
-use crate::line::Line;
 use crate::vary::VaryFields;
 use millstream_wire::Fields;
 use std::sync::Arc;
 
+#[cfg(test)]
+mod tests;
+
 /// Variants of one key that are kept; one more replaces the one that has been there longest.
 pub(crate) const VARIANTS: usize = 128;
+/// A slot's share of the table that finds it: four bytes and a mark, in a table that is at least 7/16 full.
+const TABLE_SHARE: u64 = 12;
 
 /// The file under the key's own name.
 #[derive(Debug, Clone)]
@@ -26,37 +33,45 @@ pub(crate) struct BaseFile {
 /// A key.
 #[derive(Debug)]
 pub(crate) struct Slot {
-    pub(crate) key: Arc<Key>,
+    hash: u64,
+    /// The key, while no cell has an entry that states it.
+    key: Option<Arc<Key>>,
     pub(crate) vary: Option<Arc<VaryFields>>,
-    pub(crate) base: Option<BaseFile>,
-    pub(crate) cells: Vec<Cell>,
+    pub(crate) base: Option<Box<BaseFile>>,
+    pub(crate) cells: Cells,
     /// The next older slot in the queue.
     pub(crate) older: u32,
     /// The next newer one.
     pub(crate) newer: u32,
 }
 
-/// A variant of a key.
-#[derive(Debug, Default)]
-pub(crate) struct Cell {
-    pub(crate) values: Option<Arc<[u8]>>,
-    pub(crate) entry: Option<Arc<Entry>>,
-    pub(crate) line: Option<Box<Line>>,
-    /// Bytes of the budget that it holds.
-    pub(crate) charge: u64,
-    /// Until then answers are taken to be uncacheable, in milliseconds since 1970.
-    pub(crate) uncacheable_until: i64,
-    /// Requests for it while it was not stored.
-    pub(crate) uses: u32,
-    /// When it was last seen to be used, in seconds since 1970.
-    pub(crate) used_at: u32,
-    /// Its file was looked for and is not there.
-    pub(crate) absent_on_disk: bool,
-    /// Used since the hand of the queue came by, for a cell without an entry.
-    pub(crate) touched: bool,
-}
-
 impl Slot {
+    /// A slot without cells.
+    pub(crate) fn new(key: Arc<Key>, older: u32, newer: u32) -> Slot {
+        let (hash, cells) = (key.hash(), Cells::new());
+        Slot { hash, key: Some(key), vary: None, base: None, cells, older, newer }
+    }
+
+    /// The key's hash.
+    #[inline]
+    pub(crate) fn hash(&self) -> u64 {
+        self.hash
+    }
+
+    /// The whole key, see [`crate::key`].
+    #[inline]
+    pub(crate) fn key(&self) -> &[u8] {
+        match &self.key {
+            Some(key) => key.bytes(),
+            None => self.cells.iter().find_map(|cell| cell.entry.as_ref()).map_or(&[], |entry| entry.key()),
+        }
+    }
+
+    /// The key, to be held beyond the lock.
+    pub(crate) fn shared_key(&self) -> Arc<Key> {
+        self.key.clone().unwrap_or_else(|| Arc::new(Key::new(self.key(), self.hash)))
+    }
+
     /// What a request says in the fields this key varies by.
     pub(crate) fn values(&self, request: Fields<'_>) -> Option<Arc<[u8]>> {
         let fields = self.vary.as_ref()?;
@@ -69,23 +84,54 @@ impl Slot {
     pub(crate) fn position(&self, values: Option<&[u8]>) -> Option<usize> {
         self.cells.iter().position(|cell| cell.values.as_deref() == values)
     }
-}
 
-impl Cell {
+    /// Adds a cell. `key` is this slot's; kept where nothing else states it.
+    pub(crate) fn push(&mut self, cell: Cell, key: impl FnOnce() -> Arc<Key>) {
+        if cell.entry.is_some() {
+            self.key = None;
+        } else if self.key.is_none() && self.cells.iter().all(|cell| cell.entry.is_none()) {
+            self.key = Some(key());
+        }
+        self.cells.push(cell);
+    }
+
+    /// Takes a cell out. A slot that is left without cells has forgotten its key.
+    pub(crate) fn remove(&mut self, at: usize) -> Cell {
+        if self.cells.len() > 1 {
+            self.keep_key_without(at);
+        }
+        self.cells.remove(at)
+    }
+
+    /// Puts an entry into a cell; gives the one that was there.
+    pub(crate) fn put_entry(&mut self, at: usize, entry: Arc<Entry>) -> Option<Arc<Entry>> {
+        self.key = None;
+        self.cells[at].entry.replace(entry)
+    }
+
+    /// Takes the entry out of a cell.
+    pub(crate) fn take_entry(&mut self, at: usize) -> Option<Arc<Entry>> {
+        self.keep_key_without(at);
+        self.cells[at].entry.take()
+    }
+
+    /// Keeps the key itself if no entry but that of the cell `at` states it.
+    fn keep_key_without(&mut self, at: usize) {
+        let stated = self.cells.iter().enumerate().any(|(other, cell)| other != at && cell.entry.is_some());
+        if !stated {
+            self.key = Some(self.shared_key());
+        }
+    }
+
     /// What a cell costs without its entry, its share of the slot and of the table included. Every variant of a key
     /// is charged for the slot, so that whichever goes last has paid for it.
     pub(crate) fn cost(key: &Key, values: Option<&[u8]>) -> u64 {
-        let variant = values.map_or(0, |values| values.len() + 16);
-        (size_of::<Slot>() + size_of::<Cell>() + 16 + variant) as u64 + key.cost()
+        Slot::cost_with_entry(values) + key.cost()
     }
 
-    /// Whether the hand may not take it: somebody holds a right to it.
-    pub(crate) fn is_pinned(&self) -> bool {
-        self.line.is_some()
-    }
-
-    /// Whether it was used since the last time this was asked.
-    pub(crate) fn take_used(&mut self) -> bool {
-        std::mem::take(&mut self.touched) | self.entry.as_ref().is_some_and(|entry| entry.take_used())
+    /// What a cell costs beside its entry, which states the key.
+    pub(crate) fn cost_with_entry(values: Option<&[u8]>) -> u64 {
+        let variant = values.map_or(0, |values| size_of::<Cell>() as u64 + allocated(values.len() + 16));
+        size_of::<Slot>() as u64 + TABLE_SHARE + variant
     }
 }

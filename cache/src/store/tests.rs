@@ -55,7 +55,7 @@ async fn found(store: &Arc<Store>, key: &str, request: &Headers) -> Option<Vec<u
         other => other,
     };
     let Lookup::Fresh(hit) = lookup else { return None };
-    let mut reader = hit.body.open(0..u64::MAX).await.ok()?;
+    let mut reader = hit.entry.body().open(0..u64::MAX).await.ok()?;
     let mut body = Vec::new();
     while let Some(piece) = reader.next().await {
         body.extend_from_slice(&piece.ok()?);
@@ -96,7 +96,7 @@ fn an_entry_is_found_again_after_a_restart_under_nginxs_name() {
             panic!("it is on disk")
         };
         let Lookup::Fresh(hit) = load(probe, &Headers::new()).await else { panic!("it is fresh") };
-        assert_eq!((hit.head.etag(), hit.length()), (Some(&b"\"a\""[..]), 4));
+        assert_eq!((hit.head().etag(), hit.length()), (Some(&b"\"a\""[..]), 4));
         listed(&restarted).await;
         assert_eq!(restarted.stats().files, 1);
         assert!(
@@ -158,7 +158,7 @@ fn a_large_body_goes_through_the_disk_and_a_rotten_block_is_never_sent() {
             fill.ready().await;
         }
         let entry = fill.finish().await.expect("stored");
-        assert!(entry.body.memory().is_none() && store.stats().memory_bytes < 100_000);
+        assert!(entry.body_in_memory().is_none() && store.stats().memory_bytes < 100_000);
         let mut read = Vec::new();
         while let Some(piece) = follower.next().await {
             read.extend_from_slice(&piece.expect("not cut"));
@@ -166,7 +166,7 @@ fn a_large_body_goes_through_the_disk_and_a_rotten_block_is_never_sent() {
         assert!(read == body, "a follower that came late reads from the file");
         drop(follower);
         assert!(found(&store, "key", &Headers::new()).await == Some(body.clone()));
-        let mut part = entry.body.open(65_530..65_540).await.expect("there");
+        let mut part = entry.body().open(65_530..65_540).await.expect("there");
         let (one, two) = (part.next().await.expect("6"), part.next().await.expect("4"));
         assert_eq!([one.expect("good"), two.expect("good")].concat(), body[65_530..65_540]);
         assert!(part.next().await.is_none());
@@ -174,14 +174,14 @@ fn a_large_body_goes_through_the_disk_and_a_rotten_block_is_never_sent() {
         let path = only_file(directory.path());
         let file = fs::File::options().write(true).open(&path).expect("the file");
         file.write_all_at(b"rotten", 2_000_000).expect("written");
-        let mut reader = entry.body.open(0..u64::MAX).await.expect("its head is good");
+        let mut reader = entry.body().open(0..u64::MAX).await.expect("its head is good");
         let mut read = Vec::new();
         while let Some(Ok(piece)) = reader.next().await {
             read.extend_from_slice(&piece);
         }
         assert!(read.len() < 2_000_000 && body.starts_with(&read));
         fs::remove_file(&path).expect("removed");
-        assert!(entry.body.open(0..1).await.is_err());
+        assert!(entry.body().open(0..1).await.is_err());
     });
 }
 

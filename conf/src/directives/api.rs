@@ -31,7 +31,7 @@ pub const ROWS: &[Row] = &[
         "address | CIDR | unix: | all …",
         "127.0.0.1 ::1 unix:",
         "The clients that may use the API without a token. By default only this machine, and only where the request was not \
-         forwarded by a proxy before this one. A level that writes one has none of the level above.",
+         forwarded by a proxy before this one; with a token and without this directive, nobody. A level that writes one has none of the level above.",
         Apply::Level(|l, d, r| {
             let networks = networks(&d.args, r);
             l.api_allow.get_or_insert_default().extend(networks);

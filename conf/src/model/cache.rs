@@ -214,8 +214,8 @@ pub struct Heuristic {
 /// Who may purge or use the API: one of the addresses, or whoever shows the token.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ManageRight {
-    /// `proxy_cache_purge_allow` / `api_allow`; `None` = not written: loopback and Unix sockets, and only for requests
-    /// that were not forwarded by somebody else.
+    /// `proxy_cache_purge_allow` / `api_allow`; `None` = not written: nobody where there is a token, else loopback and Unix
+    /// sockets, and only for requests that were not forwarded by somebody else.
     pub allow: Option<Vec<Network>>,
     /// `proxy_cache_purge_token` / `api_token`: `Authorization: Bearer TOKEN`.
     pub token: Option<String>,

@@ -34,6 +34,7 @@ pub(super) fn proxy_cache(level: &Level, reading: &mut Reading<'_>) -> Option<Pr
              put $http_authorization into proxy_cache_key to keep one per credential",
         );
     }
+    reading.obeyed.extend(level.written.iter().map(|(_, span)| *span));
     let methods = level.proxy_cache_methods.unwrap_or_default();
     Some(ProxyCache {
         zone,

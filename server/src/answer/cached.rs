@@ -22,7 +22,7 @@ use crate::filter::gzip;
 use crate::request::Request;
 use bytes::Bytes;
 use millstream_cache::{
-    Body, FillPermit, Follower, Hit, Lookup, Now, Prepared, StaleCause, Store, StoredHead, Waiter, Woken,
+    FillPermit, Follower, Hit, Lookup, Now, Prepared, StaleCause, Store, StoredHead, Waiter, Woken,
 };
 use millstream_conf::model::{ProxyCache, UseStale};
 use millstream_net::{blocking, buffers};
@@ -253,7 +253,8 @@ async fn compressed(request: &Request, hit: &Hit) -> bool {
         return false;
     };
     let store = &request.generation.shared.stores[cache.zone.0 as usize];
-    let (Some(permit), Some(body)) = (store.claim_gzip(&hit.entry), hit.entry.body.memory().cloned()) else {
+    let (Some(permit), Some(body)) = (store.claim_gzip(&hit.entry), hit.entry.body().memory().cloned())
+    else {
         return false;
     };
     let level = request.location().settings.gzip.level;
@@ -269,14 +270,12 @@ async fn compressed(request: &Request, hit: &Hit) -> bool {
 /// Streams an entry whose body is in a file.
 async fn from_file(request: &mut Request, client: &mut Client, hit: &Hit, now: Now) -> Option<Outcome> {
     let entry = &hit.entry;
-    if let Body::Memory(_) = entry.body {
-        return None;
-    }
-    let mut reader = entry.body.open(0..entry.length()).await.ok()?;
-    hit::remember_head(request, &entry.head);
-    let headers = hit::passed_on(request, &entry.head);
+    entry.body_in_file()?;
+    let mut reader = entry.body().open(0..entry.length()).await.ok()?;
+    hit::remember_head(request, entry.head());
+    let headers = hit::passed_on(request, entry.head());
     let head = AnswerHead {
-        status: entry.head.status,
+        status: entry.head().status,
         fields: headers.view(),
         length: Some(entry.length()),
         compressible: true,
@@ -312,14 +311,14 @@ fn store_of(request: &Request) -> Option<&Arc<Store>> {
 /// Streams what somebody else's fill brings, as it arrives. `None`: it ended before anything was sent.
 async fn follow(request: &mut Request, client: &mut Client, mut follower: Follower) -> Option<Outcome> {
     let stored: Arc<StoredHead> = follower.head().clone();
-    hit::remember_head(request, &stored);
-    let headers = hit::passed_on(request, &stored);
+    hit::remember_head(request, stored.view());
+    let headers = hit::passed_on(request, stored.view());
     let head = AnswerHead {
         status: stored.status,
         fields: headers.view(),
         length: stored.content_length,
         compressible: true,
-        age: Some(stored.age(Now::read())),
+        age: Some(stored.view().age(Now::read())),
     };
     client.begin(request, head);
     while request.wants_body()

@@ -7,13 +7,14 @@
 use crate::filter::{gzip, head};
 use crate::request::Request;
 use bytes::Bytes;
-use millstream_cache::{Entry, Hit, Now, StoredHead};
+use millstream_cache::{Entry, Head, Hit, Now};
 use millstream_net::memory_file::MemoryFile;
 use millstream_telemetry::metrics::CacheStatus;
 use millstream_wire::conditional::{self, Validators};
 use millstream_wire::{FieldId, Headers};
 use std::cell::{Cell, OnceCell};
 use std::rc::Rc;
+use std::sync::Arc;
 
 /// A prepared answer: one representation for one location.
 pub struct Prepared {
@@ -102,13 +103,13 @@ pub enum Coding {
 }
 
 /// The representation that suits a request. Compressing may still have to be done.
-pub fn coding(request: &Request, entry: &Entry) -> Coding {
+pub fn coding(request: &Request, entry: &Arc<Entry>) -> Coding {
     let settings = &request.location().settings.gzip;
     if !settings.enabled || request.field(FieldId::AcceptEncoding).is_none() {
         return Coding::Identity;
     }
-    let fields = entry.head.fields();
-    let wanted = gzip::eligible(settings, entry.head.status, fields, Some(entry.length()))
+    let fields = entry.head().fields();
+    let wanted = gzip::eligible(settings, entry.head().status, fields, Some(entry.length()))
         && gzip::accepted(settings, request, fields);
     if wanted { Coding::Gzip } else { Coding::Identity }
 }
@@ -117,7 +118,7 @@ pub fn coding(request: &Request, entry: &Entry) -> Coding {
 /// compressed form not yet made.
 pub fn ready(request: &mut Request, hit: &Hit, coding: Coding, now: Now, out: &mut Vec<u8>) -> Option<Ready> {
     let entry = &hit.entry;
-    remember_head(request, &entry.head);
+    remember_head(request, entry.head());
     if let Some(status) = not_modified(request, entry) {
         conditional_head(request, entry, status, now, out);
         return Some(Ready::HeadOnly);
@@ -139,7 +140,7 @@ pub fn ready(request: &mut Request, hit: &Hit, coding: Coding, now: Now, out: &m
 }
 
 /// `$upstream_http_…` of an answer out of the cache are the stored ones.
-pub fn remember_head(request: &mut Request, head: &StoredHead) {
+pub fn remember_head(request: &mut Request, head: Head<'_>) {
     if request.generation.shared.keeps_upstream_heads {
         request.tries.headers = Some(Rc::new(Headers::copied_from(head.fields(), |_, _, _| true)));
     }
@@ -148,15 +149,15 @@ pub fn remember_head(request: &mut Request, head: &StoredHead) {
 /// An entry answered as an error page has that error's status, so its head is made for the occasion.
 fn unprepared(
     request: &mut Request,
-    entry: &Entry,
+    entry: &Arc<Entry>,
     coding: Coding,
     now: Now,
     out: &mut Vec<u8>,
 ) -> Option<Ready> {
     let prepared = prepare(request, entry, coding)?;
-    let headers = passed_on(request, &entry.head);
+    let headers = passed_on(request, entry.head());
     let plan = head::Plan {
-        status: entry.head.status,
+        status: entry.head().status,
         fields: headers.view(),
         length: Some(prepared.body.len() as u64),
         chunked: false,
@@ -168,7 +169,7 @@ fn unprepared(
 }
 
 /// The fields of a stored answer as this location passes them on.
-pub fn passed_on(request: &Request, head: &StoredHead) -> Headers {
+pub fn passed_on(request: &Request, head: Head<'_>) -> Headers {
     let proxy = request.location().settings.proxy.as_deref();
     let mut headers = Headers::default();
     for (_, name, value) in head.fields().iter() {
@@ -179,30 +180,30 @@ pub fn passed_on(request: &Request, head: &StoredHead) -> Headers {
     headers
 }
 
-fn prepare(request: &Request, entry: &Entry, coding: Coding) -> Option<Prepared> {
+fn prepare(request: &Request, entry: &Arc<Entry>, coding: Coding) -> Option<Prepared> {
     let body = match coding {
-        Coding::Identity => entry.body.memory()?.clone(),
+        Coding::Identity => entry.body().memory()?.clone(),
         Coding::Gzip => entry.gzip_body()?,
     };
-    let headers = passed_on(request, &entry.head);
+    let headers = passed_on(request, entry.head());
     let plan = head::Plan {
-        status: entry.head.status,
+        status: entry.head().status,
         fields: headers.view(),
         length: Some(body.len() as u64),
         chunked: false,
         compressed: coding == Coding::Gzip,
         age: None,
     };
-    let (head, status) = (head::fixed(request, &plan), entry.head.status);
+    let (head, status) = (head::fixed(request, &plan), entry.head().status);
     Some(Prepared { head, status, body, uses: Cell::new(0), file: OnceCell::new() })
 }
 
 /// Conditional requests are answered from the entry (RFC 9110 §13.2.2); only a 200 has validators worth comparing.
-fn not_modified(request: &Request, entry: &Entry) -> Option<u16> {
-    if entry.head.status != 200 || !request.head.fields.iter().any(|field| is_conditional(field.id)) {
+fn not_modified(request: &Request, entry: &Arc<Entry>) -> Option<u16> {
+    if entry.head().status != 200 || !request.head.fields.iter().any(|field| is_conditional(field.id)) {
         return None;
     }
-    let validators = Validators { etag: entry.head.etag(), last_modified: entry.head.last_modified };
+    let validators = Validators { etag: entry.head().etag(), last_modified: entry.head().last_modified };
     match conditional::evaluate(request.method, request.fields(), validators) {
         conditional::Outcome::Proceed => None,
         conditional::Outcome::NotModified => Some(304),
@@ -218,8 +219,8 @@ fn is_conditional(id: FieldId) -> bool {
 }
 
 /// A 304 carries the validators and what caches need, not what describes the body (RFC 9110 §15.4.5).
-fn conditional_head(request: &mut Request, entry: &Entry, status: u16, now: Now, out: &mut Vec<u8>) {
-    let mut headers = passed_on(request, &entry.head);
+fn conditional_head(request: &mut Request, entry: &Arc<Entry>, status: u16, now: Now, out: &mut Vec<u8>) {
+    let mut headers = passed_on(request, entry.head());
     headers.remove(FieldId::ContentType);
     headers.remove(FieldId::ContentEncoding);
     let length = (status == 412).then_some(0);

@@ -243,8 +243,8 @@ impl<'a> Passing<'a> {
             return Proxied::Revalidated(entry.clone());
         };
         let now = Now::read();
-        let headers: Headers = entry.head.updated(fields);
-        match self.storable(cache, entry.head.status, headers.view(), now) {
+        let headers: Headers = entry.head().updated(fields);
+        match self.storable(cache, entry.head().status, headers.view(), now) {
             Storable::Yes(lifetime) => Proxied::Revalidated(permit.refresh(entry, headers, lifetime, now)),
             Storable::No(_) => Proxied::Revalidated(entry.clone()),
         }

@@ -18,3 +18,5 @@ mod failures;
 mod memory;
 mod malformed;
 mod flask_example;
+mod safety;
+mod stampede;

@@ -13,7 +13,8 @@
 //! about it, and that difference has smuggled requests. The decoder never buffers content and never allocates but
 //! for trailers.
 
-use crate::fields::{Field, Fields};
+use crate::field::Field;
+use crate::fields::Fields;
 use crate::h1::field_line::{FieldError, FieldScan};
 use crate::h1::limits::{HeadLimits, Progress};
 
@@ -252,7 +253,7 @@ impl Decoder {
     /// ([`crate::FieldId::is_allowed_in_trailer`]).
     pub fn trailers(&self) -> Fields<'_> {
         let fields = if self.is_ended() { &self.trailer_fields[..] } else { &[] };
-        Fields { bytes: &self.trailer_bytes, fields }
+        Fields::new(&self.trailer_bytes, fields)
     }
 
     /// Whether the body has ended.

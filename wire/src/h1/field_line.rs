@@ -5,8 +5,8 @@
 //! themselves. The scan remembers where it stopped within a line, so a head that arrives byte by byte costs the
 //! same as one that arrives whole.
 
+use crate::field::Field;
 use crate::field_id::FieldId;
-use crate::fields::Field;
 use crate::h1::limits::{HeadLimits, Progress};
 use crate::octets;
 use crate::span::Span;
@@ -97,7 +97,7 @@ impl FieldScan {
                 return Err(FieldError::TooLarge);
             }
             let value = trimmed(bytes, colon + 1, end);
-            fields.push(Field { id, name: Span::new(start, colon), value });
+            fields.push(Field::new(id, Span::new(start, colon), value));
             (start, colon, at) = (next, 0, next);
         }
     }

@@ -109,10 +109,10 @@ pub fn is_persistent(version: Version, fields: Fields<'_>) -> bool {
 fn announced(version: Version, fields: Fields<'_>) -> Result<Option<Framing>, FramingError> {
     let mut length = None;
     let mut codings = false;
-    for field in fields.fields {
+    for field in fields.lines() {
         match field.id {
             FieldId::ContentLength if length.is_some() => return Err(FramingError::ManyLengths),
-            FieldId::ContentLength => length = Some(content_length(field.value.of(fields.bytes))?),
+            FieldId::ContentLength => length = Some(content_length(field.value.of(fields.bytes()))?),
             FieldId::TransferEncoding => codings = true,
             _ => {}
         }

@@ -46,7 +46,7 @@ fn a_file_that_somebody_removes_takes_the_entry_in_memory_with_it() {
             blocking::run(std::thread::yield_now).await;
         }
         assert!(matches!(front.lookup(b"one", Fields::default(), &conf(), start()), Lookup::Miss(_)));
-        assert_eq!(held.body.memory().map(|body| &body[..]), Some(&b"body"[..]), "a hit in flight goes on");
+        assert_eq!(held.entry.body_in_memory(), Some(&b"body"[..]), "a hit in flight goes on");
         hit(&store, "two");
         let stats = store.stats();
         assert_eq!((stats.files, stats.disk_bytes), (1, 4096));

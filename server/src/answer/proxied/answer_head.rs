@@ -14,14 +14,14 @@ pub(super) type Visible = SmallVec<[Field; 32]>;
 /// them; the body's length is said in another place.
 pub(super) fn visible(proxy: &Proxy, fields: Fields<'_>) -> Visible {
     let lists = fields.connection_lists_more();
-    let goes_on = |field: &&Field| {
-        let name = field.name.of(fields.bytes);
+    let goes_on = |field: &Field| {
+        let name = field.name(fields.bytes());
         !(field.id.is_hop_by_hop()
             || matches!(field.id, FieldId::ContentLength | FieldId::Trailer)
             || proxy.hides(name)
             || (lists && fields.connection_lists(name)))
     };
-    fields.fields.iter().filter(goes_on).copied().collect()
+    fields.lines().filter(goes_on).collect()
 }
 
 /// The head with Location and Refresh rewritten by `proxy_redirect`; `None` where nothing changes.

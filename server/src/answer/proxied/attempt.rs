@@ -329,7 +329,7 @@ impl<'a> Passing<'a> {
         // 100 answers an Expect, which is not passed on: the client had its own from us.
         let (true, Some(client)) = (status != 100, self.client.as_deref_mut()) else { return Ok(()) };
         let visible = answer_head::visible(self.proxy, fields);
-        let fields = Fields { bytes: fields.bytes, fields: &visible };
+        let fields = Fields::new(fields.bytes(), &visible);
         client.interim(self.request, status, fields).await.map_err(Broken::Client)
     }
 

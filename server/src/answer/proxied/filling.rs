@@ -125,7 +125,7 @@ async fn serve(
         // What describes the body stays away from an answer without one (RFC 9110 §15.4.5).
         visible.retain(|field| !matches!(field.id, FieldId::ContentType | FieldId::ContentEncoding));
     }
-    let fields = Fields { bytes: fields.bytes, fields: &visible };
+    let fields = Fields::new(fields.bytes(), &visible);
     // Only an answer that was old when it came has an age now.
     let age = (!stored.lifetime.initial_age.is_zero()).then_some(stored.lifetime.initial_age.as_secs());
     client.begin(request, AnswerHead { status, fields, length, compressible: true, age });

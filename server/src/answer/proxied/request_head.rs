@@ -126,10 +126,10 @@ fn append_set(out: &mut Vec<u8>, request: &Request, set: &SetHeader, written: &m
 /// The conditions that ask whether a stored answer is still good (RFC 9111 §4.3.1).
 fn append_conditions(out: &mut Vec<u8>, confirm: Option<&Entry>) {
     let Some(entry) = confirm else { return };
-    if let Some(value) = entry.head.fields().get(FieldId::LastModified) {
+    if let Some(value) = entry.head().fields().get(FieldId::LastModified) {
         encode::field(out, b"If-Modified-Since", value);
     }
-    if let Some(value) = entry.head.etag() {
+    if let Some(value) = entry.head().etag() {
         encode::field(out, b"If-None-Match", value);
     }
 }

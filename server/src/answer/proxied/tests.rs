@@ -70,7 +70,7 @@ fn fields_of_the_connection_and_hidden_ones_do_not_reach_the_client() {
     let view = headers.view();
     let names: Vec<_> = visible(&proxy(), view)
         .iter()
-        .map(|field| String::from_utf8_lossy(field.name.of(view.bytes)).into_owned())
+        .map(|field| String::from_utf8_lossy(field.name(view.bytes())).into_owned())
         .collect();
     assert_eq!(names, ["Content-Type", "Set-Cookie", "Set-Cookie"]);
     assert_eq!(announced(view), Some(5));

@@ -111,7 +111,7 @@ impl<'a> Passing<'a> {
             _ if bodiless => announced(fields),
             _ => connection.remaining(),
         };
-        let fields = Fields { bytes: fields.bytes, fields: &visible };
+        let fields = Fields::new(fields.bytes(), &visible);
         let compressible = head.status != 206;
         let head = AnswerHead { status: head.status, fields, length, compressible, age: None };
         client.begin(self.request, head);

@@ -42,7 +42,7 @@ impl<'a> Passing<'a> {
         let fields = head.view(connection.head_bytes());
         encode::status_line(&mut down.buffer, 101);
         for field in visible(self.proxy, fields) {
-            encode::field(&mut down.buffer, field.name.of(fields.bytes), field.value.of(fields.bytes));
+            encode::field(&mut down.buffer, field.name(fields.bytes()), field.value.of(fields.bytes()));
         }
         for value in fields.all(FieldId::Upgrade) {
             encode::field(&mut down.buffer, b"Upgrade", value);

@@ -3,8 +3,9 @@
 //! Parsing puts the request line and the fields together and checks what concerns both: Host, target, version. It never
 //! decides who serves the request. Next: `crate::h1::framing`, which says where the content ends.
 
+use crate::field::Field;
 use crate::field_id::FieldId;
-use crate::fields::{Field, Fields};
+use crate::fields::Fields;
 use crate::h1::field_line::FieldScan;
 use crate::h1::head_error::HeadError;
 use crate::h1::limits::{HeadLimits, Progress};
@@ -115,7 +116,7 @@ impl RequestHead {
     /// The fields, to be read with the bytes the head was parsed from.
     #[inline]
     pub fn view<'a>(&'a self, bytes: &'a [u8]) -> Fields<'a> {
-        Fields { bytes, fields: &self.fields }
+        Fields::new(bytes, &self.fields)
     }
 
     /// The target's authority or else the Host field's value; `None` only in HTTP/1.0.

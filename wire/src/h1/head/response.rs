@@ -3,7 +3,8 @@
 //! As strict as for requests, but for the reason, which nobody reads. It never decides whether the answer is used.
 //! Next: `crate::h1::framing`.
 
-use crate::fields::{Field, Fields};
+use crate::field::Field;
+use crate::fields::Fields;
 use crate::h1::field_line::FieldScan;
 use crate::h1::head_error::ResponseHeadError;
 use crate::h1::limits::{HeadLimits, Progress};
@@ -101,7 +102,7 @@ impl ResponseHead {
     /// The fields, to be read with the bytes the head was parsed from.
     #[inline]
     pub fn view<'a>(&'a self, bytes: &'a [u8]) -> Fields<'a> {
-        Fields { bytes, fields: &self.fields }
+        Fields::new(bytes, &self.fields)
     }
 
     /// Whether this is an interim answer (RFC 9110 §15.2) behind which the real one follows; 101 is not.
