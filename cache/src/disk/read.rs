@@ -102,7 +102,7 @@ impl Disk {
             }
             Body::Memory(Bytes::from(bytes))
         } else {
-            Body::File(FileBody { path: path.into(), id: header.id, length: header.body_length })
+            Body::File(FileBody::new(path.into(), header.id, header.body_length))
         };
         Ok(Loaded {
             epoch: header.epoch,

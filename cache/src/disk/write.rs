@@ -150,7 +150,7 @@ impl Disk {
         }
         spool.path = None;
         lock(&self.index).insert(*name, size, second(now), order, key);
-        Some(FileBody { path: path.into(), id: spool.header.id, length: spool.header.body_length })
+        Some(FileBody::new(path.into(), spool.header.id, spool.header.body_length))
     }
 
     /// Copies a body out of its file into a new one, for an entry whose head has changed. Blocks.

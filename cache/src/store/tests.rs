@@ -9,6 +9,7 @@ use std::fs;
 use std::os::unix::fs::FileExt;
 
 mod removed;
+mod rot;
 
 fn runtime() -> tokio::runtime::Runtime {
     tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime")

@@ -17,7 +17,7 @@ use super::Outcome;
 use super::hit::{self, Coding, Ready};
 use super::keyed::{Use, usage};
 use super::proxied::{self, Filling, Proxied};
-use crate::client::{AnswerHead, Client};
+use crate::client::{AnswerHead, Client, Unsent};
 use crate::filter::gzip;
 use crate::request::Request;
 use bytes::Bytes;
@@ -282,24 +282,21 @@ async fn from_file(request: &mut Request, client: &mut Client, hit: &Hit, now: N
         age: Some(entry.age(now)),
     };
     client.begin(request, head);
-    while request.wants_body() {
-        match reader.next().await {
-            None => break,
-            Some(Ok(piece)) => {
-                if let Err(failure) = client.send(request, &piece).await {
-                    return Some(Outcome::Client(failure));
-                }
+    let sent = match request.wants_body() {
+        true => client.send_stored(request, &mut reader).await,
+        false => Ok(()),
+    };
+    Some(match sent {
+        Ok(()) => close_answer(request, client).await,
+        Err(Unsent::Client(failure)) => Outcome::Client(failure),
+        Err(Unsent::Body) => {
+            if let Some(store) = store_of(request) {
+                store.damaged(entry);
             }
-            Some(Err(_)) => {
-                if let Some(store) = store_of(request) {
-                    store.damaged(entry);
-                }
-                client.abandon();
-                return Some(Outcome::Done);
-            }
+            client.abandon();
+            Outcome::Done
         }
-    }
-    Some(close_answer(request, client).await)
+    })
 }
 
 /// The zone of the request's location.
