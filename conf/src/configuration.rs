@@ -61,7 +61,7 @@ pub fn read(tree: &[Directive], defaults: Defaults, reading: &mut Reading<'_>) -
 
 /// A pid file with a long path is no mistake, so there is a warning and no socket.
 fn default_socket(pid: &Path, reading: &mut Reading<'_>) -> Option<PathBuf> {
-    let path = api::default_socket(pid);
+    let path = api::default_socket(pid)?;
     let Some(wrong) = api::wrong_socket_path(&path) else { return Some(path) };
     reading
         .diagnostics

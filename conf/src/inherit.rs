@@ -189,8 +189,8 @@ level! {
         proxy_cache: (Option<CacheZoneId>, Span),
         /// `proxy_cache_key`.
         proxy_cache_key: Template,
-        /// `proxy_cache_valid`s.
-        proxy_cache_valid: Vec<Valid>,
+        /// `proxy_cache_valid`s, each with its place.
+        proxy_cache_valid: Vec<(Valid, Span)>,
         /// `proxy_cache_methods`.
         proxy_cache_methods: CacheMethods,
         /// `proxy_cache_lock`.

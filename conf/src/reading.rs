@@ -60,9 +60,9 @@ impl Reading<'_> {
         self.error(word.span, format!("invalid value \"{}\"", word.text)).help(help);
     }
 
-    /// The index of a word in `choices`; anything else is an error.
+    /// The index of a word in `choices`, in any case as in nginx; anything else is an error.
     pub fn one_of(&mut self, word: &Word, choices: &[&str]) -> Option<usize> {
-        let found = choices.iter().position(|choice| *choice == word.text);
+        let found = choices.iter().position(|choice| choice.eq_ignore_ascii_case(&word.text));
         if found.is_none() {
             self.not_one_of(word, choices);
         }

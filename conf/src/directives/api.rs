@@ -78,14 +78,17 @@ fn api(level: &mut Level, directive: &Directive, reading: &mut Reading<'_>) {
 /// The longest path of the socket in bytes: what the system takes (108) with some to spare for what is made beside it.
 const LONGEST_SOCKET_PATH: usize = 100;
 
-/// Where the socket is by default: beside the pid file.
-pub fn default_socket(pid: &Path) -> PathBuf {
+/// Where the socket is by default: beside the pid file. Nowhere for a pid file that is thrown away (`/dev/null`).
+pub fn default_socket(pid: &Path) -> Option<PathBuf> {
+    if pid.starts_with("/dev") {
+        return None;
+    }
     if pid.extension().is_some_and(|extension| extension == "pid") {
-        return pid.with_extension("sock");
+        return Some(pid.with_extension("sock"));
     }
     let mut path = pid.as_os_str().to_owned();
     path.push(".sock");
-    path.into()
+    Some(path.into())
 }
 
 /// What is wrong with a path for the socket.

@@ -10,6 +10,7 @@ mod seed_https;
 mod serve_url;
 mod command_line;
 mod client_side;
+mod returned;
 mod cache;
 mod signals;
 mod diagnostics;

@@ -7,7 +7,7 @@
 //! 3. Its Cache-Control has neither `no-store` nor `private`, or `proxy_ignore_headers Cache-Control` is in force, or it
 //!    says itself by X-Accel-Expires that it is to be stored (nginx's order of who decides).
 //! 4. If the request it was made for carried Authorization, its Cache-Control has `public`, `must-revalidate` or
-//!    `s-maxage` (RFC 9111 §3.5), or the key names the credential.
+//!    `s-maxage` (RFC 9111 §3.5), or the key names the credential; the user's name alone is none.
 //! 5. Both requests have the same value in every field that its Vary names, and Vary is not `*` (RFC 9111 §4.1), or
 //!    `proxy_ignore_headers Vary` is in force.
 //!
@@ -51,13 +51,15 @@ enum Names {
     #[default]
     Nothing,
     Authorization,
+    /// The name that a Basic credential claims, which proves nothing and is empty for any other scheme.
+    User,
     Cookie,
 }
 
 impl Conf {
     /// Every one there is.
     fn all() -> Vec<Conf> {
-        let keys = [Names::Nothing, Names::Authorization, Names::Cookie];
+        let keys = [Names::Nothing, Names::Authorization, Names::User, Names::Cookie];
         (0..32 * keys.len())
             .map(|number| Conf {
                 ignores_set_cookie: number & 1 != 0,
@@ -75,6 +77,7 @@ impl Conf {
         let credential = match self.key {
             Names::Nothing => "",
             Names::Authorization => "$http_authorization",
+            Names::User => "$remote_user",
             Names::Cookie => "$http_cookie",
         };
         text.push_str(&format!("proxy_cache_key $uri{credential}; "));
@@ -155,7 +158,8 @@ fn rounds(locations: usize) -> impl Strategy<Value = Round> {
     let ask = (
         prop_oneof![8 => Just("GET"), 1 => Just("HEAD"), 1 => Just("POST")],
         0u8..2,
-        select(vec![None, Some("Basic YTox"), Some("Basic Yjoy")]),
+        // a:1 and a:2 are two clients that claim one name.
+        select(vec![None, Some("Basic YTox"), Some("Basic YToy"), Some("Bearer one"), Some("Bearer two")]),
         select(vec![None, Some("session=a"), Some("session=b")]),
         select(vec![None, Some("de"), Some("fr")]),
         any::<bool>(),
@@ -374,6 +378,7 @@ fn judge(conf: &Conf, asks: &[Ask], made: &HashMap<usize, Made>, given: &Given) 
     let safe = |ask: &Ask| ask.method != "POST";
     let same_credential = match conf.key {
         Names::Nothing => true,
+        Names::User => user(maker) == user(taker),
         Names::Authorization => maker.authorization == taker.authorization,
         Names::Cookie => maker.cookie == taker.cookie,
     };
@@ -399,6 +404,11 @@ fn judge(conf: &Conf, asks: &[Ask], made: &HashMap<usize, Made>, given: &Given) 
         return Err(Against::Vary);
     }
     Ok(())
+}
+
+/// Whether a client claims the one name that there is.
+fn user(ask: &Ask) -> bool {
+    ask.authorization.is_some_and(|credential| credential.starts_with("Basic"))
 }
 
 /// Whether Cache-Control has a directive, with or without an argument.
