@@ -14,6 +14,7 @@ mod returned;
 mod cache;
 mod signals;
 mod diagnostics;
+mod disk;
 mod failures;
 mod memory;
 mod malformed;
