@@ -33,9 +33,10 @@ use crate::client::{Client, ClientFailure};
 use crate::request::Request;
 use attempt::{Asked, Stop};
 use destination::Destination;
-use millstream_cache::policy::{self, RequestFacts, Storable};
+use millstream_cache::policy::{self, Lifetime, Reason, RequestFacts, Storable};
 use millstream_cache::{Entry, FillPermit, Hit, Now, StaleCause, StoredHead};
 use millstream_conf::model::{Proxy, ProxyCache};
+use millstream_telemetry::metrics::Cause;
 use millstream_upstream::{Condition, Connection, Turn};
 use millstream_wire::h1::head::ResponseHead;
 use millstream_wire::{FieldId, Fields, Headers, Method};
@@ -163,6 +164,9 @@ impl<'a> Passing<'a> {
             Err(Stop::Client(failure)) => return Proxied::ClientFailed(failure),
             Err(Stop::Upstream(condition, status)) => return self.fall_back(condition, status),
         };
+        if let Some(report) = &mut self.request.report {
+            report.forward_status = Some(head.status);
+        }
         if head.status == 101 {
             return Box::pin(self.tunnel(connection, turn, head)).await;
         }
@@ -238,7 +242,7 @@ impl<'a> Passing<'a> {
     }
 
     /// A 304 to our own condition: the stored answer lives on with the fields of the new one (RFC 9111 §4.3.4).
-    fn confirmed(&self, filling: Filling, stale: &Rc<Hit>, fields: Fields<'_>) -> Proxied {
+    fn confirmed(&mut self, filling: Filling, stale: &Rc<Hit>, fields: Fields<'_>) -> Proxied {
         let entry = &stale.entry;
         let (Filling::Permit(permit), Some(cache)) = (filling, &self.proxy.cache) else {
             return Proxied::Revalidated(entry.clone());
@@ -246,8 +250,14 @@ impl<'a> Passing<'a> {
         let now = Now::read();
         let headers: Headers = entry.head().updated(fields);
         match self.storable(cache, entry.head().status, headers.view(), now) {
-            Storable::Yes(lifetime) => Proxied::Revalidated(permit.refresh(entry, headers, lifetime, now)),
-            Storable::No(_) => Proxied::Revalidated(entry.clone()),
+            Storable::Yes(lifetime) => {
+                self.report_stored(&lifetime, now);
+                Proxied::Revalidated(permit.refresh(entry, headers, lifetime, now))
+            }
+            Storable::No(reason) => {
+                self.report_not_stored(reason);
+                Proxied::Revalidated(entry.clone())
+            }
         }
     }
 
@@ -288,7 +298,7 @@ impl<'a> Passing<'a> {
 
     /// Passes an accepted answer to the client and, where it may be stored, to the cache.
     async fn pass(
-        self,
+        mut self,
         connection: Connection,
         turn: Turn<'a>,
         head: &mut ResponseHead,
@@ -311,21 +321,36 @@ impl<'a> Passing<'a> {
                         let own = Headers::copied_from(fields, |_, _, _| true);
                         self.request.own_head = Some(Box::new(own));
                     }
+                    self.report_stored(&lifetime, now);
                     let permit = if lifetime.always_validate { permit.aside(now) } else { permit };
                     let fill = permit.begin(stored, self.request.fields(), now);
                     return Box::pin(self.fill(connection, turn, fill)).await;
                 }
-                // The next waiter may find the upstream well again; any other answer says that waiting is no use.
                 Storable::No(reason) => {
                     self.not_stored(reason, now);
-                    match head.status {
-                        500.. => drop(permit),
-                        _ => permit.uncacheable(Some(reason), now),
-                    }
+                    self.report_not_stored(reason);
+                    // The next waiter may find the upstream well again; any other answer says that waiting is no use.
+                    if head.status >= 500 { drop(permit) } else { permit.uncacheable(Some(reason), now) }
                 }
             }
         }
         self.transfer(connection, turn, head).await
+    }
+
+    fn report_stored(&mut self, lifetime: &Lifetime, now: Now) {
+        if let Some(report) = &mut self.request.report {
+            report.stored = true;
+            report.note_lifetime(lifetime, now);
+        }
+    }
+
+    fn report_not_stored(&mut self, reason: Reason) {
+        if let Some(cause) = Cause::not_stored(reason.name()) {
+            self.request.count_miss(cause);
+        }
+        if let Some(report) = &mut self.request.report {
+            report.detail = Some(reason.name());
+        }
     }
 
     /// Lets go of an answer whose body nobody wants. The connection is kept where the rest is there already.

@@ -46,7 +46,7 @@ impl Passing<'_> {
             (Method::Get, 304) => !self.caching,
             _ => false,
         };
-        if !about_stored || self.request.wish.no_store {
+        if !about_stored || self.request.wish.no_store || !keyed::is_keyed(self.request) {
             return;
         }
         let Some(key) = keyed::key_of(self.request, cache, Method::Get) else { return };
@@ -70,7 +70,7 @@ impl Passing<'_> {
     /// Whether the request, which was passed on as it came, has fields that may have changed the answer and that the
     /// key of a GET does not name.
     fn says_what_no_key_names(&self, cache: &ProxyCache) -> bool {
-        keyed::hides_fields(self.request)
+        !keyed::is_keyed(self.request)
             || self.request.fields().iter().any(|(id, name, _)| unkeyed::ends_here(id, name, &cache.key))
     }
 
