@@ -12,12 +12,14 @@ pub mod worker;
 pub mod request;
 pub mod variables;
 pub mod admission;
+pub mod imagined;
 pub mod failure;
 pub mod filter;
 pub mod client;
 pub mod access_log;
 pub mod right;
 pub mod answer;
+pub mod admin;
 pub mod serve;
 pub mod connection;
 #[cfg(test)]

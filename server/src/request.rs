@@ -6,6 +6,7 @@
 use crate::generation::Generation;
 use crate::tries::Tries;
 use crate::worker::Worker;
+use millstream_cache::policy::Wish;
 use millstream_conf::model::{Location, LocationId, Server, ServerId};
 use millstream_net::Address;
 use millstream_net::stream::TlsInfo;
@@ -83,6 +84,15 @@ impl Sent {
     }
 }
 
+/// The beginning of a request's body, or all of it.
+#[derive(Debug, Default)]
+pub struct EarlyBody {
+    /// What was read.
+    pub bytes: Vec<u8>,
+    /// Whether that is all.
+    pub is_whole: bool,
+}
+
 /// The query string that is in force.
 #[derive(Debug, Clone, Default)]
 pub enum Arguments {
@@ -143,6 +153,12 @@ pub struct Request {
     pub cache_status: Option<CacheStatus>,
     /// Where the piece of a sliced answer begins that is being asked for (`slice`).
     pub slice: Option<u64>,
+    /// What the request asks of the cache, where clients are heard.
+    pub wish: Wish,
+    /// A body that was read before it was known who answers (QUERY: it belongs to the key).
+    pub body: Option<Box<EarlyBody>>,
+    /// Fields of the upstream's answer for the client that asked, where some of them are not stored.
+    pub own_head: Option<Box<Headers>>,
     /// The upstream servers asked.
     pub tries: Tries,
     /// `$request_id`, made when first read.
@@ -182,6 +198,9 @@ impl Request {
             sent: Sent::default(),
             cache_status: None,
             slice: None,
+            wish: Wish::default(),
+            body: None,
+            own_head: None,
             tries: Tries::default(),
             id: OnceCell::new(),
         }
@@ -209,6 +228,9 @@ impl Request {
         self.sent.clear();
         self.cache_status = None;
         self.slice = None;
+        self.wish = Wish::default();
+        self.body = None;
+        self.own_head = None;
         self.tries.clear();
         self.id.take();
     }

@@ -64,8 +64,12 @@ pub async fn serve(
     outcome.map_or_else(Followed::Client, |()| Followed::Done)
 }
 
-fn choose(request: &Request, stored: &StoredHead) -> Result<Chosen, u64> {
-    let mut headers = hit::passed_on(request, stored.view());
+fn choose(request: &mut Request, stored: &StoredHead) -> Result<Chosen, u64> {
+    // Fields that are not stored are for the client that asked all the same.
+    let mut headers = match request.own_head.take() {
+        Some(own) => *own,
+        None => hit::passed_on(request, stored.view()),
+    };
     let (status, length) = (stored.status, stored.content_length);
     if status != 200 {
         let length = length.filter(|_| status != 204);

@@ -3,9 +3,12 @@
 //! Each takes the request and the client and says how it went; which one is taken, and what follows, is `serve`'s
 //! decision alone.
 
+pub mod query;
 pub mod keyed;
 pub mod conditions;
 pub mod ranges;
+pub mod invalidation;
+pub mod tagged;
 pub mod hit;
 pub mod follow;
 pub mod proxied;
@@ -14,6 +17,7 @@ pub mod partial;
 pub mod cached;
 pub mod slices;
 pub mod fixed;
+pub mod purge;
 pub mod file;
 
 use crate::client::ClientFailure;

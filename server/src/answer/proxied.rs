@@ -18,6 +18,7 @@ mod unkeyed;
 mod request_head;
 mod request_body;
 mod answer_head;
+mod learning;
 mod attempt;
 mod spill;
 mod transfer;
@@ -29,7 +30,7 @@ mod tunnel;
 #[cfg(test)]
 mod tests;
 
-use super::keyed;
+use super::{invalidation, tagged};
 use crate::client::{Client, ClientFailure};
 use crate::request::Request;
 use crate::tries::Tries;
@@ -322,22 +323,24 @@ impl<'a> Passing<'a> {
     }
 
     fn storable(&self, cache: &ProxyCache, status: u16, fields: Fields<'_>, now: Now) -> Storable {
-        self.storable_part(cache, status, false, fields, now)
+        self.storable_as(cache, self.method, (status, false), fields, now)
     }
 
-    /// As [`Passing::storable`]; `is_part`: a 206 whose place in the whole is known, which lives as long as the whole would.
-    fn storable_part(
+    /// As if the request had been sent with this method; the flag is a 206 whose place in the whole is known.
+    fn storable_as(
         &self,
         cache: &ProxyCache,
-        status: u16,
-        is_part: bool,
+        method: Method,
+        (status, partial): (u16, bool),
         fields: Fields<'_>,
         now: Now,
     ) -> Storable {
-        let status = if is_part { 200 } else { status };
         let facts = RequestFacts {
-            method: self.method,
+            method,
             has_authorization: self.request.field(FieldId::Authorization).is_some(),
+            delay: millstream_net::clock::now().saturating_duration_since(self.asked_at),
+            partial,
+            is_of_target: self.is_of_target(fields),
         };
         let mut scratch = Vec::new();
         let no_cache = cache
@@ -355,28 +358,32 @@ impl<'a> Passing<'a> {
         head: &mut ResponseHead,
         filling: Filling,
     ) -> Proxied {
-        self.invalidate(head.status);
-        let (permit, as_asked) = match filling {
-            Filling::Along(permit) => {
-                return Box::pin(self.along(connection, turn, head, permit, None)).await;
-            }
-            Filling::Permit(permit) => (Some(permit), false),
-            // The client's conditions went with it, so only what was sent for its range, or whole, is stored.
-            Filling::Part(permit) => (Some(permit).filter(|_| matches!(head.status, 200 | 206)), true),
-            Filling::No | Filling::Rest(..) => (None, false),
-        };
-        if let (Some(permit), Some(cache)) = (permit, &self.proxy.cache) {
+        if let Filling::Along(permit) = filling {
+            return Box::pin(self.along(connection, turn, head, permit, None)).await;
+        }
+        let fields = head.view(connection.head_bytes());
+        let rewritten = answer_head::rewritten(self.request, self.proxy, fields);
+        let fields = rewritten.as_ref().map_or(fields, Headers::view);
+        // Before the client hears of it: its next request must not find what is no longer true.
+        invalidation::after(self.request, head.status, fields);
+        self.learn(head.status, fields);
+        let as_asked = matches!(filling, Filling::Part(_));
+        if let (Some(permit), Some(cache)) = (self.permit(filling, head.status, fields), &self.proxy.cache) {
             let now = Now::read();
-            let fields = head.view(connection.head_bytes());
             let part = combining::part(head.status, fields, connection.remaining())
                 .filter(|_| as_asked || self.request.slice.is_some());
-            match self.storable_part(cache, head.status, part.is_some(), fields, now) {
+            match self.storable_as(cache, self.method, (head.status, part.is_some()), fields, now) {
                 Storable::Yes(lifetime) => {
                     let length = connection.remaining().or(part.map(|part| part.last - part.first + 1));
-                    let rewritten = answer_head::rewritten(self.request, self.proxy, fields);
-                    let fields = rewritten.as_ref().map_or(fields, Headers::view);
                     let mut stored = StoredHead::new(head.status, fields, length, lifetime, now);
+                    stored.tags = tagged::tags(self.request, cache, fields);
                     stored.part = part;
+                    if StoredHead::leaves_out(fields) {
+                        let visible = answer_head::visible(self.proxy, fields);
+                        let own = Headers::copied_from(Fields::new(fields.bytes(), &visible), |_, _, _| true);
+                        self.request.own_head = Some(Box::new(own));
+                    }
+                    let permit = if lifetime.always_validate { permit.aside(now) } else { permit };
                     let fill = permit.begin(stored, self.request.fields(), now);
                     return Box::pin(self.fill(connection, turn, fill, None)).await;
                 }
@@ -405,18 +412,6 @@ impl<'a> Passing<'a> {
         let fields = head.view(connection.head_bytes());
         let fill = permit.along((head.status, fields), connection.remaining(), reason, Now::read());
         self.fill(connection, turn, fill, None).await
-    }
-
-    /// Unsafe methods that succeeded make what is stored under their URI invalid (RFC 9111 §4.4), before the client
-    /// hears of it.
-    fn invalidate(&self, status: u16) {
-        if let Some(cache) = &self.proxy.cache
-            && policy::invalidates(self.request.method, status)
-            && !policy::looks_up(cache, self.request.method)
-            && let Some(key) = keyed::key(self.request, cache)
-        {
-            self.request.generation.shared.stores[cache.zone.0 as usize].invalidate(&key);
-        }
     }
 
     /// Lets go of an answer whose body nobody wants. The connection is kept where the rest is there already.

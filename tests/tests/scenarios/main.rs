@@ -23,3 +23,4 @@ mod malformed;
 mod flask_example;
 mod safety;
 mod stampede;
+mod purge;
