@@ -9,6 +9,7 @@ use millstream_conf::model::{
     CacheZone, Configuration, ErrorLog, Http, Listener, LocationMatch, LogTarget, Main, PeerAddress,
     Template, Upstream, UpstreamServer, Variable,
 };
+use millstream_conf::variables::Builtin;
 use millstream_net::address::Address;
 use millstream_net::resolve;
 use millstream_net::tls::{self, ServerConfig, TlsAcceptor};
@@ -64,8 +65,14 @@ pub fn assemble(
     let reads =
         |wanted: fn(&Variable) -> bool| templates(http).any(|template| template.variables().any(wanted));
     let keeps_sent_heads = reads(|variable| matches!(variable, Variable::SentHeader(_)));
-    let keeps_upstream_heads =
-        reads(|variable| matches!(variable, Variable::UpstreamHeader(_) | Variable::UpstreamCookie(_)));
+    let keeps_upstream_heads = reads(|variable| match variable {
+        Variable::UpstreamHeader(_) | Variable::UpstreamCookie(_) => true,
+        Variable::Builtin(builtin) => matches!(
+            builtin,
+            Builtin::UpstreamCacheAge | Builtin::UpstreamCacheLastModified | Builtin::UpstreamCacheEtag
+        ),
+        _ => false,
+    });
     Ok(Arc::new(Shared {
         number,
         groups,

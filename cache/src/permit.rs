@@ -64,6 +64,32 @@ impl FillPermit {
         Fill { store: self.store.clone(), grant: Some(grant), progress, mode, held: 0, expected, began: now }
     }
 
+    /// The answer is passed to whoever reads along and not stored, `reason` says why; who waits for the key is told as by
+    /// [`FillPermit::uncacheable`].
+    pub fn along(
+        mut self,
+        (status, answer): (u16, Fields<'_>),
+        length: Option<u64>,
+        reason: Option<Reason>,
+        now: Now,
+    ) -> Fill {
+        if let Some(grant) = self.grant.take() {
+            self.store.memory.uncacheable(&grant, reason, now);
+        }
+        let lifetime = Lifetime::over(now);
+        let head = Arc::new(StoredHead::new(status, answer, length, lifetime, now));
+        let progress = Progress::new(head, None);
+        Fill {
+            store: self.store.clone(),
+            grant: None,
+            progress,
+            mode: Mode::Passing,
+            held: 0,
+            expected: length,
+            began: now,
+        }
+    }
+
     /// The upstream has confirmed a stored entry with a 304. `headers` are [`StoredHead::updated`], `lifetime` what
     /// `policy` made of them. It keeps its tags and gets those that the 304 names. Waiters look up again.
     pub fn refresh(mut self, old: &Arc<Entry>, headers: Headers, lifetime: Lifetime, now: Now) -> Arc<Entry> {
@@ -157,6 +183,11 @@ impl Fill {
     /// beginning left, and it breaks off at once.
     pub fn follow(&self) -> Option<Follower> {
         self.progress.follow()
+    }
+
+    /// The head of the answer.
+    pub fn head(&self) -> &Arc<StoredHead> {
+        &self.progress.head
     }
 
     /// Adds a piece of the body. Await [`Fill::ready`] before the next.
@@ -311,8 +342,9 @@ impl Drop for Fill {
     fn drop(&mut self) {
         if let Some(grant) = self.grant.take() {
             self.store.memory.end(&grant);
-            self.progress.abort();
         }
+        // Has no effect on one that has ended.
+        self.progress.abort();
     }
 }
 

@@ -152,6 +152,8 @@ pub struct Request {
     pub sent: Sent,
     /// `$upstream_cache_status`.
     pub cache_status: Option<CacheStatus>,
+    /// Where the piece of a sliced answer begins that is being asked for (`slice`).
+    pub slice: Option<u64>,
     /// What the request asks of the cache, where clients are heard.
     pub wish: Wish,
     /// `Cache-Status`, where it is wanted.
@@ -198,6 +200,7 @@ impl Request {
             accel_fields: None,
             sent: Sent::default(),
             cache_status: None,
+            slice: None,
             wish: Wish::default(),
             report: None,
             body: None,
@@ -228,6 +231,7 @@ impl Request {
         self.accel_fields = None;
         self.sent.clear();
         self.cache_status = None;
+        self.slice = None;
         self.wish = Wish::default();
         self.report = None;
         self.body = None;
@@ -250,6 +254,7 @@ impl Request {
         copy.captures = self.captures.clone();
         copy.method = if self.method == Method::Head { Method::Get } else { self.method };
         copy.cache_status = self.cache_status;
+        copy.slice = self.slice;
         // The URI in force is no longer the one that came.
         copy.redirects = self.redirects;
         copy

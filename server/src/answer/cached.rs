@@ -15,18 +15,20 @@
 //! upstream's side).
 
 use super::Outcome;
+use super::follow::{self, Followed};
 use super::hit::{self, Coding, Ready};
 use super::keyed::{Use, usage};
+use super::partial::{self, Step};
 use super::proxied::{self, Filling, Proxied};
-use super::query;
+use super::{query, ranges, stored};
 use crate::cache_report::{CacheReport, Forward};
-use crate::client::{AnswerHead, Client, Unsent};
+use crate::client::Client;
 use crate::filter::gzip;
 use crate::request::Request;
 use bytes::Bytes;
 use millstream_cache::policy::{Usable, Why, Wish};
 use millstream_cache::{
-    FillPermit, Follower, Front, Hit, Lookup, Now, Prepared, StaleCause, Store, StoredHead, Waiter, Woken,
+    FillPermit, Follower, Front, Hit, Lookup, Now, Prepared, StaleCause, StoredHead, Waiter, Woken,
 };
 use millstream_conf::model::{ProxyCache, UseStale};
 use millstream_net::{blocking, buffers};
@@ -155,6 +157,11 @@ async fn with_lookup(
         if request.wish.only_if_cached && !matches!(lookup, Lookup::Fresh(_) | Lookup::Disk(_)) {
             return Outcome::Status(504);
         }
+        lookup = match partial::step(request, client, cache, key, lookup).await {
+            Step::On(lookup) => lookup,
+            Step::Answered(outcome) => return outcome,
+            Step::Ask(filling) => return upstream(request, client, filling, None).await,
+        };
         lookup = match lookup {
             Lookup::Fresh(found) => {
                 request.cache_status = Some(CacheStatus::Hit);
@@ -276,7 +283,7 @@ async fn busy(
                 report.collapsed = true;
                 report.note_lifetime(&follower.head().lifetime, Now::read());
             }
-            follow(request, client, follower).await
+            Some(follow(request, client, follower).await)
         }
         Woken::Fill(permit) => {
             let expired = fallback.is_some();
@@ -300,6 +307,16 @@ async fn upstream(
     fallback: Option<&Rc<Hit>>,
 ) -> Outcome {
     let proxied = proxied::answer(request, Some(&mut *client), filling, fallback.cloned()).await;
+    settle(request, client, proxied, fallback).await
+}
+
+/// What follows from how a request fared that was passed on; `fallback` is the entry it could fall back on.
+pub async fn settle(
+    request: &mut Request,
+    client: &mut Client,
+    proxied: Proxied,
+    fallback: Option<&Rc<Hit>>,
+) -> Outcome {
     match proxied {
         Proxied::Done => Outcome::Done,
         Proxied::Failed(status) | Proxied::Intercepted(status) => Outcome::Status(status),
@@ -317,6 +334,8 @@ async fn upstream(
                 None => Outcome::Status(status),
             }
         }
+        Proxied::Again(_) => Outcome::Status(502),
+        Proxied::Unsatisfiable(length) => ranges::refuse(request, length),
         Proxied::Revalidated(entry) => {
             request.cache_status = Some(CacheStatus::Revalidated);
             let hit = Hit { entry, prepared: Prepared::default() };
@@ -326,7 +345,7 @@ async fn upstream(
 }
 
 /// A copy of the request goes to the upstream on its own; nobody waits for it (RFC 5861 §3).
-fn refresh_detached(request: &Request, permit: FillPermit, found: &Rc<Hit>) {
+pub fn refresh_detached(request: &Request, permit: FillPermit, found: &Rc<Hit>) {
     let mut copy = request.for_refresh();
     let fallback = found.clone();
     tokio::task::spawn_local(async move {
@@ -348,7 +367,7 @@ pub async fn from_entry(request: &mut Request, client: &mut Client, hit: &Hit) -
         return Some(sent);
     }
     buffers::give(out);
-    from_file(request, client, hit, now).await
+    stored::answer(request, client, hit, now).await
 }
 
 async fn send_ready(request: &mut Request, client: &mut Client, out: Vec<u8>, ready: &Ready) -> Outcome {
@@ -382,76 +401,21 @@ async fn compressed(request: &Request, hit: &Hit) -> bool {
     hit.entry.gzip_body().is_some()
 }
 
-/// Streams an entry whose body is in a file.
-async fn from_file(request: &mut Request, client: &mut Client, hit: &Hit, now: Now) -> Option<Outcome> {
-    let entry = &hit.entry;
-    entry.body_in_file()?;
-    let mut reader = entry.body().open(0..entry.length()).await.ok()?;
-    hit::remember_head(request, entry.head());
-    let headers = hit::passed_on(request, entry.head());
-    let head = AnswerHead {
-        status: entry.head().status,
-        fields: headers.view(),
-        length: Some(entry.length()),
-        compressible: true,
-        age: Some(entry.age(now)),
-    };
-    client.begin(request, head);
-    let sent = match request.wants_body() {
-        true => client.send_stored(request, &mut reader).await,
-        false => Ok(()),
-    };
-    Some(match sent {
-        Ok(()) => close_answer(request, client).await,
-        Err(Unsent::Client(failure)) => Outcome::Client(failure),
-        Err(Unsent::Body) => {
-            if let Some(store) = store_of(request) {
-                store.damaged(entry);
-            }
-            client.abandon();
-            Outcome::Done
-        }
-    })
-}
-
-/// The zone of the request's location.
-fn store_of(request: &Request) -> Option<&Arc<Store>> {
-    let cache = request.location().settings.proxy.as_ref()?.cache.as_ref()?;
-    request.generation.shared.stores.get(cache.zone.0 as usize)
-}
-
-/// Streams what somebody else's fill brings, as it arrives. `None`: it ended before anything was sent.
-async fn follow(request: &mut Request, client: &mut Client, mut follower: Follower) -> Option<Outcome> {
+/// Streams what somebody else's fill brings, as it arrives.
+async fn follow(request: &mut Request, client: &mut Client, follower: Follower) -> Outcome {
     let stored: Arc<StoredHead> = follower.head().clone();
-    hit::remember_head(request, stored.view());
-    let headers = hit::passed_on(request, stored.view());
-    let head = AnswerHead {
-        status: stored.status,
-        fields: headers.view(),
-        length: stored.content_length,
-        compressible: true,
-        age: Some(stored.view().age(Now::read())),
-    };
-    client.begin(request, head);
-    while request.wants_body()
-        && let Some(piece) = follower.next().await
-    {
-        let Ok(piece) = piece else {
-            client.abandon();
-            _ = client.flush(request).await;
-            return Some(Outcome::Done);
-        };
-        if let Err(failure) = client.send(request, &piece).await {
-            return Some(Outcome::Client(failure));
-        }
-    }
-    Some(close_answer(request, client).await)
+    let now = Now::read();
+    hit::remember(request, stored.view(), now);
+    let age = Some(stored.view().age(now));
+    let outcome = follow::serve(request, client, follower, age).await;
+    followed(request, outcome)
 }
 
-async fn close_answer(request: &mut Request, client: &mut Client) -> Outcome {
-    client.end(request, None);
-    match client.flush(request).await {
-        Ok(()) => Outcome::Done,
-        Err(failure) => Outcome::Client(failure),
+/// What follows from how following a fill went.
+pub fn followed(request: &mut Request, followed: Followed) -> Outcome {
+    match followed {
+        Followed::Done => Outcome::Done,
+        Followed::Client(failure) => Outcome::Client(failure),
+        Followed::Unsatisfiable(length) => ranges::refuse(request, length),
     }
 }

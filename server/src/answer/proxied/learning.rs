@@ -26,6 +26,9 @@ impl Passing<'_> {
         let cache = self.proxy.cache.as_ref()?;
         match filling {
             Filling::Permit(permit) => Some(permit),
+            // The client's conditions went with it, so only what was sent for its range, or whole, is stored.
+            Filling::Part(permit) => Some(permit).filter(|_| matches!(status, 200 | 206)),
+            Filling::Rest(..) | Filling::Along(_) => None,
             Filling::No => {
                 let stands_for_get = self.request.method == Method::Post
                     && !policy::looks_up(cache, Method::Post)
@@ -57,7 +60,7 @@ impl Passing<'_> {
         if is_same(&entry, fields, status) {
             let headers: Headers = entry.head().updated(fields);
             if let Storable::Yes(lifetime) =
-                self.storable_as(cache, Method::Get, entry.head().status, headers.view(), now)
+                self.storable_as(cache, Method::Get, (entry.head().status, false), headers.view(), now)
             {
                 front.beside(&key).refresh(&entry, headers, lifetime, now);
             }
