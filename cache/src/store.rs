@@ -18,6 +18,7 @@ use bytes::Bytes;
 use millstream_conf::model::{CacheZone, Level};
 use millstream_net::blocking;
 use millstream_telemetry::error_log::ErrorLogs;
+use recent::Recent;
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -26,6 +27,7 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 mod behind;
+mod recent;
 mod purge;
 mod sight;
 
@@ -53,6 +55,7 @@ pub struct Store {
     pub(crate) disk: Option<Arc<Disk>>,
     journal: Option<Arc<Journal>>,
     behind: Arc<Behind>,
+    recent: Recent,
     inactive: AtomicU64,
     largest_in_memory: AtomicU64,
     pending: AtomicU64,
@@ -139,6 +142,7 @@ impl Store {
             disk,
             journal,
             behind: Arc::default(),
+            recent: Recent::default(),
             inactive: AtomicU64::new(0),
             largest_in_memory: AtomicU64::new(0),
             pending: AtomicU64::new(0),
