@@ -6,6 +6,7 @@
 //! is set up, `rounds` for the measuring itself. `cargo xtask bench` is the door.
 
 pub mod epoll;
+pub mod storage;
 mod wrk;
 mod product;
 mod cases;
@@ -23,6 +24,9 @@ pub use options::Options;
 /// Runs `cargo xtask bench ARGUMENTS`; an error is a line for the user.
 pub fn run(arguments: &[String]) -> Result<(), String> {
     let options = Options::parse(arguments)?;
+    if let Some(what) = options.storage {
+        return storage::run(&storage_program()?, what);
+    }
     let programs = build(&options)?;
     if options.idle {
         return idle::run(&options, &programs);
@@ -48,6 +52,16 @@ struct Programs {
     millstream: Option<PathBuf>,
     origin: PathBuf,
     floor: PathBuf,
+}
+
+/// Builds the program that measures the cache as a store.
+fn storage_program() -> Result<PathBuf, String> {
+    let target = millstream_tests::target_directory();
+    let mut cargo = Command::new(env!("CARGO"));
+    cargo.args(["build", "--release", "--quiet", "-p", "millstream-bench", "--bin", "storage"]);
+    cargo.env("CARGO_TARGET_DIR", &target).current_dir(millstream_tests::workspace());
+    let status = cargo.status().map_err(|error| format!("cargo: {error}"))?;
+    if status.success() { Ok(target.join("release/storage")) } else { Err("the release build failed".into()) }
 }
 
 /// Builds the release binaries. `MILLSTREAM_BINARY` names a ready one instead of building it.

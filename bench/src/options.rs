@@ -18,6 +18,8 @@ pub struct Options {
     pub millstream: bool,
     /// The memory of idle connections instead of the cases.
     pub idle: bool,
+    /// `memory` or `eviction`: the cache as a store instead of the cases.
+    pub storage: Option<&'static str>,
     /// Where to write the results as JSON.
     pub json: Option<String>,
     /// Where to write the results as Markdown.
@@ -35,6 +37,7 @@ impl Options {
             skip_peers: false,
             millstream: true,
             idle: false,
+            storage: None,
             json: None,
             markdown: None,
         };
@@ -43,6 +46,8 @@ impl Options {
             let mut value = || rest.next().cloned().ok_or_else(|| format!("{argument} wants a value"));
             match argument.as_str() {
                 "idle" => options.idle = true,
+                "memory" => options.storage = Some("memory"),
+                "eviction" => options.storage = Some("eviction"),
                 "--duration" => options.duration = number(&value()?)?.max(1),
                 "--rounds" => options.rounds = number(&value()?)?.max(1) as usize,
                 "--connections" => options.connections = number(&value()?)?.max(2),
@@ -67,7 +72,7 @@ fn number(text: &str) -> Result<u32, String> {
 
 fn usage() -> String {
     let mut text = "cargo xtask bench [--duration SECONDS] [--rounds N] [--connections N] [--only CASE,…] [--skip-peers] \
-                    [--no-millstream] [--json FILE] [--markdown FILE]\ncargo xtask bench idle\ncases:"
+                    [--no-millstream] [--json FILE] [--markdown FILE]\ncargo xtask bench idle | memory | eviction\ncases:"
         .to_owned();
     for case in cases::ALL {
         text.push_str(&format!("\n  {:<12} {}", case.name, case.about));

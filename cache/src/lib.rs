@@ -5,8 +5,9 @@
 //! reads, no decision reads a clock, no disk is touched on a worker's loop. Modules stand lowest floor first; begin
 //! with [`front`] for the way a request takes, with [`policy`] for the rules.
 
-pub mod now;
+mod sync;
 mod footprint;
+pub mod now;
 pub mod key;
 pub mod vary;
 pub mod policy;

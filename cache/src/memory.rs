@@ -22,17 +22,18 @@ pub(crate) use slot::{BaseFile, Slot};
 use crate::entry::Entry;
 use crate::now::Now;
 use crate::purges::Purges;
+use crate::sync::{Mutex, MutexGuard};
 use budget::Budget;
 use foldhash::quality::RandomState;
 use shard::{Evicted, Freed, Shard};
 use std::hash::{BuildHasher, Hasher};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 /// Shards, powers of two: one for each mebibyte, so that a shard's lock guards few enough keys to be short, and each
 /// of a small zone's still has enough to choose from when it lets go of one.
-const FEWEST_SHARDS: u64 = 4;
+const FEWEST_SHARDS: u64 = 1;
 const MOST_SHARDS: u64 = 1024;
 const SHARE: u64 = 1024 * 1024;
 /// Moments of purges that are remembered, by hash; a power of two. Two keys that share one cost a refill at worst.

@@ -12,6 +12,7 @@ use crate::body::Body;
 use crate::entry::{Entry, Variant};
 use crate::file_format::BLOCK;
 use crate::head::StoredHead;
+use crate::sync::{Mutex, MutexGuard};
 use bytes::Bytes;
 use millstream_net::blocking;
 use std::collections::VecDeque;
@@ -19,7 +20,7 @@ use std::fmt;
 use std::fs::File;
 use std::future::poll_fn;
 use std::os::unix::fs::FileExt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, PoisonError};
 use std::task::{Context, Poll, Waker};
 
 #[cfg(test)]

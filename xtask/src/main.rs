@@ -19,6 +19,8 @@ const USAGE: &str = "cargo xtask COMMAND
   docs                  writes docs/directives.md, docs/variables.md and docs/metrics.md from their tables
   bench [OPTIONS]       side by side with nginx, HAProxy and Varnish (bench --help)
   bench idle            memory of idle keep-alive connections
+  bench memory          bytes per stored entry beyond its content, longest store and look-up
+  bench eviction        hit ratios on Zipf traces, plain and mixed with a scan, beside other ways to evict
   instructions [NAME…]  instructions per iteration of the hot leaves, against benches/baseline.json";
 
 fn main() -> ExitCode {
