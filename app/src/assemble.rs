@@ -249,13 +249,5 @@ fn acceptor(
 
 /// Every template that may read an answer's fields.
 fn templates(http: &Http) -> impl Iterator<Item = &Template> {
-    http.locations.iter().flat_map(|location| {
-        let settings = &location.settings;
-        let logs =
-            settings.access_logs.iter().flat_map(|log| [Some(&log.format.template), log.condition.as_ref()]);
-        let adds = settings.add_headers.iter().map(|add| Some(&add.value));
-        let caches = settings.proxy.iter().filter_map(|proxy| proxy.cache.as_ref());
-        let conditions = caches.flat_map(|cache| cache.bypass.iter().chain(&cache.no_cache)).map(Some);
-        logs.chain(adds).chain(conditions).flatten()
-    })
+    http.locations.iter().flat_map(|location| location.settings.templates())
 }

@@ -40,6 +40,10 @@ const SIGNALS: [i32; 8] = [SIGHUP, SIGQUIT, SIGTERM, SIGINT, SIGUSR1, SIGUSR2, S
 const WORKER_RESTART_PAUSE: Duration = Duration::from_secs(1);
 /// The longest that a reopening of the logs waits for the workers' buffers.
 const FLUSH_WAIT: Duration = Duration::from_millis(500);
+/// The longest that answers which are stored in memory alone so far go on being written to the disk at the end.
+const CACHE_WAIT: Duration = Duration::from_secs(5);
+/// The same where the end is to be at once.
+const FAST_CACHE_WAIT: Duration = Duration::from_secs(1);
 /// Threads for work that blocks.
 const BLOCKING_THREADS: usize = 4;
 
@@ -304,7 +308,7 @@ impl Process {
                 break;
             }
         }
-        self.end()
+        self.end(if quitting { CACHE_WAIT } else { FAST_CACHE_WAIT })
     }
 
     fn reload(&mut self) {
@@ -421,16 +425,30 @@ impl Process {
         }
     }
 
-    fn end(mut self) -> ExitCode {
+    fn end(mut self, cache_wait: Duration) -> ExitCode {
         self.order_all(|| Order::Stop);
         for handle in self.workers.drain(..).chain(self.leaving.drain(..)) {
             if handle.thread.join().is_err() {
                 self.shared.main_log.write(Level::Alert, format_args!("a worker thread panicked"));
             }
         }
+        finish_caches(&self.shared, cache_wait);
         self.shared.main_log.write(Level::Notice, format_args!("exit"));
         self.log_writer.drain();
         ExitCode::SUCCESS
+    }
+}
+
+/// What is still to be written to cache directories is written, as far as the time reaches.
+fn finish_caches(shared: &Shared, within: Duration) {
+    let end = clock::now() + within;
+    for store in &shared.stores {
+        if !store.flush(end.saturating_duration_since(clock::now())) {
+            shared.main_log.write(
+                Level::Warn,
+                format_args!("cache zone \"{}\": not everything was written to the disk", store.name()),
+            );
+        }
     }
 }
 

@@ -15,32 +15,40 @@ mod peers;
 mod rounds;
 mod report;
 mod idle;
+mod stampede;
+mod refresh;
 
 use std::path::PathBuf;
 use std::process::Command;
 
-pub use options::Options;
+pub use options::{Options, Work};
 
 /// Runs `cargo xtask bench ARGUMENTS`; an error is a line for the user.
 pub fn run(arguments: &[String]) -> Result<(), String> {
     let options = Options::parse(arguments)?;
-    if let Some(what) = options.storage {
-        return storage::run(&storage_program()?, what);
+    match options.work {
+        Work::Memory => return storage::run(&storage_program()?, "memory"),
+        Work::Eviction => return storage::run(&storage_program()?, "eviction"),
+        _ => {}
     }
     let programs = build(&options)?;
-    if options.idle {
-        return idle::run(&options, &programs);
-    }
-    let results = rounds::run(&options, &programs)?;
-    let markdown = report::markdown(&options, &results);
+    let markdown = match options.work {
+        Work::Idle => return idle::run(&options, &programs),
+        Work::Stampede => stampede::run(&options, &programs)?,
+        Work::Refresh => refresh::run(&options, &programs)?,
+        _ => {
+            let results = rounds::run(&options, &programs)?;
+            if let Some(path) = &options.json {
+                write(path, &report::json(&options, &results))?;
+            }
+            report::markdown(&options, &results)
+        }
+    };
     println!("{markdown}");
-    if let Some(path) = &options.markdown {
-        write(path, &markdown)?;
+    match &options.markdown {
+        Some(path) => write(path, &markdown),
+        None => Ok(()),
     }
-    if let Some(path) = &options.json {
-        write(path, &report::json(&options, &results))?;
-    }
-    Ok(())
 }
 
 fn write(path: &str, text: &str) -> Result<(), String> {

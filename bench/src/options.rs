@@ -2,6 +2,26 @@
 
 use crate::cases;
 
+/// Clients of `stampede` at most: each is a port of the loopback address and two open files.
+const MOST_CLIENTS: u32 = 20_000;
+
+/// The commands of the bench.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Work {
+    /// The table of cases, by `wrk`.
+    Cases,
+    /// The memory of idle connections.
+    Idle,
+    /// What a stored entry takes, and the longest pauses of the store.
+    Memory,
+    /// Hit ratios beside other ways to evict.
+    Eviction,
+    /// Many clients at once on one cold entry.
+    Stampede,
+    /// One client beside a refresh in the background.
+    Refresh,
+}
+
 /// What to measure and for how long.
 pub struct Options {
     /// Seconds of each run of `wrk`.
@@ -16,10 +36,10 @@ pub struct Options {
     pub skip_peers: bool,
     /// Whether Millstream itself is measured (`--no-millstream` tries the bench on the peers alone).
     pub millstream: bool,
-    /// The memory of idle connections instead of the cases.
-    pub idle: bool,
-    /// `memory` or `eviction`: the cache as a store instead of the cases.
-    pub storage: Option<&'static str>,
+    /// What is done.
+    pub work: Work,
+    /// Clients of `stampede`.
+    pub clients: usize,
     /// Where to write the results as JSON.
     pub json: Option<String>,
     /// Where to write the results as Markdown.
@@ -36,8 +56,8 @@ impl Options {
             only: Vec::new(),
             skip_peers: false,
             millstream: true,
-            idle: false,
-            storage: None,
+            work: Work::Cases,
+            clients: 2000,
             json: None,
             markdown: None,
         };
@@ -45,9 +65,12 @@ impl Options {
         while let Some(argument) = rest.next() {
             let mut value = || rest.next().cloned().ok_or_else(|| format!("{argument} wants a value"));
             match argument.as_str() {
-                "idle" => options.idle = true,
-                "memory" => options.storage = Some("memory"),
-                "eviction" => options.storage = Some("eviction"),
+                "idle" => options.work = Work::Idle,
+                "memory" => options.work = Work::Memory,
+                "eviction" => options.work = Work::Eviction,
+                "stampede" => options.work = Work::Stampede,
+                "refresh" => options.work = Work::Refresh,
+                "--clients" => options.clients = number(&value()?)?.clamp(1, MOST_CLIENTS) as usize,
                 "--duration" => options.duration = number(&value()?)?.max(1),
                 "--rounds" => options.rounds = number(&value()?)?.max(1) as usize,
                 "--connections" => options.connections = number(&value()?)?.max(2),
@@ -72,7 +95,9 @@ fn number(text: &str) -> Result<u32, String> {
 
 fn usage() -> String {
     let mut text = "cargo xtask bench [--duration SECONDS] [--rounds N] [--connections N] [--only CASE,…] [--skip-peers] \
-                    [--no-millstream] [--json FILE] [--markdown FILE]\ncargo xtask bench idle | memory | eviction\ncases:"
+                    [--no-millstream] [--json FILE] [--markdown FILE]\ncargo xtask bench idle | memory | eviction\n\
+                    cargo xtask bench stampede [--clients N] [--rounds N] [--skip-peers] [--no-millstream] [--markdown FILE]\n\
+                    cargo xtask bench refresh [--rounds N] [--skip-peers] [--no-millstream] [--markdown FILE]\ncases:"
         .to_owned();
     for case in cases::ALL {
         text.push_str(&format!("\n  {:<12} {}", case.name, case.about));

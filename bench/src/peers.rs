@@ -54,24 +54,43 @@ pub(crate) fn for_case(
             command.args([port.to_string(), case.size.to_string()]);
             Ok(command)
         }),
-        Product::Millstream => {
-            let binary = programs.millstream.as_deref().ok_or("Millstream was not built")?;
-            on_nginx_file(product, binary, case.nginx, origin_port)
+        Product::Millstream | Product::Nginx | Product::Varnish => {
+            on_files(product, (case.nginx, case.varnish), origin_port, programs)
         }
-        Product::Nginx => on_nginx_file(product, &find("nginx").ok_or("no nginx")?, case.nginx, origin_port),
         Product::Haproxy => start(product, &Prefix::new, |port, prefix| {
             let file = configure(prefix, case.haproxy, "haproxy.cfg", port, origin_port)?;
             let mut command = Command::new(find("haproxy").ok_or("no haproxy")?);
             command.arg("-db").arg("-f").arg(file);
             Ok(command)
         }),
-        Product::Varnish => start(product, &Prefix::new, |port, prefix| {
-            let file = configure(prefix, case.varnish, "default.vcl", port, origin_port)?;
-            let mut command = Command::new(find("varnishd").ok_or("no varnishd")?);
-            command.arg("-F").args(["-a", &format!("127.0.0.1:{port}"), "-T", "none", "-s", "malloc,256m"]);
-            command.args(["-p", "gzip_level=2"]).arg("-f").arg(file).arg("-n").arg(prefix.join("varnish"));
-            Ok(command)
-        }),
+    }
+}
+
+/// Varnish on a file of its own language.
+fn varnish(file: &str, origin_port: u16) -> Result<Started, String> {
+    start(Product::Varnish, &Prefix::new, |port, prefix| {
+        let file = configure(prefix, file, "default.vcl", port, origin_port)?;
+        let mut command = Command::new(find("varnishd").ok_or("no varnishd")?);
+        command.arg("-F").args(["-a", &format!("127.0.0.1:{port}"), "-T", "none", "-s", "malloc,256m"]);
+        command.args(["-p", "gzip_level=2"]).arg("-f").arg(file).arg("-n").arg(prefix.join("varnish"));
+        Ok(command)
+    })
+}
+
+/// Millstream or nginx on the same file, Varnish on one of its own.
+pub(crate) fn on_files(
+    product: Product,
+    (nginx, vcl): (&str, &str),
+    origin_port: u16,
+    programs: &Programs,
+) -> Result<Started, String> {
+    match product {
+        Product::Varnish => varnish(vcl, origin_port),
+        Product::Nginx => on_nginx_file(product, &find("nginx").ok_or("no nginx")?, nginx, origin_port),
+        _ => {
+            let binary = programs.millstream.as_deref().ok_or("Millstream was not built")?;
+            on_nginx_file(Product::Millstream, binary, nginx, origin_port)
+        }
     }
 }
 

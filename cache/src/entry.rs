@@ -12,15 +12,16 @@ use crate::body::{Body, FileBody};
 use crate::footprint::{allocated, counted};
 use crate::head::{Head, Part};
 use crate::kept_lifetime::KeptLifetime;
-use crate::now::Now;
+use crate::now::{Now, milliseconds};
 use crate::policy::{Lifetime, StaleCause};
 use crate::tags::Tags;
 use crate::vary::VaryFields;
 use bytes::Bytes;
 use millstream_conf::model::UseStale;
 use millstream_wire::{Fields, packed};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 #[cfg(test)]
 mod tests;
@@ -57,6 +58,7 @@ pub struct Entry {
     retired: AtomicBool,
     used: AtomicBool,
     gzip_claimed: AtomicBool,
+    ahead_claimed: AtomicBool,
     status: u16,
     fields_at: u32,
     body_at: u32,
@@ -65,8 +67,8 @@ pub struct Entry {
     last_modified: i64,
     /// Grows with every entry stored, so that the newest of two is known.
     pub(crate) order: u64,
-    /// Where its fill stands among the purges: those that came later go for it.
-    pub(crate) born: u64,
+    /// Where it stands among the purges: those that came later may go for it. Moved on when it has been checked.
+    born: AtomicU64,
     pub(crate) variant: Option<Arc<Variant>>,
     block: Box<[u8]>,
     more: OnceLock<Box<More>>,
@@ -124,6 +126,7 @@ impl Entry {
             retired: AtomicBool::new(false),
             used: AtomicBool::new(false),
             gzip_claimed: AtomicBool::new(false),
+            ahead_claimed: AtomicBool::new(false),
             status: head.status,
             fields_at: offset(key.len()),
             body_at: offset(body_at),
@@ -131,7 +134,7 @@ impl Entry {
             stored_at: head.stored_at,
             last_modified: head.last_modified.unwrap_or(NEVER),
             order,
-            born,
+            born: AtomicU64::new(born),
             variant,
             block: block.into_boxed_slice(),
             more,
@@ -229,12 +232,51 @@ impl Entry {
         self.retired.store(true, Ordering::Release);
     }
 
-    /// Remembers that it was used. Written only when it is not set, so that a hot entry's line stays shared.
+    /// No purge up to this number goes for it.
     #[inline]
-    pub(crate) fn mark_used(&self) {
-        if !self.used.load(Ordering::Relaxed) {
+    pub(crate) fn born(&self) -> u64 {
+        self.born.load(Ordering::Relaxed)
+    }
+
+    /// It has been checked against all purges up to this number.
+    pub(crate) fn checked_upto(&self, number: u64) {
+        self.born.fetch_max(number, Ordering::Relaxed);
+    }
+
+    /// The same answer, stale from a moment on, for a purge that is soft.
+    pub(crate) fn stale_since(self: &Arc<Self>, at: i64, born: u64) -> Entry {
+        let mut head = self.head();
+        head.lifetime.fresh_until = head.lifetime.fresh_until.min(at);
+        let entry = Entry::new(self.key(), self.variant.clone(), (self.order, born), head, self.body());
+        if let Some(body) = self.gzip_body() {
+            entry.keep_gzip(body);
+        }
+        entry
+    }
+
+    /// Remembers that it was used, and tells whether it was before. Written only when it is not set, so that a hot
+    /// entry's line stays shared.
+    #[inline]
+    pub(crate) fn mark_used(&self) -> bool {
+        let before = self.used.load(Ordering::Relaxed);
+        if !before {
             self.used.store(true, Ordering::Relaxed);
         }
+        before
+    }
+
+    /// Whether it is so close to its end that it may be refreshed ahead, and nobody has tried yet. In the first half of
+    /// its life it never is, or a short one would be refreshed without end.
+    pub(crate) fn wants_refresh(&self, ahead: Duration, now: Now) -> bool {
+        let until = self.lifetime().fresh_until;
+        let life = until.saturating_sub(self.stored_at);
+        until.saturating_sub(now.unix_milliseconds) <= milliseconds(ahead).min(life / 2)
+            && !self.ahead_claimed.load(Ordering::Relaxed)
+    }
+
+    /// True for exactly one caller: an entry is refreshed ahead once, whatever comes of it.
+    pub(crate) fn claim_ahead(&self) -> bool {
+        !self.ahead_claimed.swap(true, Ordering::Relaxed)
     }
 
     pub(crate) fn take_used(&self) -> bool {

@@ -4,11 +4,14 @@
 //! read, and a count that no other thread sees goes up. Handles are bounded, and one whose entry has been replaced or
 //! removed is dropped when it is come upon. Everything else goes to the store. Next: `memory/lookup`.
 
+use crate::disk::index::Name;
+use crate::disk::{Disk, Loaded};
 use crate::entry::{Entry, Variant};
 use crate::key::{self, Key};
 use crate::memory::{Asked, BaseFile, Found, Grant};
 use crate::now::Now;
 use crate::permit::{FillPermit, Waiter};
+use crate::purges::Verdict;
 use crate::store::Store;
 use millstream_conf::model::ProxyCache;
 use millstream_net::blocking;
@@ -104,6 +107,8 @@ impl std::fmt::Debug for Prepared {
 pub enum Lookup {
     /// Answer with it.
     Fresh(Rc<Hit>),
+    /// Answer with it; it is in use and near its end (`proxy_cache_refresh_ahead`): refresh it in the background.
+    Ahead(Rc<Hit>, FillPermit),
     /// No longer fresh. With a permit it is yours to update, in the background where
     /// [`Entry::may_serve_stale`] allows to answer with it meanwhile. Without one somebody else updates it and it may
     /// be answered.
@@ -134,7 +139,7 @@ impl Front {
     #[inline]
     pub fn lookup(&mut self, key: &[u8], request: Fields<'_>, conf: &ProxyCache, now: Now) -> Lookup {
         let hash = self.store.memory.hash(key);
-        if let Some(hit) = self.find(hash, key, request, now) {
+        if let Some(hit) = self.find(hash, key, request, conf, now) {
             return Lookup::Fresh(hit);
         }
         let asked = Asked { key, hash, request, conf, now, counts_use: true };
@@ -172,7 +177,15 @@ impl Front {
     }
 
     #[inline]
-    fn find(&mut self, hash: u64, key: &[u8], request: Fields<'_>, now: Now) -> Option<Rc<Hit>> {
+    fn find(
+        &mut self,
+        hash: u64,
+        key: &[u8],
+        request: Fields<'_>,
+        conf: &ProxyCache,
+        now: Now,
+    ) -> Option<Rc<Hit>> {
+        let generation = self.store.memory.purges.generation();
         let index = hash as usize & (self.sets.len() - 1);
         let set = &mut self.sets[index];
         for way in 0..WAYS {
@@ -189,8 +202,11 @@ impl Front {
             let same = entry.key() == key
                 && entry.variant.as_ref().is_none_or(|variant| fits(variant, &mut self.scratch));
             if same {
-                // A stale one is the store's to decide about.
-                return entry.is_fresh(now).then(|| {
+                // One that is stale, purged, or to be refreshed is the store's to decide about.
+                let ours = entry.is_fresh(now)
+                    && (entry.born() >= generation || self.store.memory.spares(entry))
+                    && (conf.refresh_ahead.is_zero() || !entry.wants_refresh(conf.refresh_ahead, now));
+                return ours.then(|| {
                     entry.mark_used();
                     hit.clone()
                 });
@@ -248,6 +264,7 @@ fn answer(store: &Arc<Store>, found: Found, mut hit: impl FnMut(Arc<Entry>) -> R
     let permit = |grant: Grant| FillPermit::new(store.clone(), grant);
     match found {
         Found::Fresh(entry) => Lookup::Fresh(hit(entry)),
+        Found::Ahead(entry, grant) => Lookup::Ahead(hit(entry), permit(grant)),
         Found::Stale(entry, grant) => Lookup::Stale(hit(entry), grant.map(permit)),
         Found::Miss(grant) => Lookup::Miss(permit(grant)),
         Found::Scarce => Lookup::Scarce,
@@ -294,34 +311,65 @@ async fn read(store: &Arc<Store>, grant: &Grant, request: Fields<'_>, now: Now) 
         let (disk, key) = (disk.clone(), grant.key.clone());
         blocking::run(move || disk.read(&name, key.bytes(), in_memory, now))
     };
-    let Some(mut loaded) = file(key::md5(grant.key.bytes())).await else {
+    let name = key::md5(grant.key.bytes());
+    let Some(mut loaded) = file(name).await else {
         return store.memory.absent_on_disk(grant);
     };
-    if let Some((fields, values)) = loaded.head.vary.take() {
-        let variant = Variant { fields: Arc::new(fields), values: values.into() };
-        let base = BaseFile { epoch: loaded.epoch, values: Some(variant.values.clone()) };
-        store.memory.found_on_disk(grant, base, Some(variant.fields.clone()));
-        let mut wanted = Vec::with_capacity(64);
-        variant.fields.write(request, &mut wanted);
-        if *wanted == *variant.values {
-            return insert(store, grant, loaded, Some(variant), now);
+    let Some((fields, values)) = loaded.head.vary.take() else {
+        if !obeys(store, grant, &mut loaded, now) {
+            remove(&disk, name, grant).await;
+            return store.memory.absent_on_disk(grant);
         }
-        let name = key::md5_of_variant(grant.key.bytes(), &wanted);
-        let Some(mut other) = file(name).await else { return absent(store, grant, &wanted) };
-        let same = other.head.vary.take().is_some_and(|(fields, values)| {
-            other.epoch == loaded.epoch && fields == *variant.fields && *values == *wanted
-        });
-        if !same {
-            // It belonged to a file under the key's own name that is gone: so is what it says.
-            let disk = disk.clone();
-            blocking::run(move || disk.unlink(&name, u64::MAX)).await;
-            return absent(store, grant, &wanted);
-        }
-        let variant = Variant { fields: variant.fields, values: wanted.into() };
-        return insert(store, grant, other, Some(variant), now);
+        store.memory.found_on_disk(grant, BaseFile { epoch: loaded.epoch, values: None }, None);
+        return insert(store, grant, loaded, None, now);
+    };
+    // Where a purge goes for it, it stays all the same: variants that are in other files count only beside it.
+    let variant = Variant { fields: Arc::new(fields), values: values.into() };
+    let base = BaseFile { epoch: loaded.epoch, values: Some(variant.values.clone()) };
+    store.memory.found_on_disk(grant, base, Some(variant.fields.clone()));
+    let mut wanted = Vec::with_capacity(64);
+    variant.fields.write(request, &mut wanted);
+    if *wanted == *variant.values {
+        return match obeys(store, grant, &mut loaded, now) {
+            true => insert(store, grant, loaded, Some(variant), now),
+            false => absent(store, grant, &wanted),
+        };
     }
-    store.memory.found_on_disk(grant, BaseFile { epoch: loaded.epoch, values: None }, None);
-    insert(store, grant, loaded, None, now);
+    let name = key::md5_of_variant(grant.key.bytes(), &wanted);
+    let Some(mut other) = file(name).await else { return absent(store, grant, &wanted) };
+    let same = other.head.vary.take().is_some_and(|(fields, values)| {
+        other.epoch == loaded.epoch && fields == *variant.fields && *values == *wanted
+    });
+    if !same || !obeys(store, grant, &mut other, now) {
+        // Not the same: it belonged to a file under the key's own name that is gone, and so is what it says.
+        remove(&disk, name, grant).await;
+        return absent(store, grant, &wanted);
+    }
+    let variant = Variant { fields: variant.fields, values: wanted.into() };
+    insert(store, grant, other, Some(variant), now)
+}
+
+/// Brings what was read in line with the purges since it was stored. False where it is gone.
+fn obeys(store: &Store, grant: &Grant, loaded: &mut Loaded, now: Now) -> bool {
+    let purges = &store.memory.purges;
+    purges.outnumber(loaded.born);
+    let head = &mut loaded.head.head;
+    match purges.verdict(loaded.born, &head.tags, grant.key.text()) {
+        Verdict::Untouched(upto) => loaded.born = upto,
+        Verdict::Soft { at, upto } => {
+            let until = &mut head.lifetime.fresh_until;
+            *until = (*until).min(at).min(now.unix_milliseconds);
+            loaded.born = upto;
+        }
+        Verdict::Hard => return false,
+    }
+    true
+}
+
+/// Removes a file that was read; one that has taken its place meanwhile stays.
+async fn remove(disk: &Arc<Disk>, name: Name, grant: &Grant) {
+    let (disk, order) = (disk.clone(), grant.order);
+    blocking::run(move || disk.unlink(&name, order)).await;
 }
 
 /// The variant has no file. Where the request turned out to belong to another variant than it was taken for, the line
@@ -334,7 +382,7 @@ fn absent(store: &Store, grant: &Grant, wanted: &[u8]) {
     }
 }
 
-fn insert(store: &Store, grant: &Grant, loaded: crate::disk::Loaded, variant: Option<Variant>, now: Now) {
+fn insert(store: &Store, grant: &Grant, loaded: Loaded, variant: Option<Variant>, now: Now) {
     let order = store.memory.next_order();
     let entry = Entry::new(
         grant.key.bytes(),

@@ -36,5 +36,6 @@ pub use now::Now;
 pub use permit::{Fill, FillPermit, Waiter, Woken};
 pub use policy::StaleCause;
 pub use progress::{Aborted, Follower};
-pub use store::{CacheOpenError, GzipPermit, Store, StoreStats};
+pub use purges::{How, Purge, Purged, Ruling, Scope, What};
+pub use store::{CacheOpenError, GzipPermit, LineSight, Refusal, Sight, Store, StoreStats};
 pub use tags::{Tag, Tags};

@@ -6,7 +6,8 @@
 //!                             │    ▲ permit dropped: the first waiter alive gets it
 //!                             └────┘ lock_age passed: one more gets it, the old one lost the right to the line
 //! ```
-//! A right is a number here: only who holds the line's present number may move it on. This file is plain data under
+//! A purge that goes for what is being filled takes the line away from its holder: who joined before still reads along,
+//! who comes after it begins a new line. A right is a number here: only who holds the line's present number may move it on. This file is plain data under
 //! the shard's lock; the values that give a right back when they are dropped are in `permit`. Next: `memory`.
 
 use crate::progress::{Follower, Progress};
@@ -31,6 +32,8 @@ pub(crate) struct Line {
     /// The right to move it on.
     pub(crate) right: u64,
     pub(crate) purpose: Purpose,
+    /// Where the fill stands among the purges, see `purges`.
+    pub(crate) born: u64,
     /// When the right was given; unknown while nobody has looked since it was passed on.
     started: Option<Instant>,
     /// Bytes of the streaming body when it was last looked at.
@@ -54,6 +57,8 @@ pub(crate) enum Outcome {
 #[derive(Debug, Default)]
 pub(crate) struct WaiterSlot {
     state: Mutex<WaiterState>,
+    /// Where the waiting request stands among the purges: it must not get what an earlier one goes for.
+    born: u64,
 }
 
 #[derive(Debug, Default)]
@@ -64,8 +69,13 @@ struct WaiterState {
 }
 
 impl Line {
-    pub(crate) fn new(right: u64, purpose: Purpose, now: Instant) -> Line {
-        Line { right, purpose, started: Some(now), seen: 0, progress: None, waiters: VecDeque::new() }
+    pub(crate) fn new(right: u64, born: u64, purpose: Purpose, now: Instant) -> Line {
+        Line { right, purpose, born, started: Some(now), seen: 0, progress: None, waiters: VecDeque::new() }
+    }
+
+    /// Those who wait, as far as they have not left.
+    pub(crate) fn waiting(&self) -> usize {
+        self.waiters.iter().filter(|waiter| Arc::strong_count(waiter) > 1).count()
     }
 
     /// Whether the holder has had its time, so that one more may fill. A body that arrives slowly is no reason to ask
@@ -86,8 +96,9 @@ impl Line {
     }
 
     /// Gives the right anew: whoever held it loses it.
-    pub(crate) fn pass_to(&mut self, right: u64, now: Instant) {
+    pub(crate) fn pass_to(&mut self, right: u64, born: u64, now: Instant) {
         self.right = right;
+        self.born = born;
         self.started = Some(now);
         self.seen = 0;
         self.purpose = Purpose::Fill;
@@ -95,8 +106,8 @@ impl Line {
     }
 
     /// A waiter behind all others, or one whose outcome is settled where the answer already streams.
-    pub(crate) fn join(&mut self) -> Arc<WaiterSlot> {
-        let slot = Arc::new(WaiterSlot::default());
+    pub(crate) fn join(&mut self, born: u64) -> Arc<WaiterSlot> {
+        let slot = Arc::new(WaiterSlot { born, ..WaiterSlot::default() });
         if let Some(progress) = &self.progress {
             // A body whose beginning is forgotten has left its line, see `permit`.
             let outcome = progress.follow().map_or(Outcome::Retry, Outcome::Follow);
@@ -112,10 +123,11 @@ impl Line {
     }
 
     /// Passes the right to the first waiter that is still there. False where nobody is.
-    pub(crate) fn pass_on(&mut self, right: u64, wake: &mut Vec<Waker>) -> bool {
+    pub(crate) fn pass_on(&mut self, right: u64, born: u64, wake: &mut Vec<Waker>) -> bool {
         while let Some(waiter) = self.waiters.pop_front() {
             if let Ok(waker) = waiter.settle(Outcome::Right(right)) {
                 self.right = right;
+                self.born = born;
                 self.started = None;
                 self.purpose = Purpose::Fill;
                 self.progress = None;
@@ -126,13 +138,15 @@ impl Line {
         false
     }
 
-    /// Lets every waiter read along.
-    pub(crate) fn stream(&mut self, progress: &Arc<Progress>, wake: &mut Vec<Waker>) {
+    /// Lets every waiter read along that joined before `purged`, the latest purge that goes for the fill (0 = none); the
+    /// others look up again.
+    pub(crate) fn stream(&mut self, progress: &Arc<Progress>, purged: u64, wake: &mut Vec<Waker>) {
         self.progress = Some(progress.clone());
         // The head is a sign of life: age counts anew from the next look.
         self.started = None;
         for waiter in self.waiters.drain(..) {
-            let outcome = progress.follow().map_or(Outcome::Retry, Outcome::Follow);
+            let follower = if waiter.born < purged || purged == 0 { progress.follow() } else { None };
+            let outcome = follower.map_or(Outcome::Retry, Outcome::Follow);
             // A waiter that has left drops its follower here, which is what leaving means.
             wake.extend(waiter.settle(outcome).unwrap_or(None));
         }

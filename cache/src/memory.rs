@@ -11,12 +11,15 @@ mod slot;
 mod shard;
 mod lookup;
 mod change;
+mod obey;
 
 #[cfg(test)]
 mod tests;
 
 pub(crate) use cells::Cell;
 pub(crate) use lookup::{Asked, Found, Grant};
+pub(crate) use obey::as_ruled;
+pub(crate) use shard::Swept;
 pub(crate) use slot::{BaseFile, Slot};
 
 use crate::entry::Entry;
@@ -25,6 +28,7 @@ use crate::purges::Purges;
 use crate::sync::{Mutex, MutexGuard};
 use budget::Budget;
 use foldhash::quality::RandomState;
+use obey::is_gone;
 use shard::{Evicted, Freed, Shard};
 use std::hash::{BuildHasher, Hasher};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -162,13 +166,20 @@ impl Memory {
         self.budget.release(freed.bytes, freed.cells as u64);
     }
 
-    /// Lets go of what was not used for `inactive`, a bounded number of keys at a time, and tells of each that was.
-    pub(crate) fn sweep(&self, now: Now, inactive: Duration, mut used: impl FnMut(&Slot, &Cell)) {
+    /// Lets go of what was not used for `inactive` and of what is purged, a bounded number of keys at a time, and tells of
+    /// each that was used and each that was purged.
+    pub(crate) fn sweep(&self, now: Now, inactive: Duration, mut tell: impl FnMut(&Slot, &Cell, Swept)) {
         let second = u32::try_from(now.unix_seconds()).unwrap_or(0);
         let inactive = u32::try_from(inactive.as_secs()).unwrap_or(u32::MAX);
+        let generation = self.purges.generation();
         for shard in &self.shards {
             let mut freed = Freed::default();
-            lock(shard).sweep(second, inactive, SWEEP, &mut freed, &mut used);
+            // In the order in which everybody takes both: the shard, then the rules.
+            let mut shard = lock(shard);
+            let rules = self.purges.rules();
+            let purged = |entry: &Entry| entry.born() < generation && is_gone(&rules, entry);
+            shard.sweep((second, inactive), SWEEP, &mut freed, purged, &mut tell);
+            drop((rules, shard));
             self.free(freed);
         }
     }

@@ -17,9 +17,10 @@ use crate::head::StoredHead;
 use crate::line::{Outcome, WaiterSlot};
 use crate::memory::Grant;
 use crate::now::Now;
-use crate::policy::Lifetime;
+use crate::policy::{Lifetime, Reason};
 use crate::progress::{Follower, Progress};
 use crate::store::{Place, Store};
+use crate::tags::Tags;
 use bytes::Bytes;
 use millstream_conf::model::ProxyCache;
 use millstream_net::blocking;
@@ -56,19 +57,24 @@ impl FillPermit {
             fits.then(|| self.store.memory.begin(&mut grant, head.view().vary(), request, make)).flatten();
         let mode = if begun.is_some() { Mode::Memory } else { Mode::Passing };
         if begun.is_none() {
-            self.store.memory.uncacheable(&grant, now);
+            self.store.memory.uncacheable(&grant, None, now);
         }
         let progress = begun.unwrap_or_else(|| Progress::new(head.clone(), None));
         Fill { store: self.store.clone(), grant: Some(grant), progress, mode, held: 0, expected, began: now }
     }
 
     /// The upstream has confirmed a stored entry with a 304. `headers` are [`StoredHead::updated`], `lifetime` what
-    /// `policy` made of them. Waiters look up again.
+    /// `policy` made of them. It keeps its tags and gets those that the 304 names. Waiters look up again.
     pub fn refresh(mut self, old: &Arc<Entry>, headers: Headers, lifetime: Lifetime, now: Now) -> Arc<Entry> {
-        let head = StoredHead::new(old.head().status, headers.view(), Some(old.length()), lifetime, now);
+        let before = old.head();
+        let mut head = StoredHead::new(before.status, headers.view(), Some(old.length()), lifetime, now);
+        head.tags = before.tags.and(&Tags::read(headers.view(), std::iter::empty()));
+        head.part = before.part;
         let vary = head.view().vary();
         let order = self.store.memory.next_order();
-        let entry = Entry::new(old.key(), old.variant.clone(), (order, old.born), head.view(), old.body());
+        // What was confirmed is as good as what was asked for at the same time.
+        let born = self.grant().born;
+        let entry = Entry::new(old.key(), old.variant.clone(), (order, born), head.view(), old.body());
         if let Some(body) = old.gzip_body() {
             entry.keep_gzip(body);
         }
@@ -87,10 +93,11 @@ impl FillPermit {
     }
 
     /// The upstream has answered with something that may not be stored: all waiters go on their own, and for 10 s
-    /// nobody waits for this key. After an error of the upstream drop the permit instead: the next waiter tries.
-    pub fn uncacheable(mut self, now: Now) {
+    /// nobody waits for this key. The reason is remembered, see [`Store::sight`]. After an error of the upstream drop the
+    /// permit instead: the next waiter tries.
+    pub fn uncacheable(mut self, reason: Option<Reason>, now: Now) {
         if let Some(grant) = self.grant.take() {
-            self.store.memory.uncacheable(&grant, now);
+            self.store.memory.uncacheable(&grant, reason, now);
         }
     }
 
@@ -209,8 +216,11 @@ impl Fill {
         let (store, disk) = (self.store.clone(), self.store.disk.clone()?);
         let (key, variant) = (self.grant.as_ref()?.key.clone(), self.progress.variant.clone());
         let orders = (self.grant.as_ref()?.order, self.store.memory.next_order());
-        let now = self.began;
+        let (now, born, head) = (self.began, self.grant.as_ref()?.born, self.progress.head.clone());
         let body = blocking::run(move || {
+            if store.memory.purges.rules().latest(born, &head.tags, key.text()) > 0 {
+                return None;
+            }
             let values = variant.as_ref().map(|variant| &*variant.values);
             let (name, _, is_base) = store.place(&key, values);
             let vary = variant.as_ref().map(|variant| &*variant.fields);
@@ -279,7 +289,7 @@ impl Fill {
     fn stop_storing(&mut self) {
         self.mode = Mode::Passing;
         if let Some(grant) = &mut self.grant {
-            self.store.memory.uncacheable(grant, self.began);
+            self.store.memory.uncacheable(grant, None, self.began);
             grant.right = None;
         }
     }
@@ -362,7 +372,10 @@ impl Waiter {
     }
 
     fn permit(&self, right: u64) -> FillPermit {
-        FillPermit::new(self.store.clone(), Grant { right: Some(right), order: right, ..self.grant.clone() })
+        // It begins now: purges of the time it waited have nothing to do with it.
+        let born = self.store.memory.purges.generation();
+        let grant = Grant { right: Some(right), order: right, born, ..self.grant.clone() };
+        FillPermit::new(self.store.clone(), grant)
     }
 }
 

@@ -1,20 +1,139 @@
 //! Purges of many entries at once, as rules: an entry is checked against them when it is met, never looked for.
 //!
-//! A number counts purges of this kind (it begins at the clock's milliseconds, so it grows over restarts too); a fill notes
-//! it when it begins, and a rule goes for what was born before it. Next: `memory`, which asks.
+//! ```text
+//! purge ──▶ a rule with the next number ──▶ in force at once ──▶ written to the journal ──▶ done
+//!              │
+//!              └─ goes for what was born before it: entries, files, and fills that are under way
+//! ```
+//! A number counts purges and is at least the clock's milliseconds, so it grows over restarts too. A fill notes the latest
+//! when it begins (`born`); an entry that was checked against all rules counts as born with the latest of them. So a
+//! repeated hit costs one read of the generation. Next: `purges/rules` (what goes for what), `purges/journal` (restarts),
+//! `store/purge` (the door).
 
+mod rule;
+mod rules;
+mod journal;
+
+#[cfg(test)]
+mod tests;
+
+pub(crate) use journal::Journal;
+pub use rule::Scope;
+pub(crate) use rule::{LONGEST_PREFIX, Rule, number_of_key};
+pub(crate) use rules::{Rules, Verdict};
+
+use crate::tags::Tags;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+/// What is to be purged, and how.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Purge {
+    /// What.
+    pub what: What,
+    /// How.
+    pub how: How,
+}
+
+/// What is to be purged.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum What {
+    /// Everything under one key, all variants: the whole key, or its text alone, which means every key of that text.
+    Key(Vec<u8>),
+    /// Every key whose text begins so.
+    Prefix(Vec<u8>),
+    /// What carries a tag.
+    Tag(Vec<u8>),
+    /// The whole zone.
+    All,
+}
+
+/// How it is purged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum How {
+    /// It is gone.
+    Hard,
+    /// It is stale from now on: used where a stale answer may be used, and good to be confirmed by the upstream.
+    Soft,
+}
+
+/// What is known of a purge that holds. Purging by rule searches for nothing, so this speaks of single keys.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Purged {
+    /// Something was stored under exactly this key, in memory.
+    pub in_memory: bool,
+    /// The key's file was there.
+    pub on_disk: bool,
+}
+
+/// A purge that went for something, for people who ask what became of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ruling {
+    /// Its number; a later purge has a greater one.
+    pub number: u64,
+    /// When it was given, in milliseconds since 1970.
+    pub at: i64,
+    /// How.
+    pub how: How,
+    /// What it goes for.
+    pub scope: Scope,
+}
 
 /// The purges of a zone.
 #[derive(Debug, Default)]
 pub(crate) struct Purges {
-    generation: AtomicU64,
+    generation: Generation,
+    rules: RwLock<Rules>,
 }
+
+/// Read by every hit and written by purges alone, so nothing that is written more often may share its cache line.
+#[derive(Debug, Default)]
+#[repr(align(128))]
+struct Generation(AtomicU64);
 
 impl Purges {
     /// The number of the latest purge.
     #[inline]
     pub(crate) fn generation(&self) -> u64 {
-        self.generation.load(Ordering::Acquire)
+        self.generation.0.load(Ordering::Acquire)
+    }
+
+    /// The rules, to check many things by.
+    pub(crate) fn rules(&self) -> RwLockReadGuard<'_, Rules> {
+        self.rules.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What the rules say of something that was born then, with these tags and a key of this text.
+    pub(crate) fn verdict(&self, born: u64, tags: &Tags, text: &[u8]) -> Verdict {
+        self.rules().verdict(born, tags, text)
+    }
+
+    /// Makes a rule that is in force when this returns. The moment is in milliseconds since 1970.
+    pub(crate) fn declare(&self, scope: Scope, how: How, at: i64) -> Rule {
+        let mut rules = self.write();
+        let rule = Rule { number: rules.next_number(at), at, how, scope };
+        rules.admit(&rule);
+        self.generation.0.store(rules.last(), Ordering::Release);
+        rule
+    }
+
+    /// Takes over rules from a journal.
+    pub(crate) fn restore(&self, journal: &[Rule]) {
+        let mut rules = self.write();
+        journal.iter().for_each(|rule| rules.admit(rule));
+        self.generation.0.store(rules.last(), Ordering::Release);
+    }
+
+    /// Something is there that was born later than the latest rule that is known, because a journal was lost: the next
+    /// one must go for it.
+    pub(crate) fn outnumber(&self, born: u64) {
+        if born > self.generation() {
+            self.write().outnumber(born);
+        }
+    }
+
+    /// A rule is whole before anything that could panic, so a poisoned lock guards whole rules.
+    fn write(&self) -> RwLockWriteGuard<'_, Rules> {
+        self.rules.write().unwrap_or_else(PoisonError::into_inner)
     }
 }

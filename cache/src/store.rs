@@ -9,11 +9,13 @@ use crate::disk::{self, Disk, Identity};
 use crate::entry::Entry;
 use crate::file_format;
 use crate::key::{self, Key, most_keys};
-use crate::memory::{BaseFile, Memory, Slot};
+use crate::memory::{BaseFile, Memory, Slot, Swept};
 use crate::now::Now;
+use crate::purges::Journal;
 use crate::vary::VaryFields;
+use behind::Behind;
 use bytes::Bytes;
-use millstream_conf::model::CacheZone;
+use millstream_conf::model::{CacheZone, Level};
 use millstream_net::blocking;
 use millstream_telemetry::error_log::ErrorLogs;
 use std::fmt;
@@ -23,8 +25,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
+mod behind;
+mod purge;
+mod sight;
+
 #[cfg(test)]
 mod tests;
+
+pub use sight::{LineSight, Refusal, Sight};
 
 /// Bodies above this stay on disk and are read from there piece by piece.
 const LARGEST_BESIDE_DISK: u64 = 1024 * 1024;
@@ -34,12 +42,17 @@ const SHARE: u64 = 8;
 const LEAST_MEMORY: u64 = 1024 * 1024;
 /// Bytes that wait to be written at a time; what is stored beyond that stays in memory alone.
 const PENDING: u64 = 64 * 1024 * 1024;
+/// Files of purged entries that one round of tidying removes; what is left is removed when it is come upon.
+const PURGED: usize = 32 * 1024;
+
 /// One cache zone.
 #[derive(Debug)]
 pub struct Store {
     name: String,
     pub(crate) memory: Memory,
     pub(crate) disk: Option<Arc<Disk>>,
+    journal: Option<Arc<Journal>>,
+    behind: Arc<Behind>,
     inactive: AtomicU64,
     largest_in_memory: AtomicU64,
     pending: AtomicU64,
@@ -111,13 +124,16 @@ impl Store {
     pub fn open(zone: &CacheZone, temp: Option<&Path>, log: ErrorLogs) -> Result<Arc<Store>, CacheOpenError> {
         let disk = match &zone.path {
             None => None,
-            Some(path) => Some(open_disk(zone, path, temp, log)?),
+            Some(path) => Some(open_disk(zone, path, temp, log.clone())?),
         };
         let memory = Memory::new(zone.memory.max(LEAST_MEMORY), most_keys(zone));
+        let journal = zone.path.as_deref().map(|path| open_journal(zone, path, &memory, &log));
         let store = Store {
             name: zone.name.clone(),
             memory,
             disk,
+            journal,
+            behind: Arc::default(),
             inactive: AtomicU64::new(0),
             largest_in_memory: AtomicU64::new(0),
             pending: AtomicU64::new(0),
@@ -211,33 +227,30 @@ impl Store {
         let round = Tidying(self.clone());
         detach(move || {
             let store = &round.0;
-            store.memory.sweep(now, inactive, |slot, cell| {
-                if let Some(disk) = &store.disk {
-                    disk.touch(&file_name(slot, cell.values.as_deref()), now);
+            let mut purged = Vec::new();
+            store.memory.sweep(now, inactive, |slot, cell, what| {
+                let values = cell.values.as_deref();
+                match &store.disk {
+                    Some(disk) if what == Swept::Used => disk.touch(&file_name(slot, values), now),
+                    // The file under the key's own name stays beside files of variants: they count only with it.
+                    Some(_) if purged.len() < PURGED && (values.is_none() || has_own_file(slot, values)) => {
+                        let order = cell.entry.as_ref().map_or(0, |entry| entry.order);
+                        purged.push((file_name(slot, values), order.saturating_add(1)));
+                    }
+                    _ => {}
                 }
             });
             if let Some(disk) = &store.disk {
+                purged.iter().for_each(|(name, order)| disk.unlink(name, *order));
                 disk.tidy(inactive, now);
             }
         });
     }
 
-    /// Forgets everything stored under a key, all variants, in memory and on disk; fills under way are not stored.
-    /// Gives whether anything was in memory.
-    pub fn invalidate(self: &Arc<Self>, key: &[u8]) -> bool {
-        let (order, variants, stored) = self.memory.purge(key);
-        if let Some(disk) = self.disk.clone() {
-            let key: Box<[u8]> = key.into();
-            // Variants count only together with the file under the key's own name; those that are known here go now,
-            // the others when they are come upon or unused.
-            detach(move || {
-                disk.unlink(&key::md5(&key), order);
-                for values in variants {
-                    disk.unlink(&key::md5_of_variant(&key, &values), order);
-                }
-            });
-        }
-        stored
+    /// Finishes what was to be written to or removed from the disk, on this thread, when the workers have ended; after
+    /// `within` it begins nothing more. Whether all of it is done.
+    pub fn flush(&self, within: Duration) -> bool {
+        self.behind.finish(within)
     }
 
     /// Takes out an entry whose file has turned out to be gone or damaged, so that the next request asks anew.
@@ -257,12 +270,19 @@ impl Store {
         self.disk.as_ref().is_some_and(|disk| disk.may_have(&file_name(slot, values)))
     }
 
-    /// Which file is an entry's, and the epoch to write into it. The last is whether it is the key's own.
+    /// Which file is an entry's, and the epoch to write into it. The last is whether it is the key's own. Blocks.
     pub(crate) fn place(&self, key: &Key, values: Option<&[u8]>) -> (disk::index::Name, u64, bool) {
-        match self.memory.base_of(key) {
-            Some(base) if base.values.as_deref() == values => (key::md5(key.bytes()), base.epoch, true),
-            Some(base) => (key::md5_of_variant(key.bytes(), values.unwrap_or_default()), base.epoch, false),
-            None => (key::md5(key.bytes()), disk::random_id(), true),
+        let own = key::md5(key.bytes());
+        // Where that file is gone, purged or removed by hand, the files of variants beside it are gone with it: so it is
+        // begun anew, with an epoch of its own.
+        let is_there = || self.disk.as_ref().is_some_and(|disk| disk.path(&own).exists());
+        match self.memory.base_of(key).filter(|_| is_there()) {
+            Some(base) if base.values.as_deref() != values => {
+                let name = key::md5_of_variant(key.bytes(), values.unwrap_or_default());
+                (name, base.epoch, false)
+            }
+            Some(base) => (own, base.epoch, true),
+            None => (own, disk::random_id(), true),
         }
     }
 
@@ -277,16 +297,19 @@ impl Store {
             return;
         }
         let entry = entry.clone();
-        detach(move || pending.store.write(&disk, &entry, began, now));
+        self.behind.push(move || pending.store.write(&disk, &entry, began, now));
     }
 
     fn write(&self, disk: &Disk, entry: &Arc<Entry>, began: u64, now: Now) {
+        if !self.memory.spares(entry) {
+            return;
+        }
         let key = Key::new(entry.key(), self.hash(entry.key()));
         let values = entry.variant.as_ref().map(|variant| &*variant.values);
         let place = self.place(&key, values);
         let head = file_format::encode_head(entry.key(), vary_of(entry), entry.head());
         let id = entry.body_in_file().map_or_else(disk::random_id, |body| body.id);
-        let identity = Identity { id, epoch: place.1, born: entry.born };
+        let identity = Identity { id, epoch: place.1, born: entry.born() };
         let Some(mut spool) = disk.begin(&head, identity, entry.length()) else { return };
         let written = match &entry.body() {
             Body::Memory(bytes) => disk.append(&mut spool, std::slice::from_ref(bytes)),
@@ -367,6 +390,27 @@ fn file_name(slot: &Slot, values: Option<&[u8]>) -> disk::index::Name {
         }
         _ => key::md5(slot.key()),
     }
+}
+
+/// Whether a variant has a file beside the key's own one.
+fn has_own_file(slot: &Slot, values: Option<&[u8]>) -> bool {
+    slot.base.as_ref().is_some_and(|base| base.values.as_deref() != values)
+}
+
+fn open_journal(zone: &CacheZone, path: &Path, memory: &Memory, log: &ErrorLogs) -> Arc<Journal> {
+    let (journal, read) = Journal::open(path, &memory.purges, Now::read().unix_milliseconds);
+    if let Err(error) = read {
+        log.write(
+            Level::Crit,
+            format_args!(
+                "cache zone \"{}\": what was purged before the start is not known: {error}; everything in \"{}\" counts as \
+                 purged",
+                zone.name,
+                path.display()
+            ),
+        );
+    }
+    Arc::new(journal)
 }
 
 fn open_disk(

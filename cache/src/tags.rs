@@ -44,6 +44,13 @@ impl Tags {
         Tags::from(tags)
     }
 
+    /// These and others, each once.
+    pub(crate) fn and(&self, others: &Tags) -> Tags {
+        let mut tags: Vec<Tag> = self.iter().collect();
+        others.iter().for_each(|tag| add_one(&mut tags, tag));
+        Tags::from(tags)
+    }
+
     /// All of them.
     pub fn iter(&self) -> impl Iterator<Item = Tag> + '_ {
         self.0.iter().flat_map(|tags| tags.iter().copied())
@@ -73,10 +80,12 @@ impl From<Vec<Tag>> for Tags {
 
 fn add(tags: &mut Vec<Tag>, value: &[u8]) {
     let names = value.split(|byte| matches!(byte, b' ' | b'\t' | b',')).filter(|name| !name.is_empty());
-    for tag in names.map(Tag::of) {
-        if tags.len() < MOST && !tags.contains(&tag) {
-            tags.push(tag);
-        }
+    names.map(Tag::of).for_each(|tag| add_one(tags, tag));
+}
+
+fn add_one(tags: &mut Vec<Tag>, tag: Tag) {
+    if tags.len() < MOST && !tags.contains(&tag) {
+        tags.push(tag);
     }
 }
 

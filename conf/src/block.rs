@@ -122,12 +122,13 @@ fn not_here(directive: &Directive, context: Context, reading: &mut Reading<'_>) 
     if let Some(module) = nginx_names::module_of(name) {
         let whose = if module.plus { "NGINX Plus" } else { "nginx" };
         let message = format!("{whose} knows \"{name}\", Millstream does not (yet)");
-        if guards_access(name) {
-            reading
-                .error(span, message)
-                .help("it keeps somebody out, so it is not left out even with --lenient");
+        if let Some(why) = never_left_out(name) {
+            reading.error(span, message).help(format!("{why}, so it is not left out even with --lenient"));
         } else if reading.lenient {
             reading.diagnostics.warning(span, message).help("it is left out");
+            if moves_client_address(name) {
+                reading.unknown_clients.push((name.to_owned(), span));
+            }
         } else {
             reading.error(span, message).help("remove it, or start with --lenient to have it left out");
         }
@@ -141,23 +142,51 @@ fn not_here(directive: &Directive, context: Context, reading: &mut Reading<'_>) 
     reading.error(span, format!("unknown directive \"{name}\"")).help(help);
 }
 
+/// Why a directive is never left out; `None` where it may be.
+fn never_left_out(name: &str) -> Option<&'static str> {
+    if guards_access(name) {
+        return Some("it keeps somebody out");
+    }
+    if answers_itself(name) {
+        return Some(
+            "without it the location would show the files themselves, programs and passwords in them included",
+        );
+    }
+    None
+}
+
 /// Directives that keep somebody out, and blocks that may hold such: leaving them out would open what they protect.
 fn guards_access(name: &str) -> bool {
     const GUARDS: &[&str] = &[
         "allow",
         "deny",
+        "disable_symlinks",
         "if",
         "internal",
+        "js_access",
         "limit_conn",
         "limit_except",
         "limit_req",
         "satisfy",
-        "secure_link",
         "ssl_client_certificate",
+        "ssl_crl",
+        "ssl_ocsp",
         "ssl_reject_handshake",
         "ssl_trusted_certificate",
         "ssl_verify_client",
         "valid_referers",
     ];
-    GUARDS.contains(&name) || name.starts_with("auth_")
+    GUARDS.contains(&name) || name.starts_with("auth_") || name.starts_with("secure_link")
+}
+
+/// Directives that make a location's answers: what is left of such a location serves files.
+fn answers_itself(name: &str) -> bool {
+    const HANDLERS: &[&str] =
+        &["fastcgi_pass", "grpc_pass", "js_content", "memcached_pass", "perl", "scgi_pass", "uwsgi_pass"];
+    HANDLERS.contains(&name)
+}
+
+/// Directives that say who the client is where another proxy stands in front.
+fn moves_client_address(name: &str) -> bool {
+    matches!(name, "set_real_ip_from" | "real_ip_header")
 }

@@ -2,9 +2,8 @@
 //!
 //! Nothing is changed here, only found. Next: `configuration`, which calls this last.
 
-use std::collections::HashSet;
-
 use crate::listeners::shown;
+use crate::model::{ManageRight, Network};
 use crate::reading::Reading;
 
 /// Checks what no single directive can see.
@@ -12,19 +11,40 @@ pub fn whole(reading: &mut Reading<'_>) {
     certificates(reading);
     unused_zones(reading);
     unobeyed(reading);
+    unknown_clients(reading);
+}
+
+/// Rights by address need the client's own: with `set_real_ip_from` left out it would be that of the proxy in front,
+/// and with it everybody's.
+fn unknown_clients(reading: &mut Reading<'_>) {
+    let by_address = |right: &ManageRight| {
+        right.allow.iter().flatten().any(|network| matches!(network, Network::Ip(_, 1..)))
+    };
+    let is_written = reading.http.locations.iter().any(|location| {
+        let cache = location.settings.proxy.as_ref().and_then(|proxy| proxy.cache.as_ref());
+        cache.is_some_and(|cache| by_address(&cache.purge_right))
+            || location.settings.api.as_ref().is_some_and(|api| by_address(&api.right))
+            || location.settings.purge_at.as_ref().is_some_and(|place| by_address(&place.right))
+    });
+    if !is_written {
+        return;
+    }
+    for (name, span) in std::mem::take(&mut reading.unknown_clients) {
+        reading
+            .error(span, format!("\"{name}\" cannot be left out beside addresses that may purge or use the API"))
+            .help("without it they would be compared with the address of the proxy in front; write a token instead");
+    }
 }
 
 /// What purges, tags or explains without a cache, and who may use an API that is nowhere.
 fn unobeyed(reading: &mut Reading<'_>) {
     let locations = &reading.http.locations;
     let has_api = locations.iter().any(|location| location.settings.api.is_some());
-    let caches = || locations.iter().filter_map(|location| location.settings.proxy.as_ref()?.cache.as_ref());
-    let in_force: HashSet<_> = caches().flat_map(|cache| cache.written.iter().copied()).collect();
     for (name, span) in std::mem::take(&mut reading.dependent) {
         let (is_obeyed, needs, help) = match name.starts_with("api_") {
             true => (has_api, "location with \"api\"", "write api; in the location that is to be the API"),
             false => (
-                in_force.contains(&(name, span)),
+                reading.obeyed.contains(&span),
                 "location with \"proxy_pass\" and \"proxy_cache\"",
                 "write proxy_cache and the name of a zone in the location, or take this out",
             ),

@@ -14,7 +14,7 @@ use crate::listeners;
 use crate::model::{ErrorLog, KeepaliveSize, Main};
 use crate::reading::Reading;
 use crate::tree::Directive;
-use crate::{check, control_socket, locations};
+use crate::{check, control_socket, locations, resolve};
 
 /// What holds where the main level writes nothing.
 #[derive(Debug)]
@@ -61,7 +61,7 @@ pub fn read(tree: &[Directive], defaults: Defaults, reading: &mut Reading<'_>) -
 
 /// A pid file with a long path is no mistake, so there is a warning and no socket.
 fn default_socket(pid: &Path, reading: &mut Reading<'_>) -> Option<PathBuf> {
-    let path = api::default_socket(pid);
+    let path = api::default_socket(pid)?;
     let Some(wrong) = api::wrong_socket_path(&path) else { return Some(path) };
     reading
         .diagnostics
@@ -90,6 +90,9 @@ fn http(directive: &Directive, main: &Main, reading: &mut Reading<'_>) {
     let mut level = Level::default();
     for (row, directive) in &rows {
         set(&mut level, row, directive, reading);
+    }
+    if let Some((.., span)) = &level.purge_at {
+        resolve::refuse_purge_at(*span, reading);
     }
     level.error_logs.get_or_insert_with(|| main.error_logs.clone());
     locations::default_access_log(&mut level, reading);

@@ -51,30 +51,30 @@ impl ConfPrefix {
     }
 }
 
-/// Reads the main file and all it includes. What could be understood is returned beside the findings; where the
-/// main file cannot be read that is the one finding.
+/// Reads the main file and all it includes. What could be understood is returned beside the findings; `None` where the
+/// main file cannot be read, which is then the one finding.
 pub fn read(
     main: &Path,
     prefix: &ConfPrefix,
     sources: &mut Sources,
     diagnostics: &mut Diagnostics,
-) -> Vec<Directive> {
+) -> Option<Vec<Directive>> {
     // The path is shown and printed by `-T`, where only an absolute one tells a file from other text.
     let path = std::path::absolute(main).unwrap_or_else(|_| main.to_path_buf());
     let text = match read_file(&path, MAX_BYTES) {
         Ok(Some(text)) => text,
         Ok(None) => {
             diagnostics.error_nowhere(format!("\"{}\" is greater than {MAX_BYTES} bytes", path.display()));
-            return Vec::new();
+            return None;
         }
         Err(error) => {
             diagnostics.error_nowhere(failure(&path, &error));
-            return Vec::new();
+            return None;
         }
     };
     let bytes = text.len() as u64;
     let file = sources.add(path.clone(), text);
-    Splicer::new(prefix, sources, diagnostics).whole(file, Some(path), bytes)
+    Some(Splicer::new(prefix, sources, diagnostics).whole(file, Some(path), bytes))
 }
 
 /// Parses text that came from no file (`-g`, or what `serve URL` wrote), its includes spliced like a file's.

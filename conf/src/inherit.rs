@@ -189,8 +189,8 @@ level! {
         proxy_cache: (Option<CacheZoneId>, Span),
         /// `proxy_cache_key`.
         proxy_cache_key: Template,
-        /// `proxy_cache_valid`s.
-        proxy_cache_valid: Vec<Valid>,
+        /// `proxy_cache_valid`s, each with its place.
+        proxy_cache_valid: Vec<(Valid, Span)>,
         /// `proxy_cache_methods`.
         proxy_cache_methods: CacheMethods,
         /// `proxy_cache_lock`.
@@ -277,6 +277,8 @@ level! {
         proxy_pass: PassDraft,
         /// `status_zone`; no index = `off`. Handed from location to location, not from the server.
         status_zone: Option<u32>,
+        /// `proxy_cache_purge zone key` with its place.
+        purge_at: (CacheZoneId, Template, Span),
         /// `api`: whether `write=on`, with its place.
         api: (bool, Span),
     }

@@ -3,6 +3,7 @@
 //! Nothing is read but the configuration's own files (certificates are only looked for), and nothing is started.
 //! Next: `include`, then `configuration`.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use crate::captures;
@@ -55,7 +56,11 @@ pub fn load(options: &Options) -> Loaded {
         let text = format!("{};", globals.trim_end().trim_end_matches(';'));
         tree = include::parse_text("command line", text, &conf_prefix, &mut sources, &mut diagnostics);
     }
-    tree.extend(include::read(&main_file, &conf_prefix, &mut sources, &mut diagnostics));
+    let Some(main) = include::read(&main_file, &conf_prefix, &mut sources, &mut diagnostics) else {
+        // What such a file lacks is not known.
+        return Loaded { configuration: None, sources, diagnostics };
+    };
+    tree.extend(main);
     let defaults = Defaults { error_log: default_error_log(options), control_socket: true };
     understand(tree, options, defaults, &conf_prefix, sources, diagnostics)
 }
@@ -92,6 +97,8 @@ fn understand(
         log_formats: Vec::new(),
         used_zones: Vec::new(),
         dependent: Vec::new(),
+        obeyed: HashSet::new(),
+        unknown_clients: Vec::new(),
         http: Http::default(),
     };
     let combined = log::combined(&mut reading);

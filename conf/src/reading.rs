@@ -4,6 +4,7 @@
 //! The words of a directive become values here, with their errors located. Nothing here knows a directive by name.
 //! Next: `inherit`, which holds what was set at one level; `directives/`, which call this.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -38,6 +39,10 @@ pub struct Reading<'a> {
     pub used_zones: Vec<bool>,
     /// Directives that are obeyed only together with another one that may stand elsewhere: name and place of each.
     pub dependent: Vec<(&'static str, Span)>,
+    /// Places of the directives that some location obeys, as far as they decide about a cache.
+    pub obeyed: HashSet<Span>,
+    /// Directives left out with `--lenient` that say who the client is: name and place of each.
+    pub unknown_clients: Vec<(String, Span)>,
     /// The http block as far as it is read.
     pub http: Http,
 }
@@ -55,9 +60,9 @@ impl Reading<'_> {
         self.error(word.span, format!("invalid value \"{}\"", word.text)).help(help);
     }
 
-    /// The index of a word in `choices`; anything else is an error.
+    /// The index of a word in `choices`, in any case as in nginx; anything else is an error.
     pub fn one_of(&mut self, word: &Word, choices: &[&str]) -> Option<usize> {
-        let found = choices.iter().position(|choice| *choice == word.text);
+        let found = choices.iter().position(|choice| choice.eq_ignore_ascii_case(&word.text));
         if found.is_none() {
             self.not_one_of(word, choices);
         }

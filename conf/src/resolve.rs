@@ -19,6 +19,8 @@ use crate::variables::Builtin;
 mod rights;
 mod cache;
 
+pub use rights::refuse_purge_at;
+
 const MINUTE: Duration = Duration::from_secs(60);
 const HOUR: Duration = Duration::from_secs(3600);
 
@@ -76,7 +78,7 @@ pub fn settings(level: &Level, matches: &LocationMatch, reading: &mut Reading<'_
         max_ranges: level.max_ranges,
         slice: level.slice.map_or(0, |(size, _)| size),
         api: rights::api(level, reading),
-        purge_at: None,
+        purge_at: rights::purge_at(level, matches, reading),
     }
 }
 

@@ -154,6 +154,9 @@ fn the_places_of_the_directives_in_force_are_kept() {
             ("proxy_cache_valid", 13),
         ]
     );
+    let lines: Vec<_> =
+        cache.valid_spans.iter().map(|span| configuration.sources.position(*span).line).collect();
+    assert_eq!((lines, cache.valid.len()), (vec![12, 13], 2));
 }
 
 #[test]
@@ -236,13 +239,47 @@ fn purging_that_cannot_be_meant_is_told() {
         "\"proxy_cache_tag\" has no effect",
     );
     one_warning(&in_location("return 200; api_allow unix:;"), "no location with \"api\"");
-    one_warning(&in_cached("proxy_cache_purge 1;"), "every request here purges");
+    one_error(&in_cached("proxy_cache_purge 1;"), "every request here would purge");
     model(&in_cached("proxy_cache_purge 0 $arg_p;"));
-    for module in ["PURGE from 127.0.0.1", "on", "z $uri", "$method from all"] {
-        let module =
-            in_cached(&format!("proxy_cache_purge {};", module.replace("$method", "$request_method")));
-        one_error(&module, "proxy_cache_purge_allow and the addresses");
-    }
+}
+
+#[test]
+fn the_free_modules_forms_of_purging_are_understood() {
+    let from = cache("proxy_cache_purge PURGE from 127.0.0.1 10.0.0.0/8;");
+    assert!(from.purge_methods && from.purge.is_empty());
+    let allowed = [ip("127.0.0.1", 32), ip("10.0.0.0", 8)];
+    assert_eq!(from.purge_right.allow.as_deref(), Some(&allowed[..]));
+    assert!(!cache("proxy_cache_purge off;").purge_methods);
+    one_warning(&in_cached("proxy_cache_purge on;"), "this machine alone");
+    one_warning(&in_cached("proxy_cache_purge on from all;"), "everybody may purge");
+    one_error(&in_cached("proxy_cache_purge DELETE from 127.0.0.1;"), "the method that purges is PURGE");
+    one_error(
+        &in_cached("proxy_cache_purge PURGE purge_all from 127.0.0.1;"),
+        "invalid parameter \"purge_all\"",
+    );
+    one_error(&in_cached("proxy_cache_purge PURGE from;"), "invalid parameter \"from\"");
+}
+
+#[test]
+fn a_zone_and_a_key_purge_in_a_location_of_their_own() {
+    let purging = "location ~ ^/purge(/.*) { proxy_cache_purge z $scheme$1*; proxy_cache_purge_soft on; \
+                   proxy_cache_purge_allow unix:; } location /";
+    let configuration = model(&in_cached("").replace("location /", purging));
+    let id = configuration.http.servers[0].locations.regexes[0];
+    let place = configuration.http.location(id).settings.purge_at.clone().expect("it purges");
+    assert_eq!((place.zone.0, &*place.key.source, place.soft), (0, "$scheme$1*", true));
+    assert_eq!(place.right.allow.as_deref(), Some(&[Network::Unix][..]));
+    let own = "needs a location of its own";
+    one_error(&in_cached("proxy_cache_purge z $uri;"), own);
+    one_error(&in_cached("").replace("location /", "proxy_cache_purge z $uri; location /"), own);
+    one_error(&in_cached("").replace("server {", "proxy_cache_purge z $uri; server {"), own);
+    let pages = in_cached("")
+        .replace("keys_zone=z:", "keys_zone=pages:")
+        .replace("proxy_cache z", "proxy_cache pages");
+    one_error(
+        &pages.replace("location /", "location /purge { proxy_cache_purge page $uri; } location /"),
+        "did you mean \"pages\"?",
+    );
 }
 
 #[test]
@@ -314,6 +351,42 @@ fn ranges_conditions_and_expires_have_nginxs_forms() {
 }
 
 #[test]
+fn words_are_taken_as_nginx_takes_them() {
+    let cache =
+        cache("proxy_cache_use_stale ERROR Updating non_idempotent; proxy_next_upstream updating http_502;");
+    assert!(cache.use_stale.error && cache.use_stale.updating && !cache.use_stale.timeout);
+    let loaded = text(&in_cached("proxy_next_upstream updating;"));
+    let idle = messages(&loaded, Severity::Idle);
+    assert!(idle.iter().any(|said| said.starts_with("\"updating\" has no effect")), "{idle:#?}");
+    let before = settings(&model(&in_location("if_modified_since Before;")), "/").if_modified_since;
+    assert_eq!(before, IfModifiedSince::Before);
+    one_error(&in_cached("proxy_cache_use_stale errors;"), "did you mean \"error\"?");
+}
+
+#[test]
+fn a_location_knows_every_template_it_evaluates() {
+    let configuration = model(
+        &in_cached(
+            "root /$arg_root; index $arg_index; error_page 500 /$arg_page; add_header A $arg_add; expires $arg_expires; \
+             access_log a.log f if=$arg_if; return 200 $arg_return; proxy_set_header X $arg_set; proxy_redirect $arg_from $arg_to; \
+             proxy_redirect ~x $arg_new; proxy_method $arg_method; proxy_cache_key $arg_key; proxy_cache_bypass $arg_bypass; \
+             proxy_no_cache $arg_no; proxy_cache_tag $arg_tag; proxy_cache_purge $arg_purge;",
+        )
+        .replace("http {", "http { log_format f $arg_log;")
+        .replace("proxy_pass http://127.0.0.1:8000", "proxy_pass http://$arg_pass"),
+    );
+    let sources: Vec<&str> =
+        settings(&configuration, "/").templates().iter().map(|template| &*template.source).collect();
+    for name in [
+        "root", "index", "page", "add", "expires", "if", "return", "set", "from", "to", "new", "method",
+        "key", "bypass", "no", "tag", "purge", "log", "pass",
+    ] {
+        let named = format!("$arg_{name}");
+        assert!(sources.iter().any(|source| source.ends_with(&named)), "{named}: {sources:?}");
+    }
+}
+
+#[test]
 fn the_api_is_a_location_of_its_own() {
     let configuration = model(
         "events { } http { access_log off; api_token 0123456789abcdef; server {
@@ -360,6 +433,7 @@ fn the_control_socket_can_be_elsewhere_or_off_and_must_fit_an_address() {
     assert_eq!(of("pid /run/m;").as_deref(), Some("/run/m.sock".as_ref()));
     assert_eq!(of("control_socket unix:/run/c;").as_deref(), Some("/run/c".as_ref()));
     assert_eq!(of("control_socket off;"), None);
+    assert_eq!(of("pid /dev/null;"), None);
     assert_eq!(text("events { } http { }").configuration.expect("no errors").main.control_socket, None);
     let long = "x".repeat(100);
     let loaded = from_file(&format!("control_socket /{long};"));
@@ -376,4 +450,23 @@ fn the_control_socket_can_be_elsewhere_or_off_and_must_fit_an_address() {
         "control_socket /run/c; events { } http { access_log off; server { listen unix:/run/c; } }",
         "is the control_socket",
     );
+}
+
+#[test]
+fn a_check_says_what_is_told_upstream_and_not_in_the_key() {
+    let idle = |directives: &str| messages(&text(&in_cached(directives)), Severity::Idle);
+    let has = |directives: &str, part: &str| idle(directives).iter().any(|message| message.contains(part));
+    let host = "write proxy_cache_key $host$scheme$proxy_host$request_uri;";
+    assert!(
+        has("proxy_set_header Host $http_host;", host),
+        "{:#?}",
+        idle("proxy_set_header Host $http_host;")
+    );
+    assert!(!has("proxy_set_header Host $host; proxy_cache_key $host$uri;", "told the client's Host"));
+    assert!(!has("proxy_set_header Host api.example;", "told the client's Host"));
+    assert!(has("", "X-Forwarded-Host"));
+    let credential = "put $http_authorization into proxy_cache_key";
+    assert!(has("", credential));
+    assert!(has("proxy_cache_key $uri$remote_user;", credential), "a claimed name is no credential");
+    assert!(!has("proxy_cache_key $uri$http_authorization;", credential));
 }

@@ -115,6 +115,19 @@ fn directives_are_checked_for_name_place_number_and_block() {
 }
 
 #[test]
+fn a_main_file_that_cannot_be_read_is_the_one_finding() {
+    let directory = tempfile::tempdir().expect("a directory");
+    for name in ["missing.conf", "."] {
+        let options =
+            Options { main_file: name.into(), prefix: directory.path().into(), ..Options::default() };
+        let loaded = load(&options);
+        let errors = messages(&loaded, Severity::Error);
+        assert!(errors.len() == 1 && !errors[0].contains("events"), "{errors:#?}");
+        assert!(loaded.configuration.is_none());
+    }
+}
+
+#[test]
 fn lenient_turns_what_only_nginx_knows_into_a_warning() {
     let directory = tempfile::tempdir().expect("a directory");
     fs::write(directory.path().join("nginx.conf"), in_location("rewrite ^ /x; proxy_pass http://api;"))
@@ -128,6 +141,45 @@ fn lenient_turns_what_only_nginx_knows_into_a_warning() {
     let loaded = load(&options);
     assert!(loaded.configuration.is_some());
     assert_eq!(messages(&loaded, Severity::Warning).len(), 1);
+}
+
+#[test]
+fn lenient_leaves_nothing_out_that_keeps_somebody_out() {
+    let errors = |directives: &str| {
+        let directory = tempfile::tempdir().expect("a directory");
+        let text = in_http(&format!(
+            "proxy_cache_path memory keys_zone=z:1m; server {{ listen 8080; proxy_cache z; location / {{ \
+             proxy_pass http://127.0.0.1:8000; {directives} }} }}"
+        ));
+        fs::write(directory.path().join("nginx.conf"), text).expect("written");
+        let options = Options {
+            main_file: "nginx.conf".into(),
+            prefix: directory.path().into(),
+            lenient: true,
+            ..Options::default()
+        };
+        messages(&load(&options), Severity::Error)
+    };
+    for guard in [
+        "deny all;",
+        "auth_basic x;",
+        "secure_link_secret x;",
+        "js_access x;",
+        "if ($arg_a) { return 403; }",
+        "fastcgi_pass 127.0.0.1:9000;",
+        "uwsgi_pass 127.0.0.1:9000;",
+        "proxy_cache_purge_alow 10.0.0.1;",
+        "proxy_cache_purge_allow 10.0.0.1/40;",
+        "proxy_cache_purge_token \"a b\";",
+        "proxy_cache_purge PURGE from 10.0.0.1 10.0.0.x;",
+        "api_allow 10.0.0.1:80;",
+        "api_tokn 0123456789abcdef;",
+        "set_real_ip_from 10.0.0.0/8; proxy_cache_purge_allow 10.0.0.1;",
+    ] {
+        assert_eq!(errors(guard).len(), 1, "{guard}: {:#?}", errors(guard));
+    }
+    assert!(errors("set_real_ip_from 10.0.0.0/8; proxy_cache_purge_token 0123456789abcdef;").is_empty());
+    assert!(errors("rewrite ^ /x; try_files $uri =404;").is_empty());
 }
 
 #[test]
@@ -272,6 +324,7 @@ fn logs_are_checked() {
 #[test]
 fn tls_drops_what_is_unsafe_and_refuses_when_nothing_is_left() {
     one_warning(&in_http("ssl_protocols TLSv1 TLSv1.2;"), "TLSv1 is not offered");
+    one_warning(&in_http("ssl_protocols TLSv1 TLSv1.1 TLSv1.2;"), "TLSv1, TLSv1.1 are not offered");
     one_error(&in_http("ssl_protocols SSLv3 TLSv1.1;"), "leaves no version");
     one_error(&in_http("ssl_protocols TLSv1.2 TLSv1.4;"), "did you mean");
     one_warning(&in_http("ssl_ciphers HIGH:!aNULL:!MD5;"), "CBC");

@@ -168,7 +168,8 @@ fn return_and_types_have_their_forms() {
     let configuration = with_http(
         "types { text/css css; application/json json map; } default_type a/b;
          server { return 301 https://$host$request_uri; return 200 late;
-             location /text { return 200 \"hi $uri\"; } location /url { return https://x.example/; } location /code { return 444; } }",
+             location /text { return 200 \"hi $uri\"; } location /url { return https://x.example/; } location /code { return 444; }
+             location /nowhere { return 301; } location /empty { return 404 \"\"; } location /300 { return 300; } location /204 { return 204; } }",
     );
     let own = &configuration.http.location(server(&configuration).own);
     assert!(matches!(own.matches, LocationMatch::Server));
@@ -178,6 +179,9 @@ fn return_and_types_have_their_forms() {
     assert!(matches!(of("/text"), r if r.status == 200 && matches!(r.body, ReturnBody::Text(_))));
     assert!(matches!(of("/url"), r if r.status == 302 && matches!(r.body, ReturnBody::Url(_))));
     assert!(matches!(of("/code"), r if r.status == 444 && matches!(r.body, ReturnBody::None)));
+    assert!(matches!(of("/nowhere").body, ReturnBody::Url(url) if url.as_literal() == Some("")));
+    assert!(matches!(of("/empty").body, ReturnBody::None) && matches!(of("/204").body, ReturnBody::None));
+    assert!(matches!(of("/300").body, ReturnBody::Text(text) if text.as_literal() == Some("")));
     assert_eq!(prefix(&configuration, "/text").types.by_extension["map"].as_ref(), "application/json");
     assert_eq!(&*prefix(&configuration, "/text").default_type, "a/b");
 }

@@ -14,6 +14,7 @@ pub mod origin;
 pub mod gunicorn;
 pub mod load;
 pub mod server;
+pub mod stampede;
 
 use std::path::PathBuf;
 

@@ -6,7 +6,7 @@ use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::client::find;
 
@@ -43,6 +43,8 @@ pub enum Step {
     Send(Vec<u8>),
     /// Waits: a slow API is what some scenarios are about.
     Pause(Duration),
+    /// Writes down the moment.
+    Note(Arc<Mutex<Vec<Instant>>>),
     /// Ends the connection.
     Close,
 }
@@ -160,6 +162,7 @@ fn converse(mut stream: TcpStream, connection: usize, state: &State) -> std::io:
             match step {
                 Step::Send(bytes) => stream.write_all(&bytes)?,
                 Step::Pause(pause) => std::thread::sleep(pause),
+                Step::Note(moments) => moments.lock().expect("no script panics").push(Instant::now()),
                 Step::Close => return stream.shutdown(Shutdown::Both),
             }
         }

@@ -4,7 +4,7 @@
 //! the upstream's own status for an answer, 502 for the rest.
 //! Next: `millstream-server`'s `answer/proxied`, which acts on the decision.
 
-use millstream_conf::model::{NextUpstream, Proxy};
+use millstream_conf::model::{FailureWords, NextUpstream, Proxy};
 use millstream_wire::Method;
 use std::time::Duration;
 
@@ -88,14 +88,7 @@ fn asked_for(next: &NextUpstream, condition: Condition) -> bool {
         Condition::Error => next.error,
         Condition::Timeout => next.timeout,
         Condition::InvalidHeader => next.invalid_header,
-        Condition::Status(500) => next.http_500,
-        Condition::Status(502) => next.http_502,
-        Condition::Status(503) => next.http_503,
-        Condition::Status(504) => next.http_504,
-        Condition::Status(403) => next.http_403,
-        Condition::Status(404) => next.http_404,
-        Condition::Status(429) => next.http_429,
-        Condition::Status(_) => false,
+        Condition::Status(status) => next.has_status(status),
     }
 }
 

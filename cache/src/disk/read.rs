@@ -53,6 +53,11 @@ impl Disk {
         }
     }
 
+    /// What the file of a name says, if it holds this key; the body is left in it, and nothing is noted. Blocks.
+    pub(crate) fn peek(&self, name: &Name, key: &[u8]) -> Option<Loaded> {
+        self.try_read(name, 0).ok().filter(|loaded| loaded.head.key == key)
+    }
+
     /// Removes a file that is damaged.
     pub(crate) fn discard(&self, name: &Name) {
         self.counters.corrupt.fetch_add(1, Ordering::Relaxed);

@@ -9,6 +9,7 @@ use bytes::Bytes;
 use millstream_conf::model::UseStale;
 use std::time::Duration;
 
+mod purges;
 mod simulation;
 
 fn front() -> Front {
@@ -157,7 +158,7 @@ fn an_uncacheable_answer_lets_everybody_go_for_a_while() {
     let _guard = runtime.enter();
     let permit = miss(get(&mut front, &conf(), now));
     let Lookup::Busy(waiter, None) = get(&mut front, &conf(), now) else { panic!("must wait") };
-    permit.uncacheable(now);
+    permit.uncacheable(None, now);
     assert!(matches!(ready(waiter.wait(Fields::default(), &conf(), now)), Woken::Retry));
     let (one, two) = (miss(get(&mut front, &conf(), now)), miss(get(&mut front, &conf(), later(now, 9))));
     drop((one, two));

@@ -4,6 +4,7 @@
 
 use crate::entry::Entry;
 use crate::line::Line;
+use crate::policy::Reason;
 use std::ops::{Deref, DerefMut};
 use std::slice;
 use std::sync::Arc;
@@ -18,6 +19,8 @@ pub(crate) struct Cell {
     pub(crate) charge: u64,
     /// Until then answers are taken to be uncacheable, in milliseconds since 1970.
     pub(crate) uncacheable_until: i64,
+    /// Why the last answer could not be stored, where that is known.
+    pub(crate) refused: Option<Reason>,
     /// Requests for it while it was not stored.
     pub(crate) uses: u32,
     /// When it was last seen to be used, in seconds since 1970.

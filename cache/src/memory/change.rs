@@ -6,12 +6,14 @@
 
 use super::cells::Cell;
 use super::lookup::Grant;
+use super::shard::After;
 use super::slot::{BaseFile, Slot};
-use super::{Freed, Memory, Shard};
+use super::{Memory, Shard};
 use crate::entry::{Entry, Variant};
 use crate::key::Key;
 use crate::line::WaiterSlot;
 use crate::now::{Now, milliseconds};
+use crate::policy::Reason;
 use crate::progress::Progress;
 use crate::vary::VaryFields;
 use millstream_wire::Fields;
@@ -20,14 +22,7 @@ use std::task::Waker;
 use std::time::{Duration, Instant};
 
 /// How long after an answer that could not be stored requests do not wait for each other.
-const UNCACHEABLE_FOR: Duration = Duration::from_secs(10);
-
-/// What has to happen once the lock is released.
-#[derive(Default)]
-struct After {
-    wake: Vec<Waker>,
-    freed: Freed,
-}
+pub(super) const UNCACHEABLE_FOR: Duration = Duration::from_secs(10);
 
 impl Memory {
     /// A fill has its head: finds out which variant it is, and lets the waiters read along. The grant is changed to
@@ -61,7 +56,8 @@ impl Memory {
             };
             let values = variant.as_ref().map(|variant| variant.values.clone());
             let progress = progress(variant);
-            move_line(slot, grant, values, &mut paid, &progress, after);
+            let purged = self.purges.rules().latest(grant.born, &progress.head.tags, grant.key.text());
+            move_line(slot, grant, values, &mut paid, (&progress, purged), after);
             shard.remove_if_empty(index);
             Some(progress)
         });
@@ -81,7 +77,8 @@ impl Memory {
             return false;
         }
         let stored = self.change(&grant.key, |shard, index, after| {
-            let purged = self.purged_at(grant.key.hash()) > grant.order;
+            let purged = self.purged_at(grant.key.hash()) > grant.order
+                || self.purges.rules().latest(entry.born(), entry.head().tags, grant.key.text()) > 0;
             let index = index.unwrap_or_else(|| shard.add(grant.key.clone()));
             let slot = shard.slot(index);
             let fields = entry.variant.as_ref().map(|variant| &*variant.fields);
@@ -111,20 +108,21 @@ impl Memory {
 
     /// The right is given back unused: the first waiter gets it, or the line ends.
     pub(crate) fn give_back(&self, grant: &Grant) {
-        let order = self.next_order();
+        let (order, born) = (self.next_order(), self.purges.generation());
         self.cell(grant, |cell, after| {
             let Some(line) = cell.line.as_mut().filter(|line| Some(line.right) == grant.right) else {
                 return;
             };
-            if !line.pass_on(order, &mut after.wake) {
+            if !line.pass_on(order, born, &mut after.wake) {
                 cell.line = None;
             }
         });
     }
 
     /// The answer could not be stored: nobody waits for another such, for a while.
-    pub(crate) fn uncacheable(&self, grant: &Grant, now: Now) {
+    pub(crate) fn uncacheable(&self, grant: &Grant, reason: Option<Reason>, now: Now) {
         self.cell(grant, |cell, after| {
+            cell.refused = reason;
             cell.uncacheable_until = now.unix_milliseconds.saturating_add(milliseconds(UNCACHEABLE_FOR));
             end_line(cell, grant, after);
         });
@@ -138,14 +136,14 @@ impl Memory {
         lock_age: Duration,
         now: Instant,
     ) -> Option<u64> {
-        let order = self.next_order();
+        let (order, born) = (self.next_order(), self.purges.generation());
         let mut taken = None;
         self.cell(grant, |cell, _| {
             if let Some(line) = &mut cell.line
                 && line.is_aged(lock_age, now)
                 && !waiter.is_told()
             {
-                line.pass_to(order, now);
+                line.pass_to(order, born, now);
                 taken = Some(order);
             }
         });
@@ -246,7 +244,11 @@ impl Memory {
         });
     }
 
-    fn change<T>(&self, key: &Key, change: impl FnOnce(&mut Shard, Option<u32>, &mut After) -> T) -> T {
+    pub(super) fn change<T>(
+        &self,
+        key: &Key,
+        change: impl FnOnce(&mut Shard, Option<u32>, &mut After) -> T,
+    ) -> T {
         let mut after = After::default();
         let mut shard = self.shard(key.hash());
         let index = shard.find(key.hash(), key.bytes());
@@ -296,7 +298,7 @@ fn move_line(
     grant: &mut Grant,
     values: Option<Arc<[u8]>>,
     paid: &mut Option<u64>,
-    progress: &Arc<Progress>,
+    (progress, purged): (&Arc<Progress>, u64),
     after: &mut After,
 ) {
     let at = slot.position(grant.values.as_deref());
@@ -309,7 +311,7 @@ fn move_line(
         return;
     };
     if let Some(line) = &mut slot.cells[at].line {
-        line.stream(progress, &mut after.wake);
+        line.stream(progress, purged, &mut after.wake);
     }
     if slot.cells[at].values == values {
         return;
@@ -349,6 +351,7 @@ fn put(
             after.freed.cells += 1;
             cell.charge = cost;
             cell.uncacheable_until = 0;
+            cell.refused = None;
             cell.absent_on_disk = false;
             cell.used_at = used_at;
         }
@@ -367,6 +370,11 @@ fn take_entry(slot: &mut Slot, at: usize, after: &mut After) {
         after.freed.cell(slot.remove(at));
         return;
     }
+    empty(slot, at, after);
+}
+
+/// Takes the entry out of a cell and leaves the cell.
+pub(super) fn empty(slot: &mut Slot, at: usize, after: &mut After) {
     let entry = slot.take_entry(at);
     if entry.is_some() {
         let key = slot.shared_key();

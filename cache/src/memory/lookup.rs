@@ -3,8 +3,9 @@
 //! It decides; the values that carry the rights it grants are made in `permit` and `front`. Next: `change`.
 
 use super::cells::Cell;
+use super::shard::After;
 use super::slot::{Slot, VARIANTS};
-use super::{Freed, Memory, Shard};
+use super::{Memory, Shard};
 use crate::entry::Entry;
 use crate::key::Key;
 use crate::line::{Line, Purpose, WaiterSlot};
@@ -13,6 +14,7 @@ use crate::policy::StaleCause;
 use millstream_conf::model::ProxyCache;
 use millstream_wire::Fields;
 use std::sync::Arc;
+use std::task::Waker;
 use std::time::Instant;
 
 /// A look-up.
@@ -43,6 +45,7 @@ pub(crate) struct Grant {
 /// What was decided.
 pub(crate) enum Found {
     Fresh(Arc<Entry>),
+    Ahead(Arc<Entry>, Grant),
     Stale(Arc<Entry>, Option<Grant>),
     Miss(Grant),
     Scarce,
@@ -57,11 +60,11 @@ struct Unpaid(u64);
 impl Memory {
     /// Decides a look-up. `on_disk` tells whether the entry may be in a file, from the slot as far as it is known.
     pub(crate) fn look_up(&self, asked: &Asked<'_>, on_disk: impl Fn(&Slot, Option<&[u8]>) -> bool) -> Found {
-        let mut freed = Freed::default();
+        let mut after = After::default();
         let mut paid = None;
         let found = loop {
             let mut shard = self.shard(asked.hash);
-            match self.decide(&mut shard, asked, &on_disk, &mut paid, &mut freed) {
+            match self.decide(&mut shard, asked, &on_disk, &mut paid, &mut after) {
                 Ok(found) => break found,
                 Err(Unpaid(cost)) => {
                     drop(shard);
@@ -78,7 +81,8 @@ impl Memory {
         if let Some(cost) = paid {
             self.release(cost, 1);
         }
-        self.free(freed);
+        self.free(after.freed);
+        after.wake.into_iter().for_each(Waker::wake);
         found
     }
 
@@ -88,7 +92,7 @@ impl Memory {
         asked: &Asked<'_>,
         on_disk: &impl Fn(&Slot, Option<&[u8]>) -> bool,
         paid: &mut Option<u64>,
-        freed: &mut Freed,
+        after: &mut After,
     ) -> Result<Found, Unpaid> {
         let slot = match shard.find(asked.hash, asked.key) {
             Some(index) => shard.slot(index),
@@ -112,7 +116,7 @@ impl Memory {
                 }
                 if slot.cells.len() >= VARIANTS {
                     match slot.cells.iter().position(|cell| !cell.is_pinned()) {
-                        Some(longest) => freed.cell(slot.remove(longest)),
+                        Some(longest) => after.freed.cell(slot.remove(longest)),
                         None => return Ok(Found::Scarce),
                     }
                 }
@@ -123,6 +127,8 @@ impl Memory {
                 slot.cells.len() - 1
             }
         };
+        let born = self.purges.generation();
+        self.obey(slot, at, born, asked.now, after);
         let may_be_on_disk = slot.cells[at].entry.is_none()
             && !slot.cells[at].absent_on_disk
             && on_disk(slot, values.as_deref());
@@ -130,24 +136,35 @@ impl Memory {
         let cell = &mut slot.cells[at];
         cell.used_at = used_at;
         if let Some(entry) = &cell.entry {
-            entry.mark_used();
-            if entry.is_fresh(asked.now) {
+            let hot = entry.mark_used() | cell.touched;
+            if entry.is_fresh(asked.now) && !(hot && refreshes_ahead(cell, entry, asked)) {
                 return Ok(Found::Fresh(entry.clone()));
             }
         }
-        let grant = Grant {
-            key: slot.shared_key(),
-            values,
-            right: None,
-            order: self.next_order(),
-            born: self.purges.generation(),
-        };
+        let grant = Grant { key: slot.shared_key(), values, right: None, order: self.next_order(), born };
         let cell = &mut slot.cells[at];
         Ok(match cell.entry.clone() {
+            Some(entry) if entry.is_fresh(asked.now) => ahead(cell, entry, grant, asked.now.instant),
             Some(entry) => stale(cell, entry, grant, asked),
             None => missing(cell, grant, asked, may_be_on_disk),
         })
     }
+}
+
+/// Whether this request refreshes an entry that is in use and fresh (`proxy_cache_refresh_ahead`): one does, near its
+/// end, and nobody waits for it.
+fn refreshes_ahead(cell: &Cell, entry: &Entry, asked: &Asked<'_>) -> bool {
+    let window = asked.conf.refresh_ahead;
+    !window.is_zero()
+        && cell.line.is_none()
+        && asked.now.unix_milliseconds >= cell.uncacheable_until
+        && entry.wants_refresh(window, asked.now)
+        && entry.claim_ahead()
+}
+
+fn ahead(cell: &mut Cell, entry: Arc<Entry>, grant: Grant, now: Instant) -> Found {
+    cell.line = Some(Box::new(Line::new(grant.order, grant.born, Purpose::Fill, now)));
+    Found::Ahead(entry, Grant { right: Some(grant.order), ..grant })
 }
 
 /// An entry that is no longer fresh: one updates it; the others get it if it may be used meanwhile, or wait.
@@ -158,19 +175,19 @@ fn stale(cell: &mut Cell, entry: Arc<Entry>, grant: Grant, asked: &Asked<'_>) ->
     if let Some(line) = &mut cell.line
         && line.is_aged(asked.conf.lock_age, now)
     {
-        line.pass_to(grant.order, now);
+        line.pass_to(grant.order, grant.born, now);
         return Found::Stale(entry, Some(Grant { right: Some(grant.order), ..grant }));
     }
     match &mut cell.line {
         Some(_) if usable => Found::Stale(entry, None),
         Some(line) if asked.conf.lock => {
-            Found::Busy(line.join(), grant, line.aged_at(asked.conf.lock_age, now), Some(entry))
+            Found::Busy(line.join(grant.born), grant, line.aged_at(asked.conf.lock_age, now), Some(entry))
         }
         // With `proxy_cache_lock off`, and for a while after an answer that could not be stored, everybody asks.
         Some(_) => Found::Stale(entry, Some(grant)),
         None if uncacheable && !usable => Found::Stale(entry, Some(grant)),
         None => {
-            cell.line = Some(Box::new(Line::new(grant.order, Purpose::Fill, now)));
+            cell.line = Some(Box::new(Line::new(grant.order, grant.born, Purpose::Fill, now)));
             Found::Stale(entry, Some(Grant { right: Some(grant.order), ..grant }))
         }
     }
@@ -178,23 +195,24 @@ fn stale(cell: &mut Cell, entry: Arc<Entry>, grant: Grant, asked: &Asked<'_>) ->
 
 /// Nothing in memory: read the file, wait for who does, or ask.
 fn missing(cell: &mut Cell, grant: Grant, asked: &Asked<'_>, may_be_on_disk: bool) -> Found {
-    if asked.counts_use {
+    // After a look at the disk the request may turn out to be for another variant, where it is the first.
+    if asked.counts_use || cell.uses == 0 {
         cell.touched |= cell.uses > 0;
         cell.uses = cell.uses.saturating_add(1);
     }
     let now = asked.now.instant;
     if let Some(line) = &mut cell.line {
         if line.is_aged(asked.conf.lock_age, now) {
-            line.pass_to(grant.order, now);
+            line.pass_to(grant.order, grant.born, now);
             return Found::Miss(Grant { right: Some(grant.order), ..grant });
         }
         if asked.conf.lock || line.purpose == Purpose::Probe {
-            return Found::Busy(line.join(), grant, line.aged_at(asked.conf.lock_age, now), None);
+            return Found::Busy(line.join(grant.born), grant, line.aged_at(asked.conf.lock_age, now), None);
         }
         return Found::Miss(grant);
     }
     if may_be_on_disk {
-        cell.line = Some(Box::new(Line::new(grant.order, Purpose::Probe, now)));
+        cell.line = Some(Box::new(Line::new(grant.order, grant.born, Purpose::Probe, now)));
         return Found::Probe(Grant { right: Some(grant.order), ..grant });
     }
     if cell.uses < asked.conf.min_uses {
@@ -203,6 +221,6 @@ fn missing(cell: &mut Cell, grant: Grant, asked: &Asked<'_>, may_be_on_disk: boo
     if !asked.conf.lock || asked.now.unix_milliseconds < cell.uncacheable_until {
         return Found::Miss(grant);
     }
-    cell.line = Some(Box::new(Line::new(grant.order, Purpose::Fill, now)));
+    cell.line = Some(Box::new(Line::new(grant.order, grant.born, Purpose::Fill, now)));
     Found::Miss(Grant { right: Some(grant.order), ..grant })
 }

@@ -13,6 +13,7 @@ use crate::entry::Entry;
 use crate::key::Key;
 use hashbrown::HashTable;
 use std::sync::Arc;
+use std::task::Waker;
 
 const NONE: u32 = u32::MAX;
 /// Slots that the hand passes in one call.
@@ -43,12 +44,28 @@ pub(crate) enum Evicted {
     Empty,
 }
 
+/// What a sweep tells of a cell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Swept {
+    /// It was used since the last sweep.
+    Used,
+    /// A purge went for its entry, and it goes.
+    Purged,
+}
+
 /// What was let go; dropped by the caller once the lock is released.
 #[derive(Debug, Default)]
 pub(crate) struct Freed {
     pub(crate) bytes: u64,
     pub(crate) cells: usize,
     pub(crate) entries: Vec<Arc<Entry>>,
+}
+
+/// What has to happen once the lock is released.
+#[derive(Default)]
+pub(super) struct After {
+    pub(super) wake: Vec<Waker>,
+    pub(super) freed: Freed,
 }
 
 impl Freed {
@@ -182,15 +199,16 @@ impl Shard {
         Evicted::Passed
     }
 
-    /// Lets go of cells not used within `inactive` seconds, looking at no more than `most` slots, and tells of each
-    /// that was used since the last round. After the last slot the next call begins anew.
+    /// Lets go of cells not used within `inactive` seconds and of those whose entry is `purged`, looking at no more than
+    /// `most` slots, and tells of each that was used since the last round and of each that is purged. After the last
+    /// slot the next call begins anew.
     pub(crate) fn sweep(
         &mut self,
-        now: u32,
-        inactive: u32,
+        (now, inactive): (u32, u32),
         most: usize,
         freed: &mut Freed,
-        mut used: impl FnMut(&Slot, &Cell),
+        purged: impl Fn(&Entry) -> bool,
+        mut tell: impl FnMut(&Slot, &Cell, Swept),
     ) {
         let end = match self.unswept.min(self.slots.len()) {
             0 => self.slots.len(),
@@ -206,10 +224,17 @@ impl Shard {
                     // The hand has not seen this mark yet, so it is kept for it.
                     cell.touched = true;
                     cell.used_at = now;
-                    used(slot, &slot.cells[at]);
+                    tell(slot, &slot.cells[at], Swept::Used);
+                }
+                let cell = &slot.cells[at];
+                if !cell.is_pinned() && cell.entry.as_deref().is_some_and(&purged) {
+                    tell(slot, cell, Swept::Purged);
                 }
             }
-            take_cells(slot, freed, |cell| now.saturating_sub(cell.used_at) > inactive);
+            take_cells(slot, freed, |cell| {
+                let unused = now.saturating_sub(cell.used_at) > inactive;
+                unused || cell.entry.as_deref().is_some_and(&purged)
+            });
             self.remove_if_empty(index as u32);
         }
         self.unswept = first;

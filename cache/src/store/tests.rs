@@ -8,6 +8,8 @@ use millstream_wire::{Fields, Headers};
 use std::fs;
 use std::os::unix::fs::FileExt;
 
+mod purging;
+
 fn runtime() -> tokio::runtime::Runtime {
     tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime")
 }

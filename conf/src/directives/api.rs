@@ -31,7 +31,7 @@ pub const ROWS: &[Row] = &[
         "address | CIDR | unix: | all …",
         "127.0.0.1 ::1 unix:",
         "The clients that may use the API without a token. By default only this machine, and only where the request was not \
-         forwarded by a proxy before this one. A level that writes one has none of the level above.",
+         forwarded by a proxy before this one; with a token and without this directive, nobody. A level that writes one has none of the level above.",
         Apply::Level(|l, d, r| {
             let networks = networks(&d.args, r);
             l.api_allow.get_or_insert_default().extend(networks);
@@ -78,14 +78,17 @@ fn api(level: &mut Level, directive: &Directive, reading: &mut Reading<'_>) {
 /// The longest path of the socket in bytes: what the system takes (108) with some to spare for what is made beside it.
 const LONGEST_SOCKET_PATH: usize = 100;
 
-/// Where the socket is by default: beside the pid file.
-pub fn default_socket(pid: &Path) -> PathBuf {
+/// Where the socket is by default: beside the pid file. Nowhere for a pid file that is thrown away (`/dev/null`).
+pub fn default_socket(pid: &Path) -> Option<PathBuf> {
+    if pid.starts_with("/dev") {
+        return None;
+    }
     if pid.extension().is_some_and(|extension| extension == "pid") {
-        return pid.with_extension("sock");
+        return Some(pid.with_extension("sock"));
     }
     let mut path = pid.as_os_str().to_owned();
     path.push(".sock");
-    path.into()
+    Some(path.into())
 }
 
 /// What is wrong with a path for the socket.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::{Apply, HTTP_SERVER_LOCATION, MANY, Row, SERVER_LOCATION, idle, often, once};
 use crate::inherit::Level;
-use crate::model::{ErrorPage, ErrorPageStatus, Return, ReturnBody, Types};
+use crate::model::{ErrorPage, ErrorPageStatus, Return, ReturnBody, Template, Types};
 use crate::reading::Reading;
 use crate::template;
 use crate::tree::{Directive, Word};
@@ -31,7 +31,8 @@ pub const ROWS: &[Row] = &[
         (1, 2),
         "code [text] | code URL | URL",
         "",
-        "Answers at once. A URL goes with 301, 302, 303, 307 and 308; 444 closes the connection without an answer. In a server it \
+        "Answers at once. A URL goes with 301, 302, 303, 307 and 308 (left out, it is empty); without a text the statuses from 400 on \
+         get their built-in page or `error_page`, others an empty body. 444 closes the connection without an answer. In a server it \
          comes before any location. Of several the first is taken.",
         Apply::Level(returns),
     ),
@@ -156,10 +157,13 @@ fn returns(level: &mut Level, directive: &Directive, reading: &mut Reading<'_>) 
         None
     };
     let Some((status, text)) = parsed else { return };
-    let body = match text.map(|word| reading.template(word)) {
-        None => ReturnBody::None,
-        Some(url) if matches!(status, 301 | 302 | 303 | 307 | 308) => ReturnBody::Url(url),
-        Some(text) => ReturnBody::Text(text),
+    let text = text.map_or_else(|| Template::literal(""), |word| reading.template(word));
+    let is_empty = text.parts.is_empty();
+    // Without a text nginx sends the built-in page from 400 on, an empty Location with a redirect, and an empty body else.
+    let body = match status {
+        301 | 302 | 303 | 307 | 308 => ReturnBody::Url(text),
+        0..200 | 204 | 304 | 400.. if is_empty => ReturnBody::None,
+        _ => ReturnBody::Text(text),
     };
     // The second `return` of a block is never reached, in nginx as here.
     level.returns.get_or_insert(Return { status, body });

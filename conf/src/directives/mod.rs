@@ -14,6 +14,7 @@ pub mod client;
 pub mod headers;
 pub mod gzip;
 pub mod proxy_pass;
+pub mod failures;
 pub mod proxy;
 pub mod ranges;
 pub mod store;

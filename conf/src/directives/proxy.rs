@@ -2,11 +2,12 @@
 //!
 //! Next: `proxy_pass`; `proxy_cache`; `resolve`, which applies the defaults.
 
+use super::failures::words;
 use super::headers::is_field_name;
 use super::proxy_pass::proxy_pass;
 use super::{Apply, HTTP_SERVER_LOCATION, LOCATION, MANY, Row, idle, often, once};
 use crate::inherit::{Level, RedirectRule};
-use crate::model::{HttpVersion, NextUpstream, Redirect, SetHeader};
+use crate::model::{HttpVersion, Redirect, SetHeader};
 use crate::reading::Reading;
 use crate::tree::Directive;
 
@@ -181,7 +182,7 @@ pub const ROWS: &[Row] = &[
          non_idempotent | off …",
         "error timeout",
         "When the next server is asked. Requests whose method is not idempotent are sent once, unless `non_idempotent` is there.",
-        Apply::Level(next_upstream),
+        Apply::Level(|l, d, r| l.proxy_next_upstream = Some(words(l.proxy_next_upstream, d, r))),
     ),
     once(
         "proxy_next_upstream_tries",
@@ -315,42 +316,4 @@ fn redirect(level: &mut Level, directive: &Directive, reading: &mut Reading<'_>)
         let from = reading.template(first);
         rules.push(RedirectRule::Pair(Redirect::Prefix { from, to }));
     }
-}
-
-fn next_upstream(level: &mut Level, directive: &Directive, reading: &mut Reading<'_>) {
-    const WORDS: [&str; 12] = [
-        "off",
-        "error",
-        "timeout",
-        "invalid_header",
-        "http_500",
-        "http_502",
-        "http_503",
-        "http_504",
-        "http_403",
-        "http_404",
-        "http_429",
-        "non_idempotent",
-    ];
-    let mut next = level.proxy_next_upstream.unwrap_or_default();
-    let mut off = false;
-    for word in &directive.args {
-        match reading.one_of(word, &WORDS) {
-            Some(0) => off = true,
-            Some(1) => next.error = true,
-            Some(2) => next.timeout = true,
-            Some(3) => next.invalid_header = true,
-            Some(4) => next.http_500 = true,
-            Some(5) => next.http_502 = true,
-            Some(6) => next.http_503 = true,
-            Some(7) => next.http_504 = true,
-            Some(8) => next.http_403 = true,
-            Some(9) => next.http_404 = true,
-            Some(10) => next.http_429 = true,
-            Some(_) => next.non_idempotent = true,
-            None => {}
-        }
-    }
-    // `off` wins over every other word.
-    level.proxy_next_upstream = Some(if off { NextUpstream::default() } else { next });
 }

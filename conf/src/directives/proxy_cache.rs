@@ -5,10 +5,11 @@
 
 use std::time::Duration;
 
+use super::failures::words;
 use super::store::incompatible;
 use super::{Apply, HTTP_SERVER_LOCATION, MANY, Row, often, once};
 use crate::inherit::Level;
-use crate::model::{CacheZoneId, Heuristic, Store, UseStale, Valid, ValidStatus, Variable};
+use crate::model::{CacheZoneId, Heuristic, Store, Valid, ValidStatus, Variable};
 use crate::reading::{Reading, parameter};
 use crate::suggest;
 use crate::tree::Directive;
@@ -89,7 +90,7 @@ pub const ROWS: &[Row] = &[
          http_429 | off …",
         "off",
         "When an entry is still answered that is not fresh.",
-        Apply::Level(use_stale),
+        Apply::Level(|l, d, r| l.proxy_cache_use_stale = Some(words(l.proxy_cache_use_stale, d, r))),
     ),
     once(
         "proxy_cache_background_update",
@@ -286,14 +287,15 @@ fn valid(level: &mut Level, directive: &Directive, reading: &mut Reading<'_>) {
     let (time, codes) = directive.args.split_last().expect("the table asks for a word");
     let Some(time) = reading.duration(time) else { return };
     let list = level.proxy_cache_valid.get_or_insert_default();
+    let mut add = |status| list.push((Valid { status, time }, directive.span));
     if codes.is_empty() {
-        list.extend([200, 301, 302].map(|status| Valid { status: ValidStatus::Is(status), time }));
+        [200, 301, 302].into_iter().map(ValidStatus::Is).for_each(&mut add);
     }
     for word in codes {
         if word.text == "any" {
-            list.push(Valid { status: ValidStatus::Any, time });
+            add(ValidStatus::Any);
         } else if let Some(status) = reading.number(word, 100, 599) {
-            list.push(Valid { status: ValidStatus::Is(status as u16), time });
+            add(ValidStatus::Is(status as u16));
         }
     }
 }
@@ -343,44 +345,6 @@ fn heuristic(level: &mut Level, directive: &Directive, reading: &mut Reading<'_>
     if let Some(percent) = reading.number(&Reading::part(first, percent), 1, 100) {
         level.proxy_cache_heuristic = Some(Some(Heuristic { percent: percent as u8, longest }));
     }
-}
-
-fn use_stale(level: &mut Level, directive: &Directive, reading: &mut Reading<'_>) {
-    const WORDS: [&str; 12] = [
-        "off",
-        "error",
-        "timeout",
-        "invalid_header",
-        "updating",
-        "http_500",
-        "http_502",
-        "http_503",
-        "http_504",
-        "http_403",
-        "http_404",
-        "http_429",
-    ];
-    let mut stale = level.proxy_cache_use_stale.unwrap_or_default();
-    let mut off = false;
-    for word in &directive.args {
-        match reading.one_of(word, &WORDS) {
-            Some(0) => off = true,
-            Some(1) => stale.error = true,
-            Some(2) => stale.timeout = true,
-            Some(3) => stale.invalid_header = true,
-            Some(4) => stale.updating = true,
-            Some(5) => stale.http_500 = true,
-            Some(6) => stale.http_502 = true,
-            Some(7) => stale.http_503 = true,
-            Some(8) => stale.http_504 = true,
-            Some(9) => stale.http_403 = true,
-            Some(10) => stale.http_404 = true,
-            Some(_) => stale.http_429 = true,
-            None => {}
-        }
-    }
-    // `off` wins over every other word.
-    level.proxy_cache_use_stale = Some(if off { UseStale::default() } else { stale });
 }
 
 fn ignore_headers(level: &mut Level, directive: &Directive, reading: &mut Reading<'_>) {

@@ -5,9 +5,10 @@
 
 use super::{Apply, HTTP_SERVER_LOCATION, MANY, Row, often, once};
 use crate::inherit::Level;
-use crate::model::Network;
+use crate::model::{CacheZoneId, Network};
 use crate::network;
 use crate::reading::Reading;
+use crate::suggest;
 use crate::template;
 use crate::tree::{Directive, Word};
 
@@ -17,11 +18,12 @@ pub const ROWS: &[Row] = &[
         "proxy_cache_purge",
         HTTP_SERVER_LOCATION,
         (1, MANY),
-        "string …",
+        "string … | PURGE [from address …] | zone key",
         "",
         "A request for which one of the strings is neither empty nor `0` purges the entry of its key, or every entry whose key begins \
-         as its key does where that ends in `*`; it gets 204. As in NGINX Plus, and in addition only for those whom \
-         `proxy_cache_purge_allow` or `proxy_cache_purge_token` lets.",
+         as its key does where that ends in `*`; it gets 204. That is as in NGINX Plus, and in addition only for those whom \
+         `proxy_cache_purge_allow` or `proxy_cache_purge_token` lets. The two forms of the free purge module are known too: a method with \
+         the addresses that may use it, and, in a location of its own, a zone with the key that each request there purges.",
         Apply::Level(purge),
     ),
     once(
@@ -49,7 +51,8 @@ pub const ROWS: &[Row] = &[
         "address | CIDR | unix: | all …",
         "127.0.0.1 ::1 unix:",
         "The clients that may purge without a token. By default only this machine, and only where the request was not forwarded by \
-         a proxy before this one. A level that writes one has none of the level above.",
+         a proxy before this one; with a token and without this directive, nobody. A level that writes one has none of the \
+         level above.",
         Apply::Level(|l, d, r| {
             let networks = networks(&d.args, r);
             l.proxy_cache_purge_allow.get_or_insert_default().extend(networks);
@@ -112,38 +115,75 @@ pub(super) fn token(word: &Word, reading: &mut Reading<'_>) -> Option<String> {
     Some(word.text.clone())
 }
 
+/// The directive has one meaning in NGINX Plus, conditions, and two in the module that everybody else compiles in.
 fn purge(level: &mut Level, directive: &Directive, reading: &mut Reading<'_>) {
-    if is_of_the_module(&directive.args, reading) {
-        reading
-            .error(directive.span, "this is how the ngx_cache_purge module writes \"proxy_cache_purge\"")
-            .help(
-                "PURGE works in every location with a cache; write proxy_cache_purge_allow and the addresses that may, and \
-                 leave this out",
-            );
-        return;
+    let first = directive.args[0].text.as_str();
+    let is_method = !first.is_empty() && first.bytes().all(|byte| byte.is_ascii_uppercase());
+    if is_method || matches!(first, "on" | "off") {
+        return by_method(level, directive, reading);
     }
+    let zone = reading.http.cache_zones.iter().position(|zone| zone.name == first);
+    match (zone, &directive.args[..]) {
+        (Some(index), [_, key]) => {
+            let key = reading.template(key);
+            level.purge_at = Some((CacheZoneId(index as u32), key, directive.span));
+        }
+        _ => conditions(level, directive, reading),
+    }
+}
+
+fn conditions(level: &mut Level, directive: &Directive, reading: &mut Reading<'_>) {
     for word in &directive.args {
         if template::is_literal(&word.text) && !matches!(word.text.as_str(), "" | "0") {
+            let zones = reading.http.cache_zones.iter().map(|zone| zone.name.as_str());
+            let help = suggest::did_you_mean(&word.text, zones).unwrap_or_else(|| {
+                "write a variable that tells requests apart, such as $http_x_purge; PURGE works without this directive".to_owned()
+            });
             reading
-                .diagnostics
-                .warning(
+                .error(
                     word.span,
-                    format!("\"{}\" is never empty or 0, so every request here purges", word.text),
+                    format!("\"{}\" is never empty or 0, so every request here would purge", word.text),
                 )
-                .help("write a variable that tells requests apart, such as $http_x_purge");
+                .help(help);
+            continue;
         }
         let condition = reading.template(word);
         level.proxy_cache_purge.get_or_insert_default().push(condition);
     }
 }
 
-/// The third-party module's forms, `on`, `off`, `METHOD from address …` and `zone key`, would purge with every request.
-fn is_of_the_module(args: &[Word], reading: &Reading<'_>) -> bool {
-    let first = args[0].text.as_str();
-    let is_method = !first.is_empty() && first.bytes().all(|byte| byte.is_ascii_uppercase());
-    let is_zone = args.len() == 2 && reading.http.cache_zones.iter().any(|zone| zone.name == first);
-    is_method
-        || is_zone
-        || matches!(first, "on" | "off")
-        || args.get(1).is_some_and(|word| word.text == "from")
+/// The module's `on | off | METHOD [from address …]`: the method purges in any case here, so what it says is who may.
+fn by_method(level: &mut Level, directive: &Directive, reading: &mut Reading<'_>) {
+    let (method, rest) = directive.args.split_first().expect("the table asks for a word");
+    if !matches!(method.text.as_str(), "on" | "off" | "PURGE") {
+        reading
+            .error(
+                method.span,
+                format!("the method that purges is PURGE, \"{}\" goes to the upstream", method.text),
+            )
+            .help("write proxy_cache_purge PURGE from and the addresses that may");
+        return;
+    }
+    level.proxy_cache_purge_methods = Some(method.text != "off");
+    match rest {
+        [] if method.text == "off" => {}
+        [] => {
+            reading
+                .diagnostics
+                .warning(
+                    directive.span,
+                    "without addresses the module lets everybody purge, Millstream this machine alone",
+                )
+                .help("write who may, as in proxy_cache_purge PURGE from 127.0.0.1 10.0.0.0/8;");
+        }
+        [from, networks_of @ ..] if from.text == "from" && !networks_of.is_empty() => {
+            let networks = networks(networks_of, reading);
+            level.proxy_cache_purge_allow.get_or_insert_default().extend(networks);
+        }
+        [word, ..] => {
+            reading
+                .error(word.span, format!("invalid parameter \"{}\"", word.text))
+                .help("write the word from and the addresses that may, as in proxy_cache_purge PURGE from 127.0.0.1;");
+        }
+    }
 }

@@ -148,9 +148,10 @@ fn protocols(level: &mut Level, directive: &Directive, reading: &mut Reading<'_>
         return;
     }
     if !dropped.is_empty() {
+        let verb = if dropped.len() == 1 { "is" } else { "are" };
         reading
             .diagnostics
-            .warning(directive.span, format!("{} is not offered (RFC 8996)", dropped.join(", ")))
+            .warning(directive.span, format!("{} {verb} not offered (RFC 8996)", dropped.join(", ")))
             .help("write ssl_protocols TLSv1.2 TLSv1.3;");
     }
     level.ssl_protocols = (!offered.is_empty()).then_some(offered);

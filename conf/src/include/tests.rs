@@ -24,7 +24,7 @@ impl Files {
         let main = self.path("nginx.conf");
         let mut sources = Sources::default();
         let mut diagnostics = Diagnostics::default();
-        let tree = read(&main, &ConfPrefix::of(&main), &mut sources, &mut diagnostics);
+        let tree = read(&main, &ConfPrefix::of(&main), &mut sources, &mut diagnostics).unwrap_or_default();
         let findings = diagnostics.sorted().into_iter().map(|finding| {
             let place = finding.span.map_or("-".to_string(), |span| sources.locate(span));
             let text = format!("{place} {} | {}", finding.message, finding.help.as_deref().unwrap_or("-"));

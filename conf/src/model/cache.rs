@@ -3,6 +3,7 @@
 //! Sizes are bytes, times durations, conditions templates; nothing is looked up by name any more.
 //! Next: `millstream-cache`'s `store`, which takes a zone, and `policy`, which goes by a location's part.
 
+use super::failures::UseStale;
 use super::template::Template;
 use crate::source::Span;
 use std::net::IpAddr;
@@ -105,23 +106,6 @@ pub struct Valid {
     pub time: Duration,
 }
 
-/// `proxy_cache_use_stale`, one flag per word.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-#[allow(missing_docs)]
-pub struct UseStale {
-    pub error: bool,
-    pub timeout: bool,
-    pub invalid_header: bool,
-    pub updating: bool,
-    pub http_500: bool,
-    pub http_502: bool,
-    pub http_503: bool,
-    pub http_504: bool,
-    pub http_403: bool,
-    pub http_404: bool,
-    pub http_429: bool,
-}
-
 /// `proxy_ignore_headers`, one flag per field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[allow(missing_docs)]
@@ -144,10 +128,12 @@ pub struct ProxyCache {
     pub zone: CacheZoneId,
     /// `proxy_cache_key`; by default `$scheme$proxy_host$request_uri`.
     pub key: Template,
-    /// Whether the key contains `$http_authorization` (or `$remote_user`), so that answers to credentials may be stored.
+    /// Whether the key contains `$http_authorization`, so that answers to credentials may be stored.
     pub key_names_credential: bool,
     /// `proxy_cache_valid`, in file order; the first that fits decides.
     pub valid: Vec<Valid>,
+    /// Where each of `valid` was written.
+    pub valid_spans: Arc<[Span]>,
     /// `proxy_cache_methods`: whether POST is among them (GET and HEAD always are).
     pub cache_post: bool,
     /// Whether QUERY (RFC 10008) is among them; its body is then a part of the key.
@@ -214,8 +200,8 @@ pub struct Heuristic {
 /// Who may purge or use the API: one of the addresses, or whoever shows the token.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ManageRight {
-    /// `proxy_cache_purge_allow` / `api_allow`; `None` = not written: loopback and Unix sockets, and only for requests
-    /// that were not forwarded by somebody else.
+    /// `proxy_cache_purge_allow` / `api_allow`; `None` = not written: nobody where there is a token, else loopback and Unix
+    /// sockets, and only for requests that were not forwarded by somebody else.
     pub allow: Option<Vec<Network>>,
     /// `proxy_cache_purge_token` / `api_token`: `Authorization: Bearer TOKEN`.
     pub token: Option<String>,
@@ -240,6 +226,7 @@ impl Default for ProxyCache {
             key: Template::default(),
             key_names_credential: false,
             valid: Vec::new(),
+            valid_spans: Arc::from([]),
             cache_post: false,
             cache_query: false,
             lock: true,

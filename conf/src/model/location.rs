@@ -123,7 +123,7 @@ pub enum ReturnBody {
     None,
     /// Text with the default type.
     Text(Template),
-    /// A Location for 301, 302, 303, 307, 308.
+    /// A Location for 301, 302, 303, 307, 308; empty where none was written, as in nginx.
     Url(Template),
 }
 

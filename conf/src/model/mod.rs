@@ -11,17 +11,20 @@ pub mod upstream;
 pub mod tls;
 pub mod log;
 pub mod gzip;
+pub mod failures;
 pub mod cache;
 pub mod proxy;
 pub mod location;
+pub mod templates;
 pub mod listen;
 pub mod main_context;
 
 pub use address::{HostPort, ListenAddress, PeerAddress};
 pub use cache::{
-    CacheZone, CacheZoneId, Heuristic, IgnoreHeaders, ManageRight, Network, Pace, ProxyCache, UseStale,
-    Valid, ValidStatus,
+    CacheZone, CacheZoneId, Heuristic, IgnoreHeaders, ManageRight, Network, Pace, ProxyCache, Valid,
+    ValidStatus,
 };
+pub use failures::{FailureWords, NextUpstream, UseStale};
 pub use gzip::{Gzip, GzipHttpVersion, GzipProxied};
 pub use listen::{Keepalive as SocketKeepalive, Listener, Server, ServerId, ServerName};
 pub use location::{
@@ -30,7 +33,7 @@ pub use location::{
 };
 pub use log::{AccessLog, ErrorLog, Escape, Level, LogFile, LogFileId, LogFormat, LogTarget};
 pub use main_context::{Main, User, WorkerProcesses};
-pub use proxy::{HttpVersion, NextUpstream, Proxy, ProxyPass, ProxyTarget, Redirect, SetHeader, Store};
+pub use proxy::{HttpVersion, Proxy, ProxyPass, ProxyTarget, Redirect, SetHeader, Store};
 pub use regex::Regex;
 pub use template::{Part, Template, Variable};
 pub use tls::{Tls, TlsVersion};

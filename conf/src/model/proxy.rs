@@ -4,6 +4,7 @@
 //! Next: `millstream-server`'s `answer/proxied`, which goes by it; `upstream`, `cache`.
 
 use super::cache::{IgnoreHeaders, ProxyCache};
+use super::failures::NextUpstream;
 use super::regex::Regex;
 use super::template::Template;
 use super::upstream::UpstreamId;
@@ -68,24 +69,6 @@ pub enum Redirect {
         /// What stands there instead.
         to: Template,
     },
-}
-
-/// `proxy_next_upstream`, one flag per word; `off` clears all.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-#[allow(missing_docs)]
-pub struct NextUpstream {
-    pub error: bool,
-    pub timeout: bool,
-    pub invalid_header: bool,
-    pub http_500: bool,
-    pub http_502: bool,
-    pub http_503: bool,
-    pub http_504: bool,
-    pub http_403: bool,
-    pub http_404: bool,
-    pub http_429: bool,
-    /// Also requests whose method is not idempotent.
-    pub non_idempotent: bool,
 }
 
 /// `proxy_*` of a location.

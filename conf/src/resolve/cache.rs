@@ -34,12 +34,21 @@ pub(super) fn proxy_cache(level: &Level, reading: &mut Reading<'_>) -> Option<Pr
              put $http_authorization into proxy_cache_key to keep one per credential",
         );
     }
+    reading.diagnostics.idle(
+        span,
+        "fields by which a client could pass its request off as another one (X-Forwarded-Host, X-Forwarded-Proto, Forwarded, \
+         X-Original-URL, X-HTTP-Method-Override …) are not passed on where the cache has a part in the request; \
+         set one with proxy_set_header, or name it in proxy_cache_key",
+    );
+    check_host(level, &key, span, reading);
+    reading.obeyed.extend(level.written.iter().map(|(_, span)| *span));
     let methods = level.proxy_cache_methods.unwrap_or_default();
     Some(ProxyCache {
         zone,
         key,
         key_names_credential,
-        valid: level.proxy_cache_valid.clone().unwrap_or_default(),
+        valid: level.proxy_cache_valid.iter().flatten().map(|(valid, _)| *valid).collect(),
+        valid_spans: level.proxy_cache_valid.iter().flatten().map(|(_, span)| *span).collect(),
         cache_post: methods.post,
         cache_query: methods.query,
         // One fill per key is the safe default: waiting costs nothing here, since waiters stream from the fill.
@@ -67,11 +76,34 @@ pub(super) fn proxy_cache(level: &Level, reading: &mut Reading<'_>) -> Option<Pr
     })
 }
 
+/// `$remote_user` does not count: it is what a client claims, whatever its password, and empty for any scheme but Basic,
+/// so that a key with it would give one bearer's answer to all.
 fn names_credential(variable: &Variable) -> bool {
-    match variable {
-        Variable::RequestHeader(name) => &**name == "authorization",
-        Variable::Builtin(Builtin::RemoteUser) => true,
+    matches!(variable, Variable::RequestHeader(name) if &**name == "authorization")
+}
+
+/// An upstream that is told the client's host answers by it, and whoever sends another host would be heard by everybody
+/// under one key.
+fn check_host(level: &Level, key: &Template, span: Span, reading: &mut Reading<'_>) {
+    let is_host = |variable: &Variable| match variable {
+        Variable::Builtin(Builtin::Host) => true,
+        Variable::RequestHeader(name) => &**name == "host",
         _ => false,
+    };
+    let names_server = |variable: &Variable| matches!(variable, Variable::Builtin(Builtin::ServerName));
+    let fields = level.proxy_set_headers.as_deref().unwrap_or_default();
+    let told = fields
+        .iter()
+        .any(|field| field.name.eq_ignore_ascii_case("host") && field.value.variables().any(is_host));
+    if told && !key.variables().any(|variable| is_host(variable) || names_server(variable)) {
+        reading
+            .diagnostics
+            .idle(
+                span,
+                "the upstream is told the client's Host and \"proxy_cache_key\" does not contain it: what it answers to one \
+                 host is given to clients of another",
+            )
+            .help(format!("write proxy_cache_key $host{};", key.source));
     }
 }
 

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use crate::inherit::Level;
-use crate::model::{Api, ManageRight, Network};
+use crate::model::{Api, LocationMatch, ManageRight, Network, PurgeAt};
 use crate::reading::Reading;
 use crate::source::Span;
 
@@ -22,6 +22,33 @@ pub(super) fn api(level: &Level, reading: &mut Reading<'_>) -> Option<Api> {
             .help("give the API a location of its own");
     }
     Some(Api { write, right: right(level.api_allow.as_deref(), level.api_token.as_deref()) })
+}
+
+/// `proxy_cache_purge zone key`, which needs a location of its own.
+pub(super) fn purge_at(
+    level: &Level,
+    matches: &LocationMatch,
+    reading: &mut Reading<'_>,
+) -> Option<Arc<PurgeAt>> {
+    let (zone, key, span) = level.purge_at.as_ref()?;
+    if matches!(matches, LocationMatch::Server) || level.proxy_pass.is_some() || level.api.is_some() {
+        refuse_purge_at(*span, reading);
+        return None;
+    }
+    reading.obeyed.extend(level.written.iter().map(|(_, span)| *span));
+    Some(Arc::new(PurgeAt {
+        zone: *zone,
+        key: key.clone(),
+        soft: level.proxy_cache_purge_soft.unwrap_or(false),
+        right: purge(level, reading),
+    }))
+}
+
+/// Reports a `proxy_cache_purge zone key` that does not stand in a location of its own.
+pub fn refuse_purge_at(span: Span, reading: &mut Reading<'_>) {
+    reading
+        .error(span, "\"proxy_cache_purge\" with a zone and a key needs a location of its own, as every request there purges")
+        .help("write location ~ ^/purge(/.*) { proxy_cache_purge zone key; }");
 }
 
 /// The right to purge.

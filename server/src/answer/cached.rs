@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! Fresh ─────────────────────────────▶ from the entry (HIT)
+//! Ahead ─────────────────────────────▶ from the entry (HIT), a detached task refreshes
 //! Stale, somebody updates ───────────▶ from the entry (UPDATING)
 //! Stale, ours to update ─┬ background ▶ from the entry (STALE), a detached task refreshes
 //!                        └ else ──────▶ upstream (EXPIRED), the entry as a fall-back
@@ -96,6 +97,13 @@ async fn with_lookup(
                     Some(outcome) => return outcome,
                     None => again(request, cache, key, Some(&found)),
                 }
+            }
+            Lookup::Ahead(found, permit) => {
+                // A body that came with the request is there once, so such a request refreshes nothing.
+                if request.framing == Framing::None {
+                    refresh_detached(request, permit, &found);
+                }
+                Lookup::Fresh(found)
             }
             Lookup::Stale(found, permit) => match stale(request, client, cache, found, permit).await {
                 Ok(outcome) => return outcome,

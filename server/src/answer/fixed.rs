@@ -13,9 +13,6 @@ pub async fn returned(request: &mut Request, client: &mut Client, rule: &Return)
     match &rule.body {
         ReturnBody::None if (400..600).contains(&rule.status) => Outcome::Status(rule.status),
         ReturnBody::None if rule.status == failure::CLOSE_WITHOUT_ANSWER => Outcome::Status(rule.status),
-        ReturnBody::None if (200..300).contains(&rule.status) && rule.status != 204 => {
-            text(request, client, rule.status, &[]).await
-        }
         ReturnBody::None => page(request, client, rule.status, None).await,
         ReturnBody::Text(_) if rule.status == 204 => {
             whole(request, client, rule.status, &Headers::default(), &[]).await

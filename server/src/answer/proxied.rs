@@ -285,7 +285,7 @@ impl<'a> Passing<'a> {
                 }
                 // The next waiter may find the upstream well again; any other answer says that waiting is no use.
                 Storable::No(_) if head.status >= 500 => drop(permit),
-                Storable::No(_) => permit.uncacheable(now),
+                Storable::No(reason) => permit.uncacheable(Some(reason), now),
             }
         }
         self.transfer(connection, turn, head).await

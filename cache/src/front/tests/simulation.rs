@@ -134,7 +134,7 @@ impl Simulation {
                 assert_eq!(Some(&fill), self.newest.get(&key), "the newest is the stored one");
                 Client::Idle
             }
-            Lookup::Stale(_, None) | Lookup::Scarce => panic!("not configured"),
+            Lookup::Stale(_, None) | Lookup::Scarce | Lookup::Ahead(..) => panic!("not configured"),
             Lookup::Disk(_) => panic!("there is no disk"),
             Lookup::Miss(permit) | Lookup::Stale(_, Some(permit)) => self.granted(index, permit),
             Lookup::Busy(waiter, _) => {
@@ -168,7 +168,7 @@ impl Simulation {
         match if may_fail { self.pick(6) } else { 5 } {
             0 => Client::Idle, // the permit is dropped
             1 if self.pick(3) == 0 => {
-                permit.uncacheable(self.now);
+                permit.uncacheable(None, self.now);
                 self.uncacheable_until.insert(key, later(self.now, 10));
                 Client::Idle
             }

@@ -1,0 +1,173 @@
+//! The rules of a zone on disk: one file in the cache directory, appended to, so that no restart forgets a purge.
+//!
+//! A purge is promised once its record is on the disk itself (`fdatasync`); purges that come at the same time share one
+//! such write. A record that was cut is ignored, for it was never promised; damage before the end purges the whole zone.
+//! The file is written anew (temporary name, then rename) when most of it is outdated, when it is gone, and after a
+//! write that failed. Everything here blocks. Next: `store/purge`, which calls it off the loop.
+
+use super::rule::{self, MAGIC, Rule};
+use super::{How, Purges, Scope};
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Its name in the cache directory.
+const NAME: &str = ".millstream-purges";
+/// A longer file was not written by us: ours are written anew long before.
+const LONGEST: u64 = 64 * 1024 * 1024;
+/// Outdated records that are borne before the file is written anew.
+const SLACK: usize = 1024;
+
+/// The journal of a zone.
+#[derive(Debug)]
+pub(crate) struct Journal {
+    directory: PathBuf,
+    queue: Mutex<Queue>,
+    state: Mutex<State>,
+}
+
+/// Records that wait for the next write.
+#[derive(Debug, Default)]
+struct Queue {
+    bytes: Vec<u8>,
+    records: usize,
+    /// Tickets given out.
+    tickets: u64,
+}
+
+#[derive(Debug)]
+struct State {
+    file: Option<File>,
+    /// Records in the file, as far as this process knows.
+    records: usize,
+    /// Everything up to this ticket is on the disk.
+    written: u64,
+}
+
+impl Journal {
+    /// Reads the journal of a directory into `purges`. `now` is in milliseconds since 1970. An error says that what
+    /// could not be read was replaced by a purge of everything.
+    pub(crate) fn open(directory: &Path, purges: &Purges, now: i64) -> (Journal, io::Result<()>) {
+        let mut state = State { file: None, records: 0, written: 0 };
+        let read = read(&directory.join(NAME)).and_then(|read| {
+            let Some(bytes) = read else { return Ok(false) };
+            let decoded = rule::decode(&bytes);
+            purges.restore(&decoded.rules);
+            state.records = decoded.rules.len();
+            match decoded.damaged {
+                true => Err(io::Error::new(io::ErrorKind::InvalidData, "the journal of purges is damaged")),
+                false => Ok(!decoded.torn),
+            }
+        });
+        let whole = match read {
+            // Without a file to go on with, the first purge writes all rules anew.
+            Ok(whole) => {
+                if whole {
+                    state.file = OpenOptions::new().append(true).open(directory.join(NAME)).ok();
+                }
+                Ok(())
+            }
+            Err(error) => {
+                purges.declare(Scope::All, How::Hard, now);
+                // Where this fails too, the next start purges everything once more.
+                let kept = state.rewrite(directory, purges);
+                Err(kept.err().unwrap_or(error))
+            }
+        };
+        let journal =
+            Journal { directory: directory.to_path_buf(), queue: Mutex::default(), state: Mutex::new(state) };
+        (journal, whole)
+    }
+
+    /// Writes a rule that is in force already; when this returns, it holds after a restart too.
+    pub(crate) fn append(&self, rule: &Rule, purges: &Purges) -> io::Result<()> {
+        let ticket = {
+            let mut queue = lock(&self.queue);
+            rule.encode(&mut queue.bytes);
+            queue.records += 1;
+            queue.tickets += 1;
+            queue.tickets
+        };
+        let mut state = lock(&self.state);
+        if state.written >= ticket {
+            // Whoever wrote before has taken this record along.
+            return Ok(());
+        }
+        let Queue { bytes, records, tickets } = {
+            let mut queue = lock(&self.queue);
+            let tickets = queue.tickets;
+            std::mem::replace(&mut *queue, Queue { tickets, ..Queue::default() })
+        };
+        let written = match state.file_in_place(&self.directory) {
+            Some(file) if state.records <= 2 * purges.rules().len() + SLACK => {
+                let mut file = file;
+                file.write_all(&bytes).and_then(|()| file.sync_data())
+            }
+            _ => state.rewrite(&self.directory, purges),
+        };
+        match written {
+            Ok(()) => {
+                state.records += records;
+                state.written = tickets;
+            }
+            // What stands in the file now is not known: the next write begins anew, with these rules too.
+            Err(_) => state.file = None,
+        }
+        written
+    }
+}
+
+impl State {
+    /// The file, where it still has its name: the directory may have been removed, or another process (the next one, at
+    /// an upgrade) may have written a new journal.
+    fn file_in_place(&self, directory: &Path) -> Option<&File> {
+        let file = self.file.as_ref()?;
+        let (held, named) = (file.metadata().ok()?, fs::metadata(directory.join(NAME)).ok()?);
+        ((held.dev(), held.ino()) == (named.dev(), named.ino())).then_some(file)
+    }
+
+    /// Writes all rules, those of a file that somebody else has put there included.
+    fn rewrite(&mut self, directory: &Path, purges: &Purges) -> io::Result<()> {
+        self.file = None;
+        if let Ok(Some(bytes)) = read(&directory.join(NAME)) {
+            purges.restore(&rule::decode(&bytes).rules);
+        }
+        let rules = purges.rules().list();
+        let mut bytes = MAGIC.to_vec();
+        rules.iter().for_each(|rule| rule.encode(&mut bytes));
+        DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
+        // With the process in it, as temporary files of the cache have it: left behind, it is removed like them.
+        let temporary = directory.join(format!(".millstream-{}-purges", std::process::id()));
+        let mut file = OpenOptions::new().append(true).create(true).mode(0o600).open(&temporary)?;
+        file.set_len(0)?;
+        file.write_all(&bytes)?;
+        file.sync_all()?;
+        fs::rename(&temporary, directory.join(NAME))?;
+        // The name has to be on the disk before the file is relied on.
+        File::open(directory)?.sync_all()?;
+        (self.file, self.records) = (Some(file), rules.len());
+        Ok(())
+    }
+}
+
+/// The bytes of a file; `None` where there is none.
+fn read(path: &Path) -> io::Result<Option<Vec<u8>>> {
+    let file = match File::open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    let mut bytes = Vec::new();
+    file.take(LONGEST + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > LONGEST {
+        return Err(io::ErrorKind::FileTooLarge.into());
+    }
+    Ok(Some(bytes))
+}
+
+/// What these locks guard is whole between any two statements that could panic.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

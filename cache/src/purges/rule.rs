@@ -1,0 +1,133 @@
+//! One rule, and its bytes in the journal.
+//!
+//! ```text
+//! | length u32 | CRC u32 of length and the rest | number u64 | moment i64 | how u8 | scope u8 | prefix, or 8 bytes |
+//! ```
+//! All numbers are little-endian. It does no I/O; no bytes make it panic. Next: `rules`.
+
+use super::How;
+use crate::key;
+
+/// Longest prefix that is kept; no key has a longer text.
+pub(crate) const LONGEST_PREFIX: usize = 8 * 1024;
+/// What every journal begins with: magic and version.
+pub(super) const MAGIC: &[u8; 12] = b"MILLPURG\x01\0\0\0";
+/// Length and checksum.
+const FRAME: usize = 8;
+/// Number, moment, how, scope.
+const FIXED: usize = 18;
+
+/// What a rule goes for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Scope {
+    /// Everything.
+    All,
+    /// Keys whose text begins so.
+    Prefix(Box<[u8]>),
+    /// What carries the tag with this number.
+    Tag(u64),
+    /// The key whose text has this number.
+    Key(u64),
+}
+
+/// A purge that is in force.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Rule {
+    pub(crate) number: u64,
+    /// Milliseconds since 1970.
+    pub(crate) at: i64,
+    pub(crate) how: How,
+    pub(crate) scope: Scope,
+}
+
+/// The number of a key's text: the half of its MD5 that tags do not use, the same in every process.
+pub(crate) fn number_of_key(text: &[u8]) -> u64 {
+    let [.., a, b, c, d, e, f, g, h] = key::md5(text);
+    u64::from_le_bytes([a, b, c, d, e, f, g, h])
+}
+
+impl Rule {
+    /// Appends its bytes.
+    pub(super) fn encode(&self, out: &mut Vec<u8>) {
+        let (scope, bytes): (u8, &[u8]) = match &self.scope {
+            Scope::All => (0, &[]),
+            Scope::Prefix(prefix) => (1, prefix),
+            Scope::Tag(number) => (2, &number.to_le_bytes()),
+            Scope::Key(number) => (3, &number.to_le_bytes()),
+        };
+        let start = out.len();
+        out.extend_from_slice(&((FIXED + bytes.len()) as u32).to_le_bytes());
+        out.extend_from_slice(&[0; 4]);
+        out.extend_from_slice(&self.number.to_le_bytes());
+        out.extend_from_slice(&self.at.to_le_bytes());
+        out.push(u8::from(self.how == How::Soft));
+        out.push(scope);
+        out.extend_from_slice(bytes);
+        let sum = checksum(&out[start..]).to_le_bytes();
+        out[start + 4..start + FRAME].copy_from_slice(&sum);
+    }
+
+    /// Reads one rule and tells its length; `None` where these bytes do not begin with a whole one.
+    fn decode(bytes: &[u8]) -> Option<(Rule, usize)> {
+        let (length, rest) = bytes.split_first_chunk::<4>()?;
+        let length = u32::from_le_bytes(*length) as usize;
+        if !(FIXED..=FIXED + LONGEST_PREFIX).contains(&length) {
+            return None;
+        }
+        let (sum, rest) = rest.split_first_chunk::<4>()?;
+        let payload = rest.get(..length)?;
+        let (number, payload) = payload.split_first_chunk::<8>()?;
+        let (at, payload) = payload.split_first_chunk::<8>()?;
+        let ([how, scope], payload) = payload.split_first_chunk::<2>()?;
+        let how = match how {
+            0 => How::Hard,
+            1 => How::Soft,
+            _ => return None,
+        };
+        let eight = || payload.try_into().ok().map(u64::from_le_bytes);
+        let scope = match scope {
+            0 if payload.is_empty() => Scope::All,
+            1 if !payload.is_empty() => Scope::Prefix(payload.into()),
+            2 => Scope::Tag(eight()?),
+            3 => Scope::Key(eight()?),
+            _ => return None,
+        };
+        let whole = &bytes[..FRAME + length];
+        let rule = Rule { number: u64::from_le_bytes(*number), at: i64::from_le_bytes(*at), how, scope };
+        (checksum(whole).to_le_bytes() == *sum).then_some((rule, whole.len()))
+    }
+}
+
+/// The checksum of a record, its own four bytes left out.
+fn checksum(record: &[u8]) -> u32 {
+    let mut sum = crc32fast::Hasher::new();
+    sum.update(&record[..4]);
+    sum.update(&record[FRAME..]);
+    sum.finalize()
+}
+
+/// What the bytes of a journal say.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Decoded {
+    pub(super) rules: Vec<Rule>,
+    /// It ends in the middle of a record: of a purge that nobody was told had succeeded.
+    pub(super) torn: bool,
+    /// Something before its end cannot be read, so a purge that was promised may be missing.
+    pub(super) damaged: bool,
+}
+
+/// Reads a journal.
+pub(super) fn decode(bytes: &[u8]) -> Decoded {
+    let mut decoded = Decoded::default();
+    let Some(mut rest) = bytes.strip_prefix(MAGIC) else {
+        return Decoded { damaged: true, ..decoded };
+    };
+    while let Some((rule, length)) = Rule::decode(rest) {
+        decoded.rules.push(rule);
+        rest = &rest[length..];
+    }
+    decoded.torn = !rest.is_empty();
+    // Whatever follows a torn record was never promised; a whole one behind a bad one says that it was not torn.
+    decoded.damaged = (1..rest.len()).any(|from| Rule::decode(&rest[from..]).is_some());
+    decoded
+}

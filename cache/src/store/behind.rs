@@ -1,0 +1,113 @@
+//! Work on the disk that nobody waits for: a queue of the store's own, so that none of it is lost when a worker ends.
+//!
+//! Two of the process's threads for blocking work take from it at a time, which leaves the others to reads. Its bound is
+//! the bytes that [`super::Store`] lets wait. When the process ends, [`Behind::finish`] does the rest. Next: `store`.
+
+use millstream_net::{blocking, clock};
+use std::collections::VecDeque;
+use std::fmt;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// Threads that work on it at a time.
+const WRITERS: usize = 2;
+
+type Work = Box<dyn FnOnce() + Send>;
+
+/// The queue of one zone.
+#[derive(Default)]
+pub(super) struct Behind {
+    queue: Mutex<Queue>,
+    idle: Condvar,
+}
+
+#[derive(Default)]
+struct Queue {
+    works: VecDeque<Work>,
+    turns: usize,
+}
+
+impl fmt::Debug for Behind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Behind({})", self.lock().works.len())
+    }
+}
+
+impl Behind {
+    /// Adds work. Outside of a runtime, where there is no loop to hold up, it is done at once.
+    pub(super) fn push(self: &Arc<Self>, work: impl FnOnce() + Send + 'static) {
+        let mut queue = self.lock();
+        queue.works.push_back(Box::new(work));
+        if queue.turns == WRITERS {
+            return;
+        }
+        queue.turns += 1;
+        drop(queue);
+        let turn = Turn { behind: self.clone(), over: false };
+        match tokio::runtime::Handle::try_current() {
+            // Where the runtime ends first, the turn is given back by being dropped and the work stays in the queue.
+            Ok(runtime) => _ = runtime.spawn(blocking::run(move || turn.take())),
+            Err(_) => turn.take(),
+        }
+    }
+
+    /// Does what is left, on this thread, beginning nothing new after `within`. Whether all of it is done.
+    pub(super) fn finish(&self, within: Duration) -> bool {
+        let end = clock::now().checked_add(within);
+        let mut queue = self.lock();
+        loop {
+            let left = end.map_or(within, |end| end.saturating_duration_since(clock::now()));
+            if left.is_zero() {
+                return queue.works.is_empty() && queue.turns == 0;
+            }
+            match queue.works.pop_front() {
+                Some(work) => {
+                    drop(queue);
+                    work();
+                    queue = self.lock();
+                }
+                None if queue.turns == 0 => return true,
+                None => {
+                    queue = self.idle.wait_timeout(queue, left).unwrap_or_else(PoisonError::into_inner).0;
+                }
+            }
+        }
+    }
+
+    /// No work is done under the lock, so a poisoned one guards a whole queue.
+    fn lock(&self) -> MutexGuard<'_, Queue> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// One thread's turn; over when the queue is empty, or when it is dropped.
+struct Turn {
+    behind: Arc<Behind>,
+    over: bool,
+}
+
+impl Turn {
+    fn take(mut self) {
+        loop {
+            let mut queue = self.behind.lock();
+            let Some(work) = queue.works.pop_front() else {
+                // Under the same lock, so that whoever adds work knows whether somebody will take it.
+                queue.turns -= 1;
+                self.over = true;
+                break;
+            };
+            drop(queue);
+            work();
+        }
+        self.behind.idle.notify_all();
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        if !self.over {
+            self.behind.lock().turns -= 1;
+            self.behind.idle.notify_all();
+        }
+    }
+}

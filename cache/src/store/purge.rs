@@ -1,0 +1,151 @@
+//! Purging: the door for whoever may, and for unsafe methods.
+//!
+//! A key that is named exactly is taken out of memory and its file removed, at once. Everything else, and everything that
+//! is only made stale, is a rule that costs the same however much it goes for. Nothing here decides who may purge. Next:
+//! `purges`, the rules.
+
+use super::Store;
+use crate::disk::Disk;
+use crate::key;
+use crate::now::Now;
+use crate::purges::{How, LONGEST_PREFIX, Purge, Purged, Rule, Scope, What, number_of_key};
+use crate::tags::Tag;
+use millstream_net::blocking;
+use std::fs::File;
+use std::future::Future;
+use std::io;
+use std::sync::Arc;
+use tokio::runtime::Handle;
+
+impl Store {
+    /// Purges. In memory it is done when this returns: no answer that is looked up from then on is an older one, and no
+    /// fill that began before is stored. When the future resolves it holds after a restart too; that comes about also
+    /// where the future is dropped.
+    ///
+    /// # Errors
+    /// Where the cache directory cannot be written: the purge is in force until this process ends.
+    pub fn purge(self: &Arc<Self>, purge: Purge) -> impl Future<Output = io::Result<Purged>> + Send + use<> {
+        self.purge_at(purge, Now::read())
+    }
+
+    /// As [`Store::purge`], at a moment that is given: what is soft makes stale from then on.
+    pub fn purge_at(
+        self: &Arc<Self>,
+        purge: Purge,
+        now: Now,
+    ) -> impl Future<Output = io::Result<Purged>> + Send + use<> {
+        let at = now.unix_milliseconds;
+        let purges = &self.memory.purges;
+        let mut purged = Purged::default();
+        let mut removed = None;
+        let scope = match purge.what {
+            What::All => Some(Scope::All),
+            What::Prefix(prefix) if prefix.is_empty() => Some(Scope::All),
+            // No key is as long.
+            What::Prefix(prefix) if prefix.len() > LONGEST_PREFIX => None,
+            What::Prefix(prefix) => Some(Scope::Prefix(prefix.into())),
+            What::Tag(name) => Some(Scope::Tag(Tag::of(&name).0)),
+            What::Key(key) => {
+                let text = key::text(&key);
+                let scope = Scope::Key(number_of_key(text));
+                let is_whole = text.len() < key.len();
+                match purge.how {
+                    How::Soft => {
+                        // The rule first, or somebody could store what it goes for behind our back.
+                        let rule = purges.declare(scope, How::Soft, at);
+                        purged.in_memory = self.memory.obey_now(&key, now);
+                        return self.promise(Some(rule), None, (purged, at));
+                    }
+                    How::Hard => {
+                        let (order, variants, stored) = self.memory.purge(&key);
+                        purged.in_memory = stored;
+                        removed = Some(Removed { key, order, variants });
+                        // Where the text alone is given, other keys may have the same, and which ones is not known.
+                        (!is_whole).then_some(scope)
+                    }
+                }
+            }
+        };
+        let rule = scope.map(|scope| purges.declare(scope, purge.how, at));
+        self.promise(rule, removed, (purged, at))
+    }
+
+    /// Forgets everything stored under a whole key, all variants, in memory and, soon, on disk; fills under way are not
+    /// stored. Gives whether anything was in memory.
+    pub fn invalidate(self: &Arc<Self>, key: &[u8]) -> bool {
+        let (order, variants, stored) = self.memory.purge(key);
+        if let Some(disk) = self.disk.clone() {
+            let removed = Removed { key: key.into(), order, variants };
+            // Nobody was promised that it lasts over a failure of power.
+            self.behind.push(move || _ = removed.unlink(&disk));
+        }
+        stored
+    }
+
+    /// Makes a purge that is in force last, off the loop; outside of a runtime there is none to hold up.
+    fn promise(
+        self: &Arc<Self>,
+        rule: Option<Rule>,
+        removed: Option<Removed>,
+        (mut purged, at): (Purged, i64),
+    ) -> impl Future<Output = io::Result<Purged>> + Send + use<> {
+        let store = self.clone();
+        let work = move || {
+            let mut rule = rule;
+            if let (Some(removed), Some(disk)) = (removed, &store.disk) {
+                purged.on_disk = removed.unlink(disk)?;
+                if rule.is_none() && removed.is_left(disk) {
+                    // The system did not let it go, or a new answer is there already, which costs a refill.
+                    let scope = Scope::Key(number_of_key(key::text(&removed.key)));
+                    rule = Some(store.memory.purges.declare(scope, How::Hard, at));
+                }
+            }
+            if let (Some(journal), Some(rule)) = (&store.journal, rule) {
+                journal.append(&rule, &store.memory.purges)?;
+            }
+            Ok(purged)
+        };
+        let running = match Handle::try_current() {
+            Ok(runtime) if self.disk.is_some() => Ok(runtime.spawn(blocking::run(work))),
+            _ => Err(work()),
+        };
+        async move {
+            match running {
+                Ok(running) => running.await.unwrap_or_else(|error| Err(io::Error::other(error))),
+                Err(done) => done,
+            }
+        }
+    }
+}
+
+/// Files that have to go: those of the variants that are known. Others count only with the key's own file.
+struct Removed {
+    key: Vec<u8>,
+    order: u64,
+    variants: Vec<Arc<[u8]>>,
+}
+
+impl Removed {
+    /// Removes them, so that they are gone after a failure of power too; whether the key's own file was there. Blocks.
+    fn unlink(&self, disk: &Disk) -> io::Result<bool> {
+        let own = key::md5(&self.key);
+        let path = disk.path(&own);
+        let was_there = path.exists();
+        disk.unlink(&own, self.order);
+        for values in &self.variants {
+            disk.unlink(&key::md5_of_variant(&self.key, values), self.order);
+        }
+        if let Some(directory) = path.parent().filter(|_| was_there) {
+            match File::open(directory).and_then(|directory| directory.sync_all()) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                _ => {}
+            }
+        }
+        Ok(was_there)
+    }
+
+    /// Whether a file has the key's name all the same.
+    fn is_left(&self, disk: &Disk) -> bool {
+        disk.path(&key::md5(&self.key)).exists()
+    }
+}

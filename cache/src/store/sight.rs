@@ -1,0 +1,141 @@
+//! What a zone has under a key, for whoever asks why: a look that counts as no use, waits for nobody and changes nothing.
+//!
+//! It gives what there is; what a request would get of it is `policy`'s to say. Next: `memory/obey`, which looks.
+
+use super::Store;
+use crate::disk::Loaded;
+use crate::entry::{Entry, Variant};
+use crate::key::{self, Key};
+use crate::line::Purpose;
+use crate::memory::as_ruled;
+use crate::now::Now;
+use crate::policy::Reason;
+use crate::purges::Ruling;
+use crate::tags::Tags;
+use millstream_conf::model::ProxyCache;
+use millstream_net::blocking;
+use millstream_wire::Fields;
+use std::sync::Arc;
+
+/// What there is under a key.
+#[derive(Debug, Clone, Default)]
+pub struct Sight {
+    /// The stored answers of all variants, as purges have left them.
+    pub entries: Vec<Arc<Entry>>,
+    /// Which of them this request would be answered with; `None` where its variant is not stored.
+    pub chosen: Option<usize>,
+    /// Requests for this variant since it was last stored; below `proxy_cache_min_uses` nothing is.
+    pub uses: u32,
+    /// Whether so few requests have come that an answer to the next would not be stored (`proxy_cache_min_uses`).
+    pub is_scarce: bool,
+    /// Why the last answer was not stored, where one was not and it has not been forgotten.
+    pub refused: Option<Refusal>,
+    /// Until when requests do not wait for each other because of that, in milliseconds since 1970; 0 = they do.
+    pub uncacheable_until: i64,
+    /// Who is at work on it.
+    pub line: Option<LineSight>,
+    /// The latest purge that went for it, as far as it is known: one by tag only where an entry with the tag is here.
+    pub purge: Option<Ruling>,
+    /// Whether a file may be there; [`Store::sight_on_disk`] reads it.
+    pub may_be_on_disk: bool,
+}
+
+/// An answer that was not stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Refusal {
+    /// Why.
+    pub reason: Reason,
+    /// When, in milliseconds since 1970.
+    pub at: i64,
+}
+
+/// What goes on under a key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LineSight {
+    /// The disk is read; otherwise the upstream is asked.
+    pub is_reading: bool,
+    /// The answer has begun to arrive: whoever asks reads along.
+    pub is_streaming: bool,
+    /// Requests that wait for it.
+    pub waiting: usize,
+}
+
+impl Store {
+    /// What memory has under a key, and what a request with these fields would find.
+    pub fn sight(&self, key: &[u8], request: Fields<'_>, conf: &ProxyCache, now: Now) -> Sight {
+        let mut sight = Sight::default();
+        let mut absent = false;
+        if let Some(seen) = self.memory.look_at(key, request, now) {
+            absent = seen.absent_on_disk;
+            sight.refused = seen.refused.map(|(reason, at)| Refusal { reason, at });
+            sight.line = seen.line.map(|(purpose, is_streaming, waiting)| LineSight {
+                is_reading: purpose == Purpose::Probe,
+                is_streaming,
+                waiting,
+            });
+            (sight.entries, sight.chosen) = (seen.entries, seen.chosen);
+            (sight.uses, sight.uncacheable_until) = (seen.uses, seen.uncacheable_until);
+        }
+        sight.is_scarce = sight.chosen.is_none() && sight.uses.saturating_add(1) < conf.min_uses;
+        sight.may_be_on_disk =
+            !absent && self.disk.as_ref().is_some_and(|disk| disk.may_have(&key::md5(key)));
+        sight.purge = self.ruling(&sight.entries, key);
+        sight
+    }
+
+    /// What is in the key's files: the one under its own name, and the one of the variant that a request with these
+    /// fields would get. The second is which of them that is. Bodies are left where they are.
+    pub async fn sight_on_disk(
+        &self,
+        key: &[u8],
+        request: Fields<'_>,
+        now: Now,
+    ) -> (Vec<Arc<Entry>>, Option<usize>) {
+        let Some(disk) = self.disk.clone() else { return (Vec::new(), None) };
+        let key = Arc::new(Key::new(key, self.memory.hash(key)));
+        let look = |name| {
+            let (disk, key) = (disk.clone(), key.clone());
+            blocking::run(move || disk.peek(&name, key.bytes()))
+        };
+        let entry = |loaded: Loaded, variant: Option<Variant>| {
+            let (variant, head) = (variant.map(Arc::new), loaded.head.head.view());
+            let entry = Entry::new(key.bytes(), variant, (0, loaded.born), head, loaded.body);
+            as_ruled(&self.memory.purges.rules(), &Arc::new(entry), now)
+        };
+        let Some(mut own) = look(key::md5(key.bytes())).await else { return (Vec::new(), None) };
+        let Some((fields, values)) = own.head.vary.take() else {
+            let entries: Vec<_> = entry(own, None).into_iter().collect();
+            let chosen = (!entries.is_empty()).then_some(0);
+            return (entries, chosen);
+        };
+        let variant = Variant { fields: Arc::new(fields), values: values.into() };
+        let mut wanted = Vec::with_capacity(64);
+        let is_own = variant.fits(request, &mut wanted);
+        let epoch = own.epoch;
+        let fields = variant.fields.clone();
+        let mut entries: Vec<_> = entry(own, Some(variant)).into_iter().collect();
+        if is_own {
+            let chosen = (!entries.is_empty()).then_some(0);
+            return (entries, chosen);
+        }
+        let Some(mut other) = look(key::md5_of_variant(key.bytes(), &wanted)).await else {
+            return (entries, None);
+        };
+        let vary = other
+            .head
+            .vary
+            .take()
+            .filter(|(read, values)| other.epoch == epoch && *read == *fields && **values == *wanted);
+        let variant = vary.map(|(_, values)| Variant { fields, values: values.into() });
+        let found = variant.and_then(|variant| entry(other, Some(variant)));
+        let chosen = found.is_some().then_some(entries.len());
+        entries.extend(found);
+        (entries, chosen)
+    }
+
+    /// The latest purge that went for a key, with the tags of what is known to be stored there.
+    pub fn ruling(&self, entries: &[Arc<Entry>], key: &[u8]) -> Option<Ruling> {
+        let tags = entries.iter().fold(Tags::default(), |tags, entry| tags.and(entry.head().tags));
+        self.memory.purges.rules().ruling(&tags, key::text(key))
+    }
+}

@@ -1,0 +1,90 @@
+//! Many clients on one cold entry, and clients beside a refresh: one request to the API, and nobody waits for what is not
+//! theirs. `cargo xtask bench stampede` and `bench refresh` measure the same with more clients, beside others.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use millstream_tests::origin::{Origin, Step, answer};
+use millstream_tests::process::allow_open_files;
+use millstream_tests::server::{Server, is_nginx};
+use millstream_tests::stampede::{self, Dribble};
+use millstream_tests::wait;
+
+fn start(origin: &Origin, directives: &str) -> Server {
+    let template =
+        "worker_processes 2; worker_rlimit_nofile 4096; pid @DIR@/nginx.pid; error_log @DIR@/error.log;
+    events { worker_connections 2048; }
+    http {
+        access_log off;
+        proxy_cache_path @DIR@/cache levels=1:2 keys_zone=answers:1m;
+        upstream api { server @ORIGIN@; keepalive 8; }
+        server {
+            listen 127.0.0.1:@PORT@;
+            location / {
+                proxy_pass http://api;
+                proxy_cache answers;
+                proxy_cache_lock on;
+                add_header X-Cache-Status $upstream_cache_status;
+                @DIRECTIVES@
+            }
+        }
+    }";
+    Server::start(template, &[("ORIGIN", &origin.address()), ("DIRECTIVES", directives)])
+}
+
+#[test]
+fn two_hundred_clients_on_a_cold_entry_are_one_request_and_read_along_while_it_arrives() {
+    const CLIENTS: usize = 200;
+    assert!(allow_open_files(4 * CLIENTS as u64 + 256));
+    let over = Duration::from_millis(1500);
+    let dribble = Dribble::start(1 << 20, 32, Duration::from_millis(300), over);
+    let server = start(&dribble.origin, "");
+    let visits = stampede::ask(server.port(), "/", CLIENTS, Duration::from_secs(20)).expect("clients");
+    assert_eq!(dribble.origin.count(), 1);
+    let (_, ended) = dribble.moments().expect("it has answered");
+    for visit in visits {
+        let visit = visit.expect("a whole answer");
+        assert_eq!((visit.status, visit.length, visit.checksum), (200, dribble.length, dribble.checksum));
+        // nginx's waiters get nothing before the entry is whole.
+        assert!(is_nginx() || visit.first < ended, "a waiter had nothing when the API was done");
+    }
+}
+
+/// An API whose first answer is old after a second; every later one takes a second to come.
+fn slow_to_refresh() -> Origin {
+    let count = AtomicUsize::new(0);
+    Origin::start(move |_| {
+        let number = count.fetch_add(1, Ordering::SeqCst);
+        let pause = Duration::from_millis(if number == 0 { 0 } else { 1000 });
+        let mut steps = vec![Step::Pause(pause)];
+        steps.extend(answer(200, &[("Cache-Control", "max-age=1")], format!("answer {number}").as_bytes()));
+        steps
+    })
+}
+
+#[test]
+fn requests_behind_the_one_that_starts_a_refresh_are_answered_before_it_is_there() {
+    if is_nginx() {
+        return; // There they wait until the refresh is through.
+    }
+    let origin = slow_to_refresh();
+    let server = start(&origin, "proxy_cache_use_stale updating; proxy_cache_background_update on;");
+    let mut client = server.client();
+    assert_eq!(client.get("/").expect("an answer").text(), "answer 0");
+    let mut statuses = Vec::new();
+    wait::until("the entry is stale", || {
+        // Twenty at once: whichever finds it stale first, the others are behind it on the same connection.
+        client.send("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n".repeat(20)).expect("sent");
+        statuses = (0..20)
+            .map(|_| {
+                let answer = client.answer().expect("an answer");
+                assert_eq!(answer.text(), "answer 0");
+                answer.field("x-cache-status").unwrap_or("none").to_owned()
+            })
+            .collect();
+        statuses.iter().any(|status| status == "STALE")
+    });
+    let at = statuses.iter().position(|status| status == "STALE").expect("it was seen");
+    assert!(statuses[at + 1..].iter().all(|status| status == "UPDATING"), "{statuses:?}");
+    wait::until("the refresh has arrived", || client.get("/").expect("an answer").text() != "answer 0");
+}
