@@ -4,6 +4,7 @@
 //!   FillPermit ── begin(head) ──▶ Fill ── push … finish ──▶ stored, followers complete
 //!      │ drop: given back            └ drop: aborted, nothing stored, followers see the cut
 //!      ├ uncacheable(): all waiters go on their own for a while
+//!      ├ aside(): as that, and still a permit
 //!      └ refresh(): a 304 gave a stored entry new life
 //! ```
 //! Each is used up by what it allows or given back by being dropped, so a request that dies cannot leave a key locked.
@@ -99,6 +100,17 @@ impl FillPermit {
         if let Some(grant) = self.grant.take() {
             self.store.memory.uncacheable(&grant, reason, now);
         }
+    }
+
+    /// The answer is stored and may not be used without asking (no-cache): whoever waits must ask by itself, so all go
+    /// on their own, and this one is filled beside them.
+    #[must_use]
+    pub fn aside(mut self, now: Now) -> FillPermit {
+        if let Some(grant) = self.grant.as_mut().filter(|grant| grant.right.is_some()) {
+            self.store.memory.uncacheable(grant, None, now);
+            grant.right = None;
+        }
+        self
     }
 
     pub(crate) fn store(&self) -> &Arc<Store> {

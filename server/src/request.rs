@@ -6,6 +6,7 @@
 use crate::generation::Generation;
 use crate::tries::Tries;
 use crate::worker::Worker;
+use millstream_cache::policy::Wish;
 use millstream_conf::model::{Location, LocationId, Server, ServerId};
 use millstream_net::Address;
 use millstream_net::stream::TlsInfo;
@@ -83,6 +84,15 @@ impl Sent {
     }
 }
 
+/// The beginning of a request's body, or all of it.
+#[derive(Debug, Default)]
+pub struct EarlyBody {
+    /// What was read.
+    pub bytes: Vec<u8>,
+    /// Whether that is all.
+    pub is_whole: bool,
+}
+
 /// The query string that is in force.
 #[derive(Debug, Clone, Default)]
 pub enum Arguments {
@@ -141,6 +151,12 @@ pub struct Request {
     pub sent: Sent,
     /// `$upstream_cache_status`.
     pub cache_status: Option<CacheStatus>,
+    /// What the request asks of the cache, where clients are heard.
+    pub wish: Wish,
+    /// A body that was read before it was known who answers (QUERY: it belongs to the key).
+    pub body: Option<Box<EarlyBody>>,
+    /// Fields of the upstream's answer for the client that asked, where some of them are not stored.
+    pub own_head: Option<Box<Headers>>,
     /// The upstream servers asked.
     pub tries: Tries,
     /// `$request_id`, made when first read.
@@ -179,6 +195,9 @@ impl Request {
             accel_fields: None,
             sent: Sent::default(),
             cache_status: None,
+            wish: Wish::default(),
+            body: None,
+            own_head: None,
             tries: Tries::default(),
             id: OnceCell::new(),
         }
@@ -205,6 +224,9 @@ impl Request {
         self.accel_fields = None;
         self.sent.clear();
         self.cache_status = None;
+        self.wish = Wish::default();
+        self.body = None;
+        self.own_head = None;
         self.tries.clear();
         self.id.take();
     }

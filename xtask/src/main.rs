@@ -7,14 +7,16 @@ mod tree;
 mod manuals;
 mod tidy;
 mod instructions;
+mod conformance;
 mod checks;
 
 use std::process::ExitCode;
 
 const USAGE: &str = "cargo xtask COMMAND
 
-  test                  everything that has to pass: fmt, clippy, tidy, docs, fuzz runs, all tests
+  test                  everything that has to pass: fmt, clippy, tidy, docs, fuzz runs, HTTP cache tests, all tests
   fuzz                  the fuzz runs of `test` alone
+  conformance [OPTIONS] the HTTP cache tests, an outside judge (conformance --help)
   tidy                  floors, names, sizes, and that the generated manuals are up to date
   docs                  writes docs/directives.md, docs/variables.md and docs/metrics.md from their tables
   bench [OPTIONS]       side by side with nginx, HAProxy and Varnish (bench --help)
@@ -34,6 +36,7 @@ fn main() -> ExitCode {
     let result = match command {
         "test" => checks::run(),
         "fuzz" => checks::fuzz(),
+        "conformance" => conformance::run(rest),
         "tidy" => tidy::run(),
         "docs" => manuals::write(),
         "bench" => millstream_bench::run(rest),

@@ -18,12 +18,14 @@ use super::Outcome;
 use super::hit::{self, Coding, Ready};
 use super::keyed::{Use, usage};
 use super::proxied::{self, Filling, Proxied};
+use super::query;
 use crate::client::{AnswerHead, Client};
 use crate::filter::gzip;
 use crate::request::Request;
 use bytes::Bytes;
+use millstream_cache::policy::{Usable, Why, Wish};
 use millstream_cache::{
-    FillPermit, Follower, Hit, Lookup, Now, Prepared, StaleCause, StoredHead, Waiter, Woken,
+    FillPermit, Follower, Front, Hit, Lookup, Now, Prepared, StaleCause, StoredHead, Waiter, Woken,
 };
 use millstream_conf::model::{ProxyCache, UseStale};
 use millstream_net::{blocking, buffers};
@@ -39,6 +41,9 @@ const LOOKUPS: usize = 8;
 
 /// What a request finds under its key; `None` where the cache has no part in it.
 pub fn find(request: &mut Request, cache: &ProxyCache, now: Now) -> Option<(Vec<u8>, Lookup)> {
+    if query::waits_for_body(request, cache) {
+        return None;
+    }
     match usage(request, cache) {
         Use::None => None,
         Use::Past => {
@@ -54,6 +59,7 @@ pub fn find(request: &mut Request, cache: &ProxyCache, now: Now) -> Option<(Vec<
         }
         Use::Lookup(key) => {
             request.cache_status = None;
+            request.wish = Wish::read(cache, request.fields());
             let lookup = look_up(request, cache, &key, now);
             Some((key, lookup))
         }
@@ -61,9 +67,28 @@ pub fn find(request: &mut Request, cache: &ProxyCache, now: Now) -> Option<(Vec<
 }
 
 /// Looks a key up for a request.
+#[inline]
 fn look_up(request: &Request, cache: &ProxyCache, key: &[u8], now: Now) -> Lookup {
     let mut front = request.generation.fronts[cache.zone.0 as usize].borrow_mut();
-    front.lookup(key, request.fields(), cache, now)
+    let lookup = front.lookup(key, request.fields(), cache, now);
+    if request.wish.is_none() { lookup } else { wished(&front, &request.wish, key, lookup, now) }
+}
+
+/// What a request gets that asks for more than a fresh answer, or for less (`proxy_cache_client_control`).
+fn wished(front: &Front, wish: &Wish, key: &[u8], lookup: Lookup, now: Now) -> Lookup {
+    let suits = |hit: &Hit| hit.head().satisfies(wish, now) == Usable::Yes;
+    match lookup {
+        Lookup::Fresh(hit) if !suits(&hit) => Lookup::Stale(hit, Some(front.beside(key))),
+        // A permit that came with it goes back to whoever waits.
+        Lookup::Stale(hit, _) | Lookup::Busy(_, Some(hit)) if suits(&hit) => Lookup::Fresh(hit),
+        lookup => lookup,
+    }
+}
+
+/// Whether a request insists on an answer that was validated now.
+fn insists(request: &Request, hit: &Hit, now: Now) -> bool {
+    !request.wish.is_none()
+        && matches!(hit.head().satisfies(&request.wish, now), Usable::Validate(why) if why != Why::Stale)
 }
 
 /// Answers from the cache or, through it, from the upstream.
@@ -74,6 +99,13 @@ pub async fn answer(request: &mut Request, client: &mut Client, found: Option<(V
     let Some(cache) = settings.proxy.as_ref().and_then(|proxy| proxy.cache.as_ref()) else {
         return upstream(request, client, Filling::No, None).await;
     };
+    let mut found = found;
+    if query::waits_for_body(request, cache) {
+        if let Err(failure) = Box::pin(query::read_body(request, client)).await {
+            return Outcome::Client(failure);
+        }
+        found = find(request, cache, Now::read());
+    }
     let Some((key, lookup)) = found else {
         return upstream(request, client, Filling::No, None).await;
     };
@@ -90,6 +122,9 @@ async fn with_lookup(
     mut lookup: Lookup,
 ) -> Outcome {
     for _ in 0..LOOKUPS {
+        if request.wish.only_if_cached && !matches!(lookup, Lookup::Fresh(_) | Lookup::Disk(_)) {
+            return Outcome::Status(504);
+        }
         lookup = match lookup {
             Lookup::Fresh(found) => {
                 request.cache_status = Some(CacheStatus::Hit);
@@ -105,7 +140,7 @@ async fn with_lookup(
                 }
                 Lookup::Fresh(found)
             }
-            Lookup::Stale(found, permit) => match stale(request, client, cache, found, permit).await {
+            Lookup::Stale(found, permit) => match stale(request, client, cache, key, found, permit).await {
                 Ok(outcome) => return outcome,
                 Err(vanished) => again(request, cache, key, Some(&vanished)),
             },
@@ -113,7 +148,7 @@ async fn with_lookup(
                 if request.cache_status != Some(CacheStatus::Bypass) {
                     request.cache_status = Some(CacheStatus::Miss);
                 }
-                return upstream(request, client, Filling::Permit(permit), None).await;
+                return upstream(request, client, filling(request, permit), None).await;
             }
             Lookup::Scarce => {
                 request.cache_status = Some(CacheStatus::Miss);
@@ -123,11 +158,20 @@ async fn with_lookup(
                 Some(outcome) => return outcome,
                 None => again(request, cache, key, None),
             },
-            Lookup::Disk(probe) => probe.load(request.fields(), cache, Now::read()).await,
+            Lookup::Disk(probe) => {
+                let found = probe.load(request.fields(), cache, Now::read()).await;
+                let front = request.generation.fronts[cache.zone.0 as usize].borrow();
+                wished(&front, &request.wish, key, found, Now::read())
+            }
         };
     }
     request.cache_status = Some(CacheStatus::Miss);
     upstream(request, client, Filling::No, None).await
+}
+
+/// The answer to a request that says no-store is not stored; a permit not taken goes to whoever waits.
+fn filling(request: &Request, permit: FillPermit) -> Filling {
+    if request.wish.no_store { Filling::No } else { Filling::Permit(permit) }
 }
 
 fn again(request: &Request, cache: &ProxyCache, key: &[u8], vanished: Option<&Rc<Hit>>) -> Lookup {
@@ -142,10 +186,17 @@ async fn stale(
     request: &mut Request,
     client: &mut Client,
     cache: &ProxyCache,
+    key: &[u8],
     found: Rc<Hit>,
     permit: Option<FillPermit>,
 ) -> Result<Outcome, Rc<Hit>> {
     let now = Now::read();
+    let insists = insists(request, &found, now);
+    let permit = match permit {
+        // Somebody else updates it, which is not soon enough.
+        None if insists => Some(beside(request, cache, key)),
+        permit => permit,
+    };
     match permit {
         None => request.cache_status = Some(CacheStatus::Updating),
         Some(permit) => {
@@ -153,15 +204,20 @@ async fn stale(
             let detached = cache.background_update
                 || found.entry.may_serve_stale(StaleCause::Updating, &UseStale::default(), now);
             // A body that came with the request is there once, so such a request asks for itself.
-            if !(may && detached && request.framing == Framing::None) {
+            if insists || !(may && detached && request.framing == Framing::None) {
                 request.cache_status = Some(CacheStatus::Expired);
-                return Ok(upstream(request, client, Filling::Permit(permit), Some(&found)).await);
+                let filling = filling(request, permit);
+                return Ok(upstream(request, client, filling, Some(&found)).await);
             }
             request.cache_status = Some(CacheStatus::Stale);
             refresh_detached(request, permit, &found);
         }
     }
     from_entry(request, client, &found).await.ok_or(found)
+}
+
+fn beside(request: &Request, cache: &ProxyCache, key: &[u8]) -> FillPermit {
+    request.generation.fronts[cache.zone.0 as usize].borrow().beside(key)
 }
 
 /// Waits for somebody else's fill. `None`: look up again.
@@ -181,7 +237,8 @@ async fn busy(
         Woken::Fill(permit) => {
             let expired = fallback.is_some();
             request.cache_status = Some(if expired { CacheStatus::Expired } else { CacheStatus::Miss });
-            Some(upstream(request, client, Filling::Permit(permit), fallback.as_ref()).await)
+            let filling = filling(request, permit);
+            Some(upstream(request, client, filling, fallback.as_ref()).await)
         }
         Woken::Timeout => {
             request.cache_status = Some(CacheStatus::Miss);

@@ -3,7 +3,9 @@
 //! Each takes the request and the client and says how it went; which one is taken, and what follows, is `serve`'s
 //! decision alone.
 
+pub mod query;
 pub mod keyed;
+pub mod invalidation;
 pub mod proxied;
 pub mod hit;
 pub mod cached;

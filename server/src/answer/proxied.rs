@@ -18,6 +18,7 @@ mod unkeyed;
 mod request_head;
 mod request_body;
 mod answer_head;
+mod learning;
 mod attempt;
 mod spill;
 mod transfer;
@@ -27,7 +28,7 @@ mod tunnel;
 #[cfg(test)]
 mod tests;
 
-use super::keyed;
+use super::invalidation;
 use crate::client::{Client, ClientFailure};
 use crate::request::Request;
 use attempt::{Asked, Stop};
@@ -251,9 +252,24 @@ impl<'a> Passing<'a> {
     }
 
     fn storable(&self, cache: &ProxyCache, status: u16, fields: Fields<'_>, now: Now) -> Storable {
+        self.storable_as(cache, self.method, status, fields, now)
+    }
+
+    /// As if the request had been sent with this method.
+    fn storable_as(
+        &self,
+        cache: &ProxyCache,
+        method: Method,
+        status: u16,
+        fields: Fields<'_>,
+        now: Now,
+    ) -> Storable {
         let facts = RequestFacts {
-            method: self.method,
+            method,
             has_authorization: self.request.field(FieldId::Authorization).is_some(),
+            delay: millstream_net::clock::now().saturating_duration_since(self.asked_at),
+            partial: false,
+            is_of_target: self.is_of_target(fields),
         };
         let mut scratch = Vec::new();
         let no_cache = cache
@@ -271,15 +287,22 @@ impl<'a> Passing<'a> {
         head: &mut ResponseHead,
         filling: Filling,
     ) -> Proxied {
-        self.invalidate(head.status);
-        if let (Filling::Permit(permit), Some(cache)) = (filling, &self.proxy.cache) {
+        let fields = head.view(connection.head_bytes());
+        let rewritten = answer_head::rewritten(self.request, self.proxy, fields);
+        let fields = rewritten.as_ref().map_or(fields, Headers::view);
+        // Before the client hears of it: its next request must not find what is no longer true.
+        invalidation::after(self.request, head.status, fields);
+        self.learn(head.status, fields);
+        if let (Some(permit), Some(cache)) = (self.permit(filling, head.status, fields), &self.proxy.cache) {
             let now = Now::read();
-            let fields = head.view(connection.head_bytes());
             match self.storable(cache, head.status, fields, now) {
                 Storable::Yes(lifetime) => {
-                    let rewritten = answer_head::rewritten(self.request, self.proxy, fields);
-                    let fields = rewritten.as_ref().map_or(fields, Headers::view);
                     let stored = StoredHead::new(head.status, fields, connection.remaining(), lifetime, now);
+                    if StoredHead::leaves_out(fields) {
+                        let own = Headers::copied_from(fields, |_, _, _| true);
+                        self.request.own_head = Some(Box::new(own));
+                    }
+                    let permit = if lifetime.always_validate { permit.aside(now) } else { permit };
                     let fill = permit.begin(stored, self.request.fields(), now);
                     return Box::pin(self.fill(connection, turn, fill)).await;
                 }
@@ -289,18 +312,6 @@ impl<'a> Passing<'a> {
             }
         }
         self.transfer(connection, turn, head).await
-    }
-
-    /// Unsafe methods that succeeded make what is stored under their URI invalid (RFC 9111 §4.4), before the client
-    /// hears of it.
-    fn invalidate(&self, status: u16) {
-        if let Some(cache) = &self.proxy.cache
-            && policy::invalidates(self.request.method, status)
-            && !policy::looks_up(cache, self.request.method)
-            && let Some(key) = keyed::key(self.request, cache)
-        {
-            self.request.generation.shared.stores[cache.zone.0 as usize].invalidate(&key);
-        }
     }
 
     /// Lets go of an answer whose body nobody wants. The connection is kept where the rest is there already.

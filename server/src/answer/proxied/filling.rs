@@ -106,7 +106,9 @@ async fn serve(
     mut follower: Follower,
 ) -> Result<(), ClientFailure> {
     let stored = follower.head().clone();
-    let fields = stored.fields();
+    // Fields that are not stored are for this client all the same.
+    let own = request.own_head.take();
+    let fields = own.as_ref().map_or(stored.fields(), |own| own.view());
     let mut visible = visible(proxy, fields);
     let condition = match stored.status {
         200 => conditional::evaluate(request.method, request.fields(), Validators::of(stored.fields())),
@@ -127,7 +129,7 @@ async fn serve(
     }
     let fields = Fields::new(fields.bytes(), &visible);
     // Only an answer that was old when it came has an age now.
-    let age = (!stored.lifetime.initial_age.is_zero()).then_some(stored.lifetime.initial_age.as_secs());
+    let age = (stored.lifetime.initial_age.as_secs() > 0).then_some(stored.lifetime.initial_age.as_secs());
     client.begin(request, AnswerHead { status, fields, length, compressible: true, age });
     if condition != Outcome::Proceed || !request.wants_body() {
         client.end(request, None);

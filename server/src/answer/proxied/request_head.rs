@@ -144,6 +144,8 @@ fn append_fields(out: &mut Vec<u8>, plan: &Plan<'_>) {
         let stays = id.is_hop_by_hop()
             || matches!(id, FieldId::Host | FieldId::ContentLength | FieldId::Expect | FieldId::Trailer)
             || (plan.caching && is_condition(id))
+            // Ours stand in their place.
+            || (plan.confirm.is_some() && is_precondition(id))
             || (id == FieldId::Other && !is_plain(name))
             || plan.proxy.set_headers.iter().any(|set| name.eq_ignore_ascii_case(set.name.as_bytes()))
             || (lists && fields.connection_lists(name))
@@ -155,14 +157,13 @@ fn append_fields(out: &mut Vec<u8>, plan: &Plan<'_>) {
 }
 
 fn is_condition(id: FieldId) -> bool {
+    is_precondition(id) || matches!(id, FieldId::Range | FieldId::IfRange)
+}
+
+fn is_precondition(id: FieldId) -> bool {
     matches!(
         id,
-        FieldId::IfModifiedSince
-            | FieldId::IfUnmodifiedSince
-            | FieldId::IfNoneMatch
-            | FieldId::IfMatch
-            | FieldId::Range
-            | FieldId::IfRange
+        FieldId::IfModifiedSince | FieldId::IfUnmodifiedSince | FieldId::IfNoneMatch | FieldId::IfMatch
     )
 }
 
