@@ -17,6 +17,7 @@ mod kept_lifetime;
 mod file_format;
 pub mod body;
 pub mod entry;
+mod budget;
 mod progress;
 mod line;
 mod purges;

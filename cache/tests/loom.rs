@@ -245,7 +245,7 @@ fn an_answer_that_cannot_be_stored_sends_waiters_on_their_own() {
             let world = world.clone();
             thread::spawn(move || assert!(matches!(world.wait(waiter), Woken::Retry)))
         });
-        permit.uncacheable(world.now);
+        permit.uncacheable(None, world.now);
         let _ = waiting.map(|thread| thread.join().expect("it goes on"));
         assert!(matches!(world.look_up(), Lookup::Miss(_)));
     });
