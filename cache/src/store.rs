@@ -102,6 +102,8 @@ pub struct StoreStats {
     pub memory_bytes: u64,
     /// The bound on these.
     pub memory_limit: u64,
+    /// Bytes of `memory_bytes` that belong to answers on their way.
+    pub filling_bytes: u64,
     /// What had to make room in memory since the start.
     pub evictions: u64,
     /// Files on disk; not all while `index_loaded` is false.
@@ -212,6 +214,7 @@ impl Store {
             keys: self.memory.cells(),
             memory_bytes,
             memory_limit,
+            filling_bytes: self.memory.filling(),
             evictions: self.memory.evictions(),
             unwritten: self.unwritten.load(Ordering::Relaxed),
             index_loaded: true,
