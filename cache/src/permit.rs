@@ -89,6 +89,8 @@ impl FillPermit {
             progress,
             mode: Mode::Passing,
             held: 0,
+            counted: 0,
+            crowded: false,
             expected: length,
             began: now,
         }
