@@ -68,6 +68,32 @@ impl FillPermit {
         Fill { store, grant: Some(grant), progress, mode, held, counted, crowded, expected, began: now }
     }
 
+    /// The answer is passed to whoever reads along and not stored, `reason` says why; who waits for the key is told as by
+    /// [`FillPermit::uncacheable`].
+    pub fn along(
+        mut self,
+        (status, answer): (u16, Fields<'_>),
+        length: Option<u64>,
+        reason: Option<Reason>,
+        now: Now,
+    ) -> Fill {
+        if let Some(grant) = self.grant.take() {
+            self.store.memory.uncacheable(&grant, reason, now);
+        }
+        let lifetime = Lifetime::over(now);
+        let head = Arc::new(StoredHead::new(status, answer, length, lifetime, now));
+        let progress = Progress::new(head, None);
+        Fill {
+            store: self.store.clone(),
+            grant: None,
+            progress,
+            mode: Mode::Passing,
+            held: 0,
+            expected: length,
+            began: now,
+        }
+    }
+
     /// The upstream has confirmed a stored entry with a 304. `headers` are [`StoredHead::updated`], `lifetime` what
     /// `policy` made of them. It keeps its tags and gets those that the 304 names. Waiters look up again.
     pub fn refresh(mut self, old: &Arc<Entry>, headers: Headers, lifetime: Lifetime, now: Now) -> Arc<Entry> {
@@ -167,6 +193,11 @@ impl Fill {
         self.progress.follow()
     }
 
+    /// The head of the answer.
+    pub fn head(&self) -> &Arc<StoredHead> {
+        &self.progress.head
+    }
+
     /// Adds a piece of the body. Await [`Fill::ready`] before the next.
     pub fn push(&mut self, bytes: Bytes) {
         self.held = self.progress.push(bytes);
@@ -250,7 +281,7 @@ impl Fill {
         let orders = (self.grant.as_ref()?.order, self.store.memory.next_order());
         let (now, born, head) = (self.began, self.grant.as_ref()?.born, self.progress.head.clone());
         let body = blocking::run(move || {
-            if store.memory.purges.rules().latest(born, &head.tags, key.text()) > 0 {
+            if store.memory.purges.rules().go_for(born, &head.tags, key.text()) {
                 return None;
             }
             let values = variant.as_ref().map(|variant| &*variant.values);
@@ -333,8 +364,9 @@ impl Drop for Fill {
     fn drop(&mut self) {
         if let Some(grant) = self.grant.take() {
             self.store.memory.end(&grant);
-            self.progress.abort();
         }
+        // Has no effect on one that has ended.
+        self.progress.abort();
     }
 }
 
@@ -395,7 +427,14 @@ impl Waiter {
     fn woken(&self, outcome: Outcome, request: Fields<'_>) -> Woken {
         match outcome {
             Outcome::Retry => Woken::Retry,
-            Outcome::Right(right) => Woken::Fill(self.permit(right)),
+            Outcome::Right(right) => {
+                // It begins now: purges of the time it waited have nothing to do with it.
+                let born = self.store.memory.purges.generation();
+                match self.store.memory.take_right(&self.grant, right, born) {
+                    true => Woken::Fill(self.permit(right, born)),
+                    false => Woken::Retry,
+                }
+            }
             Outcome::Follow(follower) => {
                 let fits = follower
                     .variant()
@@ -405,9 +444,7 @@ impl Waiter {
         }
     }
 
-    fn permit(&self, right: u64) -> FillPermit {
-        // It begins now: purges of the time it waited have nothing to do with it.
-        let born = self.store.memory.purges.generation();
+    fn permit(&self, right: u64, born: u64) -> FillPermit {
         let grant = Grant { right: Some(right), order: right, born, ..self.grant.clone() };
         FillPermit::new(self.store.clone(), grant)
     }
@@ -417,7 +454,7 @@ impl Drop for Waiter {
     fn drop(&mut self) {
         if let Some(Outcome::Right(right)) = self.slot.leave() {
             // Told but not taken: the next in the line gets it.
-            drop(self.permit(right));
+            drop(self.permit(right, self.grant.born));
         }
     }
 }

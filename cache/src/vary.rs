@@ -96,10 +96,44 @@ impl VaryFields {
         }
     }
 
+    /// What [`VaryFields::write`] wrote, for people: each name with the value; `None` where the field was absent.
+    pub(crate) fn told(&self, mut values: &[u8]) -> Vec<(String, Option<String>)> {
+        let mut told = Vec::with_capacity(self.names.len());
+        for (id, name) in &self.names {
+            let name = String::from_utf8_lossy(name).into_owned();
+            let Some((length, rest)) = values.split_first_chunk::<4>() else { break };
+            let length = u32::from_le_bytes(*length);
+            let (value, rest) = match length {
+                u32::MAX => (None, rest),
+                length => {
+                    let Some((value, rest)) = rest.split_at_checked(length as usize) else { break };
+                    (Some(value), rest)
+                }
+            };
+            values = rest;
+            told.push((name, value.map(|value| spoken(*id, value))));
+        }
+        told
+    }
+
     /// Bytes they occupy.
     pub(crate) fn cost(&self) -> u64 {
         let names: u64 = self.names().map(|name| allocated(name.len())).sum();
         counted::<VaryFields>() + allocated(self.names.len() * size_of::<(FieldId, Box<[u8]>)>()) + names
+    }
+}
+
+/// A value as people write it.
+fn spoken(id: FieldId, value: &[u8]) -> String {
+    match (id, value) {
+        (FieldId::AcceptEncoding, [bits]) => {
+            // The order of the bits is AcceptEncoding's.
+            let codings = ["gzip", "br", "zstd", "deflate"].into_iter().enumerate();
+            let taken: Vec<&str> =
+                codings.filter(|(at, _)| bits >> at & 1 == 1).map(|(_, name)| name).collect();
+            if taken.is_empty() { "identity".to_owned() } else { taken.join(", ") }
+        }
+        _ => String::from_utf8_lossy(value).into_owned(),
     }
 }
 

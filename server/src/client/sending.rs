@@ -8,6 +8,7 @@ use crate::filter::gzip::{self, Compressor};
 use crate::filter::head;
 use crate::request::Request;
 use bytes::{Buf, Bytes};
+use millstream_cache::Span;
 use millstream_net::buffers;
 use millstream_net::memory_file::MemoryFile;
 use millstream_net::stream::Stream;
@@ -57,6 +58,8 @@ pub(super) struct Answer {
     head_left: usize,
     framed: Framed,
     compressor: Option<Box<Compressor>>,
+    /// Bytes of the body that are passed over before the first that goes out.
+    skipped: u64,
     ended: bool,
     cut: bool,
     send_timeout: Duration,
@@ -100,15 +103,30 @@ impl Client {
             tail: Bytes::new(),
             framed,
             compressor: (compress && framed != Framed::Empty).then(|| Box::new(Compressor::new(level))),
+            skipped: 0,
             ended: false,
             cut: false,
             send_timeout: request.location().settings.send_timeout,
         }));
     }
 
+    /// The answer that was begun is a part of what comes: this much of it is passed over first. What comes beyond the
+    /// length that was announced is passed over anyway.
+    pub fn skip(&mut self, bytes: u64) {
+        if let Some(answer) = &mut self.answer {
+            answer.skipped = bytes;
+        }
+    }
+
+    /// Whether all of the length that was announced has been framed.
+    pub fn has_all(&self) -> bool {
+        self.answer.as_ref().is_some_and(|answer| answer.framed == Framed::Length(0))
+    }
+
     /// Frames a piece of the body into the buffer.
     pub fn push(&mut self, request: &mut Request, piece: &[u8]) {
         let Some(answer) = &mut self.answer else { return };
+        let piece = answer.wanted(piece);
         match &mut answer.compressor {
             Some(compressor) => {
                 let mut squeezed = buffers::take();
@@ -137,10 +155,9 @@ impl Client {
     /// Frames a piece and writes it. A large piece is not copied.
     pub async fn send(&mut self, request: &mut Request, piece: &[u8]) -> Result<(), ClientFailure> {
         let in_place = piece.len() >= WRITE_IN_PLACE
-            && self
-                .answer
-                .as_ref()
-                .is_some_and(|answer| answer.compressor.is_none() && answer.room_for(piece));
+            && self.answer.as_ref().is_some_and(|answer| {
+                answer.compressor.is_none() && answer.skipped == 0 && answer.room_for(piece.len())
+            });
         if !in_place {
             self.push(request, piece);
             return self.flush(request).await;
@@ -152,6 +169,38 @@ impl Client {
         answer.open_piece(piece.len());
         let mut sent = 0;
         poll_fn(|cx| answer.poll_write_piece(stream, deadline, cx, request, piece, &mut sent)).await?;
+        answer.close_piece();
+        Ok(())
+    }
+
+    /// Whether pieces of the body may stay in a file for [`Client::send_span`].
+    pub(super) fn takes_files(&self) -> bool {
+        self.stream.takes_files() && self.answer.as_ref().is_some_and(|answer| answer.compressor.is_none())
+    }
+
+    /// Frames a piece that is in a file, and lets the kernel send it.
+    pub(super) async fn send_span(
+        &mut self,
+        request: &mut Request,
+        span: &Span,
+    ) -> Result<(), ClientFailure> {
+        let (Some(answer), stream, deadline) = (&mut self.answer, &mut self.stream, &mut self.deadline)
+        else {
+            return Ok(());
+        };
+        let part = span.part();
+        let length = usize::try_from(part.end - part.start).unwrap_or(usize::MAX);
+        if answer.framed == Framed::Empty {
+            return Ok(());
+        }
+        if !answer.room_for(length) {
+            // More than was announced: the connection ends before it.
+            self.cut = true;
+            return Err(ClientFailure::Gone);
+        }
+        answer.open_piece(length);
+        let mut sent = 0;
+        poll_fn(|cx| answer.poll_write_span(stream, deadline, cx, request, span, &mut sent)).await?;
         answer.close_piece();
         Ok(())
     }
@@ -195,13 +244,15 @@ impl Client {
             tail: Bytes::new(),
             framed: Framed::Empty,
             compressor: None,
+            skipped: 0,
             ended: true,
             cut: false,
             send_timeout: request.location().settings.send_timeout,
         };
         let mut sent = 0;
         if let Some(file) = file.filter(|_| self.stream.takes_files())
-            && let Poll::Ready(Ok(count)) = self.stream.poll_write_with_file(cx, &whole.out, file)
+            && let Poll::Ready(Ok(count)) =
+                self.stream.poll_write_with_file(cx, &whole.out, file, 0..file.length() as u64)
         {
             sent = whole.account(request, count);
         }
@@ -284,9 +335,16 @@ impl Answer {
         step
     }
 
-    fn room_for(&self, piece: &[u8]) -> bool {
+    /// What is left of a piece behind what is passed over.
+    fn wanted<'p>(&mut self, piece: &'p [u8]) -> &'p [u8] {
+        let passed = usize::try_from(self.skipped).unwrap_or(usize::MAX).min(piece.len());
+        self.skipped -= passed as u64;
+        &piece[passed..]
+    }
+
+    fn room_for(&self, length: usize) -> bool {
         match self.framed {
-            Framed::Length(left) => left >= piece.len() as u64,
+            Framed::Length(left) => left >= length as u64,
             Framed::Chunked | Framed::Close => true,
             Framed::Empty => false,
         }
@@ -389,5 +447,42 @@ impl Answer {
         }
         // A TLS stream may hold records back until it is flushed.
         Pin::new(stream).poll_flush(cx).map_err(|_| ClientFailure::Gone)
+    }
+
+    /// As [`Answer::poll_write_piece`], for a piece in a file.
+    fn poll_write_span(
+        &mut self,
+        stream: &mut Stream,
+        deadline: &mut Deadline,
+        cx: &mut Context<'_>,
+        request: &mut Request,
+        span: &Span,
+        sent: &mut usize,
+    ) -> Poll<Result<(), ClientFailure>> {
+        let part = span.part();
+        while part.start + (*sent as u64) < part.end {
+            let rest = part.start + *sent as u64..part.end;
+            match stream.poll_write_with_file(cx, &self.out[self.written..], span, rest) {
+                Poll::Ready(Ok(count)) if count > 0 => {
+                    deadline.clear();
+                    *sent += self.account(request, count);
+                }
+                Poll::Ready(_) => {
+                    self.cut = true;
+                    return Poll::Ready(Err(ClientFailure::Gone));
+                }
+                Poll::Pending => {
+                    if deadline.at().is_none() {
+                        deadline.set(later(self.send_timeout));
+                    }
+                    ready!(deadline.poll(cx));
+                    self.cut = true;
+                    return Poll::Ready(Err(ClientFailure::Timeout));
+                }
+            }
+        }
+        self.out.clear();
+        self.written = 0;
+        Poll::Ready(Ok(()))
     }
 }
