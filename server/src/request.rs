@@ -152,6 +152,8 @@ pub struct Request {
     pub sent: Sent,
     /// `$upstream_cache_status`.
     pub cache_status: Option<CacheStatus>,
+    /// Where the piece of a sliced answer begins that is being asked for (`slice`).
+    pub slice: Option<u64>,
     /// What the request asks of the cache, where clients are heard.
     pub wish: Wish,
     /// `Cache-Status`, where it is wanted.
@@ -160,8 +162,6 @@ pub struct Request {
     pub body: Option<Box<EarlyBody>>,
     /// Fields of the upstream's answer for the client that asked, where some of them are not stored.
     pub own_head: Option<Box<Headers>>,
-    /// Where the piece of a sliced answer begins that is being asked for (`slice`).
-    pub slice: Option<u64>,
     /// The upstream servers asked.
     pub tries: Tries,
     /// `$request_id`, made when first read.
@@ -200,11 +200,11 @@ impl Request {
             accel_fields: None,
             sent: Sent::default(),
             cache_status: None,
+            slice: None,
             wish: Wish::default(),
             report: None,
             body: None,
             own_head: None,
-            slice: None,
             tries: Tries::default(),
             id: OnceCell::new(),
         }
@@ -231,11 +231,11 @@ impl Request {
         self.accel_fields = None;
         self.sent.clear();
         self.cache_status = None;
+        self.slice = None;
         self.wish = Wish::default();
         self.report = None;
         self.body = None;
         self.own_head = None;
-        self.slice = None;
         self.tries.clear();
         self.id.take();
     }

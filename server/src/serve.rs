@@ -37,12 +37,12 @@ pub enum Work {
     Slash,
     /// A file under `root`.
     File,
+    /// The upstream and the cache, piece by piece (`slice`).
+    Slices,
     /// Something is to go from the cache.
     Purge(Purging),
     /// The API.
     Api,
-    /// The upstream and the cache, piece by piece (`slice`).
-    Slices,
     /// The upstream, through the cache where it was looked up.
     Proxy(Option<(Vec<u8>, Lookup)>),
 }
@@ -153,9 +153,9 @@ async fn carry_out(request: &mut Request, client: &mut Client, work: Work) -> Ou
         Work::Status(status) => Outcome::Status(status),
         Work::Slash => fixed::redirect_with_slash(request, client).await,
         Work::File => Box::pin(file::answer(request, client)).await,
+        Work::Slices => Box::pin(slices::answer(request, client)).await,
         Work::Purge(purging) => Box::pin(purge::answer(request, client, purging)).await,
         Work::Api => Box::pin(admin::answer(request, client)).await,
-        Work::Slices => Box::pin(slices::answer(request, client)).await,
         Work::Proxy(found) => cached::answer(request, client, found).await,
     }
 }

@@ -57,6 +57,7 @@ impl Store {
                         return self.promise(Some(rule), None, (purged, at));
                     }
                     How::Hard => {
+                        self.recent.note(number_of_key(text), at);
                         let (order, variants, stored) = self.memory.purge(&key);
                         purged.in_memory = stored;
                         removed = Some(Removed { key, order, variants });
@@ -102,6 +103,10 @@ impl Store {
             }
             if let (Some(journal), Some(rule)) = (&store.journal, rule) {
                 journal.append(&rule, &store.memory.purges)?;
+            }
+            if let Some(disk) = &store.disk {
+                // Its thread may have files to look through.
+                disk.wake();
             }
             Ok(purged)
         };

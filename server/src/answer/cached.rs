@@ -20,8 +20,7 @@ use super::hit::{self, Coding, Ready};
 use super::keyed::{Use, usage};
 use super::partial::{self, Step};
 use super::proxied::{self, Filling, Proxied};
-use super::query;
-use super::{ranges, stored};
+use super::{query, ranges, stored};
 use crate::cache_report::{CacheReport, Forward};
 use crate::client::Client;
 use crate::filter::gzip;
@@ -167,7 +166,8 @@ async fn with_lookup(
             Step::Ask(_) if request.wish.only_if_cached => return Outcome::Status(504),
             Step::Ask(filling) => {
                 missed(request, Cause::Absent, None);
-                return upstream(request, client, unless_no_store(request, filling), None).await;
+                let filling = if request.wish.no_store { Filling::No } else { filling };
+                return upstream(request, client, filling, None).await;
             }
         };
         lookup = match lookup {
@@ -219,11 +219,7 @@ async fn with_lookup(
 
 /// The answer to a request that says no-store is not stored; a permit not taken goes to whoever waits.
 fn filling(request: &Request, permit: FillPermit) -> Filling {
-    unless_no_store(request, Filling::Permit(permit))
-}
-
-fn unless_no_store(request: &Request, filling: Filling) -> Filling {
-    if request.wish.no_store { Filling::No } else { filling }
+    if request.wish.no_store { Filling::No } else { Filling::Permit(permit) }
 }
 
 fn again(request: &Request, cache: &ProxyCache, key: &[u8], vanished: Option<&Rc<Hit>>) -> Lookup {

@@ -65,9 +65,11 @@ pub async fn serve(
 }
 
 fn choose(request: &mut Request, stored: &StoredHead) -> Result<Chosen, u64> {
-    // Fields that are not stored are for who asked all the same.
-    let own = request.own_head.take().map(|own| *own);
-    let mut headers = own.unwrap_or_else(|| hit::passed_on(request, stored.view()));
+    // Fields that are not stored are for the client that asked all the same.
+    let mut headers = match request.own_head.take() {
+        Some(own) => *own,
+        None => hit::passed_on(request, stored.view()),
+    };
     let (status, length) = (stored.status, stored.content_length);
     if status != 200 {
         let length = length.filter(|_| status != 204);

@@ -5,10 +5,10 @@
 
 pub mod query;
 pub mod keyed;
-pub mod invalidation;
-pub mod tagged;
 pub mod conditions;
 pub mod ranges;
+pub mod invalidation;
+pub mod tagged;
 pub mod hit;
 pub mod follow;
 pub mod proxied;

@@ -141,7 +141,7 @@ async fn from_part(request: &mut Request, client: &mut Client, entry: &Arc<Entry
     if status != 206 {
         return Some(stored::close(request, client).await);
     }
-    Some(stored::send_all(request, client, &mut reader).await)
+    Some(stored::send_all(request, client, entry, &mut reader).await)
 }
 
 /// The one range that a request asks for, where all of it is in the part; positions in the whole.

@@ -333,15 +333,15 @@ impl<'a> Passing<'a> {
     }
 
     fn storable(&self, cache: &ProxyCache, status: u16, fields: Fields<'_>, now: Now) -> Storable {
-        self.storable_as(cache, (self.method, status, false), fields, now)
+        self.storable_as(cache, self.method, (status, false), fields, now)
     }
 
-    /// As [`Passing::storable`], as if the request had been sent with this method. The flag: a 206 whose place in the whole
-    /// is known, which lives as long as the whole would.
+    /// As if the request had been sent with this method; the flag is a 206 whose place in the whole is known.
     fn storable_as(
         &self,
         cache: &ProxyCache,
-        (method, status, is_part): (Method, u16, bool),
+        method: Method,
+        (status, partial): (u16, bool),
         fields: Fields<'_>,
         now: Now,
     ) -> Storable {
@@ -349,7 +349,7 @@ impl<'a> Passing<'a> {
             method,
             has_authorization: self.request.field(FieldId::Authorization).is_some(),
             delay: millstream_net::clock::now().saturating_duration_since(self.asked_at),
-            partial: is_part,
+            partial,
             is_of_target: self.is_of_target(fields),
         };
         let mut scratch = Vec::new();
@@ -360,6 +360,13 @@ impl<'a> Passing<'a> {
         policy::storable(cache, &self.proxy.ignore_headers, &facts, status, fields, now, no_cache)
     }
 
+    /// Counts an answer that is not stored.
+    fn not_stored(&self, reason: policy::Reason, now: Now) {
+        if let Some(misses) = &self.request.generation.shared.misses[self.request.location.0 as usize] {
+            misses.not_stored(reason, now.unix_milliseconds);
+        }
+    }
+
     /// Passes an accepted answer to the client and, where it may be stored, to the cache.
     async fn pass(
         mut self,
@@ -368,33 +375,30 @@ impl<'a> Passing<'a> {
         head: &mut ResponseHead,
         filling: Filling,
     ) -> Proxied {
+        if let Filling::Along(permit) = filling {
+            return Box::pin(self.along(connection, turn, head, permit, None)).await;
+        }
         let fields = head.view(connection.head_bytes());
         let rewritten = answer_head::rewritten(self.request, self.proxy, fields);
         let fields = rewritten.as_ref().map_or(fields, Headers::view);
         // Before the client hears of it: its next request must not find what is no longer true.
         invalidation::after(self.request, head.status, fields);
         self.learn(head.status, fields);
-        let (permit, as_asked) = match filling {
-            Filling::Along(permit) => {
-                return Box::pin(self.along(connection, turn, head, permit, None)).await;
-            }
-            Filling::Permit(permit) => (Some(permit), false),
-            // The client's conditions went with it, so only what was sent for its range, or whole, is stored.
-            Filling::Part(permit) => (Some(permit).filter(|_| matches!(head.status, 200 | 206)), true),
-            Filling::No | Filling::Rest(..) => (self.permit_of_post(head.status, fields), false),
-        };
-        if let (Some(permit), Some(cache)) = (permit, &self.proxy.cache) {
+        let as_asked = matches!(filling, Filling::Part(_));
+        if let (Some(permit), Some(cache)) = (self.permit(filling, head.status, fields), &self.proxy.cache) {
             let now = Now::read();
             let part = combining::part(head.status, fields, connection.remaining())
                 .filter(|_| as_asked || self.request.slice.is_some());
-            match self.storable_as(cache, (self.method, head.status, part.is_some()), fields, now) {
+            match self.storable_as(cache, self.method, (head.status, part.is_some()), fields, now) {
                 Storable::Yes(lifetime) => {
                     let length = connection.remaining().or(part.map(|part| part.last - part.first + 1));
                     let mut stored = StoredHead::new(head.status, fields, length, lifetime, now);
                     stored.tags = tagged::tags(self.request, cache, fields);
                     stored.part = part;
                     if StoredHead::leaves_out(fields) {
-                        self.request.own_head = Some(Box::new(answer_head::owned(self.proxy, fields)));
+                        let visible = answer_head::visible(self.proxy, fields);
+                        let own = Headers::copied_from(Fields::new(fields.bytes(), &visible), |_, _, _| true);
+                        self.request.own_head = Some(Box::new(own));
                     }
                     self.report_stored(&lifetime, now);
                     let permit = if lifetime.always_validate { permit.aside(now) } else { permit };
@@ -402,12 +406,13 @@ impl<'a> Passing<'a> {
                     return Box::pin(self.fill(connection, turn, fill, None)).await;
                 }
                 Storable::No(reason) => {
+                    self.not_stored(reason, now);
                     self.report_not_stored(reason);
                     if self.tap.is_some() {
                         return Box::pin(self.along(connection, turn, head, permit, Some(reason))).await;
                     }
-                    // Nobody waits for what was asked for as it is; and the next waiter may find the upstream well again.
-                    // Any other answer says that waiting is no use.
+                    // Of a part nobody waits for another, and the next waiter may find a failing upstream well again;
+                    // any other answer says that waiting is no use.
                     if as_asked || head.status >= 500 {
                         drop(permit);
                     } else {
@@ -417,20 +422,6 @@ impl<'a> Passing<'a> {
             }
         }
         self.transfer(connection, turn, head).await
-    }
-
-    /// Passes an answer that is not stored to who reads it by way of a fill.
-    async fn along(
-        self,
-        connection: Connection,
-        turn: Turn<'a>,
-        head: &ResponseHead,
-        permit: FillPermit,
-        reason: Option<Reason>,
-    ) -> Proxied {
-        let fields = head.view(connection.head_bytes());
-        let fill = permit.along((head.status, fields), connection.remaining(), reason, Now::read());
-        self.fill(connection, turn, fill, None).await
     }
 
     fn report_stored(&mut self, lifetime: &Lifetime, now: Now) {
@@ -447,6 +438,20 @@ impl<'a> Passing<'a> {
         if let Some(report) = &mut self.request.report {
             report.detail = Some(reason.name());
         }
+    }
+
+    /// Passes an answer that is not stored to who reads it by way of a fill.
+    async fn along(
+        self,
+        connection: Connection,
+        turn: Turn<'a>,
+        head: &ResponseHead,
+        permit: FillPermit,
+        reason: Option<Reason>,
+    ) -> Proxied {
+        let fields = head.view(connection.head_bytes());
+        let fill = permit.along((head.status, fields), connection.remaining(), reason, Now::read());
+        self.fill(connection, turn, fill, None).await
     }
 
     /// Lets go of an answer whose body nobody wants. The connection is kept where the rest is there already.

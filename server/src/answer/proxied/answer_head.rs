@@ -24,12 +24,6 @@ pub(super) fn visible(proxy: &Proxy, fields: Fields<'_>) -> Visible {
     fields.lines().filter(goes_on).collect()
 }
 
-/// The fields that go to the client, as its own.
-pub(super) fn owned(proxy: &Proxy, fields: Fields<'_>) -> Headers {
-    let visible = visible(proxy, fields);
-    Headers::copied_from(Fields::new(fields.bytes(), &visible), |_, _, _| true)
-}
-
 /// The head with Location and Refresh rewritten by `proxy_redirect`; `None` where nothing changes.
 pub(super) fn rewritten(request: &mut Request, proxy: &Proxy, fields: Fields<'_>) -> Option<Headers> {
     if proxy.redirects.is_empty() || !(fields.has(FieldId::Location) || fields.has(FieldId::Refresh)) {

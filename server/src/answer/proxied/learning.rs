@@ -4,7 +4,7 @@
 //! condition gives the stored answer it confirms new fields (§4.3.4), and an answer to POST that says so is what a GET
 //! would get (RFC 9110 §9.3.3). Nothing here keeps the client waiting. Next: `proxied`, for the answer's own way.
 
-use super::{Passing, unkeyed};
+use super::{Filling, Passing, unkeyed};
 use crate::answer::{invalidation, keyed};
 use millstream_cache::policy::{self, Storable};
 use millstream_cache::{Entry, FillPermit, Now};
@@ -21,16 +21,24 @@ impl Passing<'_> {
                 .is_some_and(|reference| invalidation::is_target(self.request, reference))
     }
 
-    /// The right to store an answer to POST that stands for a GET, beside whoever fills that.
-    pub(super) fn permit_of_post(&self, status: u16, fields: Fields<'_>) -> Option<FillPermit> {
+    /// The right to store the answer: the one the request came with, or one for an answer to POST that stands for a GET.
+    pub(super) fn permit(&self, filling: Filling, status: u16, fields: Fields<'_>) -> Option<FillPermit> {
         let cache = self.proxy.cache.as_ref()?;
-        let stands_for_get = self.request.method == Method::Post
-            && !policy::looks_up(cache, Method::Post)
-            && !self.request.wish.no_store
-            && (200..300).contains(&status)
-            && self.is_of_target(fields)
-            && !self.says_what_no_key_names(cache);
-        stands_for_get.then(|| self.beside(cache, Method::Get)).flatten()
+        match filling {
+            Filling::Permit(permit) => Some(permit),
+            // The client's conditions went with it, so only what was sent for its range, or whole, is stored.
+            Filling::Part(permit) => Some(permit).filter(|_| matches!(status, 200 | 206)),
+            Filling::Rest(..) | Filling::Along(_) => None,
+            Filling::No => {
+                let stands_for_get = self.request.method == Method::Post
+                    && !policy::looks_up(cache, Method::Post)
+                    && !self.request.wish.no_store
+                    && (200..300).contains(&status)
+                    && self.is_of_target(fields)
+                    && !self.says_what_no_key_names(cache);
+                stands_for_get.then(|| self.beside(cache, Method::Get)).flatten()
+            }
+        }
     }
 
     /// Takes note of what a HEAD or a 304 that goes to the client says about the stored answer.
@@ -53,7 +61,7 @@ impl Passing<'_> {
         if is_same(&entry, fields, status) {
             let headers: Headers = entry.head().updated(fields);
             if let Storable::Yes(lifetime) =
-                self.storable_as(cache, (Method::Get, entry.head().status, false), headers.view(), now)
+                self.storable_as(cache, Method::Get, (entry.head().status, false), headers.view(), now)
             {
                 front.beside(&key).refresh(&entry, headers, lifetime, now);
             }

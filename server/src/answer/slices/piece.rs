@@ -108,6 +108,9 @@ pub(super) async fn open(mut request: Request) -> Result<Option<Piece>, Proxied>
     let Some(cache) = settings.proxy.as_ref().and_then(|proxy| proxy.cache.as_ref()) else { return Ok(None) };
     let Some((key, mut lookup)) = cached::find(&mut request, cache, Now::read()) else { return Ok(None) };
     for _ in 0..LOOKUPS {
+        if request.wish.only_if_cached && !matches!(lookup, Lookup::Fresh(_) | Lookup::Disk(_)) {
+            return Err(Proxied::Failed(504));
+        }
         lookup = match lookup {
             Lookup::Fresh(found) => return Ok(Some(of_entry(found.entry.clone(), CacheStatus::Hit))),
             Lookup::Ahead(found, permit) => {
@@ -174,6 +177,10 @@ async fn ask(
     status: CacheStatus,
 ) -> Result<Piece, Proxied> {
     request.cache_status = Some(status);
+    let filling = match filling {
+        Filling::Permit(permit) if request.wish.no_store => Filling::Along(permit),
+        filling => filling,
+    };
     let (tap, opened) = oneshot::channel();
     let stale = fallback.clone();
     tokio::task::spawn_local(proxied::open(request, filling, stale, tap));
