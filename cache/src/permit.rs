@@ -261,7 +261,7 @@ impl Fill {
         let orders = (self.grant.as_ref()?.order, self.store.memory.next_order());
         let (now, born, head) = (self.began, self.grant.as_ref()?.born, self.progress.head.clone());
         let body = blocking::run(move || {
-            if store.memory.purges.rules().latest(born, &head.tags, key.text()) > 0 {
+            if store.memory.purges.rules().go_for(born, &head.tags, key.text()) {
                 return None;
             }
             let values = variant.as_ref().map(|variant| &*variant.values);
@@ -405,7 +405,14 @@ impl Waiter {
     fn woken(&self, outcome: Outcome, request: Fields<'_>) -> Woken {
         match outcome {
             Outcome::Retry => Woken::Retry,
-            Outcome::Right(right) => Woken::Fill(self.permit(right)),
+            Outcome::Right(right) => {
+                // It begins now: purges of the time it waited have nothing to do with it.
+                let born = self.store.memory.purges.generation();
+                match self.store.memory.take_right(&self.grant, right, born) {
+                    true => Woken::Fill(self.permit(right, born)),
+                    false => Woken::Retry,
+                }
+            }
             Outcome::Follow(follower) => {
                 let fits = follower
                     .variant()
@@ -415,9 +422,7 @@ impl Waiter {
         }
     }
 
-    fn permit(&self, right: u64) -> FillPermit {
-        // It begins now: purges of the time it waited have nothing to do with it.
-        let born = self.store.memory.purges.generation();
+    fn permit(&self, right: u64, born: u64) -> FillPermit {
         let grant = Grant { right: Some(right), order: right, born, ..self.grant.clone() };
         FillPermit::new(self.store.clone(), grant)
     }
@@ -427,7 +432,7 @@ impl Drop for Waiter {
     fn drop(&mut self) {
         if let Some(Outcome::Right(right)) = self.slot.leave() {
             // Told but not taken: the next in the line gets it.
-            drop(self.permit(right));
+            drop(self.permit(right, self.grant.born));
         }
     }
 }

@@ -7,8 +7,10 @@
 pub mod tries;
 pub mod time_text;
 pub mod route;
+pub mod misses;
 pub mod generation;
 pub mod worker;
+pub mod cache_report;
 pub mod request;
 pub mod variables;
 pub mod admission;

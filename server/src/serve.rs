@@ -85,6 +85,7 @@ pub fn begin(request: &mut Request, now: Now, out: &mut Vec<u8>) -> Begun {
         && request.framing == Framing::None
     {
         request.cache_status = Some(CacheStatus::Hit);
+        cached::report_entry(request, found, now);
         let coding = hit::coding(request, &found.entry);
         if let Some(ready) = hit::ready(request, found, coding, now, out) {
             millstream_net::buffers::give(key);

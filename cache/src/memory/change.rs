@@ -56,7 +56,9 @@ impl Memory {
             };
             let values = variant.as_ref().map(|variant| variant.values.clone());
             let progress = progress(variant);
-            let purged = self.purges.rules().latest(grant.born, &progress.head.tags, grant.key.text());
+            let tags = &progress.head.tags;
+            let is_purged = self.purges.rules().go_for(grant.born, tags, grant.key.text());
+            let purged = is_purged.then_some(grant.born);
             move_line(slot, grant, values, &mut paid, (&progress, purged), after);
             shard.remove_if_empty(index);
             Some(progress)
@@ -78,7 +80,7 @@ impl Memory {
         }
         let stored = self.change(&grant.key, |shard, index, after| {
             let purged = self.purged_at(grant.key.hash()) > grant.order
-                || self.purges.rules().latest(entry.born(), entry.head().tags, grant.key.text()) > 0;
+                || self.purges.rules().go_for(entry.born(), entry.head().tags, grant.key.text());
             let index = index.unwrap_or_else(|| shard.add(grant.key.clone()));
             let slot = shard.slot(index);
             let fields = entry.variant.as_ref().map(|variant| &*variant.fields);
@@ -156,6 +158,19 @@ impl Memory {
         taken
     }
 
+    /// A right that was passed on is taken, by a fill that was born with this purge; false where a purge of the time
+    /// between has ended the line.
+    pub(crate) fn take_right(&self, grant: &Grant, right: u64, born: u64) -> bool {
+        let mut held = false;
+        self.cell(grant, |cell, _| {
+            if let Some(line) = cell.line.as_mut().filter(|line| line.right == right) {
+                line.born = born;
+                held = true;
+            }
+        });
+        held
+    }
+
     /// A look at the disk found which file stands under the key's own name.
     pub(crate) fn found_on_disk(&self, grant: &Grant, base: BaseFile, vary: Option<Arc<VaryFields>>) {
         self.change(&grant.key, |shard, index, after| {
@@ -213,6 +228,38 @@ impl Memory {
             slot.base = None;
             shard.remove_if_empty(index);
         });
+    }
+
+    /// Somebody removed a file of a key, of which only the hash is known: the key's own, and everything of the key goes
+    /// as by a purge; or that of a variant, and the variant goes. Whether there was such a key.
+    pub(crate) fn unlinked(
+        &self,
+        hash: u64,
+        is_own: impl Fn(&[u8]) -> bool,
+        is_of: impl Fn(&[u8], &[u8]) -> bool,
+    ) -> bool {
+        let place = |slot: &Slot| {
+            slot.cells
+                .iter()
+                .position(|cell| cell.values.as_deref().is_some_and(|values| is_of(slot.key(), values)))
+        };
+        let mut after = After::default();
+        let mut shard = self.shard(hash);
+        if let Some(index) = shard.find_by(hash, |slot| is_own(slot.key())) {
+            let key = shard.slot(index).shared_key();
+            drop(shard);
+            self.purge(key.bytes());
+            return true;
+        }
+        let Some(index) = shard.find_by(hash, |slot| place(slot).is_some()) else { return false };
+        let slot = shard.slot(index);
+        if let Some(at) = place(slot) {
+            take_entry(slot, at, &mut after);
+        }
+        shard.remove_if_empty(index);
+        drop(shard);
+        self.free(after.freed);
+        true
     }
 
     /// Takes everything of a key out. Gives the purge's place in the order, the values of its variants, and whether
@@ -304,7 +351,7 @@ fn move_line(
     grant: &mut Grant,
     values: Option<Arc<[u8]>>,
     paid: &mut Option<u64>,
-    (progress, purged): (&Arc<Progress>, u64),
+    (progress, purged): (&Arc<Progress>, Option<u64>),
     after: &mut After,
 ) {
     let at = slot.position(grant.values.as_deref());

@@ -21,6 +21,7 @@ use super::keyed::{Use, usage};
 use super::partial::{self, Step};
 use super::proxied::{self, Filling, Proxied};
 use super::{query, ranges, stored};
+use crate::cache_report::{CacheReport, Forward};
 use crate::client::Client;
 use crate::filter::gzip;
 use crate::request::Request;
@@ -31,7 +32,7 @@ use millstream_cache::{
 };
 use millstream_conf::model::{ProxyCache, UseStale};
 use millstream_net::{blocking, buffers};
-use millstream_telemetry::metrics::CacheStatus;
+use millstream_telemetry::metrics::{CacheStatus, Cause};
 use millstream_wire::h1::framing::Framing;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -47,13 +48,21 @@ pub fn find(request: &mut Request, cache: &ProxyCache, now: Now) -> Option<(Vec<
         return None;
     }
     match usage(request, cache) {
-        Use::None => None,
+        Use::None => {
+            request.report = CacheReport::begin(cache, None);
+            missed(request, Cause::NotCachedMethod, None);
+            None
+        }
         Use::Past => {
             request.cache_status = Some(CacheStatus::Bypass);
+            request.report = CacheReport::begin(cache, None);
+            missed(request, Cause::NotKeyed, Some("not_keyed"));
             None
         }
         Use::Bypass(key) => {
             request.cache_status = Some(CacheStatus::Bypass);
+            request.report = CacheReport::begin(cache, Some(&key));
+            missed(request, Cause::Bypass, None);
             let front = request.generation.fronts[cache.zone.0 as usize].borrow();
             let permit = front.beside(&key);
             drop(front);
@@ -62,6 +71,7 @@ pub fn find(request: &mut Request, cache: &ProxyCache, now: Now) -> Option<(Vec<
         Use::Lookup(key) => {
             request.cache_status = None;
             request.wish = Wish::read(cache, request.fields());
+            request.report = CacheReport::begin(cache, Some(&key));
             let lookup = look_up(request, cache, &key, now);
             Some((key, lookup))
         }
@@ -84,6 +94,26 @@ fn wished(front: &Front, wish: &Wish, key: &[u8], lookup: Lookup, now: Now) -> L
         // A permit that came with it goes back to whoever waits.
         Lookup::Stale(hit, _) | Lookup::Busy(_, Some(hit)) if suits(&hit) => Lookup::Fresh(hit),
         lookup => lookup,
+    }
+}
+
+/// Counts why a request goes to the upstream, and notes it.
+fn missed(request: &mut Request, cause: Cause, detail: Option<&'static str>) {
+    request.count_miss(cause);
+    let forward = match cause {
+        Cause::NotCachedMethod => Forward::Method,
+        Cause::Bypass | Cause::NotKeyed => Forward::Bypass,
+        Cause::Client => Forward::Request,
+        Cause::Expired | Cause::Validate => Forward::Stale,
+        _ => Forward::Miss,
+    };
+    request.report_forward(forward, detail);
+}
+
+/// Notes that the answer is that of an entry.
+pub fn report_entry(request: &mut Request, hit: &Hit, now: Now) {
+    if let Some(report) = &mut request.report {
+        report.note_lifetime(&hit.head().lifetime, now);
     }
 }
 
@@ -130,7 +160,10 @@ async fn with_lookup(
         lookup = match partial::step(request, client, cache, key, lookup).await {
             Step::On(lookup) => lookup,
             Step::Answered(outcome) => return outcome,
-            Step::Ask(filling) => return upstream(request, client, filling, None).await,
+            Step::Ask(filling) => {
+                missed(request, Cause::Absent, None);
+                return upstream(request, client, filling, None).await;
+            }
         };
         lookup = match lookup {
             Lookup::Fresh(found) => {
@@ -154,11 +187,13 @@ async fn with_lookup(
             Lookup::Miss(permit) => {
                 if request.cache_status != Some(CacheStatus::Bypass) {
                     request.cache_status = Some(CacheStatus::Miss);
+                    missed(request, Cause::Absent, None);
                 }
                 return upstream(request, client, filling(request, permit), None).await;
             }
             Lookup::Scarce => {
                 request.cache_status = Some(CacheStatus::Miss);
+                missed(request, Cause::Scarce, Some("not_to_be_stored_yet"));
                 return upstream(request, client, Filling::No, None).await;
             }
             Lookup::Busy(waiter, fallback) => match busy(request, client, cache, waiter, fallback).await {
@@ -173,6 +208,7 @@ async fn with_lookup(
         };
     }
     request.cache_status = Some(CacheStatus::Miss);
+    missed(request, Cause::Absent, None);
     upstream(request, client, Filling::No, None).await
 }
 
@@ -213,6 +249,12 @@ async fn stale(
             // A body that came with the request is there once, so such a request asks for itself.
             if insists || !(may && detached && request.framing == Framing::None) {
                 request.cache_status = Some(CacheStatus::Expired);
+                let cause = match () {
+                    () if insists => Cause::Client,
+                    () if found.head().lifetime.always_validate => Cause::Validate,
+                    () => Cause::Expired,
+                };
+                missed(request, cause, None);
                 let filling = filling(request, permit);
                 return Ok(upstream(request, client, filling, Some(&found)).await);
             }
@@ -239,16 +281,23 @@ async fn busy(
         Woken::Retry => None,
         Woken::Streaming(follower) => {
             request.cache_status = Some(CacheStatus::Hit);
+            request.report_forward(Forward::Miss, None);
+            if let Some(report) = &mut request.report {
+                report.collapsed = true;
+                report.note_lifetime(&follower.head().lifetime, Now::read());
+            }
             Some(follow(request, client, follower).await)
         }
         Woken::Fill(permit) => {
             let expired = fallback.is_some();
             request.cache_status = Some(if expired { CacheStatus::Expired } else { CacheStatus::Miss });
+            missed(request, if expired { Cause::Expired } else { Cause::Absent }, None);
             let filling = filling(request, permit);
             Some(upstream(request, client, filling, fallback.as_ref()).await)
         }
         Woken::Timeout => {
             request.cache_status = Some(CacheStatus::Miss);
+            missed(request, Cause::LockTimeout, Some("proxy_cache_lock_timeout"));
             Some(upstream(request, client, Filling::No, fallback.as_ref()).await)
         }
     }
@@ -278,6 +327,9 @@ pub async fn settle(
         Proxied::Redirect(uri) => Outcome::Elsewhere(uri),
         Proxied::Stale(status) => {
             request.cache_status = Some(CacheStatus::Stale);
+            if let Some(report) = &mut request.report {
+                report.detail = Some("stale_on_error");
+            }
             match fallback {
                 Some(hit) => {
                     Box::pin(from_entry(request, client, hit)).await.unwrap_or(Outcome::Status(status))
@@ -307,6 +359,7 @@ pub fn refresh_detached(request: &Request, permit: FillPermit, found: &Rc<Hit>) 
 /// Answers from an entry. `None` where its file has vanished: nothing was sent.
 pub async fn from_entry(request: &mut Request, client: &mut Client, hit: &Hit) -> Option<Outcome> {
     let now = Now::read();
+    report_entry(request, hit, now);
     let mut coding = hit::coding(request, &hit.entry);
     if coding == Coding::Gzip && !compressed(request, hit).await {
         coding = Coding::Identity;

@@ -137,6 +137,9 @@ async fn from_part(request: &mut Request, client: &mut Client, entry: &Arc<Entry
     let mut reader = entry.body().open(offset).await.ok()?;
     hit::remember(request, entry.head(), now);
     request.cache_status = Some(CacheStatus::Hit);
+    if let Some(report) = &mut request.report {
+        report.note_lifetime(&entry.head().lifetime, now);
+    }
     if status == 206 {
         ranges::describe_part(&mut headers, &range, part.complete);
     } else {
@@ -148,7 +151,7 @@ async fn from_part(request: &mut Request, client: &mut Client, entry: &Arc<Entry
     if status != 206 {
         return Some(stored::close(request, client).await);
     }
-    Some(stored::send_all(request, client, &mut reader).await)
+    Some(stored::send_all(request, client, entry, &mut reader).await)
 }
 
 /// The one range that a request asks for, where all of it is in the part; positions in the whole.

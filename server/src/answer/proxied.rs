@@ -37,9 +37,10 @@ use crate::tries::Tries;
 use attempt::{Asked, Stop};
 pub use combining::Rest;
 use destination::Destination;
-use millstream_cache::policy::{self, Reason, RequestFacts, Storable};
+use millstream_cache::policy::{self, Lifetime, Reason, RequestFacts, Storable};
 use millstream_cache::{Entry, FillPermit, Follower, Hit, Now, StaleCause, StoredHead};
 use millstream_conf::model::{Proxy, ProxyCache, Store};
+use millstream_telemetry::metrics::Cause;
 use millstream_upstream::{Condition, Connection, Turn};
 use millstream_wire::h1::head::ResponseHead;
 use millstream_wire::{FieldId, Fields, Headers, Method};
@@ -227,6 +228,9 @@ impl<'a> Passing<'a> {
             Err(Stop::Client(failure)) => return Proxied::ClientFailed(failure),
             Err(Stop::Upstream(condition, status)) => return self.fall_back(condition, status),
         };
+        if let Some(report) = &mut self.request.report {
+            report.forward_status = Some(head.status);
+        }
         if head.status == 101 {
             return Box::pin(self.tunnel(connection, turn, head)).await;
         }
@@ -309,16 +313,23 @@ impl<'a> Passing<'a> {
     }
 
     /// A 304 to our own condition: the stored answer lives on with the fields of the new one (RFC 9111 §4.3.4).
-    fn confirmed(&self, filling: Filling, stale: &Rc<Hit>, fields: Fields<'_>) -> Proxied {
+    fn confirmed(&mut self, filling: Filling, stale: &Rc<Hit>, fields: Fields<'_>) -> Proxied {
         let entry = &stale.entry;
         let (Filling::Permit(permit), Some(cache)) = (filling, &self.proxy.cache) else {
             return Proxied::Revalidated(entry.clone());
         };
         let now = Now::read();
         let headers: Headers = entry.head().updated(fields);
-        match self.storable(cache, entry.head().status, headers.view(), now) {
-            Storable::Yes(lifetime) => Proxied::Revalidated(permit.refresh(entry, headers, lifetime, now)),
-            Storable::No(_) => Proxied::Revalidated(entry.clone()),
+        let as_stored = (entry.head().status, entry.head().part.is_some());
+        match self.storable_as(cache, self.method, as_stored, headers.view(), now) {
+            Storable::Yes(lifetime) => {
+                self.report_stored(&lifetime, now);
+                Proxied::Revalidated(permit.refresh(entry, headers, lifetime, now))
+            }
+            Storable::No(reason) => {
+                self.report_not_stored(reason);
+                Proxied::Revalidated(entry.clone())
+            }
         }
     }
 
@@ -350,9 +361,16 @@ impl<'a> Passing<'a> {
         policy::storable(cache, &self.proxy.ignore_headers, &facts, status, fields, now, no_cache)
     }
 
+    /// Counts an answer that is not stored.
+    fn not_stored(&self, reason: policy::Reason, now: Now) {
+        if let Some(misses) = &self.request.generation.shared.misses[self.request.location.0 as usize] {
+            misses.not_stored(reason, now.unix_milliseconds);
+        }
+    }
+
     /// Passes an accepted answer to the client and, where it may be stored, to the cache.
     async fn pass(
-        self,
+        mut self,
         connection: Connection,
         turn: Turn<'a>,
         head: &mut ResponseHead,
@@ -383,18 +401,25 @@ impl<'a> Passing<'a> {
                         let own = Headers::copied_from(Fields::new(fields.bytes(), &visible), |_, _, _| true);
                         self.request.own_head = Some(Box::new(own));
                     }
+                    self.report_stored(&lifetime, now);
                     let permit = if lifetime.always_validate { permit.aside(now) } else { permit };
                     let fill = permit.begin(stored, self.request.fields(), now);
                     return Box::pin(self.fill(connection, turn, fill, None)).await;
                 }
-                Storable::No(reason) if self.tap.is_some() => {
-                    return Box::pin(self.along(connection, turn, head, permit, Some(reason))).await;
+                Storable::No(reason) => {
+                    self.not_stored(reason, now);
+                    self.report_not_stored(reason);
+                    if self.tap.is_some() {
+                        return Box::pin(self.along(connection, turn, head, permit, Some(reason))).await;
+                    }
+                    // Nobody waits for a part; and the next waiter may find the upstream well again. Any other answer
+                    // says that waiting is no use.
+                    if as_asked || head.status >= 500 {
+                        drop(permit);
+                    } else {
+                        permit.uncacheable(Some(reason), now);
+                    }
                 }
-                // Nobody waits for it.
-                Storable::No(_) if as_asked => drop(permit),
-                // The next waiter may find the upstream well again; any other answer says that waiting is no use.
-                Storable::No(_) if head.status >= 500 => drop(permit),
-                Storable::No(reason) => permit.uncacheable(Some(reason), now),
             }
         }
         self.transfer(connection, turn, head).await
@@ -412,6 +437,22 @@ impl<'a> Passing<'a> {
         let fields = head.view(connection.head_bytes());
         let fill = permit.along((head.status, fields), connection.remaining(), reason, Now::read());
         self.fill(connection, turn, fill, None).await
+    }
+
+    fn report_stored(&mut self, lifetime: &Lifetime, now: Now) {
+        if let Some(report) = &mut self.request.report {
+            report.stored = true;
+            report.note_lifetime(lifetime, now);
+        }
+    }
+
+    fn report_not_stored(&mut self, reason: Reason) {
+        if let Some(cause) = Cause::not_stored(reason.name()) {
+            self.request.count_miss(cause);
+        }
+        if let Some(report) = &mut self.request.report {
+            report.detail = Some(reason.name());
+        }
     }
 
     /// Lets go of an answer whose body nobody wants. The connection is kept where the rest is there already.

@@ -6,17 +6,10 @@
 use super::ranges::multipart::Multipart;
 use super::ranges::{self, Selection};
 use super::{Outcome, hit};
-use crate::client::{AnswerHead, Client, ClientFailure};
+use crate::client::{AnswerHead, Client, Unsent};
 use crate::request::Request;
 use millstream_cache::{BodyReader, Entry, Hit, Now};
 use std::sync::Arc;
-
-/// Why a body did not go out whole.
-enum Cut {
-    Client(ClientFailure),
-    /// The entry cannot be read.
-    Entry,
-}
 
 /// Answers from an entry. `None` where its file has vanished: nothing was sent.
 pub async fn answer(request: &mut Request, client: &mut Client, hit: &Hit, now: Now) -> Option<Outcome> {
@@ -51,17 +44,10 @@ pub async fn answer(request: &mut Request, client: &mut Client, hit: &Hit, now: 
     client.begin(request, AnswerHead { status, fields, length, compressible: true, age });
     let sent = match (&multipart, request.wants_body()) {
         (_, false) => Ok(()),
-        (None, true) => send(request, client, &mut reader).await,
+        (None, true) => client.send_stored(request, &mut reader).await,
         (Some(multipart), true) => send_parts(request, client, entry, multipart).await,
     };
-    Some(match sent {
-        Ok(()) => close(request, client).await,
-        Err(Cut::Client(failure)) => Outcome::Client(failure),
-        Err(Cut::Entry) => {
-            client.abandon();
-            Outcome::Done
-        }
-    })
+    Some(ended(request, client, entry, sent).await)
 }
 
 async fn send_parts(
@@ -69,26 +55,18 @@ async fn send_parts(
     client: &mut Client,
     entry: &Arc<Entry>,
     multipart: &Multipart,
-) -> Result<(), Cut> {
+) -> Result<(), Unsent> {
     let mut text = Vec::with_capacity(256);
     for range in &multipart.ranges {
         text.clear();
         multipart.write_head(range, &mut text);
         client.push(request, &text);
-        let mut reader = entry.body().open(range.clone()).await.map_err(|_| Cut::Entry)?;
-        send(request, client, &mut reader).await?;
+        let mut reader = entry.body().open(range.clone()).await.map_err(|_| Unsent::Body)?;
+        client.send_stored(request, &mut reader).await?;
     }
     text.clear();
     multipart.write_end(&mut text);
     client.push(request, &text);
-    Ok(())
-}
-
-async fn send(request: &mut Request, client: &mut Client, reader: &mut BodyReader) -> Result<(), Cut> {
-    while let Some(piece) = reader.next().await {
-        let piece = piece.map_err(|_| Cut::Entry)?;
-        client.send(request, &piece).await.map_err(Cut::Client)?;
-    }
     Ok(())
 }
 
@@ -101,14 +79,39 @@ pub async fn close(request: &mut Request, client: &mut Client) -> Outcome {
     }
 }
 
-/// Sends what a reader gives under a head that is already made, and ends the answer.
-pub async fn send_all(request: &mut Request, client: &mut Client, reader: &mut BodyReader) -> Outcome {
-    match send(request, client, reader).await {
+/// Sends what a reader gives of an entry under a head that is already made, and ends the answer.
+pub async fn send_all(
+    request: &mut Request,
+    client: &mut Client,
+    entry: &Arc<Entry>,
+    reader: &mut BodyReader,
+) -> Outcome {
+    let sent = client.send_stored(request, reader).await;
+    ended(request, client, entry, sent).await
+}
+
+/// What follows from how a body went out; an entry that cannot be read is of no use to the next request either.
+async fn ended(
+    request: &mut Request,
+    client: &mut Client,
+    entry: &Arc<Entry>,
+    sent: Result<(), Unsent>,
+) -> Outcome {
+    match sent {
         Ok(()) => close(request, client).await,
-        Err(Cut::Client(failure)) => Outcome::Client(failure),
-        Err(Cut::Entry) => {
+        Err(Unsent::Client(failure)) => Outcome::Client(failure),
+        Err(Unsent::Body) => {
+            damaged(request, entry);
             client.abandon();
             Outcome::Done
         }
+    }
+}
+
+/// A piece of an entry could not be read as it was written.
+pub fn damaged(request: &Request, entry: &Arc<Entry>) {
+    let cache = request.location().settings.proxy.as_ref().and_then(|proxy| proxy.cache.as_ref());
+    if let Some(cache) = cache {
+        request.generation.shared.stores[cache.zone.0 as usize].damaged(entry);
     }
 }

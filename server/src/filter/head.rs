@@ -196,6 +196,9 @@ fn finish(out: &mut Vec<u8>, request: &Request, age: Option<u64>, adds: bool, st
     if let Some(age) = age {
         encode::number_field(out, b"Age", age);
     }
+    if let Some(report) = &request.report {
+        report.write_field(out, status);
+    }
     if adds {
         add_fields(out, request, status, |_| true);
     }

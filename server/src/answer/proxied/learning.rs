@@ -49,7 +49,7 @@ impl Passing<'_> {
             (Method::Get, 304) => !self.caching,
             _ => false,
         };
-        if !about_stored || self.request.wish.no_store {
+        if !about_stored || self.request.wish.no_store || !keyed::is_keyed(self.request) {
             return;
         }
         let Some(key) = keyed::key_of(self.request, cache, Method::Get) else { return };
@@ -57,10 +57,15 @@ impl Passing<'_> {
         let now = Now::read();
         let front = self.request.generation.fronts[zone].borrow();
         let Some(entry) = front.peek(&key, self.request.fields()) else { return };
+        let is_part = entry.head().part.is_some();
+        if is_part && status != 304 {
+            // What GET would answer now has another status and length, whatever has changed.
+            return;
+        }
         if is_same(&entry, fields, status) {
             let headers: Headers = entry.head().updated(fields);
             if let Storable::Yes(lifetime) =
-                self.storable_as(cache, Method::Get, (entry.head().status, false), headers.view(), now)
+                self.storable_as(cache, Method::Get, (entry.head().status, is_part), headers.view(), now)
             {
                 front.beside(&key).refresh(&entry, headers, lifetime, now);
             }
@@ -73,7 +78,7 @@ impl Passing<'_> {
     /// Whether the request, which was passed on as it came, has fields that may have changed the answer and that the
     /// key of a GET does not name.
     fn says_what_no_key_names(&self, cache: &ProxyCache) -> bool {
-        keyed::hides_fields(self.request)
+        !keyed::is_keyed(self.request)
             || self.request.fields().iter().any(|(id, name, _)| unkeyed::ends_here(id, name, &cache.key))
     }
 
