@@ -166,7 +166,12 @@ fn ranges_of_a_file_are_slices_of_it() {
     let prefix = Prefix::new();
     let body = body(200_000);
     std::fs::create_dir_all(prefix.join("html/files")).expect("own directory is writable");
-    std::fs::write(prefix.join("html/files/a.txt"), &body).expect("own directory is writable");
+    let file = prefix.join("html/files/a.txt");
+    std::fs::write(&file, &body).expect("own directory is writable");
+    // A file of this very second could change once more without a change of its date.
+    let earlier = std::time::SystemTime::now() - Duration::from_secs(10);
+    let opened = std::fs::File::options().append(true).open(&file).expect("it is there");
+    opened.set_modified(earlier).expect("it is ours");
     let origin = api(Vec::new());
     let values = [("ORIGIN", origin.address()), ("DIRECTIVES", String::new()), ("FILES", String::new())];
     let values: Vec<_> = values.iter().map(|(name, value)| (*name, value.as_str())).collect();
