@@ -412,8 +412,8 @@ impl<'a> Passing<'a> {
                     if self.tap.is_some() {
                         return Box::pin(self.along(connection, turn, head, permit, Some(reason))).await;
                     }
-                    // Nobody waits for a part; and the next waiter may find the upstream well again. Any other answer
-                    // says that waiting is no use.
+                    // Of a part nobody waits for another, and the next waiter may find a failing upstream well again;
+                    // any other answer says that waiting is no use.
                     if as_asked || head.status >= 500 {
                         drop(permit);
                     } else {
@@ -423,20 +423,6 @@ impl<'a> Passing<'a> {
             }
         }
         self.transfer(connection, turn, head).await
-    }
-
-    /// Passes an answer that is not stored to who reads it by way of a fill.
-    async fn along(
-        self,
-        connection: Connection,
-        turn: Turn<'a>,
-        head: &ResponseHead,
-        permit: FillPermit,
-        reason: Option<Reason>,
-    ) -> Proxied {
-        let fields = head.view(connection.head_bytes());
-        let fill = permit.along((head.status, fields), connection.remaining(), reason, Now::read());
-        self.fill(connection, turn, fill, None).await
     }
 
     fn report_stored(&mut self, lifetime: &Lifetime, now: Now) {
@@ -453,6 +439,20 @@ impl<'a> Passing<'a> {
         if let Some(report) = &mut self.request.report {
             report.detail = Some(reason.name());
         }
+    }
+
+    /// Passes an answer that is not stored to who reads it by way of a fill.
+    async fn along(
+        self,
+        connection: Connection,
+        turn: Turn<'a>,
+        head: &ResponseHead,
+        permit: FillPermit,
+        reason: Option<Reason>,
+    ) -> Proxied {
+        let fields = head.view(connection.head_bytes());
+        let fill = permit.along((head.status, fields), connection.remaining(), reason, Now::read());
+        self.fill(connection, turn, fill, None).await
     }
 
     /// Lets go of an answer whose body nobody wants. The connection is kept where the rest is there already.
