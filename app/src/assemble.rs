@@ -13,6 +13,7 @@ use millstream_net::address::Address;
 use millstream_net::resolve;
 use millstream_net::tls::{self, ServerConfig, TlsAcceptor};
 use millstream_server::generation::{ChooseCertificate, Shared};
+use millstream_server::misses;
 use millstream_server::route::server_name::HostTable;
 use millstream_telemetry::error_log::ErrorLogs;
 use millstream_telemetry::log_writer::{LogSink, LogWriter};
@@ -57,6 +58,7 @@ pub fn assemble(
         return Err(findings);
     }
     let status_zones = http.status_zones.iter().map(|name| registry.zone(name)).collect();
+    let misses = misses::of(http);
     let hosts = http.listeners.iter().map(|listener| HostTable::new(http, listener)).collect();
     let reads =
         |wanted: fn(&Variable) -> bool| templates(http).any(|template| template.variables().any(wanted));
@@ -73,6 +75,7 @@ pub fn assemble(
         tls,
         hosts,
         status_zones,
+        misses,
         keeps_sent_heads,
         keeps_upstream_heads,
         configuration,

@@ -2,17 +2,26 @@
 //!
 //! A reader of a file holds it open, so a purge or a replacement does not cut an answer that has begun; a name that
 //! meanwhile belongs to another file is noticed when it is opened. Every block is checked before it is handed out:
-//! a rotten one ends the answer, it is never sent. All reads run on `net::blocking`. Next: `entry`.
+//! a rotten one ends the answer, it is never sent. All reads run on `net::blocking`. Next: `body/checked`, for bodies
+//! that the kernel sends; `entry`.
+
+mod checked;
 
 use crate::file_format::{BLOCK, FIXED, FileHeader};
 use bytes::Bytes;
+use checked::{Blocks, Checked};
 use millstream_net::blocking;
+use rustix::io::{ReadWriteFlags, preadv2};
 use std::fs::File;
-use std::io;
+use std::io::{self, IoSliceMut};
 use std::ops::Range;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::Arc;
+
+/// Blocks of a span at the most: half a megabyte.
+const SPAN: u64 = 8;
 
 /// Where a body is.
 #[derive(Debug, Clone)]
@@ -32,6 +41,14 @@ pub struct FileBody {
     pub(crate) id: u64,
     /// Length in bytes.
     pub length: u64,
+    checked: Arc<Checked>,
+}
+
+impl FileBody {
+    /// The body in a file with this identity.
+    pub(crate) fn new(path: Arc<Path>, id: u64, length: u64) -> FileBody {
+        FileBody { path, id, length, checked: Arc::default() }
+    }
 }
 
 impl Body {
@@ -103,6 +120,57 @@ impl BodyReader {
             }
         }
     }
+
+    /// As [`BodyReader::next`], for a connection that files can be sent on: what is in a file stays there, at most half
+    /// a megabyte at a time.
+    pub async fn next_to_send(&mut self) -> Option<io::Result<Piece>> {
+        let Source::File { open, range } = &mut self.0 else {
+            return self.next().await.map(|bytes| bytes.map(Piece::Bytes));
+        };
+        if range.is_empty() {
+            return None;
+        }
+        let block = range.start / BLOCK as u64;
+        let part = range.start..range.end.min((block + SPAN) * BLOCK as u64);
+        if !open.is_ready(&part) {
+            let (open, part) = (open.clone(), part.clone());
+            if let Err(error) = blocking::run(move || open.check(&part)).await {
+                range.start = range.end;
+                return Some(Err(error));
+            }
+        }
+        range.start = part.end;
+        Some(Ok(Piece::Span(Span { open: open.clone(), part })))
+    }
+}
+
+/// A piece of a body.
+#[derive(Debug)]
+pub enum Piece {
+    /// In memory.
+    Bytes(Bytes),
+    /// In a file.
+    Span(Span),
+}
+
+/// Bytes of a file that were checked and lie in the system's memory, for the kernel to send.
+#[derive(Debug)]
+pub struct Span {
+    open: Arc<OpenFile>,
+    part: Range<u64>,
+}
+
+impl Span {
+    /// Where in the file they are.
+    pub fn part(&self) -> Range<u64> {
+        self.part.start + self.open.body_offset..self.part.end + self.open.body_offset
+    }
+}
+
+impl AsFd for Span {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.open.file.as_fd()
+    }
 }
 
 /// A file that was found to be the right one, with its checksums.
@@ -112,6 +180,7 @@ struct OpenFile {
     body_offset: u64,
     length: u64,
     table: Vec<u8>,
+    checked: Arc<Blocks>,
 }
 
 impl OpenFile {
@@ -123,7 +192,40 @@ impl OpenFile {
             .filter(|header| header.id == body.id && header.body_length == body.length)
             .ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, "the entry's file has been replaced"))?;
         let table = read_table(&file, &header)?;
-        Ok(OpenFile { file, body_offset: header.body_offset(), length: body.length, table })
+        let checked = body.checked.of(&file.metadata()?, header.blocks());
+        Ok(OpenFile { file, body_offset: header.body_offset(), length: body.length, table, checked })
+    }
+
+    /// Whether a part was checked before and needs no reading from the disk, as far as a look at each block tells.
+    fn is_ready(&self, part: &Range<u64>) -> bool {
+        blocks(part).all(|block| self.checked.has(block) && self.is_resident(block * BLOCK as u64))
+            && self.is_resident(part.end - 1)
+    }
+
+    fn is_resident(&self, at: u64) -> bool {
+        let mut byte = [0];
+        let offset = self.body_offset + at;
+        preadv2(&self.file, &mut [IoSliceMut::new(&mut byte)], offset, ReadWriteFlags::NOWAIT) == Ok(1)
+    }
+
+    /// Reads a part and checks it.
+    fn check(&self, part: &Range<u64>) -> io::Result<()> {
+        let mut bytes = Vec::with_capacity(BLOCK);
+        blocks(part).try_for_each(|block| self.read_block(block, &mut bytes))
+    }
+
+    /// Reads a block into `bytes`, in place of what was in it.
+    fn read_block(&self, block: u64, bytes: &mut Vec<u8>) -> io::Result<()> {
+        let start = block * BLOCK as u64;
+        let length = (self.length - start).min(BLOCK as u64);
+        bytes.resize(length as usize, 0);
+        self.file.read_exact_at(bytes, self.body_offset + start)?;
+        let stated = self.table.chunks_exact(4).nth(block as usize);
+        if stated != Some(&crc32fast::hash(bytes).to_le_bytes()) {
+            return Err(corrupt());
+        }
+        self.checked.add(block);
+        Ok(())
     }
 
     /// Reads from the start of `wanted` to the end of its block.
@@ -131,15 +233,16 @@ impl OpenFile {
         let block = wanted.start / BLOCK as u64;
         let start = block * BLOCK as u64;
         let end = (start + BLOCK as u64).min(self.length);
-        let mut bytes = vec![0; (end - start) as usize];
-        self.file.read_exact_at(&mut bytes, self.body_offset + start)?;
-        let stated = self.table.chunks_exact(4).nth(block as usize);
-        if stated != Some(&crc32fast::hash(&bytes).to_le_bytes()) {
-            return Err(corrupt());
-        }
+        let mut bytes = Vec::new();
+        self.read_block(block, &mut bytes)?;
         let (from, to) = (wanted.start - start, wanted.end.min(end) - start);
         Ok(Bytes::from(bytes).slice(from as usize..to as usize))
     }
+}
+
+/// The blocks that a part touches.
+fn blocks(part: &Range<u64>) -> Range<u64> {
+    part.start / BLOCK as u64..part.end.div_ceil(BLOCK as u64)
 }
 
 /// Reads a whole body in order, checked, piece by piece. Blocks.

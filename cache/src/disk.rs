@@ -1,33 +1,44 @@
 //! The disk tier: one file per entry under nginx's names, and an index of which there are.
 //!
-//! Everything here blocks and runs on `net::blocking` or, at start, on a thread of its own; only looking into the index
-//! is done on a worker's loop. A file appears under its name whole or not at all (temporary name, then rename). Orders
-//! (numbers of the memory tier) keep a late write from undoing a purge. Next: `disk/write`, `disk/read`, `disk/load`.
+//! Everything here blocks and runs on `net::blocking` or on the cache's own thread (`disk/keeper`); only looking into
+//! the index is done on a worker's loop. A file appears under its name whole or not at all (temporary name, then
+//! rename). Orders (numbers of the memory tier) keep a late write from undoing a purge. What others remove is noticed
+//! (`disk/watch`). Next: `disk/write`, `disk/read`, `disk/keeper`.
 
 mod private;
-pub(crate) mod index;
-mod load;
+mod place;
+mod pace;
+mod index;
+mod watch;
 mod read;
 mod write;
+mod load;
+mod unlinked;
+mod tidy;
+mod purger;
+mod keeper;
 
-#[cfg(test)]
-mod tests;
-
+pub(crate) use keeper::Zone;
+pub(crate) use place::Name;
 pub(crate) use read::Loaded;
 pub(crate) use write::Spool;
 
 use crate::now::Now;
-use index::{Index, Name};
-use millstream_conf::model::{CacheZone, Level};
+use index::Index;
+use millstream_conf::model::{CacheZone, Level, Pace};
 use millstream_telemetry::error_log::ErrorLogs;
+use place::{Directory, Tree};
+use rustix::event::{EventfdFlags, eventfd};
 use std::fmt;
 use std::fs;
 use std::io;
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
+use watch::Watch;
 
 /// Names that share a lock between looking at the order and renaming or unlinking.
 const STRIPES: usize = 64;
@@ -35,24 +46,35 @@ const STRIPES: usize = 64;
 const TEMPORARY: &str = ".millstream-";
 /// Log lines about the disk come at most this often.
 const QUIET: Duration = Duration::from_secs(60);
-/// Files that one round of tidying removes at most.
-const ROUND: usize = 1000;
 
 /// The disk tier of one zone.
 #[derive(Debug)]
 pub(crate) struct Disk {
-    root: PathBuf,
-    levels: Vec<u8>,
+    tree: Tree,
     temporary: PathBuf,
     index: Mutex<Index>,
+    watch: Watch,
+    wake: Arc<OwnedFd>,
     stripes: [Mutex<()>; STRIPES],
     serial: AtomicU64,
     max_size: AtomicU64,
     min_free: AtomicU64,
     most_files: AtomicU64,
+    /// Seconds.
+    inactive: AtomicU64,
+    paces: Mutex<Paces>,
     loaded: AtomicBool,
     pub(crate) counters: Counters,
     log: Mutex<Quiet>,
+}
+
+/// How fast the work in the background goes.
+#[derive(Debug, Clone, Copy)]
+struct Paces {
+    loader: Pace,
+    manager: Pace,
+    /// `None` with `purger=off`.
+    purger: Option<Pace>,
 }
 
 /// What a new file says of itself beside its head.
@@ -71,7 +93,10 @@ pub(crate) struct Identity {
 pub(crate) struct Counters {
     pub(crate) corrupt: AtomicU64,
     pub(crate) errors: AtomicU64,
+    /// By this process.
     pub(crate) removed: AtomicU64,
+    /// By others.
+    pub(crate) unlinked: AtomicU64,
 }
 
 #[derive(Debug)]
@@ -92,27 +117,33 @@ impl Disk {
     ) -> io::Result<Disk> {
         private::directory(path)?;
         let device = fs::metadata(path)?.dev();
+        let tree = Tree { root: path.to_path_buf(), levels: zone.levels.clone() };
         let temporary = temp
             .filter(|_| zone.use_temp_path)
             .filter(|temp| private::directory(temp).is_ok())
             .filter(|temp| fs::metadata(temp).is_ok_and(|found| found.dev() == device))
-            .unwrap_or(path);
+            .map_or_else(|| tree.temporary(), Path::to_path_buf);
         let disk = Disk {
-            root: path.to_path_buf(),
-            levels: zone.levels.clone(),
-            temporary: temporary.to_path_buf(),
+            tree,
+            temporary,
             index: Mutex::new(Index::new()),
+            watch: Watch::new(),
+            wake: Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?),
             stripes: [const { Mutex::new(()) }; STRIPES],
             serial: AtomicU64::new(0),
             max_size: AtomicU64::new(0),
             min_free: AtomicU64::new(0),
             most_files: AtomicU64::new(0),
+            inactive: AtomicU64::new(0),
+            paces: Mutex::new(paces_of(zone)),
             loaded: AtomicBool::new(false),
             counters: Counters::default(),
             log: Mutex::new(Quiet { logs: ErrorLogs::default(), until: None, unsaid: 0 }),
         };
         disk.configure(zone, logs);
-        for directory in [&disk.root, &disk.temporary] {
+        // The one for files on their way is made by whoever writes the first, because it has to be that user's.
+        let elsewhere = Some(&disk.temporary).filter(|path| !path.starts_with(&disk.tree.root));
+        for directory in [&disk.tree.root].into_iter().chain(elsewhere) {
             let trial = disk.temporary_name(directory);
             private::file(&trial)?;
             fs::remove_file(&trial)?;
@@ -124,11 +155,20 @@ impl Disk {
         self.max_size.store(zone.max_size.unwrap_or(u64::MAX), Ordering::Relaxed);
         self.min_free.store(zone.min_free, Ordering::Relaxed);
         self.most_files.store(crate::key::most_keys(zone), Ordering::Relaxed);
+        self.inactive.store(zone.inactive.as_secs(), Ordering::Relaxed);
+        *lock(&self.paces) = paces_of(zone);
         lock(&self.log).logs = logs;
+        self.wake();
+    }
+
+    /// Tells the thread in the background that there is something new: a purge, other bounds.
+    pub(crate) fn wake(&self) {
+        // It only fails where it was told so often that it must be awake.
+        _ = rustix::io::write(&*self.wake, &1u64.to_ne_bytes());
     }
 
     pub(crate) fn root(&self) -> &Path {
-        &self.root
+        &self.tree.root
     }
 
     pub(crate) fn max_size(&self) -> u64 {
@@ -138,6 +178,11 @@ impl Disk {
     /// Whether every file that was there at start is in the index.
     pub(crate) fn is_loaded(&self) -> bool {
         self.loaded.load(Ordering::Acquire)
+    }
+
+    /// Bytes of memory that the index takes.
+    pub(crate) fn index_cost(&self) -> u64 {
+        lock(&self.index).cost()
     }
 
     /// Files and bytes.
@@ -165,54 +210,6 @@ impl Disk {
         self.remove(name);
     }
 
-    /// Removes what was not used for `inactive`, and what is too much for `max_size`, `min_free` or the number of keys,
-    /// a bounded number of files at a time.
-    pub(crate) fn tidy(&self, inactive: Duration, now: Now) {
-        let inactive = u32::try_from(inactive.as_secs()).unwrap_or(u32::MAX);
-        let unused = lock(&self.index).inactive(second(now), inactive, 20 * ROUND);
-        for name in unused.iter().take(ROUND) {
-            self.unlink(name, u64::MAX);
-        }
-        let mut round = 0;
-        while round < ROUND && (self.is_over(0) || self.is_short_of_space()) && self.remove_least_used() {
-            round += 1;
-        }
-    }
-
-    /// Makes room for a file; false where it cannot be had.
-    fn make_room(&self, bytes: u64) -> bool {
-        if bytes > self.max_size() {
-            return false;
-        }
-        let mut round = 0;
-        while self.is_over(bytes) {
-            if round == ROUND || !self.remove_least_used() {
-                return false;
-            }
-            round += 1;
-        }
-        true
-    }
-
-    fn is_over(&self, bytes: u64) -> bool {
-        let (files, held) = self.size();
-        held.saturating_add(bytes) > self.max_size() || files > self.most_files.load(Ordering::Relaxed)
-    }
-
-    fn is_short_of_space(&self) -> bool {
-        let least = self.min_free.load(Ordering::Relaxed);
-        least > 0
-            && rustix::fs::statvfs(&self.root)
-                .is_ok_and(|found| found.f_bavail.saturating_mul(found.f_frsize) < least)
-    }
-
-    fn remove_least_used(&self) -> bool {
-        let Some(name) = lock(&self.index).least_used() else { return false };
-        let _stripe = lock(self.stripe(&name));
-        self.remove(&name);
-        true
-    }
-
     /// Removes a file; the caller holds its stripe.
     fn remove(&self, name: &Name) {
         lock(&self.index).remove(name);
@@ -223,18 +220,37 @@ impl Disk {
         }
     }
 
-    /// Where the file of a name is, as nginx has it: the levels are the last digits of the name.
+    /// Where the file of a name is.
     pub(crate) fn path(&self, name: &Name) -> PathBuf {
-        let text = hex(name);
-        let mut path = self.root.clone();
-        let mut end = text.len();
-        for &width in &self.levels {
-            let start = end.saturating_sub(usize::from(width));
-            path.push(&text[start..end]);
-            end = start;
+        self.tree.path(name)
+    }
+
+    /// Makes sure that what others do to the file of a name is noticed. Call it before the file is opened or put there.
+    fn watch(&self, name: &Name) {
+        self.watch_directory(self.tree.directory(name));
+    }
+
+    fn watch_directory(&self, directory: Directory) {
+        self.watched(self.watch.ensure(&self.tree, directory));
+    }
+
+    /// As [`Disk::watch`], once the directory had to be made.
+    fn watch_anew(&self, name: &Name) {
+        self.watched(self.watch.ensure_anew(&self.tree, self.tree.directory(name)));
+    }
+
+    fn watched(&self, outcome: io::Result<()>) {
+        if let Err(error) = outcome {
+            self.report(format_args!(
+                "its directories cannot all be watched: {error} (fs.inotify.max_user_watches); files that others \
+                 remove are noticed when they are looked for, every half minute"
+            ));
         }
-        path.push(text);
-        path
+    }
+
+    /// Whether a directory is there.
+    fn is_there(&self, directory: Directory) -> bool {
+        fs::symlink_metadata(self.tree.path_of(directory)).is_ok_and(|found| found.is_dir())
     }
 
     fn temporary_name(&self, directory: &Path) -> PathBuf {
@@ -266,7 +282,7 @@ impl Disk {
             0 => String::new(),
             count => format!(" ({count} more like it before)"),
         };
-        logs.write(Level::Crit, format_args!("cache \"{}\": {message}{before}", self.root.display()));
+        logs.write(Level::Crit, format_args!("cache \"{}\": {message}{before}", self.tree.root.display()));
     }
 }
 
@@ -274,26 +290,9 @@ fn second(now: Now) -> u32 {
     u32::try_from(now.unix_seconds()).unwrap_or(0)
 }
 
-fn hex(name: &Name) -> String {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    name.iter()
-        .flat_map(|byte| [DIGITS[usize::from(byte >> 4)], DIGITS[usize::from(byte & 15)]])
-        .map(char::from)
-        .collect()
-}
-
-/// Reads a name as [`hex`] writes it.
-fn name_of(text: &[u8]) -> Option<Name> {
-    let mut name = [0; 16];
-    let (pairs, rest) = text.as_chunks::<2>();
-    if pairs.len() != 16 || !rest.is_empty() {
-        return None;
-    }
-    for (byte, [high, low]) in name.iter_mut().zip(pairs) {
-        let digit = |digit: &u8| char::from(*digit).to_digit(16).filter(|_| !digit.is_ascii_uppercase());
-        *byte = (digit(high)? << 4 | digit(low)?) as u8;
-    }
-    Some(name)
+fn paces_of(zone: &CacheZone) -> Paces {
+    let purger = zone.purger.then_some(zone.purger_pace);
+    Paces { loader: zone.loader_pace, manager: zone.manager_pace, purger }
 }
 
 /// What these locks guard is whole between any two statements that could panic.
@@ -310,7 +309,14 @@ pub(crate) fn random_id() -> u64 {
     state.hash_one((COUNTER.fetch_add(1, Ordering::Relaxed), std::process::id()))
 }
 
-/// Starts to list the files that are there, on a thread of its own.
-pub(crate) fn load_in_background(disk: &Arc<Disk>) -> io::Result<()> {
-    load::start(disk)
+/// Starts to look after the directory, on a thread of its own that ends with the last handle to the disk: it lists the
+/// files that are there, keeps them within their bounds and notices what others do to them.
+pub(crate) fn keep(disk: &Arc<Disk>, zone: impl Zone) -> io::Result<()> {
+    keeper::start(disk, zone)
+}
+
+impl Drop for Disk {
+    fn drop(&mut self) {
+        self.wake();
+    }
 }

@@ -102,6 +102,17 @@ impl FileHeader {
     }
 }
 
+/// Whether these are the first bytes of a file that is whole and not ours to read: one of version 1 of this format, or of
+/// nginx, whose cache directory this may have been. Bytes that were damaged do not look so.
+pub(crate) fn is_foreign(fixed: &[u8; FIXED]) -> bool {
+    let begin = |number: u64| fixed[..8] == number.to_le_bytes();
+    let first = fixed.starts_with(MAGIC)
+        && fixed[8..12] == 1u32.to_le_bytes()
+        && fixed[60..64] == crc32fast::hash(&fixed[..60]).to_le_bytes();
+    // nginx: a version of 64 bits, 3 to 5 since its cache knows Vary.
+    first || (3..=5).any(begin)
+}
+
 /// Checksums of a body that arrives piece by piece.
 #[derive(Debug, Default)]
 pub(crate) struct BlockChecksums {

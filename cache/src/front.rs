@@ -4,7 +4,7 @@
 //! read, and a count that no other thread sees goes up. Handles are bounded, and one whose entry has been replaced or
 //! removed is dropped when it is come upon. Everything else goes to the store. Next: `memory/lookup`.
 
-use crate::disk::index::Name;
+use crate::disk::Name;
 use crate::disk::{Disk, Loaded};
 use crate::entry::{Entry, Variant};
 use crate::key::{self, Key};
@@ -314,7 +314,7 @@ async fn read(store: &Arc<Store>, grant: &Grant, request: Fields<'_>, now: Now) 
     let in_memory = store.largest_in_memory();
     let file = |name| {
         let (disk, key) = (disk.clone(), grant.key.clone());
-        blocking::run(move || disk.read(&name, key.bytes(), in_memory, now))
+        blocking::run(move || disk.read(&name, &key, in_memory, now))
     };
     let name = key::md5(grant.key.bytes());
     let Some(mut loaded) = file(name).await else {

@@ -27,7 +27,7 @@ pub mod front;
 #[cfg(test)]
 mod samples;
 
-pub use body::{Body, BodyReader};
+pub use body::{Body, BodyReader, Piece, Span};
 pub use entry::Entry;
 pub use front::{DiskProbe, Front, Hit, Lookup, Prepared};
 pub use head::{Head, Part, StoredHead};

@@ -11,7 +11,7 @@ use crate::file_format;
 use crate::key::{self, Key, most_keys};
 use crate::memory::{BaseFile, Memory, Slot, Swept};
 use crate::now::Now;
-use crate::purges::Journal;
+use crate::purges::{Journal, Verdict};
 use crate::vary::VaryFields;
 use behind::Behind;
 use bytes::Bytes;
@@ -21,8 +21,8 @@ use millstream_telemetry::error_log::ErrorLogs;
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 mod behind;
@@ -107,6 +107,10 @@ pub struct StoreStats {
     pub disk_bytes: u64,
     /// Files removed since the start.
     pub files_removed: u64,
+    /// Files that others removed since the start.
+    pub files_unlinked: u64,
+    /// Bytes of memory that the index of files takes, beside `memory_bytes`.
+    pub index_bytes: u64,
     /// Damaged files found, and removed, since the start.
     pub corrupt: u64,
     /// Reads and writes that failed since the start.
@@ -122,10 +126,11 @@ impl Store {
     /// files in the background. `temp` is `proxy_temp_path`, used where `use_temp_path` is on and it is on the same
     /// filesystem. Blocks; call it at start.
     pub fn open(zone: &CacheZone, temp: Option<&Path>, log: ErrorLogs) -> Result<Arc<Store>, CacheOpenError> {
-        let disk = match &zone.path {
-            None => None,
-            Some(path) => Some(open_disk(zone, path, temp, log.clone())?),
-        };
+        let failed =
+            |path: &Path, error| CacheOpenError { zone: zone.name.clone(), path: path.to_path_buf(), error };
+        let open =
+            |path: &PathBuf| Disk::open(zone, path, temp, log.clone()).map_err(|error| failed(path, error));
+        let disk = zone.path.as_ref().map(open).transpose()?.map(Arc::new);
         let memory = Memory::new(zone.memory.max(LEAST_MEMORY), most_keys(zone));
         let journal = zone.path.as_deref().map(|path| open_journal(zone, path, &memory, &log));
         let store = Store {
@@ -141,7 +146,11 @@ impl Store {
             tidying: AtomicBool::new(false),
         };
         store.set_bounds(zone);
-        Ok(Arc::new(store))
+        let store = Arc::new(store);
+        if let Some(disk) = &store.disk {
+            disk::keep(disk, Above(Arc::downgrade(&store))).map_err(|error| failed(disk.root(), error))?;
+        }
+        Ok(store)
     }
 
     /// Takes over the sizes of a new configuration.
@@ -210,6 +219,8 @@ impl Store {
             files,
             disk_bytes,
             files_removed: disk.counters.removed.load(Ordering::Relaxed),
+            files_unlinked: disk.counters.unlinked.load(Ordering::Relaxed),
+            index_bytes: disk.index_cost(),
             corrupt: disk.counters.corrupt.load(Ordering::Relaxed),
             disk_errors: disk.counters.errors.load(Ordering::Relaxed),
             index_loaded: disk.is_loaded(),
@@ -217,7 +228,7 @@ impl Store {
         }
     }
 
-    /// Lets go of what was not used for `inactive`, and keeps the disk within its bounds. Call it about once a second
+    /// Lets go of what was not used for `inactive` in memory; the disk has a thread for that. Call it about once a second
     /// from one worker; what it does at a time is bounded, and it is done off the loop.
     pub fn maintain(self: &Arc<Self>, now: Now) {
         let inactive = Duration::from_secs(self.inactive.load(Ordering::Relaxed));
@@ -242,7 +253,6 @@ impl Store {
             });
             if let Some(disk) = &store.disk {
                 purged.iter().for_each(|(name, order)| disk.unlink(name, *order));
-                disk.tidy(inactive, now);
             }
         });
     }
@@ -258,6 +268,17 @@ impl Store {
         self.memory.forget(entry);
     }
 
+    /// Takes out an entry a piece of whose file could not be read as it was written, and the file with it, if it is still
+    /// the entry's. What has begun to be answered from it must be cut.
+    pub fn damaged(self: &Arc<Self>, entry: &Arc<Entry>) {
+        self.memory.forget(entry);
+        if let (Some(disk), Some(body)) = (self.disk.clone(), entry.body_in_file()) {
+            let key = Key::new(entry.key(), self.hash(entry.key()));
+            let (name, id) = (self.place(&key, values_of(entry)).0, body.id);
+            detach(move || disk.discard_if(&name, id));
+        }
+    }
+
     /// The right to compress an entry's body, for one thread: worth it only where the body is in memory and plain.
     pub fn claim_gzip(self: &Arc<Self>, entry: &Arc<Entry>) -> Option<GzipPermit> {
         let plain = !entry.head().fields().has(millstream_wire::FieldId::ContentEncoding);
@@ -271,7 +292,7 @@ impl Store {
     }
 
     /// Which file is an entry's, and the epoch to write into it. The last is whether it is the key's own. Blocks.
-    pub(crate) fn place(&self, key: &Key, values: Option<&[u8]>) -> (disk::index::Name, u64, bool) {
+    pub(crate) fn place(&self, key: &Key, values: Option<&[u8]>) -> (disk::Name, u64, bool) {
         let own = key::md5(key.bytes());
         // Where that file is gone, purged or removed by hand, the files of variants beside it are gone with it: so it is
         // begun anew, with an epoch of its own.
@@ -305,8 +326,7 @@ impl Store {
             return;
         }
         let key = Key::new(entry.key(), self.hash(entry.key()));
-        let values = entry.variant.as_ref().map(|variant| &*variant.values);
-        let place = self.place(&key, values);
+        let place = self.place(&key, values_of(entry));
         let head = file_format::encode_head(entry.key(), vary_of(entry), entry.head());
         let id = entry.body_in_file().map_or_else(disk::random_id, |body| body.id);
         let identity = Identity { id, epoch: place.1, born: entry.born() };
@@ -331,7 +351,7 @@ impl Store {
     ) -> Option<FileBody> {
         let (name, epoch, is_base) = place.file;
         let is_current = || self.memory.purged_at(place.key.hash()) <= orders.0;
-        let body = disk.commit(spool, &name, orders.1, now, is_current)?;
+        let body = disk.commit(spool, &name, (orders.1, place.key.hash()), now, is_current)?;
         if is_base {
             let base = BaseFile { epoch, values: place.values.map(Arc::from) };
             self.memory.written(place.key, place.vary, base);
@@ -366,10 +386,10 @@ pub(crate) struct Place<'a> {
     pub(crate) key: &'a Key,
     pub(crate) vary: Option<&'a VaryFields>,
     pub(crate) values: Option<&'a [u8]>,
-    pub(crate) file: (disk::index::Name, u64, bool),
+    pub(crate) file: (disk::Name, u64, bool),
 }
 
-fn entry_place<'a>(key: &'a Key, entry: &'a Entry, file: (disk::index::Name, u64, bool)) -> Place<'a> {
+fn entry_place<'a>(key: &'a Key, entry: &'a Entry, file: (disk::Name, u64, bool)) -> Place<'a> {
     let variant = entry.variant.as_ref();
     Place {
         key,
@@ -379,16 +399,44 @@ fn entry_place<'a>(key: &'a Key, entry: &'a Entry, file: (disk::index::Name, u64
     }
 }
 
+fn values_of(entry: &Entry) -> Option<&[u8]> {
+    entry.variant.as_ref().map(|variant| &*variant.values)
+}
+
 fn vary_of(entry: &Entry) -> Option<(&VaryFields, &[u8])> {
     entry.variant.as_ref().map(|variant| (&*variant.fields, &*variant.values))
 }
 
-fn file_name(slot: &Slot, values: Option<&[u8]>) -> disk::index::Name {
+fn file_name(slot: &Slot, values: Option<&[u8]>) -> disk::Name {
     match (&slot.base, values) {
         (Some(base), Some(values)) if base.values.as_deref() != Some(values) => {
             key::md5_of_variant(slot.key(), values)
         }
         _ => key::md5(slot.key()),
+    }
+}
+
+/// What the thread that looks after the files sees of the zone.
+struct Above(Weak<Store>);
+
+impl disk::Zone for Above {
+    fn unlinked(&self, name: &disk::Name, key: u64) {
+        if let Some(store) = self.0.upgrade() {
+            store.memory.unlinked(
+                key,
+                |key| key::md5(key) == *name,
+                |key, values| key::md5_of_variant(key, values) == *name,
+            );
+        }
+    }
+
+    fn purges(&self) -> u64 {
+        self.0.upgrade().map_or(0, |store| store.memory.purges.generation())
+    }
+
+    fn is_purged(&self, file: &file_format::FileHead, born: u64) -> bool {
+        let Some(store) = self.0.upgrade() else { return false };
+        store.memory.purges.verdict(born, &file.head.tags, key::text(&file.key)) == Verdict::Hard
     }
 }
 
@@ -411,20 +459,6 @@ fn open_journal(zone: &CacheZone, path: &Path, memory: &Memory, log: &ErrorLogs)
         );
     }
     Arc::new(journal)
-}
-
-fn open_disk(
-    zone: &CacheZone,
-    path: &Path,
-    temp: Option<&Path>,
-    log: ErrorLogs,
-) -> Result<Arc<Disk>, CacheOpenError> {
-    let open = || {
-        let disk = Arc::new(Disk::open(zone, path, temp, log)?);
-        disk::load_in_background(&disk)?;
-        Ok(disk)
-    };
-    open().map_err(|error| CacheOpenError { zone: zone.name.clone(), path: path.to_path_buf(), error })
 }
 
 /// Runs work that blocks off the loop, waiting for nothing. Outside of a runtime there is no loop to hold up.

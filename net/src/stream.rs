@@ -13,7 +13,6 @@ mod tests;
 pub use encrypted::{Encrypted, TlsInfo};
 
 use crate::address::Address;
-use crate::memory_file::MemoryFile;
 use crate::timer::{Deadline, Elapsed};
 use crate::{buffers, clock};
 use bytes::BufMut;
@@ -22,6 +21,7 @@ use rustix::net::{SendFlags, send};
 use std::future::poll_fn;
 use std::io::{self, IoSlice};
 use std::net::SocketAddr;
+use std::ops::Range;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 use std::pin::{Pin, pin};
 use std::task::{Context, Poll, ready};
@@ -211,33 +211,44 @@ impl Stream {
         matches!(self, Stream::Tcp(..))
     }
 
-    /// Writes `head` and then a file, whose pages are sent without being copied: two system calls. Gives how many bytes of
-    /// both together the socket took; the caller goes on from there with an ordinary write.
+    /// Writes `head` and then a part of a file, whose pages are sent without being copied: two system calls. Gives how
+    /// many bytes of both together the socket took; the caller goes on from there. 0 means that the file is shorter.
     pub fn poll_write_with_file(
         &self,
         context: &mut Context<'_>,
         head: &[u8],
-        file: &MemoryFile,
+        file: &impl AsFd,
+        part: Range<u64>,
     ) -> Poll<io::Result<usize>> {
         let Stream::Tcp(socket, _) = self else { return Poll::Ready(Ok(0)) };
         let flags = SendFlags::MORE | SendFlags::NOSIGNAL;
-        let sent = loop {
+        let is_full = |error: &io::Error| error.kind() == io::ErrorKind::WouldBlock;
+        loop {
             ready!(socket.poll_write_ready(context))?;
-            match socket.try_io(Interest::WRITABLE, || Ok(send(socket, head, flags)?)) {
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-                outcome => break outcome?,
+            let mut sent = 0;
+            if !head.is_empty() {
+                match socket.try_io(Interest::WRITABLE, || Ok(send(socket, head, flags)?)) {
+                    Err(error) if is_full(&error) => continue,
+                    outcome => sent = outcome?,
+                }
             }
-        };
-        let mut offset = 0;
-        while sent == head.len() && offset < file.length() as u64 {
-            let left = file.length() - offset as usize;
-            match socket.try_io(Interest::WRITABLE, || Ok(sendfile(socket, file, Some(&mut offset), left)?)) {
-                Ok(count) if count > 0 => {}
-                Err(error) if error.kind() != io::ErrorKind::WouldBlock => return Poll::Ready(Err(error)),
-                _ => break,
+            let (mut offset, mut full) = (part.start, sent < head.len());
+            while !full && offset < part.end {
+                let left = usize::try_from(part.end - offset).unwrap_or(usize::MAX);
+                match socket
+                    .try_io(Interest::WRITABLE, || Ok(sendfile(socket, file, Some(&mut offset), left)?))
+                {
+                    Ok(0) => break,
+                    Ok(_) => {}
+                    Err(error) if is_full(&error) => full = true,
+                    Err(error) => return Poll::Ready(Err(error)),
+                }
+            }
+            let written = sent + (offset - part.start) as usize;
+            if written > 0 || !full {
+                return Poll::Ready(Ok(written));
             }
         }
-        Poll::Ready(Ok(sent + offset as usize))
     }
 
     /// Acknowledges at once what was received, where the kernel would wait for something to send along (TCP_QUICKACK).

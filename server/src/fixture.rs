@@ -47,6 +47,7 @@ pub(crate) fn worker(http: &str) -> Rc<Worker> {
         tls: conf.listeners.iter().map(|_| None).collect(),
         hosts: conf.listeners.iter().map(|listener| HostTable::new(conf, listener)).collect(),
         status_zones: Vec::new(),
+        misses: crate::misses::of(conf),
         keeps_sent_heads: true,
         keeps_upstream_heads: true,
         configuration,

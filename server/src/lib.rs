@@ -7,6 +7,7 @@
 pub mod tries;
 pub mod time_text;
 pub mod route;
+pub mod misses;
 pub mod generation;
 pub mod worker;
 pub mod request;

@@ -1,9 +1,11 @@
 //! Which files there are, how large, and how long unused: 16 bytes of name and a few numbers for each.
 //!
 //! It knows names, not keys: that is what a directory tells without opening a file, so a million of them are listed in
-//! a second. Which file has to go is found by looking at a few at random and taking the one unused for longest.
+//! a second. Of a file that was read or written it knows the key's hash too, which leads from a name to what memory has
+//! of it. Which file has to go is found by looking at a few at random and taking the one unused for longest.
 //! Next: `disk`, which keeps it in step with the directory.
 
+use super::place::Name;
 use foldhash::fast::RandomState;
 use hashbrown::HashTable;
 use std::hash::BuildHasher;
@@ -13,9 +15,6 @@ const SAMPLES: usize = 12;
 /// Filesystems give space in pages.
 const PAGE: u64 = 4096;
 
-/// The MD5 that a file is named by.
-pub(crate) type Name = [u8; 16];
-
 #[derive(Debug, Clone, Copy)]
 struct Item {
     name: Name,
@@ -24,6 +23,8 @@ struct Item {
     used_at: u32,
     /// Place of the entry in the order of things; 0 = it was there at start.
     order: u64,
+    /// The hash of its key in the memory tier; 0 while nothing of it was in memory.
+    key: u64,
 }
 
 /// The files of one zone.
@@ -68,11 +69,11 @@ impl Index {
         }
     }
 
-    /// Adds a file, or notes what it is now.
-    pub(crate) fn insert(&mut self, name: Name, bytes: u64, now: u32, order: u64) {
+    /// Adds a file, or notes what it is now. `key` is the hash of its key, 0 where that is not known.
+    pub(crate) fn insert(&mut self, name: Name, bytes: u64, now: u32, order: u64, key: u64) {
         let pages = u32::try_from(bytes.div_ceil(PAGE)).unwrap_or(u32::MAX);
         self.pages += u64::from(pages);
-        let item = Item { name, pages, used_at: now, order };
+        let item = Item { name, pages, used_at: now, order, key };
         match self.find(&name) {
             Some(index) => {
                 self.pages -= u64::from(self.items[index].pages);
@@ -92,12 +93,23 @@ impl Index {
     /// Adds a file that was come upon, if it is not known.
     pub(crate) fn note(&mut self, name: Name, bytes: u64, now: u32) {
         if !self.contains(&name) {
-            self.insert(name, bytes, now, 0);
+            self.insert(name, bytes, now, 0, 0);
         }
     }
 
-    pub(crate) fn remove(&mut self, name: &Name) -> bool {
-        let Some(index) = self.find(name) else { return false };
+    /// Notes that a file was read into memory.
+    pub(crate) fn was_read(&mut self, name: Name, bytes: u64, now: u32, key: u64) {
+        // It may not have been come upon yet.
+        self.note(name, bytes, now);
+        if let Some(index) = self.find(&name) {
+            let item = &mut self.items[index];
+            (item.used_at, item.key) = (now, key);
+        }
+    }
+
+    /// Takes a file out. Gives the hash of its key, 0 where that is not known.
+    pub(crate) fn remove(&mut self, name: &Name) -> Option<u64> {
+        let index = self.find(name)?;
         self.unlist(name, index);
         let item = self.items.swap_remove(index);
         self.pages -= u64::from(item.pages);
@@ -108,7 +120,7 @@ impl Index {
                 *place = index as u32;
             }
         }
-        true
+        Some(item.key)
     }
 
     /// One file that may go: of a few taken at random, the one unused for longest.
@@ -123,16 +135,42 @@ impl Index {
             .map(|item| item.name)
     }
 
-    /// Files unused for more than `inactive` seconds among the next `budget` ones.
-    pub(crate) fn inactive(&mut self, now: u32, inactive: u32, budget: usize) -> Vec<Name> {
-        let from = if self.swept >= self.items.len() { 0 } else { self.swept };
-        let to = (from + budget).min(self.items.len());
-        self.swept = to;
-        self.items[from..to]
-            .iter()
-            .filter(|item| now.saturating_sub(item.used_at) > inactive)
-            .map(|item| item.name)
-            .collect()
+    /// Files unused for more than `inactive` seconds among the next `budget` ones, `most` at the most. True once the
+    /// end was reached, so that the next call begins anew.
+    pub(crate) fn inactive(
+        &mut self,
+        now: u32,
+        inactive: u32,
+        budget: usize,
+        most: usize,
+    ) -> (Vec<Name>, bool) {
+        let mut found = Vec::new();
+        let end = self.swept.saturating_add(budget).min(self.items.len());
+        while self.swept < end && found.len() < most {
+            let item = &self.items[self.swept];
+            if now.saturating_sub(item.used_at) > inactive {
+                found.push(item.name);
+            }
+            self.swept += 1;
+        }
+        let is_round = self.swept >= self.items.len();
+        if is_round {
+            self.swept = 0;
+        }
+        (found, is_round)
+    }
+
+    /// The names at up to `most` places below `below`, highest first, and where they begin. Going down, every file that
+    /// was there at the beginning is met although others come and go: a place that becomes free is filled from above.
+    pub(crate) fn names_below(&self, below: usize, most: usize) -> (Vec<Name>, usize) {
+        let end = below.min(self.items.len());
+        let start = end.saturating_sub(most);
+        (self.items[start..end].iter().rev().map(|item| item.name).collect(), start)
+    }
+
+    /// Bytes of memory that the index takes.
+    pub(crate) fn cost(&self) -> u64 {
+        (self.items.capacity() * size_of::<Item>() + self.table.allocation_size()) as u64
     }
 
     fn find(&self, name: &Name) -> Option<usize> {
@@ -168,13 +206,13 @@ mod tests {
     fn files_are_found_counted_and_removed_in_any_order() {
         let mut index = Index::new();
         for number in 0..100 {
-            index.insert(name(number), 5000, u32::from(number), 0);
+            index.insert(name(number), 5000, u32::from(number), 0, 9);
         }
-        index.insert(name(7), 1, 7, 9);
+        index.insert(name(7), 1, 7, 9, 9);
         assert_eq!((index.len(), index.bytes()), (100, (99 * 2 + 1) * PAGE));
         assert_eq!(index.order(&name(7)), Some(9));
         for number in (0..100).step_by(3) {
-            assert!(index.remove(&name(number)) && !index.remove(&name(number)));
+            assert_eq!((index.remove(&name(number)), index.remove(&name(number))), (Some(9), None));
         }
         assert!((0..100).all(|number| index.contains(&name(number)) == (number % 3 != 0)));
         assert_eq!(index.bytes(), (65 * 2 + 1) * PAGE);
@@ -184,20 +222,37 @@ mod tests {
     fn files_unused_for_too_long_are_found_a_few_at_a_time() {
         let mut index = Index::new();
         for number in 0..10 {
-            index.insert(name(number), 1, 100, 0);
+            index.insert(name(number), 1, 100, 0, 0);
         }
         index.touch(&name(3), 200);
-        let mut found: Vec<_> = (0..5).flat_map(|_| index.inactive(201, 50, 2)).collect();
+        let mut found: Vec<_> = (0..5).flat_map(|_| index.inactive(201, 50, 2, 9).0).collect();
         found.sort_unstable();
         assert_eq!(found.len(), 9);
         assert!(!found.contains(&name(3)));
+        assert_eq!(index.inactive(201, 50, 100, 4), ((0..5).filter(|&n| n != 3).map(name).collect(), false));
+        assert!(index.inactive(201, 50, 100, 100).1);
+    }
+
+    #[test]
+    fn going_down_every_file_is_met_although_others_come_and_go() {
+        let mut index = Index::new();
+        (0..100).for_each(|number| index.insert(name(number), 1, 0, 0, 0));
+        let (mut met, mut below) = (Vec::new(), usize::MAX);
+        while below > 0 {
+            let (names, start) = index.names_below(below, 7);
+            names.iter().step_by(2).for_each(|name| assert!(index.remove(name).is_some()));
+            index.insert(name(100 + met.len() as u8), 1, 0, 0, 0);
+            met.extend(names);
+            below = start;
+        }
+        (0..100).for_each(|number| assert!(met.contains(&name(number)), "{number}"));
     }
 
     #[test]
     fn what_goes_is_among_the_least_used() {
         let mut index = Index::new();
         for number in 0..200 {
-            index.insert(name(number), 1, u32::from(number), 0);
+            index.insert(name(number), 1, u32::from(number), 0, 0);
         }
         let mut sum = 0;
         for _ in 0..100 {

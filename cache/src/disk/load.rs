@@ -1,56 +1,72 @@
 //! Lists the files that are there at start, in the background, so that the zone's bounds hold for them too.
 //!
-//! Nothing waits for it: until it is done a miss looks for its file itself. Only names and sizes are read. It also
-//! removes temporary files that a process left behind which is no longer there. Next: `read`.
+//! Nothing waits for it: until it is done a miss looks for its file itself. Only names and sizes are read, at the pace
+//! of `loader_files`, `loader_threshold` and `loader_sleep`. It also removes temporary files that a process left behind
+//! which is no longer there. Next: `keeper`, which calls it.
 
-use super::{Disk, TEMPORARY, lock, name_of};
+use super::pace::Round;
+use super::place::{Directory, name_of};
+use super::{Disk, TEMPORARY, lock, second};
 use crate::now::Now;
-use std::fs;
-use std::io;
-use std::path::{Path, PathBuf};
+use std::fs::{self, ReadDir};
+use std::path::Path;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Weak};
-use std::thread;
 
-pub(super) fn start(disk: &Arc<Disk>) -> io::Result<()> {
-    let weak = Arc::downgrade(disk);
-    let (root, depth) = (disk.root.clone(), disk.levels.len());
-    thread::Builder::new().name("cache-loader".to_owned()).spawn(move || {
-        // A zone that a reload adds is listed by a thread of the main thread, which has rights that this needs none of.
-        _ = millstream_net::privileges::renounce();
-        let temporary = weak.upgrade().map(|disk| disk.temporary.clone());
-        list(&weak, &root, depth);
-        if let Some(temporary) = temporary.filter(|path| *path != root) {
-            remove_leftovers(&temporary);
-        }
-        if let Some(disk) = weak.upgrade() {
-            disk.loaded.store(true, Ordering::Release);
-        }
-    })?;
-    Ok(())
+/// Where the listing has come to: the directories that are open, one within the other.
+#[derive(Debug)]
+pub(super) struct Listing {
+    open: Vec<(ReadDir, Directory)>,
 }
 
-/// Lists one directory; `depth` levels lie below it. Ends early once nobody uses the zone any more.
-fn list(disk: &Weak<Disk>, directory: &Path, depth: usize) {
-    let Ok(entries) = fs::read_dir(directory) else { return };
-    let mut below: Vec<PathBuf> = Vec::new();
-    for entry in entries.flatten() {
-        let name = entry.file_name();
-        let name = name.as_encoded_bytes();
-        if name.starts_with(TEMPORARY.as_bytes()) {
-            remove_leftover(&entry.path());
-        } else if depth > 0 && name.len() <= 2 {
-            below.push(entry.path());
-        } else if depth == 0
-            && let Some(name) = name_of(name)
-            && let Ok(found) = entry.metadata()
-        {
-            let Some(disk) = disk.upgrade() else { return };
-            // How long it was unused before nobody knows; nginx begins to count anew too.
-            lock(&disk.index).note(name, found.len(), super::second(Now::read()));
+impl Listing {
+    pub(super) fn begin(disk: &Disk) -> Listing {
+        let mut listing = Listing { open: Vec::with_capacity(disk.tree.levels.len() + 1) };
+        listing.enter(disk, &disk.tree.root, Directory::ROOT);
+        listing
+    }
+
+    /// Lists on until the round is over; false once everything is listed.
+    pub(super) fn step(&mut self, disk: &Disk, round: &mut Round) -> bool {
+        let now = second(Now::read());
+        while let Some((entries, directory)) = self.open.last_mut() {
+            let Some(entry) = entries.next() else {
+                self.open.pop();
+                continue;
+            };
+            let (Ok(entry), directory) = (entry, *directory) else { continue };
+            let name = entry.file_name();
+            let name = name.as_encoded_bytes();
+            let width = disk.tree.levels.get(self.open.len() - 1).copied();
+            if name.starts_with(TEMPORARY.as_bytes()) {
+                remove_leftover(&entry.path());
+            } else if let Some(below) = width.and_then(|width| directory.below(name, width)) {
+                self.enter(disk, &entry.path(), below);
+            } else if width.is_none()
+                && let Some(name) = name_of(name)
+                && disk.tree.directory(&name) == directory
+                && let Ok(found) = entry.metadata()
+            {
+                // How long it was unused before nobody knows; nginx begins to count anew too.
+                lock(&disk.index).note(name, found.len(), now);
+                if !round.takes() {
+                    return true;
+                }
+            }
+        }
+        if disk.temporary != disk.tree.root {
+            remove_leftovers(&disk.temporary);
+        }
+        disk.loaded.store(true, Ordering::Release);
+        false
+    }
+
+    /// Watched before it is read: what is removed after that is told.
+    fn enter(&mut self, disk: &Disk, path: &Path, directory: Directory) {
+        disk.watch_directory(directory);
+        if let Ok(entries) = fs::read_dir(path) {
+            self.open.push((entries, directory));
         }
     }
-    below.iter().for_each(|path| list(disk, path, depth - 1));
 }
 
 fn remove_leftovers(directory: &Path) {

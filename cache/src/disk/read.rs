@@ -3,10 +3,11 @@
 //! Every byte is checked before anybody sees it. A file that is not whole, not ours or damaged is a miss: it is removed
 //! and counted. A file of another key that shares the name is left alone. Next: `write`.
 
-use super::index::Name;
+use super::place::Name;
 use super::{Disk, lock, second};
 use crate::body::{self, Body, FileBody};
 use crate::file_format::{self, FIXED, FileHead, FileHeader};
+use crate::key::Key;
 use crate::now::Now;
 use bytes::Bytes;
 use std::fs::File;
@@ -26,16 +27,21 @@ pub(crate) struct Loaded {
 
 impl Disk {
     /// Reads the file of a name, if it holds this key. Bodies up to `in_memory` bytes are read too. Blocks.
-    pub(crate) fn read(&self, name: &Name, key: &[u8], in_memory: u64, now: Now) -> Option<Loaded> {
+    pub(crate) fn read(&self, name: &Name, key: &Key, in_memory: u64, now: Now) -> Option<Loaded> {
+        self.watch(name);
         match self.try_read(name, in_memory) {
-            Ok(loaded) if loaded.head.key == key => {
-                let mut index = lock(&self.index);
-                // The index may not have come to it yet.
-                index.note(*name, loaded.size, second(now));
-                index.touch(name, second(now));
+            Ok(loaded) if loaded.head.key == key.bytes() => {
+                lock(&self.index).was_read(*name, loaded.size, second(now), key.hash());
                 Some(loaded)
             }
+            // Of another key with this MD5: a miss, and whoever fills it takes the name over.
             Ok(_) => None,
+            // Of an earlier version, or nginx's: nobody can read it, and nothing is wrong with it.
+            Err(error) if error.kind() == io::ErrorKind::Unsupported => {
+                let _stripe = lock(self.stripe(name));
+                self.remove(name);
+                None
+            }
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 lock(&self.index).remove(name);
                 None
@@ -59,26 +65,40 @@ impl Disk {
     }
 
     /// Removes a file that is damaged.
-    pub(crate) fn discard(&self, name: &Name) {
+    fn discard(&self, name: &Name) {
+        let _stripe = lock(self.stripe(name));
+        self.remove_damaged(name);
+    }
+
+    /// The caller holds the name's stripe.
+    fn remove_damaged(&self, name: &Name) {
         self.counters.corrupt.fetch_add(1, Ordering::Relaxed);
         self.report(format_args!("a damaged file was removed: {}", self.path(name).display()));
-        let _stripe = lock(self.stripe(name));
         self.remove(name);
+    }
+
+    /// Removes a file that is damaged, if it is the one with this identity.
+    pub(crate) fn discard_if(&self, name: &Name, id: u64) {
+        let same = |file: File| read_header(&file).is_ok_and(|header| header.id == id);
+        let _stripe = lock(self.stripe(name));
+        if File::open(self.path(name)).is_ok_and(same) {
+            self.remove_damaged(name);
+        }
+    }
+
+    /// Reads what a file says of itself, and where its fill stands among the purges. Blocks.
+    pub(super) fn read_head(&self, name: &Name) -> io::Result<(FileHead, u64)> {
+        let file = File::open(self.path(name))?;
+        let header = read_header(&file)?;
+        Ok((read_head(&file, &header)?, header.born))
     }
 
     fn try_read(&self, name: &Name, in_memory: u64) -> io::Result<Loaded> {
         let path = self.path(name);
         let file = File::open(&path)?;
-        let mut fixed = [0; FIXED];
-        file.read_exact_at(&mut fixed, 0)?;
-        let header = FileHeader::decode(&fixed).ok_or_else(body::corrupt)?;
+        let header = read_header(&file)?;
         let table = body::read_table(&file, &header)?;
-        let mut head = vec![0; header.head_length as usize];
-        file.read_exact_at(&mut head, FIXED as u64)?;
-        if crc32fast::hash(&head) != header.head_checksum {
-            return Err(body::corrupt());
-        }
-        let head = file_format::decode_head(&head, header.body_length).ok_or_else(body::corrupt)?;
+        let head = read_head(&file, &header)?;
         let body = if header.body_length <= in_memory {
             let mut bytes = vec![0; header.body_length as usize];
             file.read_exact_at(&mut bytes, header.body_offset())?;
@@ -87,7 +107,7 @@ impl Disk {
             }
             Body::Memory(Bytes::from(bytes))
         } else {
-            Body::File(FileBody { path: path.into(), id: header.id, length: header.body_length })
+            Body::File(FileBody::new(path.into(), header.id, header.body_length))
         };
         Ok(Loaded {
             epoch: header.epoch,
@@ -97,4 +117,23 @@ impl Disk {
             size: header.file_length().unwrap_or(0),
         })
     }
+}
+
+fn read_header(file: &File) -> io::Result<FileHeader> {
+    let mut fixed = [0; FIXED];
+    file.read_exact_at(&mut fixed, 0)?;
+    FileHeader::decode(&fixed).ok_or_else(|| match file_format::is_foreign(&fixed) {
+        true => io::ErrorKind::Unsupported.into(),
+        false => body::corrupt(),
+    })
+}
+
+fn read_head(file: &File, header: &FileHeader) -> io::Result<FileHead> {
+    // A length that passes for one, see `FileHeader::decode`; a file that is shorter ends the reading.
+    let mut head = vec![0; header.head_length as usize];
+    file.read_exact_at(&mut head, FIXED as u64)?;
+    if crc32fast::hash(&head) != header.head_checksum {
+        return Err(body::corrupt());
+    }
+    file_format::decode_head(&head, header.body_length).ok_or_else(body::corrupt)
 }

@@ -3,7 +3,7 @@
 //! A small answer is written when it is whole; a large one goes to its temporary file while it arrives. A write that
 //! fails removes what it made, is counted, and costs the answer nothing. Next: `store`, which decides what is written.
 
-use super::index::Name;
+use super::place::Name;
 use super::{Disk, Identity, lock, private, second};
 use crate::body::FileBody;
 use crate::file_format::{BlockChecksums, FIXED, FileHeader};
@@ -12,7 +12,7 @@ use bytes::Bytes;
 use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::FileExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// A file on its way; removed unless it is committed.
@@ -122,12 +122,12 @@ impl Disk {
     }
 
     /// Gives a file its name, unless something newer has it or `is_current` says that it is outdated. `order` is the
-    /// entry's. Blocks.
+    /// entry's, `key` the hash of its key. Blocks.
     pub(crate) fn commit(
         &self,
         mut spool: Spool,
         name: &Name,
-        order: u64,
+        (order, key): (u64, u64),
         now: Now,
         is_current: impl FnOnce() -> bool,
     ) -> Option<FileBody> {
@@ -142,15 +142,15 @@ impl Disk {
         }
         let named = spool.seal().and_then(|()| {
             let temporary = spool.path.as_ref().ok_or(io::ErrorKind::NotFound)?;
-            rename(temporary, &path)
+            self.rename(temporary, name, &path)
         });
         if let Err(error) = named {
             self.fail("cannot write to it", &error);
             return None;
         }
         spool.path = None;
-        lock(&self.index).insert(*name, size, second(now), order);
-        Some(FileBody { path: path.into(), id: spool.header.id, length: spool.header.body_length })
+        lock(&self.index).insert(*name, size, second(now), order, key);
+        Some(FileBody::new(path.into(), spool.header.id, spool.header.body_length))
     }
 
     /// Copies a body out of its file into a new one, for an entry whose head has changed. Blocks.
@@ -161,18 +161,20 @@ impl Disk {
         }
         copied.is_ok()
     }
-}
 
-/// Renames, making the levels of directories where they are missing: they are made when first needed, and may have
-/// been removed since.
-fn rename(temporary: &PathBuf, path: &PathBuf) -> io::Result<()> {
-    fs::rename(temporary, path).or_else(|error| {
-        if error.kind() != io::ErrorKind::NotFound {
-            return Err(error);
-        }
-        if let Some(directory) = path.parent() {
-            private::directory(directory)?;
-        }
-        fs::rename(temporary, path)
-    })
+    /// Renames, making the levels of directories where they are missing: they are made when first needed, and may have
+    /// been removed since. Watched before the file is there, so that its removal is noticed.
+    fn rename(&self, temporary: &Path, name: &Name, path: &Path) -> io::Result<()> {
+        self.watch(name);
+        fs::rename(temporary, path).or_else(|error| {
+            if error.kind() != io::ErrorKind::NotFound {
+                return Err(error);
+            }
+            if let Some(directory) = path.parent() {
+                private::directory(directory)?;
+            }
+            self.watch_anew(name);
+            fs::rename(temporary, path)
+        })
+    }
 }

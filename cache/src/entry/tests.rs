@@ -24,7 +24,7 @@ fn a_body_is_the_same_wherever_it_is_kept() {
         assert_eq!(entry.body().memory().map(|bytes| &bytes[..]), entry.body_in_memory());
         assert_eq!((entry.key(), entry.head().etag()), (&b"the key"[..], Some(&b"\"a\""[..])));
     }
-    let file = FileBody { path: Arc::from(Path::new("/a")), id: 1, length: 5 };
+    let file = FileBody::new(Arc::from(Path::new("/a")), 1, 5);
     let entry = entry(&[], Body::File(file));
     assert!(entry.body_in_memory().is_none() && entry.body_in_file().is_some() && entry.length() == 5);
 }

@@ -224,6 +224,38 @@ impl Memory {
         });
     }
 
+    /// Somebody removed a file of a key, of which only the hash is known: the key's own, and everything of the key goes
+    /// as by a purge; or that of a variant, and the variant goes. Whether there was such a key.
+    pub(crate) fn unlinked(
+        &self,
+        hash: u64,
+        is_own: impl Fn(&[u8]) -> bool,
+        is_of: impl Fn(&[u8], &[u8]) -> bool,
+    ) -> bool {
+        let place = |slot: &Slot| {
+            slot.cells
+                .iter()
+                .position(|cell| cell.values.as_deref().is_some_and(|values| is_of(slot.key(), values)))
+        };
+        let mut after = After::default();
+        let mut shard = self.shard(hash);
+        if let Some(index) = shard.find_by(hash, |slot| is_own(slot.key())) {
+            let key = shard.slot(index).shared_key();
+            drop(shard);
+            self.purge(key.bytes());
+            return true;
+        }
+        let Some(index) = shard.find_by(hash, |slot| place(slot).is_some()) else { return false };
+        let slot = shard.slot(index);
+        if let Some(at) = place(slot) {
+            take_entry(slot, at, &mut after);
+        }
+        shard.remove_if_empty(index);
+        drop(shard);
+        self.free(after.freed);
+        true
+    }
+
     /// Takes everything of a key out. Gives the purge's place in the order, the values of its variants, and whether
     /// anything was stored.
     pub(crate) fn purge(&self, key: &[u8]) -> (u64, Vec<Arc<[u8]>>, bool) {

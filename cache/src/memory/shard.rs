@@ -107,6 +107,15 @@ impl Shard {
         self.table.find(hash, same).copied()
     }
 
+    /// The slot of a key that is known by its hash and by something that is true of it alone.
+    pub(crate) fn find_by(&self, hash: u64, is_it: impl Fn(&Slot) -> bool) -> Option<u32> {
+        let same = |&index: &u32| {
+            let slot = &self.slots[index as usize];
+            slot.hash() == hash && is_it(slot)
+        };
+        self.table.find(hash, same).copied()
+    }
+
     /// A slot that [`Shard::find`] or [`Shard::add`] gave under the same lock, with no slot removed since.
     pub(crate) fn slot(&mut self, index: u32) -> &mut Slot {
         &mut self.slots[index as usize]

@@ -78,9 +78,12 @@ pub(super) fn x_accel_expires(value: &[u8], now: Now) -> Option<i64> {
 
 /// The first `proxy_cache_valid` for a status.
 pub(super) fn valid(conf: &ProxyCache, status: u16) -> Option<&Valid> {
-    conf.valid
-        .iter()
-        .find(|valid| valid.status == ValidStatus::Any || valid.status == ValidStatus::Is(status))
+    conf.valid.iter().find(|valid| is_for(valid, status))
+}
+
+/// Whether a `proxy_cache_valid` is for a status.
+pub(super) fn is_for(valid: &Valid, status: u16) -> bool {
+    valid.status == ValidStatus::Any || valid.status == ValidStatus::Is(status)
 }
 
 /// A guess from Last-Modified (RFC 9111 §4.2.2), for statuses that are cacheable without a word, and with `public`.

@@ -63,6 +63,16 @@ impl Because<'_> {
         let Because::Directive(name) = self else { return None };
         conf.written.iter().find(|(written, _)| written == name).map(|(_, span)| span)
     }
+
+    /// As [`Self::place`], for an answer of this status: of several `proxy_cache_valid` the one that is for it.
+    pub fn place_for<'c>(&self, conf: &'c ProxyCache, status: u16) -> Option<&'c Span> {
+        let place = self.place(conf);
+        if *self != Because::Directive("proxy_cache_valid") {
+            return place;
+        }
+        let index = conf.valid.iter().position(|valid| freshness::is_for(valid, status));
+        index.and_then(|index| conf.valid_spans.get(index)).or(place)
+    }
 }
 
 /// A judgement with its grounds.

@@ -4,7 +4,7 @@
 //! `judge`'s; what a request makes of them, `request`'s.
 
 use crate::now::{Now, milliseconds};
-use millstream_conf::model::UseStale;
+use millstream_conf::model::{FailureWords, UseStale};
 use std::time::Duration;
 
 /// How long an entry may be used, and how beyond that.
@@ -98,13 +98,6 @@ fn allows(use_stale: &UseStale, cause: StaleCause) -> bool {
         StaleCause::Error => use_stale.error,
         StaleCause::Timeout => use_stale.timeout,
         StaleCause::InvalidHeader => use_stale.invalid_header,
-        StaleCause::Status(500) => use_stale.http_500,
-        StaleCause::Status(502) => use_stale.http_502,
-        StaleCause::Status(503) => use_stale.http_503,
-        StaleCause::Status(504) => use_stale.http_504,
-        StaleCause::Status(403) => use_stale.http_403,
-        StaleCause::Status(404) => use_stale.http_404,
-        StaleCause::Status(429) => use_stale.http_429,
-        StaleCause::Status(_) => false,
+        StaleCause::Status(status) => use_stale.has_status(status),
     }
 }

@@ -103,6 +103,10 @@ impl Store {
             if let (Some(journal), Some(rule)) = (&store.journal, rule) {
                 journal.append(&rule, &store.memory.purges)?;
             }
+            if let Some(disk) = &store.disk {
+                // Its thread may have files to look through.
+                disk.wake();
+            }
             Ok(purged)
         };
         let running = match Handle::try_current() {

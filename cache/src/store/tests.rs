@@ -9,6 +9,8 @@ use std::fs;
 use std::os::unix::fs::FileExt;
 
 mod purging;
+mod removed;
+mod rot;
 
 fn runtime() -> tokio::runtime::Runtime {
     tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime")
@@ -63,7 +65,7 @@ async fn found(store: &Arc<Store>, key: &str, request: &Headers) -> Option<Vec<u
     Some(body)
 }
 
-fn only_file(directory: &Path) -> PathBuf {
+fn files(directory: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut open = vec![directory.to_path_buf()];
     while let Some(directory) = open.pop() {
@@ -71,6 +73,11 @@ fn only_file(directory: &Path) -> PathBuf {
             if entry.path().is_dir() { open.push(entry.path()) } else { found.push(entry.path()) }
         }
     }
+    found
+}
+
+fn only_file(directory: &Path) -> PathBuf {
+    let mut found = files(directory);
     assert_eq!(found.len(), 1, "{found:?}");
     found.remove(0)
 }

@@ -176,3 +176,36 @@ fn both_ends_know_their_addresses() {
         assert!(left.raw_fd() > 2);
     });
 }
+
+#[test]
+fn a_head_and_a_part_of_a_file_are_sent_whole_through_a_small_socket_buffer() {
+    on_runtime(async {
+        let (left, mut right) = tcp_pair().await;
+        let content: Vec<u8> = (0..6_000_000u32).map(|number| (number >> 3) as u8).collect();
+        let file = crate::memory_file::MemoryFile::holding(&content).expect("memory");
+        let reader = async {
+            let (mut all, mut deadline) = (Vec::new(), Deadline::new());
+            while all.len() < 5_000_004 {
+                let mut buffer = Vec::with_capacity(64 * 1024);
+                right.read_into(&mut buffer, 64 * 1024, &mut deadline).await.expect("bytes");
+                all.extend_from_slice(&buffer);
+            }
+            all
+        };
+        let writer = async {
+            let (mut head, mut at) = (&b"head"[..], 1_000_000);
+            while at < 6_000_000 {
+                let sent = poll_fn(|context| left.poll_write_with_file(context, head, &file, at..6_000_000));
+                let sent = sent.await.expect("it is read");
+                let of_head = sent.min(head.len());
+                head = &head[of_head..];
+                at += (sent - of_head) as u64;
+            }
+            let beyond = 6_000_000..6_000_001;
+            let end = poll_fn(|context| left.poll_write_with_file(context, b"", &file, beyond.clone())).await;
+            assert_eq!(end.expect("the file ends"), 0);
+        };
+        let (all, ()) = tokio::join!(reader, writer);
+        assert!(all.starts_with(b"head") && all[4..] == content[1_000_000..]);
+    });
+}

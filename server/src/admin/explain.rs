@@ -254,7 +254,7 @@ pub(super) fn at(request: &Request, span: Span) -> String {
 }
 
 /// A location's first words.
-fn written(matches: &LocationMatch) -> String {
+pub(super) fn written(matches: &LocationMatch) -> String {
     match matches {
         LocationMatch::Server => "the server's own level".to_owned(),
         LocationMatch::Exact(path) => format!("location = {path}"),

@@ -4,6 +4,7 @@
 //! GET  …/caches               GET …/caches/ZONE       numbers of the zones
 //! POST …/caches/ZONE/purge    POST …/purge            purges, as the JSON body says (DELETE means the same)
 //! GET  …/explain?url=URL&header=Name:value            why this URL is answered as it is
+//! GET  …/misses                                       why requests were not answered from the cache, by location
 //! ```
 //! A version and `http` may stand in front (`/api/9/http/caches`). Strangers are refused first; without `write=on` nothing
 //! is changed. Everything is JSON, bodies are bounded. Next: `resource`, `caches`, `purging`, `explain`.
@@ -13,6 +14,7 @@ pub mod place;
 pub mod caches;
 pub mod purging;
 pub mod explain;
+mod misses;
 
 use crate::answer::Outcome;
 use crate::answer::purge::{Refusal, json};
@@ -98,7 +100,7 @@ pub async fn answer(request: &mut Request, client: &mut Client) -> Outcome {
 
 async fn read(request: &mut Request, client: &mut Client, resource: Resource) -> Result<Outcome, ApiRefusal> {
     match resource {
-        Resource::Root => Ok(json(request, client, 200, &["caches", "purge", "explain"]).await),
+        Resource::Root => Ok(json(request, client, 200, &["caches", "purge", "explain", "misses"]).await),
         Resource::Caches => {
             let all = caches::all(&request.generation.shared);
             Ok(json(request, client, 200, &all).await)
@@ -108,6 +110,7 @@ async fn read(request: &mut Request, client: &mut Client, resource: Resource) ->
             let one = caches::one(&request.generation.shared, zone);
             Ok(json(request, client, 200, &one).await)
         }
+        Resource::Misses => Ok(json(request, client, 200, &misses::all(request)).await),
         Resource::Explain => {
             let explanation = explain::answer(request).await?;
             Ok(json(request, client, 200, &explanation).await)

@@ -21,6 +21,8 @@ pub enum Resource {
     Purge(Option<String>),
     /// Why a URL is answered as it is.
     Explain,
+    /// Why requests were not answered from the cache.
+    Misses,
 }
 
 /// What a request's path names.
@@ -47,6 +49,7 @@ fn named(path: &str) -> Option<Resource> {
         ["caches", zone, "purge"] => Resource::Purge(Some(zone.to_owned())),
         ["purge"] => Resource::Purge(None),
         ["explain"] => Resource::Explain,
+        ["misses"] => Resource::Misses,
         _ => return None,
     })
 }

@@ -19,13 +19,13 @@ use super::hit::{self, Coding, Ready};
 use super::keyed::{Use, usage};
 use super::proxied::{self, Filling, Proxied};
 use super::query;
-use crate::client::{AnswerHead, Client};
+use crate::client::{AnswerHead, Client, Unsent};
 use crate::filter::gzip;
 use crate::request::Request;
 use bytes::Bytes;
 use millstream_cache::policy::{Usable, Why, Wish};
 use millstream_cache::{
-    FillPermit, Follower, Front, Hit, Lookup, Now, Prepared, StaleCause, StoredHead, Waiter, Woken,
+    FillPermit, Follower, Front, Hit, Lookup, Now, Prepared, StaleCause, Store, StoredHead, Waiter, Woken,
 };
 use millstream_conf::model::{ProxyCache, UseStale};
 use millstream_net::{blocking, buffers};
@@ -347,21 +347,27 @@ async fn from_file(request: &mut Request, client: &mut Client, hit: &Hit, now: N
         age: Some(entry.age(now)),
     };
     client.begin(request, head);
-    while request.wants_body() {
-        match reader.next().await {
-            None => break,
-            Some(Ok(piece)) => {
-                if let Err(failure) = client.send(request, &piece).await {
-                    return Some(Outcome::Client(failure));
-                }
+    let sent = match request.wants_body() {
+        true => client.send_stored(request, &mut reader).await,
+        false => Ok(()),
+    };
+    Some(match sent {
+        Ok(()) => close_answer(request, client).await,
+        Err(Unsent::Client(failure)) => Outcome::Client(failure),
+        Err(Unsent::Body) => {
+            if let Some(store) = store_of(request) {
+                store.damaged(entry);
             }
-            Some(Err(_)) => {
-                client.abandon();
-                return Some(Outcome::Done);
-            }
+            client.abandon();
+            Outcome::Done
         }
-    }
-    Some(close_answer(request, client).await)
+    })
+}
+
+/// The zone of the request's location.
+fn store_of(request: &Request) -> Option<&Arc<Store>> {
+    let cache = request.location().settings.proxy.as_ref()?.cache.as_ref()?;
+    request.generation.shared.stores.get(cache.zone.0 as usize)
 }
 
 /// Streams what somebody else's fill brings, as it arrives. `None`: it ended before anything was sent.

@@ -5,8 +5,8 @@
 
 pub mod query;
 pub mod keyed;
-pub mod invalidation;
 pub mod tagged;
+pub mod invalidation;
 pub mod proxied;
 pub mod hit;
 pub mod cached;

@@ -279,6 +279,13 @@ impl<'a> Passing<'a> {
         policy::storable(cache, &self.proxy.ignore_headers, &facts, status, fields, now, no_cache)
     }
 
+    /// Counts an answer that is not stored.
+    fn not_stored(&self, reason: policy::Reason, now: Now) {
+        if let Some(misses) = &self.request.generation.shared.misses[self.request.location.0 as usize] {
+            misses.not_stored(reason, now.unix_milliseconds);
+        }
+    }
+
     /// Passes an accepted answer to the client and, where it may be stored, to the cache.
     async fn pass(
         self,
@@ -309,8 +316,13 @@ impl<'a> Passing<'a> {
                     return Box::pin(self.fill(connection, turn, fill)).await;
                 }
                 // The next waiter may find the upstream well again; any other answer says that waiting is no use.
-                Storable::No(_) if head.status >= 500 => drop(permit),
-                Storable::No(reason) => permit.uncacheable(Some(reason), now),
+                Storable::No(reason) => {
+                    self.not_stored(reason, now);
+                    match head.status {
+                        500.. => drop(permit),
+                        _ => permit.uncacheable(Some(reason), now),
+                    }
+                }
             }
         }
         self.transfer(connection, turn, head).await

@@ -65,9 +65,12 @@ pub struct Done {
     pub by: String,
     /// The key, the prefix of keys, or the tag; empty for `all`.
     pub text: String,
-    /// Whether something under the key was in memory; what is on disk alone goes all the same.
+    /// Whether something under exactly this key was in memory.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub in_memory: Option<bool>,
+    /// Whether the key's file was there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub on_disk: Option<bool>,
 }
 
 /// Whether a request in a location with a cache purges. Costs a comparison where it does not.
@@ -163,21 +166,27 @@ pub async fn carry_out(request: &Request, orders: Orders, soft: bool) -> std::io
     let how = if soft { How::Soft } else { How::Hard };
     let generation: &Generation = &request.generation;
     let metrics: &WorkerMetrics = &request.worker.metrics;
-    let mut purged = Vec::with_capacity(orders.matters.len());
-    let mut failed = None;
+    let mut under_way = Vec::with_capacity(orders.matters.len());
     for (zone, matter) in orders.matters {
         let store = &generation.shared.stores[zone as usize];
         let (counter, by, text) = described(&matter);
         metrics.add(counter, 1);
         log(request, store.name(), by, &text, soft);
         let by_key = matches!(matter, Matter::Key(_) | Matter::Text(_));
-        match store.purge(Purge { what: what(matter), how }).await {
-            Ok(outcome) => purged.push(Done {
-                zone: store.name().to_owned(),
-                by: by.to_owned(),
-                text,
-                in_memory: by_key.then_some(outcome.in_memory),
-            }),
+        let done =
+            Done { zone: store.name().to_owned(), by: by.to_owned(), text, in_memory: None, on_disk: None };
+        // In force from here on; all of them are written down side by side.
+        under_way.push((done, by_key, store.purge(Purge { what: what(matter), how })));
+    }
+    let mut purged = Vec::with_capacity(under_way.len());
+    let mut failed = None;
+    for (mut done, by_key, lasting) in under_way {
+        match lasting.await {
+            Ok(outcome) => {
+                done.in_memory = by_key.then_some(outcome.in_memory);
+                done.on_disk = by_key.then_some(outcome.on_disk);
+                purged.push(done);
+            }
             Err(error) => {
                 metrics.add(Counter::PurgesFailed, 1);
                 failed = Some(error);

@@ -6,11 +6,13 @@
 
 mod body;
 mod sending;
+mod stored;
 #[cfg(test)]
 mod tests;
 
 pub use body::BodyProgress;
 pub use sending::AnswerHead;
+pub use stored::Unsent;
 
 use crate::request::Request;
 use body::Body;

@@ -8,6 +8,7 @@ use crate::filter::gzip::{self, Compressor};
 use crate::filter::head;
 use crate::request::Request;
 use bytes::{Buf, Bytes};
+use millstream_cache::Span;
 use millstream_net::buffers;
 use millstream_net::memory_file::MemoryFile;
 use millstream_net::stream::Stream;
@@ -140,7 +141,7 @@ impl Client {
             && self
                 .answer
                 .as_ref()
-                .is_some_and(|answer| answer.compressor.is_none() && answer.room_for(piece));
+                .is_some_and(|answer| answer.compressor.is_none() && answer.room_for(piece.len()));
         if !in_place {
             self.push(request, piece);
             return self.flush(request).await;
@@ -152,6 +153,38 @@ impl Client {
         answer.open_piece(piece.len());
         let mut sent = 0;
         poll_fn(|cx| answer.poll_write_piece(stream, deadline, cx, request, piece, &mut sent)).await?;
+        answer.close_piece();
+        Ok(())
+    }
+
+    /// Whether pieces of the body may stay in a file for [`Client::send_span`].
+    pub(super) fn takes_files(&self) -> bool {
+        self.stream.takes_files() && self.answer.as_ref().is_some_and(|answer| answer.compressor.is_none())
+    }
+
+    /// Frames a piece that is in a file, and lets the kernel send it.
+    pub(super) async fn send_span(
+        &mut self,
+        request: &mut Request,
+        span: &Span,
+    ) -> Result<(), ClientFailure> {
+        let (Some(answer), stream, deadline) = (&mut self.answer, &mut self.stream, &mut self.deadline)
+        else {
+            return Ok(());
+        };
+        let part = span.part();
+        let length = usize::try_from(part.end - part.start).unwrap_or(usize::MAX);
+        if answer.framed == Framed::Empty {
+            return Ok(());
+        }
+        if !answer.room_for(length) {
+            // More than was announced: the connection ends before it.
+            self.cut = true;
+            return Err(ClientFailure::Gone);
+        }
+        answer.open_piece(length);
+        let mut sent = 0;
+        poll_fn(|cx| answer.poll_write_span(stream, deadline, cx, request, span, &mut sent)).await?;
         answer.close_piece();
         Ok(())
     }
@@ -201,7 +234,8 @@ impl Client {
         };
         let mut sent = 0;
         if let Some(file) = file.filter(|_| self.stream.takes_files())
-            && let Poll::Ready(Ok(count)) = self.stream.poll_write_with_file(cx, &whole.out, file)
+            && let Poll::Ready(Ok(count)) =
+                self.stream.poll_write_with_file(cx, &whole.out, file, 0..file.length() as u64)
         {
             sent = whole.account(request, count);
         }
@@ -284,9 +318,9 @@ impl Answer {
         step
     }
 
-    fn room_for(&self, piece: &[u8]) -> bool {
+    fn room_for(&self, length: usize) -> bool {
         match self.framed {
-            Framed::Length(left) => left >= piece.len() as u64,
+            Framed::Length(left) => left >= length as u64,
             Framed::Chunked | Framed::Close => true,
             Framed::Empty => false,
         }
@@ -389,5 +423,42 @@ impl Answer {
         }
         // A TLS stream may hold records back until it is flushed.
         Pin::new(stream).poll_flush(cx).map_err(|_| ClientFailure::Gone)
+    }
+
+    /// As [`Answer::poll_write_piece`], for a piece in a file.
+    fn poll_write_span(
+        &mut self,
+        stream: &mut Stream,
+        deadline: &mut Deadline,
+        cx: &mut Context<'_>,
+        request: &mut Request,
+        span: &Span,
+        sent: &mut usize,
+    ) -> Poll<Result<(), ClientFailure>> {
+        let part = span.part();
+        while part.start + (*sent as u64) < part.end {
+            let rest = part.start + *sent as u64..part.end;
+            match stream.poll_write_with_file(cx, &self.out[self.written..], span, rest) {
+                Poll::Ready(Ok(count)) if count > 0 => {
+                    deadline.clear();
+                    *sent += self.account(request, count);
+                }
+                Poll::Ready(_) => {
+                    self.cut = true;
+                    return Poll::Ready(Err(ClientFailure::Gone));
+                }
+                Poll::Pending => {
+                    if deadline.at().is_none() {
+                        deadline.set(later(self.send_timeout));
+                    }
+                    ready!(deadline.poll(cx));
+                    self.cut = true;
+                    return Poll::Ready(Err(ClientFailure::Timeout));
+                }
+            }
+        }
+        self.out.clear();
+        self.written = 0;
+        Poll::Ready(Ok(()))
     }
 }

@@ -377,6 +377,29 @@ fn the_api_purges_for_whom_it_admits_and_only_where_it_may_write() {
 }
 
 #[test]
+fn misses_are_counted_by_location_and_cause() {
+    if is_nginx() {
+        return;
+    }
+    let origin = Origin::start(|request| {
+        let never: &[(&str, &str)] = &[("Cache-Control", "no-store")];
+        answer(200, if request.head.starts_with("GET /never") { never } else { &[] }, b"x")
+    });
+    let server = start(&origin, "proxy_cache_bypass $http_x_new;", "location /api/ { api; }");
+    for path in ["/a", "/a", "/b", "/never", "/never"] {
+        server.get(path);
+    }
+    server.get_with("/a", &[("X-New", "1")]);
+    let told: serde_json::Value = serde_json::from_slice(&server.get("/api/misses").body).expect("JSON");
+    let site = &told[0];
+    assert_eq!(site["location"]["name"], "location /", "{told}");
+    assert_eq!(site["requests"]["MISS"]["count"], 4, "{told}");
+    assert_eq!(site["requests"]["BYPASS"]["count"], 1, "{told}");
+    assert_eq!(site["not_stored"]["no_store"]["count"], 2, "{told}");
+    assert!(site["not_stored"]["no_store"]["last"].as_i64().is_some_and(|last| last > 0), "{told}");
+}
+
+#[test]
 fn explain_names_the_key_the_place_and_what_decided() {
     if is_nginx() {
         return;
@@ -393,7 +416,7 @@ fn explain_names_the_key_the_place_and_what_decided() {
         "HIT: the stored answer is fresh",
         "key       httpGETblog.example/blog/one",
         "nginx.conf:",
-        "$request_uri /blog/one",
+        "$request_uri    /blog/one",
         "proxy_cache_valid",
     ] {
         assert!(told.contains(part), "{part}: {told}");
@@ -405,4 +428,96 @@ fn explain_names_the_key_the_place_and_what_decided() {
     assert_eq!(told["zone"], "answers");
     // Looking changed nothing.
     assert_eq!(gone(&server), ["/blog/one"]);
+}
+
+#[test]
+fn the_free_modules_words_purge_as_nginx_helper_and_foshttpcache_have_them() {
+    if is_nginx() {
+        return;
+    }
+    let origin = api();
+    let here = "proxy_cache_purge PURGE from 127.0.0.1;";
+    let beside =
+        "location ~ /purge(/.*) { proxy_cache_purge answers $scheme$request_method$host$1$is_args$args; }";
+    let server = start(&origin, here, beside);
+    fill(&server);
+    // nginx-helper 2.2, class-fastcgi-purger.php purge_url(), "get_request".
+    for path in ["/purge/blog/one", "/purge/blog/one?page=2", "/purge/blog/not-there"] {
+        let fields = [("Host", "blog.example"), ("User-Agent", "WordPress/6.7; http://blog.example")];
+        let told = server.get_with(path, &fields);
+        assert_eq!(told.status, 200, "{path}: {}", told.text());
+    }
+    // FOSHttpCache 3, ProxyClient/Nginx::purge() without a location of its own.
+    assert_eq!(purge(&server, &[("Host", "blog.example"), ("Connection", "Close")]), 200);
+    assert_eq!(gone(&server), ["/blog/", "/blog/one", "/blog/one?page=2"]);
+    let stranger = [("Host", "blog.example"), ("X-Forwarded-For", "192.0.2.1")];
+    assert_eq!(server.get_with("/purge/tagged/a", &stranger).status, 403);
+    assert_eq!(gone(&server), [""; 0]);
+}
+
+#[test]
+fn the_example_empties_its_cache_in_every_way_that_it_shows() {
+    if is_nginx() {
+        return;
+    }
+    let origin = api();
+    let example =
+        std::fs::read_to_string(millstream_tests::workspace().join("examples/purging/millstream.conf"))
+            .expect("the example is there");
+    let other = millstream_tests::ports::free().to_string();
+    let template = example
+        .replace("127.0.0.1:8000", "@ORIGIN@")
+        .replace("127.0.0.1:8080", "127.0.0.1:@PORT@")
+        .replace("127.0.0.1:8081", "127.0.0.1:@OTHER@")
+        .replace("events {}", "events {} pid @DIR@/nginx.pid; error_log @DIR@/error.log;");
+    let server = Server::start(&template, &[("ORIGIN", &origin.address()), ("OTHER", &other)]);
+    fill(&server);
+    assert_eq!(purge(&server, &[("Host", "blog.example")]), 200);
+    assert_eq!(purge(&server, &[("Host", "blog.example"), ("Cache-Tag", "b")]), 200);
+    assert_eq!(server.get_with("/purge/blog/one", &[("Host", "blog.example")]).status, 200);
+    let all = run(&server, &["purge", "--api", &format!("http://127.0.0.1:{other}/api/"), "--tag", "a"]);
+    assert!(all.status.success(), "{}", text(&all.stderr));
+    assert_eq!(gone(&server), ["/blog/", "/blog/one", "/tagged/a", "/tagged/b"]);
+}
+
+#[test]
+fn serve_has_a_control_socket_that_its_port_finds() {
+    if is_nginx() {
+        return;
+    }
+    let origin = Origin::fixed(200, &[("Cache-Control", "max-age=60")], b"served");
+    let prefix = millstream_tests::prefix::Prefix::new();
+    let port = millstream_tests::ports::free();
+    let output = std::fs::File::create(prefix.join("output")).expect("own directory");
+    let mut serving = millstream_tests::process::Running::start(
+        std::process::Command::new(server::binary())
+            .args(["serve", &format!("http://{}", origin.address()), "--listen", &port.to_string()])
+            .env("XDG_RUNTIME_DIR", prefix.path())
+            .stdin(std::process::Stdio::null())
+            .stdout(output.try_clone().expect("an open file"))
+            .stderr(output),
+    )
+    .expect("it starts");
+    wait::until("it accepts", || std::net::TcpStream::connect(("127.0.0.1", port)).is_ok());
+    assert!(!prefix.read("output").contains(".sock"), "{}", prefix.read("output"));
+    let url = format!("http://127.0.0.1:{port}/");
+    let host = format!("127.0.0.1:{port}");
+    let ask = || millstream_tests::client::get_with(port, "/", &[("Host", &host)]);
+    assert_eq!((status(&ask()), status(&ask())), ("MISS", "HIT"));
+    let command = |arguments: &[&str]| {
+        std::process::Command::new(server::binary())
+            .args(arguments)
+            .args(["-p", prefix.path().to_str().expect("plain")])
+            .env("XDG_RUNTIME_DIR", prefix.path())
+            .output()
+            .expect("it runs")
+    };
+    let told = command(&["explain", &url]);
+    assert!(text(&told.stdout).contains("Cache-Control: max-age=60"), "{}", text(&told.stdout));
+    assert!(command(&["purge", &url]).status.success());
+    assert_eq!(status(&ask()), "MISS");
+    serving.signal(Signal::INT);
+    assert!(serving.wait(std::time::Duration::from_secs(15)).is_some());
+    assert_eq!(std::fs::read_dir(prefix.join("millstream")).expect("it was made").count(), 0);
+    assert!(text(&command(&["purge", &url]).stderr).contains("no millstream serve runs"));
 }

@@ -48,6 +48,13 @@ fn a_directive_has_its_place_in_the_configuration() {
     assert_eq!(Because::Directive("proxy_cache_valid").place(&conf), Some(&span));
     assert_eq!(Because::Directive("proxy_no_cache").place(&conf), None);
     assert_eq!(Because::Nothing.place(&conf), None);
+    assert_eq!(Because::Directive("proxy_cache_valid").place_for(&conf, 404), Some(&span));
+    let later = Span { start: 30, end: 40, ..span };
+    let time = Duration::from_secs(1);
+    let valid = vec![Valid { status: ValidStatus::Is(200), time }, Valid { status: ValidStatus::Any, time }];
+    let conf = ProxyCache { valid, valid_spans: [span, later].into(), ..conf };
+    assert_eq!(Because::Directive("proxy_cache_valid").place_for(&conf, 200), Some(&span));
+    assert_eq!(Because::Directive("proxy_cache_valid").place_for(&conf, 404), Some(&later));
 }
 
 #[test]

@@ -84,7 +84,7 @@ pub(super) fn told(
         varies_by: varies_by(entry),
         status: head.status,
         length: entry.length(),
-        tier: if entry.body_in_memory().is_some() { "memory" } else { "disk" }.to_owned(),
+        tier: if entry.body_in_file().is_none() { "memory" } else { "disk" }.to_owned(),
         tags: head.tags.len(),
         age: entry.age(now),
         fresh: entry.is_fresh(now),

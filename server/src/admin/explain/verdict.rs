@@ -64,7 +64,8 @@ pub(super) fn of(
 }
 
 fn with_entry(request: &Request, cache: &ProxyCache, sight: &Sight, entry: &Entry, now: Now) -> Verdict {
-    let lifetime = &entry.head().lifetime;
+    let head = entry.head();
+    let lifetime = &head.lifetime;
     let why = match policy::may_use(lifetime, entry.age(now), request.fields(), cache, now) {
         Usable::Yes if entry.is_fresh(now) => {
             return Verdict::of(CacheStatus::Hit, "the stored answer is fresh");
@@ -102,7 +103,7 @@ fn with_entry(request: &Request, cache: &ProxyCache, sight: &Sight, entry: &Entr
     if allowed && detached {
         return Verdict::of(CacheStatus::Stale, format!("{why}; it is used, and updated in the background"));
     }
-    let validator = entry.head().etag().is_some() || entry.head().last_modified.is_some();
+    let validator = head.etag().is_some() || head.last_modified.is_some();
     let how = match validator && cache.revalidate {
         true => "the upstream is asked whether it has changed (REVALIDATED if not)",
         false => "the upstream is asked anew",

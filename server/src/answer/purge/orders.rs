@@ -12,8 +12,10 @@ use crate::imagined::Place;
 use crate::request::{Captures, Request};
 use crate::variables;
 use millstream_conf::model::{
-    CacheZoneId, Http, Location, LocationId, LocationMatch, LocationTree, ManageRight, ProxyCache, ServerId,
+    CacheZoneId, Http, Location, LocationId, LocationMatch, LocationTree, ManageRight, Part, ProxyCache,
+    ServerId, Template, Variable,
 };
+use millstream_conf::variables::Builtin;
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -163,6 +165,11 @@ fn of_target(
                 return Err(HOSTS_MATTER);
             }
         }
+        if let Some(before) = before_slices(cache) {
+            // The whole is in pieces, one key each, with the range where the variable stands.
+            let prefix = [&variables::value(&before, &imagined)[..], b"bytes="].concat();
+            orders.add(cache, Matter::Prefix(prefix));
+        }
         orders.add(cache, Matter::Key(key));
     }
     Ok(())
@@ -227,6 +234,13 @@ fn key_prefix(probes: &mut [Request], id: LocationId, cache: &ProxyCache) -> Opt
     let parts = common < first.len() && common < second.len();
     let covers = others.iter().all(|key| key.starts_with(&first[..common]));
     (parts && covers).then(|| first[..common].to_vec())
+}
+
+/// The part of a key before `$slice_range`; `None` where that is no part of it.
+fn before_slices(cache: &ProxyCache) -> Option<Template> {
+    let slices = |part: &Part| *part == Part::Variable(Variable::Builtin(Builtin::SliceRange));
+    let end = cache.key.parts.iter().position(slices)?;
+    Some(Template { parts: cache.key.parts[..end].into(), source: cache.key.source.clone() })
 }
 
 fn no_prefix(request: &Request, location: &Location, cache: &ProxyCache) -> Refusal {

@@ -52,6 +52,12 @@ fn the_key_is_that_of_a_get_plain_or_encrypted_and_of_a_head() {
 }
 
 #[test]
+fn a_url_that_is_stored_in_slices_goes_with_all_of_them_and_no_other() {
+    let key = cached("$host$uri$is_args$args$slice_range");
+    check(&key, "PURGE /film.mp4 HTTP/1.1\r\nHost: a", &["0 key a/film.mp4", "0 prefix a/film.mp4bytes="]);
+}
+
+#[test]
 fn a_prefix_of_urls_is_what_keys_have_in_common() {
     let head = "PURGE /x/* HTTP/1.1\r\nHost: a\r\nAccept: */*";
     check(&cached("$host$request_uri"), head, &["0 prefix a/x/"]);

@@ -1,0 +1,181 @@
+//! The one thread that looks after a cache's directory: it listens for what others remove, lists the files at start,
+//! lets go of what is too much or unused, and takes away what was purged.
+//!
+//! ```text
+//!   events ─▶ unlinked ─┐                  listing · recheck · tidy · walk: a round each, then a pause
+//!   wake ───────────────┴─▶ turn ─▶ wait until the next is due, an event comes or the cache is closed
+//! ```
+//! It sleeps in one system call and is woken by events and its own times, never to look whether something changed.
+//! Next: `watch`, `load`, `unlinked`, `tidy` and `purger`, the work.
+
+use super::load::Listing;
+use super::pace::Round;
+use super::place::Name;
+use super::purger::Walk;
+use super::unlinked::Recheck;
+use super::watch::{self, Happening};
+use super::{Disk, lock};
+use crate::file_format::FileHead;
+use crate::now::Now;
+use millstream_net::{clock, privileges};
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::{Arc, Weak};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// Pause between two looks for every file, where the system does not tell of all that others remove.
+const BLIND: Duration = Duration::from_secs(30);
+
+/// What the disk asks of the zone it belongs to.
+pub(crate) trait Zone: Send + 'static {
+    /// Somebody else removed a file that memory may have something of: `key` is the hash of its key.
+    fn unlinked(&self, name: &Name, key: u64);
+    /// The number of the latest purge.
+    fn purges(&self) -> u64;
+    /// Whether a purge goes for a file.
+    fn is_purged(&self, head: &FileHead, born: u64) -> bool;
+}
+
+/// Work that is done in rounds; what is under way, and when it goes on.
+struct Job<T> {
+    work: Option<T>,
+    due: Instant,
+}
+
+struct Keeper<Z> {
+    disk: Weak<Disk>,
+    wake: Arc<OwnedFd>,
+    zone: Z,
+    listing: Job<Listing>,
+    recheck: Job<Recheck>,
+    walk: Job<Walk>,
+    tidy_at: Instant,
+    /// The latest purge that a walk began after.
+    walked: u64,
+}
+
+/// Starts the thread; it ends with the last handle to the disk.
+pub(super) fn start(disk: &Arc<Disk>, zone: impl Zone) -> io::Result<()> {
+    let now = clock::now();
+    let mut keeper = Keeper {
+        disk: Arc::downgrade(disk),
+        wake: disk.wake.clone(),
+        zone,
+        listing: Job { work: Some(Listing::begin(disk)), due: now },
+        recheck: Job { work: None, due: now },
+        walk: Job { work: None, due: now },
+        tidy_at: now,
+        walked: 0,
+    };
+    thread::Builder::new().name("cache-keeper".to_owned()).spawn(move || {
+        // A zone that a reload adds is kept by a thread of the main thread, which has rights that this needs none of.
+        _ = privileges::renounce();
+        while keeper.turn_and_wait() {}
+    })?;
+    Ok(())
+}
+
+impl<Z: Zone> Keeper<Z> {
+    /// One turn; false once the cache is closed.
+    fn turn_and_wait(&mut self) -> bool {
+        let Some(disk) = self.disk.upgrade() else { return false };
+        let more = self.listen(&disk);
+        let next = self.work(&disk);
+        let inotify = disk.watch.descriptor();
+        drop(disk);
+        let timeout = if more { Duration::ZERO } else { next.saturating_duration_since(clock::now()) };
+        let waited = watch::wait([Some(&*self.wake), inotify.as_deref()], timeout);
+        let mut count = [0; 8];
+        // Nothing to be read means that it was not this that woke us.
+        _ = rustix::io::read(&*self.wake, &mut count);
+        waited.is_ok()
+    }
+
+    /// Hears what others did. True where there is more to hear.
+    fn listen(&mut self, disk: &Disk) -> bool {
+        let (mut lost, mut returned) = (false, false);
+        let zone = &self.zone;
+        let more = disk.watch.happened(|happening| match happening {
+            Happening::Unlinked(name) => {
+                if let Some(key) = disk.unlinked(&name).filter(|&key| key != 0) {
+                    zone.unlinked(&name, key);
+                }
+            }
+            // Where somebody made it again, what happened in it meanwhile is not known.
+            Happening::Vanished(directory) => returned |= disk.is_there(directory),
+            Happening::Lost => lost = true,
+        });
+        if lost {
+            disk.watch.renew();
+        }
+        if lost || returned {
+            self.recheck = Job { work: Some(Recheck::begin()), due: clock::now() };
+        }
+        more
+    }
+
+    /// Does a round of everything that is due. Gives when something will be.
+    fn work(&mut self, disk: &Disk) -> Instant {
+        let now = clock::now();
+        let paces = *lock(&disk.paces);
+        self.listing
+            .turn(now, paces.loader.sleep, |listing| listing.step(disk, &mut Round::begin(paces.loader)));
+        self.look_again(disk, now, paces.loader.sleep);
+        if now >= self.tidy_at {
+            let more = disk.tidy(Now::read(), &mut Round::begin(paces.manager));
+            self.tidy_at = clock::now() + if more { paces.manager.sleep } else { disk.tidy_every() };
+        }
+        if let Some(pace) = paces.purger {
+            let latest = self.zone.purges();
+            if self.walk.work.is_none() && latest != self.walked && disk.is_loaded() {
+                self.walked = latest;
+                self.walk = Job { work: Some(Walk::begin()), due: now };
+            }
+            let zone = &self.zone;
+            self.walk.turn(now, pace.sleep, |walk| {
+                walk.step(disk, &mut Round::begin(pace), |head, born| zone.is_purged(head, born))
+            });
+        }
+        [self.listing.next(), self.recheck.next(), self.walk.next()]
+            .into_iter()
+            .flatten()
+            .fold(self.tidy_at, Instant::min)
+    }
+
+    /// Looks for every file where not everything is told: at once after a loss, now and then where we are blind.
+    fn look_again(&mut self, disk: &Disk, now: Instant, sleep: Duration) {
+        let is_blind = disk.watch.is_blind();
+        if is_blind && self.recheck.work.is_none() {
+            self.recheck = Job { work: Some(Recheck::begin()), due: now + BLIND };
+        }
+        let zone = &self.zone;
+        let pause = if is_blind { sleep } else { Duration::ZERO };
+        self.recheck.turn(now, pause, |recheck| {
+            recheck.step(disk, |name, key| {
+                if key != 0 {
+                    zone.unlinked(name, key);
+                }
+            })
+        });
+    }
+}
+
+impl<T> Job<T> {
+    /// Does a round of it, if it is due.
+    fn turn(&mut self, now: Instant, pause: Duration, round: impl FnOnce(&mut T) -> bool) {
+        if now < self.due {
+            return;
+        }
+        if let Some(work) = &mut self.work {
+            if !round(work) {
+                self.work = None;
+            }
+            self.due = clock::now() + pause;
+        }
+    }
+
+    fn next(&self) -> Option<Instant> {
+        self.work.as_ref().map(|_| self.due)
+    }
+}

@@ -1,0 +1,39 @@
+//! How long work in the background goes on before it pauses (`loader_*`, `manager_*`, `purger_*`).
+//!
+//! Pure but for one look at the clock per file. Next: `keeper`, whose thread pauses.
+
+use millstream_conf::model::Pace;
+use millstream_net::clock;
+use std::time::Instant;
+
+/// One stretch of work.
+#[derive(Debug)]
+pub(super) struct Round {
+    left: u32,
+    until: Instant,
+}
+
+impl Round {
+    /// A stretch that begins now.
+    pub(super) fn begin(pace: Pace) -> Round {
+        let now = clock::now();
+        Round { left: pace.files.max(1), until: now.checked_add(pace.threshold).unwrap_or(now) }
+    }
+
+    /// Whether one more file may be looked at; counts it.
+    pub(super) fn takes(&mut self) -> bool {
+        let more = self.goes_on();
+        self.left = self.left.saturating_sub(1);
+        more
+    }
+
+    /// Whether it is not over.
+    pub(super) fn goes_on(&self) -> bool {
+        self.left > 0 && clock::now() < self.until
+    }
+
+    /// Files that may still be looked at.
+    pub(super) fn left(&self) -> usize {
+        self.left as usize
+    }
+}

@@ -1,0 +1,64 @@
+//! `purger=on`: looks at every file after a purge and removes those that the purge goes for.
+//!
+//! Without it they go when they are come upon or unused: what a purge touched is never answered either way, this only
+//! frees the disk. Heads are read, bodies are not, at the pace of `purger_files`, `purger_threshold` and
+//! `purger_sleep`. Next: `keeper`, which calls it.
+
+use super::pace::Round;
+use super::place::Name;
+use super::{Disk, lock};
+use crate::file_format::FileHead;
+
+/// Names taken from the index at a time.
+const BATCH: usize = 64;
+
+/// A walk over all files, where it has come to.
+#[derive(Debug)]
+pub(super) struct Walk {
+    below: usize,
+    names: Vec<Name>,
+}
+
+impl Walk {
+    pub(super) fn begin() -> Walk {
+        Walk { below: usize::MAX, names: Vec::new() }
+    }
+
+    /// Walks on until the round is over; false once every file was looked at. `is_purged` is asked with what a file
+    /// says of itself and where its fill stands among the purges.
+    pub(super) fn step(
+        &mut self,
+        disk: &Disk,
+        round: &mut Round,
+        is_purged: impl Fn(&FileHead, u64) -> bool,
+    ) -> bool {
+        loop {
+            if self.names.is_empty() {
+                if self.below == 0 {
+                    return false;
+                }
+                let (mut names, start) = lock(&disk.index).names_below(self.below, BATCH);
+                // Taken from the end, so the highest has to be last.
+                names.reverse();
+                (self.names, self.below) = (names, start);
+            }
+            let Some(name) = self.names.pop() else { continue };
+            disk.remove_where(&name, &is_purged);
+            if !round.takes() {
+                return true;
+            }
+        }
+    }
+}
+
+impl Disk {
+    fn remove_where(&self, name: &Name, is_purged: impl Fn(&FileHead, u64) -> bool) {
+        // Under the stripe, so that what is removed is what was read. Damage is for those who want to answer from it.
+        let _stripe = lock(self.stripe(name));
+        if let Ok((head, born)) = self.read_head(name)
+            && is_purged(&head, born)
+        {
+            self.remove(name);
+        }
+    }
+}

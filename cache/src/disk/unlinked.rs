@@ -1,0 +1,59 @@
+//! Files that others removed: out of the index, and what memory has of them with it.
+//!
+//! A removal told by the kernel is believed only after a look: a newer file may have the name already, and what this
+//! process removes itself is no longer in the index. Where events were lost, or a directory cannot be watched, every
+//! file is looked for once, a few at a time. Next: `watch`, which tells; `keeper`, which calls.
+
+use super::place::Name;
+use super::{Disk, lock};
+use std::fs;
+use std::io;
+use std::path::Path;
+use std::sync::atomic::Ordering;
+
+/// Files looked for at a time.
+const BATCH: usize = 256;
+
+/// A look for every file that is known, where it has come to.
+#[derive(Debug)]
+pub(super) struct Recheck {
+    below: usize,
+}
+
+impl Recheck {
+    pub(super) fn begin() -> Recheck {
+        Recheck { below: usize::MAX }
+    }
+
+    /// Looks for some files; tells of each that is gone. False once all were looked for.
+    pub(super) fn step(&mut self, disk: &Disk, mut gone: impl FnMut(&Name, u64)) -> bool {
+        let (names, start) = lock(&disk.index).names_below(self.below, BATCH);
+        for name in &names {
+            disk.watch(name);
+            if let Some(key) = disk.unlinked(name) {
+                gone(name, key);
+            }
+        }
+        self.below = start;
+        start > 0
+    }
+}
+
+impl Disk {
+    /// Takes a file out of the index that is no longer there. Gives the hash of its key, 0 where nothing of it was in
+    /// memory; `None` where it is there or was not known.
+    pub(super) fn unlinked(&self, name: &Name) -> Option<u64> {
+        let _stripe = lock(self.stripe(name));
+        let known = lock(&self.index).contains(name);
+        if !known || !is_gone(&self.path(name)) {
+            return None;
+        }
+        self.counters.unlinked.fetch_add(1, Ordering::Relaxed);
+        lock(&self.index).remove(name)
+    }
+}
+
+fn is_gone(path: &Path) -> bool {
+    let found = fs::symlink_metadata(path);
+    found.is_err_and(|error| matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory))
+}
