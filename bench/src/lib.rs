@@ -16,6 +16,7 @@ mod report;
 mod idle;
 mod stampede;
 mod refresh;
+mod warm;
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -30,6 +31,7 @@ pub fn run(arguments: &[String]) -> Result<(), String> {
         Work::Idle => return idle::run(&options, &programs),
         Work::Stampede => stampede::run(&options, &programs)?,
         Work::Refresh => refresh::run(&options, &programs)?,
+        Work::Warm => warm::run(&options, &programs)?,
         Work::Cases => {
             let results = rounds::run(&options, &programs)?;
             if let Some(path) = &options.json {

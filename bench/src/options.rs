@@ -5,6 +5,9 @@ use crate::cases;
 /// Clients of `stampede` at most: each is a port of the loopback address and two open files.
 const MOST_CLIENTS: u32 = 20_000;
 
+/// Files of `warm` at most: each takes a block of the disk and an inode.
+const MOST_FILES: u32 = 4_000_000;
+
 /// The commands of the bench.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Work {
@@ -16,6 +19,8 @@ pub enum Work {
     Stampede,
     /// One client beside a refresh in the background.
     Refresh,
+    /// A restart on a directory full of files.
+    Warm,
 }
 
 /// What to measure and for how long.
@@ -36,6 +41,8 @@ pub struct Options {
     pub work: Work,
     /// Clients of `stampede`.
     pub clients: usize,
+    /// Files of `warm`.
+    pub files: u32,
     /// Where to write the results as JSON.
     pub json: Option<String>,
     /// Where to write the results as Markdown.
@@ -54,6 +61,7 @@ impl Options {
             millstream: true,
             work: Work::Cases,
             clients: 2000,
+            files: 1_000_000,
             json: None,
             markdown: None,
         };
@@ -64,6 +72,8 @@ impl Options {
                 "idle" => options.work = Work::Idle,
                 "stampede" => options.work = Work::Stampede,
                 "refresh" => options.work = Work::Refresh,
+                "warm" => options.work = Work::Warm,
+                "--files" => options.files = number(&value()?)?.clamp(1, MOST_FILES),
                 "--clients" => options.clients = number(&value()?)?.clamp(1, MOST_CLIENTS) as usize,
                 "--duration" => options.duration = number(&value()?)?.max(1),
                 "--rounds" => options.rounds = number(&value()?)?.max(1) as usize,
@@ -91,7 +101,8 @@ fn usage() -> String {
     let mut text = "cargo xtask bench [--duration SECONDS] [--rounds N] [--connections N] [--only CASE,…] [--skip-peers] \
                     [--no-millstream] [--json FILE] [--markdown FILE]\ncargo xtask bench idle\n\
                     cargo xtask bench stampede [--clients N] [--rounds N] [--skip-peers] [--no-millstream] [--markdown FILE]\n\
-                    cargo xtask bench refresh [--rounds N] [--skip-peers] [--no-millstream] [--markdown FILE]\ncases:"
+                    cargo xtask bench refresh [--rounds N] [--skip-peers] [--no-millstream] [--markdown FILE]\n\
+                    cargo xtask bench warm [--files N] [--rounds N] [--markdown FILE]\ncases:"
         .to_owned();
     for case in cases::ALL {
         text.push_str(&format!("\n  {:<12} {}", case.name, case.about));

@@ -19,6 +19,7 @@ const USAGE: &str = "cargo xtask COMMAND
   docs                  writes docs/directives.md, docs/variables.md and docs/metrics.md from their tables
   bench [OPTIONS]       side by side with nginx, HAProxy and Varnish (bench --help)
   bench idle            memory of idle keep-alive connections
+  bench warm            a restart on a million files: first hit, whole index, its memory
   bench stampede        2,000 clients at once on one cold entry, beside nginx and Varnish
   bench refresh         one client beside a refresh in the background, beside nginx
   instructions [NAME…]  instructions per iteration of the hot leaves, against benches/baseline.json";
