@@ -268,6 +268,12 @@ impl Disk {
         self.report(format_args!("{what}: {error}; answers go on, they are not stored on disk"));
     }
 
+    /// Says something that is no failure.
+    fn tell(&self, message: fmt::Arguments<'_>) {
+        let logs = lock(&self.log).logs.clone();
+        logs.write(Level::Notice, format_args!("cache \"{}\": {message}", self.tree.root.display()));
+    }
+
     fn report(&self, message: fmt::Arguments<'_>) {
         let now = millstream_net::clock::now();
         let mut quiet = lock(&self.log);
