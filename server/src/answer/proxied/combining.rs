@@ -109,8 +109,8 @@ impl<'a> Passing<'a> {
                 headers.remove(FieldId::ContentRange);
                 match self.storable(cache, 200, headers.view(), now) {
                     Storable::Yes(lifetime) => {
-                        let mut stored =
-                            StoredHead::new(200, headers.view(), Some(rest.complete), lifetime, now);
+                        let complete = Some(rest.complete);
+                        let mut stored = StoredHead::new(200, headers.view(), complete, lifetime, now);
                         stored.tags = tagged::tags(self.request, cache, headers.view());
                         Some(stored)
                     }

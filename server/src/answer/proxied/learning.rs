@@ -56,12 +56,16 @@ impl Passing<'_> {
         let zone = cache.zone.0 as usize;
         let now = Now::read();
         let front = self.request.generation.fronts[zone].borrow();
-        let found = front.peek(&key, self.request.fields());
-        let Some(entry) = found.filter(|entry| entry.head().part.is_none()) else { return };
+        let Some(entry) = front.peek(&key, self.request.fields()) else { return };
+        let is_part = entry.head().part.is_some();
+        if is_part && status != 304 {
+            // What GET would answer now has another status and length, whatever has changed.
+            return;
+        }
         if is_same(&entry, fields, status) {
             let headers: Headers = entry.head().updated(fields);
             if let Storable::Yes(lifetime) =
-                self.storable_as(cache, Method::Get, (entry.head().status, false), headers.view(), now)
+                self.storable_as(cache, Method::Get, (entry.head().status, is_part), headers.view(), now)
             {
                 front.beside(&key).refresh(&entry, headers, lifetime, now);
             }
