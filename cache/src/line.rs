@@ -11,8 +11,9 @@
 //! the shard's lock; the values that give a right back when they are dropped are in `permit`. Next: `memory`.
 
 use crate::progress::{Follower, Progress};
+use crate::sync::{Mutex, MutexGuard};
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 

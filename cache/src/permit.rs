@@ -33,6 +33,8 @@ use std::time::Instant;
 
 /// What is kept for followers of a body that is not stored, and what is gathered before a piece is written to disk.
 const WINDOW: u64 = 256 * 1024;
+/// Room for a body that is kept in memory is made in steps of so many bytes.
+const ROOM_STEP: u64 = 1024;
 
 /// The right to ask the upstream for a key.
 #[derive(Debug)]
@@ -61,7 +63,25 @@ impl FillPermit {
             self.store.memory.uncacheable(&grant, None, now);
         }
         let progress = begun.unwrap_or_else(|| Progress::new(head.clone(), None));
-        Fill { store: self.store.clone(), grant: Some(grant), progress, mode, held: 0, expected, began: now }
+        Fill::new(self.store.clone(), Some(grant), progress, mode, expected, now)
+    }
+
+    /// The answer is passed to whoever reads along and not stored, `reason` says why; who waits for the key is told as by
+    /// [`FillPermit::uncacheable`].
+    pub fn along(
+        mut self,
+        (status, answer): (u16, Fields<'_>),
+        length: Option<u64>,
+        reason: Option<Reason>,
+        now: Now,
+    ) -> Fill {
+        if let Some(grant) = self.grant.take() {
+            self.store.memory.uncacheable(&grant, reason, now);
+        }
+        let lifetime = Lifetime::over(now);
+        let head = Arc::new(StoredHead::new(status, answer, length, lifetime, now));
+        let progress = Progress::new(head, None);
+        Fill::new(self.store.clone(), None, progress, Mode::Passing, length, now)
     }
 
     /// The upstream has confirmed a stored entry with a 304. `headers` are [`StoredHead::updated`], `lifetime` what
@@ -138,6 +158,10 @@ pub struct Fill {
     progress: Arc<Progress>,
     mode: Mode,
     held: u64,
+    /// Bytes that room was made for.
+    counted: u64,
+    /// There was no room for what came last.
+    crowded: bool,
     expected: Option<u64>,
     began: Now,
 }
@@ -153,22 +177,49 @@ enum Mode {
 }
 
 impl Fill {
+    fn new(
+        store: Arc<Store>,
+        grant: Option<Grant>,
+        progress: Arc<Progress>,
+        mode: Mode,
+        expected: Option<u64>,
+        began: Now,
+    ) -> Fill {
+        Fill { store, grant, progress, mode, held: 0, counted: 0, crowded: false, expected, began }
+    }
+
     /// A reader of this answer from its beginning. Take it before the first piece is pushed; later there may be no
     /// beginning left, and it breaks off at once.
     pub fn follow(&self) -> Option<Follower> {
         self.progress.follow()
     }
 
+    /// The head of the answer.
+    pub fn head(&self) -> &Arc<StoredHead> {
+        &self.progress.head
+    }
+
     /// Adds a piece of the body. Await [`Fill::ready`] before the next.
     pub fn push(&mut self, bytes: Bytes) {
         self.held = self.progress.push(bytes);
+        if matches!(self.mode, Mode::Memory) && self.held > self.counted {
+            let more = (self.held - self.counted).next_multiple_of(ROOM_STEP);
+            match self.store.memory.room(more) {
+                Some(room) => {
+                    self.counted += more;
+                    self.progress.hold(room);
+                }
+                None => self.crowded = true,
+            }
+        }
     }
 
     /// Ready for the next piece: at once for a body that fits in memory, after writing for one that goes to disk, and
-    /// when the slowest reader has come close for one that is not stored. Must not be dropped while it waits, unless
-    /// the fill is given up.
+    /// when the slowest reader has come close for one that is not stored; of these two no more is held than a window
+    /// of 256 KiB and a piece. Must not be dropped while it waits, unless the fill is given up.
     pub async fn ready(&mut self) {
-        if matches!(self.mode, Mode::Memory) && self.held > self.store.largest_in_memory() {
+        let too_large = self.crowded || self.held > self.store.largest_in_memory();
+        if matches!(self.mode, Mode::Memory) && too_large {
             self.leave_memory().await;
         }
         match self.mode {
@@ -213,6 +264,7 @@ impl Fill {
 
     fn store_in_memory(&mut self) -> Option<Arc<Entry>> {
         let body = Body::Memory(self.progress.whole()?);
+        self.progress.release_room();
         let entry = self.entry(self.store.memory.next_order(), body);
         let grant = self.grant.as_ref()?;
         let stored = self.store.memory.store(grant, &entry, self.began);
@@ -267,6 +319,7 @@ impl Fill {
                 disk.begin(&head, identity, expected)
             });
             if let Some(spool) = spool.await {
+                self.progress.release_room();
                 self.mode = Mode::Spool(Box::new(spool));
                 return;
             }
@@ -300,6 +353,7 @@ impl Fill {
     /// From here on the answer is only passed on, and nobody new joins it.
     fn stop_storing(&mut self) {
         self.mode = Mode::Passing;
+        self.progress.release_room();
         if let Some(grant) = &mut self.grant {
             self.store.memory.uncacheable(grant, None, self.began);
             grant.right = None;
@@ -311,8 +365,9 @@ impl Drop for Fill {
     fn drop(&mut self) {
         if let Some(grant) = self.grant.take() {
             self.store.memory.end(&grant);
-            self.progress.abort();
         }
+        // Has no effect on one that has ended.
+        self.progress.abort();
     }
 }
 

@@ -44,6 +44,8 @@ pub struct Shared {
     pub status_zones: Vec<u32>,
     /// One per `Http::locations`, where it has a cache.
     pub misses: Vec<Option<Box<Misses>>>,
+    /// One per `Http::locations`: the number under which its misses are counted.
+    pub miss_locations: Vec<u32>,
     /// Whether any template reads `$sent_http_`, so that heads are kept until the log line is written.
     pub keeps_sent_heads: bool,
     /// Whether any template reads `$upstream_http_` or `$upstream_cookie_`.

@@ -10,6 +10,7 @@ pub mod route;
 pub mod misses;
 pub mod generation;
 pub mod worker;
+pub mod cache_report;
 pub mod request;
 pub mod variables;
 pub mod admission;

@@ -9,7 +9,7 @@ use crate::admission::route;
 use crate::answer::cached;
 use crate::answer::hit::{self, Ready};
 use crate::answer::purge::{self, Purging};
-use crate::answer::{Outcome, file, fixed};
+use crate::answer::{Outcome, file, fixed, slices};
 use crate::client::{Client, ClientFailure};
 use crate::failure;
 use crate::request::{Arguments, Request};
@@ -37,6 +37,8 @@ pub enum Work {
     Slash,
     /// A file under `root`.
     File,
+    /// The upstream and the cache, piece by piece (`slice`).
+    Slices,
     /// Something is to go from the cache.
     Purge(Purging),
     /// The API.
@@ -73,6 +75,9 @@ pub fn begin(request: &mut Request, now: Now, out: &mut Vec<u8>) -> Begun {
     if let Some(purging) = purge::in_cached_location(request, cache) {
         return Begun::Work(Work::Purge(purging));
     }
+    if settings.slice > 0 && slices::applies(request) {
+        return Begun::Work(Work::Slices);
+    }
     let Some((key, lookup)) = cached::find(request, cache, now) else {
         return Begun::Work(Work::Proxy(None));
     };
@@ -80,6 +85,7 @@ pub fn begin(request: &mut Request, now: Now, out: &mut Vec<u8>) -> Begun {
         && request.framing == Framing::None
     {
         request.cache_status = Some(CacheStatus::Hit);
+        cached::report_entry(request, found, now);
         let coding = hit::coding(request, &found.entry);
         if let Some(ready) = hit::ready(request, found, coding, now, out) {
             millstream_net::buffers::give(key);
@@ -147,6 +153,7 @@ async fn carry_out(request: &mut Request, client: &mut Client, work: Work) -> Ou
         Work::Status(status) => Outcome::Status(status),
         Work::Slash => fixed::redirect_with_slash(request, client).await,
         Work::File => Box::pin(file::answer(request, client)).await,
+        Work::Slices => Box::pin(slices::answer(request, client)).await,
         Work::Purge(purging) => Box::pin(purge::answer(request, client, purging)).await,
         Work::Api => Box::pin(admin::answer(request, client)).await,
         Work::Proxy(found) => cached::answer(request, client, found).await,
@@ -303,6 +310,9 @@ fn work_of(request: &mut Request) -> Work {
     }
     if settings.proxy.is_none() {
         return if is_named { Work::Status(404) } else { Work::File };
+    }
+    if settings.slice > 0 && slices::applies(request) {
+        return Work::Slices;
     }
     let generation = request.generation.clone();
     let proxy = generation.http().location(request.location).settings.proxy.as_ref();

@@ -87,7 +87,13 @@ impl Memory {
             if slot.vary.is_none() && slot.cells.iter().all(|cell| cell.entry.is_none()) {
                 slot.vary = entry.variant.as_ref().map(|variant| variant.fields.clone());
             }
-            let stored = !purged && slot.vary.as_deref() == fields;
+            // A part does not take the place of a whole that was stored while it came.
+            let is_less = entry.head().part.is_some()
+                && slot.position(values.as_deref()).is_some_and(|at| {
+                    let held = slot.cells[at].entry.as_ref();
+                    held.is_some_and(|held| held.head().part.is_none() && held.is_fresh(now))
+                });
+            let stored = !purged && !is_less && slot.vary.as_deref() == fields;
             if stored {
                 put(slot, values, cost, entry, now, after);
             }

@@ -53,6 +53,19 @@ pub enum StaleCause {
 }
 
 impl Lifetime {
+    /// That of an answer that is used this once.
+    pub fn over(now: Now) -> Lifetime {
+        Lifetime {
+            fresh_until: now.unix_milliseconds,
+            initial_age: Duration::ZERO,
+            stale_while_revalidate: None,
+            stale_if_error: None,
+            revalidation: Revalidation::Required,
+            vary_ignored: false,
+            always_validate: false,
+        }
+    }
+
     /// Whether the entry may be used without asking anybody.
     #[inline]
     pub fn is_fresh(&self, now: Now) -> bool {

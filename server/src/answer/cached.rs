@@ -15,21 +15,24 @@
 //! upstream's side).
 
 use super::Outcome;
+use super::follow::{self, Followed};
 use super::hit::{self, Coding, Ready};
 use super::keyed::{Use, usage};
+use super::partial::{self, Step};
 use super::proxied::{self, Filling, Proxied};
-use super::query;
-use crate::client::{AnswerHead, Client, Unsent};
+use super::{query, ranges, stored};
+use crate::cache_report::{CacheReport, Forward};
+use crate::client::Client;
 use crate::filter::gzip;
 use crate::request::Request;
 use bytes::Bytes;
 use millstream_cache::policy::{Usable, Why, Wish};
 use millstream_cache::{
-    FillPermit, Follower, Front, Hit, Lookup, Now, Prepared, StaleCause, Store, StoredHead, Waiter, Woken,
+    FillPermit, Follower, Front, Hit, Lookup, Now, Prepared, StaleCause, StoredHead, Waiter, Woken,
 };
 use millstream_conf::model::{ProxyCache, UseStale};
 use millstream_net::{blocking, buffers};
-use millstream_telemetry::metrics::CacheStatus;
+use millstream_telemetry::metrics::{CacheStatus, Cause};
 use millstream_wire::h1::framing::Framing;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -45,13 +48,21 @@ pub fn find(request: &mut Request, cache: &ProxyCache, now: Now) -> Option<(Vec<
         return None;
     }
     match usage(request, cache) {
-        Use::None => None,
+        Use::None => {
+            request.report = CacheReport::begin(cache, None);
+            missed(request, Cause::NotCachedMethod, None);
+            None
+        }
         Use::Past => {
             request.cache_status = Some(CacheStatus::Bypass);
+            request.report = CacheReport::begin(cache, None);
+            missed(request, Cause::NotKeyed, Some("not_keyed"));
             None
         }
         Use::Bypass(key) => {
             request.cache_status = Some(CacheStatus::Bypass);
+            request.report = CacheReport::begin(cache, Some(&key));
+            missed(request, Cause::Bypass, None);
             let front = request.generation.fronts[cache.zone.0 as usize].borrow();
             let permit = front.beside(&key);
             drop(front);
@@ -60,6 +71,7 @@ pub fn find(request: &mut Request, cache: &ProxyCache, now: Now) -> Option<(Vec<
         Use::Lookup(key) => {
             request.cache_status = None;
             request.wish = Wish::read(cache, request.fields());
+            request.report = CacheReport::begin(cache, Some(&key));
             let lookup = look_up(request, cache, &key, now);
             Some((key, lookup))
         }
@@ -82,6 +94,26 @@ fn wished(front: &Front, wish: &Wish, key: &[u8], lookup: Lookup, now: Now) -> L
         // A permit that came with it goes back to whoever waits.
         Lookup::Stale(hit, _) | Lookup::Busy(_, Some(hit)) if suits(&hit) => Lookup::Fresh(hit),
         lookup => lookup,
+    }
+}
+
+/// Counts why a request goes to the upstream, and notes it.
+fn missed(request: &mut Request, cause: Cause, detail: Option<&'static str>) {
+    request.count_miss(cause);
+    let forward = match cause {
+        Cause::NotCachedMethod => Forward::Method,
+        Cause::Bypass | Cause::NotKeyed => Forward::Bypass,
+        Cause::Client => Forward::Request,
+        Cause::Expired | Cause::Validate => Forward::Stale,
+        _ => Forward::Miss,
+    };
+    request.report_forward(forward, detail);
+}
+
+/// Notes that the answer is that of an entry.
+pub fn report_entry(request: &mut Request, hit: &Hit, now: Now) {
+    if let Some(report) = &mut request.report {
+        report.note_lifetime(&hit.head().lifetime, now);
     }
 }
 
@@ -125,6 +157,11 @@ async fn with_lookup(
         if request.wish.only_if_cached && !matches!(lookup, Lookup::Fresh(_) | Lookup::Disk(_)) {
             return Outcome::Status(504);
         }
+        lookup = match partial::step(request, client, cache, key, lookup).await {
+            Step::On(lookup) => lookup,
+            Step::Answered(outcome) => return outcome,
+            Step::Ask(filling) => return upstream(request, client, filling, None).await,
+        };
         lookup = match lookup {
             Lookup::Fresh(found) => {
                 request.cache_status = Some(CacheStatus::Hit);
@@ -147,11 +184,13 @@ async fn with_lookup(
             Lookup::Miss(permit) => {
                 if request.cache_status != Some(CacheStatus::Bypass) {
                     request.cache_status = Some(CacheStatus::Miss);
+                    missed(request, Cause::Absent, None);
                 }
                 return upstream(request, client, filling(request, permit), None).await;
             }
             Lookup::Scarce => {
                 request.cache_status = Some(CacheStatus::Miss);
+                missed(request, Cause::Scarce, Some("not_to_be_stored_yet"));
                 return upstream(request, client, Filling::No, None).await;
             }
             Lookup::Busy(waiter, fallback) => match busy(request, client, cache, waiter, fallback).await {
@@ -166,6 +205,7 @@ async fn with_lookup(
         };
     }
     request.cache_status = Some(CacheStatus::Miss);
+    missed(request, Cause::Absent, None);
     upstream(request, client, Filling::No, None).await
 }
 
@@ -206,6 +246,12 @@ async fn stale(
             // A body that came with the request is there once, so such a request asks for itself.
             if insists || !(may && detached && request.framing == Framing::None) {
                 request.cache_status = Some(CacheStatus::Expired);
+                let cause = match () {
+                    () if insists => Cause::Client,
+                    () if found.head().lifetime.always_validate => Cause::Validate,
+                    () => Cause::Expired,
+                };
+                missed(request, cause, None);
                 let filling = filling(request, permit);
                 return Ok(upstream(request, client, filling, Some(&found)).await);
             }
@@ -232,16 +278,23 @@ async fn busy(
         Woken::Retry => None,
         Woken::Streaming(follower) => {
             request.cache_status = Some(CacheStatus::Hit);
-            follow(request, client, follower).await
+            request.report_forward(Forward::Miss, None);
+            if let Some(report) = &mut request.report {
+                report.collapsed = true;
+                report.note_lifetime(&follower.head().lifetime, Now::read());
+            }
+            Some(follow(request, client, follower).await)
         }
         Woken::Fill(permit) => {
             let expired = fallback.is_some();
             request.cache_status = Some(if expired { CacheStatus::Expired } else { CacheStatus::Miss });
+            missed(request, if expired { Cause::Expired } else { Cause::Absent }, None);
             let filling = filling(request, permit);
             Some(upstream(request, client, filling, fallback.as_ref()).await)
         }
         Woken::Timeout => {
             request.cache_status = Some(CacheStatus::Miss);
+            missed(request, Cause::LockTimeout, Some("proxy_cache_lock_timeout"));
             Some(upstream(request, client, Filling::No, fallback.as_ref()).await)
         }
     }
@@ -254,6 +307,16 @@ async fn upstream(
     fallback: Option<&Rc<Hit>>,
 ) -> Outcome {
     let proxied = proxied::answer(request, Some(&mut *client), filling, fallback.cloned()).await;
+    settle(request, client, proxied, fallback).await
+}
+
+/// What follows from how a request fared that was passed on; `fallback` is the entry it could fall back on.
+pub async fn settle(
+    request: &mut Request,
+    client: &mut Client,
+    proxied: Proxied,
+    fallback: Option<&Rc<Hit>>,
+) -> Outcome {
     match proxied {
         Proxied::Done => Outcome::Done,
         Proxied::Failed(status) | Proxied::Intercepted(status) => Outcome::Status(status),
@@ -261,6 +324,9 @@ async fn upstream(
         Proxied::Redirect(uri) => Outcome::Elsewhere(uri),
         Proxied::Stale(status) => {
             request.cache_status = Some(CacheStatus::Stale);
+            if let Some(report) = &mut request.report {
+                report.detail = Some("stale_on_error");
+            }
             match fallback {
                 Some(hit) => {
                     Box::pin(from_entry(request, client, hit)).await.unwrap_or(Outcome::Status(status))
@@ -268,6 +334,8 @@ async fn upstream(
                 None => Outcome::Status(status),
             }
         }
+        Proxied::Again(_) => Outcome::Status(502),
+        Proxied::Unsatisfiable(length) => ranges::refuse(request, length),
         Proxied::Revalidated(entry) => {
             request.cache_status = Some(CacheStatus::Revalidated);
             let hit = Hit { entry, prepared: Prepared::default() };
@@ -277,7 +345,7 @@ async fn upstream(
 }
 
 /// A copy of the request goes to the upstream on its own; nobody waits for it (RFC 5861 §3).
-fn refresh_detached(request: &Request, permit: FillPermit, found: &Rc<Hit>) {
+pub fn refresh_detached(request: &Request, permit: FillPermit, found: &Rc<Hit>) {
     let mut copy = request.for_refresh();
     let fallback = found.clone();
     tokio::task::spawn_local(async move {
@@ -288,6 +356,7 @@ fn refresh_detached(request: &Request, permit: FillPermit, found: &Rc<Hit>) {
 /// Answers from an entry. `None` where its file has vanished: nothing was sent.
 pub async fn from_entry(request: &mut Request, client: &mut Client, hit: &Hit) -> Option<Outcome> {
     let now = Now::read();
+    report_entry(request, hit, now);
     let mut coding = hit::coding(request, &hit.entry);
     if coding == Coding::Gzip && !compressed(request, hit).await {
         coding = Coding::Identity;
@@ -298,7 +367,7 @@ pub async fn from_entry(request: &mut Request, client: &mut Client, hit: &Hit) -
         return Some(sent);
     }
     buffers::give(out);
-    from_file(request, client, hit, now).await
+    stored::answer(request, client, hit, now).await
 }
 
 async fn send_ready(request: &mut Request, client: &mut Client, out: Vec<u8>, ready: &Ready) -> Outcome {
@@ -332,76 +401,21 @@ async fn compressed(request: &Request, hit: &Hit) -> bool {
     hit.entry.gzip_body().is_some()
 }
 
-/// Streams an entry whose body is in a file.
-async fn from_file(request: &mut Request, client: &mut Client, hit: &Hit, now: Now) -> Option<Outcome> {
-    let entry = &hit.entry;
-    entry.body_in_file()?;
-    let mut reader = entry.body().open(0..entry.length()).await.ok()?;
-    hit::remember_head(request, entry.head());
-    let headers = hit::passed_on(request, entry.head());
-    let head = AnswerHead {
-        status: entry.head().status,
-        fields: headers.view(),
-        length: Some(entry.length()),
-        compressible: true,
-        age: Some(entry.age(now)),
-    };
-    client.begin(request, head);
-    let sent = match request.wants_body() {
-        true => client.send_stored(request, &mut reader).await,
-        false => Ok(()),
-    };
-    Some(match sent {
-        Ok(()) => close_answer(request, client).await,
-        Err(Unsent::Client(failure)) => Outcome::Client(failure),
-        Err(Unsent::Body) => {
-            if let Some(store) = store_of(request) {
-                store.damaged(entry);
-            }
-            client.abandon();
-            Outcome::Done
-        }
-    })
-}
-
-/// The zone of the request's location.
-fn store_of(request: &Request) -> Option<&Arc<Store>> {
-    let cache = request.location().settings.proxy.as_ref()?.cache.as_ref()?;
-    request.generation.shared.stores.get(cache.zone.0 as usize)
-}
-
-/// Streams what somebody else's fill brings, as it arrives. `None`: it ended before anything was sent.
-async fn follow(request: &mut Request, client: &mut Client, mut follower: Follower) -> Option<Outcome> {
+/// Streams what somebody else's fill brings, as it arrives.
+async fn follow(request: &mut Request, client: &mut Client, follower: Follower) -> Outcome {
     let stored: Arc<StoredHead> = follower.head().clone();
-    hit::remember_head(request, stored.view());
-    let headers = hit::passed_on(request, stored.view());
-    let head = AnswerHead {
-        status: stored.status,
-        fields: headers.view(),
-        length: stored.content_length,
-        compressible: true,
-        age: Some(stored.view().age(Now::read())),
-    };
-    client.begin(request, head);
-    while request.wants_body()
-        && let Some(piece) = follower.next().await
-    {
-        let Ok(piece) = piece else {
-            client.abandon();
-            _ = client.flush(request).await;
-            return Some(Outcome::Done);
-        };
-        if let Err(failure) = client.send(request, &piece).await {
-            return Some(Outcome::Client(failure));
-        }
-    }
-    Some(close_answer(request, client).await)
+    let now = Now::read();
+    hit::remember(request, stored.view(), now);
+    let age = Some(stored.view().age(now));
+    let outcome = follow::serve(request, client, follower, age).await;
+    followed(request, outcome)
 }
 
-async fn close_answer(request: &mut Request, client: &mut Client) -> Outcome {
-    client.end(request, None);
-    match client.flush(request).await {
-        Ok(()) => Outcome::Done,
-        Err(failure) => Outcome::Client(failure),
+/// What follows from how following a fill went.
+pub fn followed(request: &mut Request, followed: Followed) -> Outcome {
+    match followed {
+        Followed::Done => Outcome::Done,
+        Followed::Client(failure) => Outcome::Client(failure),
+        Followed::Unsatisfiable(length) => ranges::refuse(request, length),
     }
 }

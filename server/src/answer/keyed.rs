@@ -36,7 +36,7 @@ pub fn usage(request: &Request, cache: &ProxyCache) -> Use {
     if !policy::looks_up(cache, request.method) {
         return Use::None;
     }
-    if has_unkeyed_body(request) || hides_fields(request) || query::is_too_large(request) {
+    if !is_keyed(request) || query::is_too_large(request) {
         return Use::Past;
     }
     let mut buffer = buffers::take();
@@ -56,6 +56,11 @@ pub fn usage(request: &Request, cache: &ProxyCache) -> Use {
 pub fn key(request: &Request, cache: &ProxyCache) -> Option<Vec<u8>> {
     let mut key = Vec::new();
     evaluate(request, cache, &mut key).ok().map(|()| key)
+}
+
+/// Whether everything that may have changed the answer is named by key or Vary.
+pub fn is_keyed(request: &Request) -> bool {
+    !has_unkeyed_body(request) && !hides_fields(request)
 }
 
 /// The key that the same request would have with another method.
@@ -87,7 +92,7 @@ fn has_unkeyed_body(request: &Request) -> bool {
 /// Whether Connection takes a field away on its way upstream (RFC 9110 §7.6.1) that would otherwise arrive there. Key
 /// and Vary would go by a value that the upstream never saw: `Connection: accept-language` stores the answer for no
 /// language as the German one.
-pub fn hides_fields(request: &Request) -> bool {
+fn hides_fields(request: &Request) -> bool {
     let fields = request.fields();
     fields.connection_lists_more()
         && fields.iter().any(|(id, name, _)| {

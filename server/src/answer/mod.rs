@@ -5,11 +5,17 @@
 
 pub mod query;
 pub mod keyed;
-pub mod tagged;
+pub mod conditions;
+pub mod ranges;
 pub mod invalidation;
-pub mod proxied;
+pub mod tagged;
 pub mod hit;
+pub mod follow;
+pub mod proxied;
+pub mod stored;
+pub mod partial;
 pub mod cached;
+pub mod slices;
 pub mod fixed;
 pub mod purge;
 pub mod file;

@@ -426,6 +426,7 @@ fn explain_names_the_key_the_place_and_what_decided() {
     let told: serde_json::Value = serde_json::from_slice(&json.stdout).expect("JSON");
     assert_eq!(told["now"]["status"], "MISS", "{told}");
     assert_eq!(told["zone"], "answers");
+    assert_eq!(told["last_purge"]["by"], "key", "{told}");
     // Looking changed nothing.
     assert_eq!(gone(&server), ["/blog/one"]);
 }

@@ -26,6 +26,9 @@ impl Passing<'_> {
         let cache = self.proxy.cache.as_ref()?;
         match filling {
             Filling::Permit(permit) => Some(permit),
+            // The client's conditions went with it, so only what was sent for its range, or whole, is stored.
+            Filling::Part(permit) => Some(permit).filter(|_| matches!(status, 200 | 206)),
+            Filling::Rest(..) | Filling::Along(_) => None,
             Filling::No => {
                 let stands_for_get = self.request.method == Method::Post
                     && !policy::looks_up(cache, Method::Post)
@@ -46,7 +49,7 @@ impl Passing<'_> {
             (Method::Get, 304) => !self.caching,
             _ => false,
         };
-        if !about_stored || self.request.wish.no_store {
+        if !about_stored || self.request.wish.no_store || !keyed::is_keyed(self.request) {
             return;
         }
         let Some(key) = keyed::key_of(self.request, cache, Method::Get) else { return };
@@ -57,7 +60,7 @@ impl Passing<'_> {
         if is_same(&entry, fields, status) {
             let headers: Headers = entry.head().updated(fields);
             if let Storable::Yes(lifetime) =
-                self.storable_as(cache, Method::Get, entry.head().status, headers.view(), now)
+                self.storable_as(cache, Method::Get, (entry.head().status, false), headers.view(), now)
             {
                 front.beside(&key).refresh(&entry, headers, lifetime, now);
             }
@@ -70,7 +73,7 @@ impl Passing<'_> {
     /// Whether the request, which was passed on as it came, has fields that may have changed the answer and that the
     /// key of a GET does not name.
     fn says_what_no_key_names(&self, cache: &ProxyCache) -> bool {
-        keyed::hides_fields(self.request)
+        !keyed::is_keyed(self.request)
             || self.request.fields().iter().any(|(id, name, _)| unkeyed::ends_here(id, name, &cache.key))
     }
 
