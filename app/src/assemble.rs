@@ -6,13 +6,15 @@
 use millstream_cache::Store;
 use millstream_conf::diagnostics::Diagnostics;
 use millstream_conf::model::{
-    CacheZone, Configuration, ErrorLog, Http, Listener, LogTarget, Main, PeerAddress, Template, Upstream,
-    UpstreamServer, Variable,
+    CacheZone, Configuration, ErrorLog, Http, Listener, LocationMatch, LogTarget, Main, PeerAddress,
+    Template, Upstream, UpstreamServer, Variable,
 };
+use millstream_conf::variables::Builtin;
 use millstream_net::address::Address;
 use millstream_net::resolve;
 use millstream_net::tls::{self, ServerConfig, TlsAcceptor};
 use millstream_server::generation::{ChooseCertificate, Shared};
+use millstream_server::misses;
 use millstream_server::route::server_name::HostTable;
 use millstream_telemetry::error_log::ErrorLogs;
 use millstream_telemetry::log_writer::{LogSink, LogWriter};
@@ -57,12 +59,20 @@ pub fn assemble(
         return Err(findings);
     }
     let status_zones = http.status_zones.iter().map(|name| registry.zone(name)).collect();
+    let misses = misses::of(http);
+    let miss_locations = miss_locations(http, registry);
     let hosts = http.listeners.iter().map(|listener| HostTable::new(http, listener)).collect();
     let reads =
         |wanted: fn(&Variable) -> bool| templates(http).any(|template| template.variables().any(wanted));
     let keeps_sent_heads = reads(|variable| matches!(variable, Variable::SentHeader(_)));
-    let keeps_upstream_heads =
-        reads(|variable| matches!(variable, Variable::UpstreamHeader(_) | Variable::UpstreamCookie(_)));
+    let keeps_upstream_heads = reads(|variable| match variable {
+        Variable::UpstreamHeader(_) | Variable::UpstreamCookie(_) => true,
+        Variable::Builtin(builtin) => matches!(
+            builtin,
+            Builtin::UpstreamCacheAge | Builtin::UpstreamCacheLastModified | Builtin::UpstreamCacheEtag
+        ),
+        _ => false,
+    });
     Ok(Arc::new(Shared {
         number,
         groups,
@@ -73,10 +83,47 @@ pub fn assemble(
         tls,
         hosts,
         status_zones,
+        misses,
+        miss_locations,
         keeps_sent_heads,
         keeps_upstream_heads,
         configuration,
     }))
+}
+
+/// The numbers under which locations count their misses: one per location, past all numbers where it has no cache.
+fn miss_locations(http: &Http, registry: &Registry) -> Vec<u32> {
+    let mut numbers = vec![u32::MAX; http.locations.len()];
+    for server in &http.servers {
+        let mut trees = vec![&server.locations];
+        let mut ids = vec![server.own];
+        while let Some(tree) = trees.pop() {
+            let paths = tree.exact.iter().chain(&tree.prefixes).chain(&tree.named).map(|(_, id)| *id);
+            for id in paths.chain(tree.regexes.iter().copied()) {
+                ids.push(id);
+                trees.push(&http.location(id).nested);
+            }
+        }
+        for id in ids {
+            let location = http.location(id);
+            if location.settings.proxy.as_ref().is_some_and(|proxy| proxy.cache.is_some()) {
+                numbers[id.0 as usize] = registry.location(&location_name(&server.name, &location.matches));
+            }
+        }
+    }
+    numbers
+}
+
+/// What a location is called in metrics: its server and how it was written.
+fn location_name(server: &str, matches: &LocationMatch) -> String {
+    let server = if server.is_empty() { "_" } else { server };
+    match matches {
+        LocationMatch::Server => server.to_owned(),
+        LocationMatch::Exact(path) => format!("{server} = {path}"),
+        LocationMatch::Prefix { path, .. } => format!("{server} {path}"),
+        LocationMatch::Regex(regex) => format!("{server} ~ {}", regex.source),
+        LocationMatch::Named(name) => format!("{server} {name}"),
+    }
 }
 
 /// The file that complaints about the logs themselves go to: the first of the main error logs that is one.

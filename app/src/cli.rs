@@ -1,4 +1,4 @@
-//! The command line: nginx's letters, and `serve URL`.
+//! The command line: nginx's letters, and `serve`, `purge` and `explain`.
 //!
 //! Arguments in, a [`Command`] out; nothing is opened or started here. Next: `main`, whose match carries it out.
 
@@ -8,7 +8,7 @@ mod tests;
 use clap::{ArgAction, Args, Parser, Subcommand};
 use millstream_conf::load::Options;
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// What the program was asked to do.
 #[derive(Debug)]
@@ -25,6 +25,10 @@ pub enum Command {
     PrintConfig(ServeUrl),
     /// `serve URL …`.
     ServeUrl(ServeUrl),
+    /// `purge …`.
+    Purge(Options, Purge),
+    /// `explain URL …`.
+    Explain(Options, Explain),
     /// An nginx.conf.
     Run(Options),
 }
@@ -84,7 +88,7 @@ struct Line {
     /// Check the configuration, print its files and end
     #[arg(short = 'T')]
     dump: bool,
-    /// Print errors only while checking
+    /// With -t: say nothing where all is well, only what is wrong
     #[arg(short = 'q')]
     quiet: bool,
     /// Print the version
@@ -105,6 +109,77 @@ struct Line {
 enum Verb {
     /// Puts a cache in front of an API; without a URL, of an embedded demo API
     Serve(ServeUrl),
+    /// Purges what the running process has stored: URLs, prefixes, tags, a whole zone
+    Purge(Purge),
+    /// Says why a URL is answered as it is: key, variants, freshness, and what decided
+    Explain(Explain),
+}
+
+/// Where the running process is found.
+#[derive(Debug, Clone, Args)]
+pub struct Reach {
+    /// The configuration that it runs, which names its control socket
+    #[arg(short = 'c', value_name = "FILE", default_value = "conf/nginx.conf")]
+    configuration: PathBuf,
+    /// The directory that relative paths hang on
+    #[arg(short = 'p', id = "directory", value_name = "PREFIX", default_value = "/etc/millstream/")]
+    prefix: PathBuf,
+    /// Directives of the main context that it was started with
+    #[arg(short = 'g', value_name = "DIRECTIVES")]
+    globals: Option<String>,
+    /// An API instead: http://host:port/path or unix:/path.sock
+    #[arg(long, value_name = "URL")]
+    pub api: Option<String>,
+    /// The token that the API asks for
+    #[arg(long, value_name = "TOKEN", env = "MILLSTREAM_API_TOKEN", hide_env_values = true)]
+    pub token: Option<String>,
+}
+
+/// `purge …`.
+#[derive(Debug, Clone, Args)]
+pub struct Purge {
+    /// Each URL with all its variants; one that ends in * means all that begin so
+    pub urls: Vec<String>,
+    /// All URLs that begin so
+    #[arg(long, value_name = "URL")]
+    pub prefix: Vec<String>,
+    /// What carries this tag (Surrogate-Key, Cache-Tag, xkey, proxy_cache_tag)
+    #[arg(long, value_name = "TAG")]
+    pub tag: Vec<String>,
+    /// A key as proxy_cache_key makes it (with --zone)
+    #[arg(long, value_name = "KEY")]
+    pub key: Vec<String>,
+    /// Only in this cache zone
+    #[arg(long, value_name = "NAME")]
+    pub zone: Option<String>,
+    /// Everything in the zone
+    #[arg(long)]
+    pub all: bool,
+    /// Make it stale instead of removing it
+    #[arg(long)]
+    pub soft: bool,
+    #[command(flatten)]
+    #[allow(missing_docs)]
+    pub reach: Reach,
+}
+
+/// `explain URL …`.
+#[derive(Debug, Clone, Args)]
+pub struct Explain {
+    /// The URL
+    pub url: String,
+    /// A field of the request, such as 'Accept-Language: de'
+    #[arg(short = 'H', long = "header", value_name = "NAME: VALUE")]
+    pub header: Vec<String>,
+    /// The method of the request
+    #[arg(short = 'X', long, value_name = "METHOD", default_value = "GET")]
+    pub method: String,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+    #[command(flatten)]
+    #[allow(missing_docs)]
+    pub reach: Reach,
 }
 
 /// `serve URL …`.
@@ -148,8 +223,12 @@ fn read(arguments: impl Iterator<Item = OsString>) -> Result<Command, clap::Erro
 }
 
 fn meaning(line: Line) -> Command {
-    if let Some(Verb::Serve(serve)) = line.verb {
-        return if serve.print_config { Command::PrintConfig(serve) } else { Command::ServeUrl(serve) };
+    match line.verb {
+        Some(Verb::Serve(serve)) if serve.print_config => return Command::PrintConfig(serve),
+        Some(Verb::Serve(serve)) => return Command::ServeUrl(serve),
+        Some(Verb::Purge(purge)) => return Command::Purge(purge.reach.options(), purge),
+        Some(Verb::Explain(explain)) => return Command::Explain(explain.reach.options(), explain),
+        None => {}
     }
     if line.build {
         return Command::Build;
@@ -157,22 +236,10 @@ fn meaning(line: Line) -> Command {
     if line.version > 0 && !line.test && !line.dump {
         return Command::Version;
     }
-    let working = std::env::current_dir().unwrap_or_default();
-    // nginx takes -c from the working directory's point of view only through the prefix; so do we, but for a name
-    // that exists here and not there, which is what a person at a terminal means.
-    let prefix = working.join(&line.prefix);
-    let given_here = working.join(&line.configuration);
-    let main_file = if !prefix.join(&line.configuration).exists() && given_here.exists() {
-        given_here
-    } else {
-        line.configuration
-    };
     let options = Options {
-        main_file,
-        prefix,
-        globals: line.globals,
         error_log: line.error_log,
         lenient: line.lenient,
+        ..options(&line.prefix, line.configuration, line.globals)
     };
     if line.test || line.dump {
         let how = TestOutput { dump: line.dump, quiet: line.quiet, verbose: line.version > 0 };
@@ -182,4 +249,23 @@ fn meaning(line: Line) -> Command {
         Some(name) => Command::Signal(options, name),
         None => Command::Run(options),
     }
+}
+
+impl Reach {
+    fn options(&self) -> Options {
+        // What the running process does not know it has said at its start; here it would only stand in the way.
+        Options { lenient: true, ..options(&self.prefix, self.configuration.clone(), self.globals.clone()) }
+    }
+}
+
+/// Which files are meant.
+fn options(prefix: &Path, configuration: PathBuf, globals: Option<String>) -> Options {
+    let working = std::env::current_dir().unwrap_or_default();
+    // nginx takes -c from the working directory's point of view only through the prefix; so do we, but for a name
+    // that exists here and not there, which is what a person at a terminal means.
+    let prefix = working.join(prefix);
+    let given_here = working.join(&configuration);
+    let main_file =
+        if !prefix.join(&configuration).exists() && given_here.exists() { given_here } else { configuration };
+    Options { main_file, prefix, globals, error_log: None, lenient: false }
 }

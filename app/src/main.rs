@@ -15,6 +15,9 @@ mod assemble;
 mod check;
 mod serve_url;
 mod signal;
+mod control;
+mod purge;
+mod explain;
 mod worker;
 mod upgrade;
 mod reload;
@@ -33,6 +36,8 @@ fn main() -> ExitCode {
         Command::Test(options, how) => check::test(&options, how),
         Command::Signal(options, name) => signal::send(&options, name),
         Command::PrintConfig(serve) => serve_url::print(&serve),
+        Command::Purge(options, purge) => purge::run(&options, &purge),
+        Command::Explain(options, explain) => explain::run(&options, &explain),
         Command::ServeUrl(serve) => running::serve_url(&serve),
         Command::Run(options) => running::run(&options),
     }

@@ -44,7 +44,12 @@ pub fn reload(
         }
     };
     match listener::open(&shared.configuration.http.listeners, workers, Inherited::none(), listenings) {
-        Ok(listenings) => Some(Reloaded { shared, listenings }),
+        Ok(opened) => {
+            for error in &opened.missing {
+                old.main_log.write(Level::Warn, format_args!("{error}"));
+            }
+            Some(Reloaded { shared, listenings: opened.listenings })
+        }
         Err(errors) => {
             for error in errors {
                 old.main_log.write(Level::Emerg, format_args!("{error}"));

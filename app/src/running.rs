@@ -16,7 +16,7 @@ use crate::upgrade::Program;
 use crate::worker::{self, Handle, Order, Spread};
 use millstream_conf::diagnostics::Severity;
 use millstream_conf::load::{Loaded, Options, load};
-use millstream_conf::model::{Configuration, Level, LogTarget, Main};
+use millstream_conf::model::{Configuration, Level, ListenAddress, LogTarget, Main};
 use millstream_load::origin::{self, DemoOptions};
 use millstream_net::daemon::{self, Detached};
 use millstream_net::listener::{self, Inherited, Listening};
@@ -68,12 +68,13 @@ pub fn serve_url(serve: &ServeUrl) -> ExitCode {
             Err(error) => return complain(&format!("the demo API cannot be started: {error}")),
         }
     }
-    let loaded = match serve_url::configuration(serve, &urls) {
+    let socket = serve_url::own_socket(serve);
+    let loaded = match serve_url::configuration(serve, &urls, socket.as_deref()) {
         Ok(loaded) => loaded,
         Err(message) => return complain(&message),
     };
     let (flags, for_again) = (serve.clone(), urls.clone());
-    let again = move || match serve_url::configuration(&flags, &for_again) {
+    let again = move || match serve_url::configuration(&flags, &for_again, socket.as_deref()) {
         Ok(loaded) => loaded,
         Err(_) => {
             Loaded { configuration: None, sources: Default::default(), diagnostics: Default::default() }
@@ -96,7 +97,9 @@ fn greet(
     microcache: Option<&str>,
     demo: bool,
 ) {
-    let at: Vec<String> = listenings.iter().map(|listening| listening.local().to_string()).collect();
+    let control = shared.configuration.main.control_socket.clone().map(ListenAddress::Unix);
+    let public = listenings.iter().filter(|listening| Some(listening.address()) != control.as_ref());
+    let at: Vec<String> = public.map(|listening| listening.local().to_string()).collect();
     let memory = shared.configuration.http.cache_zones.first().map_or(0, |zone| zone.memory >> 20);
     let front =
         if demo { format!("an embedded demo API (simulated, {})", urls.join(", ")) } else { urls.join(", ") };
@@ -129,7 +132,14 @@ fn start(again: LoadAgain, loaded: Loaded, ready: impl FnOnce(&Shared, &[Arc<Lis
     let upgraded = !inherited.is_empty();
     let sockets = worker::count(&configuration.main);
     let listenings = match listener::open(&configuration.http.listeners, sockets, inherited, &[]) {
-        Ok(listenings) => listenings,
+        Ok(opened) => {
+            for error in &opened.missing {
+                eprintln!(
+                    "millstream: [warn] {error}; millstream purge and explain will not reach this process"
+                );
+            }
+            opened.listenings
+        }
         Err(errors) => {
             for error in &errors {
                 eprintln!("millstream: [emerg] {error}");

@@ -10,18 +10,67 @@ use crate::cli::ServeUrl;
 use millstream_conf::diagnostics::Severity;
 use millstream_conf::load::{Loaded, load_text};
 use std::fmt::Write;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+/// What the system takes as the path of a socket (108 bytes), with some to spare.
+const LONGEST_SOCKET_PATH: usize = 100;
+
 /// The configuration that the flags mean.
-pub fn configuration(serve: &ServeUrl, urls: &[String]) -> Result<Loaded, String> {
-    let text = text(serve, urls)?;
+pub fn configuration(serve: &ServeUrl, urls: &[String], socket: Option<&Path>) -> Result<Loaded, String> {
+    let mut text = text(serve, urls)?;
+    // It is no part of what --print-config prints: there a pid file says where the socket is.
+    if let Some(socket) = socket {
+        _ = writeln!(text, "control_socket {};", socket.display());
+    }
     let mut loaded = load_text("serve", &text, Path::new("/"));
     if let Some(configuration) = &mut loaded.configuration {
         // It runs in the foreground of a terminal: nobody signals it by a file.
         configuration.main.pid = PathBuf::new();
     }
     Ok(loaded)
+}
+
+/// The control socket of a running `serve`: that on a port, else the only one there is.
+pub fn running_socket(port: Option<u16>) -> Option<PathBuf> {
+    let directory = socket_directory(false)?;
+    if let Some(port) = port {
+        let socket = directory.join(format!("serve-{port}.sock"));
+        return socket.exists().then_some(socket);
+    }
+    let mut sockets = std::fs::read_dir(directory).ok()?.flatten().map(|entry| entry.path());
+    let only = sockets.next()?;
+    sockets.next().is_none().then_some(only)
+}
+
+/// The control socket of this process; its directory is made. `None` where that cannot be: it then has none.
+pub fn own_socket(serve: &ServeUrl) -> Option<PathBuf> {
+    let directory = socket_directory(true)?;
+    let port = listen_of(&serve.listen).rsplit_once(':').and_then(|(_, port)| port.parse::<u16>().ok());
+    let name = match port.filter(|&port| port != 0) {
+        Some(port) => format!("serve-{port}.sock"),
+        None => format!("serve-pid-{}.sock", std::process::id()),
+    };
+    Some(directory.join(name)).filter(|path| path.as_os_str().len() <= LONGEST_SOCKET_PATH)
+}
+
+/// Where the control sockets of `serve` are: a directory that nobody else can enter. `None` where there is none, and
+/// none can be made; then `serve` runs without.
+fn socket_directory(make: bool) -> Option<PathBuf> {
+    let user = rustix::process::geteuid();
+    let directory = match std::env::var_os("XDG_RUNTIME_DIR") {
+        Some(runtime) if Path::new(&runtime).is_absolute() => PathBuf::from(runtime).join("millstream"),
+        _ => std::env::temp_dir().join(format!("millstream-{}", user.as_raw())),
+    };
+    if make {
+        // Where it is there already, what follows says whether it may be used.
+        _ = std::fs::DirBuilder::new().mode(0o700).create(&directory);
+    }
+    // In a directory that everybody may write to, somebody else may have made it first.
+    let found = std::fs::symlink_metadata(&directory).ok()?;
+    let is_ours = found.is_dir() && found.uid() == user.as_raw() && found.mode() & 0o077 == 0;
+    (is_ours && plain(&directory.to_string_lossy()).is_ok()).then_some(directory)
 }
 
 /// `--print-config`.

@@ -6,6 +6,7 @@
 //! is set up, `rounds` for the measuring itself. `cargo xtask bench` is the door.
 
 pub mod epoll;
+pub mod storage;
 mod wrk;
 mod product;
 mod cases;
@@ -26,13 +27,18 @@ pub use options::{Options, Work};
 /// Runs `cargo xtask bench ARGUMENTS`; an error is a line for the user.
 pub fn run(arguments: &[String]) -> Result<(), String> {
     let options = Options::parse(arguments)?;
+    match options.work {
+        Work::Memory => return storage::run(&storage_program()?, "memory"),
+        Work::Eviction => return storage::run(&storage_program()?, "eviction"),
+        _ => {}
+    }
     let programs = build(&options)?;
     let markdown = match options.work {
         Work::Idle => return idle::run(&options, &programs),
         Work::Stampede => stampede::run(&options, &programs)?,
         Work::Refresh => refresh::run(&options, &programs)?,
         Work::Warm => warm::run(&options, &programs)?,
-        Work::Cases => {
+        _ => {
             let results = rounds::run(&options, &programs)?;
             if let Some(path) = &options.json {
                 write(path, &report::json(&options, &results))?;
@@ -56,6 +62,16 @@ struct Programs {
     millstream: Option<PathBuf>,
     origin: PathBuf,
     floor: PathBuf,
+}
+
+/// Builds the program that measures the cache as a store.
+fn storage_program() -> Result<PathBuf, String> {
+    let target = millstream_tests::target_directory();
+    let mut cargo = Command::new(env!("CARGO"));
+    cargo.args(["build", "--release", "--quiet", "-p", "millstream-bench", "--bin", "storage"]);
+    cargo.env("CARGO_TARGET_DIR", &target).current_dir(millstream_tests::workspace());
+    let status = cargo.status().map_err(|error| format!("cargo: {error}"))?;
+    if status.success() { Ok(target.join("release/storage")) } else { Err("the release build failed".into()) }
 }
 
 /// Builds the release binaries. `MILLSTREAM_BINARY` names a ready one instead of building it.

@@ -15,6 +15,10 @@ pub enum Work {
     Cases,
     /// The memory of idle connections.
     Idle,
+    /// What a stored entry takes, and the longest pauses of the store.
+    Memory,
+    /// Hit ratios beside other ways to evict.
+    Eviction,
     /// Many clients at once on one cold entry.
     Stampede,
     /// One client beside a refresh in the background.
@@ -70,6 +74,8 @@ impl Options {
             let mut value = || rest.next().cloned().ok_or_else(|| format!("{argument} wants a value"));
             match argument.as_str() {
                 "idle" => options.work = Work::Idle,
+                "memory" => options.work = Work::Memory,
+                "eviction" => options.work = Work::Eviction,
                 "stampede" => options.work = Work::Stampede,
                 "refresh" => options.work = Work::Refresh,
                 "warm" => options.work = Work::Warm,
@@ -99,7 +105,7 @@ fn number(text: &str) -> Result<u32, String> {
 
 fn usage() -> String {
     let mut text = "cargo xtask bench [--duration SECONDS] [--rounds N] [--connections N] [--only CASE,…] [--skip-peers] \
-                    [--no-millstream] [--json FILE] [--markdown FILE]\ncargo xtask bench idle\n\
+                    [--no-millstream] [--json FILE] [--markdown FILE]\ncargo xtask bench idle | memory | eviction\n\
                     cargo xtask bench stampede [--clients N] [--rounds N] [--skip-peers] [--no-millstream] [--markdown FILE]\n\
                     cargo xtask bench refresh [--rounds N] [--skip-peers] [--no-millstream] [--markdown FILE]\n\
                     cargo xtask bench warm [--files N] [--rounds N] [--markdown FILE]\ncases:"

@@ -193,6 +193,11 @@ impl Entry {
         }
     }
 
+    /// The request fields that tell it from other variants, with what the request of this one said; `None` = absent.
+    pub fn varies_by(&self) -> Vec<(String, Option<String>)> {
+        self.variant.as_ref().map(|variant| variant.fields.told(&variant.values)).unwrap_or_default()
+    }
+
     /// Length of the plain body in bytes.
     #[inline]
     pub fn length(&self) -> u64 {

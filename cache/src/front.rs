@@ -163,6 +163,11 @@ impl Front {
         FillPermit::new(self.store.clone(), grant)
     }
 
+    /// What is stored in memory for a key and a request, fresh or not, without counting as a use and without a line.
+    pub fn peek(&self, key: &[u8], request: Fields<'_>) -> Option<Arc<Entry>> {
+        self.store.memory.peek(key, request)
+    }
+
     /// Drops handles to entries that are no longer stored, a part of them at each call. Without it they are dropped
     /// when they are come upon, which for a worker without requests may be never. Once a second is enough.
     pub fn sweep(&mut self) {

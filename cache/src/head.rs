@@ -1,13 +1,16 @@
 //! The head of a stored answer: status, fields, and what was calculated from them once.
 //!
-//! Fields that belong to one connection are dropped when a head is made, so nobody can send them on by mistake. Age
-//! and Content-Length are dropped too: both are calculated anew for every answer. [`StoredHead`] is a head on its way,
-//! [`Head`] how everybody looks at one, be it on its way or kept. Next: `entry`, which keeps them small.
+//! Fields that belong to one connection are dropped when a head is made, and those that the answer itself names as not
+//! to be stored, so nobody can send them on by mistake. Age and Content-Length are dropped too: both are calculated
+//! anew for every answer. [`StoredHead`] is a head on its way, [`Head`] how everybody looks at one, be it on its way or
+//! kept. Next: `entry`, which keeps them small.
 
 use crate::now::Now;
-use crate::policy::Lifetime;
+use crate::policy::control::{Governing, governing};
+use crate::policy::{Lifetime, Usable, Wish};
 use crate::tags::Tags;
 use crate::vary::{self, Vary, VaryFields};
+use millstream_conf::model::IgnoreHeaders;
 use millstream_wire::{FieldId, Fields, Headers, date};
 
 /// A stored head; never changes once made.
@@ -69,7 +72,8 @@ impl StoredHead {
         lifetime: Lifetime,
         now: Now,
     ) -> StoredHead {
-        let headers = Headers::copied_from(answer, |id, name, _| is_stored(answer, id, name));
+        let governing = governing(&IgnoreHeaders::default(), answer);
+        let headers = Headers::copied_from(answer, |id, name, _| is_stored(answer, &governing, id, name));
         StoredHead::from_stored(status, headers, content_length, lifetime, now.unix_milliseconds)
     }
 
@@ -119,6 +123,11 @@ impl StoredHead {
     pub fn etag(&self) -> Option<&[u8]> {
         self.fields().get(FieldId::ETag)
     }
+
+    /// Whether an answer has fields that are passed on to who asked and not stored (`no-cache="…"`, `private="…"`).
+    pub fn leaves_out(answer: Fields<'_>) -> bool {
+        governing(&IgnoreHeaders::default(), answer).excludes_any()
+    }
 }
 
 impl<'a> Head<'a> {
@@ -134,6 +143,11 @@ impl<'a> Head<'a> {
         self.fields.get(FieldId::ETag)
     }
 
+    /// Whether it satisfies what a request asks for.
+    pub fn satisfies(self, wish: &Wish, now: Now) -> Usable {
+        wish.accepts(&self.lifetime, self.age(now), now)
+    }
+
     /// Seconds for the Age field (RFC 9111 §4.2.3).
     #[inline]
     pub fn age(self, now: Now) -> u64 {
@@ -144,10 +158,11 @@ impl<'a> Head<'a> {
     /// The fields after a 304 (RFC 9111 §3.2): what it names replaces what was stored, except what describes the
     /// stored body. Whether and for how long the result may be stored is asked of `policy` anew.
     pub fn updated(self, not_modified: Fields<'_>) -> Headers {
+        let governing = governing(&IgnoreHeaders::default(), not_modified);
         let replaces = |id: FieldId, name: &[u8]| {
             let describes_body =
                 matches!(id, FieldId::ContentEncoding | FieldId::ContentType | FieldId::ContentRange);
-            !describes_body && is_stored(not_modified, id, name)
+            !describes_body && is_stored(not_modified, &governing, id, name)
         };
         let mut headers = Headers::copied_from(self.fields, |id, name, _| {
             not_modified.named(name).is_none() || !replaces(id, name)
@@ -173,8 +188,9 @@ impl<'a> Head<'a> {
     }
 }
 
-/// Fields that end at this hop (RFC 9111 §3.1), and those that are calculated for every answer.
-fn is_stored(answer: Fields<'_>, id: FieldId, name: &[u8]) -> bool {
+/// Not stored: fields that end at this hop (RFC 9111 §3.1), those that the answer names itself, and those that are
+/// calculated for every answer.
+fn is_stored(answer: Fields<'_>, governing: &Governing<'_>, id: FieldId, name: &[u8]) -> bool {
     let calculated = matches!(
         id,
         FieldId::Age
@@ -183,7 +199,11 @@ fn is_stored(answer: Fields<'_>, id: FieldId, name: &[u8]) -> bool {
             | FieldId::ProxyAuthenticate
             | FieldId::ProxyAuthorization
     );
-    if calculated || id.is_hop_by_hop() {
+    if calculated
+        || id.is_hop_by_hop()
+        || name.eq_ignore_ascii_case(b"proxy-authentication-info")
+        || governing.excludes(name)
+    {
         return false;
     }
     // Most answers name nothing there.
@@ -235,6 +255,23 @@ mod tests {
             ("Content-Type", "text/plain"),
         ]);
         assert_eq!(names(&head.headers), ["Content-Type"]);
+    }
+
+    #[test]
+    fn fields_that_the_answer_names_are_not_stored() {
+        let lines = [
+            ("Cache-Control", "no-cache=\"a, B\", max-age=5"),
+            ("Cache-Control", "private=\"Set-Cookie\""),
+            ("A", "1"),
+            ("b", "2"),
+            ("Set-Cookie", "c=d"),
+            ("E", "3"),
+        ];
+        assert_eq!(names(&head(&lines).headers), ["Cache-Control", "Cache-Control", "E"]);
+        assert!(StoredHead::leaves_out(crate::samples::headers(&lines).view()));
+        assert!(!StoredHead::leaves_out(
+            crate::samples::headers(&[("Cache-Control", "no-cache, private")]).view()
+        ));
     }
 
     #[test]

@@ -5,8 +5,9 @@
 //! reads, no decision reads a clock, no disk is touched on a worker's loop. Modules stand lowest floor first; begin
 //! with [`front`] for the way a request takes, with [`policy`] for the rules.
 
-pub mod now;
+mod sync;
 mod footprint;
+pub mod now;
 pub mod key;
 pub mod vary;
 pub mod policy;
@@ -16,6 +17,7 @@ mod kept_lifetime;
 mod file_format;
 pub mod body;
 pub mod entry;
+mod budget;
 mod progress;
 mod line;
 mod purges;

@@ -11,8 +11,9 @@
 //! the shard's lock; the values that give a right back when they are dropped are in `permit`. Next: `memory`.
 
 use crate::progress::{Follower, Progress};
+use crate::sync::{Mutex, MutexGuard};
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
@@ -137,14 +138,15 @@ impl Line {
         false
     }
 
-    /// Lets every waiter read along that joined before `purged`, the latest purge that goes for the fill (0 = none); the
-    /// others look up again.
-    pub(crate) fn stream(&mut self, progress: &Arc<Progress>, purged: u64, wake: &mut Vec<Waker>) {
+    /// Lets every waiter read along. Where a purge goes for the fill, `purged` is where the fill stands among the purges:
+    /// those who joined later look up again, for what came between is not known one by one.
+    pub(crate) fn stream(&mut self, progress: &Arc<Progress>, purged: Option<u64>, wake: &mut Vec<Waker>) {
         self.progress = Some(progress.clone());
         // The head is a sign of life: age counts anew from the next look.
         self.started = None;
         for waiter in self.waiters.drain(..) {
-            let follower = if waiter.born < purged || purged == 0 { progress.follow() } else { None };
+            let joins = purged.is_none_or(|born| waiter.born <= born);
+            let follower = if joins { progress.follow() } else { None };
             let outcome = follower.map_or(Outcome::Retry, Outcome::Follow);
             // A waiter that has left drops its follower here, which is what leaving means.
             wake.extend(waiter.settle(outcome).unwrap_or(None));

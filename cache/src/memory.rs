@@ -4,7 +4,6 @@
 //! look-up or a change, never for a hit that repeats. What is let go is dropped after the lock. Waiters are woken after
 //! the lock. Next: `memory/lookup` (what a request gets), `memory/change` (what a fill does).
 
-mod budget;
 mod slab;
 mod cells;
 mod slot;
@@ -22,25 +21,28 @@ pub(crate) use obey::as_ruled;
 pub(crate) use shard::Swept;
 pub(crate) use slot::{BaseFile, Slot};
 
+use crate::budget::{Budget, Room};
 use crate::entry::Entry;
 use crate::now::Now;
 use crate::purges::Purges;
-use budget::Budget;
+use crate::sync::{Mutex, MutexGuard};
 use foldhash::quality::RandomState;
 use obey::is_gone;
 use shard::{Evicted, Freed, Shard};
 use std::hash::{BuildHasher, Hasher};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 /// Shards, powers of two: one for each mebibyte, so that a shard's lock guards few enough keys to be short, and each
 /// of a small zone's still has enough to choose from when it lets go of one.
-const FEWEST_SHARDS: u64 = 4;
+const FEWEST_SHARDS: u64 = 1;
 const MOST_SHARDS: u64 = 1024;
 const SHARE: u64 = 1024 * 1024;
 /// Moments of purges that are remembered, by hash; a power of two. Two keys that share one cost a refill at worst.
 const PURGES: usize = 4096;
+/// Calls of a hand, beyond one for each shard, before making room is given up.
+const MOST_PASSES: usize = 64;
 /// Slots that one call of [`Memory::sweep`] looks at in each shard.
 const SWEEP: usize = 128;
 
@@ -49,7 +51,7 @@ const SWEEP: usize = 128;
 pub(crate) struct Memory {
     hasher: RandomState,
     shards: Box<[Mutex<Shard>]>,
-    budget: Budget,
+    budget: Arc<Budget>,
     /// Counts everything whose order matters: rights, entries, purges.
     order: AtomicU64,
     marks: Box<[AtomicU64]>,
@@ -64,7 +66,7 @@ impl Memory {
         Memory {
             hasher: RandomState::default(),
             shards: (0..shards).map(|_| Mutex::new(Shard::new())).collect(),
-            budget: Budget::new(most_bytes, most_cells),
+            budget: Arc::new(Budget::new(most_bytes, most_cells)),
             order: AtomicU64::new(1),
             purges: Purges::default(),
             marks: (0..PURGES).map(|_| AtomicU64::new(0)).collect(),
@@ -131,6 +133,16 @@ impl Memory {
         true
     }
 
+    /// Room for bytes of an answer on its way; `None` where such answers have theirs, or nothing can go for it.
+    pub(crate) fn room(&self, bytes: u64) -> Option<Room> {
+        self.budget.room(bytes, || self.reserve(bytes, 0))
+    }
+
+    /// Bytes of answers on their way.
+    pub(crate) fn filling(&self) -> u64 {
+        self.budget.filling()
+    }
+
     pub(crate) fn release(&self, bytes: u64, cells: u64) {
         self.budget.release(bytes, cells);
     }
@@ -138,9 +150,9 @@ impl Memory {
     /// Lets go of one thing; false where nothing may go.
     fn evict(&self) -> bool {
         let mut empty = 0;
-        // Enough for every hand to go around twice: once to clear the marks, once to take what is not pinned. Where
-        // many threads mark entries as used meanwhile it gives up, and what was to be stored is not.
-        let most = 4 * self.shards.len() as u64 + self.budget.cells() / 16;
+        // Where all that the hands pass is in use or pinned it gives up, and what was to be stored is not: the marks
+        // are cleared by then, so the next one finds something.
+        let most = self.shards.len() + MOST_PASSES;
         for _ in 0..most {
             let index = self.victim.fetch_add(1, Ordering::Relaxed) & (self.shards.len() - 1);
             let evicted = lock(&self.shards[index]).evict();

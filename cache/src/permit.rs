@@ -4,6 +4,7 @@
 //!   FillPermit ── begin(head) ──▶ Fill ── push … finish ──▶ stored, followers complete
 //!      │ drop: given back            └ drop: aborted, nothing stored, followers see the cut
 //!      ├ uncacheable(): all waiters go on their own for a while
+//!      ├ aside(): as that, and still a permit
 //!      └ refresh(): a 304 gave a stored entry new life
 //! ```
 //! Each is used up by what it allows or given back by being dropped, so a request that dies cannot leave a key locked.
@@ -32,6 +33,8 @@ use std::time::Instant;
 
 /// What is kept for followers of a body that is not stored, and what is gathered before a piece is written to disk.
 const WINDOW: u64 = 256 * 1024;
+/// Room for a body that is kept in memory is made in steps of so many bytes.
+const ROOM_STEP: u64 = 1024;
 
 /// The right to ask the upstream for a key.
 #[derive(Debug)]
@@ -60,7 +63,25 @@ impl FillPermit {
             self.store.memory.uncacheable(&grant, None, now);
         }
         let progress = begun.unwrap_or_else(|| Progress::new(head.clone(), None));
-        Fill { store: self.store.clone(), grant: Some(grant), progress, mode, held: 0, expected, began: now }
+        Fill::new(self.store.clone(), Some(grant), progress, mode, expected, now)
+    }
+
+    /// The answer is passed to whoever reads along and not stored, `reason` says why; who waits for the key is told as by
+    /// [`FillPermit::uncacheable`].
+    pub fn along(
+        mut self,
+        (status, answer): (u16, Fields<'_>),
+        length: Option<u64>,
+        reason: Option<Reason>,
+        now: Now,
+    ) -> Fill {
+        if let Some(grant) = self.grant.take() {
+            self.store.memory.uncacheable(&grant, reason, now);
+        }
+        let lifetime = Lifetime::over(now);
+        let head = Arc::new(StoredHead::new(status, answer, length, lifetime, now));
+        let progress = Progress::new(head, None);
+        Fill::new(self.store.clone(), None, progress, Mode::Passing, length, now)
     }
 
     /// The upstream has confirmed a stored entry with a 304. `headers` are [`StoredHead::updated`], `lifetime` what
@@ -101,6 +122,17 @@ impl FillPermit {
         }
     }
 
+    /// The answer is stored and may not be used without asking (no-cache): whoever waits must ask by itself, so all go
+    /// on their own, and this one is filled beside them.
+    #[must_use]
+    pub fn aside(mut self, now: Now) -> FillPermit {
+        if let Some(grant) = self.grant.as_mut().filter(|grant| grant.right.is_some()) {
+            self.store.memory.uncacheable(grant, None, now);
+            grant.right = None;
+        }
+        self
+    }
+
     pub(crate) fn store(&self) -> &Arc<Store> {
         &self.store
     }
@@ -126,6 +158,10 @@ pub struct Fill {
     progress: Arc<Progress>,
     mode: Mode,
     held: u64,
+    /// Bytes that room was made for.
+    counted: u64,
+    /// There was no room for what came last.
+    crowded: bool,
     expected: Option<u64>,
     began: Now,
 }
@@ -141,22 +177,49 @@ enum Mode {
 }
 
 impl Fill {
+    fn new(
+        store: Arc<Store>,
+        grant: Option<Grant>,
+        progress: Arc<Progress>,
+        mode: Mode,
+        expected: Option<u64>,
+        began: Now,
+    ) -> Fill {
+        Fill { store, grant, progress, mode, held: 0, counted: 0, crowded: false, expected, began }
+    }
+
     /// A reader of this answer from its beginning. Take it before the first piece is pushed; later there may be no
     /// beginning left, and it breaks off at once.
     pub fn follow(&self) -> Option<Follower> {
         self.progress.follow()
     }
 
+    /// The head of the answer.
+    pub fn head(&self) -> &Arc<StoredHead> {
+        &self.progress.head
+    }
+
     /// Adds a piece of the body. Await [`Fill::ready`] before the next.
     pub fn push(&mut self, bytes: Bytes) {
         self.held = self.progress.push(bytes);
+        if matches!(self.mode, Mode::Memory) && self.held > self.counted {
+            let more = (self.held - self.counted).next_multiple_of(ROOM_STEP);
+            match self.store.memory.room(more) {
+                Some(room) => {
+                    self.counted += more;
+                    self.progress.hold(room);
+                }
+                None => self.crowded = true,
+            }
+        }
     }
 
     /// Ready for the next piece: at once for a body that fits in memory, after writing for one that goes to disk, and
-    /// when the slowest reader has come close for one that is not stored. Must not be dropped while it waits, unless
-    /// the fill is given up.
+    /// when the slowest reader has come close for one that is not stored; of these two no more is held than a window
+    /// of 256 KiB and a piece. Must not be dropped while it waits, unless the fill is given up.
     pub async fn ready(&mut self) {
-        if matches!(self.mode, Mode::Memory) && self.held > self.store.largest_in_memory() {
+        let too_large = self.crowded || self.held > self.store.largest_in_memory();
+        if matches!(self.mode, Mode::Memory) && too_large {
             self.leave_memory().await;
         }
         match self.mode {
@@ -201,6 +264,7 @@ impl Fill {
 
     fn store_in_memory(&mut self) -> Option<Arc<Entry>> {
         let body = Body::Memory(self.progress.whole()?);
+        self.progress.release_room();
         let entry = self.entry(self.store.memory.next_order(), body);
         let grant = self.grant.as_ref()?;
         let stored = self.store.memory.store(grant, &entry, self.began);
@@ -218,7 +282,7 @@ impl Fill {
         let orders = (self.grant.as_ref()?.order, self.store.memory.next_order());
         let (now, born, head) = (self.began, self.grant.as_ref()?.born, self.progress.head.clone());
         let body = blocking::run(move || {
-            if store.memory.purges.rules().latest(born, &head.tags, key.text()) > 0 {
+            if store.memory.purges.rules().go_for(born, &head.tags, key.text()) {
                 return None;
             }
             let values = variant.as_ref().map(|variant| &*variant.values);
@@ -255,6 +319,7 @@ impl Fill {
                 disk.begin(&head, identity, expected)
             });
             if let Some(spool) = spool.await {
+                self.progress.release_room();
                 self.mode = Mode::Spool(Box::new(spool));
                 return;
             }
@@ -288,6 +353,7 @@ impl Fill {
     /// From here on the answer is only passed on, and nobody new joins it.
     fn stop_storing(&mut self) {
         self.mode = Mode::Passing;
+        self.progress.release_room();
         if let Some(grant) = &mut self.grant {
             self.store.memory.uncacheable(grant, None, self.began);
             grant.right = None;
@@ -299,8 +365,9 @@ impl Drop for Fill {
     fn drop(&mut self) {
         if let Some(grant) = self.grant.take() {
             self.store.memory.end(&grant);
-            self.progress.abort();
         }
+        // Has no effect on one that has ended.
+        self.progress.abort();
     }
 }
 
@@ -361,7 +428,14 @@ impl Waiter {
     fn woken(&self, outcome: Outcome, request: Fields<'_>) -> Woken {
         match outcome {
             Outcome::Retry => Woken::Retry,
-            Outcome::Right(right) => Woken::Fill(self.permit(right)),
+            Outcome::Right(right) => {
+                // It begins now: purges of the time it waited have nothing to do with it.
+                let born = self.store.memory.purges.generation();
+                match self.store.memory.take_right(&self.grant, right, born) {
+                    true => Woken::Fill(self.permit(right, born)),
+                    false => Woken::Retry,
+                }
+            }
             Outcome::Follow(follower) => {
                 let fits = follower
                     .variant()
@@ -371,9 +445,7 @@ impl Waiter {
         }
     }
 
-    fn permit(&self, right: u64) -> FillPermit {
-        // It begins now: purges of the time it waited have nothing to do with it.
-        let born = self.store.memory.purges.generation();
+    fn permit(&self, right: u64, born: u64) -> FillPermit {
         let grant = Grant { right: Some(right), order: right, born, ..self.grant.clone() };
         FillPermit::new(self.store.clone(), grant)
     }
@@ -383,7 +455,7 @@ impl Drop for Waiter {
     fn drop(&mut self) {
         if let Some(Outcome::Right(right)) = self.slot.leave() {
             // Told but not taken: the next in the line gets it.
-            drop(self.permit(right));
+            drop(self.permit(right, self.grant.born));
         }
     }
 }

@@ -9,9 +9,11 @@
 //! side waits for its slowest reader. Next: `line`, which hands followers to waiters; `permit`, the filling side.
 
 use crate::body::Body;
+use crate::budget::Room;
 use crate::entry::{Entry, Variant};
 use crate::file_format::BLOCK;
 use crate::head::StoredHead;
+use crate::sync::{Mutex, MutexGuard};
 use bytes::Bytes;
 use millstream_net::blocking;
 use std::collections::VecDeque;
@@ -19,7 +21,7 @@ use std::fmt;
 use std::fs::File;
 use std::future::poll_fn;
 use std::os::unix::fs::FileExt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, PoisonError};
 use std::task::{Context, Poll, Waker};
 
 #[cfg(test)]
@@ -54,6 +56,8 @@ struct State {
     pieces: VecDeque<(u64, Bytes)>,
     base: u64,
     total: u64,
+    /// What the pieces are counted by, while they are kept in memory.
+    room: Option<Room>,
     /// The file that holds everything before `base`, and where the body begins in it.
     spool: Option<(Arc<File>, u64)>,
     end: Option<End>,
@@ -129,6 +133,20 @@ impl Progress {
         held
     }
 
+    /// Takes room that was made for what has come.
+    pub(crate) fn hold(&self, more: Room) {
+        match &mut self.lock().room {
+            Some(room) => room.join(more),
+            none => *none = Some(more),
+        }
+    }
+
+    /// Gives all room back: what has come is counted as an entry from here on, or only passes through.
+    pub(crate) fn release_room(&self) {
+        let room = self.lock().room.take();
+        drop(room);
+    }
+
     /// What is in memory and not yet in the file, for the filling side to write.
     pub(crate) fn unwritten(&self) -> Vec<Bytes> {
         self.lock().pieces.iter().map(|(_, bytes)| bytes.clone()).collect()
@@ -187,7 +205,7 @@ impl Progress {
         self.close(state, End::Whole(entry));
     }
 
-    /// The body broke off.
+    /// The body broke off. Who reads along gets what has come, and then sees it.
     pub(crate) fn abort(&self) {
         self.close(self.lock(), End::Aborted);
     }

@@ -18,6 +18,7 @@ use bytes::Bytes;
 use millstream_conf::model::{CacheZone, Level};
 use millstream_net::blocking;
 use millstream_telemetry::error_log::ErrorLogs;
+use recent::Recent;
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -26,6 +27,7 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 mod behind;
+mod recent;
 mod purge;
 mod sight;
 
@@ -53,6 +55,7 @@ pub struct Store {
     pub(crate) disk: Option<Arc<Disk>>,
     journal: Option<Arc<Journal>>,
     behind: Arc<Behind>,
+    recent: Recent,
     inactive: AtomicU64,
     largest_in_memory: AtomicU64,
     pending: AtomicU64,
@@ -99,6 +102,8 @@ pub struct StoreStats {
     pub memory_bytes: u64,
     /// The bound on these.
     pub memory_limit: u64,
+    /// Bytes of `memory_bytes` that belong to answers on their way.
+    pub filling_bytes: u64,
     /// What had to make room in memory since the start.
     pub evictions: u64,
     /// Files on disk; not all while `index_loaded` is false.
@@ -139,6 +144,7 @@ impl Store {
             disk,
             journal,
             behind: Arc::default(),
+            recent: Recent::default(),
             inactive: AtomicU64::new(0),
             largest_in_memory: AtomicU64::new(0),
             pending: AtomicU64::new(0),
@@ -208,6 +214,7 @@ impl Store {
             keys: self.memory.cells(),
             memory_bytes,
             memory_limit,
+            filling_bytes: self.memory.filling(),
             evictions: self.memory.evictions(),
             unwritten: self.unwritten.load(Ordering::Relaxed),
             index_loaded: true,

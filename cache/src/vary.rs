@@ -1,11 +1,12 @@
 //! Which request fields an answer depends on (`Vary`), and what a request says in them: the secondary key.
 //!
-//! RFC 9111 §4.1. Field values are taken as equal when they differ only in how lines are split, in spaces around the
-//! elements of the fields known to be lists, or, for Accept-Encoding, in anything that does not change which codings
-//! are accepted. It decides nothing about storing; that is `policy`. Next: `policy`.
+//! RFC 9111 §4.1. Field values are taken as equal when they differ only in how lines are split, in spaces around
+//! commas, for Accept-Language in case and order, or, for Accept-Encoding, in anything that does not change which
+//! codings are accepted. It decides nothing about storing; that is `policy`. Next: `policy`.
 
 use crate::footprint::{allocated, counted};
-use millstream_wire::{FieldId, Fields, accept_encoding, list};
+use millstream_wire::octets::trim;
+use millstream_wire::{FieldId, Fields, accept_encoding, accept_language, list};
 
 #[cfg(test)]
 mod tests;
@@ -84,6 +85,7 @@ impl VaryFields {
             out.extend_from_slice(&u32::MAX.to_le_bytes());
             let present = match id {
                 FieldId::AcceptEncoding => write_accepted(request, out),
+                FieldId::AcceptLanguage => write_languages(request, out),
                 FieldId::Other => write_lines(request.all_named(name), false, out),
                 _ => write_lines(request.all(*id), is_list(*id), out),
             };
@@ -94,10 +96,44 @@ impl VaryFields {
         }
     }
 
+    /// What [`VaryFields::write`] wrote, for people: each name with the value; `None` where the field was absent.
+    pub(crate) fn told(&self, mut values: &[u8]) -> Vec<(String, Option<String>)> {
+        let mut told = Vec::with_capacity(self.names.len());
+        for (id, name) in &self.names {
+            let name = String::from_utf8_lossy(name).into_owned();
+            let Some((length, rest)) = values.split_first_chunk::<4>() else { break };
+            let length = u32::from_le_bytes(*length);
+            let (value, rest) = match length {
+                u32::MAX => (None, rest),
+                length => {
+                    let Some((value, rest)) = rest.split_at_checked(length as usize) else { break };
+                    (Some(value), rest)
+                }
+            };
+            values = rest;
+            told.push((name, value.map(|value| spoken(*id, value))));
+        }
+        told
+    }
+
     /// Bytes they occupy.
     pub(crate) fn cost(&self) -> u64 {
         let names: u64 = self.names().map(|name| allocated(name.len())).sum();
         counted::<VaryFields>() + allocated(self.names.len() * size_of::<(FieldId, Box<[u8]>)>()) + names
+    }
+}
+
+/// A value as people write it.
+fn spoken(id: FieldId, value: &[u8]) -> String {
+    match (id, value) {
+        (FieldId::AcceptEncoding, [bits]) => {
+            // The order of the bits is AcceptEncoding's.
+            let codings = ["gzip", "br", "zstd", "deflate"].into_iter().enumerate();
+            let taken: Vec<&str> =
+                codings.filter(|(at, _)| bits >> at & 1 == 1).map(|(_, name)| name).collect();
+            if taken.is_empty() { "identity".to_owned() } else { taken.join(", ") }
+        }
+        _ => String::from_utf8_lossy(value).into_owned(),
     }
 }
 
@@ -106,6 +142,14 @@ fn write_accepted(request: Fields<'_>, out: &mut Vec<u8>) -> bool {
         return false;
     }
     out.push(accept_encoding::normalise(request.all(FieldId::AcceptEncoding)).bits());
+    true
+}
+
+fn write_languages(request: Fields<'_>, out: &mut Vec<u8>) -> bool {
+    if !request.has(FieldId::AcceptLanguage) {
+        return false;
+    }
+    accept_language::append_normalised(request.all(FieldId::AcceptLanguage), out);
     true
 }
 
@@ -119,21 +163,51 @@ fn write_lines<'a>(lines: impl Iterator<Item = &'a [u8]>, as_list: bool, out: &m
             }
             first = false;
         } else {
-            // Lines may be joined with a comma and a space (RFC 9110 §5.3).
+            // Lines may be joined with a comma and a space (RFC 9110 §5.3), and the space means nothing.
             separate(&mut first, out);
-            out.extend_from_slice(line);
+            write_squeezed(line, out);
         }
     }
     !first
 }
 
-fn separate(first: &mut bool, out: &mut Vec<u8>) {
-    if !std::mem::take(first) {
-        out.extend_from_slice(b", ");
+/// Writes a value without the white space around its commas, but for what stands in quotes.
+fn write_squeezed(value: &[u8], out: &mut Vec<u8>) {
+    let mut rest = value;
+    loop {
+        let end = comma(rest).unwrap_or(rest.len());
+        out.extend_from_slice(trim(&rest[..end]));
+        match rest.get(end + 1..) {
+            Some(behind) => {
+                out.push(b',');
+                rest = behind;
+            }
+            None => return,
+        }
     }
 }
 
-/// Fields whose values are lists, so that spaces around their commas mean nothing.
+/// Where the first comma outside of quotes is.
+fn comma(text: &[u8]) -> Option<usize> {
+    let mut quoted = false;
+    let mut escaped = false;
+    text.iter().position(|&byte| {
+        let found = byte == b',' && !quoted;
+        if !std::mem::take(&mut escaped) {
+            quoted ^= byte == b'"';
+            escaped = quoted && byte == b'\\';
+        }
+        found
+    })
+}
+
+fn separate(first: &mut bool, out: &mut Vec<u8>) {
+    if !std::mem::take(first) {
+        out.push(b',');
+    }
+}
+
+/// Fields whose values are lists, so that empty elements mean nothing either.
 fn is_list(id: FieldId) -> bool {
-    matches!(id, FieldId::Accept | FieldId::AcceptLanguage | FieldId::CacheControl | FieldId::Forwarded)
+    matches!(id, FieldId::Accept | FieldId::CacheControl | FieldId::Forwarded)
 }

@@ -64,6 +64,15 @@ impl fmt::Display for OpenError {
 
 impl std::error::Error for OpenError {}
 
+/// Listening sockets, and what could not be opened and can be done without.
+#[derive(Debug)]
+pub struct Opened {
+    /// One per address, in order; a control socket may be missing.
+    pub listenings: Vec<Arc<Listening>>,
+    /// Control sockets whose directory is not there or not ours: the server serves all the same.
+    pub missing: Vec<OpenError>,
+}
+
 /// Opens every address, in order, with `sockets_per_address` sockets each for TCP and one for unix sockets.
 ///
 /// An address in `keep` keeps its sockets (more are added where more are asked for; none is closed, since its
@@ -74,9 +83,9 @@ pub fn open(
     sockets_per_address: usize,
     mut inherited: Inherited,
     keep: &[Arc<Listening>],
-) -> Result<Vec<Arc<Listening>>, Vec<OpenError>> {
+) -> Result<Opened, Vec<OpenError>> {
     let mut opened: Vec<Arc<Listening>> = Vec::with_capacity(listeners.len());
-    let mut errors = Vec::new();
+    let (mut errors, mut missing) = (Vec::new(), Vec::new());
     for (index, listener) in listeners.iter().enumerate() {
         let ours = |port| keep.iter().chain(&opened).any(|listening| listening.has_port(port));
         let result = if let Some(kept) = keep.iter().find(|kept| kept.address == listener.address) {
@@ -88,10 +97,15 @@ pub fn open(
         };
         match result {
             Ok(listening) => opened.push(listening),
-            Err(error) => errors.push(OpenError { index, address: (&listener.address).into(), error }),
+            Err(error) => {
+                // Another process that listens there means that two run with one configuration.
+                let is_needed = !listener.owner_only || error.kind() == io::ErrorKind::AddrInUse;
+                let list = if is_needed { &mut errors } else { &mut missing };
+                list.push(OpenError { index, address: (&listener.address).into(), error });
+            }
         }
     }
-    if errors.is_empty() { Ok(opened) } else { Err(errors) }
+    if errors.is_empty() { Ok(Opened { listenings: opened, missing }) } else { Err(errors) }
 }
 
 /// Prepares all for the next process: their descriptors stay open over exec, unix sockets keep their files.

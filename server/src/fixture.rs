@@ -47,6 +47,8 @@ pub(crate) fn worker(http: &str) -> Rc<Worker> {
         tls: conf.listeners.iter().map(|_| None).collect(),
         hosts: conf.listeners.iter().map(|listener| HostTable::new(conf, listener)).collect(),
         status_zones: Vec::new(),
+        misses: crate::misses::of(conf),
+        miss_locations: Vec::new(),
         keeps_sent_heads: true,
         keeps_upstream_heads: true,
         configuration,

@@ -4,6 +4,7 @@
 //! began with. Nothing in `Shared` is written after it is made, so reading it costs no shared write.
 //! Next: `worker`, which holds the current generation; `route`, which reads it.
 
+use crate::misses::Misses;
 use crate::route::server_name::HostTable;
 use millstream_cache::{Front, Store};
 use millstream_conf::model::{Configuration, Http, ListenAddress};
@@ -41,6 +42,10 @@ pub struct Shared {
     pub hosts: Vec<HostTable>,
     /// One per `Http::status_zones`: its number in the registry of metrics, which is the same over all reloads.
     pub status_zones: Vec<u32>,
+    /// One per `Http::locations`, where it has a cache.
+    pub misses: Vec<Option<Box<Misses>>>,
+    /// One per `Http::locations`: the number under which its misses are counted.
+    pub miss_locations: Vec<u32>,
     /// Whether any template reads `$sent_http_`, so that heads are kept until the log line is written.
     pub keeps_sent_heads: bool,
     /// Whether any template reads `$upstream_http_` or `$upstream_cookie_`.

@@ -7,17 +7,21 @@
 pub mod tries;
 pub mod time_text;
 pub mod route;
+pub mod misses;
 pub mod generation;
 pub mod worker;
+pub mod cache_report;
 pub mod request;
 pub mod variables;
 pub mod admission;
+pub mod imagined;
 pub mod failure;
 pub mod filter;
 pub mod client;
 pub mod access_log;
 pub mod right;
 pub mod answer;
+pub mod admin;
 pub mod serve;
 pub mod connection;
 #[cfg(test)]

@@ -3,13 +3,15 @@
 //! A request owns its bytes, so it can outlive the read that brought it; its vectors are recycled per thread, so
 //! a cache hit allocates nothing. It does no I/O: the client's side is `client`, the upstream's `answer/proxied`.
 
+use crate::cache_report::{CacheReport, Forward};
 use crate::generation::Generation;
 use crate::tries::Tries;
 use crate::worker::Worker;
+use millstream_cache::policy::Wish;
 use millstream_conf::model::{Location, LocationId, Server, ServerId};
 use millstream_net::Address;
 use millstream_net::stream::TlsInfo;
-use millstream_telemetry::metrics::CacheStatus;
+use millstream_telemetry::metrics::{CacheStatus, Cause};
 use millstream_wire::h1::framing::Framing;
 use millstream_wire::h1::head::RequestHead;
 use millstream_wire::{FieldId, Fields, Headers, Method, Version};
@@ -83,6 +85,15 @@ impl Sent {
     }
 }
 
+/// The beginning of a request's body, or all of it.
+#[derive(Debug, Default)]
+pub struct EarlyBody {
+    /// What was read.
+    pub bytes: Vec<u8>,
+    /// Whether that is all.
+    pub is_whole: bool,
+}
+
 /// The query string that is in force.
 #[derive(Debug, Clone, Default)]
 pub enum Arguments {
@@ -141,6 +152,16 @@ pub struct Request {
     pub sent: Sent,
     /// `$upstream_cache_status`.
     pub cache_status: Option<CacheStatus>,
+    /// Where the piece of a sliced answer begins that is being asked for (`slice`).
+    pub slice: Option<u64>,
+    /// What the request asks of the cache, where clients are heard.
+    pub wish: Wish,
+    /// `Cache-Status`, where it is wanted.
+    pub report: Option<Box<CacheReport>>,
+    /// A body that was read before it was known who answers (QUERY: it belongs to the key).
+    pub body: Option<Box<EarlyBody>>,
+    /// Fields of the upstream's answer for the client that asked, where some of them are not stored.
+    pub own_head: Option<Box<Headers>>,
     /// The upstream servers asked.
     pub tries: Tries,
     /// `$request_id`, made when first read.
@@ -179,6 +200,11 @@ impl Request {
             accel_fields: None,
             sent: Sent::default(),
             cache_status: None,
+            slice: None,
+            wish: Wish::default(),
+            report: None,
+            body: None,
+            own_head: None,
             tries: Tries::default(),
             id: OnceCell::new(),
         }
@@ -205,6 +231,11 @@ impl Request {
         self.accel_fields = None;
         self.sent.clear();
         self.cache_status = None;
+        self.slice = None;
+        self.wish = Wish::default();
+        self.report = None;
+        self.body = None;
+        self.own_head = None;
         self.tries.clear();
         self.id.take();
     }
@@ -223,9 +254,24 @@ impl Request {
         copy.captures = self.captures.clone();
         copy.method = if self.method == Method::Head { Method::Get } else { self.method };
         copy.cache_status = self.cache_status;
+        copy.slice = self.slice;
         // The URI in force is no longer the one that came.
         copy.redirects = self.redirects;
         copy
+    }
+
+    /// Counts in its location why the cache did not answer, or the answer was not stored.
+    pub fn count_miss(&self, cause: Cause) {
+        if let Some(&location) = self.generation.shared.miss_locations.get(self.location.0 as usize) {
+            self.worker.metrics.miss(location, cause);
+        }
+    }
+
+    /// Notes why the request goes to the upstream, where a report is wanted.
+    pub fn report_forward(&mut self, forward: Forward, detail: Option<&'static str>) {
+        if let Some(report) = &mut self.report {
+            (report.forward, report.detail) = (Some(forward), detail);
+        }
     }
 
     /// The request's fields.

@@ -4,17 +4,21 @@
 //! `finish` carries out in one boxed future. Failures come back as a status and become an `error_page` or the built-in
 //! one in a single place.
 
+use crate::admin;
 use crate::admission::route;
 use crate::answer::cached;
 use crate::answer::hit::{self, Ready};
-use crate::answer::{Outcome, file, fixed};
+use crate::answer::purge::{self, Purging};
+use crate::answer::{Outcome, file, fixed, slices};
 use crate::client::{Client, ClientFailure};
 use crate::failure;
 use crate::request::{Arguments, Request};
 use crate::route::location;
 use crate::variables::value;
 use millstream_cache::{Lookup, Now};
-use millstream_conf::model::{ErrorPage, ErrorPageStatus, Level, LocationId, LocationMatch, Return};
+use millstream_conf::model::{
+    ErrorPage, ErrorPageStatus, Level, LocationId, LocationMatch, Return, Settings,
+};
 use millstream_telemetry::metrics::CacheStatus;
 use millstream_wire::h1::framing::Framing;
 use millstream_wire::target::Normal;
@@ -33,6 +37,12 @@ pub enum Work {
     Slash,
     /// A file under `root`.
     File,
+    /// The upstream and the cache, piece by piece (`slice`).
+    Slices,
+    /// Something is to go from the cache.
+    Purge(Purging),
+    /// The API.
+    Api,
     /// The upstream, through the cache where it was looked up.
     Proxy(Option<(Vec<u8>, Lookup)>),
 }
@@ -60,8 +70,14 @@ pub fn begin(request: &mut Request, now: Now, out: &mut Vec<u8>) -> Begun {
     if settings.returns.is_some() {
         return Begun::Work(Work::Return(request.location));
     }
-    let Some(proxy) = &settings.proxy else { return Begun::Work(Work::File) };
+    let Some(proxy) = &settings.proxy else { return Begun::Work(without_proxy(settings)) };
     let Some(cache) = &proxy.cache else { return Begun::Work(Work::Proxy(None)) };
+    if let Some(purging) = purge::in_cached_location(request, cache) {
+        return Begun::Work(Work::Purge(purging));
+    }
+    if settings.slice > 0 && slices::applies(request) {
+        return Begun::Work(Work::Slices);
+    }
     let Some((key, lookup)) = cached::find(request, cache, now) else {
         return Begun::Work(Work::Proxy(None));
     };
@@ -69,6 +85,7 @@ pub fn begin(request: &mut Request, now: Now, out: &mut Vec<u8>) -> Begun {
         && request.framing == Framing::None
     {
         request.cache_status = Some(CacheStatus::Hit);
+        cached::report_entry(request, found, now);
         let coding = hit::coding(request, &found.entry);
         if let Some(ready) = hit::ready(request, found, coding, now, out) {
             millstream_net::buffers::give(key);
@@ -76,6 +93,15 @@ pub fn begin(request: &mut Request, now: Now, out: &mut Vec<u8>) -> Begun {
         }
     }
     Begun::Work(Work::Proxy(Some((key, lookup))))
+}
+
+/// What answers in a location that passes nothing on.
+fn without_proxy(settings: &Settings) -> Work {
+    match settings {
+        Settings { api: Some(_), .. } => Work::Api,
+        Settings { purge_at: Some(_), .. } => Work::Purge(Purging::Location),
+        _ => Work::File,
+    }
 }
 
 /// Whether the location's name is the path and a slash more, which only the redirect to it makes good.
@@ -127,6 +153,9 @@ async fn carry_out(request: &mut Request, client: &mut Client, work: Work) -> Ou
         Work::Status(status) => Outcome::Status(status),
         Work::Slash => fixed::redirect_with_slash(request, client).await,
         Work::File => Box::pin(file::answer(request, client)).await,
+        Work::Slices => Box::pin(slices::answer(request, client)).await,
+        Work::Purge(purging) => Box::pin(purge::answer(request, client, purging)).await,
+        Work::Api => Box::pin(admin::answer(request, client)).await,
         Work::Proxy(found) => cached::answer(request, client, found).await,
     }
 }
@@ -281,6 +310,9 @@ fn work_of(request: &mut Request) -> Work {
     }
     if settings.proxy.is_none() {
         return if is_named { Work::Status(404) } else { Work::File };
+    }
+    if settings.slice > 0 && slices::applies(request) {
+        return Work::Slices;
     }
     let generation = request.generation.clone();
     let proxy = generation.http().location(request.location).settings.proxy.as_ref();

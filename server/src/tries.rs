@@ -32,6 +32,17 @@ pub struct Tries {
     pub list: Vec<Try>,
     /// Fields of the last answer's head (of the stored answer on a cache hit: `None` until a template reads it).
     pub headers: Option<Rc<Headers>>,
+    /// The stored answer, where there is one and a template reads it.
+    pub cached: Option<CachedFacts>,
+}
+
+/// What the `$upstream_cache_*` variables say of a stored answer.
+#[derive(Debug, Clone, Copy)]
+pub struct CachedFacts {
+    /// Its age in seconds.
+    pub age: u64,
+    /// Its Last-Modified in seconds since 1970.
+    pub last_modified: Option<i64>,
 }
 
 impl Tries {
@@ -39,5 +50,6 @@ impl Tries {
     pub fn clear(&mut self) {
         self.list.clear();
         self.headers = None;
+        self.cached = None;
     }
 }

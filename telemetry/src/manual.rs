@@ -2,7 +2,7 @@
 //!
 //! It never says more than the table does, so `docs/metrics.md` cannot be out of date. `xtask` writes the file.
 
-use crate::metrics::{Counter, Gauge, MetricLine, Timing, zone_families};
+use crate::metrics::{Cause, CauseFamily, Counter, Gauge, MetricLine, Timing, zone_families};
 use std::fmt::Write;
 
 /// `docs/metrics.md`.
@@ -19,6 +19,14 @@ pub fn metrics_markdown() -> String {
     page.push_str("| metric | what it counts |\n| --- | --- |\n");
     for (name, doc) in zone_families() {
         let _ = writeln!(page, "| `{name}` | {doc} |");
+    }
+    let _ = write!(page, "\n## Misses\n\nOne set per location with a cache, with the label `location`.\n");
+    for family in [CauseFamily::Miss, CauseFamily::NotStored] {
+        let MetricLine { name, doc, .. } = family.line();
+        let _ = write!(page, "\n`{name}`: {doc}\n\n| cause | meaning |\n| --- | --- |\n");
+        for (word, doc) in Cause::described(family) {
+            let _ = writeln!(page, "| `{word}` | {doc} |");
+        }
     }
     page
 }

@@ -5,13 +5,15 @@
 //! `prometheus`, their text.
 
 mod table;
+mod misses;
 mod snapshot;
 mod prometheus;
 #[cfg(test)]
 mod tests;
 
+pub use misses::{Cause, CauseFamily, LOCATIONS};
 pub(crate) use prometheus::zone_families;
-pub use snapshot::{Snapshot, ZoneSnapshot};
+pub use snapshot::{LocationSnapshot, Snapshot, ZoneSnapshot};
 pub use table::{CacheStatus, Counter, Gauge, MetricLine, Timing};
 
 use crate::histogram::Histogram;
@@ -30,6 +32,7 @@ const ZONES_PER_PAGE: usize = 16;
 pub struct Registry {
     workers: Mutex<Vec<Arc<WorkerMetrics>>>,
     zones: Mutex<Vec<String>>,
+    locations: Mutex<Vec<String>>,
 }
 
 /// One thread's metrics. Everything but reading belongs to that thread: a second writer would lose counts.
@@ -41,6 +44,7 @@ pub struct WorkerMetrics {
     gauges: [AtomicU64; Gauge::COUNT],
     timings: [Histogram; Timing::COUNT],
     zones: [OnceLock<Box<[ZoneCells; ZONES_PER_PAGE]>>; ZONES / ZONES_PER_PAGE],
+    misses: misses::MissPages,
 }
 
 /// One thread's counts of one `status_zone`.
@@ -79,26 +83,37 @@ impl Registry {
 
     /// The number of a `status_zone`, the same for the same name over all reloads. At load, never per request.
     pub fn zone(&self, name: &str) -> u32 {
-        let mut zones = lock(&self.zones);
-        let index = zones.iter().position(|known| known == name).unwrap_or_else(|| {
-            if zones.len() < ZONES {
-                zones.push(name.to_owned());
-                return zones.len() - 1;
-            }
-            ZONES
-        });
-        index as u32
+        numbered(&self.zones, name, ZONES)
+    }
+
+    /// The number of a location with a cache, as [`Registry::zone`].
+    pub fn location(&self, name: &str) -> u32 {
+        numbered(&self.locations, name, LOCATIONS)
     }
 
     /// The sums over all threads, now.
     pub fn snapshot(&self) -> Snapshot {
         let zones = lock(&self.zones).clone();
-        let mut snapshot = Snapshot::empty(zones);
+        let locations = lock(&self.locations).clone();
+        let mut snapshot = Snapshot::empty(zones, locations);
         for worker in lock(&self.workers).iter() {
             snapshot.take(worker);
         }
         snapshot
     }
+}
+
+/// The position of a name among those known, or behind them; `most` where there is no room.
+fn numbered(names: &Mutex<Vec<String>>, name: &str, most: usize) -> u32 {
+    let mut names = lock(names);
+    let index = names.iter().position(|known| known == name).unwrap_or_else(|| {
+        if names.len() < most {
+            names.push(name.to_owned());
+            return names.len() - 1;
+        }
+        most
+    });
+    index as u32
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -112,6 +127,7 @@ impl WorkerMetrics {
             gauges: [const { AtomicU64::new(0) }; Gauge::COUNT],
             timings: std::array::from_fn(|_| Histogram::default()),
             zones: [const { OnceLock::new() }; ZONES / ZONES_PER_PAGE],
+            misses: [const { OnceLock::new() }; LOCATIONS / misses::LOCATIONS_PER_PAGE],
         }
     }
 

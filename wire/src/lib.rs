@@ -27,6 +27,7 @@ pub mod accept_encoding;
 pub mod accept_language;
 pub mod host;
 pub mod target;
+pub mod reference;
 pub mod h1;
 
 pub use field::Field;

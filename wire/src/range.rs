@@ -1,66 +1,115 @@
-//! Byte ranges out of `Range` (RFC 9110 §14), bounded.
+//! Byte ranges: what `Range` asks for and what `Content-Range` says (RFC 9110 §14), bounded.
 //!
-//! Only the `bytes` unit is known. Ranges come out in the order they were asked for; the caller decides what to do
-//! with many. Whether `Range` counts at all is for [`crate::conditional::range_applies`].
-
-use std::ops::Range;
+//! Only the `bytes` unit is known. Ranges come out in the order they were asked for, cut to the representation.
+//! What is no range is refused as in nginx; whether `Range` counts at all is for
+//! [`crate::conditional::range_applies`]. Next: `millstream-server`'s `answer/ranges`, which answers them.
 
 use crate::list;
 use crate::octets::decimal;
+use std::ops::Range;
+
+#[cfg(test)]
+mod tests;
+
+/// Ranges in one request at the most where nobody says how many: each costs a part of its own.
+const MOST: usize = 200;
+/// What a part of a multipart answer is reckoned to cost beside its bytes, and what all may cost beyond the whole: nginx's
+/// numbers, used where nobody says how many ranges there may be.
+const PART_COST: u64 = 256;
+const PARTS_SLACK: u64 = 4096;
 
 /// What a `Range` field asks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Ranges {
-    /// No valid byte ranges, or not worth serving: answer with the whole.
+    /// Another unit, too many ranges, or more bytes than the whole has: answer with the whole.
     Ignore,
-    /// Valid, but nothing of it exists: 416.
+    /// Nothing of it exists, or it is no range: 416.
     Unsatisfiable,
-    /// At least one range within the representation, ends exclusive.
+    /// At least one range within the representation, ends exclusive, none empty.
     Parts(Vec<Range<u64>>),
 }
 
-/// Reads a `Range` value for a representation of `length` bytes. More than `max_ranges` ranges, or ranges that
-/// together are longer than the whole, are ignored: RFC 9110 §14.2 warns of both.
-pub fn parse(value: &[u8], length: u64, max_ranges: usize) -> Ranges {
-    let Some((unit, set)) = value.split_at_checked(6) else { return Ranges::Ignore };
-    if !unit.eq_ignore_ascii_case(b"bytes=") {
-        return Ranges::Ignore;
-    }
-    let mut parts = Vec::new();
-    let (mut count, mut total) = (0, 0u64);
-    for spec in list::elements(set) {
-        count += 1;
-        if count > max_ranges {
-            return Ranges::Ignore;
-        }
-        match one(spec, length) {
-            None => return Ranges::Ignore,
-            Some(range) if range.is_empty() => {}
-            Some(range) => {
-                total = total.saturating_add(range.end - range.start);
-                parts.push(range);
-            }
-        }
-    }
-    if count == 0 || (total > length && parts.len() > 1) {
-        return Ranges::Ignore;
-    }
-    if parts.is_empty() { Ranges::Unsatisfiable } else { Ranges::Parts(parts) }
+/// One range as it was asked for, positions inclusive.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Spec {
+    /// `first-last`; the last may lie before the first, which selects nothing.
+    Between(u64, u64),
+    /// `first-`.
+    From(u64),
+    /// `-count`.
+    Last(u64),
 }
 
-/// `first-last`, `first-` or `-suffix`; an empty range when it lies behind the end, `None` when it is invalid.
-fn one(spec: &[u8], length: u64) -> Option<Range<u64>> {
-    let dash = memchr::memchr(b'-', spec)?;
-    let (first, last) = (&spec[..dash], &spec[dash + 1..]);
-    if first.is_empty() {
-        return Some(length.saturating_sub(number(last)?)..length);
+/// Reads a `Range` value for a representation of `length` bytes, with at most `max_ranges` ranges in it (`None`: what
+/// costs little more than the whole). Many ranges, or ranges that together are longer than the whole, are ignored: RFC 9110
+/// §14.2 warns of both.
+pub fn parse(value: &[u8], length: u64, max_ranges: Option<u32>) -> Ranges {
+    let Some(set) = set(value) else { return Ranges::Ignore };
+    let most = max_ranges.map_or(MOST, |most| most as usize);
+    let mut parts = Vec::new();
+    let mut total = 0u64;
+    for text in list::elements(set) {
+        let Some(spec) = spec(text) else { return Ranges::Unsatisfiable };
+        let range = spec.of(length);
+        if range.start < range.end {
+            if parts.len() == most {
+                return Ranges::Ignore;
+            }
+            total = total.saturating_add(range.end - range.start);
+            parts.push(range);
+        } else if length == 0 && !matches!(spec, Spec::From(1..) | Spec::Between(1.., _)) {
+            // The beginning of nothing is the whole of it.
+            return Ranges::Ignore;
+        }
     }
-    let first = number(first)?;
-    let last = if last.is_empty() { u64::MAX } else { number(last)? };
-    if first > last {
-        return None;
+    match parts.len() {
+        0 => Ranges::Unsatisfiable,
+        1 => Ranges::Parts(parts),
+        _ if total > length => Ranges::Ignore,
+        count if max_ranges.is_none() && total + count as u64 * PART_COST > length + PARTS_SLACK => {
+            Ranges::Ignore
+        }
+        _ => Ranges::Parts(parts),
     }
-    Some(first.min(length)..last.saturating_add(1).min(length))
+}
+
+/// The first range of a `Range` value in bytes; `None` where it is no such value.
+pub fn first(value: &[u8]) -> Option<Spec> {
+    list::elements(set(value)?).next().and_then(spec)
+}
+
+/// The range of a `Range` value that has exactly one.
+pub fn only(value: &[u8]) -> Option<Spec> {
+    let mut all = list::elements(set(value)?);
+    let only = all.next().and_then(spec)?;
+    all.next().is_none().then_some(only)
+}
+
+/// What follows `bytes=`; `None` for other units.
+fn set(value: &[u8]) -> Option<&[u8]> {
+    let (unit, set) = value.split_at_checked(6)?;
+    (unit.eq_ignore_ascii_case(b"bytes=") && !set.is_empty()).then_some(set)
+}
+
+fn spec(text: &[u8]) -> Option<Spec> {
+    let dash = memchr::memchr(b'-', text)?;
+    let (first, last) = (text[..dash].trim_ascii(), text[dash + 1..].trim_ascii());
+    Some(match (first.is_empty(), last.is_empty()) {
+        (true, _) => Spec::Last(number(last)?),
+        (false, true) => Spec::From(number(first)?),
+        (false, false) => Spec::Between(number(first)?, number(last)?),
+    })
+}
+
+impl Spec {
+    /// The bytes of a representation of `length` bytes that it selects, the end exclusive; empty where there are none.
+    pub fn of(self, length: u64) -> Range<u64> {
+        match self {
+            Spec::Between(first, last) => first.min(length)..last.saturating_add(1).min(length),
+            Spec::From(first) => first.min(length)..length,
+            Spec::Last(count) => length.saturating_sub(count)..length,
+        }
+    }
 }
 
 /// A number however large: past 64 bits it is past every end.
@@ -69,46 +118,49 @@ fn number(text: &[u8]) -> Option<u64> {
     digits.then(|| decimal(text).unwrap_or(u64::MAX))
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+/// What `Content-Range` says of the bytes that come, both ends inclusive.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ContentRange {
+    /// Position of the first byte.
+    pub first: u64,
+    /// Position of the last one, not before the first.
+    pub last: u64,
+    /// Length of the whole, beyond the last; `None` for `*`.
+    pub complete: Option<u64>,
+}
 
-    fn check(value: &str, expected: &Ranges) {
-        assert_eq!(&parse(value.as_bytes(), 100, 3), expected, "{value}");
+impl ContentRange {
+    /// Reads a value; `None` where it is invalid (RFC 9110 §14.4), of another unit, or says that nothing comes.
+    pub fn parse(value: &[u8]) -> Option<ContentRange> {
+        let (unit, rest) = value.split_at_checked(6)?;
+        if !unit.eq_ignore_ascii_case(b"bytes ") {
+            return None;
+        }
+        let slash = memchr::memchr(b'/', rest)?;
+        let (range, complete) = (&rest[..slash], rest[slash + 1..].trim_ascii());
+        let dash = memchr::memchr(b'-', range)?;
+        let (first, last) = (decimal(range[..dash].trim_ascii())?, decimal(range[dash + 1..].trim_ascii())?);
+        let complete = if complete == b"*" { None } else { Some(decimal(complete)?) };
+        let valid = first <= last && last < u64::MAX && complete.is_none_or(|complete| last < complete);
+        valid.then_some(ContentRange { first, last, complete })
     }
 
-    #[test]
-    #[expect(clippy::single_range_in_vec_init, reason = "one range is what is meant")]
-    fn ranges_are_cut_to_the_representation() {
-        check("bytes=0-0", &Ranges::Parts(vec![0..1]));
-        check("Bytes=10-", &Ranges::Parts(vec![10..100]));
-        check("bytes=-10", &Ranges::Parts(vec![90..100]));
-        check("bytes=-1000", &Ranges::Parts(vec![0..100]));
-        check("bytes=90-99999999999999999999999", &Ranges::Parts(vec![90..100]));
-        check("bytes=0-1, 200-, 5-6", &Ranges::Parts(vec![0..2, 5..7]));
-        check("bytes=100-", &Ranges::Unsatisfiable);
-        check("bytes=-0", &Ranges::Unsatisfiable);
-        assert_eq!(parse(b"bytes=0-", 0, 3), Ranges::Unsatisfiable);
+    /// Number of bytes that come.
+    pub fn length(&self) -> u64 {
+        self.last - self.first + 1
     }
 
-    #[test]
-    fn what_is_no_range_or_too_many_is_ignored() {
-        for value in [
-            "",
-            "bytes",
-            "bytes=",
-            "bytes=,",
-            "bytes=a-b",
-            "bytes=5-4",
-            "bytes=1",
-            "items=0-1",
-            "bytes=--1",
-            "bytes=0-0,1-1,2-2,3-3",
-            "bytes=0-,0-",
-            "bytes=+1-2",
-            "bytes=1 -2",
-        ] {
-            check(value, &Ranges::Ignore);
+    /// The value as it is written.
+    pub fn write(&self, out: &mut Vec<u8>) {
+        let mut digits = itoa::Buffer::new();
+        out.extend_from_slice(b"bytes ");
+        out.extend_from_slice(digits.format(self.first).as_bytes());
+        out.push(b'-');
+        out.extend_from_slice(digits.format(self.last).as_bytes());
+        out.push(b'/');
+        match self.complete {
+            Some(complete) => out.extend_from_slice(digits.format(complete).as_bytes()),
+            None => out.push(b'*'),
         }
     }
 }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::Instant;
 
-use crate::{tidy, tree};
+use crate::{conformance, tidy, tree};
 
 /// Seconds that each fuzz target runs.
 const FUZZ_SECONDS: u32 = 15;
@@ -29,6 +29,7 @@ pub(crate) fn run() -> Result<(), String> {
         )
     });
     step("fuzzing", &mut failed, fuzz);
+    step("HTTP cache tests", &mut failed, conformance::as_check);
     // The scenarios wait more than they work, so more of them than cores run at a time.
     eprintln!("==> tests");
     if let Err(message) = cargo(&["test", "--workspace", "--no-fail-fast"], &[("RUST_TEST_THREADS", "6")]) {

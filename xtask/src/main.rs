@@ -7,19 +7,23 @@ mod tree;
 mod manuals;
 mod tidy;
 mod instructions;
+mod conformance;
 mod checks;
 
 use std::process::ExitCode;
 
 const USAGE: &str = "cargo xtask COMMAND
 
-  test                  everything that has to pass: fmt, clippy, tidy, docs, fuzz runs, all tests
+  test                  everything that has to pass: fmt, clippy, tidy, docs, fuzz runs, HTTP cache tests, all tests
   fuzz                  the fuzz runs of `test` alone
+  conformance [OPTIONS] the HTTP cache tests, an outside judge (conformance --help)
   tidy                  floors, names, sizes, and that the generated manuals are up to date
   docs                  writes docs/directives.md, docs/variables.md and docs/metrics.md from their tables
   bench [OPTIONS]       side by side with nginx, HAProxy and Varnish (bench --help)
   bench idle            memory of idle keep-alive connections
   bench warm            a restart on a million files: first hit, whole index, its memory
+  bench memory          bytes per stored entry beyond its content, longest store and look-up
+  bench eviction        hit ratios on Zipf traces, plain and mixed with a scan, beside other ways to evict
   bench stampede        2,000 clients at once on one cold entry, beside nginx and Varnish
   bench refresh         one client beside a refresh in the background, beside nginx
   instructions [NAME…]  instructions per iteration of the hot leaves, against benches/baseline.json";
@@ -33,6 +37,7 @@ fn main() -> ExitCode {
     let result = match command {
         "test" => checks::run(),
         "fuzz" => checks::fuzz(),
+        "conformance" => conformance::run(rest),
         "tidy" => tidy::run(),
         "docs" => manuals::write(),
         "bench" => millstream_bench::run(rest),

@@ -88,3 +88,30 @@ fn help_is_no_error_and_a_wrong_line_is() {
     assert!(!command("-h").expect_err("it only prints").use_stderr());
     assert!(command("-Z").expect_err("wrong").use_stderr());
 }
+
+#[test]
+fn purging_and_explaining_have_files_of_their_own_and_know_what_is_asked() {
+    let Ok(Command::Purge(options, purge)) =
+        command("purge http://a/b http://a/c* --tag x --tag y --soft -c /a/b.conf -p /prefix/")
+    else {
+        panic!("it purges");
+    };
+    assert_eq!(options.main_file, PathBuf::from("/a/b.conf"));
+    assert_eq!(options.prefix, PathBuf::from("/prefix/"));
+    assert_eq!((purge.urls.len(), purge.tag.len(), purge.soft, purge.all), (2, 2, true, false));
+    let Ok(Command::Explain(_, explain)) = command("explain http://a/b -H A:b -H C:d --json --api unix:/x")
+    else {
+        panic!("it explains");
+    };
+    assert_eq!((explain.header.len(), explain.json, explain.method.as_str()), (2, true, "GET"));
+    assert_eq!(explain.reach.api.as_deref(), Some("unix:/x"));
+    for line in ["explain", "explain a b", "purge --unknown", "-t purge http://a/"] {
+        assert!(command(line).is_err(), "{line}");
+    }
+}
+
+#[test]
+fn every_argument_has_a_name_of_its_own() {
+    use clap::CommandFactory;
+    Line::command().debug_assert();
+}

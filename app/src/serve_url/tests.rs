@@ -17,7 +17,7 @@ fn serve(urls: &[&str]) -> ServeUrl {
 }
 
 fn load(serve: &ServeUrl) -> Configuration {
-    let loaded = configuration(serve, &serve.urls).expect("the flags are good");
+    let loaded = configuration(serve, &serve.urls, None).expect("the flags are good");
     let findings: String =
         loaded.diagnostics.sorted().iter().map(|finding| finding.render(&loaded.sources)).collect();
     loaded.configuration.unwrap_or_else(|| panic!("{findings}"))
@@ -26,7 +26,7 @@ fn load(serve: &ServeUrl) -> Configuration {
 #[test]
 fn the_text_loads_without_a_warning_and_holds_what_is_promised() {
     let given = serve(&["http://127.0.0.1:8000"]);
-    let loaded = configuration(&given, &given.urls).expect("the flags are good");
+    let loaded = configuration(&given, &given.urls, None).expect("the flags are good");
     assert!(loaded.diagnostics.sorted().iter().all(|finding| finding.severity < Severity::Warning));
     let configuration = load(&given);
     assert_eq!(configuration.main.worker_processes, WorkerProcesses::Auto);
@@ -93,7 +93,7 @@ fn what_is_no_api_or_would_be_more_than_one_word_is_refused() {
         "http://a\nb",
         "http://a\"b",
     ] {
-        assert!(configuration(&serve(&[url]), &[url.to_owned()]).is_err(), "{url:?}");
+        assert!(configuration(&serve(&[url]), &[url.to_owned()], None).is_err(), "{url:?}");
     }
 }
 
@@ -106,7 +106,7 @@ fn hostile_flag_values_never_become_directives() {
         let with = |change: fn(&mut ServeUrl, String)| {
             let mut flags = serve(&[]);
             change(&mut flags, value.to_owned());
-            configuration(&flags, &good).is_err()
+            configuration(&flags, &good, None).is_err()
         };
         assert!(with(|flags, value| flags.listen = value), "--listen {value:?}");
         assert!(with(|flags, value| flags.memory = value), "--memory {value:?}");
@@ -125,7 +125,7 @@ fn a_value_of_the_wrong_kind_is_an_error_of_the_configuration() {
             microcache: Some(microcache.into()),
             ..serve(&["http://127.0.0.1:8000"])
         };
-        let loaded = configuration(&flags, &flags.urls).expect("each is one word");
+        let loaded = configuration(&flags, &flags.urls, None).expect("each is one word");
         assert!(loaded.configuration.is_none(), "{memory} {workers} {microcache}");
     }
 }

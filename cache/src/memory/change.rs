@@ -56,7 +56,9 @@ impl Memory {
             };
             let values = variant.as_ref().map(|variant| variant.values.clone());
             let progress = progress(variant);
-            let purged = self.purges.rules().latest(grant.born, &progress.head.tags, grant.key.text());
+            let tags = &progress.head.tags;
+            let is_purged = self.purges.rules().go_for(grant.born, tags, grant.key.text());
+            let purged = is_purged.then_some(grant.born);
             move_line(slot, grant, values, &mut paid, (&progress, purged), after);
             shard.remove_if_empty(index);
             Some(progress)
@@ -78,14 +80,20 @@ impl Memory {
         }
         let stored = self.change(&grant.key, |shard, index, after| {
             let purged = self.purged_at(grant.key.hash()) > grant.order
-                || self.purges.rules().latest(entry.born(), entry.head().tags, grant.key.text()) > 0;
+                || self.purges.rules().go_for(entry.born(), entry.head().tags, grant.key.text());
             let index = index.unwrap_or_else(|| shard.add(grant.key.clone()));
             let slot = shard.slot(index);
             let fields = entry.variant.as_ref().map(|variant| &*variant.fields);
             if slot.vary.is_none() && slot.cells.iter().all(|cell| cell.entry.is_none()) {
                 slot.vary = entry.variant.as_ref().map(|variant| variant.fields.clone());
             }
-            let stored = !purged && slot.vary.as_deref() == fields;
+            // A part does not take the place of a whole that was stored while it came.
+            let is_less = entry.head().part.is_some()
+                && slot.position(values.as_deref()).is_some_and(|at| {
+                    let held = slot.cells[at].entry.as_ref();
+                    held.is_some_and(|held| held.head().part.is_none() && held.is_fresh(now))
+                });
+            let stored = !purged && !is_less && slot.vary.as_deref() == fields;
             if stored {
                 put(slot, values, cost, entry, now, after);
             }
@@ -148,6 +156,19 @@ impl Memory {
             }
         });
         taken
+    }
+
+    /// A right that was passed on is taken, by a fill that was born with this purge; false where a purge of the time
+    /// between has ended the line.
+    pub(crate) fn take_right(&self, grant: &Grant, right: u64, born: u64) -> bool {
+        let mut held = false;
+        self.cell(grant, |cell, _| {
+            if let Some(line) = cell.line.as_mut().filter(|line| line.right == right) {
+                line.born = born;
+                held = true;
+            }
+        });
+        held
     }
 
     /// A look at the disk found which file stands under the key's own name.
@@ -330,7 +351,7 @@ fn move_line(
     grant: &mut Grant,
     values: Option<Arc<[u8]>>,
     paid: &mut Option<u64>,
-    (progress, purged): (&Arc<Progress>, u64),
+    (progress, purged): (&Arc<Progress>, Option<u64>),
     after: &mut After,
 ) {
     let at = slot.position(grant.values.as_deref());

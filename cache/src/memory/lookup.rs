@@ -86,6 +86,16 @@ impl Memory {
         found
     }
 
+    /// The entry for a request, without any effect.
+    pub(crate) fn peek(&self, key: &[u8], request: Fields<'_>) -> Option<Arc<Entry>> {
+        let hash = self.hash(key);
+        let mut shard = self.shard(hash);
+        let index = shard.find(hash, key)?;
+        let slot = shard.slot(index);
+        let at = slot.position(slot.values(request).as_deref())?;
+        slot.cells[at].entry.clone()
+    }
+
     fn decide(
         &self,
         shard: &mut Shard,
@@ -169,6 +179,10 @@ fn ahead(cell: &mut Cell, entry: Arc<Entry>, grant: Grant, now: Instant) -> Foun
 
 /// An entry that is no longer fresh: one updates it; the others get it if it may be used meanwhile, or wait.
 fn stale(cell: &mut Cell, entry: Arc<Entry>, grant: Grant, asked: &Asked<'_>) -> Found {
+    if entry.head().lifetime.always_validate {
+        // What one is told about it is not told to others (RFC 9111 §5.2.2.4): nobody waits, everybody asks.
+        return Found::Stale(entry, Some(grant));
+    }
     let usable = entry.may_serve_stale(StaleCause::Updating, &asked.conf.use_stale, asked.now);
     let now = asked.now.instant;
     let uncacheable = asked.now.unix_milliseconds < cell.uncacheable_until;

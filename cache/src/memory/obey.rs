@@ -164,13 +164,13 @@ fn obey_with_line(rules: &Rules, slot: &mut Slot, at: usize, after: &mut After) 
     let Some(line) = &slot.cells[at].line else { return };
     let text = key::text(slot.key());
     let purged = match (&line.progress, line.purpose) {
-        (_, Purpose::Probe) => 0,
-        (Some(progress), _) => rules.latest(line.born, &progress.head.tags, text),
-        (None, _) => rules.latest(line.born, &Default::default(), text),
+        (_, Purpose::Probe) => false,
+        (Some(progress), _) => rules.go_for(line.born, &progress.head.tags, text),
+        (None, _) => rules.go_for(line.born, &Default::default(), text),
     };
     let cell = &mut slot.cells[at];
     let Some(line) = &mut cell.line else { return };
-    if purged > 0 {
+    if purged {
         line.release(&mut after.wake);
         cell.line = None;
     } else if line.progress.is_some() {

@@ -1,10 +1,16 @@
 //! The bound holds whatever comes, and what is used stays.
 
 use crate::front::{Front, Lookup};
-use crate::samples::{conf, fill, start, store, zone};
+use crate::permit::{self, Fill, FillPermit};
+use crate::progress::Follower;
+use crate::samples::{begin, conf, fill, headers, ready, start, store, zone};
 use bytes::Bytes;
-use millstream_conf::model::CacheZone;
+use millstream_conf::model::{CacheZone, ProxyCache};
 use millstream_wire::Fields;
+use proptest::prelude::*;
+use std::future::Future;
+use std::pin::pin;
+use std::task::{Context, Waker};
 use std::time::Duration;
 
 fn small(memory: u64, keys_size: u64) -> CacheZone {
@@ -122,4 +128,131 @@ fn threads_that_fill_at_once_stay_within_the_bound() {
             });
         }
     });
+}
+
+/// What requests hold at a time.
+#[derive(Default)]
+struct Held {
+    permits: Vec<FillPermit>,
+    fills: Vec<Fill>,
+    waiters: Vec<permit::Waiter>,
+    followers: Vec<Follower>,
+}
+
+#[derive(Debug, Clone)]
+enum Step {
+    Ask { key: u8, variant: u8 },
+    Begin { varies: bool, variant: u8 },
+    Push { length: usize },
+    Finish,
+    Uncacheable,
+    GiveBack,
+    Abort,
+    Leave,
+    Compress { key: u8 },
+    Purge { key: u8 },
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        4 => (0..20u8, 0..4u8).prop_map(|(key, variant)| Step::Ask { key, variant }),
+        3 => (any::<bool>(), 0..4u8).prop_map(|(varies, variant)| Step::Begin { varies, variant }),
+        4 => (0..200_000usize).prop_map(|length| Step::Push { length }),
+        3 => Just(Step::Finish),
+        1 => Just(Step::Uncacheable),
+        1 => Just(Step::GiveBack),
+        1 => Just(Step::Abort),
+        1 => Just(Step::Leave),
+        1 => (0..20u8).prop_map(|key| Step::Compress { key }),
+        1 => (0..20u8).prop_map(|key| Step::Purge { key }),
+    ]
+}
+
+fn take(front: &mut Front, held: &mut Held, conf: &ProxyCache, step: Step) {
+    let name = |key: u8| format!("key {key}").into_bytes();
+    let request = |variant: u8| headers(&[("X-A", &"v".repeat(variant as usize * 50))]);
+    match step {
+        Step::Ask { key, variant } => {
+            match front.lookup(&name(key), request(variant).view(), conf, start()) {
+                Lookup::Miss(permit) | Lookup::Stale(_, Some(permit)) => held.permits.push(permit),
+                Lookup::Busy(waiter, _) => held.waiters.push(waiter),
+                _ => {}
+            }
+        }
+        Step::Begin { varies, variant } => {
+            let Some(permit) = held.permits.pop() else { return };
+            let lines: &[(&str, &str)] = if varies { &[("Vary", "X-A"), ("Cache-Tag", "a b")] } else { &[] };
+            let fill = begin(permit, lines, request(variant).view(), start());
+            held.followers.extend(fill.follow());
+            held.fills.push(fill);
+        }
+        Step::Push { length } => {
+            let Some(mut fill) = held.fills.pop() else { return };
+            fill.push(Bytes::from(vec![1; length]));
+            let polled = pin!(fill.ready()).poll(&mut Context::from_waker(Waker::noop()));
+            // One that is only passed on waits for its readers, who never come: its request gives up.
+            if polled.is_ready() {
+                held.fills.insert(0, fill);
+            }
+        }
+        Step::Finish => _ = held.fills.pop().map(|fill| ready(fill.finish())),
+        Step::Uncacheable => _ = held.permits.pop().map(|permit| permit.uncacheable(None, start())),
+        Step::GiveBack => drop(held.permits.pop()),
+        Step::Abort => drop(held.fills.pop()),
+        Step::Leave => drop((held.waiters.pop(), held.followers.pop())),
+        Step::Compress { key } => {
+            let found = front.lookup(&name(key), Fields::default(), conf, start());
+            if let Lookup::Fresh(hit) = found
+                && let Some(permit) = front.store().claim_gzip(&hit.entry)
+            {
+                permit.set(Bytes::from(vec![1; 5000]));
+            }
+        }
+        Step::Purge { key } => _ = front.store().clone().invalidate(&name(key)),
+    }
+}
+
+proptest! {
+    #[test]
+    fn the_count_never_passes_the_bound_and_returns_to_nothing(steps in proptest::collection::vec(step(), 0..300)) {
+        let store = store(&small(1 << 20, 10 << 20));
+        let (mut front, conf, mut held) = (Front::new(store.clone()), conf(), Held::default());
+        for step in steps {
+            take(&mut front, &mut held, &conf, step);
+            let stats = store.stats();
+            prop_assert!(stats.memory_bytes <= stats.memory_limit, "{:?}", stats);
+            prop_assert!(stats.filling_bytes <= stats.memory_limit / 2, "{:?}", stats);
+        }
+        drop(held);
+        (0..20).for_each(|key| _ = store.invalidate(format!("key {key}").as_bytes()));
+        let stats = store.stats();
+        prop_assert_eq!((stats.keys, stats.memory_bytes, stats.filling_bytes), (0, 0, 0));
+    }
+}
+
+#[test]
+fn a_flood_of_slow_answers_is_bounded_and_leaves_what_is_stored() {
+    let store = store(&small(1 << 20, 10 << 20));
+    let mut front = Front::new(store.clone());
+    for number in 0..100 {
+        fill(&mut front, format!("stored {number}").as_bytes(), &[1; 2000], start());
+        assert!(is_hit(&mut front, &format!("stored {number}")));
+    }
+    let mut slow: Vec<Fill> = Vec::new();
+    for number in 0..500 {
+        let key = format!("slow {number}");
+        let Lookup::Miss(permit) = front.lookup(key.as_bytes(), Fields::default(), &conf(), start()) else {
+            continue;
+        };
+        let mut fill = begin(permit, &[], Fields::default(), start());
+        fill.push(Bytes::from(vec![1; 10_000]));
+        ready(fill.ready());
+        slow.push(fill);
+    }
+    let stats = store.stats();
+    assert!(stats.filling_bytes <= 512 << 10 && stats.filling_bytes > 400 << 10, "{stats:?}");
+    assert!(slow.iter().any(|fill| !fill.is_storing()), "the others are only passed on");
+    assert!((0..100).filter(|number| is_hit(&mut front, &format!("stored {number}"))).count() >= 90);
+    drop(slow);
+    assert_eq!(store.stats().filling_bytes, 0);
 }

@@ -1,10 +1,18 @@
-//! What is stored and for how long, as cases.
+//! RFC 9111 and its companions as cases, one file per concern.
+
+mod storing;
+mod freshness;
+mod validation;
+mod targeted;
+mod requests;
+mod grounds;
 
 use super::*;
-use crate::samples::conf;
-use millstream_conf::model::Valid;
-use millstream_wire::Headers;
-use std::time::Instant;
+use crate::now::Now;
+use crate::samples;
+use millstream_conf::model::{IgnoreHeaders, ProxyCache, UseStale, Valid, ValidStatus};
+use millstream_wire::{Headers, Method};
+use std::time::{Duration, Instant};
 
 /// 2026-11-21 10:00:00 UTC.
 const NOW: i64 = 1_795_255_200;
@@ -24,167 +32,48 @@ fn headers(lines: &str) -> Headers {
 }
 
 fn get() -> RequestFacts {
-    RequestFacts { method: Method::Get, has_authorization: false }
+    RequestFacts::default()
+}
+
+fn of(method: Method) -> RequestFacts {
+    RequestFacts { method, ..get() }
+}
+
+/// A location that revalidates.
+fn revalidating() -> ProxyCache {
+    ProxyCache { revalidate: true, ..samples::conf() }
+}
+
+/// The lifetime, or the reason against it.
+fn terms(
+    conf: &ProxyCache,
+    ignore: &IgnoreHeaders,
+    request: RequestFacts,
+    status: u16,
+    lines: &str,
+) -> Result<Lifetime, Reason> {
+    match storable(conf, ignore, &request, status, headers(lines).view(), now(), false) {
+        Storable::Yes(lifetime) => Ok(lifetime),
+        Storable::No(reason) => Err(reason),
+    }
 }
 
 /// Seconds of freshness, or the reason against it.
-fn judge(
+fn seconds(
     conf: &ProxyCache,
     ignore: &IgnoreHeaders,
     request: RequestFacts,
     status: u16,
     lines: &str,
 ) -> Result<i64, Reason> {
-    match storable(conf, ignore, &request, status, headers(lines).view(), now(), false) {
-        Storable::Yes(lifetime) => Ok((lifetime.fresh_until - NOW * 1000) / 1000),
-        Storable::No(reason) => Err(reason),
-    }
+    terms(conf, ignore, request, status, lines).map(|lifetime| (lifetime.fresh_until - NOW * 1000) / 1000)
 }
 
 fn check(lines: &str, expected: Result<i64, Reason>) {
-    assert_eq!(judge(&conf(), &IgnoreHeaders::default(), get(), 200, lines), expected, "{lines}");
+    let found = seconds(&samples::conf(), &IgnoreHeaders::default(), get(), 200, lines);
+    assert_eq!(found, expected, "{lines}");
 }
 
-#[test]
-fn headers_decide_in_nginxs_order() {
-    check("", Err(Reason::NoLifetime));
-    check("Cache-Control: max-age=60", Ok(60));
-    check("Cache-Control: max-age=60, s-maxage=10", Ok(10));
-    check("Cache-Control: max-age=60\nExpires: Sat, 21 Nov 2026 11:00:00 GMT", Ok(60));
-    check("Expires: Sat, 21 Nov 2026 11:00:00 GMT", Ok(3600));
-    check("Expires: Sat, 21 Nov 2026 11:00:00 GMT\nDate: Sat, 21 Nov 2026 10:30:00 GMT", Ok(1800));
-    check("Expires: 0", Err(Reason::Expired));
-    check("Expires: Sat, 21 Nov 2026 09:00:00 GMT", Err(Reason::Expired));
-    check("Cache-Control: max-age=0", Err(Reason::Expired));
-    check("Cache-Control: max-age=0, stale-while-revalidate=5", Ok(0));
-    check("Cache-Control: max-age=0, must-revalidate, stale-while-revalidate=5", Err(Reason::Expired));
-    check("X-Accel-Expires: 30\nCache-Control: no-store, max-age=60", Ok(30));
-    check("X-Accel-Expires: 0\nCache-Control: max-age=60", Err(Reason::XAccelExpires));
-    check("X-Accel-Expires: @1795255300", Ok(100));
-    check("X-Accel-Expires: @1795255100", Err(Reason::XAccelExpires));
-    check("X-Accel-Expires: soon\nCache-Control: max-age=60", Ok(60));
-    check("Cache-Control: no-store, max-age=60", Err(Reason::NoStore));
-    check("Cache-Control: private, max-age=60", Err(Reason::Private));
-    check("Cache-Control: private=\"x-a\", max-age=60", Err(Reason::Private));
-    check("Cache-Control: no-cache, max-age=60", Err(Reason::NoCache));
-    check("Cache-Control: max-age=99999999999999999999", Ok(LONGEST as i64));
-}
-
-#[test]
-fn age_counts_against_what_the_origin_gave() {
-    check("Cache-Control: max-age=60\nAge: 20", Ok(40));
-    check("Cache-Control: max-age=60\nAge: 60", Err(Reason::Expired));
-    check("Expires: Sat, 21 Nov 2026 11:00:00 GMT\nAge: 600", Ok(3000));
-    check("X-Accel-Expires: 60\nAge: 60", Ok(60));
-}
-
-#[test]
-fn cookies_and_vary_keep_an_answer_from_being_shared() {
-    check("Cache-Control: max-age=60\nSet-Cookie: a=b", Err(Reason::SetCookie));
-    check("Cache-Control: max-age=60\nVary: Accept, *", Err(Reason::Vary));
-    check("Cache-Control: max-age=60\nVary: Accept", Ok(60));
-    let ignore = IgnoreHeaders { set_cookie: true, vary: true, ..IgnoreHeaders::default() };
-    let lines = "Cache-Control: max-age=60\nVary: *\nSet-Cookie: a=b";
-    assert_eq!(judge(&conf(), &ignore, get(), 200, lines), Ok(60));
-}
-
-#[test]
-fn ignored_headers_leave_it_to_proxy_cache_valid() {
-    let mut conf = conf();
-    conf.valid = vec![
-        Valid { status: ValidStatus::Is(404), time: Duration::ZERO },
-        Valid { status: ValidStatus::Is(200), time: Duration::from_secs(600) },
-        Valid { status: ValidStatus::Any, time: Duration::from_secs(5) },
-    ];
-    let all =
-        IgnoreHeaders { x_accel_expires: true, cache_control: true, expires: true, ..Default::default() };
-    let lines = "Cache-Control: private\nExpires: 0\nX-Accel-Expires: 0";
-    for (ignore, status, lines, expected) in [
-        (all, 200, lines, Ok(600)),
-        (all, 404, lines, Err(Reason::NoLifetime)),
-        (all, 503, lines, Ok(5)),
-        (IgnoreHeaders::default(), 200, "", Ok(600)),
-        (IgnoreHeaders::default(), 200, "Cache-Control: max-age=7", Ok(7)),
-        (IgnoreHeaders::default(), 206, "Cache-Control: max-age=7", Err(Reason::Status)),
-        (IgnoreHeaders::default(), 304, "Cache-Control: max-age=7", Err(Reason::Status)),
-        (IgnoreHeaders::default(), 599, "Cache-Control: max-age=7", Ok(7)),
-    ] {
-        assert_eq!(judge(&conf, &ignore, get(), status, lines), expected, "{status} {lines}");
-    }
-}
-
-#[test]
-fn answers_to_credentials_are_shared_only_where_rfc_9111_allows_or_the_key_names_them() {
-    let request = RequestFacts { method: Method::Get, has_authorization: true };
-    let plain = IgnoreHeaders::default();
-    let ignoring = IgnoreHeaders { cache_control: true, ..plain };
-    let mut valid = conf();
-    valid.valid = vec![Valid { status: ValidStatus::Any, time: Duration::from_secs(9) }];
-    for (control, expected) in [
-        ("max-age=60", Err(Reason::Authorization)),
-        ("max-age=60, public", Ok(60)),
-        ("max-age=60, must-revalidate", Ok(60)),
-        ("s-maxage=60", Ok(60)),
-        ("max-age=60, proxy-revalidate", Err(Reason::Authorization)),
-    ] {
-        let lines = format!("Cache-Control: {control}");
-        assert_eq!(judge(&conf(), &plain, request, 200, &lines), expected, "{control}");
-    }
-    assert_eq!(judge(&valid, &ignoring, request, 200, "Cache-Control: public"), Err(Reason::Authorization));
-    let keyed = ProxyCache { key_names_credential: true, ..valid };
-    assert_eq!(judge(&keyed, &plain, request, 200, ""), Ok(9));
-}
-
-#[test]
-fn methods_are_looked_up_stored_and_invalidate_as_they_should() {
-    let post = ProxyCache { cache_post: true, ..conf() };
-    let lines = "Cache-Control: max-age=60";
-    let facts = |method| RequestFacts { method, has_authorization: false };
-    assert_eq!(
-        judge(&conf(), &IgnoreHeaders::default(), facts(Method::Post), 200, lines),
-        Err(Reason::Method)
-    );
-    assert_eq!(judge(&post, &IgnoreHeaders::default(), facts(Method::Post), 200, lines), Ok(60));
-    assert_eq!(judge(&post, &IgnoreHeaders::default(), facts(Method::Head), 200, lines), Err(Reason::Method));
-    assert!(
-        looks_up(&conf(), Method::Head) && !looks_up(&conf(), Method::Post) && !looks_up(&post, Method::Put)
-    );
-    assert!(
-        invalidates(Method::Other, 204) && invalidates(Method::Post, 303) && invalidates(Method::Delete, 200)
-    );
-    assert!(
-        !invalidates(Method::Post, 404) && !invalidates(Method::Get, 200) && !invalidates(Method::Query, 200)
-    );
-}
-
-#[test]
-fn stale_answers_are_used_where_answer_and_configuration_allow() {
-    let all = UseStale { error: true, updating: true, http_500: true, http_404: true, ..UseStale::default() };
-    let none = UseStale::default();
-    let at = |seconds| now().after(Duration::from_secs(seconds));
-    for (control, use_stale, cause, seconds, expected) in [
-        ("max-age=10", &all, StaleCause::Updating, 1000, true),
-        ("max-age=10", &none, StaleCause::Updating, 11, false),
-        ("max-age=10, stale-while-revalidate=5", &none, StaleCause::Updating, 14, true),
-        ("max-age=10, stale-while-revalidate=5", &none, StaleCause::Updating, 15, false),
-        ("max-age=10, stale-while-revalidate=5", &none, StaleCause::Error, 14, false),
-        ("max-age=10, stale-if-error=5", &none, StaleCause::Error, 14, true),
-        ("max-age=10, stale-if-error=5", &none, StaleCause::Status(503), 14, true),
-        ("max-age=10, stale-if-error=5", &none, StaleCause::Status(404), 14, false),
-        ("max-age=10, must-revalidate, stale-if-error=5", &all, StaleCause::Error, 14, false),
-        ("max-age=10, proxy-revalidate", &all, StaleCause::Error, 14, false),
-        ("s-maxage=10", &all, StaleCause::Error, 14, false),
-        ("s-maxage=10, stale-while-revalidate=5", &none, StaleCause::Updating, 14, true),
-        ("max-age=10", &all, StaleCause::Status(404), 14, true),
-        ("max-age=10", &all, StaleCause::Status(403), 14, false),
-        ("max-age=10", &all, StaleCause::Timeout, 14, false),
-    ] {
-        let fields = headers(&format!("Cache-Control: {control}"));
-        let Storable::Yes(lifetime) =
-            storable(&conf(), &IgnoreHeaders::default(), &get(), 200, fields.view(), now(), false)
-        else {
-            panic!("{control} is not stored")
-        };
-        assert_eq!(lifetime.may_serve_stale(cause, use_stale, at(seconds)), expected, "{control} {cause:?}");
-    }
+fn check_of(conf: &ProxyCache, status: u16, lines: &str, expected: Result<i64, Reason>) {
+    assert_eq!(seconds(conf, &IgnoreHeaders::default(), get(), status, lines), expected, "{status} {lines}");
 }

@@ -116,11 +116,9 @@ impl Rules {
         }
     }
 
-    /// The number of the latest rule, hard or soft, that goes for something that was born then; 0 where none does.
-    pub(crate) fn latest(&self, born: u64, tags: &Tags, text: &[u8]) -> u64 {
-        let mut latest = 0;
-        self.each(born, tags, text, |marks, _| latest = latest.max(marks.newest().number));
-        if latest > born { latest } else { 0 }
+    /// Whether any rule, hard or soft, goes for something that was born then.
+    pub(crate) fn go_for(&self, born: u64, tags: &Tags, text: &[u8]) -> bool {
+        !matches!(self.verdict(born, tags, text), Verdict::Untouched(_))
     }
 
     /// The latest purge that went for such a thing, whenever it was born.

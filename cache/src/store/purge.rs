@@ -57,6 +57,7 @@ impl Store {
                         return self.promise(Some(rule), None, (purged, at));
                     }
                     How::Hard => {
+                        self.recent.note(number_of_key(text), at);
                         let (order, variants, stored) = self.memory.purge(&key);
                         purged.in_memory = stored;
                         removed = Some(Removed { key, order, variants });

@@ -10,7 +10,7 @@ use crate::line::Purpose;
 use crate::memory::as_ruled;
 use crate::now::Now;
 use crate::policy::Reason;
-use crate::purges::Ruling;
+use crate::purges::{How, Ruling, Scope, number_of_key};
 use crate::tags::Tags;
 use millstream_conf::model::ProxyCache;
 use millstream_net::blocking;
@@ -136,6 +136,14 @@ impl Store {
     /// The latest purge that went for a key, with the tags of what is known to be stored there.
     pub fn ruling(&self, entries: &[Arc<Entry>], key: &[u8]) -> Option<Ruling> {
         let tags = entries.iter().fold(Tags::default(), |tags, entry| tags.and(entry.head().tags));
-        self.memory.purges.rules().ruling(&tags, key::text(key))
+        let by_rule = self.memory.purges.rules().ruling(&tags, key::text(key));
+        let number = number_of_key(key::text(key));
+        match self.recent.find(number) {
+            Some(at) if by_rule.as_ref().is_none_or(|ruling| ruling.at < at) => {
+                let scope = Scope::Key(number);
+                Some(Ruling { number: at.unsigned_abs(), at, how: How::Hard, scope })
+            }
+            _ => by_rule,
+        }
     }
 }

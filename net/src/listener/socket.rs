@@ -41,7 +41,8 @@ pub(super) fn tcp(listener: &Listener, at: SocketAddr) -> io::Result<Socket> {
     Ok(socket)
 }
 
-/// A listening unix socket and its file, which anybody may connect to, as in nginx.
+/// A listening unix socket and its file, which anybody may connect to, as in nginx, or our user alone where it is
+/// `owner_only`.
 ///
 /// A file left behind by a process that is gone is replaced; one where somebody accepts is an error.
 pub(super) fn unix(listener: &Listener, path: &Path) -> io::Result<(Socket, SocketFile)> {
@@ -53,6 +54,14 @@ pub(super) fn unix(listener: &Listener, path: &Path) -> io::Result<(Socket, Sock
         socket.set_recv_buffer_size(size)?;
     }
     let address = SockAddr::unix(path)?;
+    if listener.owner_only {
+        if let Some(directory) = path.parent() {
+            fs::create_dir_all(directory)?;
+        }
+        // Linux gives the file the socket's own mode (less the umask) as it binds, so at no moment anybody else may
+        // connect; and nobody connects before it listens.
+        rustix::fs::fchmod(&socket, rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR)?;
+    }
     match socket.bind(&address) {
         Err(error) if error.kind() == io::ErrorKind::AddrInUse && is_stale(path, &address)? => {
             fs::remove_file(path)?;
@@ -61,7 +70,8 @@ pub(super) fn unix(listener: &Listener, path: &Path) -> io::Result<(Socket, Sock
         result => result?,
     }
     let file = SocketFile::of(path)?;
-    fs::set_permissions(path, fs::Permissions::from_mode(0o666))?;
+    let mode = if listener.owner_only { 0o600 } else { 0o666 };
+    fs::set_permissions(path, fs::Permissions::from_mode(mode))?;
     socket.listen(backlog(listener))?;
     Ok((socket, file))
 }

@@ -39,7 +39,7 @@ fn unix(path: &Path) -> Listener {
 }
 
 fn open_one(listener: Listener, sockets: usize) -> Arc<Listening> {
-    open(&[listener], sockets, Inherited::none(), &[]).expect("free").remove(0)
+    open(&[listener], sockets, Inherited::none(), &[]).expect("free").listenings.remove(0)
 }
 
 #[test]
@@ -116,7 +116,7 @@ fn a_wildcard_and_an_address_of_the_same_port_stand_side_by_side() {
         let wildcard = open_one(tcp("0.0.0.0:0"), 2);
         let Address::Tcp(at) = wildcard.local() else { panic!("TCP was asked for") };
         let both = [tcp("0.0.0.0:0"), tcp(&format!("127.0.0.1:{}", at.port()))];
-        let opened = open(&both, 2, Inherited::none(), &[wildcard]).expect("both are ours");
+        let opened = open(&both, 2, Inherited::none(), &[wildcard]).expect("both are ours").listenings;
         let acceptor = opened[1].acceptor(0, 1).expect("registered");
         let _client = connect(&opened[1].local()).await.expect("it listens");
         poll_all(&acceptor).await;
@@ -128,8 +128,10 @@ fn a_kept_address_keeps_its_queue_over_a_reload() {
     on_runtime(async {
         let old = open_one(tcp("127.0.0.1:0"), 1);
         let client = connect(&old.local()).await.expect("it listens");
-        let new =
-            open(&[tcp("127.0.0.1:0")], 3, Inherited::none(), &[Arc::clone(&old)]).expect("kept").remove(0);
+        let new = open(&[tcp("127.0.0.1:0")], 3, Inherited::none(), &[Arc::clone(&old)])
+            .expect("kept")
+            .listenings
+            .remove(0);
         assert_eq!(new.local(), old.local());
         assert_eq!(new.sockets(), 3);
         drop(old);
@@ -137,7 +139,8 @@ fn a_kept_address_keeps_its_queue_over_a_reload() {
         let (_, from) = poll_all(&acceptors).await;
         assert_eq!(from, client.local().expect("open"));
         // Fewer workers: nothing is closed.
-        let fewer = open(&[tcp("127.0.0.1:0")], 1, Inherited::none(), &[new]).expect("kept").remove(0);
+        let fewer =
+            open(&[tcp("127.0.0.1:0")], 1, Inherited::none(), &[new]).expect("kept").listenings.remove(0);
         assert_eq!(fewer.sockets(), 3);
     });
 }
@@ -190,7 +193,9 @@ fn version_six_sockets_are_of_version_six_only_unless_asked_otherwise() {
             let mut wanted = tcp("[::]:0");
             wanted.ipv6only = ipv6only;
             // A machine without version six has nothing to show here.
-            let Ok(opened) = open(&[wanted], 1, Inherited::none(), &[]) else { return };
+            let Ok(Opened { listenings: opened, .. }) = open(&[wanted], 1, Inherited::none(), &[]) else {
+                return;
+            };
             let Address::Tcp(at) = opened[0].local() else { panic!("TCP was asked for") };
             let version_four = Address::Tcp(SocketAddr::from(([127, 0, 0, 1], at.port())));
             assert_eq!(connect(&version_four).await.is_err(), ipv6only);
@@ -252,7 +257,7 @@ fn sockets_handed_over_are_the_next_process_own_with_queue_and_file() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("odd;name %.sock");
         let wanted = [tcp("127.0.0.1:0"), unix(&path)];
-        let old = open(&wanted, 2, Inherited::none(), &[]).expect("free");
+        let old = open(&wanted, 2, Inherited::none(), &[]).expect("free").listenings;
         let clients = [
             connect(&old[0].local()).await.expect("it listens"),
             connect(&old[1].local()).await.expect("it listens"),
@@ -263,7 +268,7 @@ fn sockets_handed_over_are_the_next_process_own_with_queue_and_file() {
         let addresses = [old[0].local(), old[1].local()];
         drop(old);
         assert!(path.exists());
-        let new = open(&wanted, 2, inherited, &[]).expect("inherited");
+        let new = open(&wanted, 2, inherited, &[]).expect("inherited").listenings;
         assert_eq!([new[0].local(), new[1].local()], addresses);
         assert_eq!([new[0].sockets(), new[1].sockets()], [2, 1]);
         for listening in &new {
@@ -278,7 +283,7 @@ fn sockets_handed_over_are_the_next_process_own_with_queue_and_file() {
 fn a_hand_over_can_be_taken_back() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("web.sock");
-    let listening = open(&[unix(&path)], 1, Inherited::none(), &[]).expect("free");
+    let listening = open(&[unix(&path)], 1, Inherited::none(), &[]).expect("free").listenings;
     hand_over(&listening).expect("handed over");
     listening[0].take_back().expect("taken back");
     let flags = rustix::io::fcntl_getfd(&listening[0].sockets[0]).expect("readable");
@@ -301,4 +306,40 @@ fn text_that_names_no_listening_socket_gives_none() {
     for text in texts {
         assert!(Inherited::from_text(&text).is_empty(), "{text}");
     }
+}
+
+#[test]
+fn a_socket_for_its_owner_alone_has_its_mode_from_the_moment_it_is_there() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("made/on/the/way/control.sock");
+    let mut wanted = unix(&path);
+    wanted.owner_only = true;
+    // What bind alone gives, before any mode is set by name.
+    let bound = folder.path().join("bound.sock");
+    let socket = Socket::new(socket2::Domain::UNIX, socket2::Type::STREAM, None).expect("a socket");
+    rustix::fs::fchmod(&socket, rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR).expect("set");
+    socket.bind(&socket2::SockAddr::unix(&bound).expect("short enough")).expect("free");
+    let mode = |path: &Path| std::fs::metadata(path).expect("there").permissions().mode() & 0o777;
+    assert_eq!(mode(&bound), 0o600);
+    let listening = open_one(wanted, 1);
+    assert_eq!(mode(&path), 0o600);
+    drop(listening);
+    assert!(!path.exists());
+}
+
+#[test]
+fn a_control_socket_that_cannot_be_is_done_without_unless_somebody_has_it() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("file");
+    std::fs::write(&file, "").expect("written");
+    let mut wanted = unix(&file.join("below/control.sock"));
+    wanted.owner_only = true;
+    let opened = open(&[tcp("127.0.0.1:0"), wanted], 1, Inherited::none(), &[]).expect("the port can be");
+    assert_eq!((opened.listenings.len(), opened.missing.len()), (1, 1));
+    let mut taken = unix(&folder.path().join("taken.sock"));
+    taken.owner_only = true;
+    let held = open_one(taken.clone(), 1);
+    assert!(open(&[taken], 1, Inherited::none(), &[]).is_err());
+    drop(held);
 }

@@ -15,19 +15,24 @@
 //! upstream's side).
 
 use super::Outcome;
+use super::follow::{self, Followed};
 use super::hit::{self, Coding, Ready};
 use super::keyed::{Use, usage};
+use super::partial::{self, Step};
 use super::proxied::{self, Filling, Proxied};
-use crate::client::{AnswerHead, Client, Unsent};
+use super::{query, ranges, stored};
+use crate::cache_report::{CacheReport, Forward};
+use crate::client::Client;
 use crate::filter::gzip;
 use crate::request::Request;
 use bytes::Bytes;
+use millstream_cache::policy::{Usable, Why, Wish};
 use millstream_cache::{
-    FillPermit, Follower, Hit, Lookup, Now, Prepared, StaleCause, Store, StoredHead, Waiter, Woken,
+    FillPermit, Follower, Front, Hit, Lookup, Now, Prepared, StaleCause, StoredHead, Waiter, Woken,
 };
 use millstream_conf::model::{ProxyCache, UseStale};
 use millstream_net::{blocking, buffers};
-use millstream_telemetry::metrics::CacheStatus;
+use millstream_telemetry::metrics::{CacheStatus, Cause};
 use millstream_wire::h1::framing::Framing;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -39,14 +44,25 @@ const LOOKUPS: usize = 8;
 
 /// What a request finds under its key; `None` where the cache has no part in it.
 pub fn find(request: &mut Request, cache: &ProxyCache, now: Now) -> Option<(Vec<u8>, Lookup)> {
+    if query::waits_for_body(request, cache) {
+        return None;
+    }
     match usage(request, cache) {
-        Use::None => None,
+        Use::None => {
+            request.report = CacheReport::begin(cache, None);
+            missed(request, Cause::NotCachedMethod, None);
+            None
+        }
         Use::Past => {
             request.cache_status = Some(CacheStatus::Bypass);
+            request.report = CacheReport::begin(cache, None);
+            missed(request, Cause::NotKeyed, Some("not_keyed"));
             None
         }
         Use::Bypass(key) => {
             request.cache_status = Some(CacheStatus::Bypass);
+            request.report = CacheReport::begin(cache, Some(&key));
+            missed(request, Cause::Bypass, None);
             let front = request.generation.fronts[cache.zone.0 as usize].borrow();
             let permit = front.beside(&key);
             drop(front);
@@ -54,6 +70,8 @@ pub fn find(request: &mut Request, cache: &ProxyCache, now: Now) -> Option<(Vec<
         }
         Use::Lookup(key) => {
             request.cache_status = None;
+            request.wish = Wish::read(cache, request.fields());
+            request.report = CacheReport::begin(cache, Some(&key));
             let lookup = look_up(request, cache, &key, now);
             Some((key, lookup))
         }
@@ -61,9 +79,48 @@ pub fn find(request: &mut Request, cache: &ProxyCache, now: Now) -> Option<(Vec<
 }
 
 /// Looks a key up for a request.
+#[inline]
 fn look_up(request: &Request, cache: &ProxyCache, key: &[u8], now: Now) -> Lookup {
     let mut front = request.generation.fronts[cache.zone.0 as usize].borrow_mut();
-    front.lookup(key, request.fields(), cache, now)
+    let lookup = front.lookup(key, request.fields(), cache, now);
+    if request.wish.is_none() { lookup } else { wished(&front, &request.wish, key, lookup, now) }
+}
+
+/// What a request gets that asks for more than a fresh answer, or for less (`proxy_cache_client_control`).
+fn wished(front: &Front, wish: &Wish, key: &[u8], lookup: Lookup, now: Now) -> Lookup {
+    let suits = |hit: &Hit| hit.head().satisfies(wish, now) == Usable::Yes;
+    match lookup {
+        Lookup::Fresh(hit) if !suits(&hit) => Lookup::Stale(hit, Some(front.beside(key))),
+        // A permit that came with it goes back to whoever waits.
+        Lookup::Stale(hit, _) | Lookup::Busy(_, Some(hit)) if suits(&hit) => Lookup::Fresh(hit),
+        lookup => lookup,
+    }
+}
+
+/// Counts why a request goes to the upstream, and notes it.
+fn missed(request: &mut Request, cause: Cause, detail: Option<&'static str>) {
+    request.count_miss(cause);
+    let forward = match cause {
+        Cause::NotCachedMethod => Forward::Method,
+        Cause::Bypass | Cause::NotKeyed => Forward::Bypass,
+        Cause::Client => Forward::Request,
+        Cause::Expired | Cause::Validate => Forward::Stale,
+        _ => Forward::Miss,
+    };
+    request.report_forward(forward, detail);
+}
+
+/// Notes that the answer is that of an entry.
+pub fn report_entry(request: &mut Request, hit: &Hit, now: Now) {
+    if let Some(report) = &mut request.report {
+        report.note_lifetime(&hit.head().lifetime, now);
+    }
+}
+
+/// Whether a request insists on an answer that was validated now.
+fn insists(request: &Request, hit: &Hit, now: Now) -> bool {
+    !request.wish.is_none()
+        && matches!(hit.head().satisfies(&request.wish, now), Usable::Validate(why) if why != Why::Stale)
 }
 
 /// Answers from the cache or, through it, from the upstream.
@@ -74,6 +131,13 @@ pub async fn answer(request: &mut Request, client: &mut Client, found: Option<(V
     let Some(cache) = settings.proxy.as_ref().and_then(|proxy| proxy.cache.as_ref()) else {
         return upstream(request, client, Filling::No, None).await;
     };
+    let mut found = found;
+    if query::waits_for_body(request, cache) {
+        if let Err(failure) = Box::pin(query::read_body(request, client)).await {
+            return Outcome::Client(failure);
+        }
+        found = find(request, cache, Now::read());
+    }
     let Some((key, lookup)) = found else {
         return upstream(request, client, Filling::No, None).await;
     };
@@ -90,6 +154,14 @@ async fn with_lookup(
     mut lookup: Lookup,
 ) -> Outcome {
     for _ in 0..LOOKUPS {
+        if request.wish.only_if_cached && !matches!(lookup, Lookup::Fresh(_) | Lookup::Disk(_)) {
+            return Outcome::Status(504);
+        }
+        lookup = match partial::step(request, client, cache, key, lookup).await {
+            Step::On(lookup) => lookup,
+            Step::Answered(outcome) => return outcome,
+            Step::Ask(filling) => return upstream(request, client, filling, None).await,
+        };
         lookup = match lookup {
             Lookup::Fresh(found) => {
                 request.cache_status = Some(CacheStatus::Hit);
@@ -105,29 +177,41 @@ async fn with_lookup(
                 }
                 Lookup::Fresh(found)
             }
-            Lookup::Stale(found, permit) => match stale(request, client, cache, found, permit).await {
+            Lookup::Stale(found, permit) => match stale(request, client, cache, key, found, permit).await {
                 Ok(outcome) => return outcome,
                 Err(vanished) => again(request, cache, key, Some(&vanished)),
             },
             Lookup::Miss(permit) => {
                 if request.cache_status != Some(CacheStatus::Bypass) {
                     request.cache_status = Some(CacheStatus::Miss);
+                    missed(request, Cause::Absent, None);
                 }
-                return upstream(request, client, Filling::Permit(permit), None).await;
+                return upstream(request, client, filling(request, permit), None).await;
             }
             Lookup::Scarce => {
                 request.cache_status = Some(CacheStatus::Miss);
+                missed(request, Cause::Scarce, Some("not_to_be_stored_yet"));
                 return upstream(request, client, Filling::No, None).await;
             }
             Lookup::Busy(waiter, fallback) => match busy(request, client, cache, waiter, fallback).await {
                 Some(outcome) => return outcome,
                 None => again(request, cache, key, None),
             },
-            Lookup::Disk(probe) => probe.load(request.fields(), cache, Now::read()).await,
+            Lookup::Disk(probe) => {
+                let found = probe.load(request.fields(), cache, Now::read()).await;
+                let front = request.generation.fronts[cache.zone.0 as usize].borrow();
+                wished(&front, &request.wish, key, found, Now::read())
+            }
         };
     }
     request.cache_status = Some(CacheStatus::Miss);
+    missed(request, Cause::Absent, None);
     upstream(request, client, Filling::No, None).await
+}
+
+/// The answer to a request that says no-store is not stored; a permit not taken goes to whoever waits.
+fn filling(request: &Request, permit: FillPermit) -> Filling {
+    if request.wish.no_store { Filling::No } else { Filling::Permit(permit) }
 }
 
 fn again(request: &Request, cache: &ProxyCache, key: &[u8], vanished: Option<&Rc<Hit>>) -> Lookup {
@@ -142,10 +226,17 @@ async fn stale(
     request: &mut Request,
     client: &mut Client,
     cache: &ProxyCache,
+    key: &[u8],
     found: Rc<Hit>,
     permit: Option<FillPermit>,
 ) -> Result<Outcome, Rc<Hit>> {
     let now = Now::read();
+    let insists = insists(request, &found, now);
+    let permit = match permit {
+        // Somebody else updates it, which is not soon enough.
+        None if insists => Some(beside(request, cache, key)),
+        permit => permit,
+    };
     match permit {
         None => request.cache_status = Some(CacheStatus::Updating),
         Some(permit) => {
@@ -153,15 +244,26 @@ async fn stale(
             let detached = cache.background_update
                 || found.entry.may_serve_stale(StaleCause::Updating, &UseStale::default(), now);
             // A body that came with the request is there once, so such a request asks for itself.
-            if !(may && detached && request.framing == Framing::None) {
+            if insists || !(may && detached && request.framing == Framing::None) {
                 request.cache_status = Some(CacheStatus::Expired);
-                return Ok(upstream(request, client, Filling::Permit(permit), Some(&found)).await);
+                let cause = match () {
+                    () if insists => Cause::Client,
+                    () if found.head().lifetime.always_validate => Cause::Validate,
+                    () => Cause::Expired,
+                };
+                missed(request, cause, None);
+                let filling = filling(request, permit);
+                return Ok(upstream(request, client, filling, Some(&found)).await);
             }
             request.cache_status = Some(CacheStatus::Stale);
             refresh_detached(request, permit, &found);
         }
     }
     from_entry(request, client, &found).await.ok_or(found)
+}
+
+fn beside(request: &Request, cache: &ProxyCache, key: &[u8]) -> FillPermit {
+    request.generation.fronts[cache.zone.0 as usize].borrow().beside(key)
 }
 
 /// Waits for somebody else's fill. `None`: look up again.
@@ -176,15 +278,23 @@ async fn busy(
         Woken::Retry => None,
         Woken::Streaming(follower) => {
             request.cache_status = Some(CacheStatus::Hit);
-            follow(request, client, follower).await
+            request.report_forward(Forward::Miss, None);
+            if let Some(report) = &mut request.report {
+                report.collapsed = true;
+                report.note_lifetime(&follower.head().lifetime, Now::read());
+            }
+            Some(follow(request, client, follower).await)
         }
         Woken::Fill(permit) => {
             let expired = fallback.is_some();
             request.cache_status = Some(if expired { CacheStatus::Expired } else { CacheStatus::Miss });
-            Some(upstream(request, client, Filling::Permit(permit), fallback.as_ref()).await)
+            missed(request, if expired { Cause::Expired } else { Cause::Absent }, None);
+            let filling = filling(request, permit);
+            Some(upstream(request, client, filling, fallback.as_ref()).await)
         }
         Woken::Timeout => {
             request.cache_status = Some(CacheStatus::Miss);
+            missed(request, Cause::LockTimeout, Some("proxy_cache_lock_timeout"));
             Some(upstream(request, client, Filling::No, fallback.as_ref()).await)
         }
     }
@@ -197,6 +307,16 @@ async fn upstream(
     fallback: Option<&Rc<Hit>>,
 ) -> Outcome {
     let proxied = proxied::answer(request, Some(&mut *client), filling, fallback.cloned()).await;
+    settle(request, client, proxied, fallback).await
+}
+
+/// What follows from how a request fared that was passed on; `fallback` is the entry it could fall back on.
+pub async fn settle(
+    request: &mut Request,
+    client: &mut Client,
+    proxied: Proxied,
+    fallback: Option<&Rc<Hit>>,
+) -> Outcome {
     match proxied {
         Proxied::Done => Outcome::Done,
         Proxied::Failed(status) | Proxied::Intercepted(status) => Outcome::Status(status),
@@ -204,6 +324,9 @@ async fn upstream(
         Proxied::Redirect(uri) => Outcome::Elsewhere(uri),
         Proxied::Stale(status) => {
             request.cache_status = Some(CacheStatus::Stale);
+            if let Some(report) = &mut request.report {
+                report.detail = Some("stale_on_error");
+            }
             match fallback {
                 Some(hit) => {
                     Box::pin(from_entry(request, client, hit)).await.unwrap_or(Outcome::Status(status))
@@ -211,6 +334,8 @@ async fn upstream(
                 None => Outcome::Status(status),
             }
         }
+        Proxied::Again(_) => Outcome::Status(502),
+        Proxied::Unsatisfiable(length) => ranges::refuse(request, length),
         Proxied::Revalidated(entry) => {
             request.cache_status = Some(CacheStatus::Revalidated);
             let hit = Hit { entry, prepared: Prepared::default() };
@@ -220,7 +345,7 @@ async fn upstream(
 }
 
 /// A copy of the request goes to the upstream on its own; nobody waits for it (RFC 5861 §3).
-fn refresh_detached(request: &Request, permit: FillPermit, found: &Rc<Hit>) {
+pub fn refresh_detached(request: &Request, permit: FillPermit, found: &Rc<Hit>) {
     let mut copy = request.for_refresh();
     let fallback = found.clone();
     tokio::task::spawn_local(async move {
@@ -231,6 +356,7 @@ fn refresh_detached(request: &Request, permit: FillPermit, found: &Rc<Hit>) {
 /// Answers from an entry. `None` where its file has vanished: nothing was sent.
 pub async fn from_entry(request: &mut Request, client: &mut Client, hit: &Hit) -> Option<Outcome> {
     let now = Now::read();
+    report_entry(request, hit, now);
     let mut coding = hit::coding(request, &hit.entry);
     if coding == Coding::Gzip && !compressed(request, hit).await {
         coding = Coding::Identity;
@@ -241,7 +367,7 @@ pub async fn from_entry(request: &mut Request, client: &mut Client, hit: &Hit) -
         return Some(sent);
     }
     buffers::give(out);
-    from_file(request, client, hit, now).await
+    stored::answer(request, client, hit, now).await
 }
 
 async fn send_ready(request: &mut Request, client: &mut Client, out: Vec<u8>, ready: &Ready) -> Outcome {
@@ -275,76 +401,21 @@ async fn compressed(request: &Request, hit: &Hit) -> bool {
     hit.entry.gzip_body().is_some()
 }
 
-/// Streams an entry whose body is in a file.
-async fn from_file(request: &mut Request, client: &mut Client, hit: &Hit, now: Now) -> Option<Outcome> {
-    let entry = &hit.entry;
-    entry.body_in_file()?;
-    let mut reader = entry.body().open(0..entry.length()).await.ok()?;
-    hit::remember_head(request, entry.head());
-    let headers = hit::passed_on(request, entry.head());
-    let head = AnswerHead {
-        status: entry.head().status,
-        fields: headers.view(),
-        length: Some(entry.length()),
-        compressible: true,
-        age: Some(entry.age(now)),
-    };
-    client.begin(request, head);
-    let sent = match request.wants_body() {
-        true => client.send_stored(request, &mut reader).await,
-        false => Ok(()),
-    };
-    Some(match sent {
-        Ok(()) => close_answer(request, client).await,
-        Err(Unsent::Client(failure)) => Outcome::Client(failure),
-        Err(Unsent::Body) => {
-            if let Some(store) = store_of(request) {
-                store.damaged(entry);
-            }
-            client.abandon();
-            Outcome::Done
-        }
-    })
-}
-
-/// The zone of the request's location.
-fn store_of(request: &Request) -> Option<&Arc<Store>> {
-    let cache = request.location().settings.proxy.as_ref()?.cache.as_ref()?;
-    request.generation.shared.stores.get(cache.zone.0 as usize)
-}
-
-/// Streams what somebody else's fill brings, as it arrives. `None`: it ended before anything was sent.
-async fn follow(request: &mut Request, client: &mut Client, mut follower: Follower) -> Option<Outcome> {
+/// Streams what somebody else's fill brings, as it arrives.
+async fn follow(request: &mut Request, client: &mut Client, follower: Follower) -> Outcome {
     let stored: Arc<StoredHead> = follower.head().clone();
-    hit::remember_head(request, stored.view());
-    let headers = hit::passed_on(request, stored.view());
-    let head = AnswerHead {
-        status: stored.status,
-        fields: headers.view(),
-        length: stored.content_length,
-        compressible: true,
-        age: Some(stored.view().age(Now::read())),
-    };
-    client.begin(request, head);
-    while request.wants_body()
-        && let Some(piece) = follower.next().await
-    {
-        let Ok(piece) = piece else {
-            client.abandon();
-            _ = client.flush(request).await;
-            return Some(Outcome::Done);
-        };
-        if let Err(failure) = client.send(request, &piece).await {
-            return Some(Outcome::Client(failure));
-        }
-    }
-    Some(close_answer(request, client).await)
+    let now = Now::read();
+    hit::remember(request, stored.view(), now);
+    let age = Some(stored.view().age(now));
+    let outcome = follow::serve(request, client, follower, age).await;
+    followed(request, outcome)
 }
 
-async fn close_answer(request: &mut Request, client: &mut Client) -> Outcome {
-    client.end(request, None);
-    match client.flush(request).await {
-        Ok(()) => Outcome::Done,
-        Err(failure) => Outcome::Client(failure),
+/// What follows from how following a fill went.
+pub fn followed(request: &mut Request, followed: Followed) -> Outcome {
+    match followed {
+        Followed::Done => Outcome::Done,
+        Followed::Client(failure) => Outcome::Client(failure),
+        Followed::Unsatisfiable(length) => ranges::refuse(request, length),
     }
 }

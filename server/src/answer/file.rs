@@ -1,10 +1,12 @@
-//! Files under `root`: the type by extension, `index` in directories, validators and not-modified answers.
+//! Files under `root`: the type by extension, `index` in directories, validators, not-modified answers and ranges.
 //!
 //! Opened and read off the worker's loop, in pieces of bounded size. The URI is normalised before it gets here
 //! (`wire::target`); a path that would leave the root all the same is forbidden.
 
-use super::{Outcome, fixed};
-use crate::client::{AnswerHead, Client};
+use super::ranges::multipart::Multipart;
+use super::ranges::{self, Offer, Selection};
+use super::{Outcome, conditions, fixed, stored};
+use crate::client::{AnswerHead, Client, ClientFailure};
 use crate::request::Request;
 use crate::variables::value;
 use millstream_conf::model::Types;
@@ -13,9 +15,12 @@ use millstream_wire::conditional::{self, Validators};
 use millstream_wire::{Headers, Method, date};
 use std::ffi::OsStr;
 use std::fs::File;
-use std::io::{ErrorKind, Read};
+use std::io::ErrorKind;
+use std::ops::Range;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::UNIX_EPOCH;
 
 /// Bytes read from a file at a time.
@@ -110,60 +115,137 @@ async fn send(request: &mut Request, client: &mut Client, path: &Path, opened: O
     let settings = &request.location().settings;
     let media = media_type(&settings.types, &settings.default_type, path);
     let etag = format!("\"{:x}-{:x}\"", opened.modified, opened.length);
-    let validators = Validators { etag: Some(etag.as_bytes()), last_modified: Some(opened.modified) };
-    let status = match conditional::evaluate(request.method, request.fields(), validators) {
-        conditional::Outcome::Proceed => 200,
-        conditional::Outcome::NotModified => 304,
+    let tag = settings.etag.then_some(etag.as_bytes());
+    let (validators, length) =
+        (Validators { etag: tag, last_modified: Some(opened.modified) }, opened.length);
+    let is_modified = match conditions::evaluate(request, validators) {
+        conditional::Outcome::Proceed => true,
+        conditional::Outcome::NotModified => false,
         conditional::Outcome::PreconditionFailed => return Outcome::Status(412),
     };
     let mut headers = Headers::default();
-    if status == 200 {
+    if is_modified {
         headers.push(b"Content-Type", media.as_bytes());
     }
     // The page of an error says nothing about when the error was made.
     if request.error_status.is_none_or(|status| status == 200) {
         headers.push(b"Last-Modified", &date::format_http(opened.modified));
     }
-    headers.push(b"ETag", etag.as_bytes());
-    let length = Some(opened.length);
-    client
-        .begin(request, AnswerHead { status, fields: headers.view(), length, compressible: true, age: None });
-    if status == 200 && request.wants_body() {
-        return send_body(request, client, opened).await;
+    if let Some(tag) = tag {
+        headers.push(b"ETag", tag);
     }
-    client.end(request, None);
-    finish(client.flush(request).await)
+    if !is_modified {
+        let head =
+            AnswerHead { status: 304, fields: headers.view(), length: None, compressible: false, age: None };
+        client.begin(request, head);
+        return stored::close(request, client).await;
+    }
+    let fields = headers.view();
+    let offer = Offer { status: 200, fields, validators, length: Some(length), is_stream: false };
+    let selection = ranges::select(request, &offer);
+    let (status, length, parts) = match selection {
+        Selection::Whole => {
+            if settings_offer_ranges(request) {
+                headers.push(b"Accept-Ranges", b"bytes");
+            }
+            (200, length, Parts::One(0..length))
+        }
+        Selection::Part(part) => {
+            ranges::describe_part(&mut headers, &part, Some(length));
+            (206, part.end - part.start, Parts::One(part))
+        }
+        Selection::Parts(ranges) => {
+            let layout = Multipart::new(&mut headers, ranges, length);
+            (206, layout.length(), Parts::Several(layout))
+        }
+        Selection::Unsatisfiable(length) => return ranges::refuse(request, length),
+    };
+    let (fields, length) = (headers.view(), Some(length));
+    client.begin(request, AnswerHead { status, fields, length, compressible: true, age: None });
+    if !request.wants_body() {
+        return stored::close(request, client).await;
+    }
+    send_body(request, client, opened.file, parts).await
 }
 
-async fn send_body(request: &mut Request, client: &mut Client, opened: Opened) -> Outcome {
-    let (mut file, mut left) = (opened.file, opened.length);
-    let mut piece = Vec::with_capacity(PIECE);
-    while left > 0 {
-        let (returned, buffer, outcome) = blocking::run(move || {
-            piece.clear();
-            let outcome = (&file).take(left.min(PIECE as u64)).read_to_end(&mut piece);
-            (file, piece, outcome)
+/// What goes out of a file.
+enum Parts {
+    One(Range<u64>),
+    Several(Multipart),
+}
+
+/// As nginx, an answer of 200 says that there are ranges, unless `max_ranges` takes them away.
+fn settings_offer_ranges(request: &Request) -> bool {
+    request.error_status.is_none_or(|status| status == 200)
+        && request.location().settings.max_ranges != Some(0)
+}
+
+async fn send_body(request: &mut Request, client: &mut Client, file: File, parts: Parts) -> Outcome {
+    let file = Arc::new(file);
+    let sent = match parts {
+        Parts::One(range) => send_range(request, client, &file, range).await,
+        Parts::Several(layout) => send_parts(request, client, &file, &layout).await,
+    };
+    match sent {
+        Ok(()) => stored::close(request, client).await,
+        Err(Cut::Client(failure)) => Outcome::Client(failure),
+        Err(Cut::File) => {
+            client.abandon();
+            Outcome::Done
+        }
+    }
+}
+
+/// Why a file did not go out whole.
+enum Cut {
+    Client(ClientFailure),
+    /// It became shorter while it was sent, or cannot be read: the length that was announced cannot be kept.
+    File,
+}
+
+async fn send_parts(
+    request: &mut Request,
+    client: &mut Client,
+    file: &Arc<File>,
+    layout: &Multipart,
+) -> Result<(), Cut> {
+    let mut text = Vec::with_capacity(256);
+    for range in &layout.ranges {
+        text.clear();
+        layout.write_head(range, &mut text);
+        client.push(request, &text);
+        send_range(request, client, file, range.clone()).await?;
+    }
+    text.clear();
+    layout.write_end(&mut text);
+    client.push(request, &text);
+    Ok(())
+}
+
+async fn send_range(
+    request: &mut Request,
+    client: &mut Client,
+    file: &Arc<File>,
+    mut range: Range<u64>,
+) -> Result<(), Cut> {
+    let mut piece = Vec::with_capacity(PIECE.min((range.end - range.start) as usize));
+    while range.start < range.end {
+        let (file, wanted) = (file.clone(), range.clone());
+        let read = blocking::run(move || {
+            piece.resize((wanted.end - wanted.start).min(PIECE as u64) as usize, 0);
+            let read = file.read_at(&mut piece, wanted.start);
+            piece.truncate(*read.as_ref().unwrap_or(&0));
+            piece
         })
         .await;
-        (file, piece) = (returned, buffer);
-        match outcome {
-            Ok(count) if count > 0 => left -= count as u64,
-            // The file became shorter while it was sent: the length that was announced cannot be kept.
-            _ => {
-                client.abandon();
-                return Outcome::Done;
-            }
+        piece = read;
+        if piece.is_empty() {
+            return Err(Cut::File);
         }
-        if let Err(failure) = client.send(request, &piece).await {
-            return Outcome::Client(failure);
-        }
+        range.start += piece.len() as u64;
+        client.send(request, &piece).await.map_err(Cut::Client)?;
     }
-    client.end(request, None);
-    finish(client.flush(request).await)
-}
-
-fn finish(flushed: Result<(), crate::client::ClientFailure>) -> Outcome {
-    flushed.map_or_else(Outcome::Client, |()| Outcome::Done)
+    Ok(())
 }
 
 fn media_type(types: &Types, default: &str, path: &Path) -> String {

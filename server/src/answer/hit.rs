@@ -2,10 +2,13 @@
 //!
 //! A hit copies a prepared head, puts the date in and points at the body; nothing is allocated, nothing shared is written.
 //! The compressed body is made once for all and kept with the entry; no hit compresses.
-//! Next: `answer/cached`, which decides what is answered from an entry.
+//! Next: `stored`, for what takes more than one write; `cached`, which decides what is answered from an entry.
 
+use super::conditions;
+use super::ranges::{self, Offer, Selection};
 use crate::filter::{gzip, head};
 use crate::request::Request;
+use crate::tries::CachedFacts;
 use bytes::Bytes;
 use millstream_cache::{Entry, Head, Hit, Now};
 use millstream_net::memory_file::MemoryFile;
@@ -13,6 +16,7 @@ use millstream_telemetry::metrics::CacheStatus;
 use millstream_wire::conditional::{self, Validators};
 use millstream_wire::{FieldId, Headers};
 use std::cell::{Cell, OnceCell};
+use std::ops::Range;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -66,6 +70,8 @@ pub enum Ready {
     HeadOnly,
     /// The body.
     Body(Rc<Prepared>),
+    /// A range of the body, not copied.
+    Part(Bytes),
 }
 
 impl Ready {
@@ -75,6 +81,7 @@ impl Ready {
         match self {
             Ready::HeadOnly => &NONE,
             Ready::Body(prepared) => &prepared.body,
+            Ready::Part(part) => part,
         }
     }
 
@@ -114,17 +121,31 @@ pub fn coding(request: &Request, entry: &Arc<Entry>) -> Coding {
     if wanted { Coding::Gzip } else { Coding::Identity }
 }
 
-/// Writes the head of a hit into `out` and says what follows. `None` where the body is not in memory, or its
-/// compressed form not yet made.
+/// Writes the head of a hit into `out` and says what follows. `None` where it takes more than one write: the body is not
+/// in memory, several ranges of it are wanted or none that exists, or its compressed form is not yet made; and where the
+/// entry is only a part of an answer.
 pub fn ready(request: &mut Request, hit: &Hit, coding: Coding, now: Now, out: &mut Vec<u8>) -> Option<Ready> {
     let entry = &hit.entry;
-    remember_head(request, entry.head());
-    if let Some(status) = not_modified(request, entry) {
-        conditional_head(request, entry, status, now, out);
-        return Some(Ready::HeadOnly);
+    let stored = entry.head();
+    if stored.part.is_some() {
+        return None;
+    }
+    remember(request, stored, now);
+    if stored.status == 200 && request.head.fields.iter().any(|field| is_asked_in_part(field.id)) {
+        if let Some(status) = not_modified(request, entry) {
+            conditional_head(request, entry, status, now, out);
+            return Some(Ready::HeadOnly);
+        }
+        if coding == Coding::Identity {
+            match ranges::select(request, &offer(entry)) {
+                Selection::Whole => {}
+                Selection::Part(part) => return part_of(request, entry, part, now, out),
+                Selection::Parts(_) | Selection::Unsatisfiable(_) => return None,
+            }
+        }
     }
     let tag = tag(request, coding);
-    if request.error_status.is_some() || request.accel_fields.is_some() {
+    if request.error_status.is_some() || request.accel_fields.is_some() || !head::can_be_fixed(request) {
         return unprepared(request, entry, coding, now, out);
     }
     let prepared = match hit.prepared.find::<Prepared>(tag) {
@@ -139,10 +160,45 @@ pub fn ready(request: &mut Request, hit: &Hit, coding: Coding, now: Now, out: &m
     Some(if request.wants_body() { Ready::Body(prepared) } else { Ready::HeadOnly })
 }
 
-/// `$upstream_http_…` of an answer out of the cache are the stored ones.
-pub fn remember_head(request: &mut Request, head: Head<'_>) {
+/// What of an entry may be asked for in ranges.
+pub fn offer(entry: &Arc<Entry>) -> Offer<'_> {
+    Offer {
+        status: entry.head().status,
+        fields: entry.head().fields(),
+        validators: validators(entry),
+        length: Some(entry.length()),
+        is_stream: false,
+    }
+}
+
+/// One range of a body in memory.
+fn part_of(
+    request: &mut Request,
+    entry: &Arc<Entry>,
+    part: Range<u64>,
+    now: Now,
+    out: &mut Vec<u8>,
+) -> Option<Ready> {
+    let body = entry.body().memory()?.slice(part.start as usize..part.end as usize);
+    let mut headers = passed_on(request, entry.head());
+    ranges::describe_part(&mut headers, &part, Some(entry.length()));
+    let plan = head::Plan {
+        status: 206,
+        fields: headers.view(),
+        length: Some(body.len() as u64),
+        chunked: false,
+        compressed: false,
+        age: Some(entry.age(now)),
+    };
+    head::encode(out, request, &plan);
+    Some(Ready::Part(body))
+}
+
+/// `$upstream_http_…` and `$upstream_cache_…` of an answer out of the cache are the stored ones.
+pub fn remember(request: &mut Request, head: Head<'_>, now: Now) {
     if request.generation.shared.keeps_upstream_heads {
         request.tries.headers = Some(Rc::new(Headers::copied_from(head.fields(), |_, _, _| true)));
+        request.tries.cached = Some(CachedFacts { age: head.age(now), last_modified: head.last_modified });
     }
 }
 
@@ -155,7 +211,8 @@ fn unprepared(
     out: &mut Vec<u8>,
 ) -> Option<Ready> {
     let prepared = prepare(request, entry, coding)?;
-    let headers = passed_on(request, entry.head());
+    let mut headers = passed_on(request, entry.head());
+    ranges::announce(request, entry.head().status, &mut headers);
     let plan = head::Plan {
         status: entry.head().status,
         fields: headers.view(),
@@ -185,7 +242,8 @@ fn prepare(request: &Request, entry: &Arc<Entry>, coding: Coding) -> Option<Prep
         Coding::Identity => entry.body().memory()?.clone(),
         Coding::Gzip => entry.gzip_body()?,
     };
-    let headers = passed_on(request, entry.head());
+    let mut headers = passed_on(request, entry.head());
+    ranges::announce(request, entry.head().status, &mut headers);
     let plan = head::Plan {
         status: entry.head().status,
         fields: headers.view(),
@@ -200,29 +258,40 @@ fn prepare(request: &Request, entry: &Arc<Entry>, coding: Coding) -> Option<Prep
 
 /// Conditional requests are answered from the entry (RFC 9110 §13.2.2); only a 200 has validators worth comparing.
 fn not_modified(request: &Request, entry: &Arc<Entry>) -> Option<u16> {
-    if entry.head().status != 200 || !request.head.fields.iter().any(|field| is_conditional(field.id)) {
-        return None;
-    }
-    let validators = Validators { etag: entry.head().etag(), last_modified: entry.head().last_modified };
-    match conditional::evaluate(request.method, request.fields(), validators) {
+    match conditions::evaluate(request, validators(entry)) {
         conditional::Outcome::Proceed => None,
         conditional::Outcome::NotModified => Some(304),
         conditional::Outcome::PreconditionFailed => Some(412),
     }
 }
 
-fn is_conditional(id: FieldId) -> bool {
+fn validators(entry: &Arc<Entry>) -> Validators<'_> {
+    Validators { etag: entry.head().etag(), last_modified: entry.head().last_modified }
+}
+
+/// Fields by which a client asks for less than the whole answer.
+fn is_asked_in_part(id: FieldId) -> bool {
     matches!(
         id,
-        FieldId::IfMatch | FieldId::IfNoneMatch | FieldId::IfModifiedSince | FieldId::IfUnmodifiedSince
+        FieldId::IfMatch
+            | FieldId::IfNoneMatch
+            | FieldId::IfModifiedSince
+            | FieldId::IfUnmodifiedSince
+            | FieldId::Range
     )
 }
 
-/// A 304 carries the validators and what caches need, not what describes the body (RFC 9110 §15.4.5).
+/// Takes out what describes a body, for an answer without one (RFC 9110 §15.4.5).
+pub fn describe_no_body(headers: &mut Headers) {
+    for id in [FieldId::ContentType, FieldId::ContentEncoding, FieldId::AcceptRanges] {
+        headers.remove(id);
+    }
+}
+
+/// A 304 carries the validators and what caches need.
 fn conditional_head(request: &mut Request, entry: &Arc<Entry>, status: u16, now: Now, out: &mut Vec<u8>) {
     let mut headers = passed_on(request, entry.head());
-    headers.remove(FieldId::ContentType);
-    headers.remove(FieldId::ContentEncoding);
+    describe_no_body(&mut headers);
     let length = (status == 412).then_some(0);
     let age = Some(entry.age(now));
     let plan = head::Plan { status, fields: headers.view(), length, chunked: false, compressed: false, age };

@@ -4,9 +4,10 @@
 //! Connection takes a field away from the upstream that the key or Vary would count. Everybody who needs a request's key
 //! takes it from [`key`]. Next: `cached`, which acts on it.
 
+use super::query;
 use crate::request::Request;
 use crate::variables::{self, holds};
-use millstream_cache::key::TooLong;
+use millstream_cache::key::{Parts, TooLong};
 use millstream_cache::policy;
 use millstream_conf::model::ProxyCache;
 use millstream_net::buffers;
@@ -35,7 +36,7 @@ pub fn usage(request: &Request, cache: &ProxyCache) -> Use {
     if !policy::looks_up(cache, request.method) {
         return Use::None;
     }
-    if has_unkeyed_body(request) || hides_fields(request) {
+    if !is_keyed(request) || query::is_too_large(request) {
         return Use::Past;
     }
     let mut buffer = buffers::take();
@@ -57,8 +58,28 @@ pub fn key(request: &Request, cache: &ProxyCache) -> Option<Vec<u8>> {
     evaluate(request, cache, &mut key).ok().map(|()| key)
 }
 
+/// Whether everything that may have changed the answer is named by key or Vary.
+pub fn is_keyed(request: &Request) -> bool {
+    !has_unkeyed_body(request) && !hides_fields(request)
+}
+
+/// The key that the same request would have with another method.
+pub fn key_of(request: &Request, cache: &ProxyCache, method: Method) -> Option<Vec<u8>> {
+    if request.method == method {
+        return key(request, cache);
+    }
+    let mut other = request.for_refresh();
+    (other.method, other.head.method) = (method, method);
+    key(&other, cache)
+}
+
 fn evaluate(request: &Request, cache: &ProxyCache, key: &mut Vec<u8>) -> Result<(), TooLong> {
-    variables::evaluate_key(&cache.key, request, key)
+    let more = |key: &mut Vec<u8>, parts: &mut Parts| {
+        if request.method == Method::Query {
+            query::append_content(request, key, parts);
+        }
+    };
+    variables::evaluate_key(&cache.key, request, key, more)
         .inspect_err(|TooLong| request.worker.metrics.add(Counter::CacheKeysTooLong, 1))
 }
 

@@ -3,11 +3,21 @@
 //! Each takes the request and the client and says how it went; which one is taken, and what follows, is `serve`'s
 //! decision alone.
 
+pub mod query;
 pub mod keyed;
-pub mod proxied;
+pub mod conditions;
+pub mod ranges;
+pub mod invalidation;
+pub mod tagged;
 pub mod hit;
+pub mod follow;
+pub mod proxied;
+pub mod stored;
+pub mod partial;
 pub mod cached;
+pub mod slices;
 pub mod fixed;
+pub mod purge;
 pub mod file;
 
 use crate::client::ClientFailure;

@@ -18,23 +18,29 @@ mod unkeyed;
 mod request_head;
 mod request_body;
 mod answer_head;
+mod learning;
 mod attempt;
 mod spill;
 mod transfer;
+mod storing;
 mod filling;
+mod combining;
 mod tunnel;
 
 #[cfg(test)]
 mod tests;
 
-use super::keyed;
+use super::{invalidation, tagged};
 use crate::client::{Client, ClientFailure};
 use crate::request::Request;
+use crate::tries::Tries;
 use attempt::{Asked, Stop};
+pub use combining::Rest;
 use destination::Destination;
-use millstream_cache::policy::{self, RequestFacts, Storable};
-use millstream_cache::{Entry, FillPermit, Hit, Now, StaleCause, StoredHead};
-use millstream_conf::model::{Proxy, ProxyCache};
+use millstream_cache::policy::{self, Lifetime, Reason, RequestFacts, Storable};
+use millstream_cache::{Entry, FillPermit, Follower, Hit, Now, StaleCause, StoredHead};
+use millstream_conf::model::{Proxy, ProxyCache, Store};
+use millstream_telemetry::metrics::Cause;
 use millstream_upstream::{Condition, Connection, Turn};
 use millstream_wire::h1::head::ResponseHead;
 use millstream_wire::{FieldId, Fields, Headers, Method};
@@ -43,6 +49,7 @@ use std::cell::Cell;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Instant;
+use tokio::sync::oneshot;
 
 /// What came of passing a request on.
 pub enum Proxied {
@@ -57,10 +64,14 @@ pub enum Proxied {
     Stale(u16),
     /// The client left, was too slow, or sent a bad body.
     ClientFailed(ClientFailure),
+    /// Nothing was sent: nothing of the range exists in an answer of this length.
+    Unsatisfiable(u64),
     /// The upstream confirmed the stale entry by 304: this entry is the answer.
     Revalidated(Arc<Entry>),
     /// `X-Accel-Redirect`: nothing was sent, the request goes on under this URI or `@name`.
     Redirect(Vec<u8>),
+    /// Nothing was sent, and what came was of use to nobody: the whole is to be asked for. [`answer`] never gives it.
+    Again(FillPermit),
 }
 
 /// Whether the answer is to be stored.
@@ -69,7 +80,24 @@ pub enum Filling {
     No,
     /// By right of this permit, where the answer allows it.
     Permit(FillPermit),
+    /// The client's own range and conditions are passed on; a 206 is stored as a part.
+    Part(FillPermit),
+    /// Only the rest of a stored part is asked for; the whole is stored.
+    Rest(FillPermit, Rest),
+    /// Not stored, and yet asked for as a whole and passed on by way of a fill.
+    Along(FillPermit),
 }
+
+/// What came of a request that is read by way of its fill.
+pub enum Opened {
+    /// The answer as it arrives, and the servers asked for it.
+    Stream(Follower, Box<Tries>),
+    /// There is none to be read.
+    Ended(Proxied),
+}
+
+/// Where the answer of such a request goes.
+type Tap = oneshot::Sender<Opened>;
 
 /// Everything that stays the same while one request is passed on.
 struct Passing<'a> {
@@ -84,6 +112,10 @@ struct Passing<'a> {
     caching: bool,
     /// The stale entry that is to be confirmed or to fall back on.
     stale: Option<Rc<Hit>>,
+    /// What alone is asked for, because all else is stored.
+    rest: Option<Rest>,
+    /// Who reads the answer by way of its fill, in place of a client.
+    tap: Option<&'a Cell<Option<Tap>>>,
     /// Whether a client that leaves ends the request.
     watching: bool,
     /// When the present attempt began.
@@ -99,7 +131,32 @@ thread_local! {
 /// (`proxy_cache_revalidate`) or to fall back on (`proxy_cache_use_stale`).
 pub async fn answer(
     request: &mut Request,
+    client: Option<&mut Client>,
+    filling: Filling,
+    stale: Option<Rc<Hit>>,
+) -> Proxied {
+    pass_on(request, client, None, filling, stale).await
+}
+
+/// Passes a request on whose answer `tap` reads by way of its fill, whether it is stored or not.
+pub async fn open(
+    mut request: Request,
+    filling: Filling,
+    stale: Option<Rc<Hit>>,
+    tap: oneshot::Sender<Opened>,
+) {
+    let tap = Cell::new(Some(tap));
+    let ending = pass_on(&mut request, None, Some(&tap), filling, stale).await;
+    if let Some(tap) = tap.take() {
+        // Nobody may be there any more.
+        _ = tap.send(Opened::Ended(ending));
+    }
+}
+
+async fn pass_on(
+    request: &mut Request,
     mut client: Option<&mut Client>,
+    tap: Option<&Cell<Option<Tap>>>,
     filling: Filling,
     stale: Option<Rc<Hit>>,
 ) -> Proxied {
@@ -123,19 +180,25 @@ pub async fn answer(
         },
         None => RequestBody::None,
     };
-    let caching = matches!(filling, Filling::Permit(_));
-    let watching = !caching && !proxy.ignore_client_abort;
+    let (filling, rest) = match filling {
+        Filling::Rest(permit, rest) => (Filling::Permit(permit), Some(rest)),
+        filling => (filling, None),
+    };
+    let caching = matches!(filling, Filling::Permit(_) | Filling::Along(_));
+    let watching = !caching && !proxy.ignore_client_abort && proxy.store == Store::Off;
     let method = method(request, proxy, caching);
     let asked_at = request.started;
     let passing = Passing {
-        request,
-        client,
+        request: &mut *request,
+        client: client.as_deref_mut(),
         proxy,
         destination: &destination,
         body,
         method,
         caching,
         stale,
+        rest,
+        tap,
         watching,
         asked_at,
     };
@@ -143,7 +206,10 @@ pub async fn answer(
     let outcome = passing.run(filling, &mut head).await;
     head.clear();
     HEAD.set(Some(head));
-    outcome
+    match outcome {
+        Proxied::Again(permit) => Box::pin(answer(request, client, Filling::Permit(permit), None)).await,
+        outcome => outcome,
+    }
 }
 
 /// The method that is sent: `proxy_method`'s, and GET for a HEAD whose answer is to be stored.
@@ -162,9 +228,18 @@ impl<'a> Passing<'a> {
             Err(Stop::Client(failure)) => return Proxied::ClientFailed(failure),
             Err(Stop::Upstream(condition, status)) => return self.fall_back(condition, status),
         };
+        if let Some(report) = &mut self.request.report {
+            report.forward_status = Some(head.status);
+        }
         if head.status == 101 {
             return Box::pin(self.tunnel(connection, turn, head)).await;
         }
+        let filling = match (filling, self.rest.take()) {
+            (Filling::Permit(permit), Some(rest)) if matches!(head.status, 206 | 416) => {
+                return Box::pin(self.combine(connection, turn, head, permit, rest)).await;
+            }
+            (filling, _) => filling,
+        };
         if let Some(outcome) = self.set_aside(&connection, head) {
             if matches!(outcome, Proxied::Redirect(_)) {
                 let fields = head.view(connection.head_bytes());
@@ -202,17 +277,18 @@ impl<'a> Passing<'a> {
         }
     }
 
+    /// Whether somebody wants the answer, and not only the cache.
+    fn is_read(&self) -> bool {
+        self.client.is_some() || self.tap.is_some()
+    }
+
     /// Answers that do not go to the client as they are.
     fn set_aside(&self, connection: &Connection, head: &ResponseHead) -> Option<Proxied> {
         let status = head.status;
         if status >= 400 && self.stale_covers(StaleCause::Status(status)) {
             return Some(Proxied::Stale(status));
         }
-        if status >= 300
-            && self.proxy.intercept_errors
-            && self.client.is_some()
-            && !self.request.in_error_page
-        {
+        if status >= 300 && self.proxy.intercept_errors && self.is_read() && !self.request.in_error_page {
             let pages = &self.request.location().settings.error_pages;
             if pages.iter().any(|page| page.status == status) {
                 return Some(Proxied::Intercepted(status));
@@ -222,7 +298,7 @@ impl<'a> Passing<'a> {
         match redirect {
             Some(uri)
                 if !self.proxy.ignore_headers.x_accel_redirect
-                    && self.client.is_some()
+                    && self.is_read()
                     && (uri.starts_with(b"/") || uri.starts_with(b"@")) =>
             {
                 Some(Proxied::Redirect(uri.to_vec()))
@@ -237,7 +313,7 @@ impl<'a> Passing<'a> {
     }
 
     /// A 304 to our own condition: the stored answer lives on with the fields of the new one (RFC 9111 §4.3.4).
-    fn confirmed(&self, filling: Filling, stale: &Rc<Hit>, fields: Fields<'_>) -> Proxied {
+    fn confirmed(&mut self, filling: Filling, stale: &Rc<Hit>, fields: Fields<'_>) -> Proxied {
         let entry = &stale.entry;
         let (Filling::Permit(permit), Some(cache)) = (filling, &self.proxy.cache) else {
             return Proxied::Revalidated(entry.clone());
@@ -245,15 +321,36 @@ impl<'a> Passing<'a> {
         let now = Now::read();
         let headers: Headers = entry.head().updated(fields);
         match self.storable(cache, entry.head().status, headers.view(), now) {
-            Storable::Yes(lifetime) => Proxied::Revalidated(permit.refresh(entry, headers, lifetime, now)),
-            Storable::No(_) => Proxied::Revalidated(entry.clone()),
+            Storable::Yes(lifetime) => {
+                self.report_stored(&lifetime, now);
+                Proxied::Revalidated(permit.refresh(entry, headers, lifetime, now))
+            }
+            Storable::No(reason) => {
+                self.report_not_stored(reason);
+                Proxied::Revalidated(entry.clone())
+            }
         }
     }
 
     fn storable(&self, cache: &ProxyCache, status: u16, fields: Fields<'_>, now: Now) -> Storable {
+        self.storable_as(cache, self.method, (status, false), fields, now)
+    }
+
+    /// As if the request had been sent with this method; the flag is a 206 whose place in the whole is known.
+    fn storable_as(
+        &self,
+        cache: &ProxyCache,
+        method: Method,
+        (status, partial): (u16, bool),
+        fields: Fields<'_>,
+        now: Now,
+    ) -> Storable {
         let facts = RequestFacts {
-            method: self.method,
+            method,
             has_authorization: self.request.field(FieldId::Authorization).is_some(),
+            delay: millstream_net::clock::now().saturating_duration_since(self.asked_at),
+            partial,
+            is_of_target: self.is_of_target(fields),
         };
         let mut scratch = Vec::new();
         let no_cache = cache
@@ -263,44 +360,98 @@ impl<'a> Passing<'a> {
         policy::storable(cache, &self.proxy.ignore_headers, &facts, status, fields, now, no_cache)
     }
 
+    /// Counts an answer that is not stored.
+    fn not_stored(&self, reason: policy::Reason, now: Now) {
+        if let Some(misses) = &self.request.generation.shared.misses[self.request.location.0 as usize] {
+            misses.not_stored(reason, now.unix_milliseconds);
+        }
+    }
+
     /// Passes an accepted answer to the client and, where it may be stored, to the cache.
     async fn pass(
-        self,
+        mut self,
         connection: Connection,
         turn: Turn<'a>,
         head: &mut ResponseHead,
         filling: Filling,
     ) -> Proxied {
-        self.invalidate(head.status);
-        if let (Filling::Permit(permit), Some(cache)) = (filling, &self.proxy.cache) {
+        if let Filling::Along(permit) = filling {
+            return Box::pin(self.along(connection, turn, head, permit, None)).await;
+        }
+        let fields = head.view(connection.head_bytes());
+        let rewritten = answer_head::rewritten(self.request, self.proxy, fields);
+        let fields = rewritten.as_ref().map_or(fields, Headers::view);
+        // Before the client hears of it: its next request must not find what is no longer true.
+        invalidation::after(self.request, head.status, fields);
+        self.learn(head.status, fields);
+        let as_asked = matches!(filling, Filling::Part(_));
+        if let (Some(permit), Some(cache)) = (self.permit(filling, head.status, fields), &self.proxy.cache) {
             let now = Now::read();
-            let fields = head.view(connection.head_bytes());
-            match self.storable(cache, head.status, fields, now) {
+            let part = combining::part(head.status, fields, connection.remaining())
+                .filter(|_| as_asked || self.request.slice.is_some());
+            match self.storable_as(cache, self.method, (head.status, part.is_some()), fields, now) {
                 Storable::Yes(lifetime) => {
-                    let rewritten = answer_head::rewritten(self.request, self.proxy, fields);
-                    let fields = rewritten.as_ref().map_or(fields, Headers::view);
-                    let stored = StoredHead::new(head.status, fields, connection.remaining(), lifetime, now);
+                    let length = connection.remaining().or(part.map(|part| part.last - part.first + 1));
+                    let mut stored = StoredHead::new(head.status, fields, length, lifetime, now);
+                    stored.tags = tagged::tags(self.request, cache, fields);
+                    stored.part = part;
+                    if StoredHead::leaves_out(fields) {
+                        let visible = answer_head::visible(self.proxy, fields);
+                        let own = Headers::copied_from(Fields::new(fields.bytes(), &visible), |_, _, _| true);
+                        self.request.own_head = Some(Box::new(own));
+                    }
+                    self.report_stored(&lifetime, now);
+                    let permit = if lifetime.always_validate { permit.aside(now) } else { permit };
                     let fill = permit.begin(stored, self.request.fields(), now);
-                    return Box::pin(self.fill(connection, turn, fill)).await;
+                    return Box::pin(self.fill(connection, turn, fill, None)).await;
                 }
-                // The next waiter may find the upstream well again; any other answer says that waiting is no use.
-                Storable::No(_) if head.status >= 500 => drop(permit),
-                Storable::No(reason) => permit.uncacheable(Some(reason), now),
+                Storable::No(reason) => {
+                    self.not_stored(reason, now);
+                    self.report_not_stored(reason);
+                    if self.tap.is_some() {
+                        return Box::pin(self.along(connection, turn, head, permit, Some(reason))).await;
+                    }
+                    // Of a part nobody waits for another, and the next waiter may find a failing upstream well again;
+                    // any other answer says that waiting is no use.
+                    if as_asked || head.status >= 500 {
+                        drop(permit);
+                    } else {
+                        permit.uncacheable(Some(reason), now);
+                    }
+                }
             }
         }
         self.transfer(connection, turn, head).await
     }
 
-    /// Unsafe methods that succeeded make what is stored under their URI invalid (RFC 9111 §4.4), before the client
-    /// hears of it.
-    fn invalidate(&self, status: u16) {
-        if let Some(cache) = &self.proxy.cache
-            && policy::invalidates(self.request.method, status)
-            && !policy::looks_up(cache, self.request.method)
-            && let Some(key) = keyed::key(self.request, cache)
-        {
-            self.request.generation.shared.stores[cache.zone.0 as usize].invalidate(&key);
+    fn report_stored(&mut self, lifetime: &Lifetime, now: Now) {
+        if let Some(report) = &mut self.request.report {
+            report.stored = true;
+            report.note_lifetime(lifetime, now);
         }
+    }
+
+    fn report_not_stored(&mut self, reason: Reason) {
+        if let Some(cause) = Cause::not_stored(reason.name()) {
+            self.request.count_miss(cause);
+        }
+        if let Some(report) = &mut self.request.report {
+            report.detail = Some(reason.name());
+        }
+    }
+
+    /// Passes an answer that is not stored to who reads it by way of a fill.
+    async fn along(
+        self,
+        connection: Connection,
+        turn: Turn<'a>,
+        head: &ResponseHead,
+        permit: FillPermit,
+        reason: Option<Reason>,
+    ) -> Proxied {
+        let fields = head.view(connection.head_bytes());
+        let fill = permit.along((head.status, fields), connection.remaining(), reason, Now::read());
+        self.fill(connection, turn, fill, None).await
     }
 
     /// Lets go of an answer whose body nobody wants. The connection is kept where the rest is there already.

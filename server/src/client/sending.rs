@@ -58,6 +58,8 @@ pub(super) struct Answer {
     head_left: usize,
     framed: Framed,
     compressor: Option<Box<Compressor>>,
+    /// Bytes of the body that are passed over before the first that goes out.
+    skipped: u64,
     ended: bool,
     cut: bool,
     send_timeout: Duration,
@@ -101,15 +103,30 @@ impl Client {
             tail: Bytes::new(),
             framed,
             compressor: (compress && framed != Framed::Empty).then(|| Box::new(Compressor::new(level))),
+            skipped: 0,
             ended: false,
             cut: false,
             send_timeout: request.location().settings.send_timeout,
         }));
     }
 
+    /// The answer that was begun is a part of what comes: this much of it is passed over first. What comes beyond the
+    /// length that was announced is passed over anyway.
+    pub fn skip(&mut self, bytes: u64) {
+        if let Some(answer) = &mut self.answer {
+            answer.skipped = bytes;
+        }
+    }
+
+    /// Whether all of the length that was announced has been framed.
+    pub fn has_all(&self) -> bool {
+        self.answer.as_ref().is_some_and(|answer| answer.framed == Framed::Length(0))
+    }
+
     /// Frames a piece of the body into the buffer.
     pub fn push(&mut self, request: &mut Request, piece: &[u8]) {
         let Some(answer) = &mut self.answer else { return };
+        let piece = answer.wanted(piece);
         match &mut answer.compressor {
             Some(compressor) => {
                 let mut squeezed = buffers::take();
@@ -138,10 +155,9 @@ impl Client {
     /// Frames a piece and writes it. A large piece is not copied.
     pub async fn send(&mut self, request: &mut Request, piece: &[u8]) -> Result<(), ClientFailure> {
         let in_place = piece.len() >= WRITE_IN_PLACE
-            && self
-                .answer
-                .as_ref()
-                .is_some_and(|answer| answer.compressor.is_none() && answer.room_for(piece.len()));
+            && self.answer.as_ref().is_some_and(|answer| {
+                answer.compressor.is_none() && answer.skipped == 0 && answer.room_for(piece.len())
+            });
         if !in_place {
             self.push(request, piece);
             return self.flush(request).await;
@@ -228,6 +244,7 @@ impl Client {
             tail: Bytes::new(),
             framed: Framed::Empty,
             compressor: None,
+            skipped: 0,
             ended: true,
             cut: false,
             send_timeout: request.location().settings.send_timeout,
@@ -316,6 +333,13 @@ impl Answer {
             self.tail = tail;
         }
         step
+    }
+
+    /// What is left of a piece behind what is passed over.
+    fn wanted<'p>(&mut self, piece: &'p [u8]) -> &'p [u8] {
+        let passed = usize::try_from(self.skipped).unwrap_or(usize::MAX).min(piece.len());
+        self.skipped -= passed as u64;
+        &piece[passed..]
     }
 
     fn room_for(&self, length: usize) -> bool {

@@ -4,14 +4,15 @@
 //! those `add_header`s that read the request are written.
 
 use crate::failure::server_text;
-use crate::filter::gzip;
+use crate::filter::{expires, gzip};
 use crate::request::Request;
 use crate::time_text::with_now;
 use crate::variables;
-use millstream_conf::model::{AddHeader, Settings, Template, Variable};
+use millstream_conf::model::{AddHeader, Expires, Settings, Template, Variable};
 use millstream_conf::variables::Builtin;
+use millstream_net::clock;
 use millstream_wire::h1::encode;
-use millstream_wire::{FieldId, Fields, Headers};
+use millstream_wire::{FieldId, Fields, Headers, date};
 
 /// What a head says.
 pub struct Plan<'a> {
@@ -37,6 +38,8 @@ pub struct Fixed {
     pub date_at: Option<usize>,
     /// Whether some `add_header` must be evaluated at each answer.
     pub adds_vary: bool,
+    /// `expires`, reckoned at each answer, and the answer's Last-Modified. The `add_header`s then follow all of it.
+    expires: Option<(Expires, Option<i64>)>,
 }
 
 /// Fields that are written anew or never passed on (RFC 9110 §7.6.1, RFC 9112 §6).
@@ -52,7 +55,14 @@ pub fn encode(out: &mut Vec<u8>, request: &mut Request, plan: &Plan<'_>) {
     let plan = &Plan { status, fields, ..*plan };
     request.sent.status = status;
     let start = out.len();
-    fixed_part(out, request, plan);
+    let stamp = expires::in_force(request, status).and_then(|expires| {
+        let modified = plan.fields.get(FieldId::LastModified).and_then(date::parse_http);
+        expires::stamp(&expires, modified, clock::wall().seconds, clock::utc_offset)
+    });
+    fixed_part(out, request, plan, stamp.is_some());
+    if let Some(stamp) = stamp {
+        stamp.write(out);
+    }
     keep_sent(request, &out[start..]);
     finish(out, request, plan.age, true, status);
     keep_sent(request, &out[start..]);
@@ -70,16 +80,28 @@ fn with_handed_on(fields: Fields<'_>, handed_on: &Headers) -> Headers {
     headers
 }
 
+/// Whether heads of this location have a part that does not change: not where a variable says which fields there are.
+pub fn can_be_fixed(request: &Request) -> bool {
+    !matches!(request.location().settings.expires, Expires::Variable(..))
+}
+
 /// Makes the unchanging part of a head for a cached answer.
 pub fn fixed(request: &Request, plan: &Plan<'_>) -> Fixed {
     let mut bytes = Vec::with_capacity(512);
     let settings = &request.location().settings;
-    let date_at = fixed_part(&mut bytes, request, plan);
+    let expires = expires::in_force(request, plan.status).map(|expires| {
+        let modified = plan.fields.get(FieldId::LastModified).and_then(date::parse_http);
+        (expires.into_owned(), modified)
+    });
+    let date_at = fixed_part(&mut bytes, request, plan, expires.is_some());
+    if expires.is_some() {
+        return Fixed { bytes, date_at, adds_vary: true, expires };
+    }
     let adds = || settings.add_headers.iter().filter(|add| add_applies(add, plan.status));
     for add in adds().filter(|add| is_constant(&add.value)) {
         write_add(&mut bytes, request, add);
     }
-    Fixed { bytes, date_at, adds_vary: adds().any(|add| !is_constant(&add.value)) }
+    Fixed { bytes, date_at, adds_vary: adds().any(|add| !is_constant(&add.value)), expires: None }
 }
 
 /// Writes a head from its unchanging part.
@@ -91,14 +113,23 @@ pub fn from_fixed(out: &mut Vec<u8>, request: &mut Request, fixed: &Fixed, age: 
         with_now(|now| out[start + at..start + at + now.http.len()].copy_from_slice(&now.http));
     }
     if fixed.adds_vary {
+        stamp_fixed(out, fixed);
         keep_sent(request, &out[start..]);
-        add_fields(out, request, status, |add| !is_constant(&add.value));
+        add_fields(out, request, status, |add| fixed.expires.is_some() || !is_constant(&add.value));
     }
     finish(out, request, age, false, status);
     keep_sent(request, &out[start..]);
 }
 
-fn fixed_part(out: &mut Vec<u8>, request: &Request, plan: &Plan<'_>) -> Option<usize> {
+fn stamp_fixed(out: &mut Vec<u8>, fixed: &Fixed) {
+    let Some((expires, modified)) = &fixed.expires else { return };
+    if let Some(stamp) = expires::stamp(expires, *modified, clock::wall().seconds, clock::utc_offset) {
+        stamp.write(out);
+    }
+}
+
+/// `stamped`: what `expires` says takes the place of the answer's own fields.
+fn fixed_part(out: &mut Vec<u8>, request: &Request, plan: &Plan<'_>, stamped: bool) -> Option<usize> {
     let settings = &request.location().settings;
     encode::status_line(out, plan.status);
     if plan.fields.get(FieldId::Server).is_none() {
@@ -112,6 +143,7 @@ fn fixed_part(out: &mut Vec<u8>, request: &Request, plan: &Plan<'_>) -> Option<u
     for (id, name, value) in plan.fields.iter() {
         if is_ours(id)
             || plan.age.is_some() && id == FieldId::Age
+            || stamped && matches!(id, FieldId::Expires | FieldId::CacheControl)
             || plan.compressed && id == FieldId::AcceptRanges
         {
             continue;
@@ -164,6 +196,9 @@ fn finish(out: &mut Vec<u8>, request: &Request, age: Option<u64>, adds: bool, st
     if let Some(age) = age {
         encode::number_field(out, b"Age", age);
     }
+    if let Some(report) = &request.report {
+        report.write_field(out, status);
+    }
     if adds {
         add_fields(out, request, status, |_| true);
     }
@@ -194,7 +229,7 @@ fn add_fields(out: &mut Vec<u8>, request: &Request, status: u16, which: impl Fn(
 
 /// Without `always` a field is added to these statuses only, as in nginx.
 fn add_applies(add: &AddHeader, status: u16) -> bool {
-    add.always || matches!(status, 200 | 201 | 204 | 206 | 301 | 302 | 303 | 304 | 307 | 308)
+    add.always || expires::is_ordinary(status)
 }
 
 /// Writes one added field; an empty value adds none. Line ends from variables cannot start a field of their own.

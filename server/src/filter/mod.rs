@@ -3,6 +3,7 @@
 //! Filters decide from the request, the location and the answer's fields alone; they do no I/O.
 
 pub mod gzip;
+pub mod expires;
 pub mod head;
 #[cfg(test)]
 mod tests;

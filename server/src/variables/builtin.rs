@@ -1,6 +1,6 @@
 //! The variables with fixed names, one arm each.
 
-use super::upstream::{each, number, seconds as optional_seconds};
+use super::upstream::{self, each, number, seconds as optional_seconds};
 use super::{Found, give, give_some, seconds, value};
 use crate::request::{ConnectionFacts, Request};
 use crate::time_text::with_now;
@@ -80,10 +80,10 @@ pub(super) fn append(variable: Builtin, request: &Request, out: &mut Vec<u8>) ->
             None => Found::Nothing,
         },
         B::UpstreamCacheKey => cache_key(request, out),
-        // Nothing is known of the entry, or of the piece, where a request has none.
-        B::UpstreamCacheAge | B::UpstreamCacheLastModified | B::UpstreamCacheEtag | B::SliceRange => {
-            Found::Nothing
+        B::UpstreamCacheAge | B::UpstreamCacheLastModified | B::UpstreamCacheEtag => {
+            upstream::of_entry(variable, request, out)
         }
+        B::SliceRange => upstream::slice_range(request, out),
         B::UpstreamAddr => each(request, out, |one, out| out.extend_from_slice(one.peer.as_bytes())),
         B::UpstreamStatus => each(request, out, |one, out| match one.status {
             0 => out.push(b'-'),

@@ -39,7 +39,13 @@ pub fn evaluate(template: &Template, request: &Request, out: &mut Vec<u8>) {
 }
 
 /// Evaluates a `proxy_cache_key` to the key that the cache takes; the buffer must be empty. Nothing else makes keys.
-pub fn evaluate_key(template: &Template, request: &Request, key: &mut Vec<u8>) -> Result<(), TooLong> {
+/// `more` may add to the text, noting what is not its own.
+pub fn evaluate_key(
+    template: &Template,
+    request: &Request,
+    key: &mut Vec<u8>,
+    more: impl FnOnce(&mut Vec<u8>, &mut Parts),
+) -> Result<(), TooLong> {
     debug_assert!(key.is_empty());
     let mut parts = Parts::default();
     for part in &template.parts {
@@ -52,6 +58,7 @@ pub fn evaluate_key(template: &Template, request: &Request, key: &mut Vec<u8>) -
             }
         }
     }
+    more(key, &mut parts);
     parts.close(key)
 }
 

@@ -1,8 +1,10 @@
 //! The `$upstream_*` variables: one value per server asked, joined by commas as nginx does.
 
-use super::{Found, give};
+use super::{Found, give, give_some};
 use crate::request::Request;
 use crate::tries::Try;
+use millstream_conf::variables::Builtin;
+use millstream_wire::{FieldId, date};
 use std::io::Write;
 use std::time::Duration;
 
@@ -42,4 +44,32 @@ pub(super) fn cookie(request: &Request, name: &str, out: &mut Vec<u8>) -> Found 
         }
     }
     Found::Nothing
+}
+
+/// What is known of the stored answer; nothing where there is none.
+pub(super) fn of_entry(variable: Builtin, request: &Request, out: &mut Vec<u8>) -> Found {
+    let Some(cached) = &request.tries.cached else { return Found::Nothing };
+    match variable {
+        Builtin::UpstreamCacheAge => number(cached.age, out),
+        Builtin::UpstreamCacheLastModified => match cached.last_modified {
+            Some(modified) => out.extend_from_slice(&date::format_http(modified)),
+            None => return Found::Nothing,
+        },
+        _ => {
+            let headers = request.tries.headers.as_ref();
+            return give_some(headers.and_then(|headers| headers.view().get(FieldId::ETag)), out);
+        }
+    }
+    Found::Value
+}
+
+/// `$slice_range`: the range of the piece of a sliced answer that is asked for.
+pub(super) fn slice_range(request: &Request, out: &mut Vec<u8>) -> Found {
+    let Some(start) = request.slice else { return Found::Nothing };
+    let last = start.saturating_add(request.location().settings.slice).saturating_sub(1);
+    out.extend_from_slice(b"bytes=");
+    number(start, out);
+    out.push(b'-');
+    number(last, out);
+    Found::Value
 }

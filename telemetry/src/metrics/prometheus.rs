@@ -2,7 +2,10 @@
 //!
 //! Only what is in the table, and each zone's lines; nothing is computed here that a query could compute.
 
-use super::{CacheStatus, Counter, Gauge, MetricLine, Snapshot, Timing, ZoneSnapshot};
+use super::{
+    CacheStatus, Cause, CauseFamily, Counter, Gauge, LocationSnapshot, MetricLine, Snapshot, Timing,
+    ZoneSnapshot,
+};
 use crate::histogram::HistogramSnapshot;
 use std::fmt::Write;
 
@@ -52,6 +55,7 @@ impl Snapshot {
             histogram(&mut text, timing.line().name, self.timing(timing));
         }
         zones(&mut text, &self.zones);
+        causes(&mut text, &self.locations);
         text
     }
 }
@@ -135,6 +139,26 @@ fn zones(text: &mut String, zones: &[ZoneSnapshot]) {
         head(text, name, doc, "counter");
         for zone in zones {
             lines(text, name, zone, &format!("zone=\"{}\"", escape_label(&zone.name)));
+        }
+    }
+}
+
+/// The causes that came up, by location: a line for every pair would be a page of zeros.
+fn causes(text: &mut String, locations: &[LocationSnapshot]) {
+    if locations.is_empty() {
+        return;
+    }
+    for family in [CauseFamily::Miss, CauseFamily::NotStored] {
+        let MetricLine { name, doc, .. } = family.line();
+        head(text, name, doc, "counter");
+        for location in locations {
+            let label = escape_label(&location.name);
+            for (cause, &count) in Cause::ALL.iter().zip(&location.causes) {
+                let (of, word) = cause.of();
+                if of == family && count > 0 {
+                    sample(text, name, &format!("location=\"{label}\",cause=\"{word}\""), count);
+                }
+            }
         }
     }
 }

@@ -3,7 +3,8 @@
 //! Threads go on counting while they are read, so two sums may differ by the requests in between.
 //! What no thread counts (bytes in the caches, the log writer's totals) is put in by whoever asks for the snapshot.
 
-use super::{CacheStatus, Counter, Gauge, Timing, WorkerMetrics, ZONES_PER_PAGE};
+use super::misses::LOCATIONS_PER_PAGE;
+use super::{CacheStatus, Cause, Counter, Gauge, Timing, WorkerMetrics, ZONES_PER_PAGE};
 use crate::histogram::HistogramSnapshot;
 use crate::log_writer::LogStatistics;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -16,6 +17,17 @@ pub struct Snapshot {
     timings: Vec<HistogramSnapshot>,
     /// The zones with their names, in order of their numbers.
     pub zones: Vec<ZoneSnapshot>,
+    /// The locations with a cache, in order of their numbers.
+    pub locations: Vec<LocationSnapshot>,
+}
+
+/// Why the cache did not answer in one location, and why answers were not stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LocationSnapshot {
+    /// Its name.
+    pub name: String,
+    /// By cause, in the order of [`Cause::ALL`].
+    pub causes: [u64; Cause::COUNT],
 }
 
 /// One `status_zone`.
@@ -36,13 +48,16 @@ pub struct ZoneSnapshot {
 }
 
 impl Snapshot {
-    pub(super) fn empty(zones: Vec<String>) -> Self {
+    pub(super) fn empty(zones: Vec<String>, locations: Vec<String>) -> Self {
+        let locations =
+            locations.into_iter().map(|name| LocationSnapshot { name, causes: [0; Cause::COUNT] }).collect();
         let zones = zones.into_iter().map(|name| ZoneSnapshot { name, ..ZoneSnapshot::default() }).collect();
         Snapshot {
             counters: [0; Counter::COUNT],
             gauges: [0; Gauge::COUNT],
             timings: vec![HistogramSnapshot::default(); Timing::COUNT],
             zones,
+            locations,
         }
     }
 
@@ -63,6 +78,12 @@ impl Snapshot {
                 zone.sent += cells.sent.load(Ordering::Relaxed);
                 add_all(&mut zone.responses, &cells.responses);
                 add_all(&mut zone.cache, &cells.cache);
+            }
+        }
+        for (page, locations) in worker.misses.iter().zip(self.locations.chunks_mut(LOCATIONS_PER_PAGE)) {
+            let Some(page) = page.get() else { continue };
+            for (location, cells) in locations.iter_mut().zip(page.iter()) {
+                cells.add_to(&mut location.causes);
             }
         }
     }

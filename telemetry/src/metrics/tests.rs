@@ -120,3 +120,22 @@ fn the_text_has_heads_samples_and_cumulative_buckets() {
     let names: Vec<_> = heads.collect();
     assert_eq!(names.iter().collect::<HashSet<_>>().len(), names.len(), "a family has one head");
 }
+
+#[test]
+fn causes_of_misses_are_counted_by_location_and_only_those_that_came_up_are_printed() {
+    let registry = Registry::new();
+    let (one, other) = (registry.location("a /x"), registry.location("a /\"y\""));
+    assert_eq!((registry.location("a /x"), other), (one, one + 1));
+    let worker = registry.worker();
+    worker.miss(one, Cause::Absent);
+    worker.miss(one, Cause::Absent);
+    worker.miss(other, Cause::StoreSetCookie);
+    worker.miss(u32::MAX, Cause::Absent);
+    let text = registry.snapshot().prometheus();
+    assert!(text.contains("millstream_cache_misses_total{location=\"a /x\",cause=\"absent\"} 2\n"));
+    let line = "millstream_cache_not_stored_total{location=\"a /\\\"y\\\"\",cause=\"set_cookie\"} 1\n";
+    assert!(text.contains(line), "{text}");
+    assert!(!text.contains("cause=\"expired\""));
+    assert_eq!(Cause::not_stored("set_cookie"), Some(Cause::StoreSetCookie));
+    assert_eq!(Cause::not_stored("absent"), None);
+}

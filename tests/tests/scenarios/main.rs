@@ -3,6 +3,7 @@
 //! A test's name is the behaviour. They share nothing: each has its own directory, ports and processes, so they run
 //! side by side. Most of them wait more than they work; `cargo xtask test` runs them with more threads than cores.
 
+mod rfc9111;
 mod seed_api;
 mod seed_blog;
 mod seed_upstreams;
@@ -12,6 +13,9 @@ mod command_line;
 mod client_side;
 mod returned;
 mod cache;
+mod ranges;
+mod slices;
+mod stored_files;
 mod signals;
 mod diagnostics;
 mod disk;
@@ -19,5 +23,6 @@ mod failures;
 mod memory;
 mod malformed;
 mod flask_example;
+mod purge;
 mod safety;
 mod stampede;

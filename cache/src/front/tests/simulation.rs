@@ -1,10 +1,12 @@
 //! Clients that ask for few keys, in random order, with fills that succeed, fail, stall, are cut, or turn out to be
-//! uncacheable, under a clock of its own.
+//! uncacheable, and with purges of all kinds in between, under a clock of its own.
 //!
-//! Checked at every step: no two fills of a key at once unless the lock allows it, every answer whole and the newest
-//! one, every waiter woken in the end.
+//! Checked at every step: no two fills of a key at once unless the lock or a purge allows it, every answer whole and
+//! the newest one, nothing given to anybody that was purged before it was asked for, every waiter woken in the end.
 
 use super::*;
+use crate::purges::{How, Purge, What};
+use crate::tags::Tags;
 use std::collections::{HashMap, HashSet};
 use std::future::Future;
 use std::pin::Pin;
@@ -46,7 +48,34 @@ struct Simulation {
     /// Per client: since when its fill has not moved, and whether it was given while nobody had to wait.
     moved: HashMap<usize, (Now, bool)>,
     uncacheable_until: HashMap<usize, Now>,
+    /// Every purge, in order.
+    purges: Vec<Target>,
+    /// Per client: how many purges there were when its fill was granted, and when it asked.
+    granted_at: HashMap<usize, usize>,
+    asked_at: HashMap<usize, usize>,
+    /// Per fill: how many purges there were when it was granted.
+    filled_at: HashMap<u64, usize>,
     hits: usize,
+    refused: usize,
+}
+
+/// What a purge goes for; a fill's number is odd or even, which is its tag.
+#[derive(Debug, Clone, Copy)]
+enum Target {
+    Key(usize),
+    Prefix(usize),
+    Tag(u64),
+    All,
+}
+
+impl Target {
+    fn goes_for(self, key: usize, fill: Option<u64>) -> bool {
+        match self {
+            Target::Key(named) | Target::Prefix(named) => named == key,
+            Target::Tag(tag) => fill.is_some_and(|fill| fill % 2 == tag),
+            Target::All => true,
+        }
+    }
 }
 
 /// The body of a fill: so many pieces, each telling whose it is.
@@ -56,6 +85,10 @@ fn pieces(fill: u64) -> Vec<Bytes> {
 
 fn whole(fill: u64) -> Vec<u8> {
     pieces(fill).concat()
+}
+
+fn tag_of(fill: u64) -> &'static str {
+    ["even", "odd"][fill as usize % 2]
 }
 
 fn fill_of(body: &[u8]) -> u64 {
@@ -77,7 +110,12 @@ impl Simulation {
             finished: HashSet::new(),
             moved: HashMap::new(),
             uncacheable_until: HashMap::new(),
+            purges: Vec::new(),
+            granted_at: HashMap::new(),
+            asked_at: HashMap::new(),
+            filled_at: HashMap::new(),
             hits: 0,
+            refused: 0,
         }
     }
 
@@ -99,8 +137,31 @@ impl Simulation {
             }
             self.now = later(self.now, self.pick(3) as u64);
         }
+        if self.pick(60) == 0 {
+            self.purge();
+        }
         let client = self.pick(CLIENTS);
         self.act(client, true);
+    }
+
+    fn purge(&mut self) {
+        let key = self.pick(KEYS);
+        let (target, what) = match self.pick(8) {
+            0 | 1 => (Target::Key(key), What::Key(format!("key {key}").into())),
+            2 | 3 => (Target::Prefix(key), What::Prefix(format!("key {key}").into())),
+            4..7 => (Target::Tag(key as u64), What::Tag(tag_of(key as u64).into())),
+            _ => (Target::All, What::All),
+        };
+        let how = if self.pick(2) == 0 { How::Hard } else { How::Soft };
+        ready(self.fronts[0].store().purge_at(Purge { what, how }, self.now)).expect("there is no disk");
+        self.purges.push(target);
+        // Nothing of it is fresh any more, be it gone or stale.
+        self.newest.retain(|key, fill| !target.goes_for(*key, Some(*fill)));
+    }
+
+    /// Whether a purge from one moment to another went for a fill.
+    fn is_purged(&self, key: usize, fill: Option<u64>, from: usize, to: usize) -> bool {
+        from < to && self.purges[from..to].iter().any(|target| target.goes_for(key, fill))
     }
 
     /// One step of a client. With `may_fail` false every fill goes on and succeeds.
@@ -117,7 +178,7 @@ impl Simulation {
             Client::Asking(permit) => self.asking(index, key, permit, may_fail),
             Client::Filling(fill, number, at) => self.filling(index, key, fill, number, at, may_fail),
             Client::Waiting(waiting) => self.waiting(index, waiting, &flag),
-            Client::Following(follower, read) => self.following(follower, read, &flag),
+            Client::Following(follower, read) => self.following(index, follower, read, &flag),
         };
         self.clients[index].1 = next;
     }
@@ -125,6 +186,7 @@ impl Simulation {
     fn ask(&mut self, index: usize) -> Client {
         let key = self.clients[index].0;
         let front = self.pick(3);
+        self.asked_at.insert(index, self.purges.len());
         let name = format!("key {key}");
         match self.fronts[front].lookup(name.as_bytes(), Fields::default(), self.conf, self.now) {
             Lookup::Fresh(hit) => {
@@ -149,8 +211,13 @@ impl Simulation {
         let key = self.clients[index].0;
         let free = self.uncacheable_until.get(&key).is_some_and(|until| self.now.instant < until.instant);
         for (other, (at, client, _)) in self.clients.iter().enumerate() {
-            let fills = matches!(client, Client::Asking(_) | Client::Filling(..));
-            if other == index || *at != key || !fills {
+            let fill = match client {
+                Client::Asking(_) => None,
+                Client::Filling(_, number, _) => Some(*number),
+                _ => continue,
+            };
+            let purged = self.is_purged(key, fill, self.granted_at[&other], self.purges.len());
+            if other == index || *at != key || purged {
                 continue;
             }
             let (moved, beside) = self.moved.get_mut(&other).expect("it was granted once");
@@ -161,6 +228,7 @@ impl Simulation {
             *beside |= overtaken;
         }
         self.moved.insert(index, (self.now, free));
+        self.granted_at.insert(index, self.purges.len());
         Client::Asking(permit)
     }
 
@@ -177,7 +245,10 @@ impl Simulation {
                 let number = self.next_fill;
                 self.next_fill += 1;
                 let length = number.is_multiple_of(2).then(|| whole(number).len() as u64);
-                let head = head(&[], length, 3, self.now);
+                let mut head = head(&[], length, 3, self.now);
+                let tags = headers(&[("xkey", tag_of(number))]);
+                head.tags = Tags::read(tags.view(), std::iter::empty());
+                self.filled_at.insert(number, self.granted_at[&index]);
                 self.moved.insert(index, (self.now, self.moved[&index].1));
                 Client::Filling(permit.begin(head, Fields::default(), self.now), number, 0)
             }
@@ -208,10 +279,18 @@ impl Simulation {
             self.moved.insert(index, (self.now, self.moved[&index].1));
             return Client::Filling(fill, number, at + 1);
         }
-        assert!(ready(fill.finish()).is_some());
+        let stored = ready(fill.finish()).is_some();
         self.finished.insert(number);
-        self.newest.insert(key, number);
-        self.uncacheable_until.remove(&key);
+        let (from, to) = (self.granted_at[&index], self.purges.len());
+        let purged = self.is_purged(key, Some(number), from, to);
+        // Two keys may share the mark that a purge of one leaves.
+        let marked = self.purges[from..].iter().any(|target| matches!(target, Target::Key(_)));
+        assert!(stored != purged || !stored && marked, "stored {stored}, purged {purged}");
+        self.refused += usize::from(!stored);
+        if stored {
+            self.newest.insert(key, number);
+            self.uncacheable_until.remove(&key);
+        }
         Client::Idle
     }
 
@@ -232,7 +311,13 @@ impl Simulation {
         }
     }
 
-    fn following(&mut self, mut follower: Follower, mut read: Vec<u8>, flag: &Arc<Flag>) -> Client {
+    fn following(
+        &mut self,
+        index: usize,
+        mut follower: Follower,
+        mut read: Vec<u8>,
+        flag: &Arc<Flag>,
+    ) -> Client {
         if !flag.0.swap(false, Ordering::SeqCst) {
             return Client::Following(follower, read);
         }
@@ -244,6 +329,9 @@ impl Simulation {
                 read.extend_from_slice(&piece);
                 let fill = fill_of(&read);
                 assert!(whole(fill).starts_with(&read), "pieces of one answer, in order");
+                let (from, to) = (self.filled_at[&fill], self.asked_at[&index]);
+                let purged = self.is_purged(self.clients[index].0, Some(fill), from, to);
+                assert!(!purged, "reads along with what was purged before it asked");
                 flag.0.store(true, Ordering::SeqCst);
                 return Client::Following(follower, read);
             }
@@ -267,8 +355,8 @@ fn whatever_happens_nobody_is_lost_and_nothing_wrong_is_stored() {
     let runtime = runtime();
     let _guard = runtime.enter();
     let conf: &'static ProxyCache = Box::leak(Box::new(conf()));
-    let mut hits = 0;
-    for seed in 0..3000 {
+    let (mut hits, mut refused) = (0, 0);
+    for seed in 0..4000 {
         let mut simulation = Simulation::new(seed, conf);
         for _ in 0..250 {
             simulation.step();
@@ -281,6 +369,7 @@ fn whatever_happens_nobody_is_lost_and_nothing_wrong_is_stored() {
             assert!(rounds < 1000, "seed {seed}: somebody waits for ever");
         }
         hits += simulation.hits;
+        refused += simulation.refused;
         let store = simulation.fronts[0].store().clone();
         (0..KEYS).for_each(|key| _ = store.invalidate(format!("key {key}").as_bytes()));
         assert_eq!(
@@ -290,4 +379,5 @@ fn whatever_happens_nobody_is_lost_and_nothing_wrong_is_stored() {
         );
     }
     assert!(hits > 10_000, "too few hits to mean anything: {hits}");
+    assert!(refused > 1_000, "too few fills that a purge went for to mean anything: {refused}");
 }

@@ -168,6 +168,7 @@ impl<'a> Passing<'a> {
             uri: self.destination.uri.as_deref(),
             caching: self.caching,
             confirm,
+            rest: self.rest.as_ref(),
             framed: self.body.framed(),
         };
         let written = request_head::write(&mut out, &plan);

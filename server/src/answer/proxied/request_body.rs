@@ -57,7 +57,10 @@ impl RequestBody {
 }
 
 /// The body of a request that has none to be read.
-pub(super) fn none(request: &Request) -> RequestBody {
+pub(super) fn none(request: &mut Request) -> RequestBody {
+    if let Some(early) = request.body.take() {
+        return RequestBody::Memory(early.bytes);
+    }
     let announced = request.framing == Framing::Length(0) && request.redirects == 0;
     if announced { RequestBody::Memory(Vec::new()) } else { RequestBody::None }
 }
@@ -76,11 +79,19 @@ pub(super) async fn read(
         Framing::None | Framing::Chunked | Framing::Close => None,
     };
     // HTTP/1.0 has no chunks: a body of unknown length must be counted first.
-    if !proxy.request_buffering && (length.is_some() || proxy.http_version == HttpVersion::Http11) {
+    let early = request.body.take();
+    // What was read already cannot be read again, so such a body is kept.
+    if early.is_none()
+        && !proxy.request_buffering
+        && (length.is_some() || proxy.http_version == HttpVersion::Http11)
+    {
         return Ok(RequestBody::Stream { length, begun: false });
     }
     let in_memory = request.location().settings.client_body_buffer_size;
-    let mut bytes = Vec::with_capacity(length.map_or(0, |length| length.min(in_memory as u64) as usize));
+    let mut bytes = early.map_or_else(
+        || Vec::with_capacity(length.map_or(0, |length| length.min(in_memory as u64) as usize)),
+        |early| early.bytes,
+    );
     loop {
         match client.read_body(request, &mut bytes).await.map_err(Proxied::ClientFailed)? {
             BodyProgress::End => return Ok(RequestBody::Memory(bytes)),

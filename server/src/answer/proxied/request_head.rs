@@ -6,7 +6,7 @@
 //! and `-` to the same name would take them for fields that a proxy vouches for. Next: `unkeyed`, what else is held back
 //! where an answer is to be shared.
 
-use super::{target, unkeyed};
+use super::{Rest, target, unkeyed};
 use crate::request::Request;
 use crate::variables;
 use millstream_cache::Entry;
@@ -41,6 +41,8 @@ pub(super) struct Plan<'a> {
     pub(super) caching: bool,
     /// The entry to be confirmed.
     pub(super) confirm: Option<&'a Entry>,
+    /// What alone is asked for.
+    pub(super) rest: Option<&'a Rest>,
     pub(super) framed: Framed,
 }
 
@@ -70,6 +72,9 @@ pub(super) fn write(out: &mut Vec<u8>, plan: &Plan<'_>) -> Written {
         Framed::Chunked => encode::field(out, b"Transfer-Encoding", b"chunked"),
     }
     append_conditions(out, plan.confirm);
+    if let Some(rest) = plan.rest {
+        rest.write(out);
+    }
     append_fields(out, plan);
     out.extend_from_slice(b"\r\n");
     written
@@ -144,6 +149,8 @@ fn append_fields(out: &mut Vec<u8>, plan: &Plan<'_>) {
         let stays = id.is_hop_by_hop()
             || matches!(id, FieldId::Host | FieldId::ContentLength | FieldId::Expect | FieldId::Trailer)
             || (plan.caching && is_condition(id))
+            // Ours stand in their place.
+            || (plan.confirm.is_some() && is_precondition(id))
             || (id == FieldId::Other && !is_plain(name))
             || plan.proxy.set_headers.iter().any(|set| name.eq_ignore_ascii_case(set.name.as_bytes()))
             || (lists && fields.connection_lists(name))
@@ -155,14 +162,13 @@ fn append_fields(out: &mut Vec<u8>, plan: &Plan<'_>) {
 }
 
 fn is_condition(id: FieldId) -> bool {
+    is_precondition(id) || matches!(id, FieldId::Range | FieldId::IfRange)
+}
+
+fn is_precondition(id: FieldId) -> bool {
     matches!(
         id,
-        FieldId::IfModifiedSince
-            | FieldId::IfUnmodifiedSince
-            | FieldId::IfNoneMatch
-            | FieldId::IfMatch
-            | FieldId::Range
-            | FieldId::IfRange
+        FieldId::IfModifiedSince | FieldId::IfUnmodifiedSince | FieldId::IfNoneMatch | FieldId::IfMatch
     )
 }
 

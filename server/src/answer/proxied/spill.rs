@@ -139,7 +139,7 @@ async fn fill(shared: &Shared, file: &Arc<File>, mut connection: Connection, pro
 }
 
 /// Gathers what is there of the body, at least something, about a piece at the most; whether it has ended.
-async fn gather(
+pub(super) async fn gather(
     connection: &mut Connection,
     piece: &mut Vec<u8>,
     proxy: &Proxy,

@@ -100,3 +100,12 @@ fn a_body_that_is_passed_on_as_it_comes_can_be_sent_only_once() {
     check(RequestBody::Stream { length: Some(7), begun: false }, Framed::Length(7), true);
     check(RequestBody::Stream { length: None, begun: true }, Framed::Chunked, false);
 }
+
+#[test]
+fn every_reason_not_to_store_is_counted() {
+    use millstream_cache::policy::Reason;
+    use millstream_telemetry::metrics::Cause;
+    for reason in Reason::ALL {
+        assert!(Cause::not_stored(reason.name()).is_some(), "{}", reason.name());
+    }
+}

@@ -6,10 +6,13 @@
 
 use super::answer_head::{announced, buffering, rewritten, visible};
 use super::{Passing, Proxied, spill};
+use crate::answer::ranges::{self, Offer, Selection, forced};
 use crate::client::{AnswerHead, Client, ClientFailure};
 use crate::request::Request;
+use millstream_conf::model::Store;
 use millstream_net::clock;
 use millstream_upstream::{Connection, ExchangeError, Part, Turn};
+use millstream_wire::conditional::Validators;
 use millstream_wire::h1::head::ResponseHead;
 use millstream_wire::{Fields, Headers};
 use std::future::poll_fn;
@@ -52,12 +55,25 @@ impl<'a> Passing<'a> {
         turn: Turn<'a>,
         head: &mut ResponseHead,
     ) -> Proxied {
+        let keeping = match self.proxy.store {
+            Store::Off => None,
+            _ => Box::pin(self.keeps(head, &connection)).await,
+        };
         let Some(client) = self.client.take() else {
             // A refresh whose answer may not be stored.
             self.note_end(&connection, 0, clock::now());
             return Proxied::Done;
         };
-        let buffered = self.begin(client, &connection, head);
+        let buffered = match self.begin(client, &connection, head) {
+            Ok(buffered) => buffered,
+            Err(length) => {
+                self.discard(connection, turn);
+                return Proxied::Unsatisfiable(length);
+            }
+        };
+        if let Some(keeping) = keeping {
+            return Box::pin(self.keep(client, connection, turn, keeping)).await;
+        }
         if !self.request.wants_body() {
             client.end(self.request, None);
             self.discard_quietly(connection, turn);
@@ -97,8 +113,14 @@ impl<'a> Passing<'a> {
         }
     }
 
-    /// Makes the client's head; whether the body is to be buffered.
-    fn begin(&mut self, client: &mut Client, connection: &Connection, head: &ResponseHead) -> bool {
+    /// Makes the client's head; whether the body is to be buffered. The error is the length of an answer in which the
+    /// range does not exist.
+    fn begin(
+        &mut self,
+        client: &mut Client,
+        connection: &Connection,
+        head: &ResponseHead,
+    ) -> Result<bool, u64> {
         let fields = head.view(connection.head_bytes());
         let buffered = buffering(self.proxy, fields);
         let changed = rewritten(self.request, self.proxy, fields);
@@ -112,10 +134,36 @@ impl<'a> Passing<'a> {
             _ => connection.remaining(),
         };
         let fields = Fields::new(fields.bytes(), &visible);
+        if head.status == 200 && forced(self.request) {
+            let validators = Validators::of(fields);
+            let offer = Offer { status: 200, fields, validators, length, is_stream: true };
+            self.begin_in_ranges(client, &offer)?;
+            return Ok(buffered);
+        }
         let compressible = head.status != 206;
         let head = AnswerHead { status: head.status, fields, length, compressible, age: None };
         client.begin(self.request, head);
-        buffered
+        Ok(buffered)
+    }
+
+    /// `proxy_force_ranges`: a range is cut out of a whole answer.
+    fn begin_in_ranges(&mut self, client: &mut Client, offer: &Offer<'_>) -> Result<(), u64> {
+        let mut headers = Headers::copied_from(offer.fields, |_, _, _| true);
+        let (status, length, skipped) = match ranges::select(self.request, offer) {
+            Selection::Part(part) => {
+                ranges::describe_part(&mut headers, &part, offer.length);
+                (206, Some(part.end - part.start), part.start)
+            }
+            Selection::Unsatisfiable(length) => return Err(length),
+            Selection::Whole | Selection::Parts(_) => {
+                ranges::announce(self.request, 200, &mut headers);
+                (200, offer.length, 0)
+            }
+        };
+        let fields = headers.view();
+        client.begin(self.request, AnswerHead { status, fields, length, compressible: true, age: None });
+        client.skip(skipped);
+        Ok(())
     }
 
     fn discard_quietly(&mut self, mut connection: Connection, turn: Turn<'_>) {

@@ -3,9 +3,11 @@
 //! **An answer that the API made for one request is given to another request only if all of this holds:**
 //!
 //! 1. Both are GET or HEAD, have the same key, and so, where the key names a credential, the same credential.
-//! 2. The answer sets no cookie, or `proxy_ignore_headers Set-Cookie` is in force.
+//! 2. The answer sets no cookie, or `proxy_ignore_headers Set-Cookie` is in force, or it says `private="set-cookie"` and is
+//!    given without it (RFC 9111 §5.2.2.7).
 //! 3. Its Cache-Control has neither `no-store` nor `private`, or `proxy_ignore_headers Cache-Control` is in force, or it
-//!    says itself by X-Accel-Expires that it is to be stored (nginx's order of who decides).
+//!    says itself by X-Accel-Expires that it is to be stored (nginx's order of who decides). Where `private` or
+//!    `no-cache` name fields, the answer may be given, and those fields are not (RFC 9111 §5.2.2.4, §5.2.2.7).
 //! 4. If the request it was made for carried Authorization, its Cache-Control has `public`, `must-revalidate` or
 //!    `s-maxage` (RFC 9111 §3.5), or the key names the credential; the user's name alone is none.
 //! 5. Both requests have the same value in every field that its Vary names, and Vary is not `*` (RFC 9111 §4.1), or
@@ -180,6 +182,8 @@ fn rounds(locations: usize) -> impl Strategy<Value = Round> {
         Some("max-age=60, must-revalidate"),
         Some("private, max-age=60"),
         Some("Private=\"x-thing\", max-age=60"),
+        Some("private=\"set-cookie\", max-age=60"),
+        Some("no-cache=\"x-thing\", max-age=60"),
         Some("max-age=60, no-store"),
         Some("no-cache, max-age=60"),
         Some("max-age=0, stale-while-revalidate=60"),
@@ -248,7 +252,7 @@ impl Api {
         self.made.insert(id, Made { ask, plan: plan.clone() });
         let body = format!("answer {id:06} {}", "x".repeat(2000));
         let mut head = format!("HTTP/1.1 {} Made\r\nContent-Length: {}\r\n", plan.status, body.len());
-        head.push_str(&format!("X-Id: {id}\r\nETag: \"{id}\"\r\nLocation: /elsewhere\r\n"));
+        head.push_str(&format!("X-Id: {id}\r\nX-Thing: {id}\r\nETag: \"{id}\"\r\nLocation: /elsewhere\r\n"));
         for (name, value) in [
             ("Cache-Control", plan.cache_control),
             ("X-Accel-Expires", plan.x_accel_expires),
@@ -385,11 +389,18 @@ fn judge(conf: &Conf, asks: &[Ask], made: &HashMap<usize, Made>, given: &Given) 
     if !(safe(maker) && safe(taker) && maker.object == taker.object && same_credential) {
         return Err(Against::Key);
     }
-    if plan.sets_cookie && !conf.ignores_set_cookie {
+    let control = plan.cache_control.unwrap_or_default().to_lowercase();
+    let kept_back = |field: &str| control.contains(&format!("=\"{field}\""));
+    let without_it = kept_back("set-cookie") && !conf.ignores_cache_control && cookie.is_none();
+    if plan.sets_cookie && !conf.ignores_set_cookie && !without_it {
         return Err(Against::SetCookie);
     }
     let told = conf.ignores_cache_control || plan.x_accel_expires == Some("60");
-    if (names("no-store") || names("private")) && !told {
+    let whole = |word: &str| names(word) && !control.contains(&format!("{word}=\""));
+    let leaks = ["set-cookie", "x-thing"]
+        .into_iter()
+        .any(|field| kept_back(field) && given.answer.field(field).is_some());
+    if (whole("no-store") || whole("private") || leaks) && !told {
         return Err(Against::CacheControl);
     }
     let shareable = names("public") || names("must-revalidate") || names("s-maxage");

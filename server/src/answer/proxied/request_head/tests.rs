@@ -26,6 +26,7 @@ fn sent(words: &str, fields: &str, cached: bool) -> String {
         uri: None,
         caching: cached,
         confirm: None,
+        rest: None,
         framed: Framed::None,
     };
     let mut out = Vec::new();

@@ -1,15 +1,22 @@
-//! How much memory entries and their index may take, counted before it is taken.
+//! How much memory entries, their index and answers on their way may take, counted before it is taken.
 //!
 //! Whoever wants to store reserves first, and only then takes a shard's lock; so the count never passes the bound, also
-//! between threads. Next: `memory`, which makes room when a reservation is refused.
+//! between threads. Answers on their way may take half of it, so that a flood of slow ones does not empty the cache.
+//! Next: `memory`, which makes room when a reservation is refused.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+
+/// The part of the bytes that answers on their way may take.
+const FILLING_SHARE: u64 = 2;
 
 /// One bound on bytes and one on keys.
 #[derive(Debug)]
 pub(crate) struct Budget {
     bytes: AtomicU64,
     cells: AtomicU64,
+    /// Bytes of `bytes` that belong to answers on their way.
+    filling: AtomicU64,
     most_bytes: AtomicU64,
     most_cells: AtomicU64,
 }
@@ -19,6 +26,7 @@ impl Budget {
         Budget {
             bytes: AtomicU64::new(0),
             cells: AtomicU64::new(0),
+            filling: AtomicU64::new(0),
             most_bytes: AtomicU64::new(most_bytes),
             most_cells: AtomicU64::new(most_cells),
         }
@@ -58,9 +66,47 @@ impl Budget {
         true
     }
 
+    /// Bytes of answers on their way.
+    pub(crate) fn filling(&self) -> u64 {
+        self.filling.load(Ordering::Relaxed)
+    }
+
+    /// Room for an answer on its way, with `reserve` for what it takes of the whole.
+    pub(crate) fn room(self: &Arc<Self>, bytes: u64, reserve: impl FnOnce() -> bool) -> Option<Room> {
+        if !take(&self.filling, bytes, self.most_bytes() / FILLING_SHARE) {
+            return None;
+        }
+        if !reserve() {
+            self.filling.fetch_sub(bytes, Ordering::Relaxed);
+            return None;
+        }
+        Some(Room { budget: self.clone(), bytes })
+    }
+
     pub(crate) fn release(&self, bytes: u64, cells: u64) {
         self.bytes.fetch_sub(bytes, Ordering::Relaxed);
         self.cells.fetch_sub(cells, Ordering::Relaxed);
+    }
+}
+
+/// Room that an answer on its way has; given back by dropping it.
+#[derive(Debug)]
+pub(crate) struct Room {
+    budget: Arc<Budget>,
+    bytes: u64,
+}
+
+impl Room {
+    /// Makes one room of two.
+    pub(crate) fn join(&mut self, mut other: Room) {
+        self.bytes += std::mem::take(&mut other.bytes);
+    }
+}
+
+impl Drop for Room {
+    fn drop(&mut self) {
+        self.budget.filling.fetch_sub(self.bytes, Ordering::Relaxed);
+        self.budget.release(self.bytes, 0);
     }
 }
 

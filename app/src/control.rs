@@ -1,0 +1,179 @@
+//! Talking to a running process: its control socket, or an API elsewhere.
+//!
+//! One request, one answer, bounded in time and size. Where nobody listens the message says what to do. Next: `purge`,
+//! `explain`.
+
+use crate::check;
+use crate::cli::Reach;
+use crate::serve_url;
+use millstream_conf::diagnostics::Severity;
+use millstream_conf::load::{Options, load};
+use millstream_server::admin::ApiError;
+use std::io::{self, Read, Write};
+use std::net::TcpStream;
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::time::Duration;
+
+#[cfg(test)]
+mod tests;
+
+/// How long connecting, and each read and write, may take.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// Bytes of an answer at the most.
+const LONGEST_ANSWER: u64 = 16 * 1024 * 1024;
+
+/// Whom to ask.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Api {
+    /// A control socket.
+    Socket(PathBuf),
+    /// An API over TCP: host and port, and the path in front of what it offers, without a slash at its end.
+    Remote(String, String),
+}
+
+/// Finds whom to ask: what `--api` names, else the control socket of the configuration; where there is none, that of a
+/// `millstream serve` on the port of `url`.
+///
+/// # Errors
+/// One line that says what to do.
+pub fn find(options: &Options, reach: &Reach, url: Option<&str>) -> Result<Api, String> {
+    if let Some(api) = &reach.api {
+        return remote(api);
+    }
+    let main_file = options.prefix.join(&options.main_file);
+    if !main_file.exists() {
+        return match serve_url::running_socket(url.and_then(port_of)) {
+            Some(socket) => Ok(Api::Socket(socket)),
+            None => Err(format!(
+                "{} is not there and no millstream serve runs: name the configuration with -c, or the API with --api",
+                main_file.display()
+            )),
+        };
+    }
+    let loaded = load(options);
+    let Some(configuration) = &loaded.configuration else {
+        check::report(&loaded, Severity::Error);
+        return Err(format!("{} cannot be read", main_file.display()));
+    };
+    match &configuration.main.control_socket {
+        Some(socket) => Ok(Api::Socket(socket.clone())),
+        None => Err(format!(
+            "{} says control_socket off: write a path there, or name an API with --api",
+            main_file.display()
+        )),
+    }
+}
+
+/// What `--api` names.
+fn remote(text: &str) -> Result<Api, String> {
+    let wrong = || format!("\"{text}\" names no API: write http://host:port/path or unix:/path.sock");
+    if let Some(path) = text.strip_prefix("unix:") {
+        return if path.starts_with('/') { Ok(Api::Socket(path.into())) } else { Err(wrong()) };
+    }
+    if text.starts_with("https://") {
+        return Err(
+            "an API over https is not spoken here: reach it through a tunnel, or on the machine itself"
+                .to_owned(),
+        );
+    }
+    let rest = text.strip_prefix("http://").unwrap_or(text);
+    let (host, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+    let is_plain = |text: &str| text.bytes().all(|byte| byte.is_ascii_graphic());
+    if host.is_empty() || text.contains("://") && !text.starts_with("http://") || !is_plain(text) {
+        return Err(wrong());
+    }
+    let has_port = host.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok());
+    let host = if has_port { host.to_owned() } else { format!("{host}:80") };
+    Ok(Api::Remote(host, path.trim_end_matches('/').to_owned()))
+}
+
+/// The port that a URL names.
+fn port_of(url: &str) -> Option<u16> {
+    let rest = url.strip_prefix("http://").or_else(|| url.strip_prefix("https://")).unwrap_or(url);
+    let authority = rest.split(['/', '?', '#']).next()?;
+    authority.rsplit_once(':')?.1.parse().ok()
+}
+
+/// Asks for a path; with a body it is a POST of JSON. Gives the body of the answer.
+///
+/// # Errors
+/// One line: nobody listens, it was refused, or what the API says is wrong.
+pub fn ask(api: &Api, token: Option<&str>, path: &str, body: Option<&str>) -> Result<Vec<u8>, String> {
+    let (host, prefix) = match api {
+        Api::Socket(_) => ("localhost", ""),
+        Api::Remote(host, prefix) => (host.as_str(), prefix.as_str()),
+    };
+    let method = if body.is_some() { "POST" } else { "GET" };
+    // HTTP/1.0, so that the answer ends with the connection.
+    let mut request =
+        format!("{method} {prefix}{path} HTTP/1.0\r\nHost: {host}\r\nAccept: application/json\r\n");
+    if let Some(token) = token {
+        if !token.bytes().all(|byte| byte.is_ascii_graphic()) {
+            return Err("the token has characters that cannot be sent".to_owned());
+        }
+        request += &format!("Authorization: Bearer {token}\r\n");
+    }
+    if let Some(body) = body {
+        request += &format!("Content-Type: application/json\r\nContent-Length: {}\r\n", body.len());
+    }
+    request += "\r\n";
+    request += body.unwrap_or_default();
+    let answer = exchange(api, request.as_bytes()).map_err(|error| unreachable(api, &error))?;
+    understood(api, &answer)
+}
+
+fn exchange(api: &Api, request: &[u8]) -> io::Result<Vec<u8>> {
+    let mut answer = Vec::new();
+    match api {
+        Api::Socket(path) => {
+            let mut stream = UnixStream::connect(path)?;
+            stream.set_read_timeout(Some(PATIENCE))?;
+            stream.set_write_timeout(Some(PATIENCE))?;
+            stream.write_all(request)?;
+            stream.take(LONGEST_ANSWER).read_to_end(&mut answer)?;
+        }
+        Api::Remote(host, _) => {
+            let mut stream = TcpStream::connect(host)?;
+            stream.set_read_timeout(Some(PATIENCE))?;
+            stream.set_write_timeout(Some(PATIENCE))?;
+            stream.write_all(request)?;
+            stream.take(LONGEST_ANSWER).read_to_end(&mut answer)?;
+        }
+    }
+    Ok(answer)
+}
+
+fn unreachable(api: &Api, error: &io::Error) -> String {
+    use io::ErrorKind::{ConnectionRefused, NotFound, PermissionDenied};
+    match (api, error.kind()) {
+        (Api::Socket(path), NotFound | ConnectionRefused) => {
+            format!("nobody listens at {}: start millstream with this configuration first", path.display())
+        }
+        (Api::Socket(path), PermissionDenied) => {
+            format!("{} is another user's: run this as the user who started millstream", path.display())
+        }
+        (Api::Socket(path), _) => format!("{}: {error}", path.display()),
+        (Api::Remote(host, _), ConnectionRefused) => format!("nobody listens at {host}"),
+        (Api::Remote(host, _), _) => format!("{host}: {error}"),
+    }
+}
+
+/// The body of a good answer, or what the other one says.
+fn understood(api: &Api, answer: &[u8]) -> Result<Vec<u8>, String> {
+    let no_http = || "what answers there is no HTTP server".to_owned();
+    let end = answer.windows(4).position(|four| four == b"\r\n\r\n").ok_or_else(no_http)?;
+    let status = answer.get(9..12).and_then(|digits| std::str::from_utf8(digits).ok());
+    let status: u16 = status.and_then(|digits| digits.parse().ok()).ok_or_else(no_http)?;
+    let body = &answer[end + 4..];
+    if (200..300).contains(&status) {
+        return Ok(body.to_vec());
+    }
+    match (serde_json::from_slice::<ApiError>(body), api) {
+        (Ok(told), _) => Err(told.error.text),
+        (Err(_), Api::Remote(host, path)) => Err(format!(
+            "http://{host}{path} answers with {status}: is that the location with \"api write=on\"?"
+        )),
+        (Err(_), Api::Socket(_)) => Err(format!("it answers with {status}")),
+    }
+}

@@ -1,0 +1,34 @@
+//! What `--api` may name, and what an answer says.
+
+use super::*;
+
+#[test]
+fn an_api_is_named_by_url_or_socket() {
+    let to = |host: &str, path: &str| Ok(Api::Remote(host.to_owned(), path.to_owned()));
+    assert_eq!(remote("http://127.0.0.1:8081/api/"), to("127.0.0.1:8081", "/api"));
+    assert_eq!(remote("cache.internal"), to("cache.internal:80", ""));
+    assert_eq!(remote("http://[::1]/x"), to("[::1]:80", "/x"));
+    assert_eq!(remote("unix:/run/m.sock"), Ok(Api::Socket("/run/m.sock".into())));
+    for bad in ["https://a/api", "ftp://a", "unix:relative", "http://", "http://a b", "http://a\r\nX: y"] {
+        assert!(remote(bad).is_err(), "{bad}");
+    }
+}
+
+#[test]
+fn the_port_of_a_url_is_what_it_says() {
+    assert_eq!(port_of("http://127.0.0.1:8080/a:9"), Some(8080));
+    assert_eq!(port_of("localhost:81"), Some(81));
+    assert_eq!(port_of("http://localhost/"), None);
+}
+
+#[test]
+fn an_answer_is_its_body_or_its_error() {
+    let api = Api::Socket("/x".into());
+    assert_eq!(understood(&api, b"HTTP/1.1 200 OK\r\nA: b\r\n\r\n{}"), Ok(b"{}".to_vec()));
+    let refused = b"HTTP/1.1 404 Not Found\r\n\r\n{\"error\":{\"status\":404,\"text\":\"no such zone\",\"code\":\"X\"}}";
+    assert_eq!(understood(&api, refused), Err("no such zone".to_owned()));
+    assert!(understood(&api, b"HTTP/1.1 502 Bad\r\n\r\n<html>").is_err_and(|text| text.contains("502")));
+    for odd in [&b""[..], b"SSH-2.0", b"\r\n\r\n"] {
+        assert!(understood(&api, odd).is_err());
+    }
+}

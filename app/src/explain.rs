@@ -1,0 +1,43 @@
+//! `millstream explain URL`: asks a running process why the URL is answered as it is, and prints what it says.
+
+use crate::cli::Explain;
+use crate::control;
+use millstream_conf::load::Options;
+use millstream_server::admin::explain::Explanation;
+use millstream_server::admin::resource::encoded;
+use std::io::Write;
+use std::process::ExitCode;
+
+/// Explains a URL.
+pub fn run(options: &Options, explain: &Explain) -> ExitCode {
+    match explained(options, explain) {
+        Ok(told) => {
+            // A closed pipe on standard output is the reader's wish.
+            _ = std::io::stdout().write_all(told.as_bytes());
+            ExitCode::SUCCESS
+        }
+        Err(message) => {
+            eprintln!("millstream: [error] {message}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn explained(options: &Options, explain: &Explain) -> Result<String, String> {
+    let api = control::find(options, &explain.reach, Some(&explain.url))?;
+    let mut path = "/explain?url=".to_owned();
+    encoded(explain.url.as_bytes(), &mut path);
+    path += "&method=";
+    encoded(explain.method.as_bytes(), &mut path);
+    for header in &explain.header {
+        path += "&header=";
+        encoded(header.as_bytes(), &mut path);
+    }
+    let answer = control::ask(&api, explain.reach.token.as_deref(), &path, None)?;
+    if explain.json {
+        return Ok(String::from_utf8_lossy(&answer).into_owned());
+    }
+    let explanation: Explanation =
+        serde_json::from_slice(&answer).map_err(|error| format!("its answer cannot be read: {error}"))?;
+    Ok(explanation.to_string())
+}

@@ -1,0 +1,79 @@
+//! `millstream purge`: asks a running process to purge, and says what it did.
+
+use crate::cli::Purge;
+use crate::control;
+use millstream_conf::load::Options;
+use millstream_server::admin::purging::{Body, Many, Report};
+use std::io::Write;
+use std::process::ExitCode;
+
+/// Purges what the command line names.
+pub fn run(options: &Options, purge: &Purge) -> ExitCode {
+    match carry_out(options, purge) {
+        Ok(told) => {
+            // A closed pipe on standard output is the reader's wish.
+            _ = std::io::stdout().write_all(told.as_bytes());
+            ExitCode::SUCCESS
+        }
+        Err(message) => {
+            eprintln!("millstream: [error] {message}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn carry_out(options: &Options, purge: &Purge) -> Result<String, String> {
+    let body = body(purge)?;
+    let api = control::find(
+        options,
+        &purge.reach,
+        purge.urls.first().or(purge.prefix.first()).map(String::as_str),
+    )?;
+    let path = match &purge.zone {
+        Some(zone) if zone.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte)) => {
+            format!("/caches/{zone}/purge")
+        }
+        Some(zone) => return Err(format!("\"{zone}\" is no name of a cache zone")),
+        None => "/purge".to_owned(),
+    };
+    let body = serde_json::to_string(&body).map_err(|error| error.to_string())?;
+    let answer = control::ask(&api, purge.reach.token.as_deref(), &path, Some(&body))?;
+    let report: Report =
+        serde_json::from_slice(&answer).map_err(|error| format!("its answer cannot be read: {error}"))?;
+    Ok(told(&report))
+}
+
+fn body(purge: &Purge) -> Result<Body, String> {
+    let many = |texts: &[String]| Many::Several(texts.to_vec());
+    let named = [&purge.urls, &purge.prefix, &purge.tag, &purge.key].iter().any(|texts| !texts.is_empty());
+    if !named && !purge.all {
+        return Err("name a URL, --prefix URL, --tag TAG, or --zone NAME --all".to_owned());
+    }
+    if (purge.all || !purge.key.is_empty()) && purge.zone.is_none() {
+        return Err("--all and --key need --zone NAME".to_owned());
+    }
+    Ok(Body {
+        url: many(&purge.urls),
+        prefix: many(&purge.prefix),
+        key: many(&purge.key),
+        key_prefix: Many::default(),
+        tags: many(&purge.tag),
+        all: purge.all,
+        soft: purge.soft,
+    })
+}
+
+/// What was done, one line each.
+fn told(report: &Report) -> String {
+    let did = if report.soft { "made stale" } else { "purged" };
+    report
+        .purged
+        .iter()
+        .map(|done| match done.by.as_str() {
+            "all" => format!("{did} everything in zone {}\n", done.zone),
+            "prefix" => format!("{did} in zone {}: keys that begin with {}\n", done.zone, done.text),
+            "tag" => format!("{did} in zone {}: what carries the tag {}\n", done.zone, done.text),
+            _ => format!("{did} in zone {}: {}\n", done.zone, done.text),
+        })
+        .collect()
+}

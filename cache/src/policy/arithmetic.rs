@@ -1,0 +1,126 @@
+//! How a lifetime came about, with its numbers: what explaining shows step by step.
+//!
+//! RFC 9111 §4.2.1 (lifetime), §4.2.2 (guess), §4.2.3 (age). Nothing is decided here. Next: `freshness`, which fills
+//! it in.
+
+use crate::now::Now;
+use std::fmt;
+use std::time::Duration;
+
+/// What gave an answer its lifetime.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Source {
+    /// X-Accel-Expires, as seconds or as a moment.
+    XAccelExpires,
+    /// s-maxage.
+    SMaxage,
+    /// max-age.
+    MaxAge,
+    /// Expires less Date; `None` where Expires cannot be read, which means the past.
+    Expires {
+        /// Expires in seconds since 1970.
+        expires: Option<i64>,
+        /// Date, or the moment of arrival where there is none that can be read.
+        date: i64,
+    },
+    /// `proxy_cache_valid`.
+    Valid,
+    /// A part of the time since Last-Modified (`proxy_cache_heuristic`).
+    Heuristic {
+        /// Last-Modified in seconds since 1970.
+        last_modified: i64,
+        /// Date, or the moment of arrival.
+        date: i64,
+        /// Hundredths.
+        percent: u8,
+        /// The longest that is guessed.
+        longest: Duration,
+    },
+    /// no-cache and nothing else: it is validated at every use.
+    NoCache,
+}
+
+/// The numbers behind a lifetime.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Arithmetic {
+    /// What gave the lifetime.
+    pub source: Source,
+    /// The lifetime it gave.
+    pub lifetime: Duration,
+    /// What the Age field says.
+    pub age_field: Duration,
+    /// What is added to it for the way from there to here.
+    pub transit: Duration,
+    /// Age on arrival; `None` where it does not count against the lifetime (X-Accel-Expires, `proxy_cache_valid`).
+    pub initial_age: Option<Duration>,
+    /// When it arrived, in milliseconds since 1970.
+    pub arrived: i64,
+    /// Fresh before this moment, in milliseconds since 1970.
+    pub fresh_until: i64,
+}
+
+impl Arithmetic {
+    /// Whole seconds of freshness left now; negative once it is stale.
+    pub fn left(&self, now: Now) -> i64 {
+        self.fresh_until.saturating_sub(now.unix_milliseconds).div_euclid(1000)
+    }
+
+    /// One line for each step, in order.
+    pub fn steps(&self) -> impl Iterator<Item = String> {
+        let lifetime = format!("lifetime: {}", self.described());
+        let seconds = |duration: Duration| duration.as_secs();
+        let age = match self.initial_age {
+            None => "age: does not count against it".to_owned(),
+            Some(age) if self.transit.is_zero() => format!("age on arrival: {} s", seconds(age)),
+            Some(age) => format!(
+                "age on arrival: {} s (Age) + {} s (on the way) = {} s",
+                seconds(self.age_field),
+                seconds(self.transit),
+                seconds(age)
+            ),
+        };
+        let fresh = self.fresh_until.saturating_sub(self.arrived).div_euclid(1000);
+        let left = match self.initial_age {
+            None => format!("fresh for {fresh} s"),
+            Some(age) => {
+                format!("fresh for {} s - {} s = {fresh} s", seconds(self.lifetime), seconds(age))
+            }
+        };
+        [lifetime, age, left].into_iter()
+    }
+
+    fn described(&self) -> String {
+        let seconds = self.lifetime.as_secs();
+        match self.source {
+            Source::XAccelExpires => format!("{seconds} s (X-Accel-Expires)"),
+            Source::SMaxage => format!("{seconds} s (s-maxage)"),
+            Source::MaxAge => format!("{seconds} s (max-age)"),
+            Source::Expires { expires: Some(expires), date } => {
+                format!("{expires} (Expires) - {date} (Date) = {} s", expires.saturating_sub(date))
+            }
+            Source::Expires { expires: None, .. } => {
+                "0 s (an Expires that is no date lies in the past)".to_owned()
+            }
+            Source::Valid => format!("{seconds} s (proxy_cache_valid)"),
+            Source::Heuristic { last_modified, date, percent, longest } => format!(
+                "{percent} % of {date} (Date) - {last_modified} (Last-Modified) = {} s, at most {} s: {seconds} s \
+                 (proxy_cache_heuristic)",
+                date.saturating_sub(last_modified),
+                longest.as_secs()
+            ),
+            Source::NoCache => "0 s (no-cache: validated at every use)".to_owned(),
+        }
+    }
+}
+
+impl fmt::Display for Arithmetic {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, step) in self.steps().enumerate() {
+            if index > 0 {
+                f.write_str("; ")?;
+            }
+            f.write_str(&step)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,266 @@
+//! Why a URL is answered as it is: the way of an imagined request through the configuration, and what the cache has.
+//!
+//! Nothing is asked of an upstream and nothing in the cache is touched. The result is data; `text` says it to people.
+//! Next: `key` (what made the key), `verdict` (what a request would get), `stored` (each stored answer).
+
+pub mod key;
+pub mod stored;
+pub mod verdict;
+pub mod text;
+
+use super::ApiRefusal;
+use super::place::{self, Url};
+use super::resource::arguments;
+use crate::answer::keyed::{self, Use};
+use crate::request::Request;
+use key::KeyMade;
+use millstream_cache::{Entry, How, Now, Ruling, Scope, Sight};
+use millstream_conf::model::{LocationMatch, ProxyCache};
+use millstream_conf::source::Span;
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+use stored::Stored;
+use verdict::Verdict;
+
+/// Fields of the imagined request at the most.
+const FIELDS: usize = 100;
+
+/// What is known about a URL.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Explanation {
+    /// The URL.
+    pub url: String,
+    /// The method.
+    pub method: String,
+    /// The address that a request for it would come in at.
+    pub listener: String,
+    /// The server that would take it.
+    pub server: Place,
+    /// The location that would take it.
+    pub location: Place,
+    /// The cache zone; absent where nothing is cached there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub zone: Option<String>,
+    /// The key; absent where nothing is cached there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub key: Option<KeyMade>,
+    /// What a request would get now.
+    pub now: Verdict,
+    /// The stored answers under the key.
+    pub stored: Vec<Stored>,
+    /// The last answer that was not stored.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_refusal: Option<LastRefusal>,
+    /// The latest purge that went for it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_purge: Option<LastPurge>,
+}
+
+/// A place in the configuration.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Place {
+    /// As it was written.
+    pub name: String,
+    /// `file:line:column`.
+    pub at: String,
+}
+
+/// An answer that was not stored.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LastRefusal {
+    /// One word.
+    pub reason: String,
+    /// A sentence.
+    pub text: String,
+    /// How long ago, in milliseconds.
+    pub milliseconds_ago: i64,
+}
+
+/// A purge.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LastPurge {
+    /// `key`, `prefix`, `tag` or `all`.
+    pub by: String,
+    /// The prefix, where it was one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub prefix: Option<String>,
+    /// Whether it only made stale.
+    pub soft: bool,
+    /// How long ago, in milliseconds.
+    pub milliseconds_ago: i64,
+}
+
+/// What a request to the API asks to be explained.
+struct Asked {
+    url: Vec<u8>,
+    method: String,
+    fields: Vec<(Vec<u8>, Vec<u8>)>,
+}
+
+/// Explains what the query names.
+pub(crate) async fn answer(request: &Request) -> Result<Explanation, ApiRefusal> {
+    let asked = read(request.query().unwrap_or_default())?;
+    let url = Url::parse(&asked.url)?;
+    let place = place::of(request, &url)?;
+    let fields = asked.fields.iter().map(|(name, value)| (name.as_slice(), value.as_slice()));
+    let imagined = place.imagine(&asked.method, &url.target, &url.host, fields).map_err(|status| {
+        ApiRefusal::new(400, "UrlInvalid", format!("such a request would be refused with {status}"))
+    })?;
+    let now = Now::read();
+    let mut explanation = routed(&imagined, &asked);
+    if explanation.now.status.is_some() {
+        return Ok(explanation);
+    }
+    let settings = &imagined.location().settings;
+    let Some(proxy) = &settings.proxy else { return Ok(explanation) };
+    let Some(cache) = &proxy.cache else { return Ok(explanation) };
+    let usage = keyed::usage(&imagined, cache);
+    let key = match &usage {
+        Use::Bypass(key) | Use::Lookup(key) => Some(key.clone()),
+        Use::None | Use::Past => keyed::key(&imagined, cache),
+    };
+    explanation.zone = Some(imagined.generation.shared.stores[cache.zone.0 as usize].name().to_owned());
+    explanation.key = Some(key::made(&imagined, cache));
+    let (sight, entries, chosen) = match &key {
+        Some(key) => look(&imagined, cache, key, now).await,
+        None => (Sight::default(), Vec::new(), None),
+    };
+    let chosen_entry = chosen.and_then(|index| entries.get(index));
+    explanation.now = verdict::of(&imagined, cache, &usage, &sight, chosen_entry, now);
+    explanation.stored = entries
+        .iter()
+        .enumerate()
+        .map(|(index, entry)| stored::told(&imagined, proxy, cache, entry, chosen == Some(index), now))
+        .collect();
+    explanation.last_refusal = sight.refused.map(|refused| LastRefusal {
+        reason: refused.reason.name().to_owned(),
+        text: refused.reason.text().to_owned(),
+        milliseconds_ago: now.unix_milliseconds.saturating_sub(refused.at),
+    });
+    explanation.last_purge = sight.purge.as_ref().map(|ruling| purged(ruling, now));
+    Ok(explanation)
+}
+
+fn read(query: &[u8]) -> Result<Asked, ApiRefusal> {
+    let wrong = |text: String| ApiRefusal::new(400, "QueryInvalid", text);
+    let mut asked = Asked { url: Vec::new(), method: "GET".to_owned(), fields: Vec::new() };
+    for (name, value) in arguments(query) {
+        match name.as_str() {
+            "url" => asked.url = value,
+            "method" => {
+                let is_token = !value.is_empty() && value.iter().all(u8::is_ascii_alphanumeric);
+                let method = String::from_utf8(value).ok().filter(|_| is_token);
+                asked.method = method.ok_or_else(|| wrong("that is no method".to_owned()))?;
+            }
+            "header" if asked.fields.len() == FIELDS => {
+                return Err(wrong(format!("{FIELDS} headers at the most")));
+            }
+            "header" => asked.fields.push(field(&value).ok_or_else(|| {
+                wrong(format!("\"{}\" is no header: write Name: value", String::from_utf8_lossy(&value)))
+            })?),
+            other => return Err(wrong(format!("\"{other}\" is not known: url, method and header are"))),
+        }
+    }
+    if asked.url.is_empty() {
+        return Err(wrong("write ?url=http://host/path".to_owned()));
+    }
+    Ok(asked)
+}
+
+/// `Name: value`; nothing that could end a line.
+fn field(line: &[u8]) -> Option<(Vec<u8>, Vec<u8>)> {
+    let colon = line.iter().position(|&byte| byte == b':')?;
+    let (name, value) = (line[..colon].trim_ascii(), line[colon + 1..].trim_ascii());
+    let token = |byte: &u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(byte);
+    let good =
+        !name.is_empty() && name.iter().all(token) && !value.iter().any(|byte| b"\r\n\0".contains(byte));
+    // The URL names the host.
+    (good && !name.eq_ignore_ascii_case(b"host")).then(|| (name.to_vec(), value.to_vec()))
+}
+
+/// Where the request comes to, and what is answered there without the cache.
+fn routed(request: &Request, asked: &Asked) -> Explanation {
+    let http = request.generation.http();
+    let (server, location) = (request.server(), request.location());
+    let listener = http.listeners.get(request.connection.listener.get());
+    let own = &http.location(server.own).settings;
+    let now = if own.returns.is_some() {
+        Verdict::past("the server answers by \"return\"")
+    } else if location.settings.returns.is_some() {
+        Verdict::past("the location answers by \"return\"")
+    } else {
+        match &location.settings.proxy {
+            None if location.settings.api.is_some() => Verdict::past("this is the API"),
+            None => Verdict::past("the location answers from files, which are not cached"),
+            Some(proxy) if proxy.cache.is_none() => Verdict::past("the location has no proxy_cache"),
+            Some(_) => Verdict::unknown(),
+        }
+    };
+    Explanation {
+        url: String::from_utf8_lossy(&asked.url).into_owned(),
+        method: asked.method.clone(),
+        listener: listener
+            .map(|one| millstream_net::Address::from(&one.address).to_string())
+            .unwrap_or_default(),
+        server: Place { name: server.name.clone(), at: at(request, server.span) },
+        location: Place { name: written(&location.matches), at: at(request, location.span) },
+        zone: None,
+        key: None,
+        now,
+        stored: Vec::new(),
+        last_refusal: None,
+        last_purge: None,
+    }
+}
+
+async fn look(
+    request: &Request,
+    cache: &ProxyCache,
+    key: &[u8],
+    now: Now,
+) -> (Sight, Vec<Arc<Entry>>, Option<usize>) {
+    let store = &request.generation.shared.stores[cache.zone.0 as usize];
+    let sight = store.sight(key, request.fields(), cache, now);
+    let (entries, chosen) = (sight.entries.clone(), sight.chosen);
+    if chosen.is_some() || !sight.may_be_on_disk {
+        return (sight, entries, chosen);
+    }
+    let (on_disk, chosen) = store.sight_on_disk(key, request.fields(), now).await;
+    // Memory may know variants that have no file yet; those of the disk come behind them.
+    let before = entries.len();
+    let mut entries = entries;
+    entries.extend(on_disk);
+    (sight, entries, chosen.map(|index| before + index))
+}
+
+fn purged(ruling: &Ruling, now: Now) -> LastPurge {
+    let (by, prefix) = match &ruling.scope {
+        Scope::All => ("all", None),
+        Scope::Prefix(prefix) => ("prefix", Some(String::from_utf8_lossy(prefix).into_owned())),
+        Scope::Tag(_) => ("tag", None),
+        Scope::Key(_) => ("key", None),
+    };
+    LastPurge {
+        by: by.to_owned(),
+        prefix,
+        soft: ruling.how == How::Soft,
+        milliseconds_ago: now.unix_milliseconds.saturating_sub(ruling.at),
+    }
+}
+
+/// `file:line:column` of a span.
+pub(super) fn at(request: &Request, span: Span) -> String {
+    request.generation.shared.configuration.sources.locate(span)
+}
+
+/// A location's first words.
+pub(super) fn written(matches: &LocationMatch) -> String {
+    match matches {
+        LocationMatch::Server => "the server's own level".to_owned(),
+        LocationMatch::Exact(path) => format!("location = {path}"),
+        LocationMatch::Prefix { path, no_regex: true } => format!("location ^~ {path}"),
+        LocationMatch::Prefix { path, no_regex: false } => format!("location {path}"),
+        LocationMatch::Regex(regex) => format!("location ~ {}", regex.source),
+        LocationMatch::Named(name) => format!("location {name}"),
+    }
+}

@@ -1,0 +1,76 @@
+//! What made a key: its template, where that stands, and the value of each part.
+
+use super::at;
+use crate::request::Request;
+use crate::variables;
+use millstream_cache::key;
+use millstream_conf::model::{Part, ProxyCache, Variable};
+use millstream_conf::variables::VARIABLES;
+use serde::{Deserialize, Serialize};
+
+/// A key and what made it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KeyMade {
+    /// Its text.
+    pub text: String,
+    /// The name of its file.
+    pub file: String,
+    /// `proxy_cache_key` as written, or the default.
+    pub template: String,
+    /// Where that stands; absent for the default.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub at: Option<String>,
+    /// Each variable with its value.
+    pub parts: Vec<KeyPart>,
+}
+
+/// A variable of a key.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KeyPart {
+    /// The variable.
+    pub variable: String,
+    /// Its value now.
+    pub value: String,
+}
+
+/// What makes the key of a request.
+pub(super) fn made(request: &Request, cache: &ProxyCache) -> KeyMade {
+    let text = variables::value(&cache.key, request);
+    let written = cache.written.iter().rev().find(|(name, _)| *name == "proxy_cache_key");
+    let parts = cache.key.parts.iter().filter_map(|part| match part {
+        Part::Literal(_) => None,
+        Part::Variable(variable) => {
+            let mut value = Vec::new();
+            variables::append(variable, request, &mut value);
+            Some(KeyPart { variable: name(variable), value: String::from_utf8_lossy(&value).into_owned() })
+        }
+    });
+    KeyMade {
+        file: key::md5(&text).iter().map(|byte| format!("{byte:02x}")).collect(),
+        text: String::from_utf8_lossy(&text).into_owned(),
+        template: cache.key.source.to_string(),
+        at: written.map(|(_, span)| at(request, *span)),
+        parts: parts.collect(),
+    }
+}
+
+/// A variable as it is written.
+fn name(variable: &Variable) -> String {
+    let prefixed = |prefix: &str, name: &str| format!("${prefix}{}", name.replace('-', "_"));
+    match variable {
+        Variable::Builtin(builtin) => VARIABLES
+            .iter()
+            .find(|(known, ..)| known == builtin)
+            .map_or_else(String::new, |(_, name, _)| format!("${name}")),
+        Variable::RequestHeader(name) => prefixed("http_", name),
+        Variable::SentHeader(name) => prefixed("sent_http_", name),
+        Variable::SentTrailer(name) => prefixed("sent_trailer_", name),
+        Variable::UpstreamHeader(name) => prefixed("upstream_http_", name),
+        Variable::UpstreamTrailer(name) => prefixed("upstream_trailer_", name),
+        Variable::UpstreamCookie(name) => format!("$upstream_cookie_{name}"),
+        Variable::Cookie(name) => format!("$cookie_{name}"),
+        Variable::Argument(name) => format!("$arg_{name}"),
+        Variable::Capture(number) => format!("${number}"),
+        Variable::NamedCapture(name) => format!("${name}"),
+    }
+}

@@ -1,0 +1,146 @@
+//! What a request would get now, in `$upstream_cache_status`'s words, and why.
+//!
+//! It follows `answer/cached`'s diagram, on what was seen instead of on rights to fill.
+
+use crate::answer::keyed::Use;
+use crate::request::Request;
+use crate::variables::holds;
+use millstream_cache::policy::{self, Usable, Why};
+use millstream_cache::{Entry, Now, Sight, StaleCause};
+use millstream_conf::model::{ProxyCache, UseStale};
+use millstream_telemetry::metrics::CacheStatus;
+use serde::{Deserialize, Serialize};
+
+/// What a request would get.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Verdict {
+    /// `HIT`, `MISS` …; `-` where the cache has no part in it. Absent only while it is being found out.
+    pub status: Option<String>,
+    /// Why, in a sentence.
+    pub why: String,
+}
+
+impl Verdict {
+    /// The cache has no part in it.
+    pub(super) fn past(why: &str) -> Verdict {
+        Verdict { status: Some("-".to_owned()), why: why.to_owned() }
+    }
+
+    /// Not known yet.
+    pub(super) fn unknown() -> Verdict {
+        Verdict { status: None, why: String::new() }
+    }
+
+    fn of(status: CacheStatus, why: impl Into<String>) -> Verdict {
+        Verdict { status: Some(status.name().to_owned()), why: why.into() }
+    }
+}
+
+/// What an imagined request would get.
+pub(super) fn of(
+    request: &Request,
+    cache: &ProxyCache,
+    usage: &Use,
+    sight: &Sight,
+    chosen: Option<&std::sync::Arc<Entry>>,
+    now: Now,
+) -> Verdict {
+    match usage {
+        Use::None => Verdict::past("answers to this method are not cached here"),
+        Use::Past => Verdict::past(
+            "it has a body, its Connection field hides another field from the upstream, or its key is too long",
+        ),
+        Use::Bypass(_) => {
+            let mut scratch = Vec::new();
+            let condition = cache.bypass.iter().find(|one| holds(one, request, &mut scratch));
+            let source = condition.map_or("", |one| &one.source);
+            Verdict::of(CacheStatus::Bypass, format!("proxy_cache_bypass {source} holds"))
+        }
+        Use::Lookup(_) => match chosen {
+            Some(entry) => with_entry(request, cache, sight, entry, now),
+            None => without_entry(cache, sight),
+        },
+    }
+}
+
+fn with_entry(request: &Request, cache: &ProxyCache, sight: &Sight, entry: &Entry, now: Now) -> Verdict {
+    let head = entry.head();
+    let lifetime = &head.lifetime;
+    let why = match policy::may_use(lifetime, entry.age(now), request.fields(), cache, now) {
+        Usable::Yes if entry.is_fresh(now) => {
+            return Verdict::of(CacheStatus::Hit, "the stored answer is fresh");
+        }
+        Usable::Yes => {
+            return Verdict::of(CacheStatus::Stale, "the request takes a stale answer (max-stale)");
+        }
+        Usable::Refuse => {
+            let why =
+                "504: the request wants a stored answer or none (only-if-cached), and this one will not do";
+            return Verdict::of(CacheStatus::Miss, why);
+        }
+        Usable::Validate(why) => why,
+    };
+    let why = match why {
+        Why::Stale => "the stored answer is stale",
+        Why::AlwaysValidate => "the stored answer is to be validated at every use (no-cache)",
+        Why::NoCache => "the request says no-cache, and proxy_cache_client_control is on",
+        Why::MaxAge => {
+            "the stored answer is older than the request's max-age, and proxy_cache_client_control is on"
+        }
+        Why::MinFresh => {
+            "the stored answer ends before the request's min-fresh, and proxy_cache_client_control is on"
+        }
+    };
+    let allowed = entry.may_serve_stale(StaleCause::Updating, &cache.use_stale, now);
+    if allowed && sight.line.is_some() {
+        return Verdict::of(
+            CacheStatus::Updating,
+            format!("{why}; somebody updates it, meanwhile it is used"),
+        );
+    }
+    let detached =
+        cache.background_update || entry.may_serve_stale(StaleCause::Updating, &UseStale::default(), now);
+    if allowed && detached {
+        return Verdict::of(CacheStatus::Stale, format!("{why}; it is used, and updated in the background"));
+    }
+    let validator = head.etag().is_some() || head.last_modified.is_some();
+    let how = match validator && cache.revalidate {
+        true => "the upstream is asked whether it has changed (REVALIDATED if not)",
+        false => "the upstream is asked anew",
+    };
+    Verdict::of(CacheStatus::Expired, format!("{why}; {how}"))
+}
+
+fn without_entry(cache: &ProxyCache, sight: &Sight) -> Verdict {
+    if let Some(line) = sight.line {
+        let why = match (line.is_reading, line.is_streaming) {
+            (true, _) => "its file is being read; the request waits for that",
+            (_, true) => "the upstream's answer is arriving; the request reads along",
+            _ if cache.lock => "somebody has asked the upstream; the request waits for the answer",
+            _ => "somebody has asked the upstream; the request asks too, for proxy_cache_lock is off",
+        };
+        return Verdict::of(CacheStatus::Miss, why);
+    }
+    if sight.is_scarce {
+        let why = format!(
+            "nothing is stored, and the answer will not be: {} of {} requests (proxy_cache_min_uses)",
+            sight.uses, cache.min_uses
+        );
+        return Verdict::of(CacheStatus::Miss, why);
+    }
+    if let Some(refused) = sight.refused {
+        let why = format!("nothing is stored: {}", refused.reason.text());
+        return Verdict::of(CacheStatus::Miss, why);
+    }
+    if sight.purge.is_some() {
+        return Verdict::of(
+            CacheStatus::Miss,
+            "nothing is stored (any more): the latest purge is told below",
+        );
+    }
+    let why = match sight.entries.is_empty() {
+        true => "nothing is stored under this key",
+        false => "nothing is stored for these request fields (Vary), only for others",
+    };
+    Verdict::of(CacheStatus::Miss, why)
+}

@@ -1,0 +1,169 @@
+//! The API: what the caches hold, purging, and why a URL is answered as it is. NGINX Plus's words where it has them.
+//!
+//! ```text
+//! GET  …/caches               GET …/caches/ZONE       numbers of the zones
+//! POST …/caches/ZONE/purge    POST …/purge            purges, as the JSON body says (DELETE means the same)
+//! GET  …/explain?url=URL&header=Name:value            why this URL is answered as it is
+//! GET  …/misses                                       why requests were not answered from the cache, by location
+//! ```
+//! A version and `http` may stand in front (`/api/9/http/caches`). Strangers are refused first; without `write=on` nothing
+//! is changed. Everything is JSON, bodies are bounded. Next: `resource`, `caches`, `purging`, `explain`.
+
+pub mod resource;
+pub mod place;
+pub mod caches;
+pub mod purging;
+pub mod explain;
+mod misses;
+
+use crate::answer::Outcome;
+use crate::answer::purge::{Refusal, json};
+use crate::client::{BodyProgress, Client, ClientFailure};
+use crate::request::Request;
+use crate::right;
+use millstream_wire::{FieldId, Method};
+use resource::Resource;
+use serde::{Deserialize, Serialize};
+
+/// Bytes of a request's body at the most.
+const LONGEST_BODY: usize = 64 * 1024;
+
+/// What is wrong with a request, in NGINX Plus's form.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct ApiError {
+    /// It.
+    pub error: ApiErrorText,
+}
+
+/// The inside of [`ApiError`].
+#[derive(Debug, Serialize, Deserialize)]
+pub struct ApiErrorText {
+    /// The status.
+    pub status: u16,
+    /// A sentence for people.
+    pub text: String,
+    /// A word for programs.
+    pub code: String,
+}
+
+/// A refusal with its word.
+pub(crate) struct ApiRefusal {
+    refusal: Refusal,
+    code: &'static str,
+}
+
+impl ApiRefusal {
+    pub(crate) fn new(
+        status: u16,
+        code: &'static str,
+        text: impl Into<std::borrow::Cow<'static, str>>,
+    ) -> Self {
+        ApiRefusal { refusal: Refusal { status, text: text.into() }, code }
+    }
+}
+
+impl From<Refusal> for ApiRefusal {
+    fn from(refusal: Refusal) -> Self {
+        ApiRefusal { refusal, code: "PurgeImpossible" }
+    }
+}
+
+/// Answers a request to the API.
+pub async fn answer(request: &mut Request, client: &mut Client) -> Outcome {
+    let Some(api) = request.location().settings.api.clone() else { return Outcome::Status(404) };
+    if !right::admits(&api.right, request, "api") {
+        let text =
+            "the API is for this machine, or for whom api_allow or api_token admits; the error log says more";
+        return refuse(request, client, ApiRefusal::new(403, "Forbidden", text)).await;
+    }
+    let resource = match resource::of(request) {
+        Some(resource) => resource,
+        None => {
+            return refuse(request, client, ApiRefusal::new(404, "PathNotFound", "there is no such path"))
+                .await;
+        }
+    };
+    let outcome = match (request.method, resource) {
+        (Method::Get | Method::Head, resource) => read(request, client, resource).await,
+        (Method::Post | Method::Delete, Resource::Purge(_)) if !api.write => {
+            let text = "the API of this location only reads: write \"api write=on\"";
+            Err(ApiRefusal::new(405, "MethodDisabled", text))
+        }
+        (Method::Post | Method::Delete, Resource::Purge(zone)) => change(request, client, zone).await,
+        _ => Err(ApiRefusal::new(405, "MethodNotSupported", "this path knows no such method")),
+    };
+    match outcome {
+        Ok(outcome) => outcome,
+        Err(refusal) => refuse(request, client, refusal).await,
+    }
+}
+
+async fn read(request: &mut Request, client: &mut Client, resource: Resource) -> Result<Outcome, ApiRefusal> {
+    match resource {
+        Resource::Root => Ok(json(request, client, 200, &["caches", "purge", "explain", "misses"]).await),
+        Resource::Caches => {
+            let all = caches::all(&request.generation.shared);
+            Ok(json(request, client, 200, &all).await)
+        }
+        Resource::Cache(name) => {
+            let zone = caches::index(&request.generation.shared, &name)?;
+            let one = caches::one(&request.generation.shared, zone);
+            Ok(json(request, client, 200, &one).await)
+        }
+        Resource::Misses => Ok(json(request, client, 200, &misses::all(request)).await),
+        Resource::Explain => {
+            let explanation = explain::answer(request).await?;
+            Ok(json(request, client, 200, &explanation).await)
+        }
+        Resource::Purge(_) => {
+            Err(ApiRefusal::new(405, "MethodNotSupported", "purging is a POST or a DELETE"))
+        }
+    }
+}
+
+async fn change(
+    request: &mut Request,
+    client: &mut Client,
+    zone: Option<String>,
+) -> Result<Outcome, ApiRefusal> {
+    let body = match body(request, client).await? {
+        Ok(body) => body,
+        Err(failure) => return Ok(Outcome::Client(failure)),
+    };
+    let report = purging::purge(request, zone.as_deref(), &body).await?;
+    Ok(json(request, client, 200, &report).await)
+}
+
+/// Reads the whole body of a request.
+async fn body(
+    request: &mut Request,
+    client: &mut Client,
+) -> Result<Result<Vec<u8>, ClientFailure>, ApiRefusal> {
+    // A web page can make a browser send any text, but JSON only after asking, and it asks in vain.
+    let is_json = request
+        .field(FieldId::ContentType)
+        .is_some_and(|kind| kind.to_ascii_lowercase().starts_with(b"application/json"));
+    let mut body = Vec::new();
+    loop {
+        let progress = match client.read_body(request, &mut body).await {
+            Ok(progress) => progress,
+            Err(failure) => return Ok(Err(failure)),
+        };
+        if body.len() > LONGEST_BODY {
+            return Err(ApiRefusal::new(413, "BodyTooLarge", "a body has 64 KiB at the most"));
+        }
+        if progress == BodyProgress::End {
+            break;
+        }
+    }
+    if !body.is_empty() && !is_json {
+        return Err(ApiRefusal::new(415, "NoJson", "the body must be application/json"));
+    }
+    Ok(Ok(body))
+}
+
+async fn refuse(request: &mut Request, client: &mut Client, refusal: ApiRefusal) -> Outcome {
+    let ApiRefusal { refusal: Refusal { status, text }, code } = refusal;
+    let error = ApiErrorText { status, text: text.into_owned(), code: code.to_owned() };
+    json(request, client, status, &ApiError { error }).await
+}

@@ -1,0 +1,115 @@
+//! Where a request for a URL would come in: the listener of its port, with or without TLS.
+//!
+//! Behind a port that somebody else maps (a container, a balancer that ends TLS) no listener may have the URL's port; then
+//! the one with a server of that name is taken, else the first. So `$scheme` is what a real request would have had.
+
+use super::ApiRefusal;
+use crate::imagined::Place;
+use crate::request::{ConnectionFacts, Request};
+use millstream_conf::model::{ListenAddress, Listener, ServerName};
+use millstream_net::stream::TlsInfo;
+use millstream_net::{Address, clock};
+use millstream_wire::host;
+use std::cell::Cell;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::rc::Rc;
+
+/// A URL taken apart.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Url {
+    encrypted: bool,
+    port: u16,
+    /// `host[:port]` as written.
+    pub host: Vec<u8>,
+    /// Path and query, at least a slash.
+    pub target: Vec<u8>,
+}
+
+impl Url {
+    /// Takes a URL apart; without a scheme it is `http`.
+    pub(crate) fn parse(text: &[u8]) -> Result<Url, ApiRefusal> {
+        let bad = || {
+            let text = format!("\"{}\" is no URL: write http://host/path", String::from_utf8_lossy(text));
+            ApiRefusal::new(400, "UrlInvalid", text)
+        };
+        if !text.iter().all(u8::is_ascii_graphic) {
+            return Err(bad());
+        }
+        let (encrypted, rest) = match (text.strip_prefix(b"http://"), text.strip_prefix(b"https://")) {
+            (Some(rest), _) => (false, rest),
+            (_, Some(rest)) => (true, rest),
+            _ if text.windows(3).any(|three| three == b"://") || text.starts_with(b"/") => return Err(bad()),
+            _ => (false, text),
+        };
+        // A fragment never leaves the client.
+        let rest = rest.split(|&byte| byte == b'#').next().unwrap_or_default();
+        let end = rest.iter().position(|byte| b"/?".contains(byte)).unwrap_or(rest.len());
+        let (authority, path) = rest.split_at(end);
+        let valid = host::validate(authority).map_err(|_| bad())?;
+        let usual = if encrypted { 443 } else { 80 };
+        let port = match valid.port.filter(|digits| !digits.is_empty()) {
+            Some(digits) => {
+                std::str::from_utf8(digits).ok().and_then(|digits| digits.parse().ok()).ok_or_else(bad)?
+            }
+            None => usual,
+        };
+        let mut target = path.to_vec();
+        if target.first() != Some(&b'/') {
+            target.insert(0, b'/');
+        }
+        Ok(Url { encrypted, port, host: authority.to_vec(), target })
+    }
+}
+
+/// Where a request for the URL would come in.
+pub(crate) fn of(request: &Request, url: &Url) -> Result<Place, ApiRefusal> {
+    let http = request.generation.http();
+    let listeners = || http.listeners.iter().enumerate().filter(|(_, listener)| !listener.owner_only);
+    let has_port = |listener: &Listener| matches!(&listener.address, ListenAddress::Tcp(address) if address.port() == url.port);
+    let name = host::validate(&url.host).map(|valid| valid.host.to_ascii_lowercase()).unwrap_or_default();
+    let names_it = |listener: &Listener| {
+        listener.servers.iter().any(|id| {
+            let names = &http.server(*id).names;
+            names.iter().any(|known| matches!(known, ServerName::Exact(text) if text.as_bytes() == name))
+        })
+    };
+    let (index, listener) = listeners()
+        .find(|(_, listener)| has_port(listener) && listener.ssl == url.encrypted)
+        .or_else(|| listeners().find(|(_, listener)| has_port(listener)))
+        .or_else(|| listeners().find(|(_, listener)| names_it(listener) && listener.ssl == url.encrypted))
+        .or_else(|| listeners().find(|(_, listener)| names_it(listener)))
+        .or_else(|| listeners().next())
+        .ok_or_else(|| ApiRefusal::new(404, "NoServer", "no server listens anywhere"))?;
+    Ok(Place {
+        worker: request.worker.clone(),
+        generation: request.generation.clone(),
+        connection: Rc::new(connection(index, listener, &name)),
+    })
+}
+
+/// A connection to a listener from this machine.
+fn connection(index: usize, listener: &Listener, name: &[u8]) -> ConnectionFacts {
+    let local = match &listener.address {
+        ListenAddress::Tcp(address) if address.ip().is_unspecified() => {
+            Address::Tcp(SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), address.port()))
+        }
+        other => other.into(),
+    };
+    let tls = TlsInfo {
+        protocol: "TLSv1.3",
+        cipher: "",
+        server_name: Some(String::from_utf8_lossy(name).into()),
+        resumed: false,
+    };
+    ConnectionFacts {
+        serial: 0,
+        remote: Address::Tcp(SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0)),
+        remote_text: "127.0.0.1".into(),
+        local,
+        listener: Cell::new(index),
+        is_plain_on_tls: false,
+        tls: listener.ssl.then(|| Box::new(tls)),
+        opened: clock::now(),
+        requests: Cell::new(1),
+    }
+}

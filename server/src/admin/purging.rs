@@ -1,0 +1,184 @@
+//! Purging by the API: a JSON body names URLs, prefixes, keys or tags, or everything in a zone.
+//!
+//! All of it is worked out before any of it is done. Next: `answer/purge`, which gives the orders.
+
+use super::place::{self, Url};
+use super::{ApiRefusal, caches};
+use crate::answer::purge::asked::{Hosts, Wanted};
+use crate::answer::purge::orders::{self, Matter, Orders};
+use crate::answer::purge::{self, Done};
+use crate::request::Request;
+use serde::{Deserialize, Serialize};
+use std::iter;
+
+/// Things named in one request at the most.
+const MOST: usize = 1024;
+
+/// What a purging request asks for.
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Body {
+    /// URLs, all variants of each; one that ends in `*` means all that begin so.
+    #[serde(skip_serializing_if = "Many::is_none")]
+    pub url: Many,
+    /// All URLs that begin so.
+    #[serde(skip_serializing_if = "Many::is_none")]
+    pub prefix: Many,
+    /// Keys, as `proxy_cache_key` makes them.
+    #[serde(skip_serializing_if = "Many::is_none")]
+    pub key: Many,
+    /// All keys that begin so.
+    #[serde(skip_serializing_if = "Many::is_none")]
+    pub key_prefix: Many,
+    /// Tags.
+    #[serde(skip_serializing_if = "Many::is_none")]
+    pub tags: Many,
+    /// Everything.
+    #[serde(skip_serializing_if = "is_false")]
+    pub all: bool,
+    /// Only makes it stale.
+    #[serde(skip_serializing_if = "is_false")]
+    pub soft: bool,
+}
+
+fn is_false(flag: &bool) -> bool {
+    !flag
+}
+
+/// One text or several.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Many {
+    /// One.
+    One(String),
+    /// Several.
+    Several(Vec<String>),
+}
+
+impl Default for Many {
+    fn default() -> Self {
+        Many::Several(Vec::new())
+    }
+}
+
+impl Many {
+    fn texts(&self) -> &[String] {
+        match self {
+            Many::One(text) => std::slice::from_ref(text),
+            Many::Several(texts) => texts,
+        }
+    }
+
+    fn is_none(&self) -> bool {
+        self.texts().is_empty()
+    }
+}
+
+/// What was done.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Report {
+    /// `ok`.
+    pub status: String,
+    /// Whether it was only made stale.
+    pub soft: bool,
+    /// Each thing that was purged.
+    pub purged: Vec<Done>,
+}
+
+/// Purges what a body names, in one zone or wherever it falls.
+pub(crate) async fn purge(request: &Request, zone: Option<&str>, body: &[u8]) -> Result<Report, ApiRefusal> {
+    let body: Body = serde_json::from_slice(body).map_err(|error| {
+        ApiRefusal::new(400, "BodyInvalid", format!("the body is not what this path takes: {error}"))
+    })?;
+    let zone = zone.map(|name| caches::index(&request.generation.shared, name)).transpose()?;
+    let mut orders = Orders::default();
+    by_url(request, &body, &mut orders)?;
+    if let Some(zone) = zone {
+        let named = !orders.matters.is_empty();
+        orders.matters.retain(|(of, _)| *of as usize == zone);
+        if named && orders.matters.is_empty() {
+            let text = "none of the URLs is cached in this zone; without a zone the path is /purge";
+            return Err(ApiRefusal::new(404, "ZoneDiffers", text));
+        }
+    }
+    in_zones(request, &body, zone, &mut orders)?;
+    if orders.matters.is_empty() {
+        let text = "the body names nothing: write {\"url\": …}, \"prefix\", \"key\", \"key_prefix\", \"tags\" or \"all\"";
+        return Err(ApiRefusal::new(400, "NothingNamed", text));
+    }
+    let purged = purge::carry_out(request, orders, body.soft).await.map_err(|error| {
+        let text = format!("the purge is in force, but would not outlive a restart: {error}");
+        ApiRefusal::new(500, "JournalFailed", text)
+    })?;
+    Ok(Report { status: "ok".to_owned(), soft: body.soft, purged })
+}
+
+fn by_url(request: &Request, body: &Body, orders: &mut Orders) -> Result<(), ApiRefusal> {
+    let (urls, prefixes) = (body.url.texts(), body.prefix.texts());
+    let count = [&body.url, &body.prefix, &body.key, &body.key_prefix, &body.tags]
+        .iter()
+        .map(|many| many.texts().len())
+        .sum::<usize>();
+    if count > MOST {
+        return Err(ApiRefusal::new(400, "TooMany", "one request names 1,024 things at the most"));
+    }
+    for text in urls {
+        let url = Url::parse(text.as_bytes())?;
+        let wanted = match url.target.strip_suffix(b"*") {
+            Some(prefix) => Wanted::Prefix(prefix.to_vec(), Hosts::Own),
+            None => Wanted::Target(url.target.clone(), Hosts::Own),
+        };
+        add(request, &url, &wanted, orders)?;
+    }
+    for text in prefixes {
+        let mut url = Url::parse(text.as_bytes())?;
+        if url.target.ends_with(b"*") {
+            url.target.pop();
+        }
+        let wanted = Wanted::Prefix(url.target.clone(), Hosts::Own);
+        add(request, &url, &wanted, orders)?;
+    }
+    Ok(())
+}
+
+fn add(request: &Request, url: &Url, wanted: &Wanted, orders: &mut Orders) -> Result<(), ApiRefusal> {
+    let place = place::of(request, url)?;
+    let like = place.imagine("GET", &url.target, &url.host, iter::empty()).map_err(|status| {
+        let shown = String::from_utf8_lossy(&url.target).into_owned();
+        ApiRefusal::new(
+            400,
+            "UrlInvalid",
+            format!("a request for \"{shown}\" would be refused with {status}"),
+        )
+    })?;
+    orders.matters.extend(orders::of_request(&like, wanted)?.matters);
+    Ok(())
+}
+
+/// What needs no URL: keys and everything in a zone that is named, tags in that or in all.
+fn in_zones(
+    request: &Request,
+    body: &Body,
+    zone: Option<usize>,
+    orders: &mut Orders,
+) -> Result<(), ApiRefusal> {
+    let needs_zone = body.all || !body.key.is_none() || !body.key_prefix.is_none();
+    if needs_zone && zone.is_none() {
+        let text = "\"all\", \"key\" and \"key_prefix\" need a zone: the path is /caches/ZONE/purge";
+        return Err(ApiRefusal::new(400, "ZoneMissing", text));
+    }
+    let zones = match zone {
+        Some(zone) => zone..zone + 1,
+        None => 0..request.generation.shared.stores.len(),
+    };
+    let bytes = |text: &String| text.as_bytes().to_vec();
+    for zone in zones {
+        let keys = body.key.texts().iter().map(bytes).map(Matter::Text);
+        let prefixes = body.key_prefix.texts().iter().map(bytes).map(Matter::Prefix);
+        let tags = body.tags.texts().iter().map(bytes).map(Matter::Tag);
+        let all = body.all.then_some(Matter::All);
+        let matters = keys.chain(prefixes).chain(tags).chain(all);
+        orders.matters.extend(matters.map(|matter| (zone as u32, matter)));
+    }
+    Ok(())
+}

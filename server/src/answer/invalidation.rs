@@ -1,0 +1,104 @@
+//! What an unsafe request makes untrue (RFC 9111 §4.4): what is stored for its target, and for the Location and
+//! Content-Location of its answer where they are of the same origin.
+//!
+//! A location's key is that of a GET for it: such a request is thought of, admitted and routed as if it had come, and
+//! whatever cache it would have asked forgets what it has. Nothing is looked up by guessing. Next: `keyed`.
+
+use super::keyed;
+use crate::admission;
+use crate::request::{Arguments, Request};
+use millstream_cache::policy;
+use millstream_wire::reference::Reference;
+use millstream_wire::{FieldId, Fields, Method, Span};
+
+/// Carries out what follows from an answer for the caches; `fields` are those of the answer.
+pub fn after(request: &Request, status: u16, fields: Fields<'_>) {
+    if !policy::invalidates(request.method, status) {
+        return;
+    }
+    let Some(cache) = request.location().settings.proxy.as_ref().and_then(|proxy| proxy.cache.as_ref())
+    else {
+        return;
+    };
+    if policy::looks_up(cache, request.method) {
+        // The operator has said that this method only reads.
+        return;
+    }
+    forget(&as_get(request));
+    for id in [FieldId::Location, FieldId::ContentLocation] {
+        if let Some(other) = fields.get(id).and_then(|reference| of_reference(request, reference)) {
+            forget(&other);
+        }
+    }
+}
+
+/// Whether a reference of the answer, Content-Location say, names the target of the request itself.
+pub fn is_target(request: &Request, reference: &[u8]) -> bool {
+    let own = request.head.path.of(&request.bytes);
+    resolve(request, reference)
+        .is_some_and(|(path, query)| path == own && query.as_deref() == request.query())
+}
+
+/// Drops what is stored for a request.
+fn forget(request: &Request) {
+    if let Some(cache) = request.location().settings.proxy.as_ref().and_then(|proxy| proxy.cache.as_ref())
+        && let Some(key) = keyed::key(request, cache)
+    {
+        request.generation.shared.stores[cache.zone.0 as usize].invalidate(&key);
+    }
+}
+
+/// The GET of the same target: a key may name the method.
+fn as_get(request: &Request) -> Request {
+    let mut copy = request.for_refresh();
+    copy.method = Method::Get;
+    copy.head.method = Method::Get;
+    copy
+}
+
+/// The GET of a reference, where it is of the same origin and would be admitted.
+fn of_reference(request: &Request, reference: &[u8]) -> Option<Request> {
+    let (path, query) = resolve(request, reference)?;
+    let mut other = as_get(request);
+    other.redirects = 0;
+    other.arguments = Arguments::Original;
+    other.head.path = appended(&mut other.bytes, &path);
+    let end = match &query {
+        Some(query) => {
+            other.bytes.push(b'?');
+            let span = appended(&mut other.bytes, query);
+            other.head.query = Some(span);
+            span.end
+        }
+        None => {
+            other.head.query = None;
+            other.head.path.end
+        }
+    };
+    other.head.target = Span { start: other.head.path.start, end };
+    admission::admit(&mut other).ok().map(|()| other)
+}
+
+fn appended(bytes: &mut Vec<u8>, text: &[u8]) -> Span {
+    let start = bytes.len();
+    bytes.extend_from_slice(text);
+    Span::new(start, bytes.len())
+}
+
+/// Path and query of a reference against the request's own target (RFC 3986 §5.2); `None` where it is of another
+/// origin or cannot be read.
+fn resolve(request: &Request, reference: &[u8]) -> Option<(Vec<u8>, Option<Vec<u8>>)> {
+    let scheme: &[u8] = if request.connection.tls.is_some() { b"https" } else { b"http" };
+    let host = match request.head.authority {
+        Some(span) => span.of(&request.bytes),
+        None => request.field(FieldId::Host).unwrap_or(&request.host),
+    };
+    let base = Reference {
+        scheme: Some(scheme),
+        authority: Some(host),
+        path: request.head.path.of(&request.bytes),
+        query: request.head.query.map(|span| span.of(&request.bytes)),
+    };
+    let target = Reference::read(reference)?.resolved(&base);
+    target.is_same_origin(&base).then_some((target.path, target.query))
+}

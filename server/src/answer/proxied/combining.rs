@@ -1,0 +1,133 @@
+//! The rest of an answer whose part is stored: asked for alone, and put together with what is there (RFC 9111 §3.4).
+//!
+//! Only what is provably of one representation is combined: the same strong tag, exactly the range that was asked for, the
+//! same length of the whole, the same coding. With If-Range an upstream that has another representation sends that whole;
+//! whatever else comes that does not fit, the part is forgotten and the whole is asked for. Next: `filling`.
+
+use super::filling::Kept;
+use super::{Passing, Proxied};
+use millstream_cache::policy::Storable;
+use millstream_cache::{FillPermit, Hit, Now, Part, StoredHead};
+use millstream_upstream::{Connection, Turn};
+use millstream_wire::h1::encode;
+use millstream_wire::h1::head::ResponseHead;
+use millstream_wire::range::ContentRange;
+use millstream_wire::{FieldId, Fields, etag};
+use std::rc::Rc;
+
+/// What is missing beside a stored part.
+pub struct Rest {
+    hit: Rc<Hit>,
+    part: Part,
+    wanted: ContentRange,
+    complete: u64,
+}
+
+impl Rest {
+    /// What is missing beside an entry that is a part; `None` where it has no strong tag, the whole's length is not known,
+    /// or both ends are missing.
+    pub fn of(hit: &Rc<Hit>) -> Option<Rest> {
+        let part = hit.entry.head().part?;
+        let complete = part.complete?;
+        let tag = hit.entry.head().etag()?;
+        if !etag::is_valid(tag) || etag::is_weak(tag) || hit.entry.length() != part.last - part.first + 1 {
+            return None;
+        }
+        let (first, last) = match (part.first, part.last + 1 == complete) {
+            (0, false) => (part.last + 1, complete - 1),
+            (1.., true) => (0, part.first - 1),
+            _ => return None,
+        };
+        let wanted = ContentRange { first, last, complete: Some(complete) };
+        Some(Rest { hit: hit.clone(), part, wanted, complete })
+    }
+
+    /// Writes the fields that ask for it.
+    pub(super) fn write(&self, out: &mut Vec<u8>) {
+        let ContentRange { first, last, .. } = self.wanted;
+        let value = if last + 1 == self.complete {
+            format!("bytes={first}-")
+        } else {
+            format!("bytes={first}-{last}")
+        };
+        encode::field(out, b"Range", value.as_bytes());
+        encode::field(out, b"If-Range", self.hit.entry.head().etag().unwrap_or_default());
+    }
+
+    /// Whether a 206 is what was asked for, of the representation that the part is of.
+    fn is_in(&self, fields: Fields<'_>, announced: Option<u64>) -> bool {
+        let stored = self.hit.entry.head();
+        let same_tag = match (stored.etag(), fields.get(FieldId::ETag)) {
+            (Some(own), Some(tag)) => etag::strong_match(own, tag),
+            _ => false,
+        };
+        let coding =
+            |fields: Fields<'_>| fields.get(FieldId::ContentEncoding).map(<[u8]>::to_ascii_lowercase);
+        same_tag
+            && fields.all(FieldId::ContentRange).count() == 1
+            && fields.get(FieldId::ContentRange).and_then(ContentRange::parse) == Some(self.wanted)
+            && announced.is_none_or(|length| length == self.wanted.length())
+            && coding(stored.fields()) == coding(fields)
+    }
+
+    /// The stored bytes, before or behind what comes. `None` where they cannot be read any more.
+    async fn kept(&self) -> Option<Kept> {
+        let stored = self.hit.entry.body().open(0..self.hit.entry.length()).await.ok()?;
+        let (before, after) = if self.part.first == 0 { (Some(stored), None) } else { (None, Some(stored)) };
+        Some(Kept { before, after, expected: self.wanted.length() })
+    }
+}
+
+/// Which part of the whole a 206 brings; `None` where it does not say, says it twice, or says something else than its
+/// framing: such a part is of no use to anybody else (RFC 9110 §14.4).
+pub(super) fn part(status: u16, fields: Fields<'_>, announced: Option<u64>) -> Option<Part> {
+    if status != 206 || fields.all(FieldId::ContentRange).count() != 1 {
+        return None;
+    }
+    let range = fields.get(FieldId::ContentRange).and_then(ContentRange::parse)?;
+    let fits = announced.is_none_or(|length| length == range.length());
+    fits.then_some(Part { first: range.first, last: range.last, complete: range.complete })
+}
+
+impl<'a> Passing<'a> {
+    /// Puts a 206 to our own range together with the stored part, and stores the whole. Any other answer that only our own
+    /// range can explain is not for the client: the whole is asked for.
+    pub(super) async fn combine(
+        mut self,
+        connection: Connection,
+        turn: Turn<'a>,
+        head: &ResponseHead,
+        permit: FillPermit,
+        rest: Rest,
+    ) -> Proxied {
+        let now = Now::read();
+        let fields = head.view(connection.head_bytes());
+        let combined = match self.proxy.cache.as_ref() {
+            Some(cache) if head.status == 206 && rest.is_in(fields, connection.remaining()) => {
+                let mut headers = rest.hit.entry.head().updated(fields);
+                headers.remove(FieldId::ContentRange);
+                match self.storable(cache, 200, headers.view(), now) {
+                    Storable::Yes(lifetime) => {
+                        Some(StoredHead::new(200, headers.view(), Some(rest.complete), lifetime, now))
+                    }
+                    Storable::No(_) => None,
+                }
+            }
+            _ => None,
+        };
+        let kept = if combined.is_some() { rest.kept().await } else { None };
+        let (Some(stored), Some(kept)) = (combined, kept) else {
+            self.forget(&rest.hit);
+            self.note_end(&connection, 0, millstream_net::clock::now());
+            return Proxied::Again(permit);
+        };
+        let fill = permit.begin(stored, self.request.fields(), now);
+        self.fill(connection, turn, fill, Some(kept)).await
+    }
+
+    fn forget(&self, hit: &Rc<Hit>) {
+        if let Some(cache) = &self.proxy.cache {
+            self.request.generation.shared.stores[cache.zone.0 as usize].forget(&hit.entry);
+        }
+    }
+}

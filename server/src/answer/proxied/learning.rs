@@ -1,0 +1,106 @@
+//! What an answer tells the cache about what is stored already, beside being stored itself.
+//!
+//! A HEAD that was passed on as it is confirms or outdates a stored GET (RFC 9111 §4.3.5), a 304 to a client's own
+//! condition gives the stored answer it confirms new fields (§4.3.4), and an answer to POST that says so is what a GET
+//! would get (RFC 9110 §9.3.3). Nothing here keeps the client waiting. Next: `proxied`, for the answer's own way.
+
+use super::{Filling, Passing, unkeyed};
+use crate::answer::{invalidation, keyed};
+use millstream_cache::policy::{self, Storable};
+use millstream_cache::{Entry, FillPermit, Now};
+use millstream_conf::model::ProxyCache;
+use millstream_wire::{FieldId, Fields, Headers, Method, etag};
+use std::sync::Arc;
+
+impl Passing<'_> {
+    /// Whether Content-Location says that the answer to a POST is what a GET of the target would get.
+    pub(super) fn is_of_target(&self, fields: Fields<'_>) -> bool {
+        self.method == Method::Post
+            && fields
+                .get(FieldId::ContentLocation)
+                .is_some_and(|reference| invalidation::is_target(self.request, reference))
+    }
+
+    /// The right to store the answer: the one the request came with, or one for an answer to POST that stands for a GET.
+    pub(super) fn permit(&self, filling: Filling, status: u16, fields: Fields<'_>) -> Option<FillPermit> {
+        let cache = self.proxy.cache.as_ref()?;
+        match filling {
+            Filling::Permit(permit) => Some(permit),
+            // The client's conditions went with it, so only what was sent for its range, or whole, is stored.
+            Filling::Part(permit) => Some(permit).filter(|_| matches!(status, 200 | 206)),
+            Filling::Rest(..) | Filling::Along(_) => None,
+            Filling::No => {
+                let stands_for_get = self.request.method == Method::Post
+                    && !policy::looks_up(cache, Method::Post)
+                    && !self.request.wish.no_store
+                    && (200..300).contains(&status)
+                    && self.is_of_target(fields)
+                    && !self.says_what_no_key_names(cache);
+                stands_for_get.then(|| self.beside(cache, Method::Get)).flatten()
+            }
+        }
+    }
+
+    /// Takes note of what a HEAD or a 304 that goes to the client says about the stored answer.
+    pub(super) fn learn(&self, status: u16, fields: Fields<'_>) {
+        let Some(cache) = &self.proxy.cache else { return };
+        let about_stored = match (self.method, status) {
+            (Method::Head, 200) => true,
+            (Method::Get, 304) => !self.caching,
+            _ => false,
+        };
+        if !about_stored || self.request.wish.no_store || !keyed::is_keyed(self.request) {
+            return;
+        }
+        let Some(key) = keyed::key_of(self.request, cache, Method::Get) else { return };
+        let zone = cache.zone.0 as usize;
+        let now = Now::read();
+        let front = self.request.generation.fronts[zone].borrow();
+        let Some(entry) = front.peek(&key, self.request.fields()) else { return };
+        if is_same(&entry, fields, status) {
+            let headers: Headers = entry.head().updated(fields);
+            if let Storable::Yes(lifetime) =
+                self.storable_as(cache, Method::Get, (entry.head().status, false), headers.view(), now)
+            {
+                front.beside(&key).refresh(&entry, headers, lifetime, now);
+            }
+        } else if status == 200 {
+            // Something else would be answered now: what is stored is outdated.
+            self.request.generation.shared.stores[zone].invalidate(&key);
+        }
+    }
+
+    /// Whether the request, which was passed on as it came, has fields that may have changed the answer and that the
+    /// key of a GET does not name.
+    fn says_what_no_key_names(&self, cache: &ProxyCache) -> bool {
+        !keyed::is_keyed(self.request)
+            || self.request.fields().iter().any(|(id, name, _)| unkeyed::ends_here(id, name, &cache.key))
+    }
+
+    fn beside(&self, cache: &ProxyCache, method: Method) -> Option<FillPermit> {
+        let key = keyed::key_of(self.request, cache, method)?;
+        Some(self.request.generation.fronts[cache.zone.0 as usize].borrow().beside(&key))
+    }
+}
+
+/// Whether an answer without a body is about the stored one: no validator and no length says otherwise (RFC 9111
+/// §4.3.5); a 304 must name it by its entity tag or its date (§4.3.4).
+fn is_same(entry: &Arc<Entry>, fields: Fields<'_>, status: u16) -> bool {
+    let stored = entry.head().fields();
+    let differs = |id: FieldId| fields.get(id).is_some_and(|value| stored.get(id) != Some(value));
+    if status == 304 {
+        return match (fields.get(FieldId::ETag), stored.get(FieldId::ETag)) {
+            (Some(named), Some(own)) => etag::weak_match(named, own),
+            (Some(_), None) => false,
+            (None, _) => fields.has(FieldId::LastModified) && !differs(FieldId::LastModified),
+        };
+    }
+    let other_length = fields
+        .get(FieldId::ContentLength)
+        .and_then(millstream_wire::octets::decimal)
+        .is_some_and(|length| length != entry.length());
+    entry.head().status == status
+        && !other_length
+        && !differs(FieldId::ETag)
+        && !differs(FieldId::LastModified)
+}

@@ -1,0 +1,274 @@
+//! `proxy_store`: an answer kept as a plain file, for good.
+//!
+//! The answer goes to a temporary file as it arrives, and from there to the client, so neither a slow client nor one that
+//! leaves holds it up. Only a whole 200 to a GET gets its name, by renaming: nobody ever finds half a file under it.
+//! A path that leads up by `..` is refused, for what a variable holds is not normalised.
+
+use super::request_body::{PIECE, read_at, write_at};
+use super::spill::gather;
+use super::transfer::{cut, flushed};
+use super::{Passing, Proxied, report};
+use crate::client::{Client, ClientFailure};
+use crate::request::Request;
+use crate::variables::value;
+use millstream_conf::model::{Level, Proxy, Store};
+use millstream_net::{blocking, clock};
+use millstream_upstream::{Connection, ExchangeError, Turn};
+use millstream_wire::h1::head::ResponseHead;
+use millstream_wire::{FieldId, Method, date};
+use std::cell::{Cell, RefCell};
+use std::ffi::OsStr;
+use std::fs::{DirBuilder, File, Permissions};
+use std::io::{self, ErrorKind};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+use tempfile::{NamedTempFile, TempPath};
+use tokio::sync::Notify;
+
+/// Where an answer is kept, and how.
+#[derive(Clone)]
+struct Place {
+    path: PathBuf,
+    mode: u32,
+    modified: Option<SystemTime>,
+}
+
+/// What the half that writes the file tells the half that reads it.
+struct Shared {
+    written: Cell<u64>,
+    ended: Cell<bool>,
+    /// Whether the file cannot be written any more; the client's answer ends with it.
+    failed: RefCell<Option<Failure>>,
+    more: Notify,
+}
+
+enum Failure {
+    Upstream(ExchangeError),
+    Disk(io::Error),
+}
+
+impl<'a> Passing<'a> {
+    /// Whether this answer is to be kept as a file, and where.
+    fn place(&self, head: &ResponseHead, connection: &Connection) -> Option<Place> {
+        let asked = self.request.method == Method::Get && self.method == Method::Get && head.status == 200;
+        let path = if asked { path(self.request, &self.proxy.store)? } else { return None };
+        let path = match path {
+            Ok(path) => path,
+            Err(path) => {
+                let what =
+                    format_args!("proxy_store refuses the path \"{}\"", String::from_utf8_lossy(&path));
+                report::write(self.request, Level::Error, what, None);
+                return None;
+            }
+        };
+        let modified = head.view(connection.head_bytes()).get(FieldId::LastModified);
+        let seconds = modified.and_then(date::parse_http).and_then(|seconds| u64::try_from(seconds).ok());
+        let modified = seconds.map(|seconds| SystemTime::UNIX_EPOCH + Duration::from_secs(seconds));
+        Some(Place { path, mode: self.proxy.store_mode, modified })
+    }
+
+    /// A temporary file for this answer, where it is to be kept as a file; else it is only passed on.
+    pub(super) async fn keeps(&self, head: &ResponseHead, connection: &Connection) -> Option<Keeping> {
+        self.client.as_ref()?;
+        let place = self.place(head, connection)?;
+        let folder = self.proxy.temp_path.clone();
+        match blocking::run(move || temporary(&folder)).await {
+            Ok(file) => Some(Keeping { place, file }),
+            Err(error) => {
+                complain(self.request, &self.proxy.temp_path, &error);
+                None
+            }
+        }
+    }
+
+    /// Passes the body on and keeps it; the head is made.
+    pub(super) async fn keep(
+        mut self,
+        client: &mut Client,
+        mut connection: Connection,
+        turn: Turn<'a>,
+        keeping: Keeping,
+    ) -> Proxied {
+        let Keeping { place, file } = keeping;
+        let (file, name) = file.into_parts();
+        let file = Arc::new(file);
+        let shared = Shared {
+            written: Cell::new(0),
+            ended: Cell::new(false),
+            failed: RefCell::new(None),
+            more: Notify::new(),
+        };
+        let (request, proxy) = (&mut *self.request, self.proxy);
+        let writing = async {
+            let path = place.path.clone();
+            let outcome = write(&shared, &file, &mut connection, proxy).await;
+            let named = match &outcome {
+                Ok(()) => give_name(file.clone(), name, place).await,
+                Err(_) => Ok(()),
+            };
+            *shared.failed.borrow_mut() = outcome.err();
+            shared.ended.set(true);
+            shared.more.notify_one();
+            (path, named)
+        };
+        let ((path, named), served) = tokio::join!(writing, read(&shared, &file, client, request));
+        if let Err(error) = named {
+            complain(self.request, &path, &error);
+        }
+        let length = shared.written.get();
+        let failed = shared.failed.take();
+        match &failed {
+            None => self.finished(connection, turn, length),
+            Some(Failure::Upstream(error)) => self.broke_off(&connection, error, length),
+            Some(Failure::Disk(error)) => {
+                complain(self.request, &proxy.temp_path, error);
+                self.note_end(&connection, length, clock::now());
+            }
+        }
+        match (served, failed) {
+            (Err(failure), _) => Proxied::ClientFailed(failure),
+            (Ok(()), Some(_)) => cut(client, self.request).await,
+            (Ok(()), None) => {
+                client.end(self.request, None);
+                flushed(client, self.request).await
+            }
+        }
+    }
+}
+
+/// An answer that is to be kept, before its body.
+pub(super) struct Keeping {
+    place: Place,
+    file: NamedTempFile,
+}
+
+/// The path of a request's file; the error is one that is refused. `None`: as in nginx an empty path keeps nothing.
+fn path(request: &Request, store: &Store) -> Option<Result<PathBuf, Vec<u8>>> {
+    let path = match store {
+        Store::Off => return None,
+        Store::Root => {
+            let mut path = value(&request.location().settings.root, request);
+            path.extend_from_slice(&request.uri);
+            path
+        }
+        Store::Path(template) => value(template, request),
+    };
+    if path.is_empty() {
+        return None;
+    }
+    let leads_up = path.split(|&byte| byte == b'/').any(|segment| segment == b"..");
+    let refused = leads_up || path.contains(&0) || !path.starts_with(b"/") || path.ends_with(b"/");
+    Some(if refused { Err(path) } else { Ok(PathBuf::from(OsStr::from_bytes(&path))) })
+}
+
+/// Upstream to file.
+async fn write(
+    shared: &Shared,
+    file: &Arc<File>,
+    connection: &mut Connection,
+    proxy: &Proxy,
+) -> Result<(), Failure> {
+    let mut piece = Vec::with_capacity(PIECE);
+    loop {
+        piece.clear();
+        let ended = gather(connection, &mut piece, proxy).await.map_err(Failure::Upstream)?;
+        if !piece.is_empty() {
+            piece = write_at(file, piece, shared.written.get()).await.map_err(Failure::Disk)?;
+            shared.written.set(shared.written.get() + piece.len() as u64);
+            shared.more.notify_one();
+        }
+        if ended {
+            return Ok(());
+        }
+    }
+}
+
+/// File to client.
+async fn read(
+    shared: &Shared,
+    file: &Arc<File>,
+    client: &mut Client,
+    request: &mut Request,
+) -> Result<(), ClientFailure> {
+    let (mut position, mut piece) = (0, Vec::new());
+    loop {
+        client.flush(request).await?;
+        let left = shared.written.get() - position;
+        if left > 0 {
+            let size = usize::try_from(left).unwrap_or(PIECE).min(PIECE);
+            piece = match read_at(file, piece, position, size).await {
+                Ok(piece) => piece,
+                Err(error) => {
+                    complain(request, Path::new("a stored file"), &error);
+                    client.abandon();
+                    return Ok(());
+                }
+            };
+            client.push(request, &piece);
+            position += size as u64;
+        } else if shared.ended.get() {
+            return Ok(());
+        } else {
+            shared.more.notified().await;
+        }
+    }
+}
+
+fn temporary(folder: &Path) -> io::Result<NamedTempFile> {
+    match NamedTempFile::new_in(folder) {
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            std::fs::create_dir_all(folder)?;
+            NamedTempFile::new_in(folder)
+        }
+        made => made,
+    }
+}
+
+/// Gives a whole file its name, off the loop.
+async fn give_name(file: Arc<File>, name: TempPath, place: Place) -> io::Result<()> {
+    blocking::run(move || {
+        finish(&file, &place)?;
+        match name.persist(&place.path) {
+            Ok(()) => Ok(()),
+            Err(failed) if failed.error.kind() == ErrorKind::NotFound => {
+                make_folder(&place)?;
+                failed.path.persist(&place.path).or_else(|failed| by_copy(failed, &place))
+            }
+            Err(failed) => by_copy(failed, &place),
+        }
+    })
+    .await
+}
+
+/// Where the temporary folder is on another filesystem, the file is copied beside its place and renamed there.
+fn by_copy(failed: tempfile::PathPersistError, place: &Place) -> io::Result<()> {
+    if failed.error.kind() != ErrorKind::CrossesDevices {
+        return Err(failed.error);
+    }
+    let folder = place.path.parent().ok_or(failed.error)?;
+    let mut copy = NamedTempFile::new_in(folder)?;
+    io::copy(&mut File::open(&failed.path)?, &mut copy)?;
+    finish(copy.as_file(), place)?;
+    copy.into_temp_path().persist(&place.path).map_err(|failed| failed.error)
+}
+
+/// `proxy_store_access`, and the time that Last-Modified says.
+fn finish(file: &File, place: &Place) -> io::Result<()> {
+    file.set_permissions(Permissions::from_mode(place.mode))?;
+    place.modified.map_or(Ok(()), |modified| file.set_modified(modified))
+}
+
+/// Who may read a file may search its folder, as in nginx.
+fn make_folder(place: &Place) -> io::Result<()> {
+    let mode = place.mode | (place.mode & 0o444) >> 2;
+    let Some(folder) = place.path.parent() else { return Ok(()) };
+    DirBuilder::new().recursive(true).mode(mode).create(folder)
+}
+
+fn complain(request: &Request, path: &Path, error: &io::Error) {
+    let what = format_args!("storing \"{}\" failed: {error}", path.display());
+    report::write(request, Level::Crit, what, None);
+}

@@ -1,0 +1,268 @@
+//! Answering a request that purges: PURGE, BAN and PURGEKEYS in a location with a cache, `proxy_cache_purge`.
+//!
+//! Who is allowed is asked first; then what is meant is worked out whole, and only when all of it has an exact meaning is
+//! anything done. The answer says what was done, once it holds over a restart. Next: `asked`, `orders`.
+
+pub mod pattern;
+pub mod asked;
+pub mod orders;
+
+use super::{Outcome, fixed};
+use crate::client::Client;
+use crate::generation::Generation;
+use crate::request::Request;
+use crate::right;
+use crate::variables::{self, holds};
+use asked::{Hosts, PurgeMethod, Wanted};
+use millstream_cache::{How, Purge, What, key};
+use millstream_conf::model::{Level, ManageRight, ProxyCache, PurgeAt};
+use millstream_telemetry::metrics::{Counter, WorkerMetrics};
+use millstream_wire::{Headers, Method};
+use orders::{Matter, Orders};
+use pattern::Unmappable;
+use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
+
+/// Why nothing was purged.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refusal {
+    /// The status.
+    pub status: u16,
+    /// What is wrong, and what to write.
+    pub text: Cow<'static, str>,
+}
+
+impl Refusal {
+    /// A request that has no exact meaning.
+    pub fn bad(text: impl Into<Cow<'static, str>>) -> Refusal {
+        Refusal { status: 400, text: text.into() }
+    }
+}
+
+impl From<Unmappable> for Refusal {
+    fn from(unmappable: Unmappable) -> Refusal {
+        Refusal::bad(unmappable.0)
+    }
+}
+
+/// How a request came to be one that purges.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Purging {
+    /// By its method.
+    Method(PurgeMethod),
+    /// `proxy_cache_purge` with a condition that holds: answered with 204, as NGINX Plus does.
+    Condition,
+    /// `proxy_cache_purge ZONE KEY` of the location.
+    Location,
+}
+
+/// One thing that was purged.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Done {
+    /// The zone.
+    pub zone: String,
+    /// `key`, `prefix`, `tag` or `all`.
+    pub by: String,
+    /// The key, the prefix of keys, or the tag; empty for `all`.
+    pub text: String,
+    /// Whether something under exactly this key was in memory.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub in_memory: Option<bool>,
+    /// Whether the key's file was there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub on_disk: Option<bool>,
+}
+
+/// Whether a request in a location with a cache purges. Costs a comparison where it does not.
+#[inline]
+pub fn in_cached_location(request: &Request, cache: &ProxyCache) -> Option<Purging> {
+    if !cache.purge.is_empty() {
+        let mut scratch = Vec::new();
+        if cache.purge.iter().any(|condition| holds(condition, request, &mut scratch)) {
+            return Some(Purging::Condition);
+        }
+    }
+    if request.method != Method::Other || !cache.purge_methods {
+        return None;
+    }
+    PurgeMethod::of(request).map(Purging::Method)
+}
+
+/// Purges, or refuses to.
+pub async fn answer(request: &mut Request, client: &mut Client, purging: Purging) -> Outcome {
+    let generation = request.generation.clone();
+    let settings = &generation.http().location(request.location).settings;
+    let cache = settings.proxy.as_ref().and_then(|proxy| proxy.cache.as_ref());
+    let (right, soft) = match (purging, &settings.purge_at, cache) {
+        (Purging::Location, Some(at), _) => (&at.right, at.soft),
+        (Purging::Method(_) | Purging::Condition, _, Some(cache)) => (&cache.purge_right, cache.purge_soft),
+        _ => return Outcome::Status(500),
+    };
+    if !right::admits(right, request, "purge") {
+        return Outcome::Status(403);
+    }
+    let found = match (purging, &settings.purge_at) {
+        (Purging::Method(method), _) => by_method(request, method),
+        (Purging::Location, Some(at)) => Ok((by_location(request, at), None)),
+        _ => by_condition(request).map(|orders| (orders, None)),
+    };
+    let (orders, asked_soft) = match found {
+        Ok(found) => found,
+        Err(refusal) => return refuse(request, client, &refusal).await,
+    };
+    if !all_admit(&orders.rights, request) {
+        return Outcome::Status(403);
+    }
+    let soft = asked_soft.unwrap_or(soft);
+    match carry_out(request, orders, soft).await {
+        Ok(_) if purging == Purging::Condition => {
+            fixed::whole(request, client, 204, &Headers::default(), &[]).await
+        }
+        Ok(purged) => json(request, client, 200, &Report { status: "ok", soft, purged }).await,
+        Err(error) => {
+            let text = format!("the purge is in force, but would not outlive a restart: {error}");
+            refuse(request, client, &Refusal { status: 500, text: text.into() }).await
+        }
+    }
+}
+
+/// The same for the other locations that are touched.
+fn all_admit(rights: &[std::sync::Arc<ManageRight>], request: &Request) -> bool {
+    rights.iter().all(|right| right::admits(right, request, "purge"))
+}
+
+fn by_method(request: &Request, method: PurgeMethod) -> Result<(Orders, Option<bool>), Refusal> {
+    let asked = asked::read(request, method)?;
+    Ok((orders::of_request(request, &asked.wanted)?, asked.soft))
+}
+
+/// NGINX Plus goes by the key that the request itself has; where its method is a part of that, by that of a GET.
+fn by_condition(request: &Request) -> Result<Orders, Refusal> {
+    let target = request.head.query.map_or(request.head.path.end, |query| query.end);
+    let target = request.bytes[request.head.path.start as usize..target as usize].to_vec();
+    let wanted = match target.strip_suffix(b"*") {
+        Some(prefix) => Wanted::Prefix(prefix.to_vec(), Hosts::Own),
+        None => Wanted::Target(target, Hosts::Own),
+    };
+    orders::of_request(request, &wanted)
+}
+
+fn by_location(request: &Request, at: &PurgeAt) -> Orders {
+    let mut key = variables::value(&at.key, request);
+    let matter = if key.last() == Some(&b'*') {
+        key.pop();
+        Matter::Prefix(key)
+    } else {
+        Matter::Text(key)
+    };
+    Orders::of_zone(at.zone, std::iter::once(matter))
+}
+
+/// Gives the orders to the zones; done once all of them hold, also after a restart.
+///
+/// # Errors
+/// Where one could not be written down. It is in force all the same.
+pub async fn carry_out(request: &Request, orders: Orders, soft: bool) -> std::io::Result<Vec<Done>> {
+    let how = if soft { How::Soft } else { How::Hard };
+    let generation: &Generation = &request.generation;
+    let metrics: &WorkerMetrics = &request.worker.metrics;
+    let mut under_way = Vec::with_capacity(orders.matters.len());
+    for (zone, matter) in orders.matters {
+        let store = &generation.shared.stores[zone as usize];
+        let (counter, by, text) = described(&matter);
+        metrics.add(counter, 1);
+        log(request, store.name(), by, &text, soft);
+        let by_key = matches!(matter, Matter::Key(_) | Matter::Text(_));
+        let done =
+            Done { zone: store.name().to_owned(), by: by.to_owned(), text, in_memory: None, on_disk: None };
+        // In force from here on; all of them are written down side by side.
+        under_way.push((done, by_key, store.purge(Purge { what: what(matter), how })));
+    }
+    let mut purged = Vec::with_capacity(under_way.len());
+    let mut failed = None;
+    for (mut done, by_key, lasting) in under_way {
+        match lasting.await {
+            Ok(outcome) => {
+                done.in_memory = by_key.then_some(outcome.in_memory);
+                done.on_disk = by_key.then_some(outcome.on_disk);
+                purged.push(done);
+            }
+            Err(error) => {
+                metrics.add(Counter::PurgesFailed, 1);
+                failed = Some(error);
+            }
+        }
+    }
+    failed.map_or(Ok(purged), Err)
+}
+
+fn what(matter: Matter) -> What {
+    match matter {
+        Matter::Key(key) | Matter::Text(key) => What::Key(key),
+        Matter::Prefix(text) => What::Prefix(text),
+        Matter::Tag(name) => What::Tag(name),
+        Matter::All => What::All,
+    }
+}
+
+fn described(matter: &Matter) -> (Counter, &'static str, String) {
+    let shown = |text: &[u8]| String::from_utf8_lossy(text).into_owned();
+    match matter {
+        Matter::Key(key) => (Counter::PurgesKey, "key", shown(key::text(key))),
+        Matter::Text(text) => (Counter::PurgesKey, "key", shown(text)),
+        Matter::Prefix(text) => (Counter::PurgesPrefix, "prefix", shown(text)),
+        Matter::Tag(name) => (Counter::PurgesTag, "tag", shown(name)),
+        Matter::All => (Counter::PurgesAll, "all", String::new()),
+    }
+}
+
+fn log(request: &Request, zone: &str, by: &str, text: &str, soft: bool) {
+    let log = &request.generation.shared.error_logs[request.location.0 as usize];
+    if log.enabled(Level::Info) {
+        let how = if soft { "marked stale" } else { "purged" };
+        let client = &request.connection.remote_text;
+        log.write(
+            Level::Info,
+            format_args!("cache zone \"{zone}\": {by} \"{text}\" {how}, client: {client}"),
+        );
+    }
+}
+
+#[derive(Serialize)]
+struct Report {
+    status: &'static str,
+    soft: bool,
+    purged: Vec<Done>,
+}
+
+#[derive(Serialize)]
+struct Failed<'a> {
+    error: FailedBody<'a>,
+}
+
+#[derive(Serialize)]
+struct FailedBody<'a> {
+    status: u16,
+    text: &'a str,
+}
+
+/// Answers with what is wrong.
+pub async fn refuse(request: &mut Request, client: &mut Client, refusal: &Refusal) -> Outcome {
+    let error = FailedBody { status: refusal.status, text: &refusal.text };
+    json(request, client, refusal.status, &Failed { error }).await
+}
+
+/// Answers with a value as JSON, which nobody stores.
+pub async fn json(
+    request: &mut Request,
+    client: &mut Client,
+    status: u16,
+    value: &impl Serialize,
+) -> Outcome {
+    let Ok(mut body) = serde_json::to_vec(value) else { return Outcome::Status(500) };
+    body.push(b'\n');
+    let mut headers = Headers::default();
+    headers.push(b"Content-Type", b"application/json");
+    headers.push(b"Cache-Control", b"no-store");
+    fixed::whole(request, client, status, &headers, &body).await
+}

@@ -1,0 +1,239 @@
+//! What a purging request asks for: PURGE, BAN and PURGEKEYS as real clients send them.
+//!
+//! Whoever sends something that has no exact meaning here is told so, and nothing is purged. It reads the request and
+//! nothing else; which keys that touches is `orders`'s part.
+
+use super::Refusal;
+use super::pattern::{self, Urls};
+use crate::request::Request;
+use millstream_wire::Method;
+
+#[cfg(test)]
+mod tests;
+
+/// Tags in one request at the most.
+const TAGS: usize = 1024;
+
+/// Request fields with tags, split at spaces and commas.
+const TAG_FIELDS: [&[u8]; 9] = [
+    b"surrogate-key",
+    b"cache-tag",
+    b"cache-tags",
+    b"xkey",
+    b"xkey-purge",
+    b"x-xkey-purge",
+    b"x-purge-tag",
+    b"x-purge-tags",
+    b"x-cache-tags",
+];
+/// The same, and what they name only becomes stale.
+const SOFT_TAG_FIELDS: [&[u8]; 2] = [b"xkey-softpurge", b"x-xkey-softpurge"];
+/// Fields with an expression for tags.
+const TAG_EXPRESSIONS: [&[u8]; 1] = [b"x-magento-tags-pattern"];
+/// Fields of BAN with an expression for tags.
+const BAN_TAG_EXPRESSIONS: [&[u8]; 4] =
+    [b"x-cache-tags", b"cache-tags", b"x-ban-tags", b"x-magento-tags-pattern"];
+/// Fields of BAN with an expression for a URL.
+const BAN_URLS: [&[u8]; 3] = [b"x-url", b"x-ban-url", b"x-ban"];
+/// Fields of BAN with an expression for a host.
+const BAN_HOSTS: [&[u8]; 2] = [b"x-host", b"x-ban-host"];
+
+/// A method that purges.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PurgeMethod {
+    /// The target, or the tags in a field.
+    Purge,
+    /// What expressions in fields say.
+    Ban,
+    /// The tags in a field.
+    PurgeKeys,
+}
+
+impl PurgeMethod {
+    /// The purging method of a request.
+    pub fn of(request: &Request) -> Option<PurgeMethod> {
+        if request.method != Method::Other {
+            return None;
+        }
+        match request.method_text() {
+            b"PURGE" => Some(PurgeMethod::Purge),
+            b"BAN" => Some(PurgeMethod::Ban),
+            b"PURGEKEYS" => Some(PurgeMethod::PurgeKeys),
+            _ => None,
+        }
+    }
+}
+
+/// What is to go.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Wanted {
+    /// What is stored for this target, on each of these hosts; without hosts on that of the request.
+    Target(Vec<u8>, Hosts),
+    /// What is stored for targets that begin so.
+    Prefix(Vec<u8>, Hosts),
+    /// What carries one of these tags.
+    Tags(Vec<Vec<u8>>),
+    /// Everything.
+    All,
+}
+
+/// The hosts that are meant.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Hosts {
+    /// The request's own.
+    Own,
+    /// These.
+    Named(Vec<Vec<u8>>),
+    /// Any.
+    Any,
+}
+
+/// What a request asks for.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Asked {
+    /// What is to go.
+    pub wanted: Wanted,
+    /// Whether it is only to become stale; `None` leaves that to the configuration.
+    pub soft: Option<bool>,
+}
+
+/// Reads what a purging request asks for.
+///
+/// # Errors
+/// Where it has no exact meaning here.
+pub fn read(request: &Request, method: PurgeMethod) -> Result<Asked, Refusal> {
+    match method {
+        PurgeMethod::Purge => purge(request),
+        PurgeMethod::Ban => ban(request),
+        PurgeMethod::PurgeKeys => purged_tags(request)?
+            .ok_or(Refusal::bad("PURGEKEYS needs xkey-purge or xkey-softpurge with tags")),
+    }
+}
+
+fn purge(request: &Request) -> Result<Asked, Refusal> {
+    if let Some(asked) = purged_tags(request)? {
+        return Ok(asked);
+    }
+    Ok(Asked { wanted: of_target(request)?, soft: soft_by_field(request) })
+}
+
+/// What the request's own target says.
+fn of_target(request: &Request) -> Result<Wanted, Refusal> {
+    let target = origin_form(request);
+    let is_expression =
+        value(request, &[b"x-purge-method"]).is_some_and(|how| how.eq_ignore_ascii_case(b"regex"));
+    if is_expression {
+        pattern::plain_target(target)?;
+    }
+    Ok(match pattern::target_prefix(target) {
+        Some(prefix) if prefix.starts_with(b"/") => Wanted::Prefix(prefix.to_vec(), Hosts::Own),
+        // An expression without `.*` is searched for anywhere from its place on, so what begins so is meant.
+        _ if is_expression => {
+            Wanted::Prefix(target.strip_suffix(b"$").unwrap_or(target).to_vec(), Hosts::Own)
+        }
+        _ => Wanted::Target(target.to_vec(), Hosts::Own),
+    })
+}
+
+/// Path and query as they came; of an absolute target without scheme and authority.
+fn origin_form(request: &Request) -> &[u8] {
+    let end = request.head.query.map_or(request.head.path.end, |query| query.end);
+    &request.bytes[request.head.path.start as usize..end as usize]
+}
+
+fn purged_tags(request: &Request) -> Result<Option<Asked>, Refusal> {
+    let expression = match only(request, &TAG_EXPRESSIONS)? {
+        // What is an expression for BAN may be one here too; no tag begins like this.
+        None => value(request, &TAG_FIELDS).filter(|value| value.starts_with(b"(")),
+        known => known,
+    };
+    if let Some(expression) = expression {
+        let tags = pattern::tags(expression)?;
+        bounded(tags.as_deref().unwrap_or_default())?;
+        let wanted = tags.map_or(Wanted::All, Wanted::Tags);
+        return Ok(Some(Asked { wanted, soft: soft_by_field(request) }));
+    }
+    let soft = list(request, &SOFT_TAG_FIELDS)?;
+    let hard = list(request, &TAG_FIELDS)?;
+    match (hard, soft) {
+        (Some(_), Some(_)) => Err(Refusal::bad("tags to remove and tags to make stale go in two requests")),
+        (Some(tags), None) => Ok(Some(Asked { wanted: Wanted::Tags(tags), soft: soft_by_field(request) })),
+        (None, Some(tags)) => Ok(Some(Asked { wanted: Wanted::Tags(tags), soft: Some(true) })),
+        (None, None) => Ok(None),
+    }
+}
+
+fn ban(request: &Request) -> Result<Asked, Refusal> {
+    let (tags, urls) = (only(request, &BAN_TAG_EXPRESSIONS)?, only(request, &BAN_URLS)?);
+    let hosts = only(request, &BAN_HOSTS)?;
+    if value(request, &[b"x-content-type"]).is_some_and(|kind| !matches!(kind, b"" | b".*")) {
+        return Err(Refusal::bad("what is stored cannot be purged by its type: X-Content-Type must be .*"));
+    }
+    let soft = soft_by_field(request);
+    if tags.is_none() && urls.is_none() && hosts.is_none() {
+        return Ok(Asked { wanted: of_target(request)?, soft });
+    }
+    let named = match hosts.map(pattern::hosts).transpose()?.flatten() {
+        Some(names) => Hosts::Named(names),
+        None => Hosts::Any,
+    };
+    let urls = pattern::urls(urls.unwrap_or_default())?;
+    if let Some(tags) = tags.map(pattern::tags).transpose()?.flatten() {
+        if urls != Urls::Any || named != Hosts::Any {
+            return Err(Refusal::bad("tags are purged on every host and URL: X-Host and X-Url must be .*"));
+        }
+        bounded(&tags)?;
+        return Ok(Asked { wanted: Wanted::Tags(tags), soft });
+    }
+    let wanted = match (urls, named) {
+        (Urls::Any, Hosts::Any) => Wanted::All,
+        (Urls::Any, named) => Wanted::Prefix(b"/".to_vec(), named),
+        (Urls::Prefix(path), named) => Wanted::Prefix(path, named),
+        (Urls::Exact(path), named) => Wanted::Target(path, named),
+    };
+    Ok(Asked { wanted, soft })
+}
+
+/// `Fastly-Soft-Purge: 1`.
+fn soft_by_field(request: &Request) -> Option<bool> {
+    value(request, &[b"fastly-soft-purge"]).map(|value| value == b"1").filter(|soft| *soft)
+}
+
+fn value<'a>(request: &'a Request, names: &[&[u8]]) -> Option<&'a [u8]> {
+    names.iter().find_map(|name| request.fields().named(name))
+}
+
+/// The value of the one field of these names; two could mean two things, so they are refused.
+fn only<'a>(request: &'a Request, names: &[&[u8]]) -> Result<Option<&'a [u8]>, Refusal> {
+    let fields = request.fields();
+    let mut values = names.iter().flat_map(|name| fields.all_named(name));
+    let first = values.next();
+    if values.next().is_some() {
+        return Err(Refusal::bad("a field with an expression came twice"));
+    }
+    Ok(first)
+}
+
+/// The names in all fields of these; `None` where there is no such field.
+fn list(request: &Request, names: &[&[u8]]) -> Result<Option<Vec<Vec<u8>>>, Refusal> {
+    let fields = request.fields();
+    let mut values = names.iter().flat_map(|name| fields.all_named(name)).peekable();
+    if values.peek().is_none() {
+        return Ok(None);
+    }
+    let mut tags: Vec<Vec<u8>> = Vec::new();
+    for value in values {
+        for tag in value.split(|byte| matches!(byte, b' ' | b'\t' | b',')).filter(|tag| !tag.is_empty()) {
+            tags.push(tag.to_vec());
+        }
+    }
+    if tags.is_empty() {
+        return Err(Refusal::bad("the field for tags names none"));
+    }
+    bounded(&tags)?;
+    Ok(Some(tags))
+}
+
+fn bounded(tags: &[Vec<u8>]) -> Result<(), Refusal> {
+    if tags.len() > TAGS { Err(Refusal::bad("more than 1,024 tags in one request")) } else { Ok(()) }
+}

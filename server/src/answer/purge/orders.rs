@@ -1,0 +1,313 @@
+//! From what is asked to what the cache is told: zones, keys and prefixes of keys.
+//!
+//! A key is found as a request would find it: a GET and a HEAD, plain and encrypted, are imagined for the target and the
+//! key of their location is evaluated. What a prefix of URLs means for keys is found the same way, from two URLs that
+//! differ right behind it: up to where their keys part, the key is the prefix. A key that cannot be told this way is
+//! refused by name, and nothing is purged. Nothing is done here. Next: `answer/purge`, which gives the orders.
+
+use super::Refusal;
+use super::asked::{Hosts, Wanted};
+use crate::answer::keyed;
+use crate::imagined::Place;
+use crate::request::{Captures, Request};
+use crate::variables;
+use millstream_conf::model::{
+    CacheZoneId, Http, Location, LocationId, LocationMatch, LocationTree, ManageRight, Part, ProxyCache,
+    ServerId, Template, Variable,
+};
+use millstream_conf::variables::Builtin;
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+#[cfg(test)]
+mod tests;
+
+/// Request fields that an imagined request does not take over: they frame a body or ask for the purge.
+const LEFT_OUT: [&[u8]; 22] = [
+    b"host",
+    b"content-length",
+    b"transfer-encoding",
+    b"content-type",
+    b"expect",
+    b"connection",
+    b"upgrade",
+    b"authorization",
+    b"surrogate-key",
+    b"cache-tag",
+    b"cache-tags",
+    b"xkey",
+    b"xkey-purge",
+    b"xkey-softpurge",
+    b"x-cache-tags",
+    b"x-purge-method",
+    b"x-url",
+    b"x-host",
+    b"x-ban-url",
+    b"x-ban-host",
+    b"if-none-match",
+    b"if-modified-since",
+];
+
+/// A host that is nobody's (RFC 2606 §2): what holds for it holds for all that no server names.
+const ANY_HOST: &[u8] = b"any.invalid";
+const HOSTS_MATTER: Refusal = Refusal {
+    status: 400,
+    text: Cow::Borrowed("keys differ by host here: name the hosts, as ^(one|other)$ in X-Host"),
+};
+
+/// What goes out of a zone.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Matter {
+    /// This key, all variants.
+    Key(Vec<u8>),
+    /// Every key with this text.
+    Text(Vec<u8>),
+    /// Keys that begin so.
+    Prefix(Vec<u8>),
+    /// What carries this tag.
+    Tag(Vec<u8>),
+    /// All of it.
+    All,
+}
+
+/// Orders for the zones, each once.
+#[derive(Debug, Default)]
+pub struct Orders {
+    /// What goes, by the number of its zone.
+    pub matters: BTreeSet<(u32, Matter)>,
+    /// Who must allow it: the rights of every location that is touched.
+    pub rights: Vec<Arc<ManageRight>>,
+}
+
+impl Orders {
+    fn add(&mut self, cache: &ProxyCache, matter: Matter) {
+        self.matters.insert((cache.zone.0, matter));
+        if !self.rights.contains(&cache.purge_right) {
+            self.rights.push(cache.purge_right.clone());
+        }
+    }
+
+    /// Orders for one zone, which ask nobody further.
+    pub fn of_zone(zone: CacheZoneId, matters: impl Iterator<Item = Matter>) -> Orders {
+        Orders { matters: matters.map(|matter| (zone.0, matter)).collect(), rights: Vec::new() }
+    }
+}
+
+/// What a request that asks for `wanted` touches.
+///
+/// # Errors
+/// Where a key cannot be told, or no cached location is meant.
+pub fn of_request(request: &Request, wanted: &Wanted) -> Result<Orders, Refusal> {
+    let place = Place::of(request);
+    let mut orders = Orders::default();
+    match wanted {
+        Wanted::Target(target, hosts) => {
+            for host in names(request, hosts) {
+                of_target(&place, request, &host, target, *hosts == Hosts::Any, &mut orders)?;
+            }
+        }
+        Wanted::Prefix(path, hosts) => {
+            for host in names(request, hosts) {
+                of_prefix(&place, request, &host, path, *hosts == Hosts::Any, &mut orders)?;
+            }
+        }
+        Wanted::Tags(tags) => {
+            for cache in caches(request.generation.http(), request.server) {
+                tags.iter().for_each(|tag| orders.add(cache, Matter::Tag(tag.clone())));
+            }
+        }
+        Wanted::All => {
+            caches(request.generation.http(), request.server)
+                .for_each(|cache| orders.add(cache, Matter::All));
+        }
+    }
+    if orders.matters.is_empty() {
+        return Err(Refusal { status: 404, text: "no location with a cache is meant".into() });
+    }
+    Ok(orders)
+}
+
+/// The hosts to look at; for any host the request's own stands for all, which is checked later.
+fn names(request: &Request, hosts: &Hosts) -> Vec<Vec<u8>> {
+    match hosts {
+        Hosts::Own | Hosts::Any => vec![own_host(request)],
+        Hosts::Named(names) => names.clone(),
+    }
+}
+
+/// The Host as it came, port and all, for keys may have it.
+fn own_host(request: &Request) -> Vec<u8> {
+    match request.field(millstream_wire::FieldId::Host) {
+        Some(host) if !host.is_empty() => host.to_vec(),
+        _ if request.host.is_empty() => b"localhost".to_vec(),
+        _ => request.host.clone(),
+    }
+}
+
+fn of_target(
+    place: &Place,
+    like: &Request,
+    host: &[u8],
+    target: &[u8],
+    any_host: bool,
+    orders: &mut Orders,
+) -> Result<(), Refusal> {
+    for way in ways() {
+        let imagined = imagine(place, like, way, host, target)?;
+        let Some(cache) = cache_of(imagined.location()) else { continue };
+        // A key that is too long has nothing stored under it.
+        let Some(key) = keyed::key(&imagined, cache) else { continue };
+        if any_host {
+            let elsewhere = imagine(place, like, way, ANY_HOST, target)?;
+            if elsewhere.location != imagined.location || keyed::key(&elsewhere, cache).as_ref() != Some(&key)
+            {
+                return Err(HOSTS_MATTER);
+            }
+        }
+        if let Some(before) = before_slices(cache) {
+            // The whole is in pieces, one key each, with the range where the variable stands.
+            let prefix = [&variables::value(&before, &imagined)[..], b"bytes="].concat();
+            orders.add(cache, Matter::Prefix(prefix));
+        }
+        orders.add(cache, Matter::Key(key));
+    }
+    Ok(())
+}
+
+fn of_prefix(
+    place: &Place,
+    like: &Request,
+    host: &[u8],
+    path: &[u8],
+    any_host: bool,
+    orders: &mut Orders,
+) -> Result<(), Refusal> {
+    for way in ways() {
+        let mut probes = Vec::with_capacity(4);
+        for ending in [&b"a"[..], b"b", if path.contains(&b'?') { b"a&a=a" } else { b"a?a=a" }] {
+            probes.push(imagine(place, like, way, host, &[path, ending].concat())?);
+        }
+        if any_host {
+            probes.push(imagine(place, like, way, ANY_HOST, &[path, b"a"].concat())?);
+            let (own, other) = (&probes[0], &probes[3]);
+            let differs = cache_of(own.location()).is_some_and(|cache| {
+                variables::value(&cache.key, own) != variables::value(&cache.key, other)
+            });
+            if own.location != other.location || differs {
+                return Err(HOSTS_MATTER);
+            }
+        }
+        let http = like.generation.http();
+        let mut uri = probes[0].uri.clone();
+        if !path.contains(&b'?') {
+            uri.pop();
+        }
+        for id in cached_below(http, probes[0].server, &uri) {
+            let location = http.location(id);
+            let Some(cache) = cache_of(location) else { continue };
+            match key_prefix(&mut probes, id, cache) {
+                Some(prefix) => orders.add(cache, Matter::Prefix(prefix)),
+                None => return Err(no_prefix(like, location, cache)),
+            }
+        }
+    }
+    Ok(())
+}
+
+/// What the keys of a location begin with for targets that begin with what the probes have in common.
+fn key_prefix(probes: &mut [Request], id: LocationId, cache: &ProxyCache) -> Option<Vec<u8>> {
+    let keys: Vec<Vec<u8>> = probes
+        .iter_mut()
+        .map(|probe| {
+            if probe.location != id {
+                // It would have come here with other captures, which nobody knows.
+                probe.captures = Captures::default();
+                probe.location = id;
+            }
+            variables::value(&cache.key, probe)
+        })
+        .collect();
+    let [first, second, others @ ..] = keys.as_slice() else { return None };
+    let common = first.iter().zip(second).take_while(|(one, other)| one == other).count();
+    // The same key for two URLs: what stands behind the prefix is no part of it.
+    let parts = common < first.len() && common < second.len();
+    let covers = others.iter().all(|key| key.starts_with(&first[..common]));
+    (parts && covers).then(|| first[..common].to_vec())
+}
+
+/// The part of a key before `$slice_range`; `None` where that is no part of it.
+fn before_slices(cache: &ProxyCache) -> Option<Template> {
+    let slices = |part: &Part| *part == Part::Variable(Variable::Builtin(Builtin::SliceRange));
+    let end = cache.key.parts.iter().position(slices)?;
+    Some(Template { parts: cache.key.parts[..end].into(), source: cache.key.source.clone() })
+}
+
+fn no_prefix(request: &Request, location: &Location, cache: &ProxyCache) -> Refusal {
+    let at = request.generation.shared.configuration.sources.locate(location.span);
+    Refusal::bad(format!(
+        "keys of the location at {at} are made by \"{}\", so those of URLs that begin alike do not begin alike: purge \
+         single URLs, a tag or everything",
+        cache.key.source
+    ))
+}
+
+/// The ways in which one URL may have been asked for; keys may tell them apart.
+fn ways() -> [(&'static str, bool); 4] {
+    [("GET", false), ("GET", true), ("HEAD", false), ("HEAD", true)]
+}
+
+fn imagine(
+    place: &Place,
+    like: &Request,
+    (method, encrypted): (&str, bool),
+    host: &[u8],
+    target: &[u8],
+) -> Result<Request, Refusal> {
+    let kept = like
+        .fields()
+        .iter()
+        .filter(|(_, name, _)| !LEFT_OUT.iter().any(|left| name.eq_ignore_ascii_case(left)));
+    let fields = kept.map(|(_, name, value)| (name, value));
+    place
+        .encrypted(encrypted)
+        .imagine(method, target, host, fields)
+        .map_err(|status| Refusal { status, text: "a request for this URL would be refused".into() })
+}
+
+fn cache_of(location: &Location) -> Option<&ProxyCache> {
+    location.settings.proxy.as_ref()?.cache.as_ref()
+}
+
+/// The caches of a server, one for each location that has one.
+fn caches(http: &Http, server: ServerId) -> impl Iterator<Item = &ProxyCache> {
+    let mut found = vec![http.server(server).own];
+    collect(http, &http.server(server).locations, b"/", &mut found);
+    found.into_iter().filter_map(|id| cache_of(http.location(id)))
+}
+
+/// The locations of a server that may take paths that begin with `path`.
+fn cached_below(http: &Http, server: ServerId, path: &[u8]) -> Vec<LocationId> {
+    let mut found = vec![http.server(server).own];
+    collect(http, &http.server(server).locations, path, &mut found);
+    found.retain(|id| cache_of(http.location(*id)).is_some());
+    found
+}
+
+fn collect(http: &Http, tree: &LocationTree, path: &[u8], found: &mut Vec<LocationId>) {
+    let exact = tree.exact.iter().chain(&tree.prefixes).chain(&tree.named).map(|(_, id)| *id);
+    for id in exact.chain(tree.regexes.iter().copied()) {
+        let location = http.location(id);
+        let may_take = match &location.matches {
+            LocationMatch::Exact(name) => name.as_bytes().starts_with(path),
+            LocationMatch::Prefix { path: name, .. } => {
+                name.as_bytes().starts_with(path) || path.starts_with(name.as_bytes())
+            }
+            LocationMatch::Regex(_) | LocationMatch::Named(_) | LocationMatch::Server => true,
+        };
+        if may_take {
+            found.push(id);
+            collect(http, &location.nested, path, found);
+        }
+    }
+}

@@ -1,0 +1,231 @@
+//! `slice`: a large answer fetched and stored in pieces of one size, and put together for the client.
+//!
+//! ```text
+//! range → first piece → 206 ┬ its place, length and tag are the answer's ─▶ head ─▶ piece, piece, piece …
+//!                     │     └ else ─▶ 502
+//!                     └ any other status ─▶ passed on as it is: the upstream knows no ranges, or nothing of this one
+//! ```
+//! Each piece is an entry of its own, for `$slice_range` is a part of the key, and the next one is fetched while the
+//! present one is sent. A piece of another representation ends the answer: two are never mixed. Next: `piece`.
+
+mod piece;
+#[cfg(test)]
+mod tests;
+
+use super::ranges::{self, Offer, Selection};
+use super::{Outcome, cached, conditions, follow, hit, stored};
+use crate::client::{AnswerHead, Client, ClientFailure};
+use crate::failure;
+use crate::request::Request;
+use millstream_cache::{Hit, Now, Prepared};
+use millstream_conf::model::Level;
+use millstream_wire::conditional::{self, Validators};
+use millstream_wire::h1::framing::Framing;
+use millstream_wire::range::{self, Spec};
+use millstream_wire::{FieldId, Headers, Method};
+use piece::{Piece, Source, Whole};
+use std::ops::Range;
+use tokio::task::JoinHandle;
+
+/// Why an answer in pieces broke off.
+enum Broken {
+    Client(ClientFailure),
+    /// A piece did not come, or is not of this answer; logged.
+    Piece,
+}
+
+/// Whether a request is answered in pieces, if the cache has a part in it.
+pub fn applies(request: &Request) -> bool {
+    let settings = &request.location().settings;
+    settings.slice > 0
+        && matches!(request.method, Method::Get | Method::Head)
+        && request.framing == Framing::None
+        && settings.proxy.as_ref().is_some_and(|proxy| proxy.cache.is_some())
+}
+
+/// Where the piece begins that a request needs first, as nginx has it: that of its range, where that is a single one
+/// with a beginning and without a condition.
+fn first_start(request: &Request) -> u64 {
+    let size = request.location().settings.slice;
+    if request.fields().has(FieldId::IfRange) {
+        return 0;
+    }
+    match request.field(FieldId::Range).and_then(range::only) {
+        Some(Spec::From(first) | Spec::Between(first, _)) => first / size * size,
+        Some(Spec::Last(_)) | None => 0,
+    }
+}
+
+/// Answers in pieces.
+pub async fn answer(request: &mut Request, client: &mut Client) -> Outcome {
+    let start = first_start(request);
+    request.slice = Some(start);
+    let copy = piece::copy(request, start);
+    let first = match piece::open(copy).await {
+        Ok(Some(first)) => first,
+        Ok(None) => {
+            request.slice = None;
+            return cached::answer(request, client, None).await;
+        }
+        Err(ending) => return cached::settle(request, client, ending, None).await,
+    };
+    request.cache_status = first.cache_status;
+    if let Some(tries) = first.tries.clone() {
+        request.tries = tries;
+    }
+    if first.status() != 206 {
+        request.slice = None;
+        return as_it_is(request, client, first).await;
+    }
+    let size = request.location().settings.slice;
+    match Whole::of(&first, start, size) {
+        Some(whole) => in_pieces(request, client, first, &whole).await,
+        None => {
+            log(request, "invalid range in slice response");
+            Outcome::Status(502)
+        }
+    }
+}
+
+/// The upstream answered with something else than a piece.
+async fn as_it_is(request: &mut Request, client: &mut Client, piece: Piece) -> Outcome {
+    match piece.source {
+        Source::Entry(entry) => {
+            let hit = Hit { entry, prepared: Prepared::default() };
+            Box::pin(cached::from_entry(request, client, &hit)).await.unwrap_or(Outcome::Status(502))
+        }
+        Source::Stream(follower) => {
+            let age = follower.head().view().age(Now::read());
+            let followed = follow::serve(request, client, follower, Some(age).filter(|age| *age > 0)).await;
+            cached::followed(request, followed)
+        }
+    }
+}
+
+async fn in_pieces(request: &mut Request, client: &mut Client, first: Piece, whole: &Whole) -> Outcome {
+    let range = match begin(request, client, &first, whole) {
+        Ok(Some(range)) => range,
+        Ok(None) => return stored::close(request, client).await,
+        Err(length) => return ranges::refuse(request, length),
+    };
+    match send(request, client, first, whole, range).await {
+        Ok(()) => stored::close(request, client).await,
+        Err(Broken::Client(failure)) => Outcome::Client(failure),
+        Err(Broken::Piece) => {
+            client.abandon();
+            request.keep_alive = false;
+            _ = client.flush(request).await;
+            Outcome::Done
+        }
+    }
+}
+
+/// Makes the head from that of the first piece; the bytes that follow, or `None` for an answer without a body. The error
+/// is the length of an answer in which the range does not exist.
+fn begin(
+    request: &mut Request,
+    client: &mut Client,
+    first: &Piece,
+    whole: &Whole,
+) -> Result<Option<Range<u64>>, u64> {
+    let now = Now::read();
+    let head = first.head();
+    if let Source::Entry(_) = first.source {
+        hit::remember(request, head, now);
+    }
+    let mut headers = hit::passed_on(request, head);
+    headers.remove(FieldId::ContentRange);
+    headers.remove(FieldId::AcceptRanges);
+    let age = Some(head.age(now)).filter(|age| *age > 0 || matches!(first.source, Source::Entry(_)));
+    let validators = Validators { etag: head.etag(), last_modified: head.last_modified };
+    let condition = conditions::evaluate(request, validators);
+    if condition != conditional::Outcome::Proceed {
+        hit::describe_no_body(&mut headers);
+        let status = if condition == conditional::Outcome::NotModified { 304 } else { 412 };
+        let (fields, length) = (headers.view(), Some(0));
+        client.begin(request, AnswerHead { status, fields, length, compressible: false, age });
+        return Ok(None);
+    }
+    let complete = whole.complete;
+    let fields = headers.view();
+    let offer = Offer { status: 200, fields, validators, length: Some(complete), is_stream: true };
+    let (status, range) = match ranges::select(request, &offer) {
+        Selection::Part(part) => (206, part),
+        Selection::Unsatisfiable(length) => return Err(length),
+        Selection::Whole | Selection::Parts(_) => (200, 0..complete),
+    };
+    if status == 206 {
+        ranges::describe_part(&mut headers, &range, Some(complete));
+    } else {
+        announce(request, &mut headers);
+    }
+    let (fields, length) = (headers.view(), Some(range.end - range.start));
+    client.begin(request, AnswerHead { status, fields, length, compressible: true, age });
+    Ok(Some(range).filter(|_| request.wants_body()))
+}
+
+/// An answer that is fetched in ranges has ranges, as in nginx.
+fn announce(request: &Request, headers: &mut Headers) {
+    if request.location().settings.max_ranges != Some(0) {
+        headers.set(b"Accept-Ranges", b"bytes");
+    }
+}
+
+/// A piece on its way.
+type Coming = JoinHandle<Option<Piece>>;
+
+async fn send(
+    request: &mut Request,
+    client: &mut Client,
+    first: Piece,
+    whole: &Whole,
+    range: Range<u64>,
+) -> Result<(), Broken> {
+    let size = request.location().settings.slice;
+    let mut position = range.start;
+    let mut first = Some(first).filter(|_| whole.first == position / size * size);
+    let mut coming: Option<Coming> = None;
+    while position < range.end {
+        let start = position / size * size;
+        let piece = match (first.take(), coming.take()) {
+            (Some(first), _) => first,
+            (None, Some(coming)) => coming.await.ok().flatten().ok_or(Broken::Piece)?,
+            (None, None) => fetch(request, start).await.ok().flatten().ok_or(Broken::Piece)?,
+        };
+        if !whole.has(&piece, start, size) {
+            log(request, "a piece of another answer in slice response");
+            forget(request, &[whole.first, start]);
+            return Err(Broken::Piece);
+        }
+        let end = start.saturating_add(size).min(range.end);
+        if end < range.end {
+            coming = Some(fetch(request, end));
+        }
+        piece::send(request, client, piece.source, position - start..end - start).await?;
+        position = end;
+    }
+    Ok(())
+}
+
+/// Fetches a piece on its own; what failed is logged where it failed.
+fn fetch(request: &Request, start: u64) -> Coming {
+    let copy = piece::copy(request, start);
+    tokio::task::spawn_local(async move { piece::open(copy).await.ok().flatten() })
+}
+
+/// Pieces that do not belong together are fetched anew by the next request.
+fn forget(request: &Request, starts: &[u64]) {
+    let settings = &request.location().settings;
+    let Some(cache) = settings.proxy.as_ref().and_then(|proxy| proxy.cache.as_ref()) else { return };
+    for &start in starts {
+        let copy = piece::copy(request, start);
+        if let Some(key) = super::keyed::key(&copy, cache) {
+            request.generation.shared.stores[cache.zone.0 as usize].invalidate(&key);
+        }
+    }
+}
+
+fn log(request: &Request, what: &str) {
+    let log = &request.generation.shared.error_logs[request.location.0 as usize];
+    log.write(Level::Error, format_args!("{what}{}", failure::describe(request, None)));
+}

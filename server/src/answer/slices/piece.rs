@@ -1,0 +1,244 @@
+//! One piece of a sliced answer: from the cache, or from a fetch that nobody but the cache waits for.
+//!
+//! A fetch is a task of its own, so it goes on while another piece is sent and when the client leaves; it is never longer
+//! than a piece. What reads it follows the fill. Next: `proxied::open`.
+
+use super::Broken;
+use crate::answer::cached;
+use crate::answer::proxied::{self, Filling, Opened, Proxied};
+use crate::client::Client;
+use crate::request::Request;
+use crate::tries::Tries;
+use millstream_cache::{Entry, Follower, Head, Hit, Lookup, Now, StaleCause, Woken};
+use millstream_conf::model::{ProxyCache, UseStale};
+use millstream_telemetry::metrics::CacheStatus;
+use millstream_wire::FieldId;
+use millstream_wire::range::ContentRange;
+use std::future::{Future, poll_fn};
+use std::ops::Range;
+use std::pin::pin;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::{Poll, ready};
+use tokio::sync::oneshot;
+
+/// Look-ups for one piece at the most.
+const LOOKUPS: usize = 8;
+
+/// Where a piece's bytes come from.
+pub(super) enum Source {
+    Entry(Arc<Entry>),
+    Stream(Follower),
+}
+
+/// A piece.
+pub(super) struct Piece {
+    pub(super) source: Source,
+    pub(super) cache_status: Option<CacheStatus>,
+    /// The upstream servers that were asked for it.
+    pub(super) tries: Option<Tries>,
+}
+
+impl Piece {
+    pub(super) fn head(&self) -> Head<'_> {
+        match &self.source {
+            Source::Entry(entry) => entry.head(),
+            Source::Stream(follower) => follower.head().view(),
+        }
+    }
+
+    pub(super) fn status(&self) -> u16 {
+        self.head().status
+    }
+
+    /// Its place in the whole.
+    fn place(&self) -> Option<ContentRange> {
+        let head = self.head();
+        if head.status != 206 {
+            return None;
+        }
+        head.fields().get(FieldId::ContentRange).and_then(ContentRange::parse)
+    }
+}
+
+/// What all pieces of an answer have in common.
+pub(super) struct Whole {
+    /// Where the piece begins that it was learnt from.
+    pub(super) first: u64,
+    /// Length of the whole.
+    pub(super) complete: u64,
+    etag: Option<Vec<u8>>,
+    last_modified: Option<i64>,
+}
+
+impl Whole {
+    /// What a first piece says; `None` where it is not the piece that was asked for.
+    pub(super) fn of(piece: &Piece, start: u64, size: u64) -> Option<Whole> {
+        let complete = piece.place()?.complete?;
+        let head = piece.head();
+        let etag = head.etag().map(<[u8]>::to_vec);
+        let whole = Whole { first: start, complete, etag, last_modified: head.last_modified };
+        whole.has(piece, start, size).then_some(whole)
+    }
+
+    /// Whether a piece is that of this answer which begins there. Without a tag the date of the last change tells.
+    pub(super) fn has(&self, piece: &Piece, start: u64, size: u64) -> bool {
+        let head = piece.head();
+        let end = start.saturating_add(size).min(self.complete);
+        start < end
+            && piece.place()
+                == Some(ContentRange { first: start, last: end - 1, complete: Some(self.complete) })
+            && head.etag() == self.etag.as_deref()
+            && (self.etag.is_some() || head.last_modified == self.last_modified)
+    }
+}
+
+/// A copy of a request that asks for one piece.
+pub(super) fn copy(request: &Request, start: u64) -> Request {
+    let mut copy = request.for_refresh();
+    copy.slice = Some(start);
+    copy.in_error_page = request.in_error_page;
+    copy
+}
+
+/// Looks for a piece, or fetches it. `None` where the cache has no part in the request.
+pub(super) async fn open(mut request: Request) -> Result<Option<Piece>, Proxied> {
+    let generation = request.generation.clone();
+    let settings = &generation.http().location(request.location).settings;
+    let Some(cache) = settings.proxy.as_ref().and_then(|proxy| proxy.cache.as_ref()) else { return Ok(None) };
+    let Some((key, mut lookup)) = cached::find(&mut request, cache, Now::read()) else { return Ok(None) };
+    for _ in 0..LOOKUPS {
+        if request.wish.only_if_cached && !matches!(lookup, Lookup::Fresh(_) | Lookup::Disk(_)) {
+            return Err(Proxied::Failed(504));
+        }
+        lookup = match lookup {
+            Lookup::Fresh(found) => return Ok(Some(of_entry(found.entry.clone(), CacheStatus::Hit))),
+            Lookup::Ahead(found, permit) => {
+                cached::refresh_detached(&request, permit, &found);
+                return Ok(Some(of_entry(found.entry.clone(), CacheStatus::Hit)));
+            }
+            Lookup::Stale(found, permit) => return stale(request, cache, found, permit).await.map(Some),
+            Lookup::Miss(permit) => {
+                let status = request.cache_status.unwrap_or(CacheStatus::Miss);
+                return ask(request, Filling::Permit(permit), None, status).await.map(Some);
+            }
+            Lookup::Busy(waiter, fallback) => match waiter.wait(request.fields(), cache, Now::read()).await {
+                Woken::Retry => match cached::find(&mut request, cache, Now::read()) {
+                    Some((_, lookup)) => lookup,
+                    None => return Ok(None),
+                },
+                Woken::Streaming(follower) => {
+                    let source = Source::Stream(follower);
+                    let cache_status = Some(CacheStatus::Hit);
+                    return Ok(Some(Piece { source, cache_status, tries: None }));
+                }
+                Woken::Fill(permit) => {
+                    let status = if fallback.is_some() { CacheStatus::Expired } else { CacheStatus::Miss };
+                    return ask(request, Filling::Permit(permit), fallback, status).await.map(Some);
+                }
+                Woken::Timeout => break,
+            },
+            Lookup::Scarce => break,
+            Lookup::Disk(probe) => probe.load(request.fields(), cache, Now::read()).await,
+        };
+    }
+    let permit = generation.fronts[cache.zone.0 as usize].borrow().beside(&key);
+    ask(request, Filling::Along(permit), None, CacheStatus::Miss).await.map(Some)
+}
+
+fn of_entry(entry: Arc<Entry>, status: CacheStatus) -> Piece {
+    Piece { source: Source::Entry(entry), cache_status: Some(status), tries: None }
+}
+
+/// As for any answer: a stale piece is used where that is allowed, else confirmed or fetched anew.
+async fn stale(
+    request: Request,
+    cache: &ProxyCache,
+    found: Rc<Hit>,
+    permit: Option<millstream_cache::FillPermit>,
+) -> Result<Piece, Proxied> {
+    let now = Now::read();
+    let Some(permit) = permit else { return Ok(of_entry(found.entry.clone(), CacheStatus::Updating)) };
+    let may = found.entry.may_serve_stale(StaleCause::Updating, &cache.use_stale, now);
+    let detached = cache.background_update
+        || found.entry.may_serve_stale(StaleCause::Updating, &UseStale::default(), now);
+    if may && detached {
+        cached::refresh_detached(&request, permit, &found);
+        return Ok(of_entry(found.entry.clone(), CacheStatus::Stale));
+    }
+    ask(request, Filling::Permit(permit), Some(found), CacheStatus::Expired).await
+}
+
+/// Fetches a piece in a task of its own and reads along.
+async fn ask(
+    mut request: Request,
+    filling: Filling,
+    fallback: Option<Rc<Hit>>,
+    status: CacheStatus,
+) -> Result<Piece, Proxied> {
+    request.cache_status = Some(status);
+    let filling = match filling {
+        Filling::Permit(permit) if request.wish.no_store => Filling::Along(permit),
+        filling => filling,
+    };
+    let (tap, opened) = oneshot::channel();
+    let stale = fallback.clone();
+    tokio::task::spawn_local(proxied::open(request, filling, stale, tap));
+    match opened.await {
+        Ok(Opened::Stream(follower, tries)) => {
+            Ok(Piece { source: Source::Stream(follower), cache_status: Some(status), tries: Some(*tries) })
+        }
+        Ok(Opened::Ended(Proxied::Revalidated(entry))) => Ok(of_entry(entry, CacheStatus::Revalidated)),
+        Ok(Opened::Ended(Proxied::Stale(status))) => match fallback {
+            Some(found) => Ok(of_entry(found.entry.clone(), CacheStatus::Stale)),
+            None => Err(Proxied::Failed(status)),
+        },
+        Ok(Opened::Ended(ending)) => Err(ending),
+        Err(_) => Err(Proxied::Failed(502)),
+    }
+}
+
+/// Sends bytes of a piece; positions within it.
+pub(super) async fn send(
+    request: &mut Request,
+    client: &mut Client,
+    source: Source,
+    range: Range<u64>,
+) -> Result<(), Broken> {
+    let mut follower = match source {
+        Source::Entry(entry) => {
+            let mut reader = entry.body().open(range.clone()).await.map_err(|_| Broken::Piece)?;
+            let mut left = range.end - range.start;
+            while let Some(bytes) = reader.next().await {
+                let bytes = bytes.map_err(|_| Broken::Piece)?;
+                left = left.saturating_sub(bytes.len() as u64);
+                client.send(request, &bytes).await.map_err(Broken::Client)?;
+            }
+            return if left == 0 { Ok(()) } else { Err(Broken::Piece) };
+        }
+        Source::Stream(follower) => follower,
+    };
+    let mut position = 0;
+    while position < range.end {
+        let bytes = {
+            let mut next = pin!(follower.next());
+            poll_fn(|context| match next.as_mut().poll(context) {
+                Poll::Ready(bytes) => Poll::Ready(Ok(bytes)),
+                Poll::Pending => {
+                    ready!(client.poll_flush(context, request)).map_err(Broken::Client)?;
+                    Poll::Pending
+                }
+            })
+            .await?
+        };
+        let Some(Ok(bytes)) = bytes else { return Err(Broken::Piece) };
+        let end = position + bytes.len() as u64;
+        let (from, to) = (range.start.max(position), range.end.min(end));
+        if from < to {
+            let wanted = bytes.slice((from - position) as usize..(to - position) as usize);
+            client.send(request, &wanted).await.map_err(Broken::Client)?;
+        }
+        position = end;
+    }
+    Ok(())
+}

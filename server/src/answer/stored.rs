@@ -1,0 +1,108 @@
+//! A stored answer that takes more than one write: a body in a file, or several ranges of any body.
+//!
+//! Read piece by piece, so what is held in memory has a bound; one that turns out damaged ends the answer, for its
+//! length is announced. What is in memory and asked for in one piece is `hit`'s.
+
+use super::ranges::multipart::Multipart;
+use super::ranges::{self, Selection};
+use super::{Outcome, hit};
+use crate::client::{AnswerHead, Client, Unsent};
+use crate::request::Request;
+use millstream_cache::{BodyReader, Entry, Hit, Now};
+use std::sync::Arc;
+
+/// Answers from an entry. `None` where its file has vanished: nothing was sent.
+pub async fn answer(request: &mut Request, client: &mut Client, hit: &Hit, now: Now) -> Option<Outcome> {
+    let entry = &hit.entry;
+    hit::remember(request, entry.head(), now);
+    let mut headers = hit::passed_on(request, entry.head());
+    let (status, length) = (entry.head().status, entry.length());
+    let selection = ranges::select(request, &hit::offer(entry));
+    let first = match &selection {
+        Selection::Whole => 0..length,
+        Selection::Part(part) => part.clone(),
+        Selection::Parts(parts) => parts.first().cloned().unwrap_or_default(),
+        Selection::Unsatisfiable(length) => return Some(ranges::refuse(request, *length)),
+    };
+    let mut reader = entry.body().open(first.clone()).await.ok()?;
+    let (status, length, multipart) = match selection {
+        Selection::Parts(parts) => {
+            let multipart = Multipart::new(&mut headers, parts, length);
+            (206, multipart.length(), Some(multipart))
+        }
+        Selection::Part(part) => {
+            ranges::describe_part(&mut headers, &part, Some(length));
+            (206, part.end - part.start, None)
+        }
+        Selection::Whole | Selection::Unsatisfiable(_) => {
+            ranges::announce(request, status, &mut headers);
+            (status, length, None)
+        }
+    };
+    let age = Some(entry.age(now));
+    let (fields, length) = (headers.view(), Some(length));
+    client.begin(request, AnswerHead { status, fields, length, compressible: true, age });
+    let sent = match (&multipart, request.wants_body()) {
+        (_, false) => Ok(()),
+        (None, true) => client.send_stored(request, &mut reader).await,
+        (Some(multipart), true) => send_parts(request, client, entry, multipart).await,
+    };
+    Some(match sent {
+        Ok(()) => close(request, client).await,
+        Err(Unsent::Client(failure)) => Outcome::Client(failure),
+        Err(Unsent::Body) => cut(request, client, entry),
+    })
+}
+
+async fn send_parts(
+    request: &mut Request,
+    client: &mut Client,
+    entry: &Arc<Entry>,
+    multipart: &Multipart,
+) -> Result<(), Unsent> {
+    let mut text = Vec::with_capacity(256);
+    for range in &multipart.ranges {
+        text.clear();
+        multipart.write_head(range, &mut text);
+        client.push(request, &text);
+        let mut reader = entry.body().open(range.clone()).await.map_err(|_| Unsent::Body)?;
+        client.send_stored(request, &mut reader).await?;
+    }
+    text.clear();
+    multipart.write_end(&mut text);
+    client.push(request, &text);
+    Ok(())
+}
+
+/// Ends an answer whose every byte was handed over.
+pub async fn close(request: &mut Request, client: &mut Client) -> Outcome {
+    client.end(request, None);
+    match client.flush(request).await {
+        Ok(()) => Outcome::Done,
+        Err(failure) => Outcome::Client(failure),
+    }
+}
+
+/// Sends what a reader of an entry gives under a head that is already made, and ends the answer.
+pub async fn send_all(
+    request: &mut Request,
+    client: &mut Client,
+    entry: &Arc<Entry>,
+    reader: &mut BodyReader,
+) -> Outcome {
+    match client.send_stored(request, reader).await {
+        Ok(()) => close(request, client).await,
+        Err(Unsent::Client(failure)) => Outcome::Client(failure),
+        Err(Unsent::Body) => cut(request, client, entry),
+    }
+}
+
+/// The entry is damaged: what has begun is cut, and nobody gets it again.
+fn cut(request: &Request, client: &mut Client, entry: &Arc<Entry>) -> Outcome {
+    let cache = request.location().settings.proxy.as_ref().and_then(|proxy| proxy.cache.as_ref());
+    if let Some(cache) = cache {
+        request.generation.shared.stores[cache.zone.0 as usize].damaged(entry);
+    }
+    client.abandon();
+    Outcome::Done
+}

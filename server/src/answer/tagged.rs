@@ -1,0 +1,14 @@
+//! The tags that an answer is stored with: those in its own fields, and the values of `proxy_cache_tag`.
+
+use crate::request::Request;
+use crate::variables;
+use millstream_cache::Tags;
+use millstream_conf::model::ProxyCache;
+use millstream_wire::Fields;
+
+/// The tags of an answer to a request.
+pub fn tags(request: &Request, cache: &ProxyCache, answer: Fields<'_>) -> Tags {
+    let configured: Vec<Vec<u8>> =
+        cache.tags.iter().map(|template| variables::value(template, request)).collect();
+    Tags::read(answer, configured.iter().map(Vec::as_slice))
+}

@@ -1,0 +1,104 @@
+//! A request that nobody sent: what would a GET of this URL, with these fields, come to?
+//!
+//! It has a head like a real one and is admitted and routed like a real one, so what is said about it holds for those
+//! that come. It is never answered and never counted. Next: `answer/purge`, which looks for its key; `admin/explain`.
+
+use crate::admission;
+use crate::generation::Generation;
+use crate::request::{ConnectionFacts, Request};
+use crate::worker::Worker;
+use millstream_net::clock;
+use millstream_net::stream::TlsInfo;
+use millstream_wire::h1::head::{HeadLimits, Progress};
+use std::cell::Cell;
+use std::rc::Rc;
+
+/// The longest head of such a request, in bytes; its parts came in requests that were bounded too.
+const LONGEST: usize = 256 * 1024;
+/// The most fields.
+const FIELDS: usize = 512;
+
+/// Where a request is imagined to come in.
+pub struct Place {
+    /// The thread.
+    pub worker: Rc<Worker>,
+    /// The configuration.
+    pub generation: Rc<Generation>,
+    /// The connection.
+    pub connection: Rc<ConnectionFacts>,
+}
+
+impl Place {
+    /// Where a request came in.
+    pub fn of(request: &Request) -> Place {
+        Place {
+            worker: request.worker.clone(),
+            generation: request.generation.clone(),
+            connection: request.connection.clone(),
+        }
+    }
+
+    /// The same place with or without TLS.
+    #[must_use]
+    pub fn encrypted(&self, encrypted: bool) -> Place {
+        Place {
+            worker: self.worker.clone(),
+            generation: self.generation.clone(),
+            connection: seen_as(&self.connection, encrypted),
+        }
+    }
+
+    /// A request that was never sent, admitted and routed.
+    ///
+    /// # Errors
+    /// The status that such a request would be refused with.
+    pub fn imagine<'a>(
+        &self,
+        method: &str,
+        target: &[u8],
+        host: &[u8],
+        fields: impl Iterator<Item = (&'a [u8], &'a [u8])>,
+    ) -> Result<Request, u16> {
+        let mut request =
+            Request::new(self.worker.clone(), self.generation.clone(), self.connection.clone(), clock::now());
+        let out = &mut request.bytes;
+        for piece in [method.as_bytes(), b" ", target, b" HTTP/1.1\r\nHost: ", host, b"\r\n"] {
+            out.extend_from_slice(piece);
+        }
+        for (name, value) in fields {
+            for piece in [name, b": ", value, b"\r\n"] {
+                out.extend_from_slice(piece);
+            }
+        }
+        out.extend_from_slice(b"\r\n");
+        let limits = HeadLimits { line: LONGEST, total: LONGEST, fields: FIELDS };
+        match request.head.parse(&request.bytes, &limits) {
+            // What was handed in must not have held a line end of its own.
+            Ok(Progress::Complete) if request.head.length == request.bytes.len() => {}
+            Ok(_) => return Err(400),
+            Err(error) => return Err(error.status()),
+        }
+        request.method = request.head.method;
+        admission::admit(&mut request)?;
+        Ok(request)
+    }
+}
+
+/// The same connection with or without TLS, as far as variables tell.
+fn seen_as(facts: &Rc<ConnectionFacts>, encrypted: bool) -> Rc<ConnectionFacts> {
+    if facts.tls.is_some() == encrypted {
+        return facts.clone();
+    }
+    let tls = TlsInfo { protocol: "TLSv1.3", cipher: "", server_name: None, resumed: false };
+    Rc::new(ConnectionFacts {
+        serial: facts.serial,
+        remote: facts.remote.clone(),
+        remote_text: facts.remote_text.clone(),
+        local: facts.local.clone(),
+        listener: Cell::new(facts.listener.get()),
+        is_plain_on_tls: false,
+        tls: encrypted.then(|| Box::new(tls)),
+        opened: facts.opened,
+        requests: facts.requests.clone(),
+    })
+}

@@ -1,0 +1,137 @@
+//! Why requests were not answered from the cache, and why answers were not stored: per location, per thread.
+//!
+//! The words are a table here; what they mean is decided where requests are answered. The cells of a location are made
+//! when the first miss is counted. Next: `snapshot`, which sums; `prometheus`, which prints.
+
+use super::table::MetricLine;
+use super::{WorkerMetrics, add};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Locations with a cache over the life of the process; those past it are not counted.
+pub const LOCATIONS: usize = 4096;
+
+/// Locations whose cells are made at once.
+pub(super) const LOCATIONS_PER_PAGE: usize = 16;
+
+macro_rules! causes {
+    ($($variant:ident = $family:ident $name:literal, $doc:literal;)*) => {
+        /// A cause of a miss, or of an answer that is not stored.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        #[repr(u8)]
+        pub enum Cause { $(#[doc = $doc] $variant,)* }
+
+        impl Cause {
+            /// Every one, in the table's order.
+            pub const ALL: &'static [Cause] = &[$(Cause::$variant,)*];
+            /// How many there are.
+            pub const COUNT: usize = Self::ALL.len();
+
+            /// The family it is counted in and its word there.
+            pub fn of(self) -> (CauseFamily, &'static str) {
+                match self { $(Cause::$variant => (CauseFamily::$family, $name),)* }
+            }
+
+            /// Words and meanings of a family, for the manual.
+            pub fn described(family: CauseFamily) -> impl Iterator<Item = (&'static str, &'static str)> {
+                [$((CauseFamily::$family, $name, $doc),)*]
+                    .into_iter()
+                    .filter(move |(of, ..)| *of == family)
+                    .map(|(_, word, doc)| (word, doc))
+            }
+        }
+    };
+}
+
+/// What a cause is a cause of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CauseFamily {
+    /// A request that was not answered from the cache.
+    Miss,
+    /// An answer that was not stored.
+    NotStored,
+}
+
+causes! {
+    Absent = Miss "absent", "Nothing was stored that fits.";
+    Expired = Miss "expired", "What was stored is stale.";
+    Validate = Miss "always_validate", "What was stored is to be validated at every use.";
+    Client = Miss "client", "The client asked for a fresher answer.";
+    Bypass = Miss "bypass", "`proxy_cache_bypass`.";
+    NotKeyed = Miss "not_keyed", "The request has what no key names, or its key is too long.";
+    NotCachedMethod = Miss "method", "The method is not cached.";
+    Scarce = Miss "scarce", "`proxy_cache_min_uses` was not reached, or there was no room.";
+    LockTimeout = Miss "lock_timeout", "`proxy_cache_lock_timeout`.";
+    StoreMethod = NotStored "method", "Answers to this method are not stored.";
+    StoreStatus = NotStored "status", "Answers with this status are not stored.";
+    StoreNoCacheDirective = NotStored "proxy_no_cache", "`proxy_no_cache`.";
+    StoreXAccelExpires = NotStored "x_accel_expires", "X-Accel-Expires.";
+    StoreNoStore = NotStored "no_store", "no-store.";
+    StorePrivate = NotStored "private", "private.";
+    StoreNoCache = NotStored "no_cache", "no-cache that cannot be validated.";
+    StoreExpired = NotStored "expired", "No longer fresh when it arrived.";
+    StoreNoLifetime = NotStored "no_lifetime", "Nothing gave a lifetime.";
+    StoreSetCookie = NotStored "set_cookie", "Set-Cookie.";
+    StoreVary = NotStored "vary", "Vary by anything.";
+    StoreAuthorization = NotStored "authorization", "Credentials.";
+    StoreMustUnderstand = NotStored "must_understand", "must-understand.";
+    StoreKeyTooLong = NotStored "key_too_long", "The key.";
+    StoreRequestBody = NotStored "request_body", "The request's body.";
+    StoreClientNoStore = NotStored "client_no_store", "The client said no-store.";
+    StoreTooLarge = NotStored "too_large", "Too large for the zone.";
+    StoreIncomplete = NotStored "incomplete", "Broke off.";
+}
+
+impl Cause {
+    /// The cause of an answer not being stored with this word.
+    pub fn not_stored(word: &str) -> Option<Cause> {
+        Cause::ALL.iter().copied().find(|cause| cause.of() == (CauseFamily::NotStored, word))
+    }
+}
+
+impl CauseFamily {
+    /// Its line of the table; the labels come from location and cause.
+    pub const fn line(self) -> MetricLine {
+        match self {
+            CauseFamily::Miss => MetricLine {
+                name: "millstream_cache_misses_total",
+                labels: "location, cause",
+                doc: "Requests not answered from the cache, by location and cause.",
+            },
+            CauseFamily::NotStored => MetricLine {
+                name: "millstream_cache_not_stored_total",
+                labels: "location, cause",
+                doc: "Answers that might have been stored and were not, by location and cause.",
+            },
+        }
+    }
+}
+
+/// One thread's counts of one location.
+#[derive(Debug)]
+pub(super) struct MissCells([AtomicU64; Cause::COUNT]);
+
+impl MissCells {
+    fn new() -> Self {
+        MissCells([const { AtomicU64::new(0) }; Cause::COUNT])
+    }
+
+    pub(super) fn add_to(&self, sums: &mut [u64; Cause::COUNT]) {
+        for (sum, cell) in sums.iter_mut().zip(&self.0) {
+            *sum = sum.wrapping_add(cell.load(Ordering::Relaxed));
+        }
+    }
+}
+
+/// The cells of all locations, page by page.
+pub(super) type MissPages = [OnceLock<Box<[MissCells; LOCATIONS_PER_PAGE]>>; LOCATIONS / LOCATIONS_PER_PAGE];
+
+impl WorkerMetrics {
+    /// Counts a cause in a location of [`super::Registry::location`]. Owner thread only.
+    pub fn miss(&self, location: u32, cause: Cause) {
+        let index = location as usize;
+        let Some(page) = self.misses.get(index / LOCATIONS_PER_PAGE) else { return };
+        let page = page.get_or_init(|| Box::new(std::array::from_fn(|_| MissCells::new())));
+        add(&page[index % LOCATIONS_PER_PAGE].0[cause as usize], 1);
+    }
+}

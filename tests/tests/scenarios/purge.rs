@@ -1,0 +1,524 @@
+//! Purging as clients do it that people have: their requests as they send them, who may, and what is gone afterwards.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use millstream_tests::client::Answer;
+use millstream_tests::origin::{Origin, answer};
+use millstream_tests::server::{self, Server, is_nginx};
+use millstream_tests::wait;
+use rustix::process::Signal;
+use std::os::unix::fs::PermissionsExt;
+use std::process::Output;
+
+/// A site whose cache has a key of the usual kind, with further directives in its location and beside it.
+fn start(origin: &Origin, here: &str, beside: &str) -> Server {
+    let template = "worker_processes 2; pid @DIR@/nginx.pid; error_log @DIR@/error.log info; events {}
+    http {
+        access_log off;
+        proxy_cache_path @DIR@/cache levels=1:2 keys_zone=answers:1m;
+        upstream api { server @ORIGIN@; keepalive 8; }
+        server {
+            listen 127.0.0.1:@PORT@;
+            server_name localhost blog.example;
+            location / {
+                proxy_pass http://api;
+                proxy_cache answers;
+                proxy_cache_key $scheme$request_method$host$request_uri;
+                proxy_cache_valid 200 1h;
+                proxy_cache_tag $upstream_http_x_cache_tags;
+                add_header X-Cache-Status $upstream_cache_status;
+                @HERE@
+            }
+            @BESIDE@
+        }
+    }";
+    Server::start(template, &[("ORIGIN", &origin.address()), ("HERE", here), ("BESIDE", beside)])
+}
+
+/// An API that numbers its answers; `/tagged/…` carries the tags `post-1` and the path's last word.
+fn api() -> Origin {
+    let count = AtomicUsize::new(0);
+    Origin::start(move |request| {
+        let path = request.head.split(' ').nth(1).unwrap_or_default().to_owned();
+        let number = count.fetch_add(1, Ordering::SeqCst);
+        let last = path.rsplit('/').next().unwrap_or_default();
+        let tags = format!("post-1,{last}");
+        let fields: &[(&str, &str)] =
+            if path.starts_with("/tagged/") { &[("X-Cache-Tags", &tags)] } else { &[] };
+        answer(200, fields, format!("{path} {number}").as_bytes())
+    })
+}
+
+fn status(answer: &Answer) -> &str {
+    answer.field("x-cache-status").unwrap_or("none")
+}
+
+const PATHS: [&str; 6] = ["/", "/blog/", "/blog/one", "/blog/one?page=2", "/tagged/a", "/tagged/b"];
+
+/// Fills the cache and checks that it is full.
+fn fill(server: &Server) {
+    for expected in ["MISS", "HIT"] {
+        for path in PATHS {
+            let got = server.get_with(path, &[("Host", "blog.example")]);
+            if expected == "HIT" {
+                assert_eq!(status(&got), expected, "{path}");
+            }
+        }
+    }
+}
+
+/// The paths that are no longer answered from the cache.
+fn gone(server: &Server) -> Vec<&'static str> {
+    let asked = |path: &&str| status(&server.get_with(path, &[("Host", "blog.example")])) != "HIT";
+    PATHS.into_iter().filter(asked).collect()
+}
+
+/// A request as a purging client writes it.
+struct Case {
+    /// Which client, and where it does so.
+    client: &'static str,
+    request: &'static str,
+    /// What is gone afterwards; `None` where it is refused with 400.
+    gone: Option<&'static [&'static str]>,
+}
+
+const CLIENTS: &[Case] = &[
+    Case {
+        client: "Varnish HTTP Purge 5.2, varnish-http-purge.php purge_url(): one page",
+        request: "PURGE /blog/one HTTP/1.1\r\nhost: blog.example\r\nX-Purge-Method: default\r\nUser-Agent: WordPress/6.7; http://blog.example\r\nAccept: */*\r\nAccept-Encoding: deflate, gzip, br\r\nConnection: close\r\n\r\n",
+        gone: Some(&["/blog/one"]),
+    },
+    Case {
+        client: "Varnish HTTP Purge 5.2: everything (?vhp-regex)",
+        request: "PURGE /.* HTTP/1.1\r\nhost: blog.example\r\nX-Purge-Method: regex\r\nConnection: close\r\n\r\n",
+        gone: Some(&PATHS),
+    },
+    Case {
+        client: "Varnish HTTP Purge 5.2: everything of a site in a folder",
+        request: "PURGE /blog/.* HTTP/1.1\r\nhost: blog.example\r\nX-Purge-Method: regex\r\nConnection: close\r\n\r\n",
+        gone: Some(&["/blog/", "/blog/one", "/blog/one?page=2"]),
+    },
+    Case {
+        client: "FOSHttpCache 3, ProxyClient/Varnish::purge()",
+        request: "PURGE /blog/one?page=2 HTTP/1.1\r\nHost: blog.example\r\nConnection: Close\r\nX-Foo: bar\r\n\r\n",
+        gone: Some(&["/blog/one?page=2"]),
+    },
+    Case {
+        client: "FOSHttpCache 3, ProxyClient/Varnish::invalidateTags(), tag_mode ban",
+        request: "BAN / HTTP/1.1\r\nHost: blog.example\r\nX-Host: .*\r\nX-Url: .*\r\nX-Content-Type: .*\r\nX-Cache-Tags: (^|,)(a|other\\-tag)(,|$)\r\nConnection: Close\r\n\r\n",
+        gone: Some(&["/tagged/a"]),
+    },
+    Case {
+        client: "FOSHttpCache 3, ProxyClient/Varnish::invalidateTags(), tag_mode purgekeys",
+        request: "PURGEKEYS / HTTP/1.1\r\nHost: blog.example\r\nxkey-purge: post-1 b\r\nConnection: Close\r\n\r\n",
+        gone: Some(&["/tagged/a", "/tagged/b"]),
+    },
+    Case {
+        client: "FOSHttpCache 3, ProxyClient/Varnish::banPath() with hosts",
+        request: "BAN / HTTP/1.1\r\nHost: blog.example\r\nX-Host: ^(blog.example|localhost)$\r\nX-Url: ^/blog/.*\r\nX-Content-Type: .*\r\nConnection: Close\r\n\r\n",
+        gone: Some(&["/blog/", "/blog/one", "/blog/one?page=2"]),
+    },
+    Case {
+        client: "FOSHttpCache 3, ProxyClient/Varnish::banPath(): everything",
+        request: "BAN / HTTP/1.1\r\nHost: blog.example\r\nX-Host: .*\r\nX-Url: .*\r\nX-Content-Type: .*\r\nConnection: Close\r\n\r\n",
+        gone: Some(&PATHS),
+    },
+    Case {
+        client: "FOSHttpCache 3, tests/Unit VarnishTest::testBanPath(): not anchored, by type",
+        request: "BAN / HTTP/1.1\r\nHost: blog.example\r\nX-Host: ^(fos.lo|fos2.lo)$\r\nX-Url: /articles/.*\r\nX-Content-Type: text/html\r\nConnection: Close\r\n\r\n",
+        gone: None,
+    },
+    Case {
+        client: "FOSHttpCache 3, ProxyClient/Nginx::purge()",
+        request: "PURGE /blog/ HTTP/1.1\r\nHost: blog.example\r\nConnection: Close\r\n\r\n",
+        gone: Some(&["/blog/"]),
+    },
+    Case {
+        client: "Fastly's clients: a surrogate key",
+        request: "PURGE / HTTP/1.1\r\nHost: blog.example\r\nSurrogate-Key: b nobody\r\nFastly-Key: x\r\nConnection: close\r\n\r\n",
+        gone: Some(&["/tagged/b"]),
+    },
+    Case {
+        client: "Magento 2, PurgeCache: tags",
+        request: "PURGE / HTTP/1.1\r\nHost: blog.example\r\nX-Magento-Tags-Pattern: ((^|,)a(,|$))|((^|,)cat_c(,|$))\r\nConnection: close\r\n\r\n",
+        gone: Some(&["/tagged/a"]),
+    },
+    Case {
+        client: "NGINX Plus: a wildcard key",
+        request: "PURGE /blog/one* HTTP/1.1\r\nHost: blog.example\r\nConnection: close\r\n\r\n",
+        gone: Some(&["/blog/one", "/blog/one?page=2"]),
+    },
+    Case {
+        client: "An expression that means more than can be told here",
+        request: "PURGE /(blog|tagged)/.* HTTP/1.1\r\nHost: blog.example\r\nX-Purge-Method: regex\r\nConnection: close\r\n\r\n",
+        gone: None,
+    },
+];
+
+#[test]
+fn what_purging_clients_send_does_what_they_mean_or_is_refused() {
+    if is_nginx() {
+        return; // Its free version purges nothing.
+    }
+    let origin = api();
+    let server = start(&origin, "", "");
+    for case in CLIENTS {
+        fill(&server);
+        let mut client = server.client();
+        client.send(case.request).expect("sent");
+        let told = client.answer().expect("an answer");
+        let expected = if case.gone.is_some() { 200 } else { 400 };
+        assert_eq!(told.status, expected, "{}: {}", case.client, told.text());
+        assert_eq!(gone(&server), case.gone.unwrap_or_default(), "{}", case.client);
+    }
+}
+
+fn purge(server: &Server, fields: &[(&str, &str)]) -> u16 {
+    server.client().request("PURGE", "/blog/", fields).expect("an answer").status
+}
+
+#[test]
+fn strangers_may_not_purge_and_the_log_says_why() {
+    if is_nginx() {
+        return;
+    }
+    let origin = api();
+    let server = start(&origin, "", "");
+    fill(&server);
+    for field in ["X-Forwarded-For", "Forwarded", "Via", "X-Real-IP", "Origin"] {
+        assert_eq!(purge(&server, &[("Host", "blog.example"), (field, "127.0.0.1")]), 403, "{field}");
+    }
+    assert_eq!(gone(&server), [""; 0]);
+    wait::until("the log says why", || server.log().contains("purge refused: it was passed on by a proxy"));
+
+    let server = start(&origin, "proxy_cache_purge_allow 192.0.2.0/24;", "");
+    assert_eq!(purge(&server, &[]), 403);
+    let server = start(&origin, "proxy_cache_purge_token a-secret-that-is-long-enough-to-be-one;", "");
+    assert_eq!(purge(&server, &[]), 403);
+    assert_eq!(purge(&server, &[("Authorization", "Bearer a-secret")]), 403);
+    let shown = ("Authorization", "Bearer a-secret-that-is-long-enough-to-be-one");
+    assert_eq!(purge(&server, &[shown, ("X-Forwarded-For", "192.0.2.1")]), 200);
+}
+
+#[test]
+fn with_the_methods_off_purge_is_the_upstreams() {
+    if is_nginx() {
+        return;
+    }
+    let origin = api();
+    let server = start(&origin, "proxy_cache_purge_methods off;", "");
+    assert_eq!(purge(&server, &[]), 200);
+    assert!(origin.requests()[0].head.starts_with("PURGE /blog/ "));
+}
+
+#[test]
+fn a_condition_purges_with_204_as_in_nginx_plus() {
+    if is_nginx() {
+        return;
+    }
+    let origin = api();
+    let server = start(&origin, "proxy_cache_purge $http_x_purge;", "");
+    fill(&server);
+    let ask = |path: &str, flag: &str| {
+        let fields = [("Host", "blog.example"), ("X-Purge", flag)];
+        server.get_with(path, &fields).status
+    };
+    assert_eq!(ask("/blog/one", "0"), 200);
+    assert_eq!(ask("/blog/one", "1"), 204);
+    assert_eq!(ask("/tagged/*", "1"), 204);
+    assert_eq!(gone(&server), ["/blog/one", "/tagged/a", "/tagged/b"]);
+}
+
+#[test]
+fn a_soft_purge_leaves_what_may_be_used_while_it_is_updated() {
+    if is_nginx() {
+        return;
+    }
+    let origin = api();
+    let stale =
+        "proxy_cache_use_stale updating; proxy_cache_background_update on; proxy_cache_purge_soft on;";
+    let server = start(&origin, stale, "");
+    fill(&server);
+    let before = server.get_with("/blog/", &[("Host", "blog.example")]).text();
+    assert_eq!(purge(&server, &[("Host", "blog.example")]), 200);
+    let after = server.get_with("/blog/", &[("Host", "blog.example")]);
+    assert_eq!((status(&after), after.text()), ("STALE", before.clone()));
+    wait::until("it is updated", || {
+        let now = server.get_with("/blog/", &[("Host", "blog.example")]);
+        status(&now) == "HIT" && now.text() != before
+    });
+}
+
+#[test]
+fn a_purge_holds_over_a_restart() {
+    if is_nginx() {
+        return;
+    }
+    let origin = api();
+    let mut server = start(&origin, "", "");
+    fill(&server);
+    let fields = [("Host", "blog.example"), ("X-Purge-Method", "regex")];
+    let told = server.client().request("PURGE", "/blog/.*", &fields).expect("an answer");
+    assert_eq!(told.status, 200);
+    assert!(server.stop(Signal::KILL).is_some());
+    server.run().expect("it starts again");
+    assert_eq!(gone(&server), ["/blog/", "/blog/one", "/blog/one?page=2"]);
+}
+
+/// Runs a subcommand on the server's own configuration.
+fn run(server: &Server, arguments: &[&str]) -> Output {
+    let mut command = std::process::Command::new(server::binary());
+    command
+        .args(arguments)
+        .arg("-c")
+        .arg(server.prefix().join("nginx.conf"))
+        .arg("-p")
+        .arg(server.prefix().path());
+    command.output().expect("it runs")
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+#[test]
+fn the_command_purges_through_the_control_socket() {
+    if is_nginx() {
+        return;
+    }
+    let origin = api();
+    let server = start(&origin, "", "");
+    fill(&server);
+    let url = |path: &str| format!("http://blog.example:{}{path}", server.port());
+    let done = run(&server, &["purge", &url("/blog/one"), "--tag", "b"]);
+    assert!(done.status.success(), "{}", text(&done.stderr));
+    assert!(text(&done.stdout).contains("httpGETblog.example/blog/one\n"), "{}", text(&done.stdout));
+    assert_eq!(gone(&server), ["/blog/one", "/tagged/b"]);
+
+    let done = run(&server, &["purge", "--prefix", &url("/blog/")]);
+    assert!(done.status.success(), "{}", text(&done.stderr));
+    assert_eq!(gone(&server), ["/blog/", "/blog/one", "/blog/one?page=2"]);
+
+    let done = run(&server, &["purge", "--zone", "answers", "--all"]);
+    assert!(done.status.success(), "{}", text(&done.stderr));
+    assert_eq!(gone(&server), PATHS);
+
+    for (arguments, expected) in [
+        (&["purge", "--zone", "nowhere", "--all"][..], "there is no cache zone \"nowhere\", only: answers"),
+        (&["purge"], "name a URL"),
+        (&["purge", "--all"], "need --zone"),
+        (&["purge", "ftp://x/"], "is no URL"),
+    ] {
+        let refused = run(&server, arguments);
+        assert!(!refused.status.success());
+        assert!(text(&refused.stderr).contains(expected), "{}", text(&refused.stderr));
+    }
+}
+
+#[test]
+fn the_control_socket_is_its_owners_lives_as_long_as_the_process_and_survives_a_reload() {
+    if is_nginx() {
+        return;
+    }
+    let origin = api();
+    let mut server = start(&origin, "", "");
+    let socket = server.prefix().join("nginx.sock");
+    let mode = std::fs::metadata(&socket).expect("it is there").permissions().mode() & 0o777;
+    assert_eq!(mode, 0o600);
+    server.signal(Signal::HUP);
+    wait::until("it is reloaded", || server.log().contains("configuration 2 is in force"));
+    let all = ["purge", "--zone", "answers", "--all"];
+    assert!(run(&server, &all).status.success());
+    assert!(server.stop(Signal::KILL).is_some());
+    assert!(socket.exists(), "nobody could remove it");
+    let refused = run(&server, &all);
+    assert!(text(&refused.stderr).contains("start millstream with this configuration first"));
+    server.run().expect("a socket that nobody listens on is replaced");
+    assert!(run(&server, &all).status.success());
+    assert!(server.stop(Signal::TERM).is_some());
+    assert!(!socket.exists());
+}
+
+#[test]
+fn the_api_purges_for_whom_it_admits_and_only_where_it_may_write() {
+    if is_nginx() {
+        return;
+    }
+    let origin = api();
+    let server = start(&origin, "", "location /api/ { api write=on; } location /read/ { api; }");
+    fill(&server);
+    let ask = |path: &str, body: &str, field: (&str, &str)| {
+        let mut client = server.client();
+        let (name, value) = field;
+        let length = body.len();
+        client
+            .send(format!(
+                "POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n{name}: {value}\r\n\
+                 Content-Length: {length}\r\n\r\n{body}"
+            ))
+            .expect("sent");
+        client.answer().expect("an answer")
+    };
+    let nothing = ("X-Nothing", "x");
+    let body = r#"{"tags": ["a"], "url": "http://blog.example/blog/"}"#;
+    assert_eq!(ask("/api/purge", body, ("X-Forwarded-For", "1.2.3.4")).status, 403);
+    assert_eq!(ask("/read/purge", body, nothing).status, 405);
+    assert_eq!(ask("/api/nowhere", body, nothing).status, 404);
+    assert_eq!(ask("/api/purge", "{\"tag\": 1}", nothing).status, 400);
+    assert_eq!(ask("/api/purge", &format!("\"{}\"", "x".repeat(70_000)), nothing).status, 413);
+    assert_eq!(gone(&server), [""; 0]);
+    let told = ask("/api/9/http/caches/answers/purge", body, nothing);
+    assert_eq!(told.status, 200, "{}", told.text());
+    assert_eq!(gone(&server), ["/blog/", "/tagged/a"]);
+    let caches = server.get("/read/caches");
+    let zones: serde_json::Value = serde_json::from_slice(&caches.body).expect("JSON");
+    assert!(zones["answers"]["disk"]["files"].as_u64().is_some_and(|files| files > 0), "{zones}");
+    assert_eq!(server.get("/read/caches/nowhere").status, 404);
+}
+
+#[test]
+fn misses_are_counted_by_location_and_cause() {
+    if is_nginx() {
+        return;
+    }
+    let origin = Origin::start(|request| {
+        let never: &[(&str, &str)] = &[("Cache-Control", "no-store")];
+        answer(200, if request.head.starts_with("GET /never") { never } else { &[] }, b"x")
+    });
+    let server = start(&origin, "proxy_cache_bypass $http_x_new;", "location /api/ { api; }");
+    for path in ["/a", "/a", "/b", "/never", "/never"] {
+        server.get(path);
+    }
+    server.get_with("/a", &[("X-New", "1")]);
+    let told: serde_json::Value = serde_json::from_slice(&server.get("/api/misses").body).expect("JSON");
+    let site = &told[0];
+    assert_eq!(site["location"]["name"], "location /", "{told}");
+    assert_eq!(site["requests"]["MISS"]["count"], 4, "{told}");
+    assert_eq!(site["requests"]["BYPASS"]["count"], 1, "{told}");
+    assert_eq!(site["not_stored"]["no_store"]["count"], 2, "{told}");
+    assert!(site["not_stored"]["no_store"]["last"].as_i64().is_some_and(|last| last > 0), "{told}");
+}
+
+#[test]
+fn explain_names_the_key_the_place_and_what_decided() {
+    if is_nginx() {
+        return;
+    }
+    let origin = api();
+    let server = start(&origin, "", "");
+    let url = format!("http://blog.example:{}/blog/one", server.port());
+    let before = run(&server, &["explain", &url]);
+    assert!(before.status.success(), "{}", text(&before.stderr));
+    assert!(text(&before.stdout).contains("MISS: nothing is stored"), "{}", text(&before.stdout));
+    fill(&server);
+    let told = text(&run(&server, &["explain", &url, "-H", "Accept: text/html"]).stdout);
+    for part in [
+        "HIT: the stored answer is fresh",
+        "key       httpGETblog.example/blog/one",
+        "nginx.conf:",
+        "$request_uri    /blog/one",
+        "proxy_cache_valid",
+    ] {
+        assert!(told.contains(part), "{part}: {told}");
+    }
+    assert!(run(&server, &["purge", &url]).status.success());
+    let json = run(&server, &["explain", &url, "--json"]);
+    let told: serde_json::Value = serde_json::from_slice(&json.stdout).expect("JSON");
+    assert_eq!(told["now"]["status"], "MISS", "{told}");
+    assert_eq!(told["zone"], "answers");
+    assert_eq!(told["last_purge"]["by"], "key", "{told}");
+    // Looking changed nothing.
+    assert_eq!(gone(&server), ["/blog/one"]);
+}
+
+#[test]
+fn the_free_modules_words_purge_as_nginx_helper_and_foshttpcache_have_them() {
+    if is_nginx() {
+        return;
+    }
+    let origin = api();
+    let here = "proxy_cache_purge PURGE from 127.0.0.1;";
+    let beside =
+        "location ~ /purge(/.*) { proxy_cache_purge answers $scheme$request_method$host$1$is_args$args; }";
+    let server = start(&origin, here, beside);
+    fill(&server);
+    // nginx-helper 2.2, class-fastcgi-purger.php purge_url(), "get_request".
+    for path in ["/purge/blog/one", "/purge/blog/one?page=2", "/purge/blog/not-there"] {
+        let fields = [("Host", "blog.example"), ("User-Agent", "WordPress/6.7; http://blog.example")];
+        let told = server.get_with(path, &fields);
+        assert_eq!(told.status, 200, "{path}: {}", told.text());
+    }
+    // FOSHttpCache 3, ProxyClient/Nginx::purge() without a location of its own.
+    assert_eq!(purge(&server, &[("Host", "blog.example"), ("Connection", "Close")]), 200);
+    assert_eq!(gone(&server), ["/blog/", "/blog/one", "/blog/one?page=2"]);
+    let stranger = [("Host", "blog.example"), ("X-Forwarded-For", "192.0.2.1")];
+    assert_eq!(server.get_with("/purge/tagged/a", &stranger).status, 403);
+    assert_eq!(gone(&server), [""; 0]);
+}
+
+#[test]
+fn the_example_empties_its_cache_in_every_way_that_it_shows() {
+    if is_nginx() {
+        return;
+    }
+    let origin = api();
+    let example =
+        std::fs::read_to_string(millstream_tests::workspace().join("examples/purging/millstream.conf"))
+            .expect("the example is there");
+    let other = millstream_tests::ports::free().to_string();
+    let template = example
+        .replace("127.0.0.1:8000", "@ORIGIN@")
+        .replace("127.0.0.1:8080", "127.0.0.1:@PORT@")
+        .replace("127.0.0.1:8081", "127.0.0.1:@OTHER@")
+        .replace("events {}", "events {} pid @DIR@/nginx.pid; error_log @DIR@/error.log;");
+    let server = Server::start(&template, &[("ORIGIN", &origin.address()), ("OTHER", &other)]);
+    fill(&server);
+    assert_eq!(purge(&server, &[("Host", "blog.example")]), 200);
+    assert_eq!(purge(&server, &[("Host", "blog.example"), ("Cache-Tag", "b")]), 200);
+    assert_eq!(server.get_with("/purge/blog/one", &[("Host", "blog.example")]).status, 200);
+    let all = run(&server, &["purge", "--api", &format!("http://127.0.0.1:{other}/api/"), "--tag", "a"]);
+    assert!(all.status.success(), "{}", text(&all.stderr));
+    assert_eq!(gone(&server), ["/blog/", "/blog/one", "/tagged/a", "/tagged/b"]);
+}
+
+#[test]
+fn serve_has_a_control_socket_that_its_port_finds() {
+    if is_nginx() {
+        return;
+    }
+    let origin = Origin::fixed(200, &[("Cache-Control", "max-age=60")], b"served");
+    let prefix = millstream_tests::prefix::Prefix::new();
+    let port = millstream_tests::ports::free();
+    let output = std::fs::File::create(prefix.join("output")).expect("own directory");
+    let mut serving = millstream_tests::process::Running::start(
+        std::process::Command::new(server::binary())
+            .args(["serve", &format!("http://{}", origin.address()), "--listen", &port.to_string()])
+            .env("XDG_RUNTIME_DIR", prefix.path())
+            .stdin(std::process::Stdio::null())
+            .stdout(output.try_clone().expect("an open file"))
+            .stderr(output),
+    )
+    .expect("it starts");
+    wait::until("it accepts", || std::net::TcpStream::connect(("127.0.0.1", port)).is_ok());
+    assert!(!prefix.read("output").contains(".sock"), "{}", prefix.read("output"));
+    let url = format!("http://127.0.0.1:{port}/");
+    let host = format!("127.0.0.1:{port}");
+    let ask = || millstream_tests::client::get_with(port, "/", &[("Host", &host)]);
+    assert_eq!((status(&ask()), status(&ask())), ("MISS", "HIT"));
+    let command = |arguments: &[&str]| {
+        std::process::Command::new(server::binary())
+            .args(arguments)
+            .args(["-p", prefix.path().to_str().expect("plain")])
+            .env("XDG_RUNTIME_DIR", prefix.path())
+            .output()
+            .expect("it runs")
+    };
+    let told = command(&["explain", &url]);
+    assert!(text(&told.stdout).contains("Cache-Control: max-age=60"), "{}", text(&told.stdout));
+    assert!(command(&["purge", &url]).status.success());
+    assert_eq!(status(&ask()), "MISS");
+    serving.signal(Signal::INT);
+    assert!(serving.wait(std::time::Duration::from_secs(15)).is_some());
+    assert_eq!(std::fs::read_dir(prefix.join("millstream")).expect("it was made").count(), 0);
+    assert!(text(&command(&["purge", &url]).stderr).contains("no millstream serve runs"));
+}

@@ -1,0 +1,511 @@
+//! Parts of answers as a client gets them: out of memory, out of files, out of a fill on its way.
+
+use millstream_tests::client::{Answer, Client};
+use millstream_tests::origin::{Origin, Request, Step, answer};
+use millstream_tests::prefix::Prefix;
+use millstream_tests::server::{Server, is_nginx};
+use millstream_tests::wait;
+use std::time::Duration;
+
+/// A site with a cache and a folder of files.
+const SITE: &str = "worker_processes 2; pid @DIR@/nginx.pid; error_log @DIR@/error.log; events {}
+    http {
+        access_log off;
+        proxy_cache_path @DIR@/cache levels=1:2 keys_zone=answers:1m;
+        default_type text/plain;
+        upstream api { server @ORIGIN@; keepalive 8; }
+        server {
+            listen 127.0.0.1:@PORT@;
+            location / {
+                proxy_pass http://api;
+                proxy_http_version 1.1;
+                proxy_set_header Connection \"\";
+                proxy_cache answers;
+                proxy_cache_key $uri;
+                proxy_cache_lock on;
+                proxy_cache_valid 200 206 1m;
+                add_header X-Cache-Status $upstream_cache_status;
+                @DIRECTIVES@
+            }
+            location /plain/ { proxy_pass http://api; proxy_force_ranges on; }
+            location /files/ { root @DIR@/html; @FILES@ }
+        }
+    }";
+
+fn start(origin: &Origin, directives: &str) -> Server {
+    Server::start(SITE, &[("ORIGIN", &origin.address()), ("DIRECTIVES", directives), ("FILES", "")])
+}
+
+fn status(answer: &Answer) -> &str {
+    answer.field("x-cache-status").unwrap_or("none")
+}
+
+/// Bytes that tell their place: seven are never the same as seven others nearby.
+fn body(length: usize) -> Vec<u8> {
+    (0..length).map(|at| b'a' + ((at / 26 + at) % 26) as u8).collect()
+}
+
+/// An API whose answer is this body, with ranges where `understands_ranges`.
+fn api(body: Vec<u8>) -> Origin {
+    Origin::start(move |_: &Request| {
+        answer(
+            200,
+            &[
+                ("ETag", "\"v1\""),
+                ("Last-Modified", "Sun, 06 Nov 1994 08:49:37 GMT"),
+                ("Accept-Ranges", "bytes"),
+            ],
+            &body,
+        )
+    })
+}
+
+/// The bounds of the one range of a request.
+fn asked(request: &Request, length: usize) -> Option<(usize, usize)> {
+    let (first, last) = request.field("range")?.strip_prefix("bytes=")?.split_once('-')?;
+    if first.is_empty() {
+        return Some((length - last.parse::<usize>().ok()?, length - 1));
+    }
+    let last = last.parse().unwrap_or(length - 1);
+    first.parse().ok().map(|first| (first, usize::min(last, length - 1)))
+}
+
+/// What an API that understands ranges answers.
+fn ranged(request: &Request, body: &[u8], tag: &str) -> Vec<Step> {
+    let fields = [("ETag", tag), ("Cache-Control", "max-age=60"), ("Accept-Ranges", "bytes")];
+    match asked(request, body.len()) {
+        Some((first, last))
+            if first < body.len() && request.field("if-range").is_none_or(|own| own == tag) =>
+        {
+            let range = format!("bytes {first}-{last}/{}", body.len());
+            let fields = [&fields[..], &[("Content-Range", range.as_str())]].concat();
+            answer(206, &fields, &body[first..=last])
+        }
+        _ => answer(200, &fields, body),
+    }
+}
+
+fn range(server: &Server, path: &str, value: &str) -> Answer {
+    server.get_with(path, &[("Range", value)])
+}
+
+fn check_ranges(server: &Server, path: &str, body: &[u8]) {
+    let length = body.len();
+    for (value, first, last) in [
+        ("bytes=0-0".to_owned(), 0, 0),
+        ("bytes=5-9".to_owned(), 5, 9),
+        (format!("bytes={}-", length - 3), length - 3, length - 1),
+        ("bytes=-7".to_owned(), length - 7, length - 1),
+        (format!("bytes=3-{}", length + 10), 3, length - 1),
+    ] {
+        let part = range(server, path, &value);
+        assert_eq!((part.status, part.field("accept-ranges")), (206, None), "{value}");
+        assert_eq!(
+            part.field("content-range"),
+            Some(format!("bytes {first}-{last}/{length}").as_str()),
+            "{value}"
+        );
+        assert!(part.body == body[first..=last], "{value}");
+    }
+    let none = range(server, path, &format!("bytes={length}-"));
+    assert_eq!((none.status, none.field("content-range")), (416, Some(format!("bytes */{length}").as_str())));
+    let too_much = range(server, path, "bytes=0-,0-0");
+    assert!(too_much.status == 200 && too_much.body == body);
+    let several = range(server, path, "bytes=1-2,-3");
+    assert_eq!(several.status, 206);
+    let media = several.field("content-type").expect("a type").to_owned();
+    let boundary = media.strip_prefix("multipart/byteranges; boundary=").expect("a boundary");
+    let mut expected = Vec::new();
+    let inner = "Content-Type: text/plain\r\n";
+    for (first, last) in [(1, 2), (length - 3, length - 1)] {
+        expected.extend(
+            format!("\r\n--{boundary}\r\n{inner}Content-Range: bytes {first}-{last}/{length}\r\n\r\n")
+                .into_bytes(),
+        );
+        expected.extend(&body[first..=last]);
+    }
+    expected.extend(format!("\r\n--{boundary}--\r\n").into_bytes());
+    assert!(several.body == expected, "{}", several.text());
+}
+
+#[test]
+fn ranges_of_an_answer_in_memory_are_slices_of_it() {
+    let body = body(5_000);
+    let origin = Origin::start({
+        let body = body.clone();
+        move |_| answer(200, &[("Content-Type", "text/plain"), ("Accept-Ranges", "bytes")], &body)
+    });
+    let server = start(&origin, "");
+    assert_eq!(server.get("/").field("accept-ranges"), Some("bytes"));
+    check_ranges(&server, "/", &body);
+    assert_eq!(origin.count(), 1);
+    let whole = server.client().request("HEAD", "/", &[("Range", "bytes=0-1")]).expect("an answer");
+    if !is_nginx() {
+        assert_eq!((whole.status, whole.field("content-length")), (200, Some("5000")), "RFC 9110 §14.2");
+    }
+}
+
+#[test]
+fn ranges_of_an_answer_on_disk_are_slices_of_it() {
+    let body = body(3_000_000);
+    let origin = Origin::start({
+        let body = body.clone();
+        move |_| answer(200, &[("Content-Type", "text/plain"), ("Accept-Ranges", "bytes")], &body)
+    });
+    let server = start(&origin, "");
+    assert!(server.get("/").body == body);
+    wait::until("it is stored", || status(&range(&server, "/", "bytes=0-0")) == "HIT");
+    check_ranges(&server, "/", &body);
+    let across = range(&server, "/", "bytes=65000-200000");
+    assert!(across.body == body[65_000..=200_000]);
+    assert_eq!(origin.count(), 1);
+}
+
+#[test]
+fn ranges_of_a_file_are_slices_of_it() {
+    let prefix = Prefix::new();
+    let body = body(200_000);
+    std::fs::create_dir_all(prefix.join("html/files")).expect("own directory is writable");
+    std::fs::write(prefix.join("html/files/a.txt"), &body).expect("own directory is writable");
+    let origin = api(Vec::new());
+    let values = [("ORIGIN", origin.address()), ("DIRECTIVES", String::new()), ("FILES", String::new())];
+    let values: Vec<_> = values.iter().map(|(name, value)| (*name, value.as_str())).collect();
+    let server = Server::start_in(prefix, SITE, &values);
+    let whole = server.get("/files/a.txt");
+    assert_eq!((whole.status, whole.field("accept-ranges")), (200, Some("bytes")));
+    check_ranges(&server, "/files/a.txt", &body);
+    let tag = whole.field("etag").expect("a tag").to_owned();
+    let ask =
+        |value: &str| server.get_with("/files/a.txt", &[("Range", "bytes=0-1"), ("If-Range", value)]).status;
+    assert_eq!(
+        (ask(&tag), ask("\"other\""), ask(whole.field("last-modified").expect("a date"))),
+        (206, 200, 206)
+    );
+}
+
+#[test]
+fn conditions_come_before_ranges() {
+    let origin = api(body(100));
+    let server = start(&origin, "");
+    server.get("/");
+    let ask =
+        |fields: &[(&str, &str)]| server.get_with("/", &[fields, &[("Range", "bytes=0-1")]].concat()).status;
+    assert_eq!(ask(&[("If-None-Match", "\"v1\"")]), 304);
+    assert_eq!(ask(&[("If-Match", "\"v2\"")]), 412);
+    assert_eq!(ask(&[("If-Match", "\"v1\"")]), 206);
+    assert_eq!(ask(&[("If-Range", "\"v1\"")]), 206);
+    assert_eq!(ask(&[("If-Range", "\"v2\"")]), 200);
+}
+
+#[test]
+fn whoever_asks_first_gets_its_range_from_the_stream_and_the_whole_is_stored() {
+    let origin = Origin::start(|_| {
+        vec![
+            Step::Send(
+                b"HTTP/1.1 200 OK\r\nAccept-Ranges: bytes\r\nContent-Length: 10\r\n\r\n01234".to_vec(),
+            ),
+            Step::Pause(Duration::from_millis(700)),
+            Step::Send(b"56789".to_vec()),
+        ]
+    });
+    let server = start(&origin, "");
+    let mut client = server.client();
+    let began = std::time::Instant::now();
+    let part = client.get_with("/", &[("Range", "bytes=1-3")]).expect("an answer");
+    assert_eq!((part.status, part.text().as_str(), status(&part)), (206, "123", "MISS"));
+    assert_eq!(origin.requests()[0].field("range"), None, "the whole is fetched");
+    // nginx keeps the connection until all of it has come.
+    assert!(
+        is_nginx() || began.elapsed() < Duration::from_millis(600),
+        "its part was there: {:?}",
+        began.elapsed()
+    );
+    let late = client.get_with("/", &[("Range", "bytes=-2")]).expect("an answer");
+    assert_eq!((late.status, late.text().as_str(), status(&late)), (206, "89", "HIT"));
+    assert_eq!(server.get("/").text(), "0123456789");
+    assert_eq!(origin.count(), 1);
+}
+
+#[test]
+fn a_range_that_does_not_exist_in_a_fill_is_refused_and_the_whole_is_stored() {
+    let origin = api(body(10));
+    let server = start(&origin, "");
+    let none = range(&server, "/", "bytes=50-");
+    assert_eq!((none.status, none.field("content-range")), (416, Some("bytes */10")));
+    wait::until("it is stored", || status(&server.get("/")) == "HIT");
+    // nginx gives the fill up with the request.
+    assert!(is_nginx() || origin.count() == 1);
+}
+
+#[test]
+fn max_ranges_bounds_and_forbids() {
+    let origin = api(body(100));
+    let server = start(&origin, "max_ranges 2;");
+    assert_eq!(server.get("/").status, 200);
+    assert_eq!(range(&server, "/", "bytes=0-1,3-4").status, 206);
+    assert_eq!(range(&server, "/", "bytes=0-1,3-4,6-7").status, 200);
+    let server = start(&origin, "max_ranges 0;");
+    let whole = server.get("/");
+    assert_eq!((whole.status, whole.field("accept-ranges")), (200, None));
+    assert_eq!(range(&server, "/", "bytes=0-1").status, 200);
+}
+
+#[test]
+fn an_answer_that_is_compressed_on_its_way_has_no_ranges() {
+    let origin = Origin::start(|_| {
+        answer(
+            200,
+            &[("Content-Type", "text/html"), ("Accept-Ranges", "bytes"), ("ETag", "\"v1\"")],
+            &body(5_000),
+        )
+    });
+    let server = start(&origin, "gzip on;");
+    for _ in 0..2 {
+        let fields = [("Range", "bytes=0-1"), ("Accept-Encoding", "gzip")];
+        let answer = server.get_with("/", &fields);
+        assert_eq!((answer.status, answer.field("content-encoding")), (200, Some("gzip")));
+        assert_eq!((answer.field("accept-ranges"), answer.field("content-range")), (None, None));
+    }
+    assert_eq!(range(&server, "/", "bytes=0-1").status, 206, "a client that takes it plain");
+}
+
+#[test]
+fn expires_is_reckoned_at_every_answer_and_stands_before_what_is_added() {
+    let origin = Origin::start(|_| {
+        answer(200, &[("Cache-Control", "max-age=60"), ("Expires", "Sun, 06 Nov 1994 08:49:37 GMT")], b"x")
+    });
+    let server = start(&origin, "proxy_ignore_headers Expires; expires 1h;");
+    for expected in ["MISS", "HIT"] {
+        let answer = server.get("/");
+        let all: Vec<_> = answer.fields.iter().filter(|(name, _)| name == "Cache-Control").collect();
+        assert_eq!(all.len(), 1);
+        assert_eq!((answer.field("cache-control"), status(&answer)), (Some("max-age=3600"), expected));
+        assert_ne!(answer.field("expires"), Some("Sun, 06 Nov 1994 08:49:37 GMT"));
+        let at = |name: &str| answer.fields.iter().position(|(field, _)| field == name).expect("it is there");
+        assert!(at("Expires") < at("X-Cache-Status") && at("Cache-Control") < at("X-Cache-Status"));
+    }
+}
+
+#[test]
+fn a_client_that_reads_slowly_gets_its_range_of_a_large_answer_whole() {
+    let body = body(2_500_000);
+    let origin = api(body.clone());
+    let server = start(&origin, "");
+    let mut client: Client = server.client();
+    client.send("GET / HTTP/1.1\r\nHost: localhost\r\nRange: bytes=100000-2400000\r\n\r\n").expect("sent");
+    wait::until("the whole is stored", || status(&range(&server, "/", "bytes=0-0")) == "HIT");
+    let part = client.answer().expect("an answer");
+    assert!(part.status == 206 && part.body == body[100_000..=2_400_000]);
+    assert_eq!(origin.count(), 1);
+}
+
+/// An API that understands ranges of this body.
+fn ranged_api(body: Vec<u8>) -> Origin {
+    Origin::start(move |request: &Request| ranged(request, &body, "\"v1\""))
+}
+
+#[test]
+fn a_range_far_into_an_answer_is_passed_on_and_its_part_answers_what_lies_within() {
+    let body = body(5_000);
+    let origin = ranged_api(body.clone());
+    let server = start(&origin, "proxy_cache_max_range_offset 1000;");
+    let far = range(&server, "/", "bytes=2000-2999");
+    assert_eq!((far.status, status(&far)), (206, "MISS"));
+    assert!(far.body == body[2000..=2999]);
+    assert_eq!(origin.requests()[0].field("range"), Some("bytes=2000-2999"));
+    if is_nginx() {
+        return; // It stores no parts.
+    }
+    for (value, first, last) in [("bytes=2000-2999", 2000, 2999), ("bytes=2100-2199", 2100, 2199)] {
+        let within = range(&server, "/", value);
+        assert_eq!((within.status, status(&within)), (206, "HIT"), "{value}");
+        assert_eq!(within.field("content-range"), Some(format!("bytes {first}-{last}/5000").as_str()));
+        assert!(within.field("age").is_some() && within.body == body[first..=last]);
+    }
+    let other = server.get_with("/", &[("Range", "bytes=2100-2199"), ("If-Range", "\"v2\"")]);
+    assert!(
+        other.status == 200 && other.body == body,
+        "the part is of another representation than asked for"
+    );
+    let near = range(&server, "/", "bytes=1-2");
+    assert_eq!((near.status, status(&near), near.body.as_slice()), (206, "HIT", &body[1..=2]));
+}
+
+#[test]
+fn a_stored_part_is_completed_with_what_is_missing_alone() {
+    let body = body(400_000);
+    for (first, missing) in [("bytes=0-299999", "bytes=300000-"), ("bytes=-100000", "bytes=0-299999")] {
+        let origin = ranged_api(body.clone());
+        let server = start(&origin, "proxy_cache_max_range_offset 0;");
+        assert_eq!(range(&server, "/", first).status, 206);
+        let whole = server.get("/");
+        assert!(whole.status == 200 && whole.body == body, "{first}");
+        assert_eq!(whole.field("content-range"), None);
+        if is_nginx() {
+            continue;
+        }
+        let asked = &origin.requests()[1];
+        assert_eq!((asked.field("range"), asked.field("if-range")), (Some(missing), Some("\"v1\"")));
+        let again = server.get("/");
+        assert!(status(&again) == "HIT" && again.body == body);
+        assert_eq!(range(&server, "/", "bytes=299990-300010").body, &body[299_990..=300_010]);
+        assert_eq!(origin.count(), 2);
+    }
+}
+
+/// The API's second answer is scripted; its first is a part of `old`, its third the whole of `new`.
+fn after_a_part(second: impl Fn(&Request) -> Vec<Step> + Send + Sync + 'static, tag: &'static str) -> Origin {
+    let count = std::sync::atomic::AtomicUsize::new(0);
+    Origin::start(move |request| {
+        let number = count.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
+        let fields = [("Cache-Control", "max-age=60")];
+        match number {
+            0 => {
+                let part = [("ETag", tag), ("Content-Range", "bytes 0-4/10")];
+                answer(206, &[&fields[..], &part].concat(), b"01234")
+            }
+            1 => second(request),
+            _ => answer(200, &[&fields[..], &[("ETag", "\"new\"")]].concat(), b"abcdefghij"),
+        }
+    })
+}
+
+#[test]
+fn what_is_not_provably_of_one_representation_is_never_combined() {
+    if is_nginx() {
+        return;
+    }
+    let cases: &[(&str, u16, &[(&str, &str)], &str)] = &[
+        ("another tag", 206, &[("ETag", "\"v2\""), ("Content-Range", "bytes 5-9/10")], "fghij"),
+        ("no tag", 206, &[("Content-Range", "bytes 5-9/10")], "fghij"),
+        ("a weak tag", 206, &[("ETag", "W/\"v1\""), ("Content-Range", "bytes 5-9/10")], "fghij"),
+        ("another place", 206, &[("ETag", "\"v1\""), ("Content-Range", "bytes 4-9/10")], "efghij"),
+        ("a part of the rest", 206, &[("ETag", "\"v1\""), ("Content-Range", "bytes 5-8/10")], "fghi"),
+        ("another length", 206, &[("ETag", "\"v1\""), ("Content-Range", "bytes 5-9/11")], "fghij"),
+        ("no length", 206, &[("ETag", "\"v1\""), ("Content-Range", "bytes 5-9/*")], "fghij"),
+        ("no range", 206, &[("ETag", "\"v1\"")], "fghij"),
+        ("fewer bytes", 206, &[("ETag", "\"v1\""), ("Content-Range", "bytes 5-9/10")], "fgh"),
+        (
+            "two ranges",
+            206,
+            &[("ETag", "\"v1\""), ("Content-Range", "bytes 5-9/10"), ("Content-Range", "bytes 0-4/10")],
+            "fghij",
+        ),
+        (
+            "another coding",
+            206,
+            &[("ETag", "\"v1\""), ("Content-Range", "bytes 5-9/10"), ("Content-Encoding", "x")],
+            "fghij",
+        ),
+        (
+            "not storable",
+            206,
+            &[("ETag", "\"v1\""), ("Content-Range", "bytes 5-9/10"), ("Cache-Control", "no-store")],
+            "fghij",
+        ),
+        ("shorter now", 416, &[("Content-Range", "bytes */5")], ""),
+    ];
+    for &(what, status, fields, text) in cases {
+        let origin = after_a_part(move |_| answer(status, fields, text.as_bytes()), "\"v1\"");
+        let server = start(&origin, "proxy_cache_max_range_offset 0;");
+        assert_eq!(range(&server, "/", "bytes=0-4").status, 206);
+        let whole = server.get("/");
+        assert_eq!((whole.status, whole.text().as_str()), (200, "abcdefghij"), "{what}");
+        assert_eq!((origin.count(), origin.requests()[2].field("range")), (3, None), "{what}");
+    }
+}
+
+#[test]
+fn a_part_with_a_weak_tag_or_none_is_not_completed() {
+    if is_nginx() {
+        return;
+    }
+    for tag in ["W/\"v1\"", "none"] {
+        let origin = after_a_part(|_| answer(200, &[], b"abcdefghij"), tag);
+        let server = start(&origin, "proxy_cache_max_range_offset 0;");
+        assert_eq!(range(&server, "/", "bytes=0-4").status, 206);
+        assert_eq!(server.get("/").text(), "abcdefghij", "{tag}");
+        assert_eq!(origin.requests()[1].field("range"), None, "{tag}");
+    }
+}
+
+#[test]
+fn an_answer_that_changed_takes_the_place_of_its_part() {
+    if is_nginx() {
+        return;
+    }
+    let origin = after_a_part(|_| answer(200, &[("ETag", "\"v2\"")], b"ABCDEFGHIJ"), "\"v1\"");
+    let server = start(&origin, "proxy_cache_max_range_offset 0;");
+    assert_eq!(range(&server, "/", "bytes=0-4").text(), "01234");
+    assert_eq!(server.get("/").text(), "ABCDEFGHIJ", "If-Range found another representation");
+    assert_eq!((range(&server, "/", "bytes=0-4").text().as_str(), origin.count()), ("ABCDE", 2));
+}
+
+#[test]
+fn the_rest_that_breaks_off_reaches_nobody_as_a_whole_answer() {
+    if is_nginx() {
+        return;
+    }
+    let origin = after_a_part(
+        |_| {
+            let head = "HTTP/1.1 206 Partial Content\r\nETag: \"v1\"\r\nCache-Control: max-age=60\r\n\
+                Content-Range: bytes 5-9/10\r\nTransfer-Encoding: chunked\r\n\r\n3\r\n567\r\n0\r\n\r\n";
+            vec![Step::Send(head.into())]
+        },
+        "\"v1\"",
+    );
+    let server = start(&origin, "proxy_cache_max_range_offset 0;");
+    assert_eq!(range(&server, "/", "bytes=0-4").status, 206);
+    assert!(server.client().get("/").is_err(), "seven bytes looked like ten");
+    assert_eq!(server.get("/").text(), "abcdefghij");
+}
+
+#[test]
+fn a_part_that_is_not_what_it_says_is_passed_on_and_not_stored() {
+    if is_nginx() {
+        return;
+    }
+    for value in ["bytes 4-9/10", "bytes 0-4/3", "lines 0-4/10"] {
+        let origin = Origin::start(move |_| {
+            answer(
+                206,
+                &[("Cache-Control", "max-age=60"), ("ETag", "\"v1\""), ("Content-Range", value)],
+                b"01234",
+            )
+        });
+        let server = start(&origin, "proxy_cache_max_range_offset 0;");
+        for asked in 1..=2 {
+            let part = range(&server, "/", "bytes=0-4");
+            assert_eq!((part.status, part.field("content-range"), origin.count()), (206, Some(value), asked));
+        }
+    }
+}
+
+#[test]
+fn a_head_that_is_not_converted_is_passed_on_and_not_stored() {
+    let origin = api(body(100));
+    let server = start(&origin, "proxy_cache_convert_head off;");
+    for asked in 1..=2 {
+        let answer = server.client().request("HEAD", "/", &[]).expect("an answer");
+        assert_eq!((answer.status, answer.field("content-length")), (200, Some("100")));
+        assert!(is_nginx() || origin.count() == asked);
+    }
+    assert!(origin.requests().iter().all(|request| request.head.starts_with("HEAD ")));
+}
+
+#[test]
+fn ranges_can_be_forced_out_of_an_api_that_knows_none() {
+    let body = body(300_000);
+    let origin = Origin::start({
+        let body = body.clone();
+        move |_| answer(200, &[], &body)
+    });
+    let server = start(&origin, "proxy_force_ranges on;");
+    for path in ["/", "/plain/"] {
+        let part = range(&server, path, "bytes=100000-250000");
+        assert_eq!((part.status, part.field("content-range")), (206, Some("bytes 100000-250000/300000")));
+        assert!(part.body == body[100_000..=250_000], "{path}");
+        assert_eq!(server.get(path).field("accept-ranges"), Some("bytes"), "{path}");
+        assert_eq!(range(&server, path, "bytes=300000-").status, 416, "{path}");
+    }
+}

@@ -1,0 +1,231 @@
+//! RFC 9111 and its companions where it takes a server to see them: what is validated, invalidated, keyed by a body,
+//! reported, and what clients may ask for. The rules one by one are tests of `cache/policy`; the outside judge is
+//! `cargo xtask conformance`.
+
+use std::sync::Mutex;
+
+use millstream_tests::client::Answer;
+use millstream_tests::origin::{Origin, Request, Step, answer};
+use millstream_tests::server::Server;
+
+const FRESH: (&str, &str) = ("Cache-Control", "max-age=60");
+
+fn start(origin: &Origin, directives: &str) -> Server {
+    let template = "pid @DIR@/nginx.pid; error_log @DIR@/error.log; events {}
+    http {
+        access_log off;
+        proxy_cache_path @DIR@/cache levels=1:2 keys_zone=answers:1m;
+        server {
+            listen 127.0.0.1:@PORT@;
+            location / {
+                proxy_pass http://@ORIGIN@;
+                proxy_cache answers;
+                proxy_cache_revalidate on;
+                add_header X-Cache-Status $upstream_cache_status;
+                @DIRECTIVES@
+            }
+        }
+    }";
+    Server::start(template, &[("ORIGIN", &origin.address()), ("DIRECTIVES", directives)])
+}
+
+fn status(answer: &Answer) -> &str {
+    answer.field("x-cache-status").unwrap_or("none")
+}
+
+/// An API that numbers its answers in `X-Number`, with what the script makes of request and number.
+fn numbered(script: impl Fn(&Request, usize) -> Vec<Step> + Send + 'static) -> Origin {
+    let state = Mutex::new((0, script));
+    Origin::start(move |request| {
+        let mut state = state.lock().expect("no script panics");
+        state.0 += 1;
+        (state.1)(request, state.0)
+    })
+}
+
+/// An API that always says the same fields, and its number.
+fn counting(fields: &'static [(&'static str, &'static str)]) -> Origin {
+    numbered(move |_, number| answer(200, fields, format!("answer {number}").as_bytes()))
+}
+
+fn method(request: &Request) -> &str {
+    request.head.split(' ').next().unwrap_or_default()
+}
+
+fn send(server: &Server, method: &str, path: &str, fields: &str, body: &str) -> Answer {
+    let mut client = server.client();
+    let length = body.len();
+    let head =
+        format!("{method} {path} HTTP/1.1\r\nHost: localhost\r\n{fields}Content-Length: {length}\r\n\r\n");
+    client.send(head + body).expect("sent");
+    client.answer_to(method).expect("an answer")
+}
+
+#[test]
+fn no_cache_is_stored_and_validated_at_every_use() {
+    let origin = numbered(|request, _| match request.field("if-none-match") {
+        Some("\"a\"") => answer(304, &[("ETag", "\"a\""), ("X-New", "1")], b""),
+        _ => answer(200, &[("Cache-Control", "no-cache, max-age=60"), ("ETag", "\"a\"")], b"body"),
+    });
+    let server = start(&origin, "");
+    let expected = [("MISS", None), ("REVALIDATED", Some("1")), ("REVALIDATED", Some("1"))];
+    for (expected, new) in expected {
+        let answer = server.get("/");
+        assert_eq!((answer.text().as_str(), status(&answer), answer.field("x-new")), ("body", expected, new));
+    }
+    assert_eq!(origin.count(), 3);
+}
+
+#[test]
+fn clients_are_heard_only_where_the_configuration_says_so() {
+    for (directive, asked, expected) in [
+        ("", "Cache-Control: no-cache\r\n", "HIT"),
+        ("proxy_cache_client_control on;", "Cache-Control: no-cache\r\n", "EXPIRED"),
+        ("proxy_cache_client_control on;", "Pragma: no-cache\r\n", "EXPIRED"),
+        ("proxy_cache_client_control on;", "Cache-Control: min-fresh=70\r\n", "EXPIRED"),
+        ("proxy_cache_client_control on;", "Cache-Control: max-age=50\r\n", "HIT"),
+    ] {
+        let origin = counting(&[FRESH]);
+        let server = start(&origin, directive);
+        assert_eq!(status(&server.get("/")), "MISS");
+        let mut client = server.client();
+        client.send(format!("GET / HTTP/1.1\r\nHost: localhost\r\n{asked}\r\n")).expect("sent");
+        assert_eq!(status(&client.answer().expect("an answer")), expected, "{directive} {asked}");
+        // What was fetched for one client is there for the next.
+        let fetched = if expected == "HIT" { "answer 1" } else { "answer 2" };
+        assert_eq!(server.get("/").text(), fetched, "{directive} {asked}");
+    }
+}
+
+#[test]
+fn only_if_cached_is_answered_by_504_before_the_upstream_is_asked() {
+    let origin = counting(&[FRESH]);
+    let server = start(&origin, "proxy_cache_client_control on;");
+    let ask = || server.get_with("/", &[("Cache-Control", "only-if-cached")]);
+    assert_eq!(ask().status, 504);
+    assert_eq!(origin.count(), 0);
+    assert_eq!(server.get("/").text(), "answer 1");
+    assert_eq!(ask().text(), "answer 1");
+}
+
+#[test]
+fn an_unsafe_request_invalidates_its_target_and_the_locations_its_answer_names() {
+    let origin = numbered(|request, number| match method(request) {
+        "GET" => answer(200, &[FRESH], format!("answer {number}").as_bytes()),
+        "FAIL" => answer(500, &[("Location", "/there")], b""),
+        _ => {
+            let fields = [
+                ("Location", "/there?a=b"),
+                ("Content-Location", "here"),
+                ("X-Elsewhere", "http://other/elsewhere"),
+            ];
+            answer(201, &fields, b"")
+        }
+    });
+    let server = start(&origin, "");
+    let paths = ["/dir/target", "/there?a=b", "/dir/here", "/there", "/elsewhere"];
+    let statuses = || paths.map(|path| status(&server.get(path)).to_owned());
+    for (unsafe_method, expected) in [
+        ("FAIL", ["HIT"; 5]),
+        ("POST", ["MISS", "MISS", "MISS", "HIT", "HIT"]),
+        ("M-SEARCH", ["MISS", "MISS", "MISS", "HIT", "HIT"]),
+        ("DELETE", ["MISS", "MISS", "MISS", "HIT", "HIT"]),
+    ] {
+        statuses();
+        send(&server, unsafe_method, "/dir/target", "", "x");
+        assert_eq!(statuses(), expected, "{unsafe_method}");
+    }
+}
+
+#[test]
+fn an_answer_to_post_that_says_so_is_what_a_get_gets() {
+    let origin = numbered(|request, number| {
+        let own = match request.target() {
+            "/own" => "/own",
+            _ => "/other",
+        };
+        answer(200, &[FRESH, ("Content-Location", own)], format!("answer {number}").as_bytes())
+    });
+    let server = start(&origin, "");
+    send(&server, "POST", "/own", "", "x");
+    assert_eq!(server.get("/own").text(), "answer 1");
+    send(&server, "POST", "/not-its-own", "", "x");
+    assert_eq!(server.get("/not-its-own").text(), "answer 3");
+    // The links in an answer may be made from it, and no key names it.
+    send(&server, "POST", "/own", "X-Forwarded-Host: evil.example\r\n", "x");
+    assert_eq!(server.get("/own").text(), "answer 5");
+}
+
+#[test]
+fn a_query_is_keyed_by_its_body_and_what_describes_it() {
+    let origin = numbered(|_, number| answer(200, &[FRESH], format!("answer {number}").as_bytes()));
+    let server = start(&origin, "proxy_cache_methods GET HEAD QUERY;");
+    let json = "Content-Type: application/json\r\n";
+    let large = "x".repeat(9000);
+    for (fields, body, expected) in [
+        (json, "{\"a\":1}", "answer 1"),
+        (json, "{\"a\":1}", "answer 1"),
+        (json, "{\"a\":2}", "answer 2"),
+        ("", "{\"a\":1}", "answer 3"),
+        ("Content-Type: application/json; v=2\r\n", "{\"a\":1}", "answer 4"),
+        (json, "", "answer 5"),
+        (json, large.as_str(), "answer 6"),
+        (json, large.as_str(), "answer 7"),
+        (json, "{\"a\":2}", "answer 2"),
+    ] {
+        assert_eq!(send(&server, "QUERY", "/", fields, body).text(), expected, "{fields} {}", body.len());
+    }
+    assert_eq!(server.get("/").text(), "answer 8");
+    let bodies: Vec<usize> = origin.requests().iter().map(|request| request.body.len()).collect();
+    assert_eq!(bodies, [7, 7, 7, 7, 0, 9000, 9000, 0]);
+}
+
+#[test]
+fn fields_that_are_not_to_be_stored_go_to_who_asked_alone() {
+    let origin = counting(&[
+        ("Cache-Control", "max-age=60, private=\"Set-Cookie, X-Mine\""),
+        ("Set-Cookie", "a=b"),
+        ("X-Mine", "1"),
+        ("X-All", "2"),
+    ]);
+    let server = start(&origin, "");
+    let first = server.get("/");
+    assert_eq!(
+        (first.field("set-cookie"), first.field("x-mine"), first.field("x-all")),
+        (Some("a=b"), Some("1"), Some("2"))
+    );
+    let second = server.get("/");
+    assert_eq!(status(&second), "HIT");
+    assert_eq!(
+        (second.field("set-cookie"), second.field("x-mine"), second.field("x-all")),
+        (None, None, Some("2"))
+    );
+}
+
+#[test]
+fn cache_status_says_what_happened() {
+    let origin = numbered(|request, _| match request.target() {
+        "/stored" => answer(200, &[FRESH, ("Cache-Status", "inner; hit")], b"body"),
+        _ => answer(200, &[("Cache-Control", "no-store")], b"body"),
+    });
+    let server =
+        start(&origin, "proxy_cache_explain on; proxy_cache_key $uri; proxy_cache_bypass $http_x_past;");
+    let says = |path: &str, fields: &[(&str, &str)]| {
+        let answer = server.get_with(path, fields);
+        let mut lines = answer.fields.iter().filter(|(name, _)| name.eq_ignore_ascii_case("cache-status"));
+        lines.next_back().map(|(_, value)| value.clone()).unwrap_or_default()
+    };
+    for (path, fields, expected) in [
+        ("/stored", &[][..], "millstream; fwd=miss; stored; ttl=60; key=\"/stored\""),
+        ("/stored", &[], "millstream; hit; ttl="),
+        ("/stored", &[("X-Past", "1")], "millstream; fwd=bypass; stored; ttl=60; key=\"/stored\""),
+        ("/private", &[], "millstream; fwd=miss; key=\"/private\"; detail=no_store"),
+    ] {
+        let found = says(path, fields);
+        assert!(found.starts_with(expected), "{path}: {found}");
+    }
+    assert_eq!(
+        send(&server, "DELETE", "/stored", "", "x").field("cache-status"),
+        Some("millstream; fwd=method")
+    );
+}

@@ -1,0 +1,211 @@
+//! `slice`: a large answer in pieces of one size, each an entry of its own.
+
+use millstream_tests::client::Answer;
+use millstream_tests::origin::{Origin, Request, Step, answer};
+use millstream_tests::server::{Server, is_nginx};
+use millstream_tests::wait;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+fn start(origin: &Origin, directives: &str) -> Server {
+    let template = "worker_processes 2; pid @DIR@/nginx.pid; error_log @DIR@/error.log; events {}
+    http {
+        access_log off;
+        proxy_cache_path @DIR@/cache levels=1:2 keys_zone=pieces:1m;
+        upstream api { server @ORIGIN@; keepalive 8; }
+        server {
+            listen 127.0.0.1:@PORT@;
+            location / {
+                slice 1000;
+                proxy_pass http://api;
+                proxy_http_version 1.1;
+                proxy_set_header Connection \"\";
+                proxy_set_header Range $slice_range;
+                proxy_cache pieces;
+                proxy_cache_key $uri$slice_range;
+                proxy_cache_valid 200 206 1m;
+                add_header X-Cache-Status $upstream_cache_status;
+                @DIRECTIVES@
+            }
+        }
+    }";
+    Server::start(template, &[("ORIGIN", &origin.address()), ("DIRECTIVES", directives)])
+}
+
+fn body(length: usize) -> Vec<u8> {
+    (0..length).map(|at| b'a' + ((at / 26 + at) % 26) as u8).collect()
+}
+
+fn status(answer: &Answer) -> &str {
+    answer.field("x-cache-status").unwrap_or("none")
+}
+
+/// The piece of a body that a request asks for.
+fn piece(request: &Request, body: &[u8], fields: &[(&str, &str)]) -> Vec<Step> {
+    let bounds = request.field("range").and_then(|value| value.strip_prefix("bytes=")?.split_once('-'));
+    let Some((Ok(first), Ok(last))) =
+        bounds.map(|(first, last)| (first.parse::<usize>(), last.parse::<usize>()))
+    else {
+        return answer(200, fields, body);
+    };
+    if first >= body.len() {
+        return answer(416, &[("Content-Range", format!("bytes */{}", body.len()).as_str())], b"");
+    }
+    let last = last.min(body.len() - 1);
+    let range = format!("bytes {first}-{last}/{}", body.len());
+    answer(206, &[fields, &[("Content-Range", range.as_str())]].concat(), &body[first..=last])
+}
+
+fn api(body: Vec<u8>) -> Origin {
+    Origin::start(move |request: &Request| piece(request, &body, &[("ETag", "\"v1\"")]))
+}
+
+/// Where the pieces begin that were asked for, in order.
+fn starts(origin: &Origin) -> Vec<usize> {
+    let start = |request: &Request| {
+        let value = request.field("range")?.strip_prefix("bytes=")?.split('-').next()?.to_owned();
+        value.parse().ok()
+    };
+    let mut starts: Vec<usize> = origin.requests().iter().filter_map(start).collect();
+    starts.sort_unstable();
+    starts
+}
+
+#[test]
+fn a_whole_answer_is_fetched_in_pieces_and_each_is_stored() {
+    let body = body(10_500);
+    let origin = api(body.clone());
+    let server = start(&origin, "");
+    for expected in ["MISS", "HIT"] {
+        let whole = server.get("/");
+        assert_eq!((whole.status, status(&whole), whole.field("content-range")), (200, expected, None));
+        assert_eq!((whole.field("accept-ranges"), whole.field("etag")), (Some("bytes"), Some("\"v1\"")));
+        assert!(whole.body == body);
+    }
+    assert_eq!(starts(&origin), (0..11).map(|piece| piece * 1000).collect::<Vec<_>>());
+    assert_eq!(origin.requests()[10].field("range"), Some("bytes=10000-10999"));
+    let part = server.get_with("/", &[("Range", "bytes=1990-3010")]);
+    assert_eq!((part.status, part.field("content-range")), (206, Some("bytes 1990-3010/10500")));
+    assert!(part.body == body[1990..=3010]);
+    let head = server.client().request("HEAD", "/", &[]).expect("an answer");
+    assert_eq!((head.status, head.field("content-length")), (200, Some("10500")));
+    assert_eq!(server.get_with("/", &[("If-None-Match", "\"v1\"")]).status, 304);
+    assert_eq!(origin.count(), 11);
+}
+
+#[test]
+fn a_range_costs_only_the_pieces_that_it_lies_in() {
+    let body = body(10_500);
+    let origin = api(body.clone());
+    let server = start(&origin, "");
+    let part = server.get_with("/", &[("Range", "bytes=2500-3499")]);
+    assert!(part.status == 206 && part.body == body[2500..3500]);
+    assert_eq!(starts(&origin), [2000, 3000]);
+    let tail = server.get_with("/", &[("Range", "bytes=-10")]);
+    assert_eq!((tail.status, tail.field("content-range")), (206, Some("bytes 10490-10499/10500")));
+    assert!(tail.body == body[10_490..]);
+    assert_eq!(starts(&origin), [0, 2000, 3000, 10_000]);
+    let within = server.get_with("/", &[("Range", "bytes=3000-3001")]);
+    assert_eq!((within.status, status(&within)), (206, "HIT"));
+    assert_eq!(server.get_with("/", &[("Range", "bytes=20000-")]).status, 416);
+}
+
+#[test]
+fn pieces_of_two_representations_are_never_mixed() {
+    let (old, new) = (body(5_000), body(5_026)[26..].to_vec());
+    let count = AtomicUsize::new(0);
+    let origin = Origin::start(move |request: &Request| match count.fetch_add(1, Ordering::SeqCst) {
+        0 | 1 => piece(request, &old, &[("ETag", "\"old\"")]),
+        _ => piece(request, &new, &[("ETag", "\"new\"")]),
+    });
+    let server = start(&origin, "");
+    assert!(server.client().get("/").is_err(), "the tag changed in the middle");
+    if is_nginx() {
+        return; // It goes on with the old pieces until they expire.
+    }
+    wait::until("the pieces are of one answer again", || {
+        server.client().get("/").is_ok_and(|whole| whole.body == body(5_026)[26..])
+    });
+    assert!(server.log().contains("slice response"));
+}
+
+#[test]
+fn an_answer_that_changed_its_length_or_place_breaks_off() {
+    for (what, fields) in [
+        ("another length", [("ETag", "\"v1\""), ("Content-Range", "bytes 1000-1999/9999")]),
+        ("another place", [("ETag", "\"v1\""), ("Content-Range", "bytes 1001-2000/5000")]),
+        ("no tag", [("X-None", "x"), ("Content-Range", "bytes 1000-1999/5000")]),
+    ] {
+        let whole = body(5_000);
+        let origin = Origin::start(move |request: &Request| match request.field("range") {
+            Some("bytes=1000-1999") => answer(206, &fields, &whole[1000..2000]),
+            _ => piece(request, &whole, &[("ETag", "\"v1\"")]),
+        });
+        let server = start(&origin, "");
+        // nginx does not look at the length of the whole again.
+        assert!(is_nginx() && what == "another length" || server.client().get("/").is_err(), "{what}");
+    }
+}
+
+#[test]
+fn an_api_without_ranges_is_passed_on_whole() {
+    let whole = body(5_000);
+    let origin = Origin::start({
+        let whole = whole.clone();
+        move |_| answer(200, &[], &whole)
+    });
+    let server = start(&origin, "");
+    for _ in 0..2 {
+        let answer = server.get("/");
+        assert!(answer.status == 200 && answer.body == whole);
+    }
+    assert!(is_nginx() || origin.count() == 1);
+    let none = Origin::fixed(404, &[], b"not here");
+    let server = start(&none, "");
+    assert_eq!((server.get("/").status, server.get("/").text().as_str()), (404, "not here"));
+}
+
+#[test]
+fn pieces_that_may_not_be_stored_are_put_together_all_the_same() {
+    let whole = body(3_500);
+    let origin = Origin::start({
+        let whole = whole.clone();
+        move |request: &Request| piece(request, &whole, &[("ETag", "\"v1\""), ("Cache-Control", "no-store")])
+    });
+    let server = start(&origin, "");
+    for expected in [4, 8] {
+        let answer = server.get("/");
+        assert!(answer.status == 200 && answer.body == whole);
+        assert_eq!((status(&answer), origin.count()), ("MISS", expected));
+    }
+}
+
+#[test]
+fn the_next_piece_is_fetched_while_the_present_one_is_sent() {
+    if is_nginx() {
+        return; // It asks when the present one is out.
+    }
+    let whole = body(2_000);
+    let origin = Origin::start({
+        let whole = whole.clone();
+        move |request: &Request| match request.field("range") {
+            Some("bytes=0-999") => {
+                let head = "HTTP/1.1 206 Partial Content\r\nETag: \"v1\"\r\nContent-Length: 1000\r\n\
+                    Content-Range: bytes 0-999/2000\r\n\r\n";
+                vec![
+                    Step::Send([head.as_bytes(), &whole[..500]].concat()),
+                    Step::Pause(Duration::from_millis(800)),
+                    Step::Send(whole[500..1000].to_vec()),
+                ]
+            }
+            _ => piece(request, &whole, &[("ETag", "\"v1\"")]),
+        }
+    });
+    let server = start(&origin, "");
+    let mut client = server.client();
+    let began = Instant::now();
+    client.send("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n").expect("sent");
+    wait::until("the second piece was asked for", || origin.count() == 2);
+    assert!(began.elapsed() < Duration::from_millis(700), "{:?}", began.elapsed());
+    assert!(client.answer().expect("an answer").body == whole);
+}

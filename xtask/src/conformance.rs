@@ -1,0 +1,96 @@
+//! `cargo xtask conformance`: the HTTP cache tests (cache-tests.fyi) as an outside judge of the cache.
+//!
+//! The tests are somebody else's and stay outside the tree: the npm package is installed into `target/`, or a clone of
+//! github.com/http-tests/cache-tests is named. Each run has its own origin and its own server with
+//! `tests/conformance/fair.conf`; a test counts as passed where it passes in every run. What passed once must pass for
+//! ever: `tests/conformance/score.json` only rises. Next: `run`, which plays; `score`, which compares.
+
+mod install;
+mod run;
+mod score;
+
+use millstream_tests::workspace;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+const USAGE: &str = "cargo xtask conformance [OPTIONS]
+
+  --repository DIR  a clone of github.com/http-tests/cache-tests with its dependencies (npm install);
+                    without it the npm package http-cache-tests is installed into target/
+  --runs N          runs, at the same time; a test counts where it passes in all (default 3)
+  --accept          writes the score that was reached into tests/conformance/score.json";
+
+/// What was asked for.
+struct Options {
+    repository: Option<PathBuf>,
+    runs: usize,
+    accept: bool,
+}
+
+/// Runs the judge.
+pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
+    let options = read(arguments)?;
+    judge(&options)
+}
+
+/// One run with the npm package, as a part of `cargo xtask test`. Without node it is skipped, out loud.
+pub(crate) fn as_check() -> Result<(), String> {
+    if let Err(missing) = install::tools() {
+        eprintln!("    SKIPPED: {missing}");
+        return Ok(());
+    }
+    judge(&Options { repository: None, runs: 1, accept: false })
+}
+
+fn read(arguments: &[String]) -> Result<Options, String> {
+    let mut options = Options { repository: None, runs: 3, accept: false };
+    let mut rest = arguments.iter();
+    while let Some(argument) = rest.next() {
+        match argument.as_str() {
+            "--repository" => options.repository = Some(PathBuf::from(rest.next().ok_or(USAGE)?)),
+            "--runs" => {
+                let number = rest.next().and_then(|text| text.parse().ok());
+                options.runs = number.filter(|runs| (1..=20).contains(runs)).ok_or(USAGE)?;
+            }
+            "--accept" => options.accept = true,
+            _ => return Err(USAGE.to_owned()),
+        }
+    }
+    Ok(options)
+}
+
+fn judge(options: &Options) -> Result<(), String> {
+    install::tools()?;
+    let (judge, tests) = match &options.repository {
+        Some(folder) => ("repository", install::clone(folder)?),
+        None => ("npm", install::package()?),
+    };
+    // Built before the clock runs.
+    millstream_tests::server::binary();
+    let began = Instant::now();
+    let results = run::all(&tests, options.runs)?;
+    let told = run::told(&tests, &results)?;
+    let score = score::Score::of(&told);
+    println!("{score}");
+    for failed in told.iter().filter(|test| test.counts() && !test.passed()) {
+        println!("  {failed}");
+    }
+    let runs = options.runs;
+    println!("{judge}: {runs} run(s) in {:.0} s", began.elapsed().as_secs_f32());
+    score::compare(&folder().join("score.json"), judge, &score, options.accept)
+}
+
+/// Where the configuration, the score and what is said about it are.
+fn folder() -> PathBuf {
+    workspace().join("tests/conformance")
+}
+
+/// A file of that folder, read.
+fn text_of(name: &str) -> Result<String, String> {
+    let path = folder().join(name);
+    std::fs::read_to_string(&path).map_err(|error| told_of(&path, &error))
+}
+
+fn told_of(path: &Path, error: &std::io::Error) -> String {
+    format!("{}: {error}", path.display())
+}
