@@ -63,9 +63,7 @@ impl FillPermit {
             self.store.memory.uncacheable(&grant, None, now);
         }
         let progress = begun.unwrap_or_else(|| Progress::new(head.clone(), None));
-        let store = self.store.clone();
-        let (held, counted, crowded) = (0, 0, false);
-        Fill { store, grant: Some(grant), progress, mode, held, counted, crowded, expected, began: now }
+        Fill::new(self.store.clone(), Some(grant), progress, mode, expected, now)
     }
 
     /// The answer is passed to whoever reads along and not stored, `reason` says why; who waits for the key is told as by
@@ -83,17 +81,7 @@ impl FillPermit {
         let lifetime = Lifetime::over(now);
         let head = Arc::new(StoredHead::new(status, answer, length, lifetime, now));
         let progress = Progress::new(head, None);
-        Fill {
-            store: self.store.clone(),
-            grant: None,
-            progress,
-            mode: Mode::Passing,
-            held: 0,
-            counted: 0,
-            crowded: false,
-            expected: length,
-            began: now,
-        }
+        Fill::new(self.store.clone(), None, progress, Mode::Passing, length, now)
     }
 
     /// The upstream has confirmed a stored entry with a 304. `headers` are [`StoredHead::updated`], `lifetime` what
@@ -189,6 +177,17 @@ enum Mode {
 }
 
 impl Fill {
+    fn new(
+        store: Arc<Store>,
+        grant: Option<Grant>,
+        progress: Arc<Progress>,
+        mode: Mode,
+        expected: Option<u64>,
+        began: Now,
+    ) -> Fill {
+        Fill { store, grant, progress, mode, held: 0, counted: 0, crowded: false, expected, began }
+    }
+
     /// A reader of this answer from its beginning. Take it before the first piece is pushed; later there may be no
     /// beginning left, and it breaks off at once.
     pub fn follow(&self) -> Option<Follower> {

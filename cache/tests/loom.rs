@@ -18,17 +18,18 @@ use std::task::{Context, Waker};
 use std::time::Duration;
 
 const KEY: &[u8] = b"key";
-/// Preemptions in one order; nearly all mistakes with locks need two.
-const PREEMPTIONS: usize = 3;
+/// Preemptions in one order; nearly all mistakes with locks need two. With a third thread the orders are many more.
+const TWO_THREADS: usize = 3;
+const THREE_THREADS: usize = 2;
 
 /// Tries every order of what `model` starts.
-fn explore(model: impl Fn(World) + Send + Sync + 'static) {
+fn explore(preemptions: usize, model: impl Fn(World) + Send + Sync + 'static) {
     // Waiting sets deadlines, which belong to a runtime; none of them passes.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().expect("a runtime");
     let _entered = runtime.enter();
     let now = Now::read();
     let mut builder = loom::model::Builder::new();
-    builder.preemption_bound = Some(PREEMPTIONS);
+    builder.preemption_bound = Some(preemptions);
     builder.check(move || model(World::new(now)));
 }
 
@@ -148,7 +149,7 @@ fn begin_to_wait(world: &World, waiter: Waiter) {
 
 #[test]
 fn a_permit_that_is_dropped_goes_to_whoever_asks_meanwhile() {
-    explore(|world| {
+    explore(TWO_THREADS, |world| {
         let permit = world.permit();
         let other = world.clone();
         let asking = thread::spawn(move || assert_eq!(other.request(), b"onetwo"));
@@ -160,7 +161,7 @@ fn a_permit_that_is_dropped_goes_to_whoever_asks_meanwhile() {
 
 #[test]
 fn a_waiter_that_leaves_while_it_is_told_passes_the_right_on() {
-    explore(|world| {
+    explore(THREE_THREADS, |world| {
         let permit = world.permit();
         let (leaving, staying) = (world.waiter(), world.waiter());
         let (one, other) = (world.clone(), world.clone());
@@ -178,7 +179,7 @@ fn a_waiter_that_leaves_while_it_is_told_passes_the_right_on() {
 
 #[test]
 fn waiters_that_all_leave_leave_the_key_unlocked() {
-    explore(|world| {
+    explore(THREE_THREADS, |world| {
         let permit = world.permit();
         let waiters = [world.waiter(), world.waiter()];
         let leaving = waiters.map(|waiter| {
@@ -193,7 +194,7 @@ fn waiters_that_all_leave_leave_the_key_unlocked() {
 
 #[test]
 fn two_waiters_read_along_or_find_it_stored() {
-    explore(|world| {
+    explore(THREE_THREADS, |world| {
         let permit = world.permit();
         let waiting = [world.waiter(), world.waiter()].map(|waiter| {
             let world = world.clone();
@@ -209,7 +210,7 @@ fn two_waiters_read_along_or_find_it_stored() {
 
 #[test]
 fn whoever_joins_while_the_answer_begins_has_all_of_it() {
-    explore(|world| {
+    explore(TWO_THREADS, |world| {
         let permit = world.permit();
         let other = world.clone();
         let asking = thread::spawn(move || assert_eq!(other.request(), b"onetwo"));
@@ -220,7 +221,7 @@ fn whoever_joins_while_the_answer_begins_has_all_of_it() {
 
 #[test]
 fn a_fill_that_breaks_off_tells_its_readers_and_the_next_one_fills() {
-    explore(|world| {
+    explore(TWO_THREADS, |world| {
         let permit = world.permit();
         let waiter = world.waiter();
         let other = world.clone();
@@ -239,7 +240,7 @@ fn a_fill_that_breaks_off_tells_its_readers_and_the_next_one_fills() {
 
 #[test]
 fn an_answer_that_cannot_be_stored_sends_waiters_on_their_own() {
-    explore(|world| {
+    explore(THREE_THREADS, |world| {
         let permit = world.permit();
         let waiting = [world.waiter(), world.waiter()].map(|waiter| {
             let world = world.clone();
@@ -253,7 +254,7 @@ fn an_answer_that_cannot_be_stored_sends_waiters_on_their_own() {
 
 #[test]
 fn a_fill_that_began_before_a_purge_is_not_stored() {
-    explore(|world| {
+    explore(TWO_THREADS, |world| {
         let permit = world.permit();
         let other = world.clone();
         let purging = thread::spawn(move || other.store.invalidate(KEY));
@@ -265,7 +266,7 @@ fn a_fill_that_began_before_a_purge_is_not_stored() {
 
 #[test]
 fn an_answer_that_is_only_passed_on_waits_for_its_slowest_reader() {
-    explore(|world| {
+    explore(TWO_THREADS, |world| {
         // Larger than what is stored, so that it passes through a window.
         let length = world.store.largest_body() + 1;
         let mut fill = world.begin(world.permit());

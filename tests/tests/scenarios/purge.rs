@@ -390,6 +390,7 @@ fn misses_are_counted_by_location_and_cause() {
         server.get(path);
     }
     server.get_with("/a", &[("X-New", "1")]);
+    // A cause is counted before its request is answered.
     let told: serde_json::Value = serde_json::from_slice(&server.get("/api/misses").body).expect("JSON");
     let site = &told[0];
     assert_eq!(site["location"]["name"], "location /", "{told}");
