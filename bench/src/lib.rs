@@ -17,6 +17,7 @@ mod report;
 mod idle;
 mod stampede;
 mod refresh;
+mod purge;
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -34,6 +35,7 @@ pub fn run(arguments: &[String]) -> Result<(), String> {
     let programs = build(&options)?;
     let markdown = match options.work {
         Work::Idle => return idle::run(&options, &programs),
+        Work::Purge => return purge::run(&programs),
         Work::Stampede => stampede::run(&options, &programs)?,
         Work::Refresh => refresh::run(&options, &programs)?,
         _ => {
@@ -60,6 +62,7 @@ struct Programs {
     millstream: Option<PathBuf>,
     origin: PathBuf,
     floor: PathBuf,
+    purge: PathBuf,
 }
 
 /// Builds the program that measures the cache as a store.
@@ -88,5 +91,6 @@ fn build(options: &Options) -> Result<Programs, String> {
         return Err("the release build failed".into());
     }
     let millstream = options.millstream.then(|| given.unwrap_or_else(|| folder.join("millstream")));
-    Ok(Programs { millstream, origin: folder.join("origin"), floor: folder.join("floor") })
+    let program = |name| folder.join(name);
+    Ok(Programs { millstream, origin: program("origin"), floor: program("floor"), purge: program("purge") })
 }

@@ -20,6 +20,8 @@ pub enum Work {
     Stampede,
     /// One client beside a refresh in the background.
     Refresh,
+    /// A purge by tag among a million entries.
+    Purge,
 }
 
 /// What to measure and for how long.
@@ -70,6 +72,8 @@ impl Options {
                 "eviction" => options.work = Work::Eviction,
                 "stampede" => options.work = Work::Stampede,
                 "refresh" => options.work = Work::Refresh,
+                // It measures the cache alone.
+                "purge" => (options.work, options.millstream) = (Work::Purge, false),
                 "--clients" => options.clients = number(&value()?)?.clamp(1, MOST_CLIENTS) as usize,
                 "--duration" => options.duration = number(&value()?)?.max(1),
                 "--rounds" => options.rounds = number(&value()?)?.max(1) as usize,
@@ -97,7 +101,8 @@ fn usage() -> String {
     let mut text = "cargo xtask bench [--duration SECONDS] [--rounds N] [--connections N] [--only CASE,…] [--skip-peers] \
                     [--no-millstream] [--json FILE] [--markdown FILE]\ncargo xtask bench idle | memory | eviction\n\
                     cargo xtask bench stampede [--clients N] [--rounds N] [--skip-peers] [--no-millstream] [--markdown FILE]\n\
-                    cargo xtask bench refresh [--rounds N] [--skip-peers] [--no-millstream] [--markdown FILE]\ncases:"
+                    cargo xtask bench refresh [--rounds N] [--skip-peers] [--no-millstream] [--markdown FILE]\n\
+                    cargo xtask bench purge\ncases:"
         .to_owned();
     for case in cases::ALL {
         text.push_str(&format!("\n  {:<12} {}", case.name, case.about));

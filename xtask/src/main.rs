@@ -26,6 +26,7 @@ const USAGE: &str = "cargo xtask COMMAND
   bench eviction        hit ratios on Zipf traces, plain and mixed with a scan, beside other ways to evict
   bench stampede        2,000 clients at once on one cold entry, beside nginx and Varnish
   bench refresh         one client beside a refresh in the background, beside nginx
+  bench purge           a purge by tag among a million entries
   instructions [NAME…]  instructions per iteration of the hot leaves, against benches/baseline.json";
 
 fn main() -> ExitCode {

@@ -8,6 +8,7 @@ use super::pace::Round;
 use super::place::Name;
 use super::{Disk, lock};
 use crate::file_format::FileHead;
+use crate::key;
 
 /// Names taken from the index at a time.
 const BATCH: usize = 64;
@@ -53,9 +54,11 @@ impl Walk {
 
 impl Disk {
     fn remove_where(&self, name: &Name, is_purged: impl Fn(&FileHead, u64) -> bool) {
-        // Under the stripe, so that what is removed is what was read. Damage is for those who want to answer from it.
+        // Under the stripe, so that what is removed is what was read. Damage is for those who want to answer from it. A
+        // key's own file stays where there may be others of its variants: they count only beside it.
         let _stripe = lock(self.stripe(name));
         if let Ok((head, born)) = self.read_head(name)
+            && !(head.vary.is_some() && key::md5(&head.key) == *name)
             && is_purged(&head, born)
         {
             self.remove(name);

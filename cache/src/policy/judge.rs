@@ -290,7 +290,9 @@ impl<'a> Case<'_, 'a> {
         if self.stands_for_get() {
             return against(Reason::NoLifetime, Because::Nothing);
         }
-        if let Some(valid) = freshness::valid(self.conf, self.status) {
+        // A part lives as long as the whole would.
+        let status = if self.status == 206 { 200 } else { self.status };
+        if let Some(valid) = freshness::valid(self.conf, status) {
             let because = Because::Directive("proxy_cache_valid");
             if valid.time.is_zero() {
                 return against(Reason::NoLifetime, because);

@@ -90,6 +90,10 @@ impl Store {
         removed: Option<Removed>,
         (mut purged, at): (Purged, i64),
     ) -> impl Future<Output = io::Result<Purged>> + Send + use<> {
+        if let (Some(disk), Some(_)) = (&self.disk, &rule) {
+            // The purger may have something to do.
+            disk.wake();
+        }
         let store = self.clone();
         let work = move || {
             let mut rule = rule;

@@ -90,7 +90,9 @@ fn look_up(request: &Request, cache: &ProxyCache, key: &[u8], now: Now) -> Looku
 fn wished(front: &Front, wish: &Wish, key: &[u8], lookup: Lookup, now: Now) -> Lookup {
     let suits = |hit: &Hit| hit.head().satisfies(wish, now) == Usable::Yes;
     match lookup {
-        Lookup::Fresh(hit) if !suits(&hit) => Lookup::Stale(hit, Some(front.beside(key))),
+        Lookup::Fresh(hit) | Lookup::Ahead(hit, _) if !suits(&hit) => {
+            Lookup::Stale(hit, Some(front.beside(key)))
+        }
         // A permit that came with it goes back to whoever waits.
         Lookup::Stale(hit, _) | Lookup::Busy(_, Some(hit)) if suits(&hit) => Lookup::Fresh(hit),
         lookup => lookup,
@@ -154,13 +156,19 @@ async fn with_lookup(
     mut lookup: Lookup,
 ) -> Outcome {
     for _ in 0..LOOKUPS {
-        if request.wish.only_if_cached && !matches!(lookup, Lookup::Fresh(_) | Lookup::Disk(_)) {
+        let may_be_stored = matches!(lookup, Lookup::Fresh(_) | Lookup::Ahead(..) | Lookup::Disk(_));
+        if request.wish.only_if_cached && !may_be_stored {
             return Outcome::Status(504);
         }
         lookup = match partial::step(request, client, cache, key, lookup).await {
             Step::On(lookup) => lookup,
             Step::Answered(outcome) => return outcome,
-            Step::Ask(filling) => return upstream(request, client, filling, None).await,
+            Step::Ask(_) if request.wish.only_if_cached => return Outcome::Status(504),
+            Step::Ask(filling) => {
+                missed(request, Cause::Absent, None);
+                let filling = if request.wish.no_store { Filling::No } else { filling };
+                return upstream(request, client, filling, None).await;
+            }
         };
         lookup = match lookup {
             Lookup::Fresh(found) => {

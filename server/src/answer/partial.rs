@@ -71,9 +71,14 @@ pub async fn step(
         // Whoever waits for the whole does not wait for a part: a right to fill goes back.
         drop(lookup);
         request.cache_status = Some(CacheStatus::Miss);
-        return Step::Ask(Filling::Part(beside(request, cache, key)));
+        return Step::Ask(stored_by(request, Filling::Part(beside(request, cache, key))));
     }
     Step::On(lookup)
+}
+
+/// The answer to a request that says no-store is not stored.
+fn stored_by(request: &Request, filling: Filling) -> Filling {
+    if request.wish.no_store { Filling::No } else { filling }
 }
 
 fn beside(request: &Request, cache: &ProxyCache, key: &[u8]) -> FillPermit {
@@ -102,15 +107,17 @@ async fn of_part(
     if let Some(outcome) = from_part(request, client, &found.entry).await {
         return Step::Answered(outcome);
     }
+    if request.wish.only_if_cached {
+        return Step::Answered(Outcome::Status(504));
+    }
     request.cache_status = Some(CacheStatus::Miss);
     let permit = beside(request, cache, key);
-    if goes_on_as_it_is(request, cache) {
-        return Step::Ask(Filling::Part(permit));
-    }
-    match Rest::of(found).filter(|_| request.method == Method::Get) {
-        Some(rest) => Step::Ask(Filling::Rest(permit, rest)),
-        None => Step::Ask(Filling::Permit(permit)),
-    }
+    let filling = match Rest::of(found).filter(|_| request.method == Method::Get) {
+        _ if goes_on_as_it_is(request, cache) => Filling::Part(permit),
+        Some(rest) => Filling::Rest(permit, rest),
+        None => Filling::Permit(permit),
+    };
+    Step::Ask(stored_by(request, filling))
 }
 
 /// Answers a request whose range lies within a stored part; `None` where it does not, or the part cannot be read.
@@ -130,6 +137,9 @@ async fn from_part(request: &mut Request, client: &mut Client, entry: &Arc<Entry
     let mut reader = entry.body().open(offset).await.ok()?;
     hit::remember(request, entry.head(), now);
     request.cache_status = Some(CacheStatus::Hit);
+    if let Some(report) = &mut request.report {
+        report.note_lifetime(&entry.head().lifetime, now);
+    }
     if status == 206 {
         ranges::describe_part(&mut headers, &range, part.complete);
     } else {

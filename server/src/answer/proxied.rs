@@ -320,7 +320,8 @@ impl<'a> Passing<'a> {
         };
         let now = Now::read();
         let headers: Headers = entry.head().updated(fields);
-        match self.storable(cache, entry.head().status, headers.view(), now) {
+        let as_stored = (entry.head().status, entry.head().part.is_some());
+        match self.storable_as(cache, self.method, as_stored, headers.view(), now) {
             Storable::Yes(lifetime) => {
                 self.report_stored(&lifetime, now);
                 Proxied::Revalidated(permit.refresh(entry, headers, lifetime, now))

@@ -12,9 +12,10 @@ mod tests;
 use super::Outcome;
 use crate::filter::gzip;
 use crate::request::Request;
+use millstream_net::clock;
 use millstream_wire::conditional::{self, Validators};
 use millstream_wire::range::{self, ContentRange, Ranges};
-use millstream_wire::{FieldId, Fields, Headers, Method};
+use millstream_wire::{FieldId, Fields, Headers, Method, date};
 use std::ops::Range;
 
 /// An answer out of which a range may be asked.
@@ -55,6 +56,7 @@ pub fn select(request: &Request, offer: &Offer<'_>) -> Selection {
         || request.error_status.is_some_and(|status| status != 200)
         || !(offers_ranges(request, offer.fields))
         || !conditional::range_applies(request.fields(), offer.validators)
+        || !is_strong(request, offer)
         || gzip::applies(request, offer.status, offer.fields, offer.length)
     {
         return Selection::Whole;
@@ -65,6 +67,17 @@ pub fn select(request: &Request, offer: &Offer<'_>) -> Selection {
         Ranges::Parts(mut parts) if parts.len() == 1 => Selection::Part(parts.remove(0)),
         Ranges::Parts(parts) => Selection::Parts(parts),
     }
+}
+
+/// A date in `If-Range` is only good where the answer did not change in the second it was made in (RFC 9110 §8.8.2.2).
+fn is_strong(request: &Request, offer: &Offer<'_>) -> bool {
+    let by_date = request.field(FieldId::IfRange).is_some_and(|value| !value.ends_with(b"\""));
+    if !by_date {
+        return true;
+    }
+    let made = offer.fields.get(FieldId::Date).and_then(date::parse_http);
+    let made = made.unwrap_or_else(|| clock::wall().seconds);
+    offer.validators.last_modified.is_some_and(|modified| modified < made)
 }
 
 /// Who has an answer whole can give any part of it; only where the origin says that there are none, there are none.

@@ -47,11 +47,7 @@ pub async fn answer(request: &mut Request, client: &mut Client, hit: &Hit, now: 
         (None, true) => client.send_stored(request, &mut reader).await,
         (Some(multipart), true) => send_parts(request, client, entry, multipart).await,
     };
-    Some(match sent {
-        Ok(()) => close(request, client).await,
-        Err(Unsent::Client(failure)) => Outcome::Client(failure),
-        Err(Unsent::Body) => cut(request, client, entry),
-    })
+    Some(ended(request, client, entry, sent).await)
 }
 
 async fn send_parts(
@@ -83,26 +79,39 @@ pub async fn close(request: &mut Request, client: &mut Client) -> Outcome {
     }
 }
 
-/// Sends what a reader of an entry gives under a head that is already made, and ends the answer.
+/// Sends what a reader gives of an entry under a head that is already made, and ends the answer.
 pub async fn send_all(
     request: &mut Request,
     client: &mut Client,
     entry: &Arc<Entry>,
     reader: &mut BodyReader,
 ) -> Outcome {
-    match client.send_stored(request, reader).await {
+    let sent = client.send_stored(request, reader).await;
+    ended(request, client, entry, sent).await
+}
+
+/// What follows from how a body went out; an entry that cannot be read is of no use to the next request either.
+async fn ended(
+    request: &mut Request,
+    client: &mut Client,
+    entry: &Arc<Entry>,
+    sent: Result<(), Unsent>,
+) -> Outcome {
+    match sent {
         Ok(()) => close(request, client).await,
         Err(Unsent::Client(failure)) => Outcome::Client(failure),
-        Err(Unsent::Body) => cut(request, client, entry),
+        Err(Unsent::Body) => {
+            damaged(request, entry);
+            client.abandon();
+            Outcome::Done
+        }
     }
 }
 
-/// The entry is damaged: what has begun is cut, and nobody gets it again.
-fn cut(request: &Request, client: &mut Client, entry: &Arc<Entry>) -> Outcome {
+/// A piece of an entry could not be read as it was written.
+pub fn damaged(request: &Request, entry: &Arc<Entry>) {
     let cache = request.location().settings.proxy.as_ref().and_then(|proxy| proxy.cache.as_ref());
     if let Some(cache) = cache {
         request.generation.shared.stores[cache.zone.0 as usize].damaged(entry);
     }
-    client.abandon();
-    Outcome::Done
 }

@@ -166,7 +166,12 @@ fn ranges_of_a_file_are_slices_of_it() {
     let prefix = Prefix::new();
     let body = body(200_000);
     std::fs::create_dir_all(prefix.join("html/files")).expect("own directory is writable");
-    std::fs::write(prefix.join("html/files/a.txt"), &body).expect("own directory is writable");
+    let file = prefix.join("html/files/a.txt");
+    std::fs::write(&file, &body).expect("own directory is writable");
+    // A file of this very second could change once more without a change of its date.
+    let earlier = std::time::SystemTime::now() - Duration::from_secs(10);
+    let opened = std::fs::File::options().append(true).open(&file).expect("it is there");
+    opened.set_modified(earlier).expect("it is ours");
     let origin = api(Vec::new());
     let values = [("ORIGIN", origin.address()), ("DIRECTIVES", String::new()), ("FILES", String::new())];
     let values: Vec<_> = values.iter().map(|(name, value)| (*name, value.as_str())).collect();
@@ -375,7 +380,8 @@ fn what_is_not_provably_of_one_representation_is_never_combined() {
     if is_nginx() {
         return;
     }
-    let cases: &[(&str, u16, &[(&str, &str)], &str)] = &[
+    type Case = (&'static str, u16, &'static [(&'static str, &'static str)], &'static str);
+    let cases: &[Case] = &[
         ("another tag", 206, &[("ETag", "\"v2\""), ("Content-Range", "bytes 5-9/10")], "fghij"),
         ("no tag", 206, &[("Content-Range", "bytes 5-9/10")], "fghij"),
         ("a weak tag", 206, &[("ETag", "W/\"v1\""), ("Content-Range", "bytes 5-9/10")], "fghij"),
@@ -507,5 +513,45 @@ fn ranges_can_be_forced_out_of_an_api_that_knows_none() {
         assert!(part.body == body[100_000..=250_000], "{path}");
         assert_eq!(server.get(path).field("accept-ranges"), Some("bytes"), "{path}");
         assert_eq!(range(&server, path, "bytes=300000-").status, 416, "{path}");
+    }
+}
+
+#[test]
+fn dates_are_compared_as_if_modified_since_says_and_etag_can_be_left_out() {
+    let prefix = Prefix::new();
+    std::fs::create_dir_all(prefix.join("html/files")).expect("own directory is writable");
+    std::fs::write(prefix.join("html/files/a.txt"), b"content").expect("own directory is writable");
+    let origin = api(body(100));
+    let (origin_address, later) = (origin.address(), "Mon, 07 Nov 2044 08:49:37 GMT");
+    let values = |directives: &'static str| {
+        [("ORIGIN", origin_address.clone()), ("DIRECTIVES", directives.into()), ("FILES", directives.into())]
+    };
+    let mut server = None;
+    let mut holder = Some(prefix);
+    for (directives, same, after) in [
+        ("", 304, 200),
+        ("if_modified_since before;", 304, 304),
+        ("if_modified_since off; etag off;", 200, 200),
+    ] {
+        let values = values(directives);
+        let values: Vec<_> = values.iter().map(|(name, value)| (*name, value.as_str())).collect();
+        match holder.take() {
+            Some(prefix) => server = Some(Server::start_in(prefix, SITE, &values)),
+            None => {
+                let server = server.as_mut().expect("it was started");
+                server.stop(rustix::process::Signal::TERM);
+                server.rewrite(SITE, &values);
+                server.run().expect("it starts again");
+            }
+        }
+        let server = server.as_ref().expect("it was started");
+        for path in ["/files/a.txt", "/"] {
+            let whole = server.get(path);
+            let date = whole.field("last-modified").expect("a date").to_owned();
+            let ask = |value: &str| server.get_with(path, &[("If-Modified-Since", value)]).status;
+            assert_eq!((ask(&date), ask(later)), (same, after), "{path} {directives}");
+        }
+        let tagged = server.get("/files/a.txt").field("etag").is_some();
+        assert_eq!(tagged, !directives.contains("etag off"));
     }
 }

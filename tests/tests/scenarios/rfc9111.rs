@@ -203,6 +203,23 @@ fn fields_that_are_not_to_be_stored_go_to_who_asked_alone() {
 }
 
 #[test]
+fn a_head_that_says_something_else_outdates_the_stored_get() {
+    let origin = numbered(|request, number| match (method(request), request.target()) {
+        ("HEAD", "/same") => answer(200, &[FRESH, ("ETag", "\"a\""), ("X-New", "1")], b""),
+        ("HEAD", _) => answer(200, &[FRESH, ("ETag", "\"b\"")], b""),
+        _ => answer(200, &[FRESH, ("ETag", "\"a\"")], format!("answer {number}").as_bytes()),
+    });
+    let server = start(&origin, "proxy_cache_convert_head off; proxy_cache_key $uri$request_method;");
+    let head = |path: &str| server.client().request("HEAD", path, &[("X-Past", "1")]).expect("an answer");
+    for (path, expected, new) in [("/same", "HIT", Some("1")), ("/other", "MISS", None)] {
+        assert_eq!(status(&server.get(path)), "MISS");
+        assert_eq!(head(path).status, 200);
+        let after = server.get(path);
+        assert_eq!((status(&after), after.field("x-new")), (expected, new), "{path}");
+    }
+}
+
+#[test]
 fn cache_status_says_what_happened() {
     let origin = numbered(|request, _| match request.target() {
         "/stored" => answer(200, &[FRESH, ("Cache-Status", "inner; hit")], b"body"),

@@ -440,9 +440,9 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 96, ..ProptestConfig::default() })]
 
     #[test]
-    fn over_restarts_nothing_purged_is_answered_and_nothing_else_is_lost(steps in steps()) {
+    fn over_restarts_nothing_purged_is_answered_and_nothing_else_is_lost(steps in steps(), purger in any::<bool>()) {
         let directory = tempfile::tempdir().expect("a directory");
-        check(zone(Some(directory.path())), &steps);
+        check(CacheZone { purger, ..zone(Some(directory.path())) }, &steps);
     }
 }
 

@@ -6,6 +6,7 @@
 
 use super::filling::Kept;
 use super::{Passing, Proxied};
+use crate::answer::tagged;
 use millstream_cache::policy::Storable;
 use millstream_cache::{FillPermit, Hit, Now, Part, StoredHead};
 use millstream_upstream::{Connection, Turn};
@@ -108,7 +109,10 @@ impl<'a> Passing<'a> {
                 headers.remove(FieldId::ContentRange);
                 match self.storable(cache, 200, headers.view(), now) {
                     Storable::Yes(lifetime) => {
-                        Some(StoredHead::new(200, headers.view(), Some(rest.complete), lifetime, now))
+                        let complete = Some(rest.complete);
+                        let mut stored = StoredHead::new(200, headers.view(), complete, lifetime, now);
+                        stored.tags = tagged::tags(self.request, cache, headers.view());
+                        Some(stored)
                     }
                     Storable::No(_) => None,
                 }

@@ -57,10 +57,15 @@ impl Passing<'_> {
         let now = Now::read();
         let front = self.request.generation.fronts[zone].borrow();
         let Some(entry) = front.peek(&key, self.request.fields()) else { return };
+        let is_part = entry.head().part.is_some();
+        if is_part && status != 304 {
+            // What GET would answer now has another status and length, whatever has changed.
+            return;
+        }
         if is_same(&entry, fields, status) {
             let headers: Headers = entry.head().updated(fields);
             if let Storable::Yes(lifetime) =
-                self.storable_as(cache, Method::Get, (entry.head().status, false), headers.view(), now)
+                self.storable_as(cache, Method::Get, (entry.head().status, is_part), headers.view(), now)
             {
                 front.beside(&key).refresh(&entry, headers, lifetime, now);
             }

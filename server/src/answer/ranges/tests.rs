@@ -68,6 +68,9 @@ fn if_range_asks_for_the_very_representation() {
         let expected = if is_part { Selection::Part(0..2) } else { Selection::Whole };
         assert_eq!(selected(&lines, &answer, 200, Some(10)), expected, "{value}");
     }
+    let same_second = [("Date", date), ("Last-Modified", date)];
+    let by_date = format!("Range: bytes=0-1\r\nIf-Range: {date}\r\n");
+    assert_eq!(selected(&by_date, &same_second, 200, Some(10)), Selection::Whole, "RFC 9110 §8.8.2.2");
     let weak = [("ETag", "W/\"a\"")];
     assert_eq!(selected("Range: bytes=0-1\r\nIf-Range: W/\"a\"\r\n", &weak, 200, Some(10)), Selection::Whole);
 }

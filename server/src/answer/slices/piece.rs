@@ -4,9 +4,9 @@
 //! than a piece. What reads it follows the fill. Next: `proxied::open`.
 
 use super::Broken;
-use crate::answer::cached;
 use crate::answer::proxied::{self, Filling, Opened, Proxied};
-use crate::client::Client;
+use crate::answer::{cached, stored};
+use crate::client::{Client, Unsent};
 use crate::request::Request;
 use crate::tries::Tries;
 use millstream_cache::{Entry, Follower, Head, Hit, Lookup, Now, StaleCause, Woken};
@@ -207,14 +207,14 @@ pub(super) async fn send(
 ) -> Result<(), Broken> {
     let mut follower = match source {
         Source::Entry(entry) => {
-            let mut reader = entry.body().open(range.clone()).await.map_err(|_| Broken::Piece)?;
-            let mut left = range.end - range.start;
-            while let Some(bytes) = reader.next().await {
-                let bytes = bytes.map_err(|_| Broken::Piece)?;
-                left = left.saturating_sub(bytes.len() as u64);
-                client.send(request, &bytes).await.map_err(Broken::Client)?;
-            }
-            return if left == 0 { Ok(()) } else { Err(Broken::Piece) };
+            let mut reader = entry.body().open(range).await.map_err(|_| Broken::Piece)?;
+            return client.send_stored(request, &mut reader).await.map_err(|unsent| match unsent {
+                Unsent::Client(failure) => Broken::Client(failure),
+                Unsent::Body => {
+                    stored::damaged(request, &entry);
+                    Broken::Piece
+                }
+            });
         }
         Source::Stream(follower) => follower,
     };
