@@ -29,8 +29,8 @@ pub use options::{Options, Work};
 pub fn run(arguments: &[String]) -> Result<(), String> {
     let options = Options::parse(arguments)?;
     match options.work {
-        Work::Memory => return storage::run(&storage_program()?, "memory"),
-        Work::Eviction => return storage::run(&storage_program()?, "eviction"),
+        Work::Memory => return storage::memory(&storage_program()?),
+        Work::Eviction => return storage::eviction(&storage_program()?),
         _ => {}
     }
     let programs = build(&options)?;

@@ -50,6 +50,12 @@ fn conf() -> ProxyCache {
     ProxyCache { key: Template::literal("k"), ..ProxyCache::default() }
 }
 
+/// Any moment: the profiler does not get past the first reading of the product's clock.
+#[allow(clippy::disallowed_methods, reason = "any instant will do")]
+fn now() -> Now {
+    Now { unix_milliseconds: 1_795_255_200_000, instant: std::time::Instant::now() }
+}
+
 fn keys() -> Vec<Vec<u8>> {
     (0..KEYS).map(|number| made(Vec::new(), format!("/api/books/page/{number:06}").as_bytes())).collect()
 }
@@ -94,7 +100,7 @@ fn key(times: u64) {
 }
 
 fn lookup(times: u64) {
-    let (conf, now, keys) = (conf(), Now::read(), keys());
+    let (conf, now, keys) = (conf(), now(), keys());
     let mut front = Front::new(store());
     keys.iter().for_each(|key| fill(&mut front, key, &conf, now));
     // Once around puts every handle in its place.

@@ -39,8 +39,9 @@ use std::time::Duration;
 const FEWEST_SHARDS: u64 = 1;
 const MOST_SHARDS: u64 = 1024;
 const SHARE: u64 = 1024 * 1024;
-/// Moments of purges that are remembered, by hash; a power of two. Two keys that share one cost a refill at worst.
-const PURGES: usize = 4096;
+/// Moments of purges that are remembered, by hash; a power of two. Two keys that share one cost a refill at worst: with
+/// a hundred unsafe requests while an answer is on its way, one time in three hundred.
+const PURGES: usize = 32 * 1024;
 /// Calls of a hand, beyond one for each shard, before making room is given up.
 const MOST_PASSES: usize = 64;
 /// Slots that one call of [`Memory::sweep`] looks at in each shard.
@@ -85,7 +86,7 @@ impl Memory {
 
     pub(crate) fn set_bounds(&self, most_bytes: u64, most_cells: u64) {
         self.budget.set_bounds(most_bytes, most_cells);
-        while self.budget.is_over() && self.evict() {}
+        while self.budget.is_over() && self.evict(None) {}
     }
 
     /// Bytes held, and the bound.
@@ -120,13 +121,16 @@ impl Memory {
         order
     }
 
-    /// Takes from the budget, letting go of what is not used until it fits. False where it cannot fit.
-    pub(crate) fn reserve(&self, bytes: u64, cells: u64) -> bool {
+    /// Takes from the budget for the key with this hash, letting go of what is not used until it fits. False where it
+    /// cannot fit. The first to go is from the key's own shard, so that no shard grows at the cost of the others; what
+    /// has to go for a large body beyond that is taken from all in turn.
+    pub(crate) fn reserve(&self, bytes: u64, cells: u64, hash: u64) -> bool {
         if bytes > self.budget.most_bytes() {
             return false;
         }
+        let mut own = Some(self.shard_of(hash));
         while !self.budget.reserve(bytes, cells) {
-            if !self.evict() {
+            if !self.evict(own.take()) {
                 return false;
             }
         }
@@ -134,8 +138,8 @@ impl Memory {
     }
 
     /// Room for bytes of an answer on its way; `None` where such answers have theirs, or nothing can go for it.
-    pub(crate) fn room(&self, bytes: u64) -> Option<Room> {
-        self.budget.room(bytes, || self.reserve(bytes, 0))
+    pub(crate) fn room(&self, bytes: u64, hash: u64) -> Option<Room> {
+        self.budget.room(bytes, || self.reserve(bytes, 0, hash))
     }
 
     /// Bytes of answers on their way.
@@ -147,14 +151,15 @@ impl Memory {
         self.budget.release(bytes, cells);
     }
 
-    /// Lets go of one thing; false where nothing may go.
-    fn evict(&self) -> bool {
+    /// Lets go of one thing, from the shard named first if there is one; false where nothing may go.
+    fn evict(&self, mut first: Option<usize>) -> bool {
         let mut empty = 0;
         // Where all that the hands pass is in use or pinned it gives up, and what was to be stored is not: the marks
         // are cleared by then, so the next one finds something.
         let most = self.shards.len() + MOST_PASSES;
         for _ in 0..most {
-            let index = self.victim.fetch_add(1, Ordering::Relaxed) & (self.shards.len() - 1);
+            let next = || self.victim.fetch_add(1, Ordering::Relaxed) & (self.shards.len() - 1);
+            let index = first.take().unwrap_or_else(next);
             let evicted = lock(&self.shards[index]).evict();
             match evicted {
                 Evicted::Freed(freed) => {
@@ -165,7 +170,7 @@ impl Memory {
                 Evicted::Passed => empty = 0,
                 Evicted::Empty => empty += 1,
             }
-            if empty == self.shards.len() {
+            if empty > self.shards.len() {
                 return false;
             }
         }
@@ -197,12 +202,11 @@ impl Memory {
 
     /// Counts the compressed body of a stored entry; false where there is no room or the entry is no longer stored.
     pub(crate) fn add_gzip(&self, entry: &Arc<Entry>, body: bytes::Bytes) -> bool {
-        let cost = Entry::gzip_cost(body.len());
-        if !self.reserve(cost, 0) {
+        let (cost, hash) = (Entry::gzip_cost(body.len()), self.hash(entry.key()));
+        if !self.reserve(cost, 0, hash) {
             return false;
         }
         let mut kept = false;
-        let hash = self.hash(entry.key());
         let mut shard = self.shard(hash);
         if let Some(index) = shard.find(hash, entry.key()) {
             let cells = &mut shard.slot(index).cells;
@@ -224,9 +228,13 @@ impl Memory {
     }
 
     fn shard(&self, hash: u64) -> MutexGuard<'_, Shard> {
+        lock(&self.shards[self.shard_of(hash)])
+    }
+
+    fn shard_of(&self, hash: u64) -> usize {
         // The low bits choose the bucket in the shard's table and the highest ones tell its keys apart, those between
         // the shard.
-        lock(&self.shards[(hash >> 40) as usize & (self.shards.len() - 1)])
+        (hash >> 40) as usize & (self.shards.len() - 1)
     }
 }
 

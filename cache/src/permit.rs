@@ -202,9 +202,12 @@ impl Fill {
     /// Adds a piece of the body. Await [`Fill::ready`] before the next.
     pub fn push(&mut self, bytes: Bytes) {
         self.held = self.progress.push(bytes);
-        if matches!(self.mode, Mode::Memory) && self.held > self.counted {
+        if matches!(self.mode, Mode::Memory)
+            && self.held > self.counted
+            && let Some(grant) = &self.grant
+        {
             let more = (self.held - self.counted).next_multiple_of(ROOM_STEP);
-            match self.store.memory.room(more) {
+            match self.store.memory.room(more, grant.key.hash()) {
                 Some(room) => {
                     self.counted += more;
                     self.progress.hold(room);

@@ -29,6 +29,7 @@ pub(crate) fn run() -> Result<(), String> {
         )
     });
     step("fuzzing", &mut failed, fuzz);
+    step("loom", &mut failed, loom);
     step("HTTP cache tests", &mut failed, conformance::as_check);
     // The scenarios wait more than they work, so more of them than cores run at a time.
     eprintln!("==> tests");
@@ -37,6 +38,11 @@ pub(crate) fn run() -> Result<(), String> {
         failed.push("tests");
     }
     if failed.is_empty() { Ok(()) } else { Err(format!("failed: {}", failed.join(", "))) }
+}
+
+/// The line for a key under loom: every order in which threads may take its locks. Some ten seconds, and as long to build.
+pub(crate) fn loom() -> Result<(), String> {
+    cargo(&["test", "-p", "millstream-cache", "--features", "loom", "--test", "loom", "--quiet"], &[])
 }
 
 fn step(name: &'static str, failed: &mut Vec<&'static str>, check: impl FnOnce() -> Result<(), String>) {

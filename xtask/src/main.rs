@@ -16,6 +16,7 @@ const USAGE: &str = "cargo xtask COMMAND
 
   test                  everything that has to pass: fmt, clippy, tidy, docs, fuzz runs, HTTP cache tests, all tests
   fuzz                  the fuzz runs of `test` alone
+  loom                  the loom tests of `test` alone
   conformance [OPTIONS] the HTTP cache tests, an outside judge (conformance --help)
   tidy                  floors, names, sizes, and that the generated manuals are up to date
   docs                  writes docs/directives.md, docs/variables.md and docs/metrics.md from their tables
@@ -38,6 +39,7 @@ fn main() -> ExitCode {
     let result = match command {
         "test" => checks::run(),
         "fuzz" => checks::fuzz(),
+        "loom" => checks::loom(),
         "conformance" => conformance::run(rest),
         "tidy" => tidy::run(),
         "docs" => manuals::write(),

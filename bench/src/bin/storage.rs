@@ -1,4 +1,4 @@
-//! Measures the cache as a store, in a process of its own: `storage memory` and `storage eviction`.
+//! Measures the cache as a store, in a process of its own: `storage memory FIELDS` and `storage eviction`.
 //!
 //! It has the product's allocator and nothing beside the cache, so that what the process grows by is what entries take.
 //! Read `millstream_bench::storage`.
@@ -9,13 +9,16 @@ use std::process::ExitCode;
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
-    match std::env::args().nth(1).as_deref() {
-        Some("memory") => millstream_bench::storage::memory::measure(),
-        Some("eviction") => millstream_bench::storage::eviction::measure(),
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        ["memory", fields] if millstream_bench::storage::memory::measure(fields) => ExitCode::SUCCESS,
+        ["eviction"] => {
+            millstream_bench::storage::eviction::measure();
+            ExitCode::SUCCESS
+        }
         _ => {
-            eprintln!("storage memory | storage eviction");
-            return ExitCode::from(2);
+            eprintln!("storage memory usual|unknown, storage eviction");
+            ExitCode::from(2)
         }
     }
-    ExitCode::SUCCESS
 }

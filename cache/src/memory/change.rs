@@ -36,7 +36,7 @@ impl Memory {
     ) -> Option<Arc<Progress>> {
         let cost = Slot::cost(&grant.key, None) + 16 + request.bytes().len() as u64;
         // Most of the time the cell is there and this is given back at once.
-        let mut paid = self.reserve(cost, 1).then_some(cost);
+        let mut paid = self.reserve(cost, 1, grant.key.hash()).then_some(cost);
         let progress = self.change(&grant.key.clone(), |shard, index, after| {
             let index = match index {
                 Some(index) => index,
@@ -74,7 +74,7 @@ impl Memory {
     pub(crate) fn store(&self, grant: &Grant, entry: &Arc<Entry>, now: Now) -> bool {
         let values = entry.variant.as_ref().map(|variant| variant.values.clone());
         let cost = entry.cost() + Slot::cost_with_entry(values.as_deref());
-        if !self.reserve(cost, 1) {
+        if !self.reserve(cost, 1, grant.key.hash()) {
             self.end(grant);
             return false;
         }

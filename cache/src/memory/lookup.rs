@@ -71,7 +71,7 @@ impl Memory {
                     if let Some(less) = paid.replace(cost) {
                         self.release(less, 1);
                     }
-                    if !self.reserve(cost, 1) {
+                    if !self.reserve(cost, 1, asked.hash) {
                         paid = None;
                         break Found::Scarce;
                     }
