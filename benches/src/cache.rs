@@ -7,7 +7,7 @@ use std::hint::black_box;
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use millstream_cache::key::Parts;
 use millstream_cache::policy::{Lifetime, Revalidation};
