@@ -14,7 +14,6 @@ use millstream_net::address::Address;
 use millstream_net::resolve;
 use millstream_net::tls::{self, ServerConfig, TlsAcceptor};
 use millstream_server::generation::{ChooseCertificate, Shared};
-use millstream_server::misses;
 use millstream_server::route::server_name::HostTable;
 use millstream_telemetry::error_log::ErrorLogs;
 use millstream_telemetry::log_writer::{LogSink, LogWriter};
@@ -32,7 +31,7 @@ pub fn assemble(
     configuration: Configuration,
     number: u64,
     log_writer: &Arc<LogWriter>,
-    registry: &Registry,
+    registry: &Arc<Registry>,
     previous: Option<&Shared>,
 ) -> Result<Arc<Shared>, Diagnostics> {
     let mut findings = Diagnostics::default();
@@ -59,7 +58,6 @@ pub fn assemble(
         return Err(findings);
     }
     let status_zones = http.status_zones.iter().map(|name| registry.zone(name)).collect();
-    let misses = misses::of(http);
     let miss_locations = miss_locations(http, registry);
     let hosts = http.listeners.iter().map(|listener| HostTable::new(http, listener)).collect();
     let reads =
@@ -83,7 +81,7 @@ pub fn assemble(
         tls,
         hosts,
         status_zones,
-        misses,
+        registry: Arc::clone(registry),
         miss_locations,
         keeps_sent_heads,
         keeps_upstream_heads,

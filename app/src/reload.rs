@@ -28,7 +28,7 @@ pub struct Reloaded {
 pub fn reload(
     load_again: &LoadAgain,
     log_writer: &Arc<LogWriter>,
-    registry: &Registry,
+    registry: &Arc<Registry>,
     old: &Shared,
     listenings: &[Arc<Listening>],
 ) -> Option<Reloaded> {

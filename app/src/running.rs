@@ -215,7 +215,7 @@ struct Process {
     listenings: Vec<Arc<Listening>>,
     again: LoadAgain,
     log_writer: Arc<LogWriter>,
-    registry: Registry,
+    registry: Arc<Registry>,
     workers: Vec<Handle>,
     leaving: Vec<Handle>,
     alive: Arc<AtomicUsize>,
@@ -233,7 +233,7 @@ impl Process {
         again: LoadAgain,
     ) -> Result<Self, Failed> {
         let log_writer = start_log_writer().map_err(|error| failed(format!("the log thread: {error}")))?;
-        let registry = Registry::new();
+        let registry = Arc::new(Registry::new());
         panic_log::install(&registry);
         let shared = assemble(configuration, 1, &log_writer, &registry, None)?;
         log_writer.report_to(main_log_file(&shared.configuration.main, &log_writer).as_ref());

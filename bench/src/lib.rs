@@ -18,6 +18,7 @@ mod idle;
 mod stampede;
 mod refresh;
 mod purge;
+mod warm;
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -38,6 +39,7 @@ pub fn run(arguments: &[String]) -> Result<(), String> {
         Work::Purge => return purge::run(&programs),
         Work::Stampede => stampede::run(&options, &programs)?,
         Work::Refresh => refresh::run(&options, &programs)?,
+        Work::Warm => warm::run(&options, &programs)?,
         _ => {
             let results = rounds::run(&options, &programs)?;
             if let Some(path) = &options.json {

@@ -5,6 +5,9 @@ use crate::cases;
 /// Clients of `stampede` at most: each is a port of the loopback address and two open files.
 const MOST_CLIENTS: u32 = 20_000;
 
+/// Files of `warm` at most: each takes a block of the disk and an inode.
+const MOST_FILES: u32 = 4_000_000;
+
 /// The commands of the bench.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Work {
@@ -22,6 +25,8 @@ pub enum Work {
     Refresh,
     /// A purge by tag among a million entries.
     Purge,
+    /// A restart on a directory full of files.
+    Warm,
 }
 
 /// What to measure and for how long.
@@ -42,6 +47,8 @@ pub struct Options {
     pub work: Work,
     /// Clients of `stampede`.
     pub clients: usize,
+    /// Files of `warm`.
+    pub files: u32,
     /// Where to write the results as JSON.
     pub json: Option<String>,
     /// Where to write the results as Markdown.
@@ -60,6 +67,7 @@ impl Options {
             millstream: true,
             work: Work::Cases,
             clients: 2000,
+            files: 1_000_000,
             json: None,
             markdown: None,
         };
@@ -74,6 +82,8 @@ impl Options {
                 "refresh" => options.work = Work::Refresh,
                 // It measures the cache alone.
                 "purge" => (options.work, options.millstream) = (Work::Purge, false),
+                "warm" => options.work = Work::Warm,
+                "--files" => options.files = number(&value()?)?.clamp(1, MOST_FILES),
                 "--clients" => options.clients = number(&value()?)?.clamp(1, MOST_CLIENTS) as usize,
                 "--duration" => options.duration = number(&value()?)?.max(1),
                 "--rounds" => options.rounds = number(&value()?)?.max(1) as usize,
@@ -102,7 +112,8 @@ fn usage() -> String {
                     [--no-millstream] [--json FILE] [--markdown FILE]\ncargo xtask bench idle | memory | eviction\n\
                     cargo xtask bench stampede [--clients N] [--rounds N] [--skip-peers] [--no-millstream] [--markdown FILE]\n\
                     cargo xtask bench refresh [--rounds N] [--skip-peers] [--no-millstream] [--markdown FILE]\n\
-                    cargo xtask bench purge\ncases:"
+                    cargo xtask bench purge\n\
+                    cargo xtask bench warm [--files N] [--rounds N] [--markdown FILE]\ncases:"
         .to_owned();
     for case in cases::ALL {
         text.push_str(&format!("\n  {:<12} {}", case.name, case.about));

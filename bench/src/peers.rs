@@ -112,7 +112,14 @@ pub(crate) fn on_nginx_file(
     })
 }
 
-fn configure(prefix: &Prefix, template: &str, name: &str, port: u16, origin: u16) -> Result<PathBuf, String> {
+/// Writes a server's file with its ports filled in.
+pub(crate) fn configure(
+    prefix: &Prefix,
+    template: &str,
+    name: &str,
+    port: u16,
+    origin: u16,
+) -> Result<PathBuf, String> {
     let path = workspace().join(template);
     let text = std::fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
     // nginx without Plus does not know this word; it changes nothing that is measured.

@@ -9,6 +9,7 @@ mod private;
 mod place;
 mod pace;
 mod index;
+mod doomed;
 mod watch;
 mod read;
 mod write;
@@ -18,6 +19,7 @@ mod tidy;
 mod purger;
 mod keeper;
 
+pub(crate) use doomed::Sentence;
 pub(crate) use keeper::Zone;
 pub(crate) use place::Name;
 pub(crate) use read::Loaded;
@@ -53,6 +55,7 @@ pub(crate) struct Disk {
     tree: Tree,
     temporary: PathBuf,
     index: Mutex<Index>,
+    doomed: doomed::Doomed,
     watch: Watch,
     wake: Arc<OwnedFd>,
     stripes: [Mutex<()>; STRIPES],
@@ -127,6 +130,7 @@ impl Disk {
             tree,
             temporary,
             index: Mutex::new(Index::new()),
+            doomed: doomed::Doomed::default(),
             watch: Watch::new(),
             wake: Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?),
             stripes: [const { Mutex::new(()) }; STRIPES],
@@ -266,6 +270,12 @@ impl Disk {
     fn fail(&self, what: &str, error: &io::Error) {
         self.counters.errors.fetch_add(1, Ordering::Relaxed);
         self.report(format_args!("{what}: {error}; answers go on, they are not stored on disk"));
+    }
+
+    /// Says something that is no failure.
+    fn tell(&self, message: fmt::Arguments<'_>) {
+        let logs = lock(&self.log).logs.clone();
+        logs.write(Level::Notice, format_args!("cache \"{}\": {message}", self.tree.root.display()));
     }
 
     fn report(&self, message: fmt::Arguments<'_>) {

@@ -37,6 +37,7 @@ pub(crate) fn worker(http: &str) -> Rc<Worker> {
         let addresses = vec![vec![address.clone()]; upstream.servers.len()];
         Group::open(upstream, &addresses)
     });
+    let registry = Arc::new(Registry::new());
     let shared = Shared {
         number: 1,
         groups: groups.collect(),
@@ -47,14 +48,14 @@ pub(crate) fn worker(http: &str) -> Rc<Worker> {
         tls: conf.listeners.iter().map(|_| None).collect(),
         hosts: conf.listeners.iter().map(|listener| HostTable::new(conf, listener)).collect(),
         status_zones: Vec::new(),
-        misses: crate::misses::of(conf),
+        registry: registry.clone(),
         miss_locations: Vec::new(),
         keeps_sent_heads: true,
         keeps_upstream_heads: true,
         configuration,
     };
     let writer = LogWriter::start().expect("a thread can be started");
-    Worker::new(0, Registry::new().worker(), writer, Generation::new(Arc::new(shared)))
+    Worker::new(0, registry.worker(), writer, Generation::new(Arc::new(shared)))
 }
 
 /// A request as it came, not yet admitted.

@@ -4,7 +4,6 @@
 //! began with. Nothing in `Shared` is written after it is made, so reading it costs no shared write.
 //! Next: `worker`, which holds the current generation; `route`, which reads it.
 
-use crate::misses::Misses;
 use crate::route::server_name::HostTable;
 use millstream_cache::{Front, Store};
 use millstream_conf::model::{Configuration, Http, ListenAddress};
@@ -12,6 +11,7 @@ use millstream_net::tls::{ServerConfig, TlsAcceptor};
 use millstream_telemetry::access_log::AccessBuffer;
 use millstream_telemetry::error_log::ErrorLogs;
 use millstream_telemetry::log_writer::LogSink;
+use millstream_telemetry::metrics::Registry;
 use millstream_upstream::{Group, Pool};
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -42,9 +42,9 @@ pub struct Shared {
     pub hosts: Vec<HostTable>,
     /// One per `Http::status_zones`: its number in the registry of metrics, which is the same over all reloads.
     pub status_zones: Vec<u32>,
-    /// One per `Http::locations`, where it has a cache.
-    pub misses: Vec<Option<Box<Misses>>>,
-    /// One per `Http::locations`: the number under which its misses are counted.
+    /// The counts of all workers, which outlive configurations; read by the API, never by a request that is served.
+    pub registry: Arc<Registry>,
+    /// One per `Http::locations`: the number under which its misses are counted; past all numbers without a cache.
     pub miss_locations: Vec<u32>,
     /// Whether any template reads `$sent_http_`, so that heads are kept until the log line is written.
     pub keeps_sent_heads: bool,

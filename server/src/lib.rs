@@ -7,7 +7,6 @@
 pub mod tries;
 pub mod time_text;
 pub mod route;
-pub mod misses;
 pub mod generation;
 pub mod worker;
 pub mod cache_report;

@@ -9,8 +9,8 @@ use crate::tries::Tries;
 use crate::worker::Worker;
 use millstream_cache::policy::Wish;
 use millstream_conf::model::{Location, LocationId, Server, ServerId};
-use millstream_net::Address;
 use millstream_net::stream::TlsInfo;
+use millstream_net::{Address, clock};
 use millstream_telemetry::metrics::{CacheStatus, Cause};
 use millstream_wire::h1::framing::Framing;
 use millstream_wire::h1::head::RequestHead;
@@ -263,7 +263,7 @@ impl Request {
     /// Counts in its location why the cache did not answer, or the answer was not stored.
     pub fn count_miss(&self, cause: Cause) {
         if let Some(&location) = self.generation.shared.miss_locations.get(self.location.0 as usize) {
-            self.worker.metrics.miss(location, cause);
+            self.worker.metrics.miss(location, cause, clock::wall().unix_milliseconds());
         }
     }
 

@@ -11,7 +11,7 @@ mod prometheus;
 #[cfg(test)]
 mod tests;
 
-pub use misses::{Cause, CauseFamily, LOCATIONS};
+pub use misses::{Cause, CauseFamily, LOCATIONS, MissCount};
 pub(crate) use prometheus::zone_families;
 pub use snapshot::{LocationSnapshot, Snapshot, ZoneSnapshot};
 pub use table::{CacheStatus, Counter, Gauge, MetricLine, Timing};

@@ -110,7 +110,7 @@ fn sample(
         random ^= random >> 7;
         random ^= random << 17;
         let number = (random >> 20) as usize % entries;
-        if number % every == 0 {
+        if number.is_multiple_of(every) {
             continue;
         }
         let seen = &mut seen[phase.load(Ordering::Relaxed)];

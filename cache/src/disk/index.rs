@@ -145,19 +145,18 @@ impl Index {
         most: usize,
     ) -> (Vec<Name>, bool) {
         let mut found = Vec::new();
-        let end = self.swept.saturating_add(budget).min(self.items.len());
-        while self.swept < end && found.len() < most {
+        let from = if self.swept == 0 { self.items.len() } else { self.swept.min(self.items.len()) };
+        let end = from.saturating_sub(budget);
+        // Downwards, as in `names_below`: what is removed is replaced from above.
+        self.swept = from;
+        while self.swept > end && found.len() < most {
+            self.swept -= 1;
             let item = &self.items[self.swept];
             if now.saturating_sub(item.used_at) > inactive {
                 found.push(item.name);
             }
-            self.swept += 1;
         }
-        let is_round = self.swept >= self.items.len();
-        if is_round {
-            self.swept = 0;
-        }
-        (found, is_round)
+        (found, self.swept == 0)
     }
 
     /// The names at up to `most` places below `below`, highest first, and where they begin. Going down, every file that
@@ -229,7 +228,7 @@ mod tests {
         found.sort_unstable();
         assert_eq!(found.len(), 9);
         assert!(!found.contains(&name(3)));
-        assert_eq!(index.inactive(201, 50, 100, 4), ((0..5).filter(|&n| n != 3).map(name).collect(), false));
+        assert_eq!(index.inactive(201, 50, 100, 4), ([9, 8, 7, 6].map(name).to_vec(), false));
         assert!(index.inactive(201, 50, 100, 100).1);
     }
 

@@ -87,8 +87,10 @@ impl<Z: Zone> Keeper<Z> {
         let timeout = if more { Duration::ZERO } else { next.saturating_duration_since(clock::now()) };
         let waited = watch::wait([Some(&*self.wake), inotify.as_deref()], timeout);
         let mut count = [0; 8];
-        // Nothing to be read means that it was not this that woke us.
-        _ = rustix::io::read(&*self.wake, &mut count);
+        // Nothing to be read means that it was not this that woke us; otherwise there may be other bounds.
+        if rustix::io::read(&*self.wake, &mut count).is_ok() {
+            self.tidy_at = clock::now();
+        }
         waited.is_ok()
     }
 

@@ -57,6 +57,8 @@ impl Listing {
             remove_leftovers(&disk.temporary);
         }
         disk.loaded.store(true, Ordering::Release);
+        let (files, bytes) = disk.size();
+        disk.tell(format_args!("files listed: {files}, {bytes} bytes on the disk"));
         false
     }
 

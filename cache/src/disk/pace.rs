@@ -20,11 +20,10 @@ impl Round {
         Round { left: pace.files.max(1), until: now.checked_add(pace.threshold).unwrap_or(now) }
     }
 
-    /// Whether one more file may be looked at; counts it.
+    /// Counts a file; whether there is time for another.
     pub(super) fn takes(&mut self) -> bool {
-        let more = self.goes_on();
         self.left = self.left.saturating_sub(1);
-        more
+        self.goes_on()
     }
 
     /// Whether it is not over.

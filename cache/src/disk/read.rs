@@ -28,6 +28,9 @@ pub(crate) struct Loaded {
 impl Disk {
     /// Reads the file of a name, if it holds this key. Bodies up to `in_memory` bytes are read too. Blocks.
     pub(crate) fn read(&self, name: &Name, key: &Key, in_memory: u64, now: Now) -> Option<Loaded> {
+        if self.doomed.has(name) {
+            return None;
+        }
         self.watch(name);
         match self.try_read(name, in_memory) {
             Ok(loaded) if loaded.head.key == key.bytes() => {

@@ -45,12 +45,13 @@ impl Disk {
 
     fn remove_surplus(&self, round: &mut Round) -> bool {
         while self.is_over(0) || self.is_short_of_space() {
-            if !round.takes() {
+            if !round.goes_on() {
                 return true;
             }
             if !self.remove_least_used() {
                 return false;
             }
+            round.takes();
         }
         false
     }

@@ -57,3 +57,33 @@ fn is_gone(path: &Path) -> bool {
     let found = fs::symlink_metadata(path);
     found.is_err_and(|error| matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::samples::zone;
+    use millstream_telemetry::error_log::ErrorLogs;
+
+    #[test]
+    fn where_nothing_is_told_every_file_is_looked_for_and_those_that_are_gone_are_found() {
+        let folder = tempfile::tempdir().expect("a directory");
+        let disk = Disk::open(&zone(Some(folder.path())), folder.path(), None, ErrorLogs::default())
+            .expect("it can be written");
+        for number in 0..1000u16 {
+            let mut name = [7; 16];
+            name[..2].copy_from_slice(&number.to_le_bytes());
+            lock(&disk.index).insert(name, 1, 0, 0, u64::from(number));
+            if number % 2 == 0 {
+                fs::create_dir_all(disk.path(&name).parent().expect("a directory")).expect("made");
+                fs::write(disk.path(&name), b"").expect("written");
+            }
+        }
+        let (mut recheck, mut gone, mut steps) = (Recheck::begin(), Vec::new(), 1);
+        while recheck.step(&disk, |_, key| gone.push(key)) {
+            steps += 1;
+        }
+        gone.sort_unstable();
+        assert_eq!(gone, (0..1000).filter(|key| key % 2 == 1).collect::<Vec<u64>>());
+        assert_eq!((steps, lock(&disk.index).len()), (4, 500));
+    }
+}

@@ -5,7 +5,7 @@
 //! `purges`, the rules.
 
 use super::Store;
-use crate::disk::Disk;
+use crate::disk::{Disk, Sentence};
 use crate::key;
 use crate::now::Now;
 use crate::purges::{How, LONGEST_PREFIX, Purge, Purged, Rule, Scope, What, number_of_key};
@@ -58,9 +58,10 @@ impl Store {
                     }
                     How::Hard => {
                         self.recent.note(number_of_key(text), at);
+                        let sentence = self.doom(&key);
                         let (order, variants, stored) = self.memory.purge(&key);
                         purged.in_memory = stored;
-                        removed = Some(Removed { key, order, variants });
+                        removed = Some(Removed { key, order, variants, _sentence: sentence });
                         // Where the text alone is given, other keys may have the same, and which ones is not known.
                         (!is_whole).then_some(scope)
                     }
@@ -74,13 +75,19 @@ impl Store {
     /// Forgets everything stored under a whole key, all variants, in memory and, soon, on disk; fills under way are not
     /// stored. Gives whether anything was in memory.
     pub fn invalidate(self: &Arc<Self>, key: &[u8]) -> bool {
+        let sentence = self.doom(key);
         let (order, variants, stored) = self.memory.purge(key);
         if let Some(disk) = self.disk.clone() {
-            let removed = Removed { key: key.into(), order, variants };
+            let removed = Removed { key: key.into(), order, variants, _sentence: sentence };
             // Nobody was promised that it lasts over a failure of power.
             self.behind.push(move || _ = removed.unlink(&disk));
         }
         stored
+    }
+
+    /// Before memory forgets: whoever misses there must not find the file, which goes later.
+    fn doom(&self, key: &[u8]) -> Option<Sentence> {
+        self.disk.as_ref().map(|disk| disk.doom(key::md5(key)))
     }
 
     /// Makes a purge that is in force last, off the loop; outside of a runtime there is none to hold up.
@@ -132,6 +139,8 @@ struct Removed {
     key: Vec<u8>,
     order: u64,
     variants: Vec<Arc<[u8]>>,
+    /// Until they have gone, nobody reads them.
+    _sentence: Option<Sentence>,
 }
 
 impl Removed {

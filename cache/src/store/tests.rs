@@ -8,6 +8,7 @@ use millstream_wire::{Fields, Headers};
 use std::fs;
 use std::os::unix::fs::FileExt;
 
+mod background;
 mod purging;
 mod removed;
 mod rot;

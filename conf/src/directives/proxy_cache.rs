@@ -171,7 +171,7 @@ pub const ROWS: &[Row] = &[
         (1, 1),
         "number",
         "",
-        "A range that begins beyond this many bytes is passed to the upstream as it is and not kept; without it the whole answer is \
+        "A range that begins beyond this many bytes is passed to the upstream as it is, and its answer kept as a part; without it the whole answer is \
          always fetched.",
         Apply::Level(|l, d, r| l.proxy_cache_max_range_offset = r.offset(&d.args[0])),
     ),

@@ -1,8 +1,11 @@
-//! Why requests were not answered from the cache, location by location.
+//! Why requests were not answered from the cache, location by location: the words and counts of the metrics.
+//!
+//! Counts are those of the process and outlive reloads; told are the locations of the configuration in force.
 
 use super::explain::{Place, at, written};
-use crate::misses::Tally;
 use crate::request::Request;
+use millstream_cache::policy;
+use millstream_telemetry::metrics::{Cause, CauseFamily, LocationSnapshot, MissCount};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -11,9 +14,9 @@ use std::collections::BTreeMap;
 pub(super) struct OfLocation {
     /// The location.
     location: Place,
-    /// Requests that were no hits, by `$upstream_cache_status`.
+    /// Requests that were not answered from the cache, by cause.
     requests: BTreeMap<&'static str, Told>,
-    /// Answers that were not stored, by reason.
+    /// Answers that were not stored, by cause.
     not_stored: BTreeMap<&'static str, Reason>,
 }
 
@@ -33,22 +36,31 @@ struct Reason {
     told: Told,
 }
 
-fn told(tally: &Tally) -> Told {
-    Told { count: tally.count(), last: tally.last() }
+/// The causes of a family that came up in a location.
+fn causes(of: &LocationSnapshot, family: CauseFamily) -> impl Iterator<Item = (&'static str, Told)> {
+    let counted = Cause::ALL.iter().zip(&of.causes).filter(|(_, counted)| counted.count > 0);
+    counted.filter_map(move |(cause, &MissCount { count, last })| {
+        let (its, word) = cause.of();
+        (its == family).then_some((word, Told { count, last }))
+    })
 }
 
-/// All locations that had misses since this configuration came into force.
+/// The sentence of a word.
+fn text(word: &str) -> &'static str {
+    policy::Reason::ALL.iter().find(|reason| reason.name() == word).map_or("", |reason| reason.text())
+}
+
+/// All locations that had misses.
 pub(super) fn all(request: &Request) -> Vec<OfLocation> {
     let shared = &request.generation.shared;
-    let locations = shared.configuration.http.locations.iter().zip(&shared.misses);
+    let counted = shared.registry.snapshot().locations;
+    let locations = shared.configuration.http.locations.iter().zip(&shared.miss_locations);
     locations
-        .filter_map(|(location, misses)| {
-            let misses = misses.as_ref()?;
-            let requests: BTreeMap<_, _> =
-                misses.statuses().map(|(status, tally)| (status.name(), told(tally))).collect();
-            let not_stored: BTreeMap<_, _> = misses
-                .reasons()
-                .map(|(reason, tally)| (reason.name(), Reason { text: reason.text(), told: told(tally) }))
+        .filter_map(|(location, &number)| {
+            let of = counted.get(number as usize)?;
+            let requests: BTreeMap<_, _> = causes(of, CauseFamily::Miss).collect();
+            let not_stored: BTreeMap<_, _> = causes(of, CauseFamily::NotStored)
+                .map(|(word, told)| (word, Reason { text: text(word), told }))
                 .collect();
             let location = Place { name: written(&location.matches), at: at(request, location.span) };
             (!requests.is_empty() || !not_stored.is_empty()).then_some(OfLocation {

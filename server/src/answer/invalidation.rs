@@ -51,8 +51,8 @@ fn forget(request: &Request) {
 /// The GET of the same target: a key may name the method.
 fn as_get(request: &Request) -> Request {
     let mut copy = request.for_refresh();
+    // The head keeps the method that came: one that differs from it is told by its name.
     copy.method = Method::Get;
-    copy.head.method = Method::Get;
     copy
 }
 

@@ -69,7 +69,8 @@ pub fn key_of(request: &Request, cache: &ProxyCache, method: Method) -> Option<V
         return key(request, cache);
     }
     let mut other = request.for_refresh();
-    (other.method, other.head.method) = (method, method);
+    // The head keeps the method that came: one that differs from it is told by its name.
+    other.method = method;
     key(&other, cache)
 }
 

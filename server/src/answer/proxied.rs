@@ -361,13 +361,6 @@ impl<'a> Passing<'a> {
         policy::storable(cache, &self.proxy.ignore_headers, &facts, status, fields, now, no_cache)
     }
 
-    /// Counts an answer that is not stored.
-    fn not_stored(&self, reason: policy::Reason, now: Now) {
-        if let Some(misses) = &self.request.generation.shared.misses[self.request.location.0 as usize] {
-            misses.not_stored(reason, now.unix_milliseconds);
-        }
-    }
-
     /// Passes an accepted answer to the client and, where it may be stored, to the cache.
     async fn pass(
         mut self,
@@ -407,7 +400,6 @@ impl<'a> Passing<'a> {
                     return Box::pin(self.fill(connection, turn, fill, None)).await;
                 }
                 Storable::No(reason) => {
-                    self.not_stored(reason, now);
                     self.report_not_stored(reason);
                     if self.tap.is_some() {
                         return Box::pin(self.along(connection, turn, head, permit, Some(reason))).await;

@@ -26,7 +26,7 @@ use millstream_net::timer::with_deadline;
 use millstream_net::tls::HandshakeError;
 use millstream_net::{buffers, clock};
 use millstream_telemetry::log_writer::Ticket;
-use millstream_telemetry::metrics::{CacheStatus, Counter, Gauge, WorkerMetrics};
+use millstream_telemetry::metrics::{Counter, Gauge, WorkerMetrics};
 use millstream_wire::Version;
 use millstream_wire::h1::head::{HeadError, HeadLimits, Progress};
 use std::cell::Cell;
@@ -429,12 +429,6 @@ impl Connection {
                 request.sent.bytes,
                 request.cache_status,
             );
-        }
-        if let Some(status) = request.cache_status
-            && status != CacheStatus::Hit
-            && let Some(misses) = &request.generation.shared.misses[request.location.0 as usize]
-        {
-            misses.ended(status, clock::wall().unix_milliseconds());
         }
         if let Some(ticket) = access_log::write(&request, now) {
             self.ticket = Some(ticket);

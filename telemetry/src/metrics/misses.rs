@@ -6,7 +6,7 @@
 use super::table::MetricLine;
 use super::{WorkerMetrics, add};
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
 /// Locations with a cache over the life of the process; those past it are not counted.
 pub const LOCATIONS: usize = 4096;
@@ -109,16 +109,33 @@ impl CauseFamily {
 
 /// One thread's counts of one location.
 #[derive(Debug)]
-pub(super) struct MissCells([AtomicU64; Cause::COUNT]);
+pub(super) struct MissCells([MissCell; Cause::COUNT]);
+
+/// How often one thread met a cause, and when last (milliseconds since 1970, 0 = never).
+#[derive(Debug)]
+struct MissCell {
+    count: AtomicU64,
+    last: AtomicI64,
+}
+
+/// How often a cause came up in a location, over all threads, and when last.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct MissCount {
+    /// How often.
+    pub count: u64,
+    /// When last, in milliseconds since 1970; 0 = never.
+    pub last: i64,
+}
 
 impl MissCells {
     fn new() -> Self {
-        MissCells([const { AtomicU64::new(0) }; Cause::COUNT])
+        MissCells([const { MissCell { count: AtomicU64::new(0), last: AtomicI64::new(0) } }; Cause::COUNT])
     }
 
-    pub(super) fn add_to(&self, sums: &mut [u64; Cause::COUNT]) {
+    pub(super) fn add_to(&self, sums: &mut [MissCount; Cause::COUNT]) {
         for (sum, cell) in sums.iter_mut().zip(&self.0) {
-            *sum = sum.wrapping_add(cell.load(Ordering::Relaxed));
+            sum.count = sum.count.wrapping_add(cell.count.load(Ordering::Relaxed));
+            sum.last = sum.last.max(cell.last.load(Ordering::Relaxed));
         }
     }
 }
@@ -127,11 +144,14 @@ impl MissCells {
 pub(super) type MissPages = [OnceLock<Box<[MissCells; LOCATIONS_PER_PAGE]>>; LOCATIONS / LOCATIONS_PER_PAGE];
 
 impl WorkerMetrics {
-    /// Counts a cause in a location of [`super::Registry::location`]. Owner thread only.
-    pub fn miss(&self, location: u32, cause: Cause) {
+    /// Counts a cause in a location of [`super::Registry::location`], with the moment, in milliseconds since 1970.
+    /// Owner thread only.
+    pub fn miss(&self, location: u32, cause: Cause, unix_milliseconds: i64) {
         let index = location as usize;
         let Some(page) = self.misses.get(index / LOCATIONS_PER_PAGE) else { return };
         let page = page.get_or_init(|| Box::new(std::array::from_fn(|_| MissCells::new())));
-        add(&page[index % LOCATIONS_PER_PAGE].0[cause as usize], 1);
+        let cell = &page[index % LOCATIONS_PER_PAGE].0[cause as usize];
+        add(&cell.count, 1);
+        cell.last.store(unix_milliseconds, Ordering::Relaxed);
     }
 }

@@ -153,10 +153,10 @@ fn causes(text: &mut String, locations: &[LocationSnapshot]) {
         head(text, name, doc, "counter");
         for location in locations {
             let label = escape_label(&location.name);
-            for (cause, &count) in Cause::ALL.iter().zip(&location.causes) {
+            for (cause, of_cause) in Cause::ALL.iter().zip(&location.causes) {
                 let (of, word) = cause.of();
-                if of == family && count > 0 {
-                    sample(text, name, &format!("location=\"{label}\",cause=\"{word}\""), count);
+                if of == family && of_cause.count > 0 {
+                    sample(text, name, &format!("location=\"{label}\",cause=\"{word}\""), of_cause.count);
                 }
             }
         }

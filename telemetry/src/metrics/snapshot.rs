@@ -3,7 +3,7 @@
 //! Threads go on counting while they are read, so two sums may differ by the requests in between.
 //! What no thread counts (bytes in the caches, the log writer's totals) is put in by whoever asks for the snapshot.
 
-use super::misses::LOCATIONS_PER_PAGE;
+use super::misses::{LOCATIONS_PER_PAGE, MissCount};
 use super::{CacheStatus, Cause, Counter, Gauge, Timing, WorkerMetrics, ZONES_PER_PAGE};
 use crate::histogram::HistogramSnapshot;
 use crate::log_writer::LogStatistics;
@@ -27,7 +27,7 @@ pub struct LocationSnapshot {
     /// Its name.
     pub name: String,
     /// By cause, in the order of [`Cause::ALL`].
-    pub causes: [u64; Cause::COUNT],
+    pub causes: [MissCount; Cause::COUNT],
 }
 
 /// One `status_zone`.
@@ -49,8 +49,8 @@ pub struct ZoneSnapshot {
 
 impl Snapshot {
     pub(super) fn empty(zones: Vec<String>, locations: Vec<String>) -> Self {
-        let locations =
-            locations.into_iter().map(|name| LocationSnapshot { name, causes: [0; Cause::COUNT] }).collect();
+        let causes = [MissCount::default(); Cause::COUNT];
+        let locations = locations.into_iter().map(|name| LocationSnapshot { name, causes }).collect();
         let zones = zones.into_iter().map(|name| ZoneSnapshot { name, ..ZoneSnapshot::default() }).collect();
         Snapshot {
             counters: [0; Counter::COUNT],

@@ -60,12 +60,12 @@ table! {
         Tunnels: "millstream_tunnels_total", "", "Connections upgraded to a tunnel (WebSocket).";
         CacheMiss: "millstream_cache_requests_total", "status=\"MISS\"", "Requests to locations with a cache, by `$upstream_cache_status`.";
         CacheBypass: "millstream_cache_requests_total", "status=\"BYPASS\"", "Requests that `proxy_cache_bypass` sent past the cache, or that may not use it.";
-        CacheKeysTooLong: "millstream_cache_keys_too_long_total", "", "Requests past the cache because their key is longer than 8 KiB.";
         CacheExpired: "millstream_cache_requests_total", "status=\"EXPIRED\"", "Requests that found a stale entry and fetched anew.";
         CacheStale: "millstream_cache_requests_total", "status=\"STALE\"", "Requests answered stale because the upstream failed.";
         CacheUpdating: "millstream_cache_requests_total", "status=\"UPDATING\"", "Requests answered stale while somebody else refreshes.";
         CacheRevalidated: "millstream_cache_requests_total", "status=\"REVALIDATED\"", "Requests whose stale entry the upstream confirmed with a 304.";
         CacheHit: "millstream_cache_requests_total", "status=\"HIT\"", "Requests answered fresh from the cache.";
+        CacheKeysTooLong: "millstream_cache_keys_too_long_total", "", "Requests past the cache because their key is longer than 8 KiB.";
         CacheStored: "millstream_cache_stored_total", "", "Answers stored in a cache.";
         CacheFillsAborted: "millstream_cache_fills_aborted_total", "", "Answers that broke off while being stored, and were not.";
         CacheEvicted: "millstream_cache_evicted_total", "", "Entries removed for room or for `inactive`.";

@@ -22,6 +22,30 @@ async fn purge(store: &Arc<Store>, what: What, how: How) {
 }
 
 #[test]
+fn what_was_invalidated_is_not_read_from_its_file_before_that_is_removed() {
+    runtime().block_on(async {
+        let directory = tempfile::tempdir().expect("a directory");
+        let zone = zone(Some(directory.path()));
+        let first = store(&zone);
+        let keys: Vec<String> = (0..100).map(|number| whole_text(&format!("key {number}"))).collect();
+        for key in &keys {
+            put(&first, key, &Headers::new(), &[], b"old").await;
+        }
+        // One that was started anew has them on disk alone.
+        let second = store(&zone);
+        let mut front = Front::new(second.clone());
+        for key in &keys {
+            second.invalidate(key.as_bytes());
+            let lookup = match front.lookup(key.as_bytes(), Fields::default(), &conf(), start()) {
+                Lookup::Disk(probe) => load(probe, &Headers::new()).await,
+                other => other,
+            };
+            assert!(matches!(lookup, Lookup::Miss(_)), "{key:?}: {lookup:?}");
+        }
+    });
+}
+
+#[test]
 fn a_purge_holds_after_a_restart_also_for_what_only_the_disk_has() {
     let (de, fr) = (headers(&[("Accept-Language", "de")]), headers(&[("Accept-Language", "fr")]));
     let vary = [("Vary", "Accept-Language")];

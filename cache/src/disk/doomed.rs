@@ -1,0 +1,48 @@
+//! Files that are purged and not removed yet: removing waits for its turn off the loop, and until then nobody may read
+//! them, or an answer would come back that was just taken away.
+//!
+//! A name is doomed before memory lets go of the key, so whoever misses there finds no file either. Next: `read`, which
+//! asks; `store/purge`, which dooms.
+
+use super::place::Name;
+use super::{Disk, lock};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+
+/// The names, and how many removals of each are under way.
+#[derive(Debug, Default)]
+pub(super) struct Doomed(Mutex<HashMap<Name, usize>>);
+
+/// A file is not read until this is dropped, which is after it was removed.
+#[derive(Debug)]
+pub(crate) struct Sentence {
+    disk: Arc<Disk>,
+    name: Name,
+}
+
+impl Doomed {
+    /// Whether a file is about to be removed.
+    pub(super) fn has(&self, name: &Name) -> bool {
+        lock(&self.0).contains_key(name)
+    }
+}
+
+impl Disk {
+    /// From now on the file of a name is as good as gone.
+    pub(crate) fn doom(self: &Arc<Self>, name: Name) -> Sentence {
+        *lock(&self.doomed.0).entry(name).or_default() += 1;
+        Sentence { disk: self.clone(), name }
+    }
+}
+
+impl Drop for Sentence {
+    fn drop(&mut self) {
+        let mut doomed = lock(&self.disk.doomed.0);
+        if let Some(count) = doomed.get_mut(&self.name) {
+            *count -= 1;
+            if *count == 0 {
+                doomed.remove(&self.name);
+            }
+        }
+    }
+}
