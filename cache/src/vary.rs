@@ -133,6 +133,7 @@ fn spoken(id: FieldId, value: &[u8]) -> String {
                 codings.filter(|(at, _)| bits >> at & 1 == 1).map(|(_, name)| name).collect();
             if taken.is_empty() { "identity".to_owned() } else { taken.join(", ") }
         }
+        (FieldId::AcceptLanguage, folded) => accept_language::spoken(folded),
         _ => String::from_utf8_lossy(value).into_owned(),
     }
 }
