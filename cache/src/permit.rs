@@ -84,7 +84,7 @@ impl FillPermit {
         Fill::new(self.store.clone(), None, progress, Mode::Passing, length, now)
     }
 
-    /// The upstream has confirmed a stored entry with a 304. `headers` are [`StoredHead::updated`], `lifetime` what
+    /// The upstream has confirmed a stored entry with a 304. `headers` are [`crate::head::Head::updated`], `lifetime` what
     /// `policy` made of them. It keeps its tags and gets those that the 304 names. Waiters look up again.
     pub fn refresh(mut self, old: &Arc<Entry>, headers: Headers, lifetime: Lifetime, now: Now) -> Arc<Entry> {
         let before = old.head();

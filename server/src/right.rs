@@ -17,7 +17,7 @@ use millstream_wire::FieldId;
 use std::net::IpAddr;
 
 /// Fields that say that a request was passed on by somebody else.
-const FORWARDED: [&[u8]; 8] = [
+const FORWARDED: [&[u8]; 18] = [
     b"x-forwarded-for",
     b"forwarded",
     b"via",
@@ -26,6 +26,16 @@ const FORWARDED: [&[u8]; 8] = [
     b"x-forwarded-proto",
     b"cf-connecting-ip",
     b"true-client-ip",
+    b"x-client-ip",
+    b"x-cluster-client-ip",
+    b"fastly-client-ip",
+    b"cf-ray",
+    b"cdn-loop",
+    b"x-forwarded-port",
+    b"x-forwarded-server",
+    b"x-forwarded-by",
+    b"x-original-forwarded-for",
+    b"x-envoy-external-address",
 ];
 
 /// Whether a request may; a refusal is logged and counted. `what` names what it wanted, for the log.

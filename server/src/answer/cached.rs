@@ -61,6 +61,7 @@ pub fn find(request: &mut Request, cache: &ProxyCache, now: Now) -> Option<(Vec<
         }
         Use::Bypass(key) => {
             request.cache_status = Some(CacheStatus::Bypass);
+            request.wish = Wish::read(cache, request.fields());
             request.report = CacheReport::begin(cache, Some(&key));
             missed(request, Cause::Bypass, None);
             let front = request.generation.fronts[cache.zone.0 as usize].borrow();
@@ -87,7 +88,7 @@ fn look_up(request: &Request, cache: &ProxyCache, key: &[u8], now: Now) -> Looku
 }
 
 /// What a request gets that asks for more than a fresh answer, or for less (`proxy_cache_client_control`).
-fn wished(front: &Front, wish: &Wish, key: &[u8], lookup: Lookup, now: Now) -> Lookup {
+pub(super) fn wished(front: &Front, wish: &Wish, key: &[u8], lookup: Lookup, now: Now) -> Lookup {
     let suits = |hit: &Hit| hit.head().satisfies(wish, now) == Usable::Yes;
     match lookup {
         Lookup::Fresh(hit) | Lookup::Ahead(hit, _) if !suits(&hit) => {
@@ -120,7 +121,7 @@ pub fn report_entry(request: &mut Request, hit: &Hit, now: Now) {
 }
 
 /// Whether a request insists on an answer that was validated now.
-fn insists(request: &Request, hit: &Hit, now: Now) -> bool {
+pub(super) fn insists(request: &Request, hit: &Hit, now: Now) -> bool {
     !request.wish.is_none()
         && matches!(hit.head().satisfies(&request.wish, now), Usable::Validate(why) if why != Why::Stale)
 }
@@ -270,7 +271,8 @@ async fn stale(
     from_entry(request, client, &found).await.ok_or(found)
 }
 
-fn beside(request: &Request, cache: &ProxyCache, key: &[u8]) -> FillPermit {
+/// The right to fill a key beside whoever fills it.
+pub(super) fn beside(request: &Request, cache: &ProxyCache, key: &[u8]) -> FillPermit {
     request.generation.fronts[cache.zone.0 as usize].borrow().beside(key)
 }
 

@@ -241,6 +241,8 @@ impl<'a> Passing<'a> {
             (filling, _) => filling,
         };
         if let Some(outcome) = self.set_aside(&connection, head) {
+            // The client gets another answer, but what the request did is done (RFC 9111 §4.4).
+            invalidation::after(self.request, head.status, head.view(connection.head_bytes()));
             if matches!(outcome, Proxied::Redirect(_)) {
                 let fields = head.view(connection.head_bytes());
                 self.request.accel_fields = Some(Box::new(answer_head::handed_on(fields)));

@@ -87,6 +87,17 @@ const TABLE: &[(&str, Effect, &str)] = &[
     ("X-Invoke-Status", Origin, "Next.js: answers the error page of this status"),
     ("X-Matched-Path", Target, "Next.js"),
     ("X-Now-Route-Matches", Target, "Next.js"),
+    ("X-Middleware-Prefetch", Target, "Next.js: an empty object for the page (CVE-2023-46298)"),
+    ("X-Nextjs-Data", Target, "Next.js: an empty 200 for a redirect"),
+    ("X-Original-Forwarded-Host", Origin, "ingress controllers' back ends"),
+    ("X-Forwarded-Context", Origin, "Java application servers behind API gateways"),
+    ("X-HTTP-Path-Override", Target, "back ends of hand-written proxies"),
+    ("X-Original-Method", Method, "ingress controllers' forward-auth back ends"),
+    ("X-Client-Scheme", Origin, "back ends of hosted load balancers"),
+    ("X-ARR-SSL", Origin, "IIS Application Request Routing back ends"),
+    ("X-SSL", Origin, "PHP frameworks behind TLS terminators"),
+    ("Fastly-SSL", Origin, "back ends of that CDN"),
+    ("CloudFront-Forwarded-Proto", Origin, "back ends of that CDN"),
 ];
 
 /// Whether a client's field ends here. `key` is the `proxy_cache_key` in force.

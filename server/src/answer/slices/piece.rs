@@ -108,7 +108,9 @@ pub(super) async fn open(mut request: Request) -> Result<Option<Piece>, Proxied>
     let Some(cache) = settings.proxy.as_ref().and_then(|proxy| proxy.cache.as_ref()) else { return Ok(None) };
     let Some((key, mut lookup)) = cached::find(&mut request, cache, Now::read()) else { return Ok(None) };
     for _ in 0..LOOKUPS {
-        if request.wish.only_if_cached && !matches!(lookup, Lookup::Fresh(_) | Lookup::Disk(_)) {
+        if request.wish.only_if_cached
+            && !matches!(lookup, Lookup::Fresh(_) | Lookup::Ahead(..) | Lookup::Disk(_))
+        {
             return Err(Proxied::Failed(504));
         }
         lookup = match lookup {
@@ -117,7 +119,9 @@ pub(super) async fn open(mut request: Request) -> Result<Option<Piece>, Proxied>
                 cached::refresh_detached(&request, permit, &found);
                 return Ok(Some(of_entry(found.entry.clone(), CacheStatus::Hit)));
             }
-            Lookup::Stale(found, permit) => return stale(request, cache, found, permit).await.map(Some),
+            Lookup::Stale(found, permit) => {
+                return stale(request, cache, &key, found, permit).await.map(Some);
+            }
             Lookup::Miss(permit) => {
                 let status = request.cache_status.unwrap_or(CacheStatus::Miss);
                 return ask(request, Filling::Permit(permit), None, status).await.map(Some);
@@ -139,7 +143,11 @@ pub(super) async fn open(mut request: Request) -> Result<Option<Piece>, Proxied>
                 Woken::Timeout => break,
             },
             Lookup::Scarce => break,
-            Lookup::Disk(probe) => probe.load(request.fields(), cache, Now::read()).await,
+            Lookup::Disk(probe) => {
+                let found = probe.load(request.fields(), cache, Now::read()).await;
+                let front = generation.fronts[cache.zone.0 as usize].borrow();
+                cached::wished(&front, &request.wish, &key, found, Now::read())
+            }
         };
     }
     let permit = generation.fronts[cache.zone.0 as usize].borrow().beside(&key);
@@ -154,15 +162,18 @@ fn of_entry(entry: Arc<Entry>, status: CacheStatus) -> Piece {
 async fn stale(
     request: Request,
     cache: &ProxyCache,
+    key: &[u8],
     found: Rc<Hit>,
     permit: Option<millstream_cache::FillPermit>,
 ) -> Result<Piece, Proxied> {
     let now = Now::read();
+    let insists = cached::insists(&request, &found, now);
+    let permit = permit.or_else(|| insists.then(|| cached::beside(&request, cache, key)));
     let Some(permit) = permit else { return Ok(of_entry(found.entry.clone(), CacheStatus::Updating)) };
     let may = found.entry.may_serve_stale(StaleCause::Updating, &cache.use_stale, now);
     let detached = cache.background_update
         || found.entry.may_serve_stale(StaleCause::Updating, &UseStale::default(), now);
-    if may && detached {
+    if may && detached && !insists {
         cached::refresh_detached(&request, permit, &found);
         return Ok(of_entry(found.entry.clone(), CacheStatus::Stale));
     }
