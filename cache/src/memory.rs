@@ -34,11 +34,11 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
-/// Shards, powers of two: one for each mebibyte, so that a shard's lock guards few enough keys to be short, and each
-/// of a small zone's still has enough to choose from when it lets go of one.
+/// Shards, powers of two: one for four mebibytes or a little less, so that a shard's lock guards few enough keys to be
+/// held shortly, and each has enough of them to choose from when it lets go of one.
 const FEWEST_SHARDS: u64 = 1;
 const MOST_SHARDS: u64 = 1024;
-const SHARE: u64 = 1024 * 1024;
+const SHARE: u64 = 4 * 1024 * 1024;
 /// Moments of purges that are remembered, by hash; a power of two. Two keys that share one cost a refill at worst: with
 /// a hundred unsafe requests while an answer is on its way, one time in three hundred.
 const PURGES: usize = 32 * 1024;
@@ -63,7 +63,7 @@ pub(crate) struct Memory {
 
 impl Memory {
     pub(crate) fn new(most_bytes: u64, most_cells: u64) -> Memory {
-        let shards = (most_bytes / SHARE).clamp(FEWEST_SHARDS, MOST_SHARDS).next_power_of_two();
+        let shards = (most_bytes / SHARE).next_power_of_two().clamp(FEWEST_SHARDS, MOST_SHARDS);
         Memory {
             hasher: RandomState::default(),
             shards: (0..shards).map(|_| Mutex::new(Shard::new())).collect(),

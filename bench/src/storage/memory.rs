@@ -50,7 +50,7 @@ pub fn measure(kind: &str) -> bool {
     let fields: usize = lines.iter().map(|(name, value)| name.len() + value.len()).sum();
     let content = (KEY + fields + BODY) as f64;
     let body = Bytes::from(vec![b'b'; BODY]);
-    let mut zone = Zone::open(4 << 30, 2 * ENTRIES);
+    let mut zone = Zone::open(1 << 30, 2 * ENTRIES);
     let mut key = Vec::with_capacity(2 * KEY);
     // Allocators and handles grow to their working size first.
     for number in 0..20_000 {

@@ -107,11 +107,16 @@ pub fn is_persistent(version: Version, fields: Fields<'_>) -> bool {
 /// What the framing fields say, `None` when there are none.
 #[inline]
 fn announced(version: Version, fields: Fields<'_>) -> Result<Option<Framing>, FramingError> {
-    let length = fields.get(FieldId::ContentLength).map(content_length).transpose()?;
-    if length.is_some() && fields.all(FieldId::ContentLength).nth(1).is_some() {
-        return Err(FramingError::ManyLengths);
+    let mut length = None;
+    let mut codings = false;
+    for field in fields.lines() {
+        match field.id {
+            FieldId::ContentLength if length.is_some() => return Err(FramingError::ManyLengths),
+            FieldId::ContentLength => length = Some(content_length(field.value.of(fields.bytes()))?),
+            FieldId::TransferEncoding => codings = true,
+            _ => {}
+        }
     }
-    let codings = fields.has(FieldId::TransferEncoding);
     match (length, codings) {
         (None, false) => Ok(None),
         (Some(length), false) => Ok(Some(Framing::Length(length))),
