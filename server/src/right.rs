@@ -30,7 +30,11 @@ const FORWARDED: [&[u8]; 8] = [
 
 /// Whether a request may; a refusal is logged and counted. `what` names what it wanted, for the log.
 pub fn admits(right: &ManageRight, request: &Request, what: &str) -> bool {
-    let Err(why) = judge(right, request) else { return true };
+    report(judge(right, request), request, what)
+}
+
+fn report(outcome: Result<(), &'static str>, request: &Request, what: &str) -> bool {
+    let Err(why) = outcome else { return true };
     request.worker.metrics.add(Counter::ManageRefused, 1);
     let log = &request.generation.shared.error_logs[request.location.0 as usize];
     if log.enabled(Level::Error) {
@@ -40,18 +44,22 @@ pub fn admits(right: &ManageRight, request: &Request, what: &str) -> bool {
     false
 }
 
+/// As [`admits`], for what a request does by being sent: one that a web page may have made a browser send is refused
+/// whatever its address, for an address says whose browser it is, not whose page. A token is no page's to show.
+pub fn admits_deed(right: &ManageRight, request: &Request, what: &str) -> bool {
+    let outcome = judge(right, request);
+    let outcome =
+        if shows_token(right, request) { outcome } else { outcome.and_then(|()| own_page(request)) };
+    report(outcome, request, what)
+}
+
 /// Why a request may not.
 fn judge(right: &ManageRight, request: &Request) -> Result<(), &'static str> {
-    if let Some(token) = &right.token
-        && let Some(shown) = bearer(request)
-    {
-        let same = equal(shown, token.as_bytes());
-        if same {
-            return Ok(());
-        }
-        if right.allow.is_none() {
-            return Err("the token is not the one that is configured");
-        }
+    if shows_token(right, request) {
+        return Ok(());
+    }
+    if right.token.is_some() && right.allow.is_none() && bearer(request).is_some() {
+        return Err("the token is not the one that is configured");
     }
     let remote = &request.connection.remote;
     match &right.allow {
@@ -71,12 +79,23 @@ fn own_request(request: &Request) -> Result<(), &'static str> {
     if FORWARDED.iter().any(|name| fields.named(name).is_some()) {
         return Err("it was passed on by a proxy, so whoever sent it need not be local");
     }
+    own_page(request)
+}
+
+/// Whether no web page made a browser send it, as far as browsers say.
+fn own_page(request: &Request) -> Result<(), &'static str> {
+    let fields = request.fields();
     let of_a_page = fields.named(b"origin").is_some()
         || fields.named(b"sec-fetch-site").is_some_and(|site| !matches!(site, b"same-origin" | b"none"));
     if of_a_page {
         return Err("a web page made a browser send it");
     }
     Ok(())
+}
+
+fn shows_token(right: &ManageRight, request: &Request) -> bool {
+    let shown = right.token.as_ref().zip(bearer(request));
+    shown.is_some_and(|(token, shown)| equal(shown, token.as_bytes()))
 }
 
 /// The token of `Authorization: Bearer TOKEN` (RFC 6750 §2.1).

@@ -98,7 +98,7 @@ pub async fn answer(request: &mut Request, client: &mut Client, purging: Purging
         (Purging::Method(_) | Purging::Condition, _, Some(cache)) => (&cache.purge_right, cache.purge_soft),
         _ => return Outcome::Status(500),
     };
-    if !right::admits(right, request, "purge") {
+    if !right::admits_deed(right, request, "purge") {
         return Outcome::Status(403);
     }
     let found = match (purging, &settings.purge_at) {
@@ -128,7 +128,7 @@ pub async fn answer(request: &mut Request, client: &mut Client, purging: Purging
 
 /// The same for the other locations that are touched.
 fn all_admit(rights: &[std::sync::Arc<ManageRight>], request: &Request) -> bool {
-    rights.iter().all(|right| right::admits(right, request, "purge"))
+    rights.iter().all(|right| right::admits_deed(right, request, "purge"))
 }
 
 fn by_method(request: &Request, method: PurgeMethod) -> Result<(Orders, Option<bool>), Refusal> {
