@@ -205,6 +205,18 @@ impl Disk {
         lock(&self.index).touch(name, second(now));
     }
 
+    /// When the fill of a file was granted, in the order of this process; 0 where it is from before.
+    pub(crate) fn order(&self, name: &Name) -> u64 {
+        lock(&self.index).order(name).unwrap_or(0)
+    }
+
+    /// Whether a file may be there, or be about to be given its name by a fill that does not know of a purge of just
+    /// now. Never waits.
+    pub(crate) fn may_gain(&self, name: &Name) -> bool {
+        // Whoever holds the stripe may have looked before the purge.
+        self.stripe(name).try_lock().is_err() || self.may_have(name)
+    }
+
     /// Removes a file unless it is newer than `before`.
     pub(crate) fn unlink(&self, name: &Name, before: u64) {
         let _stripe = lock(self.stripe(name));

@@ -65,7 +65,7 @@ pub struct Entry {
     lifetime: KeptLifetime,
     stored_at: i64,
     last_modified: i64,
-    /// Grows with every entry stored, so that the newest of two is known.
+    /// When its fill was granted, so that of two answers the one that was asked for later is known.
     pub(crate) order: u64,
     /// Where it stands among the purges: those that came later may go for it. Moved on when it has been checked.
     born: AtomicU64,

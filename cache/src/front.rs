@@ -102,6 +102,13 @@ impl std::fmt::Debug for Prepared {
     }
 }
 
+/// A moment among the fills and purges of a zone.
+#[derive(Debug, Clone, Copy)]
+pub struct Moment {
+    order: u64,
+    born: u64,
+}
+
 /// What the cache has for a request; each case holds exactly what it allows.
 #[derive(Debug)]
 pub enum Lookup {
@@ -151,16 +158,33 @@ impl Front {
     /// The right to store an answer under a key without a look-up, beside whoever fills it (`proxy_cache_bypass`): the
     /// stored answer is neither used nor waited for, the new one takes its place.
     pub fn beside(&self, key: &[u8]) -> FillPermit {
-        let memory = &self.store.memory;
-        let key = Arc::new(Key::new(key, memory.hash(key)));
-        let grant = Grant {
-            key,
-            values: None,
-            right: None,
-            order: memory.next_order(),
-            born: memory.purges.generation(),
-        };
+        self.beside_since(key, self.moment())
+    }
+
+    /// As [`Front::beside`], for a request that was sent after this moment: a purge since then goes for its answer.
+    pub fn beside_since(&self, key: &[u8], Moment { order, born }: Moment) -> FillPermit {
+        let key = Arc::new(Key::new(key, self.store.memory.hash(key)));
+        let grant = Grant { key, values: None, right: None, order, born };
         FillPermit::new(self.store.clone(), grant)
+    }
+
+    /// Now, in the order of fills and purges. Take it before a request is sent whose answer may turn out to be worth
+    /// storing.
+    pub fn moment(&self) -> Moment {
+        let memory = &self.store.memory;
+        Moment { order: memory.next_order(), born: memory.purges.generation() }
+    }
+
+    /// As [`Store::invalidate`], for an unsafe request that has changed what the key stands for. `own` is the right to
+    /// store the answer to that same request, which stays good. Where a file may be there, what is given waits until it
+    /// is gone, at most 1 s, so that the end of this process does not bring it back; the work is done also where nobody
+    /// waits.
+    pub fn invalidate_after(
+        &self,
+        key: &[u8],
+        own: Option<&mut FillPermit>,
+    ) -> Option<impl Future<Output = ()> + use<>> {
+        self.store.invalidate_after(key, own.and_then(|own| own.grant_in(&self.store)))
     }
 
     /// What is stored in memory for a key and a request, fresh or not, without counting as a use and without a line.
@@ -326,7 +350,7 @@ async fn read(store: &Arc<Store>, grant: &Grant, request: Fields<'_>, now: Now) 
             return store.memory.absent_on_disk(grant);
         }
         store.memory.found_on_disk(grant, BaseFile { epoch: loaded.epoch, values: None }, None);
-        return insert(store, grant, loaded, None, now);
+        return insert(store, grant, (&name, loaded), None, now);
     };
     // Where a purge goes for it, it stays all the same: variants that are in other files count only beside it.
     let variant = Variant { fields: Arc::new(fields), values: values.into() };
@@ -336,7 +360,7 @@ async fn read(store: &Arc<Store>, grant: &Grant, request: Fields<'_>, now: Now) 
     variant.fields.write(request, &mut wanted);
     if *wanted == *variant.values {
         return match obeys(store, grant, &mut loaded, now) {
-            true => insert(store, grant, loaded, Some(variant), now),
+            true => insert(store, grant, (&name, loaded), Some(variant), now),
             false => absent(store, grant, &wanted),
         };
     }
@@ -351,7 +375,7 @@ async fn read(store: &Arc<Store>, grant: &Grant, request: Fields<'_>, now: Now) 
         return absent(store, grant, &wanted);
     }
     let variant = Variant { fields: variant.fields, values: wanted.into() };
-    insert(store, grant, other, Some(variant), now)
+    insert(store, grant, (&name, other), Some(variant), now)
 }
 
 /// Brings what was read in line with the purges since it was stored. False where it is gone.
@@ -387,8 +411,9 @@ fn absent(store: &Store, grant: &Grant, wanted: &[u8]) {
     }
 }
 
-fn insert(store: &Store, grant: &Grant, loaded: Loaded, variant: Option<Variant>, now: Now) {
-    let order = store.memory.next_order();
+fn insert(store: &Store, grant: &Grant, (name, loaded): (&Name, Loaded), variant: Option<Variant>, now: Now) {
+    // What was read is as old as its file: whatever was asked for since then is newer.
+    let order = store.disk.as_ref().map_or(0, |disk| disk.order(name));
     let entry = Entry::new(
         grant.key.bytes(),
         variant.map(Arc::new),

@@ -31,7 +31,7 @@ mod samples;
 
 pub use body::{Body, BodyReader, Piece, Span};
 pub use entry::Entry;
-pub use front::{DiskProbe, Front, Hit, Lookup, Prepared};
+pub use front::{DiskProbe, Front, Hit, Lookup, Moment, Prepared};
 pub use head::{Head, Part, StoredHead};
 pub use now::Now;
 pub use permit::{Fill, FillPermit, Waiter, Woken};

@@ -16,6 +16,7 @@ mod obey;
 mod tests;
 
 pub(crate) use cells::Cell;
+pub(crate) use change::Gone;
 pub(crate) use lookup::{Asked, Found, Grant};
 pub(crate) use obey::as_ruled;
 pub(crate) use shard::Swept;
@@ -114,11 +115,16 @@ impl Memory {
         self.marks[hash as usize % PURGES].load(Ordering::Acquire)
     }
 
-    /// From now on nothing that began before counts for this key. Gives the purge's place in the order.
-    fn mark_purged(&self, hash: u64) -> u64 {
+    /// Whether a purge of a key with the one hash is taken to go for one with the other.
+    pub(crate) fn share_mark(one: u64, other: u64) -> bool {
+        one as usize % PURGES == other as usize % PURGES
+    }
+
+    /// From now on nothing that began before counts for this key. Gives the purge's place in the order, and that of the
+    /// one before it.
+    fn mark_purged(&self, hash: u64) -> (u64, u64) {
         let order = self.next_order();
-        self.marks[hash as usize % PURGES].fetch_max(order, Ordering::AcqRel);
-        order
+        (order, self.marks[hash as usize % PURGES].fetch_max(order, Ordering::AcqRel))
     }
 
     /// Takes from the budget for the key with this hash, letting go of what is not used until it fits. False where it

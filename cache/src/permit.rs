@@ -29,10 +29,12 @@ use millstream_net::timer::{Deadline, with_deadline};
 use millstream_wire::{Fields, Headers};
 use std::future::poll_fn;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// What is kept for followers of a body that is not stored, and what is gathered before a piece is written to disk.
 const WINDOW: u64 = 256 * 1024;
+/// How long a reader of a body that is not stored may stand still, a window behind, while others wait for it.
+const PATIENCE: Duration = Duration::from_secs(1);
 /// Room for a body that is kept in memory is made in steps of so many bytes.
 const ROOM_STEP: u64 = 1024;
 
@@ -94,10 +96,9 @@ impl FillPermit {
         head.tags = named.unwrap_or_else(|| before.tags.clone());
         head.part = before.part;
         let vary = head.view().vary();
-        let order = self.store.memory.next_order();
         // What was confirmed is as good as what was asked for at the same time.
-        let born = self.grant().born;
-        let entry = Entry::new(old.key(), old.variant.clone(), (order, born), head.view(), old.body());
+        let orders = (self.grant().order, self.grant().born);
+        let entry = Entry::new(old.key(), old.variant.clone(), orders, head.view(), old.body());
         if let Some(body) = old.gzip_body() {
             entry.keep_gzip(body);
         }
@@ -138,6 +139,10 @@ impl FillPermit {
 
     pub(crate) fn store(&self) -> &Arc<Store> {
         &self.store
+    }
+
+    pub(crate) fn grant_in(&mut self, store: &Arc<Store>) -> Option<&mut Grant> {
+        self.grant.as_mut().filter(|_| Arc::ptr_eq(&self.store, store))
     }
 
     pub(crate) fn grant(&self) -> &Grant {
@@ -222,7 +227,8 @@ impl Fill {
 
     /// Ready for the next piece: at once for a body that fits in memory, after writing for one that goes to disk, and
     /// when the slowest reader has come close for one that is not stored; of these two no more is held than a window
-    /// of 256 KiB and a piece. Must not be dropped while it waits, unless the fill is given up.
+    /// of 256 KiB and a piece. A reader that takes nothing for 1 s while others have read all sees an answer that is not
+    /// stored break off, so that one client cannot hold up the rest. Must not be dropped while it waits, unless the fill is given up.
     pub async fn ready(&mut self) {
         let too_large = self.crowded || self.held > self.store.largest_in_memory();
         if matches!(self.mode, Mode::Memory) && too_large {
@@ -232,7 +238,7 @@ impl Fill {
             Mode::Memory => {}
             Mode::Spool(_) if self.held >= WINDOW => self.spool().await,
             Mode::Spool(_) => {}
-            Mode::Passing => self.progress.drained(WINDOW).await,
+            Mode::Passing => self.progress.drained(WINDOW, PATIENCE).await,
         }
     }
 
@@ -271,7 +277,7 @@ impl Fill {
     fn store_in_memory(&mut self) -> Option<Arc<Entry>> {
         let body = Body::Memory(self.progress.whole()?);
         self.progress.release_room();
-        let entry = self.entry(self.store.memory.next_order(), body);
+        let entry = self.entry(body);
         let grant = self.grant.as_ref()?;
         let stored = self.store.memory.store(grant, &entry, self.began);
         if stored {
@@ -285,7 +291,7 @@ impl Fill {
         let Mode::Spool(spool) = std::mem::replace(&mut self.mode, Mode::Passing) else { return None };
         let (store, disk) = (self.store.clone(), self.store.disk.clone()?);
         let (key, variant) = (self.grant.as_ref()?.key.clone(), self.progress.variant.clone());
-        let orders = (self.grant.as_ref()?.order, self.store.memory.next_order());
+        let began = self.grant.as_ref()?.order;
         let (now, born, head) = (self.began, self.grant.as_ref()?.born, self.progress.head.clone());
         let body = blocking::run(move || {
             if store.memory.purges.rules().go_for(born, &head.tags, key.text()) {
@@ -297,17 +303,17 @@ impl Fill {
             // The epoch is in the file already. As the key's own file it begins a new one; beside another own file it
             // is only good where that has the same.
             let place = Place { key: &key, vary, values, file: (name, spool.epoch(), is_base) };
-            store.commit(&disk, *spool, place, orders, now)
+            store.commit(&disk, *spool, place, began, now)
         })
         .await?;
-        let entry = self.entry(orders.1, Body::File(body));
+        let entry = self.entry(Body::File(body));
         self.store.memory.store(self.grant.as_ref()?, &entry, self.began).then_some(entry)
     }
 
-    fn entry(&self, order: u64, body: Body) -> Arc<Entry> {
+    fn entry(&self, body: Body) -> Arc<Entry> {
         let grant = self.grant.as_ref().expect("held until finish takes it");
         let variant = self.progress.variant.clone().map(Arc::new);
-        let orders = (order, grant.born);
+        let orders = (grant.order, grant.born);
         Arc::new(Entry::new(grant.key.bytes(), variant, orders, self.progress.head.view(), body))
     }
 

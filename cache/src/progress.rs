@@ -6,7 +6,8 @@
 //! ```
 //! The filling side appends; followers read at their own pace, woken by each piece and never by a timer. A body that
 //! is being kept is kept whole, in memory or in a file; one that is only passed on keeps a window, and the filling
-//! side waits for its slowest reader. Next: `line`, which hands followers to waiters; `permit`, the filling side.
+//! side waits for its slowest reader, but not for one that stands still while another waits. Next: `line`, which hands
+//! followers to waiters; `permit`, the filling side.
 
 use crate::body::Body;
 use crate::budget::Room;
@@ -15,7 +16,8 @@ use crate::file_format::BLOCK;
 use crate::head::StoredHead;
 use crate::sync::{Mutex, MutexGuard};
 use bytes::Bytes;
-use millstream_net::blocking;
+use millstream_net::timer::Deadline;
+use millstream_net::{blocking, clock};
 use std::collections::VecDeque;
 use std::fmt;
 use std::fs::File;
@@ -23,6 +25,7 @@ use std::future::poll_fn;
 use std::os::unix::fs::FileExt;
 use std::sync::{Arc, PoisonError};
 use std::task::{Context, Poll, Waker};
+use std::time::Duration;
 
 #[cfg(test)]
 mod tests;
@@ -76,6 +79,8 @@ enum End {
 struct Place {
     position: u64,
     waker: Option<Waker>,
+    /// It held the others up for too long: for it the answer has broken off.
+    left_behind: bool,
 }
 
 enum Step {
@@ -97,7 +102,7 @@ impl Progress {
         if state.base > 0 && state.spool.is_none() {
             return None;
         }
-        let place = Some(Place { position: 0, waker: None });
+        let place = Some(Place { position: 0, waker: None, left_behind: false });
         let free = state.places.iter().position(Option::is_none);
         let index = free.unwrap_or(state.places.len());
         match free {
@@ -160,17 +165,42 @@ impl Progress {
     }
 
     /// Waits until no more than `window` bytes are held, having forgotten what all readers have read. For a body that
-    /// is not kept.
-    pub(crate) async fn drained(&self, window: u64) {
+    /// is not kept. A single reader sets the pace; where others have read everything and wait for more, those that hold
+    /// them up have `patience` to take something, and then see the answer break off.
+    pub(crate) async fn drained(&self, window: u64, patience: Duration) {
+        let mut deadline = Deadline::new();
         poll_fn(|context| {
             let mut state = self.lock();
-            let slowest = state.places.iter().flatten().map(|place| place.position).min();
-            let upto = slowest.unwrap_or(state.total);
-            state.forget(upto);
+            state.forget_read();
             if state.held() <= window {
                 return Poll::Ready(());
             }
+            if !state.somebody_waits() {
+                deadline.clear();
+            } else if deadline.at().is_none()
+                && let Some(at) = clock::now().checked_add(patience)
+            {
+                deadline.set(at);
+            }
             state.filler = Some(context.waker().clone());
+            drop(state);
+            if deadline.poll(context).is_pending() {
+                return Poll::Pending;
+            }
+            let mut state = self.lock();
+            let mut wakers = Vec::new();
+            while state.held() > window && state.somebody_waits() {
+                state.leave_slowest_behind(&mut wakers);
+                state.forget_read();
+            }
+            let is_drained = state.held() <= window;
+            drop(state);
+            wakers.into_iter().for_each(Waker::wake);
+            if is_drained {
+                return Poll::Ready(());
+            }
+            // Who waited has left meanwhile: whoever is left sets the pace, and wakes this when it has read or leaves.
+            deadline.clear();
             Poll::Pending
         })
         .await;
@@ -238,6 +268,32 @@ impl State {
         {
             self.base = start + bytes.len() as u64;
             self.pieces.pop_front();
+        }
+    }
+
+    /// Who sets the pace: the reader that has read least.
+    fn slowest(&self) -> Option<u64> {
+        self.places.iter().flatten().filter(|place| !place.left_behind).map(|place| place.position).min()
+    }
+
+    /// Forgets what everybody has read.
+    fn forget_read(&mut self) {
+        let upto = self.slowest().unwrap_or(self.total);
+        self.forget(upto);
+    }
+
+    /// Whether a reader has read all there is.
+    fn somebody_waits(&self) -> bool {
+        self.places.iter().flatten().any(|place| !place.left_behind && place.position == self.total)
+    }
+
+    fn leave_slowest_behind(&mut self, wakers: &mut Vec<Waker>) {
+        let slowest = self.slowest();
+        for place in self.places.iter_mut().flatten() {
+            if !place.left_behind && Some(place.position) == slowest {
+                place.left_behind = true;
+                wakers.extend(place.waker.take());
+            }
         }
     }
 
@@ -324,7 +380,8 @@ impl Follower {
 
     fn poll_step(&self, context: &mut Context<'_>) -> Poll<Step> {
         let mut state = self.progress.lock();
-        let Some(position) = state.places[self.place].as_ref().map(|place| place.position) else {
+        let place = state.places[self.place].as_ref().filter(|place| !place.left_behind);
+        let Some(position) = place.map(|place| place.position) else {
             return Poll::Ready(Step::Aborted);
         };
         match state.step(position) {

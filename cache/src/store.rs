@@ -343,22 +343,22 @@ impl Store {
             Body::File(body) => disk.copy_body(&mut spool, body),
         };
         if written {
-            self.commit(disk, spool, entry_place(&key, entry, place), (began, entry.order), now);
+            self.commit(disk, spool, entry_place(&key, entry, place), began, now);
         }
     }
 
-    /// Gives a written file its name; `orders` are the fill's and the entry's. Blocks.
+    /// Gives a written file its name; `began` is the fill's place in the order. Blocks.
     pub(crate) fn commit(
         &self,
         disk: &Disk,
         spool: disk::Spool,
         place: Place<'_>,
-        orders: (u64, u64),
+        began: u64,
         now: Now,
     ) -> Option<FileBody> {
         let (name, epoch, is_base) = place.file;
-        let is_current = || self.memory.purged_at(place.key.hash()) <= orders.0;
-        let body = disk.commit(spool, &name, (orders.1, place.key.hash()), now, is_current)?;
+        let is_current = || self.memory.purged_at(place.key.hash()) <= began;
+        let body = disk.commit(spool, &name, (began, place.key.hash()), now, is_current)?;
         if is_base {
             let base = BaseFile { epoch, values: place.values.map(Arc::from) };
             self.memory.written(place.key, place.vary, base);

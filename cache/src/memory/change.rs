@@ -1,7 +1,7 @@
 //! What a fill does to a key: it begins, ends, is given back, or a purge takes everything away.
 //!
-//! Only the holder of the line's present right moves the line; whoever lost it may still store, because the newest
-//! answer wins, but not what began before a purge. Waiters are woken after the lock. Next: `permit`, whose values
+//! Only the holder of the line's present right moves the line; whoever lost it may still store, because of two answers
+//! the one asked for later wins, but not what began before a purge. Waiters are woken after the lock. Next: `permit`, whose values
 //! call these.
 
 use super::cells::Cell;
@@ -23,6 +23,29 @@ use std::time::{Duration, Instant};
 
 /// How long after an answer that could not be stored requests do not wait for each other.
 pub(super) const UNCACHEABLE_FOR: Duration = Duration::from_secs(10);
+
+/// What a purge of a key has taken out.
+#[derive(Debug)]
+pub(crate) struct Gone {
+    /// The purge's place in the order.
+    pub(crate) order: u64,
+    /// That of the last purge before it, of this key or of one that shares its mark.
+    pub(crate) before: u64,
+    /// The values of its variants.
+    pub(crate) variants: Vec<Arc<[u8]>>,
+    /// Whether anything was stored.
+    pub(crate) stored: bool,
+}
+
+impl Grant {
+    /// Its own request has purged the key with this hash: that does not go for the answer it has got itself, unless
+    /// another purge came since it began.
+    pub(crate) fn outlive(&mut self, hash: u64, gone: &Gone) {
+        if Memory::share_mark(self.key.hash(), hash) && gone.before <= self.order {
+            self.order = gone.order;
+        }
+    }
+}
 
 impl Memory {
     /// A fill has its head: finds out which variant it is, and lets the waiters read along. The grant is changed to
@@ -69,8 +92,8 @@ impl Memory {
         progress
     }
 
-    /// Stores an entry and ends the line. False where it may not be stored: purged meanwhile, no room, or the key has
-    /// come to vary by other fields. The line has ended all the same.
+    /// Stores an entry and ends the line. False where it may not be stored: purged meanwhile, no room, a fresh answer that
+    /// was asked for later is there, or the key has come to vary by other fields. The line has ended all the same.
     pub(crate) fn store(&self, grant: &Grant, entry: &Arc<Entry>, now: Now) -> bool {
         let values = entry.variant.as_ref().map(|variant| variant.values.clone());
         let cost = entry.cost() + Slot::cost_with_entry(values.as_deref());
@@ -93,7 +116,12 @@ impl Memory {
                     let held = slot.cells[at].entry.as_ref();
                     held.is_some_and(|held| held.head().part.is_none() && held.is_fresh(now))
                 });
-            let stored = !purged && !is_less && slot.vary.as_deref() == fields;
+            // Nor does an answer take the place of one that was asked for later and came first (RFC 9111 §4).
+            let is_older = slot.position(values.as_deref()).is_some_and(|at| {
+                let held = slot.cells[at].entry.as_ref();
+                held.is_some_and(|held| held.order > entry.order && held.is_fresh(now))
+            });
+            let stored = !purged && !is_less && !is_older && slot.vary.as_deref() == fields;
             if stored {
                 put(slot, values, cost, entry, now, after);
             }
@@ -262,14 +290,15 @@ impl Memory {
         true
     }
 
-    /// Takes everything of a key out. Gives the purge's place in the order, the values of its variants, and whether
-    /// anything was stored.
-    pub(crate) fn purge(&self, key: &[u8]) -> (u64, Vec<Arc<[u8]>>, bool) {
+    /// Takes everything of a key out.
+    pub(crate) fn purge(&self, key: &[u8]) -> Gone {
         let hash = self.hash(key);
-        let order = self.mark_purged(hash);
+        let (order, before) = self.mark_purged(hash);
         let key = Key::new(key, hash);
         self.change(&key, |shard, index, after| {
-            let Some(index) = index else { return (order, Vec::new(), false) };
+            let Some(index) = index else {
+                return Gone { order, before, variants: Vec::new(), stored: false };
+            };
             let slot = shard.slot(index);
             slot.base = None;
             let variants = slot.cells.iter().filter_map(|cell| cell.values.clone()).collect();
@@ -282,7 +311,7 @@ impl Memory {
                 take_entry(slot, at, after);
             }
             shard.remove_if_empty(index);
-            (order, variants, stored)
+            Gone { order, before, variants, stored }
         })
     }
 

@@ -65,10 +65,44 @@ async fn a_body_that_is_not_kept_waits_for_its_slowest_reader_and_no_longer() {
         assert!(fast.next().await.is_some());
     }
     let waiting = progress.clone();
-    let drained = tokio::spawn(async move { waiting.drained(5000).await });
+    let drained = tokio::spawn(async move { waiting.drained(5000, Duration::from_secs(3600)).await });
     tokio::task::yield_now().await;
     assert!(!drained.is_finished());
     drop(slow);
     drained.await.expect("no panic");
     assert!(progress.follow().is_none(), "the beginning is forgotten");
+}
+
+#[tokio::test]
+async fn a_reader_that_stands_still_is_left_behind_where_another_waits() {
+    let progress = progress();
+    let mut fast = progress.follow().expect("at the beginning");
+    let mut slow = progress.follow().expect("at the beginning");
+    for _ in 0..10 {
+        progress.push(Bytes::from(vec![0; 1000]));
+    }
+    for _ in 0..10 {
+        assert!(matches!(fast.next().await, Some(Ok(_))));
+    }
+    progress.drained(5000, Duration::ZERO).await;
+    assert_eq!(slow.next().await, Some(Err(Aborted)));
+    progress.push(Bytes::from_static(b"more"));
+    assert_eq!(fast.next().await, Some(Ok(Bytes::from_static(b"more"))));
+}
+
+#[tokio::test]
+async fn a_reader_that_is_alone_sets_the_pace_however_slow() {
+    let progress = progress();
+    let mut slow = progress.follow().expect("at the beginning");
+    for _ in 0..10 {
+        progress.push(Bytes::from(vec![0; 1000]));
+    }
+    let waiting = progress.clone();
+    let drained = tokio::spawn(async move { waiting.drained(5000, Duration::ZERO).await });
+    tokio::task::yield_now().await;
+    assert!(!drained.is_finished());
+    for _ in 0..10 {
+        assert!(matches!(slow.next().await, Some(Ok(_))));
+    }
+    drained.await.expect("no panic");
 }

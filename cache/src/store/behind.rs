@@ -1,4 +1,4 @@
-//! Work on the disk that nobody waits for: a queue of the store's own, so that none of it is lost when a worker ends.
+//! Work on the disk that hardly anybody waits for: a queue of the store's own, so that none of it is lost when a worker ends.
 //!
 //! Two of the process's threads for blocking work take from it at a time, which leaves the others to reads. Its bound is
 //! the bytes that [`super::Store`] lets wait. When the process ends, [`Behind::finish`] does the rest. Next: `store`.
@@ -36,8 +36,17 @@ impl fmt::Debug for Behind {
 impl Behind {
     /// Adds work. Outside of a runtime, where there is no loop to hold up, it is done at once.
     pub(super) fn push(self: &Arc<Self>, work: impl FnOnce() + Send + 'static) {
+        self.add(Box::new(work), VecDeque::push_back);
+    }
+
+    /// As [`Behind::push`], before all that waits: somebody waits for this.
+    pub(super) fn push_first(self: &Arc<Self>, work: impl FnOnce() + Send + 'static) {
+        self.add(Box::new(work), VecDeque::push_front);
+    }
+
+    fn add(self: &Arc<Self>, work: Work, place: fn(&mut VecDeque<Work>, Work)) {
         let mut queue = self.lock();
-        queue.works.push_back(Box::new(work));
+        place(&mut queue.works, work);
         if queue.turns == WRITERS {
             return;
         }

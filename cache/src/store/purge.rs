@@ -7,15 +7,22 @@
 use super::Store;
 use crate::disk::{Disk, Sentence};
 use crate::key;
+use crate::memory::{Gone, Grant};
 use crate::now::Now;
 use crate::purges::{How, LONGEST_PREFIX, Purge, Purged, Rule, Scope, What, number_of_key};
 use crate::tags::Tag;
-use millstream_net::blocking;
+use millstream_net::timer::{Deadline, with_deadline};
+use millstream_net::{blocking, clock};
 use std::fs::File;
 use std::future::Future;
 use std::io;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::runtime::Handle;
+use tokio::sync::oneshot;
+
+/// How long an unsafe request is held up at most until a file is gone.
+const UNLINKING: Duration = Duration::from_secs(1);
 
 impl Store {
     /// Purges. In memory it is done when this returns: no answer that is looked up from then on is an older one, and no
@@ -59,7 +66,7 @@ impl Store {
                     How::Hard => {
                         self.recent.note(number_of_key(text), at);
                         let sentence = self.doom(&key);
-                        let (order, variants, stored) = self.memory.purge(&key);
+                        let Gone { order, variants, stored, .. } = self.memory.purge(&key);
                         purged.in_memory = stored;
                         removed = Some(Removed { key, order, variants, _sentence: sentence });
                         // Where the text alone is given, other keys may have the same, and which ones is not known.
@@ -76,13 +83,43 @@ impl Store {
     /// stored. Gives whether anything was in memory.
     pub fn invalidate(self: &Arc<Self>, key: &[u8]) -> bool {
         let sentence = self.doom(key);
-        let (order, variants, stored) = self.memory.purge(key);
+        let Gone { order, variants, stored, .. } = self.memory.purge(key);
         if let Some(disk) = self.disk.clone() {
             let removed = Removed { key: key.into(), order, variants, _sentence: sentence };
-            // Nobody was promised that it lasts over a failure of power.
+            // Nobody was promised that it lasts over the end of the process.
             self.behind.push(move || _ = removed.unlink(&disk));
         }
         stored
+    }
+
+    /// As `Front::invalidate_after`; what is given waits at most [`UNLINKING`].
+    pub(crate) fn invalidate_after(
+        self: &Arc<Self>,
+        key: &[u8],
+        own: Option<&mut Grant>,
+    ) -> Option<impl Future<Output = ()> + use<>> {
+        let sentence = self.doom(key);
+        let gone = self.memory.purge(key);
+        if let Some(own) = own {
+            own.outlive(self.memory.hash(key), &gone);
+        }
+        let disk = self.disk.clone()?;
+        let may_be_there = disk.may_gain(&key::md5(key));
+        let Gone { order, variants, .. } = gone;
+        let removed = Removed { key: key.into(), order, variants, _sentence: sentence };
+        let (done, waiting) = oneshot::channel();
+        self.behind.push_first(move || {
+            removed.take_names(&disk);
+            // Nobody may wait any more.
+            _ = done.send(());
+        });
+        may_be_there.then_some(async move {
+            let mut deadline = Deadline::new();
+            if let Some(at) = clock::now().checked_add(UNLINKING) {
+                deadline.set(at);
+            }
+            _ = with_deadline(&mut deadline, waiting).await;
+        })
     }
 
     /// Before memory forgets: whoever misses there must not find the file, which goes later.
@@ -149,10 +186,7 @@ impl Removed {
         let own = key::md5(&self.key);
         let path = disk.path(&own);
         let was_there = path.exists();
-        disk.unlink(&own, self.order);
-        for values in &self.variants {
-            disk.unlink(&key::md5_of_variant(&self.key, values), self.order);
-        }
+        self.take_names(disk);
         if let Some(directory) = path.parent().filter(|_| was_there) {
             match File::open(directory).and_then(|directory| directory.sync_all()) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
@@ -160,6 +194,14 @@ impl Removed {
             }
         }
         Ok(was_there)
+    }
+
+    /// Removes them, so that they are gone after the end of the process too. Blocks.
+    fn take_names(&self, disk: &Disk) {
+        disk.unlink(&key::md5(&self.key), self.order);
+        for values in &self.variants {
+            disk.unlink(&key::md5_of_variant(&self.key, values), self.order);
+        }
     }
 
     /// Whether a file has the key's name all the same.

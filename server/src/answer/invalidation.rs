@@ -7,12 +7,13 @@
 use super::keyed;
 use crate::admission;
 use crate::request::{Arguments, Request};
-use millstream_cache::policy;
+use millstream_cache::{FillPermit, policy};
 use millstream_wire::reference::Reference;
 use millstream_wire::{FieldId, Fields, Method, Span};
 
-/// Carries out what follows from an answer for the caches; `fields` are those of the answer.
-pub fn after(request: &Request, status: u16, fields: Fields<'_>) {
+/// Carries out what follows from an answer for the caches; `fields` are those of the answer, `own` the right to store it.
+/// When this is done, the end of the process does not bring back what was there.
+pub async fn after(request: &Request, status: u16, fields: Fields<'_>, mut own: Option<&mut FillPermit>) {
     if !policy::invalidates(request.method, status) {
         return;
     }
@@ -24,10 +25,10 @@ pub fn after(request: &Request, status: u16, fields: Fields<'_>) {
         // The operator has said that this method only reads.
         return;
     }
-    forget(&as_get(request));
+    forget(&as_get(request), own.as_deref_mut()).await;
     for id in [FieldId::Location, FieldId::ContentLocation] {
         if let Some(other) = fields.get(id).and_then(|reference| of_reference(request, reference)) {
-            forget(&other);
+            forget(&other, own.as_deref_mut()).await;
         }
     }
 }
@@ -40,11 +41,14 @@ pub fn is_target(request: &Request, reference: &[u8]) -> bool {
 }
 
 /// Drops what is stored for a request.
-fn forget(request: &Request) {
+async fn forget(request: &Request, own: Option<&mut FillPermit>) {
     if let Some(cache) = request.location().settings.proxy.as_ref().and_then(|proxy| proxy.cache.as_ref())
         && let Some(key) = keyed::key(request, cache)
     {
-        request.generation.shared.stores[cache.zone.0 as usize].invalidate(&key);
+        let gone = request.generation.fronts[cache.zone.0 as usize].borrow().invalidate_after(&key, own);
+        if let Some(gone) = gone {
+            gone.await;
+        }
     }
 }
 

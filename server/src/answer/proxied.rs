@@ -37,7 +37,7 @@ use attempt::{Asked, Stop};
 pub use combining::Rest;
 use destination::Destination;
 use millstream_cache::policy::{self, Lifetime, Reason, RequestFacts, Storable};
-use millstream_cache::{Entry, FillPermit, Follower, Hit, Now, StaleCause, StoredHead, Tags};
+use millstream_cache::{Entry, FillPermit, Follower, Hit, Moment, Now, StaleCause, StoredHead, Tags};
 use millstream_conf::model::{Proxy, ProxyCache, Store};
 use millstream_telemetry::metrics::Cause;
 use millstream_upstream::{Condition, Connection, Turn};
@@ -119,6 +119,9 @@ struct Passing<'a> {
     watching: bool,
     /// When the present attempt began.
     asked_at: Instant,
+    /// Before it was sent, for what may be learned from the answer to a request without a right to store it: a purge
+    /// since then goes for that too.
+    since: Option<Moment>,
 }
 
 thread_local! {
@@ -187,6 +190,8 @@ async fn pass_on(
     let watching = !caching && !proxy.ignore_client_abort && proxy.store == Store::Off;
     let method = method(request, proxy, caching);
     let asked_at = request.started;
+    let zone = proxy.cache.as_ref().filter(|_| !caching).map(|cache| cache.zone.0 as usize);
+    let since = zone.map(|zone| generation.fronts[zone].borrow().moment());
     let passing = Passing {
         request: &mut *request,
         client: client.as_deref_mut(),
@@ -200,6 +205,7 @@ async fn pass_on(
         tap,
         watching,
         asked_at,
+        since,
     };
     let mut head = HEAD.take().unwrap_or_default();
     let outcome = passing.run(filling, &mut head).await;
@@ -396,11 +402,14 @@ impl<'a> Passing<'a> {
         let fields = head.view(connection.head_bytes());
         let rewritten = answer_head::rewritten(self.request, self.proxy, fields);
         let fields = rewritten.as_ref().map_or(fields, Headers::view);
-        // Before the client hears of it: its next request must not find what is no longer true.
-        invalidation::after(self.request, head.status, fields);
-        self.learn(head.status, fields);
         let as_asked = matches!(filling, Filling::Part(_));
-        if let (Some(permit), Some(cache)) = (self.permit(filling, head.status, fields), &self.proxy.cache) {
+        let mut permit = self.permit(filling, head.status, fields);
+        if policy::invalidates(self.request.method, head.status) {
+            // Before the client hears of it: its next request must not find what is no longer true.
+            Box::pin(invalidation::after(self.request, head.status, fields, permit.as_mut())).await;
+        }
+        self.learn(head.status, fields);
+        if let (Some(permit), Some(cache)) = (permit, &self.proxy.cache) {
             let now = Now::read();
             let part = combining::part(head.status, fields, connection.remaining())
                 .filter(|_| as_asked || self.request.slice.is_some());

@@ -76,7 +76,9 @@ pub(super) fn slice_range(request: &Request, out: &mut Vec<u8>) -> Found {
     Found::Value
 }
 
-/// The target as it goes upstream; as it came, where it goes on as it came: nginx names files by that.
+/// The target as it came, nginx names files by that; as it goes upstream, where an internal redirect or the variables of
+/// `proxy_pass` have made another of it. A URI part of `proxy_pass` alone makes two locations' answers one for neither:
+/// `proxy_redirect` has written each location's own prefix into them.
 pub(super) fn sent_target(request: &Request, out: &mut Vec<u8>) -> Found {
     let Some(proxy) = &request.location().settings.proxy else { return Found::Nothing };
     let url = match &proxy.pass.target {
@@ -84,7 +86,7 @@ pub(super) fn sent_target(request: &Request, out: &mut Vec<u8>) -> Found {
         ProxyTarget::Variables(template) => super::value(template, request),
     };
     let evaluated = sent_target::split(&url).map(|parts| parts.uri).filter(|uri| !uri.is_empty());
-    if evaluated.is_none() && proxy.pass.uri.is_none() && !sent_target::is_replaced(request) {
+    if evaluated.is_none() && !sent_target::is_replaced(request) {
         out.extend_from_slice(builtin::request_uri(request));
     } else {
         sent_target::append(out, request, proxy, evaluated);

@@ -524,3 +524,31 @@ fn serve_has_a_control_socket_that_its_port_finds() {
     assert_eq!(std::fs::read_dir(prefix.join("millstream")).expect("it was made").count(), 0);
     assert!(text(&command(&["purge", &url]).stderr).contains("no millstream serve runs"));
 }
+
+/// A request that waits at the API until it is told to go on, and a purge while it does.
+#[test]
+fn what_is_learned_from_an_answer_that_began_before_a_purge_is_not_stored_after_it() {
+    if is_nginx() {
+        return;
+    }
+    let (begun, has_begun) = std::sync::mpsc::channel();
+    let (go_on, may_go_on) = std::sync::mpsc::channel::<()>();
+    let (begun, may_go_on) = (std::sync::Mutex::new(begun), std::sync::Mutex::new(may_go_on));
+    let origin = Origin::start(move |request| {
+        let fields = [("Content-Location", "/p"), ("Cache-Control", "max-age=60")];
+        if request.head.starts_with("POST") {
+            _ = begun.lock().expect("one at a time").send(());
+            _ = may_go_on.lock().expect("one at a time").recv();
+            return answer(200, &fields, b"old");
+        }
+        answer(200, &fields[1..], b"new")
+    });
+    let server = start(&origin, "", "");
+    let mut client = server.client();
+    let posted = std::thread::spawn(move || client.request("POST", "/p", &[("Content-Length", "0")]));
+    has_begun.recv().expect("it has come");
+    assert_eq!(server.client().request("PURGE", "/p", &[]).expect("an answer").status, 200);
+    go_on.send(()).expect("somebody waits");
+    assert_eq!(posted.join().expect("no panic").expect("an answer").text(), "old");
+    assert_eq!(server.get("/p").text(), "new");
+}

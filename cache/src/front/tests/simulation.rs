@@ -55,6 +55,10 @@ struct Simulation {
     asked_at: HashMap<usize, usize>,
     /// Per fill: how many purges there were when it was granted.
     filled_at: HashMap<u64, usize>,
+    /// Per fill: when it was granted, in the store's own order.
+    orders: HashMap<u64, u64>,
+    /// Per key: the latest of those that were stored, though a purge may have gone for it since.
+    latest: HashMap<usize, u64>,
     hits: usize,
     refused: usize,
 }
@@ -114,6 +118,8 @@ impl Simulation {
             granted_at: HashMap::new(),
             asked_at: HashMap::new(),
             filled_at: HashMap::new(),
+            orders: HashMap::new(),
+            latest: HashMap::new(),
             hits: 0,
             refused: 0,
         }
@@ -249,6 +255,7 @@ impl Simulation {
                 let tags = headers(&[("xkey", tag_of(number))]);
                 head.tags = Tags::read(tags.view(), std::iter::empty()).expect("few tags");
                 self.filled_at.insert(number, self.granted_at[&index]);
+                self.orders.insert(number, permit.grant().order);
                 self.moved.insert(index, (self.now, self.moved[&index].1));
                 Client::Filling(permit.begin(head, Fields::default(), self.now), number, 0)
             }
@@ -285,9 +292,21 @@ impl Simulation {
         let purged = self.is_purged(key, Some(number), from, to);
         // Two keys may share the mark that a purge of one leaves.
         let marked = self.purges[from..].iter().any(|target| matches!(target, Target::Key(_)));
-        assert!(stored != purged || !stored && marked, "stored {stored}, purged {purged}");
+        // A right that was passed on is as old as that, not as its being taken.
+        let memory = &self.fronts[0].store().memory;
+        let name = format!("key {key}");
+        let marked = marked || memory.purged_at(memory.hash(name.as_bytes())) > self.orders[&number];
+        // One that was asked for later may have come first.
+        let latest = self.latest.entry(key).or_default();
+        let older = *latest > self.orders[&number];
+        assert!(
+            stored != purged || !stored && (marked || older),
+            "{number} of key {key}: stored {stored}, purged {purged}, order {}, there {latest}",
+            self.orders[&number]
+        );
         self.refused += usize::from(!stored);
         if stored {
+            *latest = self.orders[&number].max(*latest);
             self.newest.insert(key, number);
             self.uncacheable_until.remove(&key);
         }

@@ -479,3 +479,18 @@ proptest! {
         check(zone(None), &steps);
     }
 }
+
+#[test]
+fn what_an_unsafe_request_outdates_is_off_the_disk_once_that_is_waited_for() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let store = store(&zone(Some(directory.path())));
+    runtime().block_on(async {
+        listed(&store).await;
+        put(&store, "key", &Headers::new(), &[], b"old").await;
+        let file = only_file(directory.path());
+        let front = Front::new(store.clone());
+        front.invalidate_after(b"key", None).expect("there is a file").await;
+        assert!(!file.exists());
+        assert!(front.invalidate_after(b"never there", None).is_none());
+    });
+}

@@ -43,7 +43,7 @@ impl Passing<'_> {
 
     /// Takes note of what a HEAD or a 304 that goes to the client says about the stored answer.
     pub(super) fn learn(&self, status: u16, fields: Fields<'_>) {
-        let Some(cache) = &self.proxy.cache else { return };
+        let (Some(cache), Some(since)) = (&self.proxy.cache, self.since) else { return };
         let about_stored = match (self.method, status) {
             (Method::Head, 200) => true,
             (Method::Get, 304) => !self.caching,
@@ -67,7 +67,7 @@ impl Passing<'_> {
             if let Storable::Yes(lifetime) =
                 self.storable_as(cache, Method::Get, (entry.head().status, is_part), headers.view(), now)
             {
-                front.beside(&key).refresh(&entry, headers, lifetime, now);
+                front.beside_since(&key, since).refresh(&entry, headers, lifetime, now);
             }
         } else if status == 200 {
             // Something else would be answered now: what is stored is outdated.
@@ -82,9 +82,11 @@ impl Passing<'_> {
             || self.request.fields().iter().any(|(id, name, _)| unkeyed::ends_here(id, name, &cache.key))
     }
 
+    /// The right that the request would have got when it was sent.
     fn beside(&self, cache: &ProxyCache, method: Method) -> Option<FillPermit> {
         let key = keyed::key_of(self.request, cache, method)?;
-        Some(self.request.generation.fronts[cache.zone.0 as usize].borrow().beside(&key))
+        let front = self.request.generation.fronts[cache.zone.0 as usize].borrow();
+        self.since.map(|since| front.beside_since(&key, since))
     }
 }
 
