@@ -53,8 +53,21 @@ pub fn find(options: &Options, reach: &Reach, url: Option<&str>) -> Result<Api, 
     }
     let loaded = load(options);
     let Some(configuration) = &loaded.configuration else {
+        // The process runs on with what it read before.
+        if let Some(socket) = loaded.control_socket.as_ref().filter(|socket| socket.exists()) {
+            eprintln!(
+                "millstream: [warn] {} has a mistake now (-t shows it); asked is the process at {}",
+                main_file.display(),
+                socket.display()
+            );
+            return Ok(Api::Socket(socket.clone()));
+        }
         check::report(&loaded, Severity::Error);
-        return Err(format!("{} cannot be read", main_file.display()));
+        return Err(format!(
+            "{} has a mistake, and names no control_socket that is there: mend it, or name the running process with \
+             --api unix:/path.sock",
+            main_file.display()
+        ));
     };
     match &configuration.main.control_socket {
         Some(socket) => Ok(Api::Socket(socket.clone())),

@@ -4,6 +4,7 @@ use crate::cli::Purge;
 use crate::control;
 use millstream_conf::load::Options;
 use millstream_server::admin::purging::{Body, Many, Report};
+use millstream_server::answer::purge::Done;
 use std::io::Write;
 use std::process::ExitCode;
 
@@ -63,12 +64,17 @@ fn body(purge: &Purge) -> Result<Body, String> {
     })
 }
 
-/// What was done, one line each.
+/// What was done, one line each. A URL has several keys, so of those with nothing under them one is told, where all are so.
 fn told(report: &Report) -> String {
     let did = if report.soft { "made stale" } else { "purged" };
+    let was_there = |done: &Done| done.in_memory != Some(false) || done.on_disk != Some(false);
+    if let Some(first) = report.purged.first().filter(|_| !report.purged.iter().any(was_there)) {
+        return format!("nothing was stored in zone {} under {}\n", first.zone, first.text);
+    }
     report
         .purged
         .iter()
+        .filter(|done| was_there(done))
         .map(|done| match done.by.as_str() {
             "all" => format!("{did} everything in zone {}\n", done.zone),
             "prefix" => format!("{did} in zone {}: keys that begin with {}\n", done.zone, done.text),

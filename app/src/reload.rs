@@ -32,7 +32,7 @@ pub fn reload(
     old: &Shared,
     listenings: &[Arc<Listening>],
 ) -> Option<Reloaded> {
-    let Loaded { configuration, sources, diagnostics } = load_again();
+    let Loaded { configuration, sources, diagnostics, .. } = load_again();
     log_findings(&diagnostics, &sources, &old.main_log, Severity::Warning);
     let configuration = configuration?;
     let workers = worker::count(&configuration.main);

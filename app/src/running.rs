@@ -76,9 +76,12 @@ pub fn serve_url(serve: &ServeUrl) -> ExitCode {
     let (flags, for_again) = (serve.clone(), urls.clone());
     let again = move || match serve_url::configuration(&flags, &for_again, socket.as_deref()) {
         Ok(loaded) => loaded,
-        Err(_) => {
-            Loaded { configuration: None, sources: Default::default(), diagnostics: Default::default() }
-        }
+        Err(_) => Loaded {
+            configuration: None,
+            sources: Default::default(),
+            diagnostics: Default::default(),
+            control_socket: None,
+        },
     };
     let microcache = serve.microcache.clone();
     let simulated = demo.is_some();
@@ -119,7 +122,7 @@ fn greet(
 
 fn start(again: LoadAgain, loaded: Loaded, ready: impl FnOnce(&Shared, &[Arc<Listening>])) -> ExitCode {
     check::report(&loaded, Severity::Warning);
-    let Loaded { configuration: Some(configuration), sources, diagnostics } = loaded else {
+    let Loaded { configuration: Some(configuration), sources, diagnostics, .. } = loaded else {
         return ExitCode::FAILURE;
     };
     local_time::set_clock(local_now);

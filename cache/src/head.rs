@@ -156,12 +156,15 @@ impl<'a> Head<'a> {
     }
 
     /// The fields after a 304 (RFC 9111 §3.2): what it names replaces what was stored, except what describes the
-    /// stored body. Whether and for how long the result may be stored is asked of `policy` anew.
+    /// stored body, its entity tag with it: a 304 may have the strong one of which the stored answer, compressed on its
+    /// way, has the weak form. Whether and for how long the result may be stored is asked of `policy` anew.
     pub fn updated(self, not_modified: Fields<'_>) -> Headers {
         let governing = governing(&IgnoreHeaders::default(), not_modified);
         let replaces = |id: FieldId, name: &[u8]| {
-            let describes_body =
-                matches!(id, FieldId::ContentEncoding | FieldId::ContentType | FieldId::ContentRange);
+            let describes_body = matches!(
+                id,
+                FieldId::ContentEncoding | FieldId::ContentType | FieldId::ContentRange | FieldId::ETag
+            );
             !describes_body && is_stored(not_modified, &governing, id, name)
         };
         let mut headers = Headers::copied_from(self.fields, |id, name, _| {

@@ -21,7 +21,7 @@ use crate::now::Now;
 use crate::policy::{Lifetime, Reason};
 use crate::progress::{Follower, Progress};
 use crate::store::{Place, Store};
-use crate::tags::Tags;
+use crate::tags::{self, Tags};
 use bytes::Bytes;
 use millstream_conf::model::ProxyCache;
 use millstream_net::blocking;
@@ -89,7 +89,9 @@ impl FillPermit {
     pub fn refresh(mut self, old: &Arc<Entry>, headers: Headers, lifetime: Lifetime, now: Now) -> Arc<Entry> {
         let before = old.head();
         let mut head = StoredHead::new(before.status, headers.view(), Some(old.length()), lifetime, now);
-        head.tags = before.tags.and(&Tags::read(headers.view(), std::iter::empty()));
+        let named = Tags::read(headers.view(), std::iter::empty()).map(|named| before.tags.and(&named));
+        let too_many_tags = named.as_ref().is_none_or(|tags| tags.len() > tags::MOST);
+        head.tags = named.unwrap_or_else(|| before.tags.clone());
         head.part = before.part;
         let vary = head.view().vary();
         let order = self.store.memory.next_order();
@@ -103,8 +105,9 @@ impl FillPermit {
         let known = old.variant.as_ref().map(|variant| &*variant.fields);
         let told_apart = vary.is_none_or(|vary| known.is_some_and(|known| known.covers(&vary)));
         if let Some(grant) = self.grant.take() {
-            if !told_apart {
-                // It came to depend on fields that the stored body was not chosen by: used now, not stored.
+            if !told_apart || too_many_tags {
+                // It came to depend on fields that the stored body was not chosen by, or could not be purged by all of
+                // its tags: used now, not stored.
                 self.store.memory.end(&grant);
             } else if self.store.memory.store(&grant, &entry, now) {
                 self.store.save(&entry, grant.order, now);

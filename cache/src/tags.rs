@@ -8,8 +8,8 @@ use crate::footprint::allocated;
 use crate::key;
 use millstream_wire::Fields;
 
-/// Tags of one answer that are kept; more are cut off, in the order they were written.
-pub const MOST: usize = 128;
+/// Tags one answer may have. One with more is not stored: a purge by those left out would leave it.
+pub const MOST: usize = 1024;
 
 /// Response fields that name tags, split at spaces and commas.
 const FIELDS: [&[u8]; 3] = [b"surrogate-key", b"cache-tag", b"xkey"];
@@ -34,20 +34,31 @@ impl Tags {
     /// No tags.
     pub(crate) const NONE: Tags = Tags(None);
 
-    /// The tags in an answer's fields and in the values of `proxy_cache_tag`.
-    pub fn read<'a>(answer: Fields<'_>, configured: impl Iterator<Item = &'a [u8]>) -> Tags {
+    /// The tags in an answer's fields and in the values of `proxy_cache_tag`; `None` where they are more than [`MOST`].
+    pub fn read<'a>(answer: Fields<'a>, configured: impl Iterator<Item = &'a [u8]>) -> Option<Tags> {
         let mut tags = Vec::new();
-        for name in FIELDS {
-            answer.all_named(name).for_each(|value| add(&mut tags, value));
+        let values = FIELDS.iter().flat_map(|name| answer.all_named(name)).chain(configured);
+        let names = values.flat_map(|value| value.split(|byte| matches!(byte, b' ' | b'\t' | b',')));
+        for tag in names.filter(|name| !name.is_empty()).map(Tag::of) {
+            if tags.contains(&tag) {
+                continue;
+            }
+            if tags.len() == MOST {
+                return None;
+            }
+            tags.push(tag);
         }
-        configured.for_each(|value| add(&mut tags, value));
-        Tags::from(tags)
+        Some(Tags::from(tags))
     }
 
-    /// These and others, each once.
+    /// These and others, each once; the caller sees to it that they are not too many to be kept.
     pub(crate) fn and(&self, others: &Tags) -> Tags {
         let mut tags: Vec<Tag> = self.iter().collect();
-        others.iter().for_each(|tag| add_one(&mut tags, tag));
+        for tag in others.iter() {
+            if !tags.contains(&tag) {
+                tags.push(tag);
+            }
+        }
         Tags::from(tags)
     }
 
@@ -78,17 +89,6 @@ impl From<Vec<Tag>> for Tags {
     }
 }
 
-fn add(tags: &mut Vec<Tag>, value: &[u8]) {
-    let names = value.split(|byte| matches!(byte, b' ' | b'\t' | b',')).filter(|name| !name.is_empty());
-    names.map(Tag::of).for_each(|tag| add_one(tags, tag));
-}
-
-fn add_one(tags: &mut Vec<Tag>, tag: Tag) {
-    if tags.len() < MOST && !tags.contains(&tag) {
-        tags.push(tag);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -99,13 +99,16 @@ mod tests {
         let answer = headers(&[("Surrogate-Key", "a b"), ("Cache-Tag", "b,c , d"), ("xkey", "e")]);
         let tags = Tags::read(answer.view(), [&b"f a"[..]].into_iter());
         let expected: Vec<Tag> = [b"a", b"b", b"c", b"d", b"e", b"f"].map(|name| Tag::of(name)).into();
-        assert_eq!(tags, Tags::from(expected));
+        assert_eq!(tags, Some(Tags::from(expected)));
     }
 
     #[test]
-    fn more_tags_than_are_kept_are_cut_off() {
-        let many: Vec<String> = (0..MOST + 10).map(|number| number.to_string()).collect();
-        let answer = headers(&[("Cache-Tag", &many.join(","))]);
-        assert_eq!(Tags::read(answer.view(), std::iter::empty()).len(), MOST);
+    fn more_tags_than_can_be_kept_are_not_cut_off() {
+        let read = |count: usize| {
+            let many: Vec<String> = (0..count).map(|number| number.to_string()).collect();
+            let answer = headers(&[("Cache-Tag", &many.join(",")), ("xkey", "0 1")]);
+            Tags::read(answer.view(), std::iter::empty()).map(|tags| tags.len())
+        };
+        assert_eq!((read(MOST), read(MOST + 1)), (Some(MOST), None));
     }
 }

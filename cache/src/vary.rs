@@ -1,18 +1,22 @@
 //! Which request fields an answer depends on (`Vary`), and what a request says in them: the secondary key.
 //!
 //! RFC 9111 §4.1. Field values are taken as equal when they differ only in how lines are split, in spaces around
-//! commas, for Accept-Language in case and order, or, for Accept-Encoding, in anything that does not change which
-//! codings are accepted. It decides nothing about storing; that is `policy`. Next: `policy`.
+//! commas where the field is a list or nobody knows, for Accept-Language in case and order, or, for Accept-Encoding, in
+//! anything that does not change which codings are accepted. It decides nothing about storing; that is `policy`. Next: `policy`.
 
 use crate::footprint::{allocated, counted};
+use millstream_wire::accept_encoding::{self, AcceptEncoding};
 use millstream_wire::octets::trim;
-use millstream_wire::{FieldId, Fields, accept_encoding, accept_language, list};
+use millstream_wire::{FieldId, Fields, accept_language, list};
 
 #[cfg(test)]
 mod tests;
 
 /// Fields that one key may depend on; an answer that names more is not stored.
 pub const FIELDS: usize = 16;
+
+/// Stands before an Accept-Encoding that is kept as text, where a set of codings is one smaller byte.
+const UNFOLDED: u8 = u8::MAX;
 
 /// What an answer's `Vary` says.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -87,7 +91,10 @@ impl VaryFields {
                 FieldId::AcceptEncoding => write_accepted(request, out),
                 FieldId::AcceptLanguage => write_languages(request, out),
                 FieldId::Other => write_lines(request.all_named(name), false, out),
-                _ => write_lines(request.all(*id), is_list(*id), out),
+                id if is_list(*id) => write_lines(request.all(*id), true, out),
+                // RFC 9113 §8.2.3 has cookies split into lines.
+                FieldId::Cookie => write_joined(request.all(*id), b"; ", out),
+                _ => write_joined(request.all(*id), b", ", out),
             };
             if present {
                 let length = u32::try_from(out.len() - start - 4).unwrap_or(u32::MAX - 1);
@@ -126,13 +133,9 @@ impl VaryFields {
 /// A value as people write it.
 fn spoken(id: FieldId, value: &[u8]) -> String {
     match (id, value) {
-        (FieldId::AcceptEncoding, [bits]) => {
-            // The order of the bits is AcceptEncoding's.
-            let codings = ["gzip", "br", "zstd", "deflate"].into_iter().enumerate();
-            let taken: Vec<&str> =
-                codings.filter(|(at, _)| bits >> at & 1 == 1).map(|(_, name)| name).collect();
-            if taken.is_empty() { "identity".to_owned() } else { taken.join(", ") }
-        }
+        (FieldId::AcceptEncoding, [bits]) => AcceptEncoding::told(*bits),
+        (FieldId::AcceptEncoding, [UNFOLDED, text @ ..]) => String::from_utf8_lossy(text).into_owned(),
+        (FieldId::AcceptLanguage, folded) => accept_language::spoken(folded),
         _ => String::from_utf8_lossy(value).into_owned(),
     }
 }
@@ -141,7 +144,13 @@ fn write_accepted(request: Fields<'_>, out: &mut Vec<u8>) -> bool {
     if !request.has(FieldId::AcceptEncoding) {
         return false;
     }
-    out.push(accept_encoding::normalise(request.all(FieldId::AcceptEncoding)).bits());
+    match accept_encoding::folded(request.all(FieldId::AcceptEncoding)) {
+        Some(set) => out.push(set.bits()),
+        None => {
+            out.push(UNFOLDED);
+            write_lines(request.all(FieldId::AcceptEncoding), true, out);
+        }
+    }
     true
 }
 
@@ -167,6 +176,18 @@ fn write_lines<'a>(lines: impl Iterator<Item = &'a [u8]>, as_list: bool, out: &m
             separate(&mut first, out);
             write_squeezed(line, out);
         }
+    }
+    !first
+}
+
+/// Writes lines as they are, put together into one.
+fn write_joined<'a>(lines: impl Iterator<Item = &'a [u8]>, separator: &[u8], out: &mut Vec<u8>) -> bool {
+    let mut first = true;
+    for line in lines {
+        if !std::mem::take(&mut first) {
+            out.extend_from_slice(separator);
+        }
+        out.extend_from_slice(line);
     }
     !first
 }

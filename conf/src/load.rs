@@ -42,6 +42,8 @@ pub struct Loaded {
     pub sources: Sources,
     /// All findings.
     pub diagnostics: Diagnostics,
+    /// `control_socket` as far as it could be read, also where there are errors elsewhere.
+    pub control_socket: Option<PathBuf>,
 }
 
 /// Reads a configuration from its files.
@@ -58,7 +60,7 @@ pub fn load(options: &Options) -> Loaded {
     }
     let Some(main) = include::read(&main_file, &conf_prefix, &mut sources, &mut diagnostics) else {
         // What such a file lacks is not known.
-        return Loaded { configuration: None, sources, diagnostics };
+        return Loaded { configuration: None, sources, diagnostics, control_socket: None };
     };
     tree.extend(main);
     let defaults = Defaults { error_log: default_error_log(options), control_socket: true };
@@ -105,9 +107,10 @@ fn understand(
     reading.log_formats.push(combined);
     let main = configuration::read(&tree, defaults, &mut reading);
     let http = std::mem::take(&mut reading.http);
+    let control_socket = main.control_socket.clone();
     diagnostics.leave_out_repeats();
     let whole = (!diagnostics.has_errors()).then(|| Configuration { sources: sources.clone(), main, http });
-    Loaded { configuration: whole, sources, diagnostics }
+    Loaded { configuration: whole, sources, diagnostics, control_socket }
 }
 
 fn default_error_log(options: &Options) -> ErrorLog {

@@ -15,6 +15,7 @@ pub mod variables;
 pub mod admission;
 pub mod imagined;
 pub mod failure;
+pub mod location_text;
 pub mod filter;
 pub mod client;
 pub mod access_log;

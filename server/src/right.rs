@@ -9,8 +9,9 @@
 mod tests;
 
 use crate::failure;
+use crate::location_text::located;
 use crate::request::Request;
-use millstream_conf::model::{Level, ManageRight, Network};
+use millstream_conf::model::{Level, LocationId, ManageRight, Network};
 use millstream_net::Address;
 use millstream_telemetry::metrics::Counter;
 use millstream_wire::FieldId;
@@ -38,14 +39,29 @@ const FORWARDED: [&[u8]; 18] = [
     b"x-envoy-external-address",
 ];
 
-/// Whether a request may; a refusal is logged and counted. `what` names what it wanted, for the log.
-pub fn admits(right: &ManageRight, request: &Request, what: &str) -> bool {
+/// What a request wants, for the log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Matter {
+    name: &'static str,
+    directives: &'static str,
+}
+
+/// To purge.
+pub const PURGE: Matter =
+    Matter { name: "purge", directives: "proxy_cache_purge_allow and proxy_cache_purge_token" };
+/// To use the API.
+pub const API: Matter = Matter { name: "api", directives: "api_allow and api_token" };
+
+/// Whether a request may, as the location has it that the right is of; a refusal is logged and counted.
+pub fn admits(right: &ManageRight, request: &Request, matter: Matter, of: LocationId) -> bool {
     let Err(why) = judge(right, request) else { return true };
     request.worker.metrics.add(Counter::ManageRefused, 1);
     let log = &request.generation.shared.error_logs[request.location.0 as usize];
     if log.enabled(Level::Error) {
         let described = failure::describe(request, None);
-        log.write(Level::Error, format_args!("{what} refused: {why}{described}"));
+        let (Matter { name, directives }, of) = (matter, located(request, of));
+        let what = format_args!("{name} refused: {why}; {directives} of {of} say who may{described}");
+        log.write(Level::Error, what);
     }
     false
 }

@@ -26,6 +26,25 @@ pub fn append_normalised<'a>(lines: impl Iterator<Item = &'a [u8]>, out: &mut Ve
     }
 }
 
+/// What [`append_normalised`] wrote, as people write it: the languages in order, each with its weight where that is not 1.
+pub fn spoken(mut folded: &[u8]) -> String {
+    let mut languages = Vec::new();
+    while let Some((weight, rest)) = folded.split_first_chunk::<2>() {
+        // An element without a weight that can be read may hold any byte but a comma outside quotes.
+        let end = rest.iter().position(|&byte| byte == b',').unwrap_or(rest.len());
+        let language = String::from_utf8_lossy(&rest[..end]);
+        languages.push(match u16::from_be_bytes(*weight) {
+            1000 | u16::MAX => language.into_owned(),
+            weight => format!("{language};q={}.{:03}", weight / 1000, weight % 1000)
+                .trim_end_matches('0')
+                .trim_end_matches('.')
+                .to_owned(),
+        });
+        folded = rest.get(end + 1..).unwrap_or_default();
+    }
+    languages.join(", ")
+}
+
 /// The language that a request wants before all others, where there is exactly one such and it is no `*`: an answer in
 /// it is the best that could be chosen.
 pub fn first_choice<'a>(lines: impl Iterator<Item = &'a [u8]>) -> Option<Vec<u8>> {

@@ -1,17 +1,33 @@
 //! `Cache-Control` (RFC 9111 §5.2, RFC 5861, RFC 8246) as values.
 //!
 //! Directives are read leniently and valued conservatively: a lifetime that cannot be read is zero, a qualified
-//! directive whose field names cannot be read covers everything. A targeted field (RFC 9213) says the same as a
+//! directive whose field names cannot be read covers everything, and in what is no directive at all (`private; a=b`)
+//! every word that forbids something counts, and none that allows. A targeted field (RFC 9213) says the same as a
 //! structured field, and counts whole or not at all. What follows from a directive is decided by the cache's policy,
 //! not here.
 
 use crate::list;
-use crate::octets::{decimal, trim};
+use crate::octets::{decimal, is_token, is_token_byte, trim};
 use crate::structured::{self, BareItem, Value};
 
 /// The largest lifetime: "2147483648 or the greatest positive integer" is what RFC 9111 §1.2.2 has an overflowing
 /// number become.
 pub const MAX_SECONDS: u64 = 1 << 31;
+
+/// Directives that only ever forbid when they have no argument.
+const RESTRICTING: [&[u8]; 11] = [
+    b"no-store",
+    b"no-cache",
+    b"private",
+    b"max-age",
+    b"s-maxage",
+    b"must-revalidate",
+    b"proxy-revalidate",
+    b"no-transform",
+    b"min-fresh",
+    b"stale-while-revalidate",
+    b"stale-if-error",
+];
 
 /// A directive that may name the fields it is about: `no-cache="Set-Cookie"`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -97,10 +113,35 @@ pub fn parse<'a>(values: impl Iterator<Item = &'a [u8]>) -> CacheControl<'a> {
     for value in values {
         for element in list::elements(value) {
             let (name, argument) = list::pair(element);
-            control.add(name, argument);
+            if is_token(name) && argument.is_none_or(is_argument) {
+                control.add(name, argument);
+            } else {
+                control.restrict(element);
+            }
         }
     }
     control
+}
+
+/// A token, a whole quoted string, or nothing.
+fn is_argument(text: &[u8]) -> bool {
+    match text {
+        [] => true,
+        [b'"', rest @ ..] => closing_quote(rest) == rest.len().checked_sub(1),
+        _ => is_token(text),
+    }
+}
+
+/// Where the quoted string ends whose inside begins here.
+fn closing_quote(text: &[u8]) -> Option<usize> {
+    let mut at = 0;
+    loop {
+        match text.get(at)? {
+            b'"' => return Some(at),
+            b'\\' => at += 2,
+            _ => at += 1,
+        }
+    }
 }
 
 /// Reads all lines of a targeted field such as `CDN-Cache-Control` (RFC 9213 §2.1). `None` where it is empty, no
@@ -138,6 +179,17 @@ impl<'a> CacheControl<'a> {
             _ => {}
         }
         Some(())
+    }
+
+    /// What is no directive, such as `no-store; max-age=60` or `x="y, private`: what of it was meant cannot be known, so
+    /// each word of it that forbids something does so, and lifetimes are those that cannot be read.
+    fn restrict(&mut self, element: &[u8]) {
+        for word in element.split(|byte| *byte == b'"' || !is_token_byte(*byte)) {
+            let restricts = RESTRICTING.iter().any(|name| word.eq_ignore_ascii_case(name));
+            if restricts {
+                self.add(word, None);
+            }
+        }
     }
 
     fn add(&mut self, name: &[u8], argument: Option<&'a [u8]>) {
@@ -246,6 +298,65 @@ mod tests {
             "no-cache=\"\"",
         ] {
             assert!(of(text).no_cache.is_whole(), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_list_of_directives_forbids_whatever_it_may_have_meant_to() {
+        for (text, forbidden) in [
+            ("no-store;", "no-store"),
+            ("no-cache; no-store", "no-store"),
+            ("no-store no-cache", "no-store"),
+            ("no-cache; no-store", "no-cache"),
+            ("NO-CACHE max-age=60", "no-cache"),
+            ("no-cache=\"Set-Cookie\"; x", "no-cache"),
+            ("max-age=60; must-revalidate", "must-revalidate"),
+            ("private; max-age=0", "private"),
+            ("private;", "private"),
+            ("private:", "private"),
+            (";private", "private"),
+            ("=private", "private"),
+            ("private==a", "private"),
+            ("Private max-age=60", "private"),
+            ("\"private\"", "private"),
+            ("private=\"a", "private"),
+            ("private=\"a\" b", "private"),
+            ("max-age=60, x=\"y, private", "private"),
+            ("max-age=60, x=\"y\\\", private", "private"),
+            ("x=\"a\", \"b, private, y=\"c\"", "private"),
+            ("x=a\"b, private\"", "private"),
+            ("public, x y, max-age=60; private", "private"),
+        ] {
+            let control = of(text);
+            let holds = match forbidden {
+                "no-store" => control.no_store,
+                "no-cache" => control.no_cache.is_whole(),
+                "private" => control.private.is_whole(),
+                _ => control.must_revalidate,
+            };
+            assert!(holds, "{text}");
+        }
+        for text in [
+            "public; max-age=60",
+            "max-age=60; public",
+            "max-age=60 immutable",
+            "x=\"max-age=60",
+            "max-age 60",
+        ] {
+            let control = of(text);
+            assert_eq!(
+                (control.max_age, control.public, control.immutable),
+                (Some(0), false, false),
+                "{text}"
+            );
+        }
+        assert_eq!(of("s-maxage=60;").s_maxage, Some(0));
+        assert!(!of("no-store, must-understand;").must_understand);
+        for text in
+            ["x=\"a; private\"", "x=\"\\\", private\"", "y=private", "not-private", "x=\"no-store\", public"]
+        {
+            let control = of(text);
+            assert!(!control.private.is_present() && !control.no_store, "{text}");
         }
     }
 

@@ -63,4 +63,6 @@ reasons! {
     TooLarge = "too_large", "the body is larger than this zone stores";
     /// The body broke off or was not as long as announced.
     Incomplete = "incomplete", "the body broke off";
+    /// It has more tags than are kept of one answer.
+    TooManyTags = "too_many_tags", "the answer has more tags than the 1,024 that are kept";
 }

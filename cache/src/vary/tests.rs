@@ -61,6 +61,25 @@ fn requests_that_mean_the_same_are_the_same() {
         ("X-A", vec![("X-A", "\"\\\", 2\", 3")], vec![("X-A", "\"\\\", 2\",3")], true),
         ("X-A", vec![("X-A", "1"), ("X-B", "2")], vec![("X-A", "1")], true),
         ("X-A", vec![("X-A", "")], vec![], false),
+        ("Cookie", vec![("Cookie", "a=1"), ("Cookie", "b=2")], vec![("Cookie", "a=1; b=2")], true),
+        ("Cookie", vec![("Cookie", "a=1"), ("Cookie", "b=2")], vec![("Cookie", "a=1,b=2")], false),
+        ("Cookie", vec![("Cookie", "a=1 , b")], vec![("Cookie", "a=1,b")], false),
+        ("User-Agent", vec![("User-Agent", "a, b")], vec![("User-Agent", "a,b")], false),
+        ("Accept", vec![("Accept", "a/b, c/d")], vec![("Accept", "a/b,,c/d")], true),
+        (
+            "Accept-Encoding",
+            vec![("Accept-Encoding", "compress")],
+            vec![("Accept-Encoding", "identity")],
+            false,
+        ),
+        ("Accept-Encoding", vec![("Accept-Encoding", "compress")], vec![("Accept-Encoding", "foo")], false),
+        (
+            "Accept-Encoding",
+            vec![("Accept-Encoding", "gzip,dcb")],
+            vec![("Accept-Encoding", "gzip, dcb")],
+            true,
+        ),
+        ("Accept-Encoding", vec![("Accept-Encoding", "identity;q=0")], vec![("Accept-Encoding", "")], false),
         ("X-A, X-B", vec![("X-A", "1"), ("X-B", "")], vec![("X-A", ""), ("X-B", "1")], false),
     ] {
         assert_eq!(written(vary, &one) == written(vary, &other), same, "{vary}: {one:?} {other:?}");

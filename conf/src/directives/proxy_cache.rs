@@ -215,7 +215,7 @@ pub const ROWS: &[Row] = &[
         "string …",
         "",
         "Tags that the entry can be purged by, separated by spaces or commas, beside those in the answer's Surrogate-Key, Cache-Tag and \
-         xkey fields.",
+         xkey fields. An answer with more than 1,024 is not stored.",
         Apply::Level(|l, d, r| {
             let tags: Vec<_> = d.args.iter().map(|word| r.template(word)).collect();
             l.proxy_cache_tags.get_or_insert_default().extend(tags);

@@ -3,20 +3,24 @@
 //! Nothing is asked of an upstream and nothing in the cache is touched. The result is data; `text` says it to people.
 //! Next: `key` (what made the key), `verdict` (what a request would get), `stored` (each stored answer).
 
+mod help;
 pub mod key;
 pub mod stored;
-pub mod verdict;
 pub mod text;
+pub mod verdict;
 
 use super::ApiRefusal;
 use super::place::{self, Url};
 use super::resource::arguments;
 use crate::answer::keyed::{self, Use};
+use crate::answer::{purge, slices};
+use crate::location_text::written;
 use crate::request::Request;
 use key::KeyMade;
 use millstream_cache::{Entry, How, Now, Ruling, Scope, Sight};
-use millstream_conf::model::{LocationMatch, ProxyCache};
+use millstream_conf::model::ProxyCache;
 use millstream_conf::source::Span;
+use millstream_wire::FieldId;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use stored::Stored;
@@ -44,6 +48,9 @@ pub struct Explanation {
     /// The key; absent where nothing is cached there.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub key: Option<KeyMade>,
+    /// Which slice of the URL all of this is about; absent where it is not stored in slices.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub slice: Option<String>,
     /// What a request would get now.
     pub now: Verdict,
     /// The stored answers under the key.
@@ -72,6 +79,8 @@ pub struct LastRefusal {
     pub reason: String,
     /// A sentence.
     pub text: String,
+    /// What to change so that such an answer is stored.
+    pub help: String,
     /// How long ago, in milliseconds.
     pub milliseconds_ago: i64,
 }
@@ -86,6 +95,8 @@ pub struct LastPurge {
     pub prefix: Option<String>,
     /// Whether it only made stale.
     pub soft: bool,
+    /// Whether what is stored now came after it, so that it says nothing about that.
+    pub before_stored: bool,
     /// How long ago, in milliseconds.
     pub milliseconds_ago: i64,
 }
@@ -103,10 +114,13 @@ pub(crate) async fn answer(request: &Request) -> Result<Explanation, ApiRefusal>
     let url = Url::parse(&asked.url)?;
     let place = place::of(request, &url)?;
     let fields = asked.fields.iter().map(|(name, value)| (name.as_slice(), value.as_slice()));
-    let imagined = place.imagine(&asked.method, &url.target, &url.host, fields).map_err(|status| {
+    let mut imagined = place.imagine(&asked.method, &url.target, &url.host, fields).map_err(|status| {
         ApiRefusal::new(400, "UrlInvalid", format!("such a request would be refused with {status}"))
     })?;
     let now = Now::read();
+    if slices::applies(&imagined) {
+        imagined.slice = Some(slices::first_start(&imagined));
+    }
     let mut explanation = routed(&imagined, &asked);
     if explanation.now.status.is_some() {
         return Ok(explanation);
@@ -130,14 +144,18 @@ pub(crate) async fn answer(request: &Request) -> Result<Explanation, ApiRefusal>
     explanation.stored = entries
         .iter()
         .enumerate()
-        .map(|(index, entry)| stored::told(&imagined, proxy, cache, entry, chosen == Some(index), now))
+        .map(|(index, entry)| {
+            let of = stored::Of { request: &imagined, proxy, cache, ruling: sight.purge.as_ref() };
+            stored::told(&of, entry, chosen == Some(index), now)
+        })
         .collect();
     explanation.last_refusal = sight.refused.map(|refused| LastRefusal {
         reason: refused.reason.name().to_owned(),
         text: refused.reason.text().to_owned(),
+        help: help::help(refused.reason).to_owned(),
         milliseconds_ago: now.unix_milliseconds.saturating_sub(refused.at),
     });
-    explanation.last_purge = sight.purge.as_ref().map(|ruling| purged(ruling, now));
+    explanation.last_purge = sight.purge.as_ref().map(|ruling| purged(ruling, &entries, now));
     Ok(explanation)
 }
 
@@ -190,6 +208,12 @@ fn routed(request: &Request, asked: &Asked) -> Explanation {
         Verdict::past("the location answers by \"return\"")
     } else {
         match &location.settings.proxy {
+            _ if location.settings.purge_at.is_some() => {
+                Verdict::past("every request here purges (proxy_cache_purge ZONE KEY)")
+            }
+            Some(proxy) if proxy.cache.as_ref().is_some_and(|cache| purges(request, cache)) => {
+                Verdict::past("the request purges: its method does, or proxy_cache_purge holds")
+            }
             None if location.settings.api.is_some() => Verdict::past("this is the API"),
             None => Verdict::past("the location answers from files, which are not cached"),
             Some(proxy) if proxy.cache.is_none() => Verdict::past("the location has no proxy_cache"),
@@ -206,6 +230,7 @@ fn routed(request: &Request, asked: &Asked) -> Explanation {
         location: Place { name: written(&location.matches), at: at(request, location.span) },
         zone: None,
         key: None,
+        slice: request.slice.map(|start| slice(request, start)),
         now,
         stored: Vec::new(),
         last_refusal: None,
@@ -227,13 +252,40 @@ async fn look(
     }
     let (on_disk, chosen) = store.sight_on_disk(key, request.fields(), now).await;
     // Memory may know variants that have no file yet; those of the disk come behind them.
-    let before = entries.len();
     let mut entries = entries;
-    entries.extend(on_disk);
-    (sight, entries, chosen.map(|index| before + index))
+    let mut place = None;
+    for (index, entry) in on_disk.into_iter().enumerate() {
+        let is_chosen = chosen == Some(index);
+        // What is in memory too has been told.
+        if !is_chosen && entries.iter().any(|known| known.varies_by() == entry.varies_by()) {
+            continue;
+        }
+        if is_chosen {
+            place = Some(entries.len());
+        }
+        entries.push(entry);
+    }
+    (sight, entries, place)
 }
 
-fn purged(ruling: &Ruling, now: Now) -> LastPurge {
+fn purges(request: &Request, cache: &ProxyCache) -> bool {
+    purge::in_cached_location(request, cache).is_some()
+}
+
+/// Which slice a request needs first.
+fn slice(request: &Request, start: u64) -> String {
+    let size = request.location().settings.slice;
+    let number = start.checked_div(size).unwrap_or_default();
+    let last = start.saturating_add(size).saturating_sub(1);
+    let more = match request.fields().has(FieldId::Range) {
+        true => "the first one of this Range",
+        false => "each is stored for itself, ask for another with -H 'Range: bytes=FIRST-LAST'",
+    };
+    format!("{number} of {size} bytes each, bytes={start}-{last}: {more}")
+}
+
+fn purged(ruling: &Ruling, entries: &[Arc<Entry>], now: Now) -> LastPurge {
+    let before_stored = !entries.is_empty() && entries.iter().all(|entry| entry.head().stored_at > ruling.at);
     let (by, prefix) = match &ruling.scope {
         Scope::All => ("all", None),
         Scope::Prefix(prefix) => ("prefix", Some(String::from_utf8_lossy(prefix).into_owned())),
@@ -244,6 +296,7 @@ fn purged(ruling: &Ruling, now: Now) -> LastPurge {
         by: by.to_owned(),
         prefix,
         soft: ruling.how == How::Soft,
+        before_stored,
         milliseconds_ago: now.unix_milliseconds.saturating_sub(ruling.at),
     }
 }
@@ -251,16 +304,4 @@ fn purged(ruling: &Ruling, now: Now) -> LastPurge {
 /// `file:line:column` of a span.
 pub(super) fn at(request: &Request, span: Span) -> String {
     request.generation.shared.configuration.sources.locate(span)
-}
-
-/// A location's first words.
-pub(super) fn written(matches: &LocationMatch) -> String {
-    match matches {
-        LocationMatch::Server => "the server's own level".to_owned(),
-        LocationMatch::Exact(path) => format!("location = {path}"),
-        LocationMatch::Prefix { path, no_regex: true } => format!("location ^~ {path}"),
-        LocationMatch::Prefix { path, no_regex: false } => format!("location {path}"),
-        LocationMatch::Regex(regex) => format!("location ~ {}", regex.source),
-        LocationMatch::Named(name) => format!("location {name}"),
-    }
 }

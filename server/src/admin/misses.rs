@@ -2,7 +2,8 @@
 //!
 //! Counts are those of the process and outlive reloads; told are the locations of the configuration in force.
 
-use super::explain::{Place, at, written};
+use super::explain::{Place, at};
+use crate::location_text::written;
 use crate::request::Request;
 use millstream_cache::policy;
 use millstream_telemetry::metrics::{Cause, CauseFamily, LocationSnapshot, MissCount};

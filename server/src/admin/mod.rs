@@ -71,7 +71,7 @@ impl From<Refusal> for ApiRefusal {
 /// Answers a request to the API.
 pub async fn answer(request: &mut Request, client: &mut Client) -> Outcome {
     let Some(api) = request.location().settings.api.clone() else { return Outcome::Status(404) };
-    if !right::admits(&api.right, request, "api") {
+    if !right::admits(&api.right, request, right::API, request.location) {
         let text =
             "the API is for this machine, or for whom api_allow or api_token admits; the error log says more";
         return refuse(request, client, ApiRefusal::new(403, "Forbidden", text)).await;

@@ -167,6 +167,13 @@ fn in_zones(
         let text = "\"all\", \"key\" and \"key_prefix\" need a zone: the path is /caches/ZONE/purge";
         return Err(ApiRefusal::new(400, "ZoneMissing", text));
     }
+    let split = |tag: &&String| tag.is_empty() || tag.contains([' ', ',', '\t']);
+    if let Some(tag) = body.tags.texts().iter().find(split) {
+        let text = format!(
+            "no answer carries the tag \"{tag}\": tags are split at spaces and commas, so name each alone"
+        );
+        return Err(ApiRefusal::new(400, "TagInvalid", text));
+    }
     let zones = match zone {
         Some(zone) => zone..zone + 1,
         None => 0..request.generation.shared.stores.len(),

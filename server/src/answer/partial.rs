@@ -154,6 +154,13 @@ async fn from_part(request: &mut Request, client: &mut Client, entry: &Arc<Entry
     Some(stored::send_all(request, client, entry, &mut reader).await)
 }
 
+/// Whether a request is answered from a stored part, as far as its range says.
+pub fn lies_within(request: &Request, entry: &Entry) -> bool {
+    let head = entry.head();
+    let validators = Validators { etag: head.etag(), last_modified: head.last_modified };
+    head.part.is_some_and(|part| within(request, &part, validators).is_some())
+}
+
 /// The one range that a request asks for, where all of it is in the part; positions in the whole.
 fn within(request: &Request, part: &Part, validators: Validators<'_>) -> Option<Range<u64>> {
     if request.method != Method::Get

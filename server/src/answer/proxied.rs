@@ -38,7 +38,7 @@ use attempt::{Asked, Stop};
 pub use combining::Rest;
 use destination::Destination;
 use millstream_cache::policy::{self, Lifetime, Reason, RequestFacts, Storable};
-use millstream_cache::{Entry, FillPermit, Follower, Hit, Now, StaleCause, StoredHead};
+use millstream_cache::{Entry, FillPermit, Follower, Hit, Now, StaleCause, StoredHead, Tags};
 use millstream_conf::model::{Proxy, ProxyCache, Store};
 use millstream_telemetry::metrics::Cause;
 use millstream_upstream::{Condition, Connection, Turn};
@@ -71,7 +71,7 @@ pub enum Proxied {
     /// `X-Accel-Redirect`: nothing was sent, the request goes on under this URI or `@name`.
     Redirect(Vec<u8>),
     /// Nothing was sent, and what came was of use to nobody: the whole is to be asked for. [`answer`] never gives it.
-    Again(FillPermit),
+    Again(Filling),
 }
 
 /// Whether the answer is to be stored.
@@ -207,7 +207,7 @@ async fn pass_on(
     head.clear();
     HEAD.set(Some(head));
     match outcome {
-        Proxied::Again(permit) => Box::pin(answer(request, client, Filling::Permit(permit), None)).await,
+        Proxied::Again(filling) => Box::pin(pass_on(request, client, tap, filling, None)).await,
         outcome => outcome,
     }
 }
@@ -314,9 +314,14 @@ impl<'a> Passing<'a> {
         self.stale.is_some() && self.proxy.cache.as_ref().is_some_and(|cache| cache.revalidate)
     }
 
-    /// A 304 to our own condition: the stored answer lives on with the fields of the new one (RFC 9111 §4.3.4).
+    /// A 304 to our own condition: the stored answer lives on with the fields of the new one (RFC 9111 §4.3.4), if it is
+    /// the one that the 304 means.
     fn confirmed(&mut self, filling: Filling, stale: &Rc<Hit>, fields: Fields<'_>) -> Proxied {
         let entry = &stale.entry;
+        if !learning::confirms(entry, fields) {
+            // Of something else than what is stored: nothing here is what the upstream has now.
+            return Proxied::Again(filling);
+        }
         let (Filling::Permit(permit), Some(cache)) = (filling, &self.proxy.cache) else {
             return Proxied::Revalidated(entry.clone());
         };
@@ -335,8 +340,21 @@ impl<'a> Passing<'a> {
         }
     }
 
-    fn storable(&self, cache: &ProxyCache, status: u16, fields: Fields<'_>, now: Now) -> Storable {
-        self.storable_as(cache, self.method, (status, false), fields, now)
+    /// The terms under which an answer is stored, and what it can be purged by.
+    fn terms(
+        &self,
+        cache: &ProxyCache,
+        answer: (u16, bool),
+        fields: Fields<'_>,
+        now: Now,
+    ) -> Result<(Lifetime, Tags), Reason> {
+        match self.storable_as(cache, self.method, answer, fields, now) {
+            Storable::Yes(lifetime) => {
+                let tags = tagged::tags(self.request, cache, fields).ok_or(Reason::TooManyTags)?;
+                Ok((lifetime, tags))
+            }
+            Storable::No(reason) => Err(reason),
+        }
     }
 
     /// As if the request had been sent with this method; the flag is a 206 whose place in the whole is known.
@@ -385,11 +403,11 @@ impl<'a> Passing<'a> {
             let now = Now::read();
             let part = combining::part(head.status, fields, connection.remaining())
                 .filter(|_| as_asked || self.request.slice.is_some());
-            match self.storable_as(cache, self.method, (head.status, part.is_some()), fields, now) {
-                Storable::Yes(lifetime) => {
+            match self.terms(cache, (head.status, part.is_some()), fields, now) {
+                Ok((lifetime, tags)) => {
                     let length = connection.remaining().or(part.map(|part| part.last - part.first + 1));
                     let mut stored = StoredHead::new(head.status, fields, length, lifetime, now);
-                    stored.tags = tagged::tags(self.request, cache, fields);
+                    stored.tags = tags;
                     stored.part = part;
                     if StoredHead::leaves_out(fields) {
                         let visible = answer_head::visible(self.proxy, fields);
@@ -401,7 +419,7 @@ impl<'a> Passing<'a> {
                     let fill = permit.begin(stored, self.request.fields(), now);
                     return Box::pin(self.fill(connection, turn, fill, None)).await;
                 }
-                Storable::No(reason) => {
+                Err(reason) => {
                     self.report_not_stored(reason);
                     if self.tap.is_some() {
                         return Box::pin(self.along(connection, turn, head, permit, Some(reason))).await;

@@ -10,12 +10,13 @@ pub mod orders;
 use super::{Outcome, fixed};
 use crate::client::Client;
 use crate::generation::Generation;
+use crate::location_text::located;
 use crate::request::Request;
 use crate::right;
 use crate::variables::{self, holds};
 use asked::{Hosts, PurgeMethod, Wanted};
 use millstream_cache::{How, Purge, What, key};
-use millstream_conf::model::{Level, ManageRight, ProxyCache, PurgeAt};
+use millstream_conf::model::{Level, ProxyCache, PurgeAt};
 use millstream_telemetry::metrics::{Counter, WorkerMetrics};
 use millstream_wire::{Headers, Method};
 use orders::{Matter, Orders};
@@ -65,7 +66,7 @@ pub struct Done {
     pub by: String,
     /// The key, the prefix of keys, or the tag; empty for `all`.
     pub text: String,
-    /// Whether something under exactly this key was in memory.
+    /// Whether something under exactly this key was in memory; absent where not one whole key was named.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub in_memory: Option<bool>,
     /// Whether the key's file was there.
@@ -98,7 +99,7 @@ pub async fn answer(request: &mut Request, client: &mut Client, purging: Purging
         (Purging::Method(_) | Purging::Condition, _, Some(cache)) => (&cache.purge_right, cache.purge_soft),
         _ => return Outcome::Status(500),
     };
-    if !right::admits(right, request, "purge") {
+    if !right::admits(right, request, right::PURGE, request.location) {
         return Outcome::Status(403);
     }
     let found = match (purging, &settings.purge_at) {
@@ -110,8 +111,8 @@ pub async fn answer(request: &mut Request, client: &mut Client, purging: Purging
         Ok(found) => found,
         Err(refusal) => return refuse(request, client, &refusal).await,
     };
-    if !all_admit(&orders.rights, request) {
-        return Outcome::Status(403);
+    if let Some(refused) = refusing(&orders, request) {
+        return refuse(request, client, &refused).await;
     }
     let soft = asked_soft.unwrap_or(soft);
     match carry_out(request, orders, soft).await {
@@ -126,9 +127,16 @@ pub async fn answer(request: &mut Request, client: &mut Client, purging: Purging
     }
 }
 
-/// The same for the other locations that are touched.
-fn all_admit(rights: &[std::sync::Arc<ManageRight>], request: &Request) -> bool {
-    rights.iter().all(|right| right::admits(right, request, "purge"))
+/// The same for the other locations that are touched. Whom the request's own location admits is told which one does not.
+fn refusing(orders: &Orders, request: &Request) -> Option<Refusal> {
+    let admits = |right, id| right::admits(right, request, right::PURGE, id);
+    let (_, id) = orders.rights.iter().find(|(right, id)| !admits(right, *id))?;
+    let text = format!(
+        "this would also purge for {}, whose proxy_cache_purge_allow or proxy_cache_purge_token does not admit the \
+         request: purge single URLs, or by the command or the API",
+        located(request, *id)
+    );
+    Some(Refusal { status: 403, text: text.into() })
 }
 
 fn by_method(request: &Request, method: PurgeMethod) -> Result<(Orders, Option<bool>), Refusal> {
@@ -172,7 +180,7 @@ pub async fn carry_out(request: &Request, orders: Orders, soft: bool) -> std::io
         let (counter, by, text) = described(&matter);
         metrics.add(counter, 1);
         log(request, store.name(), by, &text, soft);
-        let by_key = matches!(matter, Matter::Key(_) | Matter::Text(_));
+        let by_key = matches!(matter, Matter::Key(_));
         let done =
             Done { zone: store.name().to_owned(), by: by.to_owned(), text, in_memory: None, on_disk: None };
         // In force from here on; all of them are written down side by side.

@@ -45,7 +45,7 @@ pub fn applies(request: &Request) -> bool {
 
 /// Where the piece begins that a request needs first, as nginx has it: that of its range, where that is a single one
 /// with a beginning and without a condition.
-fn first_start(request: &Request) -> u64 {
+pub fn first_start(request: &Request) -> u64 {
     let size = request.location().settings.slice;
     if request.fields().has(FieldId::IfRange) {
         return 0;

@@ -6,8 +6,8 @@ use millstream_cache::Tags;
 use millstream_conf::model::ProxyCache;
 use millstream_wire::Fields;
 
-/// The tags of an answer to a request.
-pub fn tags(request: &Request, cache: &ProxyCache, answer: Fields<'_>) -> Tags {
+/// The tags of an answer to a request; `None` where they are too many to store it.
+pub fn tags(request: &Request, cache: &ProxyCache, answer: Fields<'_>) -> Option<Tags> {
     let configured: Vec<Vec<u8>> =
         cache.tags.iter().map(|template| variables::value(template, request)).collect();
     Tags::read(answer, configured.iter().map(Vec::as_slice))

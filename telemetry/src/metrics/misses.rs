@@ -80,6 +80,7 @@ causes! {
     StoreClientNoStore = NotStored "client_no_store", "The client said no-store.";
     StoreTooLarge = NotStored "too_large", "Too large for the zone.";
     StoreIncomplete = NotStored "incomplete", "Broke off.";
+    StoreTooManyTags = NotStored "too_many_tags", "More than 1,024 tags.";
 }
 
 impl Cause {

@@ -24,5 +24,6 @@ mod memory;
 mod malformed;
 mod flask_example;
 mod purge;
+mod explain;
 mod safety;
 mod stampede;

@@ -247,7 +247,7 @@ impl Simulation {
                 let length = number.is_multiple_of(2).then(|| whole(number).len() as u64);
                 let mut head = head(&[], length, 3, self.now);
                 let tags = headers(&[("xkey", tag_of(number))]);
-                head.tags = Tags::read(tags.view(), std::iter::empty());
+                head.tags = Tags::read(tags.view(), std::iter::empty()).expect("few tags");
                 self.filled_at.insert(number, self.granted_at[&index]);
                 self.moved.insert(index, (self.now, self.moved[&index].1));
                 Client::Filling(permit.begin(head, Fields::default(), self.now), number, 0)

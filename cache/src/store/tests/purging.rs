@@ -392,7 +392,8 @@ impl World {
         };
         let lines = [("Vary", "Accept-Language")];
         let mut head = head(if varies(key) { &lines } else { &[] }, None, 60, self.now);
-        head.tags = Tags::read(headers(&[("xkey", &tag_names(tags))]).view(), std::iter::empty());
+        head.tags =
+            Tags::read(headers(&[("xkey", &tag_names(tags))]).view(), std::iter::empty()).expect("few tags");
         let mut fill = permit.begin(head, request(language).view(), self.now);
         fill.push(Bytes::from(self.steps.to_string()));
         let expected = Expected { value: self.steps, tags, stale: false };

@@ -1,6 +1,7 @@
 //! What made a key: its template, where that stands, and the value of each part.
 
 use super::at;
+use crate::location_text::readable;
 use crate::request::Request;
 use crate::variables;
 use millstream_cache::key;
@@ -42,12 +43,12 @@ pub(super) fn made(request: &Request, cache: &ProxyCache) -> KeyMade {
         Part::Variable(variable) => {
             let mut value = Vec::new();
             variables::append(variable, request, &mut value);
-            Some(KeyPart { variable: name(variable), value: String::from_utf8_lossy(&value).into_owned() })
+            Some(KeyPart { variable: name(variable), value: readable(&value) })
         }
     });
     KeyMade {
         file: key::md5(&text).iter().map(|byte| format!("{byte:02x}")).collect(),
-        text: String::from_utf8_lossy(&text).into_owned(),
+        text: readable(&text),
         template: cache.key.source.to_string(),
         at: written.map(|(_, span)| at(request, *span)),
         parts: parts.collect(),

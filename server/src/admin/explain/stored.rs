@@ -5,9 +5,10 @@
 //! the way here) is taken from the entry itself.
 
 use super::{Place, at};
+use crate::location_text::readable;
 use crate::request::Request;
 use millstream_cache::policy::{self, Because, RequestFacts};
-use millstream_cache::{Entry, Now};
+use millstream_cache::{Entry, How, Now, Part, Ruling};
 use millstream_conf::model::{Proxy, ProxyCache};
 use millstream_wire::Method;
 use serde::{Deserialize, Serialize};
@@ -23,6 +24,9 @@ pub struct Stored {
     pub status: u16,
     /// Bytes of its body.
     pub length: u64,
+    /// Which bytes of which length these are, where it is a part.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub part: Option<String>,
     /// `memory` or `disk`.
     pub tier: String,
     /// How many tags it has.
@@ -42,16 +46,23 @@ pub struct Stored {
     pub at: Option<Place>,
 }
 
+/// What a stored answer is looked at for.
+pub(super) struct Of<'a> {
+    pub(super) request: &'a Request,
+    pub(super) proxy: &'a Proxy,
+    pub(super) cache: &'a ProxyCache,
+    /// The latest purge that went for the key.
+    pub(super) ruling: Option<&'a Ruling>,
+}
+
 /// Tells of a stored answer.
-pub(super) fn told(
-    request: &Request,
-    proxy: &Proxy,
-    cache: &ProxyCache,
-    entry: &Entry,
-    chosen: bool,
-    now: Now,
-) -> Stored {
+pub(super) fn told(of: &Of<'_>, entry: &Entry, chosen: bool, now: Now) -> Stored {
+    let Of { request, proxy, cache, ruling } = *of;
     let head = entry.head();
+    let purged_at = ruling
+        .filter(|ruling| ruling.how == How::Soft && ruling.at >= head.stored_at)
+        .map(|ruling| ruling.at)
+        .filter(|at| head.lifetime.fresh_until == *at);
     let arrived = Now { unix_milliseconds: head.stored_at, instant: now.instant };
     let facts = RequestFacts { method: Method::Get, partial: head.part.is_some(), ..RequestFacts::default() };
     let judgement =
@@ -63,7 +74,14 @@ pub(super) fn told(
             numbers.age_field = head.lifetime.initial_age;
             numbers.transit = std::time::Duration::ZERO;
         }
-        numbers.fresh_until = head.lifetime.fresh_until;
+        numbers.fresh_until = match (purged_at, numbers.initial_age) {
+            (None, _) => head.lifetime.fresh_until,
+            // As it was before the purge.
+            (Some(_), None) => numbers.fresh_until,
+            (Some(_), Some(age)) => {
+                head.stored_at.saturating_add(milliseconds(numbers.lifetime.saturating_sub(age)))
+            }
+        };
         numbers
     });
     let fresh_for = head.lifetime.fresh_until.saturating_sub(head.stored_at).div_euclid(1000);
@@ -73,7 +91,12 @@ pub(super) fn told(
         None => vec![format!("fresh for {fresh_for} s")],
     };
     let since = now.unix_milliseconds.saturating_sub(head.stored_at).div_euclid(1000);
-    steps.push(format!("stored {since} s ago: {left} s left"));
+    let ago = |moment: i64| now.unix_milliseconds.saturating_sub(moment).max(0).div_euclid(1000);
+    steps.push(match purged_at {
+        Some(at) => format!("stored {since} s ago: made stale by a purge {} s ago", ago(at)),
+        None if left < 0 => format!("stored {since} s ago: expired {} s ago", left.unsigned_abs()),
+        None => format!("stored {since} s ago: {left} s left"),
+    });
     let is_default = matches!(judgement.because, Because::Nothing);
     let place = judgement
         .because
@@ -84,6 +107,7 @@ pub(super) fn told(
         varies_by: varies_by(entry),
         status: head.status,
         length: entry.length(),
+        part: head.part.as_ref().map(part),
         tier: if entry.body_in_file().is_none() { "memory" } else { "disk" }.to_owned(),
         tags: head.tags.len(),
         age: entry.age(now),
@@ -95,10 +119,22 @@ pub(super) fn told(
     }
 }
 
+fn milliseconds(duration: std::time::Duration) -> i64 {
+    i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)
+}
+
+/// Which bytes a part has.
+pub(super) fn part(part: &Part) -> String {
+    match part.complete {
+        Some(complete) => format!("bytes {}-{} of {complete}", part.first, part.last),
+        None => format!("bytes {}-{} of an unknown length", part.first, part.last),
+    }
+}
+
 /// What decided, as people write it.
 fn because(because: &Because<'_>) -> String {
     match because {
-        Because::Field(id, value) => format!("{}: {}", id.name(), String::from_utf8_lossy(value)),
+        Because::Field(id, value) => format!("{}: {}", id.name(), readable(value)),
         Because::RequestField(id) => format!("the request's {}", id.name()),
         Because::Directive(name) => (*name).to_owned(),
         Because::Method(method) => format!("the method {}", method.name().unwrap_or("of the request")),
@@ -110,5 +146,9 @@ fn because(because: &Because<'_>) -> String {
 /// The fields that tell variants apart and what this one's request said in them.
 fn varies_by(entry: &Entry) -> Vec<String> {
     let each = entry.varies_by().into_iter();
-    each.map(|(name, value)| format!("{name}: {}", value.as_deref().unwrap_or("(absent)"))).collect()
+    each.map(|(name, value)| {
+        let said = value.map_or_else(|| "(absent)".to_owned(), |value| readable(value.as_bytes()));
+        format!("{}: {said}", readable(name.as_bytes()))
+    })
+    .collect()
 }

@@ -26,15 +26,23 @@ impl Display for Explanation {
             }
             writeln!(f, "    file      {}", key.file)?;
         }
+        if let Some(slice) = &self.slice {
+            writeln!(f, "  slice     {slice}")?;
+        }
         for stored in &self.stored {
             stored.write(f)?;
         }
         if let Some(refusal) = &self.last_refusal {
             writeln!(f, "  last answer that was not stored, {} ago", ago(refusal.milliseconds_ago))?;
             writeln!(f, "    because   {}", refusal.text)?;
+            writeln!(f, "    help      {}", refusal.help)?;
         }
         if let Some(purge) = &self.last_purge {
-            let how = if purge.soft { "made it stale" } else { "removed it" };
+            let how = match (purge.before_stored, purge.soft) {
+                (true, _) => "before this was stored",
+                (false, true) => "made stale what was stored",
+                (false, false) => "removed what was stored",
+            };
             let by = match &purge.prefix {
                 Some(prefix) => format!("prefix {prefix}"),
                 None => purge.by.clone(),
@@ -51,9 +59,14 @@ impl Stored {
         let chosen = if self.chosen { ", the one for this request" } else { "" };
         writeln!(
             f,
-            "  stored    {} with {} bytes, {state}, in {}{chosen}",
-            self.status, self.length, self.tier
+            "  stored    {} with {} bytes, {state}, {}{chosen}",
+            self.status,
+            self.length,
+            if self.tier == "disk" { "on disk" } else { "in memory" }
         )?;
+        if let Some(part) = &self.part {
+            writeln!(f, "    part      {part}")?;
+        }
         for field in &self.varies_by {
             writeln!(f, "    for       {field}")?;
         }
@@ -67,7 +80,7 @@ impl Stored {
 }
 
 /// A time that has passed, for people.
-fn ago(milliseconds: i64) -> String {
+pub(super) fn ago(milliseconds: i64) -> String {
     let seconds = milliseconds.max(0) / 1000;
     match seconds {
         0..120 => format!("{seconds} s"),

@@ -2,11 +2,14 @@
 //!
 //! It follows `answer/cached`'s diagram, on what was seen instead of on rights to fill.
 
+use super::{at, stored, text};
 use crate::answer::keyed::Use;
+use crate::answer::partial;
+use crate::location_text::readable;
 use crate::request::Request;
-use crate::variables::holds;
+use crate::variables::{self, holds};
 use millstream_cache::policy::{self, Usable, Why};
-use millstream_cache::{Entry, Now, Sight, StaleCause};
+use millstream_cache::{Entry, How, Now, Sight, StaleCause};
 use millstream_conf::model::{ProxyCache, UseStale};
 use millstream_telemetry::metrics::CacheStatus;
 use serde::{Deserialize, Serialize};
@@ -54,11 +57,15 @@ pub(super) fn of(
             let mut scratch = Vec::new();
             let condition = cache.bypass.iter().find(|one| holds(one, request, &mut scratch));
             let source = condition.map_or("", |one| &one.source);
-            Verdict::of(CacheStatus::Bypass, format!("proxy_cache_bypass {source} holds"))
+            let written = cache.written.iter().rev().find(|(name, _)| *name == "proxy_cache_bypass");
+            let place = written.map(|(_, span)| format!(" ({})", at(request, *span))).unwrap_or_default();
+            let value = condition.map(|one| readable(&variables::value(one, request))).unwrap_or_default();
+            let why = format!("proxy_cache_bypass {source}{place} holds: its value is {value}");
+            Verdict::of(CacheStatus::Bypass, why)
         }
         Use::Lookup(_) => match chosen {
             Some(entry) => with_entry(request, cache, sight, entry, now),
-            None => without_entry(cache, sight),
+            None => without_entry(cache, sight, now),
         },
     }
 }
@@ -66,6 +73,14 @@ pub(super) fn of(
 fn with_entry(request: &Request, cache: &ProxyCache, sight: &Sight, entry: &Entry, now: Now) -> Verdict {
     let head = entry.head();
     let lifetime = &head.lifetime;
+    if let Some(part) = head.part.as_ref().filter(|_| request.slice.is_none()) {
+        let stale = !entry.is_fresh(now);
+        if stale || !partial::lies_within(request, entry) {
+            let why = if stale { "it is stale" } else { "the request is not for bytes of it alone" };
+            let why = format!("only a part is stored, {}, and {why}", stored::part(part));
+            return Verdict::of(CacheStatus::Miss, why);
+        }
+    }
     let why = match policy::may_use(lifetime, entry.age(now), request.fields(), cache, now) {
         Usable::Yes if entry.is_fresh(now) => {
             return Verdict::of(CacheStatus::Hit, "the stored answer is fresh");
@@ -111,7 +126,7 @@ fn with_entry(request: &Request, cache: &ProxyCache, sight: &Sight, entry: &Entr
     Verdict::of(CacheStatus::Expired, format!("{why}; {how}"))
 }
 
-fn without_entry(cache: &ProxyCache, sight: &Sight) -> Verdict {
+fn without_entry(cache: &ProxyCache, sight: &Sight, now: Now) -> Verdict {
     if let Some(line) = sight.line {
         let why = match (line.is_reading, line.is_streaming) {
             (true, _) => "its file is being read; the request waits for that",
@@ -128,19 +143,23 @@ fn without_entry(cache: &ProxyCache, sight: &Sight) -> Verdict {
         );
         return Verdict::of(CacheStatus::Miss, why);
     }
+    let ago = |at: i64| text::ago(now.unix_milliseconds.saturating_sub(at));
     if let Some(refused) = sight.refused {
-        let why = format!("nothing is stored: {}", refused.reason.text());
+        // Of another request, perhaps: this one's answer may well be stored.
+        let why = format!(
+            "nothing is stored under this key; the last answer was not stored, {} ago, because {}",
+            ago(refused.at),
+            refused.reason.text()
+        );
         return Verdict::of(CacheStatus::Miss, why);
     }
-    if sight.purge.is_some() {
-        return Verdict::of(
-            CacheStatus::Miss,
-            "nothing is stored (any more): the latest purge is told below",
-        );
-    }
-    let why = match sight.entries.is_empty() {
-        true => "nothing is stored under this key",
-        false => "nothing is stored for these request fields (Vary), only for others",
+    let removed = sight.purge.as_ref().filter(|ruling| ruling.how == How::Hard);
+    let why = match (sight.entries.is_empty(), removed) {
+        (true, Some(ruling)) => {
+            format!("nothing is stored under this key; a purge, {} ago, removed what was", ago(ruling.at))
+        }
+        (true, None) => "nothing is stored under this key".to_owned(),
+        (false, _) => "nothing is stored for these request fields (Vary), only for others".to_owned(),
     };
     Verdict::of(CacheStatus::Miss, why)
 }

@@ -5,9 +5,7 @@
 //! whatever else comes that does not fit, the part is forgotten and the whole is asked for. Next: `filling`.
 
 use super::filling::Kept;
-use super::{Passing, Proxied};
-use crate::answer::tagged;
-use millstream_cache::policy::Storable;
+use super::{Filling, Passing, Proxied};
 use millstream_cache::{FillPermit, Hit, Now, Part, StoredHead};
 use millstream_upstream::{Connection, Turn};
 use millstream_wire::h1::encode;
@@ -107,14 +105,14 @@ impl<'a> Passing<'a> {
             Some(cache) if head.status == 206 && rest.is_in(fields, connection.remaining()) => {
                 let mut headers = rest.hit.entry.head().updated(fields);
                 headers.remove(FieldId::ContentRange);
-                match self.storable(cache, 200, headers.view(), now) {
-                    Storable::Yes(lifetime) => {
+                match self.terms(cache, (200, false), headers.view(), now) {
+                    Ok((lifetime, tags)) => {
                         let complete = Some(rest.complete);
                         let mut stored = StoredHead::new(200, headers.view(), complete, lifetime, now);
-                        stored.tags = tagged::tags(self.request, cache, headers.view());
+                        stored.tags = tags;
                         Some(stored)
                     }
-                    Storable::No(_) => None,
+                    Err(_) => None,
                 }
             }
             _ => None,
@@ -123,7 +121,7 @@ impl<'a> Passing<'a> {
         let (Some(stored), Some(kept)) = (combined, kept) else {
             self.forget(&rest.hit);
             self.note_end(&connection, 0, millstream_net::clock::now());
-            return Proxied::Again(permit);
+            return Proxied::Again(Filling::Permit(permit));
         };
         let fill = permit.begin(stored, self.request.fields(), now);
         self.fill(connection, turn, fill, Some(kept)).await

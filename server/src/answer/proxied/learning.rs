@@ -88,6 +88,25 @@ impl Passing<'_> {
     }
 }
 
+/// Whether a 304 to a condition made from a stored answer means that answer (RFC 9111 §4.3.4): what it says of entity
+/// tag or date is not of another. One that says neither can mean no other, as no other was named.
+pub(super) fn confirms(entry: &Entry, fields: Fields<'_>) -> bool {
+    let (named, own) = (fields.get(FieldId::ETag), entry.head().etag());
+    let dates = (fields.get(FieldId::LastModified), entry.head().fields().get(FieldId::LastModified));
+    means(named, own, dates)
+}
+
+fn means(named: Option<&[u8]>, own: Option<&[u8]>, dates: (Option<&[u8]>, Option<&[u8]>)) -> bool {
+    match (named, own, dates) {
+        // Weakly: compressed on the way, an answer has the weak form of the tag that its 304 has.
+        (Some(named), Some(own), _) => named == own || etag::weak_match(named, own),
+        // It was never seen with this one; a weak tag promises no more than the date that was asked with.
+        (Some(named), None, _) => etag::is_weak(named),
+        (None, None, (Some(named), Some(own))) => named == own,
+        (None, _, _) => true,
+    }
+}
+
 /// Whether an answer without a body is about the stored one: no validator and no length says otherwise (RFC 9111
 /// §4.3.5); a 304 must name it by its entity tag or its date (§4.3.4).
 fn is_same(entry: &Arc<Entry>, fields: Fields<'_>, status: u16) -> bool {
@@ -108,4 +127,32 @@ fn is_same(entry: &Arc<Entry>, fields: Fields<'_>, status: u16) -> bool {
         && !other_length
         && !differs(FieldId::ETag)
         && !differs(FieldId::LastModified)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::means;
+
+    #[test]
+    fn a_304_means_the_stored_answer_unless_its_tag_or_its_date_is_of_another() {
+        for (tags, dates, expected) in [
+            (["\"1\"", "\"1\""], ["", ""], true),
+            (["\"2\"", "\"1\""], ["", ""], false),
+            (["\"2\"", "\"1\""], ["a", "a"], false),
+            (["\"1\"", "\"1\""], ["b", "a"], true),
+            (["\"1\"", "W/\"1\""], ["", ""], true),
+            (["W/\"2\"", "\"1\""], ["", ""], false),
+            (["bare", "bare"], ["", ""], true),
+            (["\"1\"", ""], ["a", "a"], false),
+            (["W/\"1\"", ""], ["a", "a"], true),
+            (["", "\"1\""], ["", ""], true),
+            (["", ""], ["a", "a"], true),
+            (["", ""], ["b", "a"], false),
+            (["", ""], ["", "a"], true),
+        ] {
+            let some = |text: &'static str| Some(text.as_bytes()).filter(|text| !text.is_empty());
+            let found = means(some(tags[0]), some(tags[1]), (some(dates[0]), some(dates[1])));
+            assert_eq!(found, expected, "{tags:?} {dates:?}");
+        }
+    }
 }

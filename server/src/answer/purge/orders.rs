@@ -76,15 +76,15 @@ pub enum Matter {
 pub struct Orders {
     /// What goes, by the number of its zone.
     pub matters: BTreeSet<(u32, Matter)>,
-    /// Who must allow it: the rights of every location that is touched.
-    pub rights: Vec<Arc<ManageRight>>,
+    /// Who must allow it: the rights of every location that is touched, each with the first one that has it.
+    pub rights: Vec<(Arc<ManageRight>, LocationId)>,
 }
 
 impl Orders {
-    fn add(&mut self, cache: &ProxyCache, matter: Matter) {
+    fn add(&mut self, location: LocationId, cache: &ProxyCache, matter: Matter) {
         self.matters.insert((cache.zone.0, matter));
-        if !self.rights.contains(&cache.purge_right) {
-            self.rights.push(cache.purge_right.clone());
+        if !self.rights.iter().any(|(right, _)| *right == cache.purge_right) {
+            self.rights.push((cache.purge_right.clone(), location));
         }
     }
 
@@ -113,13 +113,13 @@ pub fn of_request(request: &Request, wanted: &Wanted) -> Result<Orders, Refusal>
             }
         }
         Wanted::Tags(tags) => {
-            for cache in caches(request.generation.http(), request.server) {
-                tags.iter().for_each(|tag| orders.add(cache, Matter::Tag(tag.clone())));
+            for (id, cache) in caches(request.generation.http(), request.server) {
+                tags.iter().for_each(|tag| orders.add(id, cache, Matter::Tag(tag.clone())));
             }
         }
         Wanted::All => {
             caches(request.generation.http(), request.server)
-                .for_each(|cache| orders.add(cache, Matter::All));
+                .for_each(|(id, cache)| orders.add(id, cache, Matter::All));
         }
     }
     if orders.matters.is_empty() {
@@ -168,9 +168,9 @@ fn of_target(
         if let Some(before) = before_slices(cache) {
             // The whole is in pieces, one key each, with the range where the variable stands.
             let prefix = [&variables::value(&before, &imagined)[..], b"bytes="].concat();
-            orders.add(cache, Matter::Prefix(prefix));
+            orders.add(imagined.location, cache, Matter::Prefix(prefix));
         }
-        orders.add(cache, Matter::Key(key));
+        orders.add(imagined.location, cache, Matter::Key(key));
     }
     Ok(())
 }
@@ -207,7 +207,7 @@ fn of_prefix(
             let location = http.location(id);
             let Some(cache) = cache_of(location) else { continue };
             match key_prefix(&mut probes, id, cache) {
-                Some(prefix) => orders.add(cache, Matter::Prefix(prefix)),
+                Some(prefix) => orders.add(id, cache, Matter::Prefix(prefix)),
                 None => return Err(no_prefix(like, location, cache)),
             }
         }
@@ -280,10 +280,10 @@ fn cache_of(location: &Location) -> Option<&ProxyCache> {
 }
 
 /// The caches of a server, one for each location that has one.
-fn caches(http: &Http, server: ServerId) -> impl Iterator<Item = &ProxyCache> {
+fn caches(http: &Http, server: ServerId) -> impl Iterator<Item = (LocationId, &ProxyCache)> {
     let mut found = vec![http.server(server).own];
     collect(http, &http.server(server).locations, b"/", &mut found);
-    found.into_iter().filter_map(|id| cache_of(http.location(id)))
+    found.into_iter().filter_map(|id| Some((id, cache_of(http.location(id))?)))
 }
 
 /// The locations of a server that may take paths that begin with `path`.
