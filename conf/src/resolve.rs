@@ -17,6 +17,7 @@ use crate::reading::Reading;
 use crate::variables::Builtin;
 
 mod rights;
+mod made;
 mod cache;
 
 pub use rights::refuse_purge_at;

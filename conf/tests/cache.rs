@@ -89,6 +89,38 @@ fn the_defaults_of_a_cache_are_nginxs_and_its_own_directives_are_off() {
 }
 
 #[test]
+fn fields_made_of_what_the_key_does_not_tell_are_known() {
+    let check = |directives: &str, expected: &[&str]| {
+        let made = cache(directives).made_fields;
+        assert_eq!(made.iter().map(|name| &**name).collect::<Vec<_>>(), expected, "{directives}");
+    };
+    check("", &[]);
+    check("proxy_set_header X-User $cookie_user;", &["x-user"]);
+    check("proxy_set_header X-User $cookie_user; proxy_cache_key $uri$cookie_user;", &[]);
+    check("proxy_set_header X-User fixed; proxy_set_header Accept-Encoding '';", &[]);
+    check("proxy_set_header X-Forwarded-Proto $scheme;", &[]);
+    check("proxy_set_header X-Forwarded-Proto $scheme; proxy_cache_key $uri;", &["x-forwarded-proto"]);
+    check("proxy_set_header Host $host; proxy_set_header Accept-Language $http_accept_language;", &[]);
+    check("proxy_set_header X-Original-URI $request_uri;", &["x-original-uri"]);
+}
+
+#[test]
+fn a_credential_that_is_made_counts_unless_the_key_names_all_of_it() {
+    let check = |directives: &str, expected: bool| {
+        assert_eq!(cache(directives).key_names_credential, expected, "{directives}");
+    };
+    check("", false);
+    check("proxy_cache_key $uri$http_authorization;", true);
+    check("proxy_set_header Authorization 'Bearer $cookie_tok';", false);
+    check(
+        "proxy_set_header authorization 'Bearer $cookie_tok'; proxy_cache_key $uri$http_authorization;",
+        false,
+    );
+    check("proxy_set_header Authorization 'Bearer $cookie_tok'; proxy_cache_key $uri$cookie_tok;", true);
+    check("proxy_set_header Authorization '';", true);
+}
+
+#[test]
 fn every_directive_of_the_cache_reaches_the_model() {
     let cache = cache(
         "proxy_cache_methods post QUERY; proxy_cache_convert_head off; proxy_cache_max_range_offset 2m; \

@@ -11,6 +11,7 @@ pub mod generation;
 pub mod worker;
 pub mod cache_report;
 pub mod request;
+pub mod sent_target;
 pub mod variables;
 pub mod admission;
 pub mod imagined;

@@ -44,22 +44,29 @@ const FORWARDED: [&[u8]; 18] = [
 pub struct Matter {
     name: &'static str,
     directives: &'static str,
+    /// It is done by the request's being sent: one that a web page may have made a browser send is refused whatever its
+    /// address, for an address says whose browser it is, not whose page. A token is no page's to show.
+    is_deed: bool,
 }
 
 /// To purge.
 pub const PURGE: Matter =
-    Matter { name: "purge", directives: "proxy_cache_purge_allow and proxy_cache_purge_token" };
+    Matter { name: "purge", directives: "proxy_cache_purge_allow and proxy_cache_purge_token", is_deed: true };
 /// To use the API.
-pub const API: Matter = Matter { name: "api", directives: "api_allow and api_token" };
+pub const API: Matter = Matter { name: "api", directives: "api_allow and api_token", is_deed: false };
 
 /// Whether a request may, as the location has it that the right is of; a refusal is logged and counted.
 pub fn admits(right: &ManageRight, request: &Request, matter: Matter, of: LocationId) -> bool {
-    let Err(why) = judge(right, request) else { return true };
+    let page = match matter.is_deed && !shows_token(right, request) {
+        true => own_page(request),
+        false => Ok(()),
+    };
+    let Err(why) = judge(right, request).and(page) else { return true };
     request.worker.metrics.add(Counter::ManageRefused, 1);
     let log = &request.generation.shared.error_logs[request.location.0 as usize];
     if log.enabled(Level::Error) {
         let described = failure::describe(request, None);
-        let (Matter { name, directives }, of) = (matter, located(request, of));
+        let (Matter { name, directives, .. }, of) = (matter, located(request, of));
         let what = format_args!("{name} refused: {why}; {directives} of {of} say who may{described}");
         log.write(Level::Error, what);
     }
@@ -68,16 +75,11 @@ pub fn admits(right: &ManageRight, request: &Request, matter: Matter, of: Locati
 
 /// Why a request may not.
 fn judge(right: &ManageRight, request: &Request) -> Result<(), &'static str> {
-    if let Some(token) = &right.token
-        && let Some(shown) = bearer(request)
-    {
-        let same = equal(shown, token.as_bytes());
-        if same {
-            return Ok(());
-        }
-        if right.allow.is_none() {
-            return Err("the token is not the one that is configured");
-        }
+    if shows_token(right, request) {
+        return Ok(());
+    }
+    if right.token.is_some() && right.allow.is_none() && bearer(request).is_some() {
+        return Err("the token is not the one that is configured");
     }
     let remote = &request.connection.remote;
     match &right.allow {
@@ -97,12 +99,23 @@ fn own_request(request: &Request) -> Result<(), &'static str> {
     if FORWARDED.iter().any(|name| fields.named(name).is_some()) {
         return Err("it was passed on by a proxy, so whoever sent it need not be local");
     }
+    own_page(request)
+}
+
+/// Whether no web page made a browser send it, as far as browsers say.
+fn own_page(request: &Request) -> Result<(), &'static str> {
+    let fields = request.fields();
     let of_a_page = fields.named(b"origin").is_some()
         || fields.named(b"sec-fetch-site").is_some_and(|site| !matches!(site, b"same-origin" | b"none"));
     if of_a_page {
         return Err("a web page made a browser send it");
     }
     Ok(())
+}
+
+fn shows_token(right: &ManageRight, request: &Request) -> bool {
+    let shown = right.token.as_ref().zip(bearer(request));
+    shown.is_some_and(|(token, shown)| equal(shown, token.as_bytes()))
 }
 
 /// The token of `Authorization: Bearer TOKEN` (RFC 6750 §2.1).

@@ -197,7 +197,7 @@ fn fill(front: &mut Front, number: usize, tagged: bool) -> Result<(), String> {
         headers.push(b"Surrogate-Key", TAG.as_bytes());
     }
     let mut head = StoredHead::new(200, headers.view(), None, lifetime, now);
-    head.tags = Tags::read(headers.view(), std::iter::empty());
+    head.tags = Tags::read(headers.view(), std::iter::empty()).unwrap_or_default();
     let mut filling = permit.begin(head, Fields::default(), now);
     filling.push(Bytes::from_static(b"{\"name\":\"something small\",\"price\":\"12.90\",\"left\":3}"));
     match ready(filling.finish()) {

@@ -192,7 +192,18 @@ impl<'a> Case<'_, 'a> {
     }
 
     fn varies_by_anything(&self) -> Against<'a> {
-        if self.ignore.vary || !matches!(vary::read(self.answer), Vary::Anything | Vary::TooMany) {
+        if self.ignore.vary {
+            return None;
+        }
+        let cannot_be_told = match vary::read(self.answer) {
+            Vary::Nothing => false,
+            // RFC 9111 §4.1 compares what the origin was sent, which these clients' fields do not say.
+            Vary::Fields(fields) => {
+                fields.names().any(|name| self.conf.made_fields.iter().any(|made| made.as_bytes() == name))
+            }
+            Vary::Anything | Vary::TooMany => true,
+        };
+        if !cannot_be_told {
             return None;
         }
         let value = self.answer.get(FieldId::Vary).unwrap_or_default();

@@ -126,10 +126,15 @@ pub struct IgnoreHeaders {
 pub struct ProxyCache {
     /// The zone.
     pub zone: CacheZoneId,
-    /// `proxy_cache_key`; by default `$scheme$proxy_host$request_uri`.
+    /// `proxy_cache_key`; by default what nginx documents as `$scheme$proxy_host$request_uri`, with the target as it is
+    /// sent in its last place.
     pub key: Template,
-    /// Whether the key contains `$http_authorization`, so that answers to credentials may be stored.
+    /// Whether the key contains `$http_authorization`, or what a `proxy_set_header` makes Authorization of, so that
+    /// answers to credentials may be stored.
     pub key_names_credential: bool,
+    /// Request fields, in lower case, which `proxy_set_header` makes of what neither the key nor the client's field of
+    /// that name tells: an answer that varies by one cannot be found by what clients send.
+    pub made_fields: Arc<[Box<str>]>,
     /// `proxy_cache_valid`, in file order; the first that fits decides.
     pub valid: Vec<Valid>,
     /// Where each of `valid` was written.
@@ -225,6 +230,7 @@ impl Default for ProxyCache {
             zone: CacheZoneId(0),
             key: Template::default(),
             key_names_credential: false,
+            made_fields: Arc::from([]),
             valid: Vec::new(),
             valid_spans: Arc::from([]),
             cache_post: false,

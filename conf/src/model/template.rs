@@ -28,6 +28,8 @@ pub enum Part {
 pub enum Variable {
     /// One of the fixed variables of the table in `variables`.
     Builtin(Builtin),
+    /// Of the default `proxy_cache_key` alone, nobody can write it: the target as it goes upstream.
+    SentTarget,
     /// `$http_NAME`: a request field; the name in lower case with `-` for `_`.
     RequestHeader(Box<str>),
     /// `$sent_http_NAME`: a field of the answer as sent.

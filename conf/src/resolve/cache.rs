@@ -5,13 +5,11 @@
 
 use std::time::Duration;
 
-use super::rights;
+use super::{made, rights};
 use crate::inherit::Level;
-use crate::model::{ProxyCache, Template, Variable};
+use crate::model::{Part, ProxyCache, Template, Variable};
 use crate::reading::Reading;
 use crate::source::Span;
-use crate::template;
-use crate::tree::Word;
 use crate::variables::Builtin;
 
 /// nginx's `proxy_cache_key` where none is written.
@@ -21,12 +19,9 @@ const DEFAULT_CACHE_KEY: &str = "$scheme$proxy_host$request_uri";
 pub(super) fn proxy_cache(level: &Level, reading: &mut Reading<'_>) -> Option<ProxyCache> {
     let (zone, span) = level.proxy_cache?;
     let zone = zone?;
-    let key = level.proxy_cache_key.clone().unwrap_or_else(|| {
-        let word = Word { text: DEFAULT_CACHE_KEY.to_owned(), span: Span::default(), quoted: false };
-        template::compile(&word, &template::Scope::default(), reading.diagnostics)
-    });
+    let key = level.proxy_cache_key.clone().unwrap_or_else(default_key);
     check_slice(level, &key, reading);
-    let key_names_credential = key.variables().any(names_credential);
+    let key_names_credential = made::names_credential(level, &key);
     if !key_names_credential {
         reading.diagnostics.idle(
             span,
@@ -45,6 +40,7 @@ pub(super) fn proxy_cache(level: &Level, reading: &mut Reading<'_>) -> Option<Pr
     let methods = level.proxy_cache_methods.unwrap_or_default();
     Some(ProxyCache {
         zone,
+        made_fields: made::fields(level, &key),
         key,
         key_names_credential,
         valid: level.proxy_cache_valid.iter().flatten().map(|(valid, _)| *valid).collect(),
@@ -76,10 +72,13 @@ pub(super) fn proxy_cache(level: &Level, reading: &mut Reading<'_>) -> Option<Pr
     })
 }
 
-/// `$remote_user` does not count: it is what a client claims, whatever its password, and empty for any scheme but Basic,
-/// so that a key with it would give one bearer's answer to all.
-fn names_credential(variable: &Variable) -> bool {
-    matches!(variable, Variable::RequestHeader(name) if &**name == "authorization")
+/// After an internal redirect `$request_uri` is still the client's, and one client's file would be found as the answer
+/// of a URL that gives each another; so the last part is the target as it is sent, as it is in nginx where nothing is
+/// written.
+fn default_key() -> Template {
+    let parts =
+        [Variable::Builtin(Builtin::Scheme), Variable::Builtin(Builtin::ProxyHost), Variable::SentTarget];
+    Template { parts: parts.map(Part::Variable).into(), source: DEFAULT_CACHE_KEY.into() }
 }
 
 /// An upstream that is told the client's host answers by it, and whoever sends another host would be heard by everybody

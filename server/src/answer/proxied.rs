@@ -11,7 +11,6 @@
 //! `millstream-upstream`'s `retry`; whether an answer may be stored, in `millstream-cache`'s `policy`.
 //! Next: `attempt`, `answer_head`, then the three ways to pass a body.
 
-mod target;
 mod report;
 mod destination;
 mod unkeyed;
@@ -241,8 +240,10 @@ impl<'a> Passing<'a> {
             (filling, _) => filling,
         };
         if let Some(outcome) = self.set_aside(&connection, head) {
-            // The client gets another answer, but what the request did is done (RFC 9111 §4.4).
-            invalidation::after(self.request, head.status, head.view(connection.head_bytes()));
+            // What the request has done is done, whatever the client is answered.
+            let fields = head.view(connection.head_bytes());
+            let rewritten = answer_head::rewritten(self.request, self.proxy, fields);
+            invalidation::after(self.request, head.status, rewritten.as_ref().map_or(fields, Headers::view));
             if matches!(outcome, Proxied::Redirect(_)) {
                 let fields = head.view(connection.head_bytes());
                 self.request.accel_fields = Some(Box::new(answer_head::handed_on(fields)));
@@ -368,7 +369,7 @@ impl<'a> Passing<'a> {
     ) -> Storable {
         let facts = RequestFacts {
             method,
-            has_authorization: self.request.field(FieldId::Authorization).is_some(),
+            has_authorization: request_head::has_credential(self.request, self.proxy),
             delay: millstream_net::clock::now().saturating_duration_since(self.asked_at),
             partial,
             is_of_target: self.is_of_target(fields),

@@ -8,6 +8,11 @@ use std::rc::Rc;
 
 /// Whether a request with these fields from this address may; `unix:` is a client on a unix socket.
 fn check(right: &ManageRight, from: &str, fields: &str, expected: bool) {
+    let request = sent(from, fields);
+    assert_eq!(judge(right, &request).is_ok(), expected, "{from} {fields:?} {right:?}");
+}
+
+fn sent(from: &str, fields: &str) -> Request {
     let worker = fixture::worker("server { listen 127.0.0.1:80; location / { return 200 x; } }");
     let head = format!("PURGE /a HTTP/1.1\r\nHost: a\r\n{fields}\r\n");
     let mut request = fixture::admitted(&worker, &head);
@@ -27,7 +32,7 @@ fn check(right: &ManageRight, from: &str, fields: &str, expected: bool) {
         opened: known.opened,
         requests: known.requests.clone(),
     });
-    assert_eq!(judge(right, &request).is_ok(), expected, "{from} {fields:?} {right:?}");
+    request
 }
 
 fn allow(networks: &[Network]) -> ManageRight {
@@ -62,6 +67,23 @@ fn a_web_page_that_drives_a_browser_on_this_machine_is_a_stranger() {
     check(&right, "127.0.0.1", "Sec-Fetch-Site: cross-site\r\n", false);
     check(&right, "127.0.0.1", "Sec-Fetch-Site: none\r\n", true);
     check(&right, "127.0.0.1", "Sec-Fetch-Site: same-origin\r\n", true);
+}
+
+#[test]
+fn a_web_page_purges_nothing_from_an_address_that_may() {
+    let check = |right: &ManageRight, fields: &str, expected: bool| {
+        let request = sent("10.0.0.1", fields);
+        assert_eq!(admits(right, &request, PURGE, request.location), expected, "{fields:?} {right:?}");
+    };
+    let listed = ManageRight { allow: Some(vec![network("10.0.0.0", 8)]), token: Some("s3cret".into()) };
+    check(&listed, "", true);
+    check(&listed, "Sec-Fetch-Site: none\r\n", true);
+    check(&listed, "X-Forwarded-For: 1.2.3.4\r\n", true);
+    for page in ["Sec-Fetch-Site: cross-site", "Sec-Fetch-Site: same-site", "Origin: http://evil.example"] {
+        check(&listed, &format!("{page}\r\n"), false);
+        check(&listed, &format!("{page}\r\nAuthorization: Bearer wrong\r\n"), false);
+        check(&listed, &format!("{page}\r\nAuthorization: Bearer s3cret\r\n"), true);
+    }
 }
 
 #[test]

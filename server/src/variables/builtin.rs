@@ -133,7 +133,7 @@ pub(super) fn request_line(request: &Request) -> &[u8] {
 }
 
 /// Path and query as they came; of an absolute-form target the path on, as in nginx.
-fn request_uri(request: &Request) -> &[u8] {
+pub(super) fn request_uri(request: &Request) -> &[u8] {
     if request.head.authority.is_none() {
         return request.head.target.of(&request.bytes);
     }

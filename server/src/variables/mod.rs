@@ -80,6 +80,7 @@ pub fn holds(template: &Template, request: &Request, scratch: &mut Vec<u8>) -> b
 pub fn append(variable: &Variable, request: &Request, out: &mut Vec<u8>) -> Found {
     match variable {
         Variable::Builtin(builtin) => builtin::append(*builtin, request, out),
+        Variable::SentTarget => upstream::sent_target(request, out),
         Variable::RequestHeader(name) => join(request.fields(), name, out),
         Variable::SentHeader(name) => sent_header(request, name, out),
         Variable::SentTrailer(_) | Variable::UpstreamTrailer(_) => Found::Nothing,

@@ -1,8 +1,10 @@
 //! The `$upstream_*` variables: one value per server asked, joined by commas as nginx does.
 
-use super::{Found, give, give_some};
+use super::{Found, builtin, give, give_some};
 use crate::request::Request;
+use crate::sent_target;
 use crate::tries::Try;
+use millstream_conf::model::ProxyTarget;
 use millstream_conf::variables::Builtin;
 use millstream_wire::{FieldId, date};
 use std::io::Write;
@@ -71,5 +73,21 @@ pub(super) fn slice_range(request: &Request, out: &mut Vec<u8>) -> Found {
     number(start, out);
     out.push(b'-');
     number(last, out);
+    Found::Value
+}
+
+/// The target as it goes upstream; as it came, where it goes on as it came: nginx names files by that.
+pub(super) fn sent_target(request: &Request, out: &mut Vec<u8>) -> Found {
+    let Some(proxy) = &request.location().settings.proxy else { return Found::Nothing };
+    let url = match &proxy.pass.target {
+        ProxyTarget::Upstream(_) => Vec::new(),
+        ProxyTarget::Variables(template) => super::value(template, request),
+    };
+    let evaluated = sent_target::split(&url).map(|parts| parts.uri).filter(|uri| !uri.is_empty());
+    if evaluated.is_none() && proxy.pass.uri.is_none() && !sent_target::is_replaced(request) {
+        out.extend_from_slice(builtin::request_uri(request));
+    } else {
+        sent_target::append(out, request, proxy, evaluated);
+    }
     Found::Value
 }

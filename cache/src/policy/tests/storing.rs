@@ -86,6 +86,20 @@ fn answers_to_credentials_are_shared_only_where_rfc_9111_allows_or_the_key_names
 }
 
 #[test]
+fn an_answer_that_varies_by_a_field_made_here_is_not_stored() {
+    let made = ProxyCache { made_fields: ["x-user".into()].into(), ..conf() };
+    let plain = IgnoreHeaders::default();
+    for (vary, expected) in
+        [("X-User", Err(Reason::Vary)), ("Accept-Language, x-user", Err(Reason::Vary)), ("X-Users", Ok(60))]
+    {
+        let lines = format!("Cache-Control: max-age=60\nVary: {vary}");
+        assert_eq!(seconds(&made, &plain, get(), 200, &lines), expected, "{vary}");
+    }
+    let ignoring = IgnoreHeaders { vary: true, ..plain };
+    assert_eq!(seconds(&made, &ignoring, get(), 200, "Cache-Control: max-age=60\nVary: X-User"), Ok(60));
+}
+
+#[test]
 fn methods_are_looked_up_stored_and_invalidate_as_they_should() {
     let post = ProxyCache { cache_post: true, ..conf() };
     let lines = "Cache-Control: max-age=60";

@@ -63,6 +63,8 @@ fn name(variable: &Variable) -> String {
             .iter()
             .find(|(known, ..)| known == builtin)
             .map_or_else(String::new, |(_, name, _)| format!("${name}")),
+        // As the documentation of the default key has it.
+        Variable::SentTarget => "$request_uri".to_owned(),
         Variable::RequestHeader(name) => prefixed("http_", name),
         Variable::SentHeader(name) => prefixed("sent_http_", name),
         Variable::SentTrailer(name) => prefixed("sent_trailer_", name),

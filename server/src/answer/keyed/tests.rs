@@ -3,7 +3,7 @@
 use super::{Use, key, usage};
 use crate::admission;
 use crate::fixture::{admitted, worker};
-use crate::request::Request;
+use crate::request::{Arguments, Request};
 use millstream_cache::key::{LONGEST_TEXT, text};
 
 /// A request at a location with these words beside `proxy_cache`.
@@ -38,6 +38,22 @@ fn get(target: &str, fields: &str) -> String {
 fn the_text_of_a_key_is_nginx_s() {
     let key = looked_up("", &get("/a%20b?x=1", ""));
     assert_eq!(text(&key).escape_ascii().to_string(), "http127.0.0.1:1/a%20b?x=1");
+}
+
+#[test]
+fn an_internal_redirect_has_the_key_of_where_it_goes() {
+    let key_of = |uri: &str| {
+        let mut request = request("", &get("/xb?c=1", ""));
+        request.uri = uri.as_bytes().to_vec();
+        request.arguments = Arguments::Replaced(b"d=2".to_vec());
+        request.redirects = 1;
+        let proxy = request.location().settings.proxy.as_ref().expect("it is proxied");
+        key(&request, proxy.cache.as_ref().expect("it is cached")).expect("it is short")
+    };
+    assert_eq!(text(&key_of("/int/a b")).escape_ascii().to_string(), "http127.0.0.1:1/int/a%20b?d=2");
+    assert_ne!(key_of("/int/a"), key_of("/int/b"));
+    // Whoever asks for it, purges it, or outdates it by its own URL means the same.
+    assert_eq!(key_of("/int/a b"), looked_up("", &get("/int/a%20b?d=2", "")));
 }
 
 #[test]

@@ -6,6 +6,7 @@
 use super::report;
 use crate::generation::Generation;
 use crate::request::Request;
+use crate::sent_target::{Parts, split};
 use crate::variables::value;
 use millstream_conf::model::{
     HostPort, KeepaliveSize, Level, PeerAddress, Proxy, ProxyTarget, Upstream, UpstreamKeepalive,
@@ -96,29 +97,6 @@ fn of_group(generation: &Generation, index: usize) -> Route<'_> {
     Route::Known(&generation.shared.groups[index], &generation.pools[index])
 }
 
-/// An evaluated `proxy_pass`, taken apart.
-#[derive(Debug, PartialEq, Eq)]
-struct Parts<'a> {
-    /// `host`, `host:port` or `unix:/path`.
-    authority: &'a [u8],
-    /// What follows, with its slash; empty where nothing does.
-    uri: &'a [u8],
-}
-
-/// Takes `http://host[:port][/uri]` and `http://unix:/path[:/uri]` apart.
-fn split(url: &[u8]) -> Option<Parts<'_>> {
-    let (scheme, rest) = url.split_at_checked(7)?;
-    if !scheme.eq_ignore_ascii_case(b"http://") || rest.is_empty() {
-        return None;
-    }
-    if let Some(path) = rest.strip_prefix(b"unix:") {
-        let end = path.iter().position(|&byte| byte == b':').unwrap_or(path.len());
-        return Some(Parts { authority: &rest[..5 + end], uri: path.get(end + 1..).unwrap_or_default() });
-    }
-    let end = rest.iter().position(|&byte| matches!(byte, b'/' | b'?')).unwrap_or(rest.len());
-    (end > 0).then(|| Parts { authority: &rest[..end], uri: &rest[end..] })
-}
-
 /// The addresses of an authority; resolved by the system where it is a name.
 async fn addresses(request: &Request, parts: &Parts<'_>) -> Result<Vec<Address>, u16> {
     let text = std::str::from_utf8(parts.authority).map_err(|_| 500u16)?;
@@ -164,28 +142,5 @@ fn single(name: &str, proxy: &Proxy, keepalive: UpstreamKeepalive) -> Upstream {
         servers: vec![server],
         keepalive,
         zone: None,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{Parts, split};
-
-    #[test]
-    fn an_evaluated_proxy_pass_is_taken_apart() {
-        let check = |url: &str, expected: Option<(&str, &str)>| {
-            let expected = expected
-                .map(|(authority, uri)| Parts { authority: authority.as_bytes(), uri: uri.as_bytes() });
-            assert_eq!(split(url.as_bytes()), expected, "{url}");
-        };
-        check("http://api", Some(("api", "")));
-        check("HTTP://api:8080/v1/x?y", Some(("api:8080", "/v1/x?y")));
-        check("http://api?x", Some(("api", "?x")));
-        check("http://[::1]:80/", Some(("[::1]:80", "/")));
-        check("http://unix:/run/api.sock", Some(("unix:/run/api.sock", "")));
-        check("http://unix:/run/api.sock:/v1", Some(("unix:/run/api.sock", "/v1")));
-        check("https://api", None);
-        check("http://", None);
-        check("api", None);
     }
 }

@@ -1,8 +1,8 @@
 //! Lines of the error log about an upstream, in nginx's wording.
 
-use super::target;
 use crate::failure::describe;
 use crate::request::Request;
+use crate::sent_target;
 use millstream_conf::model::{Level, Proxy};
 use millstream_telemetry::log_error;
 
@@ -16,7 +16,7 @@ pub(super) fn write(request: &Request, level: Level, what: std::fmt::Arguments<'
 /// The URL of a peer as nginx's log has it: `http://127.0.0.1:8000/path`, `http://unix:/run/api.sock:/path`.
 pub(super) fn url(request: &Request, proxy: &Proxy, peer: &str, uri: Option<&[u8]>) -> String {
     let mut path = Vec::new();
-    target::append(&mut path, request, proxy, uri);
+    sent_target::append(&mut path, request, proxy, uri);
     let colon = if peer.starts_with("unix:") { ":" } else { "" };
     format!("http://{peer}{colon}{}", String::from_utf8_lossy(&path))
 }

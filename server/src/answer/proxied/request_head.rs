@@ -6,8 +6,9 @@
 //! and `-` to the same name would take them for fields that a proxy vouches for. Next: `unkeyed`, what else is held back
 //! where an answer is to be shared.
 
-use super::{Rest, target, unkeyed};
+use super::{Rest, unkeyed};
 use crate::request::Request;
+use crate::sent_target;
 use crate::variables;
 use millstream_cache::Entry;
 use millstream_conf::model::{HttpVersion, Proxy, SetHeader};
@@ -59,7 +60,7 @@ pub(super) struct Written {
 pub(super) fn write(out: &mut Vec<u8>, plan: &Plan<'_>) -> Written {
     append_method(out, plan);
     out.push(b' ');
-    target::append(out, plan.request, plan.proxy, plan.uri);
+    sent_target::append(out, plan.request, plan.proxy, plan.uri);
     let http11 = plan.proxy.http_version == HttpVersion::Http11;
     out.extend_from_slice(if http11 { b" HTTP/1.1\r\n" } else { b" HTTP/1.0\r\n" });
     let mut written = Written { keep: http11, upgrade: false };
@@ -126,6 +127,19 @@ fn append_set(out: &mut Vec<u8>, request: &Request, set: &SetHeader, written: &m
         written.upgrade = true;
     }
     out.extend_from_slice(b"\r\n");
+}
+
+/// Whether the request goes upstream with a credential of whoever sent it (RFC 9111 §3.5 is about the request that is
+/// answered). One that stands in the configuration is the proxy's own and identifies nobody.
+pub(super) fn has_credential(request: &Request, proxy: &Proxy) -> bool {
+    let mut made =
+        proxy.set_headers.iter().filter(|set| set.name.eq_ignore_ascii_case("authorization")).peekable();
+    if made.peek().is_none() {
+        return request.field(FieldId::Authorization).is_some();
+    }
+    made.any(|set| {
+        set.value.variables().next().is_some() && !variables::value(&set.value, request).is_empty()
+    })
 }
 
 /// The conditions that ask whether a stored answer is still good (RFC 9111 §4.3.1).

@@ -13,7 +13,7 @@ use crate::request::{Captures, Request};
 use crate::variables;
 use millstream_conf::model::{
     CacheZoneId, Http, Location, LocationId, LocationMatch, LocationTree, ManageRight, Part, ProxyCache,
-    ServerId, Template, Variable,
+    ProxyTarget, ServerId, Template, Variable,
 };
 use millstream_conf::variables::Builtin;
 use std::borrow::Cow;
@@ -233,7 +233,65 @@ fn key_prefix(probes: &mut [Request], id: LocationId, cache: &ProxyCache) -> Opt
     // The same key for two URLs: what stands behind the prefix is no part of it.
     let parts = common < first.len() && common < second.len();
     let covers = others.iter().all(|key| key.starts_with(&first[..common]));
-    (parts && covers).then(|| first[..common].to_vec())
+    (parts && covers && is_foreseen(&probes[0], cache, common)).then(|| first[..common].to_vec())
+}
+
+/// Whether each variable that begins in the first `length` bytes of the key is the same for every request that is meant.
+/// With a cookie in front other requests' keys begin otherwise, and nobody knows how.
+fn is_foreseen(probe: &Request, cache: &ProxyCache, length: usize) -> bool {
+    let mut value = Vec::new();
+    for part in &cache.key.parts {
+        match part {
+            Part::Literal(text) => value.extend_from_slice(text.as_bytes()),
+            Part::Variable(variable) => {
+                if !is_of_url(variable, probe.location()) {
+                    return false;
+                }
+                variables::append(variable, probe, &mut value);
+            }
+        }
+        // Keys part within this one.
+        if value.len() > length {
+            return true;
+        }
+    }
+    false
+}
+
+/// Whether the URL, the method and the place where it was asked for tell the value.
+fn is_of_url(variable: &Variable, location: &Location) -> bool {
+    match variable {
+        Variable::Builtin(Builtin::ProxyHost | Builtin::ProxyPort) | Variable::SentTarget => {
+            let target = location.settings.proxy.as_ref().map(|proxy| &proxy.pass.target);
+            match target {
+                Some(ProxyTarget::Variables(url)) => url.variables().all(|part| is_of_url(part, location)),
+                _ => true,
+            }
+        }
+        Variable::Builtin(builtin) => matches!(
+            builtin,
+            Builtin::Host
+                | Builtin::Scheme
+                | Builtin::Https
+                | Builtin::RequestMethod
+                | Builtin::ServerName
+                | Builtin::Hostname
+                | Builtin::NginxVersion
+                | Builtin::Uri
+                | Builtin::DocumentUri
+                | Builtin::RequestUri
+                | Builtin::Request
+                | Builtin::Args
+                | Builtin::QueryString
+                | Builtin::IsArgs
+        ),
+        Variable::RequestHeader(name) => &**name == "host",
+        // Those of a server's name; what a location's expression finds may depend on the rest of the URL.
+        Variable::NamedCapture(_) | Variable::Capture(_) => {
+            !matches!(location.matches, LocationMatch::Regex(_))
+        }
+        _ => false,
+    }
 }
 
 /// The part of a key before `$slice_range`; `None` where that is no part of it.

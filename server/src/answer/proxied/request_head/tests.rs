@@ -80,3 +80,22 @@ fn who_asks_still_passes_and_conditions_and_ranges_of_the_client_do_not() {
     }
     assert!(!head.contains("If-") && !head.contains("Range"), "{head}");
 }
+
+#[test]
+fn a_credential_made_of_the_request_counts_and_one_of_the_configuration_does_not() {
+    let check = |words: &str, fields: &str, expected: bool| {
+        let worker = crate::fixture::worker(&format!(
+            "server {{ listen 80; location / {{ proxy_pass http://127.0.0.1:1; {words} }} }}"
+        ));
+        let request =
+            crate::fixture::admitted(&worker, &format!("GET / HTTP/1.1\r\nHost: a\r\n{fields}\r\n"));
+        let proxy = request.location().settings.proxy.as_ref().expect("it is proxied");
+        assert_eq!(super::has_credential(&request, proxy), expected, "{words} {fields}");
+    };
+    check("", "", false);
+    check("", "Authorization: Basic eDp5\r\n", true);
+    check("proxy_set_header Authorization '';", "Authorization: Basic eDp5\r\n", false);
+    check("proxy_set_header Authorization 'Basic eDp5';", "", false);
+    check("proxy_set_header Authorization 'Bearer $cookie_tok';", "Cookie: tok=alice\r\n", true);
+    check("proxy_set_header authorization $cookie_tok;", "", false);
+}

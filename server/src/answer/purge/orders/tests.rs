@@ -69,7 +69,15 @@ fn a_prefix_of_urls_is_what_keys_have_in_common() {
 
 #[test]
 fn a_key_that_does_not_begin_alike_is_refused_by_name() {
-    for key in ["$args$uri", "$host", "$arg_id", "$uri$host$uri$arg_a/$args"] {
+    for key in [
+        "$args$uri",
+        "$cookie_lang$request_uri",
+        "v1$arg_id$uri",
+        "$http_accept|$uri",
+        "$host",
+        "$arg_id",
+        "$uri$host$uri$arg_a/$args",
+    ] {
         let outcome = ask(&cached(key), "PURGE /x/* HTTP/1.1\r\nHost: a");
         if key.starts_with("$uri") {
             assert_eq!(outcome, Ok(vec!["0 prefix /x/".to_owned()]));
@@ -79,6 +87,21 @@ fn a_key_that_does_not_begin_alike_is_refused_by_name() {
         assert_eq!(refusal.status, 400);
         assert!(refusal.text.contains(key) && refusal.text.contains("test.conf:2:"), "{}", refusal.text);
     }
+}
+
+#[test]
+fn the_default_key_has_the_target_as_it_is_sent() {
+    let whole = "location / { proxy_pass http://127.0.0.1:1; proxy_cache one; }";
+    check(
+        whole,
+        "PURGE /x/* HTTP/1.1\r\nHost: a",
+        &["0 prefix http127.0.0.1:1/x/", "0 prefix https127.0.0.1:1/x/"],
+    );
+    let below = "location /x/ { proxy_pass http://127.0.0.1:1/app/; proxy_cache one; }";
+    let head = "PURGE /x/y%20z?q HTTP/1.1\r\nHost: a";
+    check(below, head, &["0 key http127.0.0.1:1/app/y%20z?q", "0 key https127.0.0.1:1/app/y%20z?q"]);
+    let named = "location / { proxy_pass http://$cookie_backend; proxy_cache one; }";
+    assert!(ask(named, "PURGE /x/* HTTP/1.1\r\nHost: a\r\nCookie: backend=b").is_err());
 }
 
 #[test]

@@ -1,0 +1,57 @@
+//! What the request fields that `proxy_set_header` makes mean for the cache.
+//!
+//! The upstream answers by the fields it is sent, the cache looks up by those that came. Where the one cannot be told from
+//! the other or from the key, an answer that depends on it must not be shared. Next: `cache`, which asks.
+
+use crate::inherit::Level;
+use crate::model::{SetHeader, Template, Variable};
+use crate::variables::Builtin;
+use std::sync::Arc;
+
+/// Whether the key names the credential that goes upstream: the client's, or that which `proxy_set_header` makes.
+///
+/// `$remote_user` does not count: it is what a client claims, whatever its password, and empty for any scheme but Basic,
+/// so that a key with it would give one bearer's answer to all.
+pub(super) fn names_credential(level: &Level, key: &Template) -> bool {
+    let is_credential = |field: &&SetHeader| field.name.eq_ignore_ascii_case("authorization");
+    if set(level).iter().any(|field| is_credential(&field)) {
+        let mut made = set(level).iter().filter(is_credential).flat_map(|field| field.value.variables());
+        return made.all(|variable| is_told(variable, key));
+    }
+    key.variables()
+        .any(|variable| matches!(variable, Variable::RequestHeader(name) if &**name == "authorization"))
+}
+
+/// The fields by which no answer may vary, in lower case. One that is always the same, or never sent, is none of them:
+/// the upstream sees no difference.
+pub(super) fn fields(level: &Level, key: &Template) -> Arc<[Box<str>]> {
+    set(level)
+        .iter()
+        .filter(|field| {
+            let name = field.name.to_ascii_lowercase();
+            !field.value.variables().all(|variable| is_of_field(variable, &name) || is_told(variable, key))
+        })
+        .map(|field| field.name.to_ascii_lowercase().into())
+        .collect()
+}
+
+fn set(level: &Level) -> &[SetHeader] {
+    level.proxy_set_headers.as_deref().unwrap_or_default()
+}
+
+/// Whether two requests with one key have the same value of a variable.
+fn is_told(variable: &Variable, key: &Template) -> bool {
+    let fixed = [Builtin::Hostname, Builtin::NginxVersion, Builtin::ProxyHost, Builtin::ProxyPort];
+    matches!(variable, Variable::Builtin(builtin) if fixed.contains(builtin))
+        || key.variables().any(|named| named == variable)
+}
+
+/// Whether the client's field of that name, which Vary compares, tells the variable's value.
+fn is_of_field(variable: &Variable, name: &str) -> bool {
+    match variable {
+        Variable::RequestHeader(field) => &**field == name,
+        Variable::Cookie(_) => name == "cookie",
+        Variable::Builtin(Builtin::Host) => name == "host",
+        _ => false,
+    }
+}

@@ -1,0 +1,102 @@
+//! The request target as it goes upstream, by the rules of `proxy_pass`.
+//!
+//! With a URI part, that replaces what the location's prefix matched of the normalised URI, and the result is escaped
+//! again; without one, path and query go on as they came. Nothing that could end the request line gets through.
+//! The default `proxy_cache_key` ends in it. Next: `answer/proxied/request_head`, which sends it.
+
+use crate::request::{Arguments, Request};
+use millstream_conf::model::{LocationMatch, Proxy};
+use millstream_wire::target::{encode_raw, escape_uri};
+
+/// Appends the target. `evaluated` is the URI of a `proxy_pass` with variables, which stands for the whole.
+pub fn append(out: &mut Vec<u8>, request: &Request, proxy: &Proxy, evaluated: Option<&[u8]>) {
+    let start = out.len();
+    match (evaluated, &proxy.pass.uri) {
+        (Some(uri), _) => {
+            if !uri.starts_with(b"/") {
+                out.push(b'/');
+            }
+            encode_raw(uri, out);
+        }
+        (None, Some(uri)) => {
+            encode_raw(uri.as_bytes(), out);
+            escape_uri(&request.uri[matched(request).min(request.uri.len())..], out);
+            append_query(out, request);
+        }
+        // An internal redirect has replaced what came.
+        (None, None) if is_replaced(request) => {
+            escape_uri(&request.uri, out);
+            append_query(out, request);
+        }
+        (None, None) => request.head.write_origin_form(&request.bytes, out),
+    }
+    if out.len() == start {
+        out.push(b'/');
+    }
+}
+
+/// Whether an internal redirect has replaced the target that came.
+pub fn is_replaced(request: &Request) -> bool {
+    request.redirects > 0 || matches!(request.arguments, Arguments::Replaced(_))
+}
+
+/// How much of the URI the location's prefix matched.
+fn matched(request: &Request) -> usize {
+    match &request.location().matches {
+        LocationMatch::Exact(path) | LocationMatch::Prefix { path, .. } => path.len(),
+        LocationMatch::Regex(_) | LocationMatch::Named(_) | LocationMatch::Server => 0,
+    }
+}
+
+fn append_query(out: &mut Vec<u8>, request: &Request) {
+    if let Some(query) = request.query().filter(|query| !query.is_empty()) {
+        out.push(b'?');
+        encode_raw(query, out);
+    }
+}
+
+/// An evaluated `proxy_pass`, taken apart.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Parts<'a> {
+    /// `host`, `host:port` or `unix:/path`.
+    pub authority: &'a [u8],
+    /// What follows, with its slash; empty where nothing does.
+    pub uri: &'a [u8],
+}
+
+/// Takes `http://host[:port][/uri]` and `http://unix:/path[:/uri]` apart.
+pub fn split(url: &[u8]) -> Option<Parts<'_>> {
+    let (scheme, rest) = url.split_at_checked(7)?;
+    if !scheme.eq_ignore_ascii_case(b"http://") || rest.is_empty() {
+        return None;
+    }
+    if let Some(path) = rest.strip_prefix(b"unix:") {
+        let end = path.iter().position(|&byte| byte == b':').unwrap_or(path.len());
+        return Some(Parts { authority: &rest[..5 + end], uri: path.get(end + 1..).unwrap_or_default() });
+    }
+    let end = rest.iter().position(|&byte| matches!(byte, b'/' | b'?')).unwrap_or(rest.len());
+    (end > 0).then(|| Parts { authority: &rest[..end], uri: &rest[end..] })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Parts, split};
+
+    #[test]
+    fn an_evaluated_proxy_pass_is_taken_apart() {
+        let check = |url: &str, expected: Option<(&str, &str)>| {
+            let expected = expected
+                .map(|(authority, uri)| Parts { authority: authority.as_bytes(), uri: uri.as_bytes() });
+            assert_eq!(split(url.as_bytes()), expected, "{url}");
+        };
+        check("http://api", Some(("api", "")));
+        check("HTTP://api:8080/v1/x?y", Some(("api:8080", "/v1/x?y")));
+        check("http://api?x", Some(("api", "?x")));
+        check("http://[::1]:80/", Some(("[::1]:80", "/")));
+        check("http://unix:/run/api.sock", Some(("unix:/run/api.sock", "")));
+        check("http://unix:/run/api.sock:/v1", Some(("unix:/run/api.sock", "/v1")));
+        check("https://api", None);
+        check("http://", None);
+        check("api", None);
+    }
+}
