@@ -46,7 +46,7 @@ const PURGES: usize = 32 * 1024;
 /// Calls of a hand, beyond one for each shard, before making room is given up.
 const MOST_PASSES: usize = 64;
 /// Slots that one call of [`Memory::sweep`] looks at in each shard.
-const SWEEP: usize = 128;
+const SWEEP: usize = 512;
 
 /// The memory tier of one zone.
 #[derive(Debug)]
