@@ -311,6 +311,15 @@ impl Request {
         self.generation.http().server(self.server)
     }
 
+    /// Path and query as they came; of an absolute-form target the path on, as in nginx.
+    pub fn request_uri(&self) -> &[u8] {
+        if self.head.authority.is_none() {
+            return self.head.target.of(&self.bytes);
+        }
+        let end = self.head.query.map_or(self.head.path.end, |query| query.end);
+        &self.bytes[self.head.path.start as usize..end as usize]
+    }
+
     /// Whether the answer has a body on the wire.
     pub fn wants_body(&self) -> bool {
         self.method != Method::Head

@@ -50,8 +50,11 @@ pub struct Matter {
 }
 
 /// To purge.
-pub const PURGE: Matter =
-    Matter { name: "purge", directives: "proxy_cache_purge_allow and proxy_cache_purge_token", is_deed: true };
+pub const PURGE: Matter = Matter {
+    name: "purge",
+    directives: "proxy_cache_purge_allow and proxy_cache_purge_token",
+    is_deed: true,
+};
 /// To use the API.
 pub const API: Matter = Matter { name: "api", directives: "api_allow and api_token", is_deed: false };
 

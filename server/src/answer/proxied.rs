@@ -249,7 +249,8 @@ impl<'a> Passing<'a> {
             // What the request has done is done, whatever the client is answered.
             let fields = head.view(connection.head_bytes());
             let rewritten = answer_head::rewritten(self.request, self.proxy, fields);
-            invalidation::after(self.request, head.status, rewritten.as_ref().map_or(fields, Headers::view));
+            let fields = rewritten.as_ref().map_or(fields, Headers::view);
+            invalidation::after(self.request, head.status, fields, None).await;
             if matches!(outcome, Proxied::Redirect(_)) {
                 let fields = head.view(connection.head_bytes());
                 self.request.accel_fields = Some(Box::new(answer_head::handed_on(fields)));

@@ -26,7 +26,7 @@ pub(super) fn append(variable: Builtin, request: &Request, out: &mut Vec<u8>) ->
             give(if request.query().is_some_and(|query| !query.is_empty()) { b"?" } else { b"" }, out)
         }
         B::Uri | B::DocumentUri => give_known(&request.uri, out),
-        B::RequestUri => give_known(request_uri(request), out),
+        B::RequestUri => give_known(request.request_uri(), out),
         B::Request => give(request_line(request), out),
         B::RequestMethod => give_known(request.method_text(), out),
         B::RequestLength => decimal(request.head.length as u64 + request.body_received, out),
@@ -130,15 +130,6 @@ pub(super) fn request_line(request: &Request) -> &[u8] {
     let line = &request.bytes[start.min(request.bytes.len())..];
     let end = line.iter().position(|&byte| byte == b'\n').unwrap_or(line.len());
     line[..end].strip_suffix(b"\r").unwrap_or(&line[..end])
-}
-
-/// Path and query as they came; of an absolute-form target the path on, as in nginx.
-pub(super) fn request_uri(request: &Request) -> &[u8] {
-    if request.head.authority.is_none() {
-        return request.head.target.of(&request.bytes);
-    }
-    let end = request.head.query.map_or(request.head.path.end, |query| query.end);
-    &request.bytes[request.head.path.start as usize..end as usize]
 }
 
 fn remote_user(request: &Request, out: &mut Vec<u8>) -> Found {

@@ -1,6 +1,6 @@
 //! The `$upstream_*` variables: one value per server asked, joined by commas as nginx does.
 
-use super::{Found, builtin, give, give_some};
+use super::{Found, give, give_some};
 use crate::request::Request;
 use crate::sent_target;
 use crate::tries::Try;
@@ -87,7 +87,7 @@ pub(super) fn sent_target(request: &Request, out: &mut Vec<u8>) -> Found {
     };
     let evaluated = sent_target::split(&url).map(|parts| parts.uri).filter(|uri| !uri.is_empty());
     if evaluated.is_none() && !sent_target::is_replaced(request) {
-        out.extend_from_slice(builtin::request_uri(request));
+        out.extend_from_slice(request.request_uri());
     } else {
         sent_target::append(out, request, proxy, evaluated);
     }
