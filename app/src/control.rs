@@ -13,6 +13,7 @@ use std::io::{self, Read, Write};
 use std::net::TcpStream;
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
+use std::process::ExitCode;
 use std::time::Duration;
 
 #[cfg(test)]
@@ -30,6 +31,21 @@ pub enum Api {
     Socket(PathBuf),
     /// An API over TCP: host and port, and the path in front of what it offers, without a slash at its end.
     Remote(String, String),
+}
+
+/// Prints what a command has to say, or why it could not.
+pub fn print(told: Result<String, String>) -> ExitCode {
+    match told {
+        Ok(told) => {
+            // A closed pipe on standard output is the reader's wish.
+            _ = io::stdout().write_all(told.as_bytes());
+            ExitCode::SUCCESS
+        }
+        Err(message) => {
+            eprintln!("millstream: [error] {message}");
+            ExitCode::FAILURE
+        }
+    }
 }
 
 /// Finds whom to ask: what `--api` names, else the control socket of the configuration; where there is none, that of a

@@ -5,22 +5,11 @@ use crate::control;
 use millstream_conf::load::Options;
 use millstream_server::admin::explain::Explanation;
 use millstream_server::admin::resource::encoded;
-use std::io::Write;
 use std::process::ExitCode;
 
 /// Explains a URL.
 pub fn run(options: &Options, explain: &Explain) -> ExitCode {
-    match explained(options, explain) {
-        Ok(told) => {
-            // A closed pipe on standard output is the reader's wish.
-            _ = std::io::stdout().write_all(told.as_bytes());
-            ExitCode::SUCCESS
-        }
-        Err(message) => {
-            eprintln!("millstream: [error] {message}");
-            ExitCode::FAILURE
-        }
-    }
+    control::print(explained(options, explain))
 }
 
 fn explained(options: &Options, explain: &Explain) -> Result<String, String> {

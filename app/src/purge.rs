@@ -5,22 +5,11 @@ use crate::control;
 use millstream_conf::load::Options;
 use millstream_server::admin::purging::{Body, Many, Report};
 use millstream_server::answer::purge::Done;
-use std::io::Write;
 use std::process::ExitCode;
 
 /// Purges what the command line names.
 pub fn run(options: &Options, purge: &Purge) -> ExitCode {
-    match carry_out(options, purge) {
-        Ok(told) => {
-            // A closed pipe on standard output is the reader's wish.
-            _ = std::io::stdout().write_all(told.as_bytes());
-            ExitCode::SUCCESS
-        }
-        Err(message) => {
-            eprintln!("millstream: [error] {message}");
-            ExitCode::FAILURE
-        }
-    }
+    control::print(carry_out(options, purge))
 }
 
 fn carry_out(options: &Options, purge: &Purge) -> Result<String, String> {

@@ -63,8 +63,10 @@ pub struct CacheReport {
 impl CacheReport {
     /// A report to begin with, where the configuration wants one; `key` is the whole key.
     pub fn begin(cache: &ProxyCache, whole_key: Option<&[u8]>) -> Option<Box<CacheReport>> {
-        let key = whole_key.map(|whole| key::text(whole).into());
-        cache.explain.then(|| Box::new(CacheReport { key, ..CacheReport::default() }))
+        cache.explain.then(|| {
+            let key = whole_key.map(|whole| key::text(whole).into());
+            Box::new(CacheReport { key, ..CacheReport::default() })
+        })
     }
 
     /// Notes how long an answer is fresh.

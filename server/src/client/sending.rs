@@ -16,7 +16,7 @@ use millstream_net::timer::Deadline;
 use millstream_wire::Fields;
 use millstream_wire::h1::encode;
 use std::future::poll_fn;
-use std::io::IoSlice;
+use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
@@ -421,24 +421,7 @@ impl Answer {
             } else {
                 stream.poll_write_vectored(cx, &[IoSlice::new(out), IoSlice::new(rest)])
             };
-            match wrote {
-                Poll::Ready(Ok(count)) if count > 0 => {
-                    deadline.clear();
-                    *sent += self.account(request, count);
-                }
-                Poll::Ready(_) => {
-                    self.cut = true;
-                    return Poll::Ready(Err(ClientFailure::Gone));
-                }
-                Poll::Pending => {
-                    if deadline.at().is_none() {
-                        deadline.set(later(self.send_timeout));
-                    }
-                    ready!(deadline.poll(cx));
-                    self.cut = true;
-                    return Poll::Ready(Err(ClientFailure::Timeout));
-                }
-            }
+            *sent += ready!(self.poll_wrote(wrote, deadline, cx, request))?;
         }
         self.out.clear();
         self.written = 0;
@@ -447,6 +430,34 @@ impl Answer {
         }
         // A TLS stream may hold records back until it is flushed.
         Pin::new(stream).poll_flush(cx).map_err(|_| ClientFailure::Gone)
+    }
+
+    /// What one write came to: how much of it was the piece's. `send_timeout` runs while the client takes nothing.
+    fn poll_wrote(
+        &mut self,
+        wrote: Poll<io::Result<usize>>,
+        deadline: &mut Deadline,
+        cx: &mut Context<'_>,
+        request: &mut Request,
+    ) -> Poll<Result<usize, ClientFailure>> {
+        match wrote {
+            Poll::Ready(Ok(count)) if count > 0 => {
+                deadline.clear();
+                Poll::Ready(Ok(self.account(request, count)))
+            }
+            Poll::Ready(_) => {
+                self.cut = true;
+                Poll::Ready(Err(ClientFailure::Gone))
+            }
+            Poll::Pending => {
+                if deadline.at().is_none() {
+                    deadline.set(later(self.send_timeout));
+                }
+                ready!(deadline.poll(cx));
+                self.cut = true;
+                Poll::Ready(Err(ClientFailure::Timeout))
+            }
+        }
     }
 
     /// As [`Answer::poll_write_piece`], for a piece in a file.
@@ -462,24 +473,8 @@ impl Answer {
         let part = span.part();
         while part.start + (*sent as u64) < part.end {
             let rest = part.start + *sent as u64..part.end;
-            match stream.poll_write_with_file(cx, &self.out[self.written..], span, rest) {
-                Poll::Ready(Ok(count)) if count > 0 => {
-                    deadline.clear();
-                    *sent += self.account(request, count);
-                }
-                Poll::Ready(_) => {
-                    self.cut = true;
-                    return Poll::Ready(Err(ClientFailure::Gone));
-                }
-                Poll::Pending => {
-                    if deadline.at().is_none() {
-                        deadline.set(later(self.send_timeout));
-                    }
-                    ready!(deadline.poll(cx));
-                    self.cut = true;
-                    return Poll::Ready(Err(ClientFailure::Timeout));
-                }
-            }
+            let wrote = stream.poll_write_with_file(cx, &self.out[self.written..], span, rest);
+            *sent += ready!(self.poll_wrote(wrote, deadline, cx, request))?;
         }
         self.out.clear();
         self.written = 0;
