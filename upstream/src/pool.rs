@@ -43,7 +43,7 @@ pub struct Pool {
 
 #[derive(Debug)]
 struct Idle {
-    connection: Connection,
+    connection: Box<Connection>,
     since: Instant,
 }
 
@@ -69,7 +69,7 @@ impl Pool {
     }
 
     /// An idle connection to a peer, the one that idled least; `None` where there is none. No system call.
-    pub fn take(&self, peer: &Peer, now: Instant) -> Option<Connection> {
+    pub fn take(&self, peer: &Peer, now: Instant) -> Option<Box<Connection>> {
         let mut idle = self.idle.borrow_mut();
         loop {
             let place = idle.iter().rposition(|idle| idle.connection.peer() == peer.index)?;
@@ -86,15 +86,15 @@ impl Pool {
     ///
     /// # Errors
     /// As [`Connection::open`].
-    pub async fn connect(&self, peer: &Peer, timeout: Duration) -> Result<Connection, ExchangeError> {
+    pub async fn connect(&self, peer: &Peer, timeout: Duration) -> Result<Box<Connection>, ExchangeError> {
         let lease = self.lease(clock::now());
-        let mut connection = Connection::open(peer, timeout).await?;
+        let mut connection = Box::new(Connection::open(peer, timeout).await?);
         connection.lease = Some(lease);
         Ok(connection)
     }
 
     /// Takes a connection back after an exchange; closes it where it cannot or may not be used again.
-    pub fn put(&self, mut connection: Connection, now: Instant) {
+    pub fn put(&self, mut connection: Box<Connection>, now: Instant) {
         connection.lease = None;
         if !connection.reusable() || self.is_over(&connection, now, now) {
             return;

@@ -114,7 +114,7 @@ async fn of_part(
     let permit = beside(request, cache, key);
     let filling = match Rest::of(found).filter(|_| request.method == Method::Get) {
         _ if goes_on_as_it_is(request, cache) => Filling::Part(permit),
-        Some(rest) => Filling::Rest(permit, rest),
+        Some(rest) => Filling::Rest(permit, Box::new(rest)),
         None => Filling::Permit(permit),
     };
     Step::Ask(stored_by(request, filling))

@@ -82,7 +82,7 @@ pub enum Filling {
     /// The client's own range and conditions are passed on; a 206 is stored as a part.
     Part(FillPermit),
     /// Only the rest of a stored part is asked for; the whole is stored.
-    Rest(FillPermit, Rest),
+    Rest(FillPermit, Box<Rest>),
     /// Not stored, and yet asked for as a whole and passed on by way of a fill.
     Along(FillPermit),
 }
@@ -112,7 +112,7 @@ struct Passing<'a> {
     /// The stale entry that is to be confirmed or to fall back on.
     stale: Option<Rc<Hit>>,
     /// What alone is asked for, because all else is stored.
-    rest: Option<Rest>,
+    rest: Option<Box<Rest>>,
     /// Who reads the answer by way of its fill, in place of a client.
     tap: Option<&'a Cell<Option<Tap>>>,
     /// Whether a client that leaves ends the request.
@@ -131,13 +131,13 @@ thread_local! {
 
 /// Passes a request on. `client` is `None` for a refresh nobody waits for; `stale` is the entry to confirm
 /// (`proxy_cache_revalidate`) or to fall back on (`proxy_cache_use_stale`).
-pub async fn answer(
+pub fn answer(
     request: &mut Request,
     client: Option<&mut Client>,
     filling: Filling,
     stale: Option<Rc<Hit>>,
-) -> Proxied {
-    pass_on(request, client, None, filling, stale).await
+) -> impl Future<Output = Proxied> {
+    pass_on(request, client, None, filling, stale)
 }
 
 /// Passes a request on whose answer `tap` reads by way of its fill, whether it is stored or not.
@@ -192,7 +192,7 @@ async fn pass_on(
     let asked_at = request.started;
     let zone = proxy.cache.as_ref().filter(|_| !caching).map(|cache| cache.zone.0 as usize);
     let since = zone.map(|zone| generation.fronts[zone].borrow().moment());
-    let passing = Passing {
+    let mut passing = Passing {
         request: &mut *request,
         client: client.as_deref_mut(),
         proxy,
@@ -227,7 +227,7 @@ fn method(request: &Request, proxy: &Proxy, caching: bool) -> Method {
 }
 
 impl<'a> Passing<'a> {
-    async fn run(mut self, filling: Filling, head: &mut ResponseHead) -> Proxied {
+    async fn run(&mut self, filling: Filling, head: &mut ResponseHead) -> Proxied {
         let Asked { connection, turn } = match self.ask(head).await {
             Ok(asked) => asked,
             Err(Stop::Client(failure)) => return Proxied::ClientFailed(failure),
@@ -250,7 +250,7 @@ impl<'a> Passing<'a> {
             let fields = head.view(connection.head_bytes());
             let rewritten = answer_head::rewritten(self.request, self.proxy, fields);
             let fields = rewritten.as_ref().map_or(fields, Headers::view);
-            invalidation::after(self.request, head.status, fields, None).await;
+            Box::pin(invalidation::after(self.request, head.status, fields, None)).await;
             if matches!(outcome, Proxied::Redirect(_)) {
                 let fields = head.view(connection.head_bytes());
                 self.request.accel_fields = Some(Box::new(answer_head::handed_on(fields)));
@@ -391,8 +391,8 @@ impl<'a> Passing<'a> {
 
     /// Passes an accepted answer to the client and, where it may be stored, to the cache.
     async fn pass(
-        mut self,
-        connection: Connection,
+        &mut self,
+        connection: Box<Connection>,
         turn: Turn<'a>,
         head: &mut ResponseHead,
         filling: Filling,
@@ -466,8 +466,8 @@ impl<'a> Passing<'a> {
 
     /// Passes an answer that is not stored to who reads it by way of a fill.
     async fn along(
-        self,
-        connection: Connection,
+        &mut self,
+        connection: Box<Connection>,
         turn: Turn<'a>,
         head: &ResponseHead,
         permit: FillPermit,
@@ -476,11 +476,5 @@ impl<'a> Passing<'a> {
         let fields = head.view(connection.head_bytes());
         let fill = permit.along((head.status, fields), connection.remaining(), reason, Now::read());
         self.fill(connection, turn, fill, None).await
-    }
-
-    /// Lets go of an answer whose body nobody wants. The connection is kept where the rest is there already.
-    fn discard(mut self, mut connection: Connection, turn: Turn<'_>) {
-        while matches!(connection.next_part(), Ok(millstream_upstream::Part::Data(_))) {}
-        self.finished(connection, turn, 0);
     }
 }

@@ -30,12 +30,15 @@ fn peer(index: u32) -> Peer {
 }
 
 /// One exchange, so that the connection may go to the pool.
-async fn used(index: u32) -> (Connection, UnixStream) {
+async fn used(index: u32) -> (Box<Connection>, UnixStream) {
     let (connection, theirs) = pair(index);
-    again(connection, theirs).await.expect("the exchange goes well")
+    again(Box::new(connection), theirs).await.expect("the exchange goes well")
 }
 
-async fn again(mut connection: Connection, mut theirs: UnixStream) -> Option<(Connection, UnixStream)> {
+async fn again(
+    mut connection: Box<Connection>,
+    mut theirs: UnixStream,
+) -> Option<(Box<Connection>, UnixStream)> {
     connection.begin(Method::Get, true);
     connection.sent_whole();
     theirs.write_all(b"HTTP/1.1 204 No Content\r\n\r\n").await.ok()?;

@@ -30,7 +30,7 @@ use std::time::{Duration, Instant};
 
 /// An accepted answer: its head is parsed, its body is on the connection.
 pub(super) struct Asked<'g> {
-    pub(super) connection: Connection,
+    pub(super) connection: Box<Connection>,
     pub(super) turn: Turn<'g>,
 }
 
@@ -136,7 +136,7 @@ impl<'a> Passing<'a> {
         fresh: bool,
         started: Instant,
         head: &mut ResponseHead,
-    ) -> Result<Connection, Broken> {
+    ) -> Result<Box<Connection>, Broken> {
         self.asked_at = started;
         self.count(Counter::UpstreamRequests, 1);
         let pooled = if fresh { None } else { self.destination.pool().take(peer, started) };
@@ -168,7 +168,7 @@ impl<'a> Passing<'a> {
             uri: self.destination.uri.as_deref(),
             caching: self.caching,
             confirm,
-            rest: self.rest.as_ref(),
+            rest: self.rest.as_deref(),
             framed: self.body.framed(),
         };
         let written = request_head::write(&mut out, &plan);
@@ -182,7 +182,7 @@ impl<'a> Passing<'a> {
         outcome.map(|()| connection)
     }
 
-    async fn connect(&mut self, peer: &Peer) -> Result<Connection, Broken> {
+    async fn connect(&mut self, peer: &Peer) -> Result<Box<Connection>, Broken> {
         self.count(Counter::UpstreamConnections, 1);
         let place = self.request.worker.count_upstream();
         let opening = self.destination.pool().connect(peer, self.proxy.connect_timeout);
@@ -409,7 +409,7 @@ impl<'a> Passing<'a> {
     }
 
     /// The exchange has ended: records it, and keeps the connection where it can be used again.
-    pub(super) fn finished(&mut self, connection: Connection, turn: Turn<'_>, length: u64) {
+    pub(super) fn finished(&mut self, connection: Box<Connection>, turn: Turn<'_>, length: u64) {
         let now = clock::now();
         self.note_end(&connection, length, now);
         if connection.has_leftover() {

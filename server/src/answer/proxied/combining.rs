@@ -92,12 +92,12 @@ impl<'a> Passing<'a> {
     /// Puts a 206 to our own range together with the stored part, and stores the whole. Any other answer that only our own
     /// range can explain is not for the client: the whole is asked for.
     pub(super) async fn combine(
-        mut self,
-        connection: Connection,
+        &mut self,
+        connection: Box<Connection>,
         turn: Turn<'a>,
         head: &ResponseHead,
         permit: FillPermit,
-        rest: Rest,
+        rest: Box<Rest>,
     ) -> Proxied {
         let now = Now::read();
         let fields = head.view(connection.head_bytes());

@@ -22,7 +22,7 @@ use std::time::Duration;
 
 /// What became of a fill.
 struct Filled {
-    connection: Connection,
+    connection: Box<Connection>,
     length: u64,
     error: Option<ExchangeError>,
     /// Whether it ended cleanly; else, without an error, nobody wanted it any more.
@@ -52,8 +52,8 @@ type Reading = Pin<Box<dyn Future<Output = Filled>>>;
 impl<'a> Passing<'a> {
     /// Fills the cache and serves the client from the fill; `kept` is what is there already of the answer.
     pub(super) async fn fill(
-        mut self,
-        connection: Connection,
+        &mut self,
+        connection: Box<Connection>,
         turn: Turn<'a>,
         fill: Fill,
         kept: Option<Kept>,
@@ -152,7 +152,7 @@ fn initial_age(fill: &Fill) -> Option<u64> {
 
 /// Upstream to cache.
 async fn read_all(
-    mut connection: Connection,
+    mut connection: Box<Connection>,
     mut fill: Fill,
     kept: Option<Kept>,
     timeout: Duration,

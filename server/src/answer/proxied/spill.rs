@@ -61,7 +61,7 @@ struct Shared {
 pub(super) async fn through_file(
     client: &mut Client,
     request: &mut Request,
-    connection: Connection,
+    connection: Box<Connection>,
     proxy: &Proxy,
     pool: &Pool,
 ) -> Spilled {
@@ -101,14 +101,20 @@ pub(super) async fn through_file(
 }
 
 /// Upstream to file.
-async fn fill(shared: &Shared, file: &Arc<File>, mut connection: Connection, proxy: &Proxy, pool: &Pool) {
+async fn fill(
+    shared: &Shared,
+    file: &Arc<File>,
+    mut connection: Box<Connection>,
+    proxy: &Proxy,
+    pool: &Pool,
+) {
     let mut piece = Vec::with_capacity(PIECE);
     let limit = proxy.max_temp_file_size.max(PIECE as u64);
     let failed = loop {
         piece.clear();
         let ended = match gather(&mut connection, &mut piece, proxy).await {
             Ok(ended) => ended,
-            Err(error) => break Ending::Upstream(error, Box::new(connection)),
+            Err(error) => break Ending::Upstream(error, connection),
         };
         if !piece.is_empty() {
             if shared.written.get() + piece.len() as u64 > limit {

@@ -86,9 +86,9 @@ impl<'a> Passing<'a> {
 
     /// Passes the body on and keeps it; the head is made.
     pub(super) async fn keep(
-        mut self,
+        &mut self,
         client: &mut Client,
-        mut connection: Connection,
+        mut connection: Box<Connection>,
         turn: Turn<'a>,
         keeping: Keeping,
     ) -> Proxied {

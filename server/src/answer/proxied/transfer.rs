@@ -50,8 +50,8 @@ struct Mover<'m> {
 impl<'a> Passing<'a> {
     /// Passes head and body on.
     pub(super) async fn transfer(
-        mut self,
-        mut connection: Connection,
+        &mut self,
+        mut connection: Box<Connection>,
         turn: Turn<'a>,
         head: &mut ResponseHead,
     ) -> Proxied {
@@ -76,7 +76,7 @@ impl<'a> Passing<'a> {
         }
         if !self.request.wants_body() {
             client.end(self.request, None);
-            self.discard_quietly(connection, turn);
+            self.discard(connection, turn);
             return flushed(client, self.request).await;
         }
         let proxy = self.proxy;
@@ -166,16 +166,17 @@ impl<'a> Passing<'a> {
         Ok(())
     }
 
-    fn discard_quietly(&mut self, mut connection: Connection, turn: Turn<'_>) {
+    /// Lets go of an answer whose body nobody wants. The connection is kept where the rest is there already.
+    pub(super) fn discard(&mut self, mut connection: Box<Connection>, turn: Turn<'_>) {
         while matches!(connection.next_part(), Ok(Part::Data(_))) {}
         self.finished(connection, turn, 0);
     }
 
     /// Goes on through a file, once the client is too slow for the memory that one answer may take.
     async fn spill(
-        mut self,
+        &mut self,
         client: &mut Client,
-        connection: Connection,
+        connection: Box<Connection>,
         turn: Turn<'a>,
         length: u64,
     ) -> Proxied {

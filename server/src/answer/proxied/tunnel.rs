@@ -32,8 +32,8 @@ struct Way {
 impl<'a> Passing<'a> {
     /// Passes the 101 on and joins the two connections.
     pub(super) async fn tunnel(
-        mut self,
-        mut connection: Connection,
+        &mut self,
+        mut connection: Box<Connection>,
         turn: Turn<'a>,
         head: &ResponseHead,
     ) -> Proxied {
