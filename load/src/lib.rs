@@ -1,6 +1,8 @@
-//! What measures Millstream: so far the slow API to put behind it.
+//! What measures: load, its figures, and what they mean.
 //!
-//! Floor 5, a stranger to `server`: it talks HTTP over sockets as everybody else does.
-//! The door is [`origin::start`].
+//! Floor 5, a stranger to `server`: it talks HTTP over sockets as everybody else does. `plan` says what is to be done and
+//! `outcome` what came of it; all else stands between the two or reads the second. Modules stand lowest floor first.
 
+pub mod plan;
+pub mod outcome;
 pub mod origin;

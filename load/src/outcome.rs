@@ -1,0 +1,175 @@
+//! What a run came to: the figures that every report, comparison and verdict reads.
+//!
+//! Plain data with serde; the JSON of `millstream bench` is this. Durations are seconds as `f64` unless a name says
+//! otherwise; latencies are microseconds in the histogram. Nothing here measures. Next: `drive` makes it, `report` shows it.
+
+use crate::plan::Mode;
+use std::collections::BTreeMap;
+
+/// One run.
+#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
+pub struct Outcome {
+    /// What was asked for, as the user wrote it.
+    pub urls: Vec<String>,
+    /// What set the pace.
+    pub mode: Mode,
+    /// Connections held at once.
+    pub connections: u32,
+    /// Threads of the generator.
+    pub threads: u32,
+    /// Requests on their way on one connection at once.
+    pub pipeline: u32,
+    /// Whether connections were used again.
+    pub keep_alive: bool,
+    /// Whether connections were TLS.
+    pub tls: bool,
+    /// When measuring began, milliseconds since 1970.
+    pub began_unix_milliseconds: u64,
+    /// How long was measured, after warming up.
+    pub seconds: f64,
+    /// What was counted in that time.
+    pub counts: Counts,
+    /// From when a request should have started (open loop) or was sent (closed loop) to its last byte.
+    pub latency: Latency,
+    /// From when it was really sent: in an open loop, what a closed one would have said.
+    pub service: Latency,
+    /// From when it was really sent to the first byte of its answer.
+    pub first_byte: Latency,
+    /// The run in equal slices, in order.
+    pub slices: Vec<Slice>,
+    /// How the generator itself fared.
+    pub generator: Generator,
+}
+
+/// Counters of the measured time.
+#[derive(Debug, Clone, Default, PartialEq, serde::Serialize, serde::Deserialize)]
+pub struct Counts {
+    /// Requests that went out whole.
+    pub requests: u64,
+    /// Whole answers as expected.
+    pub answers: u64,
+    /// Bytes read, heads included.
+    pub bytes_read: u64,
+    /// Bytes of bodies.
+    pub bytes_body: u64,
+    /// Bytes written.
+    pub bytes_written: u64,
+    /// Connections opened.
+    pub connections: u64,
+    /// Answers by status, expected or not.
+    pub statuses: BTreeMap<u16, u64>,
+    /// What went wrong.
+    pub errors: Errors,
+}
+
+/// What went wrong, each kind apart. A request counts once.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Errors {
+    /// No connection: refused, unreachable, or not in time.
+    pub connect: u64,
+    /// TLS could not be agreed on.
+    pub tls: u64,
+    /// No whole answer in time.
+    pub timeout: u64,
+    /// The connection was closed or reset before an answer began.
+    pub closed: u64,
+    /// The body was shorter than announced.
+    pub short_body: u64,
+    /// What came is not HTTP.
+    pub malformed: u64,
+    /// A whole answer with a status that was not expected.
+    pub status: u64,
+    /// A whole answer with a body that was not expected.
+    pub body: u64,
+}
+
+impl Errors {
+    /// All kinds together.
+    pub fn total(&self) -> u64 {
+        self.connect
+            + self.tls
+            + self.timeout
+            + self.closed
+            + self.short_body
+            + self.malformed
+            + self.status
+            + self.body
+    }
+}
+
+/// A distribution of durations, in microseconds, three significant digits.
+#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
+pub struct Latency {
+    /// The mean.
+    pub mean: f64,
+    /// The standard deviation.
+    pub deviation: f64,
+    /// The least.
+    pub min: u64,
+    /// The most.
+    pub max: u64,
+    /// `[percent, microseconds]` for 50, 75, 90, 99, 99.9 and 99.99.
+    pub percentiles: Vec<(f64, u64)>,
+    /// The whole histogram: HdrHistogram's V2 encoding, deflated, in Base64, as its other tools read it.
+    pub histogram: String,
+}
+
+impl Latency {
+    /// A percentile out of the list; 0 where it is not in it.
+    pub fn percentile(&self, percent: f64) -> u64 {
+        self.percentiles.iter().find(|(name, _)| (name - percent).abs() < 1e-9).map_or(0, |(_, value)| *value)
+    }
+}
+
+/// A slice of the run.
+#[derive(Debug, Clone, Copy, Default, PartialEq, serde::Serialize, serde::Deserialize)]
+pub struct Slice {
+    /// Where it begins, in seconds from the start of measuring.
+    pub at: f64,
+    /// How long it is.
+    pub seconds: f64,
+    /// Answers as expected.
+    pub answers: u64,
+    /// Everything else.
+    pub errors: u64,
+    /// The median latency in it, microseconds.
+    pub p50: u64,
+    /// The 99th percentile, microseconds.
+    pub p99: u64,
+    /// The longest, microseconds.
+    pub max: u64,
+}
+
+/// How the generator fared: whether its figure is a result, or only a floor.
+#[derive(Debug, Clone, Default, PartialEq, serde::Serialize, serde::Deserialize)]
+pub struct Generator {
+    /// CPU seconds of all its threads while measuring.
+    pub cpu_seconds: f64,
+    /// CPU microseconds per answer.
+    pub cpu_per_answer: f64,
+    /// The busiest thread's share of the time, 0 to 1.
+    pub busiest_thread: f64,
+    /// Open loop: how much later than it should a request started because the generator was late, microseconds at the
+    /// 99th percentile. What waits for a free connection is the server's delay and not in it.
+    pub send_lag_p99: u64,
+    /// Cores that this process may use.
+    pub cores: u32,
+    /// The CPU share of the whole machine that was busy, 0 to 1.
+    pub machine_busy: f64,
+    /// Why the figure is a floor and no result; `None`: it is a result.
+    pub limits: Option<String>,
+}
+
+impl Outcome {
+    /// Answers as expected per second.
+    pub fn rate(&self) -> f64 {
+        if self.seconds > 0.0 { self.counts.answers as f64 / self.seconds } else { 0.0 }
+    }
+
+    /// The share of requests that came to nothing good, 0 to 1.
+    pub fn error_share(&self) -> f64 {
+        let errors = self.counts.errors.total();
+        let all = self.counts.answers + errors;
+        if all == 0 { 0.0 } else { errors as f64 / all as f64 }
+    }
+}
