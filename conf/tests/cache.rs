@@ -319,13 +319,40 @@ fn a_slice_must_be_in_the_key_and_in_the_request() {
     let whole = "slice 1m; proxy_cache_key $uri$slice_range; proxy_set_header Range $slice_range;";
     let configuration = model(&in_cached(whole));
     assert_eq!(settings(&configuration, "/").slice, 1 << 20);
+    for (directives, at, help) in [
+        (
+            "slice 1m; proxy_set_header range $slice_range;",
+            "slice",
+            "write proxy_cache_key $scheme$proxy_host$request_uri$slice_range;",
+        ),
+        (
+            "slice 1m; proxy_set_header Range $slice_range; proxy_cache_key $uri;",
+            "proxy_cache_key",
+            "write proxy_cache_key $uri$slice_range;",
+        ),
+        (
+            "slice 1m; proxy_cache_key $uri$slice_range;",
+            "slice",
+            "write proxy_set_header Range $slice_range;",
+        ),
+        (
+            "slice 1m; proxy_cache_key $uri$slice_range; proxy_set_header Range bytes=0-9;",
+            "slice",
+            "write proxy_set_header Range $slice_range;",
+        ),
+    ] {
+        let configuration = in_cached(directives);
+        one_error(&configuration, help);
+        let loaded = text(&configuration);
+        let found = loaded.diagnostics.sorted();
+        let error = found.into_iter().find(|finding| finding.severity == Severity::Error);
+        let span = error.and_then(|error| error.span);
+        let start = configuration.find(at).expect("it is written");
+        assert_eq!(span.map(|span| span.start as usize), Some(start), "{directives}");
+    }
     one_warning(
-        &in_cached("slice 1m; proxy_set_header range $slice_range;"),
-        "write proxy_cache_key $scheme$proxy_host$request_uri$slice_range;",
-    );
-    one_warning(
-        &in_cached("slice 1m; proxy_cache_key $uri$slice_range;"),
-        "write proxy_set_header Range $slice_range;",
+        &in_cached("slice 1m;"),
+        "write proxy_set_header Range $slice_range; and proxy_cache_key $scheme",
     );
     model(&in_cached("slice 0;"));
 }
