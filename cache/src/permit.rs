@@ -3,6 +3,7 @@
 //! ```text
 //!   FillPermit ── begin(head) ──▶ Fill ── push … finish ──▶ stored, followers complete
 //!      │ drop: given back            └ drop: aborted, nothing stored, followers see the cut
+//!      ├ failed(): the next waiter tries; after two failures nobody waits
 //!      ├ uncacheable(): all waiters go on their own for a while
 //!      ├ aside(): as that, and still a permit
 //!      └ refresh(): a 304 gave a stored entry new life
@@ -15,7 +16,7 @@ use crate::disk::{self, Identity, Spool};
 use crate::entry::{Entry, Variant};
 use crate::file_format;
 use crate::head::StoredHead;
-use crate::line::{Outcome, WaiterSlot};
+use crate::line::{Failure, Outcome, WaiterSlot};
 use crate::memory::Grant;
 use crate::now::Now;
 use crate::policy::{Lifetime, Reason};
@@ -118,11 +119,20 @@ impl FillPermit {
     }
 
     /// The upstream has answered with something that may not be stored: all waiters go on their own, and for 10 s
-    /// nobody waits for this key. The reason is remembered, see [`Store::sight`]. After an error of the upstream drop the
-    /// permit instead: the next waiter tries.
+    /// nobody waits for this key. The reason is remembered, see [`Store::sight`]. After an error of the upstream it is
+    /// [`FillPermit::failed`].
     pub fn uncacheable(mut self, reason: Option<Reason>, now: Now) {
         if let Some(grant) = self.grant.take() {
             self.store.memory.uncacheable(&grant, reason, now);
+        }
+    }
+
+    /// The upstream has failed: the next waiter tries. Where that was the second failure in a row, all who wait now are told
+    /// of it if it is one that says nothing about the request, see [`Woken::Failed`], else they ask for themselves; and for
+    /// 1 s nobody waits for this key.
+    pub fn failed(mut self, told: Option<Failure>, now: Now) {
+        if let Some(grant) = self.grant.take() {
+            self.store.memory.failed(&grant, told, now);
         }
     }
 
@@ -401,6 +411,8 @@ pub enum Woken {
     Retry,
     /// The answer arrives: read along.
     Streaming(Follower),
+    /// Two who asked one after the other have met this failure: what is stale stands in, or it is the answer.
+    Failed(Failure),
     /// `proxy_cache_lock_timeout`: ask the upstream and store nothing.
     Timeout,
 }
@@ -440,6 +452,7 @@ impl Waiter {
     fn woken(&self, outcome: Outcome, request: Fields<'_>) -> Woken {
         match outcome {
             Outcome::Retry => Woken::Retry,
+            Outcome::Failed(failure) => Woken::Failed(failure),
             Outcome::Right(right) => {
                 // It begins now: purges of the time it waited have nothing to do with it.
                 let born = self.store.memory.purges.generation();

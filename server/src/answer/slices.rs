@@ -6,7 +6,8 @@
 //!                     └ any other status ─▶ passed on as it is: the upstream knows no ranges, or nothing of this one
 //! ```
 //! Each piece is an entry of its own, for `$slice_range` is a part of the key, and the next one is fetched while the
-//! present one is sent. A piece of another representation ends the answer: two are never mixed. Next: `piece`.
+//! present one is sent. A piece of another representation ends the answer: two are never mixed. Pieces that say neither tag
+//! nor date are not stored, as nothing would tell which version they are of. Next: `piece`.
 
 mod piece;
 #[cfg(test)]
@@ -70,6 +71,8 @@ pub async fn answer(request: &mut Request, client: &mut Client) -> Outcome {
         Err(ending) => return cached::settle(request, client, ending, None).await,
     };
     request.cache_status = first.cache_status;
+    // Of an answer in pieces it tells what became of the first.
+    request.report = first.report.clone();
     if let Some(tries) = first.tries.clone() {
         request.tries = tries;
     }
