@@ -17,6 +17,7 @@ use super::ranges::{self, Offer, Selection};
 use super::{Outcome, cached, conditions, follow, hit, stored};
 use crate::client::{AnswerHead, Client, ClientFailure};
 use crate::failure;
+use crate::filter::head;
 use crate::request::Request;
 use millstream_cache::{Hit, Now, Prepared};
 use millstream_conf::model::Level;
@@ -142,6 +143,9 @@ fn begin(
     let age = Some(head.age(now)).filter(|age| *age > 0 || matches!(first.source, Source::Entry(_)));
     let validators = Validators { etag: head.etag(), last_modified: head.last_modified };
     let condition = conditions::evaluate(request, validators);
+    if condition == conditional::Outcome::NotModified {
+        head::vary_as_whole(request, &mut headers, Some(whole.complete));
+    }
     if condition != conditional::Outcome::Proceed {
         hit::describe_no_body(&mut headers);
         let status = if condition == conditional::Outcome::NotModified { 304 } else { 412 };
@@ -158,6 +162,7 @@ fn begin(
         Selection::Whole | Selection::Parts(_) => (200, 0..complete),
     };
     if status == 206 {
+        head::vary_as_whole(request, &mut headers, Some(complete));
         ranges::describe_part(&mut headers, &range, Some(complete));
     } else {
         announce(request, &mut headers);
