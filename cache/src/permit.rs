@@ -51,6 +51,18 @@ impl FillPermit {
         FillPermit { store, grant: Some(grant) }
     }
 
+    /// Why an answer of this length will not be stored all the same, as far as that is known before it comes.
+    pub fn objection(&self, length: Option<u64>) -> Option<Reason> {
+        let length = length?;
+        match &self.store.disk {
+            _ if length > self.store.largest_body() => Some(Reason::TooLarge),
+            Some(disk) if length > self.store.largest_in_memory() && disk.is_failing() => {
+                Some(Reason::DiskError)
+            }
+            _ => None,
+        }
+    }
+
     /// The upstream has answered with something that may be stored: whoever waits reads along from here. `request` is
     /// the client's, for Vary.
     pub fn begin(mut self, head: StoredHead, request: Fields<'_>, now: Now) -> Fill {
@@ -63,7 +75,8 @@ impl FillPermit {
             fits.then(|| self.store.memory.begin(&mut grant, head.view().vary(), request, make)).flatten();
         let mode = if begun.is_some() { Mode::Memory } else { Mode::Passing };
         if begun.is_none() {
-            self.store.memory.uncacheable(&grant, None, now);
+            let reason = (!fits).then_some(Reason::TooLarge);
+            self.store.memory.uncacheable(&grant, reason, now);
         }
         let progress = begun.unwrap_or_else(|| Progress::new(head.clone(), None));
         Fill::new(self.store.clone(), Some(grant), progress, mode, expected, now)
@@ -346,7 +359,12 @@ impl Fill {
                 return;
             }
         }
-        self.stop_storing();
+        self.stop_storing(match &self.store.disk {
+            Some(disk) if disk.is_failing() => Some(Reason::DiskError),
+            _ if self.held > self.store.largest_in_memory() => Some(Reason::TooLarge),
+            // No room now, of which the next answer may find more.
+            _ => None,
+        });
     }
 
     /// Writes what has come since the last time.
@@ -360,24 +378,24 @@ impl Fill {
         })
         .await;
         if !written {
-            self.stop_storing();
+            self.stop_storing(Some(Reason::DiskError));
             return;
         }
         self.progress.spooled(&spool.file, spool.body_offset(), spool.length());
         self.held = 0;
         if spool.length() > self.store.largest_body() {
-            self.stop_storing();
+            self.stop_storing(Some(Reason::TooLarge));
             return;
         }
         self.mode = Mode::Spool(spool);
     }
 
     /// From here on the answer is only passed on, and nobody new joins it.
-    fn stop_storing(&mut self) {
+    fn stop_storing(&mut self, reason: Option<Reason>) {
         self.mode = Mode::Passing;
         self.progress.release_room();
         if let Some(grant) = &mut self.grant {
-            self.store.memory.uncacheable(grant, None, self.began);
+            self.store.memory.uncacheable(grant, reason, self.began);
             grant.right = None;
         }
     }

@@ -451,7 +451,10 @@ impl<'a> Passing<'a> {
                         let own = Headers::copied_from(Fields::new(fields.bytes(), &visible), |_, _, _| true);
                         self.request.own_head = Some(Box::new(own));
                     }
-                    self.report_stored(&lifetime, now);
+                    match permit.objection(length) {
+                        None => self.report_stored(&lifetime, now),
+                        Some(reason) => self.report_not_stored(reason),
+                    }
                     let permit = if lifetime.always_validate { permit.aside(now) } else { permit };
                     let fill = permit.begin(stored, self.request.fields(), now);
                     return Box::pin(self.fill(connection, turn, fill, None)).await;
