@@ -529,3 +529,25 @@ fn a_check_says_what_is_told_upstream_and_not_in_the_key() {
     assert!(has("proxy_cache_key $uri$remote_user;", credential), "a claimed name is no credential");
     assert!(!has("proxy_cache_key $uri$http_authorization;", credential));
 }
+
+#[test]
+fn what_is_often_written_wrongly_is_told_as_it_has_to_be_written() {
+    for (directive, help) in [
+        ("proxy_cache_valid 2xx 5m;", "write each status, as in proxy_cache_valid 200 204 5m; or any"),
+        ("proxy_cache_valid 5m 200;", "the time comes last: proxy_cache_valid 200 5m;"),
+        ("proxy_cache_valid 1h any;", "time"),
+        ("proxy_cache_use_stale error http_501;", "write one of: off, error, timeout"),
+        ("expires 1 hour;", "expires 1h;"),
+        ("expires 3 Minutes;", "expires 3m;"),
+        ("expires 2 months;", "expires 2M;"),
+        ("expires soon 1h;", "write one of: modified"),
+    ] {
+        one_error(&in_cached(directive), help);
+    }
+    let whole = in_cached("");
+    one_error(&format!("control_socket on; {whole}"), "write a path such as /run/millstream.sock, or off");
+    for bound in ["max_size=1g", "min_free=1g"] {
+        let memory = whole.replace("/c keys_zone=z:1m", &format!("memory keys_zone=z:1m {bound}"));
+        one_warning(&memory, "this zone has no files");
+    }
+}
