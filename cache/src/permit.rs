@@ -21,6 +21,7 @@ use crate::memory::Grant;
 use crate::now::Now;
 use crate::policy::{Lifetime, Reason};
 use crate::progress::{Follower, Progress};
+use crate::purges::number_of_key;
 use crate::store::{Place, Store};
 use crate::tags::{self, Tags};
 use bytes::Bytes;
@@ -143,8 +144,11 @@ impl FillPermit {
     /// The upstream has failed: the next waiter tries. Where that was the second failure in a row, all who wait now are told
     /// of it if it is one that says nothing about the request, see [`Woken::Failed`], else they ask for themselves; and for
     /// 1 s nobody waits for this key.
-    pub fn failed(mut self, told: Option<Failure>, now: Now) {
+    /// `status` is what was answered, for whoever asks what happened ([`Store::sight`]).
+    pub fn failed(mut self, status: u16, told: Option<Failure>, now: Now) {
         if let Some(grant) = self.grant.take() {
+            let number = number_of_key(grant.key.text());
+            self.store.failures.note(number, now.unix_milliseconds, status);
             self.store.memory.failed(&grant, told, now);
         }
     }

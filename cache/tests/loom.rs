@@ -264,14 +264,14 @@ fn after_two_failures_every_waiter_is_told_and_the_key_is_unlocked() {
             let world = world.clone();
             thread::spawn(move || match world.wait(waiter) {
                 Woken::Fill(permit) => {
-                    permit.failed(Some(failure), world.now);
+                    permit.failed(504, Some(failure), world.now);
                     true
                 }
                 Woken::Failed(told) => told != failure,
                 outcome => panic!("{outcome:?}"),
             })
         });
-        permit.failed(Some(failure), world.now);
+        permit.failed(504, Some(failure), world.now);
         let tried = waiting.map(|thread| thread.join().expect("it knows"));
         assert_eq!(tried, [true, false], "one more tries, and the other is told");
         world.assert_unlocked();

@@ -123,13 +123,14 @@ fn own_name(request: &Request) -> Result<(), &'static str> {
     };
     if by_name && !is_known() {
         return Err(
-            "it was sent to a name that is no server_name here, as a web page may have it resolved to this machine",
+            "it was sent to a name that is no server_name here, and a web page may have its own resolved to this machine",
         );
     }
     Ok(())
 }
 
-fn is_address(host: &[u8]) -> bool {
+/// Whether a host is an address, an IPv6 one in brackets.
+pub(crate) fn is_address(host: &[u8]) -> bool {
     let bare = host.strip_prefix(b"[").and_then(|rest| rest.strip_suffix(b"]")).unwrap_or(host);
     std::str::from_utf8(bare).is_ok_and(|text| text.parse::<IpAddr>().is_ok())
 }

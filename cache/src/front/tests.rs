@@ -399,10 +399,10 @@ fn a_fill_that_fails_wakes_one_and_after_a_second_failure_nobody_waits() {
         let mut context = Context::from_waker(Waker::noop());
         let mut poll = |at: usize| waiting[at].as_mut().poll(&mut context);
         assert!((0..4).all(|at| poll(at).is_pending()));
-        first.failed(told, now);
+        first.failed(504, told, now);
         let Poll::Ready(Woken::Fill(second)) = poll(0) else { panic!("its turn") };
         assert!((1..4).all(|at| poll(at).is_pending()), "one alone is woken by a first failure");
-        second.failed(told, now);
+        second.failed(504, told, now);
         for at in 1..4 {
             match (poll(at), told) {
                 (Poll::Ready(Woken::Failed(failure)), Some(told)) => assert_eq!(failure, told),
@@ -413,7 +413,7 @@ fn a_fill_that_fails_wakes_one_and_after_a_second_failure_nobody_waits() {
         // For a second everybody asks, and who fails then prolongs that.
         drop([permit(get(&mut front, &conf, now)), permit(get(&mut front, &conf, now))]);
         let soon = now.after(Duration::from_millis(900));
-        permit(get(&mut front, &conf, soon)).failed(told, soon);
+        permit(get(&mut front, &conf, soon)).failed(504, told, soon);
         let still = now.after(Duration::from_millis(1800));
         drop([permit(get(&mut front, &conf, still)), permit(get(&mut front, &conf, still))]);
         let over = now.after(Duration::from_millis(2000));
@@ -431,11 +431,11 @@ fn a_success_between_two_failures_makes_the_second_a_first_one() {
     let (mut front, now) = (front(), start());
     let Lookup::Miss(first) = get(&mut front, &conf(), now) else { panic!("mine to fill") };
     let Lookup::Busy(waiter, _) = get(&mut front, &conf(), now) else { panic!("somebody fills") };
-    first.failed(None, now);
+    first.failed(500, None, now);
     let Woken::Fill(second) = ready(waiter.wait(Fields::default(), &conf(), now)) else { panic!("my turn") };
     drop(second.begin(head(&[], None, 60, now), Fields::default(), now));
     let Lookup::Miss(third) = get(&mut front, &conf(), now) else { panic!("mine to fill") };
     let Lookup::Busy(waiter, _) = get(&mut front, &conf(), now) else { panic!("somebody fills") };
-    third.failed(None, now);
+    third.failed(500, None, now);
     assert!(matches!(ready(waiter.wait(Fields::default(), &conf(), now)), Woken::Fill(_)));
 }

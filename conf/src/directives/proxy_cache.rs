@@ -172,8 +172,8 @@ pub const ROWS: &[Row] = &[
         (1, 1),
         "number",
         "",
-        "A range that begins beyond this many bytes is passed to the upstream as it is, and its answer kept as a part; without it the whole answer is \
-         always fetched.",
+        "A range that begins beyond this many bytes is passed to the upstream as it is, and its answer kept as a part, the \
+         latest of each URL; without it the whole answer is always fetched. For seeking in large files see `slice`.",
         Apply::Level(|l, d, r| l.proxy_cache_max_range_offset = r.offset(&d.args[0])),
     ),
     once(

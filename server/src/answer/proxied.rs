@@ -233,14 +233,15 @@ fn method(request: &Request, proxy: &Proxy, caching: bool) -> Method {
 /// is the server that is away or too slow, whoever asks.
 fn failed(filling: Filling, condition: Condition) {
     let (Filling::Permit(permit) | Filling::Part(permit)) = filling else { return };
-    let told = match condition {
-        Condition::Timeout => Some(Failure { cause: StaleCause::Timeout, status: 504 }),
-        Condition::Status(status @ 502..=504) => Some(Failure { cause: StaleCause::Status(status), status }),
+    let (status, told) = match condition {
+        Condition::Timeout => (504, Some(StaleCause::Timeout)),
+        Condition::Status(status @ 502..=504) => (status, Some(StaleCause::Status(status))),
         // Not a failure, but put aside: the permit goes to the next.
         Condition::Status(..500) => return drop(permit),
-        Condition::Error | Condition::InvalidHeader | Condition::Status(_) => None,
+        Condition::Status(status) => (status, None),
+        Condition::Error | Condition::InvalidHeader => (502, None),
     };
-    permit.failed(told, Now::read());
+    permit.failed(status, told.map(|cause| Failure { cause, status }), Now::read());
 }
 
 impl<'a> Passing<'a> {

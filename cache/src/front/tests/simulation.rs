@@ -245,7 +245,7 @@ impl Simulation {
         match if may_fail { self.pick(6) } else { 5 } {
             0 if self.pick(2) == 0 => Client::Idle, // the permit is dropped
             0 => {
-                permit.failed(Some(FAILURE), self.now);
+                permit.failed(503, Some(FAILURE), self.now);
                 // After a second failure in a row, that is; here it may have been the first.
                 let until = later(self.now, 1);
                 let known = self.uncacheable_until.entry(key).or_insert(until);
