@@ -9,4 +9,8 @@ pub mod outcome;
 pub mod report;
 pub mod progress;
 pub mod compare;
+pub mod step;
+pub mod peer;
+pub mod correctness;
+pub mod ladder;
 pub mod origin;
