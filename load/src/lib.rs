@@ -5,4 +5,5 @@
 
 pub mod plan;
 pub mod outcome;
+pub mod party;
 pub mod origin;
