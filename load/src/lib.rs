@@ -6,4 +6,5 @@
 pub mod plan;
 pub mod outcome;
 pub mod party;
+pub mod verdict;
 pub mod origin;
