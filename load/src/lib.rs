@@ -4,7 +4,11 @@
 //! `outcome` what came of it; all else stands between the two or reads the second. Modules stand lowest floor first.
 
 pub mod plan;
+pub mod histogram;
 pub mod outcome;
+pub mod report;
+pub mod progress;
+pub mod compare;
 pub mod party;
 pub mod verdict;
 pub mod origin;

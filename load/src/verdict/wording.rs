@@ -1,19 +1,14 @@
-//! Figures as people read them in a sentence: two or three digits that mean something, and a unit.
+//! Figures as people read them in a sentence: two or three digits that mean something, and a unit. Tables have
+//! `report::quantity`, with more digits and columns that align.
+
+use crate::report::quantity;
 
 /// `317`, `12,408`, `1.3` below ten.
 pub fn count(value: f64) -> String {
     if value < 10.0 && value.fract() != 0.0 {
         return trimmed(value, 1);
     }
-    let digits = format!("{:.0}", value.max(0.0));
-    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
-    for (place, digit) in digits.chars().enumerate() {
-        if place > 0 && (digits.len() - place).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
+    quantity::count(value.max(0.0).round() as u64)
 }
 
 /// Seconds: `85 µs`, `1.2 ms`, `200 ms`, `3.4 s`.
