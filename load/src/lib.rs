@@ -11,4 +11,5 @@ pub mod progress;
 pub mod compare;
 pub mod party;
 pub mod verdict;
+pub mod sizing;
 pub mod origin;

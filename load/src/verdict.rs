@@ -18,6 +18,7 @@ pub use wording::{count, duration, factor, percent, volume};
 
 use crate::outcome::Outcome;
 use crate::party::Spent;
+use crate::plan::Mode;
 
 /// Who may be the limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
@@ -68,10 +69,12 @@ impl Run {
     /// Those of an outcome. Pipelined requests are on their way at once too.
     pub fn of(outcome: &Outcome) -> Run {
         let seconds = outcome.seconds.max(f64::MIN_POSITIVE);
+        // In an open loop the other counts from when a request should have started, which says nothing of the server.
+        let latency = if outcome.mode == Mode::Closed { &outcome.latency } else { &outcome.service };
         Run {
             connections: outcome.connections.saturating_mul(outcome.pipeline.max(1)),
             rate: outcome.rate(),
-            latency: outcome.service.mean / 1e6,
+            latency: latency.mean / 1e6,
             first_byte: outcome.first_byte.mean / 1e6,
             bytes_per_second: outcome.counts.bytes_read as f64 / seconds,
             error_share: outcome.error_share(),

@@ -24,6 +24,8 @@ pub enum Whose {
     Process(u32),
     /// Those threads of a process whose name begins so (at most 15 bytes); ended ones are lost.
     Threads(u32, String),
+    /// The other threads of that process.
+    OtherThreads(u32, String),
 }
 
 /// What was used and wanted up to one moment.
@@ -62,14 +64,15 @@ pub struct Spent {
 impl Account {
     /// Reads it now. A process that is gone has nothing.
     pub fn read(whose: &Whose) -> Account {
-        let (ids, prefix) = match whose {
+        let (ids, named) = match whose {
             Whose::Tree(root) => (process_table::tree(*root), None),
             Whose::Process(id) => (vec![*id], None),
-            Whose::Threads(id, prefix) => (vec![*id], Some(prefix.as_str())),
+            Whose::Threads(id, prefix) => (vec![*id], Some((prefix.as_str(), true))),
+            Whose::OtherThreads(id, prefix) => (vec![*id], Some((prefix.as_str(), false))),
         };
         let at = clock::now();
         let mut account =
-            Account { at, processes: HashMap::new(), threads: HashMap::new(), is_part: prefix.is_some() };
+            Account { at, processes: HashMap::new(), threads: HashMap::new(), is_part: named.is_some() };
         for id in ids {
             let Ok(text) = fs::read_to_string(format!("/proc/{id}/stat")) else { continue };
             let fields = stat_fields(&text);
@@ -78,7 +81,7 @@ impl Account {
             let parts = if matches!(whose, Whose::Tree(_)) { 4 } else { 2 };
             account.processes.insert(id, numbers.take(parts).sum::<u64>() * TICK);
             for thread in process_table::threads(id) {
-                if prefix.is_none_or(|prefix| is_named(id, thread, prefix))
+                if named.is_none_or(|(prefix, wanted)| is_named(id, thread, prefix) == wanted)
                     && let Some(found) = thread_now(id, thread)
                 {
                     account.threads.insert((id, thread), found);

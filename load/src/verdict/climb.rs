@@ -52,14 +52,19 @@ pub fn climb(steps: &[Climbed], uncacheable: Option<&str>) -> Vec<String> {
                 first.name
             ));
         } else {
-            sentences.push(format!("No step gives more than \"{}\" does: {} per second.", first.name, count(first.rate)));
+            sentences.push(format!(
+                "No step gives more than \"{}\" does: {} per second.",
+                first.name,
+                count(first.rate)
+            ));
         }
     }
     sentences.extend(steps_apart(&right));
     sentences.extend(not_cached(&right, first, uncacheable));
     let wrong: Vec<String> = steps.iter().filter(|step| step.wrong).map(|step| quoted(&step.name)).collect();
     if !wrong.is_empty() {
-        sentences.push(format!("Not counted, because answers were not those of the API: {}.", listed(&wrong)));
+        sentences
+            .push(format!("Not counted, because answers were not those of the API: {}.", listed(&wrong)));
     }
     sentences
 }

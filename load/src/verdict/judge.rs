@@ -51,8 +51,7 @@ pub fn judge(evidence: &Evidence) -> Verdict {
 /// Parties that want a core all the time.
 fn full(evidence: &Evidence) -> Vec<(Limit, Spent)> {
     let api = evidence.api.filter(|_| evidence.origin_share >= REACHED);
-    let parties =
-        [(Limit::Api, api), (Limit::Proxy, evidence.proxy), (Limit::Generator, evidence.generator)];
+    let parties = [(Limit::Api, api), (Limit::Proxy, evidence.proxy), (Limit::Generator, evidence.generator)];
     let known = parties.into_iter().filter_map(|(limit, spent)| Some((limit, spent?)));
     known.filter(|(_, spent)| fullness(spent, evidence.cores) >= FULL && is_working(spent)).collect()
 }
@@ -74,7 +73,9 @@ fn fullest(evidence: &Evidence, full: &[(Limit, Spent)]) -> Option<Limit> {
     let highest = full.iter().map(|(_, spent)| share(spent)).fold(0.0, f64::max);
     // Those that are about as full as the fullest have work all the time; the one that does most of it is in the way.
     let close = full.iter().filter(|(_, spent)| share(spent) > highest - MARGIN);
-    close.max_by(|(_, one), (_, other)| one.cpu_seconds.total_cmp(&other.cpu_seconds)).map(|(limit, _)| *limit)
+    close
+        .max_by(|(_, one), (_, other)| one.cpu_seconds.total_cmp(&other.cpu_seconds))
+        .map(|(limit, _)| *limit)
 }
 
 fn name(limit: Limit) -> &'static str {
@@ -143,7 +144,11 @@ fn nobody_busy(evidence: &Evidence) -> Option<String> {
             .into_iter()
             .filter_map(|(limit, spent)| Some((limit, spent.filter(|spent| spent.seconds > 0.0)?)))
             .map(|(limit, spent)| {
-                format!("{} {}", name(limit), percent(spent.cpu_seconds / spent.seconds / f64::from(evidence.cores.max(1))))
+                format!(
+                    "{} {}",
+                    name(limit),
+                    percent(spent.cpu_seconds / spent.seconds / f64::from(evidence.cores.max(1)))
+                )
             })
             .collect();
     (!parts.is_empty()).then(|| format!("Nobody was out of CPU (of this machine's: {}).", parts.join(", ")))
@@ -166,7 +171,11 @@ fn link_full(evidence: &Evidence) -> Option<String> {
     let link = evidence.link.filter(|link| *link > 0.0)?;
     let carried = evidence.top.bytes_per_second * evidence.origin_share.min(1.0);
     (carried >= LINK_FULL * link).then(|| {
-        format!("The way to the API carried {} per second of the {} that it can.", volume(carried), volume(link))
+        format!(
+            "The way to the API carried {} per second of the {} that it can.",
+            volume(carried),
+            volume(link)
+        )
     })
 }
 
@@ -178,9 +187,12 @@ fn narrow(evidence: &Evidence) -> Option<String> {
     let under_load = run.latency - run.first_byte;
     // A proxy that reads an answer whole before it passes it on hides the way in the time to the first byte.
     let hidden = evidence.through.map_or(0.0, |through| through.first_byte - once.first_byte);
-    let shows = under_load.max(hidden.min(on_the_way)) >= 0.3 * BODY_SHARE * run.latency || under_load >= 0.5 * on_the_way;
-    let is_narrow =
-        once.body_bytes >= TELLING_BODY && on_the_way >= BODY_SHARE * once.total && on_the_way > NEAR && shows;
+    let shows = under_load.max(hidden.min(on_the_way)) >= 0.3 * BODY_SHARE * run.latency
+        || under_load >= 0.5 * on_the_way;
+    let is_narrow = once.body_bytes >= TELLING_BODY
+        && on_the_way >= BODY_SHARE * once.total
+        && on_the_way > NEAR
+        && shows;
     is_narrow.then(|| {
         format!(
             "A single request to the API has its first byte after {} and its last after {}: {} come at {} per second, and \
@@ -272,7 +284,8 @@ fn compared_with_alone(evidence: &Evidence, limit: Limit) -> Option<String> {
 /// What more connections brought.
 fn with_fewer(evidence: &Evidence, limit: Limit) -> Option<String> {
     let fewer = evidence.fewer.filter(|run| run.rate > 0.0 && run.connections < evidence.top.connections)?;
-    let (rate, latency) = (evidence.top.rate / fewer.rate, evidence.top.latency / fewer.latency.max(f64::MIN_POSITIVE));
+    let (rate, latency) =
+        (evidence.top.rate / fewer.rate, evidence.top.latency / fewer.latency.max(f64::MIN_POSITIVE));
     let more = f64::from(evidence.top.connections) / f64::from(fewer.connections.max(1));
     if rate < 1.1 {
         return Some(format!(
@@ -296,11 +309,15 @@ fn doubts(evidence: &Evidence, limit: Limit, full: &[(Limit, Spent)]) -> Vec<Str
     let mut doubts = Vec::new();
     let run = &evidence.top;
     if run.error_share > 0.01 {
-        doubts.push(format!("{} of the requests failed, so the figures are no measure of a healthy system.", percent(run.error_share)));
+        doubts.push(format!(
+            "{} of the requests failed, so the figures are no measure of a healthy system.",
+            percent(run.error_share)
+        ));
     }
     let in_flight = run.rate * run.latency;
     let connections = f64::from(run.connections);
-    if run.error_share <= 0.01 && connections > 0.0 && (in_flight - connections).abs() > LITTLE * connections {
+    if run.error_share <= 0.01 && connections > 0.0 && (in_flight - connections).abs() > LITTLE * connections
+    {
         doubts.push(format!(
             "{} per second times {} are {} requests at once, and there were {} connections (Little's law): the generator \
              did not keep them busy.",
@@ -345,6 +362,9 @@ fn strangers(evidence: &Evidence) -> Option<String> {
     }
     let share = evidence.machine_busy - known / f64::from(evidence.cores.max(1));
     (share > 0.2).then(|| {
-        format!("Other processes used {} of this machine meanwhile, so the figures are too low.", percent(share))
+        format!(
+            "Other processes used {} of this machine meanwhile, so the figures are too low.",
+            percent(share)
+        )
     })
 }

@@ -49,7 +49,7 @@ pub fn volume(bytes: f64) -> String {
 
 /// `1.3`, `0.94`, `19`, `1,200`: how many times.
 pub fn factor(times: f64) -> String {
-    if times < 1.0 {
+    if times < 1.095 {
         trimmed(times, 2)
     } else if times < 9.95 {
         trimmed(times, 1)
