@@ -7,5 +7,9 @@ pub mod result;
 pub mod course;
 pub mod worth;
 pub mod table;
+pub mod stand;
+mod direct;
+mod measuring;
+pub mod climb;
 #[cfg(test)]
 mod tests;

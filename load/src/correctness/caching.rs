@@ -12,7 +12,9 @@ use millstream_wire::date;
 pub struct Caching {
     /// In a word.
     pub keeps: Keeps,
-    /// In a sentence.
+    /// Why not; `None`: it may be kept.
+    pub why: Option<String>,
+    /// The same in a sentence.
     pub words: String,
 }
 
@@ -36,6 +38,7 @@ pub fn caching(answer: &Direct, method: &str, fields: &[(String, String)]) -> Ca
             Some(0) => no("it says that its answers are stale at once"),
             Some(seconds) => Caching {
                 keeps: Keeps::Seconds(seconds),
+                why: None,
                 words: format!("The API says that its answers may be kept for {}.", spelled(seconds)),
             },
             None => silent(answer, fields),
@@ -58,6 +61,7 @@ fn silent(answer: &Direct, fields: &[(String, String)]) -> Caching {
     }
     Caching {
         keeps: Keeps::Silent,
+        why: None,
         words: "The API says nothing about caching (no Cache-Control, no Expires).".to_owned(),
     }
 }
@@ -67,7 +71,7 @@ fn no(why: &str) -> Caching {
         "The API's answers cannot be cached: {why}. From any proxy an API like that gets about 1x; what the API itself \
          says is the place to gain something."
     );
-    Caching { keeps: Keeps::No, words }
+    Caching { keeps: Keeps::No, why: Some(why.to_owned()), words }
 }
 
 /// What keeps an answer from being stored by a cache that others share.

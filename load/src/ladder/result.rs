@@ -226,6 +226,14 @@ pub fn compare(measures: &mut [Measure]) {
     }
 }
 
+impl Figures {
+    /// Requests that reached the API, per answer; `None`: unknown.
+    pub fn origin_share(&self) -> Option<f64> {
+        let whole = self.answers + self.errors.total();
+        self.reached.map(|reached| reached as f64 / whole.max(1) as f64)
+    }
+}
+
 impl Measure {
     /// Its figures, where they may be counted.
     pub fn counted(&self) -> Option<&Figures> {

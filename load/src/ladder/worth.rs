@@ -1,35 +1,27 @@
-//! What the climb was worth, in sentences: what each step gained, which gained nothing, and what the API does not allow.
+//! What the climb was worth, in sentences: what was wrong, what was gained, how the others fared, and what the API says.
 //!
-//! Pure, out of the figures alone; what limits at the top is `verdict`'s to say. A difference that is within the rounds'
-//! own spread is called none.
+//! Pure, out of the figures alone. The words for single steps are `verdict`'s; what limits at the top is said by `climb`,
+//! which knows the evidence.
 
 use super::result::{Climbed, Figures, Measure};
 use crate::correctness::Keeps;
 use crate::peer::Party;
 use crate::report::quantity;
 use crate::step::Step;
-
-/// A step that is faster by less than this is not called a gain, whatever the spread.
-const GAIN: f64 = 1.05;
-
-/// A step that nobody waits for: its factor counts where it is a loss no greater than this.
-const LOSS: f64 = 0.95;
+use crate::verdict;
 
 /// All sentences, the most important first.
 pub fn sentences(climbed: &Climbed) -> Vec<String> {
-    let mut out = Vec::new();
-    out.extend(withheld(climbed));
-    if climbed.caching.keeps == Keeps::No {
+    let mut out: Vec<String> = withheld(climbed).collect();
+    let climb = verdict::climb(&steps(climbed), climbed.caching.why.as_deref());
+    if climbed.caching.keeps == Keeps::No && !climb.iter().any(|words| words.contains("cannot be cached")) {
         out.push(climbed.caching.words.clone());
     }
-    let own = climbed.measures.iter().any(|measure| measure.party == Some(Party::Millstream));
-    if own {
-        out.extend(top(climbed));
-        out.extend(gains(climbed));
-        out.extend(idle(climbed));
-    }
+    out.extend(climb);
     out.extend(beside(climbed));
-    if climbed.caching.keeps == Keeps::Silent {
+    if climbed.caching.keeps == Keeps::Silent
+        && climbed.measures.iter().any(|measure| measure.step >= Step::Headers)
+    {
         out.push(silent(climbed));
     }
     out
@@ -43,84 +35,20 @@ fn withheld(climbed: &Climbed) -> impl Iterator<Item = String> {
     })
 }
 
-/// The best step, and how much of the load still reached the API.
-fn top(climbed: &Climbed) -> Option<String> {
-    let (measure, figures, times) = counted(climbed, Party::Millstream)
-        .filter_map(|(measure, figures)| Some((measure, figures, figures.times?)))
-        .max_by(|one, other| one.2.total_cmp(&other.2))?;
-    let mut text = format!(
-        "The most is {} times {}, with \"{}\": {} requests/s.",
-        plain(times),
-        if climbed.measure(Step::Alone, None).is_some() { "the API alone" } else { "the first step" },
-        measure.step.entry().title,
-        quantity::rate(figures.rate.median)
-    );
-    if let Some(reached) = figures.reached.filter(|_| measure.step.is_cached()) {
-        text += &format!(
-            " Of {} requests {} reached the API.",
-            quantity::count(figures.answers + figures.errors.total()),
-            quantity::count(reached)
-        );
-    }
-    Some(text)
-}
-
-/// Each step that was faster than the one before, beyond the spread of the rounds.
-fn gains(climbed: &Climbed) -> Option<String> {
-    let told: Vec<String> = climbs(climbed)
-        .filter(|climb| climb.factor >= GAIN && climb.is_beyond_spread)
-        .map(|climb| format!("{} {}", climb.title, quantity::factor(climb.factor)))
-        .collect();
-    (!told.is_empty()).then(|| format!("Gained by each step over the one before: {}.", told.join(", ")))
-}
-
-/// Steps that are not worth it here.
-fn idle(climbed: &Climbed) -> Option<String> {
-    let (mut idle, mut losing) = (Vec::new(), Vec::new());
-    for climb in climbs(climbed) {
-        let told = format!("{} {}", climb.title, quantity::factor(climb.factor));
-        match climb.factor {
-            factor if factor <= LOSS && climb.is_beyond_spread => losing.push(told),
-            factor if factor >= GAIN && climb.is_beyond_spread => {}
-            _ => idle.push(told),
-        }
-    }
-    let mut text = String::new();
-    if !idle.is_empty() {
-        text += &format!("Not worth it for speed here: {}.", idle.join(", "));
-    }
-    if !losing.is_empty() {
-        let space = if text.is_empty() { "" } else { " " };
-        text += &format!("{space}Costs something: {}.", losing.join(", "));
-    }
-    (!text.is_empty()).then_some(text)
-}
-
-/// A step against the one before it.
-struct Climb {
-    title: &'static str,
-    factor: f64,
-    /// Whether the rounds of the two do not overlap.
-    is_beyond_spread: bool,
-}
-
-fn climbs(climbed: &Climbed) -> impl Iterator<Item = Climb> {
+/// This program's steps, the API alone first. Those that are not counted have their reason elsewhere.
+fn steps(climbed: &Climbed) -> Vec<verdict::Climbed> {
     let alone = climbed.measure(Step::Alone, None).and_then(|measure| Some((measure, measure.counted()?)));
-    let all: Vec<(&Measure, &Figures)> =
-        alone.into_iter().chain(counted(climbed, Party::Millstream)).collect();
-    let climbs: Vec<Climb> = all
-        .windows(2)
-        .map(|two| {
-            let ((_, lower), (upper_measure, upper)) = (two[0], two[1]);
-            let (low, high) = (lower.rate, upper.rate);
-            Climb {
-                title: upper_measure.step.entry().title,
-                factor: if low.median > 0.0 { high.median / low.median } else { 1.0 },
-                is_beyond_spread: high.least > low.most || high.most < low.least,
-            }
-        })
-        .collect();
-    climbs.into_iter()
+    let step = |(measure, figures): (&Measure, &Figures)| verdict::Climbed {
+        name: measure.step.entry().title.to_owned(),
+        rate: figures.rate.median,
+        low: figures.rate.least,
+        high: figures.rate.most,
+        origin_share: figures.origin_share(),
+        is_cached: measure.step.is_cached(),
+        wrong: false,
+        is_service: matches!(measure.step, Step::Log | Step::Tls),
+    };
+    alone.into_iter().chain(counted(climbed, Party::Millstream)).map(step).collect()
 }
 
 /// The others at the last step that all of them did.
@@ -172,9 +100,4 @@ fn named(measure: &Measure) -> String {
         Some(party) => format!("\"{title}\" with {}", party.name()),
         None => format!("\"{title}\""),
     }
-}
-
-/// A factor as a number in a sentence.
-fn plain(times: f64) -> String {
-    quantity::factor(times).trim_start_matches('×').to_owned()
 }
