@@ -1,9 +1,12 @@
-//! The command line: nginx's letters, and `serve`, `purge` and `explain`.
+//! The command line: nginx's letters, and `serve`, `purge`, `explain`, `ladder` and `demo`.
 //!
 //! Arguments in, a [`Command`] out; nothing is opened or started here. Next: `main`, whose match carries it out.
 
+mod ladder;
 #[cfg(test)]
 mod tests;
+
+pub use ladder::{Demo, Ladder};
 
 use clap::{ArgAction, Args, Parser, Subcommand};
 use millstream_conf::load::Options;
@@ -29,6 +32,10 @@ pub enum Command {
     Purge(Options, Purge),
     /// `explain URL …`.
     Explain(Options, Explain),
+    /// `ladder URL …`.
+    Ladder(Ladder),
+    /// `demo …`.
+    Demo(Demo),
     /// An nginx.conf.
     Run(Options),
 }
@@ -113,6 +120,10 @@ enum Verb {
     Purge(Purge),
     /// Says why a URL is answered as it is: key, variants, freshness, and what decided
     Explain(Explain),
+    /// Climbs the steps that make an API fast, in front of yours, and says what each is worth
+    Ladder(Ladder),
+    /// The same in front of a simulated API, in half a minute
+    Demo(Demo),
 }
 
 /// Where the running process is found.
@@ -228,6 +239,8 @@ fn meaning(line: Line) -> Command {
         Some(Verb::Serve(serve)) => return Command::ServeUrl(serve),
         Some(Verb::Purge(purge)) => return Command::Purge(purge.reach.options(), purge),
         Some(Verb::Explain(explain)) => return Command::Explain(explain.reach.options(), explain),
+        Some(Verb::Ladder(ladder)) => return Command::Ladder(ladder),
+        Some(Verb::Demo(demo)) => return Command::Demo(demo),
         None => {}
     }
     if line.build {

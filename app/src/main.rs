@@ -18,6 +18,8 @@ mod signal;
 mod control;
 mod purge;
 mod explain;
+mod ladder;
+mod demo;
 mod worker;
 mod upgrade;
 mod reload;
@@ -38,6 +40,8 @@ fn main() -> ExitCode {
         Command::PrintConfig(serve) => serve_url::print(&serve),
         Command::Purge(options, purge) => purge::run(&options, &purge),
         Command::Explain(options, explain) => explain::run(&options, &explain),
+        Command::Ladder(ladder) => ladder::run(&ladder),
+        Command::Demo(demo) => demo::run(&demo),
         Command::ServeUrl(serve) => running::serve_url(&serve),
         Command::Run(options) => running::run(&options),
     }

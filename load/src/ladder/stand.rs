@@ -92,7 +92,7 @@ impl Stand {
         let setting = Setting { port: address.port(), ..*setting };
         let launch = peer::launch(party, step, &setting, place.path())
             .map_err(|why| StandError::Cannot(why.to_owned()))?;
-        let mut write = |name: &str, text: &str| place.write(name, text).map_err(|error| failed(&error));
+        let write = |name: &str, text: &str| place.write(name, text).map_err(|error| failed(&error));
         for (name, text) in &launch.files {
             write(name, text)?;
         }
