@@ -5,4 +5,11 @@
 
 pub mod plan;
 pub mod outcome;
+pub mod pace;
+pub mod tally;
+pub mod target;
+pub mod exchange;
+pub mod stream;
+pub mod probe;
+pub mod drive;
 pub mod origin;
