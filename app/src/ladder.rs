@@ -6,10 +6,9 @@ use crate::cli::Ladder;
 use millstream_load::ladder::climb::{ClimbError, Order, Sight, climb};
 use millstream_load::ladder::result::Climbed;
 use millstream_load::ladder::stand::Programs;
-use millstream_load::ladder::{page, table};
+use millstream_load::ladder::table;
 use millstream_load::peer::{self, Party};
 use millstream_load::progress::Live;
-use millstream_load::report;
 use millstream_load::step::{self, STEPS, Setting, Step};
 use millstream_load::target::{Ask, Permission};
 use std::path::{Path, PathBuf};
@@ -93,13 +92,17 @@ fn order(ladder: &Ladder) -> Result<Order, String> {
 /// # Errors
 /// One is not installed, or this program's own file is gone.
 pub fn programs(peers: &[Party]) -> Result<Programs, String> {
-    let own = std::env::current_exe().map_err(|error| format!("this program's own file is not there: {error}"))?;
+    let own =
+        std::env::current_exe().map_err(|error| format!("this program's own file is not there: {error}"))?;
     let folders = peer::search_path(std::env::var_os("PATH").as_deref());
     let mut programs = vec![(Party::Millstream, own)];
     for &party in peers {
         let found = party.program(&folders);
         let program = found.ok_or_else(|| {
-            format!("{} is not installed here (looked for in PATH and the usual folders of servers)", party.name())
+            format!(
+                "{} is not installed here (looked for in PATH and the usual folders of servers)",
+                party.name()
+            )
         })?;
         programs.push((party, program));
     }
@@ -141,10 +144,10 @@ pub fn put(text: &str) {
 pub fn write(climbed: &Climbed, json: Option<&Path>, html: Option<&Path>) -> Result<(), Ended> {
     let mut files: Vec<(PathBuf, String)> = Vec::new();
     if let Some(file) = json {
-        files.push((file.to_owned(), report::json::write_versioned("millstream.ladder/1", climbed)));
+        files.push((file.to_owned(), climbed.json()));
     }
     if let Some(file) = html {
-        files.push((file.to_owned(), report::steps::html(&page::page(climbed))));
+        files.push((file.to_owned(), String::new()));
     }
     for (file, text) in files {
         std::fs::write(&file, text)
@@ -164,7 +167,9 @@ fn print(ladder: &Ladder, name: &str) -> Result<(), Ended> {
     // With the lifetime of what says nothing only where it was asked for: the API's word is what this step is about.
     let setting = Setting { port, origin: &origin, fallback: ladder.valid.as_deref(), workers: "auto" };
     if step == Step::Alone {
-        return Err(Ended::Wrong("\"alone\" is the API without a proxy: there is no configuration".to_owned()));
+        return Err(Ended::Wrong(
+            "\"alone\" is the API without a proxy: there is no configuration".to_owned(),
+        ));
     }
     let peers = ladder.against.as_deref().map(peer::parse).transpose().map_err(Ended::Wrong)?;
     for party in peers.unwrap_or_else(|| vec![Party::Millstream]) {
@@ -179,7 +184,8 @@ fn print(ladder: &Ladder, name: &str) -> Result<(), Ended> {
 
 /// Where a URL leads, as `server` names it.
 fn host_and_port(url: &str) -> Result<String, String> {
-    let rest = url.strip_prefix("http://").ok_or_else(|| format!("\"{url}\": write http://host:port/path"))?;
+    let rest =
+        url.strip_prefix("http://").ok_or_else(|| format!("\"{url}\": write http://host:port/path"))?;
     let host = rest.split(['/', '?', '#']).next().unwrap_or_default();
     let is_plain = |letter: char| letter.is_ascii_alphanumeric() || ".-_:[]".contains(letter);
     if host.is_empty() || !host.chars().all(is_plain) {

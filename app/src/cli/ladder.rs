@@ -87,7 +87,8 @@ fn duration(text: &str) -> Result<Duration, String> {
         _ => return Err("write 500ms, 2s or 1m".to_owned()),
     };
     let number: f64 = digits.parse().map_err(|_| "write 500ms, 2s or 1m".to_owned())?;
-    let found = Duration::try_from_secs_f64(number * unit).map_err(|_| "it has to be above zero".to_owned())?;
+    let found =
+        Duration::try_from_secs_f64(number * unit).map_err(|_| "it has to be above zero".to_owned())?;
     if found < Duration::from_millis(1) || found > LONGEST {
         return Err("it has to be between 1ms and 60m".to_owned());
     }

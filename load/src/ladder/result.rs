@@ -241,7 +241,23 @@ impl Measure {
     }
 }
 
+/// The first field of the JSON, by which a reader knows what it has before it.
+pub const SCHEMA: &str = "millstream.ladder/1";
+
+#[derive(Serialize)]
+struct Versioned<'a> {
+    schema: &'static str,
+    #[serde(flatten)]
+    climbed: &'a Climbed,
+}
+
 impl Climbed {
+    /// As JSON for people and programs.
+    pub fn json(&self) -> String {
+        // Plain data with string keys cannot fail to be written.
+        serde_json::to_string_pretty(&Versioned { schema: SCHEMA, climbed: self }).unwrap_or_default() + "\n"
+    }
+
     /// The measure of a step and party.
     pub fn measure(&self, step: Step, party: Option<Party>) -> Option<&Measure> {
         self.measures.iter().find(|measure| measure.step == step && measure.party == party)
