@@ -29,7 +29,6 @@ const TOO_SLOW: Duration = Duration::from_secs(3);
 pub(super) struct Known {
     /// The request, to the API itself.
     pub target: Target,
-    pub method: String,
     /// Its first answer.
     pub own: Direct,
     pub standard: Standard,
@@ -78,7 +77,7 @@ pub(super) fn know(ask: &Ask, may: Permission) -> Result<Known, String> {
         notes.push(format!("The API answers {}{to}: is that the page that you mean?", own.status));
     }
     let caching = correctness::caching(&own, &method, &ask.fields);
-    let mut known = Known { target, method, own, standard, caching, samples, strangers: Vec::new(), notes };
+    let mut known = Known { target, own, standard, caching, samples, strangers: Vec::new(), notes };
     if known.caching.keeps != Keeps::No && known.standard.how == How::Body {
         if second.total < TOO_SLOW {
             known.ask_as_strangers(ask, may);
