@@ -1,9 +1,12 @@
-//! The command line: nginx's letters, and `serve`, `purge` and `explain`.
+//! The command line: nginx's letters, and `serve`, `purge`, `explain` and `capacity`.
 //!
 //! Arguments in, a [`Command`] out; nothing is opened or started here. Next: `main`, whose match carries it out.
 
+mod capacity;
 #[cfg(test)]
 mod tests;
+
+pub use capacity::Capacity;
 
 use clap::{ArgAction, Args, Parser, Subcommand};
 use millstream_conf::load::Options;
@@ -29,6 +32,8 @@ pub enum Command {
     Purge(Options, Purge),
     /// `explain URL …`.
     Explain(Options, Explain),
+    /// `capacity URL URL …`.
+    Capacity(Capacity),
     /// An nginx.conf.
     Run(Options),
 }
@@ -113,6 +118,8 @@ enum Verb {
     Purge(Purge),
     /// Says why a URL is answered as it is: key, variants, freshness, and what decided
     Explain(Explain),
+    /// Measures several API servers alone and behind the proxy: does another one help?
+    Capacity(Capacity),
 }
 
 /// Where the running process is found.
@@ -228,6 +235,7 @@ fn meaning(line: Line) -> Command {
         Some(Verb::Serve(serve)) => return Command::ServeUrl(serve),
         Some(Verb::Purge(purge)) => return Command::Purge(purge.reach.options(), purge),
         Some(Verb::Explain(explain)) => return Command::Explain(explain.reach.options(), explain),
+        Some(Verb::Capacity(capacity)) => return Command::Capacity(capacity),
         None => {}
     }
     if line.build {

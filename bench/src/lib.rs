@@ -19,6 +19,7 @@ mod stampede;
 mod refresh;
 mod purge;
 mod warm;
+mod verdict;
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -40,6 +41,7 @@ pub fn run(arguments: &[String]) -> Result<(), String> {
         Work::Stampede => stampede::run(&options, &programs)?,
         Work::Refresh => refresh::run(&options, &programs)?,
         Work::Warm => warm::run(&options, &programs)?,
+        Work::Verdict => verdict::run(&options, &programs)?,
         _ => {
             let results = rounds::run(&options, &programs)?;
             if let Some(path) = &options.json {

@@ -6,10 +6,11 @@
 pub mod plan;
 pub mod histogram;
 pub mod outcome;
+pub mod origin;
 pub mod report;
 pub mod progress;
 pub mod compare;
 pub mod party;
 pub mod verdict;
 pub mod sizing;
-pub mod origin;
+pub mod capacity;
