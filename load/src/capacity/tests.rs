@@ -157,9 +157,11 @@ fn the_table_has_the_articles_column_where_its_rows_are_and_says_that_it_is_simu
         "doubles the throughput",
         "keepalive 10",
         "1,000 connections opened per second and 2,000 left in TIME_WAIT",
-        "used up after 56 s",
+        "used up after 56.5 s",
     ] {
-        assert!(text.contains(says), "no \"{says}\" in:\n{text}");
+        // Where a line breaks does not matter.
+        let flat = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(flat.contains(says), "no \"{says}\" in:\n{text}");
     }
     assert!(text.lines().all(|line| line.chars().count() <= 140), "{text}");
     let page = page(&capacity);
