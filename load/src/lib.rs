@@ -6,6 +6,13 @@
 pub mod plan;
 pub mod histogram;
 pub mod outcome;
+pub mod pace;
+pub mod tally;
+pub mod target;
+pub mod exchange;
+pub mod stream;
+pub mod probe;
+pub mod drive;
 pub mod origin;
 pub mod report;
 pub mod progress;
