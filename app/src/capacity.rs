@@ -5,7 +5,8 @@
 
 use crate::cli::Capacity as Flags;
 use millstream_load::capacity::{self, Capacity, CapacityError, Moment, Row, Setting, Subject};
-use millstream_load::progress::Live;
+use millstream_load::drive;
+use millstream_load::progress::{Live, Progress};
 use millstream_load::report::{json, steps};
 use millstream_net::cores;
 use signal_hook::consts::{SIGINT, SIGTERM};
@@ -15,6 +16,8 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+/// The JSON that `--json` writes.
+const CAPACITY: json::Kind = json::Kind { name: "millstream.capacity", version: 1 };
 /// The most threads of the generator that are taken without asking.
 const THREADS: usize = 4;
 
@@ -37,7 +40,7 @@ fn carry_out(flags: &Flags) -> Result<String, String> {
     let stop = stop_on_signals().map_err(|error| format!("signals cannot be taken: {error}"))?;
     let measured = measured(flags, &stop).map_err(|error| error.to_string())?;
     if let Some(path) = &flags.json {
-        write(path, &json::write_versioned(json::Kind::Capacity, &measured))?;
+        write(path, &json::write_versioned(CAPACITY, &measured))?;
     }
     if let Some(path) = &flags.html {
         write(path, &steps::html(&capacity::page(&measured)))?;
@@ -110,6 +113,21 @@ fn row(subject: &Subject, setting: &Setting, stop: &AtomicBool) -> Result<Row, C
             live.label(&now);
             label = now;
         }
-        live.show(moment.progress);
+        live.show(&seen(moment.progress));
     })
+}
+
+/// What the view shows of how a run stands.
+fn seen(run: &drive::Progress) -> Progress {
+    Progress {
+        elapsed: run.elapsed,
+        of: run.of,
+        warming: run.warming,
+        answers: run.answers,
+        errors: run.errors,
+        rate: run.rate,
+        p50: run.p50,
+        p99: run.p99,
+        ..Progress::default()
+    }
 }

@@ -121,7 +121,7 @@ fn usage() -> String {
                     cargo xtask bench refresh [--rounds N] [--skip-peers] [--no-millstream] [--markdown FILE]\n\
                     cargo xtask bench purge\n\
                     cargo xtask bench warm [--files N] [--rounds N] [--markdown FILE]\n\
-                    cargo xtask bench verdict [--runs N] [--markdown FILE]\ncases:"
+                    cargo xtask bench verdict [--runs N]\ncases:"
         .to_owned();
     for case in cases::ALL {
         text.push_str(&format!("\n  {:<12} {}", case.name, case.about));

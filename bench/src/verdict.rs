@@ -1,13 +1,16 @@
 //! `cargo xtask bench verdict`: systems that are built so that one party must be the limit, and whether it is named.
 //!
 //! Each case is real processes and a real load; the verdict is the one that `ladder` and `capacity` give. A case counts
-//! only if every one of its runs names the right party. Next: `cases` for how each is built, `toxiproxy` for the narrow
-//! network, which this kernel has no other way to make.
+//! only if every one of its runs names the right party. The measuring is a program of its own, `bin/verdict`, so that the
+//! generator is a release build. Next: `cases` for how each is built, `toxiproxy` for the narrow network, which this
+//! kernel has no other way to make.
 
 mod toxiproxy;
 mod cases;
 
 use std::fmt::Write;
+use std::path::PathBuf;
+use std::process::Command;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
@@ -21,6 +24,14 @@ use millstream_load::verdict::{Evidence, Once, Run, Verdict, judge, medians};
 use crate::{Options, Programs};
 use cases::{Case, Stage};
 
+/// What the cases are built of.
+pub struct Servers {
+    /// Millstream.
+    pub proxy: PathBuf,
+    /// The bench's fast API.
+    pub api: PathBuf,
+}
+
 /// Runs with fewer connections come first.
 const FEWER: u32 = 4;
 const FEWER_DURATION: Duration = Duration::from_millis(400);
@@ -31,20 +42,30 @@ const PATIENCE: Duration = Duration::from_secs(20);
 const PROBES: usize = 5;
 const LARGEST: usize = 16 << 20;
 
-/// Builds each case as often as `--runs` says; the table. An error where one was named wrongly.
-pub(crate) fn run(options: &Options, programs: &Programs) -> Result<String, String> {
+/// Runs the program, which prints its table.
+pub(crate) fn run(options: &Options, programs: &Programs) -> Result<(), String> {
+    let proxy = programs.millstream.as_ref().ok_or("the verdicts are on Millstream itself")?;
+    // Before anything is measured: building it takes a while.
+    toxiproxy::program()?;
+    let mut command = Command::new(&programs.verdict);
+    command.arg(options.runs.to_string()).arg(proxy).arg(&programs.origin);
+    let status = command.status().map_err(|error| format!("bench verdict: {error}"))?;
+    if status.success() { Ok(()) } else { Err("not every verdict was right".to_owned()) }
+}
+
+/// Builds each case so often; the table. An error where one was named wrongly.
+pub fn table(servers: &Servers, runs: u32) -> Result<String, String> {
     let mut text = format!(
-        "### Verdicts on purpose-built cases\n\n`cargo xtask bench verdict --runs {}`: {} ms under load each.\n\n\
+        "### Verdicts on purpose-built cases\n\n`cargo xtask bench verdict --runs {runs}`: {} ms under load each.\n\n\
          | case | the limit | named | the last verdict |\n| --- | --- | ---: | --- |\n",
-        options.runs,
         DURATION.as_millis()
     );
     let mut wrong = Vec::new();
-    for case in cases::all()? {
+    for case in cases::all() {
         let mut right = 0;
         let mut last = None;
-        for number in 1..=options.runs {
-            let verdict = once(&case, programs).map_err(|error| format!("{}: {error}", case.name))?;
+        for number in 1..=runs {
+            let verdict = once(&case, servers).map_err(|error| format!("{}: {error}", case.name))?;
             eprintln!("{} {number}: {:?}", case.name, verdict.limit);
             if verdict.limit == case.limit {
                 right += 1;
@@ -54,14 +75,15 @@ pub(crate) fn run(options: &Options, programs: &Programs) -> Result<String, Stri
             last = Some(verdict);
         }
         let said = last.map_or_else(String::new, |verdict| verdict.text());
-        let _ = writeln!(text, "| {} | {:?} | {right} of {} | {said} |", case.name, case.limit, options.runs);
+        // Writing to a String cannot fail.
+        let _ = writeln!(text, "| {} | {:?} | {right} of {runs} | {said} |", case.name, case.limit);
     }
     if wrong.is_empty() { Ok(text) } else { Err(format!("{text}\nnamed wrongly:\n{}", wrong.join("\n"))) }
 }
 
 /// Builds the case, loads it, judges.
-fn once(case: &Case, programs: &Programs) -> Result<Verdict, String> {
-    let stage = (case.build)(programs)?;
+fn once(case: &Case, servers: &Servers) -> Result<Verdict, String> {
+    let stage = (case.build)(servers)?;
     let target = target(&stage.url)?;
     let through = single(&target)?;
     let direct = stage.direct.as_deref().map(|url| single(&self::target(url)?)).transpose()?;

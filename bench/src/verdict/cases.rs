@@ -11,8 +11,8 @@ use millstream_load::verdict::Limit;
 use rustix::process::Pid;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
+use super::Servers;
 use super::toxiproxy::{self, Narrow};
-use crate::Programs;
 
 /// How long a process may take until it accepts connections.
 const START: Duration = Duration::from_secs(15);
@@ -24,7 +24,7 @@ pub(super) struct Case {
     pub(super) name: &'static str,
     /// Who must be named.
     pub(super) limit: Limit,
-    pub(super) build: fn(&Programs) -> Result<Stage, String>,
+    pub(super) build: fn(&Servers) -> Result<Stage, String>,
 }
 
 /// A built case. Everything in it ends when it is dropped.
@@ -50,10 +50,8 @@ enum Api {
 }
 
 /// All of them.
-pub(super) fn all() -> Result<Vec<Case>, String> {
-    // Before anything is measured: building it takes a while.
-    toxiproxy::program()?;
-    Ok(vec![
+pub(super) fn all() -> [Case; 5] {
+    [
         Case { name: "an API that waits, eight at once", limit: Limit::Api, build: waiting },
         Case { name: "an API that computes", limit: Limit::Api, build: computing },
         Case { name: "a fast API behind a proxy of one thread", limit: Limit::Proxy, build: one_thread },
@@ -63,7 +61,7 @@ pub(super) fn all() -> Result<Vec<Case>, String> {
             build: slow_generator,
         },
         Case { name: "4 MB/s for each connection to the API", limit: Limit::Network, build: narrow_network },
-    ])
+    ]
 }
 
 impl Stage {
@@ -94,29 +92,29 @@ fn to_first_core(process: Option<Pid>) -> Result<(), String> {
     sched_setaffinity(process, &one).map_err(|error| error.to_string())
 }
 
-fn waiting(programs: &Programs) -> Result<Stage, String> {
+fn waiting(servers: &Servers) -> Result<Stage, String> {
     let options = DemoOptions {
         workers: 8,
         service_time: Duration::from_millis(20),
         work: Work::Wait,
         ..DemoOptions::default()
     };
-    embedded(programs, &options, 32)
+    embedded(servers, &options, 32)
 }
 
-fn computing(programs: &Programs) -> Result<Stage, String> {
+fn computing(servers: &Servers) -> Result<Stage, String> {
     let options = DemoOptions {
         workers: 5,
         service_time: Duration::from_millis(5),
         work: Work::Cpu,
         ..DemoOptions::default()
     };
-    embedded(programs, &options, 32)
+    embedded(servers, &options, 32)
 }
 
-fn embedded(programs: &Programs, options: &DemoOptions, connections: u32) -> Result<Stage, String> {
+fn embedded(servers: &Servers, options: &DemoOptions, connections: u32) -> Result<Stage, String> {
     let origin = origin::start(options).map_err(|error| error.to_string())?;
-    let (proxy, address) = proxy(programs, "auto", &passing(origin.address))?;
+    let (proxy, address) = proxy(servers, "auto", &passing(origin.address))?;
     Ok(Stage {
         url: format!("http://{address}/uncacheable"),
         direct: Some(format!("http://{}/uncacheable", origin.address)),
@@ -131,9 +129,9 @@ fn embedded(programs: &Programs, options: &DemoOptions, connections: u32) -> Res
     })
 }
 
-fn one_thread(programs: &Programs) -> Result<Stage, String> {
-    let (api, at) = fast_api(&programs.origin)?;
-    let (proxy, address) = proxy(programs, "1", &passing(at))?;
+fn one_thread(servers: &Servers) -> Result<Stage, String> {
+    let (api, at) = fast_api(&servers.api)?;
+    let (proxy, address) = proxy(servers, "1", &passing(at))?;
     Ok(Stage {
         url: format!("http://{address}/any?size=900"),
         direct: Some(format!("http://{at}/any?size=900")),
@@ -148,8 +146,8 @@ fn one_thread(programs: &Programs) -> Result<Stage, String> {
     })
 }
 
-fn slow_generator(programs: &Programs) -> Result<Stage, String> {
-    let (proxy, address) = proxy(programs, "auto", "location / { return 200 ok; }")?;
+fn slow_generator(servers: &Servers) -> Result<Stage, String> {
+    let (proxy, address) = proxy(servers, "auto", "location / { return 200 ok; }")?;
     let mut command = Command::new("/bin/sh");
     command.args(["-c", "while :; do :; done"]);
     let place = Place::new().map_err(|error| error.to_string())?;
@@ -170,10 +168,10 @@ fn slow_generator(programs: &Programs) -> Result<Stage, String> {
     })
 }
 
-fn narrow_network(programs: &Programs) -> Result<Stage, String> {
-    let (api, at) = fast_api(&programs.origin)?;
+fn narrow_network(servers: &Servers) -> Result<Stage, String> {
+    let (api, at) = fast_api(&servers.api)?;
     let narrow = toxiproxy::narrow(at, NARROW)?;
-    let (proxy, address) = proxy(programs, "auto", &passing(narrow.address))?;
+    let (proxy, address) = proxy(servers, "auto", &passing(narrow.address))?;
     Ok(Stage {
         url: format!("http://{address}/any?size=300000"),
         direct: Some(format!("http://{}/any?size=300000", narrow.address)),
@@ -202,8 +200,7 @@ fn passing(api: SocketAddr) -> String {
     format!("location / {{ proxy_pass http://api; }} }}\n upstream api {{ server {api}; keepalive 256;")
 }
 
-fn proxy(programs: &Programs, workers: &str, inside: &str) -> Result<(Party, SocketAddr), String> {
-    let program = programs.millstream.as_ref().ok_or("the verdicts are on Millstream itself")?;
+fn proxy(servers: &Servers, workers: &str, inside: &str) -> Result<(Party, SocketAddr), String> {
     let address = free_address().map_err(|error| error.to_string())?;
     let place = Place::new().map_err(|error| error.to_string())?;
     let text = format!(
@@ -212,7 +209,7 @@ fn proxy(programs: &Programs, workers: &str, inside: &str) -> Result<(Party, Soc
          proxy_set_header Connection \"\"; keepalive_requests 100000000;\n server {{ listen {address};\n {inside}\n }} }}\n"
     );
     let file = place.write("nginx.conf", &text).map_err(|error| error.to_string())?;
-    let mut command = Command::new(program);
+    let mut command = Command::new(&servers.proxy);
     command.arg("-p").arg(place.path()).arg("-c").arg(file).args(["-e", "stderr"]);
     let mut party = Party::start("the proxy", command, place).map_err(|error| error.to_string())?;
     party.wait_for(address, START).map_err(|error| error.to_string())?;
