@@ -1,11 +1,13 @@
-//! The command line: nginx's letters, and `serve`, `purge`, `explain`, `ladder` and `demo`.
+//! The command line: nginx's letters, and `serve`, `purge`, `explain`, `ladder`, `demo` and `capacity`.
 //!
 //! Arguments in, a [`Command`] out; nothing is opened or started here. Next: `main`, whose match carries it out.
 
+mod capacity;
 mod ladder;
 #[cfg(test)]
 mod tests;
 
+pub use capacity::Capacity;
 pub use ladder::{Demo, Ladder};
 
 use clap::{ArgAction, Args, Parser, Subcommand};
@@ -36,6 +38,8 @@ pub enum Command {
     Ladder(Ladder),
     /// `demo …`.
     Demo(Demo),
+    /// `capacity URL URL …`.
+    Capacity(Capacity),
     /// An nginx.conf.
     Run(Options),
 }
@@ -124,6 +128,8 @@ enum Verb {
     Ladder(Ladder),
     /// The same in front of a simulated API, in half a minute
     Demo(Demo),
+    /// Measures several API servers alone and behind the proxy: does another one help?
+    Capacity(Capacity),
 }
 
 /// Where the running process is found.
@@ -241,6 +247,7 @@ fn meaning(line: Line) -> Command {
         Some(Verb::Explain(explain)) => return Command::Explain(explain.reach.options(), explain),
         Some(Verb::Ladder(ladder)) => return Command::Ladder(ladder),
         Some(Verb::Demo(demo)) => return Command::Demo(demo),
+        Some(Verb::Capacity(capacity)) => return Command::Capacity(capacity),
         None => {}
     }
     if line.build {

@@ -20,6 +20,7 @@ mod purge;
 mod explain;
 mod ladder;
 mod demo;
+mod capacity;
 mod worker;
 mod upgrade;
 mod reload;
@@ -42,6 +43,7 @@ fn main() -> ExitCode {
         Command::Explain(options, explain) => explain::run(&options, &explain),
         Command::Ladder(ladder) => ladder::run(&ladder),
         Command::Demo(demo) => demo::run(&demo),
+        Command::Capacity(capacity) => capacity::run(&capacity),
         Command::ServeUrl(serve) => running::serve_url(&serve),
         Command::Run(options) => running::run(&options),
     }

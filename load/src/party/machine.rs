@@ -67,6 +67,20 @@ impl Traffic {
     }
 }
 
+/// TCP connections that were begun from here since the start of the machine, whoever began them.
+pub(super) fn opened() -> u64 {
+    opened_of(&fs::read_to_string("/proc/net/snmp").unwrap_or_default())
+}
+
+/// The text of /proc/net/snmp: a line of names for each protocol, then one of numbers.
+pub(super) fn opened_of(text: &str) -> u64 {
+    let mut lines = text.lines().filter_map(|line| line.strip_prefix("Tcp:"));
+    let (Some(names), Some(numbers)) = (lines.next(), lines.next()) else { return 0 };
+    let pairs = names.split_ascii_whitespace().zip(numbers.split_ascii_whitespace());
+    let mut found = pairs.filter(|(name, _)| *name == "ActiveOpens");
+    found.next().and_then(|(_, number)| number.parse().ok()).unwrap_or(0)
+}
+
 /// What the interfaces of this network namespace carried up to now.
 pub fn traffic() -> Traffic {
     fs::read_to_string("/proc/net/dev").map_or_else(|_| Traffic::default(), |text| Traffic::of(&text))

@@ -2,7 +2,7 @@
 //! gone from /proc.
 
 use super::account::{Account, Spent, Whose};
-use super::machine::{Cores, Traffic, traffic};
+use super::machine::{Cores, Traffic, opened, traffic};
 use millstream_net::clock;
 use std::time::{Duration, Instant};
 
@@ -23,6 +23,7 @@ struct Sight {
     accounts: Vec<Account>,
     cores: Cores,
     traffic: Traffic,
+    opened: u64,
 }
 
 /// What a meter found.
@@ -36,6 +37,8 @@ pub struct Found {
     pub machine_busy: f64,
     /// Bytes that went over its interfaces.
     pub traffic: Traffic,
+    /// TCP connections that were begun from it per second, whoever began them.
+    pub opened_per_second: f64,
 }
 
 impl Found {
@@ -64,6 +67,7 @@ impl Meter {
             accounts: self.parties.iter().map(|(_, whose)| Account::read(whose)).collect(),
             cores: Cores::read(),
             traffic: traffic(),
+            opened: opened(),
         };
         if self.first.is_none() {
             self.first = Some(sight);
@@ -76,11 +80,14 @@ impl Meter {
     pub fn found(&self) -> Found {
         let (Some(first), Some(last)) = (&self.first, &self.last) else { return Found::default() };
         let spent = last.accounts.iter().zip(&first.accounts).map(|(last, first)| last.since(first));
+        let seconds = last.at.duration_since(first.at).as_secs_f64();
         Found {
-            seconds: last.at.duration_since(first.at).as_secs_f64(),
+            seconds,
             parties: self.parties.iter().map(|(name, _)| name.clone()).zip(spent).collect(),
             machine_busy: last.cores.busy_since(first.cores),
             traffic: last.traffic.since(first.traffic),
+            opened_per_second: last.opened.saturating_sub(first.opened) as f64
+                / seconds.max(f64::MIN_POSITIVE),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Parties as they are in /proc: real children, real sockets, and the tables' text where the kernel's own cannot be made.
 
-use super::machine::Cores;
+use super::machine::{Cores, opened_of};
 use super::sockets::{LISTEN, Socket, line};
 use super::*;
 use std::hint::black_box;
@@ -193,4 +193,6 @@ fn tables_of_the_machine_are_read() {
     assert_eq!(before.busy_since(after), 0.0);
     let dev = "Inter-|   Receive\n face |bytes packets\n    lo: 100 1 0 0 0 0 0 0 100 1 0 0 0 0 0 0\n  eth0: 7 1 0 0 0 0 0 0 5 1 0 0 0 0 0 0\n";
     assert_eq!(Traffic::of(dev), Traffic { loopback: 100, others: 12 });
+    let snmp = "Ip: A B\nIp: 1 2\nTcp: RtoMin ActiveOpens PassiveOpens\nTcp: 200 17 4\n";
+    assert_eq!([opened_of(snmp), opened_of(""), opened_of("Tcp: ActiveOpens\nTcp: x")], [17, 0, 0]);
 }
