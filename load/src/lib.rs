@@ -4,7 +4,10 @@
 //! `outcome` what came of it; all else stands between the two or reads the second. Modules stand lowest floor first.
 
 pub mod plan;
+pub mod histogram;
 pub mod outcome;
+pub mod report;
+pub mod progress;
 pub mod pace;
 pub mod tally;
 pub mod target;
@@ -12,4 +15,5 @@ pub mod exchange;
 pub mod stream;
 pub mod probe;
 pub mod drive;
+pub mod compare;
 pub mod origin;

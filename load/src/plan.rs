@@ -183,7 +183,7 @@ fn wrong(what: impl Into<String>) -> Result<(), PlanError> {
 }
 
 /// What sets the pace.
-#[derive(Debug, Clone, Copy, PartialEq, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Mode {
     /// The next request follows the answer: the server sets the pace.
@@ -198,7 +198,7 @@ pub enum Mode {
 }
 
 /// How the requests of an open loop are spread.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Arrivals {
     /// At equal distances.

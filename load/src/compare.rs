@@ -1,0 +1,3 @@
+//! Whether two runs differ by more than noise.
+//!
+//! In the making.
