@@ -33,7 +33,8 @@ pub struct Outcome {
     pub seconds: f64,
     /// What was counted in that time.
     pub counts: Counts,
-    /// From when a request should have started (open loop) or was sent (closed loop) to its last byte.
+    /// From when a request should have started (open loop) or was sent (closed loop; without keep-alive: its connection
+    /// was begun) to its last byte.
     pub latency: Latency,
     /// From when it was really sent: in an open loop, what a closed one would have said.
     pub service: Latency,
@@ -64,6 +65,10 @@ pub struct Counts {
     pub statuses: BTreeMap<u16, u64>,
     /// What went wrong.
     pub errors: Errors,
+    /// Open loop: requests that should have started in the measured time and had no answer at its end, sent or not. Their
+    /// latencies are in no figure; many of them mean that the server does not keep up.
+    #[serde(default)]
+    pub unfinished: u64,
 }
 
 /// What went wrong, each kind apart. A request counts once.
