@@ -19,7 +19,7 @@ const USAGE: &str = "cargo xtask COMMAND
   loom                  the loom tests of `test` alone
   conformance [OPTIONS] the HTTP cache tests, an outside judge (conformance --help)
   tidy                  floors, names, sizes, and that the generated manuals are up to date
-  docs                  writes docs/directives.md, docs/variables.md and docs/metrics.md from their tables
+  docs                  writes the pages of docs/ that come from tables and types
   bench [OPTIONS]       side by side with nginx, HAProxy and Varnish (bench --help)
   bench idle            memory of idle keep-alive connections
   bench memory          bytes per stored entry beyond its content, longest store and look-up
