@@ -6,9 +6,10 @@ use crate::cli::Ladder;
 use millstream_load::ladder::climb::{ClimbError, Order, Sight, climb};
 use millstream_load::ladder::result::Climbed;
 use millstream_load::ladder::stand::Programs;
-use millstream_load::ladder::table;
+use millstream_load::ladder::{page, table};
 use millstream_load::peer::{self, Party};
 use millstream_load::progress::Live;
+use millstream_load::report;
 use millstream_load::step::{self, STEPS, Setting, Step};
 use millstream_load::target::{Ask, Permission};
 use std::path::{Path, PathBuf};
@@ -147,7 +148,7 @@ pub fn write(climbed: &Climbed, json: Option<&Path>, html: Option<&Path>) -> Res
         files.push((file.to_owned(), climbed.json()));
     }
     if let Some(file) = html {
-        files.push((file.to_owned(), String::new()));
+        files.push((file.to_owned(), report::steps::html(&page::page(climbed))));
     }
     for (file, text) in files {
         std::fs::write(&file, text)

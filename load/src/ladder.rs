@@ -7,6 +7,7 @@ pub mod result;
 pub mod course;
 pub mod worth;
 pub mod table;
+pub mod page;
 pub mod stand;
 mod direct;
 mod measuring;

@@ -66,6 +66,16 @@ impl Party {
         }
     }
 
+    /// Its name as it is written in sentences.
+    pub fn title(self) -> &'static str {
+        match self {
+            Party::Millstream => "Millstream",
+            Party::Nginx => "nginx",
+            Party::Haproxy => "HAProxy",
+            Party::Varnish => "Varnish",
+        }
+    }
+
     /// The file of its program in a search path; [`Party::Millstream`] is whoever asks, and not looked for.
     pub fn program(self, search: &[PathBuf]) -> Option<PathBuf> {
         let name = if self == Party::Varnish { "varnishd" } else { self.name() };

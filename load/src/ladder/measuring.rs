@@ -203,7 +203,7 @@ impl Bench<'_> {
                 reached_before = reached_before.or_else(|| stand.and_then(Stand::reached));
                 meter.look();
             }
-            watch(Sight::Goes(&shown(progress)));
+            watch(Sight::Goes(progress));
         })
         .map_err(|error| error.to_string())?;
         let reached = match stand {
@@ -229,20 +229,5 @@ impl Bench<'_> {
             outcome,
         };
         Ok(Seen { round, found, through: Vec::new() })
-    }
-}
-
-/// What the generator tells, as it is shown.
-fn shown(progress: &drive::Progress) -> Progress {
-    Progress {
-        elapsed: progress.elapsed,
-        of: progress.of,
-        most: None,
-        warming: progress.warming,
-        answers: progress.answers,
-        errors: progress.errors,
-        rate: progress.rate,
-        p50: progress.p50,
-        p99: progress.p99,
     }
 }

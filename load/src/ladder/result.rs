@@ -6,6 +6,7 @@
 use crate::correctness::{Caching, How};
 use crate::outcome::{Errors, Outcome};
 use crate::peer::Party;
+use crate::report::json;
 use crate::step::Step;
 use serde::{Deserialize, Serialize};
 
@@ -241,21 +242,13 @@ impl Measure {
     }
 }
 
-/// The first field of the JSON, by which a reader knows what it has before it.
-pub const SCHEMA: &str = "millstream.ladder/1";
-
-#[derive(Serialize)]
-struct Versioned<'a> {
-    schema: &'static str,
-    #[serde(flatten)]
-    climbed: &'a Climbed,
-}
+/// What the JSON says of itself in its first field.
+pub const JSON: json::Kind = json::Kind { name: "millstream.ladder", version: 1 };
 
 impl Climbed {
     /// As JSON for people and programs.
     pub fn json(&self) -> String {
-        // Plain data with string keys cannot fail to be written.
-        serde_json::to_string_pretty(&Versioned { schema: SCHEMA, climbed: self }).unwrap_or_default() + "\n"
+        json::write_versioned(JSON, self)
     }
 
     /// The measure of a step and party.

@@ -1,12 +1,13 @@
 //! Figures out of rounds, the order of a climb, and what is said of it.
 
 use super::course::{connections, course, measured, pairs, whole};
-use super::result::{Climbed, Figures, Measure, Round, Spread, compare, figures, median, wrong};
-use super::{table, worth};
+use super::result::{Climbed, Figures, JSON, Measure, Round, Spread, compare, figures, median, wrong};
+use super::{page, table, worth};
 use crate::correctness::{Caching, How, Keeps};
 use crate::outcome::{Counts, Errors, Generator, Latency, Outcome};
 use crate::peer::Party;
 use crate::plan::Mode;
+use crate::report::json;
 use crate::step::{STEPS, Step};
 use std::time::Duration;
 
@@ -214,8 +215,9 @@ fn a_slow_api_gets_fewer_connections_and_a_fast_one_the_usual_number() {
 #[test]
 fn a_result_is_the_same_after_json() {
     let climbed = climbed(vec![measure(Step::Alone, None, &[100]), own(Step::Lock, &[101])]);
-    let json = serde_json::to_string(&climbed).expect("plain data");
-    assert_eq!(serde_json::from_str::<Climbed>(&json).expect("what was written"), climbed);
+    let text = climbed.json();
+    let read: Climbed = json::read_versioned(JSON, &text).expect("what was written");
+    assert_eq!(read, climbed);
 }
 
 #[test]
@@ -224,4 +226,21 @@ fn haproxys_table_is_read_by_its_heading() {
     assert_eq!(super::stand::of_statistics(text), Some(42));
     assert_eq!(super::stand::of_statistics(""), None);
     assert_eq!(super::stand::of_statistics("# pxname,svname\napi,one\n"), None);
+}
+
+#[test]
+fn the_page_has_a_row_for_each_step_and_no_length_for_a_wrong_one() {
+    let mut lock = own(Step::Lock, &[100_000]);
+    lock.wrong = Some("somebody else's".into());
+    let page = page::page(&climbed(vec![
+        measure(Step::Alone, None, &[100]),
+        lock,
+        measure(Step::Lock, Some(Party::Nginx), &[90_000]),
+    ]));
+    let names: Vec<(&str, usize)> =
+        page.rows.iter().map(|row| (row.name.as_str(), row.measures.len())).collect();
+    assert_eq!(names, [("the API alone", 1), ("lock, stale meanwhile", 2)]);
+    assert_eq!(page.rows[1].measures[0].factor, None);
+    assert_eq!(page.rows[1].measures[1].factor, Some(900.0));
+    assert!(crate::report::steps::html(&page).contains("somebody else"));
 }
