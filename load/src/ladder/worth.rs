@@ -61,14 +61,14 @@ fn beside(climbed: &Climbed) -> Vec<String> {
         let ours = own(climbed, measure.step)?;
         let mut text = format!(
             "{} is fastest with \"{}\": {} requests/s; Millstream there: {} ({})",
-            party.name(),
+            party.title(),
             measure.step.entry().title,
             quantity::rate(theirs.rate.median),
             quantity::rate(ours.rate.median),
             quantity::factor(ours.rate.median / theirs.rate.median.max(1e-9))
         );
         if let (Some(ours), Some(theirs)) = (ours.cpu.proxy, theirs.cpu.proxy) {
-            text += &format!(", {ours:.1} µs of CPU per request where {} takes {theirs:.1}", party.name());
+            text += &format!(", {ours:.1} µs of CPU per request where {} takes {theirs:.1}", party.title());
         }
         Some(text + ".")
     };
