@@ -3,7 +3,7 @@
 //! Only here are things started. Every process that is started ends with the value that holds it, also where this is
 //! stopped or panics. Next: `stand`, `measuring`, `result`.
 
-use super::course::{self, Stop};
+use super::course::{self, Around, Stop};
 use super::direct::{self, Known};
 use super::measuring::{Bench, Seen};
 pub use super::measuring::{ClimbError, Sight};
@@ -13,6 +13,7 @@ use super::worth;
 use crate::correctness::{How, Keeps};
 use crate::party::{self, Whose};
 use crate::peer::{self, Party};
+use crate::report::quantity;
 use crate::step::{MICRO, Setting, Step};
 use crate::target::{Ask, Permission};
 use crate::verdict::{self, Evidence};
@@ -72,22 +73,17 @@ pub fn climb(
     let able: Vec<_> =
         measures.iter().filter(|measure| measure.cannot.is_none()).map(|m| (m.step, m.party)).collect();
     let stops = course::course(&able, order.rounds);
-    // As many as wait when an uncached step ends, two at a time.
-    let queue = known.alone() * connections / 2;
-    let each = order.each.unwrap_or_else(|| course::measured(&stops, order.limit, queue));
-    let whole = course::whole(&stops, each, queue).as_secs_f64();
-    watch(Sight::Said(&format!(
-        "{} measurements of {} on {connections} connections, about {} in all.",
-        stops.len(),
-        crate::report::quantity::span(each.as_secs_f64()),
-        crate::report::quantity::span(whole.round())
-    )));
+    let warm_up = (known.alone() * 3 / 2).clamp(Duration::from_millis(200), Duration::from_secs(3));
+    // As many as wait when an uncached step ends, two at a time; and two single requests.
+    let around = Around { before: warm_up + known.alone() * 2, queue: known.alone() * connections / 2 };
+    let each = order.each.unwrap_or_else(|| course::measured(&stops, order.limit, around));
+    watch(Sight::Said(&announced(&stops, each, connections, course::whole(&stops, each, around))));
     let api = whose_api(order, &known);
     let mut bench = Bench {
         connections,
         threads,
         each,
-        warm_up: (known.alone() * 3 / 2).clamp(Duration::from_millis(200), Duration::from_secs(3)),
+        warm_up,
         timeout: TIMEOUT.max(known.alone() * connections * 2).min(direct::PATIENCE),
         origin: known.target.addresses[0],
         fallback: fallback(order, &known),
@@ -136,6 +132,16 @@ pub fn climb(
     climbed.verdict.extend(limit(&climbed, &known, &seen));
     climbed.notes = notes(&climbed, &known);
     Ok(climbed)
+}
+
+/// What is about to begin.
+fn announced(stops: &[Stop], each: Duration, connections: u32, whole: Duration) -> String {
+    format!(
+        "{} measurements of {} on {connections} connections, about {} in all.",
+        stops.len(),
+        quantity::span(each.as_secs_f64()),
+        quantity::span(whole.as_secs_f64().round())
+    )
 }
 
 /// Every measure without its figures, and what cannot be measured.
@@ -192,10 +198,16 @@ fn rounds(
         };
         watch(Sight::Begins { number: place + 1, of: stops.len(), what: &what });
         let mut seen = bench.measure(stop, &mut measures[at], watch)?;
-        let is_unsteady = seen.as_ref().is_some_and(|seen| seen.round.outcome.counts.errors.body > 0);
-        if stop.step == Step::Alone && is_unsteady && bench.known.standard.how == How::Body {
+        let is_off = measures[at].wrong.is_some()
+            || seen.as_ref().is_some_and(|seen| seen.round.outcome.counts.errors.body > 0);
+        // What looks wrong may be an API that has changed its mind, which it is then asked.
+        if is_off
+            && bench.known.standard.how == How::Body
+            && (stop.step == Step::Alone || bench.known.has_changed())
+        {
             bench.known.loosen("The API's own body changed while it was asked");
             watch(Sight::Said(&bench.known.standard.words));
+            measures[at].wrong = None;
             seen = bench.measure(stop, &mut measures[at], watch)?;
         }
         if bench.stop.load(Ordering::Relaxed) {

@@ -42,8 +42,25 @@ pub fn course(pairs: &[(Step, Option<Party>)], rounds: u32) -> Vec<Stop> {
     stops
 }
 
-/// What each measurement takes besides its own time: starting and ending a proxy, the first answers.
-const AROUND: f64 = 0.35;
+/// What each measurement takes besides its own time.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Around {
+    /// Warming up, and single requests before it.
+    pub before: Duration,
+    /// What the API takes to empty the queue that an uncached step leaves behind.
+    pub queue: Duration,
+}
+
+impl Around {
+    fn seconds(&self, stop: &Stop) -> f64 {
+        let start = if stop.party == Some(Party::Varnish) { START + VARNISH } else { START };
+        let queue = if stop.step.is_cached() { 0.0 } else { self.queue.as_secs_f64() };
+        start + self.before.as_secs_f64() + queue
+    }
+}
+
+/// Starting and ending a proxy.
+const START: f64 = 0.15;
 
 /// What Varnish takes besides: it compiles its configuration.
 const VARNISH: f64 = 1.2;
@@ -52,24 +69,18 @@ const VARNISH: f64 = 1.2;
 const SHORTEST: f64 = 0.5;
 const LONGEST: f64 = 3.0;
 
-/// How long each measurement is, so that the whole stays within `limit`. `queue` is what the API takes to empty the queue
-/// that an uncached step leaves behind.
-pub fn measured(stops: &[Stop], limit: Duration, queue: Duration) -> Duration {
-    let overhead: f64 = stops.iter().map(|stop| around(stop, queue)).sum();
+/// How long each measurement is, so that the whole stays within `limit` as far as the shortest allows.
+pub fn measured(stops: &[Stop], limit: Duration, around: Around) -> Duration {
+    let overhead: f64 = stops.iter().map(|stop| around.seconds(stop)).sum();
     let each = (limit.as_secs_f64() - overhead) / stops.len().max(1) as f64;
     // A tenth of a second is as fine as anybody wants to read it.
     Duration::from_millis(((each.clamp(SHORTEST, LONGEST) * 10.0).floor() * 100.0) as u64)
 }
 
 /// How long the whole takes, about.
-pub fn whole(stops: &[Stop], each: Duration, queue: Duration) -> Duration {
-    let overhead: f64 = stops.iter().map(|stop| around(stop, queue)).sum();
+pub fn whole(stops: &[Stop], each: Duration, around: Around) -> Duration {
+    let overhead: f64 = stops.iter().map(|stop| around.seconds(stop)).sum();
     Duration::from_secs_f64(overhead + each.as_secs_f64() * stops.len() as f64)
-}
-
-fn around(stop: &Stop, queue: Duration) -> f64 {
-    let start = if stop.party == Some(Party::Varnish) { AROUND + VARNISH } else { AROUND };
-    if stop.step.is_cached() { start } else { start + queue.as_secs_f64() }
 }
 
 /// Connections where the user names none: what wrk's users take, and fewer in front of an API so slow that more would only

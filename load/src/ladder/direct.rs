@@ -104,6 +104,12 @@ impl Known {
         probe::once(&self.target, PATIENCE, LARGEST).ok().map(|answer| answer.total)
     }
 
+    /// Whether it now answers with another body than before.
+    pub(super) fn has_changed(&self) -> bool {
+        let now = probe::once(&self.target, PATIENCE, LARGEST);
+        now.is_ok_and(|answer| answer.status == self.own.status && answer.body != self.own.body)
+    }
+
     /// From now on bodies are not compared: the API's own turned out to differ.
     pub(super) fn loosen(&mut self, why: &str) {
         self.standard = correctness::loose(&self.own, &self.own, why);

@@ -194,10 +194,12 @@ fn every_step_is_printed_as_a_configuration_that_the_program_accepts() {
     }
     for step in ["proxied", "keepalive", "quiet", "microcache", "lock", "headers", "memory", "log"] {
         let prefix = Prefix::new();
-        let printed = command(&["ladder", "--print", step, "http://127.0.0.1:8000/page"]).output().expect("it runs");
+        let printed =
+            command(&["ladder", "--print", step, "http://127.0.0.1:8000/page"]).output().expect("it runs");
         assert!(printed.status.success(), "{step}");
         let file = prefix.write("nginx.conf", &String::from_utf8_lossy(&printed.stdout));
-        let tested = command(&["-t", "-q", "-p"]).arg(prefix.path()).arg("-c").arg(file).output().expect("it runs");
+        let tested =
+            command(&["-t", "-q", "-p"]).arg(prefix.path()).arg("-c").arg(file).output().expect("it runs");
         let said = String::from_utf8_lossy(&tested.stderr).into_owned();
         assert!(tested.status.success() && said.is_empty(), "{step}: {said}");
     }
@@ -232,7 +234,8 @@ fn the_demo_says_that_its_api_is_simulated_and_what_to_type_next() {
     let prefix = Prefix::new();
     let page = prefix.join("demo.html");
     let output = command(&["demo", "-d", "1s", "--html"]).arg(&page).output().expect("the binary runs");
-    let said = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+    let said =
+        String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{said}");
     for words in ["simulated", "millstream ladder http://"] {
         assert!(said.contains(words), "{said}");
