@@ -11,12 +11,12 @@ mod worker;
 #[cfg(test)]
 mod tests;
 
-pub use crate::tally::Progress;
+pub use crate::progress::Progress;
 
-use crate::outcome::{Generator, Outcome};
+use crate::outcome::{Generator, Latency, Outcome};
 use crate::plan::{Mode, Plan, PlanError};
 use crate::stream;
-use crate::tally::{Board, TICK, Tally, latency};
+use crate::tally::{Board, TICK, Tally};
 use cost::{Machine, Share};
 use millstream_net::{clock, cores, limits};
 use rustls::ClientConfig;
@@ -152,7 +152,13 @@ fn look_on(run: &Run<'_>, ends: &Ends, watch: &mut dyn FnMut(&Progress)) -> (f64
         let (since, of) =
             if is_warming { (0, Some(run.plan.warm_up)) } else { (run.begin, run.plan.duration) };
         let elapsed = Duration::from_nanos(now.saturating_sub(since));
-        watch(&run.board.progress(elapsed, of, is_warming));
+        watch(&Progress {
+            elapsed,
+            of,
+            most: run.plan.requests,
+            warming: is_warming,
+            ..run.board.progress()
+        });
         left = ends.left.lock().unwrap_or_else(PoisonError::into_inner);
     }
     drop(left);
@@ -192,12 +198,12 @@ fn outcome(run: &Run<'_>, reports: &[Report], machine_busy: f64, own_cpu: u64) -
         pipeline: plan.pipeline,
         keep_alive: plan.keep_alive,
         tls: run.tls.is_some(),
-        began_unix_milliseconds: before.saturating_sub((run.now() - run.begin.min(run.now())) / 1_000_000),
+        began_unix_milliseconds: before.saturating_sub(run.now().saturating_sub(run.begin) / 1_000_000),
         seconds: measured,
         counts,
-        latency: latency(tally.latency()),
-        service: latency(tally.service()),
-        first_byte: latency(tally.first_byte()),
+        latency: Latency::of(tally.latency()),
+        service: Latency::of(tally.service()),
+        first_byte: Latency::of(tally.first_byte()),
         slices: run.board.slices(measured),
         generator,
     }

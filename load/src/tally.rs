@@ -4,13 +4,12 @@
 //! where all threads meet, for the live view and for the slices. Next: `drive`.
 
 mod board;
-mod latency;
 #[cfg(test)]
 mod tests;
 
-pub use board::{Board, Progress};
-pub use latency::{histogram, latency};
+pub use board::Board;
 
+use crate::histogram;
 use crate::outcome::{Counts, Errors};
 use hdrhistogram::Histogram;
 use std::time::Duration;
@@ -18,19 +17,10 @@ use std::time::Duration;
 /// How often threads report.
 pub const TICK: Duration = Duration::from_millis(100);
 
-/// Significant decimal digits of every histogram.
-const DIGITS: u8 = 3;
-
-/// An empty histogram that grows with what is recorded.
-pub(crate) fn empty() -> Histogram<u64> {
-    Histogram::new(DIGITS).expect("0 to 5 digits are possible")
-}
-
 /// Records a duration given in nanoseconds, as microseconds, at least one.
 #[inline]
 fn record(into: &mut Histogram<u64>, nanoseconds: u64) {
-    // It grows by itself; what could fail is an address space of less than 64 bits.
-    _ = into.record((nanoseconds / 1_000).max(1));
+    into.saturating_record((nanoseconds / 1_000).max(1));
 }
 
 /// What can go wrong with a request.
@@ -93,7 +83,7 @@ pub(crate) struct Tick {
 
 impl Tick {
     pub(crate) fn new() -> Tick {
-        Tick { answers: 0, errors: Errors::default(), latency: empty() }
+        Tick { answers: 0, errors: Errors::default(), latency: histogram::empty() }
     }
 
     pub(crate) fn add(&mut self, other: &Tick) {
@@ -141,10 +131,10 @@ impl Tally {
         Tally {
             counts: Counts::default(),
             statuses: Box::new([0; 1000]),
-            latency: empty(),
-            service: has_service.then(empty),
-            first_byte: empty(),
-            send_lag: empty(),
+            latency: histogram::empty(),
+            service: has_service.then(histogram::empty),
+            first_byte: histogram::empty(),
+            send_lag: histogram::empty(),
             tick: Tick::new(),
         }
     }

@@ -52,7 +52,7 @@ impl Distribution {
         };
         let independent = all / dependence;
         if independent * (1.0 - share) < EXPECTED_BEYOND {
-            let beyond = (independent * (1.0 - share)).floor();
+            let beyond = independent * (1.0 - share);
             return Err(format!("too short: about {beyond:.0} independent answers beyond it"));
         }
         let reach = student::normal_quantile(level) * (share * (1.0 - share) / independent).sqrt();

@@ -4,6 +4,7 @@ use super::samples;
 use super::steps::{Measure, Page, Row};
 use super::{html, steps};
 use crate::outcome::Outcome;
+use millstream_tests::browser::{Browser, Window};
 use proptest::prop_assert_eq;
 use proptest::test_runner::{Config, TestRunner};
 use std::collections::BTreeSet;
@@ -193,6 +194,24 @@ fn text_of_users_never_becomes_markup() {
             Ok(())
         })
         .expect("no text adds an element or an attribute");
+}
+
+#[test]
+fn a_browser_lays_every_page_out_without_a_fault_wide_and_narrow() {
+    let Some(browser) = Browser::find() else {
+        eprintln!("SKIPPED: no Chromium here; apt-get install chromium");
+        return;
+    };
+    let folder = tempfile::tempdir().expect("a folder for the pages");
+    for (name, page) in pages() {
+        let file = folder.path().join(format!("{name}.html"));
+        std::fs::write(&file, page).expect("the folder is writable");
+        for width in [390, 700, 1200] {
+            let rendered = browser.inspect(&file, Window { width, is_dark: false });
+            assert_eq!(rendered.findings, Vec::<String>::new(), "{name} in {width} pixels");
+            assert_eq!(rendered.complaints, Vec::<String>::new(), "{name}");
+        }
+    }
 }
 
 /// Writes the pages where somebody can look at them.
