@@ -2,8 +2,8 @@
 
 use super::{Alone, Capacity, Published, Row};
 use crate::report::quantity;
-use crate::report::steps;
-use crate::report::steps::{Measure, Page};
+use crate::report::steps::{self, Measure, Page};
+use crate::sizing::Pool;
 use crate::verdict::{count, duration};
 use std::time::Duration;
 
@@ -30,6 +30,7 @@ pub fn table(capacity: &Capacity) -> String {
     }
     let mut out = opening(capacity);
     out.push_str(&aligned(&lines));
+    out.push_str(&ceilings(capacity));
     for row in &capacity.rows {
         out.push_str(&format!("\n{}\n", row.name));
         for paragraph in paragraphs(row) {
@@ -52,6 +53,21 @@ fn opening(capacity: &Capacity) -> String {
         capacity.urls.len(),
         capacity.workers,
         capacity.cores
+    )
+}
+
+/// What the columns mean that nobody has measured before.
+fn ceilings(capacity: &Capacity) -> String {
+    let highest = capacity.rows.iter().map(|row| row.ceiling).fold(0.0, f64::max);
+    let floor = if capacity.rows.iter().flat_map(|row| &row.alone).any(|alone| alone.is_floor) {
+        " +: the generator was the limit, the server can do more."
+    } else {
+        ""
+    };
+    format!(
+        "Its ceiling is what the proxy passes on from a server that answers at once; with \"return 200\" it answers {} by \
+         itself.\nExpected is the sum, or that ceiling where it is lower.{floor}\n",
+        quantity::rate(highest)
     )
 }
 
@@ -104,8 +120,6 @@ fn pool(row: &Row) -> String {
         count(row.together.opened_per_second),
     )
 }
-
-use crate::sizing::Pool;
 
 fn below(row: &Row) -> String {
     let Some(below) = row.below else { return String::new() };

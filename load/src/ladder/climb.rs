@@ -63,75 +63,91 @@ pub fn climb(
     watch: &mut dyn FnMut(Sight<'_>),
 ) -> Result<Climbed, ClimbError> {
     let began = clock::wall().unix_milliseconds();
-    let mut known = direct::know(&order.ask, order.may)?;
+    let known = direct::know(&order.ask, order.may)?;
     watch(Sight::Said(&known.standard.words));
     watch(Sight::Said(&known.caching.words));
-    let connections = order.connections.unwrap_or_else(|| course::connections(known.alone()));
-    let threads = (cores::usable() as u32).clamp(1, 2).min(connections);
     let pairs = course::pairs(&order.steps, &order.parties);
     let mut measures = open(&pairs, order);
     let able: Vec<_> =
         measures.iter().filter(|measure| measure.cannot.is_none()).map(|m| (m.step, m.party)).collect();
     let stops = course::course(&able, order.rounds);
-    let warm_up = (known.alone() * 3 / 2).clamp(Duration::from_millis(200), Duration::from_secs(3));
-    // As many as wait when an uncached step ends, two at a time; and two single requests.
-    let around = Around { before: warm_up + known.alone() * 2, queue: known.alone() * connections / 2 };
-    let each = order.each.unwrap_or_else(|| course::measured(&stops, order.limit, around));
-    watch(Sight::Said(&announced(&stops, each, connections, course::whole(&stops, each, around))));
-    let api = whose_api(order, &known);
-    let mut bench = Bench {
-        connections,
-        threads,
-        each,
-        warm_up,
-        timeout: TIMEOUT.max(known.alone() * connections * 2).min(direct::PATIENCE),
-        origin: known.target.addresses[0],
-        fallback: fallback(order, &known),
-        programs: order.programs.clone(),
-        certificate: Certificate::new()?,
-        api: api.clone(),
-        generator: match order.own_api {
-            Some(name) => Whose::OtherThreads(std::process::id(), name.to_owned()),
-            None => Whose::Process(std::process::id()),
-        },
-        known: &mut known,
-        stop,
-    };
+    let mut bench = bench(order, known, &stops, stop, watch)?;
     let seen = rounds(&mut bench, &stops, &mut measures, watch)?;
-    let fallback = bench.fallback.clone();
     for (measure, seen) in measures.iter_mut().zip(&seen) {
         let rounds: Vec<Round> = seen.iter().map(|seen| seen.round.clone()).collect();
         measure.figures = figures(&rounds);
         if let Some(figures) = &measure.figures {
-            let length = known.standard.wrong_length(figures.mean_body);
+            let length = bench.known.standard.wrong_length(figures.mean_body);
             measure.wrong = measure.wrong.take().or_else(|| wrong(&figures.errors)).or(length);
         }
     }
     compare(&mut measures);
-    let mut climbed = Climbed {
+    let mut climbed = plain(order, &bench, measures);
+    climbed.began_unix_milliseconds = u64::try_from(began).unwrap_or(0);
+    climbed.verdict = worth::sentences(&climbed);
+    climbed.verdict.extend(limit(&climbed, &bench.known, &seen));
+    climbed.notes = notes(&climbed, &bench.known);
+    Ok(climbed)
+}
+
+/// What all measurements have in common, and the line that announces them.
+fn bench<'a>(
+    order: &Order,
+    known: Known,
+    stops: &[Stop],
+    stop: &'a AtomicBool,
+    watch: &mut dyn FnMut(Sight<'_>),
+) -> Result<Bench<'a>, ClimbError> {
+    let alone = known.alone();
+    let connections = order.connections.unwrap_or_else(|| course::connections(alone));
+    let warm_up = (alone * 3 / 2).clamp(Duration::from_millis(200), Duration::from_secs(3));
+    // As many as wait when an uncached step ends, two at a time; and two single requests.
+    let around = Around { before: warm_up + alone * 2, queue: alone * connections / 2 };
+    let each = order.each.unwrap_or_else(|| course::measured(stops, order.limit, around));
+    watch(Sight::Said(&announced(stops, each, connections, course::whole(stops, each, around))));
+    Ok(Bench {
+        connections,
+        threads: (cores::usable() as u32).clamp(1, 2).min(connections),
+        each,
+        warm_up,
+        timeout: TIMEOUT.max(alone * connections * 2).min(direct::PATIENCE),
+        origin: known.target.addresses[0],
+        fallback: fallback(order, &known),
+        programs: order.programs.clone(),
+        certificate: Certificate::new()?,
+        api: whose_api(order, &known),
+        generator: match order.own_api {
+            Some(name) => Whose::OtherThreads(std::process::id(), name.to_owned()),
+            None => Whose::Process(std::process::id()),
+        },
+        known,
+        stop,
+    })
+}
+
+/// The result without its words.
+fn plain(order: &Order, bench: &Bench<'_>, measures: Vec<Measure>) -> Climbed {
+    let known = &bench.known;
+    Climbed {
         url: order.ask.url.clone(),
         is_simulated: order.own_api.is_some(),
-        began_unix_milliseconds: u64::try_from(began).unwrap_or(0),
+        began_unix_milliseconds: 0,
         rounds: order.rounds,
-        seconds: each.as_secs_f64(),
-        connections,
-        threads,
+        seconds: bench.each.as_secs_f64(),
+        connections: bench.connections,
+        threads: bench.threads,
         cores: cores::usable() as u32,
-        is_local: api.is_some(),
+        is_local: bench.api.is_some() || bench.origin.ip().is_loopback(),
         alone_milliseconds: known.alone().as_secs_f64() * 1000.0,
         body_bytes: known.own.body.len() as u64,
         compared: known.standard.how,
         compared_words: known.standard.words.clone(),
         caching: known.caching.clone(),
-        fallback,
+        fallback: bench.fallback.clone(),
         measures,
         verdict: Vec::new(),
         notes: Vec::new(),
-    };
-    climbed.verdict = worth::sentences(&climbed);
-    climbed.verdict.extend(limit(&climbed, &known, &seen));
-    climbed.notes = notes(&climbed, &known);
-    Ok(climbed)
+    }
 }
 
 /// What is about to begin.
@@ -270,9 +286,7 @@ fn limit(climbed: &Climbed, known: &Known, seen: &[Vec<Seen>]) -> Vec<String> {
         generator: round.found.of("generator"),
         machine_busy: round.found.machine_busy,
         cores: climbed.cores,
-        link: (!climbed.is_local && !known.target.addresses[0].ip().is_loopback())
-            .then(party::link_speed)
-            .flatten(),
+        link: (!climbed.is_local).then(party::link_speed).flatten(),
     };
     vec![format!("At \"{}\": {}", measure.step.entry().title, verdict::judge(&evidence).text())]
 }

@@ -70,7 +70,7 @@ pub(super) struct Bench<'a> {
     pub certificate: Certificate,
     pub api: Option<Whose>,
     pub generator: Whose,
-    pub known: &'a mut Known,
+    pub known: Known,
     pub stop: &'a AtomicBool,
 }
 

@@ -363,7 +363,7 @@ fn strangers(evidence: &Evidence) -> Option<String> {
     let share = evidence.machine_busy - known / f64::from(evidence.cores.max(1));
     (share > 0.2).then(|| {
         format!(
-            "Other processes used {} of this machine meanwhile, so the figures are too low.",
+            "Other processes used {} of this machine meanwhile, which may have lowered the figures.",
             percent(share)
         )
     })

@@ -28,3 +28,4 @@ mod explain;
 mod ladder;
 mod safety;
 mod stampede;
+mod capacity;
