@@ -9,7 +9,7 @@ mod tests;
 
 /// A step of the ladder, in climbing order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[serde(rename_all = "lowercase")]
 pub enum Step {
     /// The API without anything in front of it.
     Alone,

@@ -18,6 +18,7 @@ fn every_step_stands_at_its_own_place_of_the_table() {
         assert_eq!(find(entry.name), Ok(entry.step));
         assert_eq!(find(&(place + 1).to_string()), Ok(entry.step));
         let json = serde_json::to_string(&entry.step).expect("a word");
+        assert_eq!(json, format!("\"{}\"", entry.name));
         assert_eq!(serde_json::from_str::<Step>(&json).expect("the same word"), entry.step);
     }
 }

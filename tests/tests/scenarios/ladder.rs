@@ -74,7 +74,7 @@ fn a_cacheable_api_climbs_and_its_cached_steps_hardly_reach_it() {
     assert!(told.output.status.success(), "{}", told.text());
     assert_eq!(told.json["schema"], "millstream.ladder/1");
     assert_eq!(told.times("alone"), Some(1.0));
-    for name in ["proxied", "keep_alive", "memory", "tls"] {
+    for name in ["proxied", "keepalive", "memory", "tls"] {
         assert_eq!(told.step(name)["wrong"], Value::Null, "{}", told.text());
     }
     assert!(told.times("memory").is_some_and(|times| times > 1.5), "{}", told.text());
@@ -139,8 +139,8 @@ fn a_step_whose_body_is_not_the_apis_own_is_never_counted() {
         answer(200, &[], body.as_bytes())
     });
     let told = ladder(&origin, &["--steps", "alone,keepalive"]);
-    assert!(told.step("keep_alive")["wrong"].is_string(), "{}", told.text());
-    assert_eq!(told.times("keep_alive"), None);
+    assert!(told.step("keepalive")["wrong"].is_string(), "{}", told.text());
+    assert_eq!(told.times("keepalive"), None);
 }
 
 #[test]
