@@ -4,5 +4,26 @@
 //! `outcome` what came of it; all else stands between the two or reads the second. Modules stand lowest floor first.
 
 pub mod plan;
+pub mod histogram;
 pub mod outcome;
+pub mod report;
+pub mod progress;
+pub mod pace;
+pub mod tally;
+pub mod target;
+pub mod replay;
+pub mod exchange;
+pub mod stream;
+pub mod probe;
+pub mod drive;
+pub mod find_max;
+pub mod compare;
 pub mod origin;
+pub mod party;
+pub mod step;
+pub mod peer;
+pub mod correctness;
+pub mod verdict;
+pub mod ladder;
+pub mod sizing;
+pub mod capacity;

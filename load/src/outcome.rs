@@ -3,11 +3,15 @@
 //! Plain data with serde; the JSON of `millstream bench` is this. Durations are seconds as `f64` unless a name says
 //! otherwise; latencies are microseconds in the histogram. Nothing here measures. Next: `drive` makes it, `report` shows it.
 
+use crate::histogram;
 use crate::plan::Mode;
 use std::collections::BTreeMap;
 
+/// The percentiles that are told.
+pub const PERCENTILES: [f64; 6] = [50.0, 75.0, 90.0, 99.0, 99.9, 99.99];
+
 /// One run.
-#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
 pub struct Outcome {
     /// What was asked for, as the user wrote it.
     pub urls: Vec<String>,
@@ -29,7 +33,8 @@ pub struct Outcome {
     pub seconds: f64,
     /// What was counted in that time.
     pub counts: Counts,
-    /// From when a request should have started (open loop) or was sent (closed loop) to its last byte.
+    /// From when a request should have started (open loop) or was sent (closed loop; without keep-alive: its connection
+    /// was begun) to its last byte.
     pub latency: Latency,
     /// From when it was really sent: in an open loop, what a closed one would have said.
     pub service: Latency,
@@ -42,7 +47,7 @@ pub struct Outcome {
 }
 
 /// Counters of the measured time.
-#[derive(Debug, Clone, Default, PartialEq, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
 pub struct Counts {
     /// Requests that went out whole.
     pub requests: u64,
@@ -60,10 +65,16 @@ pub struct Counts {
     pub statuses: BTreeMap<u16, u64>,
     /// What went wrong.
     pub errors: Errors,
+    /// Open loop: requests that should have started in the measured time and had no answer at its end, sent or not. Their
+    /// latencies are in no figure; many of them mean that the server does not keep up.
+    #[serde(default)]
+    pub unfinished: u64,
 }
 
 /// What went wrong, each kind apart. A request counts once.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema,
+)]
 pub struct Errors {
     /// No connection: refused, unreachable, or not in time.
     pub connect: u64,
@@ -84,6 +95,20 @@ pub struct Errors {
 }
 
 impl Errors {
+    /// Each kind with its count, in the order of a request's life.
+    pub fn kinds(&self) -> [(&'static str, u64); 8] {
+        [
+            ("connect", self.connect),
+            ("tls", self.tls),
+            ("timeout", self.timeout),
+            ("closed", self.closed),
+            ("short body", self.short_body),
+            ("malformed", self.malformed),
+            ("status", self.status),
+            ("body", self.body),
+        ]
+    }
+
     /// All kinds together.
     pub fn total(&self) -> u64 {
         self.connect
@@ -98,7 +123,7 @@ impl Errors {
 }
 
 /// A distribution of durations, in microseconds, three significant digits.
-#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
 pub struct Latency {
     /// The mean.
     pub mean: f64,
@@ -115,6 +140,22 @@ pub struct Latency {
 }
 
 impl Latency {
+    /// What a histogram of microseconds comes to. An empty one is all zeros.
+    pub fn of(histogram: &hdrhistogram::Histogram<u64>) -> Self {
+        let is_empty = histogram.is_empty();
+        let value = |percent: f64| {
+            if is_empty { 0 } else { histogram.value_at_percentile(percent).min(histogram.max()) }
+        };
+        Latency {
+            mean: if is_empty { 0.0 } else { histogram.mean() },
+            deviation: if is_empty { 0.0 } else { histogram.stdev() },
+            min: if is_empty { 0 } else { histogram.min() },
+            max: histogram.max(),
+            percentiles: PERCENTILES.iter().map(|&percent| (percent, value(percent))).collect(),
+            histogram: histogram::encode(histogram),
+        }
+    }
+
     /// A percentile out of the list; 0 where it is not in it.
     pub fn percentile(&self, percent: f64) -> u64 {
         self.percentiles.iter().find(|(name, _)| (name - percent).abs() < 1e-9).map_or(0, |(_, value)| *value)
@@ -122,7 +163,9 @@ impl Latency {
 }
 
 /// A slice of the run.
-#[derive(Debug, Clone, Copy, Default, PartialEq, serde::Serialize, serde::Deserialize)]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, serde::Serialize, serde::Deserialize, schemars::JsonSchema,
+)]
 pub struct Slice {
     /// Where it begins, in seconds from the start of measuring.
     pub at: f64,
@@ -141,7 +184,7 @@ pub struct Slice {
 }
 
 /// How the generator fared: whether its figure is a result, or only a floor.
-#[derive(Debug, Clone, Default, PartialEq, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
 pub struct Generator {
     /// CPU seconds of all its threads while measuring.
     pub cpu_seconds: f64,

@@ -11,7 +11,13 @@ use std::time::Duration;
 pub const CONNECTIONS: u32 = 100_000;
 /// The most requests on their way on one connection.
 pub const PIPELINE: u32 = 1_024;
-/// The longest run.
+/// The most threads of one run.
+pub const THREADS: u32 = 1_024;
+/// The most requests per second that can be asked for.
+pub const RATE: f64 = 100_000_000.0;
+/// The shortest time that an answer can be given.
+pub const SHORTEST_TIMEOUT: Duration = Duration::from_millis(1);
+/// The longest run, and the longest warm-up.
 pub const LONGEST: Duration = Duration::from_secs(24 * 3600);
 
 /// One run against one or several targets.
@@ -31,7 +37,7 @@ pub struct Plan {
     pub duration: Option<Duration>,
     /// How many requests are measured at the most.
     pub requests: Option<u64>,
-    /// Requests of this first stretch are sent and not counted.
+    /// What is answered (open loop: should have started) in this first stretch is not counted.
     pub warm_up: Duration,
     /// Whether a connection is used again.
     pub keep_alive: bool,
@@ -43,8 +49,141 @@ pub struct Plan {
     pub verify: bool,
 }
 
+impl Plan {
+    /// A closed loop against one target with wrk's habits for the rest: keep-alive, no pipelining, two seconds of
+    /// patience, no warm-up.
+    pub fn closed(target: Target, connections: u32, threads: u32, duration: Duration) -> Plan {
+        Plan {
+            targets: vec![target],
+            order: Vec::new(),
+            connections,
+            threads,
+            mode: Mode::Closed,
+            duration: Some(duration),
+            requests: None,
+            warm_up: Duration::ZERO,
+            keep_alive: true,
+            pipeline: 1,
+            timeout: Duration::from_secs(2),
+            verify: false,
+        }
+    }
+
+    /// Whether the plan makes sense.
+    ///
+    /// # Errors
+    /// The first thing that makes none, with what to write instead.
+    pub fn check(&self) -> Result<(), PlanError> {
+        self.check_targets()?;
+        self.check_sizes()?;
+        self.check_times()?;
+        if let Mode::Open { rate, .. } = self.mode
+            && !(rate > 0.0 && rate <= RATE)
+        {
+            return wrong(format!("a rate of {rate} requests per second; between 0 and {RATE} is possible"));
+        }
+        Ok(())
+    }
+
+    fn check_targets(&self) -> Result<(), PlanError> {
+        if self.targets.is_empty() {
+            return wrong("nothing to load: name a URL");
+        }
+        if let Some(target) = self.targets.iter().find(|target| target.addresses.is_empty()) {
+            return wrong(format!("{} has no address", target.url));
+        }
+        if let Some(place) = self.order.iter().find(|&&place| place as usize >= self.targets.len()) {
+            return wrong(format!("the order names target {place} of {}", self.targets.len()));
+        }
+        Ok(())
+    }
+
+    fn check_sizes(&self) -> Result<(), PlanError> {
+        let range = |what: &str, value: u32, most: u32| match value {
+            0 => wrong(format!("{what}: at least 1 is needed")),
+            _ if value > most => {
+                wrong(format!("{what}: {value} is more than {most}, the most that is possible"))
+            }
+            _ => Ok(()),
+        };
+        range("connections", self.connections, CONNECTIONS)?;
+        range("threads", self.threads, THREADS)?;
+        range("pipeline", self.pipeline, PIPELINE)?;
+        if self.threads > self.connections {
+            return wrong(format!(
+                "{} threads need at least as many connections, not {}",
+                self.threads, self.connections
+            ));
+        }
+        let origins = self.origins().len();
+        if self.connections < origins as u32 {
+            return wrong(format!(
+                "{origins} servers need at least as many connections, not {}",
+                self.connections
+            ));
+        }
+        if self.pipeline > 1 && !self.keep_alive {
+            return wrong("pipelining needs keep-alive: several requests on one connection");
+        }
+        match self.requests {
+            Some(0) => wrong("requests: at least 1 is needed"),
+            Some(requests) if requests < u64::from(self.connections) => wrong(format!(
+                "{requests} requests cannot keep {} connections busy: give at most as many connections as requests",
+                self.connections
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    fn check_times(&self) -> Result<(), PlanError> {
+        match self.duration {
+            None if self.requests.is_none() => {
+                return wrong("no end: give a duration or a number of requests");
+            }
+            Some(Duration::ZERO) => return wrong("a duration of nothing measures nothing"),
+            Some(duration) if duration > LONGEST => return wrong("a run of more than a day"),
+            _ => {}
+        }
+        if self.warm_up > LONGEST {
+            return wrong("a warm-up of more than a day");
+        }
+        if self.timeout < SHORTEST_TIMEOUT || self.timeout > LONGEST {
+            return wrong("a timeout between a millisecond and a day is needed");
+        }
+        Ok(())
+    }
+
+    /// The servers that are talked to: for each the places of its targets that are ever asked for. A connection belongs
+    /// to one of them.
+    pub fn origins(&self) -> Vec<Vec<u32>> {
+        let mut origins: Vec<Vec<u32>> = Vec::new();
+        let mut is_asked_for = vec![self.order.is_empty(); self.targets.len()];
+        for &place in &self.order {
+            if let Some(is_asked_for) = is_asked_for.get_mut(place as usize) {
+                *is_asked_for = true;
+            }
+        }
+        for (place, target) in (0u32..).zip(&self.targets).filter(|(place, _)| is_asked_for[*place as usize])
+        {
+            let same = origins.iter_mut().find(|places| {
+                let first = &self.targets[places[0] as usize];
+                first.addresses == target.addresses && first.tls == target.tls
+            });
+            match same {
+                Some(places) => places.push(place),
+                None => origins.push(vec![place]),
+            }
+        }
+        origins
+    }
+}
+
+fn wrong(what: impl Into<String>) -> Result<(), PlanError> {
+    Err(PlanError(what.into()))
+}
+
 /// What sets the pace.
-#[derive(Debug, Clone, Copy, PartialEq, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Mode {
     /// The next request follows the answer: the server sets the pace.
@@ -59,7 +198,7 @@ pub enum Mode {
 }
 
 /// How the requests of an open loop are spread.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Arrivals {
     /// At equal distances.
@@ -105,3 +244,6 @@ impl std::fmt::Display for PlanError {
 }
 
 impl std::error::Error for PlanError {}
+
+#[cfg(test)]
+mod tests;

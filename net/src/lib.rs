@@ -9,6 +9,7 @@
 mod kernel;
 pub mod privileges;
 pub mod clock;
+pub mod terminal;
 pub mod timer;
 pub mod buffers;
 pub mod blocking;

@@ -15,6 +15,7 @@ pub mod gunicorn;
 pub mod load;
 pub mod server;
 pub mod stampede;
+pub mod browser;
 
 use std::path::PathBuf;
 

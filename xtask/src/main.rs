@@ -19,7 +19,7 @@ const USAGE: &str = "cargo xtask COMMAND
   loom                  the loom tests of `test` alone
   conformance [OPTIONS] the HTTP cache tests, an outside judge (conformance --help)
   tidy                  floors, names, sizes, and that the generated manuals are up to date
-  docs                  writes docs/directives.md, docs/variables.md and docs/metrics.md from their tables
+  docs                  writes the pages of docs/ that come from tables and types
   bench [OPTIONS]       side by side with nginx, HAProxy and Varnish (bench --help)
   bench idle            memory of idle keep-alive connections
   bench memory          bytes per stored entry beyond its content, longest store and look-up
@@ -28,6 +28,7 @@ const USAGE: &str = "cargo xtask COMMAND
   bench stampede        2,000 clients at once on one cold entry, beside nginx and Varnish
   bench refresh         one client beside a refresh in the background, beside nginx
   bench purge           a purge by tag among a million entries
+  bench verdict         whether the limit is named right in cases that are built for it
   instructions [NAME…]  instructions per iteration of the hot leaves, against benches/baseline.json";
 
 fn main() -> ExitCode {

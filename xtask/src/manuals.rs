@@ -1,10 +1,10 @@
-//! The manuals that come from the code's own tables: written by `cargo xtask docs`, compared by `tidy`.
+//! The manuals that come from the code's own tables and types: written by `cargo xtask docs`, compared by `tidy`.
 
 use std::fs;
 
 use crate::tree;
 
-/// A page and the function that writes it from its table.
+/// A page and the function that writes it from its table or types.
 type Page = (&'static str, fn() -> String);
 
 /// Every generated page.
@@ -12,6 +12,7 @@ const PAGES: &[Page] = &[
     ("docs/directives.md", millstream_conf::manual::directives_markdown),
     ("docs/variables.md", millstream_conf::manual::variables_markdown),
     ("docs/metrics.md", millstream_telemetry::manual::metrics_markdown),
+    ("docs/bench.schema.json", millstream_load::report::json::schema),
 ];
 
 /// Writes every page.
@@ -27,11 +28,11 @@ pub(crate) fn write() -> Result<(), String> {
     Ok(())
 }
 
-/// A breach for each page that is not what its table gives.
+/// A breach for each page that is not what the code gives.
 pub(crate) fn check() -> Vec<String> {
     PAGES
         .iter()
         .filter(|(path, text)| fs::read_to_string(tree::root().join(path)).ok().as_deref() != Some(&text()))
-        .map(|(path, _)| format!("{path}: not what its table gives; run cargo xtask docs"))
+        .map(|(path, _)| format!("{path}: not what the code gives; run cargo xtask docs"))
         .collect()
 }

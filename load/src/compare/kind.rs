@@ -1,0 +1,74 @@
+//! Where two runs are not of one kind, or not good enough to be compared: a sentence for each.
+
+use crate::outcome::Outcome;
+use crate::plan::{Arrivals, Mode};
+use crate::report::quantity::{count, percent, rate, span};
+
+/// Runs below this many seconds hardly see a moment that is not like the others.
+const SHORT: f64 = 5.0;
+
+/// From this share on errors are a matter of their own: a fast refusal makes a fast rate.
+const MANY_ERRORS: f64 = 0.01;
+
+/// Everything that whoever reads the comparison must know first.
+pub(super) fn warnings(a: &Outcome, b: &Outcome) -> Vec<String> {
+    let mut warnings = Vec::new();
+    let mut differs = |what: &str, first: String, second: String| {
+        if first != second {
+            warnings.push(format!("not the same {what}: a has {first}, b has {second}"));
+        }
+    };
+    let yes = |is: bool| if is { "it" } else { "none" }.to_owned();
+    differs("loop", mode(a.mode), mode(b.mode));
+    differs("URLs", urls(a), urls(b));
+    differs("number of connections", count(u64::from(a.connections)), count(u64::from(b.connections)));
+    differs("pipelining", count(u64::from(a.pipeline)), count(u64::from(b.pipeline)));
+    differs("keep-alive", yes(a.keep_alive), yes(b.keep_alive));
+    differs("TLS", yes(a.tls), yes(b.tls));
+    differs("number of generator threads", count(u64::from(a.threads)), count(u64::from(b.threads)));
+    for (name, outcome) in [("a", a), ("b", b)] {
+        if let Some(limits) = &outcome.generator.limits {
+            let limits = limits.trim_end_matches('.');
+            warnings.push(format!(
+                "{name} is a floor, not a result ({limits}): the server may be faster than it says"
+            ));
+        }
+        if outcome.seconds < SHORT {
+            warnings
+                .push(format!("{name} is short ({}): slow moments may be missing", span(outcome.seconds)));
+        }
+        let share = outcome.error_share();
+        if share >= MANY_ERRORS {
+            warnings.push(format!("{name} has {} errors: its figures are of what was left", percent(share)));
+        }
+    }
+    warnings
+}
+
+fn mode(mode: Mode) -> String {
+    match mode {
+        Mode::Closed => "a closed loop".to_owned(),
+        Mode::Open { rate: wanted, arrivals: Arrivals::Constant } => {
+            format!("an open loop at {}/s", rate(wanted))
+        }
+        Mode::Open { rate: wanted, arrivals: Arrivals::Poisson } => {
+            format!("an open loop at {}/s (Poisson)", rate(wanted))
+        }
+    }
+}
+
+fn urls(outcome: &Outcome) -> String {
+    match outcome.urls.as_slice() {
+        [] => "none".to_owned(),
+        [one] => one.clone(),
+        [first, more @ ..] if more.len() < 3 => format!("{first} {}", more.join(" ")),
+        // Two long lists that differ further down must not look the same here.
+        [first, more @ ..] => {
+            let sum = more
+                .iter()
+                .flat_map(|url| url.bytes())
+                .fold(5381u32, |sum, byte| sum.wrapping_mul(33).wrapping_add(u32::from(byte)));
+            format!("{first} and {} more (checksum {sum:08x})", more.len())
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! A comparison for a terminal: the warnings first, then the table, then in words what it means and how that is known.
+
+use super::{Comparison, Finding, Ratio, Verdict};
+use crate::report::quantity::{duration, rate};
+use std::fmt::Write as _;
+
+/// The whole report; `names` are what the runs are called, such as their files.
+pub fn text(comparison: &Comparison, names: (&str, &str)) -> String {
+    let clean = |name: &str| name.replace(char::is_control, "\u{fffd}");
+    let mut text = format!("a: {}\nb: {}\n", clean(names.0), clean(names.1));
+    for warning in &comparison.warnings {
+        let _ = writeln!(text, "WARNING: {}", clean(warning));
+    }
+    let _ = writeln!(text, "\n  {:<15}{:>12}{:>12}{:>8}   {:<17}verdict", "", "a", "b", "b / a", "interval");
+    line(&mut text, &comparison.rate, rate);
+    for finding in &comparison.percentiles {
+        line(&mut text, finding, duration);
+    }
+    let _ = writeln!(text, "\n{}", sentence(comparison));
+    if !comparison.rate_method.is_empty() {
+        let _ = writeln!(text, "Rate: {}.", comparison.rate_method);
+    }
+    let _ = writeln!(text, "Latency: {}.", comparison.percentile_method);
+    text.push_str("Both know only the noise inside a run. What changes from run to run is seen by repeating both in turn.\n");
+    text
+}
+
+fn line(text: &mut String, finding: &Finding, shape: fn(f64) -> String) {
+    let (ratio, interval) = match finding.ratio {
+        Some(Ratio { value, low, high }) => (format!("{value:.3}"), format!("{low:.3} – {high:.3}")),
+        None => ("-".to_owned(), "-".to_owned()),
+    };
+    let verdict = match &finding.verdict {
+        Verdict::Differs => "differs by more than noise".to_owned(),
+        Verdict::Noise => "within noise".to_owned(),
+        Verdict::Unknown(why) => format!("not to be told: {why}"),
+    };
+    let (a, b) = (shape(finding.a), shape(finding.b));
+    let _ = writeln!(text, "  {:<15}{a:>12}{b:>12}{ratio:>8}   {interval:<17}{verdict}", finding.name);
+}
+
+/// What it comes to, in words.
+fn sentence(comparison: &Comparison) -> String {
+    let rate = match (&comparison.rate.verdict, comparison.rate.ratio) {
+        (Verdict::Differs, Some(ratio)) => format!(
+            "b answers {} requests per second than a ({})",
+            changed(ratio.value, "more", "fewer"),
+            between(ratio)
+        ),
+        (Verdict::Noise, Some(ratio)) => {
+            format!(
+                "No difference in requests per second that is more than noise ({} is possible)",
+                between(ratio)
+            )
+        }
+        (Verdict::Unknown(why), _) => format!("Requests per second are not compared: {why}"),
+        _ => String::new(),
+    };
+    let by = |verdict: fn(&Ratio) -> bool| {
+        let names: Vec<&str> = comparison
+            .percentiles
+            .iter()
+            .filter(|finding| {
+                finding.verdict == Verdict::Differs && finding.ratio.as_ref().is_some_and(verdict)
+            })
+            .filter_map(|finding| finding.name.strip_prefix("Latency "))
+            .collect();
+        names.join(", ")
+    };
+    let (slower, faster) = (by(|ratio| ratio.value > 1.0), by(|ratio| ratio.value < 1.0));
+    let latency = match (slower.as_str(), faster.as_str()) {
+        ("", "") => "no percentile of latency differs by more than noise".to_owned(),
+        (slower, "") => format!("its latency is longer at {slower}"),
+        ("", faster) => format!("its latency is shorter at {faster}"),
+        (slower, faster) => format!("its latency is longer at {slower} and shorter at {faster}"),
+    };
+    format!("{rate}; {latency}.")
+}
+
+fn changed(ratio: f64, more: &str, fewer: &str) -> String {
+    format!("{:.1} % {}", (ratio - 1.0).abs() * 100.0, if ratio > 1.0 { more } else { fewer })
+}
+
+fn between(ratio: Ratio) -> String {
+    format!("{:+.1} % to {:+.1} %", (ratio.low - 1.0) * 100.0, (ratio.high - 1.0) * 100.0)
+}

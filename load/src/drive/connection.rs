@@ -1,0 +1,109 @@
+//! One connection of the load: where it stands, what is on its way on it, what did not fit its socket.
+//!
+//! ```text
+//!  Unopened ──▶ Connecting ──▶ Shaking (TLS) ──▶ Open ──▶ Unopened
+//!                   └───────────────┴─ failed ─▶ Paused ──┘
+//! ```
+//! It decides nothing; `worker` moves it.
+
+use crate::exchange::Reader;
+use crate::stream::Stream;
+use std::collections::VecDeque;
+
+/// Where a connection stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Stage {
+    /// There is none.
+    Unopened,
+    /// Since this moment.
+    Connecting(u64),
+    /// TLS is agreed on, since this moment.
+    Shaking(u64),
+    /// Requests can be sent.
+    Open,
+    /// It failed and is tried again at this moment.
+    Paused(u64),
+}
+
+/// A request on its way.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Sent {
+    /// The place of its target in the plan.
+    pub(super) target: u32,
+    /// When it should have started.
+    pub(super) due: u64,
+    /// When it was sent.
+    pub(super) sent: u64,
+    /// The first byte of the answer; 0: none yet.
+    pub(super) first_byte: u64,
+}
+
+/// See the module.
+pub(super) struct Connection {
+    /// Its lane in the worker.
+    pub(super) lane: u32,
+    /// Which of the server's addresses is tried.
+    pub(super) address: u32,
+    pub(super) stage: Stage,
+    pub(super) stream: Option<Stream>,
+    /// Tells events and places in a queue from those of the connection before.
+    pub(super) generation: u32,
+    /// Whether a request was ever sent on it.
+    pub(super) is_used: bool,
+    /// Whether it stands in its lane's queue of free connections.
+    pub(super) is_listed: bool,
+    /// Since when it has had room for a request.
+    pub(super) free_since: u64,
+    /// The request that this connection is opened for should start then.
+    pub(super) claim: Option<u64>,
+    pub(super) reader: Reader,
+    /// Requests on their way, oldest first.
+    pub(super) sent: VecDeque<Sent>,
+    /// What did not fit the socket.
+    pub(super) unsent: Vec<u8>,
+    /// Requests that end in there.
+    pub(super) unsent_requests: u32,
+}
+
+impl Connection {
+    pub(super) fn new(lane: u32) -> Connection {
+        Connection {
+            lane,
+            address: 0,
+            stage: Stage::Unopened,
+            stream: None,
+            generation: 0,
+            is_used: false,
+            is_listed: false,
+            free_since: 0,
+            claim: None,
+            reader: Reader::default(),
+            sent: VecDeque::new(),
+            unsent: Vec::new(),
+            unsent_requests: 0,
+        }
+    }
+
+    /// Closes the socket and forgets what belonged to it; closing takes it out of epoll too.
+    pub(super) fn reset(&mut self) {
+        self.stream = None;
+        self.stage = Stage::Unopened;
+        self.generation = self.generation.wrapping_add(1);
+        (self.is_used, self.is_listed) = (false, false);
+        self.claim = None;
+        self.reader.clear();
+        self.sent.clear();
+        self.unsent.clear();
+        self.unsent_requests = 0;
+    }
+
+    /// When it must be looked at even if nothing happens on it.
+    pub(super) fn deadline(&self, timeout: u64) -> Option<u64> {
+        match self.stage {
+            Stage::Unopened => None,
+            Stage::Paused(until) => Some(until),
+            Stage::Connecting(since) | Stage::Shaking(since) => Some(since + timeout),
+            Stage::Open => self.sent.front().map(|oldest| oldest.sent + timeout),
+        }
+    }
+}

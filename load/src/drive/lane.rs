@@ -1,0 +1,64 @@
+//! One server's part of one thread: which of its targets is next, when, and which connections are free for it.
+//!
+//! Never touches a socket. Next: `worker`.
+
+use crate::pace::Pace;
+use crate::plan::{Mode, Plan};
+use rustls::pki_types::ServerName;
+use std::collections::VecDeque;
+use std::net::SocketAddr;
+
+/// See the module.
+pub(super) struct Lane {
+    /// Places of targets in the plan, in the order in which they are asked for; never empty.
+    order: Vec<u32>,
+    next: usize,
+    pub(super) addresses: Vec<SocketAddr>,
+    /// The server's name, where TLS is spoken to it.
+    pub(super) name: Option<ServerName<'static>>,
+    /// Open loop: when requests should start.
+    pub(super) pace: Option<Pace>,
+    /// Open loop: connections with room for a request, longest free first; each with its generation.
+    pub(super) free: VecDeque<(u32, u32)>,
+}
+
+impl Lane {
+    /// The lane for one server: `part` of the `parts` threads that talk to it.
+    pub(super) fn new(plan: &Plan, places: &[u32], part: u32, parts: u32, seed: u64) -> Lane {
+        let order: Vec<u32> = if plan.order.is_empty() {
+            places.to_vec()
+        } else {
+            plan.order.iter().copied().filter(|place| places.contains(place)).collect()
+        };
+        let whole = if plan.order.is_empty() { plan.targets.len() } else { plan.order.len() };
+        let pace = match plan.mode {
+            Mode::Closed => None,
+            Mode::Open { rate, arrivals } => {
+                let own = rate * order.len() as f64 / whole as f64 / f64::from(parts);
+                Some(Pace::new(own, arrivals, f64::from(part) / f64::from(parts), seed))
+            }
+        };
+        let first = &plan.targets[places[0] as usize];
+        // Threads begin at different places, so that they do not all ask for the same at once.
+        let next = order.len() * part as usize / parts as usize;
+        Lane {
+            order,
+            next,
+            addresses: first.addresses.clone(),
+            name: first.tls.as_ref().and_then(|name| ServerName::try_from(name.clone()).ok()),
+            pace,
+            free: VecDeque::new(),
+        }
+    }
+
+    /// The place of the target whose turn it is.
+    #[inline]
+    pub(super) fn target(&mut self) -> u32 {
+        let place = self.order[self.next];
+        self.next += 1;
+        if self.next == self.order.len() {
+            self.next = 0;
+        }
+        place
+    }
+}

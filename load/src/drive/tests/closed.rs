@@ -1,0 +1,250 @@
+use super::*;
+use crate::plan::Expect;
+use std::sync::atomic::AtomicU64;
+
+#[test]
+fn every_answer_of_a_counted_run_is_counted_once() {
+    let outcome =
+        outcome_of(&Plan { threads: 2, connections: 3, ..counted(target(answering(FINE, false)), 100) });
+    let counts = &outcome.counts;
+    assert_eq!((counts.answers, counts.requests, counts.errors.total()), (100, 100, 0));
+    assert_eq!((counts.bytes_body, counts.connections), (500, 3));
+    assert_eq!(counts.bytes_read, 100 * FINE.len() as u64);
+    assert_eq!(counts.statuses.get(&200), Some(&100));
+    assert_eq!(outcome.slices.iter().map(|slice| slice.answers).sum::<u64>(), 100);
+    assert!(outcome.latency.min >= 1 && outcome.latency.max >= outcome.latency.percentile(50.0));
+    assert!(outcome.seconds > 0.0 && outcome.seconds < 30.0);
+    assert!(outcome.generator.cpu_seconds > 0.0);
+    assert_eq!(outcome.latency, outcome.service);
+}
+
+/// One answer for every request: which count it must end in, of ten requests.
+fn check(bytes: &'static [u8], closes: bool, expected: impl Fn(&mut Errors) -> Option<&mut u64>) {
+    let (errors, all) = errors_of(&counted(target(answering(bytes, closes)), 10));
+    let mut wanted = Errors::default();
+    if let Some(count) = expected(&mut wanted) {
+        *count = 10;
+    }
+    assert_eq!((errors, all), (wanted, 10), "{:?}", String::from_utf8_lossy(bytes));
+}
+
+#[test]
+fn whole_answers_of_every_framing_are_answers() {
+    check(FINE, false, |_| None);
+    check(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n", false, |_| None);
+    check(b"HTTP/1.1 200 OK\r\n\r\nup to the end", true, |_| None);
+    check(b"HTTP/1.0 200 OK\r\nContent-Length: 0\r\n\r\n", true, |_| None);
+    check(b"HTTP/1.1 204 No Content\r\n\r\n", false, |_| None);
+    check(b"HTTP/1.1 304 Not Modified\r\nContent-Length: 900\r\n\r\n", false, |_| None);
+    check(
+        b"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n",
+        false,
+        |_| None,
+    );
+    check(b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n", true, |_| None);
+}
+
+#[test]
+fn each_way_to_fail_has_its_count() {
+    check(b"", true, |errors| Some(&mut errors.closed));
+    check(b"HTTP/1.1 200 OK\r\nContent-", true, |errors| Some(&mut errors.closed));
+    check(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhello", true, |errors| Some(&mut errors.short_body));
+    let chunked = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n";
+    check(chunked, true, |errors| Some(&mut errors.short_body));
+    check(b"SSH-2.0-OpenSSH_9.2\r\n", true, |errors| Some(&mut errors.malformed));
+    check(b"HTTP/1.1 500 No\r\nContent-Length: 0\r\n\r\n", false, |errors| Some(&mut errors.status));
+    check(b"HTTP/1.1 101 Go\r\n\r\n\0\0", true, |_| None);
+}
+
+#[test]
+fn a_head_request_has_no_body_whatever_is_announced() {
+    let mut target = target(answering(b"HTTP/1.1 200 OK\r\nContent-Length: 900\r\n\r\n", false));
+    target.is_head = true;
+    assert_eq!(errors_of(&counted(target, 10)), (Errors::default(), 10));
+}
+
+#[test]
+fn answers_are_held_against_what_was_expected() {
+    let address = answering(FINE, false);
+    let check = |status, body: Option<&[u8]>, wrong_status, wrong_body| {
+        let expect = Expect { status, body: body.map(Arc::from) };
+        let (errors, all) = errors_of(&counted(Target { expect, ..target(address) }, 10));
+        let expected = Errors { status: wrong_status, body: wrong_body, ..Errors::default() };
+        assert_eq!((errors, all), (expected, 10));
+    };
+    check(Some(200), Some(b"hello"), 0, 0);
+    check(Some(404), Some(b"hello"), 10, 0);
+    check(None, Some(b"hellO"), 0, 10);
+    check(None, Some(b"hell"), 0, 10);
+    check(None, Some(b"hello!"), 0, 10);
+    check(Some(404), Some(b"no"), 10, 0);
+}
+
+#[test]
+fn a_server_that_is_not_there_is_asked_and_not_flooded() {
+    let gone =
+        TcpListener::bind(("127.0.0.1", 0)).and_then(|listener| listener.local_addr()).expect("a port");
+    let (errors, all) = errors_of(&counted(target(gone), 6));
+    assert_eq!((errors.connect, all), (6, 6));
+    let began = clock::now();
+    let outcome = outcome_of(&Plan::closed(target(gone), 2, 1, Duration::from_millis(350)));
+    assert!(began.elapsed() < Duration::from_secs(5));
+    assert!((2..=10).contains(&outcome.counts.errors.connect), "{}", outcome.counts.errors.connect);
+}
+
+#[test]
+fn silence_and_bodies_without_an_end_are_timeouts() {
+    let silent = serve(|mut stream| while request(&mut stream).is_some() {});
+    let patience = Duration::from_millis(50);
+    let (errors, all) = errors_of(&Plan { timeout: patience, ..counted(target(silent), 4) });
+    assert_eq!((errors.timeout, all), (4, 4));
+    let endless = serve(|mut stream| {
+        request(&mut stream);
+        _ = stream.write_all(b"HTTP/1.1 200 OK\r\n\r\n");
+        while stream.write_all(&[b'x'; 4096]).is_ok() {}
+    });
+    let outcome = outcome_of(&Plan { timeout: patience, ..counted(target(endless), 4) });
+    assert_eq!((outcome.counts.errors.timeout, outcome.counts.answers), (4, 0));
+    assert!(outcome.counts.bytes_read > 0);
+}
+
+#[test]
+fn without_keep_alive_every_request_has_a_connection_of_its_own() {
+    let plan = Plan { keep_alive: false, ..counted(target(answering(FINE, true)), 20) };
+    let outcome = outcome_of(&plan);
+    assert_eq!((outcome.counts.answers, outcome.counts.connections), (20, 20));
+    assert!(outcome.latency.mean >= outcome.service.mean, "connecting belongs to the latency");
+}
+
+#[test]
+fn a_server_that_ends_connections_is_connected_to_again() {
+    let served = Arc::new(AtomicU64::new(0));
+    let count = Arc::clone(&served);
+    let address = serve(move |mut stream| {
+        for left in (0..3).rev() {
+            if request(&mut stream).is_none() {
+                return;
+            }
+            count.fetch_add(1, Ordering::Relaxed);
+            let answer: &[u8] = if left == 0 {
+                b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
+            } else {
+                FINE
+            };
+            _ = stream.write_all(answer);
+        }
+    });
+    let outcome = outcome_of(&Plan { connections: 1, ..counted(target(address), 30) });
+    assert_eq!((outcome.counts.answers, outcome.counts.connections), (30, 10));
+    assert_eq!(served.load(Ordering::Relaxed), 30);
+}
+
+#[test]
+fn pipelined_requests_are_on_their_way_at_once_and_answered_in_order() {
+    let address = serve(|mut stream| {
+        // Nothing is answered before four have come.
+        while (0..4).all(|_| request(&mut stream).is_some()) {
+            _ = stream.write_all(&FINE.repeat(4));
+        }
+    });
+    let plan = Plan { connections: 1, pipeline: 4, ..counted(target(address), 40) };
+    let outcome = outcome_of(&plan);
+    assert_eq!((outcome.counts.answers, outcome.counts.connections), (40, 1));
+}
+
+#[test]
+fn a_large_request_goes_out_in_parts() {
+    let body = vec![b'x'; 3 << 20];
+    let length = body.len();
+    let address = serve(move |mut stream| {
+        while request(&mut stream).is_some() {
+            let mut body = vec![0; length];
+            if stream.read_exact(&mut body).is_err() || body.iter().any(|byte| *byte != b'x') {
+                return;
+            }
+            _ = stream.write_all(FINE);
+        }
+    });
+    let ask = Ask { url: format!("http://{address}/"), keep_alive: true, body, ..Ask::default() };
+    let target = resolve(&ask, Permission::default()).expect("an address of this machine");
+    let outcome = outcome_of(&counted(target.clone(), 4));
+    assert_eq!((outcome.counts.answers, outcome.counts.requests), (4, 4));
+    assert_eq!(outcome.counts.bytes_written, 4 * target.request.len() as u64);
+}
+
+#[test]
+fn an_answer_to_half_a_request_ends_the_connection() {
+    let address = serve(|mut stream| {
+        request(&mut stream);
+        _ = stream.write_all(b"HTTP/1.1 413 Too Large\r\nConnection: close\r\nContent-Length: 0\r\n\r\n");
+        _ = stream.shutdown(std::net::Shutdown::Write);
+        _ = std::io::copy(&mut stream, &mut std::io::sink());
+    });
+    let ask =
+        Ask { url: format!("http://{address}/"), keep_alive: true, body: vec![0; 8 << 20], ..Ask::default() };
+    let target = resolve(&ask, Permission::default()).expect("an address of this machine");
+    let (errors, all) = errors_of(&counted(target, 4));
+    assert_eq!((errors.status, all), (4, 4));
+}
+
+#[test]
+fn several_targets_come_in_their_order_and_several_servers_share_the_connections() {
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let kept = Arc::clone(&seen);
+    let address = serve(move |mut stream| {
+        while let Some(head) = request(&mut stream) {
+            kept.lock().expect("nobody panics").push(head[5]);
+            _ = stream.write_all(FINE);
+        }
+    });
+    let of = |address: SocketAddr, path: &str| {
+        let ask = Ask { url: format!("http://{address}/{path}"), keep_alive: true, ..Ask::default() };
+        resolve(&ask, Permission::default()).expect("an address of this machine")
+    };
+    let mut plan = Plan { connections: 1, ..counted(of(address, "a"), 8) };
+    plan.targets.push(of(address, "b"));
+    plan.order = vec![0, 0, 1, 0];
+    outcome_of(&plan);
+    assert_eq!(*seen.lock().expect("nobody panics"), b"aabaaaba");
+    let other = answering(b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n", false);
+    let plan =
+        Plan { targets: vec![of(address, "a"), of(other, "c")], threads: 2, ..counted(target(other), 40) };
+    let outcome = outcome_of(&plan);
+    assert_eq!((outcome.counts.answers, outcome.counts.errors.status), (20, 20));
+}
+
+#[test]
+fn a_warm_up_is_not_counted() {
+    let plan = Plan {
+        warm_up: Duration::from_millis(150),
+        ..Plan::closed(target(answering(FINE, false)), 2, 1, Duration::from_millis(250))
+    };
+    let mut was_warming = false;
+    let outcome = run(&plan, &AtomicBool::new(false), &mut |progress| was_warming |= progress.warming)
+        .unwrap_or_else(|error| panic!("{error}"));
+    assert!(was_warming);
+    assert!((outcome.seconds - 0.25).abs() < 1e-9, "{}", outcome.seconds);
+    assert!(outcome.counts.answers > 0);
+    assert_eq!(outcome.counts.answers, outcome.slices.iter().map(|slice| slice.answers).sum::<u64>());
+    assert_eq!(outcome.counts.connections, 0, "they were opened before");
+    assert_eq!(outcome.slices.len(), 3);
+}
+
+#[test]
+fn stop_ends_a_run_early_with_what_there_is() {
+    let stop = AtomicBool::new(false);
+    let plan = Plan::closed(target(answering(FINE, false)), 2, 2, Duration::from_secs(600));
+    let outcome = run(&plan, &stop, &mut |progress| {
+        if progress.answers > 0 {
+            stop.store(true, Ordering::Relaxed);
+        }
+    })
+    .unwrap_or_else(|error| panic!("{error}"));
+    assert!(outcome.counts.answers > 0 && outcome.seconds < 60.0);
+}
+
+#[test]
+fn a_plan_that_makes_no_sense_starts_nothing() {
+    let plan = Plan { threads: 0, ..counted(target(answering(FINE, false)), 10) };
+    assert!(run(&plan, &AtomicBool::new(false), &mut |_| {}).is_err());
+}

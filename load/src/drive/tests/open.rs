@@ -1,0 +1,62 @@
+use super::*;
+
+fn open(address: SocketAddr, rate: f64, duration: Duration) -> Plan {
+    let mode = Mode::Open { rate, arrivals: Arrivals::Constant };
+    Plan { mode, ..Plan::closed(target(address), 8, 2, duration) }
+}
+
+#[test]
+fn the_rate_is_the_one_that_was_asked_for() {
+    let outcome = outcome_of(&open(answering(FINE, false), 500.0, Duration::from_secs(1)));
+    let all = outcome.counts.answers + outcome.counts.unfinished;
+    assert_eq!((all, outcome.counts.errors.total()), (500, 0));
+    assert!(outcome.counts.unfinished < 20, "{} unfinished", outcome.counts.unfinished);
+    assert!(outcome.generator.send_lag_p99 > 0);
+}
+
+#[test]
+fn waiting_for_a_connection_is_latency_and_no_lag_of_the_generator() {
+    // Two connections, each taken for 50 ms: 40 answers a second, of 80 that should be.
+    let address = serve(|mut stream| {
+        while request(&mut stream).is_some() {
+            let (sender, receiver) = std::sync::mpsc::channel::<()>();
+            _ = receiver.recv_timeout(Duration::from_millis(50));
+            drop(sender);
+            _ = stream.write_all(FINE);
+        }
+    });
+    let outcome = outcome_of(&Plan { connections: 2, ..open(address, 80.0, Duration::from_secs(1)) });
+    let counts = &outcome.counts;
+    assert!((30..=40).contains(&counts.answers), "{}", counts.answers);
+    assert_eq!(counts.answers + counts.unfinished, 80);
+    assert!(outcome.latency.max > 300_000, "the last ones waited half the time: {}", outcome.latency.max);
+    assert!(outcome.service.percentile(50.0) < 100_000);
+}
+
+#[test]
+fn without_keep_alive_each_request_connects_when_it_is_due() {
+    let plan = Plan { keep_alive: false, ..open(answering(FINE, true), 100.0, Duration::from_millis(500)) };
+    let outcome = outcome_of(&plan);
+    assert_eq!(outcome.counts.answers + outcome.counts.unfinished, 50);
+    assert!(outcome.counts.connections.abs_diff(outcome.counts.answers) <= 8);
+}
+
+#[test]
+fn a_server_that_is_not_there_fails_what_is_due_and_no_more() {
+    let gone =
+        TcpListener::bind(("127.0.0.1", 0)).and_then(|listener| listener.local_addr()).expect("a port");
+    let outcome = outcome_of(&open(gone, 20.0, Duration::from_millis(500)));
+    let counts = &outcome.counts;
+    assert_eq!(counts.answers, 0);
+    assert_eq!(counts.errors.connect + counts.unfinished, 10);
+}
+
+#[test]
+fn a_warm_up_of_an_open_loop_counts_by_when_requests_should_have_started() {
+    let plan = Plan {
+        warm_up: Duration::from_millis(230),
+        ..open(answering(FINE, false), 200.0, Duration::from_millis(500))
+    };
+    let outcome = outcome_of(&plan);
+    assert_eq!(outcome.counts.answers + outcome.counts.unfinished, 100);
+}

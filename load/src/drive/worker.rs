@@ -1,0 +1,373 @@
+//! One thread of the load: an epoll, its connections, and the loop that turns events and moments into requests.
+//!
+//! The way of a request in a closed loop, all of it without waiting: an event → `receiving` reads and settles the answer →
+//! `sending` sends the next one. In an open loop a free connection waits for its lane's next moment instead. Sockets are
+//! watched for everything once and for edges only, so that no request costs a change of what is watched.
+
+mod opening;
+mod receiving;
+mod sending;
+
+use super::connection::{Connection, Stage};
+use super::cost::{self, Share};
+use super::lane::Lane;
+use super::{Run, is_open, nanoseconds};
+use crate::exchange::Heads;
+use crate::plan::Plan;
+use crate::tally::{Failure, TICK, Tally};
+use rustix::buffer::spare_capacity;
+use rustix::event::{Timespec, epoll};
+use rustix::io::Errno;
+use rustix::time::{Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags};
+use rustix::time::{timerfd_create, timerfd_settime};
+use std::os::fd::OwnedFd;
+
+/// Events taken from the kernel at a time.
+const EVENTS: usize = 512;
+/// Bytes read at a time.
+const BUFFER: usize = 64 * 1024;
+/// Mark of the timer among the connections' numbers.
+const TIMER: u64 = u64::MAX;
+/// Nanoseconds between two looks for what is overdue, at least.
+const LOOK: u64 = 1_000_000;
+/// Nanoseconds below which a wait is not worth a system call.
+const NO_WAIT: u64 = 3_000;
+
+/// Whether a request may be sent later than it should start.
+pub(super) fn has_service(plan: &Plan) -> bool {
+    is_open(plan) || !plan.keep_alive
+}
+
+/// What a thread has to tell at its end.
+pub(super) struct Report {
+    pub(super) tally: Tally,
+    /// Its CPU time while measuring, nanoseconds.
+    pub(super) cpu: u64,
+    /// How long it waited for a core meanwhile.
+    waited: u64,
+    /// When it stopped.
+    pub(super) ended: u64,
+    /// Open loop: see `Counts::unfinished`.
+    pub(super) unfinished: u64,
+    pub(super) is_out_of_ports: bool,
+}
+
+impl Report {
+    /// What became of its time.
+    pub(super) fn share(&self, begin: u64) -> Share {
+        let time = self.ended.saturating_sub(begin).max(1) as f64;
+        Share { ran: self.cpu as f64 / time, waited: self.waited as f64 / time }
+    }
+}
+
+/// See the module.
+pub(super) struct Worker {
+    epoll: OwnedFd,
+    /// Open loop: wakes for the next request to the microsecond, which epoll's own timeout does not.
+    timer: Option<OwnedFd>,
+    /// What the timer is set to.
+    timer_at: u64,
+    lanes: Vec<Lane>,
+    connections: Vec<Connection>,
+    heads: Heads,
+    tally: Tally,
+    buffer: Box<[u8]>,
+    /// Connections that had more to read than one turn's worth.
+    again: Vec<u32>,
+    /// Its share of the plan's requests.
+    share: Option<u64>,
+    /// Requests that may still be sent; none: any number.
+    to_send: Option<u64>,
+    /// Requests that have to come to an end; none: until the time is up.
+    to_finish: Option<u64>,
+    is_measuring: bool,
+    next_tick: u64,
+    next_look: u64,
+    timeout: u64,
+    /// CPU and waiting time when measuring began.
+    cost_before: (u64, u64),
+    is_out_of_ports: bool,
+}
+
+impl Worker {
+    /// The worker for one of the plan's threads; opens nothing but its epoll.
+    pub(super) fn new(plan: &Plan, thread: u32) -> Result<Worker, Errno> {
+        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+        let mut timer = None;
+        if is_open(plan) {
+            let flags = TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC;
+            let made = timerfd_create(TimerfdClockId::Monotonic, flags)?;
+            let data = epoll::EventData::new_u64(TIMER);
+            epoll::add(&epoll, &made, data, epoll::EventFlags::IN | epoll::EventFlags::ET)?;
+            timer = Some(made);
+        }
+        let (lanes, connections) = shares(plan, thread);
+        let requests = plan.requests.map(|all| {
+            let (each, rest) = (all / u64::from(plan.threads), all % u64::from(plan.threads));
+            each + u64::from(u64::from(thread) < rest)
+        });
+        let warm_up = nanoseconds(plan.warm_up);
+        Ok(Worker {
+            epoll,
+            timer,
+            timer_at: u64::MAX,
+            lanes,
+            connections,
+            heads: Heads::default(),
+            tally: Tally::new(has_service(plan)),
+            buffer: vec![0; BUFFER].into_boxed_slice(),
+            again: Vec::new(),
+            share: requests,
+            to_send: None,
+            to_finish: None,
+            is_measuring: false,
+            next_tick: warm_up % nanoseconds(TICK),
+            next_look: 0,
+            timeout: nanoseconds(plan.timeout),
+            cost_before: (0, 0),
+            is_out_of_ports: false,
+        })
+    }
+
+    /// Runs until the plan's end.
+    pub(super) fn run(mut self, run: &Run<'_>) -> Report {
+        let mut events = Vec::with_capacity(EVENTS);
+        if run.begin == 0 {
+            self.begin(run);
+        }
+        for number in 0..self.connections.len() {
+            self.start(run, number, run.now());
+        }
+        loop {
+            let now = run.now();
+            if now >= self.next_tick {
+                self.turn(run, now);
+            }
+            if run.end.is_some_and(|end| now >= end) || self.to_finish == Some(0) || run.is_stopped() {
+                return self.report(run, now);
+            }
+            if now >= self.next_look {
+                self.look(run, now);
+            }
+            for lane in 0..self.lanes.len() {
+                self.dispatch(run, lane);
+            }
+            let wait = self.wait(run);
+            events.clear();
+            // Interrupted, or an error that the next turn would meet again: the loop's own ends bound it.
+            _ = epoll::wait(&self.epoll, spare_capacity(&mut events), Some(&wait));
+            for event in &events {
+                let (mark, flags) = (event.data.u64(), event.flags);
+                if mark != TIMER {
+                    self.ready(run, mark as u32, (mark >> 32) as u32, flags);
+                }
+            }
+            for number in std::mem::take(&mut self.again) {
+                let generation = self.connections[number as usize].generation;
+                self.ready(run, number, generation, epoll::EventFlags::IN);
+            }
+        }
+    }
+
+    /// How long to wait for an event: until the next tick, look or end, in an open loop until the next request is due.
+    fn wait(&mut self, run: &Run<'_>) -> Timespec {
+        let none = Timespec { tv_sec: 0, tv_nsec: 0 };
+        if !self.again.is_empty() {
+            return none;
+        }
+        let now = run.now();
+        if let Some(due) = self.next_due() {
+            if due <= now + NO_WAIT {
+                return none;
+            }
+            self.set_timer(due, now);
+        }
+        let next = self.next_tick.min(self.next_look).min(run.end.unwrap_or(u64::MAX));
+        // Whole milliseconds, rounded up: a wait that ends early would only turn the loop once more.
+        let milliseconds = next.saturating_sub(now).div_ceil(1_000_000).min(999);
+        Timespec { tv_sec: 0, tv_nsec: (milliseconds * 1_000_000) as _ }
+    }
+
+    /// When the next request is due that a connection is free for.
+    fn next_due(&self) -> Option<u64> {
+        let waiting = self.lanes.iter().filter(|lane| !lane.free.is_empty());
+        waiting.filter_map(|lane| lane.pace.as_ref()).map(|pace| pace.due()).min()
+    }
+
+    fn set_timer(&mut self, due: u64, now: u64) {
+        if self.timer_at == due {
+            return;
+        }
+        let Some(timer) = &self.timer else { return };
+        let after = due.saturating_sub(now).max(1);
+        let it_value = rustix::time::Timespec {
+            tv_sec: (after / 1_000_000_000) as i64,
+            tv_nsec: (after % 1_000_000_000) as i64,
+        };
+        let it_interval = rustix::time::Timespec { tv_sec: 0, tv_nsec: 0 };
+        // It fails only for times that are none; the wait's own end bounds it then.
+        if timerfd_settime(timer, TimerfdTimerFlags::empty(), &Itimerspec { it_interval, it_value }).is_ok() {
+            self.timer_at = due;
+        }
+    }
+
+    /// Ends the tick, and begins measuring where the warm-up ends with it.
+    fn turn(&mut self, run: &Run<'_>, now: u64) {
+        self.tally.flush(&run.board, tick_number(self.next_tick, run.begin) - 1);
+        if !self.is_measuring && now >= run.begin {
+            self.begin(run);
+        }
+        let length = nanoseconds(TICK);
+        self.next_tick += (1 + now.saturating_sub(self.next_tick) / length) * length;
+        if !self.is_measuring {
+            self.next_tick = self.next_tick.min(run.begin);
+        }
+    }
+
+    /// Measuring begins: what is on its way will be counted.
+    fn begin(&mut self, run: &Run<'_>) {
+        self.is_measuring = true;
+        self.tally.begin();
+        self.cost_before = (cost::thread_cpu(), cost::thread_waited());
+        let on_their_way: usize =
+            self.connections.iter().map(|one| one.sent.len() + usize::from(one.claim.is_some())).sum();
+        let counted = if is_open(run.plan) { 0 } else { on_their_way as u64 };
+        self.to_finish = self.share;
+        self.to_send = self.share.map(|share| share.saturating_sub(counted));
+        if self.next_tick <= run.begin {
+            self.next_tick = run.begin + nanoseconds(TICK);
+        }
+    }
+
+    /// Looks for what is overdue, and opens what has paused long enough.
+    fn look(&mut self, run: &Run<'_>, now: u64) {
+        let mut next = now.saturating_add(self.timeout);
+        for number in 0..self.connections.len() {
+            let connection = &self.connections[number];
+            let Some(deadline) = connection.deadline(self.timeout) else { continue };
+            if deadline > now {
+                next = next.min(deadline);
+                continue;
+            }
+            match connection.stage {
+                Stage::Unopened => {}
+                Stage::Paused(_) => {
+                    self.connections[number].stage = Stage::Unopened;
+                    self.start(run, number, now);
+                }
+                Stage::Connecting(_) => self.connect_failed(run, number, Failure::Connect, now),
+                Stage::Shaking(_) => self.connect_failed(run, number, Failure::Tls, now),
+                Stage::Open => {
+                    self.lose(run, number, Failure::Timeout);
+                    self.start(run, number, now);
+                }
+            }
+        }
+        self.next_look = next.max(now + LOOK);
+    }
+
+    fn report(mut self, run: &Run<'_>, now: u64) -> Report {
+        let ended = now.min(run.end.unwrap_or(u64::MAX));
+        let last = ended.saturating_sub(1).max(run.begin);
+        if self.is_measuring {
+            self.tally.flush(&run.board, tick_number(last, run.begin));
+        }
+        let mut unfinished = 0;
+        if is_open(run.plan) {
+            let in_time = |due: u64| (run.begin..ended.max(run.begin)).contains(&due);
+            let sent =
+                self.connections.iter().flat_map(|one| &one.sent).filter(|sent| in_time(sent.due)).count();
+            let claimed =
+                self.connections.iter().filter_map(|one| one.claim).filter(|due| in_time(*due)).count();
+            let waiting: u64 = self
+                .lanes
+                .iter()
+                .filter_map(|lane| lane.pace.as_ref())
+                .map(|pace| pace.left_until(ended))
+                .sum();
+            unfinished = (sent + claimed) as u64 + self.to_send.map_or(waiting, |left| left.min(waiting));
+        }
+        let (cpu, waited) = self.cost_before;
+        let is_measured = self.is_measuring;
+        let since = |now: u64, before: u64| if is_measured { now.saturating_sub(before) } else { 0 };
+        if !is_measured {
+            self.tally.begin();
+        }
+        Report {
+            tally: self.tally,
+            cpu: since(cost::thread_cpu(), cpu),
+            waited: since(cost::thread_waited(), waited),
+            ended: ended.max(run.begin),
+            unfinished,
+            is_out_of_ports: self.is_out_of_ports,
+        }
+    }
+
+    /// Whether what became of a request is counted: in an open loop if it should have started in the measured time, in
+    /// a closed one if it ends in it.
+    #[inline]
+    fn counts(&self, run: &Run<'_>, due: u64) -> bool {
+        !(self.is_measuring && is_open(run.plan) && due < run.begin)
+    }
+
+    /// Counts a request that came to nothing good.
+    fn fail(&mut self, run: &Run<'_>, due: u64, how: Failure) {
+        if self.counts(run, due) {
+            self.tally.failed(how);
+            self.finished();
+        }
+    }
+
+    #[inline]
+    fn finished(&mut self) {
+        if let Some(left) = &mut self.to_finish {
+            *left = left.saturating_sub(1);
+        }
+    }
+
+    /// Takes the right to send a request; none is left near the end of a counted run.
+    #[inline]
+    fn may_send(&mut self) -> bool {
+        match &mut self.to_send {
+            None => true,
+            Some(0) => false,
+            Some(left) => {
+                *left -= 1;
+                true
+            }
+        }
+    }
+}
+
+/// The number of the tick that a moment is in, counted from the start of measuring.
+fn tick_number(at: u64, begin: u64) -> i64 {
+    (at as i64 - begin as i64).div_euclid(nanoseconds(TICK) as i64)
+}
+
+/// A thread's lanes and connections. Connections go round threads and servers in turn, so both get their part.
+fn shares(plan: &Plan, thread: u32) -> (Vec<Lane>, Vec<Connection>) {
+    let origins = plan.origins();
+    let servers = origins.len() as u32;
+    let meets = |thread: u32, server: u32| {
+        (thread..plan.connections.min(plan.threads.saturating_mul(servers)))
+            .step_by(plan.threads as usize)
+            .any(|connection| connection % servers == server)
+    };
+    let mut lanes = Vec::new();
+    let mut lane_of = vec![None; origins.len()];
+    for (server, places) in (0u32..).zip(&origins) {
+        if !meets(thread, server) {
+            continue;
+        }
+        let parts: Vec<u32> = (0..plan.threads).filter(|&other| meets(other, server)).collect();
+        let part = parts.iter().position(|&other| other == thread).unwrap_or(0) as u32;
+        let seed = u64::from(thread) << 32 | u64::from(server);
+        lane_of[server as usize] = Some(lanes.len() as u32);
+        lanes.push(Lane::new(plan, places, part, parts.len() as u32, seed));
+    }
+    let connections = (thread..plan.connections)
+        .step_by(plan.threads as usize)
+        .filter_map(|connection| lane_of[(connection % servers) as usize].map(Connection::new))
+        .collect();
+    (lanes, connections)
+}

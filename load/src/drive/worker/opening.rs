@@ -1,0 +1,164 @@
+//! Connections from nothing to open, and back where they fail.
+
+use super::Worker;
+use crate::drive::connection::Stage;
+use crate::drive::{Run, is_open};
+use crate::stream::Stream;
+use crate::tally::Failure;
+use rustix::event::epoll::{self, EventData, EventFlags};
+use rustix::io::Errno;
+use std::io;
+
+/// Nanoseconds until a connection that failed is tried again: a server that is down is asked, not flooded.
+const PAUSE: u64 = 100_000_000;
+
+impl Worker {
+    /// Puts an unopened connection to work: it is opened, or (a request a connection, by a schedule) stands free until
+    /// one is due.
+    pub(super) fn start(&mut self, run: &Run<'_>, number: usize, now: u64) {
+        if run.plan.keep_alive {
+            return self.open(run, number, now);
+        }
+        if is_open(run.plan) {
+            self.connections[number].free_since = now;
+            self.list(number);
+        } else if self.may_send() {
+            self.connections[number].claim = Some(now);
+            self.open(run, number, now);
+        }
+    }
+
+    /// Begins to connect.
+    pub(super) fn open(&mut self, run: &Run<'_>, number: usize, now: u64) {
+        let connection = &mut self.connections[number];
+        let lane = &self.lanes[connection.lane as usize];
+        let address = &lane.addresses[connection.address as usize % lane.addresses.len()];
+        let opened = Stream::connect(address).and_then(|stream| {
+            let mark = u64::from(connection.generation) << 32 | number as u64;
+            let flags = EventFlags::IN | EventFlags::OUT | EventFlags::RDHUP | EventFlags::ET;
+            epoll::add(&self.epoll, &stream, EventData::new_u64(mark), flags)?;
+            Ok(stream)
+        });
+        match opened {
+            Ok(stream) => {
+                connection.stream = Some(stream);
+                connection.stage = Stage::Connecting(now);
+                self.next_look = self.next_look.min(now + self.timeout);
+            }
+            Err(error) => self.no_connection(run, number, &error, now),
+        }
+    }
+
+    /// Something has happened on a connection.
+    pub(super) fn ready(&mut self, run: &Run<'_>, number: u32, generation: u32, flags: EventFlags) {
+        let number = number as usize;
+        let Some(connection) = self.connections.get_mut(number) else { return };
+        if connection.generation != generation {
+            return;
+        }
+        let Some(stream) = &mut connection.stream else { return };
+        match connection.stage {
+            Stage::Open => {
+                if flags.contains(EventFlags::OUT) && !self.flush(run, number) {
+                    return;
+                }
+                if flags.intersects(EventFlags::IN | EventFlags::RDHUP | EventFlags::HUP | EventFlags::ERR) {
+                    let is_ending = flags.intersects(EventFlags::RDHUP | EventFlags::HUP | EventFlags::ERR);
+                    self.receive(run, number, is_ending);
+                }
+            }
+            Stage::Connecting(_) => {
+                if !flags.intersects(EventFlags::OUT | EventFlags::HUP | EventFlags::ERR) {
+                    return;
+                }
+                let connected = stream.connected();
+                let now = run.now();
+                match connected {
+                    Ok(()) => self.connected(run, number, now),
+                    Err(error) => self.no_connection(run, number, &error, now),
+                }
+            }
+            Stage::Shaking(_) => self.shake_hands(run, number),
+            Stage::Unopened | Stage::Paused(_) => {}
+        }
+    }
+
+    /// The socket is connected: TLS comes next, or the first request.
+    fn connected(&mut self, run: &Run<'_>, number: usize, now: u64) {
+        let connection = &mut self.connections[number];
+        let lane = &self.lanes[connection.lane as usize];
+        self.tally.counts.connections += 1;
+        if let (Some(tls), Some(name), Some(stream)) = (&run.tls, &lane.name, &mut connection.stream) {
+            connection.stage = Stage::Shaking(now);
+            return match stream.begin_tls(tls, name) {
+                Ok(()) => self.shake_hands(run, number),
+                Err(_) => self.connect_failed(run, number, Failure::Tls, now),
+            };
+        }
+        self.opened(run, number, now);
+    }
+
+    fn shake_hands(&mut self, run: &Run<'_>, number: usize) {
+        let Some(stream) = &mut self.connections[number].stream else { return };
+        let over = stream.shake_hands();
+        let now = run.now();
+        match over {
+            Ok(true) => {
+                self.opened(run, number, now);
+                // Edges are told once: what came behind the handshake is in the socket or in rustls already.
+                self.receive(run, number, false);
+            }
+            Ok(false) => {}
+            Err(_) => self.connect_failed(run, number, Failure::Tls, now),
+        }
+    }
+
+    fn opened(&mut self, run: &Run<'_>, number: usize, now: u64) {
+        let connection = &mut self.connections[number];
+        connection.stage = Stage::Open;
+        if let Some(due) = connection.claim.take() {
+            return self.send_one(run, number, due, now);
+        }
+        connection.free_since = now;
+        if is_open(run.plan) {
+            self.list(number);
+            let lane = self.connections[number].lane as usize;
+            self.dispatch(run, lane);
+        } else {
+            self.fill(run, number, now);
+        }
+    }
+
+    /// There is no connection; says so once where the reason lies here.
+    fn no_connection(&mut self, run: &Run<'_>, number: usize, why: &io::Error, now: u64) {
+        let is = |error: Errno| why.raw_os_error() == Some(error.raw_os_error());
+        self.is_out_of_ports |= is(Errno::ADDRNOTAVAIL);
+        self.connect_failed(run, number, Failure::Connect, now);
+    }
+
+    /// A connection came to nothing: the request that it was opened for fails with it, and the next of the server's
+    /// addresses is tried after a pause. In an open loop a request that is due fails; where none is, nobody missed it.
+    pub(super) fn connect_failed(&mut self, run: &Run<'_>, number: usize, how: Failure, now: u64) {
+        let connection = &mut self.connections[number];
+        let claim = connection.claim;
+        let lane = &self.lanes[connection.lane as usize];
+        connection.reset();
+        connection.address = (connection.address + 1) % lane.addresses.len() as u32;
+        connection.stage = Stage::Paused(now + PAUSE);
+        self.next_look = self.next_look.min(now + PAUSE);
+        let scheduled = lane.pace.as_ref().map(|pace| pace.due());
+        let lane = connection.lane as usize;
+        let due = match (claim, scheduled) {
+            (Some(claimed), _) => claimed,
+            (None, Some(due)) if due > now => return,
+            (None, _) if !self.may_send() => return,
+            (None, due) => {
+                if let Some(pace) = &mut self.lanes[lane].pace {
+                    pace.advance();
+                }
+                due.unwrap_or(now)
+            }
+        };
+        self.fail(run, due, how);
+    }
+}

@@ -1,0 +1,164 @@
+//! Answers on their way in: reading, settling, and what an ended connection means.
+
+use super::Worker;
+use crate::drive::connection::Sent;
+use crate::drive::{Run, is_open};
+use crate::exchange::{Answer, Awaited, End};
+use crate::plan::Target;
+use crate::tally::{Failure, Moments};
+use std::io::ErrorKind;
+
+/// Reads of one connection in one turn; a body without an end must not starve the others.
+const READS: usize = 16;
+
+/// What an answer to this target is read against.
+fn awaited(target: &Target) -> Awaited<'_> {
+    Awaited { is_head: target.is_head, body: target.expect.body.as_deref() }
+}
+
+impl Worker {
+    /// Reads what has come and does what follows from it. `is_ending`: the end is in the socket too, and no further
+    /// event will tell.
+    pub(super) fn receive(&mut self, run: &Run<'_>, number: usize, is_ending: bool) {
+        for _ in 0..READS {
+            let connection = &mut self.connections[number];
+            let Some(stream) = &mut connection.stream else { return };
+            match stream.receive(&mut self.buffer) {
+                Ok(0) => return self.ended(run, number, true),
+                Ok(length) => {
+                    let may_have_more = is_ending || stream.may_have_more(length, self.buffer.len());
+                    let now = run.now();
+                    self.tally.counts.bytes_read += length as u64;
+                    if !self.take(run, number, length, now) {
+                        return;
+                    }
+                    self.go_on(run, number, now);
+                    if !may_have_more {
+                        return;
+                    }
+                }
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return,
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(_) => return self.ended(run, number, false),
+            }
+        }
+        self.again.push(number as u32);
+    }
+
+    /// The connection has room again: the next request, or a place among the free.
+    #[inline]
+    fn go_on(&mut self, run: &Run<'_>, number: usize, now: u64) {
+        if !is_open(run.plan) {
+            return self.fill(run, number, now);
+        }
+        let connection = &mut self.connections[number];
+        if !connection.is_listed && connection.sent.len() < run.plan.pipeline as usize {
+            connection.free_since = now;
+            let lane = connection.lane as usize;
+            self.list(number);
+            self.dispatch(run, lane);
+        }
+    }
+
+    /// Takes the buffer's bytes as answers; whether the connection goes on.
+    #[inline]
+    fn take(&mut self, run: &Run<'_>, number: usize, length: usize, now: u64) -> bool {
+        let mut at = 0;
+        while at < length {
+            let connection = &mut self.connections[number];
+            let Some(oldest) = connection.sent.front_mut() else {
+                // Nobody asked: a farewell such as 408, or no HTTP at all. Nothing was lost.
+                self.lose(run, number, Failure::Malformed);
+                self.start(run, number, now);
+                return false;
+            };
+            if oldest.first_byte == 0 {
+                oldest.first_byte = now;
+            }
+            let target = &run.plan.targets[oldest.target as usize];
+            match connection.reader.read(&self.buffer[at..length], awaited(target), &mut self.heads) {
+                Ok((read, None)) => at += read,
+                Ok((read, Some(answer))) => {
+                    at += read;
+                    let sent = *oldest;
+                    connection.sent.pop_front();
+                    // An answer to a request that is still being sent ends the connection (RFC 9112 §9.3).
+                    let is_early = connection.unsent_requests as usize > connection.sent.len();
+                    let goes_on = answer.is_persistent && run.plan.keep_alive && !is_early;
+                    self.settle(run, target, sent, answer, now);
+                    if !goes_on {
+                        self.lose(run, number, Failure::Closed);
+                        self.start(run, number, now);
+                        return false;
+                    }
+                }
+                Err(_) => {
+                    self.lose(run, number, Failure::Malformed);
+                    self.start(run, number, now);
+                    return false;
+                }
+            }
+        }
+        true
+    }
+
+    /// A whole answer: as expected or not.
+    #[inline]
+    fn settle(&mut self, run: &Run<'_>, target: &Target, sent: Sent, answer: Answer, now: u64) {
+        if !self.counts(run, sent.due) {
+            return;
+        }
+        self.tally.arrived(answer.status, answer.body);
+        let is_status_right = match target.expect.status {
+            Some(status) => answer.status == status,
+            None => answer.status < 400,
+        };
+        if !is_status_right {
+            self.tally.failed(Failure::Status);
+        } else if !answer.is_body_right {
+            self.tally.failed(Failure::Body);
+        } else {
+            let Sent { due, sent, first_byte, .. } = sent;
+            self.tally.answered(Moments { due, sent, first_byte, end: now });
+        }
+        self.finished();
+    }
+
+    /// The connection has ended; `is_orderly`: the server closed it and did not break it.
+    fn ended(&mut self, run: &Run<'_>, number: usize, is_orderly: bool) {
+        let now = run.now();
+        let connection = &mut self.connections[number];
+        let Some(oldest) = connection.sent.front().copied() else {
+            // Closed while free, as servers do after a while. Closed before anything was sent, it is as good as refused.
+            if connection.is_used {
+                self.lose(run, number, Failure::Closed);
+                self.start(run, number, now);
+            } else {
+                self.connect_failed(run, number, Failure::Closed, now);
+            }
+            return;
+        };
+        let target = &run.plan.targets[oldest.target as usize];
+        let how = match connection.reader.end(awaited(target)) {
+            End::BeforeAnswer => Failure::Closed,
+            End::Answered(answer) if is_orderly => {
+                connection.sent.pop_front();
+                self.settle(run, target, oldest, answer, now);
+                Failure::Closed
+            }
+            End::Answered(_) | End::ShortBody => Failure::ShortBody,
+        };
+        self.lose(run, number, how);
+        self.start(run, number, now);
+    }
+
+    /// Closes a connection. The oldest request on its way fails as `how` says, those behind it for want of a connection.
+    pub(super) fn lose(&mut self, run: &Run<'_>, number: usize, how: Failure) {
+        let mut how = how;
+        while let Some(sent) = self.connections[number].sent.pop_front() {
+            self.fail(run, sent.due, how);
+            how = Failure::Closed;
+        }
+        self.connections[number].reset();
+    }
+}

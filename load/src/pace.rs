@@ -1,0 +1,80 @@
+//! When each request of an open loop should start: pure, no clock.
+//!
+//! Moments are nanoseconds from the start of the run. Several threads each have a pace of their own; together they
+//! make the whole: equal distances interleave, and independent Poisson streams add up to one. Next: `drive`.
+
+#[cfg(test)]
+mod tests;
+
+use crate::plan::Arrivals;
+
+/// The due moments of one stream of requests, in order.
+#[derive(Debug, Clone)]
+pub struct Pace {
+    /// Nanoseconds between two requests, in the mean.
+    step: f64,
+    /// When the next one should start.
+    due: f64,
+    /// How many were before it.
+    count: u64,
+    /// When the first should start; equal distances are multiples from here, so that nothing adds up.
+    first: f64,
+    random: Option<Random>,
+}
+
+impl Pace {
+    /// A stream with `rate` requests per second, above 0. `phase`, 0 to below 1, is the part of a step that passes
+    /// before the first of equal distances; `seed` makes the others repeatable.
+    pub fn new(rate: f64, arrivals: Arrivals, phase: f64, seed: u64) -> Pace {
+        let step = 1e9 / rate;
+        let mut pace = Pace { step, due: phase * step, count: 0, first: phase * step, random: None };
+        if arrivals == Arrivals::Poisson {
+            let mut random = Random(seed);
+            pace.due = random.exponential() * step;
+            pace.random = Some(random);
+        }
+        pace
+    }
+
+    /// When the next request should start, in nanoseconds.
+    pub fn due(&self) -> u64 {
+        self.due as u64
+    }
+
+    /// That request is taken.
+    pub fn advance(&mut self) {
+        self.count += 1;
+        match &mut self.random {
+            Some(random) => self.due += random.exponential() * self.step,
+            None => self.due = self.first + self.count as f64 * self.step,
+        }
+    }
+
+    /// How many more should start before `end`: exact for equal distances, the mean for others.
+    pub fn left_until(&self, end: u64) -> u64 {
+        let left = end as f64 - self.due;
+        if left <= 0.0 { 0 } else { (left / self.step).ceil() as u64 }
+    }
+}
+
+/// Numbers that look random and repeat with their seed (SplitMix64: an odd step, then a mixing of the bits).
+#[derive(Debug, Clone)]
+pub(crate) struct Random(pub(crate) u64);
+
+impl Random {
+    /// The next 64 bits.
+    pub(crate) fn bits(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+
+    /// Exponentially distributed with mean 1.
+    fn exponential(&mut self) -> f64 {
+        // 53 bits are what an f64 holds; never 0, whose logarithm is no number.
+        let uniform = ((self.bits() >> 11) + 1) as f64 / (1u64 << 53) as f64;
+        -uniform.ln()
+    }
+}

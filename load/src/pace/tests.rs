@@ -1,0 +1,62 @@
+use super::*;
+
+const SECOND: u64 = 1_000_000_000;
+
+fn dues(mut pace: Pace, until: u64) -> Vec<u64> {
+    let mut dues = Vec::new();
+    while pace.due() < until {
+        dues.push(pace.due());
+        pace.advance();
+    }
+    dues
+}
+
+#[test]
+fn equal_distances_do_not_drift_over_a_day() {
+    let mut pace = Pace::new(3.0, Arrivals::Constant, 0.0, 0);
+    for _ in 0..3 * 24 * 3600 {
+        pace.advance();
+    }
+    assert!(pace.due().abs_diff(24 * 3600 * SECOND) <= 1, "{}", pace.due());
+}
+
+#[test]
+fn threads_together_keep_equal_distances() {
+    let mut all: Vec<u64> = (0..4)
+        .flat_map(|n| dues(Pace::new(250.0, Arrivals::Constant, f64::from(n) / 4.0, 0), SECOND))
+        .collect();
+    all.sort_unstable();
+    assert_eq!(all.len(), 1000);
+    assert!(all.windows(2).all(|pair| pair[1] - pair[0] == 1_000_000));
+}
+
+#[test]
+fn poisson_distances_have_the_mean_and_the_spread_of_an_exponential() {
+    let dues = dues(Pace::new(1000.0, Arrivals::Poisson, 0.0, 7), 100 * SECOND);
+    let distances: Vec<f64> = dues.windows(2).map(|pair| (pair[1] - pair[0]) as f64 / 1e6).collect();
+    let count = distances.len() as f64;
+    let mean = distances.iter().sum::<f64>() / count;
+    let variance = distances.iter().map(|d| (d - mean).powi(2)).sum::<f64>() / count;
+    let longer = distances.iter().filter(|&&d| d > 3.0).count() as f64 / count;
+    // 100,000 draws: three standard errors are about 0.01.
+    assert!((mean - 1.0).abs() < 0.01, "mean {mean}");
+    assert!((variance.sqrt() - 1.0).abs() < 0.02, "deviation {}", variance.sqrt());
+    assert!((longer - (-3f64).exp()).abs() < 0.003, "share above three means {longer}");
+}
+
+#[test]
+fn a_seed_repeats_its_stream_and_another_has_another() {
+    let stream = |seed| dues(Pace::new(100.0, Arrivals::Poisson, 0.0, seed), SECOND);
+    assert_eq!(stream(1), stream(1));
+    assert_ne!(stream(1), stream(2));
+}
+
+#[test]
+fn what_is_left_is_counted_without_going_through_it() {
+    let mut pace = Pace::new(10.0, Arrivals::Constant, 0.5, 0);
+    assert_eq!(pace.left_until(SECOND), 10);
+    pace.advance();
+    assert_eq!(pace.left_until(SECOND), 9);
+    assert_eq!(pace.left_until(0), 0);
+    assert_eq!(Pace::new(1e8, Arrivals::Constant, 0.0, 0).left_until(24 * 3600 * SECOND), 8_640_000_000_000);
+}

@@ -1,0 +1,422 @@
+//! One request, and what came of it in words: asked before a load, so that a mistake costs a sentence and not a run.
+//!
+//! Blocking, bounded in time and in the bytes of the body. Next: `drive`, which sends the others.
+
+#[cfg(test)]
+mod tests;
+
+use crate::exchange::HEAD;
+use crate::plan::Target;
+use crate::stream::client_configuration;
+use millstream_net::clock;
+use millstream_wire::Method;
+use millstream_wire::h1::chunked::{Decoder, Event};
+use millstream_wire::h1::framing::{self, Framing};
+use millstream_wire::h1::head::{Progress, ResponseHead};
+use rustls::pki_types::ServerName;
+use rustls::{AlertDescription, ClientConnection, InvalidMessage};
+use std::fmt;
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::time::{Duration, Instant};
+
+/// Bytes of trailers behind a chunked body.
+const TRAILERS: usize = 64 * 1024;
+/// Bytes read at a time.
+const BUFFER: usize = 64 * 1024;
+
+/// A whole answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Answer {
+    /// Its status.
+    pub status: u16,
+    /// Its fields in order, bytes that are no UTF-8 replaced.
+    pub fields: Vec<(String, String)>,
+    /// Its body, transfer coding taken off.
+    pub body: Vec<u8>,
+    /// How long connecting took, TLS included.
+    pub connect: Duration,
+    /// From when the request was sent to the first byte.
+    pub first_byte: Duration,
+    /// From when the request was sent to the last byte.
+    pub total: Duration,
+}
+
+impl Answer {
+    /// The first field with this name.
+    pub fn field(&self, name: &str) -> Option<&str> {
+        self.fields.iter().find(|(own, _)| own.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())
+    }
+}
+
+/// Why there is no answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ProbeError {
+    /// Nobody listens at the address.
+    Refused(SocketAddr),
+    /// No way to the address, in the system's words.
+    Unreachable(SocketAddr, String),
+    /// No connection in time.
+    ConnectTimeout(SocketAddr, Duration),
+    /// TLS was asked for, and the server does not speak it.
+    PlainServer(SocketAddr),
+    /// Plain HTTP was sent, and the server speaks TLS.
+    TlsServer(SocketAddr),
+    /// TLS could not be agreed on, in rustls's words.
+    Tls(SocketAddr, String),
+    /// The server closed the connection without an answer.
+    Closed(SocketAddr),
+    /// No answer began in time.
+    Silent(SocketAddr, Duration),
+    /// An answer began and did not end in time; so many bytes of its body came.
+    Unfinished(SocketAddr, Duration, u64),
+    /// The body is longer than the bound, which is an end for one that has none.
+    Endless(SocketAddr, usize),
+    /// The body is announced to be longer than the bound: so many bytes.
+    Large(SocketAddr, u64),
+    /// The connection ended within the body; so many bytes came.
+    ShortBody(SocketAddr, u64),
+    /// What came is not HTTP/1, and why.
+    NotHttp(SocketAddr, String),
+}
+
+impl fmt::Display for ProbeError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        use ProbeError as E;
+        match self {
+            E::Refused(at) => write!(out, "{at} refuses connections: nothing listens there"),
+            E::Unreachable(at, why) => write!(out, "{at} cannot be reached: {why}"),
+            E::ConnectTimeout(at, limit) => write!(out, "{at} did not take the connection within {limit:?}"),
+            E::PlainServer(at) => write!(out, "{at} does not speak TLS: write http:// instead of https://"),
+            E::TlsServer(at) => write!(out, "{at} speaks TLS: write https:// instead of http://"),
+            E::Tls(at, why) => write!(out, "no TLS could be agreed on with {at}: {why}"),
+            E::Closed(at) => write!(out, "{at} closed the connection without an answer"),
+            E::Silent(at, limit) => write!(out, "{at} gave no answer within {limit:?}"),
+            E::Unfinished(at, limit, bytes) => {
+                write!(
+                    out,
+                    "{at} did not end its answer within {limit:?}, {bytes} bytes of the body had come"
+                )
+            }
+            E::Endless(at, most) => {
+                write!(out, "the body from {at} has no end: {most} bytes came and more follow")
+            }
+            E::Large(at, bytes) => write!(out, "the body from {at} is {bytes} bytes long"),
+            E::ShortBody(at, bytes) => {
+                write!(out, "{at} closed the connection within the body, after {bytes} bytes of it")
+            }
+            E::NotHttp(at, why) => write!(out, "{at} does not answer in HTTP/1: {why}"),
+        }
+    }
+}
+
+impl std::error::Error for ProbeError {}
+
+/// Asks once: each of the target's addresses until one takes the connection. Connecting and answering have `timeout`
+/// each; a body longer than `most` bytes is an error.
+///
+/// # Errors
+/// Why there is no answer; of several addresses, the last one's reason.
+pub fn once(target: &Target, timeout: Duration, most: usize) -> Result<Answer, ProbeError> {
+    let mut last = None;
+    for address in &target.addresses {
+        match ask(target, *address, timeout, most) {
+            Err(
+                error @ (ProbeError::Refused(_)
+                | ProbeError::Unreachable(..)
+                | ProbeError::ConnectTimeout(..)),
+            ) => {
+                last = Some(error);
+            }
+            told => return told,
+        }
+    }
+    let nowhere = SocketAddr::from(([0, 0, 0, 0], 0));
+    Err(last.unwrap_or_else(|| ProbeError::Unreachable(nowhere, "it has no address".to_owned())))
+}
+
+/// A connection with a moment by which all must be done.
+struct Peer {
+    address: SocketAddr,
+    socket: TcpStream,
+    tls: Option<Box<ClientConnection>>,
+    deadline: Instant,
+    limit: Duration,
+}
+
+fn ask(target: &Target, address: SocketAddr, limit: Duration, most: usize) -> Result<Answer, ProbeError> {
+    let begun = clock::now();
+    let mut peer = Peer::connect(target, address, limit)?;
+    let sent = clock::now();
+    peer.deadline = sent + limit;
+    // A server may answer and close before it has read all: the answer says more than the failed write.
+    _ = peer.send(&target.request);
+    let mut reading = Reading { body: Vec::new(), most, address };
+    let (head, bytes, first_byte) = reading.head(&mut peer)?;
+    let fields = head.view(&bytes);
+    let method = if target.is_head { Method::Head } else { Method::Get };
+    let framing = framing::response(method, head.version, head.status, fields)
+        .map_err(|error| ProbeError::NotHttp(address, error.what().to_owned()))?;
+    reading.content(&mut peer, framing, &bytes[head.length..])?;
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    Ok(Answer {
+        status: head.status,
+        fields: fields.iter().map(|(_, name, value)| (text(name), text(value))).collect(),
+        body: reading.body,
+        connect: sent - begun,
+        first_byte: first_byte - sent,
+        total: clock::now() - sent,
+    })
+}
+
+impl Peer {
+    fn connect(target: &Target, address: SocketAddr, limit: Duration) -> Result<Peer, ProbeError> {
+        let deadline = clock::now() + limit;
+        let socket = TcpStream::connect_timeout(&address, limit).map_err(|error| match error.kind() {
+            ErrorKind::ConnectionRefused => ProbeError::Refused(address),
+            ErrorKind::TimedOut | ErrorKind::WouldBlock => ProbeError::ConnectTimeout(address, limit),
+            _ => ProbeError::Unreachable(address, words(&error)),
+        })?;
+        _ = socket.set_nodelay(true);
+        let mut peer = Peer { address, socket, tls: None, deadline, limit };
+        if let Some(name) = &target.tls {
+            peer.begin_tls(name)?;
+        }
+        Ok(peer)
+    }
+
+    fn begin_tls(&mut self, name: &str) -> Result<(), ProbeError> {
+        let failed = |why: String| ProbeError::Tls(self.address, why);
+        let name = ServerName::try_from(name.to_owned()).map_err(|error| failed(error.to_string()))?;
+        let configuration = client_configuration(false).map_err(|error| failed(error.to_string()))?;
+        let mut tls =
+            ClientConnection::new(configuration, name).map_err(|error| failed(error.to_string()))?;
+        while tls.is_handshaking() {
+            self.shake_hands(&mut tls).map_err(|error| self.no_tls(&error))?;
+        }
+        self.tls = Some(Box::new(tls));
+        Ok(())
+    }
+
+    /// One step of the handshake.
+    fn shake_hands(&self, tls: &mut ClientConnection) -> io::Result<()> {
+        self.allow_time()?;
+        if tls.wants_write() {
+            tls.write_tls(&mut &self.socket)?;
+            return Ok(());
+        }
+        if tls.read_tls(&mut &self.socket)? == 0 {
+            return Err(ErrorKind::UnexpectedEof.into());
+        }
+        tls.process_new_packets().map_err(|error| io::Error::new(ErrorKind::InvalidData, error))?;
+        Ok(())
+    }
+
+    /// Why a handshake came to nothing.
+    fn no_tls(&self, error: &io::Error) -> ProbeError {
+        match error.get_ref().and_then(|inside| inside.downcast_ref::<rustls::Error>()) {
+            // What a server that speaks plain HTTP says to a ClientHello is no TLS record.
+            Some(rustls::Error::InvalidMessage(
+                InvalidMessage::InvalidContentType | InvalidMessage::UnknownProtocolVersion,
+            )) => ProbeError::PlainServer(self.address),
+            Some(rustls::Error::AlertReceived(AlertDescription::NoApplicationProtocol)) => {
+                ProbeError::Tls(self.address, "the server does not offer HTTP/1.1".to_owned())
+            }
+            Some(error) => ProbeError::Tls(self.address, error.to_string()),
+            None if is_late(error) => {
+                ProbeError::Tls(self.address, format!("nothing came within {:?}", self.limit))
+            }
+            None if is_end(error) => {
+                ProbeError::Tls(self.address, "the server closed the connection".to_owned())
+            }
+            None => ProbeError::Tls(self.address, words(error)),
+        }
+    }
+
+    /// Gives the socket the time that is left.
+    fn allow_time(&self) -> io::Result<()> {
+        let left = self.deadline.saturating_duration_since(clock::now());
+        if left.is_zero() {
+            return Err(ErrorKind::TimedOut.into());
+        }
+        self.socket.set_read_timeout(Some(left))?;
+        self.socket.set_write_timeout(Some(left))
+    }
+
+    fn send(&mut self, mut bytes: &[u8]) -> io::Result<()> {
+        while !bytes.is_empty() {
+            self.allow_time()?;
+            let sent = match &mut self.tls {
+                None => (&self.socket).write(bytes)?,
+                Some(tls) => tls.writer().write(bytes)?,
+            };
+            bytes = &bytes[sent..];
+            self.flush()?;
+        }
+        Ok(())
+    }
+
+    /// Sends what TLS holds.
+    fn flush(&mut self) -> io::Result<()> {
+        while self.tls.as_ref().is_some_and(|tls| tls.wants_write()) {
+            self.allow_time()?;
+            if let Some(tls) = &mut self.tls {
+                tls.write_tls(&mut &self.socket)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads what comes; 0 is the end.
+    fn receive(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        loop {
+            self.allow_time()?;
+            let read = match &mut self.tls {
+                None => (&self.socket).read(into),
+                Some(tls) => match tls.reader().read(into) {
+                    Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                        let read = tls.read_tls(&mut &self.socket);
+                        tls.process_new_packets()
+                            .map_err(|error| io::Error::new(ErrorKind::InvalidData, error))?;
+                        match read {
+                            Ok(_) => continue,
+                            Err(error) => Err(error),
+                        }
+                    }
+                    read => read,
+                },
+            };
+            match read {
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) if is_end(&error) => return Ok(0),
+                read => return read,
+            }
+        }
+    }
+}
+
+/// An answer while it is read.
+struct Reading {
+    body: Vec<u8>,
+    most: usize,
+    address: SocketAddr,
+}
+
+impl Reading {
+    /// The head, the bytes that it and what follows stand in, and when the first of them came.
+    fn head(&self, peer: &mut Peer) -> Result<(ResponseHead, Vec<u8>, Instant), ProbeError> {
+        let mut head = ResponseHead::default();
+        let (mut bytes, mut buffer) = (Vec::new(), vec![0; BUFFER]);
+        let mut first_byte = None;
+        loop {
+            match peer.receive(&mut buffer) {
+                Ok(0) => return Err(ProbeError::Closed(self.address)),
+                Ok(length) => bytes.extend_from_slice(&buffer[..length]),
+                Err(error) if is_late(&error) => return Err(ProbeError::Silent(self.address, peer.limit)),
+                Err(_) => return Err(ProbeError::Closed(self.address)),
+            }
+            let first_byte = *first_byte.get_or_insert_with(clock::now);
+            // A TLS record's type and major version: an alert is what a TLS server says to plain text.
+            if matches!(bytes.as_slice(), [0x15 | 0x16, 3, ..]) {
+                return Err(ProbeError::TlsServer(self.address));
+            }
+            while head.parse(&bytes, &HEAD).map_err(|error| self.not_http(&error, &bytes))?
+                == Progress::Complete
+            {
+                if !head.is_interim() {
+                    return Ok((head, bytes, first_byte));
+                }
+                bytes.drain(..head.length);
+                head.clear();
+            }
+        }
+    }
+
+    fn not_http(&self, error: &impl fmt::Debug, bytes: &[u8]) -> ProbeError {
+        let beginning: String =
+            bytes.iter().take(24).flat_map(|byte| byte.escape_ascii()).map(char::from).collect();
+        ProbeError::NotHttp(self.address, format!("{error:?}, it begins with \"{beginning}\""))
+    }
+
+    /// The body, of which `bytes` have come with the head.
+    fn content(&mut self, peer: &mut Peer, framing: Framing, bytes: &[u8]) -> Result<(), ProbeError> {
+        let mut content = match framing {
+            Framing::None => return Ok(()),
+            Framing::Length(length) if length > self.most as u64 => {
+                return Err(ProbeError::Large(self.address, length));
+            }
+            Framing::Length(length) => Content::Length(length),
+            Framing::Chunked => Content::Chunked(Box::new(Decoder::new(TRAILERS))),
+            Framing::Close => Content::Close,
+        };
+        if self.take(&mut content, bytes)? {
+            return Ok(());
+        }
+        let mut buffer = vec![0; BUFFER];
+        loop {
+            let came = self.body.len() as u64;
+            match peer.receive(&mut buffer) {
+                Ok(0) if matches!(content, Content::Close) => return Ok(()),
+                Ok(0) => return Err(ProbeError::ShortBody(self.address, came)),
+                Ok(length) if self.take(&mut content, &buffer[..length])? => return Ok(()),
+                Ok(_) => {}
+                Err(error) if is_late(&error) => {
+                    return Err(ProbeError::Unfinished(self.address, peer.limit, came));
+                }
+                Err(_) => return Err(ProbeError::ShortBody(self.address, came)),
+            }
+        }
+    }
+
+    /// Takes bytes of the body; whether it is whole.
+    fn take(&mut self, content: &mut Content, mut bytes: &[u8]) -> Result<bool, ProbeError> {
+        let is_whole = match content {
+            Content::Length(left) => {
+                let length = usize::try_from(*left).map_or(bytes.len(), |left| left.min(bytes.len()));
+                *left -= length as u64;
+                self.body.extend_from_slice(&bytes[..length]);
+                *left == 0
+            }
+            Content::Close => {
+                self.body.extend_from_slice(bytes);
+                false
+            }
+            Content::Chunked(decoder) => loop {
+                let (consumed, event) = decoder
+                    .decode(bytes)
+                    .map_err(|error| ProbeError::NotHttp(self.address, error.what().to_owned()))?;
+                match event {
+                    Event::Data(data) => self.body.extend_from_slice(data),
+                    Event::More => break false,
+                    Event::End => break true,
+                }
+                bytes = &bytes[consumed..];
+            },
+        };
+        if self.body.len() > self.most {
+            Err(ProbeError::Endless(self.address, self.most))
+        } else {
+            Ok(is_whole)
+        }
+    }
+}
+
+enum Content {
+    Length(u64),
+    Chunked(Box<Decoder>),
+    Close,
+}
+
+fn is_late(error: &io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::TimedOut | ErrorKind::WouldBlock)
+}
+
+fn is_end(error: &io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::UnexpectedEof | ErrorKind::ConnectionReset | ErrorKind::BrokenPipe)
+}
+
+/// The system's words without its number.
+fn words(error: &io::Error) -> String {
+    let said = error.to_string();
+    said.split(" (os error").next().unwrap_or(&said).to_lowercase()
+}

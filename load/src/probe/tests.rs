@@ -1,0 +1,98 @@
+use super::*;
+use crate::target::{Ask, Permission, resolve};
+use std::net::TcpListener;
+
+/// Answers one connection with these bytes; the address, and what a probe says.
+fn probe(bytes: &'static [u8], most: usize) -> (SocketAddr, Result<Answer, ProbeError>) {
+    probe_with(move |mut socket| _ = socket.write_all(bytes), most, Duration::from_secs(10))
+}
+
+fn probe_with(
+    say: impl FnOnce(TcpStream) + Send + 'static,
+    most: usize,
+    limit: Duration,
+) -> (SocketAddr, Result<Answer, ProbeError>) {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a free port");
+    let address = listener.local_addr().expect("it is bound");
+    let server = std::thread::spawn(move || {
+        let (mut socket, _) = listener.accept().expect("a client comes");
+        let mut request = [0; 4096];
+        _ = socket.read(&mut request);
+        say(socket);
+    });
+    let told = once(&target(address), limit, most);
+    server.join().expect("the server does not panic");
+    (address, told)
+}
+
+fn target(address: SocketAddr) -> Target {
+    let ask = Ask { url: format!("http://{address}/"), ..Ask::default() };
+    resolve(&ask, Permission::default()).expect("an address of this machine")
+}
+
+#[test]
+fn an_answer_comes_back_whole() {
+    let (_, told) = probe(
+        b"HTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.1 404 Not Found\r\nX-A: 1\r\nTransfer-Encoding: chunked\r\n\r\n\
+          3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n",
+        5,
+    );
+    let answer = told.unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!((answer.status, answer.body.as_slice()), (404, &b"abcde"[..]));
+    assert_eq!(answer.field("x-a"), Some("1"));
+    assert!(answer.first_byte <= answer.total);
+    let (_, told) = probe(b"HTTP/1.0 200 OK\r\n\r\nto the end", 100);
+    assert_eq!(told.map(|answer| answer.body), Ok(b"to the end".to_vec()));
+}
+
+#[test]
+fn what_went_wrong_is_one_sentence() {
+    let check = |bytes: &'static [u8], most, expected: fn(SocketAddr) -> ProbeError, words: &str| {
+        let (address, told) = probe(bytes, most);
+        assert_eq!(told, Err(expected(address)));
+        let said = expected(address).to_string();
+        assert!(
+            said.contains(words) && said.contains(&address.to_string()) && !said.contains('\n'),
+            "{said}"
+        );
+    };
+    check(b"", 10, ProbeError::Closed, "without an answer");
+    check(b"HTTP/1.1 200", 10, ProbeError::Closed, "without an answer");
+    let short = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nabc";
+    check(short, 10, |at| ProbeError::ShortBody(at, 3), "after 3 bytes");
+    let long = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nabcde";
+    check(long, 4, |at| ProbeError::Large(at, 5), "5 bytes long");
+    let chunked = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nabcde\r\n";
+    check(chunked, 4, |at| ProbeError::Endless(at, 4), "has no end");
+    check(b"\x15\x03\x03\x00\x02\x02\x46", 10, ProbeError::TlsServer, "write https://");
+    let (_, told) = probe(b"220 mail.example ESMTP\r\n", 10);
+    let said = told.expect_err("no HTTP").to_string();
+    assert!(said.contains("does not answer in HTTP/1") && said.contains("220 mail"), "{said}");
+}
+
+#[test]
+fn nobody_there_and_nobody_answering_are_told_apart() {
+    let gone =
+        TcpListener::bind(("127.0.0.1", 0)).and_then(|listener| listener.local_addr()).expect("a port");
+    assert_eq!(once(&target(gone), Duration::from_secs(10), 10), Err(ProbeError::Refused(gone)));
+    let limit = Duration::from_millis(50);
+    let wait = |mut socket: TcpStream| _ = socket.read(&mut [0; 10]);
+    let (address, told) = probe_with(wait, 10, limit);
+    assert_eq!(told, Err(ProbeError::Silent(address, limit)));
+    let half = |mut socket: TcpStream| {
+        _ = socket.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nabc");
+        _ = socket.read(&mut [0; 10]);
+    };
+    let (address, told) = probe_with(half, 10, limit);
+    assert_eq!(told, Err(ProbeError::Unfinished(address, limit, 3)));
+}
+
+#[test]
+fn a_body_without_an_end_ends_at_the_bound() {
+    let endless = |mut socket: TcpStream| {
+        _ = socket.write_all(b"HTTP/1.1 200 OK\r\n\r\n");
+        while socket.write_all(&[0; 65536]).is_ok() {}
+    };
+    let (address, told) = probe_with(endless, 1 << 20, Duration::from_secs(30));
+    assert_eq!(told, Err(ProbeError::Endless(address, 1 << 20)));
+}

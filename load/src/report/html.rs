@@ -1,0 +1,370 @@
+//! One outcome as a page: what it came to, the distribution of its latencies, how it went over time, and the figures.
+//!
+//! Pictures say nothing that the tables below do not. Next: `steps`, for several measurements beside each other.
+
+use super::axis::{Percentiles, Scale, duration_ticks, rate_ticks, time_ticks};
+use super::page::{folded, page, table, tiles, warning};
+use super::plot::{Curve, Plot};
+use super::quantity::{bytes, count, duration, moment, percent, percentile, rate, span};
+use super::text::{error_meaning, loop_sentence, per_second};
+use crate::histogram;
+use crate::outcome::{Latency, Outcome, Slice};
+use crate::plan::Mode;
+
+/// The most points of a curve over time: more than that, and neighbours are drawn as one.
+const POINTS: usize = 300;
+/// The most rows of the table of times.
+const ROWS: usize = 30;
+/// How finely the distribution is gone through: steps for each halving of what is left.
+const STEPS_PER_HALF: u32 = 8;
+/// Ticks of a vertical axis, about.
+const TICKS: usize = 5;
+
+/// The page of a run.
+pub fn html(outcome: &Outcome) -> String {
+    let target = target(outcome);
+    let mut body = format!(
+        "<header><h1>{}</h1><p class=\"soft\">{}</p></header>",
+        super::drawing::escape(&target),
+        super::drawing::escape(&what_was_done(outcome))
+    );
+    if let Some(limits) = &outcome.generator.limits {
+        body.push_str(&warning(&format!(
+            "This is a floor, not a result: {}. The server can do at least this; how much more is not known from this run.",
+            limits.trim_end_matches('.')
+        )));
+    }
+    body.push_str(&figures(outcome));
+    body.push_str(&distribution(outcome));
+    body.push_str(&over_time(outcome));
+    body.push_str(&tables(outcome));
+    page(&format!("{}/s: {target}", rate(outcome.rate())), &body)
+}
+
+fn target(outcome: &Outcome) -> String {
+    let first = outcome.urls.first().map_or("no URL", String::as_str);
+    match outcome.urls.len() {
+        0 | 1 => first.to_owned(),
+        more => format!("{first} and {} more", more - 1),
+    }
+}
+
+fn what_was_done(outcome: &Outcome) -> String {
+    format!(
+        "{}, {} over {} connection{}; {}.",
+        moment(outcome.began_unix_milliseconds),
+        span(outcome.seconds),
+        count(u64::from(outcome.connections)),
+        if outcome.connections == 1 { "" } else { "s" },
+        loop_sentence(outcome.mode)
+    )
+}
+
+fn figures(outcome: &Outcome) -> String {
+    let errors = outcome.counts.errors.total();
+    let at_least = if outcome.generator.limits.is_some() { "at least " } else { "" };
+    let tile = |percent: f64| duration(outcome.latency.percentile(percent) as f64);
+    tiles(&[
+        (
+            "Requests/s",
+            format!("{at_least}{}", rate(outcome.rate())),
+            format!("{} answers", count(outcome.counts.answers)),
+        ),
+        ("Median latency", tile(50.0), format!("mean {}", duration(outcome.latency.mean.round()))),
+        ("99th percentile", tile(99.0), format!("99.9%: {}", tile(99.9))),
+        ("Longest", duration(outcome.latency.max as f64), String::new()),
+        ("Errors", count(errors), percent(outcome.error_share())),
+        (
+            "Transfer/s",
+            bytes(per_second(outcome.counts.bytes_read, outcome.seconds)),
+            format!("{} in all", bytes(outcome.counts.bytes_read as f64)),
+        ),
+    ])
+}
+
+/// A distribution as shares and values, in order: from the histogram, or from the percentiles where it cannot be read.
+fn shares(latency: &Latency) -> (u64, Vec<(f64, f64)>) {
+    match histogram::decode(&latency.histogram) {
+        Ok(histogram) if !histogram.is_empty() => {
+            let steps = histogram.iter_quantiles(STEPS_PER_HALF);
+            let most = histogram.max();
+            let shares = steps
+                .map(|step| (step.quantile_iterated_to(), step.value_iterated_to().min(most) as f64))
+                .collect();
+            (histogram.len(), shares)
+        }
+        Ok(_) => (0, Vec::new()),
+        Err(_) => (
+            100_000,
+            latency.percentiles.iter().map(|(percent, value)| (percent / 100.0, *value as f64)).collect(),
+        ),
+    }
+}
+
+fn distribution(outcome: &Outcome) -> String {
+    let is_open = matches!(outcome.mode, Mode::Open { .. });
+    let (values, latency) = shares(&outcome.latency);
+    if latency.is_empty() {
+        return "<h2>Latency by percentile</h2><p>No answer came, so there is no latency.</p>".to_owned();
+    }
+    let sent = if is_open { shares(&outcome.service).1 } else { Vec::new() };
+    let axis = Percentiles::of(values);
+    let scale = Scale::fitting(latency.iter().chain(&sent).map(|(_, value)| *value), TICKS);
+    let points = |shares: &[(f64, f64)]| {
+        shares.iter().map(|(share, value)| (axis.place(*share), scale.place(*value))).collect::<Vec<_>>()
+    };
+    let mut curves = vec![Curve {
+        name: if is_open { "from when it should have started" } else { "from when it was sent" },
+        class: "first",
+        points: points(&latency),
+    }];
+    if is_open {
+        curves.push(Curve { name: "from when it was sent", class: "second", points: points(&sent) });
+    }
+    let description = format!(
+        "Half of the answers came within {}, 99% within {}, 99.9% within {}, the last after {}. Each nine is as wide as the one \
+         before{}.",
+        duration(outcome.latency.percentile(50.0) as f64),
+        duration(outcome.latency.percentile(99.0) as f64),
+        duration(outcome.latency.percentile(99.9) as f64),
+        duration(outcome.latency.max as f64),
+        scale_remark(scale)
+    );
+    let plot = Plot {
+        id: "distribution",
+        caption: "Latency by percentile",
+        description: &description,
+        across: axis.ticks(),
+        upwards: duration_ticks(scale, TICKS),
+        curves,
+    };
+    plot.figure(&percentiles(outcome))
+}
+
+fn scale_remark(scale: Scale) -> &'static str {
+    if scale.is_logarithmic() { "; upwards, equal distances are equal ratios" } else { "" }
+}
+
+fn percentiles(outcome: &Outcome) -> String {
+    let columns: [&Latency; 3] = [&outcome.latency, &outcome.service, &outcome.first_byte];
+    let value = |value: u64| duration(value as f64);
+    let mut rows: Vec<Vec<String>> = vec![row("min", columns.map(|latency| value(latency.min)))];
+    rows.extend(outcome.latency.percentiles.iter().map(|(percent, _)| {
+        row(&percentile(*percent), columns.map(|latency| value(latency.percentile(*percent))))
+    }));
+    rows.push(row("max", columns.map(|latency| value(latency.max))));
+    rows.push(row("mean", columns.map(|latency| duration(latency.mean.round()))));
+    rows.push(row("deviation", columns.map(|latency| duration(latency.deviation.round()))));
+    let head = ["Percentile", "Latency", "From when it was sent", "To its first byte"];
+    folded("The same in figures", &table("Latency by percentile", &head, &rows, &[]))
+}
+
+fn row<const COLUMNS: usize>(name: &str, cells: [String; COLUMNS]) -> Vec<String> {
+    std::iter::once(name.to_owned()).chain(cells).collect()
+}
+
+/// Neighbouring slices as one where there are more than `most`: counts added, the median averaged, the rest the worst.
+fn merged(slices: &[Slice], most: usize) -> Vec<Slice> {
+    let whole: Vec<&Slice> = slices.iter().filter(|slice| slice.seconds > 0.0).collect();
+    let together = whole.len().div_ceil(most).max(1);
+    whole
+        .chunks(together)
+        .map(|chunk| Slice {
+            at: chunk[0].at,
+            seconds: chunk.iter().map(|slice| slice.seconds).sum(),
+            answers: chunk.iter().map(|slice| slice.answers).sum(),
+            errors: chunk.iter().map(|slice| slice.errors).sum(),
+            p50: chunk.iter().map(|slice| slice.p50).sum::<u64>() / chunk.len() as u64,
+            p99: chunk.iter().map(|slice| slice.p99).max().unwrap_or(0),
+            max: chunk.iter().map(|slice| slice.max).max().unwrap_or(0),
+        })
+        .collect()
+}
+
+fn over_time(outcome: &Outcome) -> String {
+    let slices = merged(&outcome.slices, POINTS);
+    let (Some(first), Some(last)) = (slices.first(), slices.last()) else {
+        return "<h2>Over time</h2><p>The run was too short to be told apart in time.</p>".to_owned();
+    };
+    let end = last.at + last.seconds;
+    let x = |slice: &Slice| middle(slice, end);
+    let answers = |slice: &Slice| slice.answers as f64 / slice.seconds;
+    let scale = Scale::linear(slices.iter().map(answers).fold(0.0, f64::max), TICKS);
+    let curve = |name, class, scale: Scale, value: &dyn Fn(&Slice) -> f64| Curve {
+        name,
+        class,
+        points: slices.iter().map(|slice| (x(slice), scale.place(value(slice)))).collect(),
+    };
+    let (least, most) = slices
+        .iter()
+        .map(answers)
+        .fold((f64::INFINITY, 0.0f64), |(least, most), value| (least.min(value), most.max(value)));
+    let each = span(first.seconds);
+    let rates = Plot {
+        id: "rate",
+        caption: "Rate over time",
+        description: &format!(
+            "Between {} and {} answers per second, in slices of {each}.",
+            rate(least),
+            rate(most)
+        ),
+        across: time_ticks(end, 10),
+        upwards: rate_ticks(scale, TICKS),
+        curves: vec![curve("answers per second", "first", scale, &answers)],
+    };
+    // A slice in which nothing was answered has no latency; it is left out, not drawn as 0.
+    let answered: Vec<Slice> = slices.iter().copied().filter(|slice| slice.max > 0).collect();
+    let scale = Scale::fitting(answered.iter().flat_map(|slice| [slice.p50 as f64, slice.p99 as f64]), TICKS);
+    let curve = |name, class, value: fn(&Slice) -> u64| Curve {
+        name,
+        class,
+        points: answered.iter().map(|slice| (x(slice), scale.place(value(slice) as f64))).collect(),
+    };
+    let latencies = Plot {
+        id: "latency",
+        caption: "Latency over time",
+        description: &format!("Median and 99th percentile of each slice of {each}{}.", scale_remark(scale)),
+        across: time_ticks(end, 10),
+        upwards: duration_ticks(scale, TICKS),
+        curves: vec![
+            curve("median", "first", |slice| slice.p50),
+            curve("99th percentile", "second", |slice| slice.p99),
+        ],
+    };
+    rates.figure("") + &errors(&slices, end) + &latencies.figure(&times(outcome))
+}
+
+/// Errors on a scale of their own: beside many answers a few would be a line at the bottom. Nothing where there are none.
+fn errors(slices: &[Slice], end: f64) -> String {
+    let errors = |slice: &Slice| slice.errors as f64 / slice.seconds;
+    let most = slices.iter().map(errors).fold(0.0, f64::max);
+    if most == 0.0 {
+        return String::new();
+    }
+    let scale = Scale::linear(most, TICKS);
+    let plot = Plot {
+        id: "errors",
+        caption: "Errors over time",
+        description: &format!("At the most {} per second.", rate(most)),
+        across: time_ticks(end, 10),
+        upwards: rate_ticks(scale, TICKS),
+        curves: vec![Curve {
+            name: "errors per second",
+            class: "error",
+            points: slices.iter().map(|slice| (middle(slice, end), scale.place(errors(slice)))).collect(),
+        }],
+    };
+    plot.figure("")
+}
+
+/// Where the middle of a slice stands in a run that ends at `end`, from 0 to 1.
+fn middle(slice: &Slice, end: f64) -> f64 {
+    ((slice.at + slice.seconds / 2.0) / end).clamp(0.0, 1.0)
+}
+
+fn times(outcome: &Outcome) -> String {
+    let rows: Vec<Vec<String>> = merged(&outcome.slices, ROWS)
+        .iter()
+        .map(|slice| {
+            row(
+                &format!("{:.1}s", slice.at),
+                [
+                    rate(slice.answers as f64 / slice.seconds),
+                    count(slice.errors),
+                    duration(slice.p50 as f64),
+                    duration(slice.p99 as f64),
+                    duration(slice.max as f64),
+                ],
+            )
+        })
+        .collect();
+    let head = ["From", "Answers/s", "Errors", "Median", "99%", "Longest"];
+    folded("Both in figures", &table("Rate and latency over time", &head, &rows, &[]))
+}
+
+fn tables(outcome: &Outcome) -> String {
+    let counts = &outcome.counts;
+    let mut html = String::from("<h2>Answers and errors</h2>");
+    let statuses: Vec<Vec<String>> =
+        counts.statuses.iter().map(|(status, number)| row(&status.to_string(), [count(*number)])).collect();
+    if !statuses.is_empty() {
+        html.push_str(&table("Answers by status", &["Status", "Answers"], &statuses, &[]));
+    }
+    let errors: Vec<Vec<String>> = counts
+        .errors
+        .kinds()
+        .into_iter()
+        .filter(|(_, number)| *number > 0)
+        .map(|(kind, number)| row(kind, [count(number), error_meaning(kind).to_owned()]))
+        .collect();
+    if errors.is_empty() {
+        html.push_str("<p>No errors.</p>");
+    } else {
+        html.push_str(&table("Errors by kind", &["Kind", "Requests", "Meaning"], &errors, &[2]));
+    }
+    html.push_str("<h2>How it was measured</h2>");
+    html.push_str(&table("The run", &["What", "Value"], &setup(outcome), &[1]));
+    html
+}
+
+fn setup(outcome: &Outcome) -> Vec<Vec<String>> {
+    /// The most URLs that are listed.
+    const LISTED: usize = 20;
+    let yes = |is: bool| if is { "yes" } else { "no" }.to_owned();
+    let generator = &outcome.generator;
+    let mut rows: Vec<Vec<String>> =
+        outcome.urls.iter().take(LISTED).map(|url| row("URL", [url.clone()])).collect();
+    if outcome.urls.len() > LISTED {
+        rows.push(row("URL", [format!("and {} more", outcome.urls.len() - LISTED)]));
+    }
+    rows.extend([
+        row("Loop", [loop_sentence(outcome.mode)]),
+        row(
+            "Connections",
+            [format!(
+                "{}, {} opened",
+                count(u64::from(outcome.connections)),
+                count(outcome.counts.connections)
+            )],
+        ),
+        row("Used again (keep-alive)", [yes(outcome.keep_alive)]),
+        row("Requests on their way on one connection", [count(u64::from(outcome.pipeline))]),
+        row("TLS", [yes(outcome.tls)]),
+        row("Began", [moment(outcome.began_unix_milliseconds)]),
+        row("Measured", [duration(outcome.seconds * 1e6)]),
+        row("Requests sent", [count(outcome.counts.requests)]),
+        row(
+            "Bytes",
+            [format!(
+                "{} read, {} of them bodies; {} written",
+                bytes(outcome.counts.bytes_read as f64),
+                bytes(outcome.counts.bytes_body as f64),
+                bytes(outcome.counts.bytes_written as f64)
+            )],
+        ),
+        row(
+            "Generator",
+            [format!(
+                "{} thread{}, {:.2} CPU seconds, {} per answer, busiest thread {}",
+                outcome.threads,
+                if outcome.threads == 1 { "" } else { "s" },
+                generator.cpu_seconds,
+                duration((generator.cpu_per_answer * 100.0).round() / 100.0),
+                percent(generator.busiest_thread)
+            )],
+        ),
+        row("Machine", [format!("{} cores, {} busy", generator.cores, percent(generator.machine_busy))]),
+    ]);
+    if outcome.counts.unfinished > 0 {
+        let unfinished = count(outcome.counts.unfinished);
+        rows.push(row(
+            "Unfinished",
+            [format!("{unfinished} requests were due and had no answer at the end")],
+        ));
+    }
+    if matches!(outcome.mode, Mode::Open { .. }) {
+        let lag = duration(generator.send_lag_p99 as f64);
+        rows.push(row("Sent late by the generator's own fault", [format!("{lag} at the 99th percentile")]));
+    }
+    rows
+}

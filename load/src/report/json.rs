@@ -1,0 +1,149 @@
+//! An outcome for programs: JSON with a version, its published schema, and the way back.
+//!
+//! The first field names what the file is and which version of it. The schema in `docs/bench.schema.json` is made from
+//! the types by `cargo xtask docs`. A file that is read may be anything: what is wrong with it is said in one sentence.
+
+use super::text::per_second;
+use crate::outcome::Outcome;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use std::fmt;
+use std::io::Read as _;
+use std::path::Path;
+
+/// What `millstream bench` writes.
+pub const BENCH: Kind = Kind { name: "millstream.bench", version: 1 };
+
+/// The largest file that is read: far more than the longest run writes.
+const LARGEST: u64 = 64 << 20;
+
+/// A kind of JSON file. The version counts up when a field goes or changes its meaning; a new field needs none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Kind {
+    /// Whose it is: `millstream.bench`.
+    pub name: &'static str,
+    /// Which version this program writes and reads.
+    pub version: u32,
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{}/{}", self.name, self.version)
+    }
+}
+
+/// The file of `millstream bench --json`.
+#[derive(Serialize, schemars::JsonSchema)]
+#[schemars(title = "A run of millstream bench")]
+struct Document<'a> {
+    /// Answers as expected per second: `counts.answers / seconds`.
+    requests_per_second: f64,
+    /// Bytes read per second, heads included.
+    bytes_per_second: f64,
+    /// The share of requests that came to nothing good, 0 to 1.
+    error_share: f64,
+    #[serde(flatten)]
+    outcome: &'a Outcome,
+}
+
+/// Why a file cannot be read, in words for the user.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct JsonError(String);
+
+impl fmt::Display for JsonError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for JsonError {}
+
+/// The JSON of an outcome, indented, with an end of line.
+pub fn write(outcome: &Outcome) -> String {
+    let document = Document {
+        requests_per_second: outcome.rate(),
+        bytes_per_second: per_second(outcome.counts.bytes_read, outcome.seconds),
+        error_share: outcome.error_share(),
+        outcome,
+    };
+    write_versioned(BENCH, &document)
+}
+
+/// The JSON of a value with its kind as the first field. The value must be a struct: its fields stand beside `schema`.
+pub fn write_versioned(kind: Kind, value: &impl Serialize) -> String {
+    #[derive(Serialize)]
+    struct Versioned<'a, T> {
+        schema: String,
+        #[serde(flatten)]
+        value: &'a T,
+    }
+    let versioned = Versioned { schema: kind.to_string(), value };
+    let mut text =
+        serde_json::to_string_pretty(&versioned).expect("plain data with text for keys is always JSON");
+    text.push('\n');
+    text
+}
+
+/// The outcome of a text that [`write`] made.
+pub fn read(text: &str) -> Result<Outcome, JsonError> {
+    read_versioned(BENCH, text)
+}
+
+/// The outcome of a file; the error begins with its name.
+pub fn read_file(path: &Path) -> Result<Outcome, JsonError> {
+    let named = |error: String| JsonError(format!("{}: {error}", path.display()));
+    let mut text = String::new();
+    std::fs::File::open(path)
+        .and_then(|file| file.take(LARGEST + 1).read_to_string(&mut text))
+        .map_err(|error| named(error.to_string()))?;
+    if text.len() as u64 > LARGEST {
+        return Err(named(format!("larger than {} MB, which no run writes", LARGEST >> 20)));
+    }
+    read(&text).map_err(|error| named(error.0))
+}
+
+/// The value of a text that [`write_versioned`] made with the same kind.
+pub fn read_versioned<T: DeserializeOwned>(kind: Kind, text: &str) -> Result<T, JsonError> {
+    let value: Value = serde_json::from_str(text).map_err(|error| JsonError(format!("not JSON: {error}")))?;
+    let found = value.get("schema").and_then(Value::as_str).ok_or_else(|| {
+        JsonError(format!("no file of {}: it has no text in \"schema\", where {kind} belongs", kind.name))
+    })?;
+    match found.split_once('/') {
+        Some((name, version)) if name == kind.name && version == kind.version.to_string() => {}
+        Some((name, version)) if name == kind.name => {
+            return Err(JsonError(format!(
+                "version {} of {name}; this program reads version {} only: measure again, or use the program that wrote it",
+                shortened(version),
+                kind.version
+            )));
+        }
+        _ => return Err(JsonError(format!("a file of {}, not of {}", shortened(found), kind.name))),
+    }
+    serde_json::from_value(value).map_err(|error| JsonError(format!("not as {kind} has it: {error}")))
+}
+
+/// The published schema of [`write`]'s text, as JSON Schema 2020-12, with an end of line.
+pub fn schema() -> String {
+    let mut schema = schemars::schema_for!(Document<'static>);
+    let properties =
+        schema.ensure_object().entry("properties").or_insert_with(|| Value::Object(Default::default()));
+    if let Some(properties) = properties.as_object_mut() {
+        let kind = serde_json::json!({ "description": "What this file is, and which version of it.", "const": BENCH.to_string() });
+        properties.insert("schema".to_owned(), kind);
+    }
+    if let Some(required) = schema.ensure_object().get_mut("required").and_then(Value::as_array_mut) {
+        required.insert(0, Value::from("schema"));
+    }
+    let mut text = serde_json::to_string_pretty(&schema).expect("a schema is JSON");
+    text.push('\n');
+    text
+}
+
+/// Text of a file for a message: no more than a few words of it, and nothing that commands a terminal.
+fn shortened(text: &str) -> String {
+    text.chars().take(40).map(|letter| if letter.is_control() { '\u{fffd}' } else { letter }).collect()
+}
+
+#[cfg(test)]
+mod tests;

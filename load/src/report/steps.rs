@@ -1,0 +1,232 @@
+//! Several measurements beside each other as a page: the steps of a ladder, or servers alone and together.
+//!
+//! Knows only its own plain rows, which `ladder` and `capacity` fill; a row that is not there is not drawn, and a wrong
+//! answer has no length. Next: `bars`, the picture.
+
+use super::bars::bars;
+use super::drawing::escape;
+use super::page::{page, table, warning};
+use super::quantity::{bytes, count, duration, factor, rate};
+
+/// What the page shows.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Page {
+    /// One line: what was measured.
+    pub title: String,
+    /// A sentence on how.
+    pub subtitle: String,
+    /// What the reader must not overlook, such as that the origin is simulated.
+    pub warnings: Vec<String>,
+    /// From the first step to the last.
+    pub rows: Vec<Row>,
+    /// What it means, a paragraph each.
+    pub verdict: Vec<String>,
+    /// On the manner of measuring, a paragraph each.
+    pub notes: Vec<String>,
+}
+
+/// A step.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Row {
+    /// A few words.
+    pub name: String,
+    /// One sentence: what is different in this step.
+    pub what: String,
+    /// Requests per second that were to be expected; drawn as a mark.
+    pub expected: Option<f64>,
+    /// One for each party, the product first.
+    pub measures: Vec<Measure>,
+}
+
+/// What one party did in a step. Medians over the rounds.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Measure {
+    /// Who: `Millstream`, `nginx`.
+    pub party: String,
+    /// Requests per second.
+    pub rate: f64,
+    /// The lowest rate of the rounds.
+    pub low: f64,
+    /// The highest.
+    pub high: f64,
+    /// Times the first step; `None`: not to be told.
+    pub factor: Option<f64>,
+    /// The median latency, microseconds.
+    pub p50: u64,
+    /// Its 99th percentile, microseconds.
+    pub p99: u64,
+    /// Requests that reached the origin.
+    pub origin_requests: Option<u64>,
+    /// Bytes read.
+    pub bytes: Option<u64>,
+    /// Requests that came to nothing good.
+    pub errors: u64,
+    /// Why the answers are wrong and the figures do not count.
+    pub wrong: Option<String>,
+    /// Why the rate is only a floor.
+    pub floor: Option<String>,
+    /// Why the party cannot do this step; there are no figures then.
+    pub cannot: Option<String>,
+    /// CPU microseconds per answer that the proxy took.
+    pub cpu_proxy: Option<f64>,
+    /// The same of the origin.
+    pub cpu_origin: Option<f64>,
+    /// The same of the generator.
+    pub cpu_generator: Option<f64>,
+    /// Sockets in TIME_WAIT that were left behind.
+    pub time_wait: Option<u64>,
+}
+
+impl Measure {
+    /// Whether its rate may be drawn.
+    pub(super) fn counts(&self) -> bool {
+        self.wrong.is_none() && self.cannot.is_none()
+    }
+
+    /// What stands at the end of its bar.
+    pub(super) fn told(&self) -> String {
+        if self.cannot.is_some() {
+            return "cannot".to_owned();
+        }
+        if self.wrong.is_some() {
+            return "wrong answers".to_owned();
+        }
+        let at_least = if self.floor.is_some() { "≥ " } else { "" };
+        let times = self.factor.map(|times| format!(" · {}", factor(times))).unwrap_or_default();
+        format!("{at_least}{}/s{times}", rate(self.rate))
+    }
+}
+
+/// The page.
+pub fn html(content: &Page) -> String {
+    let mut body = format!(
+        "<header><h1>{}</h1><p class=\"soft\">{}</p></header>",
+        escape(&content.title),
+        escape(&content.subtitle)
+    );
+    for text in &content.warnings {
+        body.push_str(&warning(text));
+    }
+    if !content.verdict.is_empty() {
+        body.push_str("<section class=\"verdict\" aria-label=\"Verdict\">");
+        body.push_str(&paragraphs(&content.verdict));
+        body.push_str("</section>");
+    }
+    if content.rows.is_empty() {
+        body.push_str("<p>Nothing was measured.</p>");
+    } else {
+        body.push_str(&bars(content));
+        body.push_str(&tables(content));
+    }
+    body.push_str(&paragraphs(&content.notes));
+    page(&content.title, &body)
+}
+
+fn paragraphs(texts: &[String]) -> String {
+    texts.iter().map(|text| format!("<p>{}</p>", escape(text))).collect()
+}
+
+/// A column: its name, and its cell of a row and a measure; empty where it has none.
+type Column = (&'static str, fn(&Row, &Measure) -> String);
+
+fn optional<Value>(value: Option<Value>, text: impl Fn(Value) -> String) -> String {
+    value.map(text).unwrap_or_default()
+}
+
+/// What a step brought. Columns that are empty in all rows are left out.
+const GAINS: [Column; 8] = [
+    ("By", |_, measure| measure.party.clone()),
+    ("Requests/s", |_, measure| {
+        let at_least = if measure.floor.is_some() { "≥ " } else { "" };
+        if measure.counts() { format!("{at_least}{}", rate(measure.rate)) } else { "–".to_owned() }
+    }),
+    ("Lowest – highest", |_, measure| {
+        if measure.counts() && measure.high > 0.0 {
+            format!("{} – {}", rate(measure.low), rate(measure.high))
+        } else {
+            String::new()
+        }
+    }),
+    ("Factor", |_, measure| optional(measure.factor.filter(|_| measure.counts()), factor)),
+    ("Expected/s", |row, _| optional(row.expected, rate)),
+    ("Median", |_, measure| latency(measure, measure.p50)),
+    ("99%", |_, measure| latency(measure, measure.p99)),
+    ("Errors", |_, measure| if measure.cannot.is_some() { String::new() } else { count(measure.errors) }),
+];
+
+/// What it took.
+const COSTS: [Column; 7] = [
+    ("By", |_, measure| measure.party.clone()),
+    ("Reached the origin", |_, measure| optional(measure.origin_requests, count)),
+    ("Read", |_, measure| optional(measure.bytes, |value| bytes(value as f64))),
+    ("CPU per answer: proxy", |_, measure| optional(measure.cpu_proxy, cpu)),
+    ("origin", |_, measure| optional(measure.cpu_origin, cpu)),
+    ("generator", |_, measure| optional(measure.cpu_generator, cpu)),
+    ("Left in TIME_WAIT", |_, measure| optional(measure.time_wait, count)),
+];
+
+/// What is to be said of a measure besides its figures.
+fn remark(measure: &Measure) -> String {
+    let remarks = [
+        ("wrong answers, so not counted: ", &measure.wrong),
+        ("cannot: ", &measure.cannot),
+        ("a floor, not a result: ", &measure.floor),
+    ];
+    let told = remarks.iter().filter_map(|(what, why)| why.as_ref().map(|why| format!("{what}{why}")));
+    told.collect::<Vec<_>>().join("; ")
+}
+
+fn latency(measure: &Measure, value: u64) -> String {
+    if measure.counts() { duration(value as f64) } else { String::new() }
+}
+
+fn cpu(microseconds: f64) -> String {
+    duration((microseconds * 10.0).round() / 10.0)
+}
+
+fn tables(content: &Page) -> String {
+    let pairs: Vec<(&Row, &Measure)> =
+        content.rows.iter().flat_map(|row| row.measures.iter().map(move |measure| (row, measure))).collect();
+    let mut html = String::from("<h2>The same in figures</h2>");
+    html.push_str(&figures("What each step brings", &pairs, &GAINS));
+    let remarks: Vec<Vec<String>> = pairs
+        .iter()
+        .map(|(row, measure)| vec![row.name.clone(), measure.party.clone(), remark(measure)])
+        .filter(|cells| !cells[2].is_empty())
+        .collect();
+    if !remarks.is_empty() {
+        html.push_str(&table("What is to be said of them", &["Step", "By", "Remark"], &remarks, &[1, 2]));
+    }
+    html.push_str(&figures("What it takes", &pairs, &COSTS));
+    let what: Vec<Vec<String>> = content
+        .rows
+        .iter()
+        .filter(|row| !row.what.is_empty())
+        .map(|row| vec![row.name.clone(), row.what.clone()])
+        .collect();
+    if !what.is_empty() {
+        html.push_str(&table("What each step is", &["Step", "What is different"], &what, &[1]));
+    }
+    html
+}
+
+/// A table of those columns that say anything; nothing where none says more than who.
+fn figures(caption: &str, pairs: &[(&Row, &Measure)], columns: &[Column]) -> String {
+    let says = |cell: &fn(&Row, &Measure) -> String| {
+        pairs.iter().any(|(row, measure)| !cell(row, measure).is_empty())
+    };
+    let shown: Vec<&Column> = columns.iter().filter(|(_, cell)| says(cell)).collect();
+    if shown.len() < 2 {
+        return String::new();
+    }
+    let head: Vec<&str> = std::iter::once("Step").chain(shown.iter().map(|(name, _)| *name)).collect();
+    let rows: Vec<Vec<String>> = pairs
+        .iter()
+        .map(|(row, measure)| {
+            std::iter::once(row.name.clone())
+                .chain(shown.iter().map(|(_, cell)| cell(row, measure)))
+                .collect()
+        })
+        .collect();
+    table(caption, &head, &rows, &[1])
+}

@@ -1,0 +1,267 @@
+//! An outcome for a terminal, in the shape that users of `wrk` read at once, with what that shape leaves out: which loop
+//! it was and what latency means there, every kind of error by name, the generator's own CPU, and whether the figure
+//! is a result or only a floor.
+//!
+//! Plain text, no colours: it is pasted into tickets. Next: `json` for programs, `html` for the picture.
+
+use super::quantity::{bytes, count, duration, percent, percentile, rate, scaled, span};
+use crate::histogram;
+use crate::outcome::{Errors, Latency, Outcome};
+use crate::plan::{Arrivals, Mode, Plan};
+use std::fmt::Write as _;
+
+/// The most URLs that are named one by one.
+const NAMED_URLS: usize = 3;
+
+/// What is said when a run begins.
+pub fn running(plan: &Plan) -> String {
+    let urls: Vec<&str> = plan.targets.iter().map(|target| target.url.as_str()).collect();
+    let length = match (plan.duration, plan.requests) {
+        (Some(duration), None) => format!("{} test", span(duration.as_secs_f64())),
+        (Some(duration), Some(most)) => {
+            format!("test of {} requests or {}", count(most), span(duration.as_secs_f64()))
+        }
+        (None, Some(most)) => format!("test of {} requests", count(most)),
+        (None, None) => "test".to_owned(),
+    };
+    let mut text = heading(&length, &urls, plan.threads, plan.connections, plan.mode);
+    if !plan.warm_up.is_zero() {
+        let _ = writeln!(
+            text,
+            "  warming up for {} first, which is not counted",
+            span(plan.warm_up.as_secs_f64())
+        );
+    }
+    text
+}
+
+/// What a run came to, without the heading that [`running`] printed when it began.
+pub fn results(outcome: &Outcome) -> String {
+    let mut text = String::new();
+    statistics(&mut text, outcome);
+    distribution(&mut text, outcome);
+    totals(&mut text, outcome);
+    errors(&mut text, &outcome.counts.errors, outcome.error_share());
+    let _ = writeln!(text, "Requests/sec: {:>10.2}{}", outcome.rate(), floor_mark(outcome));
+    let _ =
+        writeln!(text, "Transfer/sec: {:>10}", bytes(per_second(outcome.counts.bytes_read, outcome.seconds)));
+    generator(&mut text, outcome);
+    text
+}
+
+/// The whole report of a run that is over, heading included.
+pub fn report(outcome: &Outcome) -> String {
+    let urls: Vec<&str> = outcome.urls.iter().map(String::as_str).collect();
+    let length = format!("{} test", span(outcome.seconds));
+    heading(&length, &urls, outcome.threads, outcome.connections, outcome.mode) + &results(outcome)
+}
+
+/// Which loop it was, and what latency means in it: one sentence.
+pub fn loop_sentence(mode: Mode) -> String {
+    match mode {
+        Mode::Closed => "closed loop: each request follows an answer; latency counts from sending, so a stall shows in few \
+                         requests"
+            .to_owned(),
+        Mode::Open { rate: wanted, arrivals } => format!(
+            "open loop at {} requests/s ({}); latency counts from when a request was due, so a stall shows in full",
+            rate(wanted),
+            match arrivals {
+                Arrivals::Constant => "constant distances",
+                Arrivals::Poisson => "Poisson arrivals",
+            }
+        ),
+    }
+}
+
+/// What a kind of error means, by its name in [`Errors::kinds`].
+pub fn error_meaning(kind: &str) -> &'static str {
+    match kind {
+        "connect" => "no connection: refused, unreachable, or not in time",
+        "tls" => "TLS could not be agreed on",
+        "timeout" => "no whole answer in time",
+        "closed" => "closed or reset before an answer began",
+        "short body" => "the body was shorter than announced",
+        "malformed" => "what came is not HTTP",
+        "status" => "a whole answer with a status that was not expected",
+        "body" => "a whole answer with a body that was not expected",
+        _ => "",
+    }
+}
+
+/// `value` per second of a run; 0 for a run without a duration.
+pub(super) fn per_second(value: u64, seconds: f64) -> f64 {
+    if seconds > 0.0 { value as f64 / seconds } else { 0.0 }
+}
+
+fn heading(length: &str, urls: &[&str], threads: u32, connections: u32, mode: Mode) -> String {
+    let mut named: Vec<String> = urls.iter().take(NAMED_URLS).map(|url| printable(url)).collect();
+    if urls.len() > NAMED_URLS {
+        named.push(format!("and {} more", urls.len() - NAMED_URLS));
+    }
+    let plural = |number: u32| if number == 1 { "" } else { "s" };
+    format!(
+        "Running {length} @ {}\n  {} thread{} and {} connection{}\n  {}\n",
+        named.join(" "),
+        count(u64::from(threads)),
+        plural(threads),
+        count(u64::from(connections)),
+        plural(connections),
+        loop_sentence(mode)
+    )
+}
+
+/// What a URL may hold must not reach a terminal as a command.
+fn printable(text: &str) -> String {
+    text.chars().map(|letter| if letter.is_control() { '\u{fffd}' } else { letter }).collect()
+}
+
+fn statistics(text: &mut String, outcome: &Outcome) {
+    let _ = writeln!(text, "  Stats           Avg      Stdev        Max   +/- Stdev");
+    let mut line = |name: &str, average: String, deviation: String, most: String, within: Option<f64>| {
+        let within = within.map_or_else(|| "-".to_owned(), |share| format!("{:.2}%", share * 100.0));
+        let _ = writeln!(text, "    {name:<10}{average:>9} {deviation:>10} {most:>10} {within:>11}");
+    };
+    let is_open = matches!(outcome.mode, Mode::Open { .. });
+    let mut latency = |name: &str, latency: &Latency| {
+        let within = within_deviation(latency);
+        line(name, duration(latency.mean), duration(latency.deviation), duration(latency.max as f64), within);
+    };
+    latency("Latency", &outcome.latency);
+    if is_open {
+        latency("From send", &outcome.service);
+    }
+    latency("1st byte", &outcome.first_byte);
+    let rates: Vec<f64> = outcome
+        .slices
+        .iter()
+        .filter(|slice| slice.seconds > 0.0)
+        .map(|slice| slice.answers as f64 / slice.seconds)
+        .collect();
+    if let Some((mean, deviation, most, within)) = moments(&rates) {
+        line("Req/Sec", scaled(mean), scaled(deviation), scaled(most), Some(within));
+    }
+}
+
+/// Mean, standard deviation, largest, and the share within one deviation of the mean; `None` of nothing.
+fn moments(values: &[f64]) -> Option<(f64, f64, f64, f64)> {
+    let number = values.len() as f64;
+    let most = values.iter().copied().reduce(f64::max)?;
+    let mean = values.iter().sum::<f64>() / number;
+    let deviation = if values.len() < 2 {
+        0.0
+    } else {
+        (values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (number - 1.0)).sqrt()
+    };
+    let within = values.iter().filter(|value| (*value - mean).abs() <= deviation).count() as f64 / number;
+    Some((mean, deviation, most, within))
+}
+
+/// The share of all values within one standard deviation of the mean; `None` where there is nothing.
+fn within_deviation(latency: &Latency) -> Option<f64> {
+    let histogram = histogram::decode(&latency.histogram).ok().filter(|histogram| !histogram.is_empty())?;
+    let (low, high) = (latency.mean - latency.deviation, latency.mean + latency.deviation);
+    let within: u64 = histogram
+        .iter_recorded()
+        .filter(|step| (low..=high).contains(&(step.value_iterated_to() as f64)))
+        .map(|step| step.count_since_last_iteration())
+        .sum();
+    Some(within as f64 / histogram.len() as f64)
+}
+
+fn distribution(text: &mut String, outcome: &Outcome) {
+    let is_open = matches!(outcome.mode, Mode::Open { .. });
+    if is_open {
+        let _ = writeln!(text, "  Latency Distribution   from due   from send");
+    } else {
+        let _ = writeln!(text, "  Latency Distribution");
+    }
+    let mut line = |name: &str, latency: u64, service: u64| {
+        let latency = duration(latency as f64);
+        let _ = if is_open {
+            writeln!(text, "  {name:>7} {latency:>22} {:>11}", duration(service as f64))
+        } else {
+            writeln!(text, "  {name:>7} {latency:>10}")
+        };
+    };
+    for (percent, value) in &outcome.latency.percentiles {
+        line(&percentile(*percent), *value, outcome.service.percentile(*percent));
+    }
+    line("max", outcome.latency.max, outcome.service.max);
+}
+
+fn totals(text: &mut String, outcome: &Outcome) {
+    let counts = &outcome.counts;
+    let _ = writeln!(
+        text,
+        "  {} answers to {} requests in {}, {} read",
+        count(counts.answers),
+        count(counts.requests),
+        duration(outcome.seconds * 1e6),
+        bytes(counts.bytes_read as f64)
+    );
+    if counts.unfinished > 0 {
+        let _ = writeln!(
+            text,
+            "  Unfinished: {} requests were due and had no answer at the end; they are in no figure",
+            count(counts.unfinished)
+        );
+    }
+    if !counts.statuses.is_empty() {
+        let statuses: Vec<String> =
+            counts.statuses.iter().map(|(status, number)| format!("{status}: {}", count(*number))).collect();
+        let _ = writeln!(text, "  Statuses: {}", statuses.join(", "));
+    }
+    let _ = writeln!(
+        text,
+        "  Connections opened: {}{}",
+        count(counts.connections),
+        if outcome.keep_alive { "" } else { " (one for each request: no keep-alive)" }
+    );
+}
+
+fn errors(text: &mut String, errors: &Errors, share: f64) {
+    if errors.total() == 0 {
+        let _ = writeln!(text, "  Errors: none");
+        return;
+    }
+    let _ = writeln!(text, "  Errors: {} ({})", count(errors.total()), percent(share));
+    for (kind, number) in errors.kinds().into_iter().filter(|(_, number)| *number > 0) {
+        let _ = writeln!(text, "    {kind:<10} {:>9}   {}", count(number), error_meaning(kind));
+    }
+}
+
+fn floor_mark(outcome: &Outcome) -> &'static str {
+    if outcome.generator.limits.is_some() { "   (a floor, not a result: see below)" } else { "" }
+}
+
+fn generator(text: &mut String, outcome: &Outcome) {
+    let generator = &outcome.generator;
+    let cores = if outcome.seconds > 0.0 { generator.cpu_seconds / outcome.seconds } else { 0.0 };
+    let _ = writeln!(
+        text,
+        "Generator:    {cores:.2} of {} cores, {} CPU per answer, busiest thread {:.0}%, machine {:.0}% busy",
+        generator.cores,
+        duration(hundredths(generator.cpu_per_answer)),
+        generator.busiest_thread * 100.0,
+        generator.machine_busy * 100.0
+    );
+    if matches!(outcome.mode, Mode::Open { .. }) {
+        let lag = duration(generator.send_lag_p99 as f64);
+        let _ = writeln!(text, "  sent late by the generator's own fault: {lag} at the 99th percentile");
+    }
+    if let Some(limits) = &generator.limits {
+        let _ = writeln!(
+            text,
+            "FLOOR: {}. The server can do at least this; how much more is not known from this run.",
+            printable(limits).trim_end_matches('.')
+        );
+    }
+}
+
+/// Two digits behind the point are all that a CPU clock is good for.
+fn hundredths(value: f64) -> f64 {
+    (value * 100.0).round() / 100.0
+}
+
+#[cfg(test)]
+mod tests;

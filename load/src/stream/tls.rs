@@ -1,0 +1,112 @@
+//! The client's TLS: HTTP/1.1 alone is offered, each connection makes a full handshake as a new client does.
+//!
+//! Whether a certificate is trusted is the user's to ask for: what is measured is most often one's own server with a
+//! certificate of its own.
+
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::client::{Resumption, WebPkiServerVerifier};
+use rustls::crypto::{CryptoProvider, aws_lc_rs, verify_tls12_signature, verify_tls13_signature};
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::{ClientConfig, DigitallySignedStruct, Error, RootCertStore, SignatureScheme};
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// Where distributions keep the certificates that the system trusts.
+const BUNDLES: [&str; 4] = [
+    "/etc/ssl/certs/ca-certificates.crt",
+    "/etc/pki/tls/certs/ca-bundle.crt",
+    "/etc/ssl/cert.pem",
+    "/etc/ssl/ca-bundle.pem",
+];
+
+/// Nothing says which certificates to trust.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NoTrust(String);
+
+impl fmt::Display for NoTrust {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for NoTrust {}
+
+/// The configuration of all connections of a run. With `verify`, trusted is what the file in `SSL_CERT_FILE` or the
+/// system's bundle lists.
+///
+/// # Errors
+/// `verify` is asked for, and there is no such list.
+pub fn client_configuration(verify: bool) -> Result<Arc<ClientConfig>, NoTrust> {
+    let provider = Arc::new(aws_lc_rs::default_provider());
+    let verifier: Arc<dyn ServerCertVerifier> =
+        if verify { trusted(&provider)? } else { Arc::new(Anybody(Arc::clone(&provider))) };
+    let mut configuration = ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .map_err(|error| NoTrust(error.to_string()))?
+        .dangerous()
+        .with_custom_certificate_verifier(verifier)
+        .with_no_client_auth();
+    configuration.alpn_protocols = vec![b"http/1.1".to_vec()];
+    configuration.resumption = Resumption::disabled();
+    Ok(Arc::new(configuration))
+}
+
+fn trusted(provider: &Arc<CryptoProvider>) -> Result<Arc<WebPkiServerVerifier>, NoTrust> {
+    let named = std::env::var_os("SSL_CERT_FILE").map(PathBuf::from);
+    let file = named.or_else(|| BUNDLES.iter().map(PathBuf::from).find(|file| file.exists()));
+    let Some(file) = file else {
+        return Err(NoTrust(
+            "no list of trusted certificates was found: name one in SSL_CERT_FILE".to_owned(),
+        ));
+    };
+    let unreadable = |error: &dyn fmt::Display| NoTrust(format!("{}: {error}", file.display()));
+    let mut roots = RootCertStore::empty();
+    for certificate in CertificateDer::pem_file_iter(&file).map_err(|error| unreadable(&error))? {
+        // Old bundles hold some that nobody can read any more; the rest is still good.
+        _ = roots.add(certificate.map_err(|error| unreadable(&error))?);
+    }
+    WebPkiServerVerifier::builder_with_provider(Arc::new(roots), Arc::clone(provider))
+        .build()
+        .map_err(|error| unreadable(&error))
+}
+
+/// Takes every certificate; that its key signed the handshake is checked all the same.
+#[derive(Debug)]
+struct Anybody(Arc<CryptoProvider>);
+
+impl ServerCertVerifier for Anybody {
+    fn verify_server_cert(
+        &self,
+        _certificate: &CertificateDer<'_>,
+        _intermediates: &[CertificateDer<'_>],
+        _name: &ServerName<'_>,
+        _ocsp: &[u8],
+        _now: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        verify_tls12_signature(message, certificate, signature, &self.0.signature_verification_algorithms)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        verify_tls13_signature(message, certificate, signature, &self.0.signature_verification_algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.0.signature_verification_algorithms.supported_schemes()
+    }
+}

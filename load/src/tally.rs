@@ -1,0 +1,241 @@
+//! What is counted, per thread and per tenth of a second, and how it becomes the figures of an outcome.
+//!
+//! A [`Tally`] belongs to one thread and is written without locks; every [`TICK`] its latest part goes to the [`Board`],
+//! where all threads meet, for the live view and for the slices. Next: `drive`.
+
+mod board;
+#[cfg(test)]
+mod tests;
+
+pub use board::Board;
+
+use crate::histogram;
+use crate::outcome::{Counts, Errors};
+use hdrhistogram::Histogram;
+use std::time::Duration;
+
+/// How often threads report.
+pub const TICK: Duration = Duration::from_millis(100);
+
+/// Records a duration given in nanoseconds, as microseconds, at least one.
+#[inline]
+fn record(into: &mut Histogram<u64>, nanoseconds: u64) {
+    into.saturating_record((nanoseconds / 1_000).max(1));
+}
+
+/// What can go wrong with a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Failure {
+    /// See [`Errors::connect`].
+    Connect,
+    /// See [`Errors::tls`].
+    Tls,
+    /// See [`Errors::timeout`].
+    Timeout,
+    /// See [`Errors::closed`].
+    Closed,
+    /// See [`Errors::short_body`].
+    ShortBody,
+    /// See [`Errors::malformed`].
+    Malformed,
+    /// See [`Errors::status`].
+    Status,
+    /// See [`Errors::body`].
+    Body,
+}
+
+impl Failure {
+    /// Where it is counted.
+    fn place(self, errors: &mut Errors) -> &mut u64 {
+        match self {
+            Failure::Connect => &mut errors.connect,
+            Failure::Tls => &mut errors.tls,
+            Failure::Timeout => &mut errors.timeout,
+            Failure::Closed => &mut errors.closed,
+            Failure::ShortBody => &mut errors.short_body,
+            Failure::Malformed => &mut errors.malformed,
+            Failure::Status => &mut errors.status,
+            Failure::Body => &mut errors.body,
+        }
+    }
+}
+
+/// The moments of one answered request, in nanoseconds from the start of the run.
+#[derive(Debug, Clone, Copy)]
+pub struct Moments {
+    /// When it should have started.
+    pub due: u64,
+    /// When it was sent.
+    pub sent: u64,
+    /// The first byte of its answer.
+    pub first_byte: u64,
+    /// The last byte.
+    pub end: u64,
+}
+
+/// What one tick holds.
+#[derive(Debug, Clone)]
+pub(crate) struct Tick {
+    pub(crate) answers: u64,
+    pub(crate) errors: Errors,
+    pub(crate) latency: Histogram<u64>,
+}
+
+impl Tick {
+    pub(crate) fn new() -> Tick {
+        Tick { answers: 0, errors: Errors::default(), latency: histogram::empty() }
+    }
+
+    pub(crate) fn add(&mut self, other: &Tick) {
+        self.answers += other.answers;
+        add_errors(&mut self.errors, &other.errors);
+        _ = self.latency.add(&other.latency);
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.answers = 0;
+        self.errors = Errors::default();
+        self.latency.reset();
+    }
+}
+
+pub(crate) fn add_errors(into: &mut Errors, from: &Errors) {
+    into.connect += from.connect;
+    into.tls += from.tls;
+    into.timeout += from.timeout;
+    into.closed += from.closed;
+    into.short_body += from.short_body;
+    into.malformed += from.malformed;
+    into.status += from.status;
+    into.body += from.body;
+}
+
+/// One thread's figures of the measured time.
+#[derive(Debug)]
+pub struct Tally {
+    /// Everything but the answers by status.
+    pub counts: Counts,
+    /// Answers by status, 0 to 999.
+    statuses: Box<[u64; 1000]>,
+    latency: Histogram<u64>,
+    /// Open loop only: in a closed one with keep-alive it is the latency.
+    service: Option<Histogram<u64>>,
+    first_byte: Histogram<u64>,
+    send_lag: Histogram<u64>,
+    tick: Tick,
+}
+
+impl Tally {
+    /// Nothing yet. `has_service`: whether requests are sent later than they should start.
+    pub fn new(has_service: bool) -> Tally {
+        Tally {
+            counts: Counts::default(),
+            statuses: Box::new([0; 1000]),
+            latency: histogram::empty(),
+            service: has_service.then(histogram::empty),
+            first_byte: histogram::empty(),
+            send_lag: histogram::empty(),
+            tick: Tick::new(),
+        }
+    }
+
+    /// A whole answer, expected or not: its status and the bytes of its body.
+    #[inline]
+    pub fn arrived(&mut self, status: u16, body: u64) {
+        self.counts.bytes_body += body;
+        if let Some(count) = self.statuses.get_mut(usize::from(status)) {
+            *count += 1;
+        }
+    }
+
+    /// A whole answer as expected.
+    #[inline]
+    pub fn answered(&mut self, at: Moments) {
+        self.tick.answers += 1;
+        record(&mut self.tick.latency, at.end.saturating_sub(at.due));
+        record(&mut self.first_byte, at.first_byte.saturating_sub(at.sent));
+        if let Some(service) = &mut self.service {
+            record(service, at.end.saturating_sub(at.sent));
+        }
+    }
+
+    /// A request that came to nothing good.
+    pub fn failed(&mut self, how: Failure) {
+        *how.place(&mut self.tick.errors) += 1;
+    }
+
+    /// By how much the generator sent a request late.
+    pub fn lagged(&mut self, nanoseconds: u64) {
+        record(&mut self.send_lag, nanoseconds);
+    }
+
+    /// Hands the tick with this number to the board and begins the next. Ticks count from the start of measuring;
+    /// those before it are negative and only shown, never kept.
+    pub(crate) fn flush(&mut self, board: &Board, number: i64) {
+        if number >= 0 {
+            self.counts.answers += self.tick.answers;
+            add_errors(&mut self.counts.errors, &self.tick.errors);
+            _ = self.latency.add(&self.tick.latency);
+        }
+        board.take(&self.tick, number);
+        self.tick.clear();
+    }
+
+    /// Forgets all but what the tick holds: measuring begins.
+    pub(crate) fn begin(&mut self) {
+        let has_service = self.service.is_some();
+        *self = Tally::new(has_service);
+    }
+
+    /// Adds another thread's figures.
+    pub(crate) fn add(&mut self, other: &Tally) {
+        let (counts, more) = (&mut self.counts, &other.counts);
+        counts.requests += more.requests;
+        counts.answers += more.answers;
+        counts.bytes_read += more.bytes_read;
+        counts.bytes_body += more.bytes_body;
+        counts.bytes_written += more.bytes_written;
+        counts.connections += more.connections;
+        add_errors(&mut counts.errors, &more.errors);
+        for (count, more) in self.statuses.iter_mut().zip(other.statuses.iter()) {
+            *count += more;
+        }
+        _ = self.latency.add(&other.latency);
+        _ = self.first_byte.add(&other.first_byte);
+        _ = self.send_lag.add(&other.send_lag);
+        if let (Some(service), Some(more)) = (&mut self.service, &other.service) {
+            _ = service.add(more);
+        }
+    }
+
+    /// The counters, statuses included.
+    pub(crate) fn counts(&self) -> Counts {
+        let mut counts = self.counts.clone();
+        counts.statuses = (0u16..)
+            .zip(self.statuses.iter())
+            .filter(|(_, count)| **count > 0)
+            .map(|(s, c)| (s, *c))
+            .collect();
+        counts
+    }
+
+    /// From when requests should have started to their last byte.
+    pub(crate) fn latency(&self) -> &Histogram<u64> {
+        &self.latency
+    }
+
+    /// From when they were sent.
+    pub(crate) fn service(&self) -> &Histogram<u64> {
+        self.service.as_ref().unwrap_or(&self.latency)
+    }
+
+    /// From when they were sent to the first byte of the answer.
+    pub(crate) fn first_byte(&self) -> &Histogram<u64> {
+        &self.first_byte
+    }
+
+    /// Microseconds at the 99th percentile; 0 where nothing was sent by a schedule.
+    pub(crate) fn send_lag_p99(&self) -> u64 {
+        if self.send_lag.is_empty() { 0 } else { self.send_lag.value_at_quantile(0.99) }
+    }
+}
