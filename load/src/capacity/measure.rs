@@ -3,10 +3,11 @@
 use super::configuration::{CEILING, Front, PASSING, configuration};
 use super::subject::{API, CapacityError, GENERATOR, PATIENCE, Server, Servers, Subject, ask, together};
 use super::{Alone, Below, Row, Setting, Together, sentence};
-use crate::drive::{self, Progress};
+use crate::drive;
 use crate::outcome::Outcome;
 use crate::party::{Found, Meter, Party, Place, Whose, free_address, link_speed, time_wait};
 use crate::plan::{Plan, Target};
+use crate::progress::Progress;
 use crate::sizing::Pool;
 use crate::verdict::{Evidence, Limit, Once, Run, Verdict, judge};
 use millstream_net::cores;
