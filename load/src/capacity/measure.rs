@@ -163,9 +163,7 @@ impl Bench<'_> {
         let label = format!("{}: {what}", self.name);
         let outcome = drive::run(&plan, self.stop, &mut |progress| {
             watch(&Moment { what: &label, done, of, progress });
-            if !progress.warming {
-                look(progress);
-            }
+            look(progress);
         })?;
         self.done += 1;
         if self.stop.load(Ordering::Relaxed) {
@@ -194,7 +192,7 @@ impl Bench<'_> {
         let mut meter = Meter::new(parties);
         let left = || servers.all.iter().map(|server| time_wait(server.address)).sum::<u64>();
         let before = left();
-        let outcome = self.run(what, target, connections, &mut |_| meter.look())?;
+        let outcome = self.run(what, target, connections, &mut |progress| meter.watch(progress))?;
         Ok(Behind { outcome, found: meter.found(), time_wait: left().saturating_sub(before) })
     }
 }
