@@ -185,7 +185,7 @@ fn vary(out: &mut Vec<u8>, settings: &Settings, plan: &Plan<'_>) {
     }
 }
 
-/// Adds what the whole answer would say by [`vary`], to the head of a part of it or of a 304 while it still describes the whole
+/// Adds what the whole answer would say by `vary`, to the head of a part of it or of a 304 while it still describes the whole
 /// (RFC 9110 §15.3.7, §15.4.5).
 pub fn vary_as_whole(request: &Request, headers: &mut Headers, length: Option<u64>) {
     let gzip = &request.location().settings.gzip;
