@@ -1,9 +1,12 @@
-//! The command line: nginx's letters, and `serve`, `purge` and `explain`.
+//! The command line: nginx's letters, and `serve`, `purge`, `explain` and `bench`.
 //!
 //! Arguments in, a [`Command`] out; nothing is opened or started here. Next: `main`, whose match carries it out.
 
+mod bench;
 #[cfg(test)]
 mod tests;
+
+pub use bench::{Bench, BenchVerb, Load, Spread};
 
 use clap::{ArgAction, Args, Parser, Subcommand};
 use millstream_conf::load::Options;
@@ -29,6 +32,8 @@ pub enum Command {
     Purge(Options, Purge),
     /// `explain URL …`.
     Explain(Options, Explain),
+    /// `bench …`.
+    Bench(Box<Bench>),
     /// An nginx.conf.
     Run(Options),
 }
@@ -113,6 +118,8 @@ enum Verb {
     Purge(Purge),
     /// Says why a URL is answered as it is: key, variants, freshness, and what decided
     Explain(Explain),
+    /// Loads a server and measures it: requests a second, latency, errors, and what limits
+    Bench(Box<Bench>),
 }
 
 /// Where the running process is found.
@@ -227,6 +234,7 @@ fn meaning(line: Line) -> Command {
         Some(Verb::Serve(serve)) if serve.print_config => return Command::PrintConfig(serve),
         Some(Verb::Serve(serve)) => return Command::ServeUrl(serve),
         Some(Verb::Purge(purge)) => return Command::Purge(purge.reach.options(), purge),
+        Some(Verb::Bench(bench)) => return Command::Bench(bench),
         Some(Verb::Explain(explain)) => return Command::Explain(explain.reach.options(), explain),
         None => {}
     }

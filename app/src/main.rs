@@ -18,6 +18,7 @@ mod signal;
 mod control;
 mod purge;
 mod explain;
+mod bench;
 mod worker;
 mod upgrade;
 mod reload;
@@ -38,6 +39,7 @@ fn main() -> ExitCode {
         Command::PrintConfig(serve) => serve_url::print(&serve),
         Command::Purge(options, purge) => purge::run(&options, &purge),
         Command::Explain(options, explain) => explain::run(&options, &explain),
+        Command::Bench(bench) => bench::run(&bench),
         Command::ServeUrl(serve) => running::serve_url(&serve),
         Command::Run(options) => running::run(&options),
     }
