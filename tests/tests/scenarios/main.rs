@@ -27,3 +27,4 @@ mod purge;
 mod explain;
 mod safety;
 mod stampede;
+mod reports;
