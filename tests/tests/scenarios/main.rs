@@ -28,4 +28,8 @@ mod explain;
 mod ladder;
 mod safety;
 mod stampede;
+<<<<<<< HEAD
 mod capacity;
+=======
+mod reports;
+>>>>>>> report
