@@ -28,8 +28,5 @@ mod explain;
 mod ladder;
 mod safety;
 mod stampede;
-<<<<<<< HEAD
 mod capacity;
-=======
 mod reports;
->>>>>>> report
