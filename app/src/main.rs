@@ -18,6 +18,9 @@ mod signal;
 mod control;
 mod purge;
 mod explain;
+mod bench;
+mod ladder;
+mod demo;
 mod capacity;
 mod worker;
 mod upgrade;
@@ -39,6 +42,9 @@ fn main() -> ExitCode {
         Command::PrintConfig(serve) => serve_url::print(&serve),
         Command::Purge(options, purge) => purge::run(&options, &purge),
         Command::Explain(options, explain) => explain::run(&options, &explain),
+        Command::Bench(bench) => bench::run(&bench),
+        Command::Ladder(ladder) => ladder::run(&ladder),
+        Command::Demo(demo) => demo::run(&demo),
         Command::Capacity(capacity) => capacity::run(&capacity),
         Command::ServeUrl(serve) => running::serve_url(&serve),
         Command::Run(options) => running::run(&options),

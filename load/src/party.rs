@@ -17,7 +17,7 @@ pub use account::{Account, Spent, Whose};
 pub use listening::{Listener, listener};
 pub use machine::{Traffic, link_speed, traffic};
 pub use meter::{Found, Meter};
-pub use sockets::{time_wait, time_wait_total};
+pub use sockets::{time_wait, time_wait_of_late, time_wait_total};
 
 use millstream_net::clock;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -26,6 +26,7 @@ use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::OwnedFd;
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -54,6 +55,16 @@ impl Place {
     /// Those of making it.
     pub fn new() -> io::Result<Place> {
         tempfile::Builder::new().prefix("millstream-").tempdir().map(Place)
+    }
+
+    /// The same within a directory, and open to everybody: a server may run its workers as another user.
+    ///
+    /// # Errors
+    /// Those of making it.
+    pub fn shared_within(parent: &Path) -> io::Result<Place> {
+        let place = tempfile::Builder::new().prefix("millstream-").tempdir_in(parent)?;
+        std::fs::set_permissions(place.path(), std::fs::Permissions::from_mode(0o755))?;
+        Ok(Place(place))
     }
 
     /// Where it is.

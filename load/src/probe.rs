@@ -72,6 +72,8 @@ pub enum ProbeError {
     Unfinished(SocketAddr, Duration, u64),
     /// The body is longer than the bound, which is an end for one that has none.
     Endless(SocketAddr, usize),
+    /// The body is announced to be longer than the bound: so many bytes.
+    Large(SocketAddr, u64),
     /// The connection ended within the body; so many bytes came.
     ShortBody(SocketAddr, u64),
     /// What came is not HTTP/1, and why.
@@ -99,6 +101,7 @@ impl fmt::Display for ProbeError {
             E::Endless(at, most) => {
                 write!(out, "the body from {at} has no end: {most} bytes came and more follow")
             }
+            E::Large(at, bytes) => write!(out, "the body from {at} is {bytes} bytes long"),
             E::ShortBody(at, bytes) => {
                 write!(out, "{at} closed the connection within the body, after {bytes} bytes of it")
             }
@@ -339,6 +342,9 @@ impl Reading {
     fn content(&mut self, peer: &mut Peer, framing: Framing, bytes: &[u8]) -> Result<(), ProbeError> {
         let mut content = match framing {
             Framing::None => return Ok(()),
+            Framing::Length(length) if length > self.most as u64 => {
+                return Err(ProbeError::Large(self.address, length));
+            }
             Framing::Length(length) => Content::Length(length),
             Framing::Chunked => Content::Chunked(Box::new(Decoder::new(TRAILERS))),
             Framing::Close => Content::Close,

@@ -13,6 +13,7 @@ use crate::plan::{Expect, Target};
 use millstream_net::resolve;
 use millstream_wire::h1::encode;
 use millstream_wire::{Version, octets};
+use std::collections::HashMap;
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::mpsc;
@@ -84,9 +85,33 @@ impl std::error::Error for TargetError {}
 /// # Errors
 /// See [`TargetError`]; nothing was connected to.
 pub fn resolve(ask: &Ask, may: Permission) -> Result<Target, TargetError> {
+    one(ask, may, &mut Known::new())
+}
+
+/// Makes many; each name is resolved once.
+///
+/// # Errors
+/// The first that cannot be.
+pub fn resolve_all(asks: &[Ask], may: Permission) -> Result<Vec<Target>, TargetError> {
+    let mut known = Known::new();
+    asks.iter().map(|ask| one(ask, may, &mut known)).collect()
+}
+
+/// Addresses by host and port.
+type Known = HashMap<(String, u16), Vec<SocketAddr>>;
+
+fn one(ask: &Ask, may: Permission, known: &mut Known) -> Result<Target, TargetError> {
     let url = Url::parse(&ask.url).map_err(|why| TargetError::BadUrl(ask.url.clone(), why))?;
     let request = request(ask, &url)?;
-    let addresses = addresses(&url)?;
+    let name = (url.host.clone(), url.port);
+    let addresses = match known.get(&name) {
+        Some(addresses) => addresses.clone(),
+        None => {
+            let found = addresses(&url)?;
+            known.insert(name, found.clone());
+            found
+        }
+    };
     if let Some(public) = addresses.iter().map(SocketAddr::ip).find(|ip| is_public(*ip))
         && !may.public
     {

@@ -132,6 +132,18 @@ fn what_cannot_be_told_is_said() {
 }
 
 #[test]
+fn files_are_compared_and_what_is_no_such_file_is_named() {
+    let folder = tempfile::tempdir().expect("a folder for the test");
+    let (a, b) = (folder.path().join("a.json"), folder.path().join("b.json"));
+    std::fs::write(&a, json::write(&samples::closed())).expect("the folder is writable");
+    std::fs::write(&b, "{}").expect("the folder is writable");
+    assert!(files(&a, &a).is_ok_and(|text| text.contains("within noise")));
+    assert!(
+        files(&a, &b).is_err_and(|error| error.to_string().contains("b.json: no file of millstream.bench"))
+    );
+}
+
+#[test]
 fn runs_of_another_kind_are_warned_of() {
     let a = run(USUAL, 1);
     let mut b = Outcome { connections: 50, keep_alive: false, tls: true, ..run(USUAL, 2) };

@@ -17,6 +17,8 @@ pub(super) struct Socket {
     pub(super) remote: SocketAddr,
     pub(super) state: u8,
     pub(super) inode: u64,
+    /// Until its timer ends, in hundredths of a second.
+    pub(super) timer: u64,
 }
 
 /// Calls `each` for every socket of both tables.
@@ -33,8 +35,9 @@ pub(super) fn line(text: &str) -> Option<Socket> {
     let local = address(words.next()?)?;
     let remote = address(words.next()?)?;
     let state = u8::from_str_radix(words.next()?, 16).ok()?;
-    let inode = words.nth(5)?.parse().ok()?;
-    Some(Socket { local, remote, state, inode })
+    let timer = words.nth(1).and_then(|timer| u64::from_str_radix(timer.split_once(':')?.1, 16).ok())?;
+    let inode = words.nth(3)?.parse().ok()?;
+    Some(Socket { local, remote, state, inode, timer })
 }
 
 /// `0100007F:1F90`: words of four bytes as the machine has them in memory, then the port.
@@ -62,6 +65,20 @@ pub fn time_wait(address: SocketAddr) -> u64 {
     each(|socket| {
         let meets = socket.local == address || socket.remote == address;
         count += u64::from(socket.state == TIME_WAIT && meets);
+    });
+    count
+}
+
+/// Connections with one of these addresses on either side that went into TIME_WAIT within the last so many seconds, 60 at
+/// the most: each is there for a minute, and its timer says how much of it is left.
+pub fn time_wait_of_late(addresses: &[SocketAddr], seconds: f64) -> u64 {
+    const MINUTE: u64 = 60 * 100;
+    let latest = (seconds.clamp(0.0, 60.0) * 100.0) as u64;
+    let mut count = 0;
+    each(|socket| {
+        let meets = addresses.contains(&socket.local) || addresses.contains(&socket.remote);
+        let is_new = MINUTE.saturating_sub(socket.timer) <= latest;
+        count += u64::from(socket.state == TIME_WAIT && meets && is_new);
     });
     count
 }

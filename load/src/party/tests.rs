@@ -151,6 +151,7 @@ fn lines_of_the_socket_tables_are_read() {
         remote: "0.0.0.0:0".parse().unwrap(),
         state: LISTEN,
         inode: 4_326_557,
+        timer: 0,
     };
     if cfg!(target_endian = "little") {
         assert_eq!(line(text), Some(expected));

@@ -61,7 +61,9 @@ fn what_went_wrong_is_one_sentence() {
     let short = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nabc";
     check(short, 10, |at| ProbeError::ShortBody(at, 3), "after 3 bytes");
     let long = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nabcde";
-    check(long, 4, |at| ProbeError::Endless(at, 4), "has no end");
+    check(long, 4, |at| ProbeError::Large(at, 5), "5 bytes long");
+    let chunked = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nabcde\r\n";
+    check(chunked, 4, |at| ProbeError::Endless(at, 4), "has no end");
     check(b"\x15\x03\x03\x00\x02\x02\x46", 10, ProbeError::TlsServer, "write https://");
     let (_, told) = probe(b"220 mail.example ESMTP\r\n", 10);
     let said = told.expect_err("no HTTP").to_string();

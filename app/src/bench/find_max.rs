@@ -1,0 +1,85 @@
+//! `bench --find-max`: the search with its trials told one by one.
+
+use super::{End, plan, put};
+use crate::cli::Load;
+use millstream_load::find_max::{self, Found, Goal, Sight, Trial};
+use millstream_load::outcome::Outcome;
+use millstream_load::plan::Plan;
+use millstream_load::progress::Live;
+use millstream_load::report::{self, quantity};
+use std::sync::atomic::AtomicBool;
+
+/// Searches and tells; the outcome of the best trial, none where the user stopped before there was one.
+pub(super) fn search(flags: &Load, plan: &Plan, stop: &AtomicBool) -> Result<Option<Outcome>, End> {
+    let goal = Goal { p99: flags.p99, errors: flags.errors };
+    let mut live = (!flags.quiet).then(Live::to_stderr);
+    put(&format!("Searching the highest rate that holds: {}\n", words(goal)));
+    let found = find_max::run(plan, plan::arrivals(flags), goal, stop, &mut |sight| match sight {
+        Sight::Begins(rate) => {
+            if let Some(live) = &mut live {
+                live.label(
+                    &rate.map_or("first guess".to_owned(), |rate| format!("{}/s", quantity::scaled(rate))),
+                );
+            }
+        }
+        Sight::Goes(progress) => {
+            if let Some(live) = &mut live {
+                live.show(progress);
+            }
+        }
+        Sight::Ended(trial) => {
+            if let Some(live) = &mut live {
+                live.clear();
+            }
+            put(&line(trial));
+        }
+    });
+    drop(live);
+    let found = found.map_err(|error| error.to_string())?;
+    let is_stopped = stop.load(std::sync::atomic::Ordering::Relaxed);
+    match found {
+        Found { best: Some(best), failed } => {
+            put(&conclusion(&best, failed.as_ref(), is_stopped));
+            put(&report::text::report(&best.outcome));
+            Ok(Some(best.outcome))
+        }
+        Found { best: None, failed: Some((rate, miss)) } if !is_stopped => {
+            Err(format!("no rate held, not even {} a second: {miss}", quantity::rate(rate)).into())
+        }
+        Found { best: None, .. } => Ok(None),
+    }
+}
+
+fn words(goal: Goal) -> String {
+    let errors = format!("at most {} errors", quantity::percent(goal.errors));
+    match goal.p99 {
+        Some(p99) => format!("p99 at most {}, {errors}", quantity::duration(p99.as_micros() as f64)),
+        None => format!("the server keeps up, {errors}"),
+    }
+}
+
+/// `    8,000/s  held        p99 1.20ms`.
+fn line(trial: &Trial) -> String {
+    let rate = quantity::rate(trial.rate);
+    let p99 = quantity::duration(trial.outcome.latency.percentile(99.0) as f64);
+    match &trial.miss {
+        None => format!("{rate:>12}/s  held            p99 {p99}\n"),
+        Some(miss) => format!("{rate:>12}/s  did not hold    {miss}\n"),
+    }
+}
+
+fn conclusion(best: &Trial, failed: Option<&(f64, find_max::Miss)>, is_stopped: bool) -> String {
+    let rate = quantity::rate(best.rate);
+    match failed {
+        Some((above, find_max::Miss::Generator(why))) => {
+            format!("\nAt least {rate} requests a second hold; at {} {why}\n\n", quantity::rate(*above))
+        }
+        Some((above, miss)) => {
+            format!("\n{rate} requests a second hold; at {} {miss}\n\n", quantity::rate(*above))
+        }
+        None if is_stopped => format!("\nAt least {rate} requests a second hold: the search was stopped\n\n"),
+        None => format!(
+            "\nAt least {rate} requests a second hold: nothing failed in as many trials as there may be\n\n"
+        ),
+    }
+}

@@ -1,0 +1,233 @@
+//! The highest rate that holds: an open loop at one rate after the other, higher where it held, lower where it did not.
+//!
+//! A rate holds where the server keeps up with it ([`KEPT_UP`]), and latency and errors stay within the goal. The search
+//! ([`Search`]) is pure and knows neither clock nor server; [`run`] carries its trials out. Next: `drive`.
+
+#[cfg(test)]
+mod tests;
+
+use crate::drive;
+use crate::outcome::Outcome;
+use crate::plan::{Arrivals, Mode, Plan, PlanError};
+use crate::progress::Progress;
+use crate::report::quantity;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// The share of the requests due that must be answered in time: a server that falls behind does so by more with every second.
+pub const KEPT_UP: f64 = 0.99;
+/// The search ends when the lowest rate that failed is so little above the highest that held.
+const CLOSE: f64 = 1.02;
+/// Trials at the most.
+const TRIALS: u32 = 30;
+/// Below so much of the first guess nothing is looked for.
+const LEAST: f64 = 0.001;
+
+/// What must hold.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Goal {
+    /// The most that the 99th percentile of latency may be; none: anything.
+    pub p99: Option<Duration>,
+    /// The most that the share of errors may be, 0 to 1.
+    pub errors: f64,
+}
+
+/// Why a rate did not hold.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Miss {
+    /// The server answered this share of what was due.
+    FellBehind(f64),
+    /// Latency, microseconds at the 99th percentile.
+    Slow(u64),
+    /// The share of errors.
+    Errors(f64),
+    /// The generator itself could not send so much, in its own words.
+    Generator(String),
+}
+
+impl std::fmt::Display for Miss {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Miss::FellBehind(share) => {
+                write!(out, "only {} were answered in time", quantity::percent(*share))
+            }
+            Miss::Slow(p99) => write!(out, "p99 was {}", quantity::duration(*p99 as f64)),
+            Miss::Errors(share) => write!(out, "{} were errors", quantity::percent(*share)),
+            Miss::Generator(why) => out.write_str(why),
+        }
+    }
+}
+
+impl Goal {
+    /// Whether an open loop held; its outcome says which rate it was.
+    pub fn judge(&self, outcome: &Outcome) -> Option<Miss> {
+        let errors = outcome.error_share();
+        let answered = outcome.counts.answers + outcome.counts.errors.total();
+        let due = answered + outcome.counts.unfinished;
+        let kept_up = if due == 0 { 0.0 } else { answered as f64 / due as f64 };
+        // What was on its way when the run ended is not late: one at each connection is no sign of falling behind.
+        let on_their_way = u64::from(outcome.connections) * u64::from(outcome.pipeline);
+        let fell_behind = kept_up < KEPT_UP && outcome.counts.unfinished > on_their_way.min(due / 10);
+        let p99 = outcome.latency.percentile(99.0);
+        let limit = self.p99.map_or(u64::MAX, |limit| u64::try_from(limit.as_micros()).unwrap_or(u64::MAX));
+        let miss = if errors > self.errors || answered == 0 {
+            Miss::Errors(if answered == 0 { 1.0 } else { errors })
+        } else if fell_behind {
+            Miss::FellBehind(kept_up)
+        } else if p99 > limit {
+            Miss::Slow(p99)
+        } else {
+            return None;
+        };
+        // Late requests are late latencies: what the generator could not send says nothing about the server.
+        match &outcome.generator.limits {
+            Some(why) if !matches!(miss, Miss::Errors(_)) => Some(Miss::Generator(why.clone())),
+            _ => Some(miss),
+        }
+    }
+}
+
+/// Which rate is tried next: pure.
+#[derive(Debug, Clone)]
+pub struct Search {
+    /// The highest that held; 0: none yet.
+    held: f64,
+    /// The lowest that failed; infinite: none yet.
+    failed: f64,
+    next: f64,
+    least: f64,
+    trials: u32,
+    /// Whether the rate that is tried has failed once already: a stutter of the machine is no ceiling.
+    is_second: bool,
+}
+
+impl Search {
+    /// Begins a little below a guess, requests per second, above 0.
+    pub fn new(guess: f64) -> Search {
+        Search {
+            held: 0.0,
+            failed: f64::INFINITY,
+            next: round(guess * 0.8),
+            least: guess * LEAST,
+            trials: 0,
+            is_second: false,
+        }
+    }
+
+    /// The rate to try; none: the search is over.
+    pub fn next(&self) -> Option<f64> {
+        let is_close = self.held > 0.0 && self.failed / self.held <= CLOSE;
+        (!is_close && self.trials < TRIALS && self.next >= self.least).then_some(self.next)
+    }
+
+    /// Whether that rate held.
+    pub fn tell(&mut self, holds: bool) {
+        self.trials += 1;
+        if holds {
+            self.held = self.next;
+        } else if !self.is_second {
+            self.is_second = true;
+            return;
+        } else {
+            self.failed = self.next;
+        }
+        self.is_second = false;
+        self.next = round(match (self.held, self.failed.is_finite()) {
+            (0.0, _) => self.failed * 0.6,
+            (held, false) => held * 1.25,
+            (held, true) => (held * self.failed).sqrt(),
+        });
+    }
+
+    /// The highest rate that held; none: not even the lowest did.
+    pub fn found(&self) -> Option<f64> {
+        (self.held > 0.0).then_some(self.held)
+    }
+}
+
+/// Four digits: nobody asks for 8123.4567 requests a second.
+fn round(rate: f64) -> f64 {
+    let unit = 10f64.powf(rate.max(f64::MIN_POSITIVE).log10().floor() - 3.0);
+    (rate / unit).round() * unit
+}
+
+/// One rate that was tried.
+#[derive(Debug, Clone)]
+pub struct Trial {
+    /// Requests per second.
+    pub rate: f64,
+    /// Why it did not hold; none: it did.
+    pub miss: Option<Miss>,
+    /// Its figures.
+    pub outcome: Outcome,
+}
+
+/// What a search has to tell while it goes on.
+#[derive(Debug)]
+pub enum Sight<'a> {
+    /// A rate is tried now; none: a closed loop, for a first guess.
+    Begins(Option<f64>),
+    /// How that run stands.
+    Goes(&'a Progress),
+    /// It is over.
+    Ended(&'a Trial),
+}
+
+/// What a search came to.
+#[derive(Debug, Clone)]
+pub struct Found {
+    /// The trial at the highest rate that held; none: not even the lowest did.
+    pub best: Option<Trial>,
+    /// The lowest rate that failed, and why; none: the search was stopped before one did.
+    pub failed: Option<(f64, Miss)>,
+}
+
+/// Searches. Each trial is the plan at one rate: its mode is replaced, its duration is that of a trial.
+///
+/// # Errors
+/// The plan makes no sense, or nothing at all is answered.
+pub fn run(
+    plan: &Plan,
+    arrivals: Arrivals,
+    goal: Goal,
+    stop: &AtomicBool,
+    watch: &mut dyn FnMut(Sight<'_>),
+) -> Result<Found, PlanError> {
+    watch(Sight::Begins(None));
+    let mut guess = Plan { mode: Mode::Closed, ..plan.clone() };
+    guess.duration = plan.duration.map(|duration| duration / 2);
+    let guessed = drive::run(&guess, stop, &mut |progress| watch(Sight::Goes(progress)))?;
+    let mut found = Found { best: None, failed: None };
+    if stop.load(Ordering::Relaxed) {
+        return Ok(found);
+    }
+    if guessed.rate() <= 0.0 {
+        return Err(PlanError("nothing is answered as expected, at any rate".to_owned()));
+    }
+    let mut search = Search::new(guessed.rate());
+    while let Some(rate) = search.next() {
+        watch(Sight::Begins(Some(rate)));
+        let trial = Plan { mode: Mode::Open { rate, arrivals }, ..plan.clone() };
+        let outcome = drive::run(&trial, stop, &mut |progress| watch(Sight::Goes(progress)))?;
+        if stop.load(Ordering::Relaxed) {
+            break;
+        }
+        let trial = Trial { rate, miss: goal.judge(&outcome), outcome };
+        watch(Sight::Ended(&trial));
+        search.tell(trial.miss.is_none());
+        match &trial.miss {
+            None => found.best = Some(trial),
+            Some(miss) if found.failed.as_ref().is_none_or(|(failed, _)| rate <= *failed) => {
+                found.failed = Some((rate, miss.clone()));
+            }
+            Some(_) => {}
+        }
+    }
+    // A rate that failed once and then held has not failed.
+    if let (Some(best), Some((failed, _))) = (&found.best, &found.failed)
+        && *failed <= best.rate
+    {
+        found.failed = None;
+    }
+    Ok(found)
+}

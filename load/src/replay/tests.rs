@@ -1,0 +1,37 @@
+use super::*;
+
+#[test]
+fn a_log_becomes_its_distinct_requests_and_their_order() {
+    let log = concat!(
+        "127.0.0.1 - - [21/Nov/2026:10:00:00 +0000] \"GET /a HTTP/1.1\" 200 5 \"-\" \"curl/8\"\n",
+        "127.0.0.1 - bob [21/Nov/2026:10:00:00 +0000] \"GET /b?x=\\x22y\\x22 HTTP/1.1\" 200 5 \"-\" \"a \\x22b\\x22\"\n",
+        "127.0.0.1 - - [21/Nov/2026:10:00:01 +0000] \"POST /a HTTP/1.1\" 201 5 \"-\" \"-\"\n",
+        "127.0.0.1 - - [21/Nov/2026:10:00:01 +0000] \"HEAD /a HTTP/1.1\" 200 0 \"-\" \"-\"\n",
+        "127.0.0.1 - - [21/Nov/2026:10:00:02 +0000] \"\\x16\\x03\\x01\" 400 0 \"-\" \"-\"\n",
+        "127.0.0.1 - - [21/Nov/2026:10:00:02 +0000] \"GET http://elsewhere/ HTTP/1.1\" 400 0 \"-\" \"-\"\n",
+        "no log\n\n",
+        "127.0.0.1 - - [21/Nov/2026:10:00:03 +0000] \"GET /a HTTP/1.0\" 200 5",
+    );
+    let replay = read(log.as_bytes()).expect("it is in memory");
+    let requests = [("GET", "/a"), ("GET", "/b?x=%22y%22"), ("HEAD", "/a")];
+    assert_eq!(replay.requests, requests.map(|(method, target)| (method, target.to_owned())));
+    assert_eq!(replay.order, [0, 1, 2, 0]);
+    assert_eq!(replay.skipped, 5);
+}
+
+#[test]
+fn a_line_without_an_end_is_one_line_that_is_skipped() {
+    let long = format!("\"GET /{} HTTP/1.1\"", "x".repeat(200_000));
+    let log = format!("{long}\n1 \"GET /a HTTP/1.1\"\n{long}");
+    let replay = read(std::io::BufReader::with_capacity(1000, log.as_bytes())).expect("it is in memory");
+    assert_eq!((replay.requests.len(), replay.order.len(), replay.skipped), (1, 1, 2));
+}
+
+#[test]
+fn escapes_that_are_none_and_spaces_make_no_request() {
+    for line in ["\"GET /\\xZZ HTTP/1.1\"", "\"GET /a b HTTP/1.1\"", "\"GET\"", "\"", ""] {
+        assert_eq!(read(line.as_bytes()).expect("it is in memory").order.len(), 0, "{line}");
+    }
+    let odd = read(&b"\"GET /\\x0d\\x0aX:\\ HTTP/1.1\""[..]).expect("it is in memory");
+    assert_eq!(odd.requests, [("GET", "/%0D%0AX:%5C".to_owned())]);
+}
