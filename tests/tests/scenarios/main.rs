@@ -25,5 +25,6 @@ mod malformed;
 mod flask_example;
 mod purge;
 mod explain;
+mod bench;
 mod safety;
 mod stampede;
