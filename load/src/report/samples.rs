@@ -60,6 +60,7 @@ pub(crate) fn closed() -> Outcome {
         began_unix_milliseconds: 1_795_282_205_000,
         seconds: 10.0,
         counts: Counts {
+            unfinished: 0,
             requests: answers + 200,
             answers,
             bytes_read: answers * 1_420,

@@ -25,6 +25,7 @@ mod malformed;
 mod flask_example;
 mod purge;
 mod explain;
+mod bench;
 mod safety;
 mod stampede;
 mod reports;
