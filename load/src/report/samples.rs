@@ -69,7 +69,6 @@ pub(crate) fn closed() -> Outcome {
             connections: 200,
             statuses: [(200, answers)].into(),
             errors: Errors::default(),
-            unfinished: 0,
         },
         service: Latency::of(&latency),
         first_byte: Latency::of(&latency),
