@@ -198,7 +198,7 @@ fn outcome(run: &Run<'_>, reports: &[Report], machine_busy: f64, own_cpu: u64) -
         pipeline: plan.pipeline,
         keep_alive: plan.keep_alive,
         tls: run.tls.is_some(),
-        began_unix_milliseconds: before.saturating_sub((run.now() - run.begin.min(run.now())) / 1_000_000),
+        began_unix_milliseconds: before.saturating_sub(run.now().saturating_sub(run.begin) / 1_000_000),
         seconds: measured,
         counts,
         latency: Latency::of(tally.latency()),
