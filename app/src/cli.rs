@@ -1,12 +1,16 @@
-//! The command line: nginx's letters, and `serve`, `purge`, `explain` and `bench`.
+//! The command line: nginx's letters, and `serve`, `purge`, `explain`, `bench`, `ladder`, `demo` and `capacity`.
 //!
 //! Arguments in, a [`Command`] out; nothing is opened or started here. Next: `main`, whose match carries it out.
 
 mod bench;
+mod capacity;
+mod ladder;
 #[cfg(test)]
 mod tests;
 
 pub use bench::{Bench, BenchVerb, Load, Spread};
+pub use capacity::Capacity;
+pub use ladder::{Demo, Ladder};
 
 use clap::{ArgAction, Args, Parser, Subcommand};
 use millstream_conf::load::Options;
@@ -34,6 +38,12 @@ pub enum Command {
     Explain(Options, Explain),
     /// `bench …`.
     Bench(Box<Bench>),
+    /// `ladder URL …`.
+    Ladder(Ladder),
+    /// `demo …`.
+    Demo(Demo),
+    /// `capacity URL URL …`.
+    Capacity(Capacity),
     /// An nginx.conf.
     Run(Options),
 }
@@ -120,6 +130,12 @@ enum Verb {
     Explain(Explain),
     /// Loads a server and measures it: requests a second, latency, errors, and what limits
     Bench(Box<Bench>),
+    /// Climbs the steps that make an API fast, in front of yours, and says what each is worth
+    Ladder(Ladder),
+    /// The same in front of a simulated API, in half a minute
+    Demo(Demo),
+    /// Measures several API servers alone and behind the proxy: does another one help?
+    Capacity(Capacity),
 }
 
 /// Where the running process is found.
@@ -236,6 +252,9 @@ fn meaning(line: Line) -> Command {
         Some(Verb::Purge(purge)) => return Command::Purge(purge.reach.options(), purge),
         Some(Verb::Bench(bench)) => return Command::Bench(bench),
         Some(Verb::Explain(explain)) => return Command::Explain(explain.reach.options(), explain),
+        Some(Verb::Ladder(ladder)) => return Command::Ladder(ladder),
+        Some(Verb::Demo(demo)) => return Command::Demo(demo),
+        Some(Verb::Capacity(capacity)) => return Command::Capacity(capacity),
         None => {}
     }
     if line.build {

@@ -19,6 +19,9 @@ mod control;
 mod purge;
 mod explain;
 mod bench;
+mod ladder;
+mod demo;
+mod capacity;
 mod worker;
 mod upgrade;
 mod reload;
@@ -40,6 +43,9 @@ fn main() -> ExitCode {
         Command::Purge(options, purge) => purge::run(&options, &purge),
         Command::Explain(options, explain) => explain::run(&options, &explain),
         Command::Bench(bench) => bench::run(&bench),
+        Command::Ladder(ladder) => ladder::run(&ladder),
+        Command::Demo(demo) => demo::run(&demo),
+        Command::Capacity(capacity) => capacity::run(&capacity),
         Command::ServeUrl(serve) => running::serve_url(&serve),
         Command::Run(options) => running::run(&options),
     }

@@ -19,6 +19,7 @@ mod stampede;
 mod refresh;
 mod purge;
 mod warm;
+pub mod verdict;
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -27,6 +28,10 @@ pub use options::{Options, Work};
 
 /// Runs `cargo xtask bench ARGUMENTS`; an error is a line for the user.
 pub fn run(arguments: &[String]) -> Result<(), String> {
+    if arguments.iter().any(|argument| matches!(argument.as_str(), "--help" | "-h")) {
+        println!("{}", options::usage());
+        return Ok(());
+    }
     let options = Options::parse(arguments)?;
     match options.work {
         Work::Memory => return storage::memory(&storage_program()?),
@@ -40,6 +45,7 @@ pub fn run(arguments: &[String]) -> Result<(), String> {
         Work::Stampede => stampede::run(&options, &programs)?,
         Work::Refresh => refresh::run(&options, &programs)?,
         Work::Warm => warm::run(&options, &programs)?,
+        Work::Verdict => return verdict::run(&options, &programs),
         _ => {
             let results = rounds::run(&options, &programs)?;
             if let Some(path) = &options.json {
@@ -65,6 +71,7 @@ struct Programs {
     origin: PathBuf,
     floor: PathBuf,
     purge: PathBuf,
+    verdict: PathBuf,
 }
 
 /// Builds the program that measures the cache as a store.
@@ -94,5 +101,11 @@ fn build(options: &Options) -> Result<Programs, String> {
     }
     let millstream = options.millstream.then(|| given.unwrap_or_else(|| folder.join("millstream")));
     let program = |name| folder.join(name);
-    Ok(Programs { millstream, origin: program("origin"), floor: program("floor"), purge: program("purge") })
+    Ok(Programs {
+        millstream,
+        origin: program("origin"),
+        floor: program("floor"),
+        purge: program("purge"),
+        verdict: program("verdict"),
+    })
 }

@@ -27,6 +27,8 @@ pub enum Work {
     Purge,
     /// A restart on a directory full of files.
     Warm,
+    /// Whether the limit is named in cases that are built for it.
+    Verdict,
 }
 
 /// What to measure and for how long.
@@ -49,6 +51,8 @@ pub struct Options {
     pub clients: usize,
     /// Files of `warm`.
     pub files: u32,
+    /// Runs of each case of `verdict`.
+    pub runs: u32,
     /// Where to write the results as JSON.
     pub json: Option<String>,
     /// Where to write the results as Markdown.
@@ -56,7 +60,7 @@ pub struct Options {
 }
 
 impl Options {
-    /// Reads the arguments after `bench`; an error is a line for the user, `--help` included.
+    /// Reads the arguments after `bench`; an error is a line for the user.
     pub fn parse(arguments: &[String]) -> Result<Self, String> {
         let mut options = Options {
             duration: 5,
@@ -68,6 +72,7 @@ impl Options {
             work: Work::Cases,
             clients: 2000,
             files: 1_000_000,
+            runs: 10,
             json: None,
             markdown: None,
         };
@@ -83,6 +88,8 @@ impl Options {
                 // It measures the cache alone.
                 "purge" => (options.work, options.millstream) = (Work::Purge, false),
                 "warm" => options.work = Work::Warm,
+                "verdict" => options.work = Work::Verdict,
+                "--runs" => options.runs = number(&value()?)?.clamp(1, 1000),
                 "--files" => options.files = number(&value()?)?.clamp(1, MOST_FILES),
                 "--clients" => options.clients = number(&value()?)?.clamp(1, MOST_CLIENTS) as usize,
                 "--duration" => options.duration = number(&value()?)?.max(1),
@@ -107,13 +114,15 @@ fn number(text: &str) -> Result<u32, String> {
     text.trim_end_matches('s').parse().map_err(|_| format!("{text} is not a number"))
 }
 
-fn usage() -> String {
+/// What there is to be written after `bench`.
+pub(crate) fn usage() -> String {
     let mut text = "cargo xtask bench [--duration SECONDS] [--rounds N] [--connections N] [--only CASE,…] [--skip-peers] \
                     [--no-millstream] [--json FILE] [--markdown FILE]\ncargo xtask bench idle | memory | eviction\n\
                     cargo xtask bench stampede [--clients N] [--rounds N] [--skip-peers] [--no-millstream] [--markdown FILE]\n\
                     cargo xtask bench refresh [--rounds N] [--skip-peers] [--no-millstream] [--markdown FILE]\n\
                     cargo xtask bench purge\n\
-                    cargo xtask bench warm [--files N] [--rounds N] [--markdown FILE]\ncases:"
+                    cargo xtask bench warm [--files N] [--rounds N] [--markdown FILE]\n\
+                    cargo xtask bench verdict [--runs N]\ncases:"
         .to_owned();
     for case in cases::ALL {
         text.push_str(&format!("\n  {:<12} {}", case.name, case.about));

@@ -17,7 +17,9 @@ pub use text::text;
 use crate::histogram;
 use crate::outcome::{Outcome, Slice};
 use crate::plan::Mode;
+use crate::report::json::{self, JsonError};
 use serde::Serialize;
+use std::path::Path;
 
 /// How sure the interval of a rate is.
 pub const RATE_LEVEL: f64 = 0.95;
@@ -92,6 +94,12 @@ impl Verdict {
     fn of(ratio: Ratio) -> Verdict {
         if ratio.excludes_one() { Verdict::Differs } else { Verdict::Noise }
     }
+}
+
+/// Compares two files of `millstream bench --json`, in words; the error names the file and says what is wrong with it.
+pub fn files(a: &Path, b: &Path) -> Result<String, JsonError> {
+    let comparison = compare(&json::read_file(a)?, &json::read_file(b)?);
+    Ok(text(&comparison, (&a.display().to_string(), &b.display().to_string())))
 }
 
 /// Compares `b` with `a`.

@@ -1,10 +1,9 @@
-//! A page in a real browser: Chromium without a window, asked what it made of a file.
+//! Pages in a real browser: Chromium without a window, asked what it made of them.
 //!
-//! The page under test is a copy with a script of ours behind it, which looks at what was laid out and writes what is wrong
-//! into the page: text that is cut off, runs into other text or is too small to read, a page wider than its window. Nothing
-//! here knows what the page is about.
+//! Pages stand in frames as wide as a window would be, beside a script of ours that looks at what was laid out: text that is
+//! cut off, runs into other text or is too small to read, a page wider than its window. Nothing here knows what a page is about.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -24,26 +23,18 @@ const INSPECTION: &str = include_str!("browser/inspection.js");
 /// Where its findings stand.
 const FINDINGS: &str = "<pre id=\"findings\">";
 
+/// The height of every window, CSS pixels; what is below is laid out too.
+const HEIGHT: u32 = 1000;
+
 /// A browser that is installed here.
 pub struct Browser {
     program: PathBuf,
 }
 
-/// A window to open a page in.
-#[derive(Debug, Clone, Copy)]
-pub struct Window {
-    /// CSS pixels.
-    pub width: u32,
-    /// Whether the user prefers dark pages.
-    pub is_dark: bool,
-}
-
-/// What the browser made of a page.
+/// What the browser made of pages.
 #[derive(Debug)]
-pub struct Rendered {
-    /// The page as it stood at the end.
-    pub dom: String,
-    /// What is wrong with its layout, a line each.
+pub struct Inspection {
+    /// What is wrong with their layout, a line each.
     pub findings: Vec<String>,
     /// What the browser complained of: errors of scripts and of policies, things it could not fetch.
     pub complaints: Vec<String>,
@@ -58,37 +49,43 @@ impl Browser {
         programs.find(|program| program.is_file()).map(|program| Browser { program })
     }
 
-    /// Opens the page in a file as it is, and gives its picture (PNG). `height` in CSS pixels.
-    pub fn picture(&self, page: &Path, window: Window, height: u32) -> Vec<u8> {
+    /// Opens the page in a file in a window so wide, and gives its picture (PNG).
+    pub fn picture(&self, page: &Path, width: u32) -> Vec<u8> {
         let folder = tempfile::tempdir().expect("a folder for the picture");
         let picture = folder.path().join("page.png");
-        let mut argument = std::ffi::OsString::from("--screenshot=");
+        let mut argument = OsString::from("--screenshot=");
         argument.push(&picture);
-        self.run(page, window, height, &argument, folder.path());
+        self.run(page, width, &argument, folder.path());
         fs::read(&picture).expect("the browser wrote a picture")
     }
 
-    /// Opens the page in a file and looks at its layout.
-    pub fn inspect(&self, page: &Path, window: Window) -> Rendered {
-        let folder = tempfile::tempdir().expect("a folder for the page");
-        let text = fs::read_to_string(page).expect("the page is text");
-        // First the page as it is, for its complaints; a policy that forbids our script is no fault of the page.
-        let (_, complaints) = self.run(page, window, 1000, OsStr::new("--dump-dom"), folder.path());
-        let copy = folder.path().join("page.html");
-        let open = text.replace("http-equiv=\"Content-Security-Policy\"", "name=\"no-policy\"");
-        fs::write(&copy, format!("{open}<script>{INSPECTION}</script>")).expect("the folder is writable");
-        let (dom, _) = self.run(&copy, window, 1000, OsStr::new("--dump-dom"), folder.path());
+    /// Lays each page out in a window of each width and looks at it. Pages are a name, for the findings, and their HTML.
+    pub fn inspect(&self, pages: &[(&str, String)], widths: &[u32]) -> Inspection {
+        let folder = tempfile::tempdir().expect("a folder for the pages");
+        let mut frames = String::from("<!DOCTYPE html><meta charset=\"utf-8\">");
+        for (name, page) in pages {
+            let page = page.replace('&', "&amp;").replace('"', "&quot;");
+            for width in widths {
+                frames.push_str(&format!(
+                    "<iframe title=\"{name}, {width} pixels wide\" width=\"{width}\" height=\"{HEIGHT}\" style=\"border:0\" \
+                     srcdoc=\"{page}\"></iframe>"
+                ));
+            }
+        }
+        let file = folder.path().join("frames.html");
+        fs::write(&file, format!("{frames}<script>{INSPECTION}</script>")).expect("the folder is writable");
+        let widest = widths.iter().copied().max().unwrap_or(HEIGHT);
+        let (dom, said) = self.run(&file, widest, OsStr::new("--dump-dom"), folder.path());
         let findings = match dom.split_once(FINDINGS).and_then(|(_, rest)| rest.split_once("</pre>")) {
             Some((findings, _)) => findings.lines().map(str::to_owned).collect(),
-            None => vec!["the page was not laid out".to_owned()],
+            None => vec!["the pages were not laid out".to_owned()],
         };
-        let complaints =
-            complaints.lines().filter(|line| line.contains("CONSOLE")).map(str::to_owned).collect();
-        Rendered { dom, findings, complaints }
+        let complaints = said.lines().filter(|line| line.contains("CONSOLE")).map(str::to_owned).collect();
+        Inspection { findings, complaints }
     }
 
     /// Standard output and standard error of one call.
-    fn run(&self, page: &Path, window: Window, height: u32, what: &OsStr, folder: &Path) -> (String, String) {
+    fn run(&self, page: &Path, width: u32, what: &OsStr, folder: &Path) -> (String, String) {
         let (out, error) = (folder.join("out"), folder.join("error"));
         let file = |path: &Path| File::create(path).expect("the folder is writable");
         let mut command = Command::new(&self.program);
@@ -96,8 +93,7 @@ impl Browser {
             // Tests may run as root and without a GPU.
             .args(["--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--no-first-run"])
             .args(["--disable-dev-shm-usage", "--disable-background-networking", "--enable-logging=stderr"])
-            .arg(format!("--blink-settings=preferredColorScheme={}", if window.is_dark { 0 } else { 1 }))
-            .arg(format!("--window-size={},{height}", window.width))
+            .arg(format!("--window-size={width},{HEIGHT}"))
             .arg(format!("--user-data-dir={}", folder.join("profile").display()))
             .arg(what)
             .arg(page)
@@ -110,5 +106,41 @@ impl Browser {
         let (out, error) = (read(&out), read(&error));
         assert!(ended.is_some_and(|status| status.success()), "the browser ended with {ended:?}: {error}");
         (out, error)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn faults_of_layout_are_found() {
+        let Some(browser) = Browser::find() else {
+            eprintln!("SKIPPED: no Chromium here; apt-get install chromium");
+            return;
+        };
+        let page = |inside: &str| {
+            format!(
+                "<!DOCTYPE html><style>body {{ margin: 0; font: 16px sans-serif }}</style><figure><svg viewBox=\"0 0 300 100\" \
+                     width=\"300\" height=\"100\"><title>a</title><desc>b</desc>{inside}</svg></figure>"
+            )
+        };
+        let text =
+            |x: u32, size: u32| format!("<text x=\"{x}\" y=\"50\" font-size=\"{size}\">some words</text>");
+        let pages = [
+            ("sound", page(&text(10, 12))),
+            ("over each other", page(&format!("{}{}", text(10, 12), text(30, 12)))),
+            ("small", page(&text(10, 6))),
+            ("outside", page(&text(280, 12))),
+            ("wide", "<p style=\"width: 2000px\">x</p>".to_owned()),
+            ("script", "<script>undefinedFunction()</script>".to_owned()),
+        ];
+        let Inspection { findings, complaints } = browser.inspect(&pages, &[400]);
+        let expected = ["over each other", "small", "outside", "wide"];
+        assert_eq!(findings.len(), expected.len(), "{findings:#?}");
+        for (finding, name) in findings.iter().zip(expected) {
+            assert!(finding.starts_with(&format!("{name}, 400 pixels wide: ")), "{finding}");
+        }
+        assert_eq!(complaints.len(), 1, "{complaints:#?}");
     }
 }

@@ -28,6 +28,7 @@ const USAGE: &str = "cargo xtask COMMAND
   bench stampede        2,000 clients at once on one cold entry, beside nginx and Varnish
   bench refresh         one client beside a refresh in the background, beside nginx
   bench purge           a purge by tag among a million entries
+  bench verdict         whether the limit is named right in cases that are built for it
   instructions [NAME…]  instructions per iteration of the hot leaves, against benches/baseline.json";
 
 fn main() -> ExitCode {

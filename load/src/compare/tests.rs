@@ -69,11 +69,11 @@ fn found(a: Recipe, b: Recipe) -> (usize, usize, [usize; COMPARED.len()]) {
 #[test]
 fn runs_of_one_distribution_are_called_equal_in_93_of_100() {
     for recipe in [
-        Recipe { memory: 0.0, ..USUAL },
+        Recipe { memory: 0.0, requests: 50, ..USUAL },
         USUAL,
-        Recipe { memory: 0.8, ..USUAL },
+        Recipe { memory: 0.8, requests: 50, ..USUAL },
         Recipe { slices: 50, ..USUAL },
-        Recipe { wander: 0.01, requests: 200, slices: 50, ..USUAL },
+        Recipe { wander: 0.01, slices: 50, ..USUAL },
     ] {
         let (rate, any, each) = found(recipe, recipe);
         let Recipe { slices, wander, memory, .. } = recipe;
@@ -129,6 +129,18 @@ fn what_cannot_be_told_is_said() {
     damaged.latency.histogram = "?".to_owned();
     let comparison = compare(&damaged, &run(USUAL, 4));
     assert!(comparison.percentiles.iter().all(|finding| matches!(finding.verdict, Verdict::Unknown(_))));
+}
+
+#[test]
+fn files_are_compared_and_what_is_no_such_file_is_named() {
+    let folder = tempfile::tempdir().expect("a folder for the test");
+    let (a, b) = (folder.path().join("a.json"), folder.path().join("b.json"));
+    std::fs::write(&a, json::write(&samples::closed())).expect("the folder is writable");
+    std::fs::write(&b, "{}").expect("the folder is writable");
+    assert!(files(&a, &a).is_ok_and(|text| text.contains("within noise")));
+    assert!(
+        files(&a, &b).is_err_and(|error| error.to_string().contains("b.json: no file of millstream.bench"))
+    );
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! What the demo API answers: a table of paths, each with its own rule for caches.
 //!
 //! Bodies are made up of invented words, so that they compress like real text, and are the same in every run but
-//! for the number of the request, by which a cached answer is told from a new one.
+//! for the number of the request, by which a cached answer is told from a new one; `/list` has none.
 
 use std::fmt::Write;
 
@@ -30,16 +30,25 @@ pub(super) struct Page {
 enum Content {
     Json,
     Html,
+    /// JSON that is the same every time.
+    Fixed,
 }
 
 /// The paths. `/private` is cacheable but for its cookie, which no shared cache may hand to somebody else.
-static PAGES: [Page; 5] = [
+static PAGES: [Page; 6] = [
     Page {
         path: "/",
         times: 1,
         cache_control: "public, max-age=10",
         set_cookie: None,
         content: Content::Json,
+    },
+    Page {
+        path: "/list",
+        times: 1,
+        cache_control: "public, max-age=10",
+        set_cookie: None,
+        content: Content::Fixed,
     },
     Page {
         path: "/slow",
@@ -98,6 +107,10 @@ impl Pages {
         let (kind, end, bytes, filling) = match page.content {
             Content::Json => {
                 let _ = write!(body, "{{\"served\":{number},\"text\":\"");
+                ("application/json", "\"}", self.body_bytes, &self.filling)
+            }
+            Content::Fixed => {
+                body.push_str("{\"text\":\"");
                 ("application/json", "\"}", self.body_bytes, &self.filling)
             }
             Content::Html => {

@@ -355,6 +355,13 @@ fn setup(outcome: &Outcome) -> Vec<Vec<String>> {
         ),
         row("Machine", [format!("{} cores, {} busy", generator.cores, percent(generator.machine_busy))]),
     ]);
+    if outcome.counts.unfinished > 0 {
+        let unfinished = count(outcome.counts.unfinished);
+        rows.push(row(
+            "Unfinished",
+            [format!("{unfinished} requests were due and had no answer at the end")],
+        ));
+    }
     if matches!(outcome.mode, Mode::Open { .. }) {
         let lag = duration(generator.send_lag_p99 as f64);
         rows.push(row("Sent late by the generator's own fault", [format!("{lag} at the 99th percentile")]));

@@ -103,6 +103,7 @@ pub(crate) fn open() -> Outcome {
     outcome.mode = Mode::Open { rate: 2_000.0, arrivals: Arrivals::Poisson };
     outcome.counts.answers = 20_000;
     outcome.counts.requests = 20_000;
+    outcome.counts.unfinished = 37;
     outcome.counts.statuses = [(200, 20_000)].into();
     outcome.latency = Latency::of(&due);
     outcome.service = Latency::of(&sent);

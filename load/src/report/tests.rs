@@ -4,7 +4,7 @@ use super::samples;
 use super::steps::{Measure, Page, Row};
 use super::{html, steps};
 use crate::outcome::Outcome;
-use millstream_tests::browser::{Browser, Window};
+use millstream_tests::browser::{Browser, Inspection};
 use proptest::prop_assert_eq;
 use proptest::test_runner::{Config, TestRunner};
 use std::collections::BTreeSet;
@@ -202,16 +202,9 @@ fn a_browser_lays_every_page_out_without_a_fault_wide_and_narrow() {
         eprintln!("SKIPPED: no Chromium here; apt-get install chromium");
         return;
     };
-    let folder = tempfile::tempdir().expect("a folder for the pages");
-    for (name, page) in pages() {
-        let file = folder.path().join(format!("{name}.html"));
-        std::fs::write(&file, page).expect("the folder is writable");
-        for width in [390, 700, 1200] {
-            let rendered = browser.inspect(&file, Window { width, is_dark: false });
-            assert_eq!(rendered.findings, Vec::<String>::new(), "{name} in {width} pixels");
-            assert_eq!(rendered.complaints, Vec::<String>::new(), "{name}");
-        }
-    }
+    let Inspection { findings, complaints } = browser.inspect(&pages(), &[390, 700, 1200]);
+    assert_eq!(findings, Vec::<String>::new());
+    assert_eq!(complaints, Vec::<String>::new());
 }
 
 /// Writes the pages where somebody can look at them.

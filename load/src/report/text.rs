@@ -199,6 +199,13 @@ fn totals(text: &mut String, outcome: &Outcome) {
         duration(outcome.seconds * 1e6),
         bytes(counts.bytes_read as f64)
     );
+    if counts.unfinished > 0 {
+        let _ = writeln!(
+            text,
+            "  Unfinished: {} requests were due and had no answer at the end; they are in no figure",
+            count(counts.unfinished)
+        );
+    }
     if !counts.statuses.is_empty() {
         let statuses: Vec<String> =
             counts.statuses.iter().map(|(status, number)| format!("{status}: {}", count(*number))).collect();

@@ -1,0 +1,67 @@
+//! The flags of `millstream capacity`.
+
+use clap::Args;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// `capacity URL URL …`.
+#[derive(Debug, Clone, Args)]
+pub struct Capacity {
+    /// The servers: http://host:port/path, the same path on each
+    #[arg(required_unless_present = "sleep", conflicts_with = "sleep")]
+    pub urls: Vec<String>,
+    /// Instead of servers of yours, embedded ones that only sleep: a row for each time, e.g. 200ms,70ms,2ms,0
+    #[arg(long, value_name = "TIMES", value_delimiter = ',', value_parser = time)]
+    pub sleep: Vec<Duration>,
+    /// How many embedded servers
+    #[arg(long, value_name = "N", default_value_t = 2, requires = "sleep", value_parser = clap::value_parser!(u16).range(1..=16))]
+    pub servers: u16,
+    /// Requests that each embedded server works on at once
+    #[arg(long, value_name = "N", default_value_t = 32, requires = "sleep", value_parser = clap::value_parser!(u16).range(1..=256))]
+    pub at_once: u16,
+    /// Connections for each server; several numbers (16,64,256) give a row each
+    #[arg(short = 'c', long, value_name = "N", value_delimiter = ',', default_value = "32", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub connections: Vec<u32>,
+    /// Threads of the load generator (default: the cores, at most 4)
+    #[arg(short = 't', long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64))]
+    pub threads: Option<u32>,
+    /// How long each run is measured
+    #[arg(short = 'd', long, value_name = "TIME", default_value = "2s", value_parser = time)]
+    pub duration: Duration,
+    /// How long each run warms up before
+    #[arg(long, value_name = "TIME", default_value = "500ms", value_parser = time)]
+    pub warm_up: Duration,
+    /// How often each is measured, in turn; the median counts
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=99))]
+    pub rounds: u32,
+    /// Worker threads of the proxy: a number or auto
+    #[arg(long, value_name = "N", default_value = "auto", value_parser = workers)]
+    pub workers: String,
+    /// A field of each request, such as 'Authorization: Bearer …'
+    #[arg(short = 'H', long = "header", value_name = "NAME: VALUE", value_parser = field)]
+    pub header: Vec<(String, String)>,
+    /// Write the figures as JSON to this file
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+    /// Write a page with a picture to this file
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
+    /// Servers on the public internet are mine to load
+    #[arg(long)]
+    pub yes: bool,
+}
+
+/// As in an nginx.conf: `200ms`, `2s`, `1m`; a number alone is seconds.
+fn time(text: &str) -> Result<Duration, String> {
+    millstream_conf::value::duration(text).map_err(|_| "write a time such as 200ms, 2s or 1m".to_owned())
+}
+
+fn workers(text: &str) -> Result<String, String> {
+    let is_number = text.parse::<u16>().is_ok_and(|number| number > 0);
+    if text == "auto" || is_number { Ok(text.to_owned()) } else { Err("write a number or auto".to_owned()) }
+}
+
+fn field(text: &str) -> Result<(String, String), String> {
+    let (name, value) = text.split_once(':').ok_or("write NAME: VALUE")?;
+    Ok((name.trim().to_owned(), value.trim().to_owned()))
+}

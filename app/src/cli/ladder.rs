@@ -1,0 +1,135 @@
+//! The flags of `ladder` and `demo`.
+//!
+//! Plain data out of words; what they mean together is `crate::ladder`'s to say.
+
+use clap::Args;
+use millstream_load::step;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// The longest single measurement that can be asked for.
+const LONGEST: Duration = Duration::from_secs(3600);
+
+/// `ladder URL`.
+#[derive(Debug, Clone, Args)]
+pub struct Ladder {
+    /// A page of your API: http://host:port/path
+    #[arg(required_unless_present = "print")]
+    pub url: Option<String>,
+    /// A field of the request, such as 'Authorization: Bearer …'
+    #[arg(short = 'H', long = "header", value_name = "NAME: VALUE", value_parser = field)]
+    pub header: Vec<(String, String)>,
+    /// The method of the request
+    #[arg(short = 'm', long, value_name = "METHOD", default_value = "GET")]
+    pub method: String,
+    /// The body of the request
+    #[arg(short = 'b', long, value_name = "TEXT", default_value = "")]
+    pub body: String,
+    /// Connections held open at once (without it as many as fit how slow the API is, 50 at the most)
+    #[arg(short = 'c', long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub connections: Option<u32>,
+    /// How often each step is measured; the result is the median
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=100))]
+    pub rounds: u32,
+    /// How long each time, such as 2s or 500ms (without it so long that the whole stays within two minutes)
+    #[arg(short = 'd', long, value_name = "TIME", value_parser = duration)]
+    pub duration: Option<Duration>,
+    /// Which steps, by name or number: microcache,lock or 1-5
+    #[arg(long, value_name = "STEPS")]
+    pub steps: Option<String>,
+    /// Who else does the same in turns: nginx, haproxy, varnish
+    #[arg(long, value_name = "NAMES")]
+    pub against: Option<String>,
+    /// For how long an answer is kept whose API says nothing about caching, such as 1d (1s otherwise)
+    #[arg(long, value_name = "TIME", value_parser = lifetime)]
+    pub valid: Option<String>,
+    /// Write the figures to this file
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+    /// Write the picture to this file
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
+    /// Print the configuration of a step and end (with --against, theirs)
+    #[arg(long, value_name = "STEP")]
+    pub print: Option<String>,
+    /// Load an address of the public internet: only what is yours
+    #[arg(long)]
+    pub yes: bool,
+}
+
+/// `demo`.
+#[derive(Debug, Clone, Args)]
+pub struct Demo {
+    /// Where the picture is written
+    #[arg(long, value_name = "FILE", default_value = "millstream-demo.html")]
+    pub html: PathBuf,
+    /// Write the figures to this file
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+    /// How long the simulated API works on each request
+    #[arg(long, value_name = "TIME", default_value = "10ms", value_parser = duration)]
+    pub service_time: Duration,
+    /// How many requests it works on at once
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=256))]
+    pub workers: u32,
+    /// How long the whole takes
+    #[arg(short = 'd', long, value_name = "TIME", default_value = "30s", value_parser = duration)]
+    pub duration: Duration,
+}
+
+/// A duration with one unit, or seconds.
+fn duration(text: &str) -> Result<Duration, String> {
+    let digits = text.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
+    let unit = match &text[digits.len()..] {
+        "ms" => 0.001,
+        "" | "s" => 1.0,
+        "m" => 60.0,
+        _ => return Err("write 500ms, 2s or 1m".to_owned()),
+    };
+    let number: f64 = digits.parse().map_err(|_| "write 500ms, 2s or 1m".to_owned())?;
+    let found =
+        Duration::try_from_secs_f64(number * unit).map_err(|_| "it has to be above zero".to_owned())?;
+    if found < Duration::from_millis(1) || found > LONGEST {
+        return Err("it has to be between 1ms and 60m".to_owned());
+    }
+    Ok(found)
+}
+
+/// A lifetime that every party can be told.
+fn lifetime(text: &str) -> Result<String, String> {
+    match step::seconds(text) {
+        Some(seconds) if seconds > 0 => Ok(text.to_owned()),
+        _ => Err("write seconds, or a number with s, m, h or d".to_owned()),
+    }
+}
+
+/// A field line.
+fn field(text: &str) -> Result<(String, String), String> {
+    let (name, value) = text.split_once(':').ok_or("write 'Name: value'")?;
+    if name.trim().is_empty() {
+        return Err("write 'Name: value'".to_owned());
+    }
+    Ok((name.trim().to_owned(), value.trim().to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_have_one_unit_and_bounds() {
+        assert_eq!(duration("500ms"), Ok(Duration::from_millis(500)));
+        assert_eq!(duration("1.5s"), Ok(Duration::from_millis(1500)));
+        assert_eq!(duration("2"), Ok(Duration::from_secs(2)));
+        for wrong in ["", "s", "-1s", "0", "2h", "inf", "1e9", "é"] {
+            assert!(duration(wrong).is_err(), "{wrong}");
+        }
+        assert!(lifetime("1d").is_ok() && lifetime("0").is_err() && lifetime("1w").is_err());
+    }
+
+    #[test]
+    fn a_field_has_a_name_and_loses_the_space_around_its_value() {
+        assert_eq!(field("X-Tenant:  7 "), Ok(("X-Tenant".to_owned(), "7".to_owned())));
+        assert!(field("X-Tenant").is_err() && field(": 7").is_err());
+    }
+}

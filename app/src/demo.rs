@@ -1,0 +1,60 @@
+//! `millstream demo`: the ladder in front of a simulated API, for who has none at hand.
+//!
+//! The API is `millstream_load::origin`, in this process; what it lacks to be real is said wherever its figures stand.
+
+use crate::cli::Demo;
+use crate::ladder::{Ended, carry_out, ended, programs, put, show, write};
+use millstream_load::ladder::climb::Order;
+use millstream_load::origin::{self, DemoOptions};
+use millstream_load::peer::Party;
+use millstream_load::step::STEPS;
+use millstream_load::target::{Ask, Permission};
+use std::process::ExitCode;
+
+/// Rounds: the median of two is their mean, and thirty seconds are not more.
+const ROUNDS: u32 = 2;
+
+/// How the API's threads are named, which tells its CPU from that of the load.
+const THREADS: &str = "demo ";
+
+/// The whole command.
+pub fn run(demo: &Demo) -> ExitCode {
+    ended(climbed(demo))
+}
+
+fn climbed(demo: &Demo) -> Result<(), Ended> {
+    let options = DemoOptions {
+        service_time: demo.service_time,
+        workers: demo.workers as usize,
+        ..DemoOptions::default()
+    };
+    let api = origin::start(&options)
+        .map_err(|error| Ended::Wrong(format!("the simulated API cannot be started: {error}")))?;
+    eprintln!(
+        "A simulated API (not a real one) answers on http://{}/list: {} workers, {} ms for each request.",
+        api.address,
+        demo.workers,
+        demo.service_time.as_secs_f64() * 1000.0
+    );
+    let order = Order {
+        ask: Ask { url: format!("http://{}/list", api.address), keep_alive: true, ..Ask::default() },
+        may: Permission::default(),
+        steps: STEPS.iter().map(|entry| entry.step).collect(),
+        parties: vec![Party::Millstream],
+        rounds: ROUNDS,
+        each: None,
+        limit: demo.duration,
+        connections: None,
+        fallback: None,
+        programs: programs(&[]).map_err(Ended::Wrong)?,
+        own_api: Some(THREADS),
+    };
+    let climbed = carry_out(&order)?;
+    show(&climbed);
+    write(&climbed, demo.json.as_deref(), Some(&demo.html))?;
+    put(&format!(
+        "\nThe picture is in {}. Now your own API:\n\n    millstream ladder http://127.0.0.1:8000/\n",
+        demo.html.display()
+    ));
+    Ok(())
+}

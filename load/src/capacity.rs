@@ -1,0 +1,151 @@
+//! "Does a second API server double the throughput?": each server alone, then all behind the proxy, and what was to be
+//! expected beside it.
+//!
+//! `configuration` is the proxy's nginx.conf, `measure` runs everything, `sentence` says what came of it, `table` prints
+//! it. Expected is the sum of what the servers give alone, unless the proxy's own ceiling is lower: what it passes on from
+//! a server that answers at once. The load is a closed loop, and behind the proxy it has as many connections for each
+//! server as that one had alone. Next: `measure`.
+
+mod configuration;
+mod article;
+mod sentence;
+mod table;
+mod subject;
+mod measure;
+#[cfg(test)]
+mod tests;
+
+pub use article::{ARTICLE, Published};
+pub use configuration::{Front, configuration};
+pub use measure::{Moment, measure};
+pub use sentence::{Gain, gain, sentence};
+pub use subject::{CapacityError, Subject, sleeping};
+pub use table::{page, table};
+
+use crate::sizing::Pool;
+use crate::verdict::{Once, Run, Verdict};
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Servers that can be asked about at once.
+pub const SERVERS: usize = 16;
+
+/// How it is measured.
+#[derive(Debug, Clone)]
+pub struct Setting {
+    /// Connections for each server.
+    pub connections: u32,
+    /// The generator's threads.
+    pub threads: u32,
+    /// How long each run is measured.
+    pub duration: Duration,
+    /// How long each run warms up before.
+    pub warm_up: Duration,
+    /// How often each is measured, in turn; the median counts.
+    pub rounds: u32,
+    /// `worker_processes` of the proxy.
+    pub workers: String,
+    /// Fields that each request carries.
+    pub fields: Vec<(String, String)>,
+    /// Whether servers on the public internet may be loaded.
+    pub public: bool,
+    /// The program that is the proxy: `millstream`, or another with nginx's command line.
+    pub proxy: PathBuf,
+}
+
+/// The whole table.
+#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
+pub struct Capacity {
+    /// Whether the servers are embedded and only sleep, so that nothing of it is about the user's.
+    pub is_simulated: bool,
+    /// What was asked for, as the user wrote it.
+    pub urls: Vec<String>,
+    /// Cores of this machine.
+    pub cores: u32,
+    /// `worker_processes` of the proxy.
+    pub workers: String,
+    /// A row for each number of connections, or each service time.
+    pub rows: Vec<Row>,
+}
+
+/// One row.
+#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
+pub struct Row {
+    /// What is different in it: `64 connections`, `200 ms`.
+    pub name: String,
+    /// Connections for each server.
+    pub connections: u32,
+    /// The service time where the servers are embedded, seconds.
+    pub service_seconds: Option<f64>,
+    /// Each server alone.
+    pub alone: Vec<Alone>,
+    /// What the proxy alone answers (`return 200`), requests per second.
+    pub ceiling: f64,
+    /// What it passes on from a server that answers at once, requests per second.
+    pub passing: f64,
+    /// All servers behind the proxy.
+    pub together: Together,
+    /// The connections that this load needs.
+    pub pool: Pool,
+    /// The same load with fewer kept connections than it needs; `None` where it needs none to speak of.
+    pub below: Option<Below>,
+    /// What limits, and how that is known.
+    pub verdict: Verdict,
+    /// What the further servers brought, in one sentence.
+    pub sentence: String,
+}
+
+/// A server alone.
+#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
+pub struct Alone {
+    /// Its URL.
+    pub url: String,
+    /// Its figures under load: those of the median round.
+    pub run: Run,
+    /// A single request.
+    pub once: Once,
+    /// Whether the generator was what limited it, so that it can do more.
+    pub is_floor: bool,
+}
+
+/// All servers behind the proxy.
+#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
+pub struct Together {
+    /// Their figures under load: those of the median round.
+    pub run: Run,
+    /// The lowest rate of all rounds.
+    pub low: f64,
+    /// The highest.
+    pub high: f64,
+    /// A single request through the proxy.
+    pub once: Once,
+    /// Connections to the servers that the proxy opened per second.
+    pub opened_per_second: f64,
+    /// Connections to the servers left in TIME_WAIT on this machine by one run.
+    pub time_wait: u64,
+}
+
+/// What happens with too few kept connections.
+#[derive(Debug, Clone, Copy, PartialEq, serde::Serialize, serde::Deserialize)]
+pub struct Below {
+    /// `keepalive` of the upstream, for each worker.
+    pub keepalive: u32,
+    /// Answers per second.
+    pub rate: f64,
+    /// Connections to the servers that the proxy opened per second.
+    pub opened_per_second: f64,
+    /// Connections to the servers left in TIME_WAIT on this machine by one run.
+    pub time_wait: u64,
+}
+
+impl Row {
+    /// What the servers give alone, added up.
+    pub fn sum(&self) -> f64 {
+        self.alone.iter().map(|alone| alone.run.rate).sum()
+    }
+
+    /// The sum, or what the proxy can pass on where that is less.
+    pub fn expected(&self) -> f64 {
+        if self.passing > 0.0 { self.sum().min(self.passing) } else { self.sum() }
+    }
+}

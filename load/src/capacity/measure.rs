@@ -1,0 +1,286 @@
+//! Runs everything of one row: the servers alone, the proxy alone, all together, in turn and over again.
+
+use super::configuration::{CEILING, Front, PASSING, configuration};
+use super::subject::{API, CapacityError, GENERATOR, PATIENCE, Server, Servers, Subject, ask, together};
+use super::{Alone, Below, Row, Setting, Together, sentence};
+use crate::drive;
+use crate::outcome::Outcome;
+use crate::party::{Found, Meter, Party, Place, Whose, free_address, link_speed, time_wait};
+use crate::plan::{Plan, Target};
+use crate::progress::Progress;
+use crate::sizing::Pool;
+use crate::verdict::{Evidence, Limit, Once, Run, Verdict, judge};
+use millstream_net::cores;
+use std::net::SocketAddr;
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// How long a process may take until it accepts connections.
+const START: Duration = Duration::from_secs(15);
+/// Below so many connections in use there is nothing to be shown with fewer.
+const WORTH_SHOWING: f64 = 4.0;
+/// `keepalive` that is too little.
+const TOO_LITTLE: u32 = 1;
+/// The name under which the proxy is watched.
+const PROXY: &str = "proxy";
+
+/// How far it is.
+#[derive(Debug, Clone, Copy)]
+pub struct Moment<'a> {
+    /// What is being measured, in a few words.
+    pub what: &'a str,
+    /// How many runs came before it.
+    pub done: u32,
+    /// How many runs there will be.
+    pub of: u32,
+    /// How this run stands.
+    pub progress: &'a Progress,
+}
+
+/// Measures one row. Blocks; ends early with [`CapacityError::Stopped`] when `stop` is set. Every process that is started
+/// ends with it.
+///
+/// # Errors
+/// See [`CapacityError`].
+pub fn measure(
+    subject: &Subject,
+    setting: &Setting,
+    stop: &AtomicBool,
+    watch: &mut dyn FnMut(&Moment<'_>),
+) -> Result<Row, CapacityError> {
+    let servers = Servers::find(subject, setting)?;
+    let count = servers.all.len() as u32;
+    let connections = setting.connections.saturating_mul(count);
+    let body = servers.once().map_or(0, |once| once.body_bytes as usize);
+    let names: Vec<String> = servers.all.iter().map(|server| server.address.to_string()).collect();
+    let (_nothing, nothing) = start("the server that answers at once", setting, |listen| {
+        configuration(Front::Nothing, listen, &setting.workers, body)
+    })?;
+    let proxied = |keepalive| {
+        let front = Front::Proxy { servers: &names, nothing, keepalive };
+        start("the proxy", setting, |listen| configuration(front, listen, &setting.workers, body))
+    };
+    let (proxy, address) = proxied(connections)?;
+    let behind = servers.behind(address, None, setting)?;
+    let through = ask(&behind.url, &behind)?;
+
+    let mut bench =
+        Bench { setting, stop, watch, name: &subject.name, done: 0, of: setting.rounds * (count + 3) + 1 };
+    let mut taken = Taken::default();
+    for _ in 0..setting.rounds.max(1) {
+        for (place, server) in servers.all.iter().enumerate() {
+            let found = bench.alone(server)?;
+            taken.alone.resize_with(servers.all.len(), Vec::new);
+            taken.alone[place].push(found);
+        }
+        let mut rate = |what: &str, path| {
+            let target = servers.behind(address, Some(path), setting)?;
+            Ok::<_, CapacityError>(bench.run(what, &target, connections, &mut |_| ())?.rate())
+        };
+        taken.ceiling.push(rate("the proxy by itself", CEILING)?);
+        taken.passing.push(rate("the proxy in front of nothing", PASSING)?);
+        taken.together.push(bench.together(
+            "all behind the proxy",
+            &servers,
+            &behind,
+            connections,
+            &proxy,
+        )?);
+    }
+    drop(proxy);
+    let mut row = taken.row(subject, setting, &servers, through);
+    if row.pool.in_use >= WORTH_SHOWING {
+        let (proxy, address) = proxied(TOO_LITTLE)?;
+        let target = servers.behind(address, None, setting)?;
+        let found = bench.together("with few kept connections", &servers, &target, connections, &proxy)?;
+        row.below = Some(Below {
+            keepalive: TOO_LITTLE,
+            rate: found.outcome.rate(),
+            opened_per_second: found.opened(),
+            time_wait: found.time_wait,
+        });
+    }
+    row.sentence = sentence(&row);
+    Ok(row)
+}
+
+/// Starts a process with a configuration and waits until it accepts connections.
+fn start(
+    name: &str,
+    setting: &Setting,
+    text: impl FnOnce(SocketAddr) -> String,
+) -> Result<(Party, SocketAddr), CapacityError> {
+    let address = free_address()?;
+    let place = Place::new()?;
+    let file = place.write("nginx.conf", &text(address))?;
+    let mut command = Command::new(&setting.proxy);
+    command.arg("-p").arg(place.path()).arg("-c").arg(file).args(["-e", "stderr"]);
+    let mut party = Party::start(name, command, place)?;
+    party.wait_for(address, START)?;
+    Ok((party, address))
+}
+
+/// What all runs have in common.
+struct Bench<'a> {
+    setting: &'a Setting,
+    stop: &'a AtomicBool,
+    watch: &'a mut dyn FnMut(&Moment<'_>),
+    name: &'a str,
+    done: u32,
+    of: u32,
+}
+
+/// A run behind the proxy.
+struct Behind {
+    outcome: Outcome,
+    found: Found,
+    time_wait: u64,
+}
+
+impl Behind {
+    /// Connections that were opened per second beside the generator's.
+    fn opened(&self) -> f64 {
+        let own = self.outcome.counts.connections as f64 / self.outcome.seconds.max(f64::MIN_POSITIVE);
+        (self.found.opened_per_second - own).max(0.0)
+    }
+}
+
+impl Bench<'_> {
+    /// One run; `look` is called while it is measured.
+    fn run(
+        &mut self,
+        what: &str,
+        target: &Target,
+        connections: u32,
+        look: &mut dyn FnMut(&Progress),
+    ) -> Result<Outcome, CapacityError> {
+        let threads = self.setting.threads.clamp(1, connections.max(1));
+        let mut plan = Plan::closed(target.clone(), connections, threads, self.setting.duration);
+        plan.warm_up = self.setting.warm_up;
+        plan.timeout = PATIENCE;
+        let (watch, done, of) = (&mut *self.watch, self.done, self.of);
+        let label = format!("{}: {what}", self.name);
+        let outcome = drive::run(&plan, self.stop, &mut |progress| {
+            watch(&Moment { what: &label, done, of, progress });
+            look(progress);
+        })?;
+        self.done += 1;
+        if self.stop.load(Ordering::Relaxed) {
+            return Err(CapacityError::Stopped);
+        }
+        if outcome.counts.answers == 0 {
+            return Err(CapacityError::Failing(label));
+        }
+        Ok(outcome)
+    }
+
+    fn alone(&mut self, server: &Server) -> Result<Outcome, CapacityError> {
+        self.run(&format!("{} alone", server.url), &server.target, self.setting.connections, &mut |_| ())
+    }
+
+    fn together(
+        &mut self,
+        what: &str,
+        servers: &Servers,
+        target: &Target,
+        connections: u32,
+        proxy: &Party,
+    ) -> Result<Behind, CapacityError> {
+        let mut parties = servers.processes();
+        parties.push((PROXY.to_owned(), Whose::Tree(proxy.id())));
+        let mut meter = Meter::new(parties);
+        let left = || servers.all.iter().map(|server| time_wait(server.address)).sum::<u64>();
+        let before = left();
+        let outcome = self.run(what, target, connections, &mut |progress| meter.watch(progress))?;
+        Ok(Behind { outcome, found: meter.found(), time_wait: left().saturating_sub(before) })
+    }
+}
+
+/// What all rounds gave.
+#[derive(Default)]
+struct Taken {
+    alone: Vec<Vec<Outcome>>,
+    ceiling: Vec<f64>,
+    passing: Vec<f64>,
+    together: Vec<Behind>,
+}
+
+impl Taken {
+    /// The row, from the median round of each; its sentence comes when all is known.
+    fn row(mut self, subject: &Subject, setting: &Setting, servers: &Servers, through: Once) -> Row {
+        let rates: Vec<f64> = self.together.iter().map(|behind| behind.outcome.rate()).collect();
+        let alone: Vec<Alone> = servers
+            .all
+            .iter()
+            .zip(&mut self.alone)
+            .filter_map(|(server, outcomes)| {
+                let outcome = median(outcomes, Outcome::rate)?;
+                let is_floor = outcome.generator.limits.is_some();
+                Some(Alone { url: server.url.clone(), run: Run::of(outcome), once: server.once, is_floor })
+            })
+            .collect();
+        let sum = alone.iter().map(|alone| alone.run.rate).sum();
+        let (run, verdict, opened_per_second, time_wait) =
+            match median(&mut self.together, |behind| behind.outcome.rate()) {
+                Some(behind) => {
+                    let evidence = evidence(behind, servers, through, sum);
+                    (evidence.top, judge(&evidence), behind.opened(), behind.time_wait)
+                }
+                None => {
+                    let verdict = Verdict { limit: Limit::Api, why: Vec::new(), doubts: Vec::new() };
+                    (Run::default(), verdict, 0.0, 0)
+                }
+            };
+        // Where the servers are not what a request waits for, most of its time is not theirs.
+        let once = servers.once().map_or(run.latency, |once| once.total);
+        let response = if verdict.limit == Limit::Api { run.latency } else { once.min(run.latency) };
+        Row {
+            name: subject.name.clone(),
+            connections: setting.connections,
+            service_seconds: subject.service.map(|service| service.as_secs_f64()),
+            alone,
+            ceiling: median(&mut self.ceiling, |rate| *rate).copied().unwrap_or(0.0),
+            passing: median(&mut self.passing, |rate| *rate).copied().unwrap_or(0.0),
+            pool: Pool::needed(run.rate, response),
+            together: Together {
+                run,
+                low: rates.iter().copied().fold(f64::INFINITY, f64::min).min(run.rate),
+                high: rates.iter().copied().fold(0.0, f64::max),
+                once: through,
+                opened_per_second,
+                time_wait,
+            },
+            below: None,
+            verdict,
+            sentence: String::new(),
+        }
+    }
+}
+
+/// The one in the middle; `None` of none.
+fn median<T>(values: &mut [T], of: impl Fn(&T) -> f64) -> Option<&T> {
+    values.sort_by(|one, other| of(one).total_cmp(&of(other)));
+    values.get(values.len() / 2)
+}
+
+/// What the verdict on a run behind the proxy rests on.
+fn evidence(behind: &Behind, servers: &Servers, through: Once, sum: f64) -> Evidence {
+    let of = |name: &'static str| {
+        behind.found.parties.iter().filter(move |(other, _)| other == name).map(|(_, spent)| *spent)
+    };
+    Evidence {
+        top: Run::of(&behind.outcome),
+        fewer: None,
+        direct: servers.once(),
+        through: Some(through),
+        api_rate: Some(sum),
+        origin_share: 1.0,
+        proxy: together(of(PROXY)),
+        api: together(of(API)),
+        generator: together(of(GENERATOR)),
+        machine_busy: behind.found.machine_busy,
+        cores: u32::try_from(cores::usable()).unwrap_or(u32::MAX),
+        link: if servers.are_local() { None } else { link_speed() },
+    }
+}

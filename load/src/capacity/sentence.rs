@@ -1,0 +1,150 @@
+//! What further servers brought, in one sentence with its reason. Pure.
+
+use super::Row;
+use crate::verdict::{Limit, count, duration, percent};
+
+/// From this share of the sum on it is what all servers give together.
+const WHOLE: f64 = 0.9;
+/// A change below this is none.
+const NOTHING: f64 = 0.05;
+/// Where the proxy passes on less than so many times what was measured, it is near its ceiling.
+const NEAR_CEILING: f64 = 1.15;
+/// An answer that takes so many times as long as alone is slower.
+const SLOWER: f64 = 1.2;
+
+/// What the further servers brought.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Gain {
+    /// All that they give alone.
+    Whole,
+    /// Less than that, but something.
+    Some,
+    /// As much as the best of them alone.
+    Nothing,
+    /// Less than the best of them alone.
+    Loss,
+}
+
+/// What it is for a row.
+pub fn gain(row: &Row) -> Gain {
+    let (sum, best) = (row.sum(), best(row));
+    let measured = row.together.run.rate;
+    if row.alone.len() > 1 && measured >= WHOLE * sum {
+        Gain::Whole
+    } else if measured > (1.0 + NOTHING) * best {
+        Gain::Some
+    } else if measured >= (1.0 - NOTHING) * best {
+        Gain::Nothing
+    } else {
+        Gain::Loss
+    }
+}
+
+/// The sentence, and for a row that gains all what a further server would bring.
+pub fn sentence(row: &Row) -> String {
+    let (sum, best, measured) = (row.sum(), best(row), row.together.run.rate);
+    let servers = row.alone.len();
+    let who = match servers {
+        1 => "The proxy in front of one server".to_owned(),
+        2 => "A second server".to_owned(),
+        _ => format!("{servers} servers instead of one"),
+    };
+    if best <= 0.0 || measured <= 0.0 {
+        return format!("{who}: no right answers, so nothing can be said.");
+    }
+    let share = percent((measured / best - 1.0).abs());
+    match gain(row) {
+        Gain::Whole if servers == 2 => {
+            format!(
+                "A second server doubles the throughput: {} per second of the {} that both give alone. {}",
+                count(measured),
+                count(sum),
+                next(row)
+            )
+        }
+        Gain::Whole => format!(
+            "{who} give what they give alone together: {} per second of {}. {}",
+            count(measured),
+            count(sum),
+            next(row)
+        ),
+        Gain::Some => format!(
+            "{who} {} {share} instead of {}, because {}.",
+            if servers > 2 { "gain" } else { "gains" },
+            percent(sum / best - 1.0),
+            because(row)
+        ),
+        // The one server gives what it gives.
+        Gain::Nothing if servers == 1 => {
+            format!("{who} costs nothing: {} per second of {}.", count(measured), count(best))
+        }
+        Gain::Nothing => {
+            format!("{who} {} nothing, because {}.", if servers > 2 { "gain" } else { "gains" }, because(row))
+        }
+        Gain::Loss => format!(
+            "{who} {} {share} against {}, because {}.",
+            if servers > 2 { "lose" } else { "loses" },
+            if servers == 1 { "asking it directly" } else { "one alone" },
+            because(row)
+        ),
+    }
+}
+
+fn best(row: &Row) -> f64 {
+    row.alone.iter().map(|alone| alone.run.rate).fold(0.0, f64::max)
+}
+
+/// What one more would bring.
+fn next(row: &Row) -> String {
+    let measured = row.together.run.rate;
+    match row.verdict.limit {
+        _ if row.passing <= 0.0 => String::new(),
+        Limit::Generator => {
+            "The load generator is at its end, so that more cannot be told from here.".to_owned()
+        }
+        _ if row.passing < NEAR_CEILING * measured => {
+            format!(
+                "It is the last that helps: the proxy passes on {} per second at most.",
+                count(row.passing)
+            )
+        }
+        _ => format!(
+            "The servers are still the limit, and the proxy could pass on {} per second: one more would help as much again.",
+            count(row.passing)
+        ),
+    }
+}
+
+/// Why it is not the sum.
+fn because(row: &Row) -> String {
+    let measured = row.together.run.rate;
+    let passes = format!("it passes on {} per second from a server that answers at once", count(row.passing));
+    match row.verdict.limit {
+        Limit::Proxy => format!("the proxy is the limit: {passes}"),
+        Limit::Generator => {
+            "the load generator is the limit here (all figures are floors): more can only be told from another machine"
+                .to_owned()
+        }
+        Limit::Network => "the network between proxy and servers is the limit".to_owned(),
+        // The servers are what the CPU goes to, but with the cheapest of servers the proxy could not do more either.
+        Limit::Api if row.passing > 0.0 && row.passing < NEAR_CEILING * measured => {
+            format!("the proxy is at its ceiling: {passes}")
+        }
+        Limit::Api => slower(row),
+    }
+}
+
+/// The servers themselves give less when all are asked.
+fn slower(row: &Row) -> String {
+    let alone = row.alone.iter().map(|alone| alone.run.latency).fold(0.0, f64::max);
+    let together = row.together.run.latency;
+    if together > SLOWER * alone && alone > 0.0 {
+        return format!(
+            "the servers hinder each other: an answer takes {} when all are asked and {} from one alone, as it does where \
+             they share a machine or a database",
+            duration(together),
+            duration(alone)
+        );
+    }
+    "the servers do not give together what each gives alone".to_owned()
+}

@@ -1,0 +1,233 @@
+//! The table as text, and as a page.
+
+use super::{Alone, Capacity, Published, Row};
+use crate::report::quantity;
+use crate::report::steps::{self, Measure, Page};
+use crate::sizing::Pool;
+use crate::verdict::{count, duration};
+use std::time::Duration;
+
+/// The columns that every row has.
+const HEADINGS: [&str; 7] =
+    ["", "each alone", "sum", "proxy's ceiling", "expected", "measured", "of expected"];
+/// The article's, where a row is one of its.
+const PUBLISHED: &str = "the article";
+/// Local ports that connections to one address can have by default on Linux.
+const PORTS: f64 = 28_232.0;
+/// Seconds that a closed connection stays in TIME_WAIT.
+const TIME_WAIT: f64 = 60.0;
+
+/// The whole as text, every line ended.
+pub fn table(capacity: &Capacity) -> String {
+    let is_published = capacity.is_simulated && capacity.rows.iter().any(|row| published(row).is_some());
+    let mut lines: Vec<Vec<String>> = vec![HEADINGS.iter().map(|&text| text.to_owned()).collect()];
+    lines.extend(capacity.rows.iter().map(cells));
+    if is_published {
+        lines[0].push(PUBLISHED.to_owned());
+        for (line, row) in lines[1..].iter_mut().zip(&capacity.rows) {
+            line.push(published(row).map_or_else(String::new, article));
+        }
+    }
+    let mut out = opening(capacity);
+    out.push_str(&aligned(&lines));
+    out.push_str(&ceilings(capacity));
+    for row in &capacity.rows {
+        out.push_str(&format!("\n{}\n", row.name));
+        for paragraph in paragraphs(row) {
+            out.push_str(&wrapped(&paragraph));
+        }
+    }
+    out
+}
+
+fn opening(capacity: &Capacity) -> String {
+    let what = if capacity.is_simulated {
+        "Simulated: the servers are embedded and only sleep; nothing here is about an API of yours.\n"
+            .to_owned()
+    } else {
+        String::new()
+    };
+    format!(
+        "{what}Requests per second of {} servers alone and behind the proxy (worker_processes {}; {} cores, shared by all that \
+         runs here).\n\n",
+        capacity.urls.len(),
+        capacity.workers,
+        capacity.cores
+    )
+}
+
+/// What the columns mean that nobody has measured before.
+fn ceilings(capacity: &Capacity) -> String {
+    let highest = capacity.rows.iter().map(|row| row.ceiling).fold(0.0, f64::max);
+    let floor = if capacity.rows.iter().flat_map(|row| &row.alone).any(|alone| alone.is_floor) {
+        " +: the generator was the limit, the server can do more."
+    } else {
+        ""
+    };
+    format!(
+        "Its ceiling is what the proxy passes on from a server that answers at once; with \"return 200\" it answers {} by \
+         itself.\nExpected is the sum, or that ceiling where it is lower.{floor}\n",
+        quantity::rate(highest)
+    )
+}
+
+fn published(row: &Row) -> Option<&'static Published> {
+    row.service_seconds.and_then(|seconds| Published::of(Duration::from_secs_f64(seconds)))
+}
+
+fn article(row: &Published) -> String {
+    let [one, other] = row.alone;
+    format!("{} of {}", count(row.together), count(one + other))
+}
+
+fn cells(row: &Row) -> Vec<String> {
+    let floor = |alone: &Alone| if alone.is_floor { "+" } else { "" };
+    let alone: Vec<String> =
+        row.alone.iter().map(|alone| format!("{}{}", quantity::rate(alone.run.rate), floor(alone))).collect();
+    let expected = row.expected();
+    vec![
+        row.name.clone(),
+        alone.join(" "),
+        quantity::rate(row.sum()),
+        quantity::rate(row.passing),
+        quantity::rate(expected),
+        quantity::rate(row.together.run.rate),
+        if expected > 0.0 {
+            format!("{:.0} %", row.together.run.rate / expected * 100.0)
+        } else {
+            String::new()
+        },
+    ]
+}
+
+/// What is to be said of a row: what came of it, what limits, and the pool.
+fn paragraphs(row: &Row) -> Vec<String> {
+    let mut all = vec![row.sentence.clone(), row.verdict.text(), pool(row)];
+    all.extend(row.below.as_ref().map(|_| below(row)));
+    all
+}
+
+fn pool(row: &Row) -> String {
+    let Pool { in_use, idle_least, idle_most } = row.pool;
+    let keep =
+        if idle_least == idle_most { idle_least.to_string() } else { format!("{idle_least} to {idle_most}") };
+    format!(
+        "Connections to the servers: {} per second of {} each are {} in use at once; keep {keep} idle beside them (10 to 30 %): \
+         keepalive {idle_most}. The proxy opened {} per second.",
+        count(row.together.run.rate),
+        duration(if row.together.run.rate > 0.0 { in_use / row.together.run.rate } else { 0.0 }),
+        count(in_use),
+        count(row.together.opened_per_second),
+    )
+}
+
+fn below(row: &Row) -> String {
+    let Some(below) = row.below else { return String::new() };
+    let mut text = format!(
+        "Below that, with keepalive {}: {} connections opened per second and {} left in TIME_WAIT after the run (instead of {} \
+         and {}), at {} answers per second instead of {}.",
+        below.keepalive,
+        count(below.opened_per_second),
+        quantity::count(below.time_wait),
+        count(row.together.opened_per_second),
+        quantity::count(row.together.time_wait),
+        count(below.rate),
+        count(row.together.run.rate),
+    );
+    let to_one = below.opened_per_second / row.alone.len().max(1) as f64;
+    if to_one * TIME_WAIT > PORTS {
+        text.push_str(&format!(
+            " At that pace the {} ports to one address are used up after {}.",
+            count(PORTS),
+            duration(PORTS / to_one)
+        ));
+    }
+    text
+}
+
+/// Columns as wide as their widest cell, the first to the left, the others to the right.
+fn aligned(lines: &[Vec<String>]) -> String {
+    let columns = lines.iter().map(Vec::len).max().unwrap_or(0);
+    let width = |column: usize| {
+        lines.iter().filter_map(|line| line.get(column)).map(|cell| cell.chars().count()).max().unwrap_or(0)
+    };
+    let widths: Vec<usize> = (0..columns).map(width).collect();
+    let mut out = String::new();
+    for line in lines {
+        let cells: Vec<String> = line
+            .iter()
+            .zip(&widths)
+            .enumerate()
+            .map(
+                |(column, (cell, &width))| {
+                    if column == 0 { format!("{cell:<width$}") } else { format!("{cell:>width$}") }
+                },
+            )
+            .collect();
+        out.push_str(cells.join("  ").trim_end());
+        out.push('\n');
+    }
+    out
+}
+
+/// A paragraph in lines of at most 100 columns, two blanks before each.
+fn wrapped(paragraph: &str) -> String {
+    const COLUMNS: usize = 98;
+    let mut out = String::new();
+    let mut line = 0;
+    for word in paragraph.split(' ') {
+        let length = word.chars().count();
+        if line > 0 && line + 1 + length > COLUMNS {
+            out.push('\n');
+            line = 0;
+        }
+        out.push_str(if line == 0 { "  " } else { " " });
+        line += length + 1;
+        out.push_str(word);
+    }
+    out.push('\n');
+    out
+}
+
+/// The same for a browser: `report::steps::html` makes it.
+pub fn page(capacity: &Capacity) -> Page {
+    let warning = "Simulated: the servers are embedded and only sleep.".to_owned();
+    Page {
+        title: "Does another server help?".to_owned(),
+        subtitle: format!("{} alone, and all behind the proxy", capacity.urls.join(", ")),
+        warnings: if capacity.is_simulated { vec![warning] } else { Vec::new() },
+        rows: capacity.rows.iter().map(page_row).collect(),
+        verdict: capacity.rows.iter().map(|row| format!("{}: {}", row.name, row.sentence)).collect(),
+        notes: capacity.rows.iter().map(|row| format!("{}: {}", row.name, row.verdict.text())).collect(),
+    }
+}
+
+fn page_row(row: &Row) -> steps::Row {
+    let microseconds = |seconds: f64| (seconds * 1e6).round() as u64;
+    let measure = |party: String, rate: f64, low: f64, high: f64, latency: f64| Measure {
+        party,
+        rate,
+        low,
+        high,
+        p50: microseconds(latency),
+        p99: microseconds(latency),
+        ..Measure::default()
+    };
+    let together = &row.together;
+    let mut measures = vec![measure(
+        "together".to_owned(),
+        together.run.rate,
+        together.low,
+        together.high,
+        together.run.latency,
+    )];
+    measures.extend(row.alone.iter().map(|alone| {
+        measure(alone.url.clone(), alone.run.rate, alone.run.rate, alone.run.rate, alone.run.latency)
+    }));
+    steps::Row {
+        name: row.name.clone(),
+        what: row.sentence.clone(),
+        expected: Some(row.expected()),
+        measures,
+    }
+}

@@ -1,0 +1,194 @@
+//! The table and its sentences from given figures; nothing is run here (the scenarios of `tests` do that).
+
+use super::*;
+use crate::verdict::Limit;
+
+fn run(connections: u32, rate: f64) -> Run {
+    let latency = f64::from(connections) / rate;
+    Run { connections, rate, latency, first_byte: latency, ..Run::default() }
+}
+
+/// A row from rates: each alone, what the proxy passes on, and together.
+fn row(alone: &[f64], passing: f64, together: f64, limit: Limit) -> Row {
+    let connections = 32;
+    let all = connections * alone.len() as u32;
+    let mut row = Row {
+        name: "a row".into(),
+        connections,
+        service_seconds: None,
+        alone: alone
+            .iter()
+            .map(|&rate| Alone {
+                url: "http://127.0.0.1:8000/".into(),
+                run: run(connections, rate),
+                once: Once::default(),
+                is_floor: false,
+            })
+            .collect(),
+        ceiling: passing * 2.0,
+        passing,
+        together: Together {
+            run: run(all, together),
+            low: together,
+            high: together,
+            once: Once::default(),
+            opened_per_second: 0.0,
+            time_wait: 0,
+        },
+        pool: Pool::needed(together, 0.1),
+        below: None,
+        verdict: Verdict { limit, why: vec!["So it is.".into()], doubts: Vec::new() },
+        sentence: String::new(),
+    };
+    row.sentence = sentence(&row);
+    row
+}
+
+#[track_caller]
+fn check(row: &Row, expected: Gain, says: &[&str]) {
+    assert_eq!(gain(row), expected, "{}", row.sentence);
+    for part in says {
+        assert!(row.sentence.contains(part), "no \"{part}\" in: {}", row.sentence);
+    }
+}
+
+#[test]
+fn the_articles_four_rows_get_the_articles_sentences() {
+    // Its proxy did some 12,400 per second at the most.
+    let of = |row: &Published, limit| self::row(&row.alone, 12_400.0, row.together, limit);
+    check(
+        &of(&ARTICLE[0], Limit::Api),
+        Gain::Whole,
+        &[
+            "A second server doubles the throughput: 317 per second of the 316",
+            "one more would help as much again",
+        ],
+    );
+    check(&of(&ARTICLE[1], Limit::Api), Gain::Whole, &["doubles", "905"]);
+    let third = of(&ARTICLE[2], Limit::Proxy);
+    check(
+        &third,
+        Gain::Some,
+        &["A second server gains 31 % instead of 100 %, because the proxy is the limit", "12,400"],
+    );
+    assert_eq!(third.expected(), 12_400.0);
+    check(
+        &of(&ARTICLE[3], Limit::Proxy),
+        Gain::Some,
+        &["gains 32 % instead of 100 %", "the proxy is the limit"],
+    );
+}
+
+#[test]
+fn a_loss_is_called_one_and_has_its_reason() {
+    let loses = "A second server loses 35 % against one alone, because the proxy is the limit";
+    check(&row(&[60_000.0, 59_000.0], 41_000.0, 39_000.0, Limit::Proxy), Gain::Loss, &[loses]);
+    // Cheap servers cannot help it either, whoever the CPU went to.
+    check(
+        &row(&[60_000.0, 59_000.0], 41_000.0, 39_000.0, Limit::Api),
+        Gain::Loss,
+        &["the proxy is at its ceiling"],
+    );
+    check(
+        &row(&[500.0, 500.0], 41_000.0, 510.0, Limit::Api),
+        Gain::Nothing,
+        &[
+            "A second server gains nothing, because the servers hinder each other",
+            "125 ms when all are asked and 64 ms from one alone",
+        ],
+    );
+    check(
+        &row(&[5_000.0, 5_000.0], 41_000.0, 5_600.0, Limit::Network),
+        Gain::Some,
+        &["12 % instead of 100 %", "network"],
+    );
+    check(&row(&[5e4, 5e4], 9e4, 6e4, Limit::Generator), Gain::Some, &["20 %", "floors"]);
+}
+
+#[test]
+fn one_server_and_many_are_told_too() {
+    check(
+        &row(&[900.0], 40_000.0, 905.0, Limit::Api),
+        Gain::Nothing,
+        &["costs nothing: 905 per second of 900"],
+    );
+    check(
+        &row(&[60_000.0], 40_000.0, 39_000.0, Limit::Proxy),
+        Gain::Loss,
+        &["loses 35 % against asking it directly"],
+    );
+    check(
+        &row(&[100.0; 4], 40_000.0, 398.0, Limit::Api),
+        Gain::Whole,
+        &["4 servers instead of one give what they give alone together"],
+    );
+    check(
+        &row(&[100.0; 3], 40_000.0, 150.0, Limit::Api),
+        Gain::Some,
+        &["3 servers instead of one gain 50 % instead of 200 %"],
+    );
+    check(
+        &row(&[2_000.0; 2], 4_100.0, 3_950.0, Limit::Api),
+        Gain::Whole,
+        &["It is the last that helps: the proxy passes on 4,100"],
+    );
+    assert!(row(&[0.0, 0.0], 40_000.0, 0.0, Limit::Api).sentence.contains("nothing can be said"));
+}
+
+#[test]
+fn the_table_has_the_articles_column_where_its_rows_are_and_says_that_it_is_simulated() {
+    let mut first = row(&[160.0, 159.0], 41_000.0, 318.0, Limit::Api);
+    first.service_seconds = Some(0.2);
+    first.name = "200 ms".into();
+    first.below = Some(Below { keepalive: 1, rate: 300.0, opened_per_second: 1_000.0, time_wait: 2_000 });
+    let capacity = Capacity {
+        is_simulated: true,
+        urls: vec!["http://127.0.0.1:1/".into(), "http://127.0.0.1:2/".into()],
+        cores: 2,
+        workers: "auto".into(),
+        rows: vec![first],
+    };
+    let text = table(&capacity);
+    for says in [
+        "Simulated: the servers are embedded and only sleep",
+        "160 159",
+        "317 of 316",
+        "100 %",
+        "doubles the throughput",
+        "keepalive 10",
+        "1,000 connections opened per second and 2,000 left in TIME_WAIT",
+        "used up after 56.5 s",
+    ] {
+        // Where a line breaks does not matter.
+        let flat = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(flat.contains(says), "no \"{says}\" in:\n{text}");
+    }
+    assert!(text.lines().all(|line| line.chars().count() <= 140), "{text}");
+    let page = page(&capacity);
+    assert_eq!((page.rows.len(), page.rows[0].measures.len(), page.warnings.len()), (1, 3, 1));
+    assert_eq!(page.rows[0].expected, Some(319.0));
+}
+
+#[test]
+fn the_proxys_configuration_names_every_server_and_both_ceilings() {
+    let servers = ["127.0.0.1:8001".to_owned(), "[::1]:8002".to_owned()];
+    let listen = "127.0.0.1:9000".parse().unwrap();
+    let nothing = "127.0.0.1:9001".parse().unwrap();
+    let text =
+        configuration(Front::Proxy { servers: &servers, nothing, keepalive: 64 }, listen, "2", 100_000);
+    for line in [
+        "worker_processes 2;",
+        "server 127.0.0.1:8001;",
+        "server [::1]:8002;",
+        "keepalive 64;",
+        "listen 127.0.0.1:9000;",
+        "location = /.millstream-capacity/returned {",
+        "proxy_pass http://nothing;",
+        "proxy_pass http://apis;",
+    ] {
+        assert!(text.contains(line), "no \"{line}\" in:\n{text}");
+    }
+    assert!(text.len() < 6_000, "an answer that is made up has a bound");
+    let text = configuration(Front::Nothing, nothing, "auto", 3);
+    assert!(text.contains("return 200 \"xxx\";") && !text.contains("upstream"), "{text}");
+}

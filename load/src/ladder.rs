@@ -1,0 +1,16 @@
+//! The ladder: every step in front of the user's own API, measured in turns, its answers checked, its worth in words.
+//!
+//! `result` is what it comes to (pure, serde), `course` in which order and for how long, `worth` the sentences, `table`
+//! the text. `climb` does it: it starts what `stand` puts up, asks, measures, and ends everything again.
+
+pub mod result;
+pub mod course;
+pub mod worth;
+pub mod table;
+pub mod page;
+pub mod stand;
+mod direct;
+mod measuring;
+pub mod climb;
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,317 @@
+//! The climb itself: asks the API, puts up each step in turn, loads it, checks its answers, and gathers the rounds.
+//!
+//! Only here are things started. Every process that is started ends with the value that holds it, also where this is
+//! stopped or panics. Next: `stand`, `measuring`, `result`.
+
+use super::course::{self, Around, Stop};
+use super::direct::{self, Known};
+use super::measuring::{Bench, Seen};
+pub use super::measuring::{ClimbError, Sight};
+use super::result::{Climbed, Measure, Round, compare, figures, wrong};
+use super::stand::{Certificate, Programs};
+use super::worth;
+use crate::correctness::{How, Keeps};
+use crate::party::{self, Whose};
+use crate::peer::{self, Party};
+use crate::report::quantity;
+use crate::step::{MICRO, Setting, Step};
+use crate::target::{Ask, Permission};
+use crate::verdict::{self, Evidence};
+use millstream_net::{clock, cores};
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// What is to be climbed.
+#[derive(Debug, Clone)]
+pub struct Order {
+    /// The request, to the API itself.
+    pub ask: Ask,
+    /// Whether an address of the public internet may be loaded.
+    pub may: Permission,
+    /// The steps, in climbing order.
+    pub steps: Vec<Step>,
+    /// Who takes part.
+    pub parties: Vec<Party>,
+    /// How often each step is measured.
+    pub rounds: u32,
+    /// How long each time; `None`: so long that the whole stays within `limit`.
+    pub each: Option<Duration>,
+    /// What the whole may take, where `each` is not given.
+    pub limit: Duration,
+    /// Connections; `None`: by how slow the API is.
+    pub connections: Option<u32>,
+    /// For how long an answer is kept that says nothing, in the steps that go by the API's headers; `None`: as the
+    /// microcache keeps it. In nginx's notation with one unit.
+    pub fallback: Option<String>,
+    /// The programs of the parties.
+    pub programs: Programs,
+    /// Threads of this process that are the API, by the beginning of their names; `None`: it is another process.
+    pub own_api: Option<&'static str>,
+}
+
+/// The least connections' worth of waiting that a request is given.
+const TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Climbs.
+///
+/// # Errors
+/// The API is not there or answers with an error, this program cannot be started, or `stop` was set.
+pub fn climb(
+    order: &Order,
+    stop: &AtomicBool,
+    watch: &mut dyn FnMut(Sight<'_>),
+) -> Result<Climbed, ClimbError> {
+    let began = clock::wall().unix_milliseconds();
+    let known = direct::know(&order.ask, order.may)?;
+    watch(Sight::Said(&known.standard.words));
+    watch(Sight::Said(&known.caching.words));
+    let pairs = course::pairs(&order.steps, &order.parties);
+    let mut measures = open(&pairs, order);
+    let able: Vec<_> =
+        measures.iter().filter(|measure| measure.cannot.is_none()).map(|m| (m.step, m.party)).collect();
+    let stops = course::course(&able, order.rounds);
+    let mut bench = bench(order, known, &stops, stop, watch)?;
+    let seen = rounds(&mut bench, &stops, &mut measures, watch)?;
+    for (measure, seen) in measures.iter_mut().zip(&seen) {
+        let rounds: Vec<Round> = seen.iter().map(|seen| seen.round.clone()).collect();
+        measure.figures = figures(&rounds);
+        if let Some(figures) = &measure.figures {
+            let length = bench.known.standard.wrong_length(figures.mean_body);
+            measure.wrong = measure.wrong.take().or_else(|| wrong(&figures.errors)).or(length);
+        }
+    }
+    compare(&mut measures);
+    let mut climbed = plain(order, &bench, measures);
+    climbed.began_unix_milliseconds = u64::try_from(began).unwrap_or(0);
+    climbed.verdict = worth::sentences(&climbed);
+    climbed.verdict.extend(limit(&climbed, &bench.known, &seen));
+    climbed.notes = notes(&climbed, &bench.known);
+    Ok(climbed)
+}
+
+/// What all measurements have in common, and the line that announces them.
+fn bench<'a>(
+    order: &Order,
+    known: Known,
+    stops: &[Stop],
+    stop: &'a AtomicBool,
+    watch: &mut dyn FnMut(Sight<'_>),
+) -> Result<Bench<'a>, ClimbError> {
+    let alone = known.alone();
+    let connections = order.connections.unwrap_or_else(|| course::connections(alone));
+    let warm_up = (alone * 3 / 2).clamp(Duration::from_millis(200), Duration::from_secs(3));
+    // As many as wait when an uncached step ends, two at a time; and two single requests.
+    let around = Around { before: warm_up + alone * 2, queue: alone * connections / 2 };
+    let each = order.each.unwrap_or_else(|| course::measured(stops, order.limit, around));
+    watch(Sight::Said(&announced(stops, each, connections, course::whole(stops, each, around))));
+    Ok(Bench {
+        connections,
+        threads: (cores::usable() as u32).clamp(1, 2).min(connections),
+        each,
+        warm_up,
+        timeout: TIMEOUT.max(alone * connections * 2).min(direct::PATIENCE),
+        origin: known.target.addresses[0],
+        fallback: fallback(order, &known),
+        programs: order.programs.clone(),
+        certificate: Certificate::new()?,
+        api: whose_api(order, &known),
+        generator: match order.own_api {
+            Some(name) => Whose::OtherThreads(std::process::id(), name.to_owned()),
+            None => Whose::Process(std::process::id()),
+        },
+        known,
+        stop,
+    })
+}
+
+/// The result without its words.
+fn plain(order: &Order, bench: &Bench<'_>, measures: Vec<Measure>) -> Climbed {
+    let known = &bench.known;
+    Climbed {
+        url: order.ask.url.clone(),
+        is_simulated: order.own_api.is_some(),
+        began_unix_milliseconds: 0,
+        rounds: order.rounds,
+        seconds: bench.each.as_secs_f64(),
+        connections: bench.connections,
+        threads: bench.threads,
+        cores: cores::usable() as u32,
+        is_local: bench.api.is_some() || bench.origin.ip().is_loopback(),
+        alone_milliseconds: known.alone().as_secs_f64() * 1000.0,
+        body_bytes: known.own.body.len() as u64,
+        compared: known.standard.how,
+        compared_words: known.standard.words.clone(),
+        caching: known.caching.clone(),
+        fallback: bench.fallback.clone(),
+        measures,
+        verdict: Vec::new(),
+        notes: Vec::new(),
+    }
+}
+
+/// What is about to begin.
+fn announced(stops: &[Stop], each: Duration, connections: u32, whole: Duration) -> String {
+    format!(
+        "{} measurements of {} on {connections} connections, about {} in all.",
+        stops.len(),
+        quantity::span(each.as_secs_f64()),
+        quantity::span(whole.as_secs_f64().round())
+    )
+}
+
+/// Every measure without its figures, and what cannot be measured.
+fn open(pairs: &[(Step, Option<Party>)], order: &Order) -> Vec<Measure> {
+    let setting = Setting { port: 0, origin: "127.0.0.1:0", fallback: None, workers: "auto" };
+    let measure = |&(step, party): &(Step, Option<Party>)| {
+        let launch = party.map(|party| (party, peer::launch(party, step, &setting, Path::new("/"))));
+        let cannot = match &launch {
+            Some((party, _)) if order.programs.of(*party).is_none() => {
+                Some("is not installed here".to_owned())
+            }
+            Some((_, Err(why))) => Some((*why).to_owned()),
+            _ => None,
+        };
+        let note = launch.and_then(|(_, launch)| launch.ok()?.note.map(str::to_owned));
+        Measure { step, party, cannot, wrong: None, note, figures: None }
+    };
+    pairs.iter().map(measure).collect()
+}
+
+/// Whose CPU is the API's; `None`: it is elsewhere, or may not be looked at.
+fn whose_api(order: &Order, known: &Known) -> Option<Whose> {
+    if let Some(name) = order.own_api {
+        return Some(Whose::Threads(std::process::id(), name.to_owned()));
+    }
+    let listener = party::listener(known.target.addresses[0])?;
+    (!listener.is_relay()).then_some(Whose::Tree(listener.id))
+}
+
+/// How long what says nothing is kept in the steps that go by the API's headers.
+fn fallback(order: &Order, known: &Known) -> Option<String> {
+    let is_silent = known.caching.keeps == Keeps::Silent;
+    is_silent.then(|| order.fallback.clone().unwrap_or_else(|| MICRO.to_owned()))
+}
+
+/// All rounds, each measure's own beside it.
+fn rounds(
+    bench: &mut Bench<'_>,
+    stops: &[Stop],
+    measures: &mut [Measure],
+    watch: &mut dyn FnMut(Sight<'_>),
+) -> Result<Vec<Vec<Seen>>, ClimbError> {
+    let mut all: Vec<Vec<Seen>> = measures.iter().map(|_| Vec::new()).collect();
+    for (place, stop) in stops.iter().enumerate() {
+        let Some(at) = measures.iter().position(|m| m.step == stop.step && m.party == stop.party) else {
+            continue;
+        };
+        if measures[at].cannot.is_some() {
+            continue;
+        }
+        let what = match stop.party {
+            Some(party) => format!("{}, {}", stop.step.entry().title, party.name()),
+            None => stop.step.entry().title.to_owned(),
+        };
+        watch(Sight::Begins { number: place + 1, of: stops.len(), what: &what });
+        let mut seen = bench.measure(stop, &mut measures[at], watch)?;
+        let is_off = measures[at].wrong.is_some()
+            || seen.as_ref().is_some_and(|seen| seen.round.outcome.counts.errors.body > 0);
+        // What looks wrong may be an API that has changed its mind, which it is then asked.
+        if is_off
+            && bench.known.standard.how == How::Body
+            && (stop.step == Step::Alone || bench.known.has_changed())
+        {
+            bench.known.loosen("The API's own body changed while it was asked");
+            watch(Sight::Said(&bench.known.standard.words));
+            measures[at].wrong = None;
+            seen = bench.measure(stop, &mut measures[at], watch)?;
+        }
+        if bench.stop.load(Ordering::Relaxed) {
+            return Err(ClimbError::Stopped);
+        }
+        if let Some(seen) = &seen
+            && stop.step == Step::Alone
+            && seen.round.outcome.counts.answers == 0
+        {
+            return Err(ClimbError::Because(format!(
+                "the API alone gave not one right answer on {} connections ({}), so there is nothing to compare with",
+                bench.connections,
+                told(&seen.round.outcome.counts.errors)
+            )));
+        }
+        all[at].extend(seen);
+    }
+    Ok(all)
+}
+
+/// The kinds of errors that there were.
+fn told(errors: &crate::outcome::Errors) -> String {
+    let kinds: Vec<String> = errors
+        .kinds()
+        .into_iter()
+        .filter(|(_, count)| *count > 0)
+        .map(|(kind, count)| format!("{kind}: {count}"))
+        .collect();
+    if kinds.is_empty() { "none came in time".to_owned() } else { kinds.join(", ") }
+}
+
+/// What limits at this program's best step.
+fn limit(climbed: &Climbed, known: &Known, seen: &[Vec<Seen>]) -> Vec<String> {
+    let of_own = |(measure, _): &(&Measure, &Vec<Seen>)| {
+        measure.party == Some(Party::Millstream) && measure.counted().is_some()
+    };
+    let rate = |measure: &Measure| measure.counted().map_or(0.0, |figures| figures.rate.median);
+    let best = climbed
+        .measures
+        .iter()
+        .zip(seen)
+        .filter(of_own)
+        .max_by(|one, other| rate(one.0).total_cmp(&rate(other.0)));
+    let Some((measure, rounds)) = best else { return Vec::new() };
+    // The round nearest to the median stands for the step.
+    let away = |seen: &&Seen| (seen.round.outcome.rate() - rate(measure)).abs();
+    let Some(round) = rounds.iter().min_by(|one, other| away(one).total_cmp(&away(other))) else {
+        return Vec::new();
+    };
+    let alone = climbed.measure(Step::Alone, None).and_then(Measure::counted);
+    let evidence = Evidence {
+        top: verdict::Run::of(&round.round.outcome),
+        fewer: None,
+        direct: verdict::medians(&known.samples),
+        through: verdict::medians(&round.through),
+        api_rate: alone.map(|figures| figures.rate.median),
+        origin_share: measure.counted().and_then(|figures| figures.origin_share()).unwrap_or(1.0),
+        proxy: round.found.of("proxy"),
+        api: round.found.of("api"),
+        generator: round.found.of("generator"),
+        machine_busy: round.found.machine_busy,
+        cores: climbed.cores,
+        link: (!climbed.is_local).then(party::link_speed).flatten(),
+    };
+    vec![format!("At \"{}\": {}", measure.step.entry().title, verdict::judge(&evidence).text())]
+}
+
+/// What else is to be known.
+fn notes(climbed: &Climbed, known: &Known) -> Vec<String> {
+    let mut notes = known.notes.clone();
+    if climbed.is_simulated {
+        notes.push(
+            "The API was simulated by this program, on the same machine: these figures show the shape, and yours will \
+             be others."
+                .to_owned(),
+        );
+    }
+    notes.push(climbed.compared_words.clone());
+    notes.push(climbed.caching.words.clone());
+    if climbed.is_local {
+        notes.push(format!(
+            "API, proxy and load share the {} cores of this machine: what one uses the others lack.",
+            climbed.cores
+        ));
+    }
+    let mut of_peers: Vec<String> =
+        climbed.measures.iter().filter_map(|measure| measure.note.clone()).collect();
+    of_peers.dedup();
+    notes.extend(of_peers);
+    notes
+}

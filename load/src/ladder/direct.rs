@@ -1,0 +1,146 @@
+//! What the API answers without a proxy: asked before anything is measured, so that a mistake costs a sentence.
+//!
+//! A handful of requests, one after the other. What they mean is `correctness`'s to say. Next: `climb`.
+
+use crate::correctness::{self, Caching, Direct, How, Keeps, Standard, Telling};
+use crate::plan::Target;
+use crate::probe::{self, Answer};
+use crate::target::{self, Ask, Permission};
+use crate::verdict::Once;
+use std::time::Duration;
+
+/// The longest wait for one answer of the API.
+pub(super) const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The longest body that is compared; one that is longer is taken for endless.
+pub(super) const LARGEST: usize = 64 << 20;
+
+/// Single requests that are timed where the API is quick.
+const SAMPLES: usize = 5;
+
+/// From here on an API is slow, and two requests must do.
+const SLOW: Duration = Duration::from_millis(100);
+
+/// From here on strangers are not asked for: they would take minutes.
+const TOO_SLOW: Duration = Duration::from_secs(3);
+
+/// What is known of the API before the climb.
+#[derive(Debug)]
+pub(super) struct Known {
+    /// The request, to the API itself.
+    pub target: Target,
+    /// Its first answer.
+    pub own: Direct,
+    pub standard: Standard,
+    pub caching: Caching,
+    /// Single requests, timed.
+    pub samples: Vec<Once>,
+    /// Strangers whom it answers differently, and their requests.
+    pub strangers: Vec<(Telling, Target)>,
+    /// What is to be said of all that.
+    pub notes: Vec<String>,
+}
+
+/// Asks the API.
+///
+/// # Errors
+/// One sentence: it is not there, answers with an error, or cannot be put behind a proxy.
+pub(super) fn know(ask: &Ask, may: Permission) -> Result<Known, String> {
+    let target = target::resolve(ask, may).map_err(|error| error.to_string())?;
+    if target.tls.is_some() {
+        return Err(format!(
+            "\"{}\": the proxies of the ladder speak plain HTTP to the API; give the address where it does",
+            ask.url
+        ));
+    }
+    let once = || probe::once(&target, PATIENCE, LARGEST).map_err(|error| error.to_string());
+    let first = once()?;
+    let second = once()?;
+    let mut samples = vec![timed(&first), timed(&second)];
+    while samples.len() < SAMPLES && second.total < SLOW {
+        samples.push(timed(&once()?));
+    }
+    let method = if ask.method.is_empty() { "GET".to_owned() } else { ask.method.clone() };
+    let mut notes = Vec::new();
+    let (own, again) = (seen(first), seen(second.clone()));
+    let mut standard = correctness::standard(&own, &again)?;
+    if ask.fields.iter().any(|(name, _)| name.eq_ignore_ascii_case("accept-encoding"))
+        && standard.how == How::Body
+    {
+        standard =
+            correctness::loose(&own, &again, "Who asks for compression gets other bytes from step to step");
+        // A compressed body may be as short as it likes.
+        standard.lengths.0 = 1.0;
+    }
+    if own.status >= 300 {
+        let to = own.field("location").map_or(String::new(), |to| format!(" to {to}"));
+        notes.push(format!("The API answers {}{to}: is that the page that you mean?", own.status));
+    }
+    let caching = correctness::caching(&own, &method, &ask.fields);
+    let mut known = Known { target, own, standard, caching, samples, strangers: Vec::new(), notes };
+    if known.caching.keeps != Keeps::No && known.standard.how == How::Body {
+        if second.total < TOO_SLOW {
+            known.ask_as_strangers(ask, may);
+        } else {
+            known.notes.push(
+                "The API is so slow that it was not asked whether it answers other clients differently."
+                    .to_owned(),
+            );
+        }
+    }
+    Ok(known)
+}
+
+impl Known {
+    /// How long one request takes when nobody else asks, the median.
+    pub(super) fn alone(&self) -> Duration {
+        let mut totals: Vec<f64> = self.samples.iter().map(|once| once.total).collect();
+        totals.sort_by(f64::total_cmp);
+        Duration::from_secs_f64(totals.get(totals.len() / 2).copied().unwrap_or(0.0))
+    }
+
+    /// Once more without a proxy, which waits until whoever asked before has been answered.
+    pub(super) fn once_more(&self) -> Option<Duration> {
+        probe::once(&self.target, PATIENCE, LARGEST).ok().map(|answer| answer.total)
+    }
+
+    /// Whether it now answers with another body than before.
+    pub(super) fn has_changed(&self) -> bool {
+        let now = probe::once(&self.target, PATIENCE, LARGEST);
+        now.is_ok_and(|answer| answer.status == self.own.status && answer.body != self.own.body)
+    }
+
+    /// From now on bodies are not compared: the API's own turned out to differ.
+    pub(super) fn loosen(&mut self, why: &str) {
+        self.standard = correctness::loose(&self.own, &self.own, why);
+        self.strangers.clear();
+    }
+
+    fn ask_as_strangers(&mut self, ask: &Ask, may: Permission) {
+        for stranger in correctness::strangers(&ask.fields) {
+            let ask = Ask { fields: stranger.fields.clone(), ..ask.clone() };
+            // Resolved anew, it may be another of several addresses, which would answer for itself.
+            let Ok(mut target) = target::resolve(&ask, may) else { continue };
+            target.addresses.clone_from(&self.target.addresses);
+            let Ok(answer) = probe::once(&target, PATIENCE, LARGEST) else { continue };
+            if let Some(telling) = correctness::telling(&self.standard, &self.own, stranger, seen(answer)) {
+                self.strangers.push((telling, target));
+            }
+        }
+    }
+}
+
+/// The answer without its times.
+pub(super) fn seen(answer: Answer) -> Direct {
+    Direct { status: answer.status, fields: answer.fields, body: answer.body }
+}
+
+/// The times of an answer.
+pub(super) fn timed(answer: &Answer) -> Once {
+    Once {
+        connect: answer.connect.as_secs_f64(),
+        first_byte: answer.first_byte.as_secs_f64(),
+        total: answer.total.as_secs_f64(),
+        body_bytes: answer.body.len() as f64,
+    }
+}

@@ -1,0 +1,233 @@
+//! One measurement: a step put up, looked at once, loaded, and asked as strangers would.
+
+use super::course::Stop;
+use super::direct::{self, Known};
+use super::result::{Measure, Round};
+use super::stand::{Certificate, Programs, Stand, StandError};
+use crate::correctness::{How, mixed_up};
+use crate::drive;
+use crate::party::{Found, Meter, Whose, time_wait_of_late};
+use crate::peer::Party;
+use crate::plan::{Plan, Target};
+use crate::probe;
+use crate::progress::Progress;
+use crate::step::{Setting, Step};
+use crate::verdict::Once;
+use std::net::SocketAddr;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+/// Single requests through a proxy, for the verdict.
+const SAMPLES: usize = 3;
+
+/// How often the API is asked whether the queue of the step before is gone.
+const SETTLING: usize = 3;
+
+/// What is going on, for who watches.
+#[derive(Debug)]
+pub enum Sight<'a> {
+    /// A line that stays.
+    Said(&'a str),
+    /// A measurement begins: which of how many, and what.
+    Begins {
+        /// The first is 1.
+        number: usize,
+        /// How many there are.
+        of: usize,
+        /// Step and party.
+        what: &'a str,
+    },
+    /// How it goes.
+    Goes(&'a Progress),
+}
+
+/// Why there is no result.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ClimbError {
+    /// In one sentence.
+    Because(String),
+    /// The user stopped it.
+    Stopped,
+}
+
+impl From<String> for ClimbError {
+    fn from(sentence: String) -> Self {
+        ClimbError::Because(sentence)
+    }
+}
+
+/// What all measurements have in common.
+pub(super) struct Bench<'a> {
+    pub connections: u32,
+    pub threads: u32,
+    pub each: Duration,
+    pub warm_up: Duration,
+    pub timeout: Duration,
+    /// Where the API is.
+    pub origin: SocketAddr,
+    pub fallback: Option<String>,
+    pub programs: Programs,
+    pub certificate: Certificate,
+    pub api: Option<Whose>,
+    pub generator: Whose,
+    pub known: Known,
+    pub stop: &'a AtomicBool,
+}
+
+/// What came of one.
+#[derive(Debug)]
+pub(super) struct Seen {
+    pub round: Round,
+    pub found: Found,
+    /// Single requests through the proxy, timed.
+    pub through: Vec<Once>,
+}
+
+impl Bench<'_> {
+    /// Measures a step; `None` where the party cannot do it after all, which the measure then says.
+    pub(super) fn measure(
+        &mut self,
+        stop: &Stop,
+        measure: &mut Measure,
+        watch: &mut dyn FnMut(Sight<'_>),
+    ) -> Result<Option<Seen>, ClimbError> {
+        self.settle();
+        let Some(party) = stop.party else {
+            let target = self.known.target.clone();
+            return self.load(&target, None, watch).map(Some);
+        };
+        let origin = self.origin.to_string();
+        let setting =
+            Setting { port: 0, origin: &origin, fallback: self.fallback.as_deref(), workers: "auto" };
+        let stand = match Stand::put_up(party, stop.step, &setting, &self.programs, &self.certificate) {
+            Ok(stand) => stand,
+            // Without this program there is no ladder; without a peer there is one without it.
+            Err(StandError::Failed(why)) if party == Party::Millstream => return Err(why.into()),
+            Err(StandError::Cannot(why) | StandError::Failed(why)) => {
+                measure.cannot = Some(why);
+                return Ok(None);
+            }
+        };
+        let target = self.through(&stand, &self.known.target, stop.step);
+        let mut through = Vec::new();
+        for _ in 0..SAMPLES {
+            match probe::once(&target, direct::PATIENCE, direct::LARGEST) {
+                Ok(answer) => {
+                    through.push(direct::timed(&answer));
+                    let given = direct::seen(answer);
+                    measure.wrong = measure.wrong.take().or_else(|| self.other_page(&given));
+                }
+                Err(error) => measure.wrong = Some(format!("it gives no answer: {error}")),
+            }
+            if through.first().is_none_or(|first| first.total > 0.1) {
+                break;
+            }
+        }
+        let mut seen = self.load(&target, Some(&stand), watch)?;
+        seen.through = through;
+        if stop.step.is_cached() && stop.round == 0 {
+            measure.wrong = measure.wrong.take().or_else(|| self.as_strangers(&stand, stop.step));
+        }
+        Ok(Some(seen))
+    }
+
+    /// The same request to a proxy.
+    fn through(&self, stand: &Stand, target: &Target, step: Step) -> Target {
+        let is_tls = step.features().is_some_and(|features| features.tls);
+        Target {
+            addresses: vec![stand.address],
+            tls: is_tls.then(|| "localhost".to_owned()),
+            expect: self.known.standard.expect.clone(),
+            ..target.clone()
+        }
+    }
+
+    /// Why a single answer is not the API's; the load looks at all others.
+    fn other_page(&self, given: &crate::correctness::Direct) -> Option<String> {
+        let own = &self.known.own;
+        if self.known.standard.how == How::Body && given.body != own.body && given.status == own.status {
+            return Some(format!(
+                "it gives another body than the API's own ({} bytes instead of {})",
+                given.body.len(),
+                own.body.len()
+            ));
+        }
+        let expected = self.known.standard.expect.status?;
+        (given.status != expected)
+            .then(|| format!("it answers {} where the API answers {expected}", given.status))
+    }
+
+    /// Asks as each stranger whom the API answers differently.
+    fn as_strangers(&self, stand: &Stand, step: Step) -> Option<String> {
+        self.known.strangers.iter().find_map(|(telling, target)| {
+            let target = self.through(stand, target, step);
+            match probe::once(&target, direct::PATIENCE, direct::LARGEST) {
+                Ok(answer) => mixed_up(&self.known.own, telling, &direct::seen(answer)),
+                Err(error) => {
+                    Some(format!("a request with another {} got no answer: {error}", telling.stranger.field))
+                }
+            }
+        })
+    }
+
+    /// Waits until the API has answered whom the step before left waiting: a request of its own stands behind them.
+    fn settle(&self) {
+        for _ in 0..SETTLING {
+            let quick = self.known.alone() * 3 + Duration::from_millis(20);
+            if self.known.once_more().is_none_or(|took| took < quick) {
+                return;
+            }
+        }
+    }
+
+    fn load(
+        &self,
+        target: &Target,
+        stand: Option<&Stand>,
+        watch: &mut dyn FnMut(Sight<'_>),
+    ) -> Result<Seen, ClimbError> {
+        let target = Target { expect: self.known.standard.expect.clone(), ..target.clone() };
+        let plan = Plan {
+            warm_up: self.warm_up,
+            timeout: self.timeout,
+            verify: false,
+            ..Plan::closed(target, self.connections, self.threads, self.each)
+        };
+        let mut parties = vec![("generator".to_owned(), self.generator.clone())];
+        parties.extend(stand.map(|stand| ("proxy".to_owned(), Whose::Tree(stand.id()))));
+        parties.extend(self.api.clone().map(|api| ("api".to_owned(), api)));
+        let mut meter = Meter::new(parties);
+        let mut reached_before = None;
+        let outcome = drive::run(&plan, self.stop, &mut |progress| {
+            if !progress.warming {
+                reached_before = reached_before.or_else(|| stand.and_then(Stand::reached));
+                meter.look();
+            }
+            watch(Sight::Goes(progress));
+        })
+        .map_err(|error| error.to_string())?;
+        let reached = match stand {
+            Some(stand) if !stand.passes_all() => {
+                stand.reached().zip(reached_before).map(|(after, before)| after.saturating_sub(before))
+            }
+            // What nobody keeps is asked for every time.
+            _ => Some(outcome.counts.answers + outcome.counts.errors.total()),
+        };
+        let found = meter.found();
+        // The meter's first look comes a little after the start and its last before the end.
+        let whole = |name: &str| {
+            let spent = found.of(name).filter(|spent| spent.seconds > 0.0)?;
+            Some(spent.cpu_seconds / spent.seconds * outcome.seconds)
+        };
+        let mut addresses = vec![self.origin];
+        addresses.extend(stand.map(|stand| stand.address));
+        let round = Round {
+            reached,
+            proxy_seconds: whole("proxy"),
+            origin_seconds: whole("api"),
+            time_wait: Some(time_wait_of_late(&addresses, self.warm_up.as_secs_f64() + outcome.seconds)),
+            outcome,
+        };
+        Ok(Seen { round, found, through: Vec::new() })
+    }
+}

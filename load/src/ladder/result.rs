@@ -1,0 +1,282 @@
+//! What the ladder comes to: figures per step and party, over rounds; the JSON of `millstream ladder` is this.
+//!
+//! Pure: rounds in, figures out. A step of which any answer was wrong keeps its figures and loses its factor: it is never
+//! counted. Next: `worth` and `table`, which read it.
+
+use crate::correctness::{Caching, How};
+use crate::outcome::{Errors, Outcome};
+use crate::peer::Party;
+use crate::report::json;
+use crate::step::Step;
+use serde::{Deserialize, Serialize};
+
+/// A whole climb.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Climbed {
+    /// The API, as the user wrote it.
+    pub url: String,
+    /// Whether the API was made up by this program.
+    pub is_simulated: bool,
+    /// When it began, milliseconds since 1970.
+    pub began_unix_milliseconds: u64,
+    /// How often each step was measured.
+    pub rounds: u32,
+    /// Seconds of each measurement.
+    pub seconds: f64,
+    /// Connections held at once.
+    pub connections: u32,
+    /// Threads of the generator.
+    pub threads: u32,
+    /// Cores that this process may use.
+    pub cores: u32,
+    /// Whether the API runs on this machine, so that it shares the cores with everybody else.
+    pub is_local: bool,
+    /// How long one request took when nobody else asked, milliseconds.
+    pub alone_milliseconds: f64,
+    /// Bytes of the API's body.
+    pub body_bytes: u64,
+    /// How closely answers were looked at.
+    pub compared: How,
+    /// The same in a sentence.
+    pub compared_words: String,
+    /// What the API says of being cached.
+    pub caching: Caching,
+    /// How long an answer was kept that says nothing, in the steps that go by the API's headers; `None`: it says so itself.
+    pub fallback: Option<String>,
+    /// Every step of every party, in the order of the table.
+    pub measures: Vec<Measure>,
+    /// What limits, what was gained, what was not.
+    pub verdict: Vec<String>,
+    /// What else is to be known about these figures.
+    pub notes: Vec<String>,
+}
+
+/// One step of one party.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Measure {
+    /// Which step.
+    pub step: Step,
+    /// Who stood in front; `None`: nobody.
+    pub party: Option<Party>,
+    /// Why this party cannot do the step; there are no figures then.
+    pub cannot: Option<String>,
+    /// Why it is not counted: an answer was wrong.
+    pub wrong: Option<String>,
+    /// What is not quite as in the others.
+    pub note: Option<String>,
+    /// What was measured; `None`: it was not, or could not be.
+    pub figures: Option<Figures>,
+}
+
+/// What was measured of one step of one party.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Figures {
+    /// Right answers per second.
+    pub rate: Spread,
+    /// How many times the first step's; `None`: one of the two is not counted.
+    pub times: Option<f64>,
+    /// The median latency, microseconds, median of the rounds.
+    pub p50: u64,
+    /// Its 99th percentile.
+    pub p99: u64,
+    /// The median time to the first byte, microseconds, median of the rounds.
+    pub first_byte_p50: u64,
+    /// Right answers of all rounds.
+    pub answers: u64,
+    /// What went wrong in all rounds.
+    pub errors: Errors,
+    /// Bytes read in all rounds.
+    pub bytes_read: u64,
+    /// The mean length of a body.
+    pub mean_body: f64,
+    /// Requests that reached the API in all rounds; `None`: unknown.
+    pub reached: Option<u64>,
+    /// CPU microseconds per answer, median of the rounds.
+    pub cpu: Cpu,
+    /// Sockets left in TIME_WAIT per round, median, on the generator's and the proxy's side; `None`: unknown.
+    pub time_wait: Option<u64>,
+    /// Why the rate is a floor and no result: the generator could do no more.
+    pub floor: Option<String>,
+}
+
+/// A value over the rounds.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+pub struct Spread {
+    /// The median.
+    pub median: f64,
+    /// The least.
+    pub least: f64,
+    /// The most.
+    pub most: f64,
+}
+
+/// CPU of each party, in one unit.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+pub struct Cpu {
+    /// The proxy, all its processes; `None` without one.
+    pub proxy: Option<f64>,
+    /// The API, where it runs on this machine and its process may be seen.
+    pub origin: Option<f64>,
+    /// This program while it made requests.
+    pub generator: f64,
+}
+
+/// One round of one step of one party.
+#[derive(Debug, Clone)]
+pub struct Round {
+    /// What the generator saw.
+    pub outcome: Outcome,
+    /// Requests that reached the API meanwhile.
+    pub reached: Option<u64>,
+    /// CPU seconds of the proxy meanwhile.
+    pub proxy_seconds: Option<f64>,
+    /// CPU seconds of the API meanwhile.
+    pub origin_seconds: Option<f64>,
+    /// Sockets that went into TIME_WAIT meanwhile.
+    pub time_wait: Option<u64>,
+}
+
+/// Figures of all rounds of a step; `None` of none. The factor is set by [`compare`].
+pub fn figures(rounds: &[Round]) -> Option<Figures> {
+    if rounds.is_empty() {
+        return None;
+    }
+    let each = |value: &dyn Fn(&Round) -> f64| median(rounds.iter().map(value).collect());
+    let rates: Vec<f64> = rounds.iter().map(|round| round.outcome.rate()).collect();
+    let sum = |value: &dyn Fn(&Round) -> u64| rounds.iter().map(value).sum::<u64>();
+    let answers = sum(&|round| round.outcome.counts.answers);
+    let whole = |round: &Round| {
+        let errors = &round.outcome.counts.errors;
+        round.outcome.counts.answers + errors.status + errors.body
+    };
+    let bodies = sum(&|round| round.outcome.counts.bytes_body);
+    let per_answer = |value: &dyn Fn(&Round) -> Option<f64>| {
+        let known: Option<Vec<f64>> =
+            rounds.iter().map(|round| Some(value(round)? * 1e6 / whole(round).max(1) as f64)).collect();
+        known.map(median)
+    };
+    Some(Figures {
+        rate: Spread {
+            median: median(rates.clone()),
+            least: rates.iter().copied().fold(f64::MAX, f64::min),
+            most: rates.iter().copied().fold(0.0, f64::max),
+        },
+        times: None,
+        p50: each(&|round| round.outcome.latency.percentile(50.0) as f64) as u64,
+        p99: each(&|round| round.outcome.latency.percentile(99.0) as f64) as u64,
+        first_byte_p50: each(&|round| round.outcome.first_byte.percentile(50.0) as f64) as u64,
+        answers,
+        errors: rounds.iter().fold(Errors::default(), |all, round| add(all, &round.outcome.counts.errors)),
+        bytes_read: sum(&|round| round.outcome.counts.bytes_read),
+        mean_body: bodies as f64 / sum(&whole).max(1) as f64,
+        reached: rounds.iter().map(|round| round.reached).sum(),
+        cpu: Cpu {
+            proxy: per_answer(&|round| round.proxy_seconds),
+            origin: per_answer(&|round| round.origin_seconds),
+            generator: per_answer(&|round| Some(round.outcome.generator.cpu_seconds)).unwrap_or(0.0),
+        },
+        time_wait: rounds
+            .iter()
+            .map(|round| round.time_wait.map(|sockets| sockets as f64))
+            .collect::<Option<Vec<f64>>>()
+            .map(|sockets| median(sockets) as u64),
+        floor: rounds.iter().find_map(|round| round.outcome.generator.limits.clone()),
+    })
+}
+
+/// Why figures are not to be counted: an answer was wrong; `None`: all were right.
+pub fn wrong(errors: &Errors) -> Option<String> {
+    let kinds = [
+        (errors.body, "with another body than the API's own"),
+        (errors.status, "with another status than the API's own"),
+        (errors.short_body, "cut short"),
+        (errors.malformed, "that are no HTTP"),
+    ];
+    let told: Vec<String> = kinds
+        .iter()
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, what)| format!("{count} answer{} {what}", if *count == 1 { "" } else { "s" }))
+        .collect();
+    (!told.is_empty()).then(|| told.join(", "))
+}
+
+/// Sets every factor: times the API alone, or, where that was not measured, times the party's own first step.
+pub fn compare(measures: &mut [Measure]) {
+    let counted = |measure: &Measure| match (&measure.wrong, &measure.figures) {
+        (None, Some(figures)) => Some(figures.rate.median),
+        _ => None,
+    };
+    let alone = measures.iter().find(|measure| measure.step == Step::Alone).map(counted);
+    let firsts: Vec<(Option<Party>, Option<f64>)> = measures
+        .iter()
+        .filter(|measure| measure.cannot.is_none())
+        .map(|measure| (measure.party, counted(measure)))
+        .collect();
+    for measure in measures {
+        let base = match alone {
+            Some(rate) => rate,
+            None => firsts.iter().find(|(party, _)| *party == measure.party).and_then(|(_, rate)| *rate),
+        };
+        let own = counted(measure);
+        if let Some(figures) = &mut measure.figures {
+            figures.times = match (own, base) {
+                (Some(own), Some(base)) if base > 0.0 => Some(own / base),
+                _ => None,
+            };
+        }
+    }
+}
+
+impl Figures {
+    /// Requests that reached the API, per answer; `None`: unknown.
+    pub fn origin_share(&self) -> Option<f64> {
+        let whole = self.answers + self.errors.total();
+        self.reached.map(|reached| reached as f64 / whole.max(1) as f64)
+    }
+}
+
+impl Measure {
+    /// Its figures, where they may be counted.
+    pub fn counted(&self) -> Option<&Figures> {
+        self.figures.as_ref().filter(|_| self.wrong.is_none())
+    }
+}
+
+/// What the JSON says of itself in its first field.
+pub const JSON: json::Kind = json::Kind { name: "millstream.ladder", version: 1 };
+
+impl Climbed {
+    /// As JSON for people and programs.
+    pub fn json(&self) -> String {
+        json::write_versioned(JSON, self)
+    }
+
+    /// The measure of a step and party.
+    pub fn measure(&self, step: Step, party: Option<Party>) -> Option<&Measure> {
+        self.measures.iter().find(|measure| measure.step == step && measure.party == party)
+    }
+}
+
+/// The middle value; of an even number, the mean of the two in the middle; 0 of none.
+pub fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    let middle = values.len() / 2;
+    match values.len() {
+        0 => 0.0,
+        odd if odd % 2 == 1 => values[middle],
+        _ => f64::midpoint(values[middle - 1], values[middle]),
+    }
+}
+
+fn add(all: Errors, more: &Errors) -> Errors {
+    Errors {
+        connect: all.connect + more.connect,
+        tls: all.tls + more.tls,
+        timeout: all.timeout + more.timeout,
+        closed: all.closed + more.closed,
+        short_body: all.short_body + more.short_body,
+        malformed: all.malformed + more.malformed,
+        status: all.status + more.status,
+        body: all.body + more.body,
+    }
+}

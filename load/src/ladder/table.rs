@@ -1,0 +1,154 @@
+//! The result as text for a terminal: one line per step and party, then the sentences.
+//!
+//! Pure. Columns that nobody has anything to say in are left out. Next: `report::steps` for the page.
+
+use super::result::{Climbed, Figures, Measure, Spread};
+use crate::report::quantity;
+use std::fmt::Write;
+
+/// Width of the text under the table.
+const WIDTH: usize = 100;
+
+/// The whole text.
+pub fn text(climbed: &Climbed) -> String {
+    let mut out = String::new();
+    // Writing to a String cannot fail.
+    _ = writeln!(
+        out,
+        "{}: {} in one go, {} round{} of {}, {} connections, {} threads, {} cores\n",
+        climbed.url,
+        quantity::duration(climbed.alone_milliseconds * 1000.0),
+        climbed.rounds,
+        if climbed.rounds == 1 { "" } else { "s" },
+        quantity::span(climbed.seconds),
+        climbed.connections,
+        climbed.threads,
+        climbed.cores
+    );
+    table(&mut out, climbed);
+    for paragraphs in [&climbed.verdict, &climbed.notes] {
+        if !paragraphs.is_empty() {
+            out.push('\n');
+        }
+        for paragraph in paragraphs {
+            wrap(&mut out, paragraph);
+        }
+    }
+    out
+}
+
+/// A column: its heading, whether it stands to the right, and a cell's text.
+type Column = (&'static str, bool, fn(&Measure, Option<&Figures>) -> String);
+
+const COLUMNS: [Column; 13] = [
+    ("step", false, |measure, _| measure.step.entry().title.to_owned()),
+    ("", false, |measure, _| measure.party.map_or(String::new(), |party| party.name().to_owned())),
+    ("requests/s", true, |_, figures| cell(figures, |f| quantity::rate(f.rate.median))),
+    ("spread", true, |_, figures| cell(figures, |f| spread(&f.rate))),
+    ("times", true, |measure, figures| match (&measure.wrong, figures) {
+        (Some(_), _) => "wrong".to_owned(),
+        (None, figures) => cell(figures, |f| f.times.map_or(String::new(), quantity::factor)),
+    }),
+    ("p50", true, |_, figures| cell(figures, |f| quantity::duration(f.p50 as f64))),
+    ("p99", true, |_, figures| cell(figures, |f| quantity::duration(f.p99 as f64))),
+    ("errors", true, |_, figures| cell(figures, |f| quantity::count(f.errors.total()))),
+    ("to the API", true, |_, figures| cell(figures, |f| f.reached.map_or(String::new(), quantity::count))),
+    ("CPU µs proxy", true, |_, figures| cell(figures, |f| microseconds(f.cpu.proxy))),
+    ("API", true, |_, figures| cell(figures, |f| microseconds(f.cpu.origin))),
+    ("load", true, |_, figures| cell(figures, |f| microseconds(Some(f.cpu.generator)))),
+    ("TIME_WAIT", true, |_, figures| cell(figures, |f| f.time_wait.map_or(String::new(), quantity::count))),
+];
+
+fn table(out: &mut String, climbed: &Climbed) {
+    let rows: Vec<Vec<String>> = climbed
+        .measures
+        .iter()
+        .map(|measure| COLUMNS.iter().map(|column| (column.2)(measure, measure.figures.as_ref())).collect())
+        .collect();
+    let used: Vec<usize> =
+        (0..COLUMNS.len()).filter(|&place| rows.iter().any(|row| !row[place].is_empty())).collect();
+    let width = |place: usize| {
+        let widest = rows.iter().map(|row| row[place].chars().count()).max().unwrap_or(0);
+        widest.max(COLUMNS[place].0.chars().count())
+    };
+    let widths: Vec<usize> = used.iter().map(|&place| width(place)).collect();
+    let line = |out: &mut String, cells: &dyn Fn(usize) -> String| {
+        let mut text = String::new();
+        for (&place, &width) in used.iter().zip(&widths) {
+            let cell = cells(place);
+            let gap = " ".repeat(width.saturating_sub(cell.chars().count()));
+            let (before, after) = if COLUMNS[place].1 { (gap, String::new()) } else { (String::new(), gap) };
+            _ = write!(text, "{before}{cell}{after}  ");
+        }
+        _ = writeln!(out, "{}", text.trim_end());
+    };
+    line(out, &|place| COLUMNS[place].0.to_owned());
+    for (measure, row) in climbed.measures.iter().zip(&rows) {
+        match &measure.cannot {
+            Some(why) => {
+                let party = measure.party.map_or("", crate::peer::Party::name);
+                _ = writeln!(out, "{:<1$}  cannot: {party} {why}", row[0], widths[0]);
+            }
+            None => line(out, &|place| row[place].clone()),
+        }
+    }
+    floors(out, climbed);
+}
+
+/// What the marks of the table mean.
+fn floors(out: &mut String, climbed: &Climbed) {
+    let floors: Vec<(&Measure, &String)> = climbed
+        .measures
+        .iter()
+        .filter_map(|measure| Some((measure, measure.figures.as_ref()?.floor.as_ref()?)))
+        .collect();
+    if let Some((_, why)) = floors.first() {
+        let titles: Vec<&str> = floors.iter().map(|(measure, _)| measure.step.entry().title).collect();
+        let mut titles = titles;
+        titles.dedup();
+        out.push('\n');
+        wrap(
+            out,
+            &format!("At least so much, the generator could do no more: {} ({why}).", titles.join(", ")),
+        );
+    }
+}
+
+fn cell(figures: Option<&Figures>, text: impl Fn(&Figures) -> String) -> String {
+    figures.map_or(String::new(), text)
+}
+
+fn microseconds(value: Option<f64>) -> String {
+    match value {
+        None => String::new(),
+        Some(value) if value < 100.0 => format!("{value:.1}"),
+        Some(value) => quantity::count(value.round() as u64),
+    }
+}
+
+/// Half the way from the least to the most, in percent of the median.
+fn spread(rate: &Spread) -> String {
+    if rate.median <= 0.0 {
+        return String::new();
+    }
+    format!("±{:.0} %", (rate.most - rate.least) / 2.0 / rate.median * 100.0)
+}
+
+/// A paragraph in lines of bounded width.
+fn wrap(out: &mut String, paragraph: &str) {
+    let mut column = 0;
+    for word in paragraph.split(' ') {
+        let length = word.chars().count();
+        if column > 0 && column + 1 + length > WIDTH {
+            out.push('\n');
+            column = 0;
+        }
+        if column > 0 {
+            out.push(' ');
+            column += 1;
+        }
+        out.push_str(word);
+        column += length;
+    }
+    out.push('\n');
+}

@@ -1,0 +1,245 @@
+//! Figures out of rounds, the order of a climb, and what is said of it.
+
+use super::course::{Around, connections, course, measured, pairs, whole};
+use super::result::{Climbed, Figures, JSON, Measure, Round, Spread, compare, figures, median, wrong};
+use super::{page, table, worth};
+use crate::correctness::{Caching, How, Keeps};
+use crate::outcome::{Counts, Errors, Generator, Latency, Outcome};
+use crate::peer::Party;
+use crate::plan::Mode;
+use crate::report::json;
+use crate::step::{STEPS, Step};
+use std::time::Duration;
+
+fn latency(p50: u64) -> Latency {
+    let mut histogram = crate::histogram::empty();
+    histogram.record(p50).expect("in range");
+    Latency::of(&histogram)
+}
+
+fn round(answers: u64, errors: Errors) -> Round {
+    let counts =
+        Counts { requests: answers, answers, bytes_body: answers * 900, errors, ..Counts::default() };
+    let outcome = Outcome {
+        urls: vec!["http://127.0.0.1:1/".into()],
+        mode: Mode::Closed,
+        connections: 10,
+        threads: 1,
+        pipeline: 1,
+        keep_alive: true,
+        tls: false,
+        began_unix_milliseconds: 0,
+        seconds: 2.0,
+        counts,
+        latency: latency(1000),
+        service: latency(1000),
+        first_byte: latency(900),
+        slices: Vec::new(),
+        generator: Generator { cpu_seconds: 0.01, ..Generator::default() },
+    };
+    Round { outcome, reached: Some(3), proxy_seconds: Some(0.02), origin_seconds: None, time_wait: Some(7) }
+}
+
+fn measure(step: Step, party: Option<Party>, rates: &[u64]) -> Measure {
+    let rounds: Vec<Round> = rates.iter().map(|rate| round(rate * 2, Errors::default())).collect();
+    Measure { step, party, cannot: None, wrong: None, note: None, figures: figures(&rounds) }
+}
+
+fn climbed(measures: Vec<Measure>) -> Climbed {
+    let mut measures = measures;
+    compare(&mut measures);
+    Climbed {
+        url: "http://127.0.0.1:8000/".into(),
+        is_simulated: false,
+        began_unix_milliseconds: 0,
+        rounds: 3,
+        seconds: 2.0,
+        connections: 50,
+        threads: 1,
+        cores: 2,
+        is_local: true,
+        alone_milliseconds: 10.0,
+        body_bytes: 900,
+        compared: How::Body,
+        compared_words: "compared".into(),
+        caching: Caching { keeps: Keeps::Seconds(10), why: None, words: "keeps".into() },
+        fallback: None,
+        measures,
+        verdict: Vec::new(),
+        notes: Vec::new(),
+    }
+}
+
+fn own(step: Step, rates: &[u64]) -> Measure {
+    measure(step, Some(Party::Millstream), rates)
+}
+
+#[test]
+fn a_rate_is_the_median_of_the_rounds_and_tells_its_spread() {
+    let figures = own(Step::Lock, &[100, 90, 300]).figures.expect("three rounds");
+    assert_eq!(figures.rate, Spread { median: 100.0, least: 90.0, most: 300.0 });
+    assert_eq!(
+        (figures.p50, figures.answers, figures.reached, figures.time_wait),
+        (1000, 980, Some(9), Some(7))
+    );
+    assert!((figures.mean_body - 900.0).abs() < 1e-9);
+    assert!((figures.cpu.proxy.expect("known") - 0.02e6 / 200.0).abs() < 1e-9);
+    assert_eq!(figures.cpu.origin, None);
+    assert_eq!(median(vec![4.0, 1.0]), 2.5);
+    assert_eq!(median(Vec::new()), 0.0);
+}
+
+#[test]
+fn what_one_round_does_not_know_no_sum_pretends_to() {
+    let mut rounds = vec![round(10, Errors::default()), round(10, Errors::default())];
+    rounds[1].reached = None;
+    let figures: Figures = figures(&rounds).expect("two rounds");
+    assert_eq!(figures.reached, None);
+}
+
+#[test]
+fn factors_are_times_the_api_alone() {
+    let climbed = climbed(vec![
+        measure(Step::Alone, None, &[100]),
+        own(Step::Proxied, &[90]),
+        own(Step::Lock, &[2300]),
+    ]);
+    let times: Vec<f64> = climbed.measures.iter().filter_map(|m| m.figures.as_ref()?.times).collect();
+    assert_eq!(times, [1.0, 0.9, 23.0]);
+}
+
+#[test]
+fn without_the_api_alone_each_party_is_compared_with_its_own_first_step() {
+    let nginx = |step: Step, rate: u64| measure(step, Some(Party::Nginx), &[rate]);
+    let climbed = climbed(vec![
+        own(Step::Proxied, &[100]),
+        nginx(Step::Proxied, 50),
+        own(Step::Lock, &[300]),
+        nginx(Step::Lock, 200),
+    ]);
+    let times: Vec<f64> = climbed.measures.iter().filter_map(|m| m.figures.as_ref()?.times).collect();
+    assert_eq!(times, [1.0, 1.0, 3.0, 4.0]);
+}
+
+#[test]
+fn a_step_with_a_wrong_answer_has_no_factor_and_the_reason_is_told() {
+    let mut lock = own(Step::Lock, &[100_000]);
+    lock.wrong = wrong(&Errors { body: 2, ..Errors::default() });
+    let mut climbed = climbed(vec![measure(Step::Alone, None, &[100]), own(Step::Quiet, &[100]), lock]);
+    assert_eq!(climbed.measures[2].figures.as_ref().and_then(|figures| figures.times), None);
+    let words = worth::sentences(&climbed).join("\n");
+    assert!(words.contains("Not counted") && words.contains("2 answers with another body"), "{words}");
+    assert!(!words.contains("1,000"), "its rate wins nothing: {words}");
+    climbed.verdict = worth::sentences(&climbed);
+    let text = table::text(&climbed);
+    assert!(text.lines().any(|line| line.starts_with("lock") && line.contains("wrong")), "{text}");
+}
+
+#[test]
+fn timeouts_are_errors_and_no_wrong_answers() {
+    assert_eq!(wrong(&Errors { timeout: 9, connect: 1, closed: 1, ..Errors::default() }), None);
+    assert!(
+        wrong(&Errors { status: 1, short_body: 1, ..Errors::default() })
+            .is_some_and(|why| why.contains("cut short"))
+    );
+}
+
+#[test]
+fn gains_within_the_spread_of_the_rounds_are_called_none() {
+    let climbed = climbed(vec![
+        measure(Step::Alone, None, &[100, 101, 102]),
+        own(Step::KeepAlive, &[90, 108, 130]),
+        own(Step::Lock, &[2000, 2100, 2200]),
+        own(Step::Tls, &[1000, 1100, 1200]),
+    ]);
+    let words = worth::sentences(&climbed).join("\n");
+    assert!(words.contains("What brings something: \"lock, stale meanwhile\" (19"), "{words}");
+    assert!(words.contains("Not worth it here: \"keep-alive\""), "{words}");
+    assert!(words.contains("What it costs to have it: \"over TLS\""), "{words}");
+}
+
+#[test]
+fn an_api_that_forbids_caching_is_told_so_first() {
+    let mut climbed = climbed(vec![measure(Step::Alone, None, &[100]), own(Step::Lock, &[101])]);
+    climbed.caching = Caching {
+        keeps: Keeps::No,
+        why: Some("no-store".into()),
+        words: "It cannot be cached: about 1x.".into(),
+    };
+    let words = worth::sentences(&climbed).join("\n");
+    assert!(words.contains("about 1x") || words.contains("no-store"), "{words}");
+}
+
+#[test]
+fn what_a_party_cannot_do_is_a_line_of_the_table() {
+    let mut nobody = measure(Step::Tls, Some(Party::Varnish), &[]);
+    nobody.cannot = Some("speaks no TLS itself".into());
+    let text = table::text(&climbed(vec![measure(Step::Alone, None, &[100]), nobody]));
+    assert!(text.contains("cannot: varnish speaks no TLS itself"), "{text}");
+}
+
+#[test]
+fn every_round_goes_through_all_steps_and_parties_take_turns() {
+    let all = pairs(&[Step::Alone, Step::Lock], &[Party::Millstream, Party::Nginx]);
+    assert_eq!(all.len(), 3);
+    let order: Vec<(u32, Option<Party>)> =
+        course(&all, 2).iter().map(|stop| (stop.round, stop.party)).collect();
+    let (own, nginx) = (Some(Party::Millstream), Some(Party::Nginx));
+    assert_eq!(order, [(0, None), (0, own), (0, nginx), (1, None), (1, nginx), (1, own)]);
+}
+
+#[test]
+fn the_default_ladder_stays_within_its_limit_against_one_peer_too() {
+    let steps: Vec<Step> = STEPS.iter().map(|entry| entry.step).collect();
+    let limit = Duration::from_secs(110);
+    for parties in [&[Party::Millstream][..], &[Party::Millstream, Party::Nginx]] {
+        for queue in [Duration::ZERO, Duration::from_secs(1)] {
+            let around = Around { before: Duration::from_millis(200), queue };
+            let stops = course(&pairs(&steps, parties), 3);
+            let each = measured(&stops, limit, around);
+            assert!(each >= Duration::from_millis(500), "{each:?}");
+            assert!(whole(&stops, each, around) <= limit, "{parties:?} {queue:?} {each:?}");
+        }
+    }
+}
+
+#[test]
+fn a_slow_api_gets_fewer_connections_and_a_fast_one_the_usual_number() {
+    assert_eq!(connections(Duration::from_micros(300)), 50);
+    assert_eq!(connections(Duration::from_millis(180)), 11);
+    assert_eq!(connections(Duration::from_secs(3)), 8);
+}
+
+#[test]
+fn a_result_is_the_same_after_json() {
+    // Rates whose quotients are short: a float may lose its last digit on the way.
+    let climbed = climbed(vec![measure(Step::Alone, None, &[100]), own(Step::Lock, &[200])]);
+    let text = climbed.json();
+    let read: Climbed = json::read_versioned(JSON, &text).expect("what was written");
+    assert_eq!(read, climbed);
+}
+
+#[test]
+fn haproxys_table_is_read_by_its_heading() {
+    let text = "# pxname,svname,qcur,scur,stot,bin\nclients,FRONTEND,,1,900,7\napi,one,0,1,42,7\napi,BACKEND,0,1,43,7\n";
+    assert_eq!(super::stand::of_statistics(text), Some(42));
+    assert_eq!(super::stand::of_statistics(""), None);
+    assert_eq!(super::stand::of_statistics("# pxname,svname\napi,one\n"), None);
+}
+
+#[test]
+fn the_page_has_a_row_for_each_step_and_no_length_for_a_wrong_one() {
+    let mut lock = own(Step::Lock, &[100_000]);
+    lock.wrong = Some("somebody else's".into());
+    let page = page::page(&climbed(vec![
+        measure(Step::Alone, None, &[100]),
+        lock,
+        measure(Step::Lock, Some(Party::Nginx), &[90_000]),
+    ]));
+    let names: Vec<(&str, usize)> =
+        page.rows.iter().map(|row| (row.name.as_str(), row.measures.len())).collect();
+    assert_eq!(names, [("the API alone", 1), ("lock, stale meanwhile", 2)]);
+    assert_eq!(page.rows[1].measures[0].factor, None);
+    assert_eq!(page.rows[1].measures[1].factor, Some(900.0));
+    assert!(crate::report::steps::html(&page).contains("somebody else"));
+}

@@ -1,0 +1,314 @@
+//! Who takes part in a measurement: processes started for it, processes found by what they listen on, and what each costs.
+//!
+//! A [`Party`] is a child in a directory of its own that never outlives its value. `account` says what CPU a process used
+//! and wanted, `listening` who answers at an address, `sockets` what connections leave behind, `meter` all of it over one
+//! run. Linux's /proc is read; nothing here decides what the figures mean. Next: `verdict`.
+
+mod process_table;
+mod account;
+mod machine;
+mod sockets;
+mod listening;
+mod meter;
+#[cfg(test)]
+mod tests;
+
+pub use account::{Account, Spent, Whose};
+pub use listening::{Listener, listener};
+pub use machine::{Traffic, link_speed, traffic};
+pub use meter::{Found, Meter};
+pub use sockets::{time_wait, time_wait_of_late, time_wait_total};
+
+use millstream_net::clock;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, PidfdFlags, Signal, kill_process, kill_process_group, pidfd_open};
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+/// How long a process that was asked to end may take before it is made to.
+const END: Duration = Duration::from_secs(3);
+/// The longest pause between two attempts to connect.
+const LONGEST_PAUSE: Duration = Duration::from_millis(50);
+/// The longest single attempt to connect.
+const ATTEMPT: Duration = Duration::from_millis(250);
+/// Of what a process said, so much of the end is kept for the user.
+const SAID: u64 = 4 << 10;
+/// The lowest port that [`free_address`] gives out.
+const LOWEST_PORT: u16 = 12_000;
+
+/// A directory for one party, removed with it.
+#[derive(Debug)]
+pub struct Place(tempfile::TempDir);
+
+impl Place {
+    /// An empty directory that only this user can enter.
+    ///
+    /// # Errors
+    /// Those of making it.
+    pub fn new() -> io::Result<Place> {
+        tempfile::Builder::new().prefix("millstream-").tempdir().map(Place)
+    }
+
+    /// The same within a directory, and open to everybody: a server may run its workers as another user.
+    ///
+    /// # Errors
+    /// Those of making it.
+    pub fn shared_within(parent: &Path) -> io::Result<Place> {
+        let place = tempfile::Builder::new().prefix("millstream-").tempdir_in(parent)?;
+        std::fs::set_permissions(place.path(), std::fs::Permissions::from_mode(0o755))?;
+        Ok(Place(place))
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    /// Writes a file in it and says where that is.
+    ///
+    /// # Errors
+    /// Those of writing.
+    pub fn write(&self, name: &str, text: &str) -> io::Result<PathBuf> {
+        let path = self.path().join(name);
+        std::fs::write(&path, text)?;
+        Ok(path)
+    }
+}
+
+/// A running child with a process group of its own; dropped, it and what it left in that group are ended.
+#[derive(Debug)]
+pub struct Party {
+    name: String,
+    child: Child,
+    /// Readable once the process has ended.
+    end: OwnedFd,
+    output: File,
+    place: Place,
+}
+
+/// Why a party does not take part.
+#[derive(Debug)]
+pub enum PartyError {
+    /// It could not be started.
+    Start {
+        /// Its name.
+        name: String,
+        /// Why.
+        error: io::Error,
+    },
+    /// It ended before it could be connected to.
+    Ended {
+        /// Its name.
+        name: String,
+        /// How it ended.
+        status: Option<ExitStatus>,
+        /// What it said at the end.
+        said: String,
+    },
+    /// Nobody answered in time.
+    Silent {
+        /// Its name.
+        name: String,
+        /// Where.
+        address: SocketAddr,
+        /// How long was waited.
+        waited: Duration,
+    },
+    /// Somebody else listens where it should.
+    Taken {
+        /// Its name.
+        name: String,
+        /// Where.
+        address: SocketAddr,
+        /// Who does.
+        by: String,
+    },
+}
+
+impl std::fmt::Display for PartyError {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            PartyError::Start { name, error } => write!(out, "{name} cannot be started: {error}"),
+            PartyError::Ended { name, status, said } => {
+                write!(out, "{name} ended before it answered")?;
+                if let Some(status) = status {
+                    write!(out, " ({status})")?;
+                }
+                if said.is_empty() { Ok(()) } else { write!(out, "; it said: {said}") }
+            }
+            PartyError::Silent { name, address, waited } => {
+                write!(out, "{name} does not answer on {address} within {} s", waited.as_secs())
+            }
+            PartyError::Taken { name, address, by } => {
+                write!(out, "{name} should listen on {address}, and {by} does")
+            }
+        }
+    }
+}
+
+impl std::error::Error for PartyError {}
+
+impl Party {
+    /// Starts a command in a directory; what it prints goes to a file there.
+    ///
+    /// # Errors
+    /// [`PartyError::Start`].
+    pub fn start(name: &str, mut command: Command, place: Place) -> Result<Party, PartyError> {
+        let mut start = || {
+            let output =
+                File::options().create(true).append(true).read(true).open(place.path().join("output"))?;
+            // Its own group: Ctrl-C in the terminal reaches this program alone, which then ends its parties in order.
+            let mut child = command
+                .current_dir(place.path())
+                .stdin(Stdio::null())
+                .stdout(output.try_clone()?)
+                .stderr(output.try_clone()?)
+                .process_group(0)
+                .spawn()?;
+            match pidfd_open(Pid::from_child(&child), PidfdFlags::empty()) {
+                Ok(end) => Ok((child, end, output)),
+                Err(error) => {
+                    // Without it nobody would notice its end, so it does not run.
+                    child.kill()?;
+                    child.wait()?;
+                    Err(error.into())
+                }
+            }
+        };
+        match start() {
+            Ok((child, end, output)) => Ok(Party { name: name.to_owned(), child, end, output, place }),
+            Err(error) => Err(PartyError::Start { name: name.to_owned(), error }),
+        }
+    }
+
+    /// Its process id, which is also its group's.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Its name in reports.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Its directory.
+    pub fn place(&self) -> &Place {
+        &self.place
+    }
+
+    /// How it ended, if it has.
+    pub fn ended(&mut self) -> Option<ExitStatus> {
+        self.child.try_wait().ok().flatten()
+    }
+
+    /// Returns once it accepts connections on an address.
+    ///
+    /// Its end is an event; that it listens is none that anybody could await, so connecting is tried again after a pause
+    /// that doubles from 1 ms to 50 ms.
+    ///
+    /// # Errors
+    /// It ended, nobody listens within `within`, or somebody else does.
+    pub fn wait_for(&mut self, address: SocketAddr, within: Duration) -> Result<(), PartyError> {
+        let began = clock::now();
+        let mut pause = Duration::from_millis(1);
+        loop {
+            if TcpStream::connect_timeout(&address, ATTEMPT).is_ok() {
+                return self.is_mine(address);
+            }
+            if self.has_ended_within(pause) {
+                let status = self.child.wait().ok();
+                return Err(PartyError::Ended { name: self.name.clone(), status, said: self.said() });
+            }
+            if clock::now().duration_since(began) >= within {
+                return Err(PartyError::Silent { name: self.name.clone(), address, waited: within });
+            }
+            pause = (pause * 2).min(LONGEST_PAUSE);
+        }
+    }
+
+    /// Whether the listener of an address is one of its processes; where the system does not tell, it is believed.
+    fn is_mine(&self, address: SocketAddr) -> Result<(), PartyError> {
+        let Some(found) = listener(address) else { return Ok(()) };
+        let mine = process_table::tree(self.id());
+        if found.processes.iter().any(|id| mine.contains(id)) {
+            return Ok(());
+        }
+        Err(PartyError::Taken { name: self.name.clone(), address, by: found.to_string() })
+    }
+
+    fn has_ended_within(&self, pause: Duration) -> bool {
+        let mut events = [PollFd::new(&self.end, PollFlags::IN)];
+        let pause = Timespec { tv_sec: pause.as_secs() as i64, tv_nsec: pause.subsec_nanos().into() };
+        // A signal that cuts the wait short only makes the next attempt earlier.
+        poll(&mut events, Some(&pause)).is_ok_and(|ready| ready > 0)
+    }
+
+    /// The last of what it printed, on one line.
+    pub fn said(&self) -> String {
+        let read = || {
+            let mut file = &self.output;
+            let length = file.metadata()?.len();
+            file.seek(SeekFrom::Start(length.saturating_sub(SAID)))?;
+            let mut bytes = Vec::new();
+            file.take(SAID).read_to_end(&mut bytes)?;
+            Ok::<_, io::Error>(bytes)
+        };
+        let bytes = read().unwrap_or_default();
+        let text = String::from_utf8_lossy(&bytes);
+        text.split_whitespace().collect::<Vec<_>>().join(" ")
+    }
+
+    /// Ends it: TERM first, KILL after three seconds, then KILL for what it left in its group. Further calls do nothing.
+    pub fn end(&mut self) {
+        let pid = Pid::from_child(&self.child);
+        if self.ended().is_none() {
+            // Not yet waited for, so its number is still its own.
+            let _ = kill_process(pid, Signal::TERM);
+            let began = clock::now();
+            while !self.has_ended_within(END) && clock::now().duration_since(began) < END {}
+            // The group's number stays taken until its first process has been waited for.
+            let _ = kill_process_group(pid, Signal::KILL);
+            let _ = self.child.wait();
+        }
+    }
+}
+
+impl Drop for Party {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+/// An address of this machine that nobody listened on a moment ago, never the same twice in one process.
+///
+/// Its port is below those that the kernel gives to outgoing connections: a load opens thousands of these, and one of
+/// them could sit on the port before the server does.
+///
+/// # Errors
+/// No port is free.
+pub fn free_address() -> io::Result<SocketAddr> {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    let range = std::fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range").unwrap_or_default();
+    let outgoing = range.split_whitespace().next().and_then(|low| low.parse::<u16>().ok()).unwrap_or(32_768);
+    let span = u32::from(outgoing.saturating_sub(LOWEST_PORT).max(1));
+    // Spread by process, so that two measurements at once rarely look at the same ports.
+    let start = std::process::id().wrapping_mul(6_997);
+    for _ in 0..span {
+        let step = NEXT.fetch_add(1, Ordering::Relaxed);
+        let port = LOWEST_PORT + (start.wrapping_add(step) % span) as u16;
+        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+        if TcpListener::bind(address).is_ok() {
+            return Ok(address);
+        }
+    }
+    // Where all ports are for outgoing connections, any will do.
+    TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()
+}

@@ -1,0 +1,68 @@
+//! Which process answers at an address: the socket's number in the kernel's table, then who holds that number.
+//!
+//! Needs the right to look at other users' processes where the server is one; without it the answer is `None`, and what
+//! the server costs stays unknown.
+
+use super::process_table;
+use super::sockets::{self, LISTEN};
+use std::collections::HashSet;
+use std::fs;
+use std::net::SocketAddr;
+use std::os::unix::fs::MetadataExt;
+
+/// The processes that hold a listening socket.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Listener {
+    /// The eldest of them: a master where there are workers.
+    pub id: u32,
+    /// Its command's name.
+    pub name: String,
+    /// All of them, lowest id first.
+    pub processes: Vec<u32>,
+}
+
+impl std::fmt::Display for Listener {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(out, "{} (process {})", self.name, self.id)
+    }
+}
+
+impl Listener {
+    /// Whether it only hands connections on to a server elsewhere (a container's port), so that its CPU is not the server's.
+    pub fn is_relay(&self) -> bool {
+        matches!(
+            self.name.as_str(),
+            "docker-proxy" | "rootlessport" | "pasta" | "slirp4netns" | "ssh" | "sshd"
+        )
+    }
+}
+
+/// Who listens on an address of this machine, by name or on all addresses; `None`: nobody, or nobody that may be seen.
+pub fn listener(address: SocketAddr) -> Option<Listener> {
+    let mut inodes = HashSet::new();
+    sockets::each(|socket| {
+        let is_wild = socket.local.ip().is_unspecified() && socket.local.port() == address.port();
+        if socket.state == LISTEN && (is_wild || socket.local == address) {
+            inodes.insert(socket.inode);
+        }
+    });
+    if inodes.is_empty() {
+        return None;
+    }
+    let mut processes: Vec<u32> = process_table::all().filter(|id| holds(*id, &inodes)).collect();
+    processes.sort_unstable();
+    let is_child = |id: &&u32| process_table::parent(**id).is_some_and(|parent| processes.contains(&parent));
+    let id = *processes.iter().find(|id| !is_child(id))?;
+    Some(Listener { id, name: process_table::name(id), processes })
+}
+
+/// Whether a process has one of these sockets open.
+fn holds(id: u32, inodes: &HashSet<u64>) -> bool {
+    let entries = fs::read_dir(format!("/proc/{id}/fd")).into_iter().flatten().flatten();
+    entries.into_iter().any(|entry| {
+        // The link's target has the inode of the socket; asking its kind first spares looking at files.
+        let is_socket =
+            fs::read_link(entry.path()).is_ok_and(|target| target.to_string_lossy().starts_with("socket:"));
+        is_socket && fs::metadata(entry.path()).is_ok_and(|about| inodes.contains(&about.ino()))
+    })
+}

@@ -1,0 +1,105 @@
+//! What every party used and wanted over one run: looked at while the run goes on, because threads that have ended are
+//! gone from /proc.
+
+use super::account::{Account, Spent, Whose};
+use super::machine::{Cores, Traffic, opened, traffic};
+use crate::progress::Progress;
+use millstream_net::clock;
+use std::time::{Duration, Instant};
+
+/// Looks that follow faster are left out: looking costs CPU itself.
+const BETWEEN: Duration = Duration::from_millis(250);
+
+/// Before its end a run is looked at no more.
+const MOMENT: Duration = Duration::from_millis(60);
+
+/// Watches some parties from its first look to its last.
+#[derive(Debug)]
+pub struct Meter {
+    parties: Vec<(String, Whose)>,
+    first: Option<Sight>,
+    last: Option<Sight>,
+}
+
+#[derive(Debug)]
+struct Sight {
+    at: Instant,
+    accounts: Vec<Account>,
+    cores: Cores,
+    traffic: Traffic,
+    opened: u64,
+}
+
+/// What a meter found.
+#[derive(Debug, Clone, Default, PartialEq, serde::Serialize, serde::Deserialize)]
+pub struct Found {
+    /// Seconds between the first look and the last.
+    pub seconds: f64,
+    /// By the names that were given.
+    pub parties: Vec<(String, Spent)>,
+    /// The share of the time that the machine's cores were busy, with whatever, 0 to 1.
+    pub machine_busy: f64,
+    /// Bytes that went over its interfaces.
+    pub traffic: Traffic,
+    /// TCP connections that were begun from it per second, whoever began them.
+    pub opened_per_second: f64,
+}
+
+impl Found {
+    /// What a party spent; `None` where it was not watched.
+    pub fn of(&self, name: &str) -> Option<Spent> {
+        self.parties.iter().find(|(other, _)| other == name).map(|(_, spent)| *spent)
+    }
+}
+
+impl Meter {
+    /// Watches these, each by a name; nothing is read yet.
+    pub fn new(parties: Vec<(String, Whose)>) -> Meter {
+        Meter { parties, first: None, last: None }
+    }
+
+    /// Looks at all of them, unless it has just done so. The first look is where the measurement begins: call it once the
+    /// load runs evenly, then as often as you like, the last time before the load's threads end. [`Meter::watch`] does so.
+    pub fn look(&mut self) {
+        let now = clock::now();
+        let latest = self.last.as_ref().or(self.first.as_ref());
+        if latest.is_some_and(|sight| now.duration_since(sight.at) < BETWEEN) {
+            return;
+        }
+        let sight = Sight {
+            at: now,
+            accounts: self.parties.iter().map(|(_, whose)| Account::read(whose)).collect(),
+            cores: Cores::read(),
+            traffic: traffic(),
+            opened: opened(),
+        };
+        if self.first.is_none() {
+            self.first = Some(sight);
+        } else {
+            self.last = Some(sight);
+        }
+    }
+
+    /// Looks, if the run is being measured and goes on for a moment longer: what the load's threads used is gone with them.
+    pub fn watch(&mut self, progress: &Progress) {
+        let is_over = progress.of.is_some_and(|of| progress.elapsed + MOMENT >= of);
+        if !progress.warming && !is_over {
+            self.look();
+        }
+    }
+
+    /// What was spent between the first look and the last; nothing where there were not two.
+    pub fn found(&self) -> Found {
+        let (Some(first), Some(last)) = (&self.first, &self.last) else { return Found::default() };
+        let spent = last.accounts.iter().zip(&first.accounts).map(|(last, first)| last.since(first));
+        let seconds = last.at.duration_since(first.at).as_secs_f64();
+        Found {
+            seconds,
+            parties: self.parties.iter().map(|(name, _)| name.clone()).zip(spent).collect(),
+            machine_busy: last.cores.busy_since(first.cores),
+            traffic: last.traffic.since(first.traffic),
+            opened_per_second: last.opened.saturating_sub(first.opened) as f64
+                / seconds.max(f64::MIN_POSITIVE),
+        }
+    }
+}

@@ -1,0 +1,198 @@
+//! Parties as they are in /proc: real children, real sockets, and the tables' text where the kernel's own cannot be made.
+
+use super::machine::{Cores, opened_of};
+use super::sockets::{LISTEN, Socket, line};
+use super::*;
+use std::hint::black_box;
+use std::sync::atomic::AtomicBool;
+
+fn shell(script: &str) -> Party {
+    let mut command = Command::new("/bin/sh");
+    command.args(["-c", script]);
+    Party::start("a shell", command, Place::new().unwrap()).unwrap()
+}
+
+fn is_running(id: u32) -> bool {
+    let text = std::fs::read_to_string(format!("/proc/{id}/stat")).unwrap_or_default();
+    process_table::stat_fields(&text).first().is_some_and(|state| *state != "Z")
+}
+
+/// Reads on until what a party printed has as many words.
+fn words(party: &mut Party, count: usize) -> Vec<String> {
+    let began = clock::now();
+    loop {
+        let said: Vec<String> = party.said().split(' ').map(str::to_owned).collect();
+        if said.len() >= count && !said[0].is_empty() {
+            return said;
+        }
+        assert!(clock::now().duration_since(began) < Duration::from_secs(20), "it says only {said:?}");
+        assert!(!party.has_ended_within(Duration::from_millis(5)), "it ended: {said:?}");
+    }
+}
+
+#[test]
+fn a_dropped_party_is_gone_with_the_children_it_left() {
+    let mut party = shell("sleep 1000 & echo $! ; wait");
+    let child: u32 = words(&mut party, 1)[0].parse().unwrap();
+    let (id, directory) = (party.id(), party.place().path().to_owned());
+    assert!(is_running(id) && is_running(child) && directory.is_dir());
+    drop(party);
+    assert!(!is_running(id), "the shell");
+    let began = clock::now();
+    while is_running(child) {
+        assert!(clock::now().duration_since(began) < Duration::from_secs(5), "its child");
+        std::thread::yield_now();
+    }
+    assert!(!directory.exists());
+}
+
+#[test]
+fn a_party_that_ends_at_once_is_told_with_what_it_said() {
+    let mut party = shell("echo 'no such directive' >&2; exit 3");
+    let error = party.wait_for(free_address().unwrap(), Duration::from_secs(20)).unwrap_err();
+    let text = error.to_string();
+    assert!(matches!(error, PartyError::Ended { .. }), "{text}");
+    assert!(text.contains("exit status: 3") && text.contains("no such directive"), "{text}");
+}
+
+#[test]
+fn a_program_that_is_not_there_cannot_be_started() {
+    let error =
+        Party::start("varnish", Command::new("/nowhere/varnishd"), Place::new().unwrap()).unwrap_err();
+    assert!(error.to_string().starts_with("varnish cannot be started: "), "{error}");
+}
+
+#[test]
+fn somebody_else_on_the_port_is_noticed() {
+    let other = TcpListener::bind("127.0.0.1:0").unwrap();
+    let mut party = shell("sleep 1000");
+    let error = party.wait_for(other.local_addr().unwrap(), Duration::from_secs(20)).unwrap_err();
+    assert!(matches!(error, PartyError::Taken { .. }), "{error}");
+}
+
+#[test]
+fn silence_has_a_bound() {
+    let mut party = shell("sleep 1000");
+    let error = party.wait_for(free_address().unwrap(), Duration::from_millis(20)).unwrap_err();
+    assert!(matches!(error, PartyError::Silent { .. }), "{error}");
+}
+
+#[test]
+fn the_process_behind_an_address_is_found_by_name_and_on_all_addresses() {
+    for bind in ["127.0.0.1:0", "0.0.0.0:0", "[::1]:0"] {
+        let Ok(socket) = TcpListener::bind(bind) else { continue };
+        let mut address = socket.local_addr().unwrap();
+        if address.ip().is_unspecified() {
+            address.set_ip(Ipv4Addr::LOCALHOST.into());
+        }
+        let found = listener(address).expect("its own socket is seen");
+        assert_eq!(
+            (found.id, found.processes.as_slice()),
+            (std::process::id(), [std::process::id()].as_slice())
+        );
+        drop(socket);
+        assert_eq!(listener(address), None);
+    }
+}
+
+#[test]
+fn a_busy_thread_wants_its_core_all_the_time_and_an_idle_party_nothing() {
+    let idle = shell("sleep 1000");
+    let mut meter = Meter::new(vec![
+        ("busy".into(), Whose::Threads(std::process::id(), "burning".into())),
+        ("idle".into(), Whose::Tree(idle.id())),
+    ]);
+    let enough = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new().name("burning".into());
+        let burning = || {
+            while !enough.load(Ordering::Relaxed) {
+                black_box(&enough);
+            }
+        };
+        thread.spawn_scoped(scope, burning).unwrap();
+        let began = clock::now();
+        // The kernel counts a wait for a core when it is over, which takes its time on a crowded machine.
+        while meter.found().of("busy").is_none_or(|busy| busy.wanted < 0.8)
+            && clock::now().duration_since(began) < Duration::from_secs(30)
+        {
+            meter.look();
+            std::thread::park_timeout(Duration::from_millis(20));
+        }
+        enough.store(true, Ordering::Relaxed);
+    });
+    let found = meter.found();
+    let (busy, idle) = (found.of("busy").unwrap(), found.of("idle").unwrap());
+    assert!(busy.wanted > 0.8 && busy.cpu_seconds > 0.0, "{busy:?}");
+    assert!(busy.busiest <= busy.wanted && busy.wanted <= 1.0, "{busy:?}");
+    assert!(idle.wanted < 0.2, "{idle:?}");
+    assert!(found.machine_busy > 0.0 && found.machine_busy <= 1.0);
+    assert_eq!(found.of("nobody"), None);
+}
+
+#[test]
+fn what_an_ended_child_used_stays_in_its_parents_account() {
+    let party = shell("(i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done); echo done; sleep 1000");
+    let before = Account::read(&Whose::Tree(party.id()));
+    let began = clock::now();
+    while !party.said().contains("done") {
+        assert!(clock::now().duration_since(began) < Duration::from_secs(30), "{}", party.said());
+        party.has_ended_within(Duration::from_millis(5));
+    }
+    let spent = Account::read(&Whose::Tree(party.id())).since(&before);
+    assert!(spent.cpu_seconds > 0.02, "{spent:?}");
+}
+
+#[test]
+fn lines_of_the_socket_tables_are_read() {
+    let text = "   1: 0100007F:36ED 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 4326557 1 x";
+    let expected = Socket {
+        local: "127.0.0.1:14061".parse().unwrap(),
+        remote: "0.0.0.0:0".parse().unwrap(),
+        state: LISTEN,
+        inode: 4_326_557,
+        timer: 0,
+    };
+    if cfg!(target_endian = "little") {
+        assert_eq!(line(text), Some(expected));
+        let six = "0: 0000000000000000FFFF00000100007F:1F90 00000000000000000000000001000000:C001 06 0:0 00:0 0 0 0 0";
+        let found = line(six).unwrap();
+        assert_eq!(found.local, "127.0.0.1:8080".parse().unwrap(), "a mapped address is the one it maps");
+        assert_eq!(found.remote, "[::1]:49153".parse().unwrap());
+    }
+    for wrong in [
+        "",
+        "sl local_address rem_address st",
+        "0: 01:1 02:2 06",
+        "0: 0100007F:36ED 0100007F: 0A 0 0 0 0 0 1",
+    ] {
+        assert_eq!(line(wrong), None, "{wrong}");
+    }
+}
+
+#[test]
+fn a_connection_that_this_side_closes_first_is_left_in_time_wait() {
+    let server = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = server.local_addr().unwrap();
+    assert_eq!(time_wait(address), 0);
+    let client = TcpStream::connect(address).unwrap();
+    let (mut there, _) = server.accept().unwrap();
+    drop(client);
+    // The client's end has come; closing after it completes the exchange.
+    assert_eq!(there.read(&mut [0; 1]).unwrap(), 0);
+    drop(there);
+    assert_eq!(time_wait(address), 1);
+    assert!(time_wait_total() >= 1);
+}
+
+#[test]
+fn tables_of_the_machine_are_read() {
+    let before = Cores::of("cpu  10 0 10 70 10 0 0 0 0 0\ncpu0 1 2 3\n");
+    let after = Cores::of("cpu  40 0 30 100 20 5 5 0 0 0\n");
+    assert!((after.busy_since(before) - 0.6).abs() < 1e-9);
+    assert_eq!(before.busy_since(after), 0.0);
+    let dev = "Inter-|   Receive\n face |bytes packets\n    lo: 100 1 0 0 0 0 0 0 100 1 0 0 0 0 0 0\n  eth0: 7 1 0 0 0 0 0 0 5 1 0 0 0 0 0 0\n";
+    assert_eq!(Traffic::of(dev), Traffic { loopback: 100, others: 12 });
+    let snmp = "Ip: A B\nIp: 1 2\nTcp: RtoMin ActiveOpens PassiveOpens\nTcp: 200 17 4\n";
+    assert_eq!([opened_of(snmp), opened_of(""), opened_of("Tcp: ActiveOpens\nTcp: x")], [17, 0, 0]);
+}

@@ -1,0 +1,56 @@
+//! Each party's files: what they say, and what they say they cannot.
+
+use super::*;
+use crate::step::STEPS;
+
+const SETTING: Setting<'static> =
+    Setting { port: 8081, origin: "127.0.0.1:8000", fallback: Some("1m"), workers: "auto" };
+
+fn file(party: Party, step: Step) -> String {
+    launch(party, step, &SETTING, Path::new("/run/x")).expect("it can").files.remove(0).1
+}
+
+#[test]
+fn the_program_itself_and_nginx_can_do_every_step_with_a_proxy() {
+    for entry in &STEPS {
+        for party in [Party::Millstream, Party::Nginx] {
+            let found = launch(party, entry.step, &SETTING, Path::new("/run/x"));
+            assert_eq!(found.is_ok(), entry.step != Step::Alone, "{party:?} {}", entry.name);
+        }
+    }
+}
+
+#[test]
+fn what_a_peer_cannot_do_it_says() {
+    let cannot = |party: Party| -> Vec<&str> {
+        let refused = |step: Step| launch(party, step, &SETTING, Path::new("/")).is_err();
+        STEPS[1..].iter().filter(|entry| refused(entry.step)).map(|entry| entry.name).collect()
+    };
+    assert_eq!(cannot(Party::Haproxy), ["lock", "log"]);
+    assert_eq!(cannot(Party::Varnish), ["log", "tls"]);
+}
+
+#[test]
+fn peers_keep_what_says_nothing_for_as_long_as_nginx_would() {
+    assert!(file(Party::Haproxy, Step::Microcache).contains("max-age=1 "));
+    assert!(file(Party::Haproxy, Step::Headers).contains("max-age=60 "));
+    assert!(file(Party::Varnish, Step::Microcache).contains("ttl = 1s"));
+    assert!(file(Party::Varnish, Step::Headers).contains("ttl = 60s"));
+    assert!(file(Party::Nginx, Step::Headers).contains("proxy_cache_valid 200 1m;"));
+}
+
+#[test]
+fn varnish_gets_host_and_port_apart() {
+    let setting = Setting { origin: "[::1]:8000", ..SETTING };
+    let text =
+        launch(Party::Varnish, Step::Proxied, &setting, Path::new("/")).expect("it can").files.remove(0).1;
+    assert!(text.contains(".host = \"::1\";") && text.contains(".port = \"8000\";"));
+    assert!(text.contains("Connection = \"close\""));
+}
+
+#[test]
+fn parties_are_read_and_a_wrong_one_is_told_who_there_is() {
+    assert_eq!(parse("nginx, varnish,nginx"), Ok(vec![Party::Nginx, Party::Varnish]));
+    assert!(parse("apache").is_err_and(|error| error.contains("haproxy")));
+    assert!(parse("millstream").is_err());
+}

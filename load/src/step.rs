@@ -1,0 +1,256 @@
+//! The steps of the ladder: a table, lowest first, of what each adds to the one before.
+//!
+//! Plain data; nothing is started or measured here. A step is a set of [`Features`], and [`nginx`] makes the complete
+//! nginx.conf of it that runs, and that `--print` shows. Next: `peer` for those that speak another language.
+
+pub mod nginx;
+#[cfg(test)]
+mod tests;
+
+/// A step of the ladder, in climbing order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Step {
+    /// The API without anything in front of it.
+    Alone,
+    /// A proxy that opens a connection for every request: nginx's default before 1.29.7.
+    Proxied,
+    /// Connections to the API are kept and used again.
+    KeepAlive,
+    /// No compression, no access log.
+    Quiet,
+    /// What says nothing about it is kept for a second.
+    Microcache,
+    /// One request fetches, the others wait for it, or get the old answer meanwhile.
+    Lock,
+    /// Kept for as long as the API's own header fields say.
+    Headers,
+    /// In memory instead of files.
+    Memory,
+    /// The access log again, written in large pieces.
+    Log,
+    /// The same over TLS.
+    Tls,
+}
+
+/// What a step consists of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Features {
+    /// Whether connections to the API are used again.
+    pub keep_alive: bool,
+    /// Whether answers are compressed for who asks for it.
+    pub gzip: bool,
+    /// What is written about each request.
+    pub log: Log,
+    /// What is stored.
+    pub cache: Option<Cache>,
+    /// Whether clients come over TLS.
+    pub tls: bool,
+}
+
+/// What is written about each request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Log {
+    /// Nothing.
+    Off,
+    /// Each line as it comes.
+    Plain,
+    /// In pieces of 256 KiB, ten seconds old at the most.
+    Buffered,
+}
+
+/// What is stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Cache {
+    /// In memory, or in files.
+    pub in_memory: bool,
+    /// Whether one fetches for all, and the old answer is given meanwhile.
+    pub lock: bool,
+    /// Whether an answer that says nothing about it is stored for a second all the same.
+    pub micro: bool,
+}
+
+/// What the text of a step depends on besides the step.
+#[derive(Debug, Clone, Copy)]
+pub struct Setting<'a> {
+    /// Where the proxy listens, on 127.0.0.1.
+    pub port: u16,
+    /// The API: `host:port`.
+    pub origin: &'a str,
+    /// For how long an answer is kept that says nothing about it, in the steps that go by the API's headers too; `None`:
+    /// there the API's word alone counts. In nginx's notation.
+    pub fallback: Option<&'a str>,
+    /// Threads, or `auto`.
+    pub workers: &'a str,
+}
+
+/// How long the microcache keeps what says nothing about it.
+pub const MICRO: &str = "1s";
+
+/// A row of the table.
+#[derive(Debug)]
+pub struct Entry {
+    /// Which step.
+    pub step: Step,
+    /// Its name on the command line and in JSON.
+    pub name: &'static str,
+    /// A few words for a table's first column.
+    pub title: &'static str,
+    /// What is new in it, one sentence.
+    pub what: &'static str,
+    /// What it consists of; `None`: there is no proxy.
+    pub features: Option<Features>,
+}
+
+const PLAIN: Features = Features { keep_alive: false, gzip: true, log: Log::Plain, cache: None, tls: false };
+const QUIET: Features = Features { keep_alive: true, gzip: false, log: Log::Off, ..PLAIN };
+const BRIEF: Cache = Cache { in_memory: false, lock: false, micro: true };
+const HEADERS: Cache = Cache { in_memory: false, lock: true, micro: false };
+const MEMORY: Features = Features { cache: Some(Cache { in_memory: true, ..HEADERS }), ..QUIET };
+
+/// All steps, lowest first.
+pub static STEPS: [Entry; 10] = [
+    Entry {
+        step: Step::Alone,
+        name: "alone",
+        title: "the API alone",
+        what: "Nothing stands in front of the API: what everything else is compared with.",
+        features: None,
+    },
+    Entry {
+        step: Step::Proxied,
+        name: "proxied",
+        title: "proxied, no keep-alive",
+        what: "A proxy that opens a connection to the API for every request, as nginx did by default before 1.29.7.",
+        features: Some(PLAIN),
+    },
+    Entry {
+        step: Step::KeepAlive,
+        name: "keepalive",
+        title: "keep-alive",
+        what: "Connections to the API are kept and used again.",
+        features: Some(Features { keep_alive: true, ..PLAIN }),
+    },
+    Entry {
+        step: Step::Quiet,
+        name: "quiet",
+        title: "compression, log off",
+        what: "No access log, no compression.",
+        features: Some(QUIET),
+    },
+    Entry {
+        step: Step::Microcache,
+        name: "microcache",
+        title: "microcache 1 s",
+        what: "An answer whose API says nothing about caching is kept for a second.",
+        features: Some(Features { cache: Some(BRIEF), ..QUIET }),
+    },
+    Entry {
+        step: Step::Lock,
+        name: "lock",
+        title: "lock, stale meanwhile",
+        what: "One request fetches a new answer; the others get the old one meanwhile, or wait for it.",
+        features: Some(Features { cache: Some(Cache { lock: true, ..BRIEF }), ..QUIET }),
+    },
+    Entry {
+        step: Step::Headers,
+        name: "headers",
+        title: "as the API's headers say",
+        what: "Answers are kept for as long as the API's own Cache-Control or Expires says.",
+        features: Some(Features { cache: Some(HEADERS), ..QUIET }),
+    },
+    Entry {
+        step: Step::Memory,
+        name: "memory",
+        title: "in memory",
+        what: "The cache is in memory instead of files.",
+        features: Some(MEMORY),
+    },
+    Entry {
+        step: Step::Log,
+        name: "log",
+        title: "buffered access log",
+        what: "The access log is on again, written in pieces of 256 KiB.",
+        features: Some(Features { log: Log::Buffered, ..MEMORY }),
+    },
+    Entry {
+        step: Step::Tls,
+        name: "tls",
+        title: "over TLS",
+        what: "Clients come over TLS, on connections that they keep.",
+        features: Some(Features { log: Log::Buffered, tls: true, ..MEMORY }),
+    },
+];
+
+impl Step {
+    /// Its row of the table.
+    pub fn entry(self) -> &'static Entry {
+        // The table is in the order of the enumeration, which a test holds it to.
+        &STEPS[self as usize]
+    }
+
+    /// Its name on the command line.
+    pub fn name(self) -> &'static str {
+        self.entry().name
+    }
+
+    /// What it consists of; `None`: there is no proxy.
+    pub fn features(self) -> Option<Features> {
+        self.entry().features
+    }
+
+    /// Whether answers are stored in it.
+    pub fn is_cached(self) -> bool {
+        self.features().is_some_and(|features| features.cache.is_some())
+    }
+}
+
+/// Reads what `--steps` names: names separated by commas, `FROM-TO` for a stretch, in any order.
+///
+/// # Errors
+/// A name that is none, with those there are.
+pub fn parse(text: &str) -> Result<Vec<Step>, String> {
+    let mut chosen = Vec::new();
+    for part in text.split(',').map(str::trim) {
+        match part.split_once('-') {
+            Some((from, to)) => {
+                let (from, to) = (find(from)?, find(to)?);
+                if from > to {
+                    return Err(format!("\"{part}\": {} comes after {}", from.name(), to.name()));
+                }
+                chosen.extend(STEPS.iter().map(|entry| entry.step).filter(|step| (from..=to).contains(step)));
+            }
+            None => chosen.push(find(part)?),
+        }
+    }
+    chosen.sort_unstable();
+    chosen.dedup();
+    Ok(chosen)
+}
+
+/// The step of a name or of a number, 1 for the first.
+///
+/// # Errors
+/// A name that is none, with those there are.
+pub fn find(name: &str) -> Result<Step, String> {
+    let name = name.trim();
+    let by_number = || name.parse::<usize>().ok().and_then(|number| STEPS.get(number.checked_sub(1)?));
+    let found = STEPS.iter().find(|entry| entry.name == name).or_else(by_number);
+    found.map(|entry| entry.step).ok_or_else(|| {
+        let names: Vec<&str> = STEPS.iter().map(|entry| entry.name).collect();
+        format!("\"{name}\" is no step; there are {}", names.join(", "))
+    })
+}
+
+/// Seconds of a time in nginx's notation with one unit: `90`, `1s`, `5m`, `2h`, `1d`.
+pub fn seconds(time: &str) -> Option<u64> {
+    let digits = time.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
+    let unit = match &time[digits.len()..] {
+        "" | "s" => 1,
+        "m" => 60,
+        "h" => 3600,
+        "d" => 86_400,
+        _ => return None,
+    };
+    digits.parse::<u64>().ok()?.checked_mul(unit)
+}

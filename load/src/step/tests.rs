@@ -1,0 +1,117 @@
+//! The table and the texts that come of it.
+
+use super::nginx::{Dialect, text};
+use super::*;
+use millstream_conf::diagnostics::Severity;
+
+fn setting() -> Setting<'static> {
+    Setting { port: 8080, origin: "127.0.0.1:8000", fallback: None, workers: "auto" }
+}
+
+fn ours(step: Step) -> String {
+    text(step, Dialect::Millstream, &setting()).expect("a proxy")
+}
+
+#[test]
+fn every_step_stands_at_its_own_place_of_the_table() {
+    for (place, entry) in STEPS.iter().enumerate() {
+        assert_eq!(entry.step as usize, place, "{}", entry.name);
+        assert_eq!(find(entry.name), Ok(entry.step));
+        assert_eq!(find(&(place + 1).to_string()), Ok(entry.step));
+        let json = serde_json::to_string(&entry.step).expect("a word");
+        assert_eq!(json, format!("\"{}\"", entry.name));
+        assert_eq!(serde_json::from_str::<Step>(&json).expect("the same word"), entry.step);
+    }
+}
+
+#[test]
+fn steps_are_chosen_by_name_number_and_stretch_and_come_in_climbing_order() {
+    let names =
+        |text: &str| parse(text).map(|steps| steps.iter().map(|step| step.name()).collect::<Vec<_>>());
+    assert_eq!(names("tls, alone"), Ok(vec!["alone", "tls"]));
+    assert_eq!(names("1,5,5"), Ok(vec!["alone", "microcache"]));
+    assert_eq!(names("quiet-headers"), Ok(vec!["quiet", "microcache", "lock", "headers"]));
+    assert_eq!(names("1-3"), Ok(vec!["alone", "proxied", "keepalive"]));
+    assert!(names("lock-quiet").is_err_and(|error| error.contains("comes after")));
+    assert!(names("cache").is_err_and(|error| error.contains("microcache")));
+    assert!(names("0").is_err());
+    assert!(names("11").is_err());
+    assert!(names("").is_err());
+}
+
+#[test]
+fn each_step_says_what_is_new_in_it() {
+    let has = |step: Step, words: &str| ours(step).contains(words);
+    assert!(text(Step::Alone, Dialect::Millstream, &setting()).is_none());
+    assert!(has(Step::Proxied, "proxy_http_version 1.0;") && !has(Step::Proxied, "keepalive 64;"));
+    assert!(has(Step::KeepAlive, "keepalive 64;") && has(Step::KeepAlive, "gzip on;"));
+    assert!(has(Step::Quiet, "access_log off;") && !has(Step::Quiet, "gzip on;"));
+    assert!(
+        has(Step::Microcache, "proxy_cache_valid 200 1s;") && has(Step::Microcache, "proxy_cache_lock off;")
+    );
+    assert!(has(Step::Lock, "proxy_cache_use_stale updating;"));
+    assert!(!has(Step::Headers, "proxy_cache_valid") && has(Step::Headers, "proxy_cache_path cache"));
+    assert!(has(Step::Memory, "proxy_cache_path memory") && has(Step::Memory, "access_log off;"));
+    assert!(has(Step::Log, "buffer=256k"));
+    assert!(has(Step::Tls, "listen 127.0.0.1:8080 ssl;"));
+}
+
+#[test]
+fn an_api_that_says_nothing_gets_its_lifetime_from_the_setting() {
+    let text = text(Step::Headers, Dialect::Millstream, &Setting { fallback: Some("1d"), ..setting() });
+    let text = text.expect("a proxy");
+    assert!(text.contains("proxy_cache_valid 200 1d;"));
+    assert!(text.contains("proxy_no_cache $http_cookie;"), "a session's answer is nobody else's");
+}
+
+#[test]
+fn nginx_gets_no_word_that_it_does_not_know() {
+    for entry in &STEPS[1..] {
+        let text = text(entry.step, Dialect::Nginx, &setting()).expect("a proxy");
+        assert!(!text.contains("proxy_cache_path memory"), "{}", entry.name);
+        assert_eq!(text.matches('{').count(), text.matches('}').count(), "{}", entry.name);
+    }
+}
+
+#[test]
+fn a_step_differs_from_the_one_before_only_in_what_it_adds() {
+    // Lines that are there, or not, in one of the two; the comment at the head always differs.
+    let changed = |lower: Step, upper: Step| {
+        let (lower, upper) = (ours(lower), ours(upper));
+        let rules = |text: &str| -> Vec<String> {
+            text.lines().map(str::trim).filter(|line| !line.starts_with('#')).map(str::to_owned).collect()
+        };
+        let (lower, upper) = (rules(&lower), rules(&upper));
+        lower.iter().filter(|line| !upper.contains(line)).count()
+            + upper.iter().filter(|line| !lower.contains(line)).count()
+    };
+    assert_eq!(changed(Step::Headers, Step::Memory), 2, "one path for the other");
+    assert_eq!(changed(Step::Memory, Step::Log), 3, "one log for the other, named twice");
+    assert_eq!(changed(Step::Proxied, Step::KeepAlive), 5);
+    assert!(changed(Step::Microcache, Step::Lock) <= 3);
+}
+
+#[test]
+fn times_of_one_unit_are_seconds() {
+    assert_eq!(
+        ["1s", "90", "1m", "2h", "1d"].map(seconds),
+        [Some(1), Some(90), Some(60), Some(7200), Some(86_400)]
+    );
+    assert_eq!(["1d12h", "", "s", "1 s", "-1s"].map(seconds), [None; 5]);
+}
+
+#[test]
+fn every_step_is_read_without_a_finding() {
+    for entry in &STEPS[1..] {
+        for fallback in [None, Some("1d")] {
+            let text =
+                text(entry.step, Dialect::Millstream, &Setting { fallback, ..setting() }).expect("a proxy");
+            let loaded = millstream_conf::load::load_text("ladder", &text, std::path::Path::new("/"));
+            assert!(loaded.configuration.is_some(), "{}: {:?}", entry.name, loaded.diagnostics);
+            // What is idle is told with -t -v alone.
+            let said = loaded.diagnostics.sorted();
+            let said: Vec<_> = said.iter().filter(|found| found.severity != Severity::Idle).collect();
+            assert!(said.is_empty(), "{}: {said:?}", entry.name);
+        }
+    }
+}

@@ -1,0 +1,407 @@
+//! The decision: first who is out of CPU, and where nobody is, what the time goes to.
+//!
+//! ```text
+//! somebody wants a core all the time? ── one ──▶ that one
+//!        │                            └─ several ──▶ by a clear margin, else who used most
+//!        ├─ nobody, but strangers fill the machine, and requests are not in the API ─▶ who used most
+//!        └─ nobody ─▶ through the proxy alone slow? ─▶ proxy
+//!                     the way is long, narrow or full? ─▶ network
+//!                     else ─▶ API (its workers, or what it waits for)
+//! ```
+
+use super::wording::{count, duration, percent, volume};
+use super::{Evidence, Limit, Once, Verdict};
+use crate::party::Spent;
+
+/// From here on a party counts as one that wants a core all the time.
+const FULL: f64 = 0.85;
+/// By so much one must be fuller than another so that this alone tells which of them limits.
+const MARGIN: f64 = 0.07;
+/// Of what it wanted, so much a party must have got, for its wish to mean work: on a crowded machine one that does little
+/// waits for long each time it wakes.
+const RAN: f64 = 0.3;
+/// Below this share of requests that reach the API it cannot be what limits.
+const REACHED: f64 = 0.05;
+/// A smaller body comes with the first byte, so when its end comes says nothing of the network.
+const TELLING_BODY: f64 = 16_384.0;
+/// The share of an answer's time that its body must take for the network to be what is waited for.
+const BODY_SHARE: f64 = 0.5;
+/// The share of the time to the first byte that the way there and back must take for the same.
+const DISTANCE_SHARE: f64 = 0.5;
+/// A shorter way, in seconds, is none worth naming.
+const NEAR: f64 = 0.001;
+/// A link counts as full from here.
+const LINK_FULL: f64 = 0.9;
+/// How many times slower a single request must be through the proxy for that to be its fault.
+const SLOWED: f64 = 2.0;
+/// A machine that is this busy leaves nobody a core.
+const CROWDED: f64 = 0.9;
+/// Cores that a party must have used to be in the way there.
+const CROWDED_USE: f64 = 0.25;
+/// Where the API works on a larger share of the requests on their way than this, they wait for it.
+const CROWDED_SHARE: f64 = 0.25;
+/// By so much rate times latency may differ from the connections.
+const LITTLE: f64 = 0.15;
+
+/// Says what limits.
+pub fn judge(evidence: &Evidence) -> Verdict {
+    let full = full(evidence);
+    let (limit, mut why) = match fullest(evidence, &full) {
+        Some(limit) => (limit, why_full(evidence, limit, &full)),
+        None => crowded(evidence).unwrap_or_else(|| by_time(evidence)),
+    };
+    why.extend(compared_with_alone(evidence, limit));
+    why.extend(with_fewer(evidence, limit));
+    Verdict { limit, why, doubts: doubts(evidence, limit, &full) }
+}
+
+/// Parties that want a core all the time.
+fn full(evidence: &Evidence) -> Vec<(Limit, Spent)> {
+    let api = evidence.api.filter(|_| evidence.origin_share >= REACHED);
+    let parties = [(Limit::Api, api), (Limit::Proxy, evidence.proxy), (Limit::Generator, evidence.generator)];
+    let known = parties.into_iter().filter_map(|(limit, spent)| Some((limit, spent?)));
+    known
+        .filter(|(_, spent)| fullness(spent, evidence.cores) >= FULL && is_working(spent, evidence.cores))
+        .collect()
+}
+
+/// 1: a thread wants a core all the time, or all threads together want all cores.
+fn fullness(spent: &Spent, cores: u32) -> f64 {
+    spent.wanted.max(spent.wanted_cores / f64::from(cores.max(1))).min(1.0)
+}
+
+fn is_working(spent: &Spent, cores: u32) -> bool {
+    let wanted = spent.wanted_cores.min(f64::from(cores.max(1)));
+    spent.seconds > 0.0 && wanted > 0.0 && spent.cpu_seconds / spent.seconds >= RAN * wanted
+}
+
+/// Which of the full ones limits.
+fn fullest(evidence: &Evidence, full: &[(Limit, Spent)]) -> Option<Limit> {
+    let share = |spent: &Spent| fullness(spent, evidence.cores);
+    let highest = full.iter().map(|(_, spent)| share(spent)).fold(0.0, f64::max);
+    // Those that are about as full as the fullest have work all the time; the one that does most of it is in the way.
+    let close = full.iter().filter(|(_, spent)| share(spent) > highest - MARGIN);
+    close
+        .max_by(|(_, one), (_, other)| one.cpu_seconds.total_cmp(&other.cpu_seconds))
+        .map(|(limit, _)| *limit)
+}
+
+fn name(limit: Limit) -> &'static str {
+    match limit {
+        Limit::Api => "API",
+        Limit::Proxy => "proxy",
+        Limit::Generator => "generator",
+        Limit::Network => "network",
+    }
+}
+
+fn why_full(evidence: &Evidence, limit: Limit, full: &[(Limit, Spent)]) -> Vec<String> {
+    let mut why = Vec::new();
+    let Some((_, spent)) = full.iter().find(|(other, _)| *other == limit) else { return why };
+    let run = &evidence.top;
+    let used = spent.cpu_seconds / spent.seconds;
+    why.push(format!(
+        "Its threads wanted the CPU {} of the time{} and used {} of {} {}, {} of it per answer.",
+        percent(fullness(spent, evidence.cores)),
+        if used < 0.8 * spent.wanted_cores { ", often waiting for a core," } else { "" },
+        trim_cores(used),
+        evidence.cores,
+        if evidence.cores == 1 { "core" } else { "cores" },
+        duration(if run.rate > 0.0 { used / run.rate } else { 0.0 }),
+    ));
+    let mut others = Vec::new();
+    for (other, spent) in
+        [(Limit::Api, evidence.api), (Limit::Proxy, evidence.proxy), (Limit::Generator, evidence.generator)]
+    {
+        if let Some(spent) = spent.filter(|spent| other != limit && spent.seconds > 0.0) {
+            others.push(format!("the {} {}", name(other), trim_cores(spent.cpu_seconds / spent.seconds)));
+        }
+    }
+    if !others.is_empty() {
+        why.push(format!("Beside it used {}.", others.join(" and ")));
+    }
+    why
+}
+
+fn trim_cores(cores: f64) -> String {
+    format!("{cores:.2}")
+}
+
+/// Strangers leave none of the parties a core, so that none can want one all the time; still the requests wait for CPU and
+/// not in the API, and who needs most of it is in the way.
+fn crowded(evidence: &Evidence) -> Option<(Limit, Vec<String>)> {
+    let parties =
+        [(Limit::Api, evidence.api), (Limit::Proxy, evidence.proxy), (Limit::Generator, evidence.generator)];
+    let used = parties.into_iter().filter_map(|(limit, spent)| {
+        let spent = spent.filter(|spent| spent.seconds > 0.0)?;
+        Some((limit, spent.cpu_seconds / spent.seconds))
+    });
+    let (limit, most) = used.max_by(|(_, one), (_, other)| one.total_cmp(other))?;
+    let run = &evidence.top;
+    let in_api = evidence.direct.map_or(f64::INFINITY, |once| run.rate * evidence.origin_share * once.total);
+    let is_crowded = evidence.machine_busy >= CROWDED
+        && most >= CROWDED_USE
+        && in_api < CROWDED_SHARE * f64::from(run.connections);
+    is_crowded.then(|| {
+        let why = format!(
+            "The machine was full, of {} requests on their way at once only {} were being worked on by the API, and the {} \
+             used most CPU: {most:.2} of {} cores, {} per answer.",
+            run.connections,
+            count(in_api),
+            name(limit),
+            evidence.cores,
+            duration(most / run.rate),
+        );
+        (limit, vec![why])
+    })
+}
+
+/// What the time goes to where nobody is out of CPU.
+fn by_time(evidence: &Evidence) -> (Limit, Vec<String>) {
+    let nobody = nobody_busy(evidence);
+    if let Some(why) = slowed_by_proxy(evidence) {
+        return (Limit::Proxy, std::iter::once(why).chain(nobody).collect());
+    }
+    let network = [link_full(evidence), narrow(evidence), far(evidence)];
+    let network: Vec<String> = network.into_iter().flatten().collect();
+    if !network.is_empty() && evidence.origin_share >= REACHED {
+        return (Limit::Network, network.into_iter().chain(nobody).collect());
+    }
+    if evidence.origin_share < REACHED {
+        // Hardly anything reaches the API, and everybody has CPU left: more load would have been answered.
+        let idle = "Hardly a request reached the API, and the proxy had CPU left: more load would have been answered.";
+        return (Limit::Generator, std::iter::once(idle.to_owned()).chain(nobody).collect());
+    }
+    (Limit::Api, waits(evidence).into_iter().chain(nobody).collect())
+}
+
+fn nobody_busy(evidence: &Evidence) -> Option<String> {
+    let parts: Vec<String> =
+        [(Limit::Api, evidence.api), (Limit::Proxy, evidence.proxy), (Limit::Generator, evidence.generator)]
+            .into_iter()
+            .filter_map(|(limit, spent)| Some((limit, spent.filter(|spent| spent.seconds > 0.0)?)))
+            .map(|(limit, spent)| {
+                format!(
+                    "{} {}",
+                    name(limit),
+                    percent(spent.cpu_seconds / spent.seconds / f64::from(evidence.cores.max(1)))
+                )
+            })
+            .collect();
+    (!parts.is_empty()).then(|| format!("Nobody was out of CPU (of this machine's: {}).", parts.join(", ")))
+}
+
+/// A single request, with nobody else about, is much slower through the proxy.
+fn slowed_by_proxy(evidence: &Evidence) -> Option<String> {
+    let (direct, through) = (evidence.direct?, evidence.through?);
+    let added = through.total - direct.total;
+    (through.total > SLOWED * direct.total && added > NEAR).then(|| {
+        format!(
+            "A single request takes {} straight to the API and {} through the proxy.",
+            duration(direct.total),
+            duration(through.total)
+        )
+    })
+}
+
+fn link_full(evidence: &Evidence) -> Option<String> {
+    let link = evidence.link.filter(|link| *link > 0.0)?;
+    let carried = evidence.top.bytes_per_second * evidence.origin_share.min(1.0);
+    (carried >= LINK_FULL * link).then(|| {
+        format!(
+            "The way to the API carried {} per second of the {} that it can.",
+            volume(carried),
+            volume(link)
+        )
+    })
+}
+
+/// Most of an answer's time is its body on its way, already for a single request.
+fn narrow(evidence: &Evidence) -> Option<String> {
+    let once = evidence.direct.or(evidence.through)?;
+    let run = &evidence.top;
+    let on_the_way = once.total - once.first_byte;
+    let under_load = run.latency - run.first_byte;
+    // A proxy that reads an answer whole before it passes it on hides the way in the time to the first byte.
+    let hidden = evidence.through.map_or(0.0, |through| through.first_byte - once.first_byte);
+    let shows = under_load.max(hidden.min(on_the_way)) >= 0.3 * BODY_SHARE * run.latency
+        || under_load >= 0.5 * on_the_way;
+    let is_narrow = once.body_bytes >= TELLING_BODY
+        && on_the_way >= BODY_SHARE * once.total
+        && on_the_way > NEAR
+        && shows;
+    is_narrow.then(|| {
+        format!(
+            "A single request to the API has its first byte after {} and its last after {}: {} come at {} per second, and \
+             under load an answer takes {}.",
+            duration(once.first_byte),
+            duration(once.total),
+            volume(once.body_bytes),
+            volume(once.body_bytes / on_the_way),
+            duration(run.latency),
+        )
+    })
+}
+
+/// Most of the time to the first byte is the way there and back.
+fn far(evidence: &Evidence) -> Option<String> {
+    let Once { connect, first_byte, .. } = evidence.direct?;
+    // Under load the API may be what makes it slow all the same.
+    let is_far = connect > NEAR
+        && connect >= DISTANCE_SHARE * first_byte
+        && evidence.top.latency < 2.0 * (first_byte + connect);
+    is_far.then(|| {
+        format!(
+            "The API is {} away (there and back), which is {} of the time to its first byte.",
+            duration(connect),
+            percent((connect / first_byte).min(1.0))
+        )
+    })
+}
+
+/// What a request waits for in the API, by Little's law.
+fn waits(evidence: &Evidence) -> Vec<String> {
+    let run = &evidence.top;
+    let Some(once) = evidence.direct.or(evidence.through) else {
+        return vec![format!(
+            "With {} connections an answer takes {}, of which {} until its first byte.",
+            run.connections,
+            duration(run.latency),
+            duration(run.first_byte)
+        )];
+    };
+    let asked = run.rate * evidence.origin_share.min(1.0);
+    let at_once = asked * once.total;
+    let mut why = Vec::new();
+    if run.latency < 1.3 * once.total {
+        why.push(format!(
+            "An answer takes {} under load as for a single request ({}): the time is the API's own, and {} connections at \
+             {} each give {} per second.",
+            duration(run.latency),
+            duration(once.total),
+            run.connections,
+            duration(run.latency),
+            count(f64::from(run.connections) / run.latency.max(f64::MIN_POSITIVE)),
+        ));
+    } else {
+        why.push(format!(
+            "A single request takes {}, under load an answer takes {}: it waits its turn. {} per second at {} each are {} \
+             requests at once (Little's law): so many the API works on, the other {} of {} wait.",
+            duration(once.total),
+            duration(run.latency),
+            count(asked),
+            duration(once.total),
+            count(at_once.round().max(1.0)),
+            count((f64::from(run.connections) - at_once).max(0.0).round()),
+            run.connections,
+        ));
+    }
+    why
+}
+
+/// What the API does alone at as many connections.
+fn compared_with_alone(evidence: &Evidence, limit: Limit) -> Option<String> {
+    let alone = evidence.api_rate.filter(|rate| *rate > 0.0)?;
+    let ratio = evidence.top.rate / alone;
+    match limit {
+        Limit::Api if evidence.origin_share > 0.9 && ratio > 0.85 => Some(format!(
+            "The proxy passes on {} of the {} answers per second that the API gives without it.",
+            percent(ratio.min(1.0)),
+            count(alone)
+        )),
+        Limit::Proxy if ratio < 0.9 => Some(format!(
+            "Without the proxy the API gives {} answers per second, through it {}.",
+            count(alone),
+            count(evidence.top.rate)
+        )),
+        _ => None,
+    }
+}
+
+/// What more connections brought.
+fn with_fewer(evidence: &Evidence, limit: Limit) -> Option<String> {
+    let fewer = evidence.fewer.filter(|run| run.rate > 0.0 && run.connections < evidence.top.connections)?;
+    let (rate, latency) =
+        (evidence.top.rate / fewer.rate, evidence.top.latency / fewer.latency.max(f64::MIN_POSITIVE));
+    let more = f64::from(evidence.top.connections) / f64::from(fewer.connections.max(1));
+    if rate < 1.1 {
+        return Some(format!(
+            "{} connections instead of {} brought no more answers, and each took {} times as long.",
+            evidence.top.connections,
+            fewer.connections,
+            super::factor(latency)
+        ));
+    }
+    (rate > 0.8 * more && limit != Limit::Generator).then(|| {
+        format!(
+            "{} connections instead of {} brought {} times the answers: more connections would bring more still.",
+            evidence.top.connections,
+            fewer.connections,
+            super::factor(rate)
+        )
+    })
+}
+
+fn doubts(evidence: &Evidence, limit: Limit, full: &[(Limit, Spent)]) -> Vec<String> {
+    let mut doubts = Vec::new();
+    let run = &evidence.top;
+    if run.error_share > 0.01 {
+        doubts.push(format!(
+            "{} of the requests failed, so the figures are no measure of a healthy system.",
+            percent(run.error_share)
+        ));
+    }
+    let in_flight = run.rate * run.latency;
+    let connections = f64::from(run.connections);
+    if run.error_share <= 0.01 && connections > 0.0 && (in_flight - connections).abs() > LITTLE * connections
+    {
+        doubts.push(format!(
+            "{} per second times {} are {} requests at once, and there were {} connections (Little's law): the generator \
+             did not keep them busy.",
+            count(run.rate),
+            duration(run.latency),
+            count(in_flight),
+            run.connections
+        ));
+    }
+    doubts.extend(strangers(evidence));
+    let generator_share = evidence.generator.filter(|spent| spent.seconds > 0.0);
+    if limit != Limit::Generator
+        && !full.is_empty()
+        && evidence.machine_busy > 0.9
+        && let Some(spent) = generator_share
+    {
+        let share = spent.cpu_seconds / spent.seconds / f64::from(evidence.cores.max(1));
+        if share > 0.1 {
+            doubts.push(format!(
+                "The machine was full, and the generator had {} of it: from another machine the figure would be higher.",
+                percent(share)
+            ));
+        }
+    }
+    if evidence.api.is_none() && evidence.origin_share >= REACHED && limit != Limit::Generator {
+        doubts.push("The API's CPU could not be seen from here.".to_owned());
+    }
+    doubts
+}
+
+/// Others on this machine that took a good part of it.
+fn strangers(evidence: &Evidence) -> Option<String> {
+    let known: f64 = [evidence.api, evidence.proxy, evidence.generator]
+        .into_iter()
+        .flatten()
+        .filter(|spent| spent.seconds > 0.0)
+        .map(|spent| spent.cpu_seconds / spent.seconds)
+        .sum();
+    // Where a party cannot be seen, it is among the strangers.
+    if evidence.proxy.is_none() || evidence.generator.is_none() {
+        return None;
+    }
+    let share = evidence.machine_busy - known / f64::from(evidence.cores.max(1));
+    (share > 0.2).then(|| {
+        format!(
+            "Other processes used {} of this machine meanwhile, which may have lowered the figures.",
+            percent(share)
+        )
+    })
+}

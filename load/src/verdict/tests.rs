@@ -1,0 +1,333 @@
+//! Figures as they come from real systems, each with the party that must be named.
+
+use super::*;
+
+/// A party of so many threads over ten seconds: each ran for this share and stood ready for that.
+fn threads(number: f64, ran: f64, stood_ready: f64) -> Option<Spent> {
+    Some(Spent {
+        seconds: 10.0,
+        cpu_seconds: 10.0 * number * ran,
+        busiest: ran,
+        wanted: (ran + stood_ready).min(1.0),
+        wanted_cores: number * (ran + stood_ready).min(1.0),
+    })
+}
+
+/// A run in a closed loop: latency follows from rate and connections, and the first byte comes at its end.
+fn run(connections: u32, rate: f64) -> Run {
+    let latency = f64::from(connections) / rate;
+    Run {
+        connections,
+        rate,
+        latency,
+        first_byte: latency,
+        bytes_per_second: rate * 1_100.0,
+        error_share: 0.0,
+    }
+}
+
+fn once(milliseconds: f64) -> Option<Once> {
+    let total = milliseconds / 1e3;
+    Some(Once { connect: 0.000_05, first_byte: total, total, body_bytes: 900.0 })
+}
+
+/// Two cores, everything on them, nothing cached, everybody idle.
+fn idle(top: Run) -> Evidence {
+    Evidence {
+        top,
+        origin_share: 1.0,
+        proxy: threads(2.0, 0.05, 0.01),
+        api: threads(4.0, 0.02, 0.0),
+        generator: threads(2.0, 0.03, 0.0),
+        machine_busy: 0.12,
+        cores: 2,
+        ..Evidence::default()
+    }
+}
+
+#[track_caller]
+fn check(what: &str, evidence: &Evidence, limit: Limit, says: &[&str]) -> Verdict {
+    let verdict = judge(evidence);
+    let text = verdict.text();
+    assert_eq!(verdict.limit, limit, "{what}: {text}");
+    for part in says {
+        assert!(text.contains(part), "{what}: no \"{part}\" in: {text}");
+    }
+    assert!(!verdict.why.is_empty(), "{what}: a verdict without a reason");
+    verdict
+}
+
+#[test]
+fn an_api_that_waits_is_the_limit_and_littles_law_says_how_many_it_works_on() {
+    let evidence = Evidence { direct: once(200.0), api_rate: Some(158.0), ..idle(run(64, 158.0)) };
+    let says = ["The API is the limit.", "32 requests at once (Little's law)", "other 32 of 64 wait"];
+    let verdict = check("32 workers that sleep", &evidence, Limit::Api, &says);
+    assert_eq!(verdict.doubts, [""; 0]);
+
+    let evidence = Evidence { fewer: Some(run(32, 158.0)), ..evidence };
+    check(
+        "twice the connections",
+        &evidence,
+        Limit::Api,
+        &["64 connections instead of 32 brought no more answers"],
+    );
+}
+
+#[test]
+fn an_api_that_takes_all_comers_is_the_limit_by_its_own_time() {
+    let fewer = Some(run(16, 16.0 / 0.2));
+    let evidence = Evidence { direct: once(199.0), fewer, ..idle(run(64, 64.0 / 0.2)) };
+    let says = [
+        "the time is the API's own",
+        "64 connections at 200 ms each give 320",
+        "more connections would bring more",
+    ];
+    check("event loop that sleeps", &evidence, Limit::Api, &says);
+}
+
+#[test]
+fn an_api_out_of_cpu_is_the_limit() {
+    // Five processes that hash on two cores; the others wait for a core each time they wake.
+    let evidence = Evidence {
+        api: threads(5.0, 0.37, 0.6),
+        proxy: threads(2.0, 0.02, 0.9),
+        generator: threads(1.0, 0.01, 0.9),
+        machine_busy: 1.0,
+        direct: once(10.0),
+        ..idle(run(64, 185.0))
+    };
+    check("a page that is rendered", &evidence, Limit::Api, &["wanted the CPU", "often waiting for a core"]);
+    // One thread in one core's worth of work, the other core idle.
+    let evidence = Evidence { api: threads(1.0, 0.98, 0.01), machine_busy: 0.7, ..evidence };
+    check("one thread", &evidence, Limit::Api, &["wanted the CPU 99 % of the time", "0.98 of 2 cores"]);
+    // Elsewhere its CPU cannot be seen, but the time is still its own.
+    let evidence = Evidence {
+        api: None,
+        proxy: threads(2.0, 0.05, 0.0),
+        generator: threads(1.0, 0.02, 0.0),
+        ..evidence
+    };
+    check("on another machine", &evidence, Limit::Api, &["The API's CPU could not be seen"]);
+}
+
+#[test]
+fn a_proxy_out_of_cpu_is_the_limit() {
+    let evidence = Evidence {
+        proxy: threads(1.0, 0.97, 0.02),
+        api: threads(2.0, 0.2, 0.1),
+        generator: threads(1.0, 0.35, 0.05),
+        machine_busy: 0.9,
+        api_rate: Some(90_000.0),
+        direct: once(0.05),
+        ..idle(run(64, 40_000.0))
+    };
+    let says =
+        ["The proxy is the limit.", "24 µs of it per answer", "Without the proxy the API gives 90,000"];
+    check("one worker", &evidence, Limit::Proxy, &says);
+    // All on two full cores: everybody always has work, and the proxy has most.
+    let evidence = Evidence {
+        proxy: threads(2.0, 0.5, 0.49),
+        generator: threads(2.0, 0.35, 0.6),
+        api: threads(2.0, 0.15, 0.3),
+        machine_busy: 1.0,
+        ..evidence
+    };
+    check("a full machine", &evidence, Limit::Proxy, &["generator had 35 % of it"]);
+    // From a cache the API has no part in it, however busy it is with other things.
+    let evidence = Evidence { origin_share: 0.001, api: threads(2.0, 0.6, 0.4), ..evidence };
+    check("hits", &evidence, Limit::Proxy, &["Its threads wanted the CPU"]);
+}
+
+#[test]
+fn a_proxy_that_dawdles_is_the_limit_without_any_cpu() {
+    let evidence = Evidence { direct: once(1.0), through: once(41.0), ..idle(run(8, 8.0 / 0.041)) };
+    check(
+        "40 ms of a delayed acknowledgement",
+        &evidence,
+        Limit::Proxy,
+        &["1 ms straight to the API and 41 ms through the proxy"],
+    );
+}
+
+#[test]
+fn a_generator_limited_to_one_slow_thread_is_named() {
+    let evidence = Evidence {
+        generator: threads(1.0, 0.97, 0.03),
+        proxy: threads(2.0, 0.35, 0.05),
+        api: threads(2.0, 0.2, 0.05),
+        machine_busy: 0.98,
+        ..idle(run(64, 60_000.0))
+    };
+    check("-t 1", &evidence, Limit::Generator, &["the figure is a floor"]);
+    // Niced: it wants a core all the time and gets half of one.
+    let evidence =
+        Evidence { generator: threads(1.0, 0.45, 0.54), proxy: threads(2.0, 0.4, 0.2), ..evidence };
+    check("niced", &evidence, Limit::Generator, &["often waiting for a core"]);
+    // A generator that asks too little: nothing is busy, nothing reaches the API.
+    let evidence = Evidence { origin_share: 0.0, ..idle(run(1, 900.0)) };
+    check("one connection to a cache", &evidence, Limit::Generator, &["more load would have been answered"]);
+}
+
+#[test]
+fn on_a_machine_full_of_strangers_the_hungriest_is_the_limit_unless_the_api_has_the_requests() {
+    let evidence = Evidence {
+        proxy: threads(1.0, 0.5, 0.15),
+        api: threads(1.0, 0.1, 0.07),
+        generator: threads(1.0, 0.11, 0.6),
+        machine_busy: 0.99,
+        direct: once(0.018),
+        ..idle(run(64, 9_000.0))
+    };
+    check("a fast API", &evidence, Limit::Proxy, &["of 64 requests on their way at once only 0.2 were"]);
+    check("a slow one", &Evidence { direct: once(4.0), ..evidence }, Limit::Api, &["waits its turn"]);
+}
+
+#[test]
+fn a_narrow_way_to_the_api_is_the_network() {
+    // 300 kB at 1 MB per second: the proxy reads ahead, so the client's first byte is early or late.
+    let narrow = Once { connect: 0.000_1, first_byte: 0.002, total: 0.302, body_bytes: 300_000.0 };
+    let through = Once { first_byte: 0.004, total: 0.304, ..narrow };
+    let top = Run { first_byte: 0.01, ..run(16, 16.0 / 0.31) };
+    let evidence = Evidence { direct: Some(narrow), through: Some(through), ..idle(top) };
+    check(
+        "passed on as it comes",
+        &evidence,
+        Limit::Network,
+        &["first byte after 2 ms and its last after 302 ms", "1 MB per second"],
+    );
+
+    let top = Run { first_byte: 0.309, ..run(16, 16.0 / 0.31) };
+    let through = Once { first_byte: 0.3035, ..through };
+    let evidence = Evidence { through: Some(through), ..idle(top) };
+    let evidence = Evidence { direct: Some(narrow), ..evidence };
+    check("read whole first", &evidence, Limit::Network, &["under load an answer takes 310 ms"]);
+
+    // A shared line: sixteen times the connections, and each body takes sixteen times as long.
+    let top = Run { first_byte: 0.5, ..run(16, 3.3) };
+    check("shared", &Evidence { top, ..evidence.clone() }, Limit::Network, &["network"]);
+    // The API's own time before the first byte is none of the network's.
+    let slow = Once { first_byte: 0.5, total: 0.51, ..narrow };
+    let evidence =
+        Evidence { direct: Some(slow), through: None, ..idle(Run { first_byte: 0.5, ..run(16, 31.0) }) };
+    check("a large body after a long wait", &evidence, Limit::Api, &["500 ms", "API"].map(|_| "The API"));
+}
+
+#[test]
+fn a_full_link_and_a_long_way_are_the_network() {
+    let top = Run { bytes_per_second: 118e6, ..run(64, 800.0) };
+    let evidence = Evidence { link: Some(125e6), api: None, direct: once(5.0), ..idle(top) };
+    check("a gigabit", &evidence, Limit::Network, &["118 MB per second of the 125 MB"]);
+    let far = Once { connect: 0.08, first_byte: 0.085, total: 0.085, body_bytes: 900.0 };
+    let evidence = Evidence { direct: Some(far), api: None, ..idle(run(8, 8.0 / 0.086)) };
+    check("another continent", &evidence, Limit::Network, &["80 ms away", "94 %"]);
+    // The same distance does not excuse an API that is slow under load.
+    check(
+        "slow under load",
+        &Evidence { top: run(64, 64.0 / 2.0), ..evidence },
+        Limit::Api,
+        &["waits its turn"],
+    );
+}
+
+#[test]
+fn what_weakens_a_verdict_is_said() {
+    let top = Run { error_share: 0.2, ..run(64, 158.0) };
+    let errors = judge(&Evidence { direct: once(200.0), ..idle(top) });
+    assert!(errors.doubts[0].contains("20 % of the requests failed"), "{errors:?}");
+    let top = Run { latency: 0.1, ..run(64, 158.0) };
+    let little = judge(&Evidence { direct: once(100.0), ..idle(top) });
+    assert!(
+        little.doubts[0].contains("are 16 requests at once, and there were 64 connections"),
+        "{little:?}"
+    );
+    let strangers = judge(&Evidence { machine_busy: 0.9, direct: once(200.0), ..idle(run(64, 158.0)) });
+    assert!(strangers.doubts[0].contains("Other processes used"), "{strangers:?}");
+}
+
+#[test]
+fn no_figures_at_all_are_no_panic() {
+    let verdict = judge(&Evidence::default());
+    assert!(!verdict.text().contains("NaN") && !verdict.text().contains("inf"), "{}", verdict.text());
+    let verdict = judge(&Evidence {
+        origin_share: 1.0,
+        fewer: Some(Run::default()),
+        direct: Some(Once::default()),
+        ..Evidence::default()
+    });
+    assert!(!verdict.text().contains("NaN") && !verdict.text().contains("inf"), "{}", verdict.text());
+    assert_eq!(medians(&[]), None);
+}
+
+#[test]
+fn medians_are_of_each_figure_apart() {
+    let sample = |connect, total| Once { connect, first_byte: total, total, body_bytes: 1.0 };
+    let middle = medians(&[sample(3.0, 10.0), sample(1.0, 30.0), sample(2.0, 20.0)]).unwrap();
+    assert_eq!((middle.connect, middle.total), (2.0, 20.0));
+}
+
+fn step(name: &str, rate: f64) -> Climbed {
+    Climbed { name: name.into(), rate, low: rate * 0.98, high: rate * 1.02, ..Climbed::default() }
+}
+
+#[test]
+fn the_ladder_says_which_step_brings_what_and_which_is_not_worth_it() {
+    // The article's figures.
+    let steps = [
+        step("the API alone", 1_664.0),
+        step("tuned", 2_141.0),
+        Climbed { is_cached: true, origin_share: Some(0.0001), ..step("cache on disk", 31_625.0) },
+        Climbed { is_cached: true, origin_share: Some(0.0001), ..step("cache in memory", 33_000.0) },
+        Climbed { is_service: true, ..step("buffered log", 28_000.0) },
+        Climbed { wrong: true, ..step("cached errors", 90_000.0) },
+    ];
+    let text = climb(&steps, None).join("\n");
+    for says in [
+        "Most answers per second come with \"cache in memory\": 33,000, 20 times the 1,664 of \"the API alone\".",
+        "What brings something: \"cache on disk\" (15 times the step before), \"tuned\" (1.3 times the step before).",
+        "Not worth it here: \"cache in memory\" (1.04 times the step before).",
+        "What it costs to have it: \"buffered log\" (0.85 times the step before).",
+        "Not counted, because answers were not those of the API: \"cached errors\".",
+    ] {
+        assert!(text.contains(says), "no \"{says}\" in:\n{text}");
+    }
+}
+
+#[test]
+fn an_api_that_cannot_be_cached_is_told_so_plainly() {
+    let steps = [
+        step("the API alone", 500.0),
+        step("keep-alive", 505.0),
+        Climbed { is_cached: true, origin_share: Some(1.0), ..step("microcache", 498.0) },
+    ];
+    let text = climb(&steps, Some("Cache-Control: no-store")).join("\n");
+    assert!(text.contains("No step gives more than \"the API alone\" does"), "{text}");
+    assert!(text.contains("cannot be cached as they are (Cache-Control: no-store)"), "{text}");
+    assert!(text.contains("About 1 times is all that any proxy can give"), "{text}");
+    // Unknown is not the same as none.
+    let unknown = [steps[0].clone(), Climbed { origin_share: None, ..steps[2].clone() }];
+    assert!(!climb(&unknown, None).join("\n").contains("cannot be cached"));
+}
+
+#[test]
+fn rounds_that_overlap_are_no_gain_and_nothing_to_compare_with_is_said() {
+    let wide = Climbed { low: 80.0, high: 190.0, ..step("noisy", 130.0) };
+    let text = climb(&[step("the API alone", 100.0), wide], None).join("\n");
+    assert!(text.contains("Not worth it here: \"noisy\""), "{text}");
+    assert!(climb(&[step("the API alone", 0.0)], None)[0].contains("nothing to compare with"));
+    assert!(climb(&[], None).is_empty());
+}
+
+#[test]
+fn figures_in_sentences_are_short() {
+    assert_eq!([count(317.4), count(12_408.0), count(1.26), count(0.0)], ["317", "12,408", "1.3", "0"]);
+    assert_eq!(
+        [85e-6, 0.001_23, 0.2, 0.999_6, 3.42, 0.009_97].map(duration),
+        ["85 µs", "1.2 ms", "200 ms", "1 s", "3.4 s", "10 ms"]
+    );
+    assert_eq!(
+        [volume(900.0), volume(64_000.0), volume(1_200_000.0), volume(3e9)],
+        ["900 bytes", "64 kB", "1.2 MB", "3 GB"]
+    );
+    assert_eq!([factor(0.94), factor(1.31), factor(19.2), factor(1_200.0)], ["0.94", "1.3", "19", "1,200"]);
+    assert_eq!(percent(0.074), "7 %");
+}

@@ -1,0 +1,128 @@
+//! `millstream capacity`: servers alone and behind the proxy, its sentence, and how it ends where there is nothing to say.
+
+use std::process::{Command, Output, Stdio};
+use std::time::Duration;
+
+use millstream_tests::origin::{Origin, Step, answer};
+use millstream_tests::prefix::Prefix;
+use millstream_tests::process::{self, Running};
+use millstream_tests::server::{binary, is_nginx};
+use millstream_tests::{ports, wait};
+use rustix::process::Signal;
+use serde_json::Value;
+
+/// Short runs: what is looked for shows in the first half second.
+const SHORT: [&str; 6] = ["--rounds", "1", "--duration", "600ms", "--warm-up", "200ms"];
+
+fn capacity(arguments: &[&str]) -> Output {
+    let mut command = Command::new(binary());
+    command.arg("capacity").args(arguments).args(SHORT).stdin(Stdio::null());
+    command.output().expect("the binary runs")
+}
+
+/// The figures that `--json` wrote, and the text.
+fn measured(arguments: &[&str]) -> (Value, String) {
+    let prefix = Prefix::new();
+    let file = prefix.join("capacity.json");
+    let output = capacity(&[arguments, &["--json", file.to_str().expect("a path in ASCII")]].concat());
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success(), "{text}{}", String::from_utf8_lossy(&output.stderr));
+    let json = serde_json::from_str(&prefix.read("capacity.json")).expect("it writes JSON");
+    // Where a line breaks is no part of what is said.
+    (json, text.split_whitespace().collect::<Vec<_>>().join(" "))
+}
+
+/// One that thinks before each answer.
+fn slow() -> Origin {
+    Origin::start(|_| {
+        let mut steps = vec![Step::Pause(Duration::from_millis(100))];
+        steps.extend(answer(200, &[], b"slow"));
+        steps
+    })
+}
+
+#[test]
+fn a_second_server_that_waits_doubles_the_throughput_and_the_api_is_the_limit() {
+    if is_nginx() {
+        return;
+    }
+    let (json, text) = measured(&["--sleep", "100ms", "--at-once", "8", "-c", "16"]);
+    let row = &json["rows"][0];
+    assert_eq!(json["schema"], "millstream.capacity/1");
+    assert_eq!((&json["is_simulated"], &row["name"]), (&Value::Bool(true), &Value::from("100 ms")));
+    assert!(text.contains("A second server doubles the throughput"), "{text}");
+    assert!(text.contains("Simulated: the servers are embedded and only sleep"), "{text}");
+    assert_eq!(row["verdict"]["limit"], "api", "{text}");
+    // Eight at once for a tenth of a second each.
+    let together = row["together"]["run"]["rate"].as_f64().expect("a rate");
+    assert!((120.0..=165.0).contains(&together), "{together}");
+    // With one connection kept where 32 are in use, each lull closes some.
+    assert!(row["below"]["opened_per_second"].as_f64().is_some_and(|opened| opened > 1.0), "{row}");
+    assert!(text.contains("keepalive 10"), "{text}");
+}
+
+#[test]
+fn two_servers_of_the_users_are_measured_as_they_are() {
+    if is_nginx() {
+        return;
+    }
+    let (one, two) = (slow(), slow());
+    let urls = [&one, &two].map(|origin| format!("http://{}/page", origin.address()));
+    let (json, text) = measured(&[&urls[0], &urls[1], "-c", "4"]);
+    let row = &json["rows"][0];
+    assert!(text.contains("A second server doubles the throughput"), "{text}");
+    assert!(!text.contains("Simulated"), "{text}");
+    assert_eq!(row["alone"].as_array().map(Vec::len), Some(2));
+    assert_eq!(row["verdict"]["limit"], "api", "{text}");
+    // All are asked for the same by the same name, alone and behind the proxy.
+    for origin in [&one, &two] {
+        let requests = origin.requests();
+        assert!(requests.iter().all(|request| request.target() == "/page"));
+        assert!(requests.iter().any(|request| request.field("host") == Some(&one.address())));
+    }
+}
+
+#[test]
+fn what_cannot_be_measured_ends_with_one_sentence() {
+    if is_nginx() {
+        return;
+    }
+    let origin = slow();
+    let failing = Origin::fixed(500, &[], b"no");
+    let (here, closed) = (origin.address(), ports::free());
+    let refused = format!("http://127.0.0.1:{closed}/");
+    for (urls, says) in [
+        (vec![refused], "nothing listens there".to_owned()),
+        (vec![format!("http://{here}/a"), format!("http://{here}/b")], "ask for different things".to_owned()),
+        (vec![format!("https://{here}/")], "TLS is not spoken to the servers".to_owned()),
+        (vec![format!("http://{}/", failing.address())], "answers 500".to_owned()),
+        (vec!["http://192.0.2.1.invalid/".to_owned()], "no such host".to_owned()),
+        (vec!["ftp://127.0.0.1/".to_owned()], "cannot be loaded".to_owned()),
+    ] {
+        let output = capacity(&urls.iter().map(String::as_str).collect::<Vec<_>>());
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(1), "{urls:?}: {said}");
+        assert!(said.contains(&says) && said.trim_end().lines().count() == 1, "{urls:?}: {said}");
+        assert!(output.stdout.is_empty());
+    }
+    let nothing = capacity(&[]);
+    assert_eq!(nothing.status.code(), Some(1));
+}
+
+#[test]
+fn ctrl_c_ends_it_and_everything_that_it_started() {
+    if is_nginx() {
+        return;
+    }
+    let mut command = Command::new(binary());
+    command.args(["capacity", "--sleep", "20ms", "--duration", "60s"]);
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    let mut running = Running::start(&mut command).expect("the binary runs");
+    wait::until("it has started its proxy", || running.tree().len() >= 3);
+    let family = running.tree();
+    running.signal(Signal::INT);
+    assert_eq!(running.wait(Duration::from_secs(15)).and_then(|status| status.code()), Some(1));
+    for id in family {
+        assert!(!process::is_alive(id), "{id} of the proxies is left");
+    }
+}

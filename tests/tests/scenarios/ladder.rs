@@ -1,0 +1,245 @@
+//! `millstream ladder` and `demo`: the steps in front of an API, what is counted, and what is not.
+
+use std::process::{Command, Output, Stdio};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use millstream_tests::origin::{Origin, Step, answer};
+use millstream_tests::prefix::Prefix;
+use millstream_tests::process::{self, Running};
+use millstream_tests::server::{binary, is_nginx};
+use millstream_tests::{ports, wait};
+use rustix::process::Signal;
+use serde_json::Value;
+
+/// What the command said and wrote.
+struct Told {
+    output: Output,
+    json: Value,
+}
+
+impl Told {
+    fn text(&self) -> String {
+        String::from_utf8_lossy(&self.output.stdout).into_owned()
+            + &String::from_utf8_lossy(&self.output.stderr)
+    }
+
+    /// The measure of a step, by the name it has in JSON.
+    fn step(&self, name: &str) -> &Value {
+        let measures = self.json["measures"].as_array().unwrap_or_else(|| panic!("no JSON: {}", self.text()));
+        measures.iter().find(|measure| measure["step"] == name).expect("the step was measured")
+    }
+
+    fn times(&self, name: &str) -> Option<f64> {
+        self.step(name)["figures"]["times"].as_f64()
+    }
+}
+
+fn command(arguments: &[&str]) -> Command {
+    let mut command = Command::new(binary());
+    command.args(arguments).stdin(Stdio::null());
+    command
+}
+
+/// A short ladder on an API.
+fn ladder(origin: &Origin, more: &[&str]) -> Told {
+    let prefix = Prefix::new();
+    let (url, file) = (format!("http://{}/page", origin.address()), prefix.join("ladder.json"));
+    let output = command(&["ladder", &url, "--rounds", "1", "-d", "400ms", "-c", "4"])
+        .args(more)
+        .arg("--json")
+        .arg(&file)
+        .output()
+        .expect("the binary runs");
+    let json = std::fs::read(&file).ok().and_then(|text| serde_json::from_slice(&text).ok());
+    Told { output, json: json.unwrap_or_default() }
+}
+
+/// An API that takes two milliseconds and answers with these fields.
+fn slow(fields: &'static [(&'static str, &'static str)]) -> Origin {
+    Origin::start(move |_| {
+        let mut steps = vec![Step::Pause(Duration::from_millis(2))];
+        steps.extend(answer(200, fields, b"the same for everybody"));
+        steps
+    })
+}
+
+#[test]
+fn a_cacheable_api_climbs_and_its_cached_steps_hardly_reach_it() {
+    if is_nginx() {
+        return;
+    }
+    let origin = slow(&[("Cache-Control", "public, max-age=60")]);
+    let told = ladder(&origin, &["--steps", "alone,proxied,keepalive,memory,tls"]);
+    assert!(told.output.status.success(), "{}", told.text());
+    assert_eq!(told.json["schema"], "millstream.ladder/1");
+    assert_eq!(told.times("alone"), Some(1.0));
+    for name in ["proxied", "keepalive", "memory", "tls"] {
+        assert_eq!(told.step(name)["wrong"], Value::Null, "{}", told.text());
+    }
+    assert!(told.times("memory").is_some_and(|times| times > 1.5), "{}", told.text());
+    assert_eq!(told.step("memory")["figures"]["reached"], 0, "{}", told.text());
+    assert_eq!(told.json["compared"], "body");
+    assert!(told.text().contains("in memory"), "{}", told.text());
+}
+
+#[test]
+fn an_api_that_says_nothing_is_cached_for_a_second_and_told_so() {
+    if is_nginx() {
+        return;
+    }
+    let told = ladder(&slow(&[]), &["--steps", "alone,lock,headers"]);
+    assert!(told.output.status.success(), "{}", told.text());
+    assert_eq!(told.json["fallback"], "1s");
+    assert!(told.text().contains("says nothing about caching"), "{}", told.text());
+    assert!(told.times("headers").is_some_and(|times| times > 1.5), "{}", told.text());
+}
+
+#[test]
+fn an_api_that_forbids_caching_gets_about_as_much_as_alone_and_the_words() {
+    if is_nginx() {
+        return;
+    }
+    for forbidding in [&[("Cache-Control", "no-store")][..], &[("Set-Cookie", "a=b")], &[("Vary", "*")]] {
+        let told = ladder(&slow(forbidding), &["--steps", "alone,quiet,memory"]);
+        assert!(told.output.status.success(), "{}", told.text());
+        assert_eq!(told.json["caching"]["keeps"], "no", "{forbidding:?}");
+        assert!(told.times("memory").is_some_and(|times| times < 1.5), "{}", told.text());
+        assert!(told.text().contains("cannot be cached"), "{}", told.text());
+    }
+}
+
+#[test]
+fn a_step_that_gives_one_client_what_another_one_got_is_never_counted() {
+    if is_nginx() {
+        return;
+    }
+    // The body depends on a field that is in no key and no Vary.
+    let origin = Origin::start(|request| {
+        let language = request.field("accept-language").unwrap_or("none");
+        answer(200, &[("Cache-Control", "max-age=60")], format!("in {language}").as_bytes())
+    });
+    let told = ladder(&origin, &["--steps", "alone,quiet,memory"]);
+    assert!(told.output.status.success(), "{}", told.text());
+    let wrong = told.step("memory")["wrong"].as_str().unwrap_or_default();
+    assert!(wrong.contains("Accept-Language"), "{}", told.text());
+    assert_eq!(told.times("memory"), None);
+    assert!(told.times("quiet").is_some(), "without a cache it is right: {}", told.text());
+    assert!(told.text().contains("Not counted"), "{}", told.text());
+}
+
+#[test]
+fn a_step_whose_body_is_not_the_apis_own_is_never_counted() {
+    if is_nginx() {
+        return;
+    }
+    // Through a proxy, and only there, it says something else.
+    let origin = Origin::start(|request| {
+        let body = if request.field("x-forwarded-for").is_some() { "proxied" } else { "direct" };
+        answer(200, &[], body.as_bytes())
+    });
+    let told = ladder(&origin, &["--steps", "alone,keepalive"]);
+    assert!(told.step("keepalive")["wrong"].is_string(), "{}", told.text());
+    assert_eq!(told.times("keepalive"), None);
+}
+
+#[test]
+fn bodies_that_change_are_not_compared_and_it_says_so() {
+    if is_nginx() {
+        return;
+    }
+    let served = AtomicU64::new(0);
+    let origin = Origin::start(move |_| {
+        let body = format!("answer {:09}", served.fetch_add(1, Ordering::Relaxed));
+        answer(200, &[("Cache-Control", "max-age=60")], body.as_bytes())
+    });
+    let told = ladder(&origin, &["--steps", "alone,memory"]);
+    assert!(told.output.status.success(), "{}", told.text());
+    assert_eq!(told.json["compared"], "status_and_length");
+    assert_eq!(told.step("memory")["wrong"], Value::Null, "{}", told.text());
+    assert!(told.text().contains("cannot be compared"), "{}", told.text());
+}
+
+#[test]
+fn wrong_use_ends_in_one_sentence() {
+    if is_nginx() {
+        return;
+    }
+    let failing = Origin::fixed(500, &[], b"no");
+    let (closed, failing) = (ports::free().to_string(), failing.address());
+    let (closed, failing) = (format!("http://127.0.0.1:{closed}/"), format!("http://{failing}/"));
+    let cases: [(&[&str], &str); 8] = [
+        (&[&closed], "refuses connections"),
+        (&[&failing], "answers 500"),
+        (&["https://127.0.0.1:1/"], "plain HTTP"),
+        (&["ftp://127.0.0.1/"], "cannot be loaded"),
+        (&[&closed, "--steps", "nonsense"], "is no step"),
+        (&[&closed, "--against", "apache"], "nobody to compare with"),
+        (&["--print", "alone"], "without a proxy"),
+        (&["http://192.0.2.1/", "--steps", "lock-quiet"], "comes after"),
+    ];
+    for (arguments, words) in cases {
+        let output = command(&["ladder"]).args(arguments).output().expect("the binary runs");
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(1), "{arguments:?}: {said}");
+        assert!(said.contains(words), "{arguments:?}: {said}");
+        assert_eq!(said.trim_end().lines().count(), 1, "{arguments:?}: {said}");
+    }
+}
+
+#[test]
+fn every_step_is_printed_as_a_configuration_that_the_program_accepts() {
+    if is_nginx() {
+        return;
+    }
+    for step in ["proxied", "keepalive", "quiet", "microcache", "lock", "headers", "memory", "log"] {
+        let prefix = Prefix::new();
+        let printed =
+            command(&["ladder", "--print", step, "http://127.0.0.1:8000/page"]).output().expect("it runs");
+        assert!(printed.status.success(), "{step}");
+        let file = prefix.write("nginx.conf", &String::from_utf8_lossy(&printed.stdout));
+        let tested =
+            command(&["-t", "-q", "-p"]).arg(prefix.path()).arg("-c").arg(file).output().expect("it runs");
+        let said = String::from_utf8_lossy(&tested.stderr).into_owned();
+        assert!(tested.status.success() && said.is_empty(), "{step}: {said}");
+    }
+}
+
+#[test]
+fn an_interrupted_ladder_leaves_no_process_behind() {
+    if is_nginx() {
+        return;
+    }
+    let origin = slow(&[]);
+    let url = format!("http://{}/", origin.address());
+    let mut running = Running::start(
+        command(&["ladder", &url, "--steps", "memory", "-d", "60s", "-c", "2"])
+            .stdout(Stdio::null())
+            .stderr(Stdio::null()),
+    )
+    .expect("the binary runs");
+    wait::until("a proxy was started", || running.tree().len() > 1);
+    let family = running.tree();
+    running.signal(Signal::INT);
+    let status = running.wait(Duration::from_secs(30)).expect("it ends");
+    assert_eq!(status.code(), Some(130));
+    wait::until("nothing is left", || family.iter().all(|&id| !process::is_alive(id)));
+}
+
+#[test]
+fn the_demo_says_that_its_api_is_simulated_and_what_to_type_next() {
+    if is_nginx() {
+        return;
+    }
+    let prefix = Prefix::new();
+    let page = prefix.join("demo.html");
+    let output = command(&["demo", "-d", "1s", "--html"]).arg(&page).output().expect("the binary runs");
+    let said =
+        String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    for words in ["simulated", "millstream ladder http://"] {
+        assert!(said.contains(words), "{said}");
+    }
+    let html = std::fs::read_to_string(&page).expect("the picture");
+    assert!(html.contains("<svg") && html.contains("simulated"));
+}
