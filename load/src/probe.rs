@@ -128,6 +128,10 @@ pub fn once(target: &Target, timeout: Duration, most: usize) -> Result<Answer, P
             Err(ProbeError::Closed(_)) if target.tls.is_none() && speaks_tls(target, *address, timeout) => {
                 return Err(ProbeError::TlsServer(*address));
             }
+            // A server that waits for the end of a head says nothing at all to a handshake.
+            Err(ProbeError::Tls(..)) if answers_plainly(target, *address, timeout) => {
+                return Err(ProbeError::PlainServer(*address));
+            }
             Err(
                 error @ (ProbeError::Refused(_)
                 | ProbeError::Unreachable(..)
@@ -154,6 +158,13 @@ fn says_tls(answer: &Answer) -> bool {
 fn speaks_tls(target: &Target, address: SocketAddr, limit: Duration) -> bool {
     let target = Target { tls: Some(address.ip().to_string()), ..target.clone() };
     Peer::connect(&target, address, limit).is_ok()
+}
+
+/// Whether plain HTTP is answered here. The question has nothing of the user's request, which was to be secret.
+fn answers_plainly(target: &Target, address: SocketAddr, limit: Duration) -> bool {
+    let request = format!("HEAD / HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n").into_bytes();
+    let plain = Target { tls: None, request: request.into(), is_head: true, ..target.clone() };
+    ask(&plain, address, limit, 0).is_ok()
 }
 
 /// A connection with a moment by which all must be done.

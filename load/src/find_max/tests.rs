@@ -1,3 +1,5 @@
+//! The search against ceilings that are known: pure ones, unlucky ones, and a real bucket of tokens.
+
 use super::*;
 use crate::pace::Random;
 use crate::target::{Ask, Permission, resolve};

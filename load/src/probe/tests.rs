@@ -1,3 +1,5 @@
+//! One server for each way to go wrong, and the sentence for it.
+
 use super::*;
 use crate::target::{Ask, Permission, resolve};
 use std::net::TcpListener;

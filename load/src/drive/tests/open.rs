@@ -1,3 +1,5 @@
+//! Open loops: the rate that was asked for, and latency from when requests should have started.
+
 use super::*;
 
 fn open(address: SocketAddr, rate: f64, duration: Duration) -> Plan {
