@@ -168,11 +168,7 @@ fn write(json: Option<&Path>, html: Option<&Path>, outcome: &Outcome) -> Result<
 
 /// `bench compare`.
 fn compared(before: &Path, after: &Path) -> Result<ExitCode, End> {
-    let read =
-        |file: &Path| report::json::read_file(file).map_err(|error| format!("{}: {error}", file.display()));
-    let (a, b) = (read(before)?, read(after)?);
-    let name = |file: &Path| file.display().to_string();
-    put(&compare::text(&compare::compare(&a, &b), (&name(before), &name(after))));
+    put(&compare::files(before, after).map_err(|error| error.to_string())?);
     Ok(ExitCode::SUCCESS)
 }
 

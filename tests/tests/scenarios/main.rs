@@ -29,3 +29,4 @@ mod ladder;
 mod safety;
 mod stampede;
 mod capacity;
+mod reports;
