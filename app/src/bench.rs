@@ -3,8 +3,8 @@
 //! Flags become a plan (`plan`), the plan an outcome, the outcome text, JSON and a page. Before the load each server is
 //! asked once, so that a mistake ends in a sentence. Exit status: 0 measured, 1 nothing could be, 2 every answer an error.
 
-mod find_max;
 mod plan;
+mod find_max;
 
 use crate::cli::{Bench, BenchVerb, Load};
 use millstream_load::outcome::Outcome;
