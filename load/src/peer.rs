@@ -123,7 +123,7 @@ pub fn launch(
         Party::Millstream => nginx_file(step, Dialect::Millstream, setting, directory),
         Party::Nginx => nginx_file(step, Dialect::Nginx, setting, directory),
         Party::Haproxy => haproxy::launch(step, setting),
-        Party::Varnish => varnish::launch(step, setting),
+        Party::Varnish => varnish::launch(step, setting, directory),
     }
 }
 

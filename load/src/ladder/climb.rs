@@ -309,9 +309,11 @@ fn notes(climbed: &Climbed, known: &Known) -> Vec<String> {
             climbed.cores
         ));
     }
-    let mut of_peers: Vec<String> =
-        climbed.measures.iter().filter_map(|measure| measure.note.clone()).collect();
-    of_peers.dedup();
-    notes.extend(of_peers);
+    let measured = climbed.measures.iter().filter(|measure| measure.figures.is_some());
+    for note in measured.filter_map(|measure| measure.note.as_ref()) {
+        if !notes.contains(note) {
+            notes.push(note.clone());
+        }
+    }
     notes
 }

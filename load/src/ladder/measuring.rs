@@ -56,6 +56,9 @@ impl From<String> for ClimbError {
     }
 }
 
+/// Letters shown of why a peer did not start.
+const SHOWN: usize = 300;
+
 /// What all measurements have in common.
 pub(super) struct Bench<'a> {
     pub connections: u32,
@@ -103,8 +106,15 @@ impl Bench<'_> {
             Ok(stand) => stand,
             // Without this program there is no ladder; without a peer there is one without it.
             Err(StandError::Failed(why)) if party == Party::Millstream => return Err(why.into()),
-            Err(StandError::Cannot(why) | StandError::Failed(why)) => {
+            Err(StandError::Cannot(why)) => {
                 measure.cannot = Some(why);
+                return Ok(None);
+            }
+            Err(StandError::Failed(why)) => {
+                // What it said may be pages long, and the reason stands first or last.
+                let (start, end) = (why.chars().take(SHOWN), why.chars().skip(SHOWN));
+                let more = if end.count() > 0 { " …" } else { "" };
+                measure.cannot = Some(format!("(not started: {}{more})", start.collect::<String>()));
                 return Ok(None);
             }
         };

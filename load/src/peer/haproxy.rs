@@ -29,7 +29,7 @@ pub(super) fn launch(step: Step, setting: &Setting<'_>) -> Result<Launch, &'stat
 }
 
 fn text(features: &Features, setting: &Setting<'_>) -> String {
-    let mut out = format!("global\n    maxconn 10000\n    stats socket ./{SOCKET} mode 600\n");
+    let mut out = format!("global\n    maxconn 10000\n    stats socket unix@{SOCKET} mode 600\n");
     if let Ok(threads) = setting.workers.parse::<u32>() {
         _ = writeln!(out, "    nbthread {threads}");
     }

@@ -4,10 +4,12 @@
 use super::{Launch, NO_PROXY, Reached};
 use crate::step::{Features, Log, MICRO, Setting, Step, seconds};
 use std::fmt::Write;
+use std::path::Path;
 
 const DIRECTORY: &str = "varnish";
+const FILE: &str = "api.vcl";
 
-pub(super) fn launch(step: Step, setting: &Setting<'_>) -> Result<Launch, &'static str> {
+pub(super) fn launch(step: Step, setting: &Setting<'_>, directory: &Path) -> Result<Launch, &'static str> {
     let features = step.features().ok_or(NO_PROXY)?;
     if features.tls {
         return Err("speaks no TLS itself");
@@ -20,25 +22,15 @@ pub(super) fn launch(step: Step, setting: &Setting<'_>) -> Result<Launch, &'stat
         Some(cache) if !cache.in_memory => Some("Varnish's cache is in memory in every step."),
         Some(_) => None,
     };
+    // It looks for relative names elsewhere.
+    let whole = |name: &str| directory.join(name).to_string_lossy().into_owned();
+    let (file, own) = (whole(FILE), whole(DIRECTORY));
     let listen = format!("127.0.0.1:{}", setting.port);
     let gzip = if features.gzip { "http_gzip_support=on" } else { "http_gzip_support=off" };
-    let arguments = [
-        "-F",
-        "-a",
-        &listen,
-        "-T",
-        "none",
-        "-s",
-        "malloc,256m",
-        "-p",
-        gzip,
-        "-f",
-        "api.vcl",
-        "-n",
-        DIRECTORY,
-    ];
+    let arguments =
+        ["-F", "-a", &listen, "-T", "none", "-s", "malloc,256m", "-p", gzip, "-f", &file, "-n", &own];
     Ok(Launch {
-        files: vec![("api.vcl", text(&features, setting))],
+        files: vec![(FILE, text(&features, setting))],
         arguments: arguments.map(str::to_owned).to_vec(),
         reached: if features.cache.is_some() { Reached::Varnishstat(DIRECTORY) } else { Reached::All },
         note,
