@@ -3,8 +3,8 @@
 //! Flags become a plan (`plan`), the plan an outcome, the outcome text, JSON and a page. Before the load each server is
 //! asked once, so that a mistake ends in a sentence. Exit status: 0 measured, 1 nothing could be, 2 every answer an error.
 
-mod find_max;
 mod plan;
+mod find_max;
 
 use crate::cli::{Bench, BenchVerb, Load};
 use millstream_load::outcome::Outcome;
@@ -168,11 +168,7 @@ fn write(json: Option<&Path>, html: Option<&Path>, outcome: &Outcome) -> Result<
 
 /// `bench compare`.
 fn compared(before: &Path, after: &Path) -> Result<ExitCode, End> {
-    let read =
-        |file: &Path| report::json::read_file(file).map_err(|error| format!("{}: {error}", file.display()));
-    let (a, b) = (read(before)?, read(after)?);
-    let name = |file: &Path| file.display().to_string();
-    put(&compare::text(&compare::compare(&a, &b), (&name(before), &name(after))));
+    put(&compare::files(before, after).map_err(|error| error.to_string())?);
     Ok(ExitCode::SUCCESS)
 }
 

@@ -5,8 +5,7 @@
 
 use crate::cli::Capacity as Flags;
 use millstream_load::capacity::{self, Capacity, CapacityError, Moment, Row, Setting, Subject};
-use millstream_load::drive;
-use millstream_load::progress::{Live, Progress};
+use millstream_load::progress::Live;
 use millstream_load::report::{json, steps};
 use millstream_net::cores;
 use signal_hook::consts::{SIGINT, SIGTERM};
@@ -113,21 +112,6 @@ fn row(subject: &Subject, setting: &Setting, stop: &AtomicBool) -> Result<Row, C
             live.label(&now);
             label = now;
         }
-        live.show(&seen(moment.progress));
+        live.show(moment.progress);
     })
-}
-
-/// What the view shows of how a run stands.
-fn seen(run: &drive::Progress) -> Progress {
-    Progress {
-        elapsed: run.elapsed,
-        of: run.of,
-        warming: run.warming,
-        answers: run.answers,
-        errors: run.errors,
-        rate: run.rate,
-        p50: run.p50,
-        p99: run.p99,
-        ..Progress::default()
-    }
 }

@@ -56,11 +56,12 @@ fn body(purge: &Purge) -> Result<Body, String> {
 /// What was done, one line each. A URL has several keys, so of those with nothing under them one is told, where all are so.
 fn told(report: &Report) -> String {
     let did = if report.soft { "made stale" } else { "purged" };
+    let notes: String = report.notes.iter().map(|note| format!("{note}\n")).collect();
     let was_there = |done: &Done| done.in_memory != Some(false) || done.on_disk != Some(false);
     if let Some(first) = report.purged.first().filter(|_| !report.purged.iter().any(was_there)) {
-        return format!("nothing was stored in zone {} under {}\n", first.zone, first.text);
+        return format!("nothing was stored in zone {} under {}\n{notes}", first.zone, first.text);
     }
-    report
+    let purged: String = report
         .purged
         .iter()
         .filter(|done| was_there(done))
@@ -70,5 +71,6 @@ fn told(report: &Report) -> String {
             "tag" => format!("{did} in zone {}: what carries the tag {}\n", done.zone, done.text),
             _ => format!("{did} in zone {}: {}\n", done.zone, done.text),
         })
-        .collect()
+        .collect();
+    purged + &notes
 }

@@ -28,6 +28,10 @@ pub use options::{Options, Work};
 
 /// Runs `cargo xtask bench ARGUMENTS`; an error is a line for the user.
 pub fn run(arguments: &[String]) -> Result<(), String> {
+    if arguments.iter().any(|argument| matches!(argument.as_str(), "--help" | "-h")) {
+        println!("{}", options::usage());
+        return Ok(());
+    }
     let options = Options::parse(arguments)?;
     match options.work {
         Work::Memory => return storage::memory(&storage_program()?),

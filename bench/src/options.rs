@@ -60,7 +60,7 @@ pub struct Options {
 }
 
 impl Options {
-    /// Reads the arguments after `bench`; an error is a line for the user, `--help` included.
+    /// Reads the arguments after `bench`; an error is a line for the user.
     pub fn parse(arguments: &[String]) -> Result<Self, String> {
         let mut options = Options {
             duration: 5,
@@ -114,7 +114,8 @@ fn number(text: &str) -> Result<u32, String> {
     text.trim_end_matches('s').parse().map_err(|_| format!("{text} is not a number"))
 }
 
-fn usage() -> String {
+/// What there is to be written after `bench`.
+pub(crate) fn usage() -> String {
     let mut text = "cargo xtask bench [--duration SECONDS] [--rounds N] [--connections N] [--only CASE,…] [--skip-peers] \
                     [--no-millstream] [--json FILE] [--markdown FILE]\ncargo xtask bench idle | memory | eviction\n\
                     cargo xtask bench stampede [--clients N] [--rounds N] [--skip-peers] [--no-millstream] [--markdown FILE]\n\

@@ -91,12 +91,8 @@ fn once(case: &Case, servers: &Servers) -> Result<Verdict, String> {
         let mut plan = Plan::closed(target.clone(), connections, stage.threads.min(connections), duration);
         plan.warm_up = WARM_UP;
         plan.timeout = PATIENCE;
-        drive::run(&plan, &AtomicBool::new(false), &mut |progress| {
-            if !progress.warming {
-                meter.look();
-            }
-        })
-        .map_err(|error| error.to_string())
+        drive::run(&plan, &AtomicBool::new(false), &mut |progress| meter.watch(progress))
+            .map_err(|error| error.to_string())
     };
     let mut meter = stage.meter();
     // The generator's threads are those of the thread that starts them: its cores and its place in line are theirs.

@@ -67,6 +67,8 @@ pub(crate) struct Disk {
     inactive: AtomicU64,
     paces: Mutex<Paces>,
     loaded: AtomicBool,
+    /// Whether the last write failed.
+    failing: AtomicBool,
     pub(crate) counters: Counters,
     log: Mutex<Quiet>,
 }
@@ -141,6 +143,7 @@ impl Disk {
             inactive: AtomicU64::new(0),
             paces: Mutex::new(paces_of(zone)),
             loaded: AtomicBool::new(false),
+            failing: AtomicBool::new(false),
             counters: Counters::default(),
             log: Mutex::new(Quiet { logs: ErrorLogs::default(), until: None, unsaid: 0 }),
         };
@@ -162,7 +165,25 @@ impl Disk {
         self.inactive.store(zone.inactive.as_secs(), Ordering::Relaxed);
         *lock(&self.paces) = paces_of(zone);
         lock(&self.log).logs = logs;
+        self.make_again();
         self.wake();
+    }
+
+    /// Others may have removed the directory itself, and this process be nobody who may make it again: whoever configures
+    /// has the rights that a start has.
+    fn make_again(&self) {
+        let elsewhere = Some(&self.temporary).filter(|path| !path.starts_with(&self.tree.root));
+        for directory in [&self.tree.root].into_iter().chain(elsewhere) {
+            if let Err(error) = private::directory(directory) {
+                self.fail("cannot make it again", &error);
+                self.failing.store(true, Ordering::Relaxed);
+            }
+        }
+    }
+
+    /// Whether the last write failed, so that the next may be expected to.
+    pub(crate) fn is_failing(&self) -> bool {
+        self.failing.load(Ordering::Relaxed)
     }
 
     /// Tells the thread in the background that there is something new: a purge, other bounds.

@@ -33,6 +33,7 @@ pub use body::{Body, BodyReader, Piece, Span};
 pub use entry::Entry;
 pub use front::{DiskProbe, Front, Hit, Lookup, Moment, Prepared};
 pub use head::{Head, Part, StoredHead};
+pub use line::Failure;
 pub use now::Now;
 pub use permit::{Fill, FillPermit, Waiter, Woken};
 pub use policy::StaleCause;

@@ -6,10 +6,13 @@
 //!                             │    ▲ permit dropped: the first waiter alive gets it
 //!                             └────┘ lock_age passed: one more gets it, the old one lost the right to the line
 //! ```
+//! A fill that fails wakes the next one; where that fails too, the line ends and nobody forms another for a while, so that a
+//! failing upstream is not asked by one after the other.
 //! A purge that goes for what is being filled takes the line away from its holder: who joined before still reads along,
 //! who comes after it begins a new line. A right is a number here: only who holds the line's present number may move it on. This file is plain data under
 //! the shard's lock; the values that give a right back when they are dropped are in `permit`. Next: `memory`.
 
+use crate::policy::StaleCause;
 use crate::progress::{Follower, Progress};
 use crate::sync::{Mutex, MutexGuard};
 use std::collections::VecDeque;
@@ -39,7 +42,18 @@ pub(crate) struct Line {
     /// Bytes of the streaming body when it was last looked at.
     seen: u64,
     pub(crate) progress: Option<Arc<Progress>>,
+    /// Whether the fill before the present one failed.
+    has_failed: bool,
     waiters: VecDeque<Arc<WaiterSlot>>,
+}
+
+/// How an upstream failed, as far as others than the one who asked are told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Failure {
+    /// What decides whether something stale may stand in.
+    pub cause: StaleCause,
+    /// What is to be answered else.
+    pub status: u16,
 }
 
 /// What becomes of a waiter.
@@ -51,6 +65,8 @@ pub(crate) enum Outcome {
     Right(u64),
     /// Read along.
     Follow(Follower),
+    /// The upstream has failed twice.
+    Failed(Failure),
 }
 
 /// Where a waiter is told its outcome.
@@ -70,7 +86,16 @@ struct WaiterState {
 
 impl Line {
     pub(crate) fn new(right: u64, born: u64, purpose: Purpose, now: Instant) -> Line {
-        Line { right, purpose, born, started: Some(now), seen: 0, progress: None, waiters: VecDeque::new() }
+        Line {
+            right,
+            purpose,
+            born,
+            started: Some(now),
+            seen: 0,
+            progress: None,
+            has_failed: false,
+            waiters: VecDeque::new(),
+        }
     }
 
     /// Those who wait, as far as they have not left.
@@ -142,6 +167,7 @@ impl Line {
     /// those who joined later look up again, for what came between is not known one by one.
     pub(crate) fn stream(&mut self, progress: &Arc<Progress>, purged: Option<u64>, wake: &mut Vec<Waker>) {
         self.progress = Some(progress.clone());
+        self.has_failed = false;
         // The head is a sign of life: age counts anew from the next look.
         self.started = None;
         for waiter in self.waiters.drain(..) {
@@ -151,6 +177,31 @@ impl Line {
             // A waiter that has left drops its follower here, which is what leaving means.
             wake.extend(waiter.settle(outcome).unwrap_or(None));
         }
+    }
+
+    /// The holder's fill has failed. After a first failure the next waiter gets the right; a second one ends the line, and
+    /// those who wait are told of it where it is `told`, else they look up again. False where the line is over.
+    pub(crate) fn fail(
+        &mut self,
+        right: u64,
+        born: u64,
+        told: Option<Failure>,
+        wake: &mut Vec<Waker>,
+    ) -> bool {
+        if !self.has_failed {
+            self.has_failed = true;
+            return self.pass_on(right, born, wake);
+        }
+        for waiter in self.waiters.drain(..) {
+            let outcome = told.map_or(Outcome::Retry, Outcome::Failed);
+            wake.extend(waiter.settle(outcome).unwrap_or(None));
+        }
+        false
+    }
+
+    /// Whether the fill before the present one failed.
+    pub(crate) fn has_failed(&self) -> bool {
+        self.has_failed
     }
 
     /// Sends every waiter to look up again.

@@ -3,6 +3,7 @@
 //! ```text
 //!   FillPermit ── begin(head) ──▶ Fill ── push … finish ──▶ stored, followers complete
 //!      │ drop: given back            └ drop: aborted, nothing stored, followers see the cut
+//!      ├ failed(): the next waiter tries; after two failures nobody waits
 //!      ├ uncacheable(): all waiters go on their own for a while
 //!      ├ aside(): as that, and still a permit
 //!      └ refresh(): a 304 gave a stored entry new life
@@ -15,11 +16,12 @@ use crate::disk::{self, Identity, Spool};
 use crate::entry::{Entry, Variant};
 use crate::file_format;
 use crate::head::StoredHead;
-use crate::line::{Outcome, WaiterSlot};
+use crate::line::{Failure, Outcome, WaiterSlot};
 use crate::memory::Grant;
 use crate::now::Now;
 use crate::policy::{Lifetime, Reason};
 use crate::progress::{Follower, Progress};
+use crate::purges::number_of_key;
 use crate::store::{Place, Store};
 use crate::tags::{self, Tags};
 use bytes::Bytes;
@@ -50,6 +52,18 @@ impl FillPermit {
         FillPermit { store, grant: Some(grant) }
     }
 
+    /// Why an answer of this length will not be stored all the same, as far as that is known before it comes.
+    pub fn objection(&self, length: Option<u64>) -> Option<Reason> {
+        let length = length?;
+        match &self.store.disk {
+            _ if length > self.store.largest_body() => Some(Reason::TooLarge),
+            Some(disk) if length > self.store.largest_in_memory() && disk.is_failing() => {
+                Some(Reason::DiskError)
+            }
+            _ => None,
+        }
+    }
+
     /// The upstream has answered with something that may be stored: whoever waits reads along from here. `request` is
     /// the client's, for Vary.
     pub fn begin(mut self, head: StoredHead, request: Fields<'_>, now: Now) -> Fill {
@@ -62,7 +76,8 @@ impl FillPermit {
             fits.then(|| self.store.memory.begin(&mut grant, head.view().vary(), request, make)).flatten();
         let mode = if begun.is_some() { Mode::Memory } else { Mode::Passing };
         if begun.is_none() {
-            self.store.memory.uncacheable(&grant, None, now);
+            let reason = (!fits).then_some(Reason::TooLarge);
+            self.store.memory.uncacheable(&grant, reason, now);
         }
         let progress = begun.unwrap_or_else(|| Progress::new(head.clone(), None));
         Fill::new(self.store.clone(), Some(grant), progress, mode, expected, now)
@@ -118,11 +133,23 @@ impl FillPermit {
     }
 
     /// The upstream has answered with something that may not be stored: all waiters go on their own, and for 10 s
-    /// nobody waits for this key. The reason is remembered, see [`Store::sight`]. After an error of the upstream drop the
-    /// permit instead: the next waiter tries.
+    /// nobody waits for this key. The reason is remembered, see [`Store::sight`]. After an error of the upstream it is
+    /// [`FillPermit::failed`].
     pub fn uncacheable(mut self, reason: Option<Reason>, now: Now) {
         if let Some(grant) = self.grant.take() {
             self.store.memory.uncacheable(&grant, reason, now);
+        }
+    }
+
+    /// The upstream has failed: the next waiter tries. Where that was the second failure in a row, all who wait now are told
+    /// of it if it is one that says nothing about the request, see [`Woken::Failed`], else they ask for themselves; and for
+    /// 1 s nobody waits for this key.
+    /// `status` is what was answered, for whoever asks what happened ([`Store::sight`]).
+    pub fn failed(mut self, status: u16, told: Option<Failure>, now: Now) {
+        if let Some(grant) = self.grant.take() {
+            let number = number_of_key(grant.key.text());
+            self.store.failures.note(number, now.unix_milliseconds, status);
+            self.store.memory.failed(&grant, told, now);
         }
     }
 
@@ -336,7 +363,12 @@ impl Fill {
                 return;
             }
         }
-        self.stop_storing();
+        self.stop_storing(match &self.store.disk {
+            Some(disk) if disk.is_failing() => Some(Reason::DiskError),
+            _ if self.held > self.store.largest_in_memory() => Some(Reason::TooLarge),
+            // No room now, of which the next answer may find more.
+            _ => None,
+        });
     }
 
     /// Writes what has come since the last time.
@@ -350,24 +382,24 @@ impl Fill {
         })
         .await;
         if !written {
-            self.stop_storing();
+            self.stop_storing(Some(Reason::DiskError));
             return;
         }
         self.progress.spooled(&spool.file, spool.body_offset(), spool.length());
         self.held = 0;
         if spool.length() > self.store.largest_body() {
-            self.stop_storing();
+            self.stop_storing(Some(Reason::TooLarge));
             return;
         }
         self.mode = Mode::Spool(spool);
     }
 
     /// From here on the answer is only passed on, and nobody new joins it.
-    fn stop_storing(&mut self) {
+    fn stop_storing(&mut self, reason: Option<Reason>) {
         self.mode = Mode::Passing;
         self.progress.release_room();
         if let Some(grant) = &mut self.grant {
-            self.store.memory.uncacheable(grant, None, self.began);
+            self.store.memory.uncacheable(grant, reason, self.began);
             grant.right = None;
         }
     }
@@ -401,6 +433,8 @@ pub enum Woken {
     Retry,
     /// The answer arrives: read along.
     Streaming(Follower),
+    /// Two who asked one after the other have met this failure: what is stale stands in, or it is the answer.
+    Failed(Failure),
     /// `proxy_cache_lock_timeout`: ask the upstream and store nothing.
     Timeout,
 }
@@ -440,6 +474,7 @@ impl Waiter {
     fn woken(&self, outcome: Outcome, request: Fields<'_>) -> Woken {
         match outcome {
             Outcome::Retry => Woken::Retry,
+            Outcome::Failed(failure) => Woken::Failed(failure),
             Outcome::Right(right) => {
                 // It begins now: purges of the time it waited have nothing to do with it.
                 let born = self.store.memory.purges.generation();

@@ -55,7 +55,12 @@ pub struct Store {
     pub(crate) disk: Option<Arc<Disk>>,
     journal: Option<Arc<Journal>>,
     behind: Arc<Behind>,
+    /// Purges of single keys.
     recent: Recent,
+    /// Unsafe requests that made a key's answers invalid.
+    unsafe_requests: Recent,
+    /// Failures of the upstream.
+    pub(crate) failures: Recent,
     inactive: AtomicU64,
     largest_in_memory: AtomicU64,
     pending: AtomicU64,
@@ -145,6 +150,8 @@ impl Store {
             journal,
             behind: Arc::default(),
             recent: Recent::default(),
+            unsafe_requests: Recent::default(),
+            failures: Recent::default(),
             inactive: AtomicU64::new(0),
             largest_in_memory: AtomicU64::new(0),
             pending: AtomicU64::new(0),

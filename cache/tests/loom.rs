@@ -8,7 +8,9 @@ use bytes::Bytes;
 use loom::future::block_on;
 use loom::thread;
 use millstream_cache::policy::{Lifetime, Revalidation};
-use millstream_cache::{Fill, FillPermit, Follower, Front, Lookup, Now, Store, StoredHead, Waiter, Woken};
+use millstream_cache::{
+    Failure, Fill, FillPermit, Follower, Front, Lookup, Now, StaleCause, Store, StoredHead, Waiter, Woken,
+};
 use millstream_conf::model::{CacheZone, ProxyCache, Template};
 use millstream_wire::Fields;
 use std::future::Future;
@@ -117,6 +119,7 @@ impl World {
                     }
                 }
                 Woken::Retry => {}
+                Woken::Failed(failure) => panic!("{failure:?}"),
                 Woken::Timeout => panic!("no time passes"),
             }
             lookup = self.look_up();
@@ -249,6 +252,29 @@ fn an_answer_that_cannot_be_stored_sends_waiters_on_their_own() {
         permit.uncacheable(None, world.now);
         let _ = waiting.map(|thread| thread.join().expect("it goes on"));
         assert!(matches!(world.look_up(), Lookup::Miss(_)));
+    });
+}
+
+#[test]
+fn after_two_failures_every_waiter_is_told_and_the_key_is_unlocked() {
+    let failure = Failure { cause: StaleCause::Timeout, status: 504 };
+    explore(THREE_THREADS, move |world| {
+        let permit = world.permit();
+        let waiting = [world.waiter(), world.waiter()].map(|waiter| {
+            let world = world.clone();
+            thread::spawn(move || match world.wait(waiter) {
+                Woken::Fill(permit) => {
+                    permit.failed(504, Some(failure), world.now);
+                    true
+                }
+                Woken::Failed(told) => told != failure,
+                outcome => panic!("{outcome:?}"),
+            })
+        });
+        permit.failed(504, Some(failure), world.now);
+        let tried = waiting.map(|thread| thread.join().expect("it knows"));
+        assert_eq!(tried, [true, false], "one more tries, and the other is told");
+        world.assert_unlocked();
     });
 }
 

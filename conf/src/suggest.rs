@@ -10,7 +10,7 @@ const MAX_WORD: usize = 64;
 ///
 /// Near enough: one edit (insertion, deletion, change, or swap of neighbours) for every three letters of the
 /// written word, at least one and at most four, and one more where one of the two starts with the other
-/// (`warning`). Case is ignored; of equally near ones the likelier by Jaro-Winkler wins, then the first.
+/// (`warning`). Another number is another meaning (`http_501`), so it is never suggested. Case is ignored; of equally near ones the likelier by Jaro-Winkler wins, then the first.
 pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let length = word.chars().count();
     if !(2..=MAX_WORD).contains(&length) {
@@ -25,6 +25,9 @@ pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
             continue;
         }
         let lower = candidate.to_lowercase();
+        if differs_in_number(&lower_word, &lower) {
+            continue;
+        }
         let distance = strsim::osa_distance(&lower_word, &lower);
         let one_starts_the_other = lower_word.starts_with(&lower) || lower.starts_with(&lower_word);
         let most = most + usize::from(one_starts_the_other && length >= 4 && lower.len() >= 4);
@@ -39,6 +42,12 @@ pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
         }
     }
     best.map(|(_, _, candidate)| candidate)
+}
+
+/// Whether two words are the same but for the digits of a number.
+fn differs_in_number(word: &str, other: &str) -> bool {
+    let same = |(one, two): (char, char)| one == two || one.is_ascii_digit() && two.is_ascii_digit();
+    word != other && word.len() == other.len() && word.chars().zip(other.chars()).all(same)
 }
 
 /// `did you mean "…"?`, where a candidate is near enough.

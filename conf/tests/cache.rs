@@ -319,13 +319,40 @@ fn a_slice_must_be_in_the_key_and_in_the_request() {
     let whole = "slice 1m; proxy_cache_key $uri$slice_range; proxy_set_header Range $slice_range;";
     let configuration = model(&in_cached(whole));
     assert_eq!(settings(&configuration, "/").slice, 1 << 20);
+    for (directives, at, help) in [
+        (
+            "slice 1m; proxy_set_header range $slice_range;",
+            "slice",
+            "write proxy_cache_key $scheme$proxy_host$request_uri$slice_range;",
+        ),
+        (
+            "slice 1m; proxy_set_header Range $slice_range; proxy_cache_key $uri;",
+            "proxy_cache_key",
+            "write proxy_cache_key $uri$slice_range;",
+        ),
+        (
+            "slice 1m; proxy_cache_key $uri$slice_range;",
+            "slice",
+            "write proxy_set_header Range $slice_range;",
+        ),
+        (
+            "slice 1m; proxy_cache_key $uri$slice_range; proxy_set_header Range bytes=0-9;",
+            "slice",
+            "write proxy_set_header Range $slice_range;",
+        ),
+    ] {
+        let configuration = in_cached(directives);
+        one_error(&configuration, help);
+        let loaded = text(&configuration);
+        let found = loaded.diagnostics.sorted();
+        let error = found.into_iter().find(|finding| finding.severity == Severity::Error);
+        let span = error.and_then(|error| error.span);
+        let start = configuration.find(at).expect("it is written");
+        assert_eq!(span.map(|span| span.start as usize), Some(start), "{directives}");
+    }
     one_warning(
-        &in_cached("slice 1m; proxy_set_header range $slice_range;"),
-        "write proxy_cache_key $scheme$proxy_host$request_uri$slice_range;",
-    );
-    one_warning(
-        &in_cached("slice 1m; proxy_cache_key $uri$slice_range;"),
-        "write proxy_set_header Range $slice_range;",
+        &in_cached("slice 1m;"),
+        "write proxy_set_header Range $slice_range; and proxy_cache_key $scheme",
     );
     model(&in_cached("slice 0;"));
 }
@@ -501,4 +528,26 @@ fn a_check_says_what_is_told_upstream_and_not_in_the_key() {
     assert!(has("", credential));
     assert!(has("proxy_cache_key $uri$remote_user;", credential), "a claimed name is no credential");
     assert!(!has("proxy_cache_key $uri$http_authorization;", credential));
+}
+
+#[test]
+fn what_is_often_written_wrongly_is_told_as_it_has_to_be_written() {
+    for (directive, help) in [
+        ("proxy_cache_valid 2xx 5m;", "write each status, as in proxy_cache_valid 200 204 5m; or any"),
+        ("proxy_cache_valid 5m 200;", "the time comes last: proxy_cache_valid 200 5m;"),
+        ("proxy_cache_valid 1h any;", "time"),
+        ("proxy_cache_use_stale error http_501;", "write one of: off, error, timeout"),
+        ("expires 1 hour;", "expires 1h;"),
+        ("expires 3 Minutes;", "expires 3m;"),
+        ("expires 2 months;", "expires 2M;"),
+        ("expires soon 1h;", "write one of: modified"),
+    ] {
+        one_error(&in_cached(directive), help);
+    }
+    let whole = in_cached("");
+    one_error(&format!("control_socket on; {whole}"), "write a path such as /run/millstream.sock, or off");
+    for bound in ["max_size=1g", "min_free=1g"] {
+        let memory = whole.replace("/c keys_zone=z:1m", &format!("memory keys_zone=z:1m {bound}"));
+        one_warning(&memory, "this zone has no files");
+    }
 }

@@ -147,8 +147,10 @@ impl Search {
 
 /// Four digits: nobody asks for 8123.4567 requests a second.
 fn round(rate: f64) -> f64 {
-    let unit = 10f64.powf(rate.max(f64::MIN_POSITIVE).log10().floor() - 3.0);
-    (rate / unit).round() * unit
+    let digits = 3 - rate.max(f64::MIN_POSITIVE).log10().floor() as i32;
+    // Multiplied or divided by a whole number, so that what is printed is as short as it looks.
+    let unit = 10f64.powi(digits.abs());
+    if digits > 0 { (rate * unit).round() / unit } else { (rate / unit).round() * unit }
 }
 
 /// One rate that was tried.
@@ -205,6 +207,7 @@ pub fn run(
         return Err(PlanError("nothing is answered as expected, at any rate".to_owned()));
     }
     let mut search = Search::new(guessed.rate());
+    let mut missed = Vec::new();
     while let Some(rate) = search.next() {
         watch(Sight::Begins(Some(rate)));
         let trial = Plan { mode: Mode::Open { rate, arrivals }, ..plan.clone() };
@@ -217,17 +220,11 @@ pub fn run(
         search.tell(trial.miss.is_none());
         match &trial.miss {
             None => found.best = Some(trial),
-            Some(miss) if found.failed.as_ref().is_none_or(|(failed, _)| rate <= *failed) => {
-                found.failed = Some((rate, miss.clone()));
-            }
-            Some(_) => {}
+            Some(miss) => missed.push((rate, miss.clone())),
         }
     }
     // A rate that failed once and then held has not failed.
-    if let (Some(best), Some((failed, _))) = (&found.best, &found.failed)
-        && *failed <= best.rate
-    {
-        found.failed = None;
-    }
+    let held = found.best.as_ref().map_or(0.0, |best| best.rate);
+    found.failed = missed.into_iter().filter(|(rate, _)| *rate > held).min_by(|a, b| a.0.total_cmp(&b.0));
     Ok(found)
 }

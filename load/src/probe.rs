@@ -121,6 +121,17 @@ pub fn once(target: &Target, timeout: Duration, most: usize) -> Result<Answer, P
     let mut last = None;
     for address in &target.addresses {
         match ask(target, *address, timeout, most) {
+            // Some TLS servers say so in plain, some hang up on what they do not understand.
+            Ok(answer) if target.tls.is_none() && says_tls(&answer) => {
+                return Err(ProbeError::TlsServer(*address));
+            }
+            Err(ProbeError::Closed(_)) if target.tls.is_none() && speaks_tls(target, *address, timeout) => {
+                return Err(ProbeError::TlsServer(*address));
+            }
+            // A server that waits for the end of a head says nothing at all to a handshake.
+            Err(ProbeError::Tls(..)) if answers_plainly(target, *address, timeout) => {
+                return Err(ProbeError::PlainServer(*address));
+            }
             Err(
                 error @ (ProbeError::Refused(_)
                 | ProbeError::Unreachable(..)
@@ -133,6 +144,27 @@ pub fn once(target: &Target, timeout: Duration, most: usize) -> Result<Answer, P
     }
     let nowhere = SocketAddr::from(([0, 0, 0, 0], 0));
     Err(last.unwrap_or_else(|| ProbeError::Unreachable(nowhere, "it has no address".to_owned())))
+}
+
+/// Whether this is what nginx and its likes, or Apache, answer to plain HTTP where TLS is spoken.
+fn says_tls(answer: &Answer) -> bool {
+    let says = |words: &[u8]| answer.body.windows(words.len()).any(|part| part == words);
+    answer.status == 400
+        && (says(b"plain HTTP request was sent to HTTPS port")
+            || says(b"plain HTTP to an SSL-enabled server port"))
+}
+
+/// Whether a handshake comes to an end here.
+fn speaks_tls(target: &Target, address: SocketAddr, limit: Duration) -> bool {
+    let target = Target { tls: Some(address.ip().to_string()), ..target.clone() };
+    Peer::connect(&target, address, limit).is_ok()
+}
+
+/// Whether plain HTTP is answered here. The question has nothing of the user's request, which was to be secret.
+fn answers_plainly(target: &Target, address: SocketAddr, limit: Duration) -> bool {
+    let request = format!("HEAD / HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n").into_bytes();
+    let plain = Target { tls: None, request: request.into(), is_head: true, ..target.clone() };
+    ask(&plain, address, limit, 0).is_ok()
 }
 
 /// A connection with a moment by which all must be done.

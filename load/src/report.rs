@@ -2,7 +2,7 @@
 //!
 //! Pure functions of values that are there; nothing here measures, and nothing but `json::read_file` touches a file.
 //! `quantity` writes numbers, `axis` and `drawing` are what `plot` and `bars` draw with, `page` is what they stand on:
-//! `html` for one outcome, `steps` for several measurements beside each other.
+//! `html` for one outcome, `steps` with `measures` for several measurements beside each other.
 
 pub mod quantity;
 pub mod text;
@@ -11,6 +11,7 @@ mod axis;
 mod drawing;
 mod plot;
 mod page;
+mod measures;
 mod bars;
 pub mod html;
 pub mod steps;

@@ -5,6 +5,7 @@
 //! wait.
 //! Next: `listener` and `connect`, which make these; `tls`, which wraps one.
 
+mod plain;
 mod encrypted;
 
 #[cfg(test)]
@@ -108,6 +109,11 @@ impl Stream {
         buffer: &mut Vec<u8>,
         at_most: usize,
     ) -> Poll<io::Result<usize>> {
+        if let Stream::Tcp(socket, _) = self
+            && buffer.capacity() - buffer.len() <= at_most
+        {
+            return plain::poll_receive(socket, context, buffer);
+        }
         let mut room = buffer.limit(at_most);
         // The read future keeps no state between polls, so that a fresh one each time is the same.
         pin!(self.read_buf(&mut room)).poll(context)
@@ -329,7 +335,7 @@ impl AsyncRead for Stream {
 impl AsyncWrite for Stream {
     fn poll_write(self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         match self.get_mut() {
-            Stream::Tcp(socket, _) => Pin::new(socket).poll_write(context, bytes),
+            Stream::Tcp(socket, _) => plain::poll_send(socket, context, bytes),
             Stream::Unix(socket) => Pin::new(socket).poll_write(context, bytes),
             Stream::Tls(encrypted) => Pin::new(encrypted.session()).poll_write(context, bytes),
         }

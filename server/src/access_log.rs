@@ -7,7 +7,7 @@ use crate::request::Request;
 use crate::variables::{self, Found};
 use millstream_conf::model::{Escape, LogFormat, Part, Variable};
 use millstream_conf::variables::Builtin;
-use millstream_telemetry::access_log::{escape_default, escape_json};
+use millstream_telemetry::access_log::{escape_default, escape_json, is_clean};
 use millstream_telemetry::log_writer::Ticket;
 use std::time::Instant;
 
@@ -54,12 +54,7 @@ fn render_variable(escape: Escape, variable: &Variable, request: &Request, line:
     if is_plain(variable) || escape == Escape::None {
         return;
     }
-    let needs = |byte: &u8| match escape {
-        Escape::Default => *byte < 32 || *byte > 126 || *byte == b'"' || *byte == b'\\',
-        Escape::Json => *byte < 32 || *byte == b'"' || *byte == b'\\',
-        Escape::None => false,
-    };
-    if line[start..].iter().any(needs) {
+    if !is_clean(escape, &line[start..]) {
         let raw = line.split_off(start);
         match escape {
             Escape::Default => escape_default(line, &raw),

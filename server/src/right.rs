@@ -2,8 +2,8 @@
 //! and counted.
 //!
 //! Where nothing is written only this machine may, and only for what it asks on its own behalf: a proxy on the same
-//! machine makes strangers look local, and so does a browser that a web page of somebody else drives. It never looks
-//! at what is asked for. Next: `answer/purge`, `admin`.
+//! machine makes strangers look local, and so does a browser that a web page of somebody else drives, be it by having its
+//! own name resolved to this machine. It never looks at what is asked for. Next: `answer/purge`, `admin`.
 
 #[cfg(test)]
 mod tests;
@@ -14,7 +14,7 @@ use crate::request::Request;
 use millstream_conf::model::{Level, LocationId, ManageRight, Network};
 use millstream_net::Address;
 use millstream_telemetry::metrics::Counter;
-use millstream_wire::FieldId;
+use millstream_wire::{FieldId, Method};
 use std::net::IpAddr;
 
 /// Fields that say that a request was passed on by somebody else.
@@ -102,7 +102,37 @@ fn own_request(request: &Request) -> Result<(), &'static str> {
     if FORWARDED.iter().any(|name| fields.named(name).is_some()) {
         return Err("it was passed on by a proxy, so whoever sent it need not be local");
     }
-    own_page(request)
+    own_page(request)?;
+    own_name(request)
+}
+
+/// Whether it was sent to a name that is this machine's. A page whose name is resolved to this machine once it is loaded is
+/// of the same origin as what it then asks for, and a browser says nothing more of a GET; of any other method it says Origin.
+/// Nothing is resolved to get to a Unix socket.
+fn own_name(request: &Request) -> Result<(), &'static str> {
+    let by_name = matches!(request.method, Method::Get | Method::Head)
+        && matches!(request.connection.remote, Address::Tcp(_))
+        && (request.head.authority.is_some()
+            || request.field(FieldId::Host).is_some_and(|host| !host.is_empty()));
+    let host = &*request.host;
+    let is_known = || {
+        host == b"localhost"
+            || host.ends_with(b".localhost")
+            || is_address(host)
+            || request.generation.shared.hosts[request.connection.listener.get()].names(host)
+    };
+    if by_name && !is_known() {
+        return Err(
+            "it was sent to a name that is no server_name here, and a web page may have its own resolved to this machine",
+        );
+    }
+    Ok(())
+}
+
+/// Whether a host is an address, an IPv6 one in brackets.
+pub(crate) fn is_address(host: &[u8]) -> bool {
+    let bare = host.strip_prefix(b"[").and_then(|rest| rest.strip_suffix(b"]")).unwrap_or(host);
+    std::str::from_utf8(bare).is_ok_and(|text| text.parse::<IpAddr>().is_ok())
 }
 
 /// Whether no web page made a browser send it, as far as browsers say.

@@ -122,6 +122,22 @@ pub fn escape(out: &mut Vec<u8>, how: Escape, value: &[u8]) {
     }
 }
 
+/// Whether a value stands in the line as it is.
+pub fn is_clean(how: Escape, value: &[u8]) -> bool {
+    // Without a branch per byte, so that the compiler can look at many at once.
+    match how {
+        Escape::Default => none(value, |byte| byte.wrapping_sub(32) > 94 || byte == b'"' || byte == b'\\'),
+        Escape::Json => none(value, |byte| byte < 32 || byte == b'"' || byte == b'\\'),
+        Escape::None => true,
+    }
+}
+
+fn none(value: &[u8], dirty: impl Fn(u8) -> bool) -> bool {
+    let (pieces, rest) = value.as_chunks::<16>();
+    let in_piece = |piece: &[u8]| piece.iter().fold(false, |found, &byte| found | dirty(byte));
+    !pieces.iter().fold(false, |found, piece| found | in_piece(piece)) && !in_piece(rest)
+}
+
 /// Appends with controls, bytes above 126, `"` and `\` as `\xXX`, upper case.
 pub fn escape_default(out: &mut Vec<u8>, value: &[u8]) {
     escape_by(out, value, &DEFAULT_ESCAPED, |out, byte| {

@@ -14,7 +14,12 @@ fn main() -> ExitCode {
         eprintln!("{runs} is no number of runs");
         return ExitCode::from(2);
     };
-    match table(&Servers { proxy: proxy.into(), api: api.into() }, runs) {
+    // They run in directories of their own.
+    let (Ok(proxy), Ok(api)) = (std::path::absolute(proxy), std::path::absolute(api)) else {
+        eprintln!("verdict: no such program");
+        return ExitCode::from(2);
+    };
+    match table(&Servers { proxy, api }, runs) {
         Ok(text) => {
             println!("{text}");
             ExitCode::SUCCESS

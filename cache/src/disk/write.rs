@@ -14,6 +14,7 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 /// A file on its way; removed unless it is committed.
 #[derive(Debug)]
@@ -77,7 +78,7 @@ impl Disk {
         match self.try_begin(head, identity) {
             Ok(spool) => Some(spool),
             Err(error) => {
-                self.fail("cannot write to it", &error);
+                self.write_failed(&error);
                 None
             }
         }
@@ -116,7 +117,7 @@ impl Disk {
     pub(crate) fn append(&self, spool: &mut Spool, pieces: &[Bytes]) -> bool {
         let written = spool.write(pieces);
         if let Err(error) = &written {
-            self.fail("cannot write to it", error);
+            self.write_failed(error);
         }
         written.is_ok()
     }
@@ -145,19 +146,25 @@ impl Disk {
             self.rename(temporary, name, &path)
         });
         if let Err(error) = named {
-            self.fail("cannot write to it", &error);
+            self.write_failed(&error);
             return None;
         }
         spool.path = None;
+        self.failing.store(false, Ordering::Relaxed);
         lock(&self.index).insert(*name, size, second(now), order, key);
         Some(FileBody::new(path.into(), spool.header.id, spool.header.body_length))
+    }
+
+    fn write_failed(&self, error: &io::Error) {
+        self.failing.store(true, Ordering::Relaxed);
+        self.fail("cannot write to it", error);
     }
 
     /// Copies a body out of its file into a new one, for an entry whose head has changed. Blocks.
     pub(crate) fn copy_body(&self, spool: &mut Spool, from: &FileBody) -> bool {
         let copied = crate::body::copy(from, |piece| spool.write(&[piece]));
         if let Err(error) = &copied {
-            self.fail("cannot write to it", error);
+            self.write_failed(error);
         }
         copied.is_ok()
     }

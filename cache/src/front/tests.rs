@@ -1,12 +1,14 @@
 //! What requests get, and thousands of interleavings of those who fill one key and wait for it.
 
 use super::*;
+use crate::line::Failure;
 use crate::permit::{Fill, Woken};
 use crate::policy::StaleCause;
 use crate::progress::Follower;
 use crate::samples::{begin, conf, fill, head, headers, lifetime, miss, ready, start, store, zone};
 use bytes::Bytes;
 use millstream_conf::model::UseStale;
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 mod purges;
@@ -373,4 +375,67 @@ fn the_answer_of_the_request_that_invalidates_outlives_that_and_no_other_purge()
     let mut own = front.beside_since(b"key", since);
     _ = front.invalidate_after(b"key", Some(&mut own));
     assert!(beside(own, b"three", now).is_none(), "purged by somebody else meanwhile");
+}
+
+#[test]
+fn a_fill_that_fails_wakes_one_and_after_a_second_failure_nobody_waits() {
+    let runtime = runtime();
+    let _guard = runtime.enter();
+    let (mut front, now, conf) = (front(), start(), conf());
+    let failure = Failure { cause: StaleCause::Timeout, status: 504 };
+    let permit = |lookup| match lookup {
+        Lookup::Miss(permit) => permit,
+        other => panic!("{other:?}"),
+    };
+    let waiter = |lookup| match lookup {
+        Lookup::Busy(waiter, None) => waiter,
+        other => panic!("{other:?}"),
+    };
+    for told in [Some(failure), None] {
+        let first = permit(get(&mut front, &conf, now));
+        let waiters: Vec<_> = (0..4).map(|_| waiter(get(&mut front, &conf, now))).collect();
+        let mut waiting: Vec<_> =
+            waiters.into_iter().map(|waiter| Box::pin(waiter.wait(Fields::default(), &conf, now))).collect();
+        let mut context = Context::from_waker(Waker::noop());
+        let mut poll = |at: usize| waiting[at].as_mut().poll(&mut context);
+        assert!((0..4).all(|at| poll(at).is_pending()));
+        first.failed(504, told, now);
+        let Poll::Ready(Woken::Fill(second)) = poll(0) else { panic!("its turn") };
+        assert!((1..4).all(|at| poll(at).is_pending()), "one alone is woken by a first failure");
+        second.failed(504, told, now);
+        for at in 1..4 {
+            match (poll(at), told) {
+                (Poll::Ready(Woken::Failed(failure)), Some(told)) => assert_eq!(failure, told),
+                (Poll::Ready(Woken::Retry), None) => {}
+                (other, _) => panic!("{other:?}"),
+            }
+        }
+        // For a second everybody asks, and who fails then prolongs that.
+        drop([permit(get(&mut front, &conf, now)), permit(get(&mut front, &conf, now))]);
+        let soon = now.after(Duration::from_millis(900));
+        permit(get(&mut front, &conf, soon)).failed(504, told, soon);
+        let still = now.after(Duration::from_millis(1800));
+        drop([permit(get(&mut front, &conf, still)), permit(get(&mut front, &conf, still))]);
+        let over = now.after(Duration::from_millis(2000));
+        let held = permit(get(&mut front, &conf, over));
+        drop(waiter(get(&mut front, &conf, over)));
+        drop(held);
+        front.store().clone().invalidate(b"key");
+    }
+}
+
+#[test]
+fn a_success_between_two_failures_makes_the_second_a_first_one() {
+    let runtime = runtime();
+    let _guard = runtime.enter();
+    let (mut front, now) = (front(), start());
+    let Lookup::Miss(first) = get(&mut front, &conf(), now) else { panic!("mine to fill") };
+    let Lookup::Busy(waiter, _) = get(&mut front, &conf(), now) else { panic!("somebody fills") };
+    first.failed(500, None, now);
+    let Woken::Fill(second) = ready(waiter.wait(Fields::default(), &conf(), now)) else { panic!("my turn") };
+    drop(second.begin(head(&[], None, 60, now), Fields::default(), now));
+    let Lookup::Miss(third) = get(&mut front, &conf(), now) else { panic!("mine to fill") };
+    let Lookup::Busy(waiter, _) = get(&mut front, &conf(), now) else { panic!("somebody fills") };
+    third.failed(500, None, now);
+    assert!(matches!(ready(waiter.wait(Fields::default(), &conf(), now)), Woken::Fill(_)));
 }

@@ -11,7 +11,7 @@ use super::slot::{BaseFile, Slot};
 use super::{Memory, Shard};
 use crate::entry::{Entry, Variant};
 use crate::key::Key;
-use crate::line::WaiterSlot;
+use crate::line::{Failure, WaiterSlot};
 use crate::now::{Now, milliseconds};
 use crate::policy::Reason;
 use crate::progress::Progress;
@@ -23,6 +23,9 @@ use std::time::{Duration, Instant};
 
 /// How long after an answer that could not be stored requests do not wait for each other.
 pub(super) const UNCACHEABLE_FOR: Duration = Duration::from_secs(10);
+
+/// How long after two failures of the upstream in a row requests do not wait for each other.
+const FAILING_FOR: Duration = Duration::from_secs(1);
 
 /// What a purge of a key has taken out.
 #[derive(Debug)]
@@ -151,6 +154,33 @@ impl Memory {
             };
             if !line.pass_on(order, born, &mut after.wake) {
                 cell.line = None;
+            }
+        });
+    }
+
+    /// The fill failed: the first waiter gets the right; after a second failure the line ends, and nobody waits for this
+    /// key for a while, which each failure of that time prolongs.
+    pub(crate) fn failed(&self, grant: &Grant, told: Option<Failure>, now: Now) {
+        let (order, born) = (self.next_order(), self.purges.generation());
+        self.cell(grant, |cell, after| {
+            let ours = cell.line.as_mut().filter(|line| Some(line.right) == grant.right);
+            let is_over = match ours {
+                Some(line) => {
+                    let again = line.has_failed();
+                    if !line.fail(order, born, told, &mut after.wake) {
+                        cell.line = None;
+                    }
+                    again
+                }
+                // Beside a line, or in the time without one.
+                None => now.unix_milliseconds < cell.uncacheable_until,
+            };
+            if is_over {
+                let until = now.unix_milliseconds.saturating_add(milliseconds(FAILING_FOR));
+                if until > cell.uncacheable_until {
+                    cell.uncacheable_until = until;
+                    cell.refused = None;
+                }
             }
         });
     }

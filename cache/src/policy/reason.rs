@@ -65,4 +65,8 @@ reasons! {
     Incomplete = "incomplete", "the body broke off";
     /// It has more tags than are kept of one answer.
     TooManyTags = "too_many_tags", "the answer has more tags than the 1,024 that are kept";
+    /// It would have to go to the cache's directory, which could not be written.
+    DiskError = "disk_error", "it belongs in the cache's directory, which cannot be written";
+    /// A piece of a sliced answer with neither ETag nor Last-Modified: nobody could say which version it is of.
+    NoValidator = "no_validator", "it is a piece with neither ETag nor Last-Modified, so nothing says which other pieces it fits";
 }

@@ -64,7 +64,7 @@ impl Store {
                         return self.promise(Some(rule), None, (purged, at));
                     }
                     How::Hard => {
-                        self.recent.note(number_of_key(text), at);
+                        self.recent.note(number_of_key(text), at, 0);
                         let sentence = self.doom(&key);
                         let Gone { order, variants, stored, .. } = self.memory.purge(&key);
                         purged.in_memory = stored;
@@ -98,6 +98,8 @@ impl Store {
         key: &[u8],
         own: Option<&mut Grant>,
     ) -> Option<impl Future<Output = ()> + use<>> {
+        let at = Now::read().unix_milliseconds;
+        self.unsafe_requests.note(number_of_key(key::text(key)), at, 0);
         let sentence = self.doom(key);
         let gone = self.memory.purge(key);
         if let Some(own) = own {

@@ -1,31 +1,44 @@
-//! The last purges of single keys, which leave no rule behind, for whoever asks what became of an answer.
+//! What happened last to single keys and leaves nothing else behind (purges, unsafe requests, failures), for whoever asks
+//! what became of an answer.
 //!
 //! Bounded, of this process alone, and never asked for a decision. Next: `store/sight`, which asks.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
 
-/// Purges that are remembered.
+/// Events that are remembered of a kind.
 const MOST: usize = 1024;
 
-/// Numbers of keys with the moment of their purge in milliseconds since 1970, the latest last.
+/// Something that happened to a key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Event {
+    key: u64,
+    at: i64,
+    status: u16,
+}
+
+/// Events of one kind, the latest last.
 #[derive(Debug, Default)]
-pub(super) struct Recent(Mutex<VecDeque<(u64, i64)>>);
+pub(crate) struct Recent(Mutex<VecDeque<Event>>);
 
 impl Recent {
-    /// Remembers a purge, in the place of the oldest where there are too many.
-    pub(super) fn note(&self, key: u64, at: i64) {
-        let mut purges = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if purges.len() == MOST {
-            purges.pop_front();
+    /// Remembers what happened to the key of this number, in milliseconds since 1970, in the place of the oldest where
+    /// there are too many; what happens to one key again and again is one event.
+    pub(crate) fn note(&self, key: u64, at: i64, status: u16) {
+        let mut events = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if events.back().is_some_and(|last| last.key == key) {
+            events.pop_back();
         }
-        purges.push_back((key, at));
+        if events.len() == MOST {
+            events.pop_front();
+        }
+        events.push_back(Event { key, at, status });
     }
 
-    /// When a key was purged last.
-    pub(super) fn find(&self, key: u64) -> Option<i64> {
-        let purges = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        purges.iter().rev().find(|(known, _)| *known == key).map(|(_, at)| *at)
+    /// When it happened to a key last, and the status it was noted with.
+    pub(super) fn find(&self, key: u64) -> Option<(i64, u16)> {
+        let events = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        events.iter().rev().find(|event| event.key == key).map(|event| (event.at, event.status))
     }
 }
 
@@ -34,13 +47,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_latest_purge_of_a_key_is_found_until_too_many_came_after_it() {
+    fn the_latest_event_of_a_key_is_found_until_too_many_came_after_it() {
         let recent = Recent::default();
-        recent.note(1, 10);
-        recent.note(2, 20);
-        recent.note(1, 30);
-        assert_eq!((recent.find(1), recent.find(2), recent.find(3)), (Some(30), Some(20), None));
-        (0..MOST as u64).for_each(|number| recent.note(100 + number, 40));
+        recent.note(1, 10, 0);
+        recent.note(2, 20, 502);
+        recent.note(1, 30, 0);
+        assert_eq!((recent.find(1), recent.find(2), recent.find(3)), (Some((30, 0)), Some((20, 502)), None));
+        (0..2 * MOST as i64).for_each(|at| recent.note(4, at, 0));
+        assert_eq!(recent.find(1), Some((30, 0)), "one key again and again is one event");
+        (0..MOST as u64).for_each(|number| recent.note(100 + number, 40, 0));
         assert_eq!(recent.find(1), None);
     }
 }

@@ -36,6 +36,10 @@ pub struct Sight {
     pub line: Option<LineSight>,
     /// The latest purge that went for it, as far as it is known: one by tag only where an entry with the tag is here.
     pub purge: Option<Ruling>,
+    /// The latest request with an unsafe method that made invalid what was stored, in milliseconds since 1970.
+    pub invalidated_at: Option<i64>,
+    /// The latest failure of the upstream, and the status it was answered with.
+    pub failed: Option<(i64, u16)>,
     /// Whether a file may be there; [`Store::sight_on_disk`] reads it.
     pub may_be_on_disk: bool,
 }
@@ -80,6 +84,9 @@ impl Store {
         sight.may_be_on_disk =
             !absent && self.disk.as_ref().is_some_and(|disk| disk.may_have(&key::md5(key)));
         sight.purge = self.ruling(&sight.entries, key);
+        let number = number_of_key(key::text(key));
+        sight.invalidated_at = self.unsafe_requests.find(number).map(|(at, _)| at);
+        sight.failed = self.failures.find(number);
         sight
     }
 
@@ -139,7 +146,7 @@ impl Store {
         let by_rule = self.memory.purges.rules().ruling(&tags, key::text(key));
         let number = number_of_key(key::text(key));
         match self.recent.find(number) {
-            Some(at) if by_rule.as_ref().is_none_or(|ruling| ruling.at < at) => {
+            Some((at, _)) if by_rule.as_ref().is_none_or(|ruling| ruling.at < at) => {
                 let scope = Scope::Key(number);
                 Some(Ruling { number: at.unsigned_abs(), at, how: How::Hard, scope })
             }

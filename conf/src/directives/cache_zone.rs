@@ -62,6 +62,12 @@ fn cache_path(directive: &Directive, reading: &mut Reading<'_>) {
     };
     for word in &directive.args[1..] {
         zone_parameter(&mut zone, word, reading);
+        if zone.path.is_none() && ["max_size=", "min_free="].iter().any(|name| word.text.starts_with(name)) {
+            reading
+                .diagnostics
+                .warning(word.span, "this zone has no files, which are what this bounds")
+                .help("write memory=64m for what it holds, or a directory in place of the word memory");
+        }
     }
     if zone.name.is_empty() {
         // A misspelt or wrong keys_zone has its own error already.

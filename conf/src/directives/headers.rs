@@ -67,6 +67,17 @@ fn server_tokens(level: &mut Level, directive: &Directive, reading: &mut Reading
 
 fn expires(level: &mut Level, directive: &Directive, reading: &mut Reading<'_>) {
     let (word, before) = directive.args.split_last().expect("the table asks for a word");
+    if let Some(number) = before.first()
+        && number.text.bytes().all(|byte| byte.is_ascii_digit())
+        && let Some(unit) = ["year", "Month", "week", "day", "hour", "minute", "second"]
+            .into_iter()
+            .find(|unit| word.text.trim_end_matches('s').eq_ignore_ascii_case(unit))
+    {
+        // Of minutes and months the second has the great letter.
+        let help = format!("write the time as one word, as in expires {}{};", number.text, &unit[..1]);
+        reading.error(number.span, format!("invalid value \"{}\"", number.text)).help(help);
+        return;
+    }
     if let Some(word) = before.first()
         && reading.one_of(word, &["modified"]).is_none()
     {

@@ -12,7 +12,8 @@ use crate::inherit::Level;
 use crate::model::{CacheZoneId, Heuristic, Store, Valid, ValidStatus, Variable};
 use crate::reading::{Reading, parameter};
 use crate::suggest;
-use crate::tree::Directive;
+use crate::tree::{Directive, Word};
+use crate::value;
 use crate::variables::Builtin;
 
 /// The rows of this family.
@@ -171,8 +172,8 @@ pub const ROWS: &[Row] = &[
         (1, 1),
         "number",
         "",
-        "A range that begins beyond this many bytes is passed to the upstream as it is, and its answer kept as a part; without it the whole answer is \
-         always fetched.",
+        "A range that begins beyond this many bytes is passed to the upstream as it is, and its answer kept as a part, the \
+         latest of each URL; without it the whole answer is always fetched. For seeking in large files see `slice`.",
         Apply::Level(|l, d, r| l.proxy_cache_max_range_offset = r.offset(&d.args[0])),
     ),
     once(
@@ -294,10 +295,27 @@ fn valid(level: &mut Level, directive: &Directive, reading: &mut Reading<'_>) {
     for word in codes {
         if word.text == "any" {
             add(ValidStatus::Any);
+        } else if let Some(help) = no_status(word, directive) {
+            reading.error(word.span, format!("\"{}\" is no status", word.text)).help(help);
         } else if let Some(status) = reading.number(word, 100, 599) {
             add(ValidStatus::Is(status as u16));
         }
     }
+}
+
+/// What to write where a status was expected and something else stands that is often taken for one.
+fn no_status(word: &Word, directive: &Directive) -> Option<String> {
+    let text = word.text.as_bytes();
+    if let [class @ b'1'..=b'5', b'x' | b'X', b'x' | b'X'] = text {
+        let examples = ["100", "200 204", "301 302 308", "404 410", "500 503"][usize::from(class - b'1')];
+        return Some(format!("write each status, as in proxy_cache_valid {examples} 5m; or any"));
+    }
+    let is_time = text.iter().any(u8::is_ascii_alphabetic) && value::duration(&word.text).is_ok();
+    is_time.then(|| {
+        let others = directive.args.iter().filter(|other| other.span != word.span);
+        let others: Vec<_> = others.map(|other| other.text.as_str()).collect();
+        format!("the time comes last: proxy_cache_valid {} {};", others.join(" "), word.text)
+    })
 }
 
 fn methods(level: &mut Level, directive: &Directive, reading: &mut Reading<'_>) {

@@ -107,23 +107,35 @@ fn check_host(level: &Level, key: &Template, span: Span, reading: &mut Reading<'
 }
 
 /// Without the range in its key every piece would be found as the first one, and without the request's field no piece
-/// would be asked for at all.
+/// would be asked for at all. Where both are missing, answers are whole and right, and only the directive is idle.
 fn check_slice(level: &Level, key: &Template, reading: &mut Reading<'_>) {
     let Some((1.., span)) = level.slice else { return };
     let names_range = |value: &Template| {
         value.variables().any(|variable| matches!(variable, Variable::Builtin(Builtin::SliceRange)))
     };
-    if !names_range(key) {
-        reading
-            .diagnostics
-            .warning(span, "with \"slice\" the \"proxy_cache_key\" must contain $slice_range, else the pieces are one entry")
-            .help(format!("write proxy_cache_key {}$slice_range;", key.source));
-    }
     let fields = level.proxy_set_headers.as_deref().unwrap_or_default();
-    if !fields.iter().any(|field| field.name.eq_ignore_ascii_case("range") && names_range(&field.value)) {
-        reading
-            .diagnostics
-            .warning(span, "with \"slice\" the upstream must be asked for the range of the piece")
-            .help("write proxy_set_header Range $slice_range;");
+    let is_asked_for =
+        fields.iter().any(|field| field.name.eq_ignore_ascii_case("range") && names_range(&field.value));
+    let write_key = format!("proxy_cache_key {}$slice_range;", key.source);
+    match (names_range(key), is_asked_for) {
+        (true, true) => {}
+        (false, true) => {
+            let written = level.written.iter().find(|(name, _)| *name == "proxy_cache_key");
+            let at = written.map_or(span, |(_, span)| *span);
+            reading
+                .error(at, "with \"slice\" the \"proxy_cache_key\" must contain $slice_range, else the pieces are one entry")
+                .help(format!("write {write_key}"));
+        }
+        (true, false) => {
+            reading
+                .error(span, "with \"slice\" the upstream must be asked for the range of the piece")
+                .help("write proxy_set_header Range $slice_range;");
+        }
+        (false, false) => {
+            reading
+                .diagnostics
+                .warning(span, "\"slice\" does nothing here: neither the upstream nor the key is told the range of a piece")
+                .help(format!("write proxy_set_header Range $slice_range; and {write_key}"));
+        }
     }
 }

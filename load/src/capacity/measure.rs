@@ -3,10 +3,11 @@
 use super::configuration::{CEILING, Front, PASSING, configuration};
 use super::subject::{API, CapacityError, GENERATOR, PATIENCE, Server, Servers, Subject, ask, together};
 use super::{Alone, Below, Row, Setting, Together, sentence};
-use crate::drive::{self, Progress};
+use crate::drive;
 use crate::outcome::Outcome;
 use crate::party::{Found, Meter, Party, Place, Whose, free_address, link_speed, time_wait};
 use crate::plan::{Plan, Target};
+use crate::progress::Progress;
 use crate::sizing::Pool;
 use crate::verdict::{Evidence, Limit, Once, Run, Verdict, judge};
 use millstream_net::cores;
@@ -162,9 +163,7 @@ impl Bench<'_> {
         let label = format!("{}: {what}", self.name);
         let outcome = drive::run(&plan, self.stop, &mut |progress| {
             watch(&Moment { what: &label, done, of, progress });
-            if !progress.warming {
-                look(progress);
-            }
+            look(progress);
         })?;
         self.done += 1;
         if self.stop.load(Ordering::Relaxed) {
@@ -193,7 +192,7 @@ impl Bench<'_> {
         let mut meter = Meter::new(parties);
         let left = || servers.all.iter().map(|server| time_wait(server.address)).sum::<u64>();
         let before = left();
-        let outcome = self.run(what, target, connections, &mut |_| meter.look())?;
+        let outcome = self.run(what, target, connections, &mut |progress| meter.watch(progress))?;
         Ok(Behind { outcome, found: meter.found(), time_wait: left().saturating_sub(before) })
     }
 }

@@ -53,7 +53,9 @@ impl Distribution {
         let independent = all / dependence;
         if independent * (1.0 - share) < EXPECTED_BEYOND {
             let beyond = independent * (1.0 - share);
-            return Err(format!("too short: about {beyond:.0} independent answers beyond it"));
+            return Err(format!(
+                "too short or too uneven: as good as {beyond:.0} independent answers beyond it"
+            ));
         }
         let reach = student::normal_quantile(level) * (share * (1.0 - share) / independent).sqrt();
         let at = |share: f64| self.histogram.value_at_quantile(share.clamp(0.0, 1.0));

@@ -67,9 +67,13 @@ fn sentence(comparison: &Comparison) -> String {
             .collect();
         names.join(", ")
     };
+    let is_known = |finding: &Finding| !matches!(finding.verdict, Verdict::Unknown(_));
+    if !comparison.percentiles.iter().any(is_known) {
+        return format!("{rate}; of its latency nothing is to be told.");
+    }
     let (slower, faster) = (by(|ratio| ratio.value > 1.0), by(|ratio| ratio.value < 1.0));
     let latency = match (slower.as_str(), faster.as_str()) {
-        ("", "") => "no percentile of latency differs by more than noise".to_owned(),
+        ("", "") => "no percentile of latency that is to be told differs by more than noise".to_owned(),
         (slower, "") => format!("its latency is longer at {slower}"),
         ("", faster) => format!("its latency is shorter at {faster}"),
         (slower, faster) => format!("its latency is longer at {slower} and shorter at {faster}"),

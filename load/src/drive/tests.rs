@@ -1,3 +1,5 @@
+//! Runs against small servers of this process: each test says what the server does and what must be counted.
+
 use super::*;
 use crate::outcome::Errors;
 use crate::plan::{Arrivals, Target};

@@ -1,5 +1,12 @@
+//! The search against ceilings that are known: pure ones, unlucky ones, and a real bucket of tokens.
+
 use super::*;
 use crate::pace::Random;
+use crate::target::{Ask, Permission, resolve};
+use millstream_net::clock;
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener};
+use std::sync::{Arc, Mutex};
 
 /// Searches a server that holds up to `ceiling`, where each trial fails by bad luck so often; the rate and the trials.
 fn search(guess: f64, ceiling: f64, bad_luck: f64, seed: u64) -> (Option<f64>, u32) {
@@ -46,4 +53,55 @@ fn a_server_that_holds_nothing_ends_the_search() {
 #[test]
 fn rates_have_four_digits() {
     assert_eq!((round(8123.4567), round(0.123456), round(99.99)), (8123.0, 0.1235, 99.99));
+}
+
+/// A server with a known ceiling: each request takes a token of a bucket that so many a second fall into, and waits for it.
+fn token_bucket(rate: f64) -> SocketAddr {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a free port");
+    let address = listener.local_addr().expect("it is bound");
+    let bucket = Arc::new(Mutex::new(clock::now()));
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            let bucket = Arc::clone(&bucket);
+            std::thread::spawn(move || {
+                let mut buffer = [0; 1024];
+                while stream.read(&mut buffer).is_ok_and(|length| length > 0) {
+                    let (_never, nothing) = std::sync::mpsc::channel::<()>();
+                    _ = nothing.recv_timeout(until_token(&mut bucket.lock().expect("nobody panics"), rate));
+                    if stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n").is_err() {
+                        return;
+                    }
+                }
+            });
+        }
+    });
+    address
+}
+
+/// How much time's worth of tokens may lie in the bucket.
+const BURST: Duration = Duration::from_millis(10);
+
+/// Takes the next token; how long until it falls.
+fn until_token(next: &mut std::time::Instant, rate: f64) -> Duration {
+    let now = clock::now();
+    *next = (*next).max(now - BURST) + Duration::from_secs_f64(1.0 / rate);
+    next.saturating_duration_since(now)
+}
+
+#[test]
+fn the_ceiling_of_a_token_bucket_is_found_within_five_percent() {
+    let ask = Ask { url: format!("http://{}/", token_bucket(800.0)), keep_alive: true, ..Ask::default() };
+    let target = resolve(&ask, Permission::default()).expect("an address of this machine");
+    let plan = Plan::closed(target, 16, 1, Duration::from_millis(1_500));
+    let goal = Goal { p99: None, errors: 0.001 };
+    let mut told = Vec::new();
+    let found = run(&plan, Arrivals::Constant, goal, &AtomicBool::new(false), &mut |sight| {
+        if let Sight::Ended(trial) = sight {
+            told.push((trial.rate, trial.miss.clone()));
+        }
+    })
+    .unwrap_or_else(|error| panic!("{error}"));
+    let best = found.best.unwrap_or_else(|| panic!("{told:?}"));
+    assert!((760.0..=840.0).contains(&best.rate), "{} of {told:?}", best.rate);
+    assert!(found.failed.is_some());
 }

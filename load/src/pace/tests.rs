@@ -1,3 +1,5 @@
+//! Equal distances that do not drift, and exponential ones that are.
+
 use super::*;
 
 const SECOND: u64 = 1_000_000_000;

@@ -3,11 +3,15 @@
 
 use super::account::{Account, Spent, Whose};
 use super::machine::{Cores, Traffic, opened, traffic};
+use crate::progress::Progress;
 use millstream_net::clock;
 use std::time::{Duration, Instant};
 
 /// Looks that follow faster are left out: looking costs CPU itself.
 const BETWEEN: Duration = Duration::from_millis(250);
+
+/// Before its end a run is looked at no more.
+const MOMENT: Duration = Duration::from_millis(60);
 
 /// Watches some parties from its first look to its last.
 #[derive(Debug)]
@@ -55,7 +59,7 @@ impl Meter {
     }
 
     /// Looks at all of them, unless it has just done so. The first look is where the measurement begins: call it once the
-    /// load runs evenly, then as often as you like, the last time before the load's threads end.
+    /// load runs evenly, then as often as you like, the last time before the load's threads end. [`Meter::watch`] does so.
     pub fn look(&mut self) {
         let now = clock::now();
         let latest = self.last.as_ref().or(self.first.as_ref());
@@ -73,6 +77,14 @@ impl Meter {
             self.first = Some(sight);
         } else {
             self.last = Some(sight);
+        }
+    }
+
+    /// Looks, if the run is being measured and goes on for a moment longer: what the load's threads used is gone with them.
+    pub fn watch(&mut self, progress: &Progress) {
+        let is_over = progress.of.is_some_and(|of| progress.elapsed + MOMENT >= of);
+        if !progress.warming && !is_over {
+            self.look();
         }
     }
 

@@ -1,3 +1,5 @@
+//! What makes no sense, and in which words it is told.
+
 use super::*;
 
 fn target(port: u16) -> Target {

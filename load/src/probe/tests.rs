@@ -1,3 +1,5 @@
+//! One server for each way to go wrong, and the sentence for it.
+
 use super::*;
 use crate::target::{Ask, Permission, resolve};
 use std::net::TcpListener;
@@ -65,6 +67,8 @@ fn what_went_wrong_is_one_sentence() {
     let chunked = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nabcde\r\n";
     check(chunked, 4, |at| ProbeError::Endless(at, 4), "has no end");
     check(b"\x15\x03\x03\x00\x02\x02\x46", 10, ProbeError::TlsServer, "write https://");
+    let nginx = b"HTTP/1.1 400 Bad Request\r\nContent-Length: 49\r\n\r\nThe plain HTTP request was sent to HTTPS port....";
+    check(nginx, 100, ProbeError::TlsServer, "write https://");
     let (_, told) = probe(b"220 mail.example ESMTP\r\n", 10);
     let said = told.expect_err("no HTTP").to_string();
     assert!(said.contains("does not answer in HTTP/1") && said.contains("220 mail"), "{said}");

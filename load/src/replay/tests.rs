@@ -1,3 +1,5 @@
+//! Logs, and lines that are none.
+
 use super::*;
 
 #[test]

@@ -4,8 +4,8 @@
 
 use super::axis::{Scale, fitting, rate_ticks};
 use super::drawing::{Anchor, Drawing, escape, shortened, width_of};
+use super::measures::{Measure, Page, Row};
 use super::plot::SIZES;
-use super::steps::{Measure, Page, Row};
 use std::fmt::Write as _;
 
 /// Height of a bar and of the room that it has.

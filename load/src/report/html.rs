@@ -6,7 +6,7 @@ use super::axis::{Percentiles, Scale, duration_ticks, rate_ticks, time_ticks};
 use super::page::{folded, page, table, tiles, warning};
 use super::plot::{Curve, Plot};
 use super::quantity::{bytes, count, duration, moment, percent, percentile, rate, span};
-use super::text::{error_meaning, loop_sentence, per_second};
+use super::text::{error_meaning, limits_mean, loop_sentence, per_second};
 use crate::histogram;
 use crate::outcome::{Latency, Outcome, Slice};
 use crate::plan::Mode;
@@ -29,10 +29,12 @@ pub fn html(outcome: &Outcome) -> String {
         super::drawing::escape(&what_was_done(outcome))
     );
     if let Some(limits) = &outcome.generator.limits {
-        body.push_str(&warning(&format!(
-            "This is a floor, not a result: {}. The server can do at least this; how much more is not known from this run.",
-            limits.trim_end_matches('.')
-        )));
+        let what = match outcome.mode {
+            Mode::Closed => "The rate is a floor, not a result",
+            Mode::Open { .. } => "The latencies are a ceiling, not a result",
+        };
+        let limits = limits.trim_end_matches('.');
+        body.push_str(&warning(&format!("{what}: {limits}. {}", limits_mean(outcome.mode))));
     }
     body.push_str(&figures(outcome));
     body.push_str(&distribution(outcome));
@@ -62,7 +64,8 @@ fn what_was_done(outcome: &Outcome) -> String {
 
 fn figures(outcome: &Outcome) -> String {
     let errors = outcome.counts.errors.total();
-    let at_least = if outcome.generator.limits.is_some() { "at least " } else { "" };
+    let is_floor = outcome.generator.limits.is_some() && matches!(outcome.mode, Mode::Closed);
+    let at_least = if is_floor { "≥ " } else { "" };
     let tile = |percent: f64| duration(outcome.latency.percentile(percent) as f64);
     tiles(&[
         (

@@ -85,7 +85,7 @@ pub fn write_versioned(kind: Kind, value: &impl Serialize) -> String {
     text
 }
 
-/// The outcome of a text that [`write`] made.
+/// The outcome of a text that [`write()`] made.
 pub fn read(text: &str) -> Result<Outcome, JsonError> {
     read_versioned(BENCH, text)
 }
@@ -123,7 +123,7 @@ pub fn read_versioned<T: DeserializeOwned>(kind: Kind, text: &str) -> Result<T, 
     serde_json::from_value(value).map_err(|error| JsonError(format!("not as {kind} has it: {error}")))
 }
 
-/// The published schema of [`write`]'s text, as JSON Schema 2020-12, with an end of line.
+/// The published schema of [`write()`]'s text, as JSON Schema 2020-12, with an end of line.
 pub fn schema() -> String {
     let mut schema = schemars::schema_for!(Document<'static>);
     let properties =

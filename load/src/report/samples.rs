@@ -60,6 +60,7 @@ pub(crate) fn closed() -> Outcome {
         began_unix_milliseconds: 1_795_282_205_000,
         seconds: 10.0,
         counts: Counts {
+            unfinished: 0,
             requests: answers + 200,
             answers,
             bytes_read: answers * 1_420,
@@ -68,7 +69,6 @@ pub(crate) fn closed() -> Outcome {
             connections: 200,
             statuses: [(200, answers)].into(),
             errors: Errors::default(),
-            unfinished: 0,
         },
         service: Latency::of(&latency),
         first_byte: Latency::of(&latency),

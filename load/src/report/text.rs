@@ -231,7 +231,21 @@ fn errors(text: &mut String, errors: &Errors, share: f64) {
 }
 
 fn floor_mark(outcome: &Outcome) -> &'static str {
-    if outcome.generator.limits.is_some() { "   (a floor, not a result: see below)" } else { "" }
+    match (&outcome.generator.limits, outcome.mode) {
+        (None, _) => "",
+        (Some(_), Mode::Closed) => "   (a floor, not a result: see below)",
+        (Some(_), Mode::Open { .. }) => "   (with a generator at its limit: see below)",
+    }
+}
+
+/// What it means that the generator was the limit: of a closed loop for the rate, of an open one for the latencies.
+pub(super) fn limits_mean(mode: Mode) -> &'static str {
+    match mode {
+        Mode::Closed => "The server can do at least this; how much more is not known from this run.",
+        Mode::Open { .. } => {
+            "The generator's own delay is in the latencies: the server's are no longer than these, and may be shorter."
+        }
+    }
 }
 
 fn generator(text: &mut String, outcome: &Outcome) {
@@ -250,11 +264,9 @@ fn generator(text: &mut String, outcome: &Outcome) {
         let _ = writeln!(text, "  sent late by the generator's own fault: {lag} at the 99th percentile");
     }
     if let Some(limits) = &generator.limits {
-        let _ = writeln!(
-            text,
-            "FLOOR: {}. The server can do at least this; how much more is not known from this run.",
-            printable(limits).trim_end_matches('.')
-        );
+        let name = if matches!(outcome.mode, Mode::Closed) { "FLOOR" } else { "CEILING" };
+        let limits = printable(limits);
+        let _ = writeln!(text, "{name}: {}. {}", limits.trim_end_matches('.'), limits_mean(outcome.mode));
     }
 }
 

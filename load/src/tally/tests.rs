@@ -1,3 +1,5 @@
+//! What is counted where, and that nothing is lost on the way.
+
 use super::*;
 
 const MILLISECOND: u64 = 1_000_000;

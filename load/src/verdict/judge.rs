@@ -3,6 +3,7 @@
 //! ```text
 //! somebody wants a core all the time? ── one ──▶ that one
 //!        │                            └─ several ──▶ by a clear margin, else who used most
+//!        ├─ nobody, but strangers fill the machine, and requests are not in the API ─▶ who used most
 //!        └─ nobody ─▶ through the proxy alone slow? ─▶ proxy
 //!                     the way is long, narrow or full? ─▶ network
 //!                     else ─▶ API (its workers, or what it waits for)
@@ -33,6 +34,12 @@ const NEAR: f64 = 0.001;
 const LINK_FULL: f64 = 0.9;
 /// How many times slower a single request must be through the proxy for that to be its fault.
 const SLOWED: f64 = 2.0;
+/// A machine that is this busy leaves nobody a core.
+const CROWDED: f64 = 0.9;
+/// Cores that a party must have used to be in the way there.
+const CROWDED_USE: f64 = 0.25;
+/// Where the API works on a larger share of the requests on their way than this, they wait for it.
+const CROWDED_SHARE: f64 = 0.25;
 /// By so much rate times latency may differ from the connections.
 const LITTLE: f64 = 0.15;
 
@@ -41,7 +48,7 @@ pub fn judge(evidence: &Evidence) -> Verdict {
     let full = full(evidence);
     let (limit, mut why) = match fullest(evidence, &full) {
         Some(limit) => (limit, why_full(evidence, limit, &full)),
-        None => by_time(evidence),
+        None => crowded(evidence).unwrap_or_else(|| by_time(evidence)),
     };
     why.extend(compared_with_alone(evidence, limit));
     why.extend(with_fewer(evidence, limit));
@@ -53,7 +60,9 @@ fn full(evidence: &Evidence) -> Vec<(Limit, Spent)> {
     let api = evidence.api.filter(|_| evidence.origin_share >= REACHED);
     let parties = [(Limit::Api, api), (Limit::Proxy, evidence.proxy), (Limit::Generator, evidence.generator)];
     let known = parties.into_iter().filter_map(|(limit, spent)| Some((limit, spent?)));
-    known.filter(|(_, spent)| fullness(spent, evidence.cores) >= FULL && is_working(spent)).collect()
+    known
+        .filter(|(_, spent)| fullness(spent, evidence.cores) >= FULL && is_working(spent, evidence.cores))
+        .collect()
 }
 
 /// 1: a thread wants a core all the time, or all threads together want all cores.
@@ -61,10 +70,9 @@ fn fullness(spent: &Spent, cores: u32) -> f64 {
     spent.wanted.max(spent.wanted_cores / f64::from(cores.max(1))).min(1.0)
 }
 
-fn is_working(spent: &Spent) -> bool {
-    spent.seconds > 0.0
-        && spent.cpu_seconds / spent.seconds >= RAN * spent.wanted_cores.min(1.0)
-        && spent.wanted_cores > 0.0
+fn is_working(spent: &Spent, cores: u32) -> bool {
+    let wanted = spent.wanted_cores.min(f64::from(cores.max(1)));
+    spent.seconds > 0.0 && wanted > 0.0 && spent.cpu_seconds / spent.seconds >= RAN * wanted
 }
 
 /// Which of the full ones limits.
@@ -117,6 +125,35 @@ fn why_full(evidence: &Evidence, limit: Limit, full: &[(Limit, Spent)]) -> Vec<S
 
 fn trim_cores(cores: f64) -> String {
     format!("{cores:.2}")
+}
+
+/// Strangers leave none of the parties a core, so that none can want one all the time; still the requests wait for CPU and
+/// not in the API, and who needs most of it is in the way.
+fn crowded(evidence: &Evidence) -> Option<(Limit, Vec<String>)> {
+    let parties =
+        [(Limit::Api, evidence.api), (Limit::Proxy, evidence.proxy), (Limit::Generator, evidence.generator)];
+    let used = parties.into_iter().filter_map(|(limit, spent)| {
+        let spent = spent.filter(|spent| spent.seconds > 0.0)?;
+        Some((limit, spent.cpu_seconds / spent.seconds))
+    });
+    let (limit, most) = used.max_by(|(_, one), (_, other)| one.total_cmp(other))?;
+    let run = &evidence.top;
+    let in_api = evidence.direct.map_or(f64::INFINITY, |once| run.rate * evidence.origin_share * once.total);
+    let is_crowded = evidence.machine_busy >= CROWDED
+        && most >= CROWDED_USE
+        && in_api < CROWDED_SHARE * f64::from(run.connections);
+    is_crowded.then(|| {
+        let why = format!(
+            "The machine was full, of {} requests on their way at once only {} were being worked on by the API, and the {} \
+             used most CPU: {most:.2} of {} cores, {} per answer.",
+            run.connections,
+            count(in_api),
+            name(limit),
+            evidence.cores,
+            duration(most / run.rate),
+        );
+        (limit, vec![why])
+    })
 }
 
 /// What the time goes to where nobody is out of CPU.

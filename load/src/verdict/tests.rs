@@ -169,6 +169,20 @@ fn a_generator_limited_to_one_slow_thread_is_named() {
 }
 
 #[test]
+fn on_a_machine_full_of_strangers_the_hungriest_is_the_limit_unless_the_api_has_the_requests() {
+    let evidence = Evidence {
+        proxy: threads(1.0, 0.5, 0.15),
+        api: threads(1.0, 0.1, 0.07),
+        generator: threads(1.0, 0.11, 0.6),
+        machine_busy: 0.99,
+        direct: once(0.018),
+        ..idle(run(64, 9_000.0))
+    };
+    check("a fast API", &evidence, Limit::Proxy, &["of 64 requests on their way at once only 0.2 were"]);
+    check("a slow one", &Evidence { direct: once(4.0), ..evidence }, Limit::Api, &["waits its turn"]);
+}
+
+#[test]
 fn a_narrow_way_to_the_api_is_the_network() {
     // 300 kB at 1 MB per second: the proxy reads ahead, so the client's first byte is early or late.
     let narrow = Once { connect: 0.000_1, first_byte: 0.002, total: 0.302, body_bytes: 300_000.0 };

@@ -40,6 +40,9 @@ pub struct Explanation {
     pub listener: String,
     /// The server that would take it.
     pub server: Place,
+    /// What is to be said where it is taken for want of a better one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server_note: Option<String>,
     /// The location that would take it.
     pub location: Place,
     /// The cache zone; absent where nothing is cached there.
@@ -122,6 +125,7 @@ pub(crate) async fn answer(request: &Request) -> Result<Explanation, ApiRefusal>
         imagined.slice = Some(slices::first_start(&imagined));
     }
     let mut explanation = routed(&imagined, &asked);
+    explanation.server_note = place::unnamed(&place, &url);
     if explanation.now.status.is_some() {
         return Ok(explanation);
     }
@@ -227,6 +231,7 @@ fn routed(request: &Request, asked: &Asked) -> Explanation {
             .map(|one| millstream_net::Address::from(&one.address).to_string())
             .unwrap_or_default(),
         server: Place { name: server.name.clone(), at: at(request, server.span) },
+        server_note: None,
         location: Place { name: written(&location.matches), at: at(request, location.span) },
         zone: None,
         key: None,

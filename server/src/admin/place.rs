@@ -6,6 +6,7 @@
 use super::ApiRefusal;
 use crate::imagined::Place;
 use crate::request::{ConnectionFacts, Request};
+use crate::right;
 use millstream_conf::model::{ListenAddress, Listener, ServerName};
 use millstream_net::stream::TlsInfo;
 use millstream_net::{Address, clock};
@@ -84,6 +85,18 @@ pub(crate) fn of(request: &Request, url: &Url) -> Result<Place, ApiRefusal> {
         worker: request.worker.clone(),
         generation: request.generation.clone(),
         connection: Rc::new(connection(index, listener, &name)),
+    })
+}
+
+/// What is to be said where no server has the URL's name, so that requests for it reach one that was not written for it.
+pub(crate) fn unnamed(place: &Place, url: &Url) -> Option<String> {
+    let valid = host::validate(&url.host).ok()?;
+    let name = valid.host.to_ascii_lowercase();
+    let hosts = &place.generation.shared.hosts[place.connection.listener.get()];
+    let is_plain = name == b"localhost" || right::is_address(&name) || hosts.names(&name);
+    (!is_plain).then(|| {
+        let name = String::from_utf8_lossy(&name).into_owned();
+        format!("no server has the name {name}: the default one answers")
     })
 }
 

@@ -83,6 +83,9 @@ pub struct Report {
     pub soft: bool,
     /// Each thing that was purged.
     pub purged: Vec<Done>,
+    /// What may not have been meant.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
 }
 
 /// Purges what a body names, in one zone or wherever it falls.
@@ -92,7 +95,9 @@ pub(crate) async fn purge(request: &Request, zone: Option<&str>, body: &[u8]) ->
     })?;
     let zone = zone.map(|name| caches::index(&request.generation.shared, name)).transpose()?;
     let mut orders = Orders::default();
-    by_url(request, &body, &mut orders)?;
+    let mut notes = by_url(request, &body, &mut orders)?;
+    notes.sort_unstable();
+    notes.dedup();
     if let Some(zone) = zone {
         let named = !orders.matters.is_empty();
         orders.matters.retain(|(of, _)| *of as usize == zone);
@@ -110,10 +115,11 @@ pub(crate) async fn purge(request: &Request, zone: Option<&str>, body: &[u8]) ->
         let text = format!("the purge is in force, but would not outlive a restart: {error}");
         ApiRefusal::new(500, "JournalFailed", text)
     })?;
-    Ok(Report { status: "ok".to_owned(), soft: body.soft, purged })
+    Ok(Report { status: "ok".to_owned(), soft: body.soft, purged, notes })
 }
 
-fn by_url(request: &Request, body: &Body, orders: &mut Orders) -> Result<(), ApiRefusal> {
+fn by_url(request: &Request, body: &Body, orders: &mut Orders) -> Result<Vec<String>, ApiRefusal> {
+    let mut notes = Vec::new();
     let (urls, prefixes) = (body.url.texts(), body.prefix.texts());
     let count = [&body.url, &body.prefix, &body.key, &body.key_prefix, &body.tags]
         .iter()
@@ -128,7 +134,7 @@ fn by_url(request: &Request, body: &Body, orders: &mut Orders) -> Result<(), Api
             Some(prefix) => Wanted::Prefix(prefix.to_vec(), Hosts::Own),
             None => Wanted::Target(url.target.clone(), Hosts::Own),
         };
-        add(request, &url, &wanted, orders)?;
+        notes.extend(add(request, &url, &wanted, orders)?);
     }
     for text in prefixes {
         let mut url = Url::parse(text.as_bytes())?;
@@ -136,12 +142,18 @@ fn by_url(request: &Request, body: &Body, orders: &mut Orders) -> Result<(), Api
             url.target.pop();
         }
         let wanted = Wanted::Prefix(url.target.clone(), Hosts::Own);
-        add(request, &url, &wanted, orders)?;
+        notes.extend(add(request, &url, &wanted, orders)?);
     }
-    Ok(())
+    Ok(notes)
 }
 
-fn add(request: &Request, url: &Url, wanted: &Wanted, orders: &mut Orders) -> Result<(), ApiRefusal> {
+/// Adds what is wanted of a URL; gives what is to be said of its host.
+fn add(
+    request: &Request,
+    url: &Url,
+    wanted: &Wanted,
+    orders: &mut Orders,
+) -> Result<Option<String>, ApiRefusal> {
     let place = place::of(request, url)?;
     let like = place.imagine("GET", &url.target, &url.host, iter::empty()).map_err(|status| {
         let shown = String::from_utf8_lossy(&url.target).into_owned();
@@ -152,7 +164,7 @@ fn add(request: &Request, url: &Url, wanted: &Wanted, orders: &mut Orders) -> Re
         )
     })?;
     orders.matters.extend(orders::of_request(&like, wanted)?.matters);
-    Ok(())
+    Ok(place::unnamed(&place, url))
 }
 
 /// What needs no URL: keys and everything in a zone that is named, tags in that or in all.

@@ -302,6 +302,22 @@ async fn busy(
             let filling = filling(request, permit);
             Some(upstream(request, client, filling, fallback.as_ref()).await)
         }
+        Woken::Failed(failure) => {
+            let now = Now::read();
+            let may = |found: &Rc<Hit>| found.entry.may_serve_stale(failure.cause, &cache.use_stale, now);
+            let proxied = match fallback.as_ref().is_some_and(may) {
+                true => Proxied::Stale(failure.status),
+                false => Proxied::Failed(failure.status),
+            };
+            let expired = fallback.is_some();
+            request.cache_status = Some(if expired { CacheStatus::Expired } else { CacheStatus::Miss });
+            missed(request, if expired { Cause::Expired } else { Cause::Absent }, Some("upstream_failed"));
+            if let Some(report) = &mut request.report {
+                report.collapsed = true;
+                report.forward_status = Some(failure.status);
+            }
+            Some(settle(request, client, proxied, fallback.as_ref()).await)
+        }
         Woken::Timeout => {
             request.cache_status = Some(CacheStatus::Miss);
             missed(request, Cause::LockTimeout, Some("proxy_cache_lock_timeout"));

@@ -7,12 +7,13 @@ use super::ranges::multipart::Multipart;
 use super::ranges::{self, Offer, Selection};
 use super::{Outcome, conditions, fixed, stored};
 use crate::client::{AnswerHead, Client, ClientFailure};
+use crate::filter::head;
 use crate::request::Request;
 use crate::variables::value;
 use millstream_conf::model::Types;
 use millstream_net::blocking;
 use millstream_wire::conditional::{self, Validators};
-use millstream_wire::{Headers, Method, date};
+use millstream_wire::{FieldId, Headers, Method, date};
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::ErrorKind;
@@ -124,9 +125,7 @@ async fn send(request: &mut Request, client: &mut Client, path: &Path, opened: O
         conditional::Outcome::PreconditionFailed => return Outcome::Status(412),
     };
     let mut headers = Headers::default();
-    if is_modified {
-        headers.push(b"Content-Type", media.as_bytes());
-    }
+    headers.push(b"Content-Type", media.as_bytes());
     // The page of an error says nothing about when the error was made.
     if request.error_status.is_none_or(|status| status == 200) {
         headers.push(b"Last-Modified", &date::format_http(opened.modified));
@@ -135,14 +134,19 @@ async fn send(request: &mut Request, client: &mut Client, path: &Path, opened: O
         headers.push(b"ETag", tag);
     }
     if !is_modified {
-        let head =
-            AnswerHead { status: 304, fields: headers.view(), length: None, compressible: false, age: None };
-        client.begin(request, head);
+        head::vary_as_whole(request, &mut headers, Some(opened.length));
+        headers.remove(FieldId::ContentType);
+        let fields = headers.view();
+        let not_modified = AnswerHead { status: 304, fields, length: None, compressible: false, age: None };
+        client.begin(request, not_modified);
         return stored::close(request, client).await;
     }
     let fields = headers.view();
     let offer = Offer { status: 200, fields, validators, length: Some(length), is_stream: false };
     let selection = ranges::select(request, &offer);
+    if let Selection::Part(_) | Selection::Parts(_) = selection {
+        head::vary_as_whole(request, &mut headers, Some(length));
+    }
     let (status, length, parts) = match selection {
         Selection::Whole => {
             if settings_offer_ranges(request) {

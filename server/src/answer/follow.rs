@@ -7,6 +7,7 @@
 use super::ranges::{self, Offer, Selection};
 use super::{conditions, hit};
 use crate::client::{AnswerHead, Client, ClientFailure};
+use crate::filter::head;
 use crate::request::Request;
 use millstream_cache::{Follower, StoredHead};
 use millstream_wire::Headers;
@@ -79,6 +80,7 @@ fn choose(request: &mut Request, stored: &StoredHead) -> Result<Chosen, u64> {
     match conditions::evaluate(request, validators) {
         Outcome::Proceed => {}
         Outcome::NotModified => {
+            head::vary_as_whole(request, &mut headers, length);
             hit::describe_no_body(&mut headers);
             return Ok(Chosen { status: 304, headers, length, skipped: None });
         }
@@ -90,6 +92,7 @@ fn choose(request: &mut Request, stored: &StoredHead) -> Result<Chosen, u64> {
     let offer = Offer { status, fields: stored.fields(), validators, length, is_stream: true };
     match ranges::select(request, &offer) {
         Selection::Part(part) => {
+            head::vary_as_whole(request, &mut headers, length);
             ranges::describe_part(&mut headers, &part, length);
             Ok(Chosen {
                 status: 206,

@@ -181,6 +181,7 @@ fn part_of(
 ) -> Option<Ready> {
     let body = entry.body().memory()?.slice(part.start as usize..part.end as usize);
     let mut headers = passed_on(request, entry.head());
+    head::vary_as_whole(request, &mut headers, Some(entry.length()));
     ranges::describe_part(&mut headers, &part, Some(entry.length()));
     let plan = head::Plan {
         status: 206,
@@ -291,6 +292,7 @@ pub fn describe_no_body(headers: &mut Headers) {
 /// A 304 carries the validators and what caches need.
 fn conditional_head(request: &mut Request, entry: &Arc<Entry>, status: u16, now: Now, out: &mut Vec<u8>) {
     let mut headers = passed_on(request, entry.head());
+    head::vary_as_whole(request, &mut headers, Some(entry.length()));
     describe_no_body(&mut headers);
     let length = (status == 412).then_some(0);
     let age = Some(entry.age(now));

@@ -13,6 +13,7 @@
 use super::proxied::{Filling, Rest};
 use super::{Outcome, conditions, hit, ranges, stored};
 use crate::client::{AnswerHead, Client};
+use crate::filter::head;
 use crate::request::Request;
 use millstream_cache::{Entry, FillPermit, Hit, Lookup, Now, Part};
 use millstream_conf::model::ProxyCache;
@@ -140,6 +141,7 @@ async fn from_part(request: &mut Request, client: &mut Client, entry: &Arc<Entry
     if let Some(report) = &mut request.report {
         report.note_lifetime(&entry.head().lifetime, now);
     }
+    head::vary_as_whole(request, &mut headers, part.complete);
     if status == 206 {
         ranges::describe_part(&mut headers, &range, part.complete);
     } else {

@@ -30,6 +30,7 @@ mod tunnel;
 mod tests;
 
 use super::{invalidation, tagged};
+use crate::cache_report::CacheReport;
 use crate::client::{Client, ClientFailure};
 use crate::request::Request;
 use crate::tries::Tries;
@@ -37,7 +38,9 @@ use attempt::{Asked, Stop};
 pub use combining::Rest;
 use destination::Destination;
 use millstream_cache::policy::{self, Lifetime, Reason, RequestFacts, Storable};
-use millstream_cache::{Entry, FillPermit, Follower, Hit, Moment, Now, StaleCause, StoredHead, Tags};
+use millstream_cache::{
+    Entry, Failure, FillPermit, Follower, Hit, Moment, Now, StaleCause, StoredHead, Tags,
+};
 use millstream_conf::model::{Proxy, ProxyCache, Store};
 use millstream_telemetry::metrics::Cause;
 use millstream_upstream::{Condition, Connection, Turn};
@@ -89,10 +92,10 @@ pub enum Filling {
 
 /// What came of a request that is read by way of its fill.
 pub enum Opened {
-    /// The answer as it arrives, and the servers asked for it.
-    Stream(Follower, Box<Tries>),
+    /// The answer as it arrives, the servers asked for it, and what is to be said of the cache.
+    Stream(Follower, Box<Tries>, Option<Box<CacheReport>>),
     /// There is none to be read.
-    Ended(Proxied),
+    Ended(Proxied, Option<Box<CacheReport>>),
 }
 
 /// Where the answer of such a request goes.
@@ -151,7 +154,7 @@ pub async fn open(
     let ending = pass_on(&mut request, None, Some(&tap), filling, stale).await;
     if let Some(tap) = tap.take() {
         // Nobody may be there any more.
-        _ = tap.send(Opened::Ended(ending));
+        _ = tap.send(Opened::Ended(ending, request.report.take()));
     }
 }
 
@@ -226,12 +229,30 @@ fn method(request: &Request, proxy: &Proxy, caching: bool) -> Method {
     }
 }
 
+/// Gives the right to fill back after a failure. Others are told only of one that is no answer to this very request: it
+/// is the server that is away or too slow, whoever asks.
+fn failed(filling: Filling, condition: Condition) {
+    let (Filling::Permit(permit) | Filling::Part(permit)) = filling else { return };
+    let (status, told) = match condition {
+        Condition::Timeout => (504, Some(StaleCause::Timeout)),
+        Condition::Status(status @ 502..=504) => (status, Some(StaleCause::Status(status))),
+        // Not a failure, but put aside: the permit goes to the next.
+        Condition::Status(..500) => return drop(permit),
+        Condition::Status(status) => (status, None),
+        Condition::Error | Condition::InvalidHeader => (502, None),
+    };
+    permit.failed(status, told.map(|cause| Failure { cause, status }), Now::read());
+}
+
 impl<'a> Passing<'a> {
     async fn run(&mut self, filling: Filling, head: &mut ResponseHead) -> Proxied {
         let Asked { connection, turn } = match self.ask(head).await {
             Ok(asked) => asked,
             Err(Stop::Client(failure)) => return Proxied::ClientFailed(failure),
-            Err(Stop::Upstream(condition, status)) => return self.fall_back(condition, status),
+            Err(Stop::Upstream(condition, status)) => {
+                failed(filling, condition);
+                return self.fall_back(condition, status);
+            }
         };
         if let Some(report) = &mut self.request.report {
             report.forward_status = Some(head.status);
@@ -255,6 +276,7 @@ impl<'a> Passing<'a> {
                 let fields = head.view(connection.head_bytes());
                 self.request.accel_fields = Some(Box::new(answer_head::handed_on(fields)));
             }
+            failed(filling, Condition::Status(head.status));
             self.discard(connection, turn);
             return outcome;
         }
@@ -414,7 +436,12 @@ impl<'a> Passing<'a> {
             let now = Now::read();
             let part = combining::part(head.status, fields, connection.remaining())
                 .filter(|_| as_asked || self.request.slice.is_some());
-            match self.terms(cache, (head.status, part.is_some()), fields, now) {
+            let terms = if self.request.slice.is_some() && combining::fits_nothing(part, fields) {
+                Err(Reason::NoValidator)
+            } else {
+                self.terms(cache, (head.status, part.is_some()), fields, now)
+            };
+            match terms {
                 Ok((lifetime, tags)) => {
                     let length = connection.remaining().or(part.map(|part| part.last - part.first + 1));
                     let mut stored = StoredHead::new(head.status, fields, length, lifetime, now);
@@ -425,7 +452,10 @@ impl<'a> Passing<'a> {
                         let own = Headers::copied_from(Fields::new(fields.bytes(), &visible), |_, _, _| true);
                         self.request.own_head = Some(Box::new(own));
                     }
-                    self.report_stored(&lifetime, now);
+                    match permit.objection(length) {
+                        None => self.report_stored(&lifetime, now),
+                        Some(reason) => self.report_not_stored(reason),
+                    }
                     let permit = if lifetime.always_validate { permit.aside(now) } else { permit };
                     let fill = permit.begin(stored, self.request.fields(), now);
                     return Box::pin(self.fill(connection, turn, fill, None)).await;
@@ -437,10 +467,10 @@ impl<'a> Passing<'a> {
                     }
                     // Of a part nobody waits for another, and the next waiter may find a failing upstream well again;
                     // any other answer says that waiting is no use.
-                    if as_asked || head.status >= 500 {
-                        drop(permit);
-                    } else {
-                        permit.uncacheable(Some(reason), now);
+                    match head.status {
+                        500.. => failed(Filling::Permit(permit), Condition::Status(head.status)),
+                        _ if as_asked => drop(permit),
+                        _ => permit.uncacheable(Some(reason), now),
                     }
                 }
             }

@@ -6,7 +6,8 @@
 //!                     └ any other status ─▶ passed on as it is: the upstream knows no ranges, or nothing of this one
 //! ```
 //! Each piece is an entry of its own, for `$slice_range` is a part of the key, and the next one is fetched while the
-//! present one is sent. A piece of another representation ends the answer: two are never mixed. Next: `piece`.
+//! present one is sent. A piece of another representation ends the answer: two are never mixed. Pieces that say neither tag
+//! nor date are not stored, as nothing would tell which version they are of. Next: `piece`.
 
 mod piece;
 #[cfg(test)]
@@ -16,6 +17,7 @@ use super::ranges::{self, Offer, Selection};
 use super::{Outcome, cached, conditions, follow, hit, stored};
 use crate::client::{AnswerHead, Client, ClientFailure};
 use crate::failure;
+use crate::filter::head;
 use crate::request::Request;
 use millstream_cache::{Hit, Now, Prepared};
 use millstream_conf::model::Level;
@@ -70,6 +72,8 @@ pub async fn answer(request: &mut Request, client: &mut Client) -> Outcome {
         Err(ending) => return cached::settle(request, client, ending, None).await,
     };
     request.cache_status = first.cache_status;
+    // Of an answer in pieces it tells what became of the first.
+    request.report = first.report.clone();
     if let Some(tries) = first.tries.clone() {
         request.tries = tries;
     }
@@ -139,6 +143,9 @@ fn begin(
     let age = Some(head.age(now)).filter(|age| *age > 0 || matches!(first.source, Source::Entry(_)));
     let validators = Validators { etag: head.etag(), last_modified: head.last_modified };
     let condition = conditions::evaluate(request, validators);
+    if condition == conditional::Outcome::NotModified {
+        head::vary_as_whole(request, &mut headers, Some(whole.complete));
+    }
     if condition != conditional::Outcome::Proceed {
         hit::describe_no_body(&mut headers);
         let status = if condition == conditional::Outcome::NotModified { 304 } else { 412 };
@@ -155,6 +162,7 @@ fn begin(
         Selection::Whole | Selection::Parts(_) => (200, 0..complete),
     };
     if status == 206 {
+        head::vary_as_whole(request, &mut headers, Some(complete));
         ranges::describe_part(&mut headers, &range, Some(complete));
     } else {
         announce(request, &mut headers);

@@ -7,6 +7,7 @@ use super::ranges::multipart::Multipart;
 use super::ranges::{self, Selection};
 use super::{Outcome, hit};
 use crate::client::{AnswerHead, Client, Unsent};
+use crate::filter::head;
 use crate::request::Request;
 use millstream_cache::{BodyReader, Entry, Hit, Now};
 use std::sync::Arc;
@@ -25,6 +26,9 @@ pub async fn answer(request: &mut Request, client: &mut Client, hit: &Hit, now: 
         Selection::Unsatisfiable(length) => return Some(ranges::refuse(request, *length)),
     };
     let mut reader = entry.body().open(first.clone()).await.ok()?;
+    if let Selection::Part(_) | Selection::Parts(_) = selection {
+        head::vary_as_whole(request, &mut headers, Some(length));
+    }
     let (status, length, multipart) = match selection {
         Selection::Parts(parts) => {
             let multipart = Multipart::new(&mut headers, parts, length);

@@ -20,10 +20,8 @@ use millstream_net::stream::Stream;
 use millstream_net::timer::Deadline;
 use millstream_net::{buffers, clock};
 use sending::Answer;
-use std::future::{Future, poll_fn};
-use std::pin::pin;
+use std::future::poll_fn;
 use std::task::{Context, Poll};
-use tokio::io::AsyncReadExt;
 
 /// Why a client could not be read from or written to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -106,8 +104,7 @@ impl Client {
         if self.rest.len() == self.rest.capacity() {
             self.rest.reserve(self.rest.capacity());
         }
-        let reading = pin!(self.stream.read_buf(&mut self.rest));
-        reading.poll(cx)
+        self.stream.poll_read_into(cx, &mut self.rest, usize::MAX)
     }
 
     /// Gives the read buffer back while nothing is in it.

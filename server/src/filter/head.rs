@@ -185,6 +185,17 @@ fn vary(out: &mut Vec<u8>, settings: &Settings, plan: &Plan<'_>) {
     }
 }
 
+/// Adds what the whole answer would say by `vary`, to the head of a part of it or of a 304 while it still describes the whole
+/// (RFC 9110 §15.3.7, §15.4.5).
+pub fn vary_as_whole(request: &Request, headers: &mut Headers, length: Option<u64>) {
+    let gzip = &request.location().settings.gzip;
+    let names_it =
+        |fields: Fields<'_>| fields.all(FieldId::Vary).any(|value| mentions(value, b"accept-encoding"));
+    if gzip.vary && gzip::eligible(gzip, 200, headers.view(), length) && !names_it(headers.view()) {
+        headers.push(b"Vary", b"Accept-Encoding");
+    }
+}
+
 fn mentions(list: &[u8], name: &[u8]) -> bool {
     list.split(|&byte| byte == b',').any(|member| {
         let member = member.trim_ascii();

@@ -13,9 +13,13 @@ fn check(right: &ManageRight, from: &str, fields: &str, expected: bool) {
 }
 
 fn sent(from: &str, fields: &str) -> Request {
-    let worker = fixture::worker("server { listen 127.0.0.1:80; location / { return 200 x; } }");
     let head = format!("PURGE /a HTTP/1.1\r\nHost: a\r\n{fields}\r\n");
-    let mut request = fixture::admitted(&worker, &head);
+    from_address("server { listen 127.0.0.1:80; location / { return 200 x; } }", &head, from)
+}
+
+fn from_address(configuration: &str, head: &str, from: &str) -> Request {
+    let worker = fixture::worker(configuration);
+    let mut request = fixture::admitted(&worker, head);
     let remote = match from {
         "unix:" => Address::Unix(None),
         text => Address::Tcp(SocketAddr::new(text.parse().expect("an address"), 4000)),
@@ -67,6 +71,41 @@ fn a_web_page_that_drives_a_browser_on_this_machine_is_a_stranger() {
     check(&right, "127.0.0.1", "Sec-Fetch-Site: cross-site\r\n", false);
     check(&right, "127.0.0.1", "Sec-Fetch-Site: none\r\n", true);
     check(&right, "127.0.0.1", "Sec-Fetch-Site: same-origin\r\n", true);
+}
+
+#[test]
+fn a_get_is_answered_under_names_that_are_written_and_addresses_alone() {
+    let configuration = "server { listen 127.0.0.1:80; server_name example.com *.example.net _; location / { return 200 x; } }";
+    let check = |method: &str, host: &str, from: &str, expected: bool| {
+        let head = format!("{method} /a HTTP/1.1\r\nHost: {host}\r\n\r\n");
+        let request = from_address(configuration, &head, from);
+        assert_eq!(judge(&ManageRight::default(), &request).is_ok(), expected, "{method} {host} {from}");
+    };
+    for host in [
+        "localhost",
+        "LOCALHOST:8080",
+        "a.localhost",
+        "127.0.0.1",
+        "127.0.0.1:80",
+        "[::1]",
+        "[::1]:8081",
+        "192.0.2.7",
+        "example.com",
+        "Example.com.",
+        "a.example.net",
+    ] {
+        check("GET", host, "127.0.0.1", true);
+    }
+    for host in
+        ["evil.example", "example.com.evil.example", "localhost.evil.example", "127.0.0.1.evil.example"]
+    {
+        check("GET", host, "127.0.0.1", false);
+        check("HEAD", host, "::1", false);
+        // A browser sends Origin with these.
+        check("PURGE", host, "127.0.0.1", true);
+        check("POST", host, "127.0.0.1", true);
+        check("GET", host, "unix:", true);
+    }
 }
 
 #[test]

@@ -41,26 +41,35 @@ impl HostTable {
         if self.only_default {
             return (self.default, None);
         }
+        self.named(host).unwrap_or((self.default, None))
+    }
+
+    /// Whether a `server_name` stands for this host.
+    pub fn names(&self, host: &[u8]) -> bool {
+        self.named(host).is_some()
+    }
+
+    fn named(&self, host: &[u8]) -> Option<(ServerId, Option<Captured>)> {
         if let Some(&id) = self.exact.get(host) {
-            return (id, None);
+            return Some((id, None));
         }
         let dots = || host.iter().enumerate().filter(|&(_, &byte)| byte == b'.').map(|(at, _)| at);
         if let Some(&id) = dots().filter(|&at| at > 0).find_map(|at| self.leading.get(&host[at..])) {
-            return (id, None);
+            return Some((id, None));
         }
         let mut longest = None;
         for at in dots() {
             longest = self.trailing.get(&host[..=at]).or(longest);
         }
         if let Some(&id) = longest {
-            return (id, None);
+            return Some((id, None));
         }
         for (regex, id) in &self.expressions {
             if let Some(captured) = capture(regex, host) {
-                return (*id, Some(captured));
+                return Some((*id, Some(captured)));
             }
         }
-        (self.default, None)
+        None
     }
 
     fn add(&mut self, name: &ServerName, id: ServerId) {

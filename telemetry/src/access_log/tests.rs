@@ -116,6 +116,20 @@ fn check(how: Escape, value: &[u8], expected: &str) {
 }
 
 #[test]
+fn a_value_is_clean_where_escaping_changes_nothing() {
+    for how in [Escape::Default, Escape::Json, Escape::None] {
+        for (byte, place) in (0..=255u8).flat_map(|byte| (0..40usize).map(move |place| (byte, place))) {
+            let mut value = [b'a'; 40];
+            value[place] = byte;
+            let value = &value[..=place.max(byte as usize % 40)];
+            let mut out = Vec::new();
+            escape(&mut out, how, value);
+            assert_eq!(is_clean(how, value), out == value, "{how:?} of {byte:#x} at {place}");
+        }
+    }
+}
+
+#[test]
 fn default_escapes_are_upper_case_hex() {
     check(Escape::Default, b"GET /a?b=c HTTP/1.1", "GET /a?b=c HTTP/1.1");
     check(Escape::Default, b"\"\\", "\\x22\\x5C");

@@ -81,6 +81,8 @@ causes! {
     StoreTooLarge = NotStored "too_large", "Too large for the zone.";
     StoreIncomplete = NotStored "incomplete", "Broke off.";
     StoreTooManyTags = NotStored "too_many_tags", "More than 1,024 tags.";
+    StoreDiskError = NotStored "disk_error", "The cache's directory could not be written.";
+    StoreNoValidator = NotStored "no_validator", "A piece (`slice`) with neither ETag nor Last-Modified.";
 }
 
 impl Cause {

@@ -1,7 +1,7 @@
 //! `millstream explain`: what it says of parts, slices and refusals is what a request then finds, and it works beside a file
 //! with a mistake.
 
-use millstream_tests::origin::{Origin, Request, answer};
+use millstream_tests::origin::{Origin, Request, Step, answer};
 use millstream_tests::server::{self, Server, is_nginx};
 use millstream_tests::wait;
 
@@ -177,4 +177,49 @@ fn who_refuses_a_purge_of_several_locations_is_named() {
         let log = server.log();
         log.contains("proxy_cache_purge_token of location /guarded/ (") && log.contains("it shows no token")
     });
+}
+
+#[test]
+fn what_a_post_took_out_and_a_failure_kept_out_is_told() {
+    if is_nginx() {
+        return;
+    }
+    let origin = Origin::start(|request: &Request| match request.target() {
+        "/away" => vec![Step::Close],
+        _ => answer(200, &[("Cache-Control", "max-age=60")], b"x"),
+    });
+    let server = Server::start(TEMPLATE, &[("ORIGIN", &origin.address())]);
+    let host = format!("127.0.0.1:{}", server.port());
+    let ask = |method: &str, path: &str| {
+        server.client().request(method, path, &[("Host", &host)]).expect("an answer")
+    };
+    assert_eq!(ask("GET", "/page").status, 200);
+    check(&server, "/page", &[], &["now       HIT"]);
+    assert_eq!(ask("POST", "/page").status, 200);
+    check(&server, "/page", &[], &["an unsafe method (POST, PUT, DELETE …), 0 s ago, made invalid what was"]);
+    assert_eq!(ask("GET", "/away").status, 502);
+    check(
+        &server,
+        "/away",
+        &[],
+        &["MISS: nothing is stored under this key; the upstream failed, 0 s ago: 502"],
+    );
+}
+
+#[test]
+fn a_host_that_no_server_has_is_said_to_reach_the_default_one() {
+    if is_nginx() {
+        return;
+    }
+    let origin = api();
+    let server = Server::start(TEMPLATE, &[("ORIGIN", &origin.address())]);
+    let note = "no server has the name nowhere.example: the default one answers";
+    let url = format!("http://nowhere.example:{}/a", server.port());
+    for told in [run(&server, &["explain", &url]), run(&server, &["purge", &url])] {
+        assert!(told.contains(note), "{told}");
+    }
+    let url = format!("http://127.0.0.1:{}/a", server.port());
+    for told in [run(&server, &["explain", &url]), run(&server, &["purge", &url])] {
+        assert!(!told.contains("no server has"), "{told}");
+    }
 }

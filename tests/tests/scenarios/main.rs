@@ -26,6 +26,8 @@ mod flask_example;
 mod purge;
 mod explain;
 mod ladder;
+mod bench;
 mod safety;
 mod stampede;
 mod capacity;
+mod reports;

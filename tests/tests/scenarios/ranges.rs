@@ -555,3 +555,42 @@ fn dates_are_compared_as_if_modified_since_says_and_etag_can_be_left_out() {
         assert_eq!(tagged, !directives.contains("etag off"));
     }
 }
+
+#[test]
+fn a_part_and_a_304_say_what_the_whole_would_say_of_codings() {
+    if is_nginx() {
+        return; // It says so in the whole alone.
+    }
+    let body = body(4_000);
+    let origin = Origin::start({
+        let body = body.clone();
+        move |_: &Request| {
+            answer(
+                200,
+                &[("ETag", "\"v1\""), ("Content-Type", "text/plain"), ("Accept-Ranges", "bytes")],
+                &body,
+            )
+        }
+    });
+    let directives = "gzip on; gzip_vary on; gzip_types text/plain;";
+    let site = Prefix::new();
+    std::fs::create_dir_all(site.join("html/files")).expect("a folder");
+    std::fs::write(site.join("html/files/a.txt"), &body).expect("a file");
+    let values =
+        [("ORIGIN", origin.address()), ("DIRECTIVES", directives.into()), ("FILES", directives.into())];
+    let values: Vec<_> = values.iter().map(|(name, value)| (*name, value.as_str())).collect();
+    let server = Server::start_in(site, SITE, &values);
+    for path in ["/a", "/files/a.txt"] {
+        let whole = server.get(path);
+        let tag = whole.field("etag").expect("a tag").to_owned();
+        for fields in [
+            &[][..],
+            &[("Range", "bytes=0-9")],
+            &[("Range", "bytes=0-9,20-29")],
+            &[("If-None-Match", tag.as_str())],
+        ] {
+            let answer = server.get_with(path, fields);
+            assert_eq!(answer.field("vary"), Some("Accept-Encoding"), "{path} {fields:?} {}", answer.status);
+        }
+    }
+}

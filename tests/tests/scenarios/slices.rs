@@ -4,7 +4,8 @@ use millstream_tests::client::Answer;
 use millstream_tests::origin::{Origin, Request, Step, answer};
 use millstream_tests::server::{Server, is_nginx};
 use millstream_tests::wait;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 fn start(origin: &Origin, directives: &str) -> Server {
@@ -130,6 +131,36 @@ fn pieces_of_two_representations_are_never_mixed() {
 }
 
 #[test]
+fn pieces_that_say_no_version_are_not_stored_so_that_two_are_never_mixed() {
+    let (old, new) = (body(3_500), body(3_526)[26..].to_vec());
+    let changed = Arc::new(AtomicBool::new(false));
+    let origin = Origin::start({
+        let (old, new, changed) = (old.clone(), new.clone(), changed.clone());
+        move |request: &Request| {
+            let body = if changed.load(Ordering::SeqCst) { &new } else { &old };
+            piece(request, body, &[("Cache-Control", "max-age=60")])
+        }
+    });
+    let server = start(&origin, "proxy_cache_explain on;");
+    let part = server.get_with("/", &[("Range", "bytes=1000-2999")]);
+    assert!(part.status == 206 && part.body == old[1000..3000]);
+    changed.store(true, Ordering::SeqCst);
+    if is_nginx() {
+        return; // It mixes them.
+    }
+    let whole = server.get("/");
+    assert!(whole.status == 200 && whole.body == new, "two versions were mixed");
+    let state = whole.field("cache-status").unwrap_or_default();
+    assert!(state.contains("detail=no_validator"), "{state}");
+    // A piece that is all there is needs no other.
+    let small = Origin::start(|request: &Request| piece(request, b"all of it", &[]));
+    let server = start(&small, "");
+    for expected in ["MISS", "HIT"] {
+        assert_eq!(status(&server.get("/")), expected);
+    }
+}
+
+#[test]
 fn an_answer_that_changed_its_length_or_place_breaks_off() {
     for (what, fields) in [
         ("another length", [("ETag", "\"v1\""), ("Content-Range", "bytes 1000-1999/9999")]),
@@ -208,4 +239,27 @@ fn the_next_piece_is_fetched_while_the_present_one_is_sent() {
     wait::until("the second piece was asked for", || origin.count() == 2);
     assert!(began.elapsed() < Duration::from_millis(700), "{:?}", began.elapsed());
     assert!(client.answer().expect("an answer").body == whole);
+}
+
+#[test]
+fn cache_status_tells_of_the_first_piece_of_an_answer() {
+    if is_nginx() {
+        return; // It has no such field.
+    }
+    let origin = api(body(2_500));
+    let server = start(&origin, "proxy_cache_explain on;");
+    let state = |fields: &[(&str, &str)]| {
+        let answer = server.get_with("/", fields);
+        answer.field("cache-status").expect("it is switched on").to_owned()
+    };
+    let first = state(&[("Range", "bytes=1000-1999")]);
+    assert!(first.starts_with("millstream; fwd=miss; stored; ttl="), "{first}");
+    assert!(first.contains("key=\"/bytes=1000-1999\""), "{first}");
+    assert!(state(&[("Range", "bytes=1000-1001")]).starts_with("millstream; hit; ttl="));
+    let whole = state(&[]);
+    assert!(
+        whole.starts_with("millstream; fwd=miss; fwd-status=206; stored;"),
+        "its first piece was not there: {whole}"
+    );
+    assert!(state(&[]).starts_with("millstream; hit;"));
 }

@@ -2,8 +2,9 @@
 //! theirs. `cargo xtask bench stampede` and `bench refresh` measure the same with more clients, beside others.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use millstream_tests::client::Answer;
 use millstream_tests::origin::{Origin, Step, answer};
 use millstream_tests::process::allow_open_files;
 use millstream_tests::server::{Server, is_nginx};
@@ -87,4 +88,59 @@ fn requests_behind_the_one_that_starts_a_refresh_are_answered_before_it_is_there
     let at = statuses.iter().position(|status| status == "STALE").expect("it was seen");
     assert!(statuses[at + 1..].iter().all(|status| status == "UPDATING"), "{statuses:?}");
     wait::until("the refresh has arrived", || client.get("/").expect("an answer").text() != "answer 0");
+}
+
+/// Clients that ask at once; what they got, and how long the last of them waited.
+fn at_once(server: &Server, clients: usize) -> (Vec<Answer>, Duration) {
+    let began = Instant::now();
+    let answers = std::thread::scope(|scope| {
+        let asking: Vec<_> = (0..clients).map(|_| scope.spawn(|| server.get("/"))).collect();
+        asking.into_iter().map(|client| client.join().expect("an answer")).collect()
+    });
+    (answers, began.elapsed())
+}
+
+#[test]
+fn an_api_that_fails_slowly_is_not_asked_by_one_after_the_other() {
+    const PAUSE: Duration = Duration::from_millis(600);
+    for (status, asked) in [(503, 2), (500, 12)] {
+        let origin = Origin::start(move |_| {
+            let mut steps = vec![Step::Pause(PAUSE)];
+            steps.extend(answer(status, &[], b"no"));
+            steps
+        });
+        let server = start(&origin, "proxy_cache_lock_timeout 60s; proxy_cache_lock_age 60s;");
+        let (answers, elapsed) = at_once(&server, 12);
+        assert!(answers.iter().all(|answer| answer.status == status), "{status}");
+        if is_nginx() {
+            return; // It has them wait for half a second each time.
+        }
+        // The first, one more, and where the failure may be the request's own, all others at once.
+        assert!(elapsed < 4 * PAUSE, "{status}: {elapsed:?}");
+        assert_eq!(origin.count(), asked, "{status}");
+        // For a while after it nobody waits for another.
+        let (_, elapsed) = at_once(&server, 6);
+        assert!(elapsed < 2 * PAUSE, "{status}: {elapsed:?}");
+    }
+}
+
+#[test]
+fn those_who_wait_for_a_failing_api_get_what_is_stale_where_that_is_allowed() {
+    if is_nginx() {
+        return;
+    }
+    let count = AtomicUsize::new(0);
+    let origin = Origin::start(move |_| match count.fetch_add(1, Ordering::SeqCst) {
+        0 => answer(200, &[("Cache-Control", "max-age=0, stale-if-error=60"), ("ETag", "\"a\"")], b"good"),
+        _ => {
+            let mut steps = vec![Step::Pause(Duration::from_millis(400))];
+            steps.extend(answer(503, &[], b"no"));
+            steps
+        }
+    });
+    let server = start(&origin, "proxy_cache_valid 200 1s; proxy_cache_use_stale http_503;");
+    assert_eq!(server.get("/").text(), "good");
+    let (answers, elapsed) = at_once(&server, 8);
+    assert!(answers.iter().all(|answer| answer.text() == "good"));
+    assert!(elapsed < Duration::from_millis(1600), "{elapsed:?}");
 }

@@ -11,11 +11,12 @@ use std::collections::{HashMap, HashSet};
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::task::{Context, Poll, Wake, Waker};
+use std::task::Wake;
 
 const KEYS: usize = 2;
 const CLIENTS: usize = 8;
 const AGE: u64 = 5;
+const FAILURE: Failure = Failure { cause: StaleCause::Status(503), status: 503 };
 
 struct Flag(AtomicBool);
 
@@ -61,6 +62,7 @@ struct Simulation {
     latest: HashMap<usize, u64>,
     hits: usize,
     refused: usize,
+    told: usize,
 }
 
 /// What a purge goes for; a fill's number is odd or even, which is its tag.
@@ -122,6 +124,7 @@ impl Simulation {
             latest: HashMap::new(),
             hits: 0,
             refused: 0,
+            told: 0,
         }
     }
 
@@ -240,7 +243,17 @@ impl Simulation {
 
     fn asking(&mut self, index: usize, key: usize, permit: FillPermit, may_fail: bool) -> Client {
         match if may_fail { self.pick(6) } else { 5 } {
-            0 => Client::Idle, // the permit is dropped
+            0 if self.pick(2) == 0 => Client::Idle, // the permit is dropped
+            0 => {
+                permit.failed(503, Some(FAILURE), self.now);
+                // After a second failure in a row, that is; here it may have been the first.
+                let until = later(self.now, 1);
+                let known = self.uncacheable_until.entry(key).or_insert(until);
+                if known.instant < until.instant {
+                    *known = until;
+                }
+                Client::Idle
+            }
             1 if self.pick(3) == 0 => {
                 permit.uncacheable(None, self.now);
                 self.uncacheable_until.insert(key, later(self.now, 10));
@@ -326,6 +339,11 @@ impl Simulation {
                 flag.0.store(true, Ordering::SeqCst);
                 Client::Following(follower, Vec::new())
             }
+            Poll::Ready(Woken::Failed(failure)) => {
+                assert_eq!(failure, FAILURE);
+                self.told += 1;
+                Client::Idle
+            }
             Poll::Ready(Woken::Timeout) => panic!("no real time passes"),
         }
     }
@@ -374,7 +392,7 @@ fn whatever_happens_nobody_is_lost_and_nothing_wrong_is_stored() {
     let runtime = runtime();
     let _guard = runtime.enter();
     let conf: &'static ProxyCache = Box::leak(Box::new(conf()));
-    let (mut hits, mut refused) = (0, 0);
+    let (mut hits, mut refused, mut told) = (0, 0, 0);
     for seed in 0..4000 {
         let mut simulation = Simulation::new(seed, conf);
         for _ in 0..250 {
@@ -389,6 +407,7 @@ fn whatever_happens_nobody_is_lost_and_nothing_wrong_is_stored() {
         }
         hits += simulation.hits;
         refused += simulation.refused;
+        told += simulation.told;
         let store = simulation.fronts[0].store().clone();
         (0..KEYS).for_each(|key| _ = store.invalidate(format!("key {key}").as_bytes()));
         assert_eq!(
@@ -399,4 +418,5 @@ fn whatever_happens_nobody_is_lost_and_nothing_wrong_is_stored() {
     }
     assert!(hits > 10_000, "too few hits to mean anything: {hits}");
     assert!(refused > 1_000, "too few fills that a purge went for to mean anything: {refused}");
+    assert!(told > 500, "too few who were told of two failures: {told}");
 }

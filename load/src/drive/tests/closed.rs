@@ -1,3 +1,5 @@
+//! Closed loops: every answer and every failure in its count.
+
 use super::*;
 use crate::plan::Expect;
 use std::sync::atomic::AtomicU64;

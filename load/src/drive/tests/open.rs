@@ -1,3 +1,5 @@
+//! Open loops: the rate that was asked for, and latency from when requests should have started.
+
 use super::*;
 
 fn open(address: SocketAddr, rate: f64, duration: Duration) -> Plan {
@@ -59,4 +61,47 @@ fn a_warm_up_of_an_open_loop_counts_by_when_requests_should_have_started() {
     };
     let outcome = outcome_of(&plan);
     assert_eq!(outcome.counts.answers + outcome.counts.unfinished, 100);
+}
+
+/// How long the server of the next test stands still.
+const STALL: Duration = Duration::from_secs(1);
+/// When it does, counted from its first request.
+const STALLS_AT: Duration = Duration::from_millis(700);
+
+/// A server that stands still once, for all connections, from `STALLS_AT` after its first request.
+fn stalling() -> SocketAddr {
+    let began = std::sync::OnceLock::new();
+    serve(move |mut stream| {
+        while request(&mut stream).is_some() {
+            let passed = clock::now() - *began.get_or_init(clock::now);
+            if passed >= STALLS_AT && passed < STALLS_AT + STALL {
+                let (_never, nothing) = std::sync::mpsc::channel::<()>();
+                _ = nothing.recv_timeout(STALLS_AT + STALL - passed);
+            }
+            if stream.write_all(FINE).is_err() {
+                return;
+            }
+        }
+    })
+}
+
+#[test]
+fn a_stall_of_a_second_shows_in_an_open_loop_as_computed_and_not_in_a_closed_one() {
+    // Of 800 requests in 4 seconds, those due in the stalled second, a quarter, wait for what is left of it: between a
+    // second and nothing, evenly. So the slowest tenth of all waited for 0.6 s and more, the slowest hundredth 0.96 s.
+    let expected = |slower: f64| (1e6 * (1.0 - slower / 0.25)) as u64;
+    let duration = Duration::from_secs(4);
+    let opened = outcome_of(&open(stalling(), 200.0, duration));
+    assert!(opened.counts.answers > 780, "{:?}", opened.counts);
+    let near = |measured: u64, computed: u64| measured.abs_diff(computed) < 100_000;
+    let (p90, p99) = (opened.latency.percentile(90.0), opened.latency.percentile(99.0));
+    assert!(near(p90, expected(0.1)), "p90 {p90} µs, computed {}", expected(0.1));
+    assert!(near(p99, expected(0.01)), "p99 {p99} µs, computed {}", expected(0.01));
+    assert!(opened.latency.max.abs_diff(1_000_000) < 150_000, "{}", opened.latency.max);
+    // What a closed loop would have said of the same requests: only the few on their way met the stall.
+    assert!(opened.service.percentile(90.0) < 200_000, "{:?}", opened.service.percentiles);
+    let closed = outcome_of(&Plan::closed(target(stalling()), 8, 2, duration));
+    assert!(closed.counts.answers > 1_000, "{:?}", closed.counts);
+    assert!(closed.latency.percentile(99.0) < 200_000, "{:?}", closed.latency.percentiles);
+    assert!(closed.latency.max > 900_000, "eight met it");
 }

@@ -1,3 +1,5 @@
+//! TLS: the same loop, handshakes that fail, and a probe that tells plain from secure.
+
 use super::*;
 use crate::probe::{ProbeError, once};
 use rcgen::{CertifiedKey, generate_simple_self_signed};

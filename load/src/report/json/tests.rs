@@ -97,7 +97,7 @@ fn breaches(root: &Value, schema: &Value, value: &Value, place: &str) -> Vec<Str
         let broken =
             |is_broken: bool| if is_broken { vec![format!("{place}: {keyword} {rule}")] } else { Vec::new() };
         found.extend(match keyword.as_str() {
-            "$schema" | "$defs" | "title" | "description" | "format" | "maxProperties" => Vec::new(),
+            "$schema" | "$defs" | "title" | "description" | "format" | "default" => Vec::new(),
             "$ref" => {
                 let target = rule.as_str().and_then(|rule| root.pointer(rule.trim_start_matches('#')));
                 target.map_or_else(|| broken(true), |target| breaches(root, target, value, place))

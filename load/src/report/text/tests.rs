@@ -15,6 +15,17 @@ fn an_open_loop_says_what_latency_means_there() {
 }
 
 #[test]
+fn what_a_late_generator_means_depends_on_the_loop() {
+    let mut outcome = samples::open();
+    outcome.generator.limits = Some("it sent late.".to_owned());
+    let text = report(&outcome);
+    assert!(
+        text.contains("CEILING: it sent late. The generator's own delay") && !text.contains("floor"),
+        "{text}"
+    );
+}
+
+#[test]
 fn every_kind_of_error_is_named() {
     insta::assert_snapshot!(report(&samples::failing()));
 }

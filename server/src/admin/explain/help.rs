@@ -57,6 +57,12 @@ pub(super) fn help(reason: Reason) -> &'static str {
         Reason::TooManyTags => {
             "have the API send at most 1,024 tags in Surrogate-Key, Cache-Tag and xkey, or fewer by proxy_cache_tag"
         }
+        Reason::DiskError => {
+            "the error log says what is wrong with the directory; where it is gone, millstream -s reload makes it again"
+        }
+        Reason::NoValidator => {
+            "have the API send an ETag or Last-Modified with answers to ranges, or take out slice"
+        }
         Reason::Incomplete => "look at the error log: the upstream closed the connection before the end",
     }
 }

@@ -12,6 +12,9 @@ impl Display for Explanation {
         writeln!(f, "  listener  {}", self.listener)?;
         let named = if self.server.name.is_empty() { "without a name" } else { &self.server.name };
         writeln!(f, "  server    {named} ({})", self.server.at)?;
+        if let Some(note) = &self.server_note {
+            writeln!(f, "            {note}")?;
+        }
         writeln!(f, "  location  {} ({})", self.location.name, self.location.at)?;
         if let Some(zone) = &self.zone {
             writeln!(f, "  zone      {zone}")?;

@@ -12,6 +12,7 @@ use millstream_cache::policy::{self, Usable, Why};
 use millstream_cache::{Entry, How, Now, Sight, StaleCause};
 use millstream_conf::model::{ProxyCache, UseStale};
 use millstream_telemetry::metrics::CacheStatus;
+use millstream_wire::h1::encode;
 use serde::{Deserialize, Serialize};
 
 /// What a request would get.
@@ -143,23 +144,36 @@ fn without_entry(cache: &ProxyCache, sight: &Sight, now: Now) -> Verdict {
         );
         return Verdict::of(CacheStatus::Miss, why);
     }
-    let ago = |at: i64| text::ago(now.unix_milliseconds.saturating_sub(at));
-    if let Some(refused) = sight.refused {
-        // Of another request, perhaps: this one's answer may well be stored.
-        let why = format!(
-            "nothing is stored under this key; the last answer was not stored, {} ago, because {}",
-            ago(refused.at),
-            refused.reason.text()
-        );
-        return Verdict::of(CacheStatus::Miss, why);
-    }
-    let removed = sight.purge.as_ref().filter(|ruling| ruling.how == How::Hard);
-    let why = match (sight.entries.is_empty(), removed) {
-        (true, Some(ruling)) => {
-            format!("nothing is stored under this key; a purge, {} ago, removed what was", ago(ruling.at))
+    let why = match latest(sight) {
+        Some((at, what)) => {
+            let ago = text::ago(now.unix_milliseconds.saturating_sub(at));
+            format!("nothing is stored under this key; {}", what.replace("@", &format!("{ago} ago")))
         }
-        (true, None) => "nothing is stored under this key".to_owned(),
-        (false, _) => "nothing is stored for these request fields (Vary), only for others".to_owned(),
+        None if sight.entries.is_empty() => "nothing is stored under this key".to_owned(),
+        None => "nothing is stored for these request fields (Vary), only for others".to_owned(),
     };
     Verdict::of(CacheStatus::Miss, why)
+}
+
+/// The latest that is known to have kept anything from being stored, or to have taken it out; `@` stands for when.
+fn latest(sight: &Sight) -> Option<(i64, String)> {
+    // Of another request, perhaps: this one's answer may well be stored.
+    let refused = sight.refused.map(|refused| {
+        (refused.at, format!("the last answer was not stored, @, because {}", refused.reason.text()))
+    });
+    let failed = sight
+        .failed
+        .map(|(at, status)| (at, format!("the upstream failed, @: {status} ({})", encode::reason(status))));
+    if !sight.entries.is_empty() {
+        // Something is stored for others, so these alone can be about this one.
+        return [refused, failed].into_iter().flatten().max_by_key(|(at, _)| *at);
+    }
+    let removed = sight.purge.as_ref().filter(|ruling| ruling.how == How::Hard);
+    let removed = removed.map(|ruling| (ruling.at, "a purge, @, removed what was".to_owned()));
+    let invalidated = sight.invalidated_at.map(|at| {
+        let why =
+            "a request with an unsafe method (POST, PUT, DELETE …), @, made invalid what was (RFC 9111 §4.4)";
+        (at, why.to_owned())
+    });
+    [refused, failed, removed, invalidated].into_iter().flatten().max_by_key(|(at, _)| *at)
 }

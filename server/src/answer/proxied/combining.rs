@@ -11,7 +11,7 @@ use millstream_upstream::{Connection, Turn};
 use millstream_wire::h1::encode;
 use millstream_wire::h1::head::ResponseHead;
 use millstream_wire::range::ContentRange;
-use millstream_wire::{FieldId, Fields, etag};
+use millstream_wire::{FieldId, Fields, date, etag};
 use std::rc::Rc;
 
 /// What is missing beside a stored part.
@@ -86,6 +86,14 @@ pub(super) fn part(status: u16, fields: Fields<'_>, announced: Option<u64>) -> O
     let range = fields.get(FieldId::ContentRange).and_then(ContentRange::parse)?;
     let fits = announced.is_none_or(|length| length == range.length());
     fits.then_some(Part { first: range.first, last: range.last, complete: range.complete })
+}
+
+/// Whether a part says nothing by which another could be known to be of the same representation. One that is all there is
+/// needs no other.
+pub(super) fn fits_nothing(part: Option<Part>, fields: Fields<'_>) -> bool {
+    part.is_some_and(|part| part.first > 0 || part.complete.is_none_or(|complete| part.last + 1 < complete))
+        && !fields.has(FieldId::ETag)
+        && fields.get(FieldId::LastModified).and_then(date::parse_http).is_none()
 }
 
 impl<'a> Passing<'a> {

@@ -62,7 +62,8 @@ impl<'a> Passing<'a> {
             && let Some(follower) = fill.follow()
         {
             // Whoever waited for it may have left; the fill goes on where it is stored.
-            _ = tap.send(Opened::Stream(follower, Box::new(self.request.tries.clone())));
+            let (tries, report) = (Box::new(self.request.tries.clone()), self.request.report.take());
+            _ = tap.send(Opened::Stream(follower, tries, report));
         }
         let shared = Rc::new(Shared::default());
         shared.alone.set(self.client.is_none());

@@ -8,6 +8,7 @@ use super::answer_head::{announced, buffering, rewritten, visible};
 use super::{Passing, Proxied, spill};
 use crate::answer::ranges::{self, Offer, Selection, forced};
 use crate::client::{AnswerHead, Client, ClientFailure};
+use crate::filter::head;
 use crate::request::Request;
 use millstream_conf::model::Store;
 use millstream_net::clock;
@@ -151,6 +152,7 @@ impl<'a> Passing<'a> {
         let mut headers = Headers::copied_from(offer.fields, |_, _, _| true);
         let (status, length, skipped) = match ranges::select(self.request, offer) {
             Selection::Part(part) => {
+                head::vary_as_whole(self.request, &mut headers, offer.length);
                 ranges::describe_part(&mut headers, &part, offer.length);
                 (206, Some(part.end - part.start), part.start)
             }

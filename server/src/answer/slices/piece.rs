@@ -6,6 +6,7 @@
 use super::Broken;
 use crate::answer::proxied::{self, Filling, Opened, Proxied};
 use crate::answer::{cached, stored};
+use crate::cache_report::{CacheReport, Forward};
 use crate::client::{Client, Unsent};
 use crate::request::Request;
 use crate::tries::Tries;
@@ -37,6 +38,8 @@ pub(super) struct Piece {
     pub(super) cache_status: Option<CacheStatus>,
     /// The upstream servers that were asked for it.
     pub(super) tries: Option<Tries>,
+    /// What is to be said of the cache.
+    pub(super) report: Option<Box<CacheReport>>,
 }
 
 impl Piece {
@@ -114,10 +117,12 @@ pub(super) async fn open(mut request: Request) -> Result<Option<Piece>, Proxied>
             return Err(Proxied::Failed(504));
         }
         lookup = match lookup {
-            Lookup::Fresh(found) => return Ok(Some(of_entry(found.entry.clone(), CacheStatus::Hit))),
+            Lookup::Fresh(found) => {
+                return Ok(Some(of_entry(request.report.take(), found.entry.clone(), CacheStatus::Hit)));
+            }
             Lookup::Ahead(found, permit) => {
                 cached::refresh_detached(&request, permit, &found);
-                return Ok(Some(of_entry(found.entry.clone(), CacheStatus::Hit)));
+                return Ok(Some(of_entry(request.report.take(), found.entry.clone(), CacheStatus::Hit)));
             }
             Lookup::Stale(found, permit) => {
                 return stale(request, cache, &key, found, permit).await.map(Some);
@@ -131,14 +136,21 @@ pub(super) async fn open(mut request: Request) -> Result<Option<Piece>, Proxied>
                     Some((_, lookup)) => lookup,
                     None => return Ok(None),
                 },
-                Woken::Streaming(follower) => {
-                    let source = Source::Stream(follower);
-                    let cache_status = Some(CacheStatus::Hit);
-                    return Ok(Some(Piece { source, cache_status, tries: None }));
-                }
+                Woken::Streaming(follower) => return Ok(Some(of_other(request, follower))),
                 Woken::Fill(permit) => {
                     let status = if fallback.is_some() { CacheStatus::Expired } else { CacheStatus::Miss };
                     return ask(request, Filling::Permit(permit), fallback, status).await.map(Some);
+                }
+                Woken::Failed(failure) => {
+                    let now = Now::read();
+                    let may =
+                        |found: &Rc<Hit>| found.entry.may_serve_stale(failure.cause, &cache.use_stale, now);
+                    let found = fallback.filter(may).ok_or(Proxied::Failed(failure.status))?;
+                    return Ok(Some(of_entry(
+                        request.report.take(),
+                        found.entry.clone(),
+                        CacheStatus::Stale,
+                    )));
                 }
                 Woken::Timeout => break,
             },
@@ -154,13 +166,27 @@ pub(super) async fn open(mut request: Request) -> Result<Option<Piece>, Proxied>
     ask(request, Filling::Along(permit), None, CacheStatus::Miss).await.map(Some)
 }
 
-fn of_entry(entry: Arc<Entry>, status: CacheStatus) -> Piece {
-    Piece { source: Source::Entry(entry), cache_status: Some(status), tries: None }
+fn of_entry(mut report: Option<Box<CacheReport>>, entry: Arc<Entry>, status: CacheStatus) -> Piece {
+    if let Some(report) = &mut report {
+        report.note_lifetime(&entry.head().lifetime, Now::read());
+    }
+    Piece { source: Source::Entry(entry), cache_status: Some(status), tries: None, report }
+}
+
+/// A piece that somebody else's request brings.
+fn of_other(mut request: Request, follower: Follower) -> Piece {
+    request.report_forward(Forward::Miss, None);
+    if let Some(report) = &mut request.report {
+        report.collapsed = true;
+        report.note_lifetime(&follower.head().lifetime, Now::read());
+    }
+    let (cache_status, report) = (Some(CacheStatus::Hit), request.report);
+    Piece { source: Source::Stream(follower), cache_status, tries: None, report }
 }
 
 /// As for any answer: a stale piece is used where that is allowed, else confirmed or fetched anew.
 async fn stale(
-    request: Request,
+    mut request: Request,
     cache: &ProxyCache,
     key: &[u8],
     found: Rc<Hit>,
@@ -169,13 +195,15 @@ async fn stale(
     let now = Now::read();
     let insists = cached::insists(&request, &found, now);
     let permit = permit.or_else(|| insists.then(|| cached::beside(&request, cache, key)));
-    let Some(permit) = permit else { return Ok(of_entry(found.entry.clone(), CacheStatus::Updating)) };
+    let Some(permit) = permit else {
+        return Ok(of_entry(request.report.take(), found.entry.clone(), CacheStatus::Updating));
+    };
     let may = found.entry.may_serve_stale(StaleCause::Updating, &cache.use_stale, now);
     let detached = cache.background_update
         || found.entry.may_serve_stale(StaleCause::Updating, &UseStale::default(), now);
     if may && detached && !insists {
         cached::refresh_detached(&request, permit, &found);
-        return Ok(of_entry(found.entry.clone(), CacheStatus::Stale));
+        return Ok(of_entry(request.report.take(), found.entry.clone(), CacheStatus::Stale));
     }
     ask(request, Filling::Permit(permit), Some(found), CacheStatus::Expired).await
 }
@@ -188,6 +216,12 @@ async fn ask(
     status: CacheStatus,
 ) -> Result<Piece, Proxied> {
     request.cache_status = Some(status);
+    let forward = match status {
+        CacheStatus::Bypass => Forward::Bypass,
+        CacheStatus::Expired => Forward::Stale,
+        _ => Forward::Miss,
+    };
+    request.report_forward(forward, None);
     let filling = match filling {
         Filling::Permit(permit) if request.wish.no_store => Filling::Along(permit),
         filling => filling,
@@ -196,15 +230,23 @@ async fn ask(
     let stale = fallback.clone();
     tokio::task::spawn_local(proxied::open(request, filling, stale, tap));
     match opened.await {
-        Ok(Opened::Stream(follower, tries)) => {
-            Ok(Piece { source: Source::Stream(follower), cache_status: Some(status), tries: Some(*tries) })
+        Ok(Opened::Stream(follower, tries, report)) => {
+            let source = Source::Stream(follower);
+            Ok(Piece { source, cache_status: Some(status), tries: Some(*tries), report })
         }
-        Ok(Opened::Ended(Proxied::Revalidated(entry))) => Ok(of_entry(entry, CacheStatus::Revalidated)),
-        Ok(Opened::Ended(Proxied::Stale(status))) => match fallback {
-            Some(found) => Ok(of_entry(found.entry.clone(), CacheStatus::Stale)),
+        Ok(Opened::Ended(Proxied::Revalidated(entry), report)) => {
+            Ok(of_entry(report, entry, CacheStatus::Revalidated))
+        }
+        Ok(Opened::Ended(Proxied::Stale(status), mut report)) => match fallback {
+            Some(hit) => {
+                if let Some(report) = &mut report {
+                    report.detail = Some("stale_on_error");
+                }
+                Ok(of_entry(report, hit.entry.clone(), CacheStatus::Stale))
+            }
             None => Err(Proxied::Failed(status)),
         },
-        Ok(Opened::Ended(ending)) => Err(ending),
+        Ok(Opened::Ended(ending, _)) => Err(ending),
         Err(_) => Err(Proxied::Failed(502)),
     }
 }

@@ -6,11 +6,14 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use md5::{Digest, Md5};
-use millstream_tests::server::is_nginx;
+use millstream_tests::client::Answer;
+use millstream_tests::prefix::Prefix;
+use millstream_tests::server::{Server, is_nginx};
 use millstream_tests::wait;
+use rustix::process::Signal;
 
 use super::proof::{check, origin, status};
-use super::start;
+use super::{SITE, start};
 
 /// nginx's name for the file of a key, with `levels=1:2`.
 fn file_of(cache: &Path, key: &str) -> PathBuf {
@@ -102,4 +105,31 @@ fn a_cache_directory_that_vanishes_and_returns_serves_stores_and_notices_again()
             origin.count() > before
         });
     }
+}
+
+#[test]
+fn a_directory_that_is_removed_itself_is_said_to_store_nothing_and_made_again_by_a_reload() {
+    if is_nginx() || !rustix::process::geteuid().is_root() {
+        return; // Whoever is no root may make it again without further ado.
+    }
+    let prefix = Prefix::new();
+    fs::set_permissions(prefix.path(), fs::Permissions::from_mode(0o755)).expect("own directory");
+    let origin = origin();
+    let site = SITE.replace("proxy_cache pages;", "proxy_cache pages; proxy_cache_explain on;");
+    let server = Server::start_in(prefix, &site, &[("ORIGIN", &origin.address()), ("ZONE", "")]);
+    let cache = server.prefix().join("cache");
+    let large = "/large/3000000/3600";
+    let state = |answer: &Answer| answer.field("cache-status").unwrap_or_default().to_owned();
+    let purge = || server.client().request("PURGE", "/*", &[]).expect("an answer").status;
+    assert_eq!(purge(), 200);
+    fs::remove_dir_all(&cache).expect("root may");
+    server.get(large);
+    wait::until("the failure is known", || state(&server.get(large)).contains("detail=disk_error"));
+    assert!(!state(&server.get(large)).contains("stored"));
+    assert_eq!((purge(), cache.exists()), (500, false));
+    server.signal(Signal::HUP);
+    wait::until("the directory is there again", || cache.exists());
+    wait::until("purges last again", || purge() == 200);
+    wait::until("it is stored again", || status(&server.get(large)) == "HIT");
+    check(large, "none", &server.get(large)).expect("right");
 }

@@ -2,7 +2,8 @@
 //!
 //! **An answer that the API made for one request is given to another request only if all of this holds:**
 //!
-//! 1. Both are GET or HEAD, have the same key, and so, where the key names a credential, the same credential.
+//! 1. Both are GET or HEAD, or both are QUERY with the same content (RFC 10008), have the same key, and so, where the key
+//!    names a credential, the same credential.
 //! 2. The answer sets no cookie, or `proxy_ignore_headers Set-Cookie` is in force, or it says `private="set-cookie"` and is
 //!    given without it (RFC 9111 §5.2.2.7).
 //! 3. Its Cache-Control has neither `no-store` nor `private`, or `proxy_ignore_headers Cache-Control` is in force, or it
@@ -75,7 +76,9 @@ impl Conf {
     }
 
     fn location(&self, number: usize) -> String {
-        let mut text = format!("location /{number}/ {{ proxy_pass http://api; proxy_cache zone; ");
+        let mut text = format!(
+            "location /{number}/ {{ proxy_pass http://api; proxy_cache zone; proxy_cache_methods GET QUERY; "
+        );
         let credential = match self.key {
             Names::Nothing => "",
             Names::Authorization => "$http_authorization",
@@ -108,6 +111,8 @@ impl Conf {
 #[derive(Debug, Clone)]
 struct Ask {
     method: &'static str,
+    /// Of a QUERY.
+    content: &'static str,
     object: u8,
     authorization: Option<&'static str>,
     cookie: Option<&'static str>,
@@ -158,7 +163,13 @@ struct Round {
 
 fn rounds(locations: usize) -> impl Strategy<Value = Round> {
     let ask = (
-        prop_oneof![8 => Just("GET"), 1 => Just("HEAD"), 1 => Just("POST")],
+        prop_oneof![
+            16 => Just(("GET", "")),
+            1 => Just(("HEAD", "")),
+            1 => Just(("POST", "")),
+            3 => Just(("QUERY", "one")),
+            1 => Just(("QUERY", "two")),
+        ],
         0u8..2,
         // a:1 and a:2 are two clients that claim one name.
         select(vec![None, Some("Basic YTox"), Some("Basic YToy"), Some("Bearer one"), Some("Bearer two")]),
@@ -166,8 +177,9 @@ fn rounds(locations: usize) -> impl Strategy<Value = Round> {
         select(vec![None, Some("de"), Some("fr")]),
         any::<bool>(),
     );
-    let ask = ask.prop_map(|(method, object, authorization, cookie, language, together)| Ask {
+    let ask = ask.prop_map(|((method, content), object, authorization, cookie, language, together)| Ask {
         method,
+        content,
         object,
         authorization,
         cookie,
@@ -331,13 +343,27 @@ impl World {
         fields.extend(ask.cookie.map(|value| ("Cookie", value)));
         fields.extend(ask.language.map(|value| ("Accept-Language", value)));
         let mut client: Client = self.server.client();
-        let answer = client.request(ask.method, &path, &fields).expect("an answer, whole");
+        let answer = match ask.method {
+            "QUERY" => query(&mut client, &path, &fields, ask.content),
+            method => client.request(method, &path, &fields),
+        };
+        let answer = answer.expect("an answer, whole");
         Given { ask: at, answer }
     }
 
     fn made(&self) -> HashMap<usize, Made> {
         self.api.lock().expect("no answer panics").made.clone()
     }
+}
+
+fn query(client: &mut Client, path: &str, fields: &[(&str, &str)], content: &str) -> std::io::Result<Answer> {
+    let fields: String = fields.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
+    let length = content.len();
+    client.send(format!(
+        "QUERY {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: text/plain\r\nContent-Length: {length}\r\n{fields}\r\n\
+         {content}"
+    ))?;
+    client.answer()
 }
 
 /// What a request was given.
@@ -379,14 +405,19 @@ fn judge(conf: &Conf, asks: &[Ask], made: &HashMap<usize, Made>, given: &Given) 
     }
     let (maker, plan) = (&asks[made.ask], &made.plan);
     let names = |word: &str| plan.cache_control.is_some_and(|control| has(control, word));
-    let safe = |ask: &Ask| ask.method != "POST";
+    let asked_for = |ask: &Ask| match ask.method {
+        "GET" | "HEAD" => Some(None),
+        "QUERY" => Some(Some(ask.content)),
+        _ => None,
+    };
+    let same = asked_for(maker).is_some() && asked_for(maker) == asked_for(taker);
     let same_credential = match conf.key {
         Names::Nothing => true,
         Names::User => user(maker) == user(taker),
         Names::Authorization => maker.authorization == taker.authorization,
         Names::Cookie => maker.cookie == taker.cookie,
     };
-    if !(safe(maker) && safe(taker) && maker.object == taker.object && same_credential) {
+    if !(same && maker.object == taker.object && same_credential) {
         return Err(Against::Key);
     }
     let control = plan.cache_control.unwrap_or_default().to_lowercase();
@@ -435,7 +466,7 @@ fn no_answer_is_given_to_a_request_that_neither_configuration_nor_rfc_gives_it_t
         return; // It shares answers to credentials.
     }
     let world = World::start();
-    let config = ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() };
+    let config = ProptestConfig { cases: 600, failure_persistence: None, ..ProptestConfig::default() };
     let shared = std::cell::Cell::new(0);
     let outcome = TestRunner::new(config).run(&rounds(world.confs.len()), |round| {
         let given = world.play(&round);
@@ -472,8 +503,15 @@ fn the_judge_notices_each_answer_that_is_given_against_the_rules() {
         return;
     }
     let world = World::start();
-    let ask =
-        Ask { method: "GET", object: 0, authorization: None, cookie: None, language: None, together: false };
+    let ask = Ask {
+        method: "GET",
+        content: "",
+        object: 0,
+        authorization: None,
+        cookie: None,
+        language: None,
+        together: false,
+    };
     let plan = Plan {
         status: 200,
         cache_control: Some("public, max-age=60"),
@@ -512,6 +550,13 @@ fn the_judge_notices_each_answer_that_is_given_against_the_rules() {
     let ignores = |conf: &Conf| plainly(conf) && conf.ignores_vary;
     let round = shared(&world, ignores, ask.clone(), german, vary.clone());
     assert_eq!(judged(Conf::default(), &round, &vary), Err(Against::Vary));
+
+    let query = Ask { method: "QUERY", content: "one", ..ask.clone() };
+    let mut round = shared(&world, plainly, query.clone(), query, plan.clone());
+    round.asks[1].content = "two";
+    assert_eq!(judged(Conf::default(), &round, &plan), Err(Against::Key));
+    round.asks[1] = ask.clone();
+    assert_eq!(judged(Conf::default(), &round, &plan), Err(Against::Key));
 
     let known = Ask { authorization: Some("Basic YTox"), ..ask.clone() };
     let round = shared(&world, plainly, known.clone(), ask.clone(), plan.clone());

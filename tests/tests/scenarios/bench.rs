@@ -1,0 +1,190 @@
+//! `millstream bench`: what it measures, and that every wrong use ends in one sentence and its exit status.
+
+use millstream_tests::origin::{Origin, answer};
+use millstream_tests::ports;
+use millstream_tests::prefix::Prefix;
+use millstream_tests::server::{Server, binary};
+use std::io::{Read, Write};
+use std::net::TcpListener;
+use std::process::Command;
+
+/// What `millstream bench` with these arguments ends in: status, standard output, standard error.
+fn bench(arguments: &[&str]) -> (i32, String, String) {
+    let output = Command::new(binary()).arg("bench").args(arguments).output().expect("the binary runs");
+    let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+    (output.status.code().unwrap_or(-1), text(output.stdout), text(output.stderr))
+}
+
+/// Wrong use: nothing is measured, and standard error has one sentence with these words.
+fn check_refused(arguments: &[&str], words: &str) {
+    let (status, told, complained) = bench(arguments);
+    assert_eq!(status, 1, "{arguments:?}: {complained}");
+    assert_eq!(told, "", "{arguments:?}");
+    let lines: Vec<&str> = complained.lines().collect();
+    assert!(lines.len() == 1 && lines[0].contains(words), "{arguments:?}: {complained}");
+}
+
+#[test]
+fn a_run_is_told_as_text_json_and_a_page_and_compared_with_another() {
+    let origin = Origin::fixed(200, &[], b"hello");
+    let prefix = Prefix::new();
+    let url = format!("http://{}/x", origin.address());
+    let file = |name: &str| prefix.join(name).display().to_string();
+    let (before, after, page) = (file("a.json"), file("b.json"), file("a.html"));
+    let run = |json: &str| {
+        bench(&["-q", "-c", "4", "-t", "2", "-d", "2500ms", "--json", json, "--html", &page, &url])
+    };
+    for json in [&before, &after] {
+        let (status, told, complained) = run(json);
+        assert_eq!((status, complained.as_str()), (0, ""), "{told}");
+        assert!(told.contains("Requests/sec") && told.contains("closed loop"), "{told}");
+    }
+    let outcome: serde_json::Value = serde_json::from_str(&prefix.read("a.json")).expect("it is JSON");
+    let answers = outcome["counts"]["answers"].as_u64().expect("a count");
+    assert!(answers > 100 && answers <= origin.count() as u64, "{answers} of {}", origin.count());
+    assert!(prefix.read("a.html").contains("<svg"));
+    let (status, told, _) = bench(&["compare", &before, &after]);
+    assert_eq!(status, 0);
+    assert!(told.contains("Requests/s"), "{told}");
+    let (status, _, complained) = bench(&["compare", &before, &page]);
+    assert_eq!((status, complained.lines().count()), (1, 1), "{complained}");
+}
+
+#[test]
+fn the_letters_of_ab_and_wrk_make_the_request() {
+    let origin = Origin::fixed(201, &[], b"");
+    let url = format!("http://{}/x", origin.address());
+    let (status, told, complained) =
+        bench(&["-q", "-n", "50", "-c", "5", "-k", "-m", "PUT", "-H", "X-A: 1", "-b", "hello", &url]);
+    assert_eq!((status, complained.as_str()), (0, ""), "{told}");
+    let requests = origin.requests();
+    assert_eq!(requests.len(), 51, "one asks whether all is well");
+    let last = requests.last().expect("there are 51");
+    assert!(last.field("x-a") == Some("1") && last.field("content-length") == Some("5"));
+    assert!(origin.connections() <= 6);
+}
+
+#[test]
+fn a_log_is_replayed_with_its_popularity() {
+    let origin = Origin::fixed(200, &[], b"ok");
+    let prefix = Prefix::new();
+    let line = |request: &str| {
+        format!("127.0.0.1 - - [21/Nov/2026:10:00:00 +0000] \"{request}\" 200 2 \"-\" \"-\"\n")
+    };
+    let popular = line("GET /popular HTTP/1.1").repeat(9);
+    let log =
+        prefix.write("access.log", &(popular + &line("GET /rare HTTP/1.1") + &line("POST /never HTTP/1.1")));
+    let log = log.display().to_string();
+    let url = format!("http://{}", origin.address());
+    let (status, _, complained) = bench(&["-q", "-n", "100", "-c", "1", "--log", &log, &url]);
+    assert_eq!(status, 0, "{complained}");
+    let requests = origin.requests();
+    let asked = |path: &str| requests.iter().skip(1).filter(|request| request.target() == path).count();
+    assert_eq!((asked("/popular"), asked("/rare"), asked("/never")), (90, 10, 0));
+}
+
+#[test]
+fn every_answer_an_error_has_a_status_of_its_own() {
+    let origin = Origin::fixed(500, &[], b"");
+    let url = format!("http://{}/", origin.address());
+    let (status, told, complained) = bench(&["-q", "-n", "20", "-c", "2", &url]);
+    assert_eq!(status, 2, "{complained}");
+    assert!(told.contains("Requests/sec"), "{told}");
+    let last = complained.lines().last().unwrap_or_default();
+    assert!(last.contains("every answer was an error: status 500 20 times"), "{complained}");
+    let (status, _, complained) = bench(&["-q", "-n", "20", "-c", "2", "--status", "500", &url]);
+    assert_eq!((status, complained.as_str()), (0, ""), "it is what was asked for");
+}
+
+#[test]
+fn what_cannot_be_loaded_is_told_in_one_sentence() {
+    let nobody = format!("http://127.0.0.1:{}/", ports::free());
+    check_refused(&["-d", "1s", &nobody], "refuses connections: nothing listens there");
+    check_refused(&["-d", "1s", "http://no-such-host.invalid/"], "no such host: \"no-such-host.invalid\"");
+    check_refused(&["-d", "1s", "http://192.0.2.1/"], "--yes");
+    check_refused(&["-d", "1s", "127.0.0.1/"], "begins with http://");
+    check_refused(&["-c", "2", "-t", "3", &nobody], "3 threads need at least as many connections");
+    check_refused(&["-c", "10", "-n", "5", &nobody], "5 requests cannot keep 10 connections busy");
+    check_refused(&["--log", "/nowhere/access.log", &nobody], "cannot be read");
+    check_refused(&["-b", "@/nowhere/body", &nobody], "cannot be read");
+    let plain = Origin::fixed(200, &[], b"");
+    check_refused(
+        &["-d", "1s", &format!("https://{}/", plain.address())],
+        "write http:// instead of https://",
+    );
+    for wrong in [&["-c", "0", &nobody][..], &["-d", "soon", &nobody], &["--rate", "-1", &nobody], &[]] {
+        let (status, told, complained) = bench(wrong);
+        assert!(
+            status == 1 && told.is_empty() && complained.starts_with("error: "),
+            "{wrong:?}: {complained}"
+        );
+    }
+}
+
+#[test]
+fn a_body_without_an_end_and_silence_end_the_command() {
+    let (listener, port) = ports::listener();
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            std::thread::spawn(move || {
+                let mut head = [0; 1024];
+                _ = stream.read(&mut head);
+                _ = stream.write_all(b"HTTP/1.1 200 OK\r\n\r\n");
+                while stream.write_all(&[b'x'; 65536]).is_ok() {}
+            });
+        }
+    });
+    check_refused(&["-d", "1s", &format!("http://127.0.0.1:{port}/")], "has no end");
+    let (silent, port) = ports::listener();
+    check_refused(
+        &["-d", "1s", "--timeout", "300ms", &format!("http://127.0.0.1:{port}/")],
+        "gave no answer within",
+    );
+    drop::<TcpListener>(silent);
+}
+
+#[test]
+fn plain_http_to_a_tls_port_is_told_as_such() {
+    let prefix = Prefix::new();
+    let made = Command::new("openssl")
+        .args([
+            "req",
+            "-x509",
+            "-newkey",
+            "rsa:2048",
+            "-nodes",
+            "-days",
+            "2",
+            "-subj",
+            "/CN=localhost",
+            "-keyout",
+        ])
+        .arg(prefix.join("server.key"))
+        .arg("-out")
+        .arg(prefix.join("server.pem"))
+        .stderr(std::process::Stdio::null())
+        .status();
+    assert!(made.is_ok_and(|status| status.success()), "openssl makes a certificate");
+    let site = "error_log @DIR@/error.log; pid @DIR@/nginx.pid; events {} http { access_log off;
+        server { listen 127.0.0.1:@PORT@; listen 127.0.0.1:@TLSPORT@ ssl; ssl_certificate @DIR@/server.pem;
+        ssl_certificate_key @DIR@/server.key; location / { return 200 over-tls; } } }";
+    let port = ports::free();
+    let server = Server::start_in(prefix, site, &[("TLSPORT", &port.to_string())]);
+    assert_eq!(server.get("/").text(), "over-tls");
+    check_refused(&["-d", "1s", &format!("http://127.0.0.1:{port}/")], "write https:// instead of http://");
+    let (status, told, complained) =
+        bench(&["-q", "-n", "100", "-c", "4", &format!("https://127.0.0.1:{port}/")]);
+    assert_eq!((status, complained.as_str()), (0, ""), "{told}");
+    let (status, ..) =
+        bench(&["-q", "-n", "10", "-c", "2", "--verify", &format!("https://127.0.0.1:{port}/")]);
+    assert!(status == 1 || status == 2, "nobody trusts that certificate: {status}");
+}
+
+#[test]
+fn an_open_loop_says_that_it_is_one() {
+    let origin = Origin::start(|_| answer(200, &[], b"ok"));
+    let url = format!("http://{}/", origin.address());
+    let (status, told, complained) = bench(&["-q", "-d", "1s", "--rate", "200", "--poisson", &url]);
+    assert_eq!((status, complained.as_str()), (0, ""), "{told}");
+    assert!(told.contains("open loop") && told.contains("200"), "{told}");
+}
