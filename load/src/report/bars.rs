@@ -31,8 +31,7 @@ const CLASSES: [&str; 4] = ["first", "second", "third", "other"];
 /// The figure of all steps.
 pub(super) fn bars(page: &Page) -> String {
     let parties = parties(page);
-    let mut html =
-        String::from("<figure id=\"steps\"><figcaption>Requests per second, step by step</figcaption>");
+    let mut html = String::from("<figure id=\"steps\"><figcaption>Requests per second</figcaption>");
     html.push_str("<ul class=\"legend\" aria-hidden=\"true\">");
     for (place, party) in parties.iter().enumerate() {
         let _ = write!(
@@ -145,7 +144,7 @@ fn picture(page: &Page, parties: &[&str], class: &str, width: f64, description: 
         step(&mut drawing, &layout, parties, row, y, width);
         y += layout.height(row);
     }
-    drawing.finish(&format!("steps-{class}"), class, "Requests per second, step by step", description)
+    drawing.finish(&format!("steps-{class}"), class, "Requests per second", description)
 }
 
 fn step(drawing: &mut Drawing, layout: &Layout, parties: &[&str], row: &Row, y: f64, width: f64) {
@@ -165,7 +164,7 @@ fn step(drawing: &mut Drawing, layout: &Layout, parties: &[&str], row: &Row, y: 
             let party = shortened(&measure.party, layout.bars - layout.names - GAP);
             drawing.text((layout.bars - GAP, y + 12.0), "tick", Anchor::End, &party);
         }
-        one(drawing, layout, measure, CLASSES[place.min(CLASSES.len() - 1)], y, &row.name);
+        one(drawing, layout, measure, CLASSES[place.min(CLASSES.len() - 1)], y, row);
         y += LINE;
     }
     if let Some(expected) = row.expected {
@@ -174,7 +173,8 @@ fn step(drawing: &mut Drawing, layout: &Layout, parties: &[&str], row: &Row, y: 
     }
 }
 
-fn one(drawing: &mut Drawing, layout: &Layout, measure: &Measure, class: &str, y: f64, step: &str) {
+fn one(drawing: &mut Drawing, layout: &Layout, measure: &Measure, class: &str, y: f64, row: &Row) {
+    let step = &row.name;
     let told = measure.told();
     let label = (y + 12.0, Anchor::Start);
     if !measure.counts() {
@@ -201,6 +201,12 @@ fn one(drawing: &mut Drawing, layout: &Layout, measure: &Measure, class: &str, y
             drawing.line((x, middle - 3.5), (x, middle + 3.5), "spread");
         }
         reach = reach.max(high);
+    }
+    // The mark of what was expected must not stand in the label.
+    if let Some(expected) = row.expected.map(|rate| layout.x(rate))
+        && (reach..reach + GAP + width_of(&told)).contains(&expected)
+    {
+        reach = expected;
     }
     drawing.text((reach + GAP, label.0), "figure", label.1, &told);
 }

@@ -90,7 +90,7 @@ fn remark(measure: &Measure) -> String {
 }
 
 fn latency(measure: &Measure, value: u64) -> String {
-    if measure.counts() { duration(value as f64) } else { String::new() }
+    if measure.counts() && value > 0 { duration(value as f64) } else { String::new() }
 }
 
 fn cpu(microseconds: f64) -> String {
