@@ -211,7 +211,7 @@ impl Bench<'_> {
         let outcome = drive::run(&plan, self.stop, &mut |progress| {
             if !progress.warming {
                 reached_before = reached_before.or_else(|| stand.and_then(Stand::reached));
-                meter.look();
+                meter.watch(progress);
             }
             watch(Sight::Goes(progress));
         })
