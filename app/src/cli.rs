@@ -2,6 +2,7 @@
 //!
 //! Arguments in, a [`Command`] out; nothing is opened or started here. Next: `main`, whose match carries it out.
 
+mod value;
 mod bench;
 mod capacity;
 mod ladder;

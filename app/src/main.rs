@@ -18,10 +18,7 @@ mod signal;
 mod control;
 mod purge;
 mod explain;
-mod bench;
-mod ladder;
-mod demo;
-mod capacity;
+mod measure;
 mod worker;
 mod upgrade;
 mod reload;
@@ -42,10 +39,10 @@ fn main() -> ExitCode {
         Command::PrintConfig(serve) => serve_url::print(&serve),
         Command::Purge(options, purge) => purge::run(&options, &purge),
         Command::Explain(options, explain) => explain::run(&options, &explain),
-        Command::Bench(bench) => bench::run(&bench),
-        Command::Ladder(ladder) => ladder::run(&ladder),
-        Command::Demo(demo) => demo::run(&demo),
-        Command::Capacity(capacity) => capacity::run(&capacity),
+        Command::Bench(bench) => measure::bench::run(&bench),
+        Command::Ladder(ladder) => measure::ladder::run(&ladder),
+        Command::Demo(demo) => measure::demo::run(&demo),
+        Command::Capacity(capacity) => measure::capacity::run(&capacity),
         Command::ServeUrl(serve) => running::serve_url(&serve),
         Command::Run(options) => running::run(&options),
     }

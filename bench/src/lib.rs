@@ -19,6 +19,7 @@ mod stampede;
 mod refresh;
 mod purge;
 mod warm;
+mod generator;
 pub mod verdict;
 
 use std::path::PathBuf;
@@ -45,6 +46,7 @@ pub fn run(arguments: &[String]) -> Result<(), String> {
         Work::Stampede => stampede::run(&options, &programs)?,
         Work::Refresh => refresh::run(&options, &programs)?,
         Work::Warm => warm::run(&options, &programs)?,
+        Work::Generator => generator::run(&options, &programs)?,
         Work::Verdict => return verdict::run(&options, &programs),
         _ => {
             let results = rounds::run(&options, &programs)?;

@@ -29,6 +29,8 @@ pub enum Work {
     Warm,
     /// Whether the limit is named in cases that are built for it.
     Verdict,
+    /// `millstream bench` beside other load generators.
+    Generator,
 }
 
 /// What to measure and for how long.
@@ -89,6 +91,7 @@ impl Options {
                 "purge" => (options.work, options.millstream) = (Work::Purge, false),
                 "warm" => options.work = Work::Warm,
                 "verdict" => options.work = Work::Verdict,
+                "generator" => options.work = Work::Generator,
                 "--runs" => options.runs = number(&value()?)?.clamp(1, 1000),
                 "--files" => options.files = number(&value()?)?.clamp(1, MOST_FILES),
                 "--clients" => options.clients = number(&value()?)?.clamp(1, MOST_CLIENTS) as usize,
@@ -122,7 +125,8 @@ pub(crate) fn usage() -> String {
                     cargo xtask bench refresh [--rounds N] [--skip-peers] [--no-millstream] [--markdown FILE]\n\
                     cargo xtask bench purge\n\
                     cargo xtask bench warm [--files N] [--rounds N] [--markdown FILE]\n\
-                    cargo xtask bench verdict [--runs N]\ncases:"
+                    cargo xtask bench verdict [--runs N]\n\
+                    cargo xtask bench generator [--duration SECONDS] [--rounds N] [--connections N] [--markdown FILE]\ncases:"
         .to_owned();
     for case in cases::ALL {
         text.push_str(&format!("\n  {:<12} {}", case.name, case.about));

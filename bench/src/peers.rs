@@ -33,9 +33,14 @@ impl Started {
 
 /// Starts the origin: two threads at most, so that it leaves room for what is measured.
 pub(crate) fn origin(programs: &Programs) -> Result<Started, String> {
+    origin_on_threads(programs, 2)
+}
+
+/// Starts the origin on so many threads.
+pub(crate) fn origin_on_threads(programs: &Programs, threads: u32) -> Result<Started, String> {
     start(Product::Origin, &Prefix::new, |port, _| {
         let mut command = Command::new(&programs.origin);
-        command.arg(port.to_string());
+        command.args([port.to_string(), threads.to_string()]);
         Ok(command)
     })
 }

@@ -40,7 +40,7 @@ fn row(series: &Series) -> Row {
     }
 }
 
-fn middle(mut values: Vec<f64>) -> f64 {
+pub(crate) fn middle(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     match values.len() {
         0 => 0.0,

@@ -30,7 +30,7 @@ pub(crate) fn run(url: &str, fields: &[&str], connections: u32, seconds: u32) ->
     })
 }
 
-fn parse(text: &str) -> Option<Run> {
+pub(crate) fn parse(text: &str) -> Option<Run> {
     let mut run = Run::default();
     for line in text.lines().map(str::trim) {
         let mut words = line.split_ascii_whitespace();

@@ -126,6 +126,13 @@ pub fn cpu_time(root: u32) -> Duration {
     Duration::from_millis(ticks * 10)
 }
 
+/// User and system time of the children that this process has waited for, and of what they had waited for.
+pub fn waited_for_cpu_time() -> Duration {
+    let fields = status_fields(std::process::id()).unwrap_or_default();
+    let ticks: u64 = fields.iter().skip(13).take(2).filter_map(|field| field.parse::<u64>().ok()).sum();
+    Duration::from_millis(ticks * 10)
+}
+
 /// Resident memory of a process and its descendants in bytes: the private (anonymous) pages, which is what connections cost.
 pub fn resident_bytes(root: u32) -> u64 {
     tree(root)

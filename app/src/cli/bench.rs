@@ -1,5 +1,6 @@
 //! The flags of `millstream bench`: `ab`'s and `wrk`'s letters where they have one.
 
+use super::value::{count, field, rate, share, time, time_or_none};
 use clap::{Args, Subcommand, ValueEnum};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -100,7 +101,7 @@ pub struct Load {
     /// With --find-max: the most that may be errors, e.g. 0.1%
     #[arg(long, value_name = "SHARE", default_value = "0.1%", value_parser = share)]
     pub errors: f64,
-    /// Write the figures as JSON to this file
+    /// Write the figures as JSON to this file (-: standard output)
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
     /// Write a page with pictures to this file
@@ -124,96 +125,4 @@ pub enum Spread {
     Constant,
     /// As many independent clients would come
     Poisson,
-}
-
-/// `10`, `10k`, `2m`, `1g`: thousands, millions, thousands of millions.
-fn count(text: &str) -> Result<u64, String> {
-    let number = scaled(text).filter(|number| *number >= 1.0 && number.fract() == 0.0);
-    number.map(|number| number as u64).ok_or_else(|| "write a whole number such as 200, 10k or 2m".to_owned())
-}
-
-fn rate(text: &str) -> Result<f64, String> {
-    scaled(text)
-        .filter(|rate| *rate > 0.0)
-        .ok_or_else(|| "write requests a second such as 500, 2.5k".to_owned())
-}
-
-fn scaled(text: &str) -> Option<f64> {
-    let digits = text.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
-    let unit = match text[digits.len()..].to_ascii_lowercase().as_str() {
-        "" => 1.0,
-        "k" => 1e3,
-        "m" => 1e6,
-        "g" => 1e9,
-        _ => return None,
-    };
-    digits
-        .parse::<f64>()
-        .ok()
-        .map(|number| number * unit)
-        .filter(|number| number.is_finite() && *number <= 1e15)
-}
-
-/// As in an nginx.conf: `200ms`, `2s`, `1m30s`; a number alone is seconds.
-fn time_or_none(text: &str) -> Result<Duration, String> {
-    millstream_conf::value::duration(text).map_err(|_| "write a time such as 200ms, 30s or 5m".to_owned())
-}
-
-fn time(text: &str) -> Result<Duration, String> {
-    time_or_none(text).and_then(|time| match time {
-        Duration::ZERO => Err("it has to be above zero".to_owned()),
-        time => Ok(time),
-    })
-}
-
-/// `0.1%`, or `0.001`.
-fn share(text: &str) -> Result<f64, String> {
-    let (number, whole) = match text.strip_suffix('%') {
-        Some(number) => (number, 100.0),
-        None => (text, 1.0),
-    };
-    let share = number.parse::<f64>().ok().map(|number| number / whole);
-    share
-        .filter(|share| (0.0..=1.0).contains(share))
-        .ok_or_else(|| "write a share such as 0.1% or 0.001".to_owned())
-}
-
-fn field(text: &str) -> Result<(String, String), String> {
-    match text.split_once(':') {
-        Some((name, value)) if !name.trim().is_empty() => {
-            Ok((name.trim().to_owned(), value.trim().to_owned()))
-        }
-        _ => Err("write 'Name: value'".to_owned()),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn numbers_have_the_units_that_wrk_knows() {
-        assert_eq!(
-            (count("200"), count("10k"), count("2M"), count("1.5k")),
-            (Ok(200), Ok(10_000), Ok(2_000_000), Ok(1500))
-        );
-        assert_eq!((rate("0.5"), rate("2.5k")), (Ok(0.5), Ok(2500.0)));
-        for wrong in ["", "k", "0", "-1", "1.5", "1x", "nan", "inf", "1e99g", "é"] {
-            assert!(count(wrong).is_err(), "{wrong}");
-        }
-        assert!(rate("0").is_err() && rate("nan").is_err());
-    }
-
-    #[test]
-    fn times_and_shares_have_their_bounds() {
-        assert_eq!(
-            (time("1m30s"), time("250ms")),
-            (Ok(Duration::from_secs(90)), Ok(Duration::from_millis(250)))
-        );
-        assert!(time("0").is_err() && time_or_none("0").is_ok() && time("soon").is_err());
-        assert_eq!((share("0.1%"), share("0.5"), share("0")), (Ok(0.001), Ok(0.5), Ok(0.0)));
-        assert!(
-            share("101%").is_err() && share("2").is_err() && share("nan").is_err() && share("%").is_err()
-        );
-    }
 }

@@ -1,5 +1,6 @@
 //! The flags of `millstream capacity`.
 
+use super::value::{field, time_or_none};
 use clap::Args;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -11,7 +12,7 @@ pub struct Capacity {
     #[arg(required_unless_present = "sleep", conflicts_with = "sleep")]
     pub urls: Vec<String>,
     /// Instead of servers of yours, embedded ones that only sleep: a row for each time, e.g. 200ms,70ms,2ms,0
-    #[arg(long, value_name = "TIMES", value_delimiter = ',', value_parser = time)]
+    #[arg(long, value_name = "TIMES", value_delimiter = ',', value_parser = time_or_none)]
     pub sleep: Vec<Duration>,
     /// How many embedded servers
     #[arg(long, value_name = "N", default_value_t = 2, requires = "sleep", value_parser = clap::value_parser!(u16).range(1..=16))]
@@ -26,10 +27,10 @@ pub struct Capacity {
     #[arg(short = 't', long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64))]
     pub threads: Option<u32>,
     /// How long each run is measured
-    #[arg(short = 'd', long, value_name = "TIME", default_value = "2s", value_parser = time)]
+    #[arg(short = 'd', long, value_name = "TIME", default_value = "2s", value_parser = time_or_none)]
     pub duration: Duration,
     /// How long each run warms up before
-    #[arg(long, value_name = "TIME", default_value = "500ms", value_parser = time)]
+    #[arg(long, value_name = "TIME", default_value = "500ms", value_parser = time_or_none)]
     pub warm_up: Duration,
     /// How often each is measured, in turn; the median counts
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=99))]
@@ -40,7 +41,7 @@ pub struct Capacity {
     /// A field of each request, such as 'Authorization: Bearer …'
     #[arg(short = 'H', long = "header", value_name = "NAME: VALUE", value_parser = field)]
     pub header: Vec<(String, String)>,
-    /// Write the figures as JSON to this file
+    /// Write the figures as JSON to this file (-: standard output)
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
     /// Write a page with a picture to this file
@@ -51,17 +52,7 @@ pub struct Capacity {
     pub yes: bool,
 }
 
-/// As in an nginx.conf: `200ms`, `2s`, `1m`; a number alone is seconds.
-fn time(text: &str) -> Result<Duration, String> {
-    millstream_conf::value::duration(text).map_err(|_| "write a time such as 200ms, 2s or 1m".to_owned())
-}
-
 fn workers(text: &str) -> Result<String, String> {
     let is_number = text.parse::<u16>().is_ok_and(|number| number > 0);
     if text == "auto" || is_number { Ok(text.to_owned()) } else { Err("write a number or auto".to_owned()) }
-}
-
-fn field(text: &str) -> Result<(String, String), String> {
-    let (name, value) = text.split_once(':').ok_or("write NAME: VALUE")?;
-    Ok((name.trim().to_owned(), value.trim().to_owned()))
 }

@@ -2,6 +2,9 @@
 //!
 //! Flags become an order, what comes of it text, JSON and a page. What is measured and how is `millstream_load::ladder`'s.
 
+use super::end::{self, End};
+use super::output::Output;
+use super::stop;
 use crate::cli::Ladder;
 use millstream_load::ladder::climb::{ClimbError, Order, Sight, climb};
 use millstream_load::ladder::result::Climbed;
@@ -12,52 +15,27 @@ use millstream_load::progress::Live;
 use millstream_load::report;
 use millstream_load::step::{self, STEPS, Setting, Step};
 use millstream_load::target::{Ask, Permission};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 /// What the default ladder may take, so that it is told before two minutes are over.
 const LIMIT: Duration = Duration::from_secs(105);
 
-/// What a shell says of a program that was interrupted.
-const INTERRUPTED: u8 = 130;
-
 /// The whole command.
 pub fn run(ladder: &Ladder) -> ExitCode {
-    if let Some(name) = &ladder.print {
-        return ended(print(ladder, name));
-    }
-    ended(order(ladder).map_err(Ended::Wrong).and_then(|order| {
-        let climbed = carry_out(&order)?;
-        show(&climbed);
-        write(&climbed, ladder.json.as_deref(), ladder.html.as_deref())
-    }))
+    end::status(match &ladder.print {
+        Some(name) => print(ladder, name),
+        None => measured(ladder),
+    })
 }
 
-/// Why the command has no result.
-#[derive(Debug)]
-pub enum Ended {
-    /// In one sentence.
-    Wrong(String),
-    /// By the user.
-    Stopped,
-}
-
-/// The exit status, and the sentence where there is one.
-pub fn ended(result: Result<(), Ended>) -> ExitCode {
-    match result {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(Ended::Wrong(why)) => {
-            eprintln!("millstream: {why}");
-            ExitCode::FAILURE
-        }
-        Err(Ended::Stopped) => {
-            eprintln!("millstream: stopped; what was started for it has ended");
-            ExitCode::from(INTERRUPTED)
-        }
-    }
+fn measured(ladder: &Ladder) -> Result<ExitCode, End> {
+    let order = order(ladder)?;
+    let mut output = Output::open(ladder.json.as_deref(), ladder.html.as_deref())?;
+    let climbed = carry_out(&order)?;
+    tell(&climbed, &mut output)?;
+    Ok(ExitCode::SUCCESS)
 }
 
 /// What the flags ask for.
@@ -92,7 +70,7 @@ fn order(ladder: &Ladder) -> Result<Order, String> {
 ///
 /// # Errors
 /// One is not installed, or this program's own file is gone.
-pub fn programs(peers: &[Party]) -> Result<Programs, String> {
+pub(super) fn programs(peers: &[Party]) -> Result<Programs, String> {
     let own =
         std::env::current_exe().map_err(|error| format!("this program's own file is not there: {error}"))?;
     let folders = peer::search_path(std::env::var_os("PATH").as_deref());
@@ -111,12 +89,8 @@ pub fn programs(peers: &[Party]) -> Result<Programs, String> {
 }
 
 /// Climbs with the progress on standard error; Ctrl-C and TERM stop it in order.
-pub fn carry_out(order: &Order) -> Result<Climbed, Ended> {
-    let stop = Arc::new(AtomicBool::new(false));
-    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM, signal_hook::consts::SIGHUP] {
-        let registered = signal_hook::flag::register(signal, Arc::clone(&stop));
-        registered.map_err(|error| Ended::Wrong(format!("signals cannot be taken: {error}")))?;
-    }
+pub(super) fn carry_out(order: &Order) -> Result<Climbed, End> {
+    let stop = stop::on_signals()?;
     let mut live = Live::to_stderr();
     let climbed = climb(order, &stop, &mut |sight| match sight {
         Sight::Said(words) => live.say(words),
@@ -124,63 +98,40 @@ pub fn carry_out(order: &Order) -> Result<Climbed, Ended> {
         Sight::Goes(progress) => live.show(progress),
     });
     climbed.map_err(|error| match error {
-        ClimbError::Because(why) => Ended::Wrong(why),
-        ClimbError::Stopped => Ended::Stopped,
+        ClimbError::Because(why) => End::Wrong(why),
+        ClimbError::Stopped => End::Stopped("; what was started for it has ended"),
     })
 }
 
-/// The text on standard output.
-pub fn show(climbed: &Climbed) {
-    put(&format!("\n{}", table::text(climbed)));
-}
-
-/// Text on standard output.
-pub fn put(text: &str) {
-    use std::io::Write;
-    // A closed pipe on standard output is the reader's wish.
-    _ = std::io::stdout().write_all(text.as_bytes());
-}
-
-/// The files that were asked for.
-pub fn write(climbed: &Climbed, json: Option<&Path>, html: Option<&Path>) -> Result<(), Ended> {
-    let mut files: Vec<(PathBuf, String)> = Vec::new();
-    if let Some(file) = json {
-        files.push((file.to_owned(), climbed.json()));
-    }
-    if let Some(file) = html {
-        files.push((file.to_owned(), report::steps::html(&page::page(climbed))));
-    }
-    for (file, text) in files {
-        std::fs::write(&file, text)
-            .map_err(|error| Ended::Wrong(format!("{} cannot be written: {error}", file.display())))?;
-    }
-    Ok(())
+/// Text, and the reports that were asked for.
+pub(super) fn tell(climbed: &Climbed, output: &mut Output) -> Result<(), End> {
+    output.put(&format!("\n{}", table::text(climbed)));
+    output.write(|| climbed.json(), || report::steps::html(&page::page(climbed)))
 }
 
 /// `--print STEP`.
-fn print(ladder: &Ladder, name: &str) -> Result<(), Ended> {
-    let step = step::find(name).map_err(Ended::Wrong)?;
+fn print(ladder: &Ladder, name: &str) -> Result<ExitCode, End> {
+    let step = step::find(name)?;
     let origin = match &ladder.url {
-        Some(url) => host_and_port(url).map_err(Ended::Wrong)?,
+        Some(url) => host_and_port(url)?,
         None => "127.0.0.1:8000".to_owned(),
     };
     let port = if step == Step::Tls { 8443 } else { 8080 };
     // With the lifetime of what says nothing only where it was asked for: the API's word is what this step is about.
     let setting = Setting { port, origin: &origin, fallback: ladder.valid.as_deref(), workers: "auto" };
     if step == Step::Alone {
-        return Err(Ended::Wrong(
-            "\"alone\" is the API without a proxy: there is no configuration".to_owned(),
-        ));
+        return Err(End::Wrong("\"alone\" is the API without a proxy: there is no configuration".to_owned()));
     }
-    let peers = ladder.against.as_deref().map(peer::parse).transpose().map_err(Ended::Wrong)?;
+    let peers = ladder.against.as_deref().map(peer::parse).transpose()?;
+    let output = Output::open(None, None)?;
     for party in peers.unwrap_or_else(|| vec![Party::Millstream]) {
         let launch = peer::launch(party, step, &setting, Path::new("."))
-            .map_err(|why| Ended::Wrong(format!("{} {why}", party.name())))?;
+            .map_err(|why| End::Wrong(format!("{} {why}", party.name())))?;
         for (_, text) in launch.files {
-            put(&text);
+            output.put(&text);
         }
     }
-    Ok(())
+    Ok(ExitCode::SUCCESS)
 }
 
 /// Where a URL leads, as `server` names it.

@@ -2,8 +2,10 @@
 //!
 //! The API is `millstream_load::origin`, in this process; what it lacks to be real is said wherever its figures stand.
 
+use super::end::{self, End};
+use super::ladder::{carry_out, programs, tell};
+use super::output::Output;
 use crate::cli::Demo;
-use crate::ladder::{Ended, carry_out, ended, programs, put, show, write};
 use millstream_load::ladder::climb::Order;
 use millstream_load::origin::{self, DemoOptions};
 use millstream_load::peer::Party;
@@ -19,17 +21,18 @@ const THREADS: &str = "demo ";
 
 /// The whole command.
 pub fn run(demo: &Demo) -> ExitCode {
-    ended(climbed(demo))
+    end::status(climbed(demo))
 }
 
-fn climbed(demo: &Demo) -> Result<(), Ended> {
+fn climbed(demo: &Demo) -> Result<ExitCode, End> {
+    let mut output = Output::open(demo.json.as_deref(), Some(&demo.html))?;
     let options = DemoOptions {
         service_time: demo.service_time,
         workers: demo.workers as usize,
         ..DemoOptions::default()
     };
-    let api = origin::start(&options)
-        .map_err(|error| Ended::Wrong(format!("the simulated API cannot be started: {error}")))?;
+    let api =
+        origin::start(&options).map_err(|error| format!("the simulated API cannot be started: {error}"))?;
     eprintln!(
         "A simulated API (not a real one) answers on http://{}/list: {} workers, {} ms for each request.",
         api.address,
@@ -46,15 +49,14 @@ fn climbed(demo: &Demo) -> Result<(), Ended> {
         limit: demo.duration,
         connections: None,
         fallback: None,
-        programs: programs(&[]).map_err(Ended::Wrong)?,
+        programs: programs(&[])?,
         own_api: Some(THREADS),
     };
     let climbed = carry_out(&order)?;
-    show(&climbed);
-    write(&climbed, demo.json.as_deref(), Some(&demo.html))?;
-    put(&format!(
+    tell(&climbed, &mut output)?;
+    output.put(&format!(
         "\nThe picture is in {}. Now your own API:\n\n    millstream ladder http://127.0.0.1:8000/\n",
         demo.html.display()
     ));
-    Ok(())
+    Ok(ExitCode::SUCCESS)
 }

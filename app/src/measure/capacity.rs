@@ -3,16 +3,15 @@
 //! The proxy that is measured is this binary, started anew with a configuration of its own. Everything that is started
 //! ends with the command, with Ctrl-C too.
 
+use super::end::{self, End};
+use super::output::Output;
+use super::stop;
 use crate::cli::Capacity as Flags;
 use millstream_load::capacity::{self, Capacity, CapacityError, Moment, Row, Setting, Subject};
 use millstream_load::progress::Live;
 use millstream_load::report::{json, steps};
 use millstream_net::cores;
-use signal_hook::consts::{SIGINT, SIGTERM};
-use std::io::Write;
-use std::path::Path;
 use std::process::ExitCode;
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 /// The JSON that `--json` writes.
@@ -20,45 +19,22 @@ const CAPACITY: json::Kind = json::Kind { name: "millstream.capacity", version: 
 /// The most threads of the generator that are taken without asking.
 const THREADS: usize = 4;
 
-/// Measures what the flags say. 0: there is a table; 1: there is none, and why was said.
+/// The whole command.
 pub fn run(flags: &Flags) -> ExitCode {
-    match carry_out(flags) {
-        Ok(text) => {
-            // A closed pipe on standard output is the reader's wish.
-            _ = std::io::stdout().write_all(text.as_bytes());
-            ExitCode::SUCCESS
-        }
-        Err(message) => {
-            eprintln!("millstream: {message}");
-            ExitCode::FAILURE
-        }
-    }
+    end::status(carry_out(flags))
 }
 
-fn carry_out(flags: &Flags) -> Result<String, String> {
-    let stop = stop_on_signals().map_err(|error| format!("signals cannot be taken: {error}"))?;
-    let measured = measured(flags, &stop).map_err(|error| error.to_string())?;
-    if let Some(path) = &flags.json {
-        write(path, &json::write_versioned(CAPACITY, &measured))?;
-    }
-    if let Some(path) = &flags.html {
-        write(path, &steps::html(&capacity::page(&measured)))?;
-    }
-    Ok(capacity::table(&measured))
-}
-
-fn write(path: &Path, text: &str) -> Result<(), String> {
-    std::fs::write(path, text).map_err(|error| format!("{}: {error}", path.display()))
-}
-
-/// Set by the first Ctrl-C, after which everything is ended in order; the second ends this process at once.
-fn stop_on_signals() -> std::io::Result<Arc<AtomicBool>> {
-    let stop = Arc::new(AtomicBool::new(false));
-    for signal in [SIGINT, SIGTERM] {
-        signal_hook::flag::register_conditional_shutdown(signal, 128 + signal, Arc::clone(&stop))?;
-        signal_hook::flag::register(signal, Arc::clone(&stop))?;
-    }
-    Ok(stop)
+fn carry_out(flags: &Flags) -> Result<ExitCode, End> {
+    let mut output = Output::open(flags.json.as_deref(), flags.html.as_deref())?;
+    let stop = stop::on_signals()?;
+    let measured = measured(flags, &stop).map_err(|error| match error {
+        CapacityError::Stopped => End::Stopped("; what was started for it has ended"),
+        error => End::Wrong(error.to_string()),
+    })?;
+    output.put(&capacity::table(&measured));
+    output
+        .write(|| json::write_versioned(CAPACITY, &measured), || steps::html(&capacity::page(&measured)))?;
+    Ok(ExitCode::SUCCESS)
 }
 
 fn measured(flags: &Flags, stop: &AtomicBool) -> Result<Capacity, CapacityError> {

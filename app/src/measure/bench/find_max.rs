@@ -1,7 +1,9 @@
 //! `bench --find-max`: the search with its trials told one by one.
 
-use super::{End, plan, put};
+use super::plan;
 use crate::cli::Load;
+use crate::measure::end::End;
+use crate::measure::output::Output;
 use millstream_load::find_max::{self, Found, Goal, Sight, Trial};
 use millstream_load::outcome::Outcome;
 use millstream_load::plan::Plan;
@@ -10,10 +12,15 @@ use millstream_load::report::{self, quantity};
 use std::sync::atomic::AtomicBool;
 
 /// Searches and tells; the outcome of the best trial, none where the user stopped before there was one.
-pub(super) fn search(flags: &Load, plan: &Plan, stop: &AtomicBool) -> Result<Option<Outcome>, End> {
+pub(super) fn search(
+    flags: &Load,
+    plan: &Plan,
+    stop: &AtomicBool,
+    output: &Output,
+) -> Result<Option<Outcome>, End> {
     let goal = Goal { p99: flags.p99, errors: flags.errors };
     let mut live = (!flags.quiet).then(Live::to_stderr);
-    put(&format!("Searching the highest rate that holds: {}\n", words(goal)));
+    output.put(&format!("Searching the highest rate that holds: {}\n", words(goal)));
     let found = find_max::run(plan, plan::arrivals(flags), goal, stop, &mut |sight| match sight {
         Sight::Begins(rate) => {
             if let Some(live) = &mut live {
@@ -31,7 +38,7 @@ pub(super) fn search(flags: &Load, plan: &Plan, stop: &AtomicBool) -> Result<Opt
             if let Some(live) = &mut live {
                 live.clear();
             }
-            put(&line(trial));
+            output.put(&line(trial));
         }
     });
     drop(live);
@@ -39,8 +46,8 @@ pub(super) fn search(flags: &Load, plan: &Plan, stop: &AtomicBool) -> Result<Opt
     let is_stopped = stop.load(std::sync::atomic::Ordering::Relaxed);
     match found {
         Found { best: Some(best), failed } => {
-            put(&conclusion(&best, failed.as_ref(), is_stopped));
-            put(&report::text::report(&best.outcome));
+            output.put(&conclusion(&best, failed.as_ref(), is_stopped));
+            output.put(&report::text::report(&best.outcome));
             Ok(Some(best.outcome))
         }
         Found { best: None, failed: Some((rate, miss)) } if !is_stopped => {

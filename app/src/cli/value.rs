@@ -1,0 +1,127 @@
+//! The values of flags that the measuring verbs share: counts, rates, times, shares and field lines, each with its bounds.
+
+use millstream_conf::value;
+use std::time::Duration;
+
+/// `10`, `10k`, `2m`, `1g`: thousands, millions, thousands of millions.
+pub(super) fn count(text: &str) -> Result<u64, String> {
+    let number = scaled(text).filter(|number| *number >= 1.0 && number.fract() == 0.0);
+    number.map(|number| number as u64).ok_or_else(|| "write a whole number such as 200, 10k or 2m".to_owned())
+}
+
+/// Requests a second.
+pub(super) fn rate(text: &str) -> Result<f64, String> {
+    scaled(text)
+        .filter(|rate| *rate > 0.0)
+        .ok_or_else(|| "write requests a second such as 500, 2.5k".to_owned())
+}
+
+fn scaled(text: &str) -> Option<f64> {
+    let digits = text.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
+    let unit = match text[digits.len()..].to_ascii_lowercase().as_str() {
+        "" => 1.0,
+        "k" => 1e3,
+        "m" => 1e6,
+        "g" => 1e9,
+        _ => return None,
+    };
+    digits
+        .parse::<f64>()
+        .ok()
+        .map(|number| number * unit)
+        .filter(|number| number.is_finite() && *number <= 1e15)
+}
+
+/// As in an nginx.conf: `200ms`, `2s`, `1m30s`; a number alone is seconds. A fraction of one unit too: `1.5s`.
+pub(super) fn time_or_none(text: &str) -> Result<Duration, String> {
+    value::duration(text)
+        .ok()
+        .or_else(|| fraction(text))
+        .ok_or_else(|| "write a time such as 200ms, 30s or 5m".to_owned())
+}
+
+/// `1.5s`, `0.5m`; nginx has none, wrk's and oha's users write them.
+fn fraction(text: &str) -> Option<Duration> {
+    let digits = text.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
+    let unit = match &text[digits.len()..] {
+        "ms" => 1e-3,
+        "" | "s" => 1.0,
+        "m" => 60.0,
+        "h" => 3600.0,
+        _ => return None,
+    };
+    let is_plain = digits.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
+    let number = digits.parse::<f64>().ok().filter(|_| is_plain)?;
+    Duration::try_from_secs_f64(number * unit).ok()
+}
+
+/// The same, above zero.
+pub(super) fn time(text: &str) -> Result<Duration, String> {
+    time_or_none(text).and_then(|time| match time {
+        Duration::ZERO => Err("it has to be above zero".to_owned()),
+        time => Ok(time),
+    })
+}
+
+/// `0.1%`, or `0.001`.
+pub(super) fn share(text: &str) -> Result<f64, String> {
+    let (number, whole) = match text.strip_suffix('%') {
+        Some(number) => (number, 100.0),
+        None => (text, 1.0),
+    };
+    let share = number.parse::<f64>().ok().map(|number| number / whole);
+    share
+        .filter(|share| (0.0..=1.0).contains(share))
+        .ok_or_else(|| "write a share such as 0.1% or 0.001".to_owned())
+}
+
+/// A field line; the space around its value goes (RFC 9110 section 5.5).
+pub(super) fn field(text: &str) -> Result<(String, String), String> {
+    match text.split_once(':') {
+        Some((name, value)) if !name.trim().is_empty() => {
+            Ok((name.trim().to_owned(), value.trim().to_owned()))
+        }
+        _ => Err("write 'Name: value'".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_have_the_units_that_wrk_knows() {
+        assert_eq!(
+            (count("200"), count("10k"), count("2M"), count("1.5k")),
+            (Ok(200), Ok(10_000), Ok(2_000_000), Ok(1500))
+        );
+        assert_eq!((rate("0.5"), rate("2.5k")), (Ok(0.5), Ok(2500.0)));
+        for wrong in ["", "k", "0", "-1", "1.5", "1x", "nan", "inf", "1e99g", "é"] {
+            assert!(count(wrong).is_err(), "{wrong}");
+        }
+        assert!(rate("0").is_err() && rate("nan").is_err());
+    }
+
+    #[test]
+    fn times_and_shares_have_their_bounds() {
+        for (text, milliseconds) in
+            [("1m30s", 90_000), ("250ms", 250), ("1.5s", 1_500), ("2", 2_000), (".5m", 30_000)]
+        {
+            assert_eq!(time(text), Ok(Duration::from_millis(milliseconds)), "{text}");
+        }
+        assert!(time_or_none("0").is_ok());
+        for wrong in ["", "0", "s", ".", "-1s", "1e3s", "inf", "soon", "1.5x", "é"] {
+            assert!(time(wrong).is_err(), "{wrong}");
+        }
+        assert_eq!((share("0.1%"), share("0.5"), share("0")), (Ok(0.001), Ok(0.5), Ok(0.0)));
+        for wrong in ["101%", "2", "nan", "%"] {
+            assert!(share(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_field_has_a_name_and_loses_the_space_around_its_value() {
+        assert_eq!(field("X-Tenant:  7 "), Ok(("X-Tenant".to_owned(), "7".to_owned())));
+        assert!(field("X-Tenant").is_err() && field(": 7").is_err());
+    }
+}

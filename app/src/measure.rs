@@ -1,0 +1,12 @@
+//! The verbs that measure: `bench`, `ladder`, `demo` and `capacity`.
+//!
+//! Flags come in, text goes out, JSON and a page where they are asked for; what is measured and how is the crate `load`'s.
+//! What the verbs share: `end` (how a command ends), `stop` (Ctrl-C), `output` (where the reports go).
+
+mod end;
+mod stop;
+mod output;
+pub mod bench;
+pub mod ladder;
+pub mod demo;
+pub mod capacity;

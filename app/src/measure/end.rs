@@ -1,0 +1,35 @@
+//! How a command that measures ends: with figures, in one sentence, or because the user stopped it.
+
+use std::process::ExitCode;
+
+/// What a shell says of a program that was interrupted.
+const INTERRUPTED: u8 = 130;
+
+/// Why there are no figures.
+#[derive(Debug)]
+pub(super) enum End {
+    /// In one sentence.
+    Wrong(String),
+    /// By the user; what that means here.
+    Stopped(&'static str),
+}
+
+impl From<String> for End {
+    fn from(why: String) -> End {
+        End::Wrong(why)
+    }
+}
+
+/// The exit status; what there is to say goes to standard error.
+pub(super) fn status(done: Result<ExitCode, End>) -> ExitCode {
+    done.unwrap_or_else(|end| match end {
+        End::Wrong(why) => {
+            eprintln!("millstream: {why}");
+            ExitCode::FAILURE
+        }
+        End::Stopped(what) => {
+            eprintln!("millstream: stopped{what}");
+            ExitCode::from(INTERRUPTED)
+        }
+    })
+}

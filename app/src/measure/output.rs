@@ -1,0 +1,147 @@
+//! Where the reports go: text to standard output, JSON and a page to files, of which `-` is standard output.
+//!
+//! The files are opened before anything is measured, so that a wrong path costs no measuring, and written after it: until
+//! then what was in them stays.
+
+use super::end::End;
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+/// The reports of one command.
+#[derive(Debug)]
+pub(super) struct Output {
+    json: Option<Place>,
+    html: Option<Place>,
+}
+
+#[derive(Debug)]
+enum Place {
+    Standard,
+    File(Report),
+}
+
+/// A file for a report. One that was made for it and never written goes with its value.
+#[derive(Debug)]
+struct Report {
+    path: PathBuf,
+    file: File,
+    is_new: bool,
+}
+
+impl Output {
+    /// # Errors
+    /// A file cannot be written, or both reports are to be on standard output.
+    pub(super) fn open(json: Option<&Path>, html: Option<&Path>) -> Result<Output, End> {
+        let output =
+            Output { json: json.map(Place::open).transpose()?, html: html.map(Place::open).transpose()? };
+        match (&output.json, &output.html) {
+            (Some(Place::Standard), Some(Place::Standard)) => {
+                Err("standard output takes one report: JSON or the page".to_owned().into())
+            }
+            _ => Ok(output),
+        }
+    }
+
+    /// Text for the user: on standard output, or on standard error where a report takes the other.
+    pub(super) fn put(&self, text: &str) {
+        let is_taken =
+            [&self.json, &self.html].into_iter().flatten().any(|place| matches!(place, Place::Standard));
+        // A closed pipe is the reader's wish.
+        if is_taken {
+            _ = io::stderr().write_all(text.as_bytes());
+        } else {
+            _ = io::stdout().write_all(text.as_bytes());
+            _ = io::stdout().flush();
+        }
+    }
+
+    /// Writes the reports that were asked for.
+    ///
+    /// # Errors
+    /// The first that cannot be written.
+    pub(super) fn write(
+        &mut self,
+        json: impl FnOnce() -> String,
+        html: impl FnOnce() -> String,
+    ) -> Result<(), End> {
+        self.json.as_mut().map_or(Ok(()), |place| place.write(&json()))?;
+        self.html.as_mut().map_or(Ok(()), |place| place.write(&html()))
+    }
+}
+
+impl Place {
+    fn open(path: &Path) -> Result<Place, End> {
+        if path == "-" {
+            return Ok(Place::Standard);
+        }
+        let is_new = !path.exists();
+        let opened = OpenOptions::new().write(true).create(true).truncate(false).open(path);
+        let file = opened.map_err(|error| unwritable(path, &error))?;
+        Ok(Place::File(Report { path: path.to_owned(), file, is_new }))
+    }
+
+    fn write(&mut self, text: &str) -> Result<(), End> {
+        match self {
+            Place::Standard => {
+                // A closed pipe is the reader's wish.
+                _ = io::stdout().write_all(text.as_bytes()).and_then(|()| io::stdout().flush());
+                Ok(())
+            }
+            Place::File(report) => report.write(text).map_err(|error| unwritable(&report.path, &error)),
+        }
+    }
+}
+
+impl Report {
+    fn write(&mut self, text: &str) -> io::Result<()> {
+        self.is_new = false;
+        // A pipe or a terminal has no length.
+        if self.file.metadata()?.is_file() {
+            self.file.set_len(0)?;
+        }
+        self.file.write_all(text.as_bytes())
+    }
+}
+
+impl Drop for Report {
+    fn drop(&mut self) {
+        if self.is_new {
+            // Gone already is as good.
+            _ = std::fs::remove_file(&self.path);
+        }
+    }
+}
+
+fn unwritable(path: &Path, error: &io::Error) -> End {
+    format!("{} cannot be written: {error}", path.display()).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_keeps_what_it_had_until_there_is_a_report() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (old, new) = (folder.path().join("old.json"), folder.path().join("new.html"));
+        std::fs::write(&old, "a longer text than the next").expect("written");
+        drop(Output::open(Some(&old), Some(&new)).expect("opened"));
+        assert_eq!(std::fs::read_to_string(&old).expect("there"), "a longer text than the next");
+        assert!(!new.exists(), "nothing was measured, so nothing is left");
+        let mut output = Output::open(Some(&old), Some(&new)).expect("opened");
+        output.write(|| "{}".to_owned(), || "<p>".to_owned()).expect("written");
+        assert_eq!(std::fs::read_to_string(&old).expect("there"), "{}");
+        assert_eq!(std::fs::read_to_string(&new).expect("there"), "<p>");
+    }
+
+    #[test]
+    fn what_cannot_be_written_is_said_before_anything_is_measured() {
+        let said = |json: &str, html: Option<&Path>| match Output::open(Some(Path::new(json)), html) {
+            Err(End::Wrong(why)) => why,
+            other => panic!("{other:?}"),
+        };
+        assert!(said("/no/such/folder/a.json", None).starts_with("/no/such/folder/a.json cannot be written"));
+        assert!(said("-", Some(Path::new("-"))).starts_with("standard output takes one report"));
+    }
+}
