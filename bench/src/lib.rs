@@ -20,6 +20,10 @@ mod refresh;
 mod purge;
 mod warm;
 mod generator;
+mod embedded;
+mod ours;
+mod ceiling;
+mod stall;
 pub mod verdict;
 
 use std::path::PathBuf;
@@ -46,6 +50,8 @@ pub fn run(arguments: &[String]) -> Result<(), String> {
         Work::Stampede => stampede::run(&options, &programs)?,
         Work::Refresh => refresh::run(&options, &programs)?,
         Work::Warm => warm::run(&options, &programs)?,
+        Work::FindMax => ceiling::run(&options, &programs)?,
+        Work::Stall => stall::run(&options, &programs)?,
         Work::Generator => generator::run(&options, &programs)?,
         Work::Verdict => return verdict::run(&options, &programs),
         _ => {

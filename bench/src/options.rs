@@ -31,6 +31,10 @@ pub enum Work {
     Verdict,
     /// `millstream bench` beside other load generators.
     Generator,
+    /// The highest rate that holds, where it is known.
+    FindMax,
+    /// A stall, seen by an open and a closed loop.
+    Stall,
 }
 
 /// What to measure and for how long.
@@ -91,6 +95,8 @@ impl Options {
                 "purge" => (options.work, options.millstream) = (Work::Purge, false),
                 "warm" => options.work = Work::Warm,
                 "verdict" => options.work = Work::Verdict,
+                "find-max" => options.work = Work::FindMax,
+                "stall" => options.work = Work::Stall,
                 "generator" => options.work = Work::Generator,
                 "--runs" => options.runs = number(&value()?)?.clamp(1, 1000),
                 "--files" => options.files = number(&value()?)?.clamp(1, MOST_FILES),
@@ -126,6 +132,7 @@ pub(crate) fn usage() -> String {
                     cargo xtask bench purge\n\
                     cargo xtask bench warm [--files N] [--rounds N] [--markdown FILE]\n\
                     cargo xtask bench verdict [--runs N]\n\
+                    cargo xtask bench find-max | stall [--rounds N] [--markdown FILE]\n\
                     cargo xtask bench generator [--duration SECONDS] [--rounds N] [--connections N] [--markdown FILE]\ncases:"
         .to_owned();
     for case in cases::ALL {

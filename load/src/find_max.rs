@@ -88,17 +88,22 @@ impl Goal {
 }
 
 /// Which rate is tried next: pure.
+///
+/// A stutter of the machine is no ceiling: a rate has failed when it failed twice, and the one that ends the search is
+/// tried anew when the search has come close to it, for it may have been bad luck that everything since lies below.
 #[derive(Debug, Clone)]
 pub struct Search {
     /// The highest that held; 0: none yet.
     held: f64,
-    /// The lowest that failed; infinite: none yet.
-    failed: f64,
+    /// Those that failed, the lowest last; all are above `held`.
+    failed: Vec<f64>,
     next: f64,
     least: f64,
     trials: u32,
-    /// Whether the rate that is tried has failed once already: a stutter of the machine is no ceiling.
+    /// Whether the rate that is tried has failed once already.
     is_second: bool,
+    /// Whether the lowest that failed did so again with `held` close below it.
+    is_over: bool,
 }
 
 impl Search {
@@ -106,37 +111,41 @@ impl Search {
     pub fn new(guess: f64) -> Search {
         Search {
             held: 0.0,
-            failed: f64::INFINITY,
+            failed: Vec::new(),
             next: round(guess * 0.8),
             least: guess * LEAST,
             trials: 0,
             is_second: false,
+            is_over: false,
         }
     }
 
     /// The rate to try; none: the search is over.
     pub fn next(&self) -> Option<f64> {
-        let is_close = self.held > 0.0 && self.failed / self.held <= CLOSE;
-        (!is_close && self.trials < TRIALS && self.next >= self.least).then_some(self.next)
+        (!self.is_over && self.trials < TRIALS && self.next >= self.least).then_some(self.next)
     }
 
     /// Whether that rate held.
     pub fn tell(&mut self, holds: bool) {
         self.trials += 1;
+        let is_first = !self.is_second;
+        self.is_second = !holds && is_first;
         if holds {
             self.held = self.next;
-        } else if !self.is_second {
-            self.is_second = true;
+            self.failed.retain(|failed| *failed > self.held);
+        } else if is_first {
             return;
+        } else if self.failed.last() == Some(&self.next) {
+            self.is_over = true;
         } else {
-            self.failed = self.next;
+            self.failed.push(self.next);
         }
-        self.is_second = false;
-        self.next = round(match (self.held, self.failed.is_finite()) {
-            (0.0, _) => self.failed * 0.6,
-            (held, false) => held * 1.25,
-            (held, true) => (held * self.failed).sqrt(),
-        });
+        self.next = match self.failed.last() {
+            None => round(self.held * 1.25),
+            Some(failed) if self.held == 0.0 => round(failed * 0.6),
+            Some(failed) if failed / self.held <= CLOSE => *failed,
+            Some(failed) => round((self.held * failed).sqrt()),
+        };
     }
 
     /// The highest rate that held; none: not even the lowest did.

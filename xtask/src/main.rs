@@ -29,6 +29,8 @@ const USAGE: &str = "cargo xtask COMMAND
   bench refresh         one client beside a refresh in the background, beside nginx
   bench purge           a purge by tag among a million entries
   bench verdict         whether the limit is named right in cases that are built for it
+  bench find-max        how near `bench --find-max` comes to a ceiling that is known
+  bench stall           a stall of the server, seen by an open and a closed loop
   bench generator       `millstream bench` beside wrk and oha on one server
   instructions [NAME…]  instructions per iteration of the hot leaves, against benches/baseline.json";
 
