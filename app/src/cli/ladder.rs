@@ -31,9 +31,9 @@ pub struct Ladder {
     /// Connections held open at once (without it as many as fit how slow the API is, 50 at the most)
     #[arg(short = 'c', long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub connections: Option<u32>,
-    /// How often each step is measured; the result is the median
-    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=100))]
-    pub rounds: u32,
+    /// How often each step is measured; the result is the median (without it 3 times, or 2 where more would take longer than two minutes)
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100))]
+    pub rounds: Option<u32>,
     /// How long each time, such as 2s or 500ms (without it so long that the whole stays within two minutes)
     #[arg(short = 'd', long, value_name = "TIME", value_parser = duration)]
     pub duration: Option<Duration>,

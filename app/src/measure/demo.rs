@@ -44,7 +44,7 @@ fn climbed(demo: &Demo) -> Result<ExitCode, End> {
         may: Permission::default(),
         steps: STEPS.iter().map(|entry| entry.step).collect(),
         parties: vec![Party::Millstream],
-        rounds: ROUNDS,
+        rounds: Some(ROUNDS),
         each: None,
         limit: demo.duration,
         connections: None,

@@ -3,7 +3,7 @@
 //! Only here are things started. Every process that is started ends with the value that holds it, also where this is
 //! stopped or panics. Next: `stand`, `measuring`, `result`.
 
-use super::course::{self, Around, Stop};
+use super::course::{self, Around, Course, Stop, Windows, Wish};
 use super::direct::{self, Known};
 use super::measuring::{Bench, Seen};
 pub use super::measuring::{ClimbError, Sight};
@@ -33,11 +33,11 @@ pub struct Order {
     pub steps: Vec<Step>,
     /// Who takes part.
     pub parties: Vec<Party>,
-    /// How often each step is measured.
-    pub rounds: u32,
+    /// How often each step is measured; `None`: as often as fits into `limit`, three times at the most.
+    pub rounds: Option<u32>,
     /// How long each time; `None`: so long that the whole stays within `limit`.
     pub each: Option<Duration>,
-    /// What the whole may take, where `each` is not given.
+    /// What the whole may take, where `each` or `rounds` is not given.
     pub limit: Duration,
     /// Connections; `None`: by how slow the API is.
     pub connections: Option<u32>,
@@ -70,9 +70,8 @@ pub fn climb(
     let mut measures = open(&pairs, order);
     let able: Vec<_> =
         measures.iter().filter(|measure| measure.cannot.is_none()).map(|m| (m.step, m.party)).collect();
-    let stops = course::course(&able, order.rounds);
-    let mut bench = bench(order, known, &stops, stop, watch)?;
-    let seen = rounds(&mut bench, &stops, &mut measures, watch)?;
+    let (mut bench, course) = bench(order, known, &able, stop, watch)?;
+    let seen = rounds(&mut bench, &course.stops, &mut measures, watch)?;
     for (measure, seen) in measures.iter_mut().zip(&seen) {
         let rounds: Vec<Round> = seen.iter().map(|seen| seen.round.clone()).collect();
         measure.figures = figures(&rounds);
@@ -82,7 +81,7 @@ pub fn climb(
         }
     }
     compare(&mut measures);
-    let mut climbed = plain(order, &bench, measures);
+    let mut climbed = plain(order, &bench, course.rounds, measures);
     climbed.began_unix_milliseconds = u64::try_from(began).unwrap_or(0);
     climbed.verdict = worth::sentences(&climbed);
     climbed.verdict.extend(limit(&climbed, &bench.known, &seen));
@@ -94,25 +93,27 @@ pub fn climb(
 fn bench<'a>(
     order: &Order,
     known: Known,
-    stops: &[Stop],
+    pairs: &[(Step, Option<Party>)],
     stop: &'a AtomicBool,
     watch: &mut dyn FnMut(Sight<'_>),
-) -> Result<Bench<'a>, ClimbError> {
+) -> Result<(Bench<'a>, Course), ClimbError> {
     let alone = known.alone();
     let connections = order.connections.unwrap_or_else(|| course::connections(alone));
     let warm_up = (alone * 3 / 2).clamp(Duration::from_millis(200), Duration::from_secs(3));
     // As many as wait when an uncached step ends, two at a time; and two single requests.
     let around = Around { before: warm_up + alone * 2, queue: alone * connections / 2 };
-    let each = order.each.unwrap_or_else(|| course::measured(stops, order.limit, around));
-    watch(Sight::Said(&announced(stops, each, connections, course::whole(stops, each, around))));
-    Ok(Bench {
+    let fallback = fallback(order, &known);
+    let wish = Wish { rounds: order.rounds, each: order.each, limit: order.limit };
+    let course = course::lay_out(pairs, wish, around, &|step| course::is_brief(step, fallback.as_deref()));
+    watch(Sight::Said(&announced(&course, connections)));
+    let bench = Bench {
         connections,
         threads: (cores::usable() as u32).clamp(1, 2).min(connections),
-        each,
+        windows: course.windows,
         warm_up,
         timeout: TIMEOUT.max(alone * connections * 2).min(direct::PATIENCE),
         origin: known.target.addresses[0],
-        fallback: fallback(order, &known),
+        fallback,
         programs: order.programs.clone(),
         certificate: Certificate::new()?,
         api: whose_api(order, &known),
@@ -122,18 +123,18 @@ fn bench<'a>(
         },
         known,
         stop,
-    })
+    };
+    Ok((bench, course))
 }
 
 /// The result without its words.
-fn plain(order: &Order, bench: &Bench<'_>, measures: Vec<Measure>) -> Climbed {
+fn plain(order: &Order, bench: &Bench<'_>, rounds: u32, measures: Vec<Measure>) -> Climbed {
     let known = &bench.known;
     Climbed {
         url: order.ask.url.clone(),
         is_simulated: order.own_api.is_some(),
         began_unix_milliseconds: 0,
-        rounds: order.rounds,
-        seconds: bench.each.as_secs_f64(),
+        rounds,
         connections: bench.connections,
         threads: bench.threads,
         cores: cores::usable() as u32,
@@ -151,12 +152,17 @@ fn plain(order: &Order, bench: &Bench<'_>, measures: Vec<Measure>) -> Climbed {
 }
 
 /// What is about to begin.
-fn announced(stops: &[Stop], each: Duration, connections: u32, whole: Duration) -> String {
+fn announced(course: &Course, connections: u32) -> String {
+    let Windows { usual, brief } = course.windows;
+    let longer = match brief == usual {
+        true => String::new(),
+        false => format!(", of {} where answers are kept for a second", quantity::span(brief.as_secs_f64())),
+    };
     format!(
-        "{} measurements of {} on {connections} connections, about {} in all.",
-        stops.len(),
-        quantity::span(each.as_secs_f64()),
-        quantity::span(whole.as_secs_f64().round())
+        "{} measurements of {}{longer}, on {connections} connections; about {:.0} s in all.",
+        course.stops.len(),
+        quantity::span(usual.as_secs_f64()),
+        course.whole.as_secs_f64()
     )
 }
 

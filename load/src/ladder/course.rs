@@ -4,7 +4,7 @@
 //! within a step the parties take turns at being first.
 
 use crate::peer::Party;
-use crate::step::Step;
+use crate::step::{self, Step};
 use std::time::Duration;
 
 /// One measurement to come: a place in the list of measures.
@@ -30,7 +30,7 @@ pub fn pairs(steps: &[Step], parties: &[Party]) -> Vec<(Step, Option<Party>)> {
 }
 
 /// Every measurement, in order, of the pairs that can be measured.
-pub fn course(pairs: &[(Step, Option<Party>)], rounds: u32) -> Vec<Stop> {
+fn course(pairs: &[(Step, Option<Party>)], rounds: u32) -> Vec<Stop> {
     let mut stops = Vec::with_capacity(pairs.len() * rounds as usize);
     for round in 0..rounds {
         for of_step in pairs.chunk_by(|one, other| one.0 == other.0) {
@@ -69,18 +69,103 @@ const VARNISH: f64 = 1.2;
 const SHORTEST: f64 = 0.5;
 const LONGEST: f64 = 3.0;
 
-/// How long each measurement is, so that the whole stays within `limit` as far as the shortest allows.
-pub fn measured(stops: &[Stop], limit: Duration, around: Around) -> Duration {
-    let overhead: f64 = stops.iter().map(|stop| around.seconds(stop)).sum();
-    let each = (limit.as_secs_f64() - overhead) / stops.len().max(1) as f64;
-    // A tenth of a second is as fine as anybody wants to read it.
-    Duration::from_millis(((each.clamp(SHORTEST, LONGEST) * 10.0).floor() * 100.0) as u64)
+/// Where answers are kept for a second, a shorter one would see hits alone: warmed up a little before it begins, an answer
+/// ends within it once, and once a second is what it costs.
+const LIFETIME: f64 = 1.2;
+
+/// How often each step is measured where nobody says: the first of these that fits.
+const ROUNDS: [u32; 2] = [3, 2];
+
+/// How long measurements are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Windows {
+    /// Of most steps.
+    pub usual: Duration,
+    /// Of those whose answers are kept for a second.
+    pub brief: Duration,
 }
 
-/// How long the whole takes, about.
-pub fn whole(stops: &[Stop], each: Duration, around: Around) -> Duration {
+impl Windows {
+    /// All as long as the user asked.
+    pub fn asked(each: Duration) -> Windows {
+        Windows { usual: each, brief: each }
+    }
+
+    /// That of a step; `is_brief` says of which answers are kept for a second.
+    pub fn of(&self, step: Step, is_brief: &dyn Fn(Step) -> bool) -> Duration {
+        if is_brief(step) { self.brief } else { self.usual }
+    }
+}
+
+/// Whether a step keeps answers for a second and no longer, where `fallback` is the time for those that say nothing.
+pub fn is_brief(step: Step, fallback: Option<&str>) -> bool {
+    let seconds = |text: &str| step::seconds(text).is_some_and(|seconds| seconds <= 1);
+    let cache = step.features().and_then(|features| features.cache);
+    cache.is_some_and(|cache| cache.micro || fallback.is_some_and(seconds))
+}
+
+/// Everything to be measured, and for how long each.
+#[derive(Debug, Clone)]
+pub struct Course {
+    /// In order.
+    pub stops: Vec<Stop>,
+    /// How long.
+    pub windows: Windows,
+    /// How long the whole takes, about.
+    pub whole: Duration,
+    /// How often each step is measured.
+    pub rounds: u32,
+}
+
+/// What the user asked for; the rest is chosen so that the whole stays within `limit` as far as the shortest allows.
+#[derive(Debug, Clone, Copy)]
+pub struct Wish {
+    /// How often each step is measured.
+    pub rounds: Option<u32>,
+    /// How long each time.
+    pub each: Option<Duration>,
+    /// What the whole may take.
+    pub limit: Duration,
+}
+
+/// Lays the course out.
+pub fn lay_out(
+    pairs: &[(Step, Option<Party>)],
+    wish: Wish,
+    around: Around,
+    is_brief: &dyn Fn(Step) -> bool,
+) -> Course {
+    let of_rounds = |rounds: u32| {
+        let stops = course(pairs, rounds);
+        let windows = wish.each.map_or_else(|| windows(&stops, wish.limit, around, is_brief), Windows::asked);
+        let whole = stops
+            .iter()
+            .map(|stop| around.seconds(stop) + windows.of(stop.step, is_brief).as_secs_f64())
+            .sum();
+        Course { stops, windows, whole: Duration::from_secs_f64(whole), rounds }
+    };
+    let rounds = wish.rounds.map_or(ROUNDS.to_vec(), |rounds| vec![rounds]);
+    let mut courses = rounds.into_iter().map(of_rounds).peekable();
+    while let Some(course) = courses.next() {
+        if course.whole <= wish.limit || courses.peek().is_none() {
+            return course;
+        }
+    }
+    of_rounds(1)
+}
+
+/// How long each measurement is.
+fn windows(stops: &[Stop], limit: Duration, around: Around, is_brief: &dyn Fn(Step) -> bool) -> Windows {
     let overhead: f64 = stops.iter().map(|stop| around.seconds(stop)).sum();
-    Duration::from_secs_f64(overhead + each.as_secs_f64() * stops.len() as f64)
+    let left = limit.as_secs_f64() - overhead;
+    let brief = stops.iter().filter(|stop| is_brief(stop.step)).count() as f64;
+    let others = stops.len() as f64 - brief;
+    let all = left / stops.len().max(1) as f64;
+    let usual = if all < LIFETIME { (left - brief * LIFETIME) / others.max(1.0) } else { all };
+    // A tenth of a second is as fine as anybody wants to read it.
+    let rounded = |seconds: f64| Duration::from_millis(((seconds * 10.0).floor() * 100.0) as u64);
+    let usual = usual.clamp(SHORTEST, LONGEST);
+    Windows { usual: rounded(usual), brief: rounded(usual.max(LIFETIME)) }
 }
 
 /// Connections where the user names none: what wrk's users take, and fewer in front of an API so slow that more would only

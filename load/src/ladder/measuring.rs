@@ -1,6 +1,6 @@
 //! One measurement: a step put up, looked at once, loaded, and asked as strangers would.
 
-use super::course::Stop;
+use super::course::{Stop, Windows, is_brief};
 use super::direct::{self, Known};
 use super::result::{Measure, Round};
 use super::stand::{Certificate, Programs, Stand, StandError};
@@ -56,14 +56,15 @@ impl From<String> for ClimbError {
     }
 }
 
-/// Letters shown of why a peer did not start.
-const SHOWN: usize = 300;
+/// Letters shown of why a peer did not start, from the start and from the end: what it said may be pages long, and the
+/// reason stands first or last.
+const SHOWN: (usize, usize) = (100, 200);
 
 /// What all measurements have in common.
 pub(super) struct Bench<'a> {
     pub connections: u32,
     pub threads: u32,
-    pub each: Duration,
+    pub windows: Windows,
     pub warm_up: Duration,
     pub timeout: Duration,
     /// Where the API is.
@@ -86,6 +87,17 @@ pub(super) struct Seen {
     pub through: Vec<Once>,
 }
 
+/// A long text without its middle.
+fn shortened(text: &str) -> String {
+    let letters: Vec<char> = text.chars().collect();
+    let (start, end) = SHOWN;
+    if letters.len() <= start + end {
+        return text.to_owned();
+    }
+    let part = |letters: &[char]| letters.iter().collect::<String>();
+    format!("{} … {}", part(&letters[..start]), part(&letters[letters.len() - end..]))
+}
+
 impl Bench<'_> {
     /// Measures a step; `None` where the party cannot do it after all, which the measure then says.
     pub(super) fn measure(
@@ -97,7 +109,7 @@ impl Bench<'_> {
         self.settle();
         let Some(party) = stop.party else {
             let target = self.known.target.clone();
-            return self.load(&target, None, watch).map(Some);
+            return self.load(stop.step, &target, None, watch).map(Some);
         };
         let origin = self.origin.to_string();
         let setting =
@@ -111,10 +123,7 @@ impl Bench<'_> {
                 return Ok(None);
             }
             Err(StandError::Failed(why)) => {
-                // What it said may be pages long, and the reason stands first or last.
-                let (start, end) = (why.chars().take(SHOWN), why.chars().skip(SHOWN));
-                let more = if end.count() > 0 { " …" } else { "" };
-                measure.cannot = Some(format!("(not started: {}{more})", start.collect::<String>()));
+                measure.cannot = Some(format!("(not started: {})", shortened(&why)));
                 return Ok(None);
             }
         };
@@ -133,7 +142,7 @@ impl Bench<'_> {
                 break;
             }
         }
-        let mut seen = self.load(&target, Some(&stand), watch)?;
+        let mut seen = self.load(stop.step, &target, Some(&stand), watch)?;
         seen.through = through;
         if stop.step.is_cached() && stop.round == 0 {
             measure.wrong = measure.wrong.take().or_else(|| self.as_strangers(&stand, stop.step));
@@ -192,6 +201,7 @@ impl Bench<'_> {
 
     fn load(
         &self,
+        step: Step,
         target: &Target,
         stand: Option<&Stand>,
         watch: &mut dyn FnMut(Sight<'_>),
@@ -201,7 +211,12 @@ impl Bench<'_> {
             warm_up: self.warm_up,
             timeout: self.timeout,
             verify: false,
-            ..Plan::closed(target, self.connections, self.threads, self.each)
+            ..Plan::closed(
+                target,
+                self.connections,
+                self.threads,
+                self.windows.of(step, &|step| is_brief(step, self.fallback.as_deref())),
+            )
         };
         let mut parties = vec![("generator".to_owned(), self.generator.clone())];
         parties.extend(stand.map(|stand| ("proxy".to_owned(), Whose::Tree(stand.id()))));

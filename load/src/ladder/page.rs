@@ -29,10 +29,9 @@ pub fn page(climbed: &Climbed) -> Page {
     Page {
         title: format!("The ladder on {}", climbed.url),
         subtitle: format!(
-            "{}: {} rounds of {} for each step, {} connections, {} cores; one request alone takes {}.",
+            "{}: {} for each step, {} connections, {} cores; one request alone takes {}.",
             quantity::moment(climbed.began_unix_milliseconds),
-            climbed.rounds,
-            quantity::span(climbed.seconds),
+            climbed.rounds_told(),
             climbed.connections,
             climbed.cores,
             quantity::duration(climbed.alone_milliseconds * 1000.0)

@@ -6,7 +6,7 @@
 use crate::correctness::{Caching, How};
 use crate::outcome::{Errors, Outcome};
 use crate::peer::Party;
-use crate::report::json;
+use crate::report::{json, quantity};
 use crate::step::Step;
 use serde::{Deserialize, Serialize};
 
@@ -21,8 +21,6 @@ pub struct Climbed {
     pub began_unix_milliseconds: u64,
     /// How often each step was measured.
     pub rounds: u32,
-    /// Seconds of each measurement.
-    pub seconds: f64,
     /// Connections held at once.
     pub connections: u32,
     /// Threads of the generator.
@@ -73,6 +71,8 @@ pub struct Measure {
 pub struct Figures {
     /// Right answers per second.
     pub rate: Spread,
+    /// Seconds of each measurement, median of the rounds.
+    pub seconds: f64,
     /// How many times the first step's; `None`: one of the two is not counted.
     pub times: Option<f64>,
     /// The median latency, microseconds, median of the rounds.
@@ -161,6 +161,7 @@ pub fn figures(rounds: &[Round]) -> Option<Figures> {
             least: rates.iter().copied().fold(f64::MAX, f64::min),
             most: rates.iter().copied().fold(0.0, f64::max),
         },
+        seconds: each(&|round| round.outcome.seconds),
         times: None,
         p50: each(&|round| round.outcome.latency.percentile(50.0) as f64) as u64,
         p99: each(&|round| round.outcome.latency.percentile(99.0) as f64) as u64,
@@ -246,6 +247,21 @@ impl Measure {
 pub const JSON: json::Kind = json::Kind { name: "millstream.ladder", version: 1 };
 
 impl Climbed {
+    /// How often each step was measured and for how long: `3 rounds of 1.4s`, `2 rounds of 0.5s to 1.2s`.
+    pub fn rounds_told(&self) -> String {
+        let mut seconds: Vec<f64> =
+            self.measures.iter().filter_map(|measure| Some(measure.figures.as_ref()?.seconds)).collect();
+        seconds.sort_by(f64::total_cmp);
+        // A window ends some microseconds after its time.
+        let ends = [seconds.first(), seconds.last()]
+            .map(|seconds| quantity::span((seconds.unwrap_or(&0.0) * 10.0).round() / 10.0));
+        let s = if self.rounds == 1 { "" } else { "s" };
+        match ends {
+            [least, most] if least == most => format!("{} round{s} of {least}", self.rounds),
+            [least, most] => format!("{} round{s} of {least} to {most}", self.rounds),
+        }
+    }
+
     /// As JSON for people and programs.
     pub fn json(&self) -> String {
         json::write_versioned(JSON, self)

@@ -15,12 +15,10 @@ pub fn text(climbed: &Climbed) -> String {
     // Writing to a String cannot fail.
     _ = writeln!(
         out,
-        "{}: {} in one go, {} round{} of {}, {} connections, {} threads, {} cores\n",
+        "{}: {} in one go, {}, {} connections, {} threads, {} cores\n",
         climbed.url,
         quantity::duration(climbed.alone_milliseconds * 1000.0),
-        climbed.rounds,
-        if climbed.rounds == 1 { "" } else { "s" },
-        quantity::span(climbed.seconds),
+        climbed.rounds_told(),
         climbed.connections,
         climbed.threads,
         climbed.cores

@@ -1,14 +1,15 @@
 //! Figures out of rounds, the order of a climb, and what is said of it.
 
-use super::course::{Around, connections, course, measured, pairs, whole};
+use super::course::{Around, Course, Windows, Wish, connections, is_brief, lay_out, pairs};
 use super::result::{Climbed, Figures, JSON, Measure, Round, Spread, compare, figures, median, wrong};
 use super::{page, table, worth};
 use crate::correctness::{Caching, How, Keeps};
 use crate::outcome::{Counts, Errors, Generator, Latency, Outcome};
-use crate::peer::Party;
+use crate::peer::{self, Party};
 use crate::plan::Mode;
 use crate::report::json;
-use crate::step::{STEPS, Step};
+use crate::step::{STEPS, Setting, Step};
+use std::path::Path;
 use std::time::Duration;
 
 fn latency(p50: u64) -> Latency {
@@ -53,7 +54,6 @@ fn climbed(measures: Vec<Measure>) -> Climbed {
         is_simulated: false,
         began_unix_milliseconds: 0,
         rounds: 3,
-        seconds: 2.0,
         connections: 50,
         threads: 1,
         cores: 2,
@@ -178,29 +178,62 @@ fn what_a_party_cannot_do_is_a_line_of_the_table() {
     assert!(text.contains("cannot: varnish speaks no TLS itself"), "{text}");
 }
 
+fn laid_out(pairs: &[(Step, Option<Party>)], rounds: u32) -> Course {
+    let wish = Wish { rounds: Some(rounds), each: None, limit: Duration::from_secs(60) };
+    lay_out(pairs, wish, Around::default(), &|_| false)
+}
+
 #[test]
 fn every_round_goes_through_all_steps_and_parties_take_turns() {
     let all = pairs(&[Step::Alone, Step::Lock], &[Party::Millstream, Party::Nginx]);
     assert_eq!(all.len(), 3);
     let order: Vec<(u32, Option<Party>)> =
-        course(&all, 2).iter().map(|stop| (stop.round, stop.party)).collect();
+        laid_out(&all, 2).stops.iter().map(|stop| (stop.round, stop.party)).collect();
     let (own, nginx) = (Some(Party::Millstream), Some(Party::Nginx));
     assert_eq!(order, [(0, None), (0, own), (0, nginx), (1, None), (1, nginx), (1, own)]);
 }
 
 #[test]
-fn the_default_ladder_stays_within_its_limit_against_one_peer_too() {
+fn the_default_ladder_stays_within_its_limit_whoever_takes_part() {
     let steps: Vec<Step> = STEPS.iter().map(|entry| entry.step).collect();
-    let limit = Duration::from_secs(110);
-    for parties in [&[Party::Millstream][..], &[Party::Millstream, Party::Nginx]] {
-        for queue in [Duration::ZERO, Duration::from_secs(1)] {
-            let around = Around { before: Duration::from_millis(200), queue };
-            let stops = course(&pairs(&steps, parties), 3);
-            let each = measured(&stops, limit, around);
-            assert!(each >= Duration::from_millis(500), "{each:?}");
-            assert!(whole(&stops, each, around) <= limit, "{parties:?} {queue:?} {each:?}");
+    let wish = Wish { rounds: None, each: None, limit: Duration::from_secs(110) };
+    let setting = Setting { port: 0, origin: "127.0.0.1:0", fallback: None, workers: "auto" };
+    let is_able = |(step, party): &(Step, Option<Party>)| {
+        party.is_none_or(|party| peer::launch(party, *step, &setting, Path::new("/")).is_ok())
+    };
+    for (parties, rounds, slow) in [(1, 3, true), (2, 3, true), (4, 2, false)] {
+        let queues = [Duration::ZERO, Duration::from_secs(1)];
+        for queue in queues.into_iter().take(1 + usize::from(slow)) {
+            for fallback in [None, Some("1s"), Some("1d")] {
+                let around = Around { before: Duration::from_millis(200), queue };
+                let mut pairs = pairs(&steps, &Party::ALL[..parties]);
+                pairs.retain(is_able);
+                let course = lay_out(&pairs, wish, around, &|step| is_brief(step, fallback));
+                assert!(course.windows.usual >= Duration::from_millis(500), "{course:?}");
+                assert!(course.windows.brief >= Duration::from_millis(1_200), "{course:?}");
+                assert!(course.whole <= wish.limit, "{parties} {queue:?} {fallback:?} {course:?}");
+                assert_eq!(course.rounds, rounds, "{parties} {queue:?} {fallback:?}");
+            }
         }
     }
+}
+
+#[test]
+fn what_the_user_asks_for_is_what_is_measured() {
+    let each = Duration::from_millis(300);
+    let wish = Wish { rounds: Some(7), each: Some(each), limit: Duration::from_secs(1) };
+    let pairs = pairs(&[Step::Microcache, Step::Tls], &[Party::Millstream]);
+    let course = lay_out(&pairs, wish, Around::default(), &|step| is_brief(step, None));
+    assert_eq!((course.rounds, course.stops.len(), course.windows), (7, 14, Windows::asked(each)));
+}
+
+#[test]
+fn answers_are_kept_briefly_by_the_microcache_and_where_nothing_else_is_said() {
+    assert!(is_brief(Step::Microcache, None) && is_brief(Step::Lock, Some("1d")));
+    assert!(
+        is_brief(Step::Tls, Some("1s")) && !is_brief(Step::Tls, Some("1m")) && !is_brief(Step::Tls, None)
+    );
+    assert!(!is_brief(Step::Alone, Some("1s")) && !is_brief(Step::KeepAlive, Some("1s")));
 }
 
 #[test]

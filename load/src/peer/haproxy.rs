@@ -29,7 +29,9 @@ pub(super) fn launch(step: Step, setting: &Setting<'_>) -> Result<Launch, &'stat
 }
 
 fn text(features: &Features, setting: &Setting<'_>) -> String {
-    let mut out = format!("global\n    maxconn 10000\n    stats socket unix@{SOCKET} mode 600\n");
+    // With fewer files allowed than that many connections take, it would not start.
+    let mut out =
+        format!("global\n    maxconn 10000\n    no strict-limits\n    stats socket unix@{SOCKET} mode 600\n");
     if let Ok(threads) = setting.workers.parse::<u32>() {
         _ = writeln!(out, "    nbthread {threads}");
     }

@@ -69,9 +69,10 @@ pub fn climb(steps: &[Climbed], uncacheable: Option<&str>) -> Vec<String> {
     sentences
 }
 
-/// What each step brings over the one before, sorted into three sentences.
+/// What each step brings over the one before, sorted into sentences.
 fn steps_apart(right: &[&Climbed]) -> Vec<String> {
-    let (mut gains, mut idle, mut losses, mut prices) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    let (mut gains, mut idle, mut losses) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut prices, mut unclear) = (Vec::new(), Vec::new());
     for pair in right.windows(2) {
         let (before, step) = (pair[0], pair[1]);
         let times = step.rate / before.rate;
@@ -82,6 +83,8 @@ fn steps_apart(right: &[&Climbed]) -> Vec<String> {
             gains.push((times, text));
         } else if times < LOSS && is_apart {
             if step.is_service { prices.push(text) } else { losses.push(text) }
+        } else if !is_apart && !(LOSS..WORTH).contains(&times) {
+            unclear.push(text);
         } else if !step.is_service {
             idle.push(text);
         }
@@ -93,6 +96,7 @@ fn steps_apart(right: &[&Climbed]) -> Vec<String> {
         ("Not worth it here: ", idle),
         ("What costs more than it brings: ", losses),
         ("What it costs to have it: ", prices),
+        ("Not to be told, for the rounds overlap (--rounds and --duration make it clearer): ", unclear),
     ];
     let told = kinds.into_iter().filter(|(_, steps)| !steps.is_empty());
     told.map(|(opening, steps)| format!("{opening}{}.", listed(&steps))).collect()
