@@ -120,6 +120,19 @@ pub fn compare(a: &Outcome, b: &Outcome) -> Comparison {
     }
 }
 
+/// A percentile that is at least what it says can only be told from one that it is above.
+fn certain(verdict: Verdict, ratio: Ratio, is_a_known: bool, is_b_known: bool) -> Verdict {
+    let is_certain = match verdict {
+        Verdict::Differs if ratio.low > 1.0 => is_a_known,
+        Verdict::Differs => is_b_known,
+        _ => is_a_known && is_b_known,
+    };
+    if is_certain {
+        return verdict;
+    }
+    Verdict::Unknown("too many requests had no answer at the end: it is longer, by how much is not known".to_owned())
+}
+
 /// Slices that are whole: the last one may have been cut, and its rate would be another's.
 fn whole(outcome: &Outcome) -> Vec<&Slice> {
     let longest = outcome.slices.iter().map(|slice| slice.seconds).fold(0.0, f64::max);
@@ -189,7 +202,7 @@ fn percentiles(a: &Outcome, b: &Outcome) -> Vec<Finding> {
             }),
         };
         let verdict = match &result {
-            Ok(ratio) => Verdict::of(*ratio),
+            Ok(ratio) => certain(Verdict::of(*ratio), *ratio, a.latency.is_known(percent), b.latency.is_known(percent)),
             Err(why) => Verdict::Unknown(why.clone()),
         };
         Finding { name, a: of_a, b: of_b, ratio: result.ok(), verdict }

@@ -56,14 +56,22 @@ fn nanoseconds(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
+/// Whether the plan makes sense and this system can carry it out; opens nothing.
+///
+/// # Errors
+/// Why not.
+pub fn check(plan: &Plan) -> Result<(), PlanError> {
+    plan.check()?;
+    allow_files(plan)
+}
+
 /// Carries the plan out; blocks until its end, or a tenth of a second after `stop` is set: then the outcome is that of the
 /// time so far. `watch` is told how things stand, about ten times a second.
 ///
 /// # Errors
 /// The plan makes no sense here, or the system refuses what it needs; nothing has been sent then.
 pub fn run(plan: &Plan, stop: &AtomicBool, watch: &mut dyn FnMut(&Progress)) -> Result<Outcome, PlanError> {
-    plan.check()?;
-    allow_files(plan)?;
+    check(plan)?;
     let tls = if plan.targets.iter().any(|target| target.tls.is_some()) {
         Some(stream::client_configuration(plan.verify).map_err(|error| PlanError(error.to_string()))?)
     } else {
@@ -174,8 +182,7 @@ fn outcome(run: &Run<'_>, reports: &[Report], machine_busy: f64, own_cpu: u64) -
     let seconds = |nanoseconds: u64| nanoseconds as f64 / 1e9;
     let ended = reports.iter().map(|report| report.ended).max().unwrap_or(0);
     let measured = seconds(ended.saturating_sub(run.begin));
-    let mut counts = tally.counts();
-    counts.unfinished = reports.iter().map(|report| report.unfinished).sum();
+    let counts = tally.counts();
     let cpu = seconds(reports.iter().map(|report| report.cpu).sum::<u64>() + own_cpu);
     let shares: Vec<Share> = reports.iter().map(|report| report.share(run.begin)).collect();
     let mut generator = Generator {
@@ -199,9 +206,11 @@ fn outcome(run: &Run<'_>, reports: &[Report], machine_busy: f64, own_cpu: u64) -
         keep_alive: plan.keep_alive,
         tls: run.tls.is_some(),
         began_unix_milliseconds: before.saturating_sub(run.now().saturating_sub(run.begin) / 1_000_000),
+        warm_up: plan.warm_up.as_secs_f64(),
         seconds: measured,
+        interrupted: reports.iter().any(|report| report.is_interrupted),
+        latency: Latency::with_unfinished(tally.latency(), counts.unfinished),
         counts,
-        latency: Latency::of(tally.latency()),
         service: Latency::of(tally.service()),
         first_byte: Latency::of(tally.first_byte()),
         slices: run.board.slices(measured),

@@ -80,6 +80,8 @@ pub struct Reader {
     is_persistent: bool,
     is_body_right: bool,
     body: u64,
+    /// See [`Reader::passed_interim`].
+    passed_interim: bool,
 }
 
 #[derive(Debug, Default)]
@@ -120,10 +122,11 @@ impl Reader {
             if matches!(self.state, State::Head | State::Partial(_)) {
                 let (length, meaning) = self.head(rest, awaited.is_head, heads)?;
                 at += length;
-                if let Some(meaning) = meaning
-                    && self.begin(meaning)
-                {
-                    return Ok((at, Some(self.whole(awaited))));
+                match meaning {
+                    Some(meaning) if self.begin(meaning) => return Ok((at, Some(self.whole(awaited)))),
+                    Some(_) => {}
+                    // The head is whole and means nothing: an interim one.
+                    None => self.passed_interim |= matches!(self.state, State::Head),
                 }
                 continue;
             }
@@ -148,6 +151,19 @@ impl Reader {
     /// Forgets what came: for a new connection.
     pub fn clear(&mut self) {
         self.state = State::Head;
+        self.passed_interim = false;
+    }
+
+    /// Whether a part of an answer has come, and its end has not.
+    #[inline]
+    pub fn has_begun(&self) -> bool {
+        !matches!(self.state, State::Head)
+    }
+
+    /// Whether an interim answer ended since this was last asked: what came before was not the answer.
+    #[inline]
+    pub fn passed_interim(&mut self) -> bool {
+        std::mem::take(&mut self.passed_interim)
     }
 
     /// How many bytes of a head were read, all or up to its end, and what it says if it is whole. Interim answers are

@@ -1,6 +1,8 @@
 //! The highest rate that holds: an open loop at one rate after the other, higher where it held, lower where it did not.
 //!
-//! A rate holds where the server keeps up with it ([`KEPT_UP`]), and latency and errors stay within the goal. The search
+//! A rate holds where the server keeps up with it ([`KEPT_UP`]), and latency and errors stay within the goal. What is
+//! unanswered at the end of a trial is not late as long as it is what the rate and the latency at the beginning make
+//! (Little's law): the queue of a server that falls behind is longer. The search
 //! ([`Search`]) is pure and knows neither clock nor server; [`run`] carries its trials out. Next: `drive`.
 
 #[cfg(test)]
@@ -62,17 +64,15 @@ impl Goal {
     /// Whether an open loop held; its outcome says which rate it was.
     pub fn judge(&self, outcome: &Outcome) -> Option<Miss> {
         let errors = outcome.error_share();
-        let answered = outcome.counts.answers + outcome.counts.errors.total();
-        let due = answered + outcome.counts.unfinished;
-        let kept_up = if due == 0 { 0.0 } else { answered as f64 / due as f64 };
-        // What was on its way when the run ended is not late: one at each connection is no sign of falling behind.
-        let on_their_way = u64::from(outcome.connections) * u64::from(outcome.pipeline);
-        let fell_behind = kept_up < KEPT_UP && outcome.counts.unfinished > on_their_way.min(due / 10);
+        let due = outcome.due() as f64;
+        let answered = outcome.due() - outcome.counts.unfinished;
+        let late = (outcome.counts.unfinished as f64 - on_their_way(outcome)).max(0.0);
+        let kept_up = if due > 0.0 { 1.0 - late / due } else { 0.0 };
         let p99 = outcome.latency.percentile(99.0);
         let limit = self.p99.map_or(u64::MAX, |limit| u64::try_from(limit.as_micros()).unwrap_or(u64::MAX));
         let miss = if errors > self.errors || answered == 0 {
             Miss::Errors(if answered == 0 { 1.0 } else { errors })
-        } else if fell_behind {
+        } else if kept_up < KEPT_UP {
             Miss::FellBehind(kept_up)
         } else if p99 > limit {
             Miss::Slow(p99)
@@ -85,6 +85,20 @@ impl Goal {
             _ => Some(miss),
         }
     }
+}
+
+/// How many requests may be on their way at the end without being late: the rate times the mean latency of the first half
+/// of the run, when a server that falls behind had not yet done so by much. Their number is one of chance, at the most as
+/// that of Poisson's distribution; three standard deviations of it are allowed for, and one because requests are whole.
+fn on_their_way(outcome: &Outcome) -> f64 {
+    let first = outcome.slices.iter().filter(|slice| slice.at + slice.seconds <= outcome.seconds / 2.0);
+    let (answers, time) = first.fold((0.0, 0.0), |(answers, time), slice| {
+        (answers + slice.answers as f64, time + slice.answers as f64 * slice.mean)
+    });
+    let latency = if answers > 0.0 { time / answers / 1e6 } else { 0.0 };
+    let rate = if outcome.seconds > 0.0 { outcome.due() as f64 / outcome.seconds } else { 0.0 };
+    let mean = rate * latency;
+    mean + 3.0 * mean.sqrt() + 1.0
 }
 
 /// Which rate is tried next: pure.

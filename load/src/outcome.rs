@@ -29,16 +29,23 @@ pub struct Outcome {
     pub tls: bool,
     /// When measuring began, milliseconds since 1970.
     pub began_unix_milliseconds: u64,
+    /// How long the load went on before, in seconds; nothing of that was counted.
+    #[serde(default)]
+    pub warm_up: f64,
     /// How long was measured, after warming up.
     pub seconds: f64,
+    /// Whether the user ended the run before its time: its figures are of the time until then.
+    #[serde(default)]
+    pub interrupted: bool,
     /// What was counted in that time.
     pub counts: Counts,
     /// From when a request should have started (open loop) or was sent (closed loop; without keep-alive: its connection
-    /// was begun) to its last byte.
+    /// was begun) to its last byte. In an open loop a request that had no answer at the end is in it too, with the time that
+    /// it had waited by then: see `known_to`.
     pub latency: Latency,
-    /// From when it was really sent: in an open loop, what a closed one would have said.
+    /// From when it was really sent: in an open loop, what a closed one would have said. Of answers only.
     pub service: Latency,
-    /// From when it was really sent to the first byte of its answer.
+    /// From when it was really sent to the first byte of its answer, interim ones (RFC 9110 §15.2) not counted.
     pub first_byte: Latency,
     /// The run in equal slices, in order.
     pub slices: Vec<Slice>,
@@ -49,7 +56,8 @@ pub struct Outcome {
 /// Counters of the measured time.
 #[derive(Debug, Clone, Default, PartialEq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
 pub struct Counts {
-    /// Requests that went out whole.
+    /// Requests that went out whole. In a closed loop those that were on their way when measuring began are among them, as
+    /// their answers are.
     pub requests: u64,
     /// Whole answers as expected.
     pub answers: u64,
@@ -59,14 +67,18 @@ pub struct Counts {
     pub bytes_body: u64,
     /// Bytes written.
     pub bytes_written: u64,
-    /// Connections opened.
+    /// Connections opened in this time; those of the warm-up are not counted.
     pub connections: u64,
+    /// Connections that were closed because more came on them than had been asked for: a body longer than announced, a
+    /// second answer, a farewell such as 408.
+    #[serde(default)]
+    pub surplus: u64,
     /// Answers by status, expected or not.
     pub statuses: BTreeMap<u16, u64>,
     /// What went wrong.
     pub errors: Errors,
-    /// Open loop: requests that should have started in the measured time and had no answer at its end, sent or not. Their
-    /// latencies are in no figure; many of them mean that the server does not keep up.
+    /// Open loop: requests that should have started in the measured time and had no answer at its end, sent or not. They
+    /// are in the latency with the time that they had waited by then. Many of them mean that the server does not keep up.
     #[serde(default)]
     pub unfinished: u64,
 }
@@ -135,13 +147,28 @@ pub struct Latency {
     pub max: u64,
     /// `[percent, microseconds]` for 50, 75, 90, 99, 99.9 and 99.99.
     pub percentiles: Vec<(f64, u64)>,
+    /// Up to this percentile all is known. So many requests had no answer when the run ended that a percentile above it is at
+    /// least what it says, and so are the mean and the most. 100 where every request had its answer.
+    #[serde(default = "all")]
+    pub known_to: f64,
     /// The whole histogram: HdrHistogram's V2 encoding, deflated, in Base64, as its other tools read it.
     pub histogram: String,
+}
+
+/// [`Latency::known_to`] where every request had its answer, as files have it that do not say.
+fn all() -> f64 {
+    100.0
 }
 
 impl Latency {
     /// What a histogram of microseconds comes to. An empty one is all zeros.
     pub fn of(histogram: &hdrhistogram::Histogram<u64>) -> Self {
+        Self::with_unfinished(histogram, 0)
+    }
+
+    /// The same where so many of the histogram's durations are of requests that had no answer yet.
+    pub fn with_unfinished(histogram: &hdrhistogram::Histogram<u64>, unfinished: u64) -> Self {
+        let known = histogram.len().saturating_sub(unfinished);
         let is_empty = histogram.is_empty();
         let value = |percent: f64| {
             if is_empty { 0 } else { histogram.value_at_percentile(percent).min(histogram.max()) }
@@ -152,8 +179,14 @@ impl Latency {
             min: if is_empty { 0 } else { histogram.min() },
             max: histogram.max(),
             percentiles: PERCENTILES.iter().map(|&percent| (percent, value(percent))).collect(),
+            known_to: if is_empty { all() } else { 100.0 * known as f64 / histogram.len() as f64 },
             histogram: histogram::encode(histogram),
         }
+    }
+
+    /// Whether a percentile is a figure; else it is at least what it says. The most is the percentile 100.
+    pub fn is_known(&self, percent: f64) -> bool {
+        percent <= self.known_to
     }
 
     /// A percentile out of the list; 0 where it is not in it.
@@ -175,6 +208,9 @@ pub struct Slice {
     pub answers: u64,
     /// Everything else.
     pub errors: u64,
+    /// The mean latency in it, microseconds. What had no answer at the end of the run is in the last slice's latencies.
+    #[serde(default)]
+    pub mean: f64,
     /// The median latency in it, microseconds.
     pub p50: u64,
     /// The 99th percentile, microseconds.
@@ -209,10 +245,24 @@ impl Outcome {
         if self.seconds > 0.0 { self.counts.answers as f64 / self.seconds } else { 0.0 }
     }
 
-    /// The share of requests that came to nothing good, 0 to 1.
+    /// The share of requests that ended in an error, 0 to 1; in an open loop of all that were due.
     pub fn error_share(&self) -> f64 {
-        let errors = self.counts.errors.total();
-        let all = self.counts.answers + errors;
-        if all == 0 { 0.0 } else { errors as f64 / all as f64 }
+        self.share(self.counts.errors.total())
+    }
+
+    /// The share of requests that came to nothing good, 0 to 1: errors, and in an open loop what was due and had no answer
+    /// at the end.
+    pub fn lost_share(&self) -> f64 {
+        self.share(self.counts.errors.total() + self.counts.unfinished)
+    }
+
+    /// Requests that came to an end, and in an open loop those that were due and did not.
+    pub fn due(&self) -> u64 {
+        self.counts.answers + self.counts.errors.total() + self.counts.unfinished
+    }
+
+    fn share(&self, part: u64) -> f64 {
+        let all = self.due();
+        if all == 0 { 0.0 } else { part as f64 / all as f64 }
     }
 }

@@ -8,6 +8,9 @@ mod tests;
 
 use crate::plan::Arrivals;
 
+/// From so many on requests are told of in so many parts: finer than the digits of a histogram.
+const PARTS: u64 = 65_536;
+
 /// The due moments of one stream of requests, in order.
 #[derive(Debug, Clone)]
 pub struct Pace {
@@ -48,6 +51,45 @@ impl Pace {
             Some(random) => self.due += random.exponential() * self.step,
             None => self.due = self.first + self.count as f64 * self.step,
         }
+    }
+
+    /// Passes over what should start before this moment.
+    pub fn skip_to(&mut self, moment: u64) {
+        if self.due() >= moment {
+            return;
+        }
+        match &mut self.random {
+            // Arrivals without memory: how long the wait has been so far says nothing of the rest.
+            Some(random) => self.due = moment as f64 + random.exponential() * self.step,
+            None => {
+                self.count += self.left_until(moment);
+                self.due = self.first + self.count as f64 * self.step;
+            }
+        }
+    }
+
+    /// Tells of each request that should start before `end`, `most` of them at the most: when, and how many together. Each
+    /// is told by itself unless they are very many; then parts of them are, each with the moment in its middle. Returns how
+    /// many there were.
+    pub fn each_until(&mut self, end: u64, most: u64, mut tell: impl FnMut(u64, u64)) -> u64 {
+        let left = self.left_until(end).min(most);
+        let mut told = 0;
+        if left <= PARTS {
+            while self.due() < end && told < most {
+                tell(self.due(), 1);
+                self.advance();
+                told += 1;
+            }
+            return told;
+        }
+        let length = left as f64 * self.step / PARTS as f64;
+        for part in 0..PARTS {
+            let middle = self.due + (part as f64 + 0.5) * length;
+            let until = (u128::from(left) * u128::from(part + 1) / u128::from(PARTS)) as u64;
+            tell((middle as u64).min(end), until - told);
+            told = until;
+        }
+        told
     }
 
     /// How many more should start before `end`: exact for equal distances, the mean for others.

@@ -28,6 +28,8 @@ const BUFFER: usize = 64 * 1024;
 /// A whole answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Answer {
+    /// Who gave it: of the target's addresses the first that took the connection.
+    pub address: SocketAddr,
     /// Its status.
     pub status: u16,
     /// Its fields in order, bytes that are no UTF-8 replaced.
@@ -192,6 +194,7 @@ fn ask(target: &Target, address: SocketAddr, limit: Duration, most: usize) -> Re
     reading.content(&mut peer, framing, &bytes[head.length..])?;
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     Ok(Answer {
+        address,
         status: head.status,
         fields: fields.iter().map(|(_, name, value)| (text(name), text(value))).collect(),
         body: reading.body,
@@ -335,7 +338,8 @@ struct Reading {
 }
 
 impl Reading {
-    /// The head, the bytes that it and what follows stand in, and when the first of them came.
+    /// The head, the bytes that it and what follows stand in, and when the first of them came. Interim answers are passed
+    /// over (RFC 9110 §15.2).
     fn head(&self, peer: &mut Peer) -> Result<(ResponseHead, Vec<u8>, Instant), ProbeError> {
         let mut head = ResponseHead::default();
         let (mut bytes, mut buffer) = (Vec::new(), vec![0; BUFFER]);
@@ -347,7 +351,7 @@ impl Reading {
                 Err(error) if is_late(&error) => return Err(ProbeError::Silent(self.address, peer.limit)),
                 Err(_) => return Err(ProbeError::Closed(self.address)),
             }
-            let first_byte = *first_byte.get_or_insert_with(clock::now);
+            let now = clock::now();
             // A TLS record's type and major version: an alert is what a TLS server says to plain text.
             if matches!(bytes.as_slice(), [0x15 | 0x16, 3, ..]) {
                 return Err(ProbeError::TlsServer(self.address));
@@ -356,10 +360,14 @@ impl Reading {
                 == Progress::Complete
             {
                 if !head.is_interim() {
-                    return Ok((head, bytes, first_byte));
+                    return Ok((head, bytes, first_byte.unwrap_or(now)));
                 }
                 bytes.drain(..head.length);
                 head.clear();
+                first_byte = None;
+            }
+            if !bytes.is_empty() {
+                first_byte.get_or_insert(now);
             }
         }
     }

@@ -164,6 +164,12 @@ impl Tally {
         *how.place(&mut self.tick.errors) += 1;
     }
 
+    /// Requests that have no answer when the run ends, and have waited so long by then, in nanoseconds.
+    pub fn unfinished(&mut self, nanoseconds: u64, count: u64) {
+        self.counts.unfinished += count;
+        self.tick.latency.saturating_record_n((nanoseconds / 1_000).max(1), count);
+    }
+
     /// By how much the generator sent a request late.
     pub fn lagged(&mut self, nanoseconds: u64) {
         record(&mut self.send_lag, nanoseconds);
@@ -196,6 +202,8 @@ impl Tally {
         counts.bytes_body += more.bytes_body;
         counts.bytes_written += more.bytes_written;
         counts.connections += more.connections;
+        counts.unfinished += more.unfinished;
+        counts.surplus += more.surplus;
         add_errors(&mut counts.errors, &more.errors);
         for (count, more) in self.statuses.iter_mut().zip(other.statuses.iter()) {
             *count += more;

@@ -37,9 +37,18 @@ pub(super) fn warnings(a: &Outcome, b: &Outcome) -> Vec<String> {
             warnings
                 .push(format!("{name} is short ({}): slow moments may be missing", span(outcome.seconds)));
         }
+        if outcome.interrupted {
+            warnings.push(format!("{name} was ended by the user before its time"));
+        }
         let share = outcome.error_share();
         if share >= MANY_ERRORS {
             warnings.push(format!("{name} has {} errors: its figures are of what was left", percent(share)));
+        }
+        if outcome.counts.unfinished as f64 >= MANY_ERRORS * outcome.due().max(1) as f64 {
+            warnings.push(format!(
+                "{name} had no answer to {} of its requests at the end: its server may not keep up with that rate",
+                percent(outcome.lost_share() - share)
+            ));
         }
     }
     warnings

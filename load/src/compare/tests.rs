@@ -41,6 +41,7 @@ fn run(recipe: Recipe, seed: u64) -> Outcome {
             seconds: 0.1,
             answers: (2e7 / level * (1.0 + 0.02 * noise.normal())) as u64,
             errors: 0,
+            mean: level,
             p50: at(0.5),
             p99: at(0.99),
             max: at(1.0),

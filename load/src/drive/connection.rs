@@ -1,4 +1,4 @@
-//! One connection of the load: where it stands, what is on its way on it, what did not fit its socket.
+//! One connection of the load: where it stands, what is on its way on it, what of that has not gone out yet.
 //!
 //! ```text
 //!  Unopened ──▶ Connecting ──▶ Shaking (TLS) ──▶ Open ──▶ Unopened
@@ -44,6 +44,8 @@ pub(super) struct Connection {
     pub(super) lane: u32,
     /// Which of the server's addresses is tried.
     pub(super) address: u32,
+    /// How many others were tried in vain before it, one right after the other.
+    pub(super) passed: u32,
     pub(super) stage: Stage,
     pub(super) stream: Option<Stream>,
     /// Tells events and places in a queue from those of the connection before.
@@ -59,10 +61,10 @@ pub(super) struct Connection {
     pub(super) reader: Reader,
     /// Requests on their way, oldest first.
     pub(super) sent: VecDeque<Sent>,
-    /// What did not fit the socket.
-    pub(super) unsent: Vec<u8>,
-    /// Requests that end in there.
-    pub(super) unsent_requests: u32,
+    /// How many of them, the newest, have not gone out whole.
+    pub(super) unsent: u32,
+    /// Bytes of the oldest of those that have gone out.
+    pub(super) unsent_from: usize,
 }
 
 impl Connection {
@@ -70,6 +72,7 @@ impl Connection {
         Connection {
             lane,
             address: 0,
+            passed: 0,
             stage: Stage::Unopened,
             stream: None,
             generation: 0,
@@ -79,8 +82,8 @@ impl Connection {
             claim: None,
             reader: Reader::default(),
             sent: VecDeque::new(),
-            unsent: Vec::new(),
-            unsent_requests: 0,
+            unsent: 0,
+            unsent_from: 0,
         }
     }
 
@@ -93,8 +96,12 @@ impl Connection {
         self.claim = None;
         self.reader.clear();
         self.sent.clear();
-        self.unsent.clear();
-        self.unsent_requests = 0;
+        (self.unsent, self.unsent_from) = (0, 0);
+    }
+
+    /// Requests that have gone out whole and have no answer yet.
+    pub(super) fn gone_out(&self) -> usize {
+        self.sent.len().saturating_sub(self.unsent as usize)
     }
 
     /// When it must be looked at even if nothing happens on it.

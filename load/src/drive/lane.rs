@@ -14,6 +14,8 @@ pub(super) struct Lane {
     order: Vec<u32>,
     next: usize,
     pub(super) addresses: Vec<SocketAddr>,
+    /// The one that took a connection last: the next is tried there first.
+    pub(super) address: u32,
     /// The server's name, where TLS is spoken to it.
     pub(super) name: Option<ServerName<'static>>,
     /// Open loop: when requests should start.
@@ -28,7 +30,10 @@ impl Lane {
         let order: Vec<u32> = if plan.order.is_empty() {
             places.to_vec()
         } else {
-            plan.order.iter().copied().filter(|place| places.contains(place)).collect()
+            // A log has more lines, and more distinct ones, than can be compared with each other.
+            let mut is_own = vec![false; plan.targets.len()];
+            places.iter().for_each(|place| is_own[*place as usize] = true);
+            plan.order.iter().copied().filter(|place| is_own[*place as usize]).collect()
         };
         let whole = if plan.order.is_empty() { plan.targets.len() } else { plan.order.len() };
         let pace = match plan.mode {
@@ -45,6 +50,7 @@ impl Lane {
             order,
             next,
             addresses: first.addresses.clone(),
+            address: 0,
             name: first.tls.as_ref().and_then(|name| ServerName::try_from(name.clone()).ok()),
             pace,
             free: VecDeque::new(),
@@ -60,5 +66,25 @@ impl Lane {
             self.next = 0;
         }
         place
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::samples;
+
+    #[test]
+    fn a_long_log_of_many_distinct_requests_is_laid_out_at_once() {
+        let (distinct, lines) = (200_000u32, 2_000_000u32);
+        let plan = samples::plan();
+        let targets = std::iter::repeat_n(plan.targets[0].clone(), distinct as usize).collect();
+        let order: Vec<u32> = (0..lines).map(|line| line * 7 % distinct).collect();
+        let plan = Plan { targets, order: order.clone(), ..plan };
+        let origins = plan.origins();
+        assert_eq!(origins.len(), 1);
+        // Each place compared with each line, this would take minutes.
+        let lane = Lane::new(&plan, &origins[0], 0, 1, 0);
+        assert_eq!(lane.order, order);
     }
 }

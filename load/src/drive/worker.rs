@@ -13,6 +13,7 @@ use super::cost::{self, Share};
 use super::lane::Lane;
 use super::{Run, is_open, nanoseconds};
 use crate::exchange::Heads;
+use crate::pace::Pace;
 use crate::plan::Plan;
 use crate::tally::{Failure, TICK, Tally};
 use rustix::buffer::spare_capacity;
@@ -47,9 +48,9 @@ pub(super) struct Report {
     waited: u64,
     /// When it stopped.
     pub(super) ended: u64,
-    /// Open loop: see `Counts::unfinished`.
-    pub(super) unfinished: u64,
     pub(super) is_out_of_ports: bool,
+    /// The user ended it, and not the plan.
+    pub(super) is_interrupted: bool,
 }
 
 impl Report {
@@ -72,6 +73,8 @@ pub(super) struct Worker {
     heads: Heads,
     tally: Tally,
     buffer: Box<[u8]>,
+    /// Room in which small requests are put together.
+    gathered: Vec<u8>,
     /// Connections that had more to read than one turn's worth.
     again: Vec<u32>,
     /// Its share of the plan's requests.
@@ -116,6 +119,7 @@ impl Worker {
             heads: Heads::default(),
             tally: Tally::new(has_service(plan)),
             buffer: vec![0; BUFFER].into_boxed_slice(),
+            gathered: Vec::new(),
             again: Vec::new(),
             share: requests,
             to_send: None,
@@ -143,8 +147,9 @@ impl Worker {
             if now >= self.next_tick {
                 self.turn(run, now);
             }
-            if run.end.is_some_and(|end| now >= end) || self.to_finish == Some(0) || run.is_stopped() {
-                return self.report(run, now);
+            let is_over = run.end.is_some_and(|end| now >= end) || self.to_finish == Some(0);
+            if is_over || run.is_stopped() {
+                return self.report(run, now, !is_over);
             }
             if now >= self.next_look {
                 self.look(run, now);
@@ -176,7 +181,7 @@ impl Worker {
             return none;
         }
         let now = run.now();
-        if let Some(due) = self.next_due() {
+        if let Some(due) = self.next_due(run) {
             if due <= now + NO_WAIT {
                 return none;
             }
@@ -188,10 +193,11 @@ impl Worker {
         Timespec { tv_sec: 0, tv_nsec: (milliseconds * 1_000_000) as _ }
     }
 
-    /// When the next request is due that a connection is free for.
-    fn next_due(&self) -> Option<u64> {
+    /// When the next request is due that a connection is free for, and that may still be sent.
+    fn next_due(&self, run: &Run<'_>) -> Option<u64> {
         let waiting = self.lanes.iter().filter(|lane| !lane.free.is_empty());
-        waiting.filter_map(|lane| lane.pace.as_ref()).map(|pace| pace.due()).min()
+        let dues = waiting.filter_map(|lane| lane.pace.as_ref()).map(|pace| pace.due());
+        dues.filter(|due| self.to_send != Some(0) || *due < run.begin).min()
     }
 
     fn set_timer(&mut self, due: u64, now: u64) {
@@ -224,16 +230,20 @@ impl Worker {
         }
     }
 
-    /// Measuring begins: what is on its way will be counted.
+    /// Measuring begins. In a closed loop what is on its way will be counted, in an open one what should start from now on.
     fn begin(&mut self, run: &Run<'_>) {
         self.is_measuring = true;
         self.tally.begin();
         self.cost_before = (cost::thread_cpu(), cost::thread_waited());
-        let on_their_way: usize =
-            self.connections.iter().map(|one| one.sent.len() + usize::from(one.claim.is_some())).sum();
-        let counted = if is_open(run.plan) { 0 } else { on_their_way as u64 };
+        let mut on_their_way = 0;
+        if !is_open(run.plan) {
+            for one in &self.connections {
+                self.tally.counts.requests += one.gone_out() as u64;
+                on_their_way += (one.sent.len() + usize::from(one.claim.is_some())) as u64;
+            }
+        }
         self.to_finish = self.share;
-        self.to_send = self.share.map(|share| share.saturating_sub(counted));
+        self.to_send = self.share.map(|share| share.saturating_sub(on_their_way));
         if self.next_tick <= run.begin {
             self.next_tick = run.begin + nanoseconds(TICK);
         }
@@ -266,26 +276,14 @@ impl Worker {
         self.next_look = next.max(now + LOOK);
     }
 
-    fn report(mut self, run: &Run<'_>, now: u64) -> Report {
+    fn report(mut self, run: &Run<'_>, now: u64, is_interrupted: bool) -> Report {
         let ended = now.min(run.end.unwrap_or(u64::MAX));
         let last = ended.saturating_sub(1).max(run.begin);
         if self.is_measuring {
+            if is_open(run.plan) {
+                self.count_unfinished(run, ended);
+            }
             self.tally.flush(&run.board, tick_number(last, run.begin));
-        }
-        let mut unfinished = 0;
-        if is_open(run.plan) {
-            let in_time = |due: u64| (run.begin..ended.max(run.begin)).contains(&due);
-            let sent =
-                self.connections.iter().flat_map(|one| &one.sent).filter(|sent| in_time(sent.due)).count();
-            let claimed =
-                self.connections.iter().filter_map(|one| one.claim).filter(|due| in_time(*due)).count();
-            let waiting: u64 = self
-                .lanes
-                .iter()
-                .filter_map(|lane| lane.pace.as_ref())
-                .map(|pace| pace.left_until(ended))
-                .sum();
-            unfinished = (sent + claimed) as u64 + self.to_send.map_or(waiting, |left| left.min(waiting));
         }
         let (cpu, waited) = self.cost_before;
         let is_measured = self.is_measuring;
@@ -298,8 +296,29 @@ impl Worker {
             cpu: since(cost::thread_cpu(), cpu),
             waited: since(cost::thread_waited(), waited),
             ended: ended.max(run.begin),
-            unfinished,
             is_out_of_ports: self.is_out_of_ports,
+            is_interrupted,
+        }
+    }
+
+    /// Open loop: what should have started in the measured time and has no answer, sent or not, has waited until now.
+    fn count_unfinished(&mut self, run: &Run<'_>, ended: u64) {
+        let tally = &mut self.tally;
+        for one in &self.connections {
+            let dues = one.sent.iter().map(|sent| sent.due).chain(one.claim);
+            for due in dues.filter(|due| (run.begin..ended).contains(due)) {
+                tally.unfinished(ended - due, 1);
+            }
+        }
+        let mut paces: Vec<&mut Pace> = self.lanes.iter_mut().filter_map(|lane| lane.pace.as_mut()).collect();
+        paces.iter_mut().for_each(|pace| pace.skip_to(run.begin));
+        let waiting: Vec<u64> = paces.iter().map(|pace| pace.left_until(ended)).collect();
+        let all: u64 = waiting.iter().sum();
+        // Of a plan's number each server has its part.
+        let mut left = self.to_send.unwrap_or(u64::MAX);
+        for (pace, waiting) in paces.into_iter().zip(waiting) {
+            let part = self.to_send.map_or(u64::MAX, |left| part_of(left, waiting, all)).min(left);
+            left -= pace.each_until(ended, part, |due, count| tally.unfinished(ended.saturating_sub(due), count));
         }
     }
 
@@ -337,6 +356,12 @@ impl Worker {
             }
         }
     }
+}
+
+/// What falls to `part` of `all` when so many are divided, rounded up.
+fn part_of(many: u64, part: u64, all: u64) -> u64 {
+    let share = (u128::from(many) * u128::from(part)).div_ceil(u128::from(all.max(1)));
+    u64::try_from(share).unwrap_or(u64::MAX)
 }
 
 /// The number of the tick that a moment is in, counted from the start of measuring.

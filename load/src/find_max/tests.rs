@@ -123,3 +123,53 @@ fn the_ceiling_of_a_token_bucket_is_found_within_five_percent() {
     assert!((760.0..=840.0).contains(&best.rate), "{} of {told:?}", best.rate);
     assert!(found.failed.is_some());
 }
+
+/// What an open loop of five seconds finds of a server that answers in the order of arrival, so many a second at most, each
+/// after `latency` seconds at least.
+fn trial(rate: f64, ceiling: f64, latency: f64, connections: u32) -> Outcome {
+    let seconds = 5.0;
+    let mut outcome = crate::report::samples::open();
+    outcome.connections = connections;
+    outcome.seconds = seconds;
+    outcome.counts = Default::default();
+    let mut sums = vec![(0.0, 0u64); 50];
+    let mut free = 0.0f64;
+    for number in 0..(rate * seconds) as u64 {
+        let due = number as f64 / rate;
+        free = free.max(due) + 1.0 / ceiling;
+        let end = free + latency;
+        if end < seconds {
+            let (sum, count) = &mut sums[(end * 10.0) as usize];
+            (*sum, *count) = (*sum + (end - due) * 1e6, *count + 1);
+            outcome.counts.answers += 1;
+        } else {
+            outcome.counts.unfinished += 1;
+        }
+    }
+    let slice = |(place, (sum, answers)): (usize, &(f64, u64))| crate::outcome::Slice {
+        at: place as f64 / 10.0,
+        seconds: 0.1,
+        answers: *answers,
+        mean: if *answers > 0 { sum / *answers as f64 } else { 0.0 },
+        ..Default::default()
+    };
+    outcome.slices = sums.iter().enumerate().map(slice).collect();
+    outcome
+}
+
+#[test]
+fn a_queue_that_grows_is_a_server_that_falls_behind_however_many_connections_there_are() {
+    let goal = Goal { p99: None, errors: 0.001 };
+    for connections in [10, 500, 10_000] {
+        let miss = |rate: f64, latency: f64| goal.judge(&trial(rate, 1_000.0, latency, connections));
+        for rate in [10.0, 500.0, 1_000.0, 1_005.0] {
+            assert_eq!(miss(rate, 0.001), None, "{rate} with {connections}");
+        }
+        // A slow answer is on its way for long, and late by nothing.
+        assert_eq!(miss(990.0, 0.4), None);
+        for rate in [1_025.0, 1_040.0, 1_085.0, 2_000.0] {
+            assert!(matches!(miss(rate, 0.001), Some(Miss::FellBehind(_))), "{rate} with {connections}");
+            assert!(matches!(miss(rate, 0.4), Some(Miss::FellBehind(_))), "{rate} with {connections}, slow");
+        }
+    }
+}

@@ -62,3 +62,45 @@ fn what_is_left_is_counted_without_going_through_it() {
     assert_eq!(pace.left_until(0), 0);
     assert_eq!(Pace::new(1e8, Arrivals::Constant, 0.0, 0).left_until(24 * 3600 * SECOND), 8_640_000_000_000);
 }
+
+/// What is told of the requests before `end`: each moment as often as it stands for a request.
+fn told(pace: &mut Pace, end: u64, most: u64) -> (u64, Vec<(u64, u64)>) {
+    let mut told = Vec::new();
+    let count = pace.each_until(end, most, |due, count| told.push((due, count)));
+    (count, told)
+}
+
+#[test]
+fn a_few_requests_are_told_one_by_one_and_very_many_in_parts() {
+    for arrivals in [Arrivals::Constant, Arrivals::Poisson] {
+        let pace = Pace::new(1_000.0, arrivals, 0.0, 3);
+        let each = dues(pace.clone(), 5 * SECOND);
+        let (count, some) = told(&mut pace.clone(), 5 * SECOND, u64::MAX);
+        assert_eq!((count, some.iter().map(|(due, _)| *due).collect::<Vec<_>>()), (each.len() as u64, each));
+        assert_eq!(told(&mut pace.clone(), 5 * SECOND, 7).0, 7);
+        let (count, parts) = told(&mut Pace::new(1e8, arrivals, 0.0, 3), 10 * SECOND, u64::MAX);
+        assert!(count.abs_diff(1_000_000_000) < 10 && parts.len() as u64 == PARTS, "{count}");
+        assert_eq!(parts.iter().map(|(_, count)| count).sum::<u64>(), count);
+        let late = parts.iter().filter(|(due, _)| *due >= 5 * SECOND).map(|(_, count)| count).sum::<u64>();
+        assert!(late.abs_diff(500_000_000) < 20_000, "{late}");
+        assert!(parts.iter().all(|(due, _)| *due <= 10 * SECOND));
+    }
+}
+
+#[test]
+fn what_lies_before_a_moment_is_passed_over_at_once() {
+    let mut pace = Pace::new(1e8, Arrivals::Constant, 0.5, 0);
+    pace.skip_to(24 * 3600 * SECOND);
+    assert_eq!(pace.due(), 24 * 3600 * SECOND + 5);
+    pace.skip_to(3);
+    assert_eq!(pace.due(), 24 * 3600 * SECOND + 5);
+    let waits: Vec<f64> = (0..2_000)
+        .map(|seed| {
+            let mut pace = Pace::new(1_000.0, Arrivals::Poisson, 0.0, seed);
+            pace.skip_to(SECOND);
+            (pace.due() - SECOND) as f64 / 1e6
+        })
+        .collect();
+    let mean = waits.iter().sum::<f64>() / waits.len() as f64;
+    assert!((mean - 1.0).abs() < 0.1, "arrivals without memory: {mean}");
+}

@@ -48,6 +48,35 @@ fn an_answer_comes_back_whole() {
 }
 
 #[test]
+fn the_first_byte_is_none_of_an_interim_answer() {
+    let say = |mut socket: TcpStream| {
+        let (_never, nothing) = std::sync::mpsc::channel::<()>();
+        _ = socket.write_all(b"HTTP/1.1 103 Early Hints\r\n\r\n");
+        _ = nothing.recv_timeout(Duration::from_millis(50));
+        _ = socket.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
+    };
+    let (_, told) = probe_with(say, 5, Duration::from_secs(10));
+    let answer = told.unwrap_or_else(|error| panic!("{error}"));
+    assert!(answer.first_byte > Duration::from_millis(40), "{:?}", answer.first_byte);
+}
+
+#[test]
+fn who_answered_is_told_where_others_of_its_addresses_do_not() {
+    let gone =
+        TcpListener::bind(("127.0.0.1", 0)).and_then(|listener| listener.local_addr()).expect("a port");
+    let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a free port");
+    let address = listener.local_addr().expect("it is bound");
+    std::thread::spawn(move || {
+        let (mut socket, _) = listener.accept().expect("a client comes");
+        _ = socket.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
+        _ = socket.read(&mut [0; 4096]);
+    });
+    let target = Target { addresses: vec![gone, address], ..target(gone) };
+    let told = once(&target, Duration::from_secs(10), 10);
+    assert_eq!(told.map(|answer| answer.address), Ok(address));
+}
+
+#[test]
 fn what_went_wrong_is_one_sentence() {
     let check = |bytes: &'static [u8], most, expected: fn(SocketAddr) -> ProbeError, words: &str| {
         let (address, told) = probe(bytes, most);

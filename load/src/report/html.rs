@@ -66,7 +66,9 @@ fn figures(outcome: &Outcome) -> String {
     let errors = outcome.counts.errors.total();
     let is_floor = outcome.generator.limits.is_some() && matches!(outcome.mode, Mode::Closed);
     let at_least = if is_floor { "≥ " } else { "" };
-    let tile = |percent: f64| duration(outcome.latency.percentile(percent) as f64);
+    let known = |percent: f64| if outcome.latency.is_known(percent) { "" } else { "≥ " };
+    let tile =
+        |percent: f64| format!("{}{}", known(percent), duration(outcome.latency.percentile(percent) as f64));
     tiles(&[
         (
             "Requests/s",
@@ -75,7 +77,7 @@ fn figures(outcome: &Outcome) -> String {
         ),
         ("Median latency", tile(50.0), format!("mean {}", duration(outcome.latency.mean.round()))),
         ("99th percentile", tile(99.0), format!("99.9%: {}", tile(99.9))),
-        ("Longest", duration(outcome.latency.max as f64), String::new()),
+        ("Longest", format!("{}{}", known(100.0), duration(outcome.latency.max as f64)), String::new()),
         ("Errors", count(errors), percent(outcome.error_share())),
         (
             "Transfer/s",
@@ -177,6 +179,7 @@ fn merged(slices: &[Slice], most: usize) -> Vec<Slice> {
             seconds: chunk.iter().map(|slice| slice.seconds).sum(),
             answers: chunk.iter().map(|slice| slice.answers).sum(),
             errors: chunk.iter().map(|slice| slice.errors).sum(),
+            mean: chunk.iter().map(|slice| slice.mean).sum::<f64>() / chunk.len() as f64,
             p50: chunk.iter().map(|slice| slice.p50).sum::<u64>() / chunk.len() as u64,
             p99: chunk.iter().map(|slice| slice.p99).max().unwrap_or(0),
             max: chunk.iter().map(|slice| slice.max).max().unwrap_or(0),
@@ -362,8 +365,15 @@ fn setup(outcome: &Outcome) -> Vec<Vec<String>> {
         let unfinished = count(outcome.counts.unfinished);
         rows.push(row(
             "Unfinished",
-            [format!("{unfinished} requests were due and had no answer at the end")],
+            [format!(
+                "{unfinished} requests were due and had no answer at the end; with the errors {} of all that were due came \
+                 to nothing",
+                percent(outcome.lost_share())
+            )],
         ));
+    }
+    if outcome.interrupted {
+        rows.push(row("Interrupted", ["it was ended before its time; all this is of the time until then".to_owned()]));
     }
     if matches!(outcome.mode, Mode::Open { .. }) {
         let lag = duration(generator.send_lag_p99 as f64);

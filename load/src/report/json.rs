@@ -41,8 +41,11 @@ struct Document<'a> {
     requests_per_second: f64,
     /// Bytes read per second, heads included.
     bytes_per_second: f64,
-    /// The share of requests that came to nothing good, 0 to 1.
+    /// The share of requests that ended in an error, 0 to 1; in an open loop of all that were due.
     error_share: f64,
+    /// The share of requests that came to nothing good, 0 to 1: errors, and in an open loop what was due and had no answer at
+    /// the end.
+    lost_share: f64,
     #[serde(flatten)]
     outcome: &'a Outcome,
 }
@@ -65,6 +68,7 @@ pub fn write(outcome: &Outcome) -> String {
         requests_per_second: outcome.rate(),
         bytes_per_second: per_second(outcome.counts.bytes_read, outcome.seconds),
         error_share: outcome.error_share(),
+        lost_share: outcome.lost_share(),
         outcome,
     };
     write_versioned(BENCH, &document)

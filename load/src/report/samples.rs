@@ -42,6 +42,7 @@ pub(crate) fn closed() -> Outcome {
             seconds: 0.1,
             answers: (9_100.0 * (1.0 + 0.04 * noise.normal())) as u64,
             errors: 0,
+            mean: slice.mean(),
             p50: slice.value_at_percentile(50.0),
             p99: slice.value_at_percentile(99.0),
             max: slice.max(),
@@ -58,9 +59,12 @@ pub(crate) fn closed() -> Outcome {
         keep_alive: true,
         tls: false,
         began_unix_milliseconds: 1_795_282_205_000,
+        warm_up: 0.0,
         seconds: 10.0,
+        interrupted: false,
         counts: Counts {
             unfinished: 0,
+            surplus: 0,
             requests: answers + 200,
             answers,
             bytes_read: answers * 1_420,
@@ -95,6 +99,7 @@ pub(crate) fn open() -> Outcome {
         let stalled = (4.0..5.0).contains(&slice.at);
         let wait = if stalled { ((5.0 - slice.at) * 1e6) as u64 } else { 0 };
         (slice.p50, slice.p99, slice.max) = (1_500 + wait, 3_000 + wait, 3_500 + wait);
+        slice.mean = slice.p50 as f64;
         for number in 0..200u64 {
             sent.saturating_record(1_000 + number * 10);
             due.saturating_record(1_000 + number * 10 + wait.saturating_sub(number * 500));
@@ -105,7 +110,8 @@ pub(crate) fn open() -> Outcome {
     outcome.counts.requests = 20_000;
     outcome.counts.unfinished = 37;
     outcome.counts.statuses = [(200, 20_000)].into();
-    outcome.latency = Latency::of(&due);
+    (0..37).for_each(|number| due.saturating_record(number * 500 + 250));
+    outcome.latency = Latency::with_unfinished(&due, 37);
     outcome.service = Latency::of(&sent);
     outcome.first_byte = Latency::of(&sent);
     outcome.generator.send_lag_p99 = 74;

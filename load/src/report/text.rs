@@ -6,12 +6,15 @@
 
 use super::quantity::{bytes, count, duration, percent, percentile, rate, scaled, span};
 use crate::histogram;
-use crate::outcome::{Errors, Latency, Outcome};
+use crate::outcome::{Latency, Outcome};
 use crate::plan::{Arrivals, Mode, Plan};
 use std::fmt::Write as _;
 
 /// The most URLs that are named one by one.
 const NAMED_URLS: usize = 3;
+
+/// Runs below so many seconds are too short for the kernel to say how busy the machine was.
+const SHORTEST: f64 = 0.1;
 
 /// What is said when a run begins.
 pub fn running(plan: &Plan) -> String {
@@ -41,7 +44,7 @@ pub fn results(outcome: &Outcome) -> String {
     statistics(&mut text, outcome);
     distribution(&mut text, outcome);
     totals(&mut text, outcome);
-    errors(&mut text, &outcome.counts.errors, outcome.error_share());
+    errors(&mut text, outcome);
     let _ = writeln!(text, "Requests/sec: {:>10.2}{}", outcome.rate(), floor_mark(outcome));
     let _ =
         writeln!(text, "Transfer/sec: {:>10}", bytes(per_second(outcome.counts.bytes_read, outcome.seconds)));
@@ -175,8 +178,9 @@ fn distribution(text: &mut String, outcome: &Outcome) {
     } else {
         let _ = writeln!(text, "  Latency Distribution");
     }
-    let mut line = |name: &str, latency: u64, service: u64| {
-        let latency = duration(latency as f64);
+    let mut line = |name: &str, percent: f64, latency: u64, service: u64| {
+        let at_least = if outcome.latency.is_known(percent) { "" } else { "at least " };
+        let latency = format!("{at_least}{}", duration(latency as f64));
         let _ = if is_open {
             writeln!(text, "  {name:>7} {latency:>22} {:>11}", duration(service as f64))
         } else {
@@ -184,9 +188,9 @@ fn distribution(text: &mut String, outcome: &Outcome) {
         };
     };
     for (percent, value) in &outcome.latency.percentiles {
-        line(&percentile(*percent), *value, outcome.service.percentile(*percent));
+        line(&percentile(*percent), *percent, *value, outcome.service.percentile(*percent));
     }
-    line("max", outcome.latency.max, outcome.service.max);
+    line("max", 100.0, outcome.latency.max, outcome.service.max);
 }
 
 fn totals(text: &mut String, outcome: &Outcome) {
@@ -199,11 +203,15 @@ fn totals(text: &mut String, outcome: &Outcome) {
         duration(outcome.seconds * 1e6),
         bytes(counts.bytes_read as f64)
     );
+    if outcome.interrupted {
+        let _ = writeln!(text, "  INTERRUPTED: it was ended before its time; all this is of the time until then");
+    }
     if counts.unfinished > 0 {
         let _ = writeln!(
             text,
-            "  Unfinished: {} requests were due and had no answer at the end; they are in no figure",
-            count(counts.unfinished)
+            "  Unfinished: {} of {} requests due had no answer at the end; each is in the latency with its wait so far",
+            count(counts.unfinished),
+            count(outcome.due())
         );
     }
     if !counts.statuses.is_empty() {
@@ -211,22 +219,37 @@ fn totals(text: &mut String, outcome: &Outcome) {
             counts.statuses.iter().map(|(status, number)| format!("{status}: {}", count(*number))).collect();
         let _ = writeln!(text, "  Statuses: {}", statuses.join(", "));
     }
-    let _ = writeln!(
-        text,
-        "  Connections opened: {}{}",
-        count(counts.connections),
-        if outcome.keep_alive { "" } else { " (one for each request: no keep-alive)" }
-    );
+    let how = match (outcome.keep_alive, outcome.warm_up > 0.0) {
+        (false, _) => " (one for each request: no keep-alive)",
+        (true, true) => " (beside those that the warm-up had opened)",
+        (true, false) => "",
+    };
+    let _ = writeln!(text, "  Connections opened: {}{how}", count(counts.connections));
+    if counts.surplus > 0 {
+        let _ = writeln!(
+            text,
+            "  Closed because more came than was asked for (a body longer than announced, a second answer): {}",
+            count(counts.surplus)
+        );
+    }
 }
 
-fn errors(text: &mut String, errors: &Errors, share: f64) {
+fn errors(text: &mut String, outcome: &Outcome) {
+    let (errors, unfinished) = (&outcome.counts.errors, outcome.counts.unfinished);
     if errors.total() == 0 {
         let _ = writeln!(text, "  Errors: none");
-        return;
+    } else {
+        let _ = writeln!(text, "  Errors: {} ({})", count(errors.total()), percent(outcome.error_share()));
     }
-    let _ = writeln!(text, "  Errors: {} ({})", count(errors.total()), percent(share));
     for (kind, number) in errors.kinds().into_iter().filter(|(_, number)| *number > 0) {
         let _ = writeln!(text, "    {kind:<10} {:>9}   {}", count(number), error_meaning(kind));
+    }
+    if unfinished > 0 {
+        let _ = writeln!(
+            text,
+            "  Came to nothing: {} of the requests due, errors and unfinished",
+            percent(outcome.lost_share())
+        );
     }
 }
 
@@ -253,11 +276,16 @@ fn generator(text: &mut String, outcome: &Outcome) {
     let cores = if outcome.seconds > 0.0 { generator.cpu_seconds / outcome.seconds } else { 0.0 };
     let _ = writeln!(
         text,
-        "Generator:    {cores:.2} of {} cores, {} CPU per answer, busiest thread {:.0}%, machine {:.0}% busy",
+        "Generator:    {cores:.2} of {} cores, {} CPU per answer, busiest thread {:.0}%{}",
         generator.cores,
         duration(hundredths(generator.cpu_per_answer)),
         generator.busiest_thread * 100.0,
-        generator.machine_busy * 100.0
+        // The kernel counts it in hundredths of a second.
+        if outcome.seconds < SHORTEST {
+            String::new()
+        } else {
+            format!(", machine {:.0}% busy", generator.machine_busy * 100.0)
+        }
     );
     if matches!(outcome.mode, Mode::Open { .. }) {
         let lag = duration(generator.send_lag_p99 as f64);

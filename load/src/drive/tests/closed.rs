@@ -18,6 +18,7 @@ fn every_answer_of_a_counted_run_is_counted_once() {
     assert!(outcome.seconds > 0.0 && outcome.seconds < 30.0);
     assert!(outcome.generator.cpu_seconds > 0.0);
     assert_eq!(outcome.latency, outcome.service);
+    assert!(!outcome.interrupted && outcome.latency.is_known(100.0));
 }
 
 /// One answer for every request: which count it must end in, of ten requests.
@@ -242,11 +243,93 @@ fn stop_ends_a_run_early_with_what_there_is() {
         }
     })
     .unwrap_or_else(|error| panic!("{error}"));
-    assert!(outcome.counts.answers > 0 && outcome.seconds < 60.0);
+    assert!(outcome.counts.answers > 0 && outcome.seconds < 60.0 && outcome.interrupted);
 }
 
 #[test]
 fn a_plan_that_makes_no_sense_starts_nothing() {
     let plan = Plan { threads: 0, ..counted(target(answering(FINE, false)), 10) };
     assert!(run(&plan, &AtomicBool::new(false), &mut |_| {}).is_err());
+}
+
+/// Reads a request with a body of so many bytes; whether it came whole.
+fn large_request(stream: &mut TcpStream, length: usize) -> bool {
+    request(stream).is_some() && stream.read_exact(&mut vec![0; length]).is_ok()
+}
+
+#[test]
+fn pipelined_requests_that_do_not_fit_the_socket_are_answered_each() {
+    for length in [100_000, 1_000] {
+        let address = serve(move |mut stream| {
+            while large_request(&mut stream, length) {
+                if stream.write_all(FINE).is_err() {
+                    return;
+                }
+            }
+        });
+        let body = vec![b'x'; length];
+        let ask = Ask { url: format!("http://{address}/"), keep_alive: true, body, ..Ask::default() };
+        let target = resolve(&ask, Permission::default()).expect("an address of this machine");
+        let plan = Plan { connections: 1, pipeline: 64, ..counted(target.clone(), 200) };
+        let outcome = outcome_of(&plan);
+        let counts = &outcome.counts;
+        assert_eq!((counts.answers, counts.requests, counts.connections), (200, 200, 1), "{:?}", counts.errors);
+        assert_eq!(counts.bytes_written, 200 * target.request.len() as u64);
+    }
+}
+
+#[test]
+fn a_server_is_reached_by_whichever_of_its_addresses_takes_connections() {
+    let gone =
+        TcpListener::bind(("127.0.0.1", 0)).and_then(|listener| listener.local_addr()).expect("a port");
+    let mut target = target(answering(FINE, false));
+    target.addresses.insert(0, gone);
+    target.addresses.insert(0, gone);
+    for keep_alive in [true, false] {
+        let plan = Plan { keep_alive, connections: 8, ..counted(target.clone(), 100) };
+        let outcome = outcome_of(&plan);
+        assert_eq!((outcome.counts.answers, outcome.counts.errors.total()), (100, 0));
+        assert_eq!(outcome.counts.connections, if keep_alive { 8 } else { 100 });
+    }
+    target.addresses.truncate(2);
+    let (errors, all) = errors_of(&counted(target, 6));
+    assert_eq!((errors.connect, all), (6, 6), "a request fails once, whatever was tried for it");
+}
+
+#[test]
+fn more_than_was_asked_for_ends_the_connection_and_is_told() {
+    let address = answering(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello, and more", false);
+    let outcome = outcome_of(&counted(target(address), 20));
+    let counts = &outcome.counts;
+    assert_eq!((counts.answers, counts.errors.total(), counts.surplus), (20, 0, 20));
+}
+
+#[test]
+fn the_first_byte_is_that_of_the_answer_and_not_of_an_interim_one() {
+    let address = serve(|mut stream| {
+        while request(&mut stream).is_some() {
+            let (_never, nothing) = std::sync::mpsc::channel::<()>();
+            // In two parts, so that the interim one is whole only with the second.
+            _ = stream.write_all(b"HTTP/1.1 103 Early");
+            _ = nothing.recv_timeout(Duration::from_millis(20));
+            _ = stream.write_all(b" Hints\r\nLink: </a>\r\n\r\n");
+            _ = nothing.recv_timeout(Duration::from_millis(20));
+            _ = stream.write_all(FINE);
+        }
+    });
+    let outcome = outcome_of(&counted(target(address), 10));
+    assert_eq!(outcome.counts.answers, 10);
+    assert!(outcome.first_byte.min > 35_000, "{}", outcome.first_byte.min);
+}
+
+#[test]
+fn what_is_on_its_way_when_measuring_begins_is_counted_as_request_and_as_answer() {
+    let plan = Plan {
+        warm_up: Duration::from_millis(120),
+        connections: 10,
+        ..counted(target(answering(FINE, false)), 50)
+    };
+    let outcome = outcome_of(&plan);
+    assert_eq!((outcome.counts.answers, outcome.counts.requests), (50, 50));
+    assert!((outcome.warm_up - 0.12).abs() < 1e-9);
 }

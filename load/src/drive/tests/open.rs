@@ -105,3 +105,79 @@ fn a_stall_of_a_second_shows_in_an_open_loop_as_computed_and_not_in_a_closed_one
     assert!(closed.latency.percentile(99.0) < 200_000, "{:?}", closed.latency.percentiles);
     assert!(closed.latency.max > 900_000, "eight met it");
 }
+
+/// A server that takes so long for each answer, one after the other on each connection.
+fn slow(each: Duration) -> SocketAddr {
+    serve(move |mut stream| {
+        while request(&mut stream).is_some() {
+            let (_never, nothing) = std::sync::mpsc::channel::<()>();
+            _ = nothing.recv_timeout(each);
+            if stream.write_all(FINE).is_err() {
+                return;
+            }
+        }
+    })
+}
+
+/// 400 requests a second where 100 can be answered: the warm-up leaves a queue behind.
+fn behind() -> Plan {
+    Plan {
+        connections: 2,
+        threads: 1,
+        warm_up: Duration::from_millis(200),
+        ..open(slow(Duration::from_millis(20)), 400.0, Duration::from_secs(30))
+    }
+}
+
+#[test]
+fn a_counted_run_ends_though_its_warm_up_left_a_queue() {
+    let outcome = outcome_of(&Plan { requests: Some(40), ..behind() });
+    let counts = &outcome.counts;
+    assert_eq!((counts.answers, counts.requests, counts.errors.total(), counts.unfinished), (40, 40, 0, 0));
+    assert!(outcome.seconds < 20.0 && !outcome.interrupted, "{}", outcome.seconds);
+    assert!(outcome.latency.min > 100_000, "each waited behind the queue: {}", outcome.latency.min);
+}
+
+#[test]
+fn what_was_due_when_the_user_stopped_is_answered_or_unfinished() {
+    let stop = AtomicBool::new(false);
+    let plan = Plan { requests: Some(1_000), ..behind() };
+    let outcome = run(&plan, &stop, &mut |progress| {
+        if progress.answers >= 20 && !progress.warming {
+            stop.store(true, Ordering::Relaxed);
+        }
+    })
+    .unwrap_or_else(|error| panic!("{error}"));
+    let counts = &outcome.counts;
+    assert!(outcome.interrupted && counts.answers >= 20);
+    let due = (outcome.seconds * 400.0).min(1_000.0);
+    assert!((outcome.due() as f64 - due).abs() <= 1.0, "{} of {due}", outcome.due());
+    assert_eq!(counts.errors.total(), 0);
+}
+
+#[test]
+fn a_stall_that_reaches_the_end_is_in_the_latency() {
+    let began = std::sync::OnceLock::new();
+    let address = serve(move |mut stream| {
+        while request(&mut stream).is_some() {
+            if clock::now() - *began.get_or_init(clock::now) > Duration::from_millis(1_000) {
+                // For ever, as far as the test is concerned.
+                _ = stream.read(&mut [0; 1]);
+                return;
+            }
+            _ = stream.write_all(FINE);
+        }
+    });
+    let outcome = outcome_of(&open(address, 200.0, Duration::from_secs(2)));
+    let counts = &outcome.counts;
+    assert_eq!(counts.answers + counts.unfinished, 400);
+    assert!(counts.unfinished.abs_diff(200) < 30, "{}", counts.unfinished);
+    // Half of all were due in the second that stood still, and wait evenly between all of it and nothing.
+    assert!(outcome.latency.percentile(99.0).abs_diff(980_000) < 100_000, "{:?}", outcome.latency.percentiles);
+    assert!(outcome.latency.percentile(75.0).abs_diff(500_000) < 100_000, "{:?}", outcome.latency.percentiles);
+    assert!((outcome.latency.known_to - 50.0).abs() < 8.0, "{}", outcome.latency.known_to);
+    assert!(outcome.service.percentile(99.0) < 200_000, "{:?}", outcome.service.percentiles);
+    assert!(outcome.error_share() == 0.0 && (outcome.lost_share() - 0.5).abs() < 0.08);
+    let last = outcome.slices.last().expect("there are twenty");
+    assert!(last.max >= outcome.latency.max / 100 * 98, "{last:?}");
+}

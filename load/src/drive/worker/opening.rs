@@ -32,6 +32,9 @@ impl Worker {
     pub(super) fn open(&mut self, run: &Run<'_>, number: usize, now: u64) {
         let connection = &mut self.connections[number];
         let lane = &self.lanes[connection.lane as usize];
+        if connection.passed == 0 {
+            connection.address = lane.address;
+        }
         let address = &lane.addresses[connection.address as usize % lane.addresses.len()];
         let opened = Stream::connect(address).and_then(|stream| {
             let mark = u64::from(connection.generation) << 32 | number as u64;
@@ -86,7 +89,8 @@ impl Worker {
     /// The socket is connected: TLS comes next, or the first request.
     fn connected(&mut self, run: &Run<'_>, number: usize, now: u64) {
         let connection = &mut self.connections[number];
-        let lane = &self.lanes[connection.lane as usize];
+        let lane = &mut self.lanes[connection.lane as usize];
+        (lane.address, connection.passed) = (connection.address, 0);
         self.tally.counts.connections += 1;
         if let (Some(tls), Some(name), Some(stream)) = (&run.tls, &lane.name, &mut connection.stream) {
             connection.stage = Stage::Shaking(now);
@@ -136,29 +140,34 @@ impl Worker {
         self.connect_failed(run, number, Failure::Connect, now);
     }
 
-    /// A connection came to nothing: the request that it was opened for fails with it, and the next of the server's
-    /// addresses is tried after a pause. In an open loop a request that is due fails; where none is, nobody missed it.
+    /// A connection came to nothing. A server is there where one of its addresses is (RFC 8305 §1), so the others are tried
+    /// at once; where none takes it, the request that it was opened for fails with it, and it is tried again after a pause.
+    /// In an open loop a request that is due fails; where none is, nobody missed it.
     pub(super) fn connect_failed(&mut self, run: &Run<'_>, number: usize, how: Failure, now: u64) {
         let connection = &mut self.connections[number];
+        let place = connection.lane as usize;
+        let lane = &mut self.lanes[place];
         let claim = connection.claim;
-        let lane = &self.lanes[connection.lane as usize];
         connection.reset();
         connection.address = (connection.address + 1) % lane.addresses.len() as u32;
+        if how == Failure::Connect && connection.passed as usize + 1 < lane.addresses.len() {
+            connection.passed += 1;
+            connection.claim = claim;
+            return self.open(run, number, now);
+        }
+        (lane.address, connection.passed) = (connection.address, 0);
         connection.stage = Stage::Paused(now + PAUSE);
         self.next_look = self.next_look.min(now + PAUSE);
-        let scheduled = lane.pace.as_ref().map(|pace| pace.due());
-        let lane = connection.lane as usize;
-        let due = match (claim, scheduled) {
-            (Some(claimed), _) => claimed,
-            (None, Some(due)) if due > now => return,
-            (None, _) if !self.may_send() => return,
-            (None, due) => {
-                if let Some(pace) = &mut self.lanes[lane].pace {
-                    pace.advance();
-                }
-                due.unwrap_or(now)
+        let missed = match claim {
+            Some(due) => Some(due),
+            None if is_open(run.plan) => {
+                let due = self.due(run, place, now);
+                due.inspect(|due| self.take_due(run, place, *due))
             }
+            None => self.may_send().then_some(now),
         };
-        self.fail(run, due, how);
+        if let Some(due) = missed {
+            self.fail(run, due, how);
+        }
     }
 }

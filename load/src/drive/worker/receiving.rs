@@ -67,23 +67,33 @@ impl Worker {
         while at < length {
             let connection = &mut self.connections[number];
             let Some(oldest) = connection.sent.front_mut() else {
-                // Nobody asked: a farewell such as 408, or no HTTP at all. Nothing was lost.
+                // Nobody asked: more body than was announced, a second answer, a farewell such as 408, or no HTTP at all.
+                // No request was lost, but the connection is (RFC 9112 §9.2).
+                self.tally.counts.surplus += 1;
                 self.lose(run, number, Failure::Malformed);
                 self.start(run, number, now);
                 return false;
             };
-            if oldest.first_byte == 0 {
-                oldest.first_byte = now;
-            }
             let target = &run.plan.targets[oldest.target as usize];
             match connection.reader.read(&self.buffer[at..length], awaited(target), &mut self.heads) {
-                Ok((read, None)) => at += read,
+                Ok((read, None)) => {
+                    at += read;
+                    if connection.reader.passed_interim() {
+                        oldest.first_byte = 0;
+                    }
+                    if oldest.first_byte == 0 && connection.reader.has_begun() {
+                        oldest.first_byte = now;
+                    }
+                }
                 Ok((read, Some(answer))) => {
                     at += read;
-                    let sent = *oldest;
+                    let mut sent = *oldest;
+                    if connection.reader.passed_interim() || sent.first_byte == 0 {
+                        sent.first_byte = now;
+                    }
                     connection.sent.pop_front();
                     // An answer to a request that is still being sent ends the connection (RFC 9112 §9.3).
-                    let is_early = connection.unsent_requests as usize > connection.sent.len();
+                    let is_early = connection.unsent as usize > connection.sent.len();
                     let goes_on = answer.is_persistent && run.plan.keep_alive && !is_early;
                     self.settle(run, target, sent, answer, now);
                     if !goes_on {

@@ -1,8 +1,12 @@
 //! Requests on their way out: when a connection gets one, and what does not fit its socket.
+//!
+//! What has not gone out is not kept: it is sent from the plan's own bytes, small requests several at a time.
 
-use super::Worker;
-use crate::drive::connection::{Sent, Stage};
+use super::{BUFFER, Worker};
+use crate::drive::connection::{Connection, Sent, Stage};
 use crate::drive::{Run, is_open};
+use crate::plan::Plan;
+use std::collections::VecDeque;
 use std::io::ErrorKind;
 
 impl Worker {
@@ -21,8 +25,7 @@ impl Worker {
             let connection = &mut self.connections[number];
             let target = self.lanes[connection.lane as usize].target();
             connection.sent.push_back(Sent { target, due: now, sent: now, first_byte: 0 });
-            connection.unsent.extend_from_slice(&run.plan.targets[target as usize].request);
-            connection.unsent_requests += 1;
+            connection.unsent += 1;
             added += 1;
         }
         if added > 0 {
@@ -33,21 +36,12 @@ impl Worker {
 
     /// Open loop: gives requests that are due to connections that are free, oldest due first.
     pub(super) fn dispatch(&mut self, run: &Run<'_>, lane: usize) {
-        loop {
-            let Some(due) = self.lanes[lane].pace.as_ref().map(|pace| pace.due()) else { return };
-            if self.lanes[lane].free.is_empty() {
-                return;
-            }
+        while self.lanes[lane].pace.is_some() && !self.lanes[lane].free.is_empty() {
             // A moment of its own for each: the lag of a late one is not lent to the next.
             let now = run.now();
-            if due > now || run.end.is_some_and(|end| due >= end) || self.to_send == Some(0) {
-                return;
-            }
+            let Some(due) = self.due(run, lane, now) else { return };
             let Some(number) = self.take_free(lane) else { return };
-            _ = self.may_send();
-            if let Some(pace) = &mut self.lanes[lane].pace {
-                pace.advance();
-            }
+            self.take_due(run, lane, due);
             let connection = &mut self.connections[number];
             let lag = now.saturating_sub(due.max(connection.free_since));
             if self.counts(run, due) {
@@ -59,6 +53,25 @@ impl Worker {
                 self.connections[number].claim = Some(due);
                 self.open(run, number, now);
             }
+        }
+    }
+
+    /// When a lane's next request should have started, if it may start now. One that belongs to the measured time waits
+    /// until measuring has begun, so that each is counted there or not at all.
+    pub(super) fn due(&self, run: &Run<'_>, lane: usize, now: u64) -> Option<u64> {
+        let due = self.lanes[lane].pace.as_ref()?.due();
+        let is_over = run.end.is_some_and(|end| due >= end);
+        let may_start = due < run.begin || (self.is_measuring && self.to_send != Some(0));
+        (due <= now && !is_over && may_start).then_some(due)
+    }
+
+    /// That request starts, or has failed to. Only those of the measured time are of the plan's number.
+    pub(super) fn take_due(&mut self, run: &Run<'_>, lane: usize, due: u64) {
+        if due >= run.begin {
+            _ = self.may_send();
+        }
+        if let Some(pace) = &mut self.lanes[lane].pace {
+            pace.advance();
         }
     }
 
@@ -90,35 +103,32 @@ impl Worker {
         let target = self.lanes[connection.lane as usize].target();
         connection.sent.push_back(Sent { target, due, sent: now, first_byte: 0 });
         connection.is_used = true;
-        let request = &*run.plan.targets[target as usize].request;
-        if !connection.unsent.is_empty() {
-            connection.unsent.extend_from_slice(request);
-            connection.unsent_requests += 1;
-        } else {
-            let Some(stream) = &mut connection.stream else { return };
+        connection.unsent += 1;
+        if connection.unsent > 1 {
+            // It goes out behind the others.
+        } else if let Some(stream) = &mut connection.stream {
+            let request = &*run.plan.targets[target as usize].request;
             match stream.send(request) {
                 Ok(count) if count == request.len() => {
-                    self.tally.counts.requests += 1;
+                    connection.unsent = 0;
                     self.tally.counts.bytes_written += count as u64;
+                    self.tally.counts.requests += u64::from(self.counts(run, due));
                 }
                 Ok(count) => {
+                    connection.unsent_from = count;
                     self.tally.counts.bytes_written += count as u64;
-                    connection.unsent.extend_from_slice(&request[count..]);
-                    connection.unsent_requests += 1;
+                    if !self.flush(run, number) {
+                        return;
+                    }
                 }
-                Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {
-                    connection.unsent.extend_from_slice(request);
-                    connection.unsent_requests += 1;
-                    if error.kind() == ErrorKind::Interrupted {
-                        self.flush(run, number);
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {}
+                Err(error) if error.kind() == ErrorKind::Interrupted => {
+                    if !self.flush(run, number) {
+                        return;
                     }
                 }
                 // What the server said before it closed is still to be read.
-                Err(_) => {
-                    connection.unsent.extend_from_slice(request);
-                    connection.unsent_requests += 1;
-                    return self.receive(run, number, true);
-                }
+                Err(_) => return self.receive(run, number, true),
             }
         }
         if is_open(run.plan) && run.plan.keep_alive {
@@ -131,35 +141,75 @@ impl Worker {
 
     /// Sends what did not fit before; whether the connection is still there.
     pub(super) fn flush(&mut self, run: &Run<'_>, number: usize) -> bool {
-        let connection = &mut self.connections[number];
-        let Some(stream) = &mut connection.stream else { return false };
-        if connection.unsent.is_empty() {
-            // TLS may hold the end of a request that it has taken.
-            return match stream.flush() {
-                Ok(_) => true,
-                Err(_) => {
-                    self.receive(run, number, true);
-                    false
+        loop {
+            let connection = &mut self.connections[number];
+            let Some(stream) = &mut connection.stream else { return false };
+            let sent = if connection.unsent == 0 {
+                // TLS may hold the end of a request that it has taken.
+                match stream.flush() {
+                    Ok(_) => return true,
+                    Err(error) => Err(error),
                 }
+            } else {
+                stream.send(unsent(&connection.sent, connection.unsent, connection.unsent_from, run.plan, &mut self.gathered))
             };
-        }
-        let mut sent = 0;
-        while sent < connection.unsent.len() {
-            match stream.send(&connection.unsent[sent..]) {
-                Ok(count) => sent += count,
+            match sent {
+                Ok(count) => self.gone_out(run, number, count),
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) if error.kind() == ErrorKind::WouldBlock => break,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return true,
+                // What the server said before it closed is still to be read.
                 Err(_) => {
                     self.receive(run, number, true);
                     return false;
                 }
             }
         }
-        self.tally.counts.bytes_written += sent as u64;
-        connection.unsent.drain(..sent);
-        if connection.unsent.is_empty() {
-            self.tally.counts.requests += u64::from(std::mem::take(&mut connection.unsent_requests));
-        }
-        true
     }
+
+    /// So many bytes more have gone out.
+    fn gone_out(&mut self, run: &Run<'_>, number: usize, count: usize) {
+        self.tally.counts.bytes_written += count as u64;
+        let mut from = self.connections[number].unsent_from + count;
+        while let Some(oldest) = oldest_unsent(&self.connections[number]) {
+            let length = run.plan.targets[oldest.target as usize].request.len();
+            if from < length {
+                break;
+            }
+            from -= length;
+            self.connections[number].unsent -= 1;
+            self.tally.counts.requests += u64::from(self.counts(run, oldest.due));
+        }
+        self.connections[number].unsent_from = from;
+    }
+}
+
+/// The oldest request that has not gone out whole.
+fn oldest_unsent(connection: &Connection) -> Option<Sent> {
+    if connection.unsent == 0 { None } else { connection.sent.get(connection.gone_out()).copied() }
+}
+
+/// What is to be sent next: what is left of the oldest of the `unsent` newest requests, from this byte on, and where that
+/// is little, as many of the next as fit a buffer.
+fn unsent<'a>(
+    sent: &VecDeque<Sent>,
+    unsent: u32,
+    from: usize,
+    plan: &'a Plan,
+    gathered: &'a mut Vec<u8>,
+) -> &'a [u8] {
+    let request = |sent: &Sent| &*plan.targets[sent.target as usize].request;
+    let mut requests = sent.iter().skip(sent.len() - unsent as usize).map(request);
+    let first = requests.next().map_or(&[][..], |first| &first[from..]);
+    if unsent == 1 || first.len() >= BUFFER {
+        return first;
+    }
+    gathered.clear();
+    gathered.extend_from_slice(first);
+    for request in requests {
+        if gathered.len() + request.len() > BUFFER {
+            break;
+        }
+        gathered.extend_from_slice(request);
+    }
+    gathered
 }
