@@ -130,7 +130,9 @@ fn certain(verdict: Verdict, ratio: Ratio, is_a_known: bool, is_b_known: bool) -
     if is_certain {
         return verdict;
     }
-    Verdict::Unknown("too many requests had no answer at the end: it is longer, by how much is not known".to_owned())
+    Verdict::Unknown(
+        "too many requests had no answer at the end: it is longer, by how much is not known".to_owned(),
+    )
 }
 
 /// Slices that are whole: the last one may have been cut, and its rate would be another's.
@@ -202,7 +204,9 @@ fn percentiles(a: &Outcome, b: &Outcome) -> Vec<Finding> {
             }),
         };
         let verdict = match &result {
-            Ok(ratio) => certain(Verdict::of(*ratio), *ratio, a.latency.is_known(percent), b.latency.is_known(percent)),
+            Ok(ratio) => {
+                certain(Verdict::of(*ratio), *ratio, a.latency.is_known(percent), b.latency.is_known(percent))
+            }
             Err(why) => Verdict::Unknown(why.clone()),
         };
         Finding { name, a: of_a, b: of_b, ratio: result.ok(), verdict }

@@ -195,7 +195,9 @@ fn outcome(run: &Run<'_>, reports: &[Report], machine_busy: f64, own_cpu: u64) -
         limits: None,
     };
     let is_out_of_ports = reports.iter().any(|report| report.is_out_of_ports);
-    generator.limits = cost::limits(plan.mode, &generator, &shares, is_out_of_ports);
+    let latency = Latency::with_unfinished(tally.latency(), counts.unfinished);
+    generator.limits =
+        cost::limits(plan.mode, &generator, latency.percentile(99.0), &shares, is_out_of_ports);
     let before = u64::try_from(clock::wall().unix_milliseconds()).unwrap_or(0);
     Outcome {
         urls: plan.targets.iter().map(|target| target.url.clone()).collect(),
@@ -209,7 +211,7 @@ fn outcome(run: &Run<'_>, reports: &[Report], machine_busy: f64, own_cpu: u64) -
         warm_up: plan.warm_up.as_secs_f64(),
         seconds: measured,
         interrupted: reports.iter().any(|report| report.is_interrupted),
-        latency: Latency::with_unfinished(tally.latency(), counts.unfinished),
+        latency,
         counts,
         service: Latency::of(tally.service()),
         first_byte: Latency::of(tally.first_byte()),

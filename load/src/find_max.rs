@@ -9,15 +9,13 @@
 mod tests;
 
 use crate::drive;
-use crate::outcome::Outcome;
+use crate::outcome::{KEPT_UP, Outcome};
 use crate::plan::{Arrivals, Mode, Plan, PlanError};
 use crate::progress::Progress;
 use crate::report::quantity;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// The share of the requests due that must be answered in time: a server that falls behind does so by more with every second.
-pub const KEPT_UP: f64 = 0.99;
 /// The search ends when the lowest rate that failed is so little above the highest that held.
 const CLOSE: f64 = 1.02;
 /// Trials at the most.
@@ -64,10 +62,8 @@ impl Goal {
     /// Whether an open loop held; its outcome says which rate it was.
     pub fn judge(&self, outcome: &Outcome) -> Option<Miss> {
         let errors = outcome.error_share();
-        let due = outcome.due() as f64;
         let answered = outcome.due() - outcome.counts.unfinished;
-        let late = (outcome.counts.unfinished as f64 - on_their_way(outcome)).max(0.0);
-        let kept_up = if due > 0.0 { 1.0 - late / due } else { 0.0 };
+        let kept_up = outcome.kept_up();
         let p99 = outcome.latency.percentile(99.0);
         let limit = self.p99.map_or(u64::MAX, |limit| u64::try_from(limit.as_micros()).unwrap_or(u64::MAX));
         let miss = if errors > self.errors || answered == 0 {
@@ -79,26 +75,18 @@ impl Goal {
         } else {
             return None;
         };
-        // Late requests are late latencies: what the generator could not send says nothing about the server.
-        match &outcome.generator.limits {
-            Some(why) if !matches!(miss, Miss::Errors(_)) => Some(Miss::Generator(why.clone())),
+        // What the generator could not send says nothing about the server; nor does a latency that is its own delay.
+        let generator = &outcome.generator;
+        let is_its_own = match miss {
+            Miss::FellBehind(_) => true,
+            Miss::Slow(p99) => generator.is_busy() || p99.saturating_sub(generator.send_lag_p99) <= limit,
+            Miss::Errors(_) | Miss::Generator(_) => false,
+        };
+        match &generator.limits {
+            Some(why) if is_its_own => Some(Miss::Generator(why.clone())),
             _ => Some(miss),
         }
     }
-}
-
-/// How many requests may be on their way at the end without being late: the rate times the mean latency of the first half
-/// of the run, when a server that falls behind had not yet done so by much. Their number is one of chance, at the most as
-/// that of Poisson's distribution; three standard deviations of it are allowed for, and one because requests are whole.
-fn on_their_way(outcome: &Outcome) -> f64 {
-    let first = outcome.slices.iter().filter(|slice| slice.at + slice.seconds <= outcome.seconds / 2.0);
-    let (answers, time) = first.fold((0.0, 0.0), |(answers, time), slice| {
-        (answers + slice.answers as f64, time + slice.answers as f64 * slice.mean)
-    });
-    let latency = if answers > 0.0 { time / answers / 1e6 } else { 0.0 };
-    let rate = if outcome.seconds > 0.0 { outcome.due() as f64 / outcome.seconds } else { 0.0 };
-    let mean = rate * latency;
-    mean + 3.0 * mean.sqrt() + 1.0
 }
 
 /// Which rate is tried next: pure.

@@ -7,6 +7,9 @@ use crate::histogram;
 use crate::plan::Mode;
 use std::collections::BTreeMap;
 
+/// The share of the requests due that must be answered in time: a server that falls behind does so by more with every second.
+pub const KEPT_UP: f64 = 0.99;
+
 /// The percentiles that are told.
 pub const PERCENTILES: [f64; 6] = [50.0, 75.0, 90.0, 99.0, 99.9, 99.99];
 
@@ -17,7 +20,7 @@ pub struct Outcome {
     pub urls: Vec<String>,
     /// What set the pace.
     pub mode: Mode,
-    /// Connections held at once.
+    /// Connections held at once; in an open loop at the most, as they are opened when a request is due.
     pub connections: u32,
     /// Threads of the generator.
     pub threads: u32,
@@ -73,6 +76,10 @@ pub struct Counts {
     /// second answer, a farewell such as 408.
     #[serde(default)]
     pub surplus: u64,
+    /// Requests that were sent again, because the server ended the connection with an answer before them (pipelining only).
+    /// They are among `requests` each time that they went out.
+    #[serde(default)]
+    pub resent: u64,
     /// Answers by status, expected or not.
     pub statuses: BTreeMap<u16, u64>,
     /// What went wrong.
@@ -160,6 +167,16 @@ fn all() -> f64 {
     100.0
 }
 
+/// A part in percent; with six digits behind the point it is read again as it was.
+fn percent_of(part: u64, all: u64) -> f64 {
+    (part as f64 / all as f64 * 1e8).round() / 1e6
+}
+
+/// With so few digits behind the point that a text of it, read again, is the same number.
+fn thousandths(value: f64) -> f64 {
+    (value * 1e3).round() / 1e3
+}
+
 impl Latency {
     /// What a histogram of microseconds comes to. An empty one is all zeros.
     pub fn of(histogram: &hdrhistogram::Histogram<u64>) -> Self {
@@ -174,12 +191,12 @@ impl Latency {
             if is_empty { 0 } else { histogram.value_at_percentile(percent).min(histogram.max()) }
         };
         Latency {
-            mean: if is_empty { 0.0 } else { histogram.mean() },
-            deviation: if is_empty { 0.0 } else { histogram.stdev() },
+            mean: if is_empty { 0.0 } else { thousandths(histogram.mean()) },
+            deviation: if is_empty { 0.0 } else { thousandths(histogram.stdev()) },
             min: if is_empty { 0 } else { histogram.min() },
             max: histogram.max(),
             percentiles: PERCENTILES.iter().map(|&percent| (percent, value(percent))).collect(),
-            known_to: if is_empty { all() } else { 100.0 * known as f64 / histogram.len() as f64 },
+            known_to: if is_empty { all() } else { percent_of(known, histogram.len()) },
             histogram: histogram::encode(histogram),
         }
     }
@@ -239,6 +256,16 @@ pub struct Generator {
     pub limits: Option<String>,
 }
 
+/// The share of the time that a thread of the generator may run before it is what limits.
+const BUSY: f64 = 0.9;
+
+impl Generator {
+    /// Whether it had hardly any time left: with more threads, or a cheaper request, it could send more.
+    pub fn is_busy(&self) -> bool {
+        self.busiest_thread > BUSY
+    }
+}
+
 impl Outcome {
     /// Answers as expected per second.
     pub fn rate(&self) -> f64 {
@@ -259,6 +286,28 @@ impl Outcome {
     /// Requests that came to an end, and in an open loop those that were due and did not.
     pub fn due(&self) -> u64 {
         self.counts.answers + self.counts.errors.total() + self.counts.unfinished
+    }
+
+    /// Open loop: the share of requests due that were not late at the end, 0 to 1. It is 1 in a closed one, where nothing is
+    /// due; below [`KEPT_UP`] the server does not keep up.
+    pub fn kept_up(&self) -> f64 {
+        let late = (self.counts.unfinished as f64 - self.on_their_way()).max(0.0);
+        if self.due() == 0 { 1.0 } else { 1.0 - late / self.due() as f64 }
+    }
+
+    /// How many requests may be on their way at the end without being late: the rate times the mean latency of the first
+    /// half of the run (Little's law), when a server that falls behind had not yet done so by much. Their number is one of
+    /// chance, at the most as that of Poisson's distribution; three standard deviations of it are allowed for, and one
+    /// because requests are whole.
+    fn on_their_way(&self) -> f64 {
+        let first = self.slices.iter().filter(|slice| slice.at + slice.seconds <= self.seconds / 2.0);
+        let (answers, time) = first.fold((0.0, 0.0), |(answers, time), slice| {
+            (answers + slice.answers as f64, time + slice.answers as f64 * slice.mean)
+        });
+        let latency = if answers > 0.0 { time / answers / 1e6 } else { 0.0 };
+        let rate = if self.seconds > 0.0 { self.due() as f64 / self.seconds } else { 0.0 };
+        let mean = rate * latency;
+        mean + 3.0 * mean.sqrt() + 1.0
     }
 
     fn share(&self, part: u64) -> f64 {

@@ -25,9 +25,10 @@ pub const LONGEST: Duration = Duration::from_secs(24 * 3600);
 pub struct Plan {
     /// What is asked for, at least one.
     pub targets: Vec<Target>,
-    /// In which order: places in `targets`, gone through again and again. Empty: each in turn.
+    /// In which order: places in `targets`, gone through again and again. Empty: each in turn. Each server's targets come in
+    /// this order on its own connections; in a closed loop a faster server is asked more often.
     pub order: Vec<u32>,
-    /// Connections held open at once, all threads together.
+    /// Connections held open at once, all threads together; in an open loop at the most.
     pub connections: u32,
     /// Threads of the generator; never more than connections.
     pub threads: u32,

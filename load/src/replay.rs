@@ -10,12 +10,17 @@ mod tests;
 use std::collections::HashMap;
 use std::io::{self, BufRead, Read};
 
-/// Lines that are read at the most.
-pub const LINES: usize = 10_000_000;
+/// Lines that are read at the most, those that are not replayed included.
+pub const LINES: u64 = 10_000_000;
 /// Distinct requests that are kept at the most; lines with further ones are skipped.
 pub const DISTINCT: usize = 1_000_000;
 /// The longest line; a longer one is skipped.
 const LINE: u64 = 64 * 1024;
+/// What has not ended after so many bytes more is no line.
+const ENDLESS: usize = 16 << 20;
+
+/// How compressed files begin.
+const COMPRESSED: [&[u8]; 4] = [b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"\xfd7zXZ", b"BZh"];
 
 /// A log's requests.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -26,19 +31,29 @@ pub struct Replay {
     pub order: Vec<u32>,
     /// Lines that are not replayed.
     pub skipped: u64,
+    /// Whether there were more than [`LINES`].
+    pub is_cut: bool,
 }
 
 /// Reads a log to its end, or to the bound of lines.
 ///
 /// # Errors
-/// The log cannot be read.
+/// The log cannot be read, is compressed, or is no text of lines.
 pub fn read(mut log: impl BufRead) -> io::Result<Replay> {
     let mut replay = Replay::default();
     let mut places: HashMap<(&'static str, String), u32> = HashMap::new();
     let mut line = Vec::new();
-    while replay.order.len() < LINES {
+    let beginning = log.fill_buf()?;
+    if COMPRESSED.iter().any(|mark| beginning.starts_with(mark)) {
+        return Err(invalid("it is compressed; unpack it: zcat FILE | millstream bench --log - …"));
+    }
+    for number in 0.. {
         line.clear();
         if log.by_ref().take(LINE).read_until(b'\n', &mut line)? == 0 {
+            break;
+        }
+        if number == LINES {
+            replay.is_cut = true;
             break;
         }
         let is_whole = line.ends_with(b"\n") || (line.len() as u64) < LINE;
@@ -65,7 +80,8 @@ pub fn read(mut log: impl BufRead) -> io::Result<Replay> {
 
 /// Passes over what is left of a line.
 fn skip_line(log: &mut impl BufRead) -> io::Result<()> {
-    loop {
+    let mut passed = 0;
+    while passed < ENDLESS {
         let bytes = log.fill_buf()?;
         if bytes.is_empty() {
             return Ok(());
@@ -73,10 +89,16 @@ fn skip_line(log: &mut impl BufRead) -> io::Result<()> {
         let end = bytes.iter().position(|byte| *byte == b'\n');
         let length = end.map_or(bytes.len(), |end| end + 1);
         log.consume(length);
+        passed += length;
         if end.is_some() {
             return Ok(());
         }
     }
+    Err(invalid("it has a line that does not end, so it is no access log"))
+}
+
+fn invalid(why: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, why)
 }
 
 /// `… "GET /path HTTP/1.1" …` → the method and the target as it is sent.

@@ -204,6 +204,7 @@ impl Tally {
         counts.connections += more.connections;
         counts.unfinished += more.unfinished;
         counts.surplus += more.surplus;
+        counts.resent += more.resent;
         add_errors(&mut counts.errors, &more.errors);
         for (count, more) in self.statuses.iter_mut().zip(other.statuses.iter()) {
             *count += more;

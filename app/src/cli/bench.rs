@@ -38,10 +38,11 @@ pub enum BenchVerb {
 /// The load.
 #[derive(Debug, Clone, Args)]
 pub struct Load {
-    /// What to ask for: http://host:port/path, or https; several are asked for in turn
+    /// What to ask for: http://host:port/path, or https. Several of one server are asked for in turn; several servers
+    /// share the connections, so that in a closed loop the faster one answers more
     #[arg(required = true)]
     pub urls: Vec<String>,
-    /// Connections held open at once
+    /// Connections held open at once; in an open loop at most so many, each opened when a request is due
     #[arg(short = 'c', long, value_name = "N", default_value = "10", value_parser = count)]
     pub connections: u64,
     /// Threads (default: the cores, at most one for each connection)
@@ -65,7 +66,7 @@ pub struct Load {
     /// The method (default GET, or POST where there is a body)
     #[arg(short = 'm', long, value_name = "METHOD", default_value = "", hide_default_value = true)]
     pub method: String,
-    /// The body; @FILE sends a file
+    /// The body; @FILE sends a file, of up to 256 MB
     #[arg(short = 'b', long, value_name = "TEXT")]
     pub body: Option<String>,
     /// Requests on their way on one connection at once
@@ -89,7 +90,11 @@ pub struct Load {
     /// The status that every answer must have (default: any below 400)
     #[arg(long, value_name = "STATUS", value_parser = clap::value_parser!(u16).range(100..=999))]
     pub status: Option<u16>,
-    /// Ask for what an access log asked for (its GET and HEAD requests, in their order) at the server of the URL
+    /// The body that every answer must have is that of the first, asked for before the load; others are errors
+    #[arg(long, conflicts_with = "log")]
+    pub same_body: bool,
+    /// Ask for what an access log asked for (its GET and HEAD requests, in their order) at the server of the URL, which has
+    /// no path then (-: standard input)
     #[arg(long, value_name = "FILE")]
     pub log: Option<PathBuf>,
     /// Search for the highest rate that holds; -d is the length of each trial (default 5s)

@@ -1,9 +1,10 @@
 //! `millstream bench`: loads what the user names, and says what came of it.
 //!
 //! Flags become a plan (`plan`), the plan an outcome, the outcome text, JSON and a page. Before the load each server is
-//! asked once, so that a mistake ends in a sentence. Exit status: 0 measured, 1 nothing could be, 2 every answer an error.
+//! asked once (`first`), so that a mistake ends in a sentence. Exit status: 0 measured, 1 nothing could be, 2 every answer an error.
 
 mod plan;
+mod first;
 mod find_max;
 
 use super::end::{self, End};
@@ -12,18 +13,12 @@ use super::stop;
 use crate::cli::{Bench, BenchVerb, Load};
 use millstream_load::outcome::Outcome;
 use millstream_load::plan::Plan;
-use millstream_load::probe::{self, ProbeError};
 use millstream_load::progress::Live;
 use millstream_load::{compare, drive, report};
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::atomic::AtomicBool;
-use std::time::Duration;
 
-/// Bytes of a body without an announced length, after which it has no end.
-const ENDLESS: usize = 64 << 20;
-/// The longest wait for the answer to the first request; a load may be told to wait longer.
-const FIRST_ANSWER: Duration = Duration::from_secs(30);
 /// Every answer was an error.
 const ALL_ERRORS: u8 = 2;
 
@@ -36,11 +31,11 @@ pub fn run(bench: &Bench) -> ExitCode {
 }
 
 fn load(flags: &Load) -> Result<ExitCode, End> {
-    let plan = plan::plan(flags)?;
-    plan.check().map_err(|error| error.to_string())?;
+    let mut plan = plan::plan(flags)?;
+    drive::check(&plan).map_err(|error| error.to_string())?;
     let mut output = Output::open(flags.json.as_deref(), flags.html.as_deref())?;
     let stop = stop::on_signals()?;
-    ask_once(&plan)?;
+    first::ask(&mut plan, flags.same_body)?;
     let measured = if flags.find_max {
         find_max::search(flags, &plan, &stop, &output)?
     } else {
@@ -75,7 +70,7 @@ fn ended(outcome: &Outcome) -> Result<ExitCode, End> {
         return Ok(ExitCode::SUCCESS);
     }
     if outcome.counts.errors.total() == 0 {
-        let so_long = report::quantity::span(outcome.seconds);
+        let so_long = report::quantity::duration(outcome.seconds * 1e6);
         return Err(format!(
             "no answer came within {so_long}: measure for longer, or with fewer connections"
         )
@@ -97,29 +92,6 @@ fn told(outcome: &Outcome) -> String {
     let others = counts.errors.kinds().into_iter().filter(|(kind, count)| *kind != "status" && *count > 0);
     told.extend(others.map(|(kind, count)| format!("{kind} {count} times")));
     told.join(", ")
-}
-
-/// Asks each server once.
-fn ask_once(plan: &Plan) -> Result<(), End> {
-    for places in plan.origins() {
-        let target = &plan.targets[places[0] as usize];
-        match probe::once(target, plan.timeout.min(FIRST_ANSWER), ENDLESS) {
-            Ok(answer) => {
-                let expected =
-                    target.expect.status.map_or(answer.status < 400, |status| status == answer.status);
-                if !expected {
-                    eprintln!(
-                        "millstream: {} answers with status {}, which counts as an error",
-                        target.url, answer.status
-                    );
-                }
-            }
-            // It says how long it is, so it has an end.
-            Err(ProbeError::Large(..)) => {}
-            Err(error) => return Err(error.to_string().into()),
-        }
-    }
-    Ok(())
 }
 
 /// `bench compare`.

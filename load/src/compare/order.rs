@@ -33,7 +33,8 @@ pub(super) struct Bounds {
 impl Distribution {
     pub(super) fn new(histogram: Histogram<u64>, slices: &[&Slice]) -> Distribution {
         // Not only those with answers: what waited until the end of the run is in the last one's.
-        let answered: Vec<&&Slice> = slices.iter().filter(|slice| slice.max > 0).collect();
+        let answered: Vec<&&Slice> =
+            slices.iter().filter(|slice| slice.answers > 0 || slice.max > 0).collect();
         let of =
             |value: fn(&Slice) -> u64| answered.iter().map(|slice| value(slice) as f64).collect::<Vec<_>>();
         let at_median = dependence(&histogram, 50.0, &of(|slice| slice.p50));

@@ -1,19 +1,19 @@
 //! What the generator itself costs, and whether that is what limits a figure.
 //!
 //! The rule, in one place: a figure is a floor and no result where
-//! - the busiest thread ran more than [`BUSY`] of the time: with more threads, or a cheaper request, it could send more;
+//! - the busiest thread had hardly any time left ([`Generator::is_busy`]);
 //! - in an open loop, one request in a hundred was sent more than [`LAG`] later than it should have been although a
-//!   connection was free: the load was not the one that was asked for;
+//!   connection was free, and that is a notable part of the latency there ([`NOTABLE`]);
 //! - local ports ran out: connections failed for want of an address here, not over there.
 
 use crate::outcome::Generator;
 use crate::plan::Mode;
 use rustix::time::{ClockId, clock_gettime};
 
-/// The share of the time that a thread may run before it is what limits.
-const BUSY: f64 = 0.9;
 /// The send lag, microseconds at the 99th percentile, past which an open loop is not what was asked for.
 const LAG: u64 = 1_000;
+/// The part of the 99th percentile of latency from which on the generator's own delay is no trifle.
+const NOTABLE: f64 = 0.1;
 
 /// What became of a thread's time.
 #[derive(Debug, Clone, Copy, Default)]
@@ -70,10 +70,11 @@ impl Machine {
     }
 }
 
-/// Why the figure is a floor, in words; `None` where it is a result.
+/// Why the figure is a floor, in words; `None` where it is a result. `latency` is the 99th percentile, microseconds.
 pub(crate) fn limits(
     mode: Mode,
     generator: &Generator,
+    latency: u64,
     threads: &[Share],
     is_out_of_ports: bool,
 ) -> Option<String> {
@@ -82,7 +83,7 @@ pub(crate) fn limits(
             "the generator ran out of local ports: keep connections alive, or open fewer of them".to_owned(),
         );
     }
-    if generator.busiest_thread > BUSY {
+    if generator.is_busy() {
         let more = if (threads.len() as u32) < generator.cores {
             "give it more threads with -t"
         } else {
@@ -93,7 +94,8 @@ pub(crate) fn limits(
             generator.busiest_thread * 100.0
         ));
     }
-    if matches!(mode, Mode::Open { .. }) && generator.send_lag_p99 > LAG {
+    let is_late = generator.send_lag_p99 > LAG && generator.send_lag_p99 as f64 > NOTABLE * latency as f64;
+    if matches!(mode, Mode::Open { .. }) && is_late {
         let waited = threads.iter().map(|share| share.waited).fold(0.0, f64::max);
         let why = if waited > 0.1 {
             format!(", as its threads waited for a core {:.0} % of the time", waited * 100.0)
@@ -127,7 +129,8 @@ mod tests {
         let open = Mode::Open { rate: 1.0, arrivals: Arrivals::Constant };
         let check = |mode, busiest_thread, send_lag_p99, ports, words: Option<&str>| {
             let generator = Generator { busiest_thread, send_lag_p99, cores: 2, ..Generator::default() };
-            let said = limits(mode, &generator, &[Share { ran: busiest_thread, waited: 0.5 }], ports);
+            let share = Share { ran: busiest_thread, waited: 0.5 };
+            let said = limits(mode, &generator, 14_000, &[share], ports);
             match words {
                 Some(words) => assert!(said.as_deref().is_some_and(|said| said.contains(words)), "{said:?}"),
                 None => assert_eq!(said, None),
@@ -139,6 +142,12 @@ mod tests {
         check(open, 0.2, 1_000, false, None);
         check(open, 0.2, 1_500, false, Some("1.5 ms late, as its threads waited for a core 50 %"));
         check(Mode::Closed, 0.2, 0, true, Some("local ports"));
+        let late = Generator { send_lag_p99: 5_000, cores: 2, ..Generator::default() };
+        assert_eq!(
+            limits(open, &late, 4_000_000, &[Share::default()], false),
+            None,
+            "a trifle of four seconds"
+        );
     }
 
     #[test]

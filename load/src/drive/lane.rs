@@ -22,6 +22,10 @@ pub(super) struct Lane {
     pub(super) pace: Option<Pace>,
     /// Open loop: connections with room for a request, longest free first; each with its generation.
     pub(super) free: VecDeque<(u32, u32)>,
+    /// Open loop: those that can be opened where none of them is there.
+    pub(super) unopened: VecDeque<(u32, u32)>,
+    /// Open loop: when requests should have started that are to be sent again, oldest first.
+    pub(super) returned: VecDeque<u64>,
 }
 
 impl Lane {
@@ -54,7 +58,20 @@ impl Lane {
             name: first.tls.as_ref().and_then(|name| ServerName::try_from(name.clone()).ok()),
             pace,
             free: VecDeque::new(),
+            unopened: VecDeque::new(),
+            returned: VecDeque::new(),
         }
+    }
+
+    /// Open loop: when its next request should start.
+    pub(super) fn due(&self) -> Option<u64> {
+        self.returned.front().copied().or_else(|| self.pace.as_ref().map(Pace::due))
+    }
+
+    /// Open loop: whether there may be a connection for it.
+    #[inline]
+    pub(super) fn has_room(&self) -> bool {
+        !self.free.is_empty() || !self.unopened.is_empty()
     }
 
     /// The place of the target whose turn it is.

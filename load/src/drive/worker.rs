@@ -195,8 +195,7 @@ impl Worker {
 
     /// When the next request is due that a connection is free for, and that may still be sent.
     fn next_due(&self, run: &Run<'_>) -> Option<u64> {
-        let waiting = self.lanes.iter().filter(|lane| !lane.free.is_empty());
-        let dues = waiting.filter_map(|lane| lane.pace.as_ref()).map(|pace| pace.due());
+        let dues = self.lanes.iter().filter(|lane| lane.has_room()).filter_map(Lane::due);
         dues.filter(|due| self.to_send != Some(0) || *due < run.begin).min()
     }
 
@@ -310,15 +309,21 @@ impl Worker {
                 tally.unfinished(ended - due, 1);
             }
         }
+        let mut left = self.to_send.unwrap_or(u64::MAX);
+        for due in self.lanes.iter().flat_map(|lane| &lane.returned).filter(|due| **due >= run.begin) {
+            tally.unfinished(ended.saturating_sub(*due), 1);
+            left = left.saturating_sub(1);
+        }
         let mut paces: Vec<&mut Pace> = self.lanes.iter_mut().filter_map(|lane| lane.pace.as_mut()).collect();
         paces.iter_mut().for_each(|pace| pace.skip_to(run.begin));
         let waiting: Vec<u64> = paces.iter().map(|pace| pace.left_until(ended)).collect();
         let all: u64 = waiting.iter().sum();
         // Of a plan's number each server has its part.
-        let mut left = self.to_send.unwrap_or(u64::MAX);
+        let many = left;
         for (pace, waiting) in paces.into_iter().zip(waiting) {
-            let part = self.to_send.map_or(u64::MAX, |left| part_of(left, waiting, all)).min(left);
-            left -= pace.each_until(ended, part, |due, count| tally.unfinished(ended.saturating_sub(due), count));
+            let part = part_of(many, waiting, all).min(left);
+            left -=
+                pace.each_until(ended, part, |due, count| tally.unfinished(ended.saturating_sub(due), count));
         }
     }
 
@@ -341,6 +346,13 @@ impl Worker {
     fn finished(&mut self) {
         if let Some(left) = &mut self.to_finish {
             *left = left.saturating_sub(1);
+        }
+    }
+
+    /// Gives it back: the request that was sent has come to nothing, good or bad.
+    fn give_back(&mut self) {
+        if let Some(left) = &mut self.to_send {
+            *left += 1;
         }
     }
 

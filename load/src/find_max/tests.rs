@@ -167,9 +167,27 @@ fn a_queue_that_grows_is_a_server_that_falls_behind_however_many_connections_the
         }
         // A slow answer is on its way for long, and late by nothing.
         assert_eq!(miss(990.0, 0.4), None);
-        for rate in [1_025.0, 1_040.0, 1_085.0, 2_000.0] {
+        assert!(matches!(miss(1_025.0, 0.001), Some(Miss::FellBehind(_))), "with {connections}");
+        for rate in [1_040.0, 1_085.0, 2_000.0] {
             assert!(matches!(miss(rate, 0.001), Some(Miss::FellBehind(_))), "{rate} with {connections}");
             assert!(matches!(miss(rate, 0.4), Some(Miss::FellBehind(_))), "{rate} with {connections}, slow");
         }
     }
+}
+
+#[test]
+fn a_generator_that_is_late_by_a_trifle_is_no_reason_to_refuse_a_rate() {
+    let goal = Goal { p99: Some(Duration::from_millis(500)), errors: 0.001 };
+    let slow = |p99: u64, send_lag_p99: u64| {
+        let mut outcome = trial(500.0, 1_000.0, 0.001, 10);
+        let mut histogram = crate::histogram::empty();
+        histogram.saturating_record(p99);
+        outcome.latency = crate::outcome::Latency::of(&histogram);
+        outcome.generator.send_lag_p99 = send_lag_p99;
+        outcome.generator.limits = Some("it is late".to_owned());
+        goal.judge(&outcome)
+    };
+    assert_eq!(slow(400_000, 100_000), None, "within the bound, the delay included");
+    assert!(matches!(slow(550_000, 100_000), Some(Miss::Generator(_))), "without it, within the bound");
+    assert!(matches!(slow(650_000, 100_000), Some(Miss::Slow(_))));
 }

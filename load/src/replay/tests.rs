@@ -37,3 +37,15 @@ fn escapes_that_are_none_and_spaces_make_no_request() {
     let odd = read(&b"\"GET /\\x0d\\x0aX:\\ HTTP/1.1\""[..]).expect("it is in memory");
     assert_eq!(odd.requests, [("GET", "/%0D%0AX:%5C".to_owned())]);
 }
+
+#[test]
+fn what_is_no_log_is_told_and_not_read_for_ever() {
+    let why = |log: &mut dyn io::Read| {
+        read(io::BufReader::new(log)).map_err(|error| error.to_string()).expect_err("it is no log")
+    };
+    assert!(why(&mut io::repeat(0)).contains("does not end"));
+    assert!(why(&mut &b"\x1f\x8b\x08\0"[..]).contains("compressed"));
+    let lines = io::BufReader::new(io::Cursor::new(vec![b'\n'; LINES as usize + 5]));
+    let cut = read(lines).expect("it has lines");
+    assert_eq!((cut.skipped, cut.is_cut), (LINES, true));
+}

@@ -373,7 +373,10 @@ fn setup(outcome: &Outcome) -> Vec<Vec<String>> {
         ));
     }
     if outcome.interrupted {
-        rows.push(row("Interrupted", ["it was ended before its time; all this is of the time until then".to_owned()]));
+        rows.push(row(
+            "Interrupted",
+            ["it was ended before its time; all this is of the time until then".to_owned()],
+        ));
     }
     if matches!(outcome.mode, Mode::Open { .. }) {
         let lag = duration(generator.send_lag_p99 as f64);

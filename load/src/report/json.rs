@@ -18,6 +18,11 @@ pub const BENCH: Kind = Kind { name: "millstream.bench", version: 1 };
 /// The largest file that is read: far more than the longest run writes.
 const LARGEST: u64 = 64 << 20;
 
+/// More requests than a generator sends in a lifetime; whole numbers up to there are exact as an `f64`.
+const LARGEST_COUNT: u64 = 1 << 53;
+/// Seconds of the longest run, far more than can be asked for.
+const LARGEST_TIME: f64 = 1e9;
+
 /// A kind of JSON file. The version counts up when a field goes or changes its meaning; a new field needs none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Kind {
@@ -89,9 +94,31 @@ pub fn write_versioned(kind: Kind, value: &impl Serialize) -> String {
     text
 }
 
-/// The outcome of a text that [`write()`] made.
+/// The outcome of a text that [`write()`] made; one whose numbers no run can have is refused.
 pub fn read(text: &str) -> Result<Outcome, JsonError> {
-    read_versioned(BENCH, text)
+    let outcome: Outcome = read_versioned(BENCH, text)?;
+    match impossible(&outcome) {
+        Some(what) => Err(JsonError(format!("not as {BENCH} has it: {what}"))),
+        None => Ok(outcome),
+    }
+}
+
+/// What no run can have found, if there is any such thing in it: arithmetic with it would give nonsense.
+fn impossible(outcome: &Outcome) -> Option<&'static str> {
+    let counts = &outcome.counts;
+    let is_count = |number: u64| number <= LARGEST_COUNT;
+    let is_time = |seconds: f64| (0.0..=LARGEST_TIME).contains(&seconds);
+    let are_errors = counts.errors.kinds().iter().all(|(_, number)| is_count(*number));
+    let are_counts = is_count(counts.answers) && is_count(counts.unfinished) && are_errors;
+    let are_slices = outcome.slices.iter().all(|slice| {
+        is_time(slice.at) && is_time(slice.seconds) && slice.seconds > 0.0 && is_count(slice.answers)
+    });
+    match () {
+        () if !is_time(outcome.seconds) => Some("so many seconds are no length of a run"),
+        () if !are_counts => Some("more requests than any run can have"),
+        () if !are_slices => Some("a slice that is no part of a run"),
+        () => None,
+    }
 }
 
 /// The outcome of a file; the error begins with its name.

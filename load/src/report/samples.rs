@@ -42,7 +42,7 @@ pub(crate) fn closed() -> Outcome {
             seconds: 0.1,
             answers: (9_100.0 * (1.0 + 0.04 * noise.normal())) as u64,
             errors: 0,
-            mean: slice.mean(),
+            mean: slice.mean().round(),
             p50: slice.value_at_percentile(50.0),
             p99: slice.value_at_percentile(99.0),
             max: slice.max(),
@@ -65,6 +65,7 @@ pub(crate) fn closed() -> Outcome {
         counts: Counts {
             unfinished: 0,
             surplus: 0,
+            resent: 0,
             requests: answers + 200,
             answers,
             bytes_read: answers * 1_420,
@@ -115,6 +116,25 @@ pub(crate) fn open() -> Outcome {
     outcome.service = Latency::of(&sent);
     outcome.first_byte = Latency::of(&sent);
     outcome.generator.send_lag_p99 = 74;
+    outcome
+}
+
+/// A server that was killed half-way, with a rate to keep, and a user who had seen enough.
+pub(crate) fn killed() -> Outcome {
+    let mut outcome = open();
+    let mut due = histogram::empty();
+    (0..8_000u64).for_each(|number| due.saturating_record(1_000 + number % 2_000));
+    (0..10_000u64).for_each(|number| due.saturating_record(number * 500 + 250));
+    outcome.mode = Mode::Open { rate: 2_000.0, arrivals: Arrivals::Constant };
+    outcome.interrupted = true;
+    outcome.warm_up = 2.0;
+    outcome.counts.answers = 8_000;
+    outcome.counts.requests = 8_050;
+    outcome.counts.statuses = [(200, 8_000)].into();
+    outcome.counts.unfinished = 10_000;
+    outcome.counts.errors = Errors { connect: 1_950, closed: 50, ..Errors::default() };
+    (outcome.counts.connections, outcome.counts.surplus, outcome.counts.resent) = (10, 3, 7);
+    outcome.latency = Latency::with_unfinished(&due, 10_000);
     outcome
 }
 

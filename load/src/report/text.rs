@@ -6,7 +6,7 @@
 
 use super::quantity::{bytes, count, duration, percent, percentile, rate, scaled, span};
 use crate::histogram;
-use crate::outcome::{Latency, Outcome};
+use crate::outcome::{KEPT_UP, Latency, Outcome};
 use crate::plan::{Arrivals, Mode, Plan};
 use std::fmt::Write as _;
 
@@ -203,15 +203,32 @@ fn totals(text: &mut String, outcome: &Outcome) {
         duration(outcome.seconds * 1e6),
         bytes(counts.bytes_read as f64)
     );
+    if let Mode::Open { rate: wanted, .. } = outcome.mode
+        && outcome.kept_up() < KEPT_UP
+    {
+        let whose = if outcome.generator.limits.is_some() {
+            "the generator is at its limit, see below"
+        } else {
+            "the server does not keep up"
+        };
+        let _ = writeln!(
+            text,
+            "  NOT REACHED: {} requests/s were asked for, {} answered: {whose}",
+            rate(wanted),
+            rate(outcome.rate())
+        );
+    }
     if outcome.interrupted {
-        let _ = writeln!(text, "  INTERRUPTED: it was ended before its time; all this is of the time until then");
+        let _ =
+            writeln!(text, "  INTERRUPTED: it was ended before its time; all this is of the time until then");
     }
     if counts.unfinished > 0 {
         let _ = writeln!(
             text,
-            "  Unfinished: {} of {} requests due had no answer at the end; each is in the latency with its wait so far",
+            "  Unfinished: {} of {} requests due ({}) had no answer at the end; each is in the latency with its wait so far",
             count(counts.unfinished),
-            count(outcome.due())
+            count(outcome.due()),
+            percent(outcome.lost_share() - outcome.error_share())
         );
     }
     if !counts.statuses.is_empty() {
@@ -225,6 +242,13 @@ fn totals(text: &mut String, outcome: &Outcome) {
         (true, false) => "",
     };
     let _ = writeln!(text, "  Connections opened: {}{how}", count(counts.connections));
+    if counts.resent > 0 {
+        let _ = writeln!(
+            text,
+            "  Sent again, as the server ended connections with an answer before them: {}",
+            count(counts.resent)
+        );
+    }
     if counts.surplus > 0 {
         let _ = writeln!(
             text,
@@ -244,10 +268,10 @@ fn errors(text: &mut String, outcome: &Outcome) {
     for (kind, number) in errors.kinds().into_iter().filter(|(_, number)| *number > 0) {
         let _ = writeln!(text, "    {kind:<10} {:>9}   {}", count(number), error_meaning(kind));
     }
-    if unfinished > 0 {
+    if errors.total() > 0 && unfinished > 0 {
         let _ = writeln!(
             text,
-            "  Came to nothing: {} of the requests due, errors and unfinished",
+            "  Came to nothing: {} of the requests due, errors and unfinished ones together",
             percent(outcome.lost_share())
         );
     }

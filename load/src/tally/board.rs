@@ -143,7 +143,7 @@ impl Board {
                 seconds: length.min(seconds - at),
                 answers: part.answers,
                 errors: part.errors,
-                mean: if is_empty { 0.0 } else { part.latency.mean() },
+                mean: if is_empty { 0.0 } else { part.latency.mean().round() },
                 p50: value(part.latency.value_at_quantile(0.5)),
                 p99: value(part.latency.value_at_quantile(0.99)),
                 max: value(part.latency.max()),

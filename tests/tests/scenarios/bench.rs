@@ -1,12 +1,17 @@
 //! `millstream bench`: what it measures, and that every wrong use ends in one sentence and its exit status.
 
-use millstream_tests::origin::{Origin, answer};
+use millstream_tests::origin::{Origin, Step, answer};
 use millstream_tests::ports;
 use millstream_tests::prefix::Prefix;
+use millstream_tests::process::Running;
 use millstream_tests::server::{Server, binary};
+use millstream_tests::wait;
+use rustix::process::Signal;
 use std::io::{Read, Write};
 use std::net::TcpListener;
-use std::process::Command;
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 /// What `millstream bench` with these arguments ends in: status, standard output, standard error.
 fn bench(arguments: &[&str]) -> (i32, String, String) {
@@ -187,4 +192,91 @@ fn an_open_loop_says_that_it_is_one() {
     let (status, told, complained) = bench(&["-q", "-d", "1s", "--rate", "200", "--poisson", &url]);
     assert_eq!((status, complained.as_str()), (0, ""), "{told}");
     assert!(told.contains("open loop") && told.contains("200"), "{told}");
+}
+
+#[test]
+fn with_same_body_another_body_than_the_first_is_an_error() {
+    let count = AtomicUsize::new(0);
+    let origin = Origin::start(move |request| {
+        // Right when asked alone, another of the same length to every fourth of the load.
+        let number = count.fetch_add(1, Ordering::Relaxed);
+        let is_wrong = request.target() == "/changing" && number % 4 == 3;
+        answer(200, &[], if is_wrong { b"oops!" } else { b"hello" })
+    });
+    let (good, changing) =
+        (format!("http://{}/good", origin.address()), format!("http://{}/changing", origin.address()));
+    let (status, told, complained) = bench(&["-q", "-n", "40", "-c", "1", "--same-body", &good]);
+    assert_eq!((status, complained.as_str()), (0, ""), "{told}");
+    assert!(told.contains("Errors: none"), "{told}");
+    let (status, told, _) = bench(&["-q", "-n", "40", "-c", "1", "--same-body", &changing]);
+    assert_eq!(status, 0, "{told}");
+    assert!(told.contains("Errors: 10 (25 %)") && told.contains("body that was not expected"), "{told}");
+    let (_, told, _) = bench(&["-q", "-n", "40", "-c", "1", &changing]);
+    assert!(told.contains("Errors: none"), "nobody asked for it: {told}");
+}
+
+#[test]
+fn what_a_server_did_not_answer_in_time_is_told_and_so_is_an_early_end() {
+    // Only the question before the load is answered.
+    let count = AtomicUsize::new(0);
+    let origin = Origin::start(move |_| match count.fetch_add(1, Ordering::Relaxed) {
+        0..=20 => answer(200, &[], b"hello"),
+        _ => vec![Step::Pause(Duration::from_secs(60))],
+    });
+    let prefix = Prefix::new();
+    let json = prefix.join("run.json");
+    let mut running = Running::start(
+        Command::new(binary())
+            .args(["bench", "-q", "-d", "60s", "--timeout", "60s", "--rate", "200", "-c", "4", "--json"])
+            .arg(&json)
+            .arg(format!("http://{}/", origin.address()))
+            .stdout(std::fs::File::create(prefix.join("told")).expect("its folder is there")),
+    )
+    .expect("the binary runs");
+    wait::until("the server stands still", || origin.count() > 22);
+    running.signal(Signal::INT);
+    let status = running.wait(Duration::from_secs(30)).expect("it ends");
+    assert_eq!(status.code(), Some(0), "twenty were answered");
+    let told = prefix.read("told");
+    for words in ["INTERRUPTED", "NOT REACHED: 200 requests/s were asked for", "Unfinished: ", "Errors: none"]
+    {
+        assert!(told.contains(words), "{words}: {told}");
+    }
+    let run: serde_json::Value = serde_json::from_str(&prefix.read("run.json")).expect("it is JSON");
+    assert_eq!((&run["interrupted"], &run["counts"]["answers"]), (&true.into(), &20.into()));
+    let unfinished = run["counts"]["unfinished"].as_f64().expect("a count");
+    let lost = run["lost_share"].as_f64().expect("a share");
+    assert!(
+        (lost - unfinished / (unfinished + 20.0)).abs() < 1e-9 && unfinished >= 4.0,
+        "{lost} {unfinished}"
+    );
+}
+
+#[test]
+fn a_log_may_come_from_a_pipe_and_nothing_is_read_for_ever() {
+    let origin = Origin::fixed(200, &[], b"ok");
+    let url = format!("http://{}", origin.address());
+    let mut zcat = Command::new(binary())
+        .args(["bench", "-q", "-n", "10", "-c", "1", "--log", "-", &url])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("the binary runs");
+    let line = "127.0.0.1 - - [21/Nov/2026:10:00:00 +0000] \"GET /piped HTTP/1.1\" 200 2\n";
+    zcat.stdin.take().expect("it is piped").write_all(line.as_bytes()).expect("it is read");
+    assert!(zcat.wait().expect("it ends").success());
+    assert!(origin.requests().iter().skip(1).all(|request| request.target() == "/piped"));
+    check_refused(&["--log", "/dev/zero", &url], "/dev/zero cannot be read: it has a line that does not end");
+    check_refused(&["--log", "/dev/null", &format!("{url}/prefix")], "a log has its own paths");
+    check_refused(&["-b", "@/dev/zero", &url], "/dev/zero is larger than 256 MB");
+    check_refused(&["-b", "@", &url], "names no file");
+    let few = Command::new("sh")
+        .args(["-c", "ulimit -n 200; exec \"$0\" bench -q -d 1s -c 1000 \"$1\""])
+        .arg(binary())
+        .arg(&url)
+        .output()
+        .expect("the binary runs");
+    let complained = String::from_utf8_lossy(&few.stderr).into_owned();
+    assert!(few.stdout.is_empty() && complained.contains("open files"), "{complained}");
 }

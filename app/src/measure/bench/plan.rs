@@ -3,11 +3,15 @@
 use crate::cli::{Load, Spread};
 use millstream_load::plan::{Arrivals, Expect, Mode, Plan, Target};
 use millstream_load::replay;
+use millstream_load::report::quantity;
 use millstream_load::target::{self, Ask, Permission, Url};
-use std::io::BufReader;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
 use std::time::Duration;
 
+/// The largest file that is sent as a body: each target holds it.
+const BODY: u64 = 256 << 20;
 /// How long is measured where nothing is said.
 const DURATION: Duration = Duration::from_secs(10);
 /// The length of a trial of --find-max where nothing is said.
@@ -75,10 +79,31 @@ fn body(flags: &Load) -> Result<Vec<u8>, String> {
     match flags.body.as_deref() {
         None => Ok(Vec::new()),
         Some(text) => match text.strip_prefix('@') {
-            Some(file) => std::fs::read(file).map_err(|error| format!("{file} cannot be read: {error}")),
+            Some("") => Err("-b @ names no file: write -b @FILE".to_owned()),
+            Some(file) => body_file(file),
             None => Ok(text.as_bytes().to_vec()),
         },
     }
+}
+
+/// A file as a body; what has no end, as a device or a pipe may, is not read to it.
+fn body_file(file: &str) -> Result<Vec<u8>, String> {
+    let mut body = Vec::new();
+    File::open(file)
+        .and_then(|opened| opened.take(BODY + 1).read_to_end(&mut body))
+        .map_err(|error| format!("{file} cannot be read: {error}"))?;
+    if body.len() as u64 > BODY {
+        return Err(format!("{file} is larger than {} MB, the most that is sent as a body", BODY >> 20));
+    }
+    Ok(body)
+}
+
+/// The log; `-` is standard input.
+fn opened(file: &Path) -> io::Result<Box<dyn BufRead>> {
+    if file == "-" {
+        return Ok(Box::new(io::stdin().lock()));
+    }
+    Ok(Box::new(BufReader::new(File::open(file)?)))
 }
 
 /// What the log asks for, at the server of the one URL.
@@ -91,11 +116,14 @@ fn replayed(flags: &Load, file: &Path) -> Result<(Vec<Ask>, Vec<u32>), String> {
     }
     let url = Url::parse(base).map_err(|why| format!("\"{base}\" cannot be loaded: {why}"))?;
     let scheme = if url.is_https { "https" } else { "http" };
-    let unreadable = |error| format!("{} cannot be read: {error}", file.display());
-    let log = std::fs::File::open(file).map_err(unreadable)?;
-    let replay = replay::read(BufReader::new(log)).map_err(unreadable)?;
+    if url.target != "/" {
+        return Err(format!("a log has its own paths: give {scheme}://{} without one", url.authority));
+    }
+    let name = if file == "-" { "standard input".to_owned() } else { file.display().to_string() };
+    let replay =
+        opened(file).and_then(replay::read).map_err(|error| format!("{name} cannot be read: {error}"))?;
     if replay.order.is_empty() {
-        return Err(format!("{} has no GET or HEAD request to replay", file.display()));
+        return Err(format!("{name} has no GET or HEAD request to replay"));
     }
     eprintln!(
         "millstream: {} requests of the log are replayed, {} distinct ones; {} lines are not",
@@ -103,6 +131,9 @@ fn replayed(flags: &Load, file: &Path) -> Result<(Vec<Ask>, Vec<u32>), String> {
         replay.requests.len(),
         replay.skipped
     );
+    if replay.is_cut {
+        eprintln!("millstream: only the first {} lines of the log are read", quantity::count(replay::LINES));
+    }
     let asks = replay
         .requests
         .into_iter()

@@ -273,7 +273,12 @@ fn pipelined_requests_that_do_not_fit_the_socket_are_answered_each() {
         let plan = Plan { connections: 1, pipeline: 64, ..counted(target.clone(), 200) };
         let outcome = outcome_of(&plan);
         let counts = &outcome.counts;
-        assert_eq!((counts.answers, counts.requests, counts.connections), (200, 200, 1), "{:?}", counts.errors);
+        assert_eq!(
+            (counts.answers, counts.requests, counts.connections),
+            (200, 200, 1),
+            "{:?}",
+            counts.errors
+        );
         assert_eq!(counts.bytes_written, 200 * target.request.len() as u64);
     }
 }
@@ -332,4 +337,26 @@ fn what_is_on_its_way_when_measuring_begins_is_counted_as_request_and_as_answer(
     let outcome = outcome_of(&plan);
     assert_eq!((outcome.counts.answers, outcome.counts.requests), (50, 50));
     assert!((outcome.warm_up - 0.12).abs() < 1e-9);
+}
+
+#[test]
+fn what_was_pipelined_behind_a_last_answer_is_sent_again_and_no_error() {
+    let address = serve(|mut stream| {
+        for left in (0..10).rev() {
+            if request(&mut stream).is_none() {
+                return;
+            }
+            let last: &[u8] = b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n";
+            _ = stream.write_all(if left == 0 { last } else { FINE });
+        }
+        _ = std::io::copy(&mut stream, &mut std::io::sink());
+    });
+    let closed = Plan { pipeline: 8, ..counted(target(address), 200) };
+    let rate = Mode::Open { rate: 2_000.0, arrivals: Arrivals::Constant };
+    for mode in [Mode::Closed, rate] {
+        let counts = outcome_of(&Plan { mode, ..closed.clone() }).counts;
+        assert_eq!((counts.answers, counts.errors.total(), counts.unfinished), (200, 0, 0), "{mode:?}");
+        assert!(counts.requests <= 200 + counts.resent, "{mode:?}: {} {}", counts.requests, counts.resent);
+        assert!(mode != Mode::Closed || counts.resent > 0);
+    }
 }

@@ -173,11 +173,38 @@ fn a_stall_that_reaches_the_end_is_in_the_latency() {
     assert_eq!(counts.answers + counts.unfinished, 400);
     assert!(counts.unfinished.abs_diff(200) < 30, "{}", counts.unfinished);
     // Half of all were due in the second that stood still, and wait evenly between all of it and nothing.
-    assert!(outcome.latency.percentile(99.0).abs_diff(980_000) < 100_000, "{:?}", outcome.latency.percentiles);
-    assert!(outcome.latency.percentile(75.0).abs_diff(500_000) < 100_000, "{:?}", outcome.latency.percentiles);
+    assert!(
+        outcome.latency.percentile(99.0).abs_diff(980_000) < 100_000,
+        "{:?}",
+        outcome.latency.percentiles
+    );
+    assert!(
+        outcome.latency.percentile(75.0).abs_diff(500_000) < 100_000,
+        "{:?}",
+        outcome.latency.percentiles
+    );
     assert!((outcome.latency.known_to - 50.0).abs() < 8.0, "{}", outcome.latency.known_to);
     assert!(outcome.service.percentile(99.0) < 200_000, "{:?}", outcome.service.percentiles);
     assert!(outcome.error_share() == 0.0 && (outcome.lost_share() - 0.5).abs() < 0.08);
     let last = outcome.slices.last().expect("there are twenty");
     assert!(last.max >= outcome.latency.max / 100 * 98, "{last:?}");
+}
+
+#[test]
+fn connections_are_opened_when_requests_are_due_and_no_more_than_they_need() {
+    // It serves one connection after the other, as a worker that knows no keep-alive does: idle ones would block it.
+    let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a free port");
+    let address = listener.local_addr().expect("it is bound");
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            if request(&mut stream).is_some() {
+                let answer = b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n";
+                _ = stream.write_all(answer);
+            }
+        }
+    });
+    let plan = Plan { connections: 50, ..open(address, 20.0, Duration::from_millis(500)) };
+    let counts = outcome_of(&plan).counts;
+    assert!(counts.answers >= 9 && counts.answers + counts.unfinished == 10, "{counts:?}");
+    assert!(counts.connections <= 10, "{}", counts.connections);
 }

@@ -13,10 +13,11 @@ use std::io;
 const PAUSE: u64 = 100_000_000;
 
 impl Worker {
-    /// Puts an unopened connection to work: it is opened, or (a request a connection, by a schedule) stands free until
-    /// one is due.
+    /// Puts an unopened connection to work. In a closed loop it is opened. In an open one it is once a request is due that no
+    /// other is free for: a server that serves one connection after the other would wait for each that stands idle. Only for
+    /// pipelining all are opened at once, because room on an open one does not mean that it is free.
     pub(super) fn start(&mut self, run: &Run<'_>, number: usize, now: u64) {
-        if run.plan.keep_alive {
+        if run.plan.keep_alive && (!is_open(run.plan) || run.plan.pipeline > 1) {
             return self.open(run, number, now);
         }
         if is_open(run.plan) {

@@ -97,7 +97,7 @@ impl Worker {
                     let goes_on = answer.is_persistent && run.plan.keep_alive && !is_early;
                     self.settle(run, target, sent, answer, now);
                     if !goes_on {
-                        self.lose(run, number, Failure::Closed);
+                        self.close(run, number);
                         self.start(run, number, now);
                         return false;
                     }
@@ -149,17 +149,34 @@ impl Worker {
             return;
         };
         let target = &run.plan.targets[oldest.target as usize];
-        let how = match connection.reader.end(awaited(target)) {
-            End::BeforeAnswer => Failure::Closed,
+        match connection.reader.end(awaited(target)) {
+            End::BeforeAnswer => self.lose(run, number, Failure::Closed),
             End::Answered(answer) if is_orderly => {
                 connection.sent.pop_front();
                 self.settle(run, target, oldest, answer, now);
-                Failure::Closed
+                self.close(run, number);
             }
-            End::Answered(_) | End::ShortBody => Failure::ShortBody,
-        };
-        self.lose(run, number, how);
+            End::Answered(_) | End::ShortBody => self.lose(run, number, Failure::ShortBody),
+        }
         self.start(run, number, now);
+    }
+
+    /// Closes a connection behind an answer that was to be its last. What was pipelined behind it nobody has promised to
+    /// answer: it is sent again elsewhere (RFC 9112 §9.3.2).
+    fn close(&mut self, run: &Run<'_>, number: usize) {
+        let lane = self.connections[number].lane as usize;
+        while let Some(sent) = self.connections[number].sent.pop_front() {
+            self.tally.counts.resent += u64::from(self.counts(run, sent.due));
+            if !is_open(run.plan) {
+                self.give_back();
+                continue;
+            }
+            self.lanes[lane].returned.push_back(sent.due);
+            if sent.due >= run.begin {
+                self.give_back();
+            }
+        }
+        self.connections[number].reset();
     }
 
     /// Closes a connection. The oldest request on its way fails as `how` says, those behind it for want of a connection.

@@ -36,7 +36,7 @@ impl Worker {
 
     /// Open loop: gives requests that are due to connections that are free, oldest due first.
     pub(super) fn dispatch(&mut self, run: &Run<'_>, lane: usize) {
-        while self.lanes[lane].pace.is_some() && !self.lanes[lane].free.is_empty() {
+        while self.lanes[lane].pace.is_some() && self.lanes[lane].has_room() {
             // A moment of its own for each: the lag of a late one is not lent to the next.
             let now = run.now();
             let Some(due) = self.due(run, lane, now) else { return };
@@ -59,7 +59,7 @@ impl Worker {
     /// When a lane's next request should have started, if it may start now. One that belongs to the measured time waits
     /// until measuring has begun, so that each is counted there or not at all.
     pub(super) fn due(&self, run: &Run<'_>, lane: usize, now: u64) -> Option<u64> {
-        let due = self.lanes[lane].pace.as_ref()?.due();
+        let due = self.lanes[lane].due()?;
         let is_over = run.end.is_some_and(|end| due >= end);
         let may_start = due < run.begin || (self.is_measuring && self.to_send != Some(0));
         (due <= now && !is_over && may_start).then_some(due)
@@ -70,23 +70,30 @@ impl Worker {
         if due >= run.begin {
             _ = self.may_send();
         }
-        if let Some(pace) = &mut self.lanes[lane].pace {
+        let lane = &mut self.lanes[lane];
+        if lane.returned.pop_front().is_none()
+            && let Some(pace) = &mut lane.pace
+        {
             pace.advance();
         }
     }
 
-    /// Puts a connection with room at the end of its lane's queue, once.
+    /// Puts a connection with room, or one that can be opened, at the end of its lane's queue, once.
     pub(super) fn list(&mut self, number: usize) {
         let connection = &mut self.connections[number];
         if !connection.is_listed {
             connection.is_listed = true;
-            self.lanes[connection.lane as usize].free.push_back((number as u32, connection.generation));
+            let lane = &mut self.lanes[connection.lane as usize];
+            let queue = if connection.stage == Stage::Open { &mut lane.free } else { &mut lane.unopened };
+            queue.push_back((number as u32, connection.generation));
         }
     }
 
-    /// The connection that has been free for longest; those that are gone since are passed over.
+    /// The connection that has been free for longest, or where there is none one that can be opened; those that are gone
+    /// since are passed over.
     fn take_free(&mut self, lane: usize) -> Option<usize> {
-        while let Some((number, generation)) = self.lanes[lane].free.pop_front() {
+        let lane = &mut self.lanes[lane];
+        while let Some((number, generation)) = lane.free.pop_front().or_else(|| lane.unopened.pop_front()) {
             let connection = &mut self.connections[number as usize];
             if connection.generation == generation && connection.is_listed {
                 connection.is_listed = false;
@@ -151,7 +158,13 @@ impl Worker {
                     Err(error) => Err(error),
                 }
             } else {
-                stream.send(unsent(&connection.sent, connection.unsent, connection.unsent_from, run.plan, &mut self.gathered))
+                stream.send(unsent(
+                    &connection.sent,
+                    connection.unsent,
+                    connection.unsent_from,
+                    run.plan,
+                    &mut self.gathered,
+                ))
             };
             match sent {
                 Ok(count) => self.gone_out(run, number, count),

@@ -6,7 +6,9 @@ use serde_json::json;
 
 #[test]
 fn what_is_written_is_read_again() {
-    for outcome in [samples::closed(), samples::open(), samples::failing(), samples::nothing()] {
+    for outcome in
+        [samples::closed(), samples::open(), samples::killed(), samples::failing(), samples::nothing()]
+    {
         assert_eq!(read(&write(&outcome)).as_ref(), Ok(&outcome));
     }
 }
@@ -53,6 +55,24 @@ fn a_file_that_cannot_be_read_is_named() {
 }
 
 #[test]
+fn numbers_that_no_run_can_have_are_refused() {
+    let with = |place: &str, value: Value| {
+        let mut document: Value = serde_json::from_str(&write(&samples::closed())).expect("JSON was written");
+        *document.pointer_mut(place).expect("the place is there") = value;
+        read(&document.to_string()).map_err(|error| error.to_string())
+    };
+    assert!(with("/counts/answers", json!(1)).is_ok());
+    for (place, value, words) in [
+        ("/seconds", json!(-5), "no length of a run"),
+        ("/slices/0/seconds", json!(0), "a slice that is no part"),
+        ("/slices/3/at", json!(-1), "a slice that is no part"),
+        ("/counts/errors/tls", json!(u64::MAX), "more requests than any run"),
+    ] {
+        assert!(with(place, value).is_err_and(|error| error.contains(words)), "{place}");
+    }
+}
+
+#[test]
 fn the_published_schema_is_the_present_one_and_holds_for_what_is_written() {
     let published = include_str!("../../../../docs/bench.schema.json");
     assert!(
@@ -60,7 +80,9 @@ fn the_published_schema_is_the_present_one_and_holds_for_what_is_written() {
         "docs/bench.schema.json is not of these types; cargo xtask docs writes it"
     );
     let schema: Value = serde_json::from_str(published).expect("the schema is JSON");
-    for outcome in [samples::closed(), samples::open(), samples::failing(), samples::nothing()] {
+    for outcome in
+        [samples::closed(), samples::open(), samples::killed(), samples::failing(), samples::nothing()]
+    {
         let document: Value = serde_json::from_str(&write(&outcome)).expect("JSON was written");
         assert_eq!(breaches(&schema, &schema, &document, "$"), Vec::<String>::new());
     }

@@ -15,6 +15,11 @@ fn an_open_loop_says_what_latency_means_there() {
 }
 
 #[test]
+fn what_a_server_did_not_do_is_said() {
+    insta::assert_snapshot!(report(&samples::killed()));
+}
+
+#[test]
 fn what_a_late_generator_means_depends_on_the_loop() {
     let mut outcome = samples::open();
     outcome.generator.limits = Some("it sent late.".to_owned());

@@ -1,0 +1,86 @@
+//! The questions before a load: each server is asked once, so that a mistake ends in a sentence and not in a thousand errors.
+//!
+//! What the answers tell is put into the plan: which of a server's addresses answers, and, where the user wants that, which
+//! body every answer must have. Next: `millstream_load::probe`.
+
+use crate::measure::end::End;
+use millstream_load::plan::{Plan, Target};
+use millstream_load::probe::{self, Answer, ProbeError};
+use std::net::SocketAddr;
+use std::time::Duration;
+
+/// Bytes of a body without an announced length, after which it has no end; the longest that is kept to be compared.
+const ENDLESS: usize = 64 << 20;
+/// The longest wait for the answer to the first request; a load may be told to wait longer.
+const FIRST_ANSWER: Duration = Duration::from_secs(30);
+
+/// Asks each server once, or for each URL where the bodies of the answers must stay `same_body`.
+///
+/// # Errors
+/// Why there is no answer.
+pub(super) fn ask(plan: &mut Plan, same_body: bool) -> Result<(), End> {
+    for places in plan.origins() {
+        let asked = if same_body { places.len() } else { 1 };
+        let mut answering = None;
+        for place in &places[..asked] {
+            let target = &mut plan.targets[*place as usize];
+            let (address, answer) = once(target, plan.timeout.min(FIRST_ANSWER))?;
+            answering.get_or_insert(address);
+            if same_body {
+                let Some(answer) = answer else {
+                    let most = ENDLESS >> 20;
+                    let why =
+                        format!("the body of {} is too long to be compared: more than {most} MB", target.url);
+                    return Err(why.into());
+                };
+                target.expect.body = Some(answer.body.into());
+            }
+        }
+        if let Some(address) = answering {
+            places.iter().for_each(|place| prefer(&mut plan.targets[*place as usize].addresses, address));
+        }
+    }
+    Ok(())
+}
+
+/// Asks for one target: who answered, and what; no answer where it is fine but too long to be kept.
+fn once(target: &Target, timeout: Duration) -> Result<(SocketAddr, Option<Answer>), End> {
+    match probe::once(target, timeout, ENDLESS) {
+        Ok(answer) => {
+            let is_expected =
+                target.expect.status.map_or(answer.status < 400, |status| status == answer.status);
+            if !is_expected {
+                eprintln!(
+                    "millstream: {} answers with status {}, which counts as an error",
+                    target.url, answer.status
+                );
+            }
+            Ok((answer.address, Some(answer)))
+        }
+        // It says how long it is, so it has an end.
+        Err(ProbeError::Large(address, _)) => Ok((address, None)),
+        Err(error) => Err(error.to_string().into()),
+    }
+}
+
+/// Puts the address that answers before the others, whose order stays.
+fn prefer(addresses: &mut [SocketAddr], first: SocketAddr) {
+    if let Some(place) = addresses.iter().position(|address| *address == first) {
+        addresses[..=place].rotate_right(1);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_address_that_answers_comes_first_and_the_others_keep_their_order() {
+        let address = |port: u16| SocketAddr::from(([127, 0, 0, 1], port));
+        let mut addresses = [1, 2, 3, 4].map(address);
+        prefer(&mut addresses, address(3));
+        assert_eq!(addresses, [3, 1, 2, 4].map(address));
+        prefer(&mut addresses, address(9));
+        assert_eq!(addresses, [3, 1, 2, 4].map(address));
+    }
+}
