@@ -29,6 +29,9 @@ pub enum Gain {
 pub fn gain(row: &Row) -> Gain {
     let (sum, best) = (row.sum(), best(row));
     let measured = row.together.run.rate;
+    if row.alone.len() == 1 && overlaps(row) {
+        return Gain::Nothing;
+    }
     if row.alone.len() > 1 && measured >= WHOLE * sum {
         Gain::Whole
     } else if measured > (1.0 + NOTHING) * best {
@@ -68,6 +71,13 @@ pub fn sentence(row: &Row) -> String {
             count(sum),
             next(row)
         ),
+        // It cannot be the proxy that makes the server answer more.
+        Gain::Some if servers == 1 => format!(
+            "{who} gives {share} more than asking it directly: {} per second of {}. What differs is how it is asked: over \
+             connections that the proxy keeps, and by its own address.",
+            count(measured),
+            count(best)
+        ),
         Gain::Some => format!(
             "{who} {} {share} instead of {}, because {}.",
             if servers > 2 { "gain" } else { "gains" },
@@ -88,6 +98,12 @@ pub fn sentence(row: &Row) -> String {
             because(row)
         ),
     }
+}
+
+/// Whether the rounds of the one server and of the proxy in front of it overlap: a difference may then be chance.
+fn overlaps(row: &Row) -> bool {
+    let (alone, through) = (row.alone[0].rounds, row.together.rounds);
+    alone.low <= through.high && through.low <= alone.high && alone.low < alone.high
 }
 
 fn best(row: &Row) -> f64 {
@@ -138,6 +154,23 @@ fn because(row: &Row) -> String {
 fn slower(row: &Row) -> String {
     let alone = row.alone.iter().map(|alone| alone.run.latency).fold(0.0, f64::max);
     let together = row.together.run.latency;
+    if row.is_uneven() {
+        let (slowest, fastest) = row.extremes();
+        return format!(
+            "round robin gives each server as many requests and the slowest does {} per second where another does {}: give \
+             that one a weight of {:.0}, or use least_conn",
+            count(slowest),
+            count(fastest),
+            (fastest / slowest.max(f64::MIN_POSITIVE)).clamp(2.0, 100.0)
+        );
+    }
+    if row.alone.len() == 1 {
+        return format!(
+            "an answer takes {} through the proxy and {} without it under the same load",
+            duration(together),
+            duration(alone)
+        );
+    }
     if together > SLOWER * alone && alone > 0.0 {
         return format!(
             "the servers hinder each other: an answer takes {} when all are asked and {} from one alone, as it does where \
