@@ -118,6 +118,7 @@ fn next(row: &Row) -> String {
         Limit::Generator => {
             "The load generator is at its end, so that more cannot be told from here.".to_owned()
         }
+        Limit::Others => "Other processes had this machine, so that more cannot be told.".to_owned(),
         _ if row.passing < NEAR_CEILING * measured => {
             format!(
                 "It is the last that helps: the proxy passes on {} per second at most.",
@@ -141,6 +142,7 @@ fn because(row: &Row) -> String {
             "the load generator is the limit here (all figures are floors): more can only be told from another machine"
                 .to_owned()
         }
+        Limit::Others => "other processes had this machine's cores (all figures are floors)".to_owned(),
         Limit::Network => "the network between proxy and servers is the limit".to_owned(),
         // The servers are what the CPU goes to, but with the cheapest of servers the proxy could not do more either.
         Limit::Api if row.passing > 0.0 && row.passing < NEAR_CEILING * measured => {
