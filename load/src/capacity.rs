@@ -137,6 +137,8 @@ pub struct Together {
     pub rounds: Rounds,
     /// A single request through the proxy.
     pub once: Once,
+    /// The share of this machine's cores that was busy, 0 to 1.
+    pub machine_busy: f64,
     /// Connections to the servers that the proxy opened per second.
     pub opened_per_second: f64,
     /// Connections to the servers left in TIME_WAIT on this machine by one run.
