@@ -224,15 +224,16 @@ impl Taken {
             })
             .collect();
         let sum = alone.iter().map(|alone| alone.run.rate).sum();
-        let (run, verdict, opened_per_second, time_wait) =
+        let (run, verdict, machine_busy, opened_per_second, time_wait) =
             match median(&mut self.together, |behind| behind.outcome.rate()) {
                 Some(behind) => {
                     let evidence = evidence(behind, servers, through, sum);
-                    (evidence.top, judge(&evidence), behind.opened(), behind.time_wait)
+                    let busy = behind.found.machine_busy;
+                    (evidence.top, judge(&evidence), busy, behind.opened(), behind.time_wait)
                 }
                 None => {
                     let verdict = Verdict { limit: Limit::Api, why: Vec::new(), doubts: Vec::new() };
-                    (Run::default(), verdict, 0.0, 0)
+                    (Run::default(), verdict, 0.0, 0.0, 0)
                 }
             };
         // Where the servers are not what a request waits for, most of its time is not theirs.
@@ -246,7 +247,7 @@ impl Taken {
             ceiling: median(&mut self.ceiling, |rate| *rate).copied().unwrap_or(0.0),
             passing: median(&mut self.passing, |rate| *rate).copied().unwrap_or(0.0),
             pool: Pool::needed(run.rate, response),
-            together: Together { run, rounds, once: through, opened_per_second, time_wait },
+            together: Together { run, rounds, once: through, machine_busy, opened_per_second, time_wait },
             below: None,
             verdict,
             sentence: String::new(),

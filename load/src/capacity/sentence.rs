@@ -9,6 +9,8 @@ const WHOLE: f64 = 0.9;
 const NOTHING: f64 = 0.05;
 /// Where the proxy passes on less than so many times what was measured, it is near its ceiling.
 const NEAR_CEILING: f64 = 1.15;
+/// From this share on a machine's cores are all busy.
+const FULL: f64 = 0.9;
 /// An answer that takes so many times as long as alone is slower.
 const SLOWER: f64 = 1.2;
 
@@ -180,6 +182,9 @@ fn slower(row: &Row) -> String {
             duration(together),
             duration(alone)
         );
+    }
+    if row.together.machine_busy > FULL {
+        return "they share this machine with the proxy and the load, and its cores were all busy".to_owned();
     }
     "the servers do not give together what each gives alone".to_owned()
 }

@@ -32,6 +32,7 @@ fn row(alone: &[f64], passing: f64, together: f64, limit: Limit) -> Row {
             run: run(all, together),
             rounds: Rounds { low: together, high: together, p50: 1_000, p99: 9_000 },
             once: Once::default(),
+            machine_busy: 0.3,
             opened_per_second: 0.0,
             time_wait: 0,
         },
@@ -207,6 +208,14 @@ fn one_server_hinders_nobody_and_a_proxy_makes_none_faster() {
     let mut noisy = row(&[300.0], 40_000.0, 180.0, Limit::Api);
     noisy.alone[0].rounds = Rounds { low: 150.0, high: 320.0, ..Rounds::default() };
     assert_eq!(gain(&noisy), Gain::Nothing, "the rounds overlap");
+}
+
+#[test]
+fn servers_that_share_a_full_machine_with_proxy_and_load_are_told_so() {
+    let mut row = row(&[11_500.0, 12_600.0], 54_000.0, 21_000.0, Limit::Api);
+    assert!(sentence(&row).contains("do not give together what each gives alone"), "{}", sentence(&row));
+    row.together.machine_busy = 0.99;
+    assert!(sentence(&row).contains("share this machine with the proxy and the load"), "{}", sentence(&row));
 }
 
 #[test]
