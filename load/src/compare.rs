@@ -120,19 +120,15 @@ pub fn compare(a: &Outcome, b: &Outcome) -> Comparison {
     }
 }
 
-/// A percentile that is at least what it says can only be told from one that it is above.
-fn certain(verdict: Verdict, ratio: Ratio, is_a_known: bool, is_b_known: bool) -> Verdict {
-    let is_certain = match verdict {
-        Verdict::Differs if ratio.low > 1.0 => is_a_known,
-        Verdict::Differs => is_b_known,
-        _ => is_a_known && is_b_known,
-    };
-    if is_certain {
-        return verdict;
+/// A percentile that is at least what it says can only be told from a known one that it lies above.
+fn certain(verdict: Verdict, are_known: [bool; 2], is_shorter_known: bool) -> Verdict {
+    match verdict {
+        Verdict::Differs if is_shorter_known => verdict,
+        Verdict::Differs | Verdict::Noise if are_known != [true; 2] => Verdict::Unknown(
+            "too many requests had no answer at the end: it is longer, by how much is not known".to_owned(),
+        ),
+        _ => verdict,
     }
-    Verdict::Unknown(
-        "too many requests had no answer at the end: it is longer, by how much is not known".to_owned(),
-    )
 }
 
 /// Slices that are whole: the last one may have been cut, and its rate would be another's.
@@ -203,12 +199,18 @@ fn percentiles(a: &Outcome, b: &Outcome) -> Vec<Finding> {
                 Ok(order::ratio(first, second))
             }),
         };
+        let is_apart = both.as_ref().is_ok_and(|(first, second)| first.is_apart(second));
         let verdict = match &result {
-            Ok(ratio) => {
-                certain(Verdict::of(*ratio), *ratio, a.latency.is_known(percent), b.latency.is_known(percent))
-            }
+            Ok(ratio) => Verdict::of(*ratio),
+            Err(_) if is_apart => Verdict::Differs,
             Err(why) => Verdict::Unknown(why.clone()),
         };
+        let shorter = if of_b > of_a { a } else { b };
+        let verdict = certain(
+            verdict,
+            [a, b].map(|outcome| outcome.latency.is_known(percent)),
+            shorter.latency.is_known(percent),
+        );
         Finding { name, a: of_a, b: of_b, ratio: result.ok(), verdict }
     };
     COMPARED.into_iter().map(find).collect()

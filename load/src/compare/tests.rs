@@ -108,6 +108,18 @@ fn ten_times_the_requests_do_not_make_noise_a_difference() {
 }
 
 #[test]
+fn runs_without_any_overlap_differ_however_few_their_answers_are() {
+    let few = Recipe { requests: 40, slices: 12, ..USUAL };
+    let (fast, slow) = (run(few, 1), run(Recipe { level: few.level * 1_000.0, ..few }, 2));
+    let comparison = compare(&fast, &slow);
+    assert!(
+        comparison.percentiles.iter().all(|finding| finding.verdict == Verdict::Differs),
+        "{comparison:?}"
+    );
+    assert!(text(&comparison, ("a", "b")).contains("its latency is longer at 50%, 75%, 90%, 99%, 99.9%"));
+}
+
+#[test]
 fn a_run_compared_with_itself_differs_in_nothing() {
     for outcome in [samples::closed(), samples::failing(), run(USUAL, 1)] {
         let comparison = compare(&outcome, &outcome);
@@ -130,6 +142,25 @@ fn what_cannot_be_told_is_said() {
     damaged.latency.histogram = "?".to_owned();
     let comparison = compare(&damaged, &run(USUAL, 4));
     assert!(comparison.percentiles.iter().all(|finding| matches!(finding.verdict, Verdict::Unknown(_))));
+}
+
+#[test]
+fn what_had_no_answer_at_the_end_is_only_known_to_be_longer() {
+    let with = |level: f64, known_to: f64| {
+        let mut outcome = run(Recipe { level, ..USUAL }, level as u64);
+        outcome.latency.known_to = known_to;
+        outcome
+    };
+    let verdict = |a: &Outcome, b: &Outcome| compare(a, b).percentiles[0].verdict.clone();
+    assert_eq!(verdict(&with(1_000.0, 100.0), &with(2_000.0, 100.0)), Verdict::Differs);
+    assert_eq!(verdict(&with(1_000.0, 100.0), &with(2_000.0, 40.0)), Verdict::Differs, "longer than that");
+    assert_eq!(verdict(&with(2_000.0, 40.0), &with(1_000.0, 100.0)), Verdict::Differs);
+    assert!(matches!(verdict(&with(1_000.0, 40.0), &with(2_000.0, 100.0)), Verdict::Unknown(_)));
+    assert!(matches!(verdict(&with(1_000.0, 100.0), &with(1_001.0, 40.0)), Verdict::Unknown(_)));
+    let warned = compare(&samples::closed(), &samples::killed()).warnings.join("\n");
+    for words in ["b was ended by the user", "b had no answer to 50 % of its requests"] {
+        assert!(warned.contains(words), "{warned}");
+    }
 }
 
 #[test]
