@@ -158,7 +158,7 @@ fn what_had_no_answer_at_the_end_is_only_known_to_be_longer() {
     assert!(matches!(verdict(&with(1_000.0, 40.0), &with(2_000.0, 100.0)), Verdict::Unknown(_)));
     assert!(matches!(verdict(&with(1_000.0, 100.0), &with(1_001.0, 40.0)), Verdict::Unknown(_)));
     let warned = compare(&samples::closed(), &samples::killed()).warnings.join("\n");
-    for words in ["b was ended by the user", "b had no answer to 50 % of its requests"] {
+    for words in ["b was ended by the user", "b had no answer to 50.0 % of its requests"] {
         assert!(warned.contains(words), "{warned}");
     }
 }

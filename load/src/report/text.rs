@@ -193,13 +193,27 @@ fn distribution(text: &mut String, outcome: &Outcome) {
     line("max", 100.0, outcome.latency.max, outcome.service.max);
 }
 
+/// Why a closed loop has fewer answers than requests where nothing failed: the last ones had not come when it ended.
+fn on_their_way(outcome: &Outcome) -> String {
+    let (counts, errors) = (&outcome.counts, &outcome.counts.errors);
+    let ended = counts.answers + counts.resent + errors.total() - errors.connect - errors.tls;
+    let most = u64::from(outcome.connections) * u64::from(outcome.pipeline);
+    match counts.requests.saturating_sub(ended) {
+        on_their_way @ 1.. if outcome.mode == Mode::Closed && on_their_way <= most => {
+            format!(" ({} on their way at the end)", count(on_their_way))
+        }
+        _ => String::new(),
+    }
+}
+
 fn totals(text: &mut String, outcome: &Outcome) {
     let counts = &outcome.counts;
     let _ = writeln!(
         text,
-        "  {} answers to {} requests in {}, {} read",
+        "  {} answers to {} requests{} in {}, {} read",
         count(counts.answers),
         count(counts.requests),
+        on_their_way(outcome),
         duration(outcome.seconds * 1e6),
         bytes(counts.bytes_read as f64)
     );

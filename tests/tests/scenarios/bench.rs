@@ -210,7 +210,7 @@ fn with_same_body_another_body_than_the_first_is_an_error() {
     assert!(told.contains("Errors: none"), "{told}");
     let (status, told, _) = bench(&["-q", "-n", "40", "-c", "1", "--same-body", &changing]);
     assert_eq!(status, 0, "{told}");
-    assert!(told.contains("Errors: 10 (25 %)") && told.contains("body that was not expected"), "{told}");
+    assert!(told.contains("Errors: 10 (25.0 %)") && told.contains("body that was not expected"), "{told}");
     let (_, told, _) = bench(&["-q", "-n", "40", "-c", "1", &changing]);
     assert!(told.contains("Errors: none"), "nobody asked for it: {told}");
 }

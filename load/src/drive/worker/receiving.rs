@@ -165,8 +165,10 @@ impl Worker {
     /// answer: it is sent again elsewhere (RFC 9112 §9.3.2).
     fn close(&mut self, run: &Run<'_>, number: usize) {
         let lane = self.connections[number].lane as usize;
+        let mut gone_out = self.connections[number].gone_out();
         while let Some(sent) = self.connections[number].sent.pop_front() {
-            self.tally.counts.resent += u64::from(self.counts(run, sent.due));
+            self.tally.counts.resent += u64::from(gone_out > 0 && self.counts(run, sent.due));
+            gone_out = gone_out.saturating_sub(1);
             if !is_open(run.plan) {
                 self.give_back();
                 continue;
