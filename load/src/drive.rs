@@ -211,6 +211,7 @@ fn outcome(run: &Run<'_>, reports: &[Report], machine_busy: f64, own_cpu: u64) -
         warm_up: plan.warm_up.as_secs_f64(),
         seconds: measured,
         interrupted: reports.iter().any(|report| report.is_interrupted),
+        limit: None,
         latency,
         counts,
         service: Latency::of(tally.service()),

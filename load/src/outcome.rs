@@ -10,6 +10,9 @@ use std::collections::BTreeMap;
 /// The share of the requests due that must be answered in time: a server that falls behind does so by more with every second.
 pub const KEPT_UP: f64 = 0.99;
 
+/// The share of answers after each of which a connection had to be opened, for the server to be one that closes them.
+const CLOSED_ON: f64 = 0.9;
+
 /// The percentiles that are told.
 pub const PERCENTILES: [f64; 6] = [50.0, 75.0, 90.0, 99.0, 99.9, 99.99];
 
@@ -42,6 +45,9 @@ pub struct Outcome {
     pub interrupted: bool,
     /// What was counted in that time.
     pub counts: Counts,
+    /// What limited a closed loop, and how that is known, in sentences; `null` where it was not looked for.
+    #[serde(default)]
+    pub limit: Option<String>,
     /// From when a request should have started (open loop) or was sent (closed loop; without keep-alive: its connection
     /// was begun) to its last byte. In an open loop a request that had no answer at the end is in it too, with the time that
     /// it had waited by then: see `known_to`.
@@ -267,6 +273,14 @@ impl Generator {
 }
 
 impl Outcome {
+    /// Whether the server closes its connections though they might be used again, so that nearly every request opened one.
+    pub fn is_closed_on(&self) -> bool {
+        let answers = self.counts.answers + self.counts.errors.status + self.counts.errors.body;
+        self.keep_alive
+            && answers > u64::from(self.connections)
+            && self.counts.connections as f64 >= CLOSED_ON * answers as f64
+    }
+
     /// Answers as expected per second.
     pub fn rate(&self) -> f64 {
         if self.seconds > 0.0 { self.counts.answers as f64 / self.seconds } else { 0.0 }

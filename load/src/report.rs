@@ -5,6 +5,7 @@
 //! `html` for one outcome, `steps` with `measures` for several measurements beside each other.
 
 pub mod quantity;
+pub mod paragraph;
 pub mod text;
 pub mod json;
 mod axis;

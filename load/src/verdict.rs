@@ -19,6 +19,7 @@ pub use wording::{count, duration, factor, percent, volume};
 use crate::outcome::Outcome;
 use crate::party::Spent;
 use crate::plan::Mode;
+use crate::probe::Answer;
 
 /// Who may be the limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
@@ -98,6 +99,18 @@ pub struct Once {
     pub total: f64,
     /// Bytes of the body.
     pub body_bytes: f64,
+}
+
+impl Once {
+    /// That of an answer.
+    pub fn of(answer: &Answer) -> Once {
+        Once {
+            connect: answer.connect.as_secs_f64(),
+            first_byte: answer.first_byte.as_secs_f64(),
+            total: answer.total.as_secs_f64(),
+            body_bytes: answer.body.len() as f64,
+        }
+    }
 }
 
 /// What a verdict rests on. What is not known is `None`, and weakens it.

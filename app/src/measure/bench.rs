@@ -5,12 +5,14 @@
 
 mod plan;
 mod first;
+mod limit;
 mod find_max;
 
 use super::end::{self, End};
 use super::output::Output;
 use super::stop;
 use crate::cli::{Bench, BenchVerb, Load};
+use limit::Watch;
 use millstream_load::outcome::Outcome;
 use millstream_load::plan::Plan;
 use millstream_load::progress::Live;
@@ -49,14 +51,19 @@ fn load(flags: &Load) -> Result<ExitCode, End> {
 /// One run with its report.
 fn once(flags: &Load, plan: &Plan, stop: &AtomicBool, output: &Output) -> Result<Option<Outcome>, End> {
     output.put(&report::text::running(plan));
+    let mut watch = Watch::of(plan);
     let mut live = (!flags.quiet).then(Live::to_stderr);
     let outcome = drive::run(plan, stop, &mut |progress| {
+        if let Some(watch) = &mut watch {
+            watch.look(progress);
+        }
         if let Some(live) = &mut live {
             live.show(progress);
         }
     });
     drop(live);
-    let outcome = outcome.map_err(|error| error.to_string())?;
+    let mut outcome = outcome.map_err(|error| error.to_string())?;
+    outcome.limit = watch.and_then(|watch| watch.sentences(&outcome));
     if outcome.seconds <= 0.0 {
         return Ok(None);
     }

@@ -1,6 +1,7 @@
 //! The table as text, and as a page.
 
 use super::{Alone, Capacity, Published, Rounds, Row};
+use crate::report::paragraph::wrapped;
 use crate::report::quantity;
 use crate::report::steps::{self, Measure, Page};
 use crate::sizing::Pool;
@@ -34,7 +35,7 @@ pub fn table(capacity: &Capacity) -> String {
     for row in &capacity.rows {
         out.push_str(&format!("\n{}\n", row.name));
         for paragraph in paragraphs(row) {
-            out.push_str(&wrapped(&paragraph));
+            out.push_str(&wrapped(&paragraph, 2));
         }
     }
     out
@@ -208,25 +209,6 @@ fn aligned(lines: &[Vec<String>]) -> String {
         out.push_str(cells.join("  ").trim_end());
         out.push('\n');
     }
-    out
-}
-
-/// A paragraph in lines of at most 100 columns, two blanks before each.
-fn wrapped(paragraph: &str) -> String {
-    const COLUMNS: usize = 98;
-    let mut out = String::new();
-    let mut line = 0;
-    for word in paragraph.split(' ') {
-        let length = word.chars().count();
-        if line > 0 && line + 1 + length > COLUMNS {
-            out.push('\n');
-            line = 0;
-        }
-        out.push_str(if line == 0 { "  " } else { " " });
-        line += length + 1;
-        out.push_str(word);
-    }
-    out.push('\n');
     out
 }
 

@@ -57,9 +57,9 @@ pub(super) fn know(ask: &Ask, may: Permission) -> Result<Known, String> {
     let once = || probe::once(&target, PATIENCE, LARGEST).map_err(|error| error.to_string());
     let first = once()?;
     let second = once()?;
-    let mut samples = vec![timed(&first), timed(&second)];
+    let mut samples = vec![Once::of(&first), Once::of(&second)];
     while samples.len() < SAMPLES && second.total < SLOW {
-        samples.push(timed(&once()?));
+        samples.push(Once::of(&once()?));
     }
     let method = if ask.method.is_empty() { "GET".to_owned() } else { ask.method.clone() };
     let mut notes = Vec::new();
@@ -140,14 +140,4 @@ impl Known {
 /// The answer without its times.
 pub(super) fn seen(answer: Answer) -> Direct {
     Direct { status: answer.status, fields: answer.fields, body: answer.body }
-}
-
-/// The times of an answer.
-pub(super) fn timed(answer: &Answer) -> Once {
-    Once {
-        connect: answer.connect.as_secs_f64(),
-        first_byte: answer.first_byte.as_secs_f64(),
-        total: answer.total.as_secs_f64(),
-        body_bytes: answer.body.len() as f64,
-    }
 }

@@ -137,7 +137,7 @@ impl Bench<'_> {
         for _ in 0..SAMPLES {
             match probe::once(&target, direct::PATIENCE, direct::LARGEST) {
                 Ok(answer) => {
-                    through.push(direct::timed(&answer));
+                    through.push(Once::of(&answer));
                     let given = direct::seen(answer);
                     measure.wrong = measure.wrong.take().or_else(|| self.other_page(&given));
                 }

@@ -6,7 +6,7 @@ use super::axis::{Percentiles, Scale, duration_ticks, rate_ticks, time_ticks};
 use super::page::{folded, page, table, tiles, warning};
 use super::plot::{Curve, Plot};
 use super::quantity::{bytes, count, duration, moment, percent, percentile, rate, span};
-use super::text::{error_meaning, limits_mean, loop_sentence, per_second};
+use super::text::{CLOSES, error_meaning, limits_mean, loop_sentence, per_second};
 use crate::histogram;
 use crate::outcome::{Latency, Outcome, Slice};
 use crate::plan::Mode;
@@ -35,6 +35,9 @@ pub fn html(outcome: &Outcome) -> String {
         };
         let limits = limits.trim_end_matches('.');
         body.push_str(&warning(&format!("{what}: {limits}. {}", limits_mean(outcome.mode))));
+    }
+    for remark in [outcome.limit.as_deref(), outcome.is_closed_on().then_some(CLOSES)].into_iter().flatten() {
+        body.push_str(&format!("<p>{}</p>", super::drawing::escape(remark)));
     }
     body.push_str(&figures(outcome));
     body.push_str(&distribution(outcome));

@@ -62,6 +62,7 @@ pub(crate) fn closed() -> Outcome {
         warm_up: 0.0,
         seconds: 10.0,
         interrupted: false,
+        limit: None,
         counts: Counts {
             unfinished: 0,
             surplus: 0,

@@ -4,11 +4,16 @@
 //!
 //! Plain text, no colours: it is pasted into tickets. Next: `json` for programs, `html` for the picture.
 
+use super::paragraph::wrapped;
 use super::quantity::{bytes, count, duration, percent, percentile, rate, scaled, span};
 use crate::histogram;
 use crate::outcome::{KEPT_UP, Latency, Outcome};
 use crate::plan::{Arrivals, Mode, Plan};
 use std::fmt::Write as _;
+
+/// What is said of a server that closes its connections.
+pub(super) const CLOSES: &str = "The server closes its connections: nearly every request opened one (Gunicorn keeps them with \
+                                 --worker-class gthread --keep-alive 75)";
 
 /// The most URLs that are named one by one.
 const NAMED_URLS: usize = 3;
@@ -256,6 +261,9 @@ fn totals(text: &mut String, outcome: &Outcome) {
         (true, false) => "",
     };
     let _ = writeln!(text, "  Connections opened: {}{how}", count(counts.connections));
+    if outcome.is_closed_on() {
+        let _ = writeln!(text, "  {CLOSES}");
+    }
     if counts.resent > 0 {
         let _ = writeln!(
             text,
@@ -333,6 +341,9 @@ fn generator(text: &mut String, outcome: &Outcome) {
         let name = if matches!(outcome.mode, Mode::Closed) { "FLOOR" } else { "CEILING" };
         let limits = printable(limits);
         let _ = writeln!(text, "{name}: {}. {}", limits.trim_end_matches('.'), limits_mean(outcome.mode));
+    }
+    if let Some(limit) = &outcome.limit {
+        text.push_str(&wrapped(&printable(limit), 0));
     }
 }
 
