@@ -227,7 +227,7 @@ fn rounds(
             && bench.known.standard.how == How::Body
             && (stop.step == Step::Alone || bench.known.has_changed())
         {
-            bench.known.loosen("The API's own body changed while it was asked");
+            bench.known.loosen(direct::CHANGED);
             watch(Sight::Said(&bench.known.standard.words));
             measures[at].wrong = None;
             seen = bench.measure(stop, &mut measures[at], watch)?;

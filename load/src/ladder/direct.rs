@@ -2,11 +2,13 @@
 //!
 //! A handful of requests, one after the other. What they mean is `correctness`'s to say. Next: `climb`.
 
+use super::asking;
 use crate::correctness::{self, Caching, Direct, How, Keeps, Standard, Telling};
 use crate::plan::Target;
 use crate::probe::{self, Answer};
 use crate::target::{self, Ask, Permission};
 use crate::verdict::Once;
+use millstream_cache::Now;
 use std::time::Duration;
 
 /// The longest wait for one answer of the API.
@@ -21,8 +23,8 @@ const SAMPLES: usize = 5;
 /// From here on an API is slow, and two requests must do.
 const SLOW: Duration = Duration::from_millis(100);
 
-/// From here on strangers are not asked for: they would take minutes.
-const TOO_SLOW: Duration = Duration::from_secs(3);
+/// Why bodies are no longer compared.
+pub(super) const CHANGED: &str = "The API's own body changed while it was asked";
 
 /// What is known of the API before the climb.
 #[derive(Debug)]
@@ -76,17 +78,10 @@ pub(super) fn know(ask: &Ask, may: Permission) -> Result<Known, String> {
         let to = own.field("location").map_or(String::new(), |to| format!(" to {to}"));
         notes.push(format!("The API answers {}{to}: is that the page that you mean?", own.status));
     }
-    let caching = correctness::caching(&own, &method, &ask.fields);
+    let caching = correctness::caching(&own, &method, &ask.fields, Now::read());
     let mut known = Known { target, own, standard, caching, samples, strangers: Vec::new(), notes };
-    if known.caching.keeps != Keeps::No && known.standard.how == How::Body {
-        if second.total < TOO_SLOW {
-            known.ask_as_strangers(ask, may);
-        } else {
-            known.notes.push(
-                "The API is so slow that it was not asked whether it answers other clients differently."
-                    .to_owned(),
-            );
-        }
+    if known.caching.keeps != Keeps::No {
+        asking::ask_as_strangers(&mut known, ask, may);
     }
     Ok(known)
 }
@@ -113,20 +108,7 @@ impl Known {
     /// From now on bodies are not compared: the API's own turned out to differ.
     pub(super) fn loosen(&mut self, why: &str) {
         self.standard = correctness::loose(&self.own, &self.own, why);
-        self.strangers.clear();
-    }
-
-    fn ask_as_strangers(&mut self, ask: &Ask, may: Permission) {
-        for stranger in correctness::strangers(&ask.fields) {
-            let ask = Ask { fields: stranger.fields.clone(), ..ask.clone() };
-            // Resolved anew, it may be another of several addresses, which would answer for itself.
-            let Ok(mut target) = target::resolve(&ask, may) else { continue };
-            target.addresses.clone_from(&self.target.addresses);
-            let Ok(answer) = probe::once(&target, PATIENCE, LARGEST) else { continue };
-            if let Some(telling) = correctness::telling(&self.standard, &self.own, stranger, seen(answer)) {
-                self.strangers.push((telling, target));
-            }
-        }
+        asking::ask_again(self);
     }
 }
 

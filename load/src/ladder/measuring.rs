@@ -176,12 +176,15 @@ impl Bench<'_> {
             .then(|| format!("it answers {} where the API answers {expected}", given.status))
     }
 
-    /// Asks as each stranger whom the API answers differently.
+    /// Asks as each stranger whom the API answers differently, and as the user just before.
     fn as_strangers(&self, stand: &Stand, step: Step) -> Option<String> {
-        self.known.strangers.iter().find_map(|(telling, target)| {
-            let target = self.through(stand, target, step);
-            match probe::once(&target, direct::PATIENCE, direct::LARGEST) {
-                Ok(answer) => mixed_up(&self.known.own, telling, &direct::seen(answer)),
+        let known = &self.known;
+        let once =
+            |target| probe::once(&self.through(stand, target, step), direct::PATIENCE, direct::LARGEST);
+        known.strangers.iter().find_map(|(telling, target)| {
+            let meanwhile = once(&known.target).ok().map(direct::seen);
+            match once(target).map(direct::seen) {
+                Ok(given) => mixed_up(&known.standard, &known.own, meanwhile.as_ref(), telling, &given),
                 Err(error) => {
                     Some(format!("a request with another {} got no answer: {error}", telling.stranger.field))
                 }

@@ -71,6 +71,9 @@ pub struct Measure {
 pub struct Figures {
     /// Right answers per second.
     pub rate: Spread,
+    /// Rounds that these figures are of.
+    #[serde(default)]
+    pub rounds: u32,
     /// Seconds of each measurement, median of the rounds.
     pub seconds: f64,
     /// How many times the first step's; `None`: one of the two is not counted.
@@ -161,6 +164,7 @@ pub fn figures(rounds: &[Round]) -> Option<Figures> {
             least: rates.iter().copied().fold(f64::MAX, f64::min),
             most: rates.iter().copied().fold(0.0, f64::max),
         },
+        rounds: rounds.len() as u32,
         seconds: each(&|round| round.outcome.seconds),
         times: None,
         p50: each(&|round| round.outcome.latency.percentile(50.0) as f64) as u64,
@@ -204,7 +208,7 @@ pub fn wrong(errors: &Errors) -> Option<String> {
 /// Sets every factor: times the API alone, or, where that was not measured, times the party's own first step.
 pub fn compare(measures: &mut [Measure]) {
     let counted = |measure: &Measure| match (&measure.wrong, &measure.figures) {
-        (None, Some(figures)) => Some(figures.rate.median),
+        (None, Some(figures)) if figures.answers > 0 => Some(figures.rate.median),
         _ => None,
     };
     let alone = measures.iter().find(|measure| measure.step == Step::Alone).map(counted);

@@ -62,7 +62,7 @@ fn climbed(measures: Vec<Measure>) -> Climbed {
         body_bytes: 900,
         compared: How::Body,
         compared_words: "compared".into(),
-        caching: Caching { keeps: Keeps::Seconds(10), why: None, words: "keeps".into() },
+        caching: Caching { keeps: Keeps::Seconds(10), why: None, advice: None, words: "keeps".into() },
         fallback: None,
         measures,
         verdict: Vec::new(),
@@ -164,6 +164,7 @@ fn an_api_that_forbids_caching_is_told_so_first() {
     climbed.caching = Caching {
         keeps: Keeps::No,
         why: Some("no-store".into()),
+        advice: None,
         words: "It cannot be cached: about 1x.".into(),
     };
     let words = worth::sentences(&climbed).join("\n");

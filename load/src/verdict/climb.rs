@@ -6,6 +6,8 @@ use super::wording::{count, factor};
 const WORTH: f64 = 1.1;
 /// Below this a step costs something.
 const LOSS: f64 = 0.9;
+/// From one round alone a step must be so many times faster or slower than the one before for that to be told.
+const BEYOND_CHANCE: f64 = 3.0;
 /// Where this share of requests still reaches the API, its answers were not cached.
 const NOT_CACHED: f64 = 0.9;
 
@@ -30,38 +32,31 @@ pub struct Climbed {
     pub is_service: bool,
 }
 
+/// What else is known of a climb.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct About<'a> {
+    /// How often each step was measured.
+    pub rounds: u32,
+    /// Why the API's answers may not be stored; `None`: its header fields do not forbid it.
+    pub uncacheable: Option<&'a str>,
+    /// What would help against that.
+    pub advice: Option<&'a str>,
+}
+
 /// The sentences for some steps in climbing order, the first being what all is compared with.
-///
-/// `uncacheable` is why the API's answers may not be stored, where that is known.
-pub fn climb(steps: &[Climbed], uncacheable: Option<&str>) -> Vec<String> {
-    let Some((first, _)) = steps.split_first() else { return Vec::new() };
+pub fn climb(steps: &[Climbed], about: About<'_>) -> Vec<String> {
+    let Some((first, others)) = steps.split_first() else { return Vec::new() };
     let right: Vec<&Climbed> = steps.iter().filter(|step| !step.wrong && step.rate > 0.0).collect();
     let mut sentences = Vec::new();
     if first.rate <= 0.0 {
         return vec![format!("{} gave no right answer, so there is nothing to compare with.", first.name)];
     }
     if let Some(best) = right.iter().max_by(|one, other| one.rate.total_cmp(&other.rate)) {
-        let times = best.rate / first.rate;
-        if times >= WORTH && best.name != first.name {
-            sentences.push(format!(
-                "Most answers per second come with \"{}\": {}, {} times the {} of \"{}\".",
-                best.name,
-                count(best.rate),
-                factor(times),
-                count(first.rate),
-                first.name
-            ));
-        } else {
-            sentences.push(format!(
-                "No step gives more than \"{}\" does: {} per second.",
-                first.name,
-                count(first.rate)
-            ));
-        }
+        sentences.push(most(best, first));
     }
-    sentences.extend(steps_apart(&right));
-    sentences.extend(not_cached(&right, first, uncacheable));
-    let wrong: Vec<String> = steps.iter().filter(|step| step.wrong).map(|step| quoted(&step.name)).collect();
+    sentences.extend(steps_apart(&right, about.rounds));
+    sentences.extend(not_cached(&right, first, about));
+    let wrong: Vec<String> = others.iter().filter(|step| step.wrong).map(|step| quoted(&step.name)).collect();
     if !wrong.is_empty() {
         sentences
             .push(format!("Not counted, because answers were not those of the API: {}.", listed(&wrong)));
@@ -69,21 +64,54 @@ pub fn climb(steps: &[Climbed], uncacheable: Option<&str>) -> Vec<String> {
     sentences
 }
 
+/// Which step gives most.
+fn most(best: &Climbed, first: &Climbed) -> String {
+    let times = best.rate / first.rate;
+    if first.wrong {
+        return format!(
+            "Most right answers per second come with \"{}\": {}. How many times more that is cannot be said: of \"{}\" only {} \
+             per second were right.",
+            best.name,
+            count(best.rate),
+            first.name,
+            count(first.rate)
+        );
+    }
+    if times < WORTH || best.name == first.name {
+        return format!("No step gives more than \"{}\" does: {} per second.", first.name, count(first.rate));
+    }
+    format!(
+        "Most answers per second come with \"{}\": {}, {} times the {} of \"{}\".",
+        best.name,
+        count(best.rate),
+        factor(times),
+        count(first.rate),
+        first.name
+    )
+}
+
 /// What each step brings over the one before, sorted into sentences.
-fn steps_apart(right: &[&Climbed]) -> Vec<String> {
+fn steps_apart(right: &[&Climbed], rounds: u32) -> Vec<String> {
     let (mut gains, mut idle, mut losses) = (Vec::new(), Vec::new(), Vec::new());
     let (mut prices, mut unclear) = (Vec::new(), Vec::new());
     for pair in right.windows(2) {
         let (before, step) = (pair[0], pair[1]);
         let times = step.rate / before.rate;
         let text = format!("\"{}\" ({} times the step before)", step.name, factor(times));
-        // Rounds that overlap say that the difference may be chance.
-        let is_apart = step.low > before.high || step.high < before.low || step.low == step.high;
+        let is_near = (LOSS..WORTH).contains(&times);
+        let (is_apart, is_known) = if rounds == 1 {
+            // A single round says nothing of chance; only what no chance brings about is told from it.
+            let is_far = !(1.0 / BEYOND_CHANCE..BEYOND_CHANCE).contains(&times);
+            (is_far, is_far)
+        } else {
+            // Rounds that overlap say that the difference may be chance.
+            (step.low > before.high || step.high < before.low, is_near)
+        };
         if times >= WORTH && is_apart {
             gains.push((times, text));
         } else if times < LOSS && is_apart {
             if step.is_service { prices.push(text) } else { losses.push(text) }
-        } else if !is_apart && !(LOSS..WORTH).contains(&times) {
+        } else if !is_known {
             unclear.push(text);
         } else if !step.is_service {
             idle.push(text);
@@ -91,32 +119,43 @@ fn steps_apart(right: &[&Climbed]) -> Vec<String> {
     }
     gains.sort_by(|one, other| other.0.total_cmp(&one.0));
     let gains: Vec<String> = gains.into_iter().map(|(_, text)| text).collect();
+    let not_told = match rounds {
+        1 => "Not to be told from a single round (--rounds 3 shows what is chance): ",
+        _ => "Not to be told, for the rounds overlap (--rounds and --duration make it clearer): ",
+    };
     let kinds = [
         ("What brings something: ", gains),
         ("Not worth it here: ", idle),
         ("What costs more than it brings: ", losses),
         ("What it costs to have it: ", prices),
-        ("Not to be told, for the rounds overlap (--rounds and --duration make it clearer): ", unclear),
+        (not_told, unclear),
     ];
     let told = kinds.into_iter().filter(|(_, steps)| !steps.is_empty());
     told.map(|(opening, steps)| format!("{opening}{}.", listed(&steps))).collect()
 }
 
 /// Said plainly: what may not be cached gains nothing from any proxy.
-fn not_cached(right: &[&Climbed], first: &Climbed, uncacheable: Option<&str>) -> Option<String> {
+fn not_cached(right: &[&Climbed], first: &Climbed, about: About<'_>) -> Option<String> {
     let mut cached = right.iter().filter(|step| step.is_cached).peekable();
     cached.peek()?;
     let is_asked = cached.all(|step| step.origin_share.is_some_and(|share| share >= NOT_CACHED));
     if !is_asked {
         return None;
     }
+    let Some(why) = about.uncacheable else {
+        return Some(
+            "Nothing was kept, though the API's header fields allow it: every request reached it, with a cache too. What it \
+             answers under load, or to a proxy, may say otherwise: in front of a configuration that --print gives, \
+             X-Cache-Status and \"millstream explain\" tell."
+                .to_owned(),
+        );
+    };
     let best = right.iter().map(|step| step.rate).fold(0.0, f64::max) / first.rate;
-    let why = uncacheable.map_or_else(String::new, |why| format!(" ({why})"));
+    let here = if first.wrong { String::new() } else { format!("; here it was {}", factor(best)) };
+    let advice = about.advice.map_or_else(String::new, |advice| format!(" {advice}"));
     Some(format!(
-        "The API's answers cannot be cached as they are{why}: every request reached it, with a cache too. About 1 times is \
-         all that any proxy can give then; here it was {}. What would help is a Cache-Control with a max-age on what is the \
-         same for everybody.",
-        factor(best)
+        "The API's answers cannot be cached as they are ({why}): every request reached it, with a cache too. About 1 times is \
+         all that any proxy can give then{here}.{advice}"
     ))
 }
 
