@@ -81,7 +81,7 @@ fn ended(outcome: &Outcome) -> Result<ExitCode, End> {
         )
         .into());
     }
-    eprintln!("millstream: every answer was an error: {}", told(outcome));
+    end::tell(&format!("every answer was an error: {}", told(outcome)));
     Ok(ExitCode::from(ALL_ERRORS))
 }
 
@@ -108,10 +108,10 @@ fn ask_once(plan: &Plan) -> Result<(), End> {
                 let expected =
                     target.expect.status.map_or(answer.status < 400, |status| status == answer.status);
                 if !expected {
-                    eprintln!(
-                        "millstream: {} answers with status {}, which counts as an error",
+                    end::tell(&format!(
+                        "{} answers with status {}, which counts as an error",
                         target.url, answer.status
-                    );
+                    ));
                 }
             }
             // It says how long it is, so it has an end.

@@ -38,6 +38,10 @@ pub enum Keeps {
 
 const MAX_AGE: &str = "What would help is a Cache-Control with a max-age on what is the same for everybody.";
 
+/// What is added where requests carry credentials.
+const PER_USER: &str = " Its Authorization is part of the key in every step, so each user has answers of his own: a factor is \
+                        what one user gets who asks again and again. \"millstream serve --microcache\" passes such requests on.";
+
 /// What an answer that came `now` says of being kept, where `method` was asked for with these `fields`.
 pub fn caching(answer: &Direct, method: &str, fields: &[(String, String)], now: Now) -> Caching {
     let has = |name: &str| fields.iter().any(|(field, _)| field.eq_ignore_ascii_case(name));
@@ -53,14 +57,18 @@ pub fn caching(answer: &Direct, method: &str, fields: &[(String, String)], now: 
     answer.fields.iter().for_each(|(name, value)| headers.push(name.as_bytes(), value.as_bytes()));
     let judgement =
         judge(&conf, &IgnoreHeaders::default(), &request, answer.status, headers.view(), now, false);
-    match judgement.outcome {
+    let mut caching = match judgement.outcome {
         Storable::Yes(lifetime) => kept(lifetime.fresh_until - now.unix_milliseconds, judgement.arithmetic),
         Storable::No(Reason::NoLifetime) => silent(answer, has("cookie")),
         Storable::No(reason) => {
             let (why, advice) = refused(reason, &judgement, answer);
             no(why, advice)
         }
+    };
+    if request.has_authorization && caching.keeps != Keeps::No {
+        caching.words.push_str(PER_USER);
     }
+    caching
 }
 
 /// It may be kept for `left` milliseconds.

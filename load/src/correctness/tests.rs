@@ -86,6 +86,14 @@ fn a_moment_an_age_and_a_missing_date_are_read_as_a_cache_reads_them() {
 }
 
 #[test]
+fn who_asks_with_credentials_is_told_that_nobody_shares_the_answers() {
+    let fields = [("Authorization".to_owned(), "Bearer x".to_owned())];
+    let said = caching(&answer(200, &[("Cache-Control", "max-age=60")], ""), "GET", &fields, now());
+    assert_eq!(said.keeps, Keeps::Seconds(60));
+    assert!(said.words.contains("each user has answers of his own"), "{}", said.words);
+}
+
+#[test]
 fn what_would_help_fits_the_reason() {
     for (status, fields, why, advice) in [
         (200, &[("Cache-Control", "no-store")][..], "it says Cache-Control: no-store", "a max-age"),

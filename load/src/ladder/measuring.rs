@@ -192,6 +192,12 @@ impl Bench<'_> {
         })
     }
 
+    /// Whether the API gives another body than before, also when nobody else asks any more.
+    pub(super) fn has_changed(&self) -> bool {
+        self.settle();
+        self.known.has_changed()
+    }
+
     /// Waits until the API has answered whom the step before left waiting: a request of its own stands behind them.
     fn settle(&self) {
         for _ in 0..SETTLING {

@@ -211,7 +211,9 @@ pub fn compare(measures: &mut [Measure]) {
         (None, Some(figures)) if figures.answers > 0 => Some(figures.rate.median),
         _ => None,
     };
-    let alone = measures.iter().find(|measure| measure.step == Step::Alone).map(counted);
+    // Right answers are what the API alone is worth, also where it gave others beside them.
+    let alone = measures.iter().find(|measure| measure.step == Step::Alone);
+    let alone = alone.map(|alone| alone.figures.as_ref().filter(|_| alone.is_base()).map(|f| f.rate.median));
     let firsts: Vec<(Option<Party>, Option<f64>)> = measures
         .iter()
         .filter(|measure| measure.cannot.is_none())
@@ -240,7 +242,20 @@ impl Figures {
     }
 }
 
+impl Spread {
+    /// Half the way from the least to the most, as a share of the median; `None` where there is nothing.
+    pub fn half(&self) -> Option<f64> {
+        (self.median > 0.0).then(|| (self.most - self.least) / 2.0 / self.median)
+    }
+}
+
 impl Measure {
+    /// Whether its right answers per second are something to compare with: it gave some, and all others are known as wrong.
+    pub fn is_base(&self) -> bool {
+        let Some(figures) = &self.figures else { return false };
+        figures.answers > 0 && (self.wrong.is_none() || self.wrong == wrong(&figures.errors))
+    }
+
     /// Its figures, where they may be counted.
     pub fn counted(&self) -> Option<&Figures> {
         self.figures.as_ref().filter(|_| self.wrong.is_none())

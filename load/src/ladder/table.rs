@@ -126,14 +126,11 @@ fn microseconds(value: Option<f64>) -> String {
 
 /// Half the way from the least to the most, in percent of the median; one round has none.
 fn spread(figures: &Figures) -> String {
-    let rate = &figures.rate;
-    if rate.median <= 0.0 {
-        return String::new();
+    match figures.rate.half() {
+        None => String::new(),
+        Some(_) if figures.rounds == 1 => "-".to_owned(),
+        Some(half) => format!("±{:.0} %", half * 100.0),
     }
-    if figures.rounds == 1 {
-        return "-".to_owned();
-    }
-    format!("±{:.0} %", (rate.most - rate.least) / 2.0 / rate.median * 100.0)
 }
 
 /// A paragraph in lines of bounded width.

@@ -3,7 +3,7 @@
 //! Pure, out of the figures alone. The words for single steps are `verdict`'s; what limits at the top is said by `climb`,
 //! which knows the evidence.
 
-use super::result::{Climbed, Figures, Measure, wrong};
+use super::result::{Climbed, Figures, Measure, median, wrong};
 use crate::correctness::Keeps;
 use crate::outcome::Errors;
 use crate::peer::Party;
@@ -13,6 +13,9 @@ use crate::verdict;
 
 /// From this share of failed requests on, an API is said to break under its load.
 const BREAKS: f64 = 0.01;
+
+/// From this half of a spread on, by the median of all steps, a machine is too restless for small differences.
+const RESTLESS: f64 = 0.25;
 
 /// An answer that takes so many times as long as a single one has waited.
 const WAITED: f64 = 10.0;
@@ -30,6 +33,7 @@ const DELAYED: std::ops::RangeInclusive<u64> = 38_000..=60_000;
 /// All sentences, the most important first.
 pub fn sentences(climbed: &Climbed) -> Vec<String> {
     let mut out: Vec<String> = breaks(climbed).into_iter().collect();
+    out.extend(restless(climbed));
     out.extend(withheld(climbed));
     out.extend(unanswered(climbed));
     out.extend(waits(climbed));
@@ -73,7 +77,7 @@ fn breaks(climbed: &Climbed) -> Option<String> {
     let again = if figures.errors.body > 0 { " and after it" } else { "" };
     Some(format!(
         "The API breaks under this load, with nothing in front of it: on {} connections {what}, and {} right answers per \
-         second are left. One request at a time, before the load{again}, it answers as it should. That comes first; -c sets \
+         second are left. One request at a time, before the load{again}, it answers as it should. Look at that first; -c sets \
          how many connections there are.",
         climbed.connections,
         verdict::count(figures.rate.median)
@@ -92,12 +96,41 @@ fn told(errors: &Errors) -> Vec<String> {
     wrong(errors).into_iter().chain(others).collect()
 }
 
-/// Steps with wrong answers. Of the API alone more is said.
-fn withheld(climbed: &Climbed) -> impl Iterator<Item = String> {
-    climbed.measures.iter().filter(|measure| measure.step != Step::Alone).filter_map(|measure| {
+/// Rounds of one and the same thing that have little in common.
+fn restless(climbed: &Climbed) -> Option<String> {
+    let counted = climbed.measures.iter().filter_map(Measure::counted).filter(|figures| figures.rounds > 1);
+    let spreads: Vec<f64> = counted.filter_map(|figures| figures.rate.half()).collect();
+    let middle = median(spreads);
+    (middle > RESTLESS).then(|| {
+        format!(
+            "The rounds of a step differ by ±{} as a rule: this machine had other things to do. Small differences mean nothing \
+             here; measure again when it is calm, or with more rounds (--rounds).",
+            verdict::percent(middle)
+        )
+    })
+}
+
+/// Steps with wrong answers. Of the API alone more is said, and where it fails, what passes its answers on fails with it.
+fn withheld(climbed: &Climbed) -> Vec<String> {
+    let fails = climbed.measure(Step::Alone, None).is_some_and(|alone| alone.wrong.is_some());
+    let wrong =
+        climbed.measures.iter().filter(|measure| measure.step != Step::Alone && measure.wrong.is_some());
+    let (passing, others): (Vec<&Measure>, Vec<&Measure>) =
+        wrong.partition(|measure| fails && !measure.step.is_cached());
+    let mut out = Vec::new();
+    if !passing.is_empty() {
+        let names: Vec<String> = passing.into_iter().map(named).collect();
+        out.push(format!(
+            "Not counted, for they pass on what the API answers, its errors too: {}.",
+            names.join(", ")
+        ));
+    }
+    let one = |measure: &Measure| {
         let why = measure.wrong.as_ref()?;
         Some(format!("Not counted: {}: {why}.", named(measure)))
-    })
+    };
+    out.extend(others.into_iter().filter_map(one));
+    out
 }
 
 /// Steps without a single answer.
@@ -151,10 +184,13 @@ fn steps(climbed: &Climbed) -> Vec<verdict::Climbed> {
         climbed.measure(Step::Alone, None).and_then(|measure| Some((measure, measure.figures.as_ref()?)));
     let step = |(measure, figures): (&Measure, &Figures)| verdict::Climbed {
         name: measure.step.entry().title.to_owned(),
-        rate: figures.rate.median,
+        rate: if measure.wrong.is_none() || measure.is_base() { figures.rate.median } else { 0.0 },
         low: figures.rate.least,
         high: figures.rate.most,
         origin_share: figures.origin_share(),
+        reached: figures.reached.map(|reached| (reached, figures.seconds * f64::from(figures.rounds))),
+        proxy_cpu: figures.cpu.proxy,
+        time_wait: figures.time_wait,
         is_cached: measure.step.is_cached(),
         wrong: measure.wrong.is_some(),
         is_service: matches!(measure.step, Step::Log | Step::Tls),

@@ -1,6 +1,7 @@
 //! From the flags of `bench` to a plan.
 
 use crate::cli::{Load, Spread};
+use crate::measure::end;
 use millstream_load::plan::{Arrivals, Expect, Mode, Plan, Target};
 use millstream_load::replay;
 use millstream_load::target::{self, Ask, Permission, Url};
@@ -97,12 +98,12 @@ fn replayed(flags: &Load, file: &Path) -> Result<(Vec<Ask>, Vec<u32>), String> {
     if replay.order.is_empty() {
         return Err(format!("{} has no GET or HEAD request to replay", file.display()));
     }
-    eprintln!(
-        "millstream: {} requests of the log are replayed, {} distinct ones; {} lines are not",
+    end::tell(&format!(
+        "{} requests of the log are replayed, {} distinct ones; {} lines are not",
         replay.order.len(),
         replay.requests.len(),
         replay.skipped
-    );
+    ));
     let asks = replay
         .requests
         .into_iter()
