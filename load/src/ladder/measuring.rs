@@ -112,8 +112,13 @@ impl Bench<'_> {
             return self.load(stop.step, &target, None, watch).map(Some);
         };
         let origin = self.origin.to_string();
-        let setting =
-            Setting { port: 0, origin: &origin, fallback: self.fallback.as_deref(), workers: "auto" };
+        let setting = Setting {
+            port: 0,
+            origin: &origin,
+            fallback: self.fallback.as_deref(),
+            workers: "auto",
+            puts_aside: self.known.outlives_micro(),
+        };
         let stand = match Stand::put_up(party, stop.step, &setting, &self.programs, &self.certificate) {
             Ok(stand) => stand,
             // Without this program there is no ladder; without a peer there is one without it.
