@@ -14,10 +14,10 @@ use millstream_load::outcome::Outcome;
 use millstream_load::plan::Plan;
 use millstream_load::probe::{self, ProbeError};
 use millstream_load::progress::Live;
+use millstream_load::stop::Stop;
 use millstream_load::{compare, drive, report};
 use std::path::Path;
 use std::process::ExitCode;
-use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 /// Bytes of a body without an announced length, after which it has no end.
@@ -39,10 +39,10 @@ fn load(flags: &Load) -> Result<ExitCode, End> {
     let plan = plan::plan(flags)?;
     plan.check().map_err(|error| error.to_string())?;
     let mut output = Output::open(flags.json.as_deref(), flags.html.as_deref())?;
-    let stop = stop::on_signals()?;
-    ask_once(&plan)?;
+    let stop = stop::on_signals(stop::SECOND)?;
+    ask_once(&plan, &stop)?;
     let measured = if flags.find_max {
-        find_max::search(flags, &plan, &stop, &output)?
+        find_max::search(flags, &plan, stop.flag(), &output)?
     } else {
         once(flags, &plan, &stop, &output)?
     };
@@ -52,10 +52,10 @@ fn load(flags: &Load) -> Result<ExitCode, End> {
 }
 
 /// One run with its report.
-fn once(flags: &Load, plan: &Plan, stop: &AtomicBool, output: &Output) -> Result<Option<Outcome>, End> {
+fn once(flags: &Load, plan: &Plan, stop: &Stop, output: &Output) -> Result<Option<Outcome>, End> {
     output.put(&report::text::running(plan));
     let mut live = (!flags.quiet).then(Live::to_stderr);
-    let outcome = drive::run(plan, stop, &mut |progress| {
+    let outcome = drive::run(plan, stop.flag(), &mut |progress| {
         if let Some(live) = &mut live {
             live.show(progress);
         }
@@ -100,10 +100,10 @@ fn told(outcome: &Outcome) -> String {
 }
 
 /// Asks each server once.
-fn ask_once(plan: &Plan) -> Result<(), End> {
+fn ask_once(plan: &Plan, stop: &Stop) -> Result<(), End> {
     for places in plan.origins() {
         let target = &plan.targets[places[0] as usize];
-        match probe::once(target, plan.timeout.min(FIRST_ANSWER), ENDLESS) {
+        match probe::once_unless(stop, target, plan.timeout.min(FIRST_ANSWER), ENDLESS) {
             Ok(answer) => {
                 let expected =
                     target.expect.status.map_or(answer.status < 400, |status| status == answer.status);
@@ -116,6 +116,7 @@ fn ask_once(plan: &Plan) -> Result<(), End> {
             }
             // It says how long it is, so it has an end.
             Err(ProbeError::Large(..)) => {}
+            Err(ProbeError::Stopped) => return Err(End::Stopped(" before anything was measured")),
             Err(error) => return Err(error.to_string().into()),
         }
     }

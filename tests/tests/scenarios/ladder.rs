@@ -283,6 +283,26 @@ fn an_interrupted_ladder_leaves_no_process_behind() {
 }
 
 #[test]
+fn an_api_that_does_not_answer_is_no_reason_to_wait_after_ctrl_c() {
+    if is_nginx() {
+        return;
+    }
+    let silent = Origin::start(|_| vec![Step::Pause(Duration::from_secs(3600))]);
+    let url = format!("http://{}/", silent.address());
+
+    for arguments in [&["ladder", &url][..], &["capacity", &url, &url], &["bench", &url]] {
+        let before = silent.count();
+        let mut command = command(arguments);
+        let mut running =
+            Running::start(command.stdout(Stdio::null()).stderr(Stdio::null())).expect("the binary runs");
+        wait::until("the API was asked", || silent.count() > before);
+        running.signal(Signal::INT);
+        let status = running.wait(Duration::from_secs(20)).expect("it ends long before its patience does");
+        assert_eq!(status.code(), Some(130), "{arguments:?}");
+    }
+}
+
+#[test]
 fn the_demo_says_that_its_api_is_simulated_and_what_to_type_next() {
     if is_nginx() {
         return;
