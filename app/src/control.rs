@@ -8,6 +8,7 @@ use crate::cli::Reach;
 use crate::serve_url;
 use millstream_conf::diagnostics::Severity;
 use millstream_conf::load::{Options, load};
+use millstream_net::terminal;
 use millstream_server::admin::ApiError;
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
@@ -42,7 +43,7 @@ pub fn print(told: Result<String, String>) -> ExitCode {
             ExitCode::SUCCESS
         }
         Err(message) => {
-            eprintln!("millstream: [error] {message}");
+            eprintln!("millstream: [error] {}", terminal::visible(&message));
             ExitCode::FAILURE
         }
     }

@@ -3,6 +3,7 @@
 use crate::cli::Explain;
 use crate::control;
 use millstream_conf::load::Options;
+use millstream_net::terminal;
 use millstream_server::admin::explain::Explanation;
 use millstream_server::admin::resource::encoded;
 use std::process::ExitCode;
@@ -28,5 +29,6 @@ fn explained(options: &Options, explain: &Explain) -> Result<String, String> {
     }
     let explanation: Explanation =
         serde_json::from_slice(&answer).map_err(|error| format!("its answer cannot be read: {error}"))?;
-    Ok(explanation.to_string())
+    // What an API said stands in it.
+    Ok(terminal::visible(&explanation.to_string()).into_owned())
 }

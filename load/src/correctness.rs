@@ -4,12 +4,14 @@
 //! `caching` (what the API says of keeping), `strangers` (requests of somebody else), `ladder::climb`, which asks.
 
 mod caching;
+mod marks;
 mod strangers;
 #[cfg(test)]
 mod tests;
 
 pub use caching::{Caching, Keeps, caching};
-pub use strangers::{Stranger, Telling, mixed_up, strangers, telling};
+pub use marks::Marks;
+pub use strangers::{Apart, Stranger, Telling, Who, mixed_up, strangers, tell_apart};
 
 use crate::plan::Expect;
 use std::sync::Arc;

@@ -10,6 +10,7 @@ pub mod table;
 pub mod page;
 pub mod stand;
 mod direct;
+mod asking;
 mod measuring;
 pub mod climb;
 #[cfg(test)]

@@ -7,17 +7,19 @@ mod tests;
 
 use crate::exchange::HEAD;
 use crate::plan::Target;
-use crate::stream::client_configuration;
+use crate::stop::{self, Stop, Woken};
+use crate::stream::{Stream, client_configuration};
 use millstream_net::clock;
 use millstream_wire::Method;
 use millstream_wire::h1::chunked::{Decoder, Event};
 use millstream_wire::h1::framing::{self, Framing};
 use millstream_wire::h1::head::{Progress, ResponseHead};
+use rustix::event::PollFlags;
 use rustls::pki_types::ServerName;
-use rustls::{AlertDescription, ClientConnection, InvalidMessage};
+use rustls::{AlertDescription, InvalidMessage};
 use std::fmt;
-use std::io::{self, ErrorKind, Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::io::{self, ErrorKind};
+use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 /// Bytes of trailers behind a chunked body.
@@ -80,6 +82,8 @@ pub enum ProbeError {
     ShortBody(SocketAddr, u64),
     /// What came is not HTTP/1, and why.
     NotHttp(SocketAddr, String),
+    /// The user wanted to stop.
+    Stopped,
 }
 
 impl fmt::Display for ProbeError {
@@ -108,11 +112,21 @@ impl fmt::Display for ProbeError {
                 write!(out, "{at} closed the connection within the body, after {bytes} bytes of it")
             }
             E::NotHttp(at, why) => write!(out, "{at} does not answer in HTTP/1: {why}"),
+            E::Stopped => out.write_str("stopped"),
         }
     }
 }
 
 impl std::error::Error for ProbeError {}
+
+/// What a question may take.
+#[derive(Clone, Copy)]
+struct Bounds<'a> {
+    timeout: Duration,
+    /// Bytes of a body.
+    most: usize,
+    stop: Option<&'a Stop>,
+}
 
 /// Asks once: each of the target's addresses until one takes the connection. Connecting and answering have `timeout`
 /// each; a body longer than `most` bytes is an error.
@@ -120,18 +134,37 @@ impl std::error::Error for ProbeError {}
 /// # Errors
 /// Why there is no answer; of several addresses, the last one's reason.
 pub fn once(target: &Target, timeout: Duration, most: usize) -> Result<Answer, ProbeError> {
+    first(target, Bounds { timeout, most, stop: None })
+}
+
+/// The same, unless the user wants to stop: then it ends at once.
+///
+/// # Errors
+/// [`ProbeError::Stopped`], or why there is no answer.
+pub fn once_unless(
+    stop: &Stop,
+    target: &Target,
+    timeout: Duration,
+    most: usize,
+) -> Result<Answer, ProbeError> {
+    let told = first(target, Bounds { timeout, most, stop: Some(stop) });
+    // A wait that was cut short looks like any other failure from within.
+    told.map_err(|error| if stop.is_asked() { ProbeError::Stopped } else { error })
+}
+
+fn first(target: &Target, bounds: Bounds<'_>) -> Result<Answer, ProbeError> {
     let mut last = None;
     for address in &target.addresses {
-        match ask(target, *address, timeout, most) {
+        match ask(target, *address, bounds) {
             // Some TLS servers say so in plain, some hang up on what they do not understand.
             Ok(answer) if target.tls.is_none() && says_tls(&answer) => {
                 return Err(ProbeError::TlsServer(*address));
             }
-            Err(ProbeError::Closed(_)) if target.tls.is_none() && speaks_tls(target, *address, timeout) => {
+            Err(ProbeError::Closed(_)) if target.tls.is_none() && speaks_tls(target, *address, bounds) => {
                 return Err(ProbeError::TlsServer(*address));
             }
             // A server that waits for the end of a head says nothing at all to a handshake.
-            Err(ProbeError::Tls(..)) if answers_plainly(target, *address, timeout) => {
+            Err(ProbeError::Tls(..)) if answers_plainly(target, *address, bounds) => {
                 return Err(ProbeError::PlainServer(*address));
             }
             Err(
@@ -157,35 +190,35 @@ fn says_tls(answer: &Answer) -> bool {
 }
 
 /// Whether a handshake comes to an end here.
-fn speaks_tls(target: &Target, address: SocketAddr, limit: Duration) -> bool {
+fn speaks_tls(target: &Target, address: SocketAddr, bounds: Bounds<'_>) -> bool {
     let target = Target { tls: Some(address.ip().to_string()), ..target.clone() };
-    Peer::connect(&target, address, limit).is_ok()
+    Peer::connect(&target, address, bounds).is_ok()
 }
 
 /// Whether plain HTTP is answered here. The question has nothing of the user's request, which was to be secret.
-fn answers_plainly(target: &Target, address: SocketAddr, limit: Duration) -> bool {
+fn answers_plainly(target: &Target, address: SocketAddr, bounds: Bounds<'_>) -> bool {
     let request = format!("HEAD / HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n").into_bytes();
     let plain = Target { tls: None, request: request.into(), is_head: true, ..target.clone() };
-    ask(&plain, address, limit, 0).is_ok()
+    ask(&plain, address, Bounds { most: 0, ..bounds }).is_ok()
 }
 
 /// A connection with a moment by which all must be done.
-struct Peer {
+struct Peer<'a> {
     address: SocketAddr,
-    socket: TcpStream,
-    tls: Option<Box<ClientConnection>>,
+    stream: Stream,
     deadline: Instant,
     limit: Duration,
+    stop: Option<&'a Stop>,
 }
 
-fn ask(target: &Target, address: SocketAddr, limit: Duration, most: usize) -> Result<Answer, ProbeError> {
+fn ask(target: &Target, address: SocketAddr, bounds: Bounds<'_>) -> Result<Answer, ProbeError> {
     let begun = clock::now();
-    let mut peer = Peer::connect(target, address, limit)?;
+    let mut peer = Peer::connect(target, address, bounds)?;
     let sent = clock::now();
-    peer.deadline = sent + limit;
+    peer.deadline = sent + bounds.timeout;
     // A server may answer and close before it has read all: the answer says more than the failed write.
     _ = peer.send(&target.request);
-    let mut reading = Reading { body: Vec::new(), most, address };
+    let mut reading = Reading { body: Vec::new(), most: bounds.most, address };
     let (head, bytes, first_byte) = reading.head(&mut peer)?;
     let fields = head.view(&bytes);
     let method = if target.is_head { Method::Head } else { Method::Get };
@@ -204,16 +237,18 @@ fn ask(target: &Target, address: SocketAddr, limit: Duration, most: usize) -> Re
     })
 }
 
-impl Peer {
-    fn connect(target: &Target, address: SocketAddr, limit: Duration) -> Result<Peer, ProbeError> {
+impl<'a> Peer<'a> {
+    fn connect(target: &Target, address: SocketAddr, bounds: Bounds<'a>) -> Result<Self, ProbeError> {
+        let limit = bounds.timeout;
         let deadline = clock::now() + limit;
-        let socket = TcpStream::connect_timeout(&address, limit).map_err(|error| match error.kind() {
+        let failed = |error: io::Error| match error.kind() {
             ErrorKind::ConnectionRefused => ProbeError::Refused(address),
             ErrorKind::TimedOut | ErrorKind::WouldBlock => ProbeError::ConnectTimeout(address, limit),
             _ => ProbeError::Unreachable(address, words(&error)),
-        })?;
-        _ = socket.set_nodelay(true);
-        let mut peer = Peer { address, socket, tls: None, deadline, limit };
+        };
+        let stream = Stream::connect(&address).map_err(failed)?;
+        let mut peer = Peer { address, stream, deadline, limit, stop: bounds.stop };
+        peer.wait(PollFlags::OUT).and_then(|()| peer.stream.connected()).map_err(failed)?;
         if let Some(name) = &target.tls {
             peer.begin_tls(name)?;
         }
@@ -221,29 +256,15 @@ impl Peer {
     }
 
     fn begin_tls(&mut self, name: &str) -> Result<(), ProbeError> {
-        let failed = |why: String| ProbeError::Tls(self.address, why);
-        let name = ServerName::try_from(name.to_owned()).map_err(|error| failed(error.to_string()))?;
-        let configuration = client_configuration(false).map_err(|error| failed(error.to_string()))?;
-        let mut tls =
-            ClientConnection::new(configuration, name).map_err(|error| failed(error.to_string()))?;
-        while tls.is_handshaking() {
-            self.shake_hands(&mut tls).map_err(|error| self.no_tls(&error))?;
+        let address = self.address;
+        let failed = |error: &dyn fmt::Display| ProbeError::Tls(address, error.to_string());
+        let name = ServerName::try_from(name.to_owned()).map_err(|error| failed(&error))?;
+        let configuration = client_configuration(false).map_err(|error| failed(&error))?;
+        self.stream.begin_tls(&configuration, &name).map_err(|error| failed(&error))?;
+        // What a handshake sends is small and fits, so that it waits for the server alone.
+        while !self.stream.shake_hands().map_err(|error| self.no_tls(&error))? {
+            self.wait(PollFlags::IN).map_err(|error| self.no_tls(&error))?;
         }
-        self.tls = Some(Box::new(tls));
-        Ok(())
-    }
-
-    /// One step of the handshake.
-    fn shake_hands(&self, tls: &mut ClientConnection) -> io::Result<()> {
-        self.allow_time()?;
-        if tls.wants_write() {
-            tls.write_tls(&mut &self.socket)?;
-            return Ok(());
-        }
-        if tls.read_tls(&mut &self.socket)? == 0 {
-            return Err(ErrorKind::UnexpectedEof.into());
-        }
-        tls.process_new_packets().map_err(|error| io::Error::new(ErrorKind::InvalidData, error))?;
         Ok(())
     }
 
@@ -268,36 +289,26 @@ impl Peer {
         }
     }
 
-    /// Gives the socket the time that is left.
-    fn allow_time(&self) -> io::Result<()> {
+    /// Waits until the socket is ready, for as long as is left.
+    fn wait(&self, ready: PollFlags) -> io::Result<()> {
         let left = self.deadline.saturating_duration_since(clock::now());
-        if left.is_zero() {
-            return Err(ErrorKind::TimedOut.into());
+        match stop::wait(&self.stream, ready, self.stop.map(Stop::asked), left)? {
+            Woken::Ready => Ok(()),
+            // Whoever asked for it looks whether it was the user, whatever the error says.
+            Woken::Late | Woken::Stopped => Err(ErrorKind::TimedOut.into()),
         }
-        self.socket.set_read_timeout(Some(left))?;
-        self.socket.set_write_timeout(Some(left))
     }
 
     fn send(&mut self, mut bytes: &[u8]) -> io::Result<()> {
         while !bytes.is_empty() {
-            self.allow_time()?;
-            let sent = match &mut self.tls {
-                None => (&self.socket).write(bytes)?,
-                Some(tls) => tls.writer().write(bytes)?,
-            };
-            bytes = &bytes[sent..];
-            self.flush()?;
-        }
-        Ok(())
-    }
-
-    /// Sends what TLS holds.
-    fn flush(&mut self) -> io::Result<()> {
-        while self.tls.as_ref().is_some_and(|tls| tls.wants_write()) {
-            self.allow_time()?;
-            if let Some(tls) = &mut self.tls {
-                tls.write_tls(&mut &self.socket)?;
+            match self.stream.send(bytes) {
+                Ok(sent) => bytes = &bytes[sent..],
+                Err(error) if error.kind() == ErrorKind::WouldBlock => self.wait(PollFlags::OUT)?,
+                Err(error) => return Err(error),
             }
+        }
+        while !self.stream.flush()? {
+            self.wait(PollFlags::OUT)?;
         }
         Ok(())
     }
@@ -305,23 +316,8 @@ impl Peer {
     /// Reads what comes; 0 is the end.
     fn receive(&mut self, into: &mut [u8]) -> io::Result<usize> {
         loop {
-            self.allow_time()?;
-            let read = match &mut self.tls {
-                None => (&self.socket).read(into),
-                Some(tls) => match tls.reader().read(into) {
-                    Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                        let read = tls.read_tls(&mut &self.socket);
-                        tls.process_new_packets()
-                            .map_err(|error| io::Error::new(ErrorKind::InvalidData, error))?;
-                        match read {
-                            Ok(_) => continue,
-                            Err(error) => Err(error),
-                        }
-                    }
-                    read => read,
-                },
-            };
-            match read {
+            match self.stream.receive(into) {
+                Err(error) if error.kind() == ErrorKind::WouldBlock => self.wait(PollFlags::IN)?,
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) if is_end(&error) => return Ok(0),
                 read => return read,
@@ -340,7 +336,7 @@ struct Reading {
 impl Reading {
     /// The head, the bytes that it and what follows stand in, and when the first of them came. Interim answers are passed
     /// over (RFC 9110 §15.2).
-    fn head(&self, peer: &mut Peer) -> Result<(ResponseHead, Vec<u8>, Instant), ProbeError> {
+    fn head(&self, peer: &mut Peer<'_>) -> Result<(ResponseHead, Vec<u8>, Instant), ProbeError> {
         let mut head = ResponseHead::default();
         let (mut bytes, mut buffer) = (Vec::new(), vec![0; BUFFER]);
         let mut first_byte = None;
@@ -379,7 +375,7 @@ impl Reading {
     }
 
     /// The body, of which `bytes` have come with the head.
-    fn content(&mut self, peer: &mut Peer, framing: Framing, bytes: &[u8]) -> Result<(), ProbeError> {
+    fn content(&mut self, peer: &mut Peer<'_>, framing: Framing, bytes: &[u8]) -> Result<(), ProbeError> {
         let mut content = match framing {
             Framing::None => return Ok(()),
             Framing::Length(length) if length > self.most as u64 => {

@@ -89,7 +89,7 @@ impl<W: Write> Live<W> {
 
     /// What the next lines are about, such as a step's name; empty for nothing. A new stretch begins.
     pub fn label(&mut self, text: &str) {
-        self.label = text.chars().map(|letter| if letter.is_control() { ' ' } else { letter }).collect();
+        self.label = terminal::visible(text).replace('\n', " ");
         self.due = first(self.style);
     }
 
@@ -122,7 +122,7 @@ impl<W: Write> Live<W> {
     /// A line that stays, above what is redrawn.
     pub fn say(&mut self, text: &str) {
         self.clear();
-        let _ = writeln!(self.out, "{text}");
+        let _ = writeln!(self.out, "{}", terminal::visible(text));
         let _ = self.out.flush();
     }
 

@@ -12,7 +12,7 @@ mod climb;
 #[cfg(test)]
 mod tests;
 
-pub use climb::{Climbed, climb};
+pub use climb::{About, Climbed, climb};
 pub use judge::judge;
 pub use wording::{count, duration, factor, percent, volume};
 

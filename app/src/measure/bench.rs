@@ -16,10 +16,10 @@ use limit::Watch;
 use millstream_load::outcome::Outcome;
 use millstream_load::plan::Plan;
 use millstream_load::progress::Live;
+use millstream_load::stop::Stop;
 use millstream_load::{compare, drive, report};
 use std::path::Path;
 use std::process::ExitCode;
-use std::sync::atomic::AtomicBool;
 
 /// Every answer was an error.
 const ALL_ERRORS: u8 = 2;
@@ -36,10 +36,10 @@ fn load(flags: &Load) -> Result<ExitCode, End> {
     let mut plan = plan::plan(flags)?;
     drive::check(&plan).map_err(|error| error.to_string())?;
     let mut output = Output::open(flags.json.as_deref(), flags.html.as_deref())?;
-    let stop = stop::on_signals()?;
-    first::ask(&mut plan, flags.same_body)?;
+    let stop = stop::on_signals(stop::SECOND)?;
+    first::ask(&mut plan, flags.same_body, &stop)?;
     let measured = if flags.find_max {
-        find_max::search(flags, &plan, &stop, &output)?
+        find_max::search(flags, &plan, stop.flag(), &output)?
     } else {
         once(flags, &plan, &stop, &output)?
     };
@@ -49,11 +49,11 @@ fn load(flags: &Load) -> Result<ExitCode, End> {
 }
 
 /// One run with its report.
-fn once(flags: &Load, plan: &Plan, stop: &AtomicBool, output: &Output) -> Result<Option<Outcome>, End> {
+fn once(flags: &Load, plan: &Plan, stop: &Stop, output: &Output) -> Result<Option<Outcome>, End> {
     output.put(&report::text::running(plan));
-    let mut watch = Watch::of(plan);
+    let mut watch = Watch::of(plan, stop);
     let mut live = (!flags.quiet).then(Live::to_stderr);
-    let outcome = drive::run(plan, stop, &mut |progress| {
+    let outcome = drive::run(plan, stop.flag(), &mut |progress| {
         if let Some(watch) = &mut watch {
             watch.look(progress);
         }
@@ -83,7 +83,7 @@ fn ended(outcome: &Outcome) -> Result<ExitCode, End> {
         )
         .into());
     }
-    eprintln!("millstream: every answer was an error: {}", told(outcome));
+    end::tell(&format!("every answer was an error: {}", told(outcome)));
     Ok(ExitCode::from(ALL_ERRORS))
 }
 

@@ -10,9 +10,9 @@ use crate::cli::Capacity as Flags;
 use millstream_load::capacity::{self, Capacity, CapacityError, Moment, Row, Setting, Subject};
 use millstream_load::progress::Live;
 use millstream_load::report::{json, steps};
+use millstream_load::stop::Stop;
 use millstream_net::cores;
 use std::process::ExitCode;
-use std::sync::atomic::AtomicBool;
 
 /// The JSON that `--json` writes.
 const CAPACITY: json::Kind = json::Kind { name: "millstream.capacity", version: 1 };
@@ -26,7 +26,7 @@ pub fn run(flags: &Flags) -> ExitCode {
 
 fn carry_out(flags: &Flags) -> Result<ExitCode, End> {
     let mut output = Output::open(flags.json.as_deref(), flags.html.as_deref())?;
-    let stop = stop::on_signals()?;
+    let stop = stop::on_signals(stop::THIRD)?;
     let measured = measured(flags, &stop).map_err(|error| match error {
         CapacityError::Stopped => End::Stopped("; what was started for it has ended"),
         error => End::Wrong(error.to_string()),
@@ -37,7 +37,7 @@ fn carry_out(flags: &Flags) -> Result<ExitCode, End> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn measured(flags: &Flags, stop: &AtomicBool) -> Result<Capacity, CapacityError> {
+fn measured(flags: &Flags, stop: &Stop) -> Result<Capacity, CapacityError> {
     let mut rows = Vec::new();
     let mut urls = flags.urls.clone();
     for &connections in &flags.connections {
@@ -79,7 +79,7 @@ fn setting(flags: &Flags, connections: u32) -> Result<Setting, CapacityError> {
 }
 
 /// One row, its runs shown as they go on.
-fn row(subject: &Subject, setting: &Setting, stop: &AtomicBool) -> Result<Row, CapacityError> {
+fn row(subject: &Subject, setting: &Setting, stop: &Stop) -> Result<Row, CapacityError> {
     let mut live = Live::to_stderr();
     let mut label = String::new();
     capacity::measure(subject, setting, stop, &mut |moment: &Moment<'_>| {

@@ -33,12 +33,12 @@ fn climbed(demo: &Demo) -> Result<ExitCode, End> {
     };
     let api =
         origin::start(&options).map_err(|error| format!("the simulated API cannot be started: {error}"))?;
-    eprintln!(
-        "A simulated API (not a real one) answers on http://{}/list: {} workers, {} ms for each request.",
+    end::tell(&format!(
+        "a simulated API (not a real one) answers on http://{}/list: {} workers, {} ms for each request.",
         api.address,
         demo.workers,
         demo.service_time.as_secs_f64() * 1000.0
-    );
+    ));
     let order = Order {
         ask: Ask { url: format!("http://{}/list", api.address), keep_alive: true, ..Ask::default() },
         may: Permission::default(),

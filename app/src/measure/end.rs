@@ -1,5 +1,6 @@
 //! How a command that measures ends: with figures, in one sentence, or because the user stopped it.
 
+use millstream_net::terminal;
 use std::process::ExitCode;
 
 /// What a shell says of a program that was interrupted.
@@ -24,12 +25,18 @@ impl From<String> for End {
 pub(super) fn status(done: Result<ExitCode, End>) -> ExitCode {
     done.unwrap_or_else(|end| match end {
         End::Wrong(why) => {
-            eprintln!("millstream: {why}");
+            tell(&why);
             ExitCode::FAILURE
         }
         End::Stopped(what) => {
-            eprintln!("millstream: stopped{what}");
+            tell(&format!("stopped{what}"));
             ExitCode::from(INTERRUPTED)
         }
     })
+}
+
+/// A line on standard error.
+#[allow(clippy::print_stderr, reason = "the one place where these commands do")]
+pub(super) fn tell(words: &str) {
+    eprintln!("millstream: {}", terminal::visible(words));
 }

@@ -90,7 +90,7 @@ pub(super) fn programs(peers: &[Party]) -> Result<Programs, String> {
 
 /// Climbs with the progress on standard error; Ctrl-C and TERM stop it in order.
 pub(super) fn carry_out(order: &Order) -> Result<Climbed, End> {
-    let stop = stop::on_signals()?;
+    let stop = stop::on_signals(stop::THIRD)?;
     let mut live = Live::to_stderr();
     let climbed = climb(order, &stop, &mut |sight| match sight {
         Sight::Said(words) => live.say(words),

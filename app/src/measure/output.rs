@@ -4,6 +4,7 @@
 //! then what was in them stays.
 
 use super::end::End;
+use millstream_net::terminal;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -45,6 +46,7 @@ impl Output {
 
     /// Text for the user: on standard output, or on standard error where a report takes the other.
     pub(super) fn put(&self, text: &str) {
+        let text = terminal::visible(text);
         let is_taken =
             [&self.json, &self.html].into_iter().flatten().any(|place| matches!(place, Place::Standard));
         // A closed pipe is the reader's wish.

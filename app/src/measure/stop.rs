@@ -1,22 +1,38 @@
-//! Ctrl-C, TERM and HUP: the first asks for an end in order, the second is one.
+//! Ctrl-C, TERM and HUP: the first asks for an end in order, each further one with less patience.
+//!
+//! A thread of its own takes them, so that they are heard whatever the others wait for.
 
 use super::end::End;
+use millstream_load::stop::Stop;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-use signal_hook::flag::{register, register_conditional_shutdown};
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use signal_hook::iterator::Signals;
+use signal_hook::low_level::exit;
+use std::thread;
 
-/// A flag that the first of these signals sets; the second ends this process at once.
+/// Which signal ends this process at once, where nothing was started that would be left behind.
+pub(super) const SECOND: usize = 2;
+/// The same where processes and directories are to go first, which the second one hurries.
+pub(super) const THIRD: usize = 3;
+
+/// A wish that the first of these signals utters, and the second with emphasis; the one that `last` counts ends this
+/// process where it stands.
 ///
 /// # Errors
 /// The signals cannot be taken.
-pub(super) fn on_signals() -> Result<Arc<AtomicBool>, End> {
-    let stop = Arc::new(AtomicBool::new(false));
-    for signal in [SIGINT, SIGTERM, SIGHUP] {
-        // In this order: the first signal finds the flag unset.
-        register_conditional_shutdown(signal, 128 + signal, Arc::clone(&stop))
-            .and_then(|_| register(signal, Arc::clone(&stop)))
-            .map_err(|error| format!("signals cannot be taken: {error}"))?;
-    }
+pub(super) fn on_signals(last: usize) -> Result<Stop, End> {
+    let failed = |error| format!("signals cannot be taken: {error}");
+    let stop = Stop::new().map_err(failed)?;
+    let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP]).map_err(failed)?;
+    let heard = stop.clone();
+    let listen = move || {
+        for (count, signal) in (1..).zip(signals.forever()) {
+            match count {
+                count if count >= last => exit(128 + signal),
+                1 => heard.ask(),
+                _ => heard.press(),
+            }
+        }
+    };
+    thread::Builder::new().name("signals".to_owned()).spawn(listen).map_err(failed)?;
     Ok(stop)
 }

@@ -9,11 +9,11 @@ use crate::party::{Found, Meter, Party, Place, Whose, free_address, link_speed, 
 use crate::plan::{Plan, Target};
 use crate::progress::Progress;
 use crate::sizing::Pool;
+use crate::stop::Stop;
 use crate::verdict::{Evidence, Limit, Once, Run, Verdict, judge};
 use millstream_net::cores;
 use std::net::SocketAddr;
 use std::process::Command;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 /// How long a process may take until it accepts connections.
@@ -46,10 +46,10 @@ pub struct Moment<'a> {
 pub fn measure(
     subject: &Subject,
     setting: &Setting,
-    stop: &AtomicBool,
+    stop: &Stop,
     watch: &mut dyn FnMut(&Moment<'_>),
 ) -> Result<Row, CapacityError> {
-    let servers = Servers::find(subject, setting)?;
+    let servers = Servers::find(subject, setting, stop)?;
     let count = servers.all.len() as u32;
     let connections = setting.connections.saturating_mul(count);
     let body = servers.once().map_or(0, |once| once.body_bytes as usize);
@@ -63,7 +63,7 @@ pub fn measure(
     };
     let (proxy, address) = proxied(connections)?;
     let behind = servers.behind(address, None, setting)?;
-    let through = ask(&behind.url, &behind)?;
+    let through = ask(&behind.url, &behind, stop)?;
 
     let mut bench =
         Bench { setting, stop, watch, name: &subject.name, done: 0, of: setting.rounds * (count + 3) + 1 };
@@ -124,7 +124,7 @@ fn start(
 /// What all runs have in common.
 struct Bench<'a> {
     setting: &'a Setting,
-    stop: &'a AtomicBool,
+    stop: &'a Stop,
     watch: &'a mut dyn FnMut(&Moment<'_>),
     name: &'a str,
     done: u32,
@@ -162,12 +162,12 @@ impl Bench<'_> {
         plan.timeout = PATIENCE;
         let (watch, done, of) = (&mut *self.watch, self.done, self.of);
         let label = format!("{}: {what}", self.name);
-        let outcome = drive::run(&plan, self.stop, &mut |progress| {
+        let outcome = drive::run(&plan, self.stop.flag(), &mut |progress| {
             watch(&Moment { what: &label, done, of, progress });
             look(progress);
         })?;
         self.done += 1;
-        if self.stop.load(Ordering::Relaxed) {
+        if self.stop.is_asked() {
             return Err(CapacityError::Stopped);
         }
         if outcome.counts.answers == 0 {

@@ -4,7 +4,8 @@ use super::{SERVERS, Setting};
 use crate::origin::{self, DemoOptions, DemoOrigin, Work};
 use crate::party::{PartyError, Spent, Whose, listener};
 use crate::plan::{PlanError, Target};
-use crate::probe::{self, ProbeError};
+use crate::probe::{self, Answer, ProbeError};
+use crate::stop::Stop;
 use crate::target::{Ask, Permission, TargetError, resolve};
 use crate::verdict::{Once, duration, medians};
 use std::net::SocketAddr;
@@ -137,6 +138,16 @@ pub(super) struct Server {
     pub(super) once: Once,
 }
 
+impl Server {
+    /// Asks at the target's addresses; from the first answer on, at the one that answered, which the proxy gets too.
+    fn find(url: &str, mut target: Target, stop: &Stop) -> Result<Server, CapacityError> {
+        let address = answer(url, &target, stop)?.address;
+        target.addresses = vec![address];
+        let once = ask(url, &target, stop)?;
+        Ok(Server { url: url.to_owned(), target, address, once })
+    }
+}
+
 /// All servers of a subject, each having answered.
 #[derive(Debug)]
 pub(super) struct Servers {
@@ -150,7 +161,7 @@ pub(super) struct Servers {
 
 impl Servers {
     /// Finds them and asks each a few times.
-    pub(super) fn find(subject: &Subject, setting: &Setting) -> Result<Servers, CapacityError> {
+    pub(super) fn find(subject: &Subject, setting: &Setting, stop: &Stop) -> Result<Servers, CapacityError> {
         if subject.urls.is_empty() || subject.urls.len() > SERVERS {
             return Err(CapacityError::Servers(subject.urls.len()));
         }
@@ -165,11 +176,7 @@ impl Servers {
             if parts(url).1 != path {
                 return Err(CapacityError::Paths(first.clone(), url.clone()));
             }
-            let Some(&address) = target.addresses.first() else {
-                return Err(PlanError(format!("{url} has no address")).into());
-            };
-            let once = ask(url, &target)?;
-            all.push(Server { url: url.clone(), target, address, once });
+            all.push(Server::find(url, target, stop)?);
         }
         let (host, path) = (host.to_owned(), path.to_owned());
         Ok(Servers { all, host, path, is_embedded: subject.service.is_some() })
@@ -254,15 +261,23 @@ fn target(url: &str, fields: &[(String, String)], public: bool) -> Result<Target
     resolve(&ask, Permission { public })
 }
 
+/// A single request.
+fn answer(url: &str, target: &Target, stop: &Stop) -> Result<Answer, CapacityError> {
+    let answer = probe::once_unless(stop, target, PATIENCE, LARGEST).map_err(|error| match error {
+        ProbeError::Stopped => CapacityError::Stopped,
+        error => CapacityError::Silent(url.to_owned(), error),
+    })?;
+    if answer.status >= 400 {
+        return Err(CapacityError::Status(url.to_owned(), answer.status));
+    }
+    Ok(answer)
+}
+
 /// A few single requests.
-pub(super) fn ask(url: &str, target: &Target) -> Result<Once, CapacityError> {
+pub(super) fn ask(url: &str, target: &Target, stop: &Stop) -> Result<Once, CapacityError> {
     let mut samples = Vec::with_capacity(PROBES);
     for _ in 0..PROBES {
-        let answer = probe::once(target, PATIENCE, LARGEST)
-            .map_err(|error| CapacityError::Silent(url.to_owned(), error))?;
-        if answer.status >= 400 {
-            return Err(CapacityError::Status(url.to_owned(), answer.status));
-        }
+        let answer = answer(url, target, stop)?;
         samples.push(Once {
             connect: answer.connect.as_secs_f64(),
             first_byte: answer.first_byte.as_secs_f64(),
@@ -287,6 +302,18 @@ mod tests {
         ] {
             assert_eq!(parts(url), (host, path), "{url}");
         }
+    }
+
+    #[test]
+    fn the_address_that_answered_is_the_one_for_load_and_proxy() {
+        let (subject, servers) = sleeping(Duration::ZERO, 1, 1).unwrap();
+        let (url, address) = (&subject.urls[0], servers[0].address);
+        let closed =
+            std::net::TcpListener::bind("127.0.0.1:0").and_then(|socket| socket.local_addr()).unwrap();
+        let mut target = target(url, &[], false).unwrap();
+        target.addresses.insert(0, closed);
+        let found = Server::find(url, target, &Stop::new().unwrap()).unwrap();
+        assert_eq!((found.address, found.target.addresses.as_slice()), (address, &[address][..]));
     }
 
     #[test]

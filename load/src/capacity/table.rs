@@ -219,6 +219,7 @@ pub fn page(capacity: &Capacity) -> Page {
         title: "Does another server help?".to_owned(),
         subtitle: format!("{} alone, and all behind the proxy", capacity.urls.join(", ")),
         warnings: if capacity.is_simulated { vec![warning] } else { Vec::new() },
+        row: steps::RowName::Case,
         rows: capacity.rows.iter().map(page_row).collect(),
         verdict: capacity.rows.iter().map(|row| format!("{}: {}", row.name, row.sentence)).collect(),
         notes: capacity.rows.iter().map(|row| format!("{}: {}", row.name, row.verdict.text())).collect(),

@@ -1,8 +1,10 @@
 //! Requests of somebody else: whether a step gives one client what another one got.
 //!
 //! A cache that leaves a field out of its key wins every race and is wrong. So the API is asked directly as a few
-//! strangers would; where it answers one of them differently, every step has to do the same.
+//! strangers would; where it answers one of them differently, every step has to do the same. Where its bodies change by
+//! themselves, what they have in common is compared (`marks`); a difference in what changes anyway cannot be seen.
 
+use super::marks::Marks;
 use super::{Direct, How, Standard};
 
 /// A request as somebody else would send it.
@@ -21,13 +23,37 @@ pub struct Telling {
     pub stranger: Stranger,
     /// What the API answers.
     pub answer: Direct,
+    /// By which words, where bodies change by themselves and the status is the same.
+    pub marks: Marks,
+}
+
+/// Whose request is sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Who {
+    /// The user's own.
+    User,
+    /// The stranger's.
+    Stranger,
+}
+
+/// What asking the API as a stranger came to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Apart {
+    /// Nothing tells its answers from those to the user.
+    No,
+    /// It answers the stranger so, by these words where bodies change.
+    Yes(Direct, Marks),
+    /// It answers the user with another body than before, so bodies cannot be compared.
+    Changed,
 }
 
 /// The most fields of the user's own that are tried without.
 const MOST: usize = 8;
 
 /// What clients differ in, and APIs answer by.
-const FIELDS: [(&str, &str); 5] = [
+const FIELDS: [(&str, &str); 6] = [
+    // A browser's: who can answer in nothing of it is not forbidden to.
+    ("Accept", "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"),
     ("Accept-Language", "tlh"),
     ("Cookie", "session=ladder-1"),
     ("Authorization", "Bearer ladder-1"),
@@ -55,23 +81,84 @@ pub fn strangers(fields: &[(String, String)]) -> Vec<Stranger> {
     more.chain(less.map(|(name, _)| Stranger { field: name.clone(), fields: without(name) })).collect()
 }
 
-/// Whether what the API answers a stranger is another answer; `None` also where its answers differ in any case.
-pub fn telling(standard: &Standard, own: &Direct, stranger: Stranger, answer: Direct) -> Option<Telling> {
-    let differs = answer.status != own.status || answer.body != own.body;
-    (standard.how == How::Body && differs).then_some(Telling { stranger, answer })
+/// In which order both ask where bodies change. What goes up and down in turn (a worker's name, a counter's last digit)
+/// falls together with no part of it.
+const TURNS: [Who; 8] = {
+    use Who::{Stranger as S, User as U};
+    [U, S, S, U, S, U, U, S]
+};
+
+/// Asks the API, through `ask`, whether a stranger gets another answer than the user's `own`. `None`: an answer did not come.
+pub fn tell_apart(
+    standard: &Standard,
+    own: &Direct,
+    ask: &mut dyn FnMut(Who) -> Option<Direct>,
+) -> Option<Apart> {
+    let is_as = |one: &Direct, other: &Direct| one.status == other.status && one.body == other.body;
+    let theirs = ask(Who::Stranger)?;
+    if is_as(own, &theirs) {
+        return Some(Apart::No);
+    }
+    let again = ask(Who::User)?;
+    if standard.how == How::Body {
+        return Some(match is_as(own, &again) {
+            true => Apart::Yes(theirs, Marks::default()),
+            false => Apart::Changed,
+        });
+    }
+    let second = ask(Who::Stranger)?;
+    if own.status != again.status || theirs.status != second.status {
+        return Some(Apart::No);
+    }
+    if own.status != theirs.status {
+        return Some(Apart::Yes(second, Marks::default()));
+    }
+    let mut marks = Marks::between(&own.body, &theirs.body);
+    marks.seen_by_user(&again.body);
+    marks.seen_by_stranger(&second.body);
+    for who in TURNS {
+        if marks.is_empty() {
+            return Some(Apart::No);
+        }
+        let answer = ask(who)?;
+        match who {
+            Who::User => marks.seen_by_user(&answer.body),
+            Who::Stranger => marks.seen_by_stranger(&answer.body),
+        }
+    }
+    Some(if marks.is_empty() { Apart::No } else { Apart::Yes(second, marks) })
 }
 
-/// Why what a step gave a stranger is wrong; `None`: it is what the API gives.
-pub fn mixed_up(own: &Direct, told: &Telling, given: &Direct) -> Option<String> {
-    if given.status == told.answer.status && given.body == told.answer.body {
-        return None;
-    }
+/// Why what a step gave a stranger is wrong; `None`: nothing says that it is. `own` is what the API gives the user,
+/// `meanwhile` what the step gives the user at the same time.
+pub fn mixed_up(
+    standard: &Standard,
+    own: &Direct,
+    meanwhile: Option<&Direct>,
+    told: &Telling,
+    given: &Direct,
+) -> Option<String> {
     let field = &told.stranger.field;
-    if given.status == own.status && given.body == own.body {
-        return Some(format!(
-            "who asks with another {field} gets what somebody else got: the API answers by {field} and does not say so \
-             in Vary"
-        ));
+    let of_another = |how: &str| {
+        Some(format!(
+            "who asks with another {field} gets{how} what somebody else got: the API answers by {field} and does not say \
+             so in Vary"
+        ))
+    };
+    let is_own = |one: &Direct| given.status == one.status && given.body == one.body;
+    if given.status != told.answer.status || standard.how == How::Body {
+        return match () {
+            () if given.status == told.answer.status && given.body == told.answer.body => None,
+            () if is_own(own) || (standard.how != How::Body && given.status == own.status) => of_another(""),
+            () => Some(format!(
+                "who asks with another {field} gets another answer than the API's ({})",
+                given.status
+            )),
+        };
     }
-    Some(format!("who asks with another {field} gets another answer than the API's ({})", given.status))
+    // The API does not answer the two alike, so the same bytes for both are one answer that was kept.
+    if own.status == told.answer.status && meanwhile.is_some_and(is_own) {
+        return of_another(", byte for byte,");
+    }
+    if told.marks.are_of_user(&given.body) { of_another("") } else { None }
 }

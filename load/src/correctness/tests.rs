@@ -1,14 +1,24 @@
 //! What the API's own answers make of a standard, of caching, and of strangers.
 
 use super::*;
+use millstream_cache::Now;
 
 fn answer(status: u16, fields: &[(&str, &str)], body: &str) -> Direct {
     let fields = fields.iter().map(|&(name, value)| (name.to_owned(), value.to_owned())).collect();
     Direct { status, fields, body: body.as_bytes().to_vec() }
 }
 
+/// 2026-11-21 10:00:00 UTC.
+fn now() -> Now {
+    Now { unix_milliseconds: 1_795_255_200_000, ..Now::read() }
+}
+
+fn said(fields: &[(&str, &str)]) -> Caching {
+    caching(&answer(200, fields, "x"), "GET", &[], now())
+}
+
 fn keeps(fields: &[(&str, &str)]) -> Keeps {
-    caching(&answer(200, fields, "x"), "GET", &[]).keeps
+    said(fields).keeps
 }
 
 #[test]
@@ -64,20 +74,71 @@ fn what_the_api_says_of_caching_is_read_as_a_cache_reads_it() {
 }
 
 #[test]
+fn a_moment_an_age_and_a_missing_date_are_read_as_a_cache_reads_them() {
+    assert_eq!(keeps(&[("X-Accel-Expires", "@1795258800")]), Keeps::Seconds(3600));
+    assert_eq!(keeps(&[("X-Accel-Expires", "off"), ("Cache-Control", "max-age=9")]), Keeps::Seconds(9));
+    assert_eq!(keeps(&[("Expires", "Sat, 21 Nov 2026 11:00:00 GMT")]), Keeps::Seconds(3600));
+    let aged = said(&[("Cache-Control", "max-age=60"), ("Age", "20")]);
+    assert_eq!(aged.keeps, Keeps::Seconds(40));
+    assert!(aged.words.contains("20 seconds old when they come (Age), which leaves 40"), "{}", aged.words);
+    let whole = caching(&answer(200, &[("Cache-Control", "max-age=60")], ""), "HEAD", &[], now());
+    assert_eq!(whole.keeps, Keeps::Seconds(60), "a HEAD is asked as GET");
+}
+
+#[test]
+fn who_asks_with_credentials_is_told_that_nobody_shares_the_answers() {
+    let fields = [("Authorization".to_owned(), "Bearer x".to_owned())];
+    let said = caching(&answer(200, &[("Cache-Control", "max-age=60")], ""), "GET", &fields, now());
+    assert_eq!(said.keeps, Keeps::Seconds(60));
+    assert!(said.words.contains("each user has answers of his own"), "{}", said.words);
+}
+
+#[test]
+fn what_would_help_fits_the_reason() {
+    for (status, fields, why, advice) in [
+        (200, &[("Cache-Control", "no-store")][..], "it says Cache-Control: no-store", "a max-age"),
+        (200, &[("Cache-Control", "max-age=0")], "max-age=0, so it is stale at once", "a longer time"),
+        (200, &[("Expires", "0")], "it says Expires: 0, so it is stale", "a longer time"),
+        (
+            200,
+            &[("X-Accel-Expires", "0")],
+            "X-Accel-Expires: 0, which is over",
+            "X-Accel-Expires with a time",
+        ),
+        (
+            200,
+            &[("Cache-Control", "max-age=60"), ("Age", "100")],
+            "100 seconds old already",
+            "ask the API itself",
+        ),
+        (206, &[("Cache-Control", "max-age=60")], "206 is no whole one", "without Range"),
+        (200, &[("Set-Cookie", "a=b")], "sets a cookie", "logs in"),
+        (200, &[("Vary", "*")], "it says Vary: *", "names only what"),
+        (404, &[], "only answers with 200", "on this answer too"),
+    ] {
+        let said = caching(&answer(status, fields, ""), "GET", &[], now());
+        assert_eq!(said.keeps, Keeps::No, "{fields:?}");
+        assert!(said.why.as_ref().is_some_and(|words| words.contains(why)), "{fields:?}: {said:?}");
+        assert!(said.advice.as_ref().is_some_and(|words| words.contains(advice)), "{fields:?}: {said:?}");
+        let repeated = said.words.matches("What would help").count();
+        assert!(repeated <= 1, "{}", said.words);
+    }
+}
+
+#[test]
 fn what_the_api_sets_private_beside_a_lifetime_still_counts() {
-    let said =
-        caching(&answer(200, &[("Cache-Control", "max-age=9"), ("Set-Cookie", "a=b")], ""), "GET", &[]);
+    let said = said(&[("Cache-Control", "max-age=9"), ("Set-Cookie", "a=b")]);
     assert_eq!(said.keeps, Keeps::No);
     assert!(said.words.contains("about 1x") && said.words.contains("Set-Cookie"), "{}", said.words);
 }
 
 #[test]
 fn a_post_and_a_session_of_a_silent_api_are_not_kept() {
-    assert_eq!(caching(&answer(200, &[], ""), "POST", &[]).keeps, Keeps::No);
+    assert_eq!(caching(&answer(200, &[], ""), "POST", &[], now()).keeps, Keeps::No);
     let cookie = [("Cookie".to_owned(), "session=1".to_owned())];
-    assert_eq!(caching(&answer(200, &[], ""), "GET", &cookie).keeps, Keeps::No);
+    assert_eq!(caching(&answer(200, &[], ""), "GET", &cookie, now()).keeps, Keeps::No);
     let said = answer(200, &[("Cache-Control", "max-age=3600")], "");
-    let said = caching(&said, "GET", &cookie);
+    let said = caching(&said, "GET", &cookie, now());
     assert_eq!(said.keeps, Keeps::Seconds(3600));
     assert!(said.words.contains("1 hour."), "{}", said.words);
 }
@@ -91,23 +152,112 @@ fn strangers_differ_in_one_field_each_and_leave_out_the_users_own() {
     ];
     let all = strangers(&fields);
     let named: Vec<&str> = all.iter().map(|stranger| stranger.field.as_str()).collect();
-    assert_eq!(named, ["Accept-Language", "Authorization", "Origin", "User-Agent", "X-Tenant", "Cookie"]);
-    assert!(all[4].fields.iter().all(|(name, _)| name != "X-Tenant"));
+    let expected =
+        ["Accept", "Accept-Language", "Authorization", "Origin", "User-Agent", "X-Tenant", "Cookie"];
+    assert_eq!(named, expected);
+    assert!(all[5].fields.iter().all(|(name, _)| name != "X-Tenant"));
     assert_eq!(all[0].fields.len(), 4);
+}
+
+/// An API that answers whoever asks by the number of the question.
+fn asked(own: &Direct, how: How, mut api: impl FnMut(Who, u32) -> Direct) -> Option<Apart> {
+    let standard = match how {
+        How::Body => standard(own, own).expect("a standard"),
+        How::StatusAndLength => loose(own, own, "It changes"),
+    };
+    let mut number = 0;
+    tell_apart(&standard, own, &mut |who| {
+        number += 1;
+        Some(api(who, number))
+    })
+}
+
+/// What `asked` found of a stranger in `Accept-Language`.
+fn told(found: Option<Apart>) -> Telling {
+    match found {
+        Some(Apart::Yes(answer, marks)) => Telling { stranger: strangers(&[]).remove(1), answer, marks },
+        other => panic!("{other:?}"),
+    }
 }
 
 #[test]
 fn a_stranger_who_gets_what_another_one_got_is_told_by_the_field() {
     let own = answer(200, &[], "hello");
+    let same = asked(&own, How::Body, |_, _| own.clone());
+    assert_eq!(same, Some(Apart::No), "the field means nothing to the API");
+    let told = told(asked(&own, How::Body, |who, _| match who {
+        Who::User => own.clone(),
+        Who::Stranger => answer(200, &[], "nuqneH"),
+    }));
     let standard = standard(&own, &own.clone()).expect("a standard");
-    let stranger = strangers(&[]).remove(0);
-    assert!(
-        telling(&standard, &own, stranger.clone(), own.clone()).is_none(),
-        "the field means nothing to the API"
-    );
-    let told = telling(&standard, &own, stranger, answer(200, &[], "nuqneH")).expect("another answer");
-    assert_eq!(mixed_up(&own, &told, &answer(200, &[], "nuqneH")), None);
-    let words = mixed_up(&own, &told, &own).expect("wrong");
+    let wrong = |given: &Direct| mixed_up(&standard, &own, None, &told, given);
+    assert_eq!(wrong(&answer(200, &[], "nuqneH")), None);
+    let words = wrong(&own).expect("wrong");
     assert!(words.contains("Accept-Language") && words.contains("somebody else"), "{words}");
-    assert!(mixed_up(&own, &told, &answer(502, &[], "")).is_some_and(|words| words.contains("502")));
+    assert!(wrong(&answer(502, &[], "")).is_some_and(|words| words.contains("502")));
+}
+
+#[test]
+fn a_body_that_changed_meanwhile_tells_nobody_apart() {
+    let own = answer(200, &[], "12:00");
+    let found = asked(&own, How::Body, |_, _| answer(200, &[], "12:01"));
+    assert_eq!(found, Some(Apart::Changed));
+}
+
+#[test]
+fn clients_are_told_apart_by_the_words_that_stay_where_bodies_have_a_counter() {
+    let said = |who: Who, number: u32| match who {
+        Who::User => answer(200, &[], &format!("{{\"user\":null,\"at\":{number}}}")),
+        Who::Stranger => answer(200, &[], &format!("{{\"user\":\"ladder-1\",\"at\":{number}}}")),
+    };
+    let own = said(Who::User, 0);
+    let told = told(asked(&own, How::StatusAndLength, said));
+    let standard = loose(&own, &own, "It changes");
+    let wrong = |meanwhile: &Direct, given: &Direct| mixed_up(&standard, &own, Some(meanwhile), &told, given);
+    let kept = said(Who::User, 99);
+    assert_eq!(wrong(&kept, &said(Who::Stranger, 100)), None);
+    assert!(wrong(&kept, &kept).is_some_and(|words| words.contains("byte for byte")));
+    assert!(wrong(&said(Who::User, 100), &kept).is_some_and(|words| words.contains("somebody else")));
+}
+
+#[test]
+fn bytes_that_both_got_are_one_answer_where_the_api_tells_them_apart() {
+    let own = answer(200, &[], "\u{1f}packed");
+    let told = told(asked(&own, How::StatusAndLength, |who, _| match who {
+        Who::User => own.clone(),
+        Who::Stranger => answer(200, &[], "\u{1f}geteilt"),
+    }));
+    let standard = loose(&own, &own, "It is compressed");
+    // Packed anew by the proxy, neither has a word of the API's.
+    let (one, other) = (answer(200, &[], "abc"), answer(200, &[], "xyz"));
+    assert_eq!(mixed_up(&standard, &own, Some(&one), &told, &other), None);
+    assert!(mixed_up(&standard, &own, Some(&one), &told, &one).is_some());
+}
+
+#[test]
+fn a_status_tells_clients_apart_whatever_the_body_does() {
+    let own = answer(200, &[], "1");
+    let told = told(asked(&own, How::StatusAndLength, |who, number| match who {
+        Who::User => answer(200, &[], &number.to_string()),
+        Who::Stranger => answer(401, &[], &number.to_string()),
+    }));
+    let standard = loose(&own, &own, "It changes");
+    let wrong = |given: Direct| mixed_up(&standard, &own, None, &told, &given);
+    assert_eq!(wrong(answer(401, &[], "77")), None);
+    assert!(wrong(answer(200, &[], "77")).is_some_and(|words| words.contains("somebody else")));
+}
+
+#[test]
+fn what_changes_by_itself_tells_nobody_apart() {
+    let own = answer(200, &[], "worker 0 second 10 value 1");
+    let by_worker = |workers: u32| {
+        asked(&own, How::StatusAndLength, |_, number| {
+            answer(200, &[], &format!("worker {} second {}", number % workers, 10 + number / 3))
+        })
+    };
+    for workers in 1..=8 {
+        assert_eq!(by_worker(workers), Some(Apart::No), "{workers} workers in turn, and a clock");
+    }
+    let standard = loose(&own, &own, "It changes");
+    assert_eq!(tell_apart(&standard, &own, &mut |_| None), None, "no answer is no finding");
 }

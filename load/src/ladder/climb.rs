@@ -3,10 +3,11 @@
 //! Only here are things started. Every process that is started ends with the value that holds it, also where this is
 //! stopped or panics. Next: `stand`, `measuring`, `result`.
 
-use super::course::{self, Around, Course, Stop, Windows, Wish};
+use super::course::{self, Around, Course, Stop, Windows};
+pub use super::direct::ClimbError;
 use super::direct::{self, Known};
+pub use super::measuring::Sight;
 use super::measuring::{Bench, Seen};
-pub use super::measuring::{ClimbError, Sight};
 use super::result::{Climbed, Measure, Round, compare, figures, wrong};
 use super::stand::{Certificate, Programs};
 use super::worth;
@@ -15,11 +16,11 @@ use crate::party::{self, Whose};
 use crate::peer::{self, Party};
 use crate::report::quantity;
 use crate::step::{MICRO, Setting, Step};
+use crate::stop;
 use crate::target::{Ask, Permission};
 use crate::verdict::{self, Evidence};
 use millstream_net::{clock, cores};
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 /// What is to be climbed.
@@ -59,11 +60,11 @@ const TIMEOUT: Duration = Duration::from_secs(5);
 /// The API is not there or answers with an error, this program cannot be started, or `stop` was set.
 pub fn climb(
     order: &Order,
-    stop: &AtomicBool,
+    stop: &stop::Stop,
     watch: &mut dyn FnMut(Sight<'_>),
 ) -> Result<Climbed, ClimbError> {
     let began = clock::wall().unix_milliseconds();
-    let known = direct::know(&order.ask, order.may)?;
+    let known = direct::know(&order.ask, order.may, stop)?;
     watch(Sight::Said(&known.standard.words));
     watch(Sight::Said(&known.caching.words));
     let pairs = course::pairs(&order.steps, &order.parties);
@@ -94,7 +95,7 @@ fn bench<'a>(
     order: &Order,
     known: Known,
     pairs: &[(Step, Option<Party>)],
-    stop: &'a AtomicBool,
+    stop: &'a stop::Stop,
     watch: &mut dyn FnMut(Sight<'_>),
 ) -> Result<(Bench<'a>, Course), ClimbError> {
     let alone = known.alone();
@@ -103,7 +104,7 @@ fn bench<'a>(
     // As many as wait when an uncached step ends, two at a time; and two single requests.
     let around = Around { before: warm_up + alone * 2, queue: alone * connections / 2 };
     let fallback = fallback(order, &known);
-    let wish = Wish { rounds: order.rounds, each: order.each, limit: order.limit };
+    let wish = course::Wish { rounds: order.rounds, each: order.each, limit: order.limit };
     let course = course::lay_out(pairs, wish, around, &|step| course::is_brief(step, fallback.as_deref()));
     watch(Sight::Said(&announced(&course, connections)));
     let bench = Bench {
@@ -112,7 +113,6 @@ fn bench<'a>(
         windows: course.windows,
         warm_up,
         timeout: TIMEOUT.max(alone * connections * 2).min(direct::PATIENCE),
-        origin: known.target.addresses[0],
         fallback,
         programs: order.programs.clone(),
         certificate: Certificate::new()?,
@@ -138,7 +138,7 @@ fn plain(order: &Order, bench: &Bench<'_>, rounds: u32, measures: Vec<Measure>) 
         connections: bench.connections,
         threads: bench.threads,
         cores: cores::usable() as u32,
-        is_local: bench.api.is_some() || bench.origin.ip().is_loopback(),
+        is_local: bench.api.is_some() || known.address.ip().is_loopback(),
         alone_milliseconds: known.alone().as_secs_f64() * 1000.0,
         body_bytes: known.own.body.len() as u64,
         compared: known.standard.how,
@@ -190,7 +190,7 @@ fn whose_api(order: &Order, known: &Known) -> Option<Whose> {
     if let Some(name) = order.own_api {
         return Some(Whose::Threads(std::process::id(), name.to_owned()));
     }
-    let listener = party::listener(known.target.addresses[0])?;
+    let listener = party::listener(known.address)?;
     (!listener.is_relay()).then_some(Whose::Tree(listener.id))
 }
 
@@ -223,17 +223,14 @@ fn rounds(
         let mut seen = bench.measure(stop, &mut measures[at], watch)?;
         let is_off = measures[at].wrong.is_some()
             || seen.as_ref().is_some_and(|seen| seen.round.outcome.counts.errors.body > 0);
-        // What looks wrong may be an API that has changed its mind, which it is then asked.
-        if is_off
-            && bench.known.standard.how == How::Body
-            && (stop.step == Step::Alone || bench.known.has_changed())
-        {
-            bench.known.loosen("The API's own body changed while it was asked");
+        // What looks wrong may be an API that has changed its mind, which it is then asked. One that has not breaks under load.
+        if is_off && bench.known.standard.how == How::Body && bench.has_changed()? {
+            bench.known.loosen(direct::CHANGED, bench.stop)?;
             watch(Sight::Said(&bench.known.standard.words));
             measures[at].wrong = None;
             seen = bench.measure(stop, &mut measures[at], watch)?;
         }
-        if bench.stop.load(Ordering::Relaxed) {
+        if bench.stop.is_asked() {
             return Err(ClimbError::Stopped);
         }
         if let Some(seen) = &seen

@@ -2,12 +2,16 @@
 //!
 //! A handful of requests, one after the other. What they mean is `correctness`'s to say. Next: `climb`.
 
+use super::asking;
 use crate::correctness::{self, Caching, Direct, How, Keeps, Standard, Telling};
 use crate::plan::Target;
-use crate::probe::{self, Answer};
+use crate::probe::{self, Answer, ProbeError};
 use crate::step::{self, MICRO};
+use crate::stop::Stop;
 use crate::target::{self, Ask, Permission};
 use crate::verdict::Once;
+use millstream_cache::Now;
+use std::net::SocketAddr;
 use std::time::Duration;
 
 /// The longest wait for one answer of the API.
@@ -22,14 +26,43 @@ const SAMPLES: usize = 5;
 /// From here on an API is slow, and two requests must do.
 const SLOW: Duration = Duration::from_millis(100);
 
-/// From here on strangers are not asked for: they would take minutes.
-const TOO_SLOW: Duration = Duration::from_secs(3);
+/// How often it is asked whether its body is another one now: it may be one of two.
+const AGAIN: usize = 5;
+
+/// Why bodies are no longer compared.
+pub(super) const CHANGED: &str = "The API's own body changed while it was asked";
+
+/// Why there is no result.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ClimbError {
+    /// In one sentence.
+    Because(String),
+    /// The user stopped it before anything was measured.
+    Stopped,
+}
+
+impl From<String> for ClimbError {
+    fn from(sentence: String) -> Self {
+        ClimbError::Because(sentence)
+    }
+}
+
+impl From<ProbeError> for ClimbError {
+    fn from(error: ProbeError) -> Self {
+        match error {
+            ProbeError::Stopped => ClimbError::Stopped,
+            error => ClimbError::Because(error.to_string()),
+        }
+    }
+}
 
 /// What is known of the API before the climb.
 #[derive(Debug)]
 pub(super) struct Known {
-    /// The request, to the API itself.
+    /// The request, to the API itself: to that one of its addresses where it answered.
     pub target: Target,
+    /// That address, which the proxies get.
+    pub address: SocketAddr,
     /// Its first answer.
     pub own: Direct,
     pub standard: Standard,
@@ -45,17 +78,29 @@ pub(super) struct Known {
 /// Asks the API.
 ///
 /// # Errors
-/// One sentence: it is not there, answers with an error, or cannot be put behind a proxy.
-pub(super) fn know(ask: &Ask, may: Permission) -> Result<Known, String> {
+/// One sentence: it is not there, answers with an error, or cannot be put behind a proxy. Or the user wants to stop.
+pub(super) fn know(ask: &Ask, may: Permission, stop: &Stop) -> Result<Known, ClimbError> {
     let target = target::resolve(ask, may).map_err(|error| error.to_string())?;
     if target.tls.is_some() {
-        return Err(format!(
+        return Err(ClimbError::Because(format!(
             "\"{}\": the proxies of the ladder speak plain HTTP to the API; give the address where it does",
             ask.url
-        ));
+        )));
     }
-    let once = || probe::once(&target, PATIENCE, LARGEST).map_err(|error| error.to_string());
-    let first = once()?;
+    know_of(target, ask, may, stop)
+}
+
+/// Asks the API at its addresses; from its first answer on, at the one that answered.
+pub(super) fn know_of(
+    mut target: Target,
+    ask: &Ask,
+    may: Permission,
+    stop: &Stop,
+) -> Result<Known, ClimbError> {
+    let first = probe::once_unless(stop, &target, PATIENCE, LARGEST)?;
+    // RFC 8305 §5: an address that refuses is passed over, by the load and by the proxies as well.
+    target.addresses = vec![first.address];
+    let once = || probe::once_unless(stop, &target, PATIENCE, LARGEST);
     let second = once()?;
     let mut samples = vec![Once::of(&first), Once::of(&second)];
     while samples.len() < SAMPLES && second.total < SLOW {
@@ -63,6 +108,7 @@ pub(super) fn know(ask: &Ask, may: Permission) -> Result<Known, String> {
     }
     let method = if ask.method.is_empty() { "GET".to_owned() } else { ask.method.clone() };
     let mut notes = Vec::new();
+    let address = first.address;
     let (own, again) = (seen(first), seen(second.clone()));
     let mut standard = correctness::standard(&own, &again)?;
     if ask.fields.iter().any(|(name, _)| name.eq_ignore_ascii_case("accept-encoding"))
@@ -77,17 +123,10 @@ pub(super) fn know(ask: &Ask, may: Permission) -> Result<Known, String> {
         let to = own.field("location").map_or(String::new(), |to| format!(" to {to}"));
         notes.push(format!("The API answers {}{to}: is that the page that you mean?", own.status));
     }
-    let caching = correctness::caching(&own, &method, &ask.fields);
-    let mut known = Known { target, own, standard, caching, samples, strangers: Vec::new(), notes };
-    if known.caching.keeps != Keeps::No && known.standard.how == How::Body {
-        if second.total < TOO_SLOW {
-            known.ask_as_strangers(ask, may);
-        } else {
-            known.notes.push(
-                "The API is so slow that it was not asked whether it answers other clients differently."
-                    .to_owned(),
-            );
-        }
+    let caching = correctness::caching(&own, &method, &ask.fields, Now::read());
+    let mut known = Known { target, address, own, standard, caching, samples, strangers: Vec::new(), notes };
+    if known.caching.keeps != Keeps::No {
+        asking::ask_as_strangers(&mut known, ask, may, stop)?;
     }
     Ok(known)
 }
@@ -106,38 +145,62 @@ impl Known {
         matches!(self.caching.keeps, Keeps::Seconds(seconds) if seconds > micro)
     }
 
-    /// Once more without a proxy, which waits until whoever asked before has been answered.
-    pub(super) fn once_more(&self) -> Option<Duration> {
-        probe::once(&self.target, PATIENCE, LARGEST).ok().map(|answer| answer.total)
+    /// Once more without a proxy, which waits until whoever asked before has been answered; `None`: no answer.
+    ///
+    /// # Errors
+    /// [`ClimbError::Stopped`].
+    pub(super) fn once_more(&self, stop: &Stop) -> Result<Option<Answer>, ClimbError> {
+        match probe::once_unless(stop, &self.target, PATIENCE, LARGEST) {
+            Err(ProbeError::Stopped) => Err(ClimbError::Stopped),
+            told => Ok(told.ok()),
+        }
     }
 
-    /// Whether it now answers with another body than before.
-    pub(super) fn has_changed(&self) -> bool {
-        let now = probe::once(&self.target, PATIENCE, LARGEST);
-        now.is_ok_and(|answer| answer.status == self.own.status && answer.body != self.own.body)
+    /// Whether it now answers with another body than before, if only now and then.
+    ///
+    /// # Errors
+    /// [`ClimbError::Stopped`].
+    pub(super) fn has_changed(&self, stop: &Stop) -> Result<bool, ClimbError> {
+        for _ in 0..AGAIN {
+            let now = self.once_more(stop)?;
+            if now.is_some_and(|answer| answer.status == self.own.status && answer.body != self.own.body) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// From now on bodies are not compared: the API's own turned out to differ.
-    pub(super) fn loosen(&mut self, why: &str) {
+    ///
+    /// # Errors
+    /// [`ClimbError::Stopped`].
+    pub(super) fn loosen(&mut self, why: &str, stop: &Stop) -> Result<(), ClimbError> {
         self.standard = correctness::loose(&self.own, &self.own, why);
-        self.strangers.clear();
-    }
-
-    fn ask_as_strangers(&mut self, ask: &Ask, may: Permission) {
-        for stranger in correctness::strangers(&ask.fields) {
-            let ask = Ask { fields: stranger.fields.clone(), ..ask.clone() };
-            // Resolved anew, it may be another of several addresses, which would answer for itself.
-            let Ok(mut target) = target::resolve(&ask, may) else { continue };
-            target.addresses.clone_from(&self.target.addresses);
-            let Ok(answer) = probe::once(&target, PATIENCE, LARGEST) else { continue };
-            if let Some(telling) = correctness::telling(&self.standard, &self.own, stranger, seen(answer)) {
-                self.strangers.push((telling, target));
-            }
-        }
+        asking::ask_again(self, stop)
     }
 }
 
 /// The answer without its times.
 pub(super) fn seen(answer: Answer) -> Direct {
     Direct { status: answer.status, fields: answer.fields, body: answer.body }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::origin::{self, DemoOptions};
+    use std::net::TcpListener;
+
+    #[test]
+    fn the_address_that_answered_is_the_one_for_load_strangers_and_proxies() {
+        let api = origin::start(&DemoOptions { service_time: Duration::ZERO, ..DemoOptions::default() });
+        let api = api.expect("the embedded API starts");
+        let closed = TcpListener::bind("127.0.0.1:0").and_then(|socket| socket.local_addr()).expect("a port");
+        let ask = Ask { url: format!("http://{}/list", api.address), keep_alive: true, ..Ask::default() };
+        let mut target = target::resolve(&ask, Permission::default()).expect("an address of this machine");
+        target.addresses.insert(0, closed);
+        let stop = Stop::new().expect("an event");
+        let known = know_of(target, &ask, Permission::default(), &stop).expect("the second address answers");
+        assert_eq!((known.address, known.target.addresses.as_slice()), (api.address, &[api.address][..]));
+    }
 }

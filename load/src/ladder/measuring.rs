@@ -1,7 +1,7 @@
 //! One measurement: a step put up, looked at once, loaded, and asked as strangers would.
 
 use super::course::{Stop, Windows, is_brief};
-use super::direct::{self, Known};
+use super::direct::{self, ClimbError, Known};
 use super::result::{Measure, Round};
 use super::stand::{Certificate, Programs, Stand, StandError};
 use crate::correctness::{How, mixed_up};
@@ -9,12 +9,11 @@ use crate::drive;
 use crate::party::{Found, Meter, Whose, time_wait_of_late};
 use crate::peer::Party;
 use crate::plan::{Plan, Target};
-use crate::probe;
+use crate::probe::{self, ProbeError};
 use crate::progress::Progress;
 use crate::step::{Setting, Step};
+use crate::stop;
 use crate::verdict::Once;
-use std::net::SocketAddr;
-use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 /// Single requests through a proxy, for the verdict.
@@ -41,21 +40,6 @@ pub enum Sight<'a> {
     Goes(&'a Progress),
 }
 
-/// Why there is no result.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum ClimbError {
-    /// In one sentence.
-    Because(String),
-    /// The user stopped it.
-    Stopped,
-}
-
-impl From<String> for ClimbError {
-    fn from(sentence: String) -> Self {
-        ClimbError::Because(sentence)
-    }
-}
-
 /// Letters shown of why a peer did not start, from the start and from the end: what it said may be pages long, and the
 /// reason stands first or last.
 const SHOWN: (usize, usize) = (100, 200);
@@ -67,15 +51,13 @@ pub(super) struct Bench<'a> {
     pub windows: Windows,
     pub warm_up: Duration,
     pub timeout: Duration,
-    /// Where the API is.
-    pub origin: SocketAddr,
     pub fallback: Option<String>,
     pub programs: Programs,
     pub certificate: Certificate,
     pub api: Option<Whose>,
     pub generator: Whose,
     pub known: Known,
-    pub stop: &'a AtomicBool,
+    pub stop: &'a stop::Stop,
 }
 
 /// What came of one.
@@ -106,12 +88,12 @@ impl Bench<'_> {
         measure: &mut Measure,
         watch: &mut dyn FnMut(Sight<'_>),
     ) -> Result<Option<Seen>, ClimbError> {
-        self.settle();
+        self.settle()?;
         let Some(party) = stop.party else {
             let target = self.known.target.clone();
             return self.load(stop.step, &target, None, watch).map(Some);
         };
-        let origin = self.origin.to_string();
+        let origin = self.known.address.to_string();
         let setting = Setting {
             port: 0,
             origin: &origin,
@@ -135,12 +117,13 @@ impl Bench<'_> {
         let target = self.through(&stand, &self.known.target, stop.step);
         let mut through = Vec::new();
         for _ in 0..SAMPLES {
-            match probe::once(&target, direct::PATIENCE, direct::LARGEST) {
+            match probe::once_unless(self.stop, &target, direct::PATIENCE, direct::LARGEST) {
                 Ok(answer) => {
                     through.push(Once::of(&answer));
                     let given = direct::seen(answer);
                     measure.wrong = measure.wrong.take().or_else(|| self.other_page(&given));
                 }
+                Err(ProbeError::Stopped) => return Err(ClimbError::Stopped),
                 Err(error) => measure.wrong = Some(format!("it gives no answer: {error}")),
             }
             if through.first().is_none_or(|first| first.total > 0.1) {
@@ -149,8 +132,8 @@ impl Bench<'_> {
         }
         let mut seen = self.load(stop.step, &target, Some(&stand), watch)?;
         seen.through = through;
-        if stop.step.is_cached() && stop.round == 0 {
-            measure.wrong = measure.wrong.take().or_else(|| self.as_strangers(&stand, stop.step));
+        if stop.step.is_cached() && stop.round == 0 && measure.wrong.is_none() {
+            measure.wrong = self.as_strangers(&stand, stop.step)?;
         }
         Ok(Some(seen))
     }
@@ -181,27 +164,49 @@ impl Bench<'_> {
             .then(|| format!("it answers {} where the API answers {expected}", given.status))
     }
 
-    /// Asks as each stranger whom the API answers differently.
-    fn as_strangers(&self, stand: &Stand, step: Step) -> Option<String> {
-        self.known.strangers.iter().find_map(|(telling, target)| {
+    /// Asks as each stranger whom the API answers differently, and as the user just before; why what came is wrong.
+    fn as_strangers(&self, stand: &Stand, step: Step) -> Result<Option<String>, ClimbError> {
+        let known = &self.known;
+        let once = |target: &Target| {
             let target = self.through(stand, target, step);
-            match probe::once(&target, direct::PATIENCE, direct::LARGEST) {
-                Ok(answer) => mixed_up(&self.known.own, telling, &direct::seen(answer)),
+            match probe::once_unless(self.stop, &target, direct::PATIENCE, direct::LARGEST) {
+                Err(ProbeError::Stopped) => Err(ClimbError::Stopped),
+                told => Ok(told.map(direct::seen)),
+            }
+        };
+        for (telling, target) in &known.strangers {
+            let meanwhile = once(&known.target)?.ok();
+            let wrong = match once(target)? {
+                Ok(given) => mixed_up(&known.standard, &known.own, meanwhile.as_ref(), telling, &given),
                 Err(error) => {
                     Some(format!("a request with another {} got no answer: {error}", telling.stranger.field))
                 }
+            };
+            if wrong.is_some() {
+                return Ok(wrong);
             }
-        })
+        }
+        Ok(None)
+    }
+
+    /// Whether the API gives another body than before, also when nobody else asks any more.
+    ///
+    /// # Errors
+    /// [`ClimbError::Stopped`].
+    pub(super) fn has_changed(&self) -> Result<bool, ClimbError> {
+        self.settle()?;
+        self.known.has_changed(self.stop)
     }
 
     /// Waits until the API has answered whom the step before left waiting: a request of its own stands behind them.
-    fn settle(&self) {
+    fn settle(&self) -> Result<(), ClimbError> {
+        let quick = self.known.alone() * 3 + Duration::from_millis(20);
         for _ in 0..SETTLING {
-            let quick = self.known.alone() * 3 + Duration::from_millis(20);
-            if self.known.once_more().is_none_or(|took| took < quick) {
-                return;
+            if self.known.once_more(self.stop)?.is_none_or(|answer| answer.total < quick) {
+                break;
             }
         }
+        Ok(())
     }
 
     fn load(
@@ -228,7 +233,7 @@ impl Bench<'_> {
         parties.extend(self.api.clone().map(|api| ("api".to_owned(), api)));
         let mut meter = Meter::new(parties);
         let mut reached_before = None;
-        let outcome = drive::run(&plan, self.stop, &mut |progress| {
+        let outcome = drive::run(&plan, self.stop.flag(), &mut |progress| {
             if !progress.warming {
                 reached_before = reached_before.or_else(|| stand.and_then(Stand::reached));
                 meter.watch(progress);
@@ -249,7 +254,7 @@ impl Bench<'_> {
             let spent = found.of(name).filter(|spent| spent.seconds > 0.0)?;
             Some(spent.cpu_seconds / spent.seconds * outcome.seconds)
         };
-        let mut addresses = vec![self.origin];
+        let mut addresses = vec![self.known.address];
         addresses.extend(stand.map(|stand| stand.address));
         let round = Round {
             reached,

@@ -37,6 +37,7 @@ pub fn page(climbed: &Climbed) -> Page {
             quantity::duration(climbed.alone_milliseconds * 1000.0)
         ),
         warnings,
+        row: steps::RowName::Step,
         rows: rows.into_iter().map(|(_, row)| row).collect(),
         verdict: climbed.verdict.clone(),
         notes: climbed.notes.clone(),

@@ -71,6 +71,9 @@ pub struct Measure {
 pub struct Figures {
     /// Right answers per second.
     pub rate: Spread,
+    /// Rounds that these figures are of.
+    #[serde(default)]
+    pub rounds: u32,
     /// Seconds of each measurement, median of the rounds.
     pub seconds: f64,
     /// How many times the first step's; `None`: one of the two is not counted.
@@ -161,6 +164,7 @@ pub fn figures(rounds: &[Round]) -> Option<Figures> {
             least: rates.iter().copied().fold(f64::MAX, f64::min),
             most: rates.iter().copied().fold(0.0, f64::max),
         },
+        rounds: rounds.len() as u32,
         seconds: each(&|round| round.outcome.seconds),
         times: None,
         p50: each(&|round| round.outcome.latency.percentile(50.0) as f64) as u64,
@@ -204,10 +208,12 @@ pub fn wrong(errors: &Errors) -> Option<String> {
 /// Sets every factor: times the API alone, or, where that was not measured, times the party's own first step.
 pub fn compare(measures: &mut [Measure]) {
     let counted = |measure: &Measure| match (&measure.wrong, &measure.figures) {
-        (None, Some(figures)) => Some(figures.rate.median),
+        (None, Some(figures)) if figures.answers > 0 => Some(figures.rate.median),
         _ => None,
     };
-    let alone = measures.iter().find(|measure| measure.step == Step::Alone).map(counted);
+    // Right answers are what the API alone is worth, also where it gave others beside them.
+    let alone = measures.iter().find(|measure| measure.step == Step::Alone);
+    let alone = alone.map(|alone| alone.figures.as_ref().filter(|_| alone.is_base()).map(|f| f.rate.median));
     let firsts: Vec<(Option<Party>, Option<f64>)> = measures
         .iter()
         .filter(|measure| measure.cannot.is_none())
@@ -236,7 +242,20 @@ impl Figures {
     }
 }
 
+impl Spread {
+    /// Half the way from the least to the most, as a share of the median; `None` where there is nothing.
+    pub fn half(&self) -> Option<f64> {
+        (self.median > 0.0).then(|| (self.most - self.least) / 2.0 / self.median)
+    }
+}
+
 impl Measure {
+    /// Whether its right answers per second are something to compare with: it gave some, and all others are known as wrong.
+    pub fn is_base(&self) -> bool {
+        let Some(figures) = &self.figures else { return false };
+        figures.answers > 0 && (self.wrong.is_none() || self.wrong == wrong(&figures.errors))
+    }
+
     /// Its figures, where they may be counted.
     pub fn counted(&self) -> Option<&Figures> {
         self.figures.as_ref().filter(|_| self.wrong.is_none())

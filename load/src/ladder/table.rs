@@ -2,7 +2,7 @@
 //!
 //! Pure. Columns that nobody has anything to say in are left out. Next: `report::steps` for the page.
 
-use super::result::{Climbed, Figures, Measure, Spread};
+use super::result::{Climbed, Figures, Measure};
 use crate::report::quantity;
 use std::fmt::Write;
 
@@ -42,7 +42,7 @@ const COLUMNS: [Column; 13] = [
     ("step", false, |measure, _| measure.step.entry().title.to_owned()),
     ("", false, |measure, _| measure.party.map_or(String::new(), |party| party.name().to_owned())),
     ("requests/s", true, |_, figures| cell(figures, |f| quantity::rate(f.rate.median))),
-    ("spread", true, |_, figures| cell(figures, |f| spread(&f.rate))),
+    ("spread", true, |_, figures| cell(figures, spread)),
     ("times", true, |measure, figures| match (&measure.wrong, figures) {
         (Some(_), _) => "wrong".to_owned(),
         (None, figures) => cell(figures, |f| f.times.map_or(String::new(), quantity::factor)),
@@ -124,12 +124,13 @@ fn microseconds(value: Option<f64>) -> String {
     }
 }
 
-/// Half the way from the least to the most, in percent of the median.
-fn spread(rate: &Spread) -> String {
-    if rate.median <= 0.0 {
-        return String::new();
+/// Half the way from the least to the most, in percent of the median; one round has none.
+fn spread(figures: &Figures) -> String {
+    match figures.rate.half() {
+        None => String::new(),
+        Some(_) if figures.rounds == 1 => "-".to_owned(),
+        Some(half) => format!("±{:.0} %", half * 100.0),
     }
-    format!("±{:.0} %", (rate.most - rate.least) / 2.0 / rate.median * 100.0)
 }
 
 /// A paragraph in lines of bounded width.

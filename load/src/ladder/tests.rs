@@ -65,7 +65,7 @@ fn climbed(measures: Vec<Measure>) -> Climbed {
         body_bytes: 900,
         compared: How::Body,
         compared_words: "compared".into(),
-        caching: Caching { keeps: Keeps::Seconds(10), why: None, words: "keeps".into() },
+        caching: Caching { keeps: Keeps::Seconds(10), why: None, advice: None, words: "keeps".into() },
         fallback: None,
         measures,
         verdict: Vec::new(),
@@ -138,6 +138,89 @@ fn a_step_with_a_wrong_answer_has_no_factor_and_the_reason_is_told() {
     assert!(text.lines().any(|line| line.starts_with("lock") && line.contains("wrong")), "{text}");
 }
 
+/// The API alone with so many right answers and errors a round.
+fn failing(answers: u64, errors: Errors) -> Measure {
+    let mut alone = measure(Step::Alone, None, &[]);
+    alone.figures = figures(&[round(answers, errors), round(answers, errors)]);
+    alone.wrong = alone.figures.as_ref().and_then(|figures| wrong(&figures.errors));
+    alone
+}
+
+#[test]
+fn an_api_that_breaks_under_load_is_the_first_thing_said() {
+    let errors = Errors { status: 19_000, timeout: 7, ..Errors::default() };
+    let mut passed_on = own(Step::KeepAlive, &[500]);
+    passed_on.wrong = Some("it answers 503 where the API answers 200".into());
+    let climbed = climbed(vec![failing(1_000, errors), passed_on, own(Step::Lock, &[85_000; 3])]);
+    let words = worth::sentences(&climbed);
+    let first = "The API breaks under this load, with nothing in front of it: on 50 connections 95 % of the requests came to \
+                 nothing right (38000 answers with another status than the API's own, 14 without an answer in time), and 500 \
+                 right answers per second are left. One request at a time, before the load, it answers as it should.";
+    assert!(words[0].starts_with(first), "{}", words[0]);
+    let words = words.join("\n");
+    assert!(words.contains("they pass on what the API answers, its errors too: \"keep-alive\""), "{words}");
+    assert!(words.contains("170 times the 500 right ones"), "{words}");
+    assert_eq!(climbed.measures[2].figures.as_ref().and_then(|figures| figures.times), Some(170.0));
+    assert_eq!(climbed.measures[0].figures.as_ref().and_then(|figures| figures.times), None);
+    assert!(!words.contains("No step gives more"), "{words}");
+
+    let bodies = Errors { body: 5, ..Errors::default() };
+    let climbed = super::tests::climbed(vec![failing(1_000, bodies), own(Step::Lock, &[2_000])]);
+    let words = worth::sentences(&climbed).join("\n");
+    assert!(words.contains("before the load and after it, it answers as it should"), "{words}");
+}
+
+#[test]
+fn one_round_has_no_spread() {
+    let mut climbed = climbed(vec![measure(Step::Alone, None, &[100]), own(Step::Lock, &[130])]);
+    climbed.rounds = 1;
+    climbed.verdict = worth::sentences(&climbed);
+    let text = table::text(&climbed);
+    assert!(!text.contains('±'), "{text}");
+    assert!(text.contains("Not to be told from a single round"), "{text}");
+    assert!(!crate::report::steps::html(&page::page(&climbed)).contains("Lowest"));
+}
+
+#[test]
+fn a_row_without_any_answer_says_so() {
+    let climbed = climbed(vec![measure(Step::Alone, None, &[100; 3]), own(Step::KeepAlive, &[0; 3])]);
+    assert_eq!(climbed.measures[1].figures.as_ref().and_then(|figures| figures.times), None);
+    let words = worth::sentences(&climbed).join("\n");
+    assert!(
+        words.contains("Not one answer came with \"keep-alive\" with millstream: all requests were"),
+        "{words}"
+    );
+}
+
+#[test]
+fn an_api_that_waits_for_an_acknowledgement_is_told_so() {
+    let mut alone = measure(Step::Alone, None, &[1_136; 3]);
+    let figures = alone.figures.as_mut().expect("three rounds");
+    figures.p50 = 44_000;
+    figures.cpu.origin = Some(300.0);
+    let mut all = climbed(vec![alone, own(Step::Lock, &[60_000; 3])]);
+    all.alone_milliseconds = 0.384;
+    let words = worth::sentences(&all).join("\n");
+    let says = "One request takes 384 µs, but on 50 connections half of the API's own answers take 44 ms or more, though it \
+                works on 0.44 requests at once (Little's law) and nobody is out of CPU.";
+    assert!(words.contains(says) && words.contains("Nagle"), "{words}");
+    // A worker that has work all the time lets the others wait; so does one without CPU.
+    all.alone_milliseconds = 0.88;
+    assert!(!worth::sentences(&all).join("\n").contains("Nagle"));
+    all.alone_milliseconds = 0.384;
+    all.measures[0].figures.as_mut().expect("figures").cpu.origin = Some(900.0);
+    assert!(!worth::sentences(&all).join("\n").contains("Nagle"));
+}
+
+#[test]
+fn a_restless_machine_is_named_before_its_figures() {
+    let climbed =
+        climbed(vec![measure(Step::Alone, None, &[50, 100, 250]), own(Step::KeepAlive, &[80, 100, 190])]);
+    let words = worth::sentences(&climbed);
+    assert!(words[0].contains("differ by ±") && words[0].contains("--rounds"), "{words:?}");
+    assert!(words.join("\n").contains("No step gives more"), "{words:?}");
+}
+
 #[test]
 fn timeouts_are_errors_and_no_wrong_answers() {
     assert_eq!(wrong(&Errors { timeout: 9, connect: 1, closed: 1, ..Errors::default() }), None);
@@ -167,6 +250,7 @@ fn an_api_that_forbids_caching_is_told_so_first() {
     climbed.caching = Caching {
         keeps: Keeps::No,
         why: Some("no-store".into()),
+        advice: None,
         words: "It cannot be cached: about 1x.".into(),
     };
     let words = worth::sentences(&climbed).join("\n");

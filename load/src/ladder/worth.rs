@@ -3,49 +3,196 @@
 //! Pure, out of the figures alone. The words for single steps are `verdict`'s; what limits at the top is said by `climb`,
 //! which knows the evidence.
 
-use super::result::{Climbed, Figures, Measure};
+use super::result::{Climbed, Figures, Measure, median, wrong};
 use crate::correctness::Keeps;
+use crate::outcome::Errors;
 use crate::peer::Party;
 use crate::report::quantity;
 use crate::step::Step;
 use crate::verdict;
 
+/// From this share of failed requests on, an API is said to break under its load.
+const BREAKS: f64 = 0.01;
+
+/// From this half of a spread on, by the median of all steps, a machine is too restless for small differences.
+const RESTLESS: f64 = 0.25;
+
+/// An answer that takes so many times as long as a single one has waited.
+const WAITED: f64 = 10.0;
+
+/// Below so many requests at once that it works on, an API does nothing for most of the time.
+const IDLE: f64 = 0.6;
+
+/// The same where its CPU cannot be seen, and a share of the cores that still leaves some to everybody.
+const SURELY_IDLE: f64 = 0.25;
+const CORES_IDLE: f64 = 0.5;
+
+/// Microseconds that a delayed acknowledgement takes on Linux (its shortest is 40 ms), with what comes on top.
+const DELAYED: std::ops::RangeInclusive<u64> = 38_000..=60_000;
+
 /// All sentences, the most important first.
 pub fn sentences(climbed: &Climbed) -> Vec<String> {
-    let mut out: Vec<String> = withheld(climbed).collect();
-    let climb = verdict::climb(&steps(climbed), climbed.caching.why.as_deref());
-    if climbed.caching.keeps == Keeps::No && !climb.iter().any(|words| words.contains("cannot be cached")) {
-        out.push(climbed.caching.words.clone());
+    let mut out: Vec<String> = breaks(climbed).into_iter().collect();
+    out.extend(restless(climbed));
+    out.extend(withheld(climbed));
+    out.extend(unanswered(climbed));
+    out.extend(waits(climbed));
+    let caching = &climbed.caching;
+    let about = verdict::About {
+        rounds: climbed.rounds,
+        uncacheable: caching.why.as_deref(),
+        advice: caching.advice.as_deref(),
+    };
+    let climb = verdict::climb(&steps(climbed), about);
+    if caching.keeps == Keeps::No && !climb.iter().any(|words| words.contains("cannot be cached")) {
+        out.push(caching.words.clone());
     }
     out.extend(climb);
     out.extend(beside(climbed));
-    if climbed.caching.keeps == Keeps::Silent
-        && climbed.measures.iter().any(|measure| measure.step >= Step::Headers)
+    if caching.keeps == Keeps::Silent && climbed.measures.iter().any(|measure| measure.step >= Step::Headers)
     {
         out.push(silent(climbed));
     }
     out
 }
 
-/// Steps with wrong answers.
-fn withheld(climbed: &Climbed) -> impl Iterator<Item = String> {
-    climbed.measures.iter().filter_map(|measure| {
-        let why = measure.wrong.as_ref()?;
-        Some(format!("Not counted: {}: {why}.", named(measure)))
+/// An API that fails under its load, alone: nothing that stands in front of it says more.
+fn breaks(climbed: &Climbed) -> Option<String> {
+    let alone = climbed.measure(Step::Alone, None)?;
+    let figures = alone.figures.as_ref()?;
+    let errors = figures.errors.total();
+    let share = errors as f64 / (figures.answers + errors).max(1) as f64;
+    if share < BREAKS && alone.wrong.is_none() {
+        return None;
+    }
+    let kinds = told(&figures.errors);
+    let what = match &alone.wrong {
+        Some(why) if kinds.is_empty() => format!("its answers are not those that it gives alone: {why}"),
+        _ => format!(
+            "{} of the requests came to nothing right ({})",
+            verdict::percent(share),
+            kinds.join(", ")
+        ),
+    };
+    let again = if figures.errors.body > 0 { " and after it" } else { "" };
+    Some(format!(
+        "The API breaks under this load, with nothing in front of it: on {} connections {what}, and {} right answers per \
+         second are left. One request at a time, before the load{again}, it answers as it should. Look at that first; -c sets \
+         how many connections there are.",
+        climbed.connections,
+        verdict::count(figures.rate.median)
+    ))
+}
+
+/// What went wrong, in words.
+fn told(errors: &Errors) -> Vec<String> {
+    let others = [
+        (errors.connect + errors.tls, "without a connection"),
+        (errors.timeout, "without an answer in time"),
+        (errors.closed, "closed before an answer"),
+    ];
+    let others = others.iter().filter(|(count, _)| *count > 0);
+    let others = others.map(|(count, what)| format!("{} {what}", quantity::count(*count)));
+    wrong(errors).into_iter().chain(others).collect()
+}
+
+/// Rounds of one and the same thing that have little in common.
+fn restless(climbed: &Climbed) -> Option<String> {
+    let counted = climbed.measures.iter().filter_map(Measure::counted).filter(|figures| figures.rounds > 1);
+    let spreads: Vec<f64> = counted.filter_map(|figures| figures.rate.half()).collect();
+    let middle = median(spreads);
+    (middle > RESTLESS).then(|| {
+        format!(
+            "The rounds of a step differ by ±{} as a rule: this machine had other things to do. Small differences mean nothing \
+             here; measure again when it is calm, or with more rounds (--rounds).",
+            verdict::percent(middle)
+        )
     })
 }
 
-/// This program's steps, the API alone first. Those that are not counted have their reason elsewhere.
+/// Steps with wrong answers. Of the API alone more is said, and where it fails, what passes its answers on fails with it.
+fn withheld(climbed: &Climbed) -> Vec<String> {
+    let fails = climbed.measure(Step::Alone, None).is_some_and(|alone| alone.wrong.is_some());
+    let wrong =
+        climbed.measures.iter().filter(|measure| measure.step != Step::Alone && measure.wrong.is_some());
+    let (passing, others): (Vec<&Measure>, Vec<&Measure>) =
+        wrong.partition(|measure| fails && !measure.step.is_cached());
+    let mut out = Vec::new();
+    if !passing.is_empty() {
+        let names: Vec<String> = passing.into_iter().map(named).collect();
+        out.push(format!(
+            "Not counted, for they pass on what the API answers, its errors too: {}.",
+            names.join(", ")
+        ));
+    }
+    let one = |measure: &Measure| {
+        let why = measure.wrong.as_ref()?;
+        Some(format!("Not counted: {}: {why}.", named(measure)))
+    };
+    out.extend(others.into_iter().filter_map(one));
+    out
+}
+
+/// Steps without a single answer.
+fn unanswered(climbed: &Climbed) -> impl Iterator<Item = String> {
+    let none = climbed.measures.iter().filter(|measure| measure.counted().is_some_and(|f| f.answers == 0));
+    none.map(|measure| {
+        let errors = measure.figures.as_ref().map(|figures| told(&figures.errors)).unwrap_or_default();
+        let why = match errors.is_empty() {
+            true => "all requests were still on their way at the end".to_owned(),
+            false => errors.join(", "),
+        };
+        format!(
+            "Not one answer came with {}: {why}. Measure it for longer (-d), or with fewer connections (-c).",
+            named(measure)
+        )
+    })
+}
+
+/// An API that takes much longer under load than alone and has nothing to do meanwhile: the factors are those of a wait.
+fn waits(climbed: &Climbed) -> Option<String> {
+    let figures = climbed.measure(Step::Alone, None)?.counted()?;
+    let (rate, once) = (figures.rate.median, climbed.alone_milliseconds / 1000.0);
+    let at_once = rate * once;
+    let cores = figures.cpu.origin.map(|origin| (origin + figures.cpu.generator) * rate / 1e6);
+    let is_idle = match cores {
+        Some(used) => at_once < IDLE && used < CORES_IDLE * f64::from(climbed.cores.max(1)),
+        None => at_once < SURELY_IDLE,
+    };
+    if !is_idle || once <= 0.0 || (figures.p50 as f64) < WAITED * once * 1e6 {
+        return None;
+    }
+    let why = if DELAYED.contains(&figures.p50) {
+        "That is the time of Nagle's algorithm and a delayed acknowledgement, where head and body are written one after the \
+         other on a connection that is used again: TCP_NODELAY, or one write for both, gains as much without any proxy"
+    } else {
+        "So it waits for something that only load brings: a lock, a limit, a pool that is too small"
+    };
+    Some(format!(
+        "One request takes {}, but on {} connections half of the API's own answers take {} or more, though it works on {} \
+         requests at once (Little's law) and nobody is out of CPU. {why}. Most of the factors is this wait.",
+        verdict::duration(once),
+        climbed.connections,
+        verdict::duration(figures.p50 as f64 / 1e6),
+        verdict::factor(at_once),
+    ))
+}
+
+/// This program's steps, the API alone first, right or wrong. Other steps that are not counted have their reason elsewhere.
 fn steps(climbed: &Climbed) -> Vec<verdict::Climbed> {
-    let alone = climbed.measure(Step::Alone, None).and_then(|measure| Some((measure, measure.counted()?)));
+    let alone =
+        climbed.measure(Step::Alone, None).and_then(|measure| Some((measure, measure.figures.as_ref()?)));
     let step = |(measure, figures): (&Measure, &Figures)| verdict::Climbed {
         name: measure.step.entry().title.to_owned(),
-        rate: figures.rate.median,
+        rate: if measure.wrong.is_none() || measure.is_base() { figures.rate.median } else { 0.0 },
         low: figures.rate.least,
         high: figures.rate.most,
         origin_share: figures.origin_share(),
+        reached: figures.reached.map(|reached| (reached, figures.seconds * f64::from(figures.rounds))),
+        proxy_cpu: figures.cpu.proxy,
+        time_wait: figures.time_wait,
         is_cached: measure.step.is_cached(),
-        wrong: false,
+        wrong: measure.wrong.is_some(),
         is_service: matches!(measure.step, Step::Log | Step::Tls),
     };
     alone.into_iter().chain(counted(climbed, Party::Millstream)).map(step).collect()

@@ -2,7 +2,8 @@
 
 use super::*;
 use crate::target::{Ask, Permission, resolve};
-use std::net::TcpListener;
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
 
 /// Answers one connection with these bytes; the address, and what a probe says.
 fn probe(bytes: &'static [u8], most: usize) -> (SocketAddr, Result<Answer, ProbeError>) {
@@ -128,4 +129,43 @@ fn a_body_without_an_end_ends_at_the_bound() {
     };
     let (address, told) = probe_with(endless, 1 << 20, Duration::from_secs(30));
     assert_eq!(told, Err(ProbeError::Endless(address, 1 << 20)));
+}
+
+#[test]
+fn who_answered_is_told_where_the_first_address_refuses() {
+    let closed = TcpListener::bind(("127.0.0.1", 0)).expect("a free port").local_addr().expect("it is bound");
+    let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a free port");
+    let address = listener.local_addr().expect("it is bound");
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let (mut socket, _) = listener.accept().expect("a client comes");
+            _ = socket.read(&mut [0; 4096]);
+            _ = socket.write_all(b"HTTP/1.1 204 No Content\r\n\r\n");
+        });
+        let both = Target { addresses: vec![closed, address], ..target(closed) };
+        let told = once(&both, Duration::from_secs(10), 0);
+        assert_eq!(told.map(|answer| answer.address), Ok(address));
+    });
+}
+
+#[test]
+fn who_wants_to_stop_need_not_wait_for_an_answer() {
+    let silent = TcpListener::bind(("127.0.0.1", 0)).expect("a free port");
+    let address = silent.local_addr().expect("it is bound");
+    let stop = Stop::new().expect("an event");
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let (mut socket, _) = silent.accept().expect("a client comes");
+            _ = socket.read(&mut [0; 4096]);
+            stop.ask();
+            // Until the other side has gone.
+            _ = socket.read(&mut [0; 1]);
+        });
+        let told = once_unless(&stop, &target(address), Duration::from_secs(3600), 0);
+        assert_eq!(told, Err(ProbeError::Stopped));
+        assert_eq!(
+            once_unless(&stop, &target(address), Duration::from_secs(3600), 0),
+            Err(ProbeError::Stopped)
+        );
+    });
 }

@@ -76,8 +76,8 @@ fn measuring_after_warming_up_counts_its_lines_anew() {
     });
     let lines: Vec<&str> = text.lines().collect();
     assert_eq!(lines.len(), 2, "{text}");
-    assert!(lines[0].starts_with("step 3 of 10 keep -alive: warming up, 2.0s of 10s"), "{text}");
-    assert!(lines[1].starts_with("step 3 of 10 keep -alive: 2.0s of 10s"), "{text}");
+    assert!(lines[0].starts_with("step 3 of 10 keep\\x1b-alive: warming up, 2.0s of 10s"), "{text}");
+    assert!(lines[1].starts_with("step 3 of 10 keep\\x1b-alive: 2.0s of 10s"), "{text}");
 }
 
 #[test]
@@ -101,4 +101,15 @@ fn a_line_that_stays_stands_above_the_redrawn_one() {
         live.say("step 2: wrong");
     });
     assert!(text.ends_with("left\x1b[K\r\x1b[Kstep 1: 91,234 requests/s\nstep 2: wrong\n"), "{text:?}");
+}
+
+#[test]
+fn words_of_others_command_no_terminal() {
+    let text = written(Style::Lines(Duration::ZERO), |live| {
+        live.say("it says x=\u{9b}31m");
+        live.label("step\u{9d}0;x\n");
+        live.show(&at(100));
+    });
+    assert!(!text.contains(|letter: char| letter.is_control() && letter != '\n'), "{text:?}");
+    assert!(text.starts_with("it says x=\\x9b31m\nstep\\x9d0;x : 0.1s"), "{text:?}");
 }

@@ -88,10 +88,22 @@ pub fn write_versioned(kind: Kind, value: &impl Serialize) -> String {
         value: &'a T,
     }
     let versioned = Versioned { schema: kind.to_string(), value };
-    let mut text =
+    let text =
         serde_json::to_string_pretty(&versioned).expect("plain data with text for keys is always JSON");
-    text.push('\n');
-    text
+    harmless(&text) + "\n"
+}
+
+/// Outside of strings JSON has no control characters but ends of lines; within them serde_json leaves DEL and C1 as they
+/// are, which a terminal obeys (`--json -`).
+fn harmless(text: &str) -> String {
+    let mut out = String::with_capacity(text.len() + 1);
+    for letter in text.chars() {
+        match letter {
+            '\u{7f}'..='\u{9f}' => out.push_str(&format!("\\u{:04x}", u32::from(letter))),
+            letter => out.push(letter),
+        }
+    }
+    out
 }
 
 /// The outcome of a text that [`write()`] made; one whose numbers no run can have is refused.

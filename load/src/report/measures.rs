@@ -14,7 +14,9 @@ pub struct Page {
     pub subtitle: String,
     /// What the reader must not overlook, such as that the origin is simulated.
     pub warnings: Vec<String>,
-    /// From the first step to the last.
+    /// What a row is.
+    pub row: RowName,
+    /// From the first to the last.
     pub rows: Vec<Row>,
     /// What it means, a paragraph each.
     pub verdict: Vec<String>,
@@ -22,7 +24,35 @@ pub struct Page {
     pub notes: Vec<String>,
 }
 
-/// A step.
+/// What a row of a page is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum RowName {
+    /// A step of the ladder, each on top of the one before.
+    #[default]
+    Step,
+    /// A case of its own.
+    Case,
+}
+
+impl RowName {
+    /// At the head of a column.
+    pub(super) fn heading(self) -> &'static str {
+        match self {
+            RowName::Step => "Step",
+            RowName::Case => "Case",
+        }
+    }
+
+    /// Within a sentence.
+    pub(super) fn word(self) -> &'static str {
+        match self {
+            RowName::Step => "step",
+            RowName::Case => "case",
+        }
+    }
+}
+
+/// A step, or a case.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Row {
     /// A few words.

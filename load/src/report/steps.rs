@@ -3,7 +3,7 @@
 //! Draws only what the rows say: a row that is not there is not drawn, and a wrong answer has no length. The rows are
 //! `measures`, the picture is `bars`.
 
-pub use super::measures::{Measure, Page, Row};
+pub use super::measures::{Measure, Page, Row, RowName};
 
 use super::bars::bars;
 use super::drawing::escape;
@@ -54,7 +54,8 @@ const GAINS: [Column; 8] = [
         if measure.counts() { format!("{at_least}{}", rate(measure.rate)) } else { "–".to_owned() }
     }),
     ("Lowest – highest", |_, measure| {
-        if measure.counts() && measure.high > 0.0 {
+        // Of a single round there is no lowest and no highest.
+        if measure.counts() && measure.high > measure.low {
             format!("{} – {}", rate(measure.low), rate(measure.high))
         } else {
             String::new()
@@ -101,16 +102,22 @@ fn tables(content: &Page) -> String {
     let pairs: Vec<(&Row, &Measure)> =
         content.rows.iter().flat_map(|row| row.measures.iter().map(move |measure| (row, measure))).collect();
     let mut html = String::from("<h2>The same in figures</h2>");
-    html.push_str(&figures("What each step brings", &pairs, &GAINS));
+    let (row, word) = (content.row, content.row.word());
+    html.push_str(&figures(row, &format!("What each {word} brings"), &pairs, &GAINS));
     let remarks: Vec<Vec<String>> = pairs
         .iter()
         .map(|(row, measure)| vec![row.name.clone(), measure.party.clone(), remark(measure)])
         .filter(|cells| !cells[2].is_empty())
         .collect();
     if !remarks.is_empty() {
-        html.push_str(&table("What is to be said of them", &["Step", "By", "Remark"], &remarks, &[1, 2]));
+        html.push_str(&table(
+            "What is to be said of them",
+            &[row.heading(), "By", "Remark"],
+            &remarks,
+            &[1, 2],
+        ));
     }
-    html.push_str(&figures("What it takes", &pairs, &COSTS));
+    html.push_str(&figures(row, "What it takes", &pairs, &COSTS));
     let what: Vec<Vec<String>> = content
         .rows
         .iter()
@@ -118,13 +125,14 @@ fn tables(content: &Page) -> String {
         .map(|row| vec![row.name.clone(), row.what.clone()])
         .collect();
     if !what.is_empty() {
-        html.push_str(&table("What each step is", &["Step", "What is different"], &what, &[1]));
+        let head = [row.heading(), "What is different"];
+        html.push_str(&table(&format!("What each {word} is"), &head, &what, &[1]));
     }
     html
 }
 
 /// A table of those columns that say anything; nothing where none says more than who.
-fn figures(caption: &str, pairs: &[(&Row, &Measure)], columns: &[Column]) -> String {
+fn figures(row: RowName, caption: &str, pairs: &[(&Row, &Measure)], columns: &[Column]) -> String {
     let says = |cell: &fn(&Row, &Measure) -> String| {
         pairs.iter().any(|(row, measure)| !cell(row, measure).is_empty())
     };
@@ -132,7 +140,7 @@ fn figures(caption: &str, pairs: &[(&Row, &Measure)], columns: &[Column]) -> Str
     if shown.len() < 2 {
         return String::new();
     }
-    let head: Vec<&str> = std::iter::once("Step").chain(shown.iter().map(|(name, _)| *name)).collect();
+    let head: Vec<&str> = std::iter::once(row.heading()).chain(shown.iter().map(|(name, _)| *name)).collect();
     let rows: Vec<Vec<String>> = pairs
         .iter()
         .map(|(row, measure)| {

@@ -61,6 +61,7 @@ fn ladder() -> Page {
         title: "The ladder on http://127.0.0.1:8000/api/items".to_owned(),
         subtitle: "10 steps, 3 rounds of 2s each, interleaved; 200 connections, closed loop; medians.".to_owned(),
         warnings: vec!["The origin is simulated: an embedded API with a pool of workers.".to_owned()],
+        row: steps::RowName::Step,
         rows,
         verdict: vec![
             "The load generator is the limit at the top step: its busiest thread worked 98 % of the time, the proxy's 61 %."

@@ -9,6 +9,7 @@ use super::quantity::{bytes, count, duration, percent, percentile, rate, scaled,
 use crate::histogram;
 use crate::outcome::{KEPT_UP, Latency, Outcome};
 use crate::plan::{Arrivals, Mode, Plan};
+use millstream_net::terminal;
 use std::fmt::Write as _;
 
 /// What is said of a server that closes its connections.
@@ -118,9 +119,9 @@ fn heading(length: &str, urls: &[&str], threads: u32, connections: u32, mode: Mo
     )
 }
 
-/// What a URL may hold must not reach a terminal as a command.
+/// What a URL may hold must not reach a terminal as a command, nor as a line of ours.
 fn printable(text: &str) -> String {
-    text.chars().map(|letter| if letter.is_control() { '\u{fffd}' } else { letter }).collect()
+    terminal::visible(text).replace('\n', "\\x0a")
 }
 
 fn statistics(text: &mut String, outcome: &Outcome) {

@@ -6,6 +6,13 @@ use super::wording::{count, factor};
 const WORTH: f64 = 1.1;
 /// Below this a step costs something.
 const LOSS: f64 = 0.9;
+/// From one round alone a step must be so many times faster or slower than the one before for that to be told.
+const BEYOND_CHANCE: f64 = 3.0;
+/// Where a step takes so many times less of something than the one before, it spares it.
+const SPARES: f64 = 2.0;
+/// Fewer requests to the API, and fewer sockets, are no number to compare with.
+const ENOUGH_REQUESTS: u64 = 10;
+const ENOUGH_SOCKETS: u64 = 100;
 /// Where this share of requests still reaches the API, its answers were not cached.
 const NOT_CACHED: f64 = 0.9;
 
@@ -22,6 +29,12 @@ pub struct Climbed {
     pub high: f64,
     /// Requests that reached the API, per answer; `None`: unknown.
     pub origin_share: Option<f64>,
+    /// Requests that reached the API, and in how many seconds.
+    pub reached: Option<(u64, f64)>,
+    /// CPU microseconds of the proxy per answer.
+    pub proxy_cpu: Option<f64>,
+    /// Sockets left in TIME_WAIT.
+    pub time_wait: Option<u64>,
     /// Whether it has a cache.
     pub is_cached: bool,
     /// Whether an answer was wrong: then it counts for nothing.
@@ -30,38 +43,31 @@ pub struct Climbed {
     pub is_service: bool,
 }
 
+/// What else is known of a climb.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct About<'a> {
+    /// How often each step was measured.
+    pub rounds: u32,
+    /// Why the API's answers may not be stored; `None`: its header fields do not forbid it.
+    pub uncacheable: Option<&'a str>,
+    /// What would help against that.
+    pub advice: Option<&'a str>,
+}
+
 /// The sentences for some steps in climbing order, the first being what all is compared with.
-///
-/// `uncacheable` is why the API's answers may not be stored, where that is known.
-pub fn climb(steps: &[Climbed], uncacheable: Option<&str>) -> Vec<String> {
-    let Some((first, _)) = steps.split_first() else { return Vec::new() };
+pub fn climb(steps: &[Climbed], about: About<'_>) -> Vec<String> {
+    let Some((first, others)) = steps.split_first() else { return Vec::new() };
     let right: Vec<&Climbed> = steps.iter().filter(|step| !step.wrong && step.rate > 0.0).collect();
     let mut sentences = Vec::new();
     if first.rate <= 0.0 {
         return vec![format!("{} gave no right answer, so there is nothing to compare with.", first.name)];
     }
     if let Some(best) = right.iter().max_by(|one, other| one.rate.total_cmp(&other.rate)) {
-        let times = best.rate / first.rate;
-        if times >= WORTH && best.name != first.name {
-            sentences.push(format!(
-                "Most answers per second come with \"{}\": {}, {} times the {} of \"{}\".",
-                best.name,
-                count(best.rate),
-                factor(times),
-                count(first.rate),
-                first.name
-            ));
-        } else {
-            sentences.push(format!(
-                "No step gives more than \"{}\" does: {} per second.",
-                first.name,
-                count(first.rate)
-            ));
-        }
+        sentences.push(most(best, first, about.rounds));
     }
-    sentences.extend(steps_apart(&right));
-    sentences.extend(not_cached(&right, first, uncacheable));
-    let wrong: Vec<String> = steps.iter().filter(|step| step.wrong).map(|step| quoted(&step.name)).collect();
+    sentences.extend(steps_apart(&right, about.rounds));
+    sentences.extend(not_cached(&right, first, about));
+    let wrong: Vec<String> = others.iter().filter(|step| step.wrong).map(|step| quoted(&step.name)).collect();
     if !wrong.is_empty() {
         sentences
             .push(format!("Not counted, because answers were not those of the API: {}.", listed(&wrong)));
@@ -69,21 +75,60 @@ pub fn climb(steps: &[Climbed], uncacheable: Option<&str>) -> Vec<String> {
     sentences
 }
 
+/// Which step gives most.
+fn most(best: &Climbed, first: &Climbed, rounds: u32) -> String {
+    let times = best.rate / first.rate;
+    if times < WORTH || best.name == first.name {
+        return format!("No step gives more than \"{}\" does: {} per second.", first.name, count(first.rate));
+    }
+    if !is_apart(first, best, rounds) {
+        return format!(
+            "No step gives more than \"{}\" does, beyond what chance makes of it: {} per second, and at best {}.",
+            first.name,
+            count(first.rate),
+            count(best.rate)
+        );
+    }
+    let (answers, those) = if first.wrong { ("right answers", " right ones") } else { ("answers", "") };
+    format!(
+        "Most {answers} per second come with \"{}\": {}, {} times the {}{those} of \"{}\".",
+        best.name,
+        count(best.rate),
+        factor(times),
+        count(first.rate),
+        first.name
+    )
+}
+
+/// Whether two steps differ by more than chance makes of it.
+fn is_apart(before: &Climbed, step: &Climbed, rounds: u32) -> bool {
+    if rounds == 1 {
+        // A single round says nothing of chance; only what no chance brings about is told from it.
+        return !(1.0 / BEYOND_CHANCE..BEYOND_CHANCE).contains(&(step.rate / before.rate));
+    }
+    step.low > before.high || step.high < before.low
+}
+
 /// What each step brings over the one before, sorted into sentences.
-fn steps_apart(right: &[&Climbed]) -> Vec<String> {
-    let (mut gains, mut idle, mut losses) = (Vec::new(), Vec::new(), Vec::new());
-    let (mut prices, mut unclear) = (Vec::new(), Vec::new());
+fn steps_apart(right: &[&Climbed], rounds: u32) -> Vec<String> {
+    let (mut gains, mut sparing, mut idle) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut losses, mut prices, mut unclear) = (Vec::new(), Vec::new(), Vec::new());
     for pair in right.windows(2) {
         let (before, step) = (pair[0], pair[1]);
         let times = step.rate / before.rate;
-        let text = format!("\"{}\" ({} times the step before)", step.name, factor(times));
-        // Rounds that overlap say that the difference may be chance.
-        let is_apart = step.low > before.high || step.high < before.low || step.low == step.high;
+        let spared = spared(before, step);
+        let told: String = spared.iter().map(|what| format!("; {what}")).collect();
+        let text = format!("\"{}\" ({} times the step before{told})", step.name, factor(times));
+        let (is_apart, is_near) = (is_apart(before, step, rounds), (LOSS..WORTH).contains(&times));
         if times >= WORTH && is_apart {
             gains.push((times, text));
+        } else if step.is_service && times < LOSS && is_apart {
+            prices.push(text);
+        } else if !spared.is_empty() {
+            sparing.push(text);
         } else if times < LOSS && is_apart {
-            if step.is_service { prices.push(text) } else { losses.push(text) }
-        } else if !is_apart && !(LOSS..WORTH).contains(&times) {
+            losses.push(text);
+        } else if rounds == 1 || !is_near {
             unclear.push(text);
         } else if !step.is_service {
             idle.push(text);
@@ -91,32 +136,79 @@ fn steps_apart(right: &[&Climbed]) -> Vec<String> {
     }
     gains.sort_by(|one, other| other.0.total_cmp(&one.0));
     let gains: Vec<String> = gains.into_iter().map(|(_, text)| text).collect();
+    let not_told = match rounds {
+        1 => "Not to be told from a single round (--rounds 3 shows what is chance): ",
+        _ => "Not to be told, for the rounds overlap (--rounds and --duration make it clearer): ",
+    };
     let kinds = [
         ("What brings something: ", gains),
+        ("What spares something: ", sparing),
         ("Not worth it here: ", idle),
         ("What costs more than it brings: ", losses),
         ("What it costs to have it: ", prices),
-        ("Not to be told, for the rounds overlap (--rounds and --duration make it clearer): ", unclear),
+        (not_told, unclear),
     ];
     let told = kinds.into_iter().filter(|(_, steps)| !steps.is_empty());
     told.map(|(opening, steps)| format!("{opening}{}.", listed(&steps))).collect()
 }
 
+/// What a step takes less of than the one before: requests to the API, sockets, CPU. A log and TLS are there for other
+/// things.
+fn spared(before: &Climbed, step: &Climbed) -> Vec<String> {
+    let mut spared = Vec::new();
+    if step.is_service {
+        return spared;
+    }
+    if let (Some((were, long)), Some((are, time))) = (before.reached, step.reached)
+        && were >= ENOUGH_REQUESTS
+        && long > 0.0
+        && time > 0.0
+    {
+        let (were, now) = (were as f64 / long, are as f64 / time);
+        if are == 0 {
+            spared.push("no request reaches the API any more".to_owned());
+        } else if were >= SPARES * now {
+            spared.push(format!("{} times fewer requests reach the API", factor(were / now)));
+        }
+    }
+    if let (Some(were), Some(are)) = (before.time_wait, step.time_wait)
+        && were >= ENOUGH_SOCKETS
+        && were as f64 >= SPARES * are as f64
+    {
+        spared.push(format!("{} sockets in TIME_WAIT instead of {}", count(are as f64), count(were as f64)));
+    }
+    if let (Some(were), Some(are)) = (before.proxy_cpu, step.proxy_cpu)
+        && were >= SPARES * are
+    {
+        spared.push(format!("{are:.0} µs of the proxy's CPU per answer instead of {were:.0}"));
+    }
+    spared
+}
+
 /// Said plainly: what may not be cached gains nothing from any proxy.
-fn not_cached(right: &[&Climbed], first: &Climbed, uncacheable: Option<&str>) -> Option<String> {
+fn not_cached(right: &[&Climbed], first: &Climbed, about: About<'_>) -> Option<String> {
     let mut cached = right.iter().filter(|step| step.is_cached).peekable();
     cached.peek()?;
     let is_asked = cached.all(|step| step.origin_share.is_some_and(|share| share >= NOT_CACHED));
     if !is_asked {
         return None;
     }
-    let best = right.iter().map(|step| step.rate).fold(0.0, f64::max) / first.rate;
-    let why = uncacheable.map_or_else(String::new, |why| format!(" ({why})"));
+    let Some(why) = about.uncacheable else {
+        return Some(
+            "Nothing was kept, though the API's header fields allow it: every request reached it, with a cache too. What it \
+             answers under load, or to a proxy, may say otherwise: in front of a configuration that --print gives, \
+             X-Cache-Status and \"millstream explain\" tell."
+                .to_owned(),
+        );
+    };
+    let best = right.iter().max_by(|one, other| one.rate.total_cmp(&other.rate));
+    let told = best.filter(|best| is_apart(first, best, about.rounds) || best.rate < WORTH * first.rate);
+    let here =
+        told.map_or_else(String::new, |best| format!("; here it was {}", factor(best.rate / first.rate)));
+    let advice = about.advice.map_or_else(String::new, |advice| format!(" {advice}"));
     Some(format!(
-        "The API's answers cannot be cached as they are{why}: every request reached it, with a cache too. About 1 times is \
-         all that any proxy can give then; here it was {}. What would help is a Cache-Control with a max-age on what is the \
-         same for everybody.",
-        factor(best)
+        "The API's answers cannot be cached as they are ({why}): every request reached it, with a cache too. About 1 times is \
+         all that any proxy can give then{here}.{advice}"
     ))
 }
 

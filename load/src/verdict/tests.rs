@@ -285,7 +285,7 @@ fn the_ladder_says_which_step_brings_what_and_which_is_not_worth_it() {
         Climbed { is_service: true, ..step("buffered log", 28_000.0) },
         Climbed { wrong: true, ..step("cached errors", 90_000.0) },
     ];
-    let text = climb(&steps, None).join("\n");
+    let text = climb(&steps, About::default()).join("\n");
     for says in [
         "Most answers per second come with \"cache in memory\": 33,000, 20 times the 1,664 of \"the API alone\".",
         "What brings something: \"cache on disk\" (15 times the step before), \"tuned\" (1.3 times the step before).",
@@ -304,25 +304,91 @@ fn an_api_that_cannot_be_cached_is_told_so_plainly() {
         step("keep-alive", 505.0),
         Climbed { is_cached: true, origin_share: Some(1.0), ..step("microcache", 498.0) },
     ];
-    let text = climb(&steps, Some("Cache-Control: no-store")).join("\n");
+    let forbidden = About {
+        uncacheable: Some("Cache-Control: no-store"),
+        advice: Some("A max-age would help."),
+        ..About::default()
+    };
+    let text = climb(&steps, forbidden).join("\n");
     assert!(text.contains("No step gives more than \"the API alone\" does"), "{text}");
     assert!(text.contains("cannot be cached as they are (Cache-Control: no-store)"), "{text}");
     assert!(text.contains("About 1 times is all that any proxy can give"), "{text}");
+    assert!(text.ends_with("here it was 1.01. A max-age would help."), "{text}");
+    let allowed = climb(&steps, About::default()).join("\n");
+    assert!(
+        allowed.contains("the API's header fields allow it") && !allowed.contains("max-age"),
+        "{allowed}"
+    );
     // Unknown is not the same as none.
     let unknown = [steps[0].clone(), Climbed { origin_share: None, ..steps[2].clone() }];
-    assert!(!climb(&unknown, None).join("\n").contains("cannot be cached"));
+    assert!(!climb(&unknown, About::default()).join("\n").contains("cannot be cached"));
 }
 
 #[test]
 fn rounds_that_overlap_are_no_gain_and_nothing_to_compare_with_is_said() {
     let wide = Climbed { low: 80.0, high: 190.0, ..step("noisy", 130.0) };
-    let text = climb(&[step("the API alone", 100.0), wide], None).join("\n");
+    let text = climb(&[step("the API alone", 100.0), wide], About::default()).join("\n");
     assert!(
         text.contains("for the rounds overlap (--rounds and --duration make it clearer): \"noisy\""),
         "{text}"
     );
-    assert!(climb(&[step("the API alone", 0.0)], None)[0].contains("nothing to compare with"));
-    assert!(climb(&[], None).is_empty());
+    assert!(climb(&[step("the API alone", 0.0)], About::default())[0].contains("nothing to compare with"));
+    assert!(climb(&[], About::default()).is_empty());
+}
+
+#[test]
+fn one_round_tells_only_what_no_chance_brings_about() {
+    let one = |name: &str, rate: f64| Climbed { low: rate, high: rate, ..step(name, rate) };
+    let steps =
+        [one("the API alone", 100.0), one("cache", 4_000.0), one("lock", 3_000.0), one("log", 5_400.0)];
+    let text = climb(&steps, About { rounds: 1, ..About::default() }).join("\n");
+    assert!(text.contains("What brings something: \"cache\" (40 times the step before)."), "{text}");
+    let unclear = "Not to be told from a single round (--rounds 3 shows what is chance): \"lock\" (0.75 times the step \
+                   before), \"log\" (1.8 times the step before).";
+    assert!(text.contains(unclear), "{text}");
+    assert!(!text.contains("Not worth it") && !text.contains("costs"), "{text}");
+}
+
+#[test]
+fn where_the_first_step_has_wrong_answers_its_right_ones_are_what_counts() {
+    let steps = [Climbed { wrong: true, ..step("the API alone", 578.0) }, step("microcache", 85_095.0)];
+    let text = climb(&steps, About::default()).join("\n");
+    let most = "Most right answers per second come with \"microcache\": 85,095, 147 times the 578 right ones of \"the API \
+                alone\".";
+    assert!(text.starts_with(most), "{text}");
+    assert!(!text.contains("Not counted"), "{text}");
+}
+
+#[test]
+fn a_step_that_protects_the_api_is_not_called_worthless() {
+    let reached = |step: Climbed, requests| Climbed { reached: Some((requests, 2.0)), ..step };
+    let steps = [
+        step("the API alone", 100.0),
+        Climbed { time_wait: Some(1_970), proxy_cpu: Some(205.0), ..step("proxied", 100.0) },
+        Climbed { time_wait: Some(43), proxy_cpu: Some(100.0), ..step("keep-alive", 102.0) },
+        reached(step("microcache", 149_302.0), 38),
+        reached(step("lock", 131_407.0), 2),
+        reached(step("headers", 131_000.0), 0),
+    ];
+    let text = climb(&steps, About::default()).join("\n");
+    let says = "What spares something: \"keep-alive\" (1.02 times the step before; 43 sockets in TIME_WAIT instead of 1,970; \
+                100 µs of the proxy's CPU per answer instead of 205), \"lock\" (0.88 times the step before; 19 times fewer \
+                requests reach the API).";
+    assert!(text.contains(says), "{text}");
+    assert!(!text.contains("costs more"), "{text}");
+}
+
+#[test]
+fn nobody_wins_by_chance() {
+    let wide = |name: &str, rate: f64| Climbed { low: rate * 0.6, high: rate * 1.5, ..step(name, rate) };
+    let steps = [
+        wide("the API alone", 159.0),
+        Climbed { is_cached: true, origin_share: Some(1.0), ..wide("cached", 224.0) },
+    ];
+    let about = About { rounds: 3, uncacheable: Some("private"), ..About::default() };
+    let text = climb(&steps, about).join("\n");
+    assert!(text.contains("beyond what chance makes of it: 159 per second, and at best 224"), "{text}");
+    assert!(!text.contains("1.4 times the 159") && !text.contains("here it was"), "{text}");
 }
 
 #[test]

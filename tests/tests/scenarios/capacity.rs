@@ -137,7 +137,7 @@ fn ctrl_c_ends_it_and_everything_that_it_started() {
     wait::until("it has started its proxy", || running.tree().len() >= 3);
     let family = running.tree();
     running.signal(Signal::INT);
-    assert_eq!(running.wait(Duration::from_secs(15)).and_then(|status| status.code()), Some(1));
+    assert_eq!(running.wait(Duration::from_secs(15)).and_then(|status| status.code()), Some(130));
     for id in family {
         assert!(!process::is_alive(id), "{id} of the proxies is left");
     }

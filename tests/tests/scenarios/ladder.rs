@@ -1,8 +1,9 @@
 //! `millstream ladder` and `demo`: the steps in front of an API, what is counted, and what is not.
 
 use std::process::{Command, Output, Stdio};
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use millstream_tests::origin::{Origin, Step, answer};
 use millstream_tests::prefix::Prefix;
@@ -129,6 +130,61 @@ fn a_step_that_gives_one_client_what_another_one_got_is_never_counted() {
 }
 
 #[test]
+fn a_cache_that_mixes_clients_up_does_not_win_by_a_counter_in_the_body() {
+    if is_nginx() {
+        return;
+    }
+    for field in ["Cookie", "Accept"] {
+        let served = AtomicU64::new(0);
+        let origin = Origin::start(move |request| {
+            let who = request.field(field).unwrap_or("nobody");
+            let body = format!("{{\"for\":\"{who}\",\"number\":{}}}", served.fetch_add(1, Ordering::Relaxed));
+            answer(200, &[("Cache-Control", "max-age=60")], body.as_bytes())
+        });
+        let told = ladder(&origin, &["--steps", "alone,memory"]);
+        assert_eq!(told.json["compared"], "status_and_length");
+        let wrong = told.step("memory")["wrong"].as_str().unwrap_or_default();
+        assert!(wrong.contains(&format!("another {field} gets")), "{}", told.text());
+        assert_eq!(told.times("memory"), None);
+    }
+}
+
+#[test]
+fn an_api_that_gives_other_bodies_under_load_alone_breaks_and_did_not_change() {
+    if is_nginx() {
+        return;
+    }
+    // Asked again within four milliseconds, which one client at a time never does, it has no time.
+    let last = Mutex::new(Instant::now());
+    let origin = Origin::start(move |_| {
+        let before = std::mem::replace(&mut *last.lock().expect("nobody panics"), Instant::now());
+        let body = if before.elapsed() < Duration::from_millis(4) { "no time" } else { "content" };
+        let mut steps = vec![Step::Pause(Duration::from_millis(6))];
+        steps.extend(answer(200, &[], body.as_bytes()));
+        steps
+    });
+    let told = ladder(&origin, &["--steps", "alone,keepalive"]);
+    assert!(told.output.status.success(), "{}", told.text());
+    assert_eq!(told.json["compared"], "body", "{}", told.text());
+    let first = told.json["verdict"][0].as_str().unwrap_or_default();
+    assert!(first.starts_with("The API breaks under this load"), "{}", told.text());
+    assert!(first.contains("before the load and after it, it answers as it should"), "{}", told.text());
+}
+
+#[test]
+fn what_an_api_says_commands_no_terminal() {
+    if is_nginx() {
+        return;
+    }
+    let origin =
+        Origin::fixed(200, &[("Cache-Control", "no-store, x=\"\u{9b}31mRED\u{9d}0;mine\u{9c}\"")], b"x");
+    let told = ladder(&origin, &["--steps", "alone,memory"]);
+    assert!(told.output.status.success(), "{}", told.text());
+    assert!(told.text().contains("x=\"\\x9b31mRED\\x9d0;mine\\x9c\""), "{}", told.text());
+    assert!(!told.text().contains(|letter: char| letter.is_control() && letter != '\n'), "{:?}", told.text());
+}
+
+#[test]
 fn a_step_whose_body_is_not_the_apis_own_is_never_counted() {
     if is_nginx() {
         return;
@@ -224,6 +280,26 @@ fn an_interrupted_ladder_leaves_no_process_behind() {
     let status = running.wait(Duration::from_secs(30)).expect("it ends");
     assert_eq!(status.code(), Some(130));
     wait::until("nothing is left", || family.iter().all(|&id| !process::is_alive(id)));
+}
+
+#[test]
+fn an_api_that_does_not_answer_is_no_reason_to_wait_after_ctrl_c() {
+    if is_nginx() {
+        return;
+    }
+    let silent = Origin::start(|_| vec![Step::Pause(Duration::from_secs(3600))]);
+    let url = format!("http://{}/", silent.address());
+
+    for arguments in [&["ladder", &url][..], &["capacity", &url, &url], &["bench", &url]] {
+        let before = silent.count();
+        let mut command = command(arguments);
+        let mut running =
+            Running::start(command.stdout(Stdio::null()).stderr(Stdio::null())).expect("the binary runs");
+        wait::until("the API was asked", || silent.count() > before);
+        running.signal(Signal::INT);
+        let status = running.wait(Duration::from_secs(20)).expect("it ends long before its patience does");
+        assert_eq!(status.code(), Some(130), "{arguments:?}");
+    }
 }
 
 #[test]

@@ -3,9 +3,10 @@
 //! What the answers tell is put into the plan: which of a server's addresses answers, and, where the user wants that, which
 //! body every answer must have. Next: `millstream_load::probe`.
 
-use crate::measure::end::End;
+use crate::measure::end::{self, End};
 use millstream_load::plan::{Plan, Target};
 use millstream_load::probe::{self, Answer, ProbeError};
+use millstream_load::stop::Stop;
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -18,13 +19,13 @@ const FIRST_ANSWER: Duration = Duration::from_secs(30);
 ///
 /// # Errors
 /// Why there is no answer.
-pub(super) fn ask(plan: &mut Plan, same_body: bool) -> Result<(), End> {
+pub(super) fn ask(plan: &mut Plan, same_body: bool, stop: &Stop) -> Result<(), End> {
     for places in plan.origins() {
         let asked = if same_body { places.len() } else { 1 };
         let mut answering = None;
         for place in &places[..asked] {
             let target = &mut plan.targets[*place as usize];
-            let (address, answer) = once(target, plan.timeout.min(FIRST_ANSWER))?;
+            let (address, answer) = once(target, plan.timeout.min(FIRST_ANSWER), stop)?;
             answering.get_or_insert(address);
             if same_body {
                 let Some(answer) = answer else {
@@ -44,21 +45,22 @@ pub(super) fn ask(plan: &mut Plan, same_body: bool) -> Result<(), End> {
 }
 
 /// Asks for one target: who answered, and what; no answer where it is fine but too long to be kept.
-fn once(target: &Target, timeout: Duration) -> Result<(SocketAddr, Option<Answer>), End> {
-    match probe::once(target, timeout, ENDLESS) {
+fn once(target: &Target, timeout: Duration, stop: &Stop) -> Result<(SocketAddr, Option<Answer>), End> {
+    match probe::once_unless(stop, target, timeout, ENDLESS) {
         Ok(answer) => {
             let is_expected =
                 target.expect.status.map_or(answer.status < 400, |status| status == answer.status);
             if !is_expected {
-                eprintln!(
-                    "millstream: {} answers with status {}, which counts as an error",
+                end::tell(&format!(
+                    "{} answers with status {}, which counts as an error",
                     target.url, answer.status
-                );
+                ));
             }
             Ok((answer.address, Some(answer)))
         }
         // It says how long it is, so it has an end.
         Err(ProbeError::Large(address, _)) => Ok((address, None)),
+        Err(ProbeError::Stopped) => Err(End::Stopped(" before anything was measured")),
         Err(error) => Err(error.to_string().into()),
     }
 }

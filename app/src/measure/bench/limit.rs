@@ -6,6 +6,7 @@ use millstream_load::party::{self, Meter, Whose};
 use millstream_load::plan::{Mode, Plan};
 use millstream_load::probe;
 use millstream_load::progress::Progress;
+use millstream_load::stop::Stop;
 use millstream_load::verdict::{self, Evidence, Once, Run};
 use millstream_net::cores;
 use std::time::Duration;
@@ -30,7 +31,7 @@ pub(super) struct Watch {
 impl Watch {
     /// Watches one server under a closed loop; `None` of an open one, whose pace nobody but the user sets, and of several,
     /// which limit each for itself.
-    pub(super) fn of(plan: &Plan) -> Option<Watch> {
+    pub(super) fn of(plan: &Plan, stop: &Stop) -> Option<Watch> {
         let origins = plan.origins();
         let [places] = origins.as_slice() else { return None };
         if plan.mode != Mode::Closed {
@@ -40,7 +41,7 @@ impl Watch {
         let address = *target.addresses.first()?;
         let mut samples = Vec::new();
         for _ in 0..PROBES {
-            let Ok(answer) = probe::once(target, plan.timeout, LARGEST) else { break };
+            let Ok(answer) = probe::once_unless(stop, target, plan.timeout, LARGEST) else { break };
             samples.push(Once::of(&answer));
             if answer.total > SLOW {
                 break;

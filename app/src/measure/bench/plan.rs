@@ -1,6 +1,7 @@
 //! From the flags of `bench` to a plan.
 
 use crate::cli::{Load, Spread};
+use crate::measure::end;
 use millstream_load::plan::{Arrivals, Expect, Mode, Plan, Target};
 use millstream_load::replay;
 use millstream_load::report::quantity;
@@ -125,14 +126,14 @@ fn replayed(flags: &Load, file: &Path) -> Result<(Vec<Ask>, Vec<u32>), String> {
     if replay.order.is_empty() {
         return Err(format!("{name} has no GET or HEAD request to replay"));
     }
-    eprintln!(
-        "millstream: {} requests of the log are replayed, {} distinct ones; {} lines are not",
+    end::tell(&format!(
+        "{} requests of the log are replayed, {} distinct ones; {} lines are not",
         replay.order.len(),
         replay.requests.len(),
         replay.skipped
-    );
+    ));
     if replay.is_cut {
-        eprintln!("millstream: only the first {} lines of the log are read", quantity::count(replay::LINES));
+        end::tell(&format!("only the first {} lines of the log are read", quantity::count(replay::LINES)));
     }
     let asks = replay
         .requests

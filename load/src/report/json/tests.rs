@@ -14,6 +14,15 @@ fn what_is_written_is_read_again() {
 }
 
 #[test]
+fn no_control_character_of_others_is_left_in_it() {
+    let url = "http://a/\u{1b}[1m\u{7f}\u{9b}31mö";
+    let outcome = Outcome { urls: vec![url.to_owned()], ..samples::closed() };
+    let text = write(&outcome);
+    assert!(!text.contains(|letter: char| letter.is_control() && letter != '\n'), "{text}");
+    assert_eq!(read(&text).expect("what was written").urls, [url]);
+}
+
+#[test]
 fn the_first_field_says_what_the_file_is() {
     assert!(write(&samples::closed()).starts_with("{\n  \"schema\": \"millstream.bench/1\",\n"));
 }
