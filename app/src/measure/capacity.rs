@@ -8,6 +8,7 @@ use super::output::Output;
 use super::stop;
 use crate::cli::Capacity as Flags;
 use millstream_load::capacity::{self, Capacity, CapacityError, Moment, Row, Setting, Subject};
+use millstream_load::party;
 use millstream_load::progress::Live;
 use millstream_load::report::{json, steps};
 use millstream_load::stop::Stop;
@@ -27,6 +28,7 @@ pub fn run(flags: &Flags) -> ExitCode {
 fn carry_out(flags: &Flags) -> Result<ExitCode, End> {
     let mut output = Output::open(flags.json.as_deref(), flags.html.as_deref())?;
     let stop = stop::on_signals(stop::THIRD)?;
+    party::clear_away();
     let measured = measured(flags, &stop).map_err(|error| match error {
         CapacityError::Stopped => End::Stopped("; what was started for it has ended"),
         error => End::Wrong(error.to_string()),

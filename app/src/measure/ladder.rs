@@ -10,6 +10,7 @@ use millstream_load::ladder::climb::{ClimbError, Order, Sight, climb};
 use millstream_load::ladder::result::Climbed;
 use millstream_load::ladder::stand::Programs;
 use millstream_load::ladder::{page, table};
+use millstream_load::party;
 use millstream_load::peer::{self, Party};
 use millstream_load::progress::Live;
 use millstream_load::report;
@@ -91,6 +92,7 @@ pub(super) fn programs(peers: &[Party]) -> Result<Programs, String> {
 /// Climbs with the progress on standard error; Ctrl-C and TERM stop it in order.
 pub(super) fn carry_out(order: &Order) -> Result<Climbed, End> {
     let stop = stop::on_signals(stop::THIRD)?;
+    party::clear_away();
     let mut live = Live::to_stderr();
     let climbed = climb(order, &stop, &mut |sight| match sight {
         Sight::Said(words) => live.say(words),

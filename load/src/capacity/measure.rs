@@ -54,12 +54,12 @@ pub fn measure(
     let connections = setting.connections.saturating_mul(count);
     let body = servers.once().map_or(0, |once| once.body_bytes as usize);
     let names: Vec<String> = servers.all.iter().map(|server| server.address.to_string()).collect();
-    let (_nothing, nothing) = start("the server that answers at once", setting, |listen| {
+    let (_nothing, nothing) = start("the server that answers at once", setting, stop, |listen| {
         configuration(Front::Nothing, listen, &setting.workers, body)
     })?;
     let proxied = |keepalive| {
         let front = Front::Proxy { servers: &names, nothing, keepalive };
-        start("the proxy", setting, |listen| configuration(front, listen, &setting.workers, body))
+        start("the proxy", setting, stop, |listen| configuration(front, listen, &setting.workers, body))
     };
     let (proxy, address) = proxied(connections)?;
     let behind = servers.behind(address, None, setting)?;
@@ -109,14 +109,16 @@ pub fn measure(
 fn start(
     name: &str,
     setting: &Setting,
+    stop: &Stop,
     text: impl FnOnce(SocketAddr) -> String,
 ) -> Result<(Party, SocketAddr), CapacityError> {
     let address = free_address()?;
     let place = Place::new()?;
-    let file = place.write("nginx.conf", &text(address))?;
+    place.write("nginx.conf", &text(address))?;
     let mut command = Command::new(&setting.proxy);
-    command.arg("-p").arg(place.path()).arg("-c").arg(file).args(["-e", "stderr"]);
-    let mut party = Party::start(name, command, place)?;
+    // Where it is started.
+    command.args(["-p", "./", "-c", "nginx.conf", "-e", "stderr"]);
+    let mut party = Party::start(name, command, place)?.heeding(stop);
     party.wait_for(address, START)?;
     Ok((party, address))
 }
