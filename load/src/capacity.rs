@@ -27,6 +27,11 @@ use crate::verdict::{Once, Run, Verdict};
 use std::path::PathBuf;
 use std::time::Duration;
 
+/// So many times the slowest's rate and more is another kind of server.
+const UNEVEN: f64 = 1.5;
+/// A connection for this share of the answers means that each is closed.
+const CLOSES: f64 = 0.9;
+
 /// Servers that can be asked about at once.
 pub const SERVERS: usize = 16;
 
@@ -102,10 +107,25 @@ pub struct Alone {
     pub url: String,
     /// Its figures under load: those of the median round.
     pub run: Run,
+    /// Over all rounds.
+    pub rounds: Rounds,
     /// A single request.
     pub once: Once,
     /// Whether the generator was what limited it, so that it can do more.
     pub is_floor: bool,
+}
+
+/// What the rounds say beside their median.
+#[derive(Debug, Clone, Copy, Default, PartialEq, serde::Serialize, serde::Deserialize)]
+pub struct Rounds {
+    /// The lowest rate of all.
+    pub low: f64,
+    /// The highest.
+    pub high: f64,
+    /// The median latency of the median round, microseconds.
+    pub p50: u64,
+    /// Its 99th percentile.
+    pub p99: u64,
 }
 
 /// All servers behind the proxy.
@@ -113,12 +133,12 @@ pub struct Alone {
 pub struct Together {
     /// Their figures under load: those of the median round.
     pub run: Run,
-    /// The lowest rate of all rounds.
-    pub low: f64,
-    /// The highest.
-    pub high: f64,
+    /// Over all rounds.
+    pub rounds: Rounds,
     /// A single request through the proxy.
     pub once: Once,
+    /// The share of this machine's cores that was busy, 0 to 1.
+    pub machine_busy: f64,
     /// Connections to the servers that the proxy opened per second.
     pub opened_per_second: f64,
     /// Connections to the servers left in TIME_WAIT on this machine by one run.
@@ -144,8 +164,30 @@ impl Row {
         self.alone.iter().map(|alone| alone.run.rate).sum()
     }
 
-    /// The sum, or what the proxy can pass on where that is less.
+    /// The slowest server's rate alone, and the fastest's.
+    pub fn extremes(&self) -> (f64, f64) {
+        let rates = self.alone.iter().map(|alone| alone.run.rate);
+        (rates.clone().fold(f64::INFINITY, f64::min), rates.fold(0.0, f64::max))
+    }
+
+    /// Whether the servers differ so much that round robin, which gives each as many requests, goes at the slowest's pace.
+    pub fn is_uneven(&self) -> bool {
+        let (slowest, fastest) = self.extremes();
+        self.alone.len() > 1 && fastest > UNEVEN * slowest
+    }
+
+    /// What the servers can give in turns: the sum, or the slowest's pace for each where they are uneven.
+    pub fn in_turns(&self) -> f64 {
+        if self.is_uneven() { self.extremes().0 * self.alone.len() as f64 } else { self.sum() }
+    }
+
+    /// That, or what the proxy can pass on where it is less.
     pub fn expected(&self) -> f64 {
-        if self.passing > 0.0 { self.sum().min(self.passing) } else { self.sum() }
+        if self.passing > 0.0 { self.in_turns().min(self.passing) } else { self.in_turns() }
+    }
+
+    /// Whether the servers close their connections, so that the proxy opens one for nearly every request.
+    pub fn closes(&self) -> bool {
+        self.together.run.rate > 0.0 && self.together.opened_per_second > CLOSES * self.together.run.rate
     }
 }

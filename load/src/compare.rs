@@ -188,8 +188,10 @@ fn percentiles(a: &Outcome, b: &Outcome) -> Vec<Finding> {
                 Ok(order::ratio(first, second))
             }),
         };
+        let is_apart = both.as_ref().is_ok_and(|(first, second)| first.is_apart(second));
         let verdict = match &result {
             Ok(ratio) => Verdict::of(*ratio),
+            Err(_) if is_apart => Verdict::Differs,
             Err(why) => Verdict::Unknown(why.clone()),
         };
         Finding { name, a: of_a, b: of_b, ratio: result.ok(), verdict }

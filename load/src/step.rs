@@ -80,6 +80,9 @@ pub struct Setting<'a> {
     /// For how long an answer is kept that says nothing about it, in the steps that go by the API's headers too; `None`:
     /// there the API's word alone counts. In nginx's notation.
     pub fallback: Option<&'a str>,
+    /// Whether the microcache's steps put the API's own word aside: for an API that is known to allow its answers to be
+    /// shared for longer than [`MICRO`], which would hide what a second brings.
+    pub puts_aside: bool,
     /// Threads, or `auto`.
     pub workers: &'a str,
 }
@@ -142,7 +145,7 @@ pub static STEPS: [Entry; 10] = [
         step: Step::Microcache,
         name: "microcache",
         title: "microcache 1 s",
-        what: "An answer whose API says nothing about caching is kept for a second.",
+        what: "An answer that may be shared, or whose API says nothing about it, is kept for a second.",
         features: Some(Features { cache: Some(BRIEF), ..QUIET }),
     },
     Entry {

@@ -1,7 +1,7 @@
 //! What limits, and how that is known: a pure function of measured figures, for `ladder` and `capacity`.
 //!
 //! Four may be the limit: the API, the proxy, the network between them, and the generator itself, which other tools never
-//! name. Who wants a core all the time is known from the scheduler (`party::Spent`); where nobody does, the time went to
+//! name. On a crowded machine it may be none of them, which is then said. Who wants a core all the time is known from the scheduler (`party::Spent`); where nobody does, the time went to
 //! waiting, and when the first byte came tells for what. Nothing is measured here, and nothing is believed that the
 //! figures do not say: what weakens them is a doubt, in words. Next: `verdict/judge` decides, `verdict/climb` has the
 //! ladder's words.
@@ -32,6 +32,8 @@ pub enum Limit {
     Network,
     /// What makes the load: the figure is a floor.
     Generator,
+    /// Nobody of these: other processes have the machine's cores.
+    Others,
 }
 
 impl Limit {
@@ -43,6 +45,9 @@ impl Limit {
             Limit::Network => "The network between proxy and API is the limit.",
             Limit::Generator => {
                 "The load generator is the limit: the figure is a floor, not what the servers can do."
+            }
+            Limit::Others => {
+                "Other processes on this machine are the limit: the figure is a floor, not what the servers can do."
             }
         }
     }

@@ -120,7 +120,13 @@ fn print(ladder: &Ladder, name: &str) -> Result<ExitCode, End> {
     };
     let port = if step == Step::Tls { 8443 } else { 8080 };
     // With the lifetime of what says nothing only where it was asked for: the API's word is what this step is about.
-    let setting = Setting { port, origin: &origin, fallback: ladder.valid.as_deref(), workers: "auto" };
+    let setting = Setting {
+        port,
+        origin: &origin,
+        fallback: ladder.valid.as_deref(),
+        workers: "auto",
+        puts_aside: false,
+    };
     if step == Step::Alone {
         return Err(End::Wrong("\"alone\" is the API without a proxy: there is no configuration".to_owned()));
     }

@@ -2,7 +2,7 @@
 
 use super::configuration::{CEILING, Front, PASSING, configuration};
 use super::subject::{API, CapacityError, GENERATOR, PATIENCE, Server, Servers, Subject, ask, together};
-use super::{Alone, Below, Row, Setting, Together, sentence};
+use super::{Alone, Below, Rounds, Row, Setting, Together, sentence};
 use crate::drive;
 use crate::outcome::Outcome;
 use crate::party::{Found, Meter, Party, Place, Whose, free_address, link_speed, time_wait};
@@ -141,10 +141,11 @@ struct Behind {
 }
 
 impl Behind {
-    /// Connections that were opened per second beside the generator's.
+    /// Connections that were opened per second beside the generator's. The kernel counts those of the whole machine, of
+    /// which no more than one for each answer can be the proxy's.
     fn opened(&self) -> f64 {
         let own = self.outcome.counts.connections as f64 / self.outcome.seconds.max(f64::MIN_POSITIVE);
-        (self.found.opened_per_second - own).max(0.0)
+        (self.found.opened_per_second - own).clamp(0.0, self.outcome.rate())
     }
 }
 
@@ -211,27 +212,30 @@ struct Taken {
 impl Taken {
     /// The row, from the median round of each; its sentence comes when all is known.
     fn row(mut self, subject: &Subject, setting: &Setting, servers: &Servers, through: Once) -> Row {
-        let rates: Vec<f64> = self.together.iter().map(|behind| behind.outcome.rate()).collect();
+        let all: Vec<&Outcome> = self.together.iter().map(|behind| &behind.outcome).collect();
+        let rounds = over(&all);
         let alone: Vec<Alone> = servers
             .all
             .iter()
             .zip(&mut self.alone)
             .filter_map(|(server, outcomes)| {
                 let outcome = median(outcomes, Outcome::rate)?;
-                let is_floor = outcome.generator.limits.is_some();
-                Some(Alone { url: server.url.clone(), run: Run::of(outcome), once: server.once, is_floor })
+                let (run, is_floor) = (Run::of(outcome), outcome.generator.limits.is_some());
+                let rounds = over(&outcomes.iter().collect::<Vec<_>>());
+                Some(Alone { url: server.url.clone(), run, rounds, once: server.once, is_floor })
             })
             .collect();
         let sum = alone.iter().map(|alone| alone.run.rate).sum();
-        let (run, verdict, opened_per_second, time_wait) =
+        let (run, verdict, machine_busy, opened_per_second, time_wait) =
             match median(&mut self.together, |behind| behind.outcome.rate()) {
                 Some(behind) => {
                     let evidence = evidence(behind, servers, through, sum);
-                    (evidence.top, judge(&evidence), behind.opened(), behind.time_wait)
+                    let busy = behind.found.machine_busy;
+                    (evidence.top, judge(&evidence), busy, behind.opened(), behind.time_wait)
                 }
                 None => {
                     let verdict = Verdict { limit: Limit::Api, why: Vec::new(), doubts: Vec::new() };
-                    (Run::default(), verdict, 0.0, 0)
+                    (Run::default(), verdict, 0.0, 0.0, 0)
                 }
             };
         // Where the servers are not what a request waits for, most of its time is not theirs.
@@ -245,18 +249,26 @@ impl Taken {
             ceiling: median(&mut self.ceiling, |rate| *rate).copied().unwrap_or(0.0),
             passing: median(&mut self.passing, |rate| *rate).copied().unwrap_or(0.0),
             pool: Pool::needed(run.rate, response),
-            together: Together {
-                run,
-                low: rates.iter().copied().fold(f64::INFINITY, f64::min).min(run.rate),
-                high: rates.iter().copied().fold(0.0, f64::max),
-                once: through,
-                opened_per_second,
-                time_wait,
-            },
+            together: Together { run, rounds, once: through, machine_busy, opened_per_second, time_wait },
             below: None,
             verdict,
             sentence: String::new(),
         }
+    }
+}
+
+/// The rounds of one measurement.
+fn over(outcomes: &[&Outcome]) -> Rounds {
+    let mut sorted = outcomes.to_vec();
+    let Some(middle) = median(&mut sorted, |outcome| outcome.rate()).copied() else {
+        return Rounds::default();
+    };
+    let rates = outcomes.iter().map(|outcome| outcome.rate());
+    Rounds {
+        low: rates.clone().fold(f64::INFINITY, f64::min),
+        high: rates.fold(0.0, f64::max),
+        p50: middle.latency.percentile(50.0),
+        p99: middle.latency.percentile(99.0),
     }
 }
 

@@ -9,6 +9,8 @@ const WHOLE: f64 = 0.9;
 const NOTHING: f64 = 0.05;
 /// Where the proxy passes on less than so many times what was measured, it is near its ceiling.
 const NEAR_CEILING: f64 = 1.15;
+/// From this share on a machine's cores are all busy.
+const FULL: f64 = 0.9;
 /// An answer that takes so many times as long as alone is slower.
 const SLOWER: f64 = 1.2;
 
@@ -29,6 +31,9 @@ pub enum Gain {
 pub fn gain(row: &Row) -> Gain {
     let (sum, best) = (row.sum(), best(row));
     let measured = row.together.run.rate;
+    if row.alone.len() == 1 && overlaps(row) {
+        return Gain::Nothing;
+    }
     if row.alone.len() > 1 && measured >= WHOLE * sum {
         Gain::Whole
     } else if measured > (1.0 + NOTHING) * best {
@@ -68,6 +73,13 @@ pub fn sentence(row: &Row) -> String {
             count(sum),
             next(row)
         ),
+        // It cannot be the proxy that makes the server answer more.
+        Gain::Some if servers == 1 => format!(
+            "{who} gives {share} more than asking it directly: {} per second of {}. What differs is how it is asked: over \
+             connections that the proxy keeps, and by its own address.",
+            count(measured),
+            count(best)
+        ),
         Gain::Some => format!(
             "{who} {} {share} instead of {}, because {}.",
             if servers > 2 { "gain" } else { "gains" },
@@ -90,6 +102,12 @@ pub fn sentence(row: &Row) -> String {
     }
 }
 
+/// Whether the rounds of the one server and of the proxy in front of it overlap: a difference may then be chance.
+fn overlaps(row: &Row) -> bool {
+    let (alone, through) = (row.alone[0].rounds, row.together.rounds);
+    alone.low <= through.high && through.low <= alone.high && alone.low < alone.high
+}
+
 fn best(row: &Row) -> f64 {
     row.alone.iter().map(|alone| alone.run.rate).fold(0.0, f64::max)
 }
@@ -102,6 +120,7 @@ fn next(row: &Row) -> String {
         Limit::Generator => {
             "The load generator is at its end, so that more cannot be told from here.".to_owned()
         }
+        Limit::Others => "Other processes had this machine, so that more cannot be told.".to_owned(),
         _ if row.passing < NEAR_CEILING * measured => {
             format!(
                 "It is the last that helps: the proxy passes on {} per second at most.",
@@ -125,6 +144,7 @@ fn because(row: &Row) -> String {
             "the load generator is the limit here (all figures are floors): more can only be told from another machine"
                 .to_owned()
         }
+        Limit::Others => "other processes had this machine's cores (all figures are floors)".to_owned(),
         Limit::Network => "the network between proxy and servers is the limit".to_owned(),
         // The servers are what the CPU goes to, but with the cheapest of servers the proxy could not do more either.
         Limit::Api if row.passing > 0.0 && row.passing < NEAR_CEILING * measured => {
@@ -138,6 +158,23 @@ fn because(row: &Row) -> String {
 fn slower(row: &Row) -> String {
     let alone = row.alone.iter().map(|alone| alone.run.latency).fold(0.0, f64::max);
     let together = row.together.run.latency;
+    if row.is_uneven() {
+        let (slowest, fastest) = row.extremes();
+        return format!(
+            "round robin gives each server as many requests and the slowest does {} per second where another does {}: give \
+             that one a weight of {:.0}, or use least_conn",
+            count(slowest),
+            count(fastest),
+            (fastest / slowest.max(f64::MIN_POSITIVE)).clamp(2.0, 100.0)
+        );
+    }
+    if row.alone.len() == 1 {
+        return format!(
+            "an answer takes {} through the proxy and {} without it under the same load",
+            duration(together),
+            duration(alone)
+        );
+    }
     if together > SLOWER * alone && alone > 0.0 {
         return format!(
             "the servers hinder each other: an answer takes {} when all are asked and {} from one alone, as it does where \
@@ -145,6 +182,9 @@ fn slower(row: &Row) -> String {
             duration(together),
             duration(alone)
         );
+    }
+    if row.together.machine_busy > FULL {
+        return "they share this machine with the proxy and the load, and its cores were all busy".to_owned();
     }
     "the servers do not give together what each gives alone".to_owned()
 }

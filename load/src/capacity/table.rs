@@ -1,6 +1,6 @@
 //! The table as text, and as a page.
 
-use super::{Alone, Capacity, Published, Row};
+use super::{Alone, Capacity, Published, Rounds, Row};
 use crate::report::quantity;
 use crate::report::steps::{self, Measure, Page};
 use crate::sizing::Pool;
@@ -48,9 +48,10 @@ fn opening(capacity: &Capacity) -> String {
         String::new()
     };
     format!(
-        "{what}Requests per second of {} servers alone and behind the proxy (worker_processes {}; {} cores, shared by all that \
+        "{what}Requests per second of {} server{} alone and behind the proxy (worker_processes {}; {} cores, shared by all that \
          runs here).\n\n",
         capacity.urls.len(),
+        if capacity.urls.len() == 1 { "" } else { "s" },
         capacity.workers,
         capacity.cores
     )
@@ -64,9 +65,13 @@ fn ceilings(capacity: &Capacity) -> String {
     } else {
         ""
     };
+    let turns = match capacity.rows.iter().any(Row::is_uneven) {
+        true => "as many times the slowest as there are servers, for each gets as many requests",
+        false => "the sum",
+    };
     format!(
         "Its ceiling is what the proxy passes on from a server that answers at once; with \"return 200\" it answers {} by \
-         itself.\nExpected is the sum, or that ceiling where it is lower.{floor}\n",
+         itself.\nExpected is {turns}, or that ceiling where it is lower.{floor}\n",
         quantity::rate(highest)
     )
 }
@@ -102,9 +107,45 @@ fn cells(row: &Row) -> Vec<String> {
 
 /// What is to be said of a row: what came of it, what limits, and the pool.
 fn paragraphs(row: &Row) -> Vec<String> {
-    let mut all = vec![row.sentence.clone(), row.verdict.text(), pool(row)];
-    all.extend(row.below.as_ref().map(|_| below(row)));
+    let mut all = vec![row.sentence.clone(), row.verdict.text()];
+    all.extend(different(row));
+    if row.closes() {
+        all.push(closes(row));
+    } else {
+        all.push(pool(row));
+        all.extend(row.below.as_ref().map(|_| below(row)));
+    }
     all
+}
+
+/// Servers that give something else each are not the same API.
+fn different(row: &Row) -> Option<String> {
+    const OTHER: f64 = 1.25;
+    let length = |alone: &&Alone| alone.once.body_bytes;
+    let shortest = row.alone.iter().min_by(|one, other| length(one).total_cmp(&length(other)))?;
+    let longest = row.alone.iter().max_by(|one, other| length(one).total_cmp(&length(other)))?;
+    (length(&longest) > OTHER * length(&shortest)).then(|| {
+        format!(
+            "The servers do not answer the same: {} with {} bytes, {} with {}. What they give together is then no measure \
+             of a second server.",
+            shortest.url,
+            quantity::count(length(&shortest) as u64),
+            longest.url,
+            quantity::count(length(&longest) as u64)
+        )
+    })
+}
+
+/// Where no keepalive of the proxy can help.
+fn closes(row: &Row) -> String {
+    format!(
+        "The servers close their connections: the proxy opened {} per second for {} answers, and {} were left in TIME_WAIT by \
+         one run. No keepalive of the proxy changes that; let the servers keep connections (Gunicorn: --worker-class gthread \
+         --keep-alive 75).",
+        count(row.together.opened_per_second),
+        count(row.together.run.rate),
+        quantity::count(row.together.time_wait)
+    )
 }
 
 fn pool(row: &Row) -> String {
@@ -203,27 +244,18 @@ pub fn page(capacity: &Capacity) -> Page {
 }
 
 fn page_row(row: &Row) -> steps::Row {
-    let microseconds = |seconds: f64| (seconds * 1e6).round() as u64;
-    let measure = |party: String, rate: f64, low: f64, high: f64, latency: f64| Measure {
-        party,
+    let measure = |party: &str, rate: f64, rounds: Rounds| Measure {
+        party: party.to_owned(),
         rate,
-        low,
-        high,
-        p50: microseconds(latency),
-        p99: microseconds(latency),
+        low: rounds.low,
+        high: rounds.high,
+        p50: rounds.p50,
+        p99: rounds.p99,
         ..Measure::default()
     };
     let together = &row.together;
-    let mut measures = vec![measure(
-        "together".to_owned(),
-        together.run.rate,
-        together.low,
-        together.high,
-        together.run.latency,
-    )];
-    measures.extend(row.alone.iter().map(|alone| {
-        measure(alone.url.clone(), alone.run.rate, alone.run.rate, alone.run.rate, alone.run.latency)
-    }));
+    let mut measures = vec![measure("together", together.run.rate, together.rounds)];
+    measures.extend(row.alone.iter().map(|alone| measure(&alone.url, alone.run.rate, alone.rounds)));
     steps::Row {
         name: row.name.clone(),
         what: row.sentence.clone(),

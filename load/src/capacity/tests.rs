@@ -21,6 +21,7 @@ fn row(alone: &[f64], passing: f64, together: f64, limit: Limit) -> Row {
             .map(|&rate| Alone {
                 url: "http://127.0.0.1:8000/".into(),
                 run: run(connections, rate),
+                rounds: Rounds::default(),
                 once: Once::default(),
                 is_floor: false,
             })
@@ -29,9 +30,9 @@ fn row(alone: &[f64], passing: f64, together: f64, limit: Limit) -> Row {
         passing,
         together: Together {
             run: run(all, together),
-            low: together,
-            high: together,
+            rounds: Rounds { low: together, high: together, p50: 1_000, p99: 9_000 },
             once: Once::default(),
+            machine_busy: 0.3,
             opened_per_second: 0.0,
             time_wait: 0,
         },
@@ -191,4 +192,59 @@ fn the_proxys_configuration_names_every_server_and_both_ceilings() {
     assert!(text.len() < 6_000, "an answer that is made up has a bound");
     let text = configuration(Front::Nothing, nothing, "auto", 3);
     assert!(text.contains("return 200 \"xxx\";") && !text.contains("upstream"), "{text}");
+}
+
+#[test]
+fn servers_that_are_not_equal_go_at_the_slowests_pace() {
+    let row = row(&[130.0, 2_600.0], 40_000.0, 250.0, Limit::Api);
+    assert_eq!(row.expected(), 260.0);
+    check(&row, Gain::Loss, &["the slowest does 130 per second where another does 2,600", "a weight of 20"]);
+}
+
+#[test]
+fn one_server_hinders_nobody_and_a_proxy_makes_none_faster() {
+    check(&row(&[300.0], 40_000.0, 180.0, Limit::Api), Gain::Loss, &["107 ms without it", "178 ms through"]);
+    check(&row(&[300.0], 40_000.0, 400.0, Limit::Api), Gain::Some, &["33 % more", "how it is asked"]);
+    let mut noisy = row(&[300.0], 40_000.0, 180.0, Limit::Api);
+    noisy.alone[0].rounds = Rounds { low: 150.0, high: 320.0, ..Rounds::default() };
+    assert_eq!(gain(&noisy), Gain::Nothing, "the rounds overlap");
+}
+
+#[test]
+fn servers_that_share_a_full_machine_with_proxy_and_load_are_told_so() {
+    let mut row = row(&[11_500.0, 12_600.0], 54_000.0, 21_000.0, Limit::Api);
+    assert!(sentence(&row).contains("do not give together what each gives alone"), "{}", sentence(&row));
+    row.together.machine_busy = 0.99;
+    assert!(sentence(&row).contains("share this machine with the proxy and the load"), "{}", sentence(&row));
+}
+
+#[test]
+fn servers_that_close_each_connection_are_told_so_instead_of_a_pool() {
+    let mut row = row(&[300.0, 300.0], 40_000.0, 590.0, Limit::Api);
+    row.together.opened_per_second = 588.0;
+    let capacity = Capacity {
+        is_simulated: false,
+        urls: vec![String::new()],
+        cores: 2,
+        workers: "auto".into(),
+        rows: vec![row],
+    };
+    let text = table(&capacity);
+    assert!(text.contains("The servers close their connections"), "{text}");
+    assert!(!text.contains("idle beside them"), "{text}");
+}
+
+#[test]
+fn servers_that_answer_something_else_each_are_told() {
+    let mut row = row(&[300.0, 300.0], 40_000.0, 590.0, Limit::Api);
+    row.alone[0].once.body_bytes = 768.0;
+    row.alone[1].once.body_bytes = 2_944.0;
+    let capacity = Capacity {
+        is_simulated: false,
+        urls: vec![String::new()],
+        cores: 2,
+        workers: "auto".into(),
+        rows: vec![row],
+    };
+    assert!(table(&capacity).contains("The servers do not answer the same"));
 }

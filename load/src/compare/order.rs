@@ -52,9 +52,10 @@ impl Distribution {
         };
         let independent = all / dependence;
         if independent * (1.0 - share) < EXPECTED_BEYOND {
-            let beyond = independent * (1.0 - share);
+            let times = EXPECTED_BEYOND / (independent * (1.0 - share)).max(1e-3);
             return Err(format!(
-                "too short or too uneven: as good as {beyond:.0} independent answers beyond it"
+                "too few answers beyond it, or too much in bunches: measure {} times as long",
+                times.ceil().max(2.0)
             ));
         }
         let reach = student::normal_quantile(level) * (share * (1.0 - share) / independent).sqrt();
@@ -65,6 +66,14 @@ impl Distribution {
             low: (self.histogram.lowest_equivalent(at(share - reach)) as f64).max(0.5),
             high: (self.histogram.highest_equivalent(at(share + reach)) as f64).max(0.5) + 1.0,
         })
+    }
+
+    /// Whether every answer of the one took longer than every answer of the other. Were both of one distribution, of ten slices
+    /// each the ten slowest would be one run's by a chance of 2 in C(20, 10), which is 1 in 92,378.
+    pub(super) fn is_apart(&self, other: &Distribution) -> bool {
+        let is_long = |one: &Distribution| one.longest.len() >= series::FEWEST;
+        let below = |one: &Distribution, other: &Distribution| one.histogram.max() < other.histogram.min();
+        is_long(self) && is_long(other) && (below(self, other) || below(other, self))
     }
 
     /// How many slow answers come together: the inverse of the extremal index, by its blocks estimator (Smith and
@@ -128,7 +137,7 @@ mod tests {
         assert!(
             Distribution::new(even(9_000), &[])
                 .bounds(99.9, 0.95)
-                .is_err_and(|why| why.contains("9 independent"))
+                .is_err_and(|why| why.contains("2 times as long"))
         );
         assert!(Distribution::new(histogram::empty(), &[]).bounds(50.0, 0.95).is_err());
     }

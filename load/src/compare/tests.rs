@@ -107,6 +107,18 @@ fn ten_times_the_requests_do_not_make_noise_a_difference() {
 }
 
 #[test]
+fn runs_without_any_overlap_differ_however_few_their_answers_are() {
+    let few = Recipe { requests: 40, slices: 12, ..USUAL };
+    let (fast, slow) = (run(few, 1), run(Recipe { level: few.level * 1_000.0, ..few }, 2));
+    let comparison = compare(&fast, &slow);
+    assert!(
+        comparison.percentiles.iter().all(|finding| finding.verdict == Verdict::Differs),
+        "{comparison:?}"
+    );
+    assert!(text(&comparison, ("a", "b")).contains("its latency is longer at 50%, 75%, 90%, 99%, 99.9%"));
+}
+
+#[test]
 fn a_run_compared_with_itself_differs_in_nothing() {
     for outcome in [samples::closed(), samples::failing(), run(USUAL, 1)] {
         let comparison = compare(&outcome, &outcome);

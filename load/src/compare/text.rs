@@ -31,6 +31,7 @@ fn line(text: &mut String, finding: &Finding, shape: fn(f64) -> String) {
         None => ("-".to_owned(), "-".to_owned()),
     };
     let verdict = match &finding.verdict {
+        Verdict::Differs if finding.ratio.is_none() => "differs: every answer of one took longer".to_owned(),
         Verdict::Differs => "differs by more than noise".to_owned(),
         Verdict::Noise => "within noise".to_owned(),
         Verdict::Unknown(why) => format!("not to be told: {why}"),
@@ -56,13 +57,11 @@ fn sentence(comparison: &Comparison) -> String {
         (Verdict::Unknown(why), _) => format!("Requests per second are not compared: {why}"),
         _ => String::new(),
     };
-    let by = |verdict: fn(&Ratio) -> bool| {
+    let by = |is_longer: bool| {
         let names: Vec<&str> = comparison
             .percentiles
             .iter()
-            .filter(|finding| {
-                finding.verdict == Verdict::Differs && finding.ratio.as_ref().is_some_and(verdict)
-            })
+            .filter(|finding| finding.verdict == Verdict::Differs && (finding.b > finding.a) == is_longer)
             .filter_map(|finding| finding.name.strip_prefix("Latency "))
             .collect();
         names.join(", ")
@@ -71,7 +70,7 @@ fn sentence(comparison: &Comparison) -> String {
     if !comparison.percentiles.iter().any(is_known) {
         return format!("{rate}; of its latency nothing is to be told.");
     }
-    let (slower, faster) = (by(|ratio| ratio.value > 1.0), by(|ratio| ratio.value < 1.0));
+    let (slower, faster) = (by(true), by(false));
     let latency = match (slower.as_str(), faster.as_str()) {
         ("", "") => "no percentile of latency that is to be told differs by more than noise".to_owned(),
         (slower, "") => format!("its latency is longer at {slower}"),

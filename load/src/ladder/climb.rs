@@ -168,7 +168,8 @@ fn announced(course: &Course, connections: u32) -> String {
 
 /// Every measure without its figures, and what cannot be measured.
 fn open(pairs: &[(Step, Option<Party>)], order: &Order) -> Vec<Measure> {
-    let setting = Setting { port: 0, origin: "127.0.0.1:0", fallback: None, workers: "auto" };
+    let setting =
+        Setting { port: 0, origin: "127.0.0.1:0", fallback: None, workers: "auto", puts_aside: false };
     let measure = |&(step, party): &(Step, Option<Party>)| {
         let launch = party.map(|party| (party, peer::launch(party, step, &setting, Path::new("/"))));
         let cannot = match &launch {
@@ -309,6 +310,15 @@ fn notes(climbed: &Climbed, known: &Known) -> Vec<String> {
     }
     notes.push(climbed.compared_words.clone());
     notes.push(climbed.caching.words.clone());
+    let has_micro =
+        climbed.measures.iter().any(|measure| matches!(measure.step, Step::Microcache | Step::Lock));
+    if known.outlives_micro() && has_micro {
+        notes.push(format!(
+            "\"{}\" and \"{}\" put the API's own lifetime aside, so that what a second brings can be seen.",
+            Step::Microcache.entry().title,
+            Step::Lock.entry().title
+        ));
+    }
     if climbed.is_local {
         notes.push(format!(
             "API, proxy and load share the {} cores of this machine: what one uses the others lack.",

@@ -5,6 +5,7 @@
 use crate::correctness::{self, Caching, Direct, How, Keeps, Standard, Telling};
 use crate::plan::Target;
 use crate::probe::{self, Answer, ProbeError};
+use crate::step::{self, MICRO};
 use crate::stop::Stop;
 use crate::target::{self, Ask, Permission};
 use crate::verdict::Once;
@@ -138,6 +139,12 @@ impl Known {
         let mut totals: Vec<f64> = self.samples.iter().map(|once| once.total).collect();
         totals.sort_by(f64::total_cmp);
         Duration::from_secs_f64(totals.get(totals.len() / 2).copied().unwrap_or(0.0))
+    }
+
+    /// Whether it says itself that its answers may be shared for longer than the microcache keeps any.
+    pub(super) fn outlives_micro(&self) -> bool {
+        let micro = step::seconds(MICRO).unwrap_or(0);
+        matches!(self.caching.keeps, Keeps::Seconds(seconds) if seconds > micro)
     }
 
     /// Once more without a proxy, which waits until whoever asked before has been answered; `None`: no answer.

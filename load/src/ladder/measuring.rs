@@ -94,8 +94,13 @@ impl Bench<'_> {
             return self.load(stop.step, &target, None, watch).map(Some);
         };
         let origin = self.known.address.to_string();
-        let setting =
-            Setting { port: 0, origin: &origin, fallback: self.fallback.as_deref(), workers: "auto" };
+        let setting = Setting {
+            port: 0,
+            origin: &origin,
+            fallback: self.fallback.as_deref(),
+            workers: "auto",
+            puts_aside: self.known.outlives_micro(),
+        };
         let (programs, certificate) = (&self.programs, &self.certificate);
         let stand = match Stand::put_up(party, stop.step, &setting, programs, certificate, self.stop) {
             Ok(stand) => stand,

@@ -197,7 +197,8 @@ fn every_round_goes_through_all_steps_and_parties_take_turns() {
 fn the_default_ladder_stays_within_its_limit_whoever_takes_part() {
     let steps: Vec<Step> = STEPS.iter().map(|entry| entry.step).collect();
     let wish = Wish { rounds: None, each: None, limit: Duration::from_secs(110) };
-    let setting = Setting { port: 0, origin: "127.0.0.1:0", fallback: None, workers: "auto" };
+    let setting =
+        Setting { port: 0, origin: "127.0.0.1:0", fallback: None, workers: "auto", puts_aside: false };
     let is_able = |(step, party): &(Step, Option<Party>)| {
         party.is_none_or(|party| peer::launch(party, *step, &setting, Path::new("/")).is_ok())
     };

@@ -69,12 +69,16 @@ fn text(features: &Features, setting: &Setting<'_>) -> String {
 fn cached(out: &mut String, cache: &Cache, setting: &Setting<'_>) {
     let silent = if cache.micro { Some(MICRO) } else { setting.fallback };
     if let Some(seconds) = silent.and_then(seconds) {
+        let own_word = match cache.micro && setting.puts_aside {
+            true => "",
+            false => "{ res.hdr(cache-control) -m found } or { res.hdr(expires) -m found } or ",
+        };
         // It stores what has a lifetime alone; a session's answers get none from us.
         _ = write!(
             out,
             "    http-request set-var(txn.session) bool(true) if {{ req.hdr(cookie) -m found }}\n    \
-             http-response set-header Cache-Control max-age={seconds} unless {{ res.hdr(cache-control) -m found }} or \
-             {{ res.hdr(expires) -m found }} or {{ var(txn.session) -m bool }}\n    \
+             http-response set-header Cache-Control max-age={seconds} unless {own_word}\
+             {{ var(txn.session) -m bool }}\n    \
              http-request cache-use api unless {{ var(txn.session) -m bool }}\n    \
              http-response cache-store api unless {{ var(txn.session) -m bool }}\n"
         );

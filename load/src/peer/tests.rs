@@ -3,8 +3,13 @@
 use super::*;
 use crate::step::STEPS;
 
-const SETTING: Setting<'static> =
-    Setting { port: 8081, origin: "127.0.0.1:8000", fallback: Some("1m"), workers: "auto" };
+const SETTING: Setting<'static> = Setting {
+    port: 8081,
+    origin: "127.0.0.1:8000",
+    fallback: Some("1m"),
+    workers: "auto",
+    puts_aside: false,
+};
 
 fn file(party: Party, step: Step) -> String {
     launch(party, step, &SETTING, Path::new("/run/x")).expect("it can").files.remove(0).1
@@ -37,6 +42,24 @@ fn peers_keep_what_says_nothing_for_as_long_as_nginx_would() {
     assert!(file(Party::Varnish, Step::Microcache).contains("ttl = 1s"));
     assert!(file(Party::Varnish, Step::Headers).contains("ttl = 60s"));
     assert!(file(Party::Nginx, Step::Headers).contains("proxy_cache_valid 200 1m;"));
+}
+
+#[test]
+fn a_lifetime_of_the_apis_own_is_put_aside_by_everybody_in_the_microcache_alone() {
+    let with = |party: Party, step: Step| {
+        let setting = Setting { puts_aside: true, ..SETTING };
+        launch(party, step, &setting, Path::new("/run/x")).expect("it can").files.remove(0).1
+    };
+    for (party, words) in [
+        (Party::Millstream, "proxy_ignore_headers Cache-Control"),
+        (Party::Nginx, "proxy_ignore_headers Cache-Control"),
+        (Party::Haproxy, "max-age=1 unless { var(txn.session) -m bool }"),
+        (Party::Varnish, "if (true) {\n        set beresp.ttl = 1s;"),
+    ] {
+        assert!(with(party, Step::Microcache).contains(words), "{party:?}");
+        assert!(!with(party, Step::Headers).contains(words), "{party:?}");
+        assert!(!file(party, Step::Microcache).contains(words), "{party:?}");
+    }
 }
 
 #[test]

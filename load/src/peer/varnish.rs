@@ -80,9 +80,13 @@ fn text(features: &Features, setting: &Setting<'_>) -> String {
         // Two minutes is what Varnish takes itself where nothing is said.
         let silent = silent.and_then(seconds).unwrap_or(0);
         let grace = if cache.lock { 10 } else { 0 };
+        let condition = match cache.micro && setting.puts_aside {
+            true => "true",
+            false => "!beresp.http.Cache-Control && !beresp.http.Expires",
+        };
         _ = write!(
             out,
-            "    if (!beresp.http.Cache-Control && !beresp.http.Expires) {{\n        set beresp.ttl = {silent}s;\n    \
+            "    if ({condition}) {{\n        set beresp.ttl = {silent}s;\n    \
              }}\n    set beresp.grace = {grace}s;\n    set beresp.keep = 0s;\n"
         );
     }

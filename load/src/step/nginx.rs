@@ -126,6 +126,10 @@ fn cached(out: &mut String, cache: &Cache, log: Log, setting: &Setting<'_>) {
              proxy_no_cache $http_cookie;\n"
         );
     }
+    if cache.micro && setting.puts_aside {
+        // The API says for how long; this step is about what a second brings.
+        out.push_str("            proxy_ignore_headers Cache-Control Expires X-Accel-Expires;\n");
+    }
     out.push_str(if cache.lock {
         "            proxy_cache_lock on;\n            proxy_cache_use_stale updating;\n"
     } else {

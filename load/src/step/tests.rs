@@ -5,7 +5,7 @@ use super::*;
 use millstream_conf::diagnostics::Severity;
 
 fn setting() -> Setting<'static> {
-    Setting { port: 8080, origin: "127.0.0.1:8000", fallback: None, workers: "auto" }
+    Setting { port: 8080, origin: "127.0.0.1:8000", fallback: None, workers: "auto", puts_aside: false }
 }
 
 fn ours(step: Step) -> String {
@@ -111,9 +111,9 @@ fn every_step_is_read_without_a_finding() {
         std::fs::write(folder.path().join(name), text).expect("own directory");
     }
     for entry in &STEPS[1..] {
-        for fallback in [None, Some("1d")] {
-            let text =
-                text(entry.step, Dialect::Millstream, &Setting { fallback, ..setting() }).expect("a proxy");
+        for (fallback, puts_aside) in [(None, false), (Some("1d"), false), (None, true)] {
+            let setting = Setting { fallback, puts_aside, ..setting() };
+            let text = text(entry.step, Dialect::Millstream, &setting).expect("a proxy");
             let loaded = millstream_conf::load::load_text("ladder", &text, folder.path());
             assert!(loaded.configuration.is_some(), "{}: {:?}", entry.name, loaded.diagnostics);
             // What is idle is told with -t -v alone.

@@ -3,7 +3,8 @@
 //! ```text
 //! somebody wants a core all the time? ── one ──▶ that one
 //!        │                            └─ several ──▶ by a clear margin, else who used most
-//!        ├─ nobody, but strangers fill the machine, and requests are not in the API ─▶ who used most
+//!        ├─ nobody, and strangers have much of a full machine ─▶ they
+//!        ├─ nobody, but the machine is full, and requests are not in the API ─▶ who used most
 //!        └─ nobody ─▶ through the proxy alone slow? ─▶ proxy
 //!                     the way is long, narrow or full? ─▶ network
 //!                     else ─▶ API (its workers, or what it waits for)
@@ -36,6 +37,10 @@ const LINK_FULL: f64 = 0.9;
 const SLOWED: f64 = 2.0;
 /// A machine that is this busy leaves nobody a core.
 const CROWDED: f64 = 0.9;
+/// Strangers that have this share of it hide who would be the limit without them.
+const TAKEN: f64 = 0.3;
+/// By so many times one party must have used more than the next for it to be the limit even then.
+const CLEARLY: f64 = 2.0;
 /// Cores that a party must have used to be in the way there.
 const CROWDED_USE: f64 = 0.25;
 /// Where the API works on a larger share of the requests on their way than this, they wait for it.
@@ -48,7 +53,7 @@ pub fn judge(evidence: &Evidence) -> Verdict {
     let full = full(evidence);
     let (limit, mut why) = match fullest(evidence, &full) {
         Some(limit) => (limit, why_full(evidence, limit, &full)),
-        None => crowded(evidence).unwrap_or_else(|| by_time(evidence)),
+        None => taken(evidence).or_else(|| crowded(evidence)).unwrap_or_else(|| by_time(evidence)),
     };
     why.extend(compared_with_alone(evidence, limit));
     why.extend(with_fewer(evidence, limit));
@@ -92,6 +97,7 @@ fn name(limit: Limit) -> &'static str {
         Limit::Proxy => "proxy",
         Limit::Generator => "generator",
         Limit::Network => "network",
+        Limit::Others => "others",
     }
 }
 
@@ -127,6 +133,37 @@ fn trim_cores(cores: f64) -> String {
     format!("{cores:.2}")
 }
 
+/// A full machine of which strangers have much and no party clearly most of the rest: what they would want of it cannot be
+/// seen. Where requests are in the API all the time, it is the API that they wait for, however crowded it is.
+fn taken(evidence: &Evidence) -> Option<(Limit, Vec<String>)> {
+    let share = strangers_share(evidence)?;
+    let mut used: Vec<f64> = [evidence.api, evidence.proxy, evidence.generator]
+        .into_iter()
+        .flatten()
+        .map(|spent| spent.cpu_seconds / spent.seconds.max(f64::MIN_POSITIVE))
+        .collect();
+    used.sort_by(f64::total_cmp);
+    let is_clear = matches!(used.as_slice(), [.., second, most] if *most >= CLEARLY * second);
+    let is_seen = evidence.api.is_some() || evidence.origin_share < REACHED;
+    let is_full = evidence.machine_busy >= CROWDED && share >= TAKEN;
+    (is_full && is_seen && !is_clear && in_api(evidence) < crowded_share(evidence)).then(|| {
+        let why = format!(
+            "The machine was full, and {} of it had neither API nor proxy nor generator: run it again when it is quiet.",
+            percent(share)
+        );
+        (Limit::Others, vec![why])
+    })
+}
+
+/// Requests that the API works on at once, by Little's law; without end where that is not known.
+fn in_api(evidence: &Evidence) -> f64 {
+    evidence.direct.map_or(f64::INFINITY, |once| evidence.top.rate * evidence.origin_share * once.total)
+}
+
+fn crowded_share(evidence: &Evidence) -> f64 {
+    CROWDED_SHARE * f64::from(evidence.top.connections)
+}
+
 /// Strangers leave none of the parties a core, so that none can want one all the time; still the requests wait for CPU and
 /// not in the API, and who needs most of it is in the way.
 fn crowded(evidence: &Evidence) -> Option<(Limit, Vec<String>)> {
@@ -138,10 +175,9 @@ fn crowded(evidence: &Evidence) -> Option<(Limit, Vec<String>)> {
     });
     let (limit, most) = used.max_by(|(_, one), (_, other)| one.total_cmp(other))?;
     let run = &evidence.top;
-    let in_api = evidence.direct.map_or(f64::INFINITY, |once| run.rate * evidence.origin_share * once.total);
-    let is_crowded = evidence.machine_busy >= CROWDED
-        && most >= CROWDED_USE
-        && in_api < CROWDED_SHARE * f64::from(run.connections);
+    let in_api = in_api(evidence);
+    let is_crowded =
+        evidence.machine_busy >= CROWDED && most >= CROWDED_USE && in_api < crowded_share(evidence);
     is_crowded.then(|| {
         let why = format!(
             "The machine was full, of {} requests on their way at once only {} were being worked on by the API, and the {} \
@@ -364,7 +400,9 @@ fn doubts(evidence: &Evidence, limit: Limit, full: &[(Limit, Spent)]) -> Vec<Str
             run.connections
         ));
     }
-    doubts.extend(strangers(evidence));
+    if limit != Limit::Others {
+        doubts.extend(strangers(evidence));
+    }
     let generator_share = evidence.generator.filter(|spent| spent.seconds > 0.0);
     if limit != Limit::Generator
         && !full.is_empty()
@@ -387,6 +425,17 @@ fn doubts(evidence: &Evidence, limit: Limit, full: &[(Limit, Spent)]) -> Vec<Str
 
 /// Others on this machine that took a good part of it.
 fn strangers(evidence: &Evidence) -> Option<String> {
+    let share = strangers_share(evidence)?;
+    (share > 0.2).then(|| {
+        format!(
+            "Other processes used {} of this machine meanwhile, which may have lowered the figures.",
+            percent(share)
+        )
+    })
+}
+
+/// The share of the machine that none of the parties had; `None` where one of them cannot be seen.
+fn strangers_share(evidence: &Evidence) -> Option<f64> {
     let known: f64 = [evidence.api, evidence.proxy, evidence.generator]
         .into_iter()
         .flatten()
@@ -397,11 +446,5 @@ fn strangers(evidence: &Evidence) -> Option<String> {
     if evidence.proxy.is_none() || evidence.generator.is_none() {
         return None;
     }
-    let share = evidence.machine_busy - known / f64::from(evidence.cores.max(1));
-    (share > 0.2).then(|| {
-        format!(
-            "Other processes used {} of this machine meanwhile, which may have lowered the figures.",
-            percent(share)
-        )
-    })
+    Some(evidence.machine_busy - known / f64::from(evidence.cores.max(1)))
 }

@@ -179,7 +179,12 @@ fn on_a_machine_full_of_strangers_the_hungriest_is_the_limit_unless_the_api_has_
         ..idle(run(64, 9_000.0))
     };
     check("a fast API", &evidence, Limit::Proxy, &["of 64 requests on their way at once only 0.2 were"]);
-    check("a slow one", &Evidence { direct: once(4.0), ..evidence }, Limit::Api, &["waits its turn"]);
+    check("a slow one", &Evidence { direct: once(4.0), ..evidence.clone() }, Limit::Api, &["waits its turn"]);
+    // Nobody clearly more than the others: then it is not known, and that is said.
+    let even = Evidence { proxy: threads(1.0, 0.17, 0.1), ..evidence };
+    check("all alike", &even, Limit::Others, &["80 % of it had neither API nor proxy nor generator"]);
+    let unseen = Evidence { api: None, ..even };
+    assert_ne!(judge(&unseen).limit, Limit::Others, "they may be the API");
 }
 
 #[test]
