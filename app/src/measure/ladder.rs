@@ -101,14 +101,15 @@ pub(super) fn carry_out(order: &Order) -> Result<Climbed, End> {
     });
     climbed.map_err(|error| match error {
         ClimbError::Because(why) => End::Wrong(why),
-        ClimbError::Stopped => End::Stopped("; what was started for it has ended"),
+        ClimbError::Stopped => End::STOPPED,
     })
 }
 
-/// Text, and the reports that were asked for.
+/// Text, and the reports that were asked for. Of a ladder that was cut short as well, which then ends as one.
 pub(super) fn tell(climbed: &Climbed, output: &mut Output) -> Result<(), End> {
     output.put(&format!("\n{}", table::text(climbed)));
-    output.write(|| climbed.json(), || report::steps::html(&page::page(climbed)))
+    output.write(|| climbed.json(), || report::steps::html(&page::page(climbed)))?;
+    if climbed.cut_short.is_some() { Err(End::STOPPED) } else { Ok(()) }
 }
 
 /// `--print STEP`.

@@ -226,6 +226,36 @@ fn an_interrupted_ladder_leaves_no_process_behind() {
     wait::until("nothing is left", || family.iter().all(|&id| !process::is_alive(id)));
 }
 
+#[test]
+fn an_interrupted_ladder_tells_what_it_has_measured() {
+    if is_nginx() {
+        return;
+    }
+    let origin = slow(&[]);
+    let (url, folder) = (format!("http://{}/", origin.address()), Prefix::new());
+    let (json, page) = (folder.join("ladder.json"), folder.join("ladder.html"));
+    let mut command =
+        command(&["ladder", &url, "--steps", "alone,quiet,memory", "-d", "300ms", "--rounds", "100"]);
+    let output = std::fs::File::create(folder.join("output")).expect("own directory");
+    command.arg("--json").arg(&json).arg("--html").arg(&page).stdout(output).stderr(Stdio::null());
+    let mut running = Running::start(&mut command).expect("the binary runs");
+    let mut proxies = std::collections::HashSet::new();
+    wait::until("the second step was measured", || {
+        proxies.extend(running.tree().into_iter().skip(1));
+        proxies.len() > 1
+    });
+    running.signal(Signal::INT);
+    assert_eq!(running.wait(Duration::from_secs(30)).and_then(|status| status.code()), Some(130));
+    let told: Value = serde_json::from_str(&folder.read("ladder.json")).expect("it writes JSON");
+    let measured = told["cut_short"]["measured"].as_u64().expect("how many");
+    assert!(measured >= 2 && told["cut_short"]["of"] == 300, "{}", told["cut_short"]);
+    let words = format!("Stopped after {measured} of 300 measurements");
+    for report in ["output", "ladder.html"] {
+        let text = folder.read(report);
+        assert!(text.contains(&words) && text.contains("compression, log off"), "{report}: {text}");
+    }
+}
+
 /// A ladder whose directories are in this folder, once this program stands in front of the API; its processes.
 fn underway(folder: &Prefix, url: &str, party: &str) -> (Running, Vec<u32>) {
     let mut command = command(&["ladder", url, "--steps", "headers", "-c", "2"]);
