@@ -195,7 +195,7 @@ fn outcome(run: &Run<'_>, reports: &[Report], machine_busy: f64, own_cpu: u64) -
         limits: None,
     };
     let is_out_of_ports = reports.iter().any(|report| report.is_out_of_ports);
-    let latency = Latency::with_unfinished(tally.latency(), counts.unfinished);
+    let latency = Latency::with_unfinished(tally.latency(), tally.waiting());
     generator.limits =
         cost::limits(plan.mode, &generator, latency.percentile(99.0), &shares, is_out_of_ports);
     let before = u64::try_from(clock::wall().unix_milliseconds()).unwrap_or(0);

@@ -122,6 +122,8 @@ pub struct Tally {
     service: Option<Histogram<u64>>,
     first_byte: Histogram<u64>,
     send_lag: Histogram<u64>,
+    /// Of the latency: requests that had no answer at the end.
+    waiting: Histogram<u64>,
     tick: Tick,
 }
 
@@ -135,6 +137,7 @@ impl Tally {
             service: has_service.then(histogram::empty),
             first_byte: histogram::empty(),
             send_lag: histogram::empty(),
+            waiting: histogram::empty(),
             tick: Tick::new(),
         }
     }
@@ -166,8 +169,10 @@ impl Tally {
 
     /// Requests that have no answer when the run ends, and have waited so long by then, in nanoseconds.
     pub fn unfinished(&mut self, nanoseconds: u64, count: u64) {
+        let microseconds = (nanoseconds / 1_000).max(1);
         self.counts.unfinished += count;
-        self.tick.latency.saturating_record_n((nanoseconds / 1_000).max(1), count);
+        self.tick.latency.saturating_record_n(microseconds, count);
+        self.waiting.saturating_record_n(microseconds, count);
     }
 
     /// By how much the generator sent a request late.
@@ -212,6 +217,7 @@ impl Tally {
         _ = self.latency.add(&other.latency);
         _ = self.first_byte.add(&other.first_byte);
         _ = self.send_lag.add(&other.send_lag);
+        _ = self.waiting.add(&other.waiting);
         if let (Some(service), Some(more)) = (&mut self.service, &other.service) {
             _ = service.add(more);
         }
@@ -231,6 +237,11 @@ impl Tally {
     /// From when requests should have started to their last byte.
     pub(crate) fn latency(&self) -> &Histogram<u64> {
         &self.latency
+    }
+
+    /// Of these, the waits of requests that had no answer at the end.
+    pub(crate) fn waiting(&self) -> &Histogram<u64> {
+        &self.waiting
     }
 
     /// From when they were sent.

@@ -81,13 +81,23 @@ fn figures(outcome: &Outcome) -> String {
         ("Median latency", tile(50.0), format!("mean {}", duration(outcome.latency.mean.round()))),
         ("99th percentile", tile(99.0), format!("99.9%: {}", tile(99.9))),
         ("Longest", format!("{}{}", known(100.0), duration(outcome.latency.max as f64)), String::new()),
-        ("Errors", count(errors), percent(outcome.error_share())),
+        ("Errors", count(errors), came_to_nothing(outcome)),
         (
             "Transfer/s",
             bytes(per_second(outcome.counts.bytes_read, outcome.seconds)),
             format!("{} in all", bytes(outcome.counts.bytes_read as f64)),
         ),
     ])
+}
+
+/// The share of errors, and where requests were left over, of what came to nothing.
+fn came_to_nothing(outcome: &Outcome) -> String {
+    match outcome.counts.unfinished {
+        0 => percent(outcome.error_share()),
+        unfinished => {
+            format!("{} unfinished, {} lost in all", count(unfinished), percent(outcome.lost_share()))
+        }
+    }
 }
 
 /// A distribution as shares and values, in order: from the histogram, or from the percentiles where it cannot be read.
@@ -306,7 +316,9 @@ fn tables(outcome: &Outcome) -> String {
         .filter(|(_, number)| *number > 0)
         .map(|(kind, number)| row(kind, [count(number), error_meaning(kind).to_owned()]))
         .collect();
-    if errors.is_empty() {
+    if errors.is_empty() && outcome.counts.unfinished > 0 {
+        html.push_str("<p>No errors, but requests that had no answer at the end: see below.</p>");
+    } else if errors.is_empty() {
         html.push_str("<p>No errors.</p>");
     } else {
         html.push_str(&table("Errors by kind", &["Kind", "Requests", "Meaning"], &errors, &[2]));
@@ -364,6 +376,13 @@ fn setup(outcome: &Outcome) -> Vec<Vec<String>> {
         ),
         row("Machine", [format!("{} cores, {} busy", generator.cores, percent(generator.machine_busy))]),
     ]);
+    rows.extend(how_it_went(outcome));
+    rows
+}
+
+/// What is told only where there is something to tell.
+fn how_it_went(outcome: &Outcome) -> Vec<Vec<String>> {
+    let mut rows = Vec::new();
     if outcome.counts.unfinished > 0 {
         let unfinished = count(outcome.counts.unfinished);
         rows.push(row(
@@ -382,7 +401,7 @@ fn setup(outcome: &Outcome) -> Vec<Vec<String>> {
         ));
     }
     if matches!(outcome.mode, Mode::Open { .. }) {
-        let lag = duration(generator.send_lag_p99 as f64);
+        let lag = duration(outcome.generator.send_lag_p99 as f64);
         rows.push(row("Sent late by the generator's own fault", [format!("{lag} at the 99th percentile")]));
     }
     rows

@@ -112,8 +112,10 @@ pub(crate) fn open() -> Outcome {
     outcome.counts.requests = 20_000;
     outcome.counts.unfinished = 37;
     outcome.counts.statuses = [(200, 20_000)].into();
-    (0..37).for_each(|number| due.saturating_record(number * 500 + 250));
-    outcome.latency = Latency::with_unfinished(&due, 37);
+    let mut waiting = histogram::empty();
+    (0..37).for_each(|number| waiting.saturating_record(number * 50 + 25));
+    due.add(&waiting).expect("both have the same bounds");
+    outcome.latency = Latency::with_unfinished(&due, &waiting);
     outcome.service = Latency::of(&sent);
     outcome.first_byte = Latency::of(&sent);
     outcome.generator.send_lag_p99 = 74;
@@ -123,9 +125,10 @@ pub(crate) fn open() -> Outcome {
 /// A server that was killed half-way, with a rate to keep, and a user who had seen enough.
 pub(crate) fn killed() -> Outcome {
     let mut outcome = open();
-    let mut due = histogram::empty();
+    let (mut due, mut waiting) = (histogram::empty(), histogram::empty());
     (0..8_000u64).for_each(|number| due.saturating_record(1_000 + number % 2_000));
-    (0..10_000u64).for_each(|number| due.saturating_record(number * 500 + 250));
+    (0..10_000u64).for_each(|number| waiting.saturating_record(number * 500 + 250));
+    due.add(&waiting).expect("both have the same bounds");
     outcome.mode = Mode::Open { rate: 2_000.0, arrivals: Arrivals::Constant };
     outcome.interrupted = true;
     outcome.warm_up = 2.0;
@@ -135,7 +138,7 @@ pub(crate) fn killed() -> Outcome {
     outcome.counts.unfinished = 10_000;
     outcome.counts.errors = Errors { connect: 1_950, closed: 50, ..Errors::default() };
     (outcome.counts.connections, outcome.counts.surplus, outcome.counts.resent) = (10, 3, 7);
-    outcome.latency = Latency::with_unfinished(&due, 10_000);
+    outcome.latency = Latency::with_unfinished(&due, &waiting);
     outcome
 }
 
