@@ -19,6 +19,9 @@ const ALL: Duration = Duration::from_secs(20);
 const OF_BODY: u32 = 1;
 const OF_WORDS: u32 = 3;
 
+/// Why bodies are no longer compared.
+const CHANGED: &str = "The API's own body changed while it was asked";
+
 /// What is said where bodies change by themselves.
 const ONLY_WORDS: &str = "Whether the API answers other clients differently was judged by the status and by the words that stay the \
                           same in its bodies. A difference in what changes with every request anyway cannot be told: a cache \
@@ -34,9 +37,12 @@ pub(super) fn ask_as_strangers(
     may: Permission,
     stop: &Stop,
 ) -> Result<(), ClimbError> {
+    if known.caching.keeps == Keeps::No {
+        return Ok(());
+    }
     let all = correctness::strangers(&ask.fields);
     if !gone_through(known, &all, ask, may, stop)? {
-        known.standard = correctness::loose(&known.own, &known.own, direct::CHANGED);
+        known.standard = correctness::loose(&known.own, &known.own, CHANGED);
         // With what is left of it: bodies are not compared any more, so nothing can change once again.
         gone_through(known, &all, ask, may, stop)?;
     }
@@ -87,11 +93,13 @@ fn gone_through(
     Ok(true)
 }
 
-/// Asks anew as those who were answered differently: from now on bodies are not compared, so other things must tell.
+/// From now on bodies are not compared: the API's own turned out to differ. Those whom it answers differently are asked for
+/// anew, for other things must tell now.
 ///
 /// # Errors
 /// [`ClimbError::Stopped`].
-pub(super) fn ask_again(known: &mut Known, stop: &Stop) -> Result<(), ClimbError> {
+pub(super) fn loosen(known: &mut Known, stop: &Stop) -> Result<(), ClimbError> {
+    known.standard = correctness::loose(&known.own, &known.own, CHANGED);
     for (telling, target) in std::mem::take(&mut known.strangers) {
         if let Some(Apart::Yes(answer, marks)) = apart(known, &target, stop)? {
             known.strangers.push((Telling { answer, marks, ..telling }, target));

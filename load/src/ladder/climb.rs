@@ -3,6 +3,7 @@
 //! Only here are things started. Every process that is started ends with the value that holds it, also where this is
 //! stopped or panics. Next: `stand`, `measuring`, `result`.
 
+use super::asking;
 use super::course::{self, Around, Course, Stop, Windows};
 pub use super::direct::ClimbError;
 use super::direct::{self, Known};
@@ -65,7 +66,8 @@ pub fn climb(
     watch: &mut dyn FnMut(Sight<'_>),
 ) -> Result<Climbed, ClimbError> {
     let began = clock::wall().unix_milliseconds();
-    let known = direct::know(&order.ask, order.may, stop)?;
+    let mut known = direct::know(&order.ask, order.may, stop)?;
+    asking::ask_as_strangers(&mut known, &order.ask, order.may, stop)?;
     watch(Sight::Said(&known.standard.words));
     watch(Sight::Said(&known.caching.words));
     let pairs = course::pairs(&order.steps, &order.parties);
@@ -247,7 +249,7 @@ fn rounds(
             || seen.as_ref().is_some_and(|seen| seen.round.outcome.counts.errors.body > 0);
         // What looks wrong may be an API that has changed its mind, which it is then asked. One that has not breaks under load.
         if is_off && bench.known.standard.how == How::Body && bench.has_changed()? {
-            bench.known.loosen(direct::CHANGED, bench.stop)?;
+            asking::loosen(&mut bench.known, bench.stop)?;
             watch(Sight::Said(&bench.known.standard.words));
             measures[at].wrong = None;
             seen = bench.measure(stop, &mut measures[at], watch)?;
@@ -329,7 +331,10 @@ fn notes(climbed: &Climbed, known: &Known) -> Vec<String> {
         );
     }
     notes.push(climbed.compared_words.clone());
-    notes.push(climbed.caching.words.clone());
+    // Of what cannot be kept the verdict speaks.
+    if climbed.caching.keeps != Keeps::No {
+        notes.push(climbed.caching.words.clone());
+    }
     let has_micro =
         climbed.measures.iter().any(|measure| matches!(measure.step, Step::Microcache | Step::Lock));
     if known.outlives_micro() && has_micro {

@@ -2,7 +2,6 @@
 //!
 //! A handful of requests, one after the other. What they mean is `correctness`'s to say. Next: `climb`.
 
-use super::asking;
 use crate::correctness::{self, Caching, Direct, How, Keeps, Standard, Telling};
 use crate::plan::Target;
 use crate::probe::{self, Answer, ProbeError};
@@ -28,9 +27,6 @@ const SLOW: Duration = Duration::from_millis(100);
 
 /// How often it is asked whether its body is another one now: it may be one of two.
 const AGAIN: usize = 5;
-
-/// Why bodies are no longer compared.
-pub(super) const CHANGED: &str = "The API's own body changed while it was asked";
 
 /// Why there is no result.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -87,16 +83,11 @@ pub(super) fn know(ask: &Ask, may: Permission, stop: &Stop) -> Result<Known, Cli
             ask.url
         )));
     }
-    know_of(target, ask, may, stop)
+    know_of(target, ask, stop)
 }
 
 /// Asks the API at its addresses; from its first answer on, at the one that answered.
-pub(super) fn know_of(
-    mut target: Target,
-    ask: &Ask,
-    may: Permission,
-    stop: &Stop,
-) -> Result<Known, ClimbError> {
+pub(super) fn know_of(mut target: Target, ask: &Ask, stop: &Stop) -> Result<Known, ClimbError> {
     let first = probe::once_unless(stop, &target, PATIENCE, LARGEST)?;
     // RFC 8305 §5: an address that refuses is passed over, by the load and by the proxies as well.
     target.addresses = vec![first.address];
@@ -106,7 +97,11 @@ pub(super) fn know_of(
     while samples.len() < SAMPLES && second.total < SLOW {
         samples.push(Once::of(&once()?));
     }
-    let method = if ask.method.is_empty() { "GET".to_owned() } else { ask.method.clone() };
+    let method = match ask.method.as_str() {
+        "" if ask.body.is_empty() => "GET",
+        "" => "POST",
+        method => method,
+    };
     let mut notes = Vec::new();
     let address = first.address;
     let (own, again) = (seen(first), seen(second.clone()));
@@ -123,12 +118,8 @@ pub(super) fn know_of(
         let to = own.field("location").map_or(String::new(), |to| format!(" to {to}"));
         notes.push(format!("The API answers {}{to}: is that the page that you mean?", own.status));
     }
-    let caching = correctness::caching(&own, &method, &ask.fields, Now::read());
-    let mut known = Known { target, address, own, standard, caching, samples, strangers: Vec::new(), notes };
-    if known.caching.keeps != Keeps::No {
-        asking::ask_as_strangers(&mut known, ask, may, stop)?;
-    }
-    Ok(known)
+    let caching = correctness::caching(&own, method, &ask.fields, Now::read());
+    Ok(Known { target, address, own, standard, caching, samples, strangers: Vec::new(), notes })
 }
 
 impl Known {
@@ -169,15 +160,6 @@ impl Known {
         }
         Ok(false)
     }
-
-    /// From now on bodies are not compared: the API's own turned out to differ.
-    ///
-    /// # Errors
-    /// [`ClimbError::Stopped`].
-    pub(super) fn loosen(&mut self, why: &str, stop: &Stop) -> Result<(), ClimbError> {
-        self.standard = correctness::loose(&self.own, &self.own, why);
-        asking::ask_again(self, stop)
-    }
 }
 
 /// The answer without its times.
@@ -200,7 +182,7 @@ mod tests {
         let mut target = target::resolve(&ask, Permission::default()).expect("an address of this machine");
         target.addresses.insert(0, closed);
         let stop = Stop::new().expect("an event");
-        let known = know_of(target, &ask, Permission::default(), &stop).expect("the second address answers");
+        let known = know_of(target, &ask, &stop).expect("the second address answers");
         assert_eq!((known.address, known.target.addresses.as_slice()), (api.address, &[api.address][..]));
     }
 }

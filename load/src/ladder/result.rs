@@ -204,7 +204,9 @@ pub fn wrong(errors: &Errors) -> Option<String> {
     let told: Vec<String> = kinds
         .iter()
         .filter(|(count, _)| *count > 0)
-        .map(|(count, what)| format!("{count} answer{} {what}", if *count == 1 { "" } else { "s" }))
+        .map(|(count, what)| {
+            format!("{} answer{} {what}", quantity::count(*count), if *count == 1 { "" } else { "s" })
+        })
         .collect();
     (!told.is_empty()).then(|| told.join(", "))
 }

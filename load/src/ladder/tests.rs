@@ -155,7 +155,7 @@ fn an_api_that_breaks_under_load_is_the_first_thing_said() {
     let climbed = climbed(vec![failing(1_000, errors), passed_on, own(Step::Lock, &[85_000; 3])]);
     let words = worth::sentences(&climbed);
     let first = "The API breaks under this load, with nothing in front of it: on 50 connections 95 % of the requests came to \
-                 nothing right (38000 answers with another status than the API's own, 14 without an answer in time), and 500 \
+                 nothing right (38,000 answers with another status than the API's own, 14 without an answer in time), and 500 \
                  right answers per second are left. One request at a time, before the load, it answers as it should.";
     assert!(words[0].starts_with(first), "{}", words[0]);
     let words = words.join("\n");

@@ -165,10 +165,12 @@ fn spared(before: &Climbed, step: &Climbed) -> Vec<String> {
         && time > 0.0
     {
         let (were, now) = (were as f64 / long, are as f64 / time);
+        // Fewer of as many: a step that is slower asks less often without sparing anything.
+        let is_of_answers = were / before.rate >= SPARES * now / step.rate;
         if are == 0 {
-            spared.push("no request reaches the API any more".to_owned());
-        } else if were >= SPARES * now {
-            spared.push(format!("{} times fewer requests reach the API", factor(were / now)));
+            spared.push("no request reached the API".to_owned());
+        } else if is_of_answers && were >= SPARES * now {
+            spared.push(format!("{} times fewer requests reached the API", factor(were / now)));
         }
     }
     if let (Some(were), Some(are)) = (before.time_wait, step.time_wait)
