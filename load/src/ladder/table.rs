@@ -3,11 +3,9 @@
 //! Pure. Columns that nobody has anything to say in are left out. Next: `report::steps` for the page.
 
 use super::result::{Climbed, Figures, Measure};
+use crate::report::paragraph::wrapped;
 use crate::report::quantity;
 use std::fmt::Write;
-
-/// Width of the text under the table.
-const WIDTH: usize = 100;
 
 /// The whole text.
 pub fn text(climbed: &Climbed) -> String {
@@ -32,7 +30,7 @@ pub fn text(climbed: &Climbed) -> String {
             out.push('\n');
         }
         for paragraph in paragraphs {
-            wrap(&mut out, paragraph);
+            out.push_str(&wrapped(paragraph, 0));
         }
     }
     out
@@ -112,10 +110,10 @@ fn floors(out: &mut String, climbed: &Climbed) {
         let mut titles = titles;
         titles.dedup();
         out.push('\n');
-        wrap(
-            out,
+        out.push_str(&wrapped(
             &format!("At least so much, the generator could do no more: {} ({why}).", titles.join(", ")),
-        );
+            0,
+        ));
     }
 }
 
@@ -138,23 +136,4 @@ fn spread(figures: &Figures) -> String {
         Some(_) if figures.rounds == 1 => "-".to_owned(),
         Some(half) => format!("±{:.0} %", half * 100.0),
     }
-}
-
-/// A paragraph in lines of bounded width.
-fn wrap(out: &mut String, paragraph: &str) {
-    let mut column = 0;
-    for word in paragraph.split(' ') {
-        let length = word.chars().count();
-        if column > 0 && column + 1 + length > WIDTH {
-            out.push('\n');
-            column = 0;
-        }
-        if column > 0 {
-            out.push(' ');
-            column += 1;
-        }
-        out.push_str(word);
-        column += length;
-    }
-    out.push('\n');
 }
