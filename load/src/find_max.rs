@@ -11,6 +11,7 @@ mod tests;
 use crate::drive;
 use crate::outcome::{KEPT_UP, Outcome};
 use crate::plan::{Arrivals, Mode, Plan, PlanError};
+use crate::probe;
 use crate::progress::Progress;
 use crate::report::quantity;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -20,6 +21,8 @@ use std::time::Duration;
 const CLOSE: f64 = 1.02;
 /// Trials at the most.
 const TRIALS: u32 = 30;
+/// Bytes of a body that are waited for between two trials.
+const BODY: usize = 1 << 20;
 /// Below so much of the first guess nothing is looked for.
 const LEAST: f64 = 0.001;
 
@@ -195,6 +198,16 @@ pub struct Found {
     pub failed: Option<(f64, Miss)>,
 }
 
+/// Waits until a single request is answered, or for the length of a trial: a server that works in the order of arrival has
+/// done then what the trial before left behind, which would otherwise be taken for the next one's own latency.
+fn settle(plan: &Plan) {
+    let patience = plan.timeout.min(plan.duration.unwrap_or(plan.timeout));
+    for places in plan.origins() {
+        // Whatever it says, or does not, the trial will tell.
+        _ = probe::once(&plan.targets[places[0] as usize], patience, BODY);
+    }
+}
+
 /// Searches. Each trial is the plan at one rate: its mode is replaced, its duration is that of a trial.
 ///
 /// # Errors
@@ -221,6 +234,7 @@ pub fn run(
     let mut missed = Vec::new();
     while let Some(rate) = search.next() {
         watch(Sight::Begins(Some(rate)));
+        settle(plan);
         let trial = Plan { mode: Mode::Open { rate, arrivals }, ..plan.clone() };
         let outcome = drive::run(&trial, stop, &mut |progress| watch(Sight::Goes(progress)))?;
         if stop.load(Ordering::Relaxed) {

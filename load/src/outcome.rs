@@ -327,7 +327,7 @@ impl Outcome {
 
     /// How many requests may be on their way at the end without being late: the rate times the mean latency of the first
     /// half of the run (Little's law), when a server that falls behind had not yet done so by much. Their number is one of
-    /// chance, at the most as that of Poisson's distribution; three standard deviations of it are allowed for, and one
+    /// chance, at the most as that of Poisson's distribution; two standard deviations of it are allowed for, and one
     /// because requests are whole.
     fn on_their_way(&self) -> f64 {
         let first = self.slices.iter().filter(|slice| slice.at + slice.seconds <= self.seconds / 2.0);
@@ -337,7 +337,7 @@ impl Outcome {
         let latency = if answers > 0.0 { time / answers / 1e6 } else { 0.0 };
         let rate = if self.seconds > 0.0 { self.due() as f64 / self.seconds } else { 0.0 };
         let mean = rate * latency;
-        mean + 3.0 * mean.sqrt() + 1.0
+        mean + 2.0 * mean.sqrt() + 1.0
     }
 
     fn share(&self, part: u64) -> f64 {

@@ -51,6 +51,9 @@ struct Document<'a> {
     /// The share of requests that came to nothing good, 0 to 1: errors, and in an open loop what was due and had no answer at
     /// the end.
     lost_share: f64,
+    /// Open loop: the share of requests due that were not late at the end, 0 to 1; what the rate and the latency put on its way
+    /// is not late. Below 0.99 the rate was not reached. 1 in a closed loop.
+    kept_up: f64,
     #[serde(flatten)]
     outcome: &'a Outcome,
 }
@@ -74,6 +77,7 @@ pub fn write(outcome: &Outcome) -> String {
         bytes_per_second: per_second(outcome.counts.bytes_read, outcome.seconds),
         error_share: outcome.error_share(),
         lost_share: outcome.lost_share(),
+        kept_up: outcome.kept_up(),
         outcome,
     };
     write_versioned(BENCH, &document)
