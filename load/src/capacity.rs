@@ -17,12 +17,13 @@ mod tests;
 
 pub use article::{ARTICLE, Published};
 pub use configuration::{Front, configuration};
-pub use measure::{Moment, measure};
+pub use measure::{Measured, Moment, measure};
 pub use sentence::{Gain, gain, sentence};
 pub use subject::{CapacityError, Subject, sleeping};
 pub use table::{page, table};
 
 use crate::sizing::Pool;
+use crate::stop::CutShort;
 use crate::verdict::{Once, Run, Verdict};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -69,6 +70,9 @@ pub struct Capacity {
     pub cores: u32,
     /// `worker_processes` of the proxy.
     pub workers: String,
+    /// Where the user stopped it; `None`: it is whole.
+    #[serde(default)]
+    pub cut_short: Option<CutShort>,
     /// A row for each number of connections, or each service time.
     pub rows: Vec<Row>,
 }

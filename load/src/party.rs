@@ -1,9 +1,10 @@
 //! Who takes part in a measurement: processes started for it, processes found by what they listen on, and what each costs.
 //!
-//! A [`Party`] is a child in a directory of its own that never outlives its value. `account` says what CPU a process used
+//! A [`Party`] is a child in a directory of its own (`place`) that outlives neither its value nor this process. `account` says what CPU a process used
 //! and wanted, `listening` who answers at an address, `sockets` what connections leave behind, `meter` all of it over one
 //! run. Linux's /proc is read; nothing here decides what the figures mean. Next: `verdict`.
 
+mod place;
 mod process_table;
 mod account;
 mod machine;
@@ -17,18 +18,19 @@ pub use account::{Account, Spent, Whose};
 pub use listening::{Listener, listener};
 pub use machine::{Traffic, link_speed, traffic};
 pub use meter::{Found, Meter};
+pub use place::{Place, SHARED_MEMORY, clear_away};
 pub use sockets::{time_wait, time_wait_of_late, time_wait_total};
 
-use millstream_net::clock;
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use crate::stop::{self, Stop, Woken};
+use millstream_net::{child, clock};
+use rustix::event::PollFlags;
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process, kill_process_group, pidfd_open};
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
+use std::mem;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
-use std::os::fd::OwnedFd;
-use std::os::unix::fs::PermissionsExt;
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
@@ -44,46 +46,8 @@ const SAID: u64 = 4 << 10;
 /// The lowest port that [`free_address`] gives out.
 const LOWEST_PORT: u16 = 12_000;
 
-/// A directory for one party, removed with it.
-#[derive(Debug)]
-pub struct Place(tempfile::TempDir);
-
-impl Place {
-    /// An empty directory that only this user can enter.
-    ///
-    /// # Errors
-    /// Those of making it.
-    pub fn new() -> io::Result<Place> {
-        tempfile::Builder::new().prefix("millstream-").tempdir().map(Place)
-    }
-
-    /// The same within a directory, and open to everybody: a server may run its workers as another user.
-    ///
-    /// # Errors
-    /// Those of making it.
-    pub fn shared_within(parent: &Path) -> io::Result<Place> {
-        let place = tempfile::Builder::new().prefix("millstream-").tempdir_in(parent)?;
-        std::fs::set_permissions(place.path(), std::fs::Permissions::from_mode(0o755))?;
-        Ok(Place(place))
-    }
-
-    /// Where it is.
-    pub fn path(&self) -> &Path {
-        self.0.path()
-    }
-
-    /// Writes a file in it and says where that is.
-    ///
-    /// # Errors
-    /// Those of writing.
-    pub fn write(&self, name: &str, text: &str) -> io::Result<PathBuf> {
-        let path = self.path().join(name);
-        std::fs::write(&path, text)?;
-        Ok(path)
-    }
-}
-
-/// A running child with a process group of its own; dropped, it and what it left in that group are ended.
+/// A running child with a process group of its own; dropped, it and what it left in that group are ended. It gets TERM where
+/// the thread that started it ends first, however that comes about.
 #[derive(Debug)]
 pub struct Party {
     name: String,
@@ -91,6 +55,11 @@ pub struct Party {
     /// Readable once the process has ended.
     end: OwnedFd,
     output: File,
+    /// Whether its number may be somebody else's by now.
+    is_waited_for: bool,
+    /// What cuts waiting for it short.
+    stop: Option<Stop>,
+    // Behind the child, which works in it.
     place: Place,
 }
 
@@ -131,6 +100,8 @@ pub enum PartyError {
         /// Who does.
         by: String,
     },
+    /// The user wanted to stop.
+    Stopped,
 }
 
 impl std::fmt::Display for PartyError {
@@ -150,6 +121,7 @@ impl std::fmt::Display for PartyError {
             PartyError::Taken { name, address, by } => {
                 write!(out, "{name} should listen on {address}, and {by} does")
             }
+            PartyError::Stopped => out.write_str("stopped"),
         }
     }
 }
@@ -166,6 +138,7 @@ impl Party {
             let output =
                 File::options().create(true).append(true).read(true).open(place.path().join("output"))?;
             // Its own group: Ctrl-C in the terminal reaches this program alone, which then ends its parties in order.
+            child::ends_with_parent(&mut command);
             let mut child = command
                 .current_dir(place.path())
                 .stdin(Stdio::null())
@@ -184,9 +157,23 @@ impl Party {
             }
         };
         match start() {
-            Ok((child, end, output)) => Ok(Party { name: name.to_owned(), child, end, output, place }),
+            Ok((child, end, output)) => Ok(Party {
+                name: name.to_owned(),
+                child,
+                end,
+                output,
+                is_waited_for: false,
+                stop: None,
+                place,
+            }),
             Err(error) => Err(PartyError::Start { name: name.to_owned(), error }),
         }
+    }
+
+    /// The same, no longer waited for once the user wants to stop, and ended without patience once he insists.
+    pub fn heeding(mut self, stop: &Stop) -> Party {
+        self.stop = Some(stop.clone());
+        self
     }
 
     /// Its process id, which is also its group's.
@@ -206,7 +193,19 @@ impl Party {
 
     /// How it ended, if it has.
     pub fn ended(&mut self) -> Option<ExitStatus> {
-        self.child.try_wait().ok().flatten()
+        if !self.is_waited_for && self.wait_for_end(Duration::ZERO, None) != Woken::Ready {
+            return None;
+        }
+        self.reap()
+    }
+
+    /// Ends what is left of its group, and takes its status.
+    fn reap(&mut self) -> Option<ExitStatus> {
+        if !mem::replace(&mut self.is_waited_for, true) {
+            // The group's number stays taken until its first process has been waited for.
+            let _ = kill_process_group(Pid::from_child(&self.child), Signal::KILL);
+        }
+        self.child.wait().ok()
     }
 
     /// Returns once it accepts connections on an address.
@@ -223,9 +222,13 @@ impl Party {
             if TcpStream::connect_timeout(&address, ATTEMPT).is_ok() {
                 return self.is_mine(address);
             }
-            if self.has_ended_within(pause) {
-                let status = self.child.wait().ok();
-                return Err(PartyError::Ended { name: self.name.clone(), status, said: self.said() });
+            match self.wait_for_end(pause, self.stop.as_ref().map(Stop::asked)) {
+                Woken::Ready => {
+                    let (status, said) = (self.reap(), self.said());
+                    return Err(PartyError::Ended { name: self.name.clone(), status, said });
+                }
+                Woken::Stopped => return Err(PartyError::Stopped),
+                Woken::Late => {}
             }
             if clock::now().duration_since(began) >= within {
                 return Err(PartyError::Silent { name: self.name.clone(), address, waited: within });
@@ -244,11 +247,10 @@ impl Party {
         Err(PartyError::Taken { name: self.name.clone(), address, by: found.to_string() })
     }
 
-    fn has_ended_within(&self, pause: Duration) -> bool {
-        let mut events = [PollFd::new(&self.end, PollFlags::IN)];
-        let pause = Timespec { tv_sec: pause.as_secs() as i64, tv_nsec: pause.subsec_nanos().into() };
-        // A signal that cuts the wait short only makes the next attempt earlier.
-        poll(&mut events, Some(&pause)).is_ok_and(|ready| ready > 0)
+    /// Waits for its end, or for another event.
+    fn wait_for_end(&self, within: Duration, or: Option<BorrowedFd<'_>>) -> Woken {
+        // A system that refuses to wait leaves trying again.
+        stop::wait(&self.end, PollFlags::IN, or, within).unwrap_or(Woken::Late)
     }
 
     /// The last of what it printed, on one line.
@@ -266,17 +268,14 @@ impl Party {
         text.split_whitespace().collect::<Vec<_>>().join(" ")
     }
 
-    /// Ends it: TERM first, KILL after three seconds, then KILL for what it left in its group. Further calls do nothing.
+    /// Ends it: TERM first, KILL after three seconds or where the user insists, then KILL for what it left in its group.
+    /// Further calls do nothing.
     pub fn end(&mut self) {
-        let pid = Pid::from_child(&self.child);
         if self.ended().is_none() {
             // Not yet waited for, so its number is still its own.
-            let _ = kill_process(pid, Signal::TERM);
-            let began = clock::now();
-            while !self.has_ended_within(END) && clock::now().duration_since(began) < END {}
-            // The group's number stays taken until its first process has been waited for.
-            let _ = kill_process_group(pid, Signal::KILL);
-            let _ = self.child.wait();
+            let _ = kill_process(Pid::from_child(&self.child), Signal::TERM);
+            self.wait_for_end(END, self.stop.as_ref().map(Stop::pressed));
+            self.reap();
         }
     }
 }

@@ -120,8 +120,8 @@ pub fn launch(
     directory: &Path,
 ) -> Result<Launch, &'static str> {
     match party {
-        Party::Millstream => nginx_file(step, Dialect::Millstream, setting, directory),
-        Party::Nginx => nginx_file(step, Dialect::Nginx, setting, directory),
+        Party::Millstream => nginx_file(step, Dialect::Millstream, setting),
+        Party::Nginx => nginx_file(step, Dialect::Nginx, setting),
         Party::Haproxy => haproxy::launch(step, setting),
         Party::Varnish => varnish::launch(step, setting, directory),
     }
@@ -130,19 +130,13 @@ pub fn launch(
 /// Why nobody can do a step without a proxy.
 const NO_PROXY: &str = "is not part of it";
 
-fn nginx_file(
-    step: Step,
-    dialect: Dialect,
-    setting: &Setting<'_>,
-    directory: &Path,
-) -> Result<Launch, &'static str> {
+fn nginx_file(step: Step, dialect: Dialect, setting: &Setting<'_>) -> Result<Launch, &'static str> {
     let text = nginx::text(step, dialect, setting).ok_or(NO_PROXY)?;
-    // nginx takes paths from where it was built to live, so it is told the whole of this one.
-    let (file, prefix) = (directory.join("nginx.conf"), directory);
-    let arguments = ["-c".as_ref(), file.as_path(), "-p".as_ref(), prefix];
+    // nginx takes paths from where it was built to live, so it is told another place: its working directory, which its
+    // workers need not be able to find from the root.
     Ok(Launch {
         files: vec![("nginx.conf", text)],
-        arguments: arguments.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
+        arguments: ["-c", "nginx.conf", "-p", "./"].map(str::to_owned).to_vec(),
         reached: if step.is_cached() { Reached::Lines(nginx::REACHED) } else { Reached::All },
         note: None,
     })

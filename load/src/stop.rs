@@ -74,6 +74,25 @@ fn raise(event: &OwnedFd) {
     _ = rustix::io::write(event, &1u64.to_ne_bytes());
 }
 
+/// Measurements that were ended before their last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct CutShort {
+    /// Whole measurements that there are.
+    pub measured: u32,
+    /// How many there were to be.
+    pub of: u32,
+}
+
+impl CutShort {
+    /// The same in a sentence.
+    pub fn words(self) -> String {
+        format!(
+            "Stopped after {} of {} measurements: what is told here rests on these alone.",
+            self.measured, self.of
+        )
+    }
+}
+
 /// What ended a wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Woken {

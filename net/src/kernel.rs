@@ -1,13 +1,15 @@
 //! The few system calls that no library used here wraps safely; the only file of this crate with `unsafe`.
 //!
 //! Each function checks its arguments and turns errno into `io::Error`, so that callers need no `unsafe`.
-//! Nothing is decided here. Next: `clock`, `daemon`, `privileges` and `listener`, the callers.
+//! Nothing is decided here. Next: `child`, `clock`, `daemon`, `privileges` and `listener`, the callers.
 #![allow(unsafe_code, reason = "libc calls without a safe wrapper, each with its SAFETY comment")]
 
 use std::ffi::CStr;
 use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::os::unix::process::CommandExt;
+use std::process::Command;
 
 /// Largest scratch space offered for one user or group entry; a group with more members than fit is an error.
 const LARGEST_ENTRY: usize = 1 << 20;
@@ -157,4 +159,38 @@ fn entry<T>(mut look_up: impl FnMut(&mut [u8]) -> (libc::c_int, Option<T>)) -> i
             code => return Err(io::Error::from_raw_os_error(code)),
         }
     }
+}
+
+/// What a child agrees on with the kernel before it becomes its program.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct TieToParent {
+    parent: libc::pid_t,
+}
+
+impl TieToParent {
+    /// To this process.
+    pub(crate) fn here() -> TieToParent {
+        // SAFETY: it takes nothing, reads one number and cannot fail.
+        TieToParent { parent: unsafe { libc::getpid() } }
+    }
+
+    /// TERM when the parent ends; an error where it has ended already.
+    fn tie(self) -> io::Result<()> {
+        // SAFETY: this option takes a signal's number and touches no memory.
+        if unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGTERM, 0, 0, 0) } < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: it takes nothing, reads one number and cannot fail.
+        if unsafe { libc::getppid() } != self.parent {
+            return Err(io::Error::from_raw_os_error(libc::ESRCH));
+        }
+        Ok(())
+    }
+}
+
+/// Has what the command starts tied to this process between fork and exec.
+pub(crate) fn before_exec(command: &mut Command, tie: TieToParent) {
+    // SAFETY: in the child of a process with threads nothing may be called that takes a lock or allocates. `tie` makes two
+    // system calls; its errors are numbers.
+    unsafe { command.pre_exec(move || tie.tie()) };
 }

@@ -6,6 +6,7 @@
 //! libc changes the ids of all threads, but capabilities belong to the calling thread and are passed on to those it
 //! starts: so a worker begins with [`renounce`].
 
+use crate::child::Tie;
 use crate::kernel;
 use millstream_conf::model::User;
 use rustix::process::geteuid;
@@ -103,8 +104,11 @@ pub fn drop_to(user: &User) -> Result<Dropped, PrivilegeError> {
     if !kept.is_empty() {
         set_keep_capabilities(true).map_err(system("keeping capabilities over setuid"))?;
     }
+    let tie = Tie::present();
     kernel::become_user(&name, account.uid, account.gid)
         .map_err(|error| PrivilegeError::System("changing to the user", error))?;
+    // The kernel unties whoever becomes somebody else.
+    tie.renew();
     if !kept.is_empty() {
         keep_only(kept)?;
     }

@@ -7,12 +7,14 @@ use super::end::{self, End};
 use super::output::Output;
 use super::stop;
 use crate::cli::Capacity as Flags;
-use millstream_load::capacity::{self, Capacity, CapacityError, Moment, Row, Setting, Subject};
+use millstream_load::capacity::{self, Capacity, CapacityError, Measured, Moment, Setting, Subject};
+use millstream_load::party;
 use millstream_load::progress::Live;
 use millstream_load::report::{json, steps};
-use millstream_load::stop::Stop;
+use millstream_load::stop::{CutShort, Stop};
 use millstream_net::cores;
 use std::process::ExitCode;
+use std::time::Duration;
 
 /// The JSON that `--json` writes.
 const CAPACITY: json::Kind = json::Kind { name: "millstream.capacity", version: 1 };
@@ -27,41 +29,74 @@ pub fn run(flags: &Flags) -> ExitCode {
 fn carry_out(flags: &Flags) -> Result<ExitCode, End> {
     let mut output = Output::open(flags.json.as_deref(), flags.html.as_deref())?;
     let stop = stop::on_signals(stop::THIRD)?;
+    party::clear_away();
     let measured = measured(flags, &stop).map_err(|error| match error {
-        CapacityError::Stopped => End::Stopped("; what was started for it has ended"),
+        CapacityError::Stopped => End::STOPPED,
         error => End::Wrong(error.to_string()),
     })?;
     output.put(&capacity::table(&measured));
     output
         .write(|| json::write_versioned(CAPACITY, &measured), || steps::html(&capacity::page(&measured)))?;
-    Ok(ExitCode::SUCCESS)
+    if measured.cut_short.is_some() { Err(End::STOPPED) } else { Ok(ExitCode::SUCCESS) }
 }
 
 fn measured(flags: &Flags, stop: &Stop) -> Result<Capacity, CapacityError> {
-    let mut rows = Vec::new();
-    let mut urls = flags.urls.clone();
-    for &connections in &flags.connections {
-        let setting = setting(flags, connections)?;
-        if flags.sleep.is_empty() {
-            let name = format!("{connections} connections");
-            let subject = Subject { name, urls: flags.urls.clone(), service: None };
-            rows.push(row(&subject, &setting, stop)?);
-        }
-        for &service in &flags.sleep {
-            let (subject, origins) =
-                capacity::sleeping(service, usize::from(flags.servers), usize::from(flags.at_once))?;
-            rows.push(row(&subject, &setting, stop)?);
-            urls = subject.urls;
-            drop(origins);
-        }
-    }
-    Ok(Capacity {
+    let services: Vec<Option<Duration>> = match flags.sleep.is_empty() {
+        true => vec![None],
+        false => flags.sleep.iter().copied().map(Some).collect(),
+    };
+    let cases: Vec<_> = flags
+        .connections
+        .iter()
+        .flat_map(|connections| services.iter().map(move |service| (*connections, *service)))
+        .collect();
+    let mut all = Capacity {
         is_simulated: !flags.sleep.is_empty(),
-        urls,
+        urls: flags.urls.clone(),
         cores: u32::try_from(cores::usable()).unwrap_or(u32::MAX),
         workers: flags.workers.clone(),
-        rows,
-    })
+        cut_short: None,
+        rows: Vec::new(),
+    };
+    let (mut runs, mut done) = (0, 0);
+    for &(connections, service) in &cases {
+        let is_stopped = match case(flags, connections, service, stop) {
+            Ok((urls, measured)) => {
+                all.urls = urls;
+                all.rows.push(measured.row);
+                runs = measured.runs;
+                done += measured.cut_short.map_or(runs, |cut| cut.measured);
+                measured.cut_short.is_some()
+            }
+            // What stands above is whole.
+            Err(CapacityError::Stopped) if !all.rows.is_empty() => true,
+            Err(error) => return Err(error),
+        };
+        if is_stopped {
+            all.cut_short = Some(CutShort { measured: done, of: runs * cases.len() as u32 });
+            break;
+        }
+    }
+    Ok(all)
+}
+
+/// What was asked for, and what came of it.
+fn case(
+    flags: &Flags,
+    connections: u32,
+    service: Option<Duration>,
+    stop: &Stop,
+) -> Result<(Vec<String>, Measured), CapacityError> {
+    let setting = setting(flags, connections)?;
+    let Some(service) = service else {
+        let name = format!("{connections} connections");
+        let subject = Subject { name, urls: flags.urls.clone(), service: None };
+        return Ok((flags.urls.clone(), row(&subject, &setting, stop)?));
+    };
+    let (subject, _origins) =
+        capacity::sleeping(service, usize::from(flags.servers), usize::from(flags.at_once))?;
+    let measured = row(&subject, &setting, stop)?;
+    Ok((subject.urls, measured))
 }
 
 fn setting(flags: &Flags, connections: u32) -> Result<Setting, CapacityError> {
@@ -79,7 +114,7 @@ fn setting(flags: &Flags, connections: u32) -> Result<Setting, CapacityError> {
 }
 
 /// One row, its runs shown as they go on.
-fn row(subject: &Subject, setting: &Setting, stop: &Stop) -> Result<Row, CapacityError> {
+fn row(subject: &Subject, setting: &Setting, stop: &Stop) -> Result<Measured, CapacityError> {
     let mut live = Live::to_stderr();
     let mut label = String::new();
     capacity::measure(subject, setting, stop, &mut |moment: &Moment<'_>| {

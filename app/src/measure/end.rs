@@ -1,4 +1,4 @@
-//! How a command that measures ends: with figures, in one sentence, or because the user stopped it.
+//! How a command that measures ends: with figures, in one sentence, or because the user stopped it, with figures or without.
 
 use millstream_net::terminal;
 use std::process::ExitCode;
@@ -6,13 +6,18 @@ use std::process::ExitCode;
 /// What a shell says of a program that was interrupted.
 const INTERRUPTED: u8 = 130;
 
-/// Why there are no figures.
+/// Why there are no figures, or not all.
 #[derive(Debug)]
 pub(super) enum End {
     /// In one sentence.
     Wrong(String),
     /// By the user; what that means here.
     Stopped(&'static str),
+}
+
+impl End {
+    /// The user stopped a command that starts others.
+    pub(super) const STOPPED: End = End::Stopped("; what was started for it has ended");
 }
 
 impl From<String> for End {

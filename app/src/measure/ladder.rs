@@ -10,6 +10,7 @@ use millstream_load::ladder::climb::{ClimbError, Order, Sight, climb};
 use millstream_load::ladder::result::Climbed;
 use millstream_load::ladder::stand::Programs;
 use millstream_load::ladder::{page, table};
+use millstream_load::party;
 use millstream_load::peer::{self, Party};
 use millstream_load::progress::Live;
 use millstream_load::report;
@@ -91,6 +92,7 @@ pub(super) fn programs(peers: &[Party]) -> Result<Programs, String> {
 /// Climbs with the progress on standard error; Ctrl-C and TERM stop it in order.
 pub(super) fn carry_out(order: &Order) -> Result<Climbed, End> {
     let stop = stop::on_signals(stop::THIRD)?;
+    party::clear_away();
     let mut live = Live::to_stderr();
     let climbed = climb(order, &stop, &mut |sight| match sight {
         Sight::Said(words) => live.say(words),
@@ -99,14 +101,15 @@ pub(super) fn carry_out(order: &Order) -> Result<Climbed, End> {
     });
     climbed.map_err(|error| match error {
         ClimbError::Because(why) => End::Wrong(why),
-        ClimbError::Stopped => End::Stopped("; what was started for it has ended"),
+        ClimbError::Stopped => End::STOPPED,
     })
 }
 
-/// Text, and the reports that were asked for.
+/// Text, and the reports that were asked for. Of a ladder that was cut short as well, which then ends as one.
 pub(super) fn tell(climbed: &Climbed, output: &mut Output) -> Result<(), End> {
     output.put(&format!("\n{}", table::text(climbed)));
-    output.write(|| climbed.json(), || report::steps::html(&page::page(climbed)))
+    output.write(|| climbed.json(), || report::steps::html(&page::page(climbed)))?;
+    if climbed.cut_short.is_some() { Err(End::STOPPED) } else { Ok(()) }
 }
 
 /// `--print STEP`.

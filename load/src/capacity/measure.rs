@@ -9,7 +9,7 @@ use crate::party::{Found, Meter, Party, Place, Whose, free_address, link_speed, 
 use crate::plan::{Plan, Target};
 use crate::progress::Progress;
 use crate::sizing::Pool;
-use crate::stop::Stop;
+use crate::stop::{CutShort, Stop};
 use crate::verdict::{Evidence, Limit, Once, Run, Verdict, judge};
 use millstream_net::cores;
 use std::net::SocketAddr;
@@ -38,85 +38,83 @@ pub struct Moment<'a> {
     pub progress: &'a Progress,
 }
 
-/// Measures one row. Blocks; ends early with [`CapacityError::Stopped`] when `stop` is set. Every process that is started
-/// ends with it.
+/// What came of a subject.
+#[derive(Debug)]
+pub struct Measured {
+    /// Its row.
+    pub row: Row,
+    /// Where it was stopped: the row is of fewer rounds then, or lacks what happens with fewer connections.
+    pub cut_short: Option<CutShort>,
+    /// How many runs it has.
+    pub runs: u32,
+}
+
+/// Measures one row. Blocks; ends early once the user wants to stop. Every process that is started ends with it.
 ///
 /// # Errors
-/// See [`CapacityError`].
+/// See [`CapacityError`]; [`CapacityError::Stopped`] where not everything had been measured once yet.
 pub fn measure(
     subject: &Subject,
     setting: &Setting,
     stop: &Stop,
     watch: &mut dyn FnMut(&Moment<'_>),
-) -> Result<Row, CapacityError> {
+) -> Result<Measured, CapacityError> {
     let servers = Servers::find(subject, setting, stop)?;
     let count = servers.all.len() as u32;
     let connections = setting.connections.saturating_mul(count);
     let body = servers.once().map_or(0, |once| once.body_bytes as usize);
     let names: Vec<String> = servers.all.iter().map(|server| server.address.to_string()).collect();
-    let (_nothing, nothing) = start("the server that answers at once", setting, |listen| {
+    let (_nothing, nothing) = start("the server that answers at once", setting, stop, |listen| {
         configuration(Front::Nothing, listen, &setting.workers, body)
     })?;
     let proxied = |keepalive| {
         let front = Front::Proxy { servers: &names, nothing, keepalive };
-        start("the proxy", setting, |listen| configuration(front, listen, &setting.workers, body))
+        start("the proxy", setting, stop, |listen| configuration(front, listen, &setting.workers, body))
     };
     let (proxy, address) = proxied(connections)?;
     let behind = servers.behind(address, None, setting)?;
     let through = ask(&behind.url, &behind, stop)?;
 
-    let mut bench =
-        Bench { setting, stop, watch, name: &subject.name, done: 0, of: setting.rounds * (count + 3) + 1 };
+    let runs = setting.rounds.max(1) * (count + 3) + 1;
+    let mut bench = Bench { setting, stop, watch, name: &subject.name, done: 0, of: runs };
     let mut taken = Taken::default();
-    for _ in 0..setting.rounds.max(1) {
-        for (place, server) in servers.all.iter().enumerate() {
-            let found = bench.alone(server)?;
-            taken.alone.resize_with(servers.all.len(), Vec::new);
-            taken.alone[place].push(found);
-        }
-        let mut rate = |what: &str, path| {
-            let target = servers.behind(address, Some(path), setting)?;
-            Ok::<_, CapacityError>(bench.run(what, &target, connections, &mut |_| ())?.rate())
-        };
-        taken.ceiling.push(rate("the proxy by itself", CEILING)?);
-        taken.passing.push(rate("the proxy in front of nothing", PASSING)?);
-        taken.together.push(bench.together(
-            "all behind the proxy",
-            &servers,
-            &behind,
-            connections,
-            &proxy,
-        )?);
-    }
+    let mut ended = taken.rounds(&mut bench, &servers, &behind, connections, (&proxy, address));
     drop(proxy);
+    if taken.together.is_empty() {
+        ended?;
+        return Err(CapacityError::Stopped);
+    }
     let mut row = taken.row(subject, setting, &servers, through);
-    if row.pool.in_use >= WORTH_SHOWING {
-        let (proxy, address) = proxied(TOO_LITTLE)?;
-        let target = servers.behind(address, None, setting)?;
-        let found = bench.together("with few kept connections", &servers, &target, connections, &proxy)?;
-        row.below = Some(Below {
-            keepalive: TOO_LITTLE,
-            rate: found.outcome.rate(),
-            opened_per_second: found.opened(),
-            time_wait: found.time_wait,
+    if ended.is_ok() && row.pool.in_use >= WORTH_SHOWING {
+        ended = proxied(TOO_LITTLE).and_then(|(proxy, address)| {
+            let target = servers.behind(address, None, setting)?;
+            row.below = Some(bench.below(&servers, &target, connections, &proxy)?);
+            Ok(())
         });
     }
     row.sentence = sentence(&row);
-    Ok(row)
+    let cut_short = match ended {
+        Ok(()) => None,
+        Err(CapacityError::Stopped) => Some(CutShort { measured: bench.done, of: runs }),
+        Err(error) => return Err(error),
+    };
+    Ok(Measured { row, cut_short, runs })
 }
 
 /// Starts a process with a configuration and waits until it accepts connections.
 fn start(
     name: &str,
     setting: &Setting,
+    stop: &Stop,
     text: impl FnOnce(SocketAddr) -> String,
 ) -> Result<(Party, SocketAddr), CapacityError> {
     let address = free_address()?;
     let place = Place::new()?;
-    let file = place.write("nginx.conf", &text(address))?;
+    place.write("nginx.conf", &text(address))?;
     let mut command = Command::new(&setting.proxy);
-    command.arg("-p").arg(place.path()).arg("-c").arg(file).args(["-e", "stderr"]);
-    let mut party = Party::start(name, command, place)?;
+    // Where it is started.
+    command.args(["-p", "./", "-c", "nginx.conf", "-e", "stderr"]);
+    let mut party = Party::start(name, command, place)?.heeding(stop);
     party.wait_for(address, START)?;
     Ok((party, address))
 }
@@ -166,10 +164,10 @@ impl Bench<'_> {
             watch(&Moment { what: &label, done, of, progress });
             look(progress);
         })?;
-        self.done += 1;
         if self.stop.is_asked() {
             return Err(CapacityError::Stopped);
         }
+        self.done += 1;
         if outcome.counts.answers == 0 {
             return Err(CapacityError::Failing(label));
         }
@@ -178,6 +176,23 @@ impl Bench<'_> {
 
     fn alone(&mut self, server: &Server) -> Result<Outcome, CapacityError> {
         self.run(&format!("{} alone", server.url), &server.target, self.setting.connections, &mut |_| ())
+    }
+
+    /// With fewer kept connections than are needed.
+    fn below(
+        &mut self,
+        servers: &Servers,
+        target: &Target,
+        connections: u32,
+        proxy: &Party,
+    ) -> Result<Below, CapacityError> {
+        let found = self.together("with few kept connections", servers, target, connections, proxy)?;
+        Ok(Below {
+            keepalive: TOO_LITTLE,
+            rate: found.outcome.rate(),
+            opened_per_second: found.opened(),
+            time_wait: found.time_wait,
+        })
     }
 
     fn together(
@@ -208,6 +223,32 @@ struct Taken {
 }
 
 impl Taken {
+    /// Everything once in each round; what an error ends keeps what there is.
+    fn rounds(
+        &mut self,
+        bench: &mut Bench<'_>,
+        servers: &Servers,
+        behind: &Target,
+        connections: u32,
+        (proxy, address): (&Party, SocketAddr),
+    ) -> Result<(), CapacityError> {
+        self.alone.resize_with(servers.all.len(), Vec::new);
+        for _ in 0..bench.setting.rounds.max(1) {
+            for (place, server) in servers.all.iter().enumerate() {
+                self.alone[place].push(bench.alone(server)?);
+            }
+            let mut rate = |what: &str, path| {
+                let target = servers.behind(address, Some(path), bench.setting)?;
+                Ok::<_, CapacityError>(bench.run(what, &target, connections, &mut |_| ())?.rate())
+            };
+            self.ceiling.push(rate("the proxy by itself", CEILING)?);
+            self.passing.push(rate("the proxy in front of nothing", PASSING)?);
+            let together = bench.together("all behind the proxy", servers, behind, connections, proxy)?;
+            self.together.push(together);
+        }
+        Ok(())
+    }
+
     /// The row, from the median round of each; its sentence comes when all is known.
     fn row(mut self, subject: &Subject, setting: &Setting, servers: &Servers, through: Once) -> Row {
         let all: Vec<&Outcome> = self.together.iter().map(|behind| &behind.outcome).collect();

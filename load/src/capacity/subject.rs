@@ -94,7 +94,10 @@ impl std::error::Error for CapacityError {}
 
 impl From<PartyError> for CapacityError {
     fn from(error: PartyError) -> Self {
-        CapacityError::Party(error)
+        match error {
+            PartyError::Stopped => CapacityError::Stopped,
+            error => CapacityError::Party(error),
+        }
     }
 }
 

@@ -28,7 +28,8 @@ pub fn table(capacity: &Capacity) -> String {
             line.push(published(row).map_or_else(String::new, article));
         }
     }
-    let mut out = opening(capacity);
+    let mut out = capacity.cut_short.map_or_else(String::new, |cut| format!("{}\n\n", cut.words()));
+    out.push_str(&opening(capacity));
     out.push_str(&aligned(&lines));
     out.push_str(&ceilings(capacity));
     for row in &capacity.rows {
@@ -232,11 +233,14 @@ fn wrapped(paragraph: &str) -> String {
 
 /// The same for a browser: `report::steps::html` makes it.
 pub fn page(capacity: &Capacity) -> Page {
-    let warning = "Simulated: the servers are embedded and only sleep.".to_owned();
+    let mut warnings: Vec<String> = capacity.cut_short.map(|cut| cut.words()).into_iter().collect();
+    if capacity.is_simulated {
+        warnings.push("Simulated: the servers are embedded and only sleep.".to_owned());
+    }
     Page {
         title: "Does another server help?".to_owned(),
         subtitle: format!("{} alone, and all behind the proxy", capacity.urls.join(", ")),
-        warnings: if capacity.is_simulated { vec![warning] } else { Vec::new() },
+        warnings,
         row: steps::RowName::Case,
         rows: capacity.rows.iter().map(page_row).collect(),
         verdict: capacity.rows.iter().map(|row| format!("{}: {}", row.name, row.sentence)).collect(),

@@ -147,6 +147,7 @@ fn the_table_has_the_articles_column_where_its_rows_are_and_says_that_it_is_simu
         urls: vec!["http://127.0.0.1:1/".into(), "http://127.0.0.1:2/".into()],
         cores: 2,
         workers: "auto".into(),
+        cut_short: None,
         rows: vec![first],
     };
     let text = table(&capacity);
@@ -227,6 +228,7 @@ fn servers_that_close_each_connection_are_told_so_instead_of_a_pool() {
         urls: vec![String::new()],
         cores: 2,
         workers: "auto".into(),
+        cut_short: None,
         rows: vec![row],
     };
     let text = table(&capacity);
@@ -244,6 +246,7 @@ fn servers_that_answer_something_else_each_are_told() {
         urls: vec![String::new()],
         cores: 2,
         workers: "auto".into(),
+        cut_short: None,
         rows: vec![row],
     };
     assert!(table(&capacity).contains("The servers do not answer the same"));

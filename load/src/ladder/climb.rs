@@ -17,7 +17,7 @@ use crate::party::{self, Whose};
 use crate::peer::{self, Party};
 use crate::report::quantity;
 use crate::step::{MICRO, Setting, Step};
-use crate::stop;
+use crate::stop::{self, CutShort};
 use crate::target::{Ask, Permission};
 use crate::verdict::{self, Evidence};
 use millstream_net::{clock, cores};
@@ -58,7 +58,8 @@ const TIMEOUT: Duration = Duration::from_secs(5);
 /// Climbs.
 ///
 /// # Errors
-/// The API is not there or answers with an error, this program cannot be started, or `stop` was set.
+/// The API is not there or answers with an error, this program cannot be started, or the user wanted to stop before anything
+/// was measured; afterwards it is [`Climbed::cut_short`].
 pub fn climb(
     order: &Order,
     stop: &stop::Stop,
@@ -74,7 +75,15 @@ pub fn climb(
     let able: Vec<_> =
         measures.iter().filter(|measure| measure.cannot.is_none()).map(|m| (m.step, m.party)).collect();
     let (mut bench, course) = bench(order, known, &able, stop, watch)?;
-    let seen = rounds(&mut bench, &course.stops, &mut measures, watch)?;
+    let mut taken = Taken { seen: measures.iter().map(|_| Vec::new()).collect(), whole: 0 };
+    let cut_short = match rounds(&mut bench, &course.stops, &mut measures, &mut taken, watch) {
+        Ok(()) => None,
+        Err(ClimbError::Stopped) if taken.seen.iter().any(|seen| !seen.is_empty()) => {
+            Some(CutShort { measured: taken.whole, of: course.stops.len() as u32 })
+        }
+        Err(error) => return Err(error),
+    };
+    let seen = taken.seen;
     for (measure, seen) in measures.iter_mut().zip(&seen) {
         let rounds: Vec<Round> = seen.iter().map(|seen| seen.round.clone()).collect();
         measure.figures = figures(&rounds);
@@ -84,7 +93,11 @@ pub fn climb(
         }
     }
     compare(&mut measures);
-    let mut climbed = plain(order, &bench, course.rounds, measures);
+    // Where it was cut short, the last round is not everybody's.
+    let least = seen.iter().map(Vec::len).filter(|count| *count > 0).min().unwrap_or(0) as u32;
+    let rounds = if cut_short.is_some() { least } else { course.rounds };
+    let mut climbed = plain(order, &bench, rounds, measures);
+    climbed.cut_short = cut_short;
     climbed.began_unix_milliseconds = u64::try_from(began).unwrap_or(0);
     climbed.verdict = worth::sentences(&climbed);
     climbed.verdict.extend(limit(&climbed, &bench.known, &seen));
@@ -137,6 +150,7 @@ fn plain(order: &Order, bench: &Bench<'_>, rounds: u32, measures: Vec<Measure>) 
         is_simulated: order.own_api.is_some(),
         began_unix_milliseconds: 0,
         rounds,
+        cut_short: None,
         connections: bench.connections,
         threads: bench.threads,
         cores: cores::usable() as u32,
@@ -202,14 +216,22 @@ fn fallback(order: &Order, known: &Known) -> Option<String> {
     is_silent.then(|| order.fallback.clone().unwrap_or_else(|| MICRO.to_owned()))
 }
 
-/// All rounds, each measure's own beside it.
+/// What has been measured so far.
+struct Taken {
+    /// Beside each measure its rounds.
+    seen: Vec<Vec<Seen>>,
+    /// Whole measurements.
+    whole: u32,
+}
+
+/// All rounds; what an error ends keeps what there is.
 fn rounds(
     bench: &mut Bench<'_>,
     stops: &[Stop],
     measures: &mut [Measure],
+    taken: &mut Taken,
     watch: &mut dyn FnMut(Sight<'_>),
-) -> Result<Vec<Vec<Seen>>, ClimbError> {
-    let mut all: Vec<Vec<Seen>> = measures.iter().map(|_| Vec::new()).collect();
+) -> Result<(), ClimbError> {
     for (place, stop) in stops.iter().enumerate() {
         let Some(at) = measures.iter().position(|m| m.step == stop.step && m.party == stop.party) else {
             continue;
@@ -245,9 +267,10 @@ fn rounds(
                 told(&seen.round.outcome.counts.errors)
             )));
         }
-        all[at].extend(seen);
+        taken.seen[at].extend(seen);
+        taken.whole += 1;
     }
-    Ok(all)
+    Ok(())
 }
 
 /// The kinds of errors that there were.

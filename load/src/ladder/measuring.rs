@@ -101,8 +101,10 @@ impl Bench<'_> {
             workers: "auto",
             puts_aside: self.known.outlives_micro(),
         };
-        let stand = match Stand::put_up(party, stop.step, &setting, &self.programs, &self.certificate) {
+        let (programs, certificate) = (&self.programs, &self.certificate);
+        let stand = match Stand::put_up(party, stop.step, &setting, programs, certificate, self.stop) {
             Ok(stand) => stand,
+            Err(StandError::Stopped) => return Err(ClimbError::Stopped),
             // Without this program there is no ladder; without a peer there is one without it.
             Err(StandError::Failed(why)) if party == Party::Millstream => return Err(why.into()),
             Err(StandError::Cannot(why)) => {

@@ -20,7 +20,7 @@ pub fn page(climbed: &Climbed) -> Page {
             row.measures.push(shown(measure));
         }
     }
-    let mut warnings = Vec::new();
+    let mut warnings: Vec<String> = climbed.cut_short.map(|cut| cut.words()).into_iter().collect();
     if climbed.is_simulated {
         warnings.push(
             "The API is simulated: it shows the shape of the ladder, not what yours will do.".to_owned(),

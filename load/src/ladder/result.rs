@@ -8,6 +8,7 @@ use crate::outcome::{Errors, Outcome};
 use crate::peer::Party;
 use crate::report::{json, quantity};
 use crate::step::Step;
+use crate::stop::CutShort;
 use serde::{Deserialize, Serialize};
 
 /// A whole climb.
@@ -19,8 +20,11 @@ pub struct Climbed {
     pub is_simulated: bool,
     /// When it began, milliseconds since 1970.
     pub began_unix_milliseconds: u64,
-    /// How often each step was measured.
+    /// How often each step was measured; the least, where it was cut short.
     pub rounds: u32,
+    /// Where the user stopped it; `None`: it is whole.
+    #[serde(default)]
+    pub cut_short: Option<CutShort>,
     /// Connections held at once.
     pub connections: u32,
     /// Threads of the generator.

@@ -3,10 +3,11 @@
 //! Each measurement gets a new one in a directory of its own, so that no step finds connections or answers of another.
 //! Dropped, the process is ended and the directory gone. Next: `climb`, which measures it; `peer` says how to start each.
 
-use crate::party::{Party as Process, Place, free_address};
+use crate::party::{Party as Process, PartyError, Place, SHARED_MEMORY, free_address};
 use crate::peer::{self, Party, Reached};
 use crate::step::nginx::{CERTIFICATE, KEY};
 use crate::step::{Setting, Step};
+use crate::stop::Stop;
 use std::io::{Read, Write};
 use std::net::SocketAddr;
 use std::os::unix::net::UnixStream;
@@ -70,6 +71,17 @@ pub enum StandError {
     Cannot(String),
     /// It should have been able to: a whole sentence.
     Failed(String),
+    /// The user wanted to stop.
+    Stopped,
+}
+
+impl From<PartyError> for StandError {
+    fn from(error: PartyError) -> Self {
+        match error {
+            PartyError::Stopped => StandError::Stopped,
+            error => StandError::Failed(error.to_string()),
+        }
+    }
 }
 
 impl Stand {
@@ -83,14 +95,15 @@ impl Stand {
         setting: &Setting<'_>,
         programs: &Programs,
         certificate: &Certificate,
+        stop: &Stop,
     ) -> Result<Stand, StandError> {
         let failed = |error: &dyn std::fmt::Display| StandError::Failed(format!("{}: {error}", party.name()));
         let program =
             programs.of(party).ok_or_else(|| StandError::Cannot("is not installed here".to_owned()))?;
         let address = free_address().map_err(|error| failed(&error))?;
-        let place = Place::shared_within(&home(step)).map_err(|error| failed(&error))?;
+        let place = Place::within(&home(step)).map_err(|error| failed(&error))?;
         let setting = Setting { port: address.port(), ..*setting };
-        let launch = peer::launch(party, step, &setting, place.path())
+        let launch = peer::launch(party, step, &setting, &place.path())
             .map_err(|why| StandError::Cannot(why.to_owned()))?;
         let write = |name: &str, text: &str| place.write(name, text).map_err(|error| failed(&error));
         for (name, text) in &launch.files {
@@ -102,9 +115,8 @@ impl Stand {
         }
         let mut command = Command::new(program);
         command.args(&launch.arguments);
-        let mut process = Process::start(party.name(), command, place)
-            .map_err(|error| StandError::Failed(error.to_string()))?;
-        process.wait_for(address, START).map_err(|error| StandError::Failed(error.to_string()))?;
+        let mut process = Process::start(party.name(), command, place)?.heeding(stop);
+        process.wait_for(address, START)?;
         Ok(Stand { process, address, reached: launch.reached })
     }
 
@@ -132,7 +144,7 @@ impl Stand {
 
 /// Where a step's directory is made: what is to be in memory, on tmpfs where there is one, for who knows files alone.
 fn home(step: Step) -> PathBuf {
-    let shared_memory = Path::new("/dev/shm");
+    let shared_memory = Path::new(SHARED_MEMORY);
     let in_memory = step.features().and_then(|features| features.cache).is_some_and(|cache| cache.in_memory);
     if in_memory && shared_memory.is_dir() { shared_memory.to_owned() } else { std::env::temp_dir() }
 }

@@ -23,6 +23,9 @@ pub fn text(climbed: &Climbed) -> String {
         climbed.threads,
         climbed.cores
     );
+    if let Some(cut) = climbed.cut_short {
+        _ = writeln!(out, "{}\n", cut.words());
+    }
     table(&mut out, climbed);
     for paragraphs in [&climbed.verdict, &climbed.notes] {
         if !paragraphs.is_empty() {
@@ -86,6 +89,10 @@ fn table(out: &mut String, climbed: &Climbed) {
             Some(why) => {
                 let party = measure.party.map_or("", crate::peer::Party::name);
                 _ = writeln!(out, "{:<1$}  cannot: {party} {why}", row[0], widths[0]);
+            }
+            None if measure.figures.is_none() => {
+                let party = measure.party.map_or("", crate::peer::Party::name);
+                _ = writeln!(out, "{:<1$}  not measured {party}", row[0], widths[0]);
             }
             None => line(out, &|place| row[place].clone()),
         }

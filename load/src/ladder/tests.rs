@@ -54,6 +54,7 @@ fn climbed(measures: Vec<Measure>) -> Climbed {
         is_simulated: false,
         began_unix_milliseconds: 0,
         rounds: 3,
+        cut_short: None,
         connections: 50,
         threads: 1,
         cores: 2,

@@ -18,7 +18,7 @@ const NANOSECONDS: f64 = 1e9;
 /// Whose CPU.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Whose {
-    /// A process and all its descendants: a server with its workers.
+    /// A process and all its descendants, without this program and its own: a server with its workers.
     Tree(u32),
     /// A process without those that it started.
     Process(u32),

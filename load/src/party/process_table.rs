@@ -35,8 +35,13 @@ pub(super) fn threads(id: u32) -> impl Iterator<Item = u32> {
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
 }
 
-/// A process and all its descendants, itself first.
+/// A process and all its descendants, itself first, but for this process and its own: where the API's process has started
+/// this program, neither the load nor a proxy is the API.
 pub(super) fn tree(root: u32) -> Vec<u32> {
+    tree_without(root, std::process::id())
+}
+
+fn tree_without(root: u32, without: u32) -> Vec<u32> {
     // Kernels without this file make it necessary to look at every process there is.
     let is_listed = fs::exists(format!("/proc/{root}/task/{root}/children")).unwrap_or(false);
     let by_parent = if is_listed { HashMap::new() } else { parents() };
@@ -44,11 +49,12 @@ pub(super) fn tree(root: u32) -> Vec<u32> {
     let mut next = 0;
     while next < family.len() && family.len() < MOST {
         let id = family[next];
-        match by_parent.get(&id) {
-            Some(children) => family.extend(children),
-            None if is_listed => family.extend(listed_children(id)),
-            None => {}
-        }
+        let children = match by_parent.get(&id) {
+            Some(children) => children.clone(),
+            None if is_listed => listed_children(id),
+            None => Vec::new(),
+        };
+        family.extend(children.into_iter().filter(|id| *id != without));
         next += 1;
     }
     family
@@ -71,4 +77,22 @@ fn parents() -> HashMap<u32, Vec<u32>> {
         }
     }
     children
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::{Command, Stdio};
+
+    #[test]
+    fn a_tree_is_without_this_process_and_what_it_has_started() {
+        let mut child = Command::new("/bin/cat").stdin(Stdio::piped()).spawn().unwrap();
+        let (own, parent) = (std::process::id(), parent(std::process::id()).unwrap());
+        let family = tree(parent);
+        assert!(family.contains(&parent) && !family.contains(&own) && !family.contains(&child.id()));
+        assert!(tree_without(parent, 0).contains(&child.id()));
+        assert!(tree(own).contains(&child.id()), "it is what it has started itself that is asked about");
+        drop(child.stdin.take());
+        child.wait().unwrap();
+    }
 }

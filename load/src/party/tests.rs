@@ -4,6 +4,8 @@ use super::machine::{Cores, opened_of};
 use super::sockets::{LISTEN, Socket, line};
 use super::*;
 use std::hint::black_box;
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
 fn shell(script: &str) -> Party {
@@ -26,7 +28,7 @@ fn words(party: &mut Party, count: usize) -> Vec<String> {
             return said;
         }
         assert!(clock::now().duration_since(began) < Duration::from_secs(20), "it says only {said:?}");
-        assert!(!party.has_ended_within(Duration::from_millis(5)), "it ended: {said:?}");
+        assert_eq!(party.wait_for_end(Duration::from_millis(5), None), Woken::Late, "it ended: {said:?}");
     }
 }
 
@@ -34,7 +36,7 @@ fn words(party: &mut Party, count: usize) -> Vec<String> {
 fn a_dropped_party_is_gone_with_the_children_it_left() {
     let mut party = shell("sleep 1000 & echo $! ; wait");
     let child: u32 = words(&mut party, 1)[0].parse().unwrap();
-    let (id, directory) = (party.id(), party.place().path().to_owned());
+    let (id, directory) = (party.id(), party.place().path());
     assert!(is_running(id) && is_running(child) && directory.is_dir());
     drop(party);
     assert!(!is_running(id), "the shell");
@@ -44,6 +46,75 @@ fn a_dropped_party_is_gone_with_the_children_it_left() {
         std::thread::yield_now();
     }
     assert!(!directory.exists());
+}
+
+#[test]
+fn what_is_left_of_a_group_ends_where_its_first_process_ended_by_itself() {
+    let mut party = shell("sleep 1000 & echo $!");
+    let began = clock::now();
+    while party.ended().is_none() {
+        assert!(clock::now().duration_since(began) < Duration::from_secs(20), "{}", party.said());
+        party.wait_for_end(Duration::from_millis(5), None);
+    }
+    let child: u32 = party.said().parse().unwrap();
+    while is_running(child) {
+        assert!(clock::now().duration_since(began) < Duration::from_secs(20), "its child");
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn who_insists_need_not_wait_for_a_party_that_will_not_end() {
+    let stop = Stop::new().unwrap();
+    let mut party = shell("trap '' TERM; echo ready; while :; do sleep 1; done").heeding(&stop);
+    words(&mut party, 1);
+    stop.ask();
+    let silent = party.wait_for(free_address().unwrap(), Duration::from_secs(3600));
+    assert!(matches!(silent, Err(PartyError::Stopped)), "{silent:?}");
+    stop.press();
+    let (began, id) = (clock::now(), party.id());
+    drop(party);
+    assert!(!is_running(id));
+    assert!(clock::now().duration_since(began) < END, "it was made to end at once");
+}
+
+#[test]
+fn a_directory_is_closed_to_others_and_its_own_floor_open() {
+    let place = Place::new().unwrap();
+    let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode(place.upper()) & 0o067, 0, "{:o}", mode(place.upper()));
+    assert_eq!(mode(&place.path()), 0o755);
+    let upper = place.upper().to_owned();
+    drop(place);
+    assert!(!upper.exists());
+}
+
+#[test]
+fn what_a_killed_owner_left_is_cleared_away_and_nothing_else() {
+    let parent = tempfile::tempdir().unwrap();
+    let alive = Place::within(parent.path()).unwrap();
+    let dead = parent.path().join("millstream-measure-dead");
+    let mut closed = std::fs::DirBuilder::new();
+    closed.mode(0o700);
+    for name in ["millstream-measure-dead", "millstream-measure-unproven", "millstream-measure-open", "other"]
+    {
+        closed.create(parent.path().join(name)).unwrap();
+    }
+    for name in ["millstream-measure-dead/owner", "millstream-measure-open/owner", "other/owner"] {
+        std::fs::write(parent.path().join(name), "").unwrap();
+    }
+    // Who could enter could have put the file there.
+    let open = parent.path().join("millstream-measure-open");
+    std::fs::set_permissions(&open, std::fs::Permissions::from_mode(0o777)).unwrap();
+    std::fs::create_dir(dead.join("in")).unwrap();
+    std::fs::write(dead.join("in/secret"), "").unwrap();
+    std::os::unix::fs::symlink(parent.path().join("other"), parent.path().join("millstream-measure-link"))
+        .unwrap();
+    assert_eq!(place::clear_away_in(parent.path()), 1);
+    assert!(!dead.exists() && alive.path().is_dir() && open.is_dir());
+    assert!(parent.path().join("other/owner").is_file());
+    assert!(parent.path().join("millstream-measure-unproven").is_dir());
+    assert_eq!(place::clear_away_in(parent.path()), 0);
 }
 
 #[test]
@@ -137,7 +208,7 @@ fn what_an_ended_child_used_stays_in_its_parents_account() {
     let began = clock::now();
     while !party.said().contains("done") {
         assert!(clock::now().duration_since(began) < Duration::from_secs(30), "{}", party.said());
-        party.has_ended_within(Duration::from_millis(5));
+        party.wait_for_end(Duration::from_millis(5), None);
     }
     let spent = Account::read(&Whose::Tree(party.id())).since(&before);
     assert!(spent.cpu_seconds > 0.02, "{spent:?}");

@@ -27,8 +27,25 @@ pub(super) fn launch(step: Step, setting: &Setting<'_>, directory: &Path) -> Res
     let (file, own) = (whole(FILE), whole(DIRECTORY));
     let listen = format!("127.0.0.1:{}", setting.port);
     let gzip = if features.gzip { "http_gzip_support=on" } else { "http_gzip_support=off" };
-    let arguments =
-        ["-F", "-a", &listen, "-T", "none", "-s", "malloc,256m", "-p", gzip, "-f", &file, "-n", &own];
+    // Its jail would change users again and again, and with that lose the signal that tells it of this program's end; and it
+    // would keep it out of a directory that is closed to others.
+    let arguments = [
+        "-j",
+        "none",
+        "-F",
+        "-a",
+        &listen,
+        "-T",
+        "none",
+        "-s",
+        "malloc,256m",
+        "-p",
+        gzip,
+        "-f",
+        &file,
+        "-n",
+        &own,
+    ];
     Ok(Launch {
         files: vec![(FILE, text(&features, setting))],
         arguments: arguments.map(str::to_owned).to_vec(),

@@ -142,3 +142,27 @@ fn ctrl_c_ends_it_and_everything_that_it_started() {
         assert!(!process::is_alive(id), "{id} of the proxies is left");
     }
 }
+
+#[test]
+fn ctrl_c_after_the_first_row_tells_that_row() {
+    if is_nginx() {
+        return;
+    }
+    let folder = Prefix::new();
+    let output = std::fs::File::create(folder.join("output")).expect("own directory");
+    let mut command = Command::new(binary());
+    command.args(["capacity", "--sleep", "20ms,3h", "--at-once", "8", "-c", "8"]).args(SHORT);
+    command.arg("--json").arg(folder.join("capacity.json")).stdin(Stdio::null()).stdout(output);
+    let log = std::fs::File::create(folder.join("log")).expect("own directory");
+    let mut running = Running::start(command.stderr(log)).expect("the binary runs");
+    // The proxies of the first row end with it, and those of the second are not started before its servers have answered.
+    wait::until("it has started its proxies", || running.tree().len() >= 3);
+    wait::until("they have ended", || running.tree().len() == 1);
+    running.signal(Signal::INT);
+    let status = running.wait(Duration::from_secs(15)).and_then(|status| status.code());
+    assert_eq!(status, Some(130), "{}", folder.read("log"));
+    let json: Value = serde_json::from_str(&folder.read("capacity.json")).expect("it writes JSON");
+    assert_eq!(json["rows"].as_array().map(Vec::len), Some(1));
+    assert_eq!(json["cut_short"], serde_json::json!({ "measured": 6, "of": 12 }));
+    assert!(folder.read("output").contains("Stopped after 6 of 12 measurements"));
+}

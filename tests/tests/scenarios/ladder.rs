@@ -283,6 +283,101 @@ fn an_interrupted_ladder_leaves_no_process_behind() {
 }
 
 #[test]
+fn an_interrupted_ladder_tells_what_it_has_measured() {
+    if is_nginx() {
+        return;
+    }
+    let origin = slow(&[]);
+    let (url, folder) = (format!("http://{}/", origin.address()), Prefix::new());
+    let (json, page) = (folder.join("ladder.json"), folder.join("ladder.html"));
+    let mut command =
+        command(&["ladder", &url, "--steps", "alone,quiet,memory", "-d", "300ms", "--rounds", "100"]);
+    let output = std::fs::File::create(folder.join("output")).expect("own directory");
+    command.arg("--json").arg(&json).arg("--html").arg(&page).stdout(output).stderr(Stdio::null());
+    let mut running = Running::start(&mut command).expect("the binary runs");
+    let mut proxies = std::collections::HashSet::new();
+    wait::until("the second step was measured", || {
+        proxies.extend(running.tree().into_iter().skip(1));
+        proxies.len() > 1
+    });
+    running.signal(Signal::INT);
+    assert_eq!(running.wait(Duration::from_secs(30)).and_then(|status| status.code()), Some(130));
+    let told: Value = serde_json::from_str(&folder.read("ladder.json")).expect("it writes JSON");
+    let measured = told["cut_short"]["measured"].as_u64().expect("how many");
+    assert!(measured >= 2 && told["cut_short"]["of"] == 300, "{}", told["cut_short"]);
+    let words = format!("Stopped after {measured} of 300 measurements");
+    for report in ["output", "ladder.html"] {
+        let text = folder.read(report);
+        assert!(text.contains(&words) && text.contains("compression, log off"), "{report}: {text}");
+    }
+}
+
+/// A ladder whose directories are in this folder, once this program stands in front of the API; its processes.
+fn underway(folder: &Prefix, url: &str, party: &str) -> (Running, Vec<u32>) {
+    let mut command = command(&["ladder", url, "--steps", "headers", "-c", "2"]);
+    match party {
+        "millstream" => command.args(["-d", "60s"]),
+        peer => command.args(["-d", "300ms", "--rounds", "100", "--against", peer]),
+    };
+    command.env("TMPDIR", folder.path()).stdout(Stdio::null()).stderr(Stdio::null());
+    let running = Running::start(&mut command).expect("the binary runs");
+    let name = |id: u32| std::fs::read_to_string(format!("/proc/{id}/comm")).unwrap_or_default();
+    let mut family = Vec::new();
+    wait::until("it stands in front of the API", || {
+        family = running.tree();
+        family.iter().skip(1).any(|&id| name(id).starts_with(party))
+    });
+    (running, family)
+}
+
+fn measured_in(folder: &Prefix) -> usize {
+    let entries = std::fs::read_dir(folder.path()).expect("own directory").flatten();
+    entries.filter(|entry| entry.file_name().to_string_lossy().starts_with("millstream-measure-")).count()
+}
+
+#[test]
+fn a_killed_ladder_takes_its_processes_along_and_the_next_one_removes_what_it_left() {
+    if is_nginx() {
+        return;
+    }
+    let origin = slow(&[]);
+    let url = format!("http://{}/", origin.address());
+    for party in ["millstream", "nginx", "varnish"] {
+        let program = if party == "varnish" { "varnishd" } else { party };
+        if party != "millstream" && !std::path::Path::new("/usr/sbin").join(program).exists() {
+            eprintln!("SKIPPED: {party} is not installed here");
+            continue;
+        }
+        let folder = Prefix::new();
+        let (mut running, family) = underway(&folder, &url, party);
+        running.signal(Signal::KILL);
+        assert!(running.wait(Duration::from_secs(20)).is_some(), "killed");
+        wait::until("nothing is left", || family.iter().all(|&id| !process::is_alive(id)));
+        assert!(measured_in(&folder) > 0, "who is killed removes nothing");
+        let closed = format!("http://127.0.0.1:{}/", ports::free());
+        let next = command(&["ladder", &closed]).env("TMPDIR", folder.path()).output().expect("it runs");
+        assert_eq!(next.status.code(), Some(1));
+        assert_eq!(measured_in(&folder), 0, "{party}");
+    }
+}
+
+#[test]
+fn a_ladder_that_is_interrupted_twice_leaves_neither_processes_nor_directories() {
+    if is_nginx() {
+        return;
+    }
+    let origin = slow(&[]);
+    let url = format!("http://{}/", origin.address());
+    let folder = Prefix::new();
+    let (mut running, family) = underway(&folder, &url, "millstream");
+    running.signal(Signal::INT);
+    running.signal(Signal::HUP);
+    let status = running.wait(Duration::from_secs(20)).expect("it ends");
+    assert_eq!((status.code(), measured_in(&folder)), (Some(130), 0));
+    assert!(family.iter().all(|&id| !process::is_alive(id)), "{family:?}");
+}
+
+#[test]
 fn an_api_that_does_not_answer_is_no_reason_to_wait_after_ctrl_c() {
     if is_nginx() {
         return;
