@@ -64,6 +64,8 @@ fn a_full_disk_stops_storing_and_not_serving() {
     let prefix = Prefix::new();
     let cache = prefix.join("cache");
     std::fs::create_dir(&cache).expect("own directory");
+    // Declared first, so that it is dropped last: a directory with something mounted in it cannot be removed.
+    let server;
     let Some(_mounted) = Mounted::small(&cache) else {
         eprintln!("SKIPPED: a small tmpfs cannot be mounted here");
         return;
@@ -71,7 +73,7 @@ fn a_full_disk_stops_storing_and_not_serving() {
     let body = vec![b'x'; 400_000];
     let origin = Origin::fixed(200, &[("Cache-Control", "max-age=60")], &body);
     let servers = format!("server {};", origin.address());
-    let server = Server::start_in(prefix, PROXY, &[("SERVERS", &servers)]);
+    server = Server::start_in(prefix, PROXY, &[("SERVERS", &servers)]);
     for number in 0..4 {
         let answer = server.get(&format!("/{number}"));
         assert_eq!((answer.status, answer.body.len()), (200, body.len()), "request {number}");
