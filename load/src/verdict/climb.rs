@@ -40,6 +40,13 @@ pub fn climb(steps: &[Climbed], uncacheable: Option<&str>) -> Vec<String> {
     if first.rate <= 0.0 {
         return vec![format!("{} gave no right answer, so there is nothing to compare with.", first.name)];
     }
+    if steps.len() == 1 {
+        return vec![format!(
+            "Nothing but \"{}\" was measured: {} per second.",
+            first.name,
+            count(first.rate)
+        )];
+    }
     if let Some(best) = right.iter().max_by(|one, other| one.rate.total_cmp(&other.rate)) {
         let times = best.rate / first.rate;
         if times >= WORTH && best.name != first.name {
