@@ -1,8 +1,8 @@
 //! Who takes part in a measurement: processes started for it, processes found by what they listen on, and what each costs.
 //!
-//! A [`Party`] is a child in a directory of its own (`place`) that outlives neither its value nor this process. `account` says what CPU a process used
-//! and wanted, `listening` who answers at an address, `sockets` what connections leave behind, `meter` all of it over one
-//! run. Linux's /proc is read; nothing here decides what the figures mean. Next: `verdict`.
+//! A [`Party`] is a child in a directory of its own (`place`) that outlives neither its value nor this process. `account`
+//! says what CPU a process used and wanted, `listening` who answers at an address, `sockets` what connections leave behind,
+//! `meter` all of it over one run. Linux's /proc is read; nothing here decides what the figures mean. Next: `verdict`.
 
 mod place;
 mod process_table;
@@ -137,8 +137,8 @@ impl Party {
         let mut start = || {
             let output =
                 File::options().create(true).append(true).read(true).open(place.path().join("output"))?;
-            // Its own group: Ctrl-C in the terminal reaches this program alone, which then ends its parties in order.
             child::ends_with_parent(&mut command);
+            // Its own group: Ctrl-C in the terminal reaches this program alone, which then ends its parties in order.
             let mut child = command
                 .current_dir(place.path())
                 .stdin(Stdio::null())

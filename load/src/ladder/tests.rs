@@ -9,6 +9,7 @@ use crate::peer::{self, Party};
 use crate::plan::Mode;
 use crate::report::json;
 use crate::step::{STEPS, Setting, Step};
+use crate::stop::CutShort;
 use std::path::Path;
 use std::time::Duration;
 
@@ -364,4 +365,19 @@ fn the_page_has_a_row_for_each_step_and_no_length_for_a_wrong_one() {
     assert_eq!(page.rows[1].measures[0].factor, None);
     assert_eq!(page.rows[1].measures[1].factor, Some(900.0));
     assert!(crate::report::steps::html(&page).contains("somebody else"));
+}
+
+#[test]
+fn a_ladder_that_was_cut_short_says_so_and_compares_nothing_with_nothing() {
+    let mut climbed =
+        climbed(vec![measure(Step::Alone, None, &[100]), Measure { figures: None, ..own(Step::Quiet, &[]) }]);
+    climbed.cut_short = Some(CutShort { measured: 1, of: 6 });
+    climbed.verdict = worth::sentences(&climbed);
+    let text = table::text(&climbed);
+    for says in
+        ["Stopped after 1 of 6 measurements", "not measured millstream", "Nothing but \"the API alone\""]
+    {
+        assert!(text.contains(says), "no \"{says}\" in:\n{text}");
+    }
+    assert_eq!(page::page(&climbed).warnings, [CutShort { measured: 1, of: 6 }.words()]);
 }

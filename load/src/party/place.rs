@@ -12,8 +12,8 @@ use millstream_net::privileges;
 use rustix::fs::{Gid, chown};
 use rustix::process::{getegid, geteuid};
 use std::fs::{self, DirBuilder, File, Permissions};
-use std::io;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 /// Files that are in memory, where the system has this.
@@ -73,13 +73,14 @@ impl Place {
         self.directory.path().join(LOWER)
     }
 
-    /// Writes a file in it and says where that is.
+    /// Writes a file in it that only this user can read, and says where it is.
     ///
     /// # Errors
     /// Those of writing.
     pub fn write(&self, name: &str, text: &str) -> io::Result<PathBuf> {
         let path = self.path().join(name);
-        fs::write(&path, text)?;
+        // Servers read configurations and keys before they give up being root.
+        File::options().write(true).create_new(true).mode(0o600).open(&path)?.write_all(text.as_bytes())?;
         Ok(path)
     }
 

@@ -84,6 +84,7 @@ fn a_directory_is_closed_to_others_and_its_own_floor_open() {
     let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!(mode(place.upper()) & 0o067, 0, "{:o}", mode(place.upper()));
     assert_eq!(mode(&place.path()), 0o755);
+    assert_eq!(mode(&place.write("key.pem", "secret").unwrap()), 0o600);
     let upper = place.upper().to_owned();
     drop(place);
     assert!(!upper.exists());

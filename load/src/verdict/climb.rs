@@ -62,6 +62,13 @@ pub fn climb(steps: &[Climbed], about: About<'_>) -> Vec<String> {
     if first.rate <= 0.0 {
         return vec![format!("{} gave no right answer, so there is nothing to compare with.", first.name)];
     }
+    if steps.len() == 1 {
+        return vec![format!(
+            "Nothing but \"{}\" was measured: {} per second.",
+            first.name,
+            count(first.rate)
+        )];
+    }
     if let Some(best) = right.iter().max_by(|one, other| one.rate.total_cmp(&other.rate)) {
         sentences.push(most(best, first, about.rounds));
     }
