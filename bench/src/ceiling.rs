@@ -13,8 +13,9 @@ use crate::{Options, Programs, ours};
 
 /// Ceilings, requests a second.
 const CEILINGS: [u32; 2] = [800, 5_000];
-/// Requests that may come at once where the bucket is full.
-const DEPTH: f64 = 20.0;
+/// Seconds' worth of tokens that a full bucket holds: what a machine that stutters for so long makes late comes at once, and
+/// is no sign of a load that is too high. With 4 ms, shared virtual machines were found to hold a tenth of the ceiling.
+const DEPTH: f64 = 0.025;
 /// The length of a trial, and connections.
 const TRIAL: &str = "-d2s";
 const CONNECTIONS: &str = "-c50";
@@ -38,14 +39,14 @@ struct Bucket {
 
 impl Bucket {
     fn full(rate: u32, beyond: Beyond) -> Bucket {
-        Bucket { rate: f64::from(rate), beyond, tokens: DEPTH, filled: Instant::now() }
+        Bucket { rate: f64::from(rate), beyond, tokens: DEPTH * f64::from(rate), filled: Instant::now() }
     }
 
     /// How long the request waits; none: it is refused.
     fn take(&mut self, now: Instant) -> Option<Duration> {
         let since = now.duration_since(self.filled).as_secs_f64();
         self.filled = now;
-        self.tokens = (self.tokens + since * self.rate).min(DEPTH);
+        self.tokens = (self.tokens + since * self.rate).min(DEPTH * self.rate);
         if self.tokens < 1.0 && self.beyond == Beyond::Refused {
             return None;
         }
@@ -114,7 +115,7 @@ mod tests {
 
     #[test]
     fn a_bucket_lets_its_rate_through_and_no_more() {
-        for (beyond, passed) in [(Beyond::Waits, 2_000), (Beyond::Refused, 1_020)] {
+        for (beyond, passed) in [(Beyond::Waits, 2_000), (Beyond::Refused, 1_025)] {
             let mut bucket = Bucket::full(1_000, beyond);
             let began = bucket.filled;
             // Twice the rate for a second.
@@ -124,7 +125,7 @@ mod tests {
             assert!(through.abs_diff(passed) <= 2, "{beyond:?}: {through}");
             // Half of what came is left over at the end: it waits a second, less what the bucket held.
             let last = waits.last().copied().flatten().unwrap_or_default().as_millis();
-            assert!(beyond == Beyond::Refused || last.abs_diff(980) <= 2, "{last}");
+            assert!(beyond == Beyond::Refused || last.abs_diff(975) <= 2, "{last}");
         }
     }
 }

@@ -228,10 +228,18 @@ pub struct Target {
 /// What an answer must be, so as not to be counted as wrong.
 #[derive(Debug, Clone, Default)]
 pub struct Expect {
-    /// Its status; `None`: any below 400.
-    pub status: Option<u16>,
+    /// Its status is one of these; none: any below 400.
+    pub statuses: Vec<u16>,
     /// Its body, after transfer coding, before content coding; `None`: any.
     pub body: Option<Arc<[u8]>>,
+}
+
+impl Expect {
+    /// Whether an answer may have this status.
+    #[inline]
+    pub fn allows(&self, status: u16) -> bool {
+        if self.statuses.is_empty() { status < 400 } else { self.statuses.contains(&status) }
+    }
 }
 
 /// Why a plan makes no sense, in words for the user.

@@ -33,7 +33,7 @@ pub enum Limit {
     Network,
     /// What makes the load: the figure is a floor.
     Generator,
-    /// Nobody of these: other processes have the machine's cores.
+    /// Nobody of these: other processes, or other machines of the same host, have the cores.
     Others,
 }
 
@@ -48,7 +48,7 @@ impl Limit {
                 "The load generator is the limit: the figure is a floor, not what the servers can do."
             }
             Limit::Others => {
-                "Other processes on this machine are the limit: the figure is a floor, not what the servers can do."
+                "Others on this machine are the limit: the figure is a floor, not what the servers can do."
             }
         }
     }
@@ -136,6 +136,9 @@ pub struct Evidence {
     pub generator: Option<Spent>,
     /// The share of the machine's cores that was busy with whatever, 0 to 1.
     pub machine_busy: f64,
+    /// The share of them that the hypervisor gave to other machines, 0 to 1.
+    #[serde(default)]
+    pub stolen: f64,
     /// Cores of this machine.
     pub cores: u32,
     /// Bytes per second that the way to the API can carry; `None`: unknown, or never left this machine.

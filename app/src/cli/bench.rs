@@ -87,9 +87,9 @@ pub struct Load {
     /// How long an answer may take, and a connection
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = time)]
     pub timeout: Duration,
-    /// The status that every answer must have (default: any below 400)
-    #[arg(long, value_name = "STATUS", value_parser = clap::value_parser!(u16).range(100..=999))]
-    pub status: Option<u16>,
+    /// The status that every answer must have, or several: 200,404 (default: any below 400)
+    #[arg(long, value_name = "STATUS", value_delimiter = ',', value_parser = clap::value_parser!(u16).range(100..=999))]
+    pub status: Vec<u16>,
     /// The body that every answer must have is that of the first, asked for before the load; others are errors
     #[arg(long, conflicts_with = "log")]
     pub same_body: bool,

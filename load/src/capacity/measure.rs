@@ -333,6 +333,7 @@ fn evidence(behind: &Behind, servers: &Servers, through: Once, sum: f64) -> Evid
         api: together(of(API)),
         generator: together(of(GENERATOR)),
         machine_busy: behind.found.machine_busy,
+        stolen: behind.found.stolen,
         cores: u32::try_from(cores::usable()).unwrap_or(u32::MAX),
         link: if servers.are_local() { None } else { link_speed() },
     }

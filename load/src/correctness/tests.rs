@@ -26,7 +26,7 @@ fn two_answers_that_agree_are_the_standard_to_the_last_byte() {
     let one = answer(200, &[], "same");
     let standard = standard(&one, &one.clone()).expect("a standard");
     assert_eq!(standard.how, How::Body);
-    assert_eq!(standard.expect.status, Some(200));
+    assert_eq!(standard.expect.statuses, [200]);
     assert_eq!(standard.expect.body.as_deref(), Some(b"same".as_slice()));
     assert!(standard.words.contains("4 bytes"), "{}", standard.words);
 }
@@ -36,7 +36,7 @@ fn bodies_that_differ_leave_status_and_length_and_it_says_so() {
     let standard =
         standard(&answer(200, &[], "0123456789"), &answer(200, &[], "012345678901")).expect("a standard");
     assert_eq!(standard.how, How::StatusAndLength);
-    assert_eq!((standard.expect.status, standard.expect.body.is_none()), (Some(200), true));
+    assert_eq!((standard.expect.statuses.as_slice(), standard.expect.body.is_none()), (&[200][..], true));
     assert_eq!(standard.wrong_length(11.0), None);
     assert!(standard.wrong_length(2.0).is_some(), "an empty page is not the API's");
     assert!(standard.wrong_length(400.0).is_some());

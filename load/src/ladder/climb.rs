@@ -314,6 +314,7 @@ fn limit(climbed: &Climbed, known: &Known, seen: &[Vec<Seen>]) -> Vec<String> {
         api: round.found.of("api"),
         generator: round.found.of("generator"),
         machine_busy: round.found.machine_busy,
+        stolen: round.found.stolen,
         cores: climbed.cores,
         link: (!climbed.is_local).then(party::link_speed).flatten(),
     };

@@ -161,8 +161,8 @@ impl Bench<'_> {
                 own.body.len()
             ));
         }
-        let expected = self.known.standard.expect.status?;
-        (given.status != expected)
+        let expected = self.known.own.status;
+        (!self.known.standard.expect.allows(given.status))
             .then(|| format!("it answers {} where the API answers {expected}", given.status))
     }
 

@@ -6,6 +6,8 @@ use std::fs;
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Cores {
     busy: u64,
+    /// Of them those that the hypervisor gave to other machines.
+    stolen: u64,
     all: u64,
 }
 
@@ -21,13 +23,23 @@ impl Cores {
             line.split_ascii_whitespace().skip(1).take(8).filter_map(|field| field.parse().ok()).collect();
         let all = fields.iter().sum();
         let idle = fields.iter().skip(3).take(2).sum::<u64>();
-        Cores { busy: all - idle, all }
+        let stolen = fields.get(7).copied().unwrap_or(0);
+        Cores { busy: all - idle, stolen, all }
     }
 
     /// The share of the time that its cores were busy since an earlier reading, 0 to 1.
     pub(super) fn busy_since(self, earlier: Cores) -> f64 {
+        self.share_since(earlier, |cores| cores.busy)
+    }
+
+    /// The share of the time that the hypervisor gave to other machines, 0 to 1.
+    pub(super) fn stolen_since(self, earlier: Cores) -> f64 {
+        self.share_since(earlier, |cores| cores.stolen)
+    }
+
+    fn share_since(self, earlier: Cores, of: fn(Cores) -> u64) -> f64 {
         let all = self.all.saturating_sub(earlier.all);
-        if all == 0 { 0.0 } else { self.busy.saturating_sub(earlier.busy) as f64 / all as f64 }
+        if all == 0 { 0.0 } else { of(self).saturating_sub(of(earlier)) as f64 / all as f64 }
     }
 }
 

@@ -39,6 +39,9 @@ pub struct Found {
     pub parties: Vec<(String, Spent)>,
     /// The share of the time that the machine's cores were busy, with whatever, 0 to 1.
     pub machine_busy: f64,
+    /// The share that the hypervisor gave to other machines meanwhile (steal), 0 to 1; it is in `machine_busy`.
+    #[serde(default)]
+    pub stolen: f64,
     /// Bytes that went over its interfaces.
     pub traffic: Traffic,
     /// TCP connections that were begun from it per second, whoever began them.
@@ -97,6 +100,7 @@ impl Meter {
             seconds,
             parties: self.parties.iter().map(|(name, _)| name.clone()).zip(spent).collect(),
             machine_busy: last.cores.busy_since(first.cores),
+            stolen: last.cores.stolen_since(first.cores),
             traffic: last.traffic.since(first.traffic),
             opened_per_second: last.opened.saturating_sub(first.opened) as f64
                 / seconds.max(f64::MIN_POSITIVE),

@@ -3,7 +3,7 @@
 //! ```text
 //! somebody wants a core all the time? ── one ──▶ that one
 //!        │                            └─ several ──▶ by a clear margin, else who used most
-//!        ├─ nobody, and strangers have much of a full machine ─▶ they
+//!        ├─ nobody, and strangers have much of a full machine, or its host gives it to others ─▶ they
 //!        ├─ nobody, but the machine is full, and requests are not in the API ─▶ who used most
 //!        └─ nobody ─▶ through the proxy alone slow? ─▶ proxy
 //!                     the way is long, narrow or full? ─▶ network
@@ -37,6 +37,8 @@ const LINK_FULL: f64 = 0.9;
 const SLOWED: f64 = 2.0;
 /// A machine that is this busy leaves nobody a core.
 const CROWDED: f64 = 0.9;
+/// From this share of stolen CPU on nobody's waiting says anything.
+const STOLEN: f64 = 0.15;
 /// Strangers that have this share of it hide who would be the limit without them.
 const TAKEN: f64 = 0.3;
 /// By so many times one party must have used more than the next for it to be the limit even then.
@@ -53,7 +55,10 @@ pub fn judge(evidence: &Evidence) -> Verdict {
     let full = full(evidence);
     let (limit, mut why) = match fullest(evidence, &full) {
         Some(limit) => (limit, why_full(evidence, limit, &full)),
-        None => taken(evidence).or_else(|| crowded(evidence)).unwrap_or_else(|| by_time(evidence)),
+        None => stolen(evidence)
+            .or_else(|| taken(evidence))
+            .or_else(|| crowded(evidence))
+            .unwrap_or_else(|| by_time(evidence)),
     };
     why.extend(compared_with_alone(evidence, limit));
     why.extend(with_fewer(evidence, limit));
@@ -131,6 +136,17 @@ fn why_full(evidence: &Evidence, limit: Limit, full: &[(Limit, Spent)]) -> Vec<S
 
 fn trim_cores(cores: f64) -> String {
     format!("{cores:.2}")
+}
+
+/// A virtual machine whose host gives its cores to others: who waits for them looks as idle as who waits for an answer.
+fn stolen(evidence: &Evidence) -> Option<(Limit, Vec<String>)> {
+    (evidence.stolen >= STOLEN && in_api(evidence) < crowded_share(evidence)).then(|| {
+        let why = format!(
+            "The host of this virtual machine gave {} of its CPU to other machines (steal): run it again when it is quiet.",
+            percent(evidence.stolen)
+        );
+        (Limit::Others, vec![why])
+    })
 }
 
 /// A full machine of which strangers have much and no party clearly most of the rest: what they would want of it cannot be

@@ -183,6 +183,8 @@ fn on_a_machine_full_of_strangers_the_hungriest_is_the_limit_unless_the_api_has_
     // Nobody clearly more than the others: then it is not known, and that is said.
     let even = Evidence { proxy: threads(1.0, 0.17, 0.1), ..evidence };
     check("all alike", &even, Limit::Others, &["80 % of it had neither API nor proxy nor generator"]);
+    let stolen = Evidence { stolen: 0.4, machine_busy: 0.8, ..even.clone() };
+    check("a host that is full", &stolen, Limit::Others, &["gave 40 % of its CPU to other machines"]);
     let unseen = Evidence { api: None, ..even };
     assert_ne!(judge(&unseen).limit, Limit::Others, "they may be the API");
 }

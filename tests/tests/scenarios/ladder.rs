@@ -97,7 +97,7 @@ fn an_api_that_says_nothing_is_cached_for_a_second_and_told_so() {
 }
 
 #[test]
-fn an_api_that_forbids_caching_gets_about_as_much_as_alone_and_the_words() {
+fn an_api_that_forbids_caching_is_asked_every_time_and_the_words_say_so() {
     if is_nginx() {
         return;
     }
@@ -105,7 +105,10 @@ fn an_api_that_forbids_caching_gets_about_as_much_as_alone_and_the_words() {
         let told = ladder(&slow(forbidding), &["--steps", "alone,quiet,memory"]);
         assert!(told.output.status.success(), "{}", told.text());
         assert_eq!(told.json["caching"]["keeps"], "no", "{forbidding:?}");
-        assert!(told.times("memory").is_some_and(|times| times < 1.5), "{}", told.text());
+        // Not the factor, which a busy machine moves: what no cache may keep reaches the API every time.
+        let figures = &told.step("memory")["figures"];
+        let of = |name: &str| figures[name].as_f64().unwrap_or(0.0);
+        assert!(of("answers") > 0.0 && of("reached") > 0.8 * of("answers"), "{}", told.text());
         assert!(told.text().contains("cannot be cached"), "{}", told.text());
     }
 }

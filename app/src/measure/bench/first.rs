@@ -48,9 +48,7 @@ pub(super) fn ask(plan: &mut Plan, same_body: bool, stop: &Stop) -> Result<(), E
 fn once(target: &Target, timeout: Duration, stop: &Stop) -> Result<(SocketAddr, Option<Answer>), End> {
     match probe::once_unless(stop, target, timeout, ENDLESS) {
         Ok(answer) => {
-            let is_expected =
-                target.expect.status.map_or(answer.status < 400, |status| status == answer.status);
-            if !is_expected {
+            if !target.expect.allows(answer.status) {
                 end::tell(&format!(
                     "{} answers with status {}, which counts as an error",
                     target.url, answer.status

@@ -75,6 +75,7 @@ impl Watch {
             api: found.of(SERVER),
             generator: found.of(GENERATOR),
             machine_busy: found.machine_busy,
+            stolen: found.stolen,
             cores: u32::try_from(cores::usable()).unwrap_or(u32::MAX),
             link: if self.is_local { None } else { party::link_speed() },
             ..Evidence::default()

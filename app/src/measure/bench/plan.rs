@@ -34,7 +34,7 @@ pub fn plan(flags: &Load) -> Result<Plan, String> {
     };
     let targets =
         target::resolve_all(&asks, Permission { public: flags.yes }).map_err(|error| error.to_string())?;
-    let expect = Expect { status: flags.status, body: None };
+    let expect = Expect { statuses: flags.status.clone(), body: None };
     let connections = narrow(flags.connections);
     let default_duration = match (flags.find_max, flags.requests) {
         (true, _) => Some(TRIAL),

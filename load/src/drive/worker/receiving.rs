@@ -119,11 +119,7 @@ impl Worker {
             return;
         }
         self.tally.arrived(answer.status, answer.body);
-        let is_status_right = match target.expect.status {
-            Some(status) => answer.status == status,
-            None => answer.status < 400,
-        };
-        if !is_status_right {
+        if !target.expect.allows(answer.status) {
             self.tally.failed(Failure::Status);
         } else if !answer.is_body_right {
             self.tally.failed(Failure::Body);
