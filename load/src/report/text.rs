@@ -82,7 +82,7 @@ pub fn loop_sentence(mode: Mode) -> String {
     }
 }
 
-/// What a kind of error means, by its name in [`Errors::kinds`].
+/// What a kind of error means, by its name in [`crate::outcome::Errors::kinds`].
 pub fn error_meaning(kind: &str) -> &'static str {
     match kind {
         "connect" => "no connection: refused, unreachable, or not in time",
