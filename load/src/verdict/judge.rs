@@ -5,6 +5,7 @@
 //!        │                            └─ several ──▶ by a clear margin, else who used most
 //!        ├─ nobody, and strangers have much of a full machine, or its host gives it to others ─▶ they
 //!        ├─ nobody, but the machine is full, and requests are not in the API ─▶ who used most
+//!        ├─ nobody, and requests are not in the API ─▶ the busiest, if somebody is busy
 //!        └─ nobody ─▶ through the proxy alone slow? ─▶ proxy
 //!                     the way is long, narrow or full? ─▶ network
 //!                     else ─▶ API (its workers, or what it waits for)
@@ -16,6 +17,8 @@ use crate::party::Spent;
 
 /// From here on a party counts as one that wants a core all the time.
 const FULL: f64 = 0.85;
+/// From here on it may be waited for, where nothing else is.
+const NEARLY: f64 = 0.6;
 /// By so much one must be fuller than another so that this alone tells which of them limits.
 const MARGIN: f64 = 0.07;
 /// Of what it wanted, so much a party must have got, for its wish to mean work: on a crowded machine one that does little
@@ -58,6 +61,7 @@ pub fn judge(evidence: &Evidence) -> Verdict {
         None => stolen(evidence)
             .or_else(|| taken(evidence))
             .or_else(|| crowded(evidence))
+            .or_else(|| nearly(evidence))
             .unwrap_or_else(|| by_time(evidence)),
     };
     why.extend(compared_with_alone(evidence, limit));
@@ -206,6 +210,20 @@ fn crowded(evidence: &Evidence) -> Option<(Limit, Vec<String>)> {
         );
         (limit, vec![why])
     })
+}
+
+/// Nobody wants a core all the time, and hardly a request is in the API: then they wait for the busiest, whose work comes in
+/// bunches. Where nothing is asked of the API, a few connections may simply be too few.
+fn nearly(evidence: &Evidence) -> Option<(Limit, Vec<String>)> {
+    let parties =
+        [(Limit::Api, evidence.api), (Limit::Proxy, evidence.proxy), (Limit::Generator, evidence.generator)];
+    let fullness = |spent: &Spent| fullness(spent, evidence.cores);
+    let known = parties.into_iter().filter_map(|(limit, spent)| Some((limit, spent?)));
+    let busiest = known
+        .filter(|(_, spent)| fullness(spent) >= NEARLY && is_working(spent, evidence.cores))
+        .max_by(|(_, one), (_, other)| fullness(one).total_cmp(&fullness(other)))?;
+    let is_elsewhere = evidence.origin_share >= REACHED && in_api(evidence) < crowded_share(evidence);
+    is_elsewhere.then(|| (busiest.0, why_full(evidence, busiest.0, &[busiest])))
 }
 
 /// What the time goes to where nobody is out of CPU.

@@ -190,6 +190,25 @@ fn on_a_machine_full_of_strangers_the_hungriest_is_the_limit_unless_the_api_has_
 }
 
 #[test]
+fn who_is_nearly_out_of_cpu_is_waited_for_where_the_requests_are_not_in_the_api() {
+    let evidence = Evidence {
+        proxy: threads(1.0, 0.78, 0.02),
+        api: threads(1.0, 0.4, 0.02),
+        generator: threads(1.0, 0.38, 0.02),
+        machine_busy: 0.8,
+        direct: once(0.02),
+        ..idle(run(64, 50_000.0))
+    };
+    check("a busy proxy", &evidence, Limit::Proxy, &["80 % of the time"]);
+    check(
+        "an API that has them",
+        &Evidence { direct: once(1.2), ..evidence },
+        Limit::Api,
+        &["waits its turn"],
+    );
+}
+
+#[test]
 fn a_narrow_way_to_the_api_is_the_network() {
     // 300 kB at 1 MB per second: the proxy reads ahead, so the client's first byte is early or late.
     let narrow = Once { connect: 0.000_1, first_byte: 0.002, total: 0.302, body_bytes: 300_000.0 };
