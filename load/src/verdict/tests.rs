@@ -204,7 +204,7 @@ fn who_is_nearly_out_of_cpu_is_waited_for_where_the_requests_are_not_in_the_api(
         "an API that has them",
         &Evidence { direct: once(1.2), ..evidence },
         Limit::Api,
-        &["waits its turn"],
+        &["the time is the API's own"],
     );
 }
 
