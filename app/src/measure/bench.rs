@@ -17,6 +17,7 @@ use millstream_load::outcome::Outcome;
 use millstream_load::plan::Plan;
 use millstream_load::progress::Live;
 use millstream_load::stop::Stop;
+use millstream_load::verdict::Once;
 use millstream_load::{compare, drive, report};
 use std::path::Path;
 use std::process::ExitCode;
@@ -37,11 +38,11 @@ fn load(flags: &Load) -> Result<ExitCode, End> {
     drive::check(&plan).map_err(|error| error.to_string())?;
     let mut output = Output::open(flags.json.as_deref(), flags.html.as_deref())?;
     let stop = stop::on_signals(stop::SECOND)?;
-    first::ask(&mut plan, flags.same_body, &stop)?;
+    let single = first::ask(&mut plan, flags.same_body, &stop)?;
     let measured = if flags.find_max {
         find_max::search(flags, &plan, stop.flag(), &output)?
     } else {
-        once(flags, &plan, &stop, &output)?
+        once(flags, &plan, single, &stop, &output)?
     };
     let outcome = measured.ok_or(End::Stopped(" before anything was measured"))?;
     output.write(|| report::json::write(&outcome), || report::html::html(&outcome))?;
@@ -49,9 +50,15 @@ fn load(flags: &Load) -> Result<ExitCode, End> {
 }
 
 /// One run with its report.
-fn once(flags: &Load, plan: &Plan, stop: &Stop, output: &Output) -> Result<Option<Outcome>, End> {
+fn once(
+    flags: &Load,
+    plan: &Plan,
+    single: Option<Once>,
+    stop: &Stop,
+    output: &Output,
+) -> Result<Option<Outcome>, End> {
     output.put(&report::text::running(plan));
-    let mut watch = Watch::of(plan, stop);
+    let mut watch = Watch::of(plan, single);
     let mut live = (!flags.quiet).then(Live::to_stderr);
     let outcome = drive::run(plan, stop.flag(), &mut |progress| {
         if let Some(watch) = &mut watch {

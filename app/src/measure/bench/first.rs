@@ -7,6 +7,7 @@ use crate::measure::end::{self, End};
 use millstream_load::plan::{Plan, Target};
 use millstream_load::probe::{self, Answer, ProbeError};
 use millstream_load::stop::Stop;
+use millstream_load::verdict::Once;
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -15,11 +16,12 @@ const ENDLESS: usize = 64 << 20;
 /// The longest wait for the answer to the first request; a load may be told to wait longer.
 const FIRST_ANSWER: Duration = Duration::from_secs(30);
 
-/// Asks each server once, or for each URL where the bodies of the answers must stay `same_body`.
+/// Asks each server once, or for each URL where the bodies of the answers must stay `same_body`; how long the first took.
 ///
 /// # Errors
 /// Why there is no answer.
-pub(super) fn ask(plan: &mut Plan, same_body: bool, stop: &Stop) -> Result<(), End> {
+pub(super) fn ask(plan: &mut Plan, same_body: bool, stop: &Stop) -> Result<Option<Once>, End> {
+    let mut single = None;
     for places in plan.origins() {
         let asked = if same_body { places.len() } else { 1 };
         let mut answering = None;
@@ -27,6 +29,7 @@ pub(super) fn ask(plan: &mut Plan, same_body: bool, stop: &Stop) -> Result<(), E
             let target = &mut plan.targets[*place as usize];
             let (address, answer) = once(target, plan.timeout.min(FIRST_ANSWER), stop)?;
             answering.get_or_insert(address);
+            single = single.or_else(|| answer.as_ref().map(Once::of));
             if same_body {
                 let Some(answer) = answer else {
                     let most = ENDLESS >> 20;
@@ -41,7 +44,7 @@ pub(super) fn ask(plan: &mut Plan, same_body: bool, stop: &Stop) -> Result<(), E
             places.iter().for_each(|place| prefer(&mut plan.targets[*place as usize].addresses, address));
         }
     }
-    Ok(())
+    Ok(single)
 }
 
 /// Asks for one target: who answered, and what; no answer where it is fine but too long to be kept.

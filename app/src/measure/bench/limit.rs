@@ -1,22 +1,13 @@
 //! What limits a closed loop: the CPU of the server, where it is on this machine, and of the generator while the load goes on,
-//! beside a few single requests from before it.
+//! beside the single request from before it.
 
 use millstream_load::outcome::Outcome;
 use millstream_load::party::{self, Meter, Whose};
 use millstream_load::plan::{Mode, Plan};
-use millstream_load::probe;
 use millstream_load::progress::Progress;
-use millstream_load::stop::Stop;
 use millstream_load::verdict::{self, Evidence, Once, Run};
 use millstream_net::cores;
-use std::time::Duration;
 
-/// Single requests, the first of which opens paths that the others find open.
-const PROBES: usize = 3;
-/// One that takes longer is not repeated.
-const SLOW: Duration = Duration::from_millis(200);
-/// The longest body that a single request reads.
-const LARGEST: usize = 16 << 20;
 /// The names under which both are watched.
 const SERVER: &str = "server";
 const GENERATOR: &str = "generator";
@@ -29,9 +20,9 @@ pub(super) struct Watch {
 }
 
 impl Watch {
-    /// Watches one server under a closed loop; `None` of an open one, whose pace nobody but the user sets, and of several,
-    /// which limit each for itself.
-    pub(super) fn of(plan: &Plan, stop: &Stop) -> Option<Watch> {
+    /// Watches one server under a closed loop, which took so long for a single request; `None` of an open one, whose pace
+    /// nobody but the user sets, and of several, which limit each for itself.
+    pub(super) fn of(plan: &Plan, direct: Option<Once>) -> Option<Watch> {
         let origins = plan.origins();
         let [places] = origins.as_slice() else { return None };
         if plan.mode != Mode::Closed {
@@ -39,22 +30,10 @@ impl Watch {
         }
         let target = &plan.targets[*places.first()? as usize];
         let address = *target.addresses.first()?;
-        let mut samples = Vec::new();
-        for _ in 0..PROBES {
-            let Ok(answer) = probe::once_unless(stop, target, plan.timeout, LARGEST) else { break };
-            samples.push(Once::of(&answer));
-            if answer.total > SLOW {
-                break;
-            }
-        }
         let mut parties = vec![(GENERATOR.to_owned(), Whose::Process(std::process::id()))];
         let listener = party::listener(address).filter(|listener| !listener.is_relay());
         parties.extend(listener.map(|listener| (SERVER.to_owned(), Whose::Tree(listener.id))));
-        Some(Watch {
-            meter: Meter::new(parties),
-            direct: verdict::medians(&samples),
-            is_local: address.ip().is_loopback(),
-        })
+        Some(Watch { meter: Meter::new(parties), direct, is_local: address.ip().is_loopback() })
     }
 
     /// Looks, now and then.
