@@ -1,7 +1,7 @@
 //! Children that end with this process, however it ends: the kernel tells them, so that nothing has to be alive for it.
 //!
 //! `PR_SET_PDEATHSIG` is a matter of the thread that starts the child: where that one ends, the child is told too. It is
-//! lost where the child changes its user, so a server of ours that does so renews it ([`Tie`]).
+//! lost where the child changes its user, so a server of ours that does so renews it (`Tie`).
 
 use crate::kernel;
 use rustix::process::{
