@@ -9,7 +9,6 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use millstream_tests::client::Client;
 use millstream_tests::process::waited_for_cpu_time;
 use serde_json::Value;
 
@@ -152,21 +151,14 @@ pub(crate) fn run(options: &Options, programs: &Programs) -> Result<String, Stri
 fn turn(generator: Generator, load: &Load, server: &Started) -> Result<Turn, String> {
     let url = format!("http://127.0.0.1:{}{TARGET}", server.port);
     let said = |what: String| format!("{}: {what}", generator.name());
-    let (cpu, seen) = (waited_for_cpu_time(), count(server)?);
+    let (cpu, seen) = (waited_for_cpu_time(), server.answered()?);
     let output = generator.command(load, &url).output().map_err(|error| said(error.to_string()))?;
-    let (cpu, seen) = (waited_for_cpu_time() - cpu, count(server)? - seen);
+    let (cpu, seen) = (waited_for_cpu_time() - cpu, server.answered()? - seen);
     let text = String::from_utf8_lossy(&output.stdout);
     let read = generator.read(&text);
     let (answers, rate) =
         read.ok_or_else(|| said(format!("{text}{}", String::from_utf8_lossy(&output.stderr))))?;
     Ok(Turn { answers, seen, rate, cpu })
-}
-
-/// Requests that the server has answered so far.
-fn count(server: &Started) -> Result<u64, String> {
-    let mut client = Client::connect(server.port).map_err(|error| format!("the server: {error}"))?;
-    let answer = client.get("/__count").map_err(|error| format!("the server: {error}"))?;
-    answer.text().parse().map_err(|_| "the server's count is no number".to_owned())
 }
 
 fn table(options: &Options, generators: &[Generator], series: &[Vec<Turn>]) -> String {

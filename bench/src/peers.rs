@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use millstream_tests::client::Client;
 use millstream_tests::prefix::{Prefix, fill};
 use millstream_tests::process::Running;
 use millstream_tests::{ports, wait, workspace};
@@ -28,6 +29,13 @@ impl Started {
     /// The root of its process tree.
     pub(crate) fn id(&self) -> u32 {
         self.process.id()
+    }
+
+    /// Requests that it has answered so far, where it is the origin.
+    pub(crate) fn answered(&self) -> Result<u64, String> {
+        let mut client = Client::connect(self.port).map_err(|error| format!("origin: {error}"))?;
+        let answer = client.get("/__count").map_err(|error| format!("origin: {error}"))?;
+        answer.text().parse().map_err(|_| "the origin's count is no number".to_owned())
     }
 }
 

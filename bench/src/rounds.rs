@@ -101,11 +101,11 @@ fn turn(
     seconds: u32,
 ) -> Result<Turn, String> {
     let url = format!("http://127.0.0.1:{}{}", server.port, target(case, server.product));
-    let (count, cpu) = (count(origin)?, cpu_time(server.id()));
+    let (count, cpu) = (origin.answered()?, cpu_time(server.id()));
     let run = wrk::run(&url, case.fields, case.connections.unwrap_or(options.connections), seconds)?;
     let used = cpu_time(server.id()) - cpu;
     let cpu = used.as_micros() as f64 / run.requests.max(1) as f64;
-    Ok(Turn { run, cpu, origin: self::count(origin)? - count })
+    Ok(Turn { run, cpu, origin: origin.answered()? - count })
 }
 
 /// What is measured must be the work that the case names: status, length, coding, and that a hit is one.
@@ -136,11 +136,4 @@ fn check(case: &Case, server: &Started) -> Result<(), String> {
             Ok(())
         }
     }
-}
-
-/// Requests that the origin has answered so far.
-fn count(origin: &Started) -> Result<u64, String> {
-    let mut client = Client::connect(origin.port).map_err(|error| format!("origin: {error}"))?;
-    let answer = client.get("/__count").map_err(|error| format!("origin: {error}"))?;
-    answer.text().parse().map_err(|_| "the origin's count is no number".to_owned())
 }

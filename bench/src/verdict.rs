@@ -156,12 +156,7 @@ fn single(target: &Target) -> Result<Once, String> {
         if answer.status != 200 {
             return Err(format!("{} answers {}", target.url, answer.status));
         }
-        samples.push(Once {
-            connect: answer.connect.as_secs_f64(),
-            first_byte: answer.first_byte.as_secs_f64(),
-            total: answer.total.as_secs_f64(),
-            body_bytes: answer.body.len() as f64,
-        });
+        samples.push(Once::of(&answer));
     }
     medians(&samples).ok_or_else(|| "no single request".to_owned())
 }

@@ -168,21 +168,24 @@ impl Row {
         self.alone.iter().map(|alone| alone.run.rate).sum()
     }
 
-    /// The slowest server's rate alone, and the fastest's.
-    pub fn extremes(&self) -> (f64, f64) {
-        let rates = self.alone.iter().map(|alone| alone.run.rate);
-        (rates.clone().fold(f64::INFINITY, f64::min), rates.fold(0.0, f64::max))
+    /// The slowest server's rate alone.
+    pub fn slowest(&self) -> f64 {
+        self.alone.iter().map(|alone| alone.run.rate).fold(f64::INFINITY, f64::min)
+    }
+
+    /// The fastest server's rate alone.
+    pub fn fastest(&self) -> f64 {
+        self.alone.iter().map(|alone| alone.run.rate).fold(0.0, f64::max)
     }
 
     /// Whether the servers differ so much that round robin, which gives each as many requests, goes at the slowest's pace.
     pub fn is_uneven(&self) -> bool {
-        let (slowest, fastest) = self.extremes();
-        self.alone.len() > 1 && fastest > UNEVEN * slowest
+        self.alone.len() > 1 && self.fastest() > UNEVEN * self.slowest()
     }
 
     /// What the servers can give in turns: the sum, or the slowest's pace for each where they are uneven.
     pub fn in_turns(&self) -> f64 {
-        if self.is_uneven() { self.extremes().0 * self.alone.len() as f64 } else { self.sum() }
+        if self.is_uneven() { self.slowest() * self.alone.len() as f64 } else { self.sum() }
     }
 
     /// That, or what the proxy can pass on where it is less.

@@ -99,6 +99,13 @@ pub struct Counts {
     pub unfinished: u64,
 }
 
+impl Counts {
+    /// Whole answers, expected or not.
+    pub fn whole(&self) -> u64 {
+        self.answers + self.errors.status + self.errors.body
+    }
+}
+
 /// What went wrong, each kind apart. A request counts once.
 #[derive(
     Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema,
@@ -291,7 +298,7 @@ impl Generator {
 impl Outcome {
     /// Whether the server closes its connections though they might be used again, so that nearly every request opened one.
     pub fn is_closed_on(&self) -> bool {
-        let answers = self.counts.answers + self.counts.errors.status + self.counts.errors.body;
+        let answers = self.counts.whole();
         self.keep_alive
             && answers > u64::from(self.connections)
             && self.counts.connections as f64 >= CLOSED_ON * answers as f64

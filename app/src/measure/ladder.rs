@@ -16,7 +16,7 @@ use millstream_load::peer::{self, Party};
 use millstream_load::progress::Live;
 use millstream_load::report;
 use millstream_load::step::{self, MICRO, STEPS, Setting, Step};
-use millstream_load::target::{Ask, Permission};
+use millstream_load::target::{Ask, Permission, Url};
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -57,9 +57,9 @@ fn next(ladder: &Ladder, climbed: &Climbed) -> Option<String> {
         Keeps::Silent => (format!(" --microcache {time}"), format!(" --valid {time}")),
         _ => (String::new(), String::new()),
     };
-    let origin = climbed.url.split('/').take(3).collect::<Vec<_>>().join("/");
+    let origin = Url::parse(&climbed.url).ok()?.authority;
     Some(format!(
-        "\nTo have it:\n\n    millstream serve {origin}{microcache}\n    millstream ladder {url}{valid} --print {} > nginx.conf    \
+        "\nTo have it:\n\n    millstream serve http://{origin}{microcache}\n    millstream ladder {url}{valid} --print {} > nginx.conf    \
          # this step's own configuration\n",
         best.step.name()
     ))

@@ -29,7 +29,7 @@ pub enum Gain {
 
 /// What it is for a row.
 pub fn gain(row: &Row) -> Gain {
-    let (sum, best) = (row.sum(), best(row));
+    let (sum, best) = (row.sum(), row.fastest());
     let measured = row.together.run.rate;
     if row.alone.len() == 1 && overlaps(row) {
         return Gain::Nothing;
@@ -47,7 +47,7 @@ pub fn gain(row: &Row) -> Gain {
 
 /// The sentence, and for a row that gains all what a further server would bring.
 pub fn sentence(row: &Row) -> String {
-    let (sum, best, measured) = (row.sum(), best(row), row.together.run.rate);
+    let (sum, best, measured) = (row.sum(), row.fastest(), row.together.run.rate);
     let servers = row.alone.len();
     let who = match servers {
         1 => "The proxy in front of one server".to_owned(),
@@ -108,10 +108,6 @@ fn overlaps(row: &Row) -> bool {
     alone.low <= through.high && through.low <= alone.high && alone.low < alone.high
 }
 
-fn best(row: &Row) -> f64 {
-    row.alone.iter().map(|alone| alone.run.rate).fold(0.0, f64::max)
-}
-
 /// What one more would bring.
 fn next(row: &Row) -> String {
     let measured = row.together.run.rate;
@@ -159,7 +155,7 @@ fn slower(row: &Row) -> String {
     let alone = row.alone.iter().map(|alone| alone.run.latency).fold(0.0, f64::max);
     let together = row.together.run.latency;
     if row.is_uneven() {
-        let (slowest, fastest) = row.extremes();
+        let (slowest, fastest) = (row.slowest(), row.fastest());
         return format!(
             "round robin gives each server as many requests and the slowest does {} per second where another does {}: give \
              that one a weight of {:.0}, or use least_conn",

@@ -280,13 +280,7 @@ fn answer(url: &str, target: &Target, stop: &Stop) -> Result<Answer, CapacityErr
 pub(super) fn ask(url: &str, target: &Target, stop: &Stop) -> Result<Once, CapacityError> {
     let mut samples = Vec::with_capacity(PROBES);
     for _ in 0..PROBES {
-        let answer = answer(url, target, stop)?;
-        samples.push(Once {
-            connect: answer.connect.as_secs_f64(),
-            first_byte: answer.first_byte.as_secs_f64(),
-            total: answer.total.as_secs_f64(),
-            body_bytes: answer.body.len() as f64,
-        });
+        samples.push(Once::of(&answer(url, target, stop)?));
     }
     medians(&samples).ok_or_else(|| CapacityError::Failing(url.to_owned()))
 }

@@ -45,6 +45,18 @@ fn row(alone: &[f64], passing: f64, together: f64, limit: Limit) -> Row {
     row
 }
 
+/// A table of that row alone, about servers of the user's.
+fn of_own_servers(row: Row) -> Capacity {
+    Capacity {
+        is_simulated: false,
+        urls: vec![String::new()],
+        cores: 2,
+        workers: "auto".into(),
+        cut_short: None,
+        rows: vec![row],
+    }
+}
+
 #[track_caller]
 fn check(row: &Row, expected: Gain, says: &[&str]) {
     assert_eq!(gain(row), expected, "{}", row.sentence);
@@ -223,14 +235,7 @@ fn servers_that_share_a_full_machine_with_proxy_and_load_are_told_so() {
 fn servers_that_close_each_connection_are_told_so_instead_of_a_pool() {
     let mut row = row(&[300.0, 300.0], 40_000.0, 590.0, Limit::Api);
     row.together.opened_per_second = 588.0;
-    let capacity = Capacity {
-        is_simulated: false,
-        urls: vec![String::new()],
-        cores: 2,
-        workers: "auto".into(),
-        cut_short: None,
-        rows: vec![row],
-    };
+    let capacity = of_own_servers(row);
     let text = table(&capacity);
     assert!(text.contains("The servers close their connections"), "{text}");
     assert!(!text.contains("idle beside them"), "{text}");
@@ -241,13 +246,6 @@ fn servers_that_answer_something_else_each_are_told() {
     let mut row = row(&[300.0, 300.0], 40_000.0, 590.0, Limit::Api);
     row.alone[0].once.body_bytes = 768.0;
     row.alone[1].once.body_bytes = 2_944.0;
-    let capacity = Capacity {
-        is_simulated: false,
-        urls: vec![String::new()],
-        cores: 2,
-        workers: "auto".into(),
-        cut_short: None,
-        rows: vec![row],
-    };
+    let capacity = of_own_servers(row);
     assert!(table(&capacity).contains("The servers do not answer the same"));
 }

@@ -8,7 +8,7 @@ use crate::probe::{self, Answer, ProbeError};
 use crate::step::{self, MICRO};
 use crate::stop::Stop;
 use crate::target::{self, Ask, Permission};
-use crate::verdict::Once;
+use crate::verdict::{self, Once};
 use millstream_cache::Now;
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -125,9 +125,7 @@ pub(super) fn know_of(mut target: Target, ask: &Ask, stop: &Stop) -> Result<Know
 impl Known {
     /// How long one request takes when nobody else asks, the median.
     pub(super) fn alone(&self) -> Duration {
-        let mut totals: Vec<f64> = self.samples.iter().map(|once| once.total).collect();
-        totals.sort_by(f64::total_cmp);
-        Duration::from_secs_f64(totals.get(totals.len() / 2).copied().unwrap_or(0.0))
+        Duration::from_secs_f64(verdict::medians(&self.samples).map_or(0.0, |once| once.total))
     }
 
     /// Whether it says itself that its answers may be shared for longer than the microcache keeps any.

@@ -152,10 +152,7 @@ pub fn figures(rounds: &[Round]) -> Option<Figures> {
     let rates: Vec<f64> = rounds.iter().map(|round| round.outcome.rate()).collect();
     let sum = |value: &dyn Fn(&Round) -> u64| rounds.iter().map(value).sum::<u64>();
     let answers = sum(&|round| round.outcome.counts.answers);
-    let whole = |round: &Round| {
-        let errors = &round.outcome.counts.errors;
-        round.outcome.counts.answers + errors.status + errors.body
-    };
+    let whole = |round: &Round| round.outcome.counts.whole();
     let bodies = sum(&|round| round.outcome.counts.bytes_body);
     let per_answer = |value: &dyn Fn(&Round) -> Option<f64>| {
         let known: Option<Vec<f64>> =

@@ -69,12 +69,22 @@ pub fn judge(evidence: &Evidence) -> Verdict {
     Verdict { limit, why, doubts: doubts(evidence, limit, &full) }
 }
 
+/// The parties that can be seen.
+fn parties(evidence: &Evidence) -> impl Iterator<Item = (Limit, Spent)> {
+    let all =
+        [(Limit::Api, evidence.api), (Limit::Proxy, evidence.proxy), (Limit::Generator, evidence.generator)];
+    all.into_iter().filter_map(|(limit, spent)| Some((limit, spent?)))
+}
+
+/// Cores that a party used on average; 0 where it was not watched for any time.
+fn cores_used(spent: &Spent) -> f64 {
+    if spent.seconds > 0.0 { spent.cpu_seconds / spent.seconds } else { 0.0 }
+}
+
 /// Parties that want a core all the time.
 fn full(evidence: &Evidence) -> Vec<(Limit, Spent)> {
-    let api = evidence.api.filter(|_| evidence.origin_share >= REACHED);
-    let parties = [(Limit::Api, api), (Limit::Proxy, evidence.proxy), (Limit::Generator, evidence.generator)];
-    let known = parties.into_iter().filter_map(|(limit, spent)| Some((limit, spent?)));
-    known
+    parties(evidence)
+        .filter(|(limit, _)| *limit != Limit::Api || evidence.origin_share >= REACHED)
         .filter(|(_, spent)| fullness(spent, evidence.cores) >= FULL && is_working(spent, evidence.cores))
         .collect()
 }
@@ -86,7 +96,7 @@ fn fullness(spent: &Spent, cores: u32) -> f64 {
 
 fn is_working(spent: &Spent, cores: u32) -> bool {
     let wanted = spent.wanted_cores.min(f64::from(cores.max(1)));
-    spent.seconds > 0.0 && wanted > 0.0 && spent.cpu_seconds / spent.seconds >= RAN * wanted
+    wanted > 0.0 && cores_used(spent) >= RAN * wanted
 }
 
 /// Which of the full ones limits.
@@ -114,7 +124,7 @@ fn why_full(evidence: &Evidence, limit: Limit, full: &[(Limit, Spent)]) -> Vec<S
     let mut why = Vec::new();
     let Some((_, spent)) = full.iter().find(|(other, _)| *other == limit) else { return why };
     let run = &evidence.top;
-    let used = spent.cpu_seconds / spent.seconds;
+    let used = cores_used(spent);
     why.push(format!(
         "Its threads wanted the CPU {} of the time{} and used {} of {} {}, {} of it per answer.",
         percent(fullness(spent, evidence.cores)),
@@ -124,14 +134,10 @@ fn why_full(evidence: &Evidence, limit: Limit, full: &[(Limit, Spent)]) -> Vec<S
         if evidence.cores == 1 { "core" } else { "cores" },
         duration(if run.rate > 0.0 { used / run.rate } else { 0.0 }),
     ));
-    let mut others = Vec::new();
-    for (other, spent) in
-        [(Limit::Api, evidence.api), (Limit::Proxy, evidence.proxy), (Limit::Generator, evidence.generator)]
-    {
-        if let Some(spent) = spent.filter(|spent| other != limit && spent.seconds > 0.0) {
-            others.push(format!("the {} {}", name(other), trim_cores(spent.cpu_seconds / spent.seconds)));
-        }
-    }
+    let others = parties(evidence).filter(|(other, spent)| *other != limit && spent.seconds > 0.0);
+    let others: Vec<String> = others
+        .map(|(other, spent)| format!("the {} {}", name(other), trim_cores(cores_used(&spent))))
+        .collect();
     if !others.is_empty() {
         why.push(format!("Beside it used {}.", others.join(" and ")));
     }
@@ -157,11 +163,7 @@ fn stolen(evidence: &Evidence) -> Option<(Limit, Vec<String>)> {
 /// seen. Where requests are in the API all the time, it is the API that they wait for, however crowded it is.
 fn taken(evidence: &Evidence) -> Option<(Limit, Vec<String>)> {
     let share = strangers_share(evidence)?;
-    let mut used: Vec<f64> = [evidence.api, evidence.proxy, evidence.generator]
-        .into_iter()
-        .flatten()
-        .map(|spent| spent.cpu_seconds / spent.seconds.max(f64::MIN_POSITIVE))
-        .collect();
+    let mut used: Vec<f64> = parties(evidence).map(|(_, spent)| cores_used(&spent)).collect();
     used.sort_by(f64::total_cmp);
     let is_clear = matches!(used.as_slice(), [.., second, most] if *most >= CLEARLY * second);
     let is_seen = evidence.api.is_some() || evidence.origin_share < REACHED;
@@ -187,12 +189,7 @@ fn crowded_share(evidence: &Evidence) -> f64 {
 /// Strangers leave none of the parties a core, so that none can want one all the time; still the requests wait for CPU and
 /// not in the API, and who needs most of it is in the way.
 fn crowded(evidence: &Evidence) -> Option<(Limit, Vec<String>)> {
-    let parties =
-        [(Limit::Api, evidence.api), (Limit::Proxy, evidence.proxy), (Limit::Generator, evidence.generator)];
-    let used = parties.into_iter().filter_map(|(limit, spent)| {
-        let spent = spent.filter(|spent| spent.seconds > 0.0)?;
-        Some((limit, spent.cpu_seconds / spent.seconds))
-    });
+    let used = parties(evidence).map(|(limit, spent)| (limit, cores_used(&spent)));
     let (limit, most) = used.max_by(|(_, one), (_, other)| one.total_cmp(other))?;
     let run = &evidence.top;
     let in_api = in_api(evidence);
@@ -215,11 +212,8 @@ fn crowded(evidence: &Evidence) -> Option<(Limit, Vec<String>)> {
 /// Nobody wants a core all the time, and hardly a request is in the API: then they wait for the busiest, whose work comes in
 /// bunches. Where nothing is asked of the API, a few connections may simply be too few.
 fn nearly(evidence: &Evidence) -> Option<(Limit, Vec<String>)> {
-    let parties =
-        [(Limit::Api, evidence.api), (Limit::Proxy, evidence.proxy), (Limit::Generator, evidence.generator)];
     let fullness = |spent: &Spent| fullness(spent, evidence.cores);
-    let known = parties.into_iter().filter_map(|(limit, spent)| Some((limit, spent?)));
-    let busiest = known
+    let busiest = parties(evidence)
         .filter(|(_, spent)| fullness(spent) >= NEARLY && is_working(spent, evidence.cores))
         .max_by(|(_, one), (_, other)| fullness(one).total_cmp(&fullness(other)))?;
     let is_elsewhere = evidence.origin_share >= REACHED && in_api(evidence) < crowded_share(evidence);
@@ -246,18 +240,12 @@ fn by_time(evidence: &Evidence) -> (Limit, Vec<String>) {
 }
 
 fn nobody_busy(evidence: &Evidence) -> Option<String> {
-    let parts: Vec<String> =
-        [(Limit::Api, evidence.api), (Limit::Proxy, evidence.proxy), (Limit::Generator, evidence.generator)]
-            .into_iter()
-            .filter_map(|(limit, spent)| Some((limit, spent.filter(|spent| spent.seconds > 0.0)?)))
-            .map(|(limit, spent)| {
-                format!(
-                    "{} {}",
-                    name(limit),
-                    percent(spent.cpu_seconds / spent.seconds / f64::from(evidence.cores.max(1)))
-                )
-            })
-            .collect();
+    let parts: Vec<String> = parties(evidence)
+        .filter(|(_, spent)| spent.seconds > 0.0)
+        .map(|(limit, spent)| {
+            format!("{} {}", name(limit), percent(cores_used(&spent) / f64::from(evidence.cores.max(1))))
+        })
+        .collect();
     (!parts.is_empty()).then(|| format!("Nobody was out of CPU (of this machine's: {}).", parts.join(", ")))
 }
 
@@ -443,7 +431,7 @@ fn doubts(evidence: &Evidence, limit: Limit, full: &[(Limit, Spent)]) -> Vec<Str
         && evidence.machine_busy > 0.9
         && let Some(spent) = generator_share
     {
-        let share = spent.cpu_seconds / spent.seconds / f64::from(evidence.cores.max(1));
+        let share = cores_used(&spent) / f64::from(evidence.cores.max(1));
         if share > 0.1 {
             doubts.push(format!(
                 "The machine was full, and the generator had {} of it: from another machine the figure would be higher.",
@@ -470,12 +458,7 @@ fn strangers(evidence: &Evidence) -> Option<String> {
 
 /// The share of the machine that none of the parties had; `None` where one of them cannot be seen.
 fn strangers_share(evidence: &Evidence) -> Option<f64> {
-    let known: f64 = [evidence.api, evidence.proxy, evidence.generator]
-        .into_iter()
-        .flatten()
-        .filter(|spent| spent.seconds > 0.0)
-        .map(|spent| spent.cpu_seconds / spent.seconds)
-        .sum();
+    let known: f64 = parties(evidence).map(|(_, spent)| cores_used(&spent)).sum();
     // Where a party cannot be seen, it is among the strangers.
     if evidence.proxy.is_none() || evidence.generator.is_none() {
         return None;
