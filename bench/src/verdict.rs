@@ -19,7 +19,7 @@ use millstream_load::party::Meter;
 use millstream_load::plan::{Plan, Target};
 use millstream_load::probe;
 use millstream_load::target::{Ask, Permission, resolve};
-use millstream_load::verdict::{Evidence, Limit, Once, Run, Verdict, judge, medians};
+use millstream_load::verdict::{Evidence, Limit, Once, Run, Verdict, judge};
 
 use crate::{Options, Programs};
 use cases::{Case, Stage};
@@ -39,9 +39,8 @@ const DURATION: Duration = Duration::from_millis(1_200);
 const WARM_UP: Duration = Duration::from_millis(300);
 const PATIENCE: Duration = Duration::from_secs(20);
 /// A run in which others had the machine, as the verdict then says, is repeated so often at the most.
-const AGAIN: u32 = 10;
-/// Single requests, and bytes of an answer at the most.
-const PROBES: usize = 5;
+const AGAIN: u32 = 40;
+/// Bytes of a single request's answer at the most.
 const LARGEST: usize = 16 << 20;
 
 /// Runs the program, which prints its table.
@@ -151,12 +150,12 @@ fn target(url: &str) -> Result<Target, String> {
 
 fn single(target: &Target) -> Result<Once, String> {
     let mut samples = Vec::new();
-    for _ in 0..PROBES {
+    while !Once::are_enough(&samples) {
         let answer = probe::once(target, PATIENCE, LARGEST).map_err(|error| error.to_string())?;
         if answer.status != 200 {
             return Err(format!("{} answers {}", target.url, answer.status));
         }
         samples.push(Once::of(&answer));
     }
-    medians(&samples).ok_or_else(|| "no single request".to_owned())
+    Once::of_several(&samples).ok_or_else(|| "no single request".to_owned())
 }

@@ -1,12 +1,14 @@
 //! What limits, and how that is known: a pure function of measured figures, for `ladder` and `capacity`.
 //!
 //! Four may be the limit: the API, the proxy, the network between them, and the generator itself, which other tools never
-//! name. On a crowded machine it may be none of them, which is then said. Who wants a core all the time is known from the scheduler (`party::Spent`); where nobody does, the time went to
-//! waiting, and when the first byte came tells for what. Nothing is measured here, and nothing is believed that the
-//! figures do not say: what weakens them is a doubt, in words. Next: `verdict/judge` decides, `verdict/climb` has the
-//! ladder's words.
+//! name. On a crowded machine it may be none of them, which is then said. Who wants a core all the time is known from the
+//! scheduler (`party::Spent`); where nobody does, the time went to waiting, and when the first byte came tells for what.
+//! Nothing is measured here, and nothing is believed that the figures do not say: what weakens them is a doubt, in words.
+//! Next: `verdict/once` is the single request beside the load, `verdict/judge` decides, `verdict/climb` has the ladder's
+//! words.
 
 mod wording;
+mod once;
 mod judge;
 mod climb;
 #[cfg(test)]
@@ -14,12 +16,12 @@ mod tests;
 
 pub use climb::{About, Climbed, climb};
 pub use judge::judge;
+pub use once::Once;
 pub use wording::{count, duration, factor, percent, volume};
 
 use crate::outcome::Outcome;
 use crate::party::Spent;
 use crate::plan::Mode;
-use crate::probe::Answer;
 
 /// Who may be the limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
@@ -88,31 +90,6 @@ impl Run {
     }
 }
 
-/// What a single request takes while nobody else asks, in seconds: medians of a few, one after the other.
-#[derive(Debug, Clone, Copy, Default, PartialEq, serde::Serialize, serde::Deserialize)]
-pub struct Once {
-    /// Opening the connection: one way there and back.
-    pub connect: f64,
-    /// From sending the request to the first byte.
-    pub first_byte: f64,
-    /// From sending the request to the last byte.
-    pub total: f64,
-    /// Bytes of the body.
-    pub body_bytes: f64,
-}
-
-impl Once {
-    /// That of an answer.
-    pub fn of(answer: &Answer) -> Once {
-        Once {
-            connect: answer.connect.as_secs_f64(),
-            first_byte: answer.first_byte.as_secs_f64(),
-            total: answer.total.as_secs_f64(),
-            body_bytes: answer.body.len() as f64,
-        }
-    }
-}
-
 /// What a verdict rests on. What is not known is `None`, and weakens it.
 #[derive(Debug, Clone, Default, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Evidence {
@@ -162,19 +139,4 @@ impl Verdict {
         let sentences = std::iter::once(self.limit.sentence()).chain(self.why.iter().map(String::as_str));
         sentences.chain(self.doubts.iter().map(String::as_str)).collect::<Vec<_>>().join(" ")
     }
-}
-
-/// The median of each figure of some single requests; `None` of none. Figures are those of [`Once`].
-pub fn medians(samples: &[Once]) -> Option<Once> {
-    let median = |of: fn(&Once) -> f64| {
-        let mut values: Vec<f64> = samples.iter().map(of).collect();
-        values.sort_by(f64::total_cmp);
-        values.get(values.len() / 2).copied()
-    };
-    Some(Once {
-        connect: median(|once| once.connect)?,
-        first_byte: median(|once| once.first_byte)?,
-        total: median(|once| once.total)?,
-        body_bytes: median(|once| once.body_bytes)?,
-    })
 }

@@ -7,13 +7,11 @@ use crate::plan::{PlanError, Target};
 use crate::probe::{self, Answer, ProbeError};
 use crate::stop::Stop;
 use crate::target::{Ask, Permission, TargetError, resolve};
-use crate::verdict::{Once, duration, medians};
+use crate::verdict::{Once, duration};
 use std::net::SocketAddr;
 use std::time::Duration;
 use std::{fmt, io};
 
-/// Single requests to each server, one after the other.
-const PROBES: usize = 5;
 /// How long a single request may take.
 pub(super) const PATIENCE: Duration = Duration::from_secs(30);
 /// The most bytes of an answer that are read for a single request.
@@ -278,11 +276,11 @@ fn answer(url: &str, target: &Target, stop: &Stop) -> Result<Answer, CapacityErr
 
 /// A few single requests.
 pub(super) fn ask(url: &str, target: &Target, stop: &Stop) -> Result<Once, CapacityError> {
-    let mut samples = Vec::with_capacity(PROBES);
-    for _ in 0..PROBES {
+    let mut samples = Vec::new();
+    while !Once::are_enough(&samples) {
         samples.push(Once::of(&answer(url, target, stop)?));
     }
-    medians(&samples).ok_or_else(|| CapacityError::Failing(url.to_owned()))
+    Once::of_several(&samples).ok_or_else(|| CapacityError::Failing(url.to_owned()))
 }
 
 #[cfg(test)]

@@ -19,7 +19,7 @@ use crate::report::quantity;
 use crate::step::{MICRO, Setting, Step};
 use crate::stop::{self, CutShort};
 use crate::target::{Ask, Permission};
-use crate::verdict::{self, Evidence};
+use crate::verdict::{self, Evidence, Once};
 use millstream_net::{clock, cores};
 use std::path::Path;
 use std::time::Duration;
@@ -306,8 +306,8 @@ fn limit(climbed: &Climbed, known: &Known, seen: &[Vec<Seen>]) -> Vec<String> {
     let evidence = Evidence {
         top: verdict::Run::of(&round.round.outcome),
         fewer: None,
-        direct: verdict::medians(&known.samples),
-        through: verdict::medians(&round.through),
+        direct: Once::of_several(&known.samples),
+        through: Once::of_several(&round.through),
         api_rate: alone.map(|figures| figures.rate.median),
         origin_share: measure.counted().and_then(|figures| figures.origin_share()).unwrap_or(1.0),
         proxy: round.found.of("proxy"),

@@ -8,7 +8,7 @@ use crate::probe::{self, Answer, ProbeError};
 use crate::step::{self, MICRO};
 use crate::stop::Stop;
 use crate::target::{self, Ask, Permission};
-use crate::verdict::{self, Once};
+use crate::verdict::Once;
 use millstream_cache::Now;
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -18,12 +18,6 @@ pub(super) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The longest body that is compared; one that is longer is taken for endless.
 pub(super) const LARGEST: usize = 64 << 20;
-
-/// Single requests that are timed where the API is quick.
-const SAMPLES: usize = 5;
-
-/// From here on an API is slow, and two requests must do.
-const SLOW: Duration = Duration::from_millis(100);
 
 /// How often it is asked whether its body is another one now: it may be one of two.
 const AGAIN: usize = 5;
@@ -94,7 +88,7 @@ pub(super) fn know_of(mut target: Target, ask: &Ask, stop: &Stop) -> Result<Know
     let once = || probe::once_unless(stop, &target, PATIENCE, LARGEST);
     let second = once()?;
     let mut samples = vec![Once::of(&first), Once::of(&second)];
-    while samples.len() < SAMPLES && second.total < SLOW {
+    while !Once::are_enough(&samples) {
         samples.push(Once::of(&once()?));
     }
     let method = match ask.method.as_str() {
@@ -125,7 +119,7 @@ pub(super) fn know_of(mut target: Target, ask: &Ask, stop: &Stop) -> Result<Know
 impl Known {
     /// How long one request takes when nobody else asks, the median.
     pub(super) fn alone(&self) -> Duration {
-        Duration::from_secs_f64(verdict::medians(&self.samples).map_or(0.0, |once| once.total))
+        Duration::from_secs_f64(Once::of_several(&self.samples).map_or(0.0, |once| once.total))
     }
 
     /// Whether it says itself that its answers may be shared for longer than the microcache keeps any.

@@ -16,9 +16,6 @@ use crate::stop;
 use crate::verdict::Once;
 use std::time::Duration;
 
-/// Single requests through a proxy, for the verdict.
-const SAMPLES: usize = 3;
-
 /// How often the API is asked whether the queue of the step before is gone.
 const SETTLING: usize = 3;
 
@@ -118,7 +115,7 @@ impl Bench<'_> {
         };
         let target = self.through(&stand, &self.known.target, stop.step);
         let mut through = Vec::new();
-        for _ in 0..SAMPLES {
+        while !Once::are_enough(&through) {
             match probe::once_unless(self.stop, &target, direct::PATIENCE, direct::LARGEST) {
                 Ok(answer) => {
                     through.push(Once::of(&answer));
@@ -126,10 +123,10 @@ impl Bench<'_> {
                     measure.wrong = measure.wrong.take().or_else(|| self.other_page(&given));
                 }
                 Err(ProbeError::Stopped) => return Err(ClimbError::Stopped),
-                Err(error) => measure.wrong = Some(format!("it gives no answer: {error}")),
-            }
-            if through.first().is_none_or(|first| first.total > 0.1) {
-                break;
+                Err(error) => {
+                    measure.wrong = Some(format!("it gives no answer: {error}"));
+                    break;
+                }
             }
         }
         let mut seen = self.load(stop.step, &target, Some(&stand), watch)?;

@@ -55,6 +55,7 @@ const LITTLE: f64 = 0.15;
 
 /// Says what limits.
 pub fn judge(evidence: &Evidence) -> Verdict {
+    let evidence = &with_stolen_time(evidence);
     let full = full(evidence);
     let (limit, mut why) = match fullest(evidence, &full) {
         Some(limit) => (limit, why_full(evidence, limit, &full)),
@@ -67,6 +68,28 @@ pub fn judge(evidence: &Evidence) -> Verdict {
     why.extend(compared_with_alone(evidence, limit));
     why.extend(with_fewer(evidence, limit));
     Verdict { limit, why, doubts: doubts(evidence, limit, &full) }
+}
+
+/// With the time that a hypervisor took from those that ran, as much for each second that they did as of the whole machine:
+/// the scheduler's clock stands still meanwhile (Linux's paravirtual time accounting), so that who wants a core all the
+/// time seems to want it for what is left. Where much was taken, it is not known from whom.
+fn with_stolen_time(evidence: &Evidence) -> Evidence {
+    let ran = evidence.machine_busy - evidence.stolen;
+    if evidence.stolen >= STOLEN || ran <= 0.0 {
+        return evidence.clone();
+    }
+    let lost = evidence.stolen / ran;
+    let made_up = |spent: Spent| Spent {
+        wanted: (spent.wanted + lost * spent.busiest).min(1.0),
+        wanted_cores: spent.wanted_cores + lost * cores_used(&spent),
+        ..spent
+    };
+    Evidence {
+        proxy: evidence.proxy.map(made_up),
+        api: evidence.api.map(made_up),
+        generator: evidence.generator.map(made_up),
+        ..evidence.clone()
+    }
 }
 
 /// The parties that can be seen.
@@ -177,9 +200,13 @@ fn taken(evidence: &Evidence) -> Option<(Limit, Vec<String>)> {
     })
 }
 
-/// Requests that the API works on at once, by Little's law; without end where that is not known.
+/// Requests that the API works on at once, by Little's law; without end where that is not known. A single request that
+/// itself waited for a core would count as one that the API works on, so the shortest of them says how long it does.
 fn in_api(evidence: &Evidence) -> f64 {
-    evidence.direct.map_or(f64::INFINITY, |once| evidence.top.rate * evidence.origin_share * once.total)
+    if evidence.origin_share < REACHED {
+        return 0.0;
+    }
+    evidence.direct.map_or(f64::INFINITY, |once| evidence.top.rate * evidence.origin_share * once.least)
 }
 
 fn crowded_share(evidence: &Evidence) -> f64 {

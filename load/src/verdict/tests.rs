@@ -28,7 +28,7 @@ fn run(connections: u32, rate: f64) -> Run {
 
 fn once(milliseconds: f64) -> Option<Once> {
     let total = milliseconds / 1e3;
-    Some(Once { connect: 0.000_05, first_byte: total, total, body_bytes: 900.0 })
+    Some(Once { connect: 0.000_05, first_byte: total, total, least: total, body_bytes: 900.0 })
 }
 
 /// Two cores, everything on them, nothing cached, everybody idle.
@@ -190,6 +190,29 @@ fn on_a_machine_full_of_strangers_the_hungriest_is_the_limit_unless_the_api_has_
 }
 
 #[test]
+fn what_a_hypervisor_took_was_wanted_too_unless_it_took_much() {
+    // As measured in front of a fast API: with nothing stolen the proxy's one thread wants a core for 0.97 of the time.
+    let evidence = Evidence {
+        proxy: threads(1.0, 0.75, 0.09),
+        api: threads(1.0, 0.31, 0.12),
+        generator: threads(1.0, 0.34, 0.12),
+        machine_busy: 0.79,
+        stolen: 0.1,
+        direct: once(0.03),
+        ..idle(run(64, 45_000.0))
+    };
+    check("a little", &evidence, Limit::Proxy, &["wanted the CPU 95 % of the time"]);
+    // Who waits for a core with a stranger is not to be told from who runs any more.
+    let evidence = Evidence { stolen: 0.4, machine_busy: 0.86, ..evidence };
+    check("much", &evidence, Limit::Others, &["gave 40 % of its CPU"]);
+    let hits = Evidence { origin_share: 0.0, direct: None, api: None, ..evidence };
+    check("of what the API has no part in", &hits, Limit::Others, &["gave 40 % of its CPU"]);
+    // The API has the requests, whatever the machine does.
+    let slow = Evidence { direct: once(40.0), stolen: 0.4, ..idle(run(32, 300.0)) };
+    check("a slow API", &slow, Limit::Api, &["waits its turn"]);
+}
+
+#[test]
 fn who_is_nearly_out_of_cpu_is_waited_for_where_the_requests_are_not_in_the_api() {
     let evidence = Evidence {
         proxy: threads(1.0, 0.78, 0.02),
@@ -200,6 +223,9 @@ fn who_is_nearly_out_of_cpu_is_waited_for_where_the_requests_are_not_in_the_api(
         ..idle(run(64, 50_000.0))
     };
     check("a busy proxy", &evidence, Limit::Proxy, &["80 % of the time"]);
+    let waited = Once { total: 0.001_5, first_byte: 0.001_5, ..once(0.02).unwrap() };
+    let evidence = Evidence { direct: Some(waited), ..evidence };
+    check("single requests that waited for a core", &evidence, Limit::Proxy, &["80 % of the time"]);
     check(
         "an API that has them",
         &Evidence { direct: once(1.2), ..evidence },
@@ -211,7 +237,7 @@ fn who_is_nearly_out_of_cpu_is_waited_for_where_the_requests_are_not_in_the_api(
 #[test]
 fn a_narrow_way_to_the_api_is_the_network() {
     // 300 kB at 1 MB per second: the proxy reads ahead, so the client's first byte is early or late.
-    let narrow = Once { connect: 0.000_1, first_byte: 0.002, total: 0.302, body_bytes: 300_000.0 };
+    let narrow = Once { connect: 0.000_1, first_byte: 0.002, body_bytes: 300_000.0, ..once(302.0).unwrap() };
     let through = Once { first_byte: 0.004, total: 0.304, ..narrow };
     let top = Run { first_byte: 0.01, ..run(16, 16.0 / 0.31) };
     let evidence = Evidence { direct: Some(narrow), through: Some(through), ..idle(top) };
@@ -243,7 +269,7 @@ fn a_full_link_and_a_long_way_are_the_network() {
     let top = Run { bytes_per_second: 118e6, ..run(64, 800.0) };
     let evidence = Evidence { link: Some(125e6), api: None, direct: once(5.0), ..idle(top) };
     check("a gigabit", &evidence, Limit::Network, &["118 MB per second of the 125 MB"]);
-    let far = Once { connect: 0.08, first_byte: 0.085, total: 0.085, body_bytes: 900.0 };
+    let far = Once { connect: 0.08, ..once(85.0).unwrap() };
     let evidence = Evidence { direct: Some(far), api: None, ..idle(run(8, 8.0 / 0.086)) };
     check("another continent", &evidence, Limit::Network, &["80 ms away", "94 %"]);
     // The same distance does not excuse an API that is slow under load.
@@ -281,14 +307,6 @@ fn no_figures_at_all_are_no_panic() {
         ..Evidence::default()
     });
     assert!(!verdict.text().contains("NaN") && !verdict.text().contains("inf"), "{}", verdict.text());
-    assert_eq!(medians(&[]), None);
-}
-
-#[test]
-fn medians_are_of_each_figure_apart() {
-    let sample = |connect, total| Once { connect, first_byte: total, total, body_bytes: 1.0 };
-    let middle = medians(&[sample(3.0, 10.0), sample(1.0, 30.0), sample(2.0, 20.0)]).unwrap();
-    assert_eq!((middle.connect, middle.total), (2.0, 20.0));
 }
 
 fn step(name: &str, rate: f64) -> Climbed {

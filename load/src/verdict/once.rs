@@ -1,0 +1,83 @@
+//! What a single request takes while nobody else asks: asked a few times, because a machine is seldom at rest.
+
+use crate::probe::Answer;
+
+/// Single requests may take so many seconds together, connecting included; the one that exceeds it is the last.
+const LONG: f64 = 0.25;
+/// So many are the most.
+const MOST: usize = 15;
+
+/// What a single request takes, in seconds: of a few, one after the other, the one that took neither longer nor shorter than
+/// most. Two figures are the shortest of all, because only waiting for a core makes them longer.
+#[derive(Debug, Clone, Copy, Default, PartialEq, serde::Serialize, serde::Deserialize)]
+pub struct Once {
+    /// Opening the connection, one way there and back: the shortest of all.
+    pub connect: f64,
+    /// From sending the request to the first byte.
+    pub first_byte: f64,
+    /// From sending the request to the last byte.
+    pub total: f64,
+    /// The shortest of all of these.
+    pub least: f64,
+    /// Bytes of the body.
+    pub body_bytes: f64,
+}
+
+impl Once {
+    /// That of an answer.
+    pub fn of(answer: &Answer) -> Once {
+        let total = answer.total.as_secs_f64();
+        Once {
+            connect: answer.connect.as_secs_f64(),
+            first_byte: answer.first_byte.as_secs_f64(),
+            total,
+            least: total,
+            body_bytes: answer.body.len() as f64,
+        }
+    }
+
+    /// That of some single requests; `None` of none.
+    pub fn of_several(samples: &[Once]) -> Option<Once> {
+        let mut sorted = samples.to_vec();
+        sorted.sort_by(|one, other| one.total.total_cmp(&other.total));
+        // Of an even number the shorter of the two in the middle.
+        let middle = *sorted.get(samples.len().saturating_sub(1) / 2)?;
+        let connect = sorted.iter().map(|once| once.connect).fold(f64::INFINITY, f64::min);
+        Some(Once { connect, least: sorted[0].total, ..middle })
+    }
+
+    /// Whether so many single requests will do: two of a slow API, for the first may find it cold, and more of a faster one.
+    pub fn are_enough(samples: &[Once]) -> bool {
+        let spent: f64 = samples.iter().map(|once| once.connect + once.total).sum();
+        samples.len() >= MOST || samples.len() >= 2 && spent >= LONG
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sample(connect: f64, total: f64) -> Once {
+        Once { connect, first_byte: total, total, least: total, body_bytes: 1.0 }
+    }
+
+    #[test]
+    fn of_several_the_one_in_the_middle_counts_and_of_what_can_only_be_too_long_the_shortest() {
+        let samples = [sample(3.0, 10.0), sample(1.0, 30.0), sample(2.0, 20.0), sample(4.0, 40.0)];
+        let all = Once::of_several(&samples).unwrap();
+        assert_eq!((all.connect, all.first_byte, all.total, all.least), (1.0, 20.0, 20.0, 10.0));
+        assert_eq!(Once::of_several(&samples[..2]).unwrap().total, 10.0);
+        assert_eq!(Once::of_several(&[]), None);
+    }
+
+    #[test]
+    fn a_slow_api_is_asked_twice_and_a_fast_one_more_often() {
+        for (total, expected) in [(30.0, 2), (0.18, 2), (0.1, 3), (0.02, 13), (0.000_1, MOST)] {
+            let mut samples = Vec::new();
+            while !Once::are_enough(&samples) {
+                samples.push(sample(0.0, total));
+            }
+            assert_eq!(samples.len(), expected, "{total} s");
+        }
+    }
+}
