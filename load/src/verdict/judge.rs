@@ -279,12 +279,12 @@ fn nobody_busy(evidence: &Evidence) -> Option<String> {
 /// A single request, with nobody else about, is much slower through the proxy.
 fn slowed_by_proxy(evidence: &Evidence) -> Option<String> {
     let (direct, through) = (evidence.direct?, evidence.through?);
-    let added = through.total - direct.total;
-    (through.total > SLOWED * direct.total && added > NEAR).then(|| {
+    let added = through.least - direct.least;
+    (through.least > SLOWED * direct.least && added > NEAR).then(|| {
         format!(
             "A single request takes {} straight to the API and {} through the proxy.",
-            duration(direct.total),
-            duration(through.total)
+            duration(direct.least),
+            duration(through.least)
         )
     })
 }
@@ -305,22 +305,22 @@ fn link_full(evidence: &Evidence) -> Option<String> {
 fn narrow(evidence: &Evidence) -> Option<String> {
     let once = evidence.direct.or(evidence.through)?;
     let run = &evidence.top;
-    let on_the_way = once.total - once.first_byte;
+    let on_the_way = once.least - once.least_first_byte;
     let under_load = run.latency - run.first_byte;
     // A proxy that reads an answer whole before it passes it on hides the way in the time to the first byte.
-    let hidden = evidence.through.map_or(0.0, |through| through.first_byte - once.first_byte);
+    let hidden = evidence.through.map_or(0.0, |through| through.least_first_byte - once.least_first_byte);
     let shows = under_load.max(hidden.min(on_the_way)) >= 0.3 * BODY_SHARE * run.latency
         || under_load >= 0.5 * on_the_way;
     let is_narrow = once.body_bytes >= TELLING_BODY
-        && on_the_way >= BODY_SHARE * once.total
+        && on_the_way >= BODY_SHARE * once.least
         && on_the_way > NEAR
         && shows;
     is_narrow.then(|| {
         format!(
             "A single request to the API has its first byte after {} and its last after {}: {} come at {} per second, and \
              under load an answer takes {}.",
-            duration(once.first_byte),
-            duration(once.total),
+            duration(once.least_first_byte),
+            duration(once.least),
             volume(once.body_bytes),
             volume(once.body_bytes / on_the_way),
             duration(run.latency),
@@ -330,7 +330,7 @@ fn narrow(evidence: &Evidence) -> Option<String> {
 
 /// Most of the time to the first byte is the way there and back.
 fn far(evidence: &Evidence) -> Option<String> {
-    let Once { connect, first_byte, .. } = evidence.direct?;
+    let Once { connect, least_first_byte: first_byte, .. } = evidence.direct?;
     // Under load the API may be what makes it slow all the same.
     let is_far = connect > NEAR
         && connect >= DISTANCE_SHARE * first_byte

@@ -8,7 +8,7 @@ const LONG: f64 = 0.25;
 const MOST: usize = 15;
 
 /// What a single request takes, in seconds: of a few, one after the other, the one that took neither longer nor shorter than
-/// most. Two figures are the shortest of all, because only waiting for a core makes them longer.
+/// most. Others are the shortest of all, because only waiting for a core makes them longer.
 #[derive(Debug, Clone, Copy, Default, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Once {
     /// Opening the connection, one way there and back: the shortest of all.
@@ -17,8 +17,10 @@ pub struct Once {
     pub first_byte: f64,
     /// From sending the request to the last byte.
     pub total: f64,
-    /// The shortest of all of these.
+    /// The same of the one that took least.
     pub least: f64,
+    /// From sending that one to its first byte.
+    pub least_first_byte: f64,
     /// Bytes of the body.
     pub body_bytes: f64,
 }
@@ -26,12 +28,13 @@ pub struct Once {
 impl Once {
     /// That of an answer.
     pub fn of(answer: &Answer) -> Once {
-        let total = answer.total.as_secs_f64();
+        let (first_byte, total) = (answer.first_byte.as_secs_f64(), answer.total.as_secs_f64());
         Once {
             connect: answer.connect.as_secs_f64(),
-            first_byte: answer.first_byte.as_secs_f64(),
+            first_byte,
             total,
             least: total,
+            least_first_byte: first_byte,
             body_bytes: answer.body.len() as f64,
         }
     }
@@ -42,8 +45,9 @@ impl Once {
         sorted.sort_by(|one, other| one.total.total_cmp(&other.total));
         // Of an even number the shorter of the two in the middle.
         let middle = *sorted.get(samples.len().saturating_sub(1) / 2)?;
+        let least = *sorted.first()?;
         let connect = sorted.iter().map(|once| once.connect).fold(f64::INFINITY, f64::min);
-        Some(Once { connect, least: sorted[0].total, ..middle })
+        Some(Once { connect, least: least.total, least_first_byte: least.first_byte, ..middle })
     }
 
     /// Whether so many single requests will do: two of a slow API, for the first may find it cold, and more of a faster one.
@@ -58,14 +62,15 @@ mod tests {
     use super::*;
 
     fn sample(connect: f64, total: f64) -> Once {
-        Once { connect, first_byte: total, total, least: total, body_bytes: 1.0 }
+        Once { connect, first_byte: total, total, least: total, least_first_byte: total, body_bytes: 1.0 }
     }
 
     #[test]
     fn of_several_the_one_in_the_middle_counts_and_of_what_can_only_be_too_long_the_shortest() {
         let samples = [sample(3.0, 10.0), sample(1.0, 30.0), sample(2.0, 20.0), sample(4.0, 40.0)];
         let all = Once::of_several(&samples).unwrap();
-        assert_eq!((all.connect, all.first_byte, all.total, all.least), (1.0, 20.0, 20.0, 10.0));
+        assert_eq!((all.connect, all.first_byte, all.total), (1.0, 20.0, 20.0));
+        assert_eq!((all.least, all.least_first_byte), (10.0, 10.0));
         assert_eq!(Once::of_several(&samples[..2]).unwrap().total, 10.0);
         assert_eq!(Once::of_several(&[]), None);
     }

@@ -28,7 +28,12 @@ fn run(connections: u32, rate: f64) -> Run {
 
 fn once(milliseconds: f64) -> Option<Once> {
     let total = milliseconds / 1e3;
-    Some(Once { connect: 0.000_05, first_byte: total, total, least: total, body_bytes: 900.0 })
+    Some(Once { connect: 0.000_05, body_bytes: 900.0, ..alike(total, total) })
+}
+
+/// Single requests that all took as long.
+fn alike(first_byte: f64, total: f64) -> Once {
+    Once { first_byte, total, least: total, least_first_byte: first_byte, ..Once::default() }
 }
 
 /// Two cores, everything on them, nothing cached, everybody idle.
@@ -237,8 +242,8 @@ fn who_is_nearly_out_of_cpu_is_waited_for_where_the_requests_are_not_in_the_api(
 #[test]
 fn a_narrow_way_to_the_api_is_the_network() {
     // 300 kB at 1 MB per second: the proxy reads ahead, so the client's first byte is early or late.
-    let narrow = Once { connect: 0.000_1, first_byte: 0.002, body_bytes: 300_000.0, ..once(302.0).unwrap() };
-    let through = Once { first_byte: 0.004, total: 0.304, ..narrow };
+    let narrow = Once { connect: 0.000_1, body_bytes: 300_000.0, ..alike(0.002, 0.302) };
+    let through = Once { body_bytes: 300_000.0, ..alike(0.004, 0.304) };
     let top = Run { first_byte: 0.01, ..run(16, 16.0 / 0.31) };
     let evidence = Evidence { direct: Some(narrow), through: Some(through), ..idle(top) };
     check(
@@ -249,16 +254,21 @@ fn a_narrow_way_to_the_api_is_the_network() {
     );
 
     let top = Run { first_byte: 0.309, ..run(16, 16.0 / 0.31) };
-    let through = Once { first_byte: 0.3035, ..through };
+    let through = Once { body_bytes: 300_000.0, ..alike(0.3035, 0.304) };
     let evidence = Evidence { through: Some(through), ..idle(top) };
     let evidence = Evidence { direct: Some(narrow), ..evidence };
     check("read whole first", &evidence, Limit::Network, &["under load an answer takes 310 ms"]);
+
+    // A machine at work delays most single requests, and their bodies come at once then.
+    let delayed = Once { first_byte: 0.25, total: 0.31, ..narrow };
+    let at_work = Evidence { direct: Some(delayed), ..evidence.clone() };
+    check("delayed", &at_work, Limit::Network, &["first byte after 2 ms"]);
 
     // A shared line: sixteen times the connections, and each body takes sixteen times as long.
     let top = Run { first_byte: 0.5, ..run(16, 3.3) };
     check("shared", &Evidence { top, ..evidence.clone() }, Limit::Network, &["network"]);
     // The API's own time before the first byte is none of the network's.
-    let slow = Once { first_byte: 0.5, total: 0.51, ..narrow };
+    let slow = Once { body_bytes: 300_000.0, ..alike(0.5, 0.51) };
     let evidence =
         Evidence { direct: Some(slow), through: None, ..idle(Run { first_byte: 0.5, ..run(16, 31.0) }) };
     check("a large body after a long wait", &evidence, Limit::Api, &["500 ms", "API"].map(|_| "The API"));
