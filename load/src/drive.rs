@@ -13,6 +13,7 @@ mod tests;
 
 pub use crate::progress::Progress;
 
+use crate::by_url::ByUrl;
 use crate::outcome::{Generator, Latency, Outcome};
 use crate::plan::{Mode, Plan, PlanError};
 use crate::stream;
@@ -175,9 +176,10 @@ fn look_on(run: &Run<'_>, ends: &Ends, watch: &mut dyn FnMut(&Progress)) -> (f64
 
 fn outcome(run: &Run<'_>, reports: &[Report], machine_busy: f64, own_cpu: u64) -> Outcome {
     let plan = run.plan;
-    let mut tally = Tally::new(worker::has_service(plan));
+    let (mut tally, mut by_url) = (Tally::new(worker::has_service(plan)), ByUrl::of(plan));
     for report in reports {
         tally.add(&report.tally);
+        by_url.add(&report.by_url);
     }
     let seconds = |nanoseconds: u64| nanoseconds as f64 / 1e9;
     let ended = reports.iter().map(|report| report.ended).max().unwrap_or(0);
@@ -216,6 +218,7 @@ fn outcome(run: &Run<'_>, reports: &[Report], machine_busy: f64, own_cpu: u64) -
         counts,
         service: Latency::of(tally.service()),
         first_byte: Latency::of(tally.first_byte()),
+        by_url: by_url.found(plan),
         slices: run.board.slices(measured),
         generator,
     }

@@ -11,6 +11,7 @@ pub mod report;
 pub mod progress;
 pub mod pace;
 pub mod tally;
+pub mod by_url;
 pub mod target;
 pub mod replay;
 pub mod exchange;

@@ -59,6 +59,9 @@ pub struct Outcome {
     pub service: Latency,
     /// From when it was really sent to the first byte of its answer, interim ones (RFC 9110 §15.2) not counted.
     pub first_byte: Latency,
+    /// Each URL apart, where there are several: those first that the most time was spent on.
+    #[serde(default)]
+    pub by_url: Vec<OfUrl>,
     /// The run in equal slices, in order.
     pub slices: Vec<Slice>,
     /// How the generator itself fared.
@@ -97,6 +100,25 @@ pub struct Counts {
     /// are in the latency with the time that they had waited by then. Many of them mean that the server does not keep up.
     #[serde(default)]
     pub unfinished: u64,
+}
+
+/// What became of the requests for one URL, or of those for all that have no row of their own.
+#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+pub struct OfUrl {
+    /// The URL as the user wrote it; `null`: all others.
+    pub url: Option<String>,
+    /// Whole answers as expected.
+    pub answers: u64,
+    /// Requests that were sent and came to nothing good.
+    pub errors: u64,
+    /// Mean latency, microseconds: as the latency of the whole run, but of answers only.
+    pub mean: f64,
+    /// Its median.
+    pub p50: u64,
+    /// Its 99th percentile.
+    pub p99: u64,
+    /// The longest.
+    pub max: u64,
 }
 
 impl Counts {

@@ -17,6 +17,10 @@ mod bars;
 pub mod html;
 pub mod steps;
 
+/// What is said of a server that closes its connections.
+pub(crate) const CLOSES: &str = "The server closes its connections: nearly every request opened one (Gunicorn keeps them with \
+                                 --worker-class gthread --keep-alive 75)";
+
 #[cfg(test)]
 pub(crate) mod samples;
 #[cfg(test)]

@@ -12,6 +12,7 @@ use super::connection::{Connection, Stage};
 use super::cost::{self, Share};
 use super::lane::Lane;
 use super::{Run, is_open, nanoseconds};
+use crate::by_url::ByUrl;
 use crate::exchange::Heads;
 use crate::pace::Pace;
 use crate::plan::Plan;
@@ -42,6 +43,7 @@ pub(super) fn has_service(plan: &Plan) -> bool {
 /// What a thread has to tell at its end.
 pub(super) struct Report {
     pub(super) tally: Tally,
+    pub(super) by_url: ByUrl,
     /// Its CPU time while measuring, nanoseconds.
     pub(super) cpu: u64,
     /// How long it waited for a core meanwhile.
@@ -72,6 +74,7 @@ pub(super) struct Worker {
     connections: Vec<Connection>,
     heads: Heads,
     tally: Tally,
+    by_url: ByUrl,
     buffer: Box<[u8]>,
     /// Room in which small requests are put together.
     gathered: Vec<u8>,
@@ -118,6 +121,7 @@ impl Worker {
             connections,
             heads: Heads::default(),
             tally: Tally::new(has_service(plan)),
+            by_url: ByUrl::of(plan),
             buffer: vec![0; BUFFER].into_boxed_slice(),
             gathered: Vec::new(),
             again: Vec::new(),
@@ -233,6 +237,7 @@ impl Worker {
     fn begin(&mut self, run: &Run<'_>) {
         self.is_measuring = true;
         self.tally.begin();
+        self.by_url.clear();
         self.cost_before = (cost::thread_cpu(), cost::thread_waited());
         let mut on_their_way = 0;
         if !is_open(run.plan) {
@@ -289,9 +294,11 @@ impl Worker {
         let since = |now: u64, before: u64| if is_measured { now.saturating_sub(before) } else { 0 };
         if !is_measured {
             self.tally.begin();
+            self.by_url.clear();
         }
         Report {
             tally: self.tally,
+            by_url: self.by_url,
             cpu: since(cost::thread_cpu(), cpu),
             waited: since(cost::thread_waited(), waited),
             ended: ended.max(run.begin),
@@ -334,12 +341,14 @@ impl Worker {
         !(self.is_measuring && is_open(run.plan) && due < run.begin)
     }
 
-    /// Counts a request that came to nothing good.
-    fn fail(&mut self, run: &Run<'_>, due: u64, how: Failure) {
-        if self.counts(run, due) {
+    /// Counts a request that came to nothing good, if it counts.
+    fn fail(&mut self, run: &Run<'_>, due: u64, how: Failure) -> bool {
+        let counts = self.counts(run, due);
+        if counts {
             self.tally.failed(how);
             self.finished();
         }
+        counts
     }
 
     #[inline]

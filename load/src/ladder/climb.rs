@@ -15,7 +15,7 @@ use super::worth;
 use crate::correctness::{How, Keeps};
 use crate::party::{self, Whose};
 use crate::peer::{self, Party};
-use crate::report::quantity;
+use crate::report::{CLOSES, quantity};
 use crate::step::{MICRO, Setting, Step};
 use crate::stop::{self, CutShort};
 use crate::target::{Ask, Permission};
@@ -101,7 +101,7 @@ pub fn climb(
     climbed.began_unix_milliseconds = u64::try_from(began).unwrap_or(0);
     climbed.verdict = worth::sentences(&climbed);
     climbed.verdict.extend(limit(&climbed, &bench.known, &seen));
-    climbed.notes = notes(&climbed, &bench.known);
+    climbed.notes = notes(&climbed, &bench.known, &seen);
     Ok(climbed)
 }
 
@@ -116,8 +116,8 @@ fn bench<'a>(
     let alone = known.alone();
     let connections = order.connections.unwrap_or_else(|| course::connections(alone));
     let warm_up = (alone * 3 / 2).clamp(Duration::from_millis(200), Duration::from_secs(3));
-    // As many as wait when an uncached step ends, two at a time; and two single requests.
-    let around = Around { before: warm_up + alone * 2, queue: alone * connections / 2 };
+    // As many as wait when an uncached step ends, two at a time.
+    let around = Around { before: warm_up + Once::span(alone), queue: alone * connections / 2 };
     let fallback = fallback(order, &known);
     let wish = course::Wish { rounds: order.rounds, each: order.each, limit: order.limit };
     let course = course::lay_out(pairs, wish, around, &|step| course::is_brief(step, fallback.as_deref()));
@@ -322,7 +322,7 @@ fn limit(climbed: &Climbed, known: &Known, seen: &[Vec<Seen>]) -> Vec<String> {
 }
 
 /// What else is to be known.
-fn notes(climbed: &Climbed, known: &Known) -> Vec<String> {
+fn notes(climbed: &Climbed, known: &Known, seen: &[Vec<Seen>]) -> Vec<String> {
     let mut notes = known.notes.clone();
     if climbed.is_simulated {
         notes.push(
@@ -330,6 +330,13 @@ fn notes(climbed: &Climbed, known: &Known) -> Vec<String> {
              be others."
                 .to_owned(),
         );
+    }
+    let alone = climbed.measures.iter().zip(seen).filter(|(measure, _)| measure.step == Step::Alone);
+    if alone.flat_map(|(_, seen)| seen).any(|seen| seen.round.outcome.is_closed_on()) {
+        notes.push(format!("{CLOSES}."));
+    }
+    if climbed.measures.iter().all(|measure| measure.step != Step::Alone) {
+        notes.push("Without the API alone, times are those of each party's own first step here.".to_owned());
     }
     notes.push(climbed.compared_words.clone());
     // Of what cannot be kept the verdict speaks.

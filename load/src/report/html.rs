@@ -2,11 +2,12 @@
 //!
 //! Pictures say nothing that the tables below do not. Next: `steps`, for several measurements beside each other.
 
+use super::CLOSES;
 use super::axis::{Percentiles, Scale, duration_ticks, rate_ticks, time_ticks};
 use super::page::{folded, page, table, tiles, warning};
 use super::plot::{Curve, Plot};
 use super::quantity::{bytes, count, duration, moment, percent, percentile, rate, span};
-use super::text::{CLOSES, error_meaning, limits_mean, loop_sentence, per_second};
+use super::text::{OTHER_URLS, error_meaning, limits_mean, loop_sentence, per_second};
 use crate::histogram;
 use crate::outcome::{Latency, Outcome, Slice};
 use crate::plan::Mode;
@@ -301,6 +302,27 @@ fn times(outcome: &Outcome) -> String {
     folded("Both in figures", &table("Rate and latency over time", &head, &rows, &[]))
 }
 
+/// Each URL apart, where there are several.
+fn by_url(outcome: &Outcome) -> String {
+    let rows: Vec<Vec<String>> = outcome
+        .by_url
+        .iter()
+        .map(|of| {
+            let told = |microseconds: u64| match of.answers {
+                0 => "-".to_owned(),
+                _ => duration(microseconds as f64),
+            };
+            let name = of.url.as_deref().unwrap_or(OTHER_URLS);
+            row(name, [count(of.answers), count(of.errors), told(of.p50), told(of.p99), told(of.max)])
+        })
+        .collect();
+    if rows.is_empty() {
+        return String::new();
+    }
+    let head = ["URL", "Answers", "Errors", "Median", "99%", "Longest"];
+    table("By URL, the most time first", &head, &rows, &[])
+}
+
 fn tables(outcome: &Outcome) -> String {
     let counts = &outcome.counts;
     let mut html = String::from("<h2>Answers and errors</h2>");
@@ -309,6 +331,7 @@ fn tables(outcome: &Outcome) -> String {
     if !statuses.is_empty() {
         html.push_str(&table("Answers by status", &["Status", "Answers"], &statuses, &[]));
     }
+    html.push_str(&by_url(outcome));
     let errors: Vec<Vec<String>> = counts
         .errors
         .kinds()

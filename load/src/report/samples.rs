@@ -1,7 +1,7 @@
 //! Outcomes for tests: made by a fixed recipe, so that pictures and texts of them stay the same.
 
 use crate::histogram;
-use crate::outcome::{Counts, Errors, Generator, Latency, Outcome, Slice};
+use crate::outcome::{Counts, Errors, Generator, Latency, OfUrl, Outcome, Slice};
 use crate::plan::{Arrivals, Expect, Mode, Plan, Target};
 use std::f64::consts::TAU;
 use std::time::Duration;
@@ -51,6 +51,7 @@ pub(crate) fn closed() -> Outcome {
     }
     let answers = slices.iter().map(|slice| slice.answers).sum();
     Outcome {
+        by_url: Vec::new(),
         urls: vec!["http://127.0.0.1:8080/api/items?page=1".to_owned()],
         mode: Mode::Closed,
         connections: 200,
@@ -157,6 +158,21 @@ pub(crate) fn failing() -> Outcome {
         body: 7,
     };
     outcome.counts.statuses = [(200, 900_000), (404, 20), (502, 40)].into();
+    let of = |url: Option<&String>, answers, errors, p50| OfUrl {
+        url: url.cloned(),
+        answers,
+        errors,
+        mean: p50 as f64 * 1.3,
+        p50,
+        p99: p50 * 4,
+        max: p50 * 30,
+    };
+    outcome.by_url = vec![
+        of(outcome.urls.last(), 450_000, 2_060, 9_300),
+        of(outcome.urls.first(), 450_000, 54, 1_200),
+        of(Some(&"http://127.0.0.1:8080/none".to_owned()), 0, 9, 0),
+        of(None, 12, 0, 800),
+    ];
     for slice in outcome.slices.iter_mut().filter(|slice| (6.0..7.5).contains(&slice.at)) {
         (slice.errors, slice.answers) = (140, slice.answers / 4);
         slice.p99 *= 30;

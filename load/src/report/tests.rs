@@ -153,6 +153,7 @@ fn markup(page: &str) -> BTreeSet<String> {
 fn with_text(outcome: &Outcome, text: &str) -> Outcome {
     let mut outcome = outcome.clone();
     outcome.urls = vec![text.to_owned(), text.to_owned()];
+    outcome.by_url[0].url = Some(text.to_owned());
     outcome.generator.limits = Some(text.to_owned());
     outcome
 }

@@ -4,20 +4,22 @@
 //!
 //! Plain text, no colours: it is pasted into tickets. Next: `json` for programs, `html` for the picture.
 
+use super::CLOSES;
 use super::paragraph::wrapped;
 use super::quantity::{bytes, count, duration, percent, percentile, rate, scaled, span};
 use crate::histogram;
-use crate::outcome::{KEPT_UP, Latency, Outcome};
+use crate::outcome::{KEPT_UP, Latency, OfUrl, Outcome};
 use crate::plan::{Arrivals, Mode, Plan};
 use millstream_net::terminal;
 use std::fmt::Write as _;
 
-/// What is said of a server that closes its connections.
-pub(super) const CLOSES: &str = "The server closes its connections: nearly every request opened one (Gunicorn keeps them with \
-                                 --worker-class gthread --keep-alive 75)";
-
 /// The most URLs that are named one by one.
 const NAMED_URLS: usize = 3;
+
+/// The most URLs that have a line of figures.
+const URL_LINES: usize = 10;
+/// What the row of all others is called.
+pub(super) const OTHER_URLS: &str = "(all others)";
 
 /// Runs below so many seconds are too short for the kernel to say how busy the machine was.
 const SHORTEST: f64 = 0.1;
@@ -51,6 +53,7 @@ pub fn results(outcome: &Outcome) -> String {
     distribution(&mut text, outcome);
     totals(&mut text, outcome);
     errors(&mut text, outcome);
+    by_url(&mut text, &outcome.by_url);
     let _ = writeln!(text, "Requests/sec: {:>10.2}{}", outcome.rate(), floor_mark(outcome));
     let _ =
         writeln!(text, "Transfer/sec: {:>10}", bytes(per_second(outcome.counts.bytes_read, outcome.seconds)));
@@ -296,6 +299,40 @@ fn errors(text: &mut String, outcome: &Outcome) {
             text,
             "  Came to nothing: {} of the requests due, errors and unfinished ones together",
             percent(outcome.lost_share())
+        );
+    }
+}
+
+/// A line for each URL, where there are several.
+fn by_url(text: &mut String, rows: &[OfUrl]) {
+    if rows.is_empty() {
+        return;
+    }
+    let _ = writeln!(text, "  By URL, the most time first\n      answers    errors        50%        99%");
+    for row in rows.iter().take(URL_LINES) {
+        let url = row.url.as_deref().map_or_else(|| OTHER_URLS.to_owned(), printable);
+        let told = |microseconds: u64| match row.answers {
+            0 => "-".to_owned(),
+            _ => duration(microseconds as f64),
+        };
+        let (answers, errors) = (count(row.answers), count(row.errors));
+        let _ = writeln!(
+            text,
+            "    {answers:>9} {errors:>9} {:>10} {:>10}   {url}",
+            told(row.p50),
+            told(row.p99)
+        );
+    }
+    let left: &[OfUrl] = rows.get(URL_LINES..).unwrap_or_default();
+    if !left.is_empty() {
+        let (answers, errors) =
+            (left.iter().map(|row| row.answers).sum(), left.iter().map(|row| row.errors).sum());
+        let (answers, errors) = (count(answers), count(errors));
+        let _ = writeln!(
+            text,
+            "    {answers:>9} {errors:>9} {:>24} {} more, see --json or --html",
+            "",
+            left.len()
         );
     }
 }

@@ -1,6 +1,7 @@
 //! What a single request takes while nobody else asks: asked a few times, because a machine is seldom at rest.
 
 use crate::probe::Answer;
+use std::time::Duration;
 
 /// Single requests may take so many seconds together, connecting included; the one that exceeds it is the last.
 const LONG: f64 = 0.25;
@@ -48,6 +49,11 @@ impl Once {
         let least = *sorted.first()?;
         let connect = sorted.iter().map(|once| once.connect).fold(f64::INFINITY, f64::min);
         Some(Once { connect, least: least.total, least_first_byte: least.first_byte, ..middle })
+    }
+
+    /// About how long asking them takes, where one takes so long.
+    pub fn span(alone: Duration) -> Duration {
+        (alone * MOST as u32).min(Duration::from_secs_f64(LONG)).max(alone * 2)
     }
 
     /// Whether so many single requests will do: two of a slow API, for the first may find it cold, and more of a faster one.

@@ -214,6 +214,11 @@ fn several_targets_come_in_their_order_and_several_servers_share_the_connections
         Plan { targets: vec![of(address, "a"), of(other, "c")], threads: 2, ..counted(target(other), 40) };
     let outcome = outcome_of(&plan);
     assert_eq!((outcome.counts.answers, outcome.counts.errors.status), (20, 20));
+    let each: Vec<(u64, u64)> = outcome.by_url.iter().map(|of| (of.answers, of.errors)).collect();
+    assert_eq!(each, [(20, 0), (0, 20)], "each URL has its own, the most time first");
+    assert!(
+        outcome.by_url[0].p50 >= 1 && outcome.by_url[0].url.as_deref().is_some_and(|url| url.ends_with("/a"))
+    );
 }
 
 #[test]

@@ -119,13 +119,23 @@ impl Worker {
             return;
         }
         self.tally.arrived(answer.status, answer.body);
-        if !target.expect.allows(answer.status) {
-            self.tally.failed(Failure::Status);
+        let wrong = if !target.expect.allows(answer.status) {
+            Some(Failure::Status)
         } else if !answer.is_body_right {
-            self.tally.failed(Failure::Body);
+            Some(Failure::Body)
         } else {
-            let Sent { due, sent, first_byte, .. } = sent;
-            self.tally.answered(Moments { due, sent, first_byte, end: now });
+            None
+        };
+        let Sent { due, sent, first_byte, target, .. } = sent;
+        match wrong {
+            Some(how) => {
+                self.tally.failed(how);
+                self.by_url.failed(target);
+            }
+            None => {
+                self.tally.answered(Moments { due, sent, first_byte, end: now });
+                self.by_url.answered(target, now.saturating_sub(due));
+            }
         }
         self.finished();
     }
@@ -181,7 +191,9 @@ impl Worker {
     pub(super) fn lose(&mut self, run: &Run<'_>, number: usize, how: Failure) {
         let mut how = how;
         while let Some(sent) = self.connections[number].sent.pop_front() {
-            self.fail(run, sent.due, how);
+            if self.fail(run, sent.due, how) {
+                self.by_url.failed(sent.target);
+            }
             how = Failure::Closed;
         }
         self.connections[number].reset();

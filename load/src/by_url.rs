@@ -1,0 +1,198 @@
+//! Figures of each URL where several are asked for: which of them is slow, and which gives the errors.
+//!
+//! Of a log with more distinct requests than [`ROWS`] the ones asked for most have rows of their own and the others share
+//! one, so that a thread's room has a bound (27 kB a row). What never got as far as a URL, such as a connection that was
+//! refused, is in no row. Next: `drive::worker`, which fills it; `report`, which shows it.
+
+use crate::histogram;
+use crate::outcome::OfUrl;
+use crate::plan::Plan;
+use hdrhistogram::Histogram;
+
+/// URLs with a row of their own, at the most.
+pub const ROWS: usize = 50;
+/// Mark of the one that the others share.
+const OTHERS: u8 = u8::MAX;
+/// Significant decimal digits of a latency: 1 % apart.
+const DIGITS: u8 = 2;
+
+/// One thread's figures; without rows where there is only one URL.
+#[derive(Debug, Clone)]
+pub(crate) struct ByUrl {
+    /// Of each target its row, or [`OTHERS`].
+    row_of: Vec<u8>,
+    rows: Vec<Row>,
+}
+
+#[derive(Debug, Clone)]
+struct Row {
+    errors: u64,
+    latency: Histogram<u64>,
+}
+
+impl Row {
+    fn empty() -> Row {
+        let latency = Histogram::new_with_bounds(1, histogram::LONGEST_MICROSECONDS, DIGITS)
+            .expect("bounds and digits are constants that fit");
+        Row { errors: 0, latency }
+    }
+
+    fn told(&self, url: Option<String>) -> OfUrl {
+        OfUrl {
+            url,
+            answers: self.latency.len(),
+            errors: self.errors,
+            mean: if self.latency.is_empty() { 0.0 } else { self.latency.mean() },
+            p50: self.latency.value_at_quantile(0.5),
+            p99: self.latency.value_at_quantile(0.99),
+            max: self.latency.max(),
+        }
+    }
+}
+
+impl ByUrl {
+    /// Empty rows for a plan.
+    pub(crate) fn of(plan: &Plan) -> ByUrl {
+        let count = plan.targets.len();
+        if count < 2 {
+            return ByUrl { row_of: Vec::new(), rows: Vec::new() };
+        }
+        let mut row_of = vec![OTHERS; count];
+        let own = most_asked(plan);
+        own.iter().zip(0..).for_each(|(place, row)| row_of[*place] = row);
+        let others = usize::from(own.len() < count);
+        ByUrl { row_of, rows: vec![Row::empty(); own.len() + others] }
+    }
+
+    /// An answer as expected, so many nanoseconds after it was due.
+    #[inline]
+    pub(crate) fn answered(&mut self, place: u32, nanoseconds: u64) {
+        if let Some(row) = self.row(place) {
+            row.latency.saturating_record((nanoseconds / 1_000).max(1));
+        }
+    }
+
+    /// A request that came to nothing good.
+    #[inline]
+    pub(crate) fn failed(&mut self, place: u32) {
+        if let Some(row) = self.row(place) {
+            row.errors += 1;
+        }
+    }
+
+    #[inline]
+    fn row(&mut self, place: u32) -> Option<&mut Row> {
+        match *self.row_of.get(place as usize)? {
+            OTHERS => self.rows.last_mut(),
+            row => self.rows.get_mut(usize::from(row)),
+        }
+    }
+
+    /// Forgets what was counted: measuring begins.
+    pub(crate) fn clear(&mut self) {
+        for row in &mut self.rows {
+            row.errors = 0;
+            row.latency.reset();
+        }
+    }
+
+    /// Adds another thread's figures of the same plan.
+    pub(crate) fn add(&mut self, other: &ByUrl) {
+        for (row, more) in self.rows.iter_mut().zip(&other.rows) {
+            row.errors += more.errors;
+            // Its bounds are the same.
+            _ = row.latency.add(&more.latency);
+        }
+    }
+
+    /// The rows, those first in which the requests spent most time together, that of the others last.
+    pub(crate) fn found(&self, plan: &Plan) -> Vec<OfUrl> {
+        let own = plan.targets.iter().zip(&self.row_of).filter(|(_, row)| **row != OTHERS);
+        let own = own.map(|(target, row)| (Some(target.url.clone()), &self.rows[usize::from(*row)]));
+        let others = self.rows.last().filter(|_| self.row_of.contains(&OTHERS)).map(|row| (None, row));
+        let mut found: Vec<OfUrl> = own.chain(others).map(|(url, row)| row.told(url)).collect();
+        let spent = |row: &OfUrl| row.mean * row.answers as f64;
+        found.sort_by(|one, other| {
+            one.url.is_none().cmp(&other.url.is_none()).then(spent(other).total_cmp(&spent(one)))
+        });
+        found
+    }
+}
+
+/// Places of the targets that are asked for most, [`ROWS`] at the most.
+fn most_asked(plan: &Plan) -> Vec<usize> {
+    let mut asked = vec![0u64; plan.targets.len()];
+    plan.order.iter().for_each(|place| asked[*place as usize] += 1);
+    let mut places: Vec<usize> = (0..asked.len()).collect();
+    // Stable: of those asked for as often the first ones.
+    places.sort_by_key(|place| std::cmp::Reverse(asked[*place]));
+    places.truncate(ROWS);
+    places
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::samples;
+
+    fn plan(urls: usize, order: &[u32]) -> Plan {
+        let plan = samples::plan();
+        let target = |number: usize| {
+            let url = format!("http://127.0.0.1/{number}");
+            crate::plan::Target { url, ..plan.targets[0].clone() }
+        };
+        Plan { targets: (0..urls).map(target).collect(), order: order.to_vec(), ..plan }
+    }
+
+    #[test]
+    fn a_single_url_has_no_row() {
+        let plan = plan(1, &[]);
+        let mut by_url = ByUrl::of(&plan);
+        by_url.answered(0, 5_000);
+        by_url.failed(0);
+        assert_eq!(by_url.found(&plan), []);
+    }
+
+    #[test]
+    fn threads_add_up_and_what_took_most_time_comes_first() {
+        let plan = plan(3, &[]);
+        let (mut one, mut other) = (ByUrl::of(&plan), ByUrl::of(&plan));
+        (0..10).for_each(|_| one.answered(0, 1_000_000));
+        one.failed(1);
+        one.clear();
+        (0..4).for_each(|_| one.answered(0, 1_000_000));
+        (0..2).for_each(|_| other.answered(2, 9_000_000));
+        other.failed(2);
+        one.add(&other);
+        let found = one.found(&plan);
+        let told: Vec<(&str, u64, u64, u64)> = found
+            .iter()
+            .map(|of| (of.url.as_deref().unwrap_or_default(), of.answers, of.errors, of.max / 1_000))
+            .collect();
+        assert_eq!(
+            told,
+            [
+                ("http://127.0.0.1/2", 2, 1, 9),
+                ("http://127.0.0.1/0", 4, 0, 1),
+                ("http://127.0.0.1/1", 0, 0, 0)
+            ]
+        );
+    }
+
+    #[test]
+    fn of_more_urls_than_rows_the_most_asked_have_their_own_and_the_others_one_together() {
+        let last = ROWS as u32 + 9;
+        let order: Vec<u32> = (0..=last).chain([last, last]).collect();
+        let plan = plan(ROWS + 10, &order);
+        let mut by_url = ByUrl::of(&plan);
+        order.iter().for_each(|place| by_url.answered(*place, 2_000_000));
+        let found = by_url.found(&plan);
+        assert_eq!(found.len(), ROWS + 1);
+        assert_eq!(
+            (found[0].url.as_deref(), found[0].answers),
+            (Some(plan.targets[last as usize].url.as_str()), 3)
+        );
+        let others = found.last().unwrap();
+        assert_eq!((others.url.as_deref(), others.answers), (None, 10));
+    }
+}
