@@ -138,6 +138,7 @@ impl Stage {
             machine_busy: found.machine_busy,
             stolen: found.stolen,
             cores: std::thread::available_parallelism().map_or(1, |cores| cores.get() as u32),
+            is_here: true,
             link: None,
         }
     }

@@ -42,8 +42,9 @@ pub enum Miss {
     FellBehind(f64),
     /// Latency, microseconds at the 99th percentile.
     Slow(u64),
-    /// The share of errors.
-    Errors(f64),
+    /// The share of errors; and where the generator sent a request in a hundred later than the next was due, so that several
+    /// came at once, by how much, microseconds.
+    Errors(f64, Option<u64>),
     /// The generator itself could not send so much, in its own words.
     Generator(String),
 }
@@ -55,7 +56,14 @@ impl std::fmt::Display for Miss {
                 write!(out, "only {} were answered in time", quantity::percent(*share))
             }
             Miss::Slow(p99) => write!(out, "p99 was {}", quantity::duration(*p99 as f64)),
-            Miss::Errors(share) => write!(out, "{} were errors", quantity::percent(*share)),
+            Miss::Errors(share, None) => write!(out, "{} were errors", quantity::percent(*share)),
+            Miss::Errors(share, Some(late)) => write!(
+                out,
+                "{} were errors (the generator sent one request in a hundred more than {} late, several at once: a server that \
+                 refuses bunches may take more)",
+                quantity::percent(*share),
+                quantity::duration(*late as f64)
+            ),
             Miss::Generator(why) => out.write_str(why),
         }
     }
@@ -70,7 +78,7 @@ impl Goal {
         let p99 = outcome.latency.percentile(99.0);
         let limit = self.p99.map_or(u64::MAX, |limit| u64::try_from(limit.as_micros()).unwrap_or(u64::MAX));
         let miss = if errors > self.errors || answered == 0 {
-            Miss::Errors(if answered == 0 { 1.0 } else { errors })
+            Miss::Errors(if answered == 0 { 1.0 } else { errors }, bunched(outcome))
         } else if kept_up < KEPT_UP {
             Miss::FellBehind(kept_up)
         } else if p99 > limit {
@@ -83,13 +91,20 @@ impl Goal {
         let is_its_own = match miss {
             Miss::FellBehind(_) => true,
             Miss::Slow(p99) => generator.is_busy() || p99.saturating_sub(generator.send_lag_p99) <= limit,
-            Miss::Errors(_) | Miss::Generator(_) => false,
+            Miss::Errors(..) | Miss::Generator(_) => false,
         };
         match &generator.limits {
             Some(why) if is_its_own => Some(Miss::Generator(why.clone())),
             _ => Some(miss),
         }
     }
+}
+
+/// By how much the generator was late, where that is more than the time between two requests.
+fn bunched(outcome: &Outcome) -> Option<u64> {
+    let Mode::Open { rate, .. } = outcome.mode else { return None };
+    let late = outcome.generator.send_lag_p99;
+    (late as f64 * rate > 1e6).then_some(late)
 }
 
 /// Which rate is tried next: pure.

@@ -88,6 +88,10 @@ pub struct Counts {
     /// second answer, a farewell such as 408.
     #[serde(default)]
     pub surplus: u64,
+    /// Closed loop: connections on which a request waited nearly all the measured time and had no answer at its end. Their
+    /// wait is in no latency: the server took them and answers others.
+    #[serde(default)]
+    pub silent: u64,
     /// Requests that were sent again, because the server ended the connection with an answer before them (pipelining only).
     /// They are among `requests` each time that they went out.
     #[serde(default)]
@@ -323,6 +327,7 @@ impl Outcome {
         let answers = self.counts.whole();
         self.keep_alive
             && answers > u64::from(self.connections)
+            && self.counts.surplus < self.counts.connections / 2
             && self.counts.connections as f64 >= CLOSED_ON * answers as f64
     }
 

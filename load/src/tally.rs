@@ -210,6 +210,7 @@ impl Tally {
         counts.unfinished += more.unfinished;
         counts.surplus += more.surplus;
         counts.resent += more.resent;
+        counts.silent += more.silent;
         add_errors(&mut counts.errors, &more.errors);
         for (count, more) in self.statuses.iter_mut().zip(other.statuses.iter()) {
             *count += more;

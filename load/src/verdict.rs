@@ -45,7 +45,7 @@ impl Limit {
         match self {
             Limit::Api => "The API is the limit.",
             Limit::Proxy => "The proxy is the limit.",
-            Limit::Network => "The network between proxy and API is the limit.",
+            Limit::Network => "The network to the API is the limit.",
             Limit::Generator => {
                 "The load generator is the limit: the figure is a floor, not what the servers can do."
             }
@@ -77,10 +77,13 @@ impl Run {
     /// Those of an outcome. Pipelined requests are on their way at once too.
     pub fn of(outcome: &Outcome) -> Run {
         let seconds = outcome.seconds.max(f64::MIN_POSITIVE);
+        // What was never answered is no part of what the others waited for.
+        let silent = u32::try_from(outcome.counts.silent).unwrap_or(u32::MAX);
+        let served = outcome.connections.saturating_sub(silent).max(1);
         // In an open loop the other counts from when a request should have started, which says nothing of the server.
         let latency = if outcome.mode == Mode::Closed { &outcome.latency } else { &outcome.service };
         Run {
-            connections: outcome.connections.saturating_mul(outcome.pipeline.max(1)),
+            connections: served.saturating_mul(outcome.pipeline.max(1)),
             rate: outcome.rate(),
             latency: latency.mean / 1e6,
             first_byte: outcome.first_byte.mean / 1e6,
@@ -118,6 +121,8 @@ pub struct Evidence {
     pub stolen: f64,
     /// Cores of this machine.
     pub cores: u32,
+    /// Whether the API is on this machine, so that no way to it is long.
+    pub is_here: bool,
     /// Bytes per second that the way to the API can carry; `None`: unknown, or never left this machine.
     pub link: Option<f64>,
 }

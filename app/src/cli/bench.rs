@@ -42,9 +42,10 @@ pub struct Load {
     /// share the connections, so that in a closed loop the faster one answers more
     #[arg(required = true)]
     pub urls: Vec<String>,
-    /// Connections held open at once; in an open loop at most so many, each opened when a request is due
-    #[arg(short = 'c', long, value_name = "N", default_value = "10", value_parser = count)]
-    pub connections: u64,
+    /// Connections held open at once; in an open loop at most so many, each opened when a request is due (default: 10, or
+    /// with fewer requests as many)
+    #[arg(short = 'c', long, value_name = "N", value_parser = count)]
+    pub connections: Option<u64>,
     /// Threads (default: the cores, at most one for each connection)
     #[arg(short = 't', long, value_name = "N", value_parser = count)]
     pub threads: Option<u64>,
@@ -75,9 +76,9 @@ pub struct Load {
     /// An open loop: so many requests a second, whatever the server does
     #[arg(long, value_name = "N", value_parser = rate, conflicts_with = "find_max")]
     pub rate: Option<f64>,
-    /// How the requests of an open loop are spread
-    #[arg(long, value_name = "HOW", default_value = "constant")]
-    pub arrivals: Spread,
+    /// How the requests of an open loop are spread (default: constant)
+    #[arg(long, value_name = "HOW")]
+    pub arrivals: Option<Spread>,
     /// The same as --arrivals poisson
     #[arg(long, conflicts_with = "arrivals")]
     pub poisson: bool,
@@ -97,15 +98,16 @@ pub struct Load {
     /// no path then (-: standard input)
     #[arg(long, value_name = "FILE")]
     pub log: Option<PathBuf>,
-    /// Search for the highest rate that holds; -d is the length of each trial (default 5s)
+    /// Search for the highest rate that holds: 99 % of what was due had its answer when the trial ended, but for what is always
+    /// on its way; -d is the length of each trial (default 5s)
     #[arg(long, conflicts_with = "requests")]
     pub find_max: bool,
     /// With --find-max: the most that the 99th percentile of latency may be
     #[arg(long, value_name = "TIME", value_parser = time, requires = "find_max")]
     pub p99: Option<Duration>,
-    /// With --find-max: the most that may be errors, e.g. 0.1%
-    #[arg(long, value_name = "SHARE", default_value = "0.1%", value_parser = share)]
-    pub errors: f64,
+    /// With --find-max: the most that may be errors (default: 0.1%)
+    #[arg(long, value_name = "SHARE", value_parser = share, requires = "find_max")]
+    pub errors: Option<f64>,
     /// Write the figures as JSON to this file (-: standard output)
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,

@@ -112,5 +112,6 @@ fn told(outcome: &Outcome) -> String {
 fn compared(before: &Path, after: &Path) -> Result<ExitCode, End> {
     let output = Output::open(None, None)?;
     output.put(&compare::files(before, after).map_err(|error| error.to_string())?);
+    output.end()?;
     Ok(ExitCode::SUCCESS)
 }

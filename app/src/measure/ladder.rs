@@ -52,6 +52,16 @@ fn next(ladder: &Ladder, climbed: &Climbed) -> Option<String> {
         measure.party == Some(Party::Millstream) && measure.step.is_cached() && measure.step != Step::Tls
     });
     let best = own.filter(|measure| rate(measure) > 0.0).max_by(|a, b| rate(a).total_cmp(&rate(b)))?;
+    // What gains nothing nobody wants, and what knows its users apart `serve` leaves to a configuration of one's own.
+    let alone = climbed.measure(Step::Alone, None).map_or(0.0, rate);
+    let names_users =
+        |name: &str| ["authorization", "cookie"].iter().any(|field| name.eq_ignore_ascii_case(field));
+    if rate(best) <= alone
+        || ladder.header.iter().any(|(name, _)| names_users(name))
+        || !ladder.body.is_empty()
+    {
+        return None;
+    }
     let time = ladder.valid.as_deref().unwrap_or(MICRO);
     let (microcache, valid) = match climbed.caching.keeps {
         Keeps::Silent => (format!(" --microcache {time}"), format!(" --valid {time}")),

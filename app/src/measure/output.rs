@@ -5,6 +5,7 @@
 
 use super::end::End;
 use millstream_net::terminal;
+use std::cell::OnceCell;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -14,6 +15,8 @@ use std::path::{Path, PathBuf};
 pub(super) struct Output {
     json: Option<Place>,
     html: Option<Place>,
+    /// Why text for the user was lost, the first time that it was.
+    lost: OnceCell<io::Error>,
 }
 
 #[derive(Debug)]
@@ -34,8 +37,8 @@ impl Output {
     /// # Errors
     /// A file cannot be written, or both reports are to be on standard output.
     pub(super) fn open(json: Option<&Path>, html: Option<&Path>) -> Result<Output, End> {
-        let output =
-            Output { json: json.map(Place::open).transpose()?, html: html.map(Place::open).transpose()? };
+        let (json, html) = (json.map(Place::open).transpose()?, html.map(Place::open).transpose()?);
+        let output = Output { json, html, lost: OnceCell::new() };
         match (&output.json, &output.html) {
             (Some(Place::Standard), Some(Place::Standard)) => {
                 Err("standard output takes one report: JSON or the page".to_owned().into())
@@ -44,31 +47,49 @@ impl Output {
         }
     }
 
-    /// Text for the user: on standard output, or on standard error where a report takes the other.
+    /// Text for the user: on standard output, or on standard error where a report takes the other. That it was lost is said
+    /// by [`Output::write`] or [`Output::end`].
     pub(super) fn put(&self, text: &str) {
         let text = terminal::visible(text);
         let is_taken =
             [&self.json, &self.html].into_iter().flatten().any(|place| matches!(place, Place::Standard));
-        // A closed pipe is the reader's wish.
-        if is_taken {
-            _ = io::stderr().write_all(text.as_bytes());
+        let put = if is_taken {
+            io::stderr().write_all(text.as_bytes())
         } else {
-            _ = io::stdout().write_all(text.as_bytes());
-            _ = io::stdout().flush();
+            to_standard_output(text.as_bytes())
+        };
+        if let Err(error) = put {
+            // The first one is kept.
+            _ = self.lost.set(error);
         }
     }
 
     /// Writes the reports that were asked for.
     ///
     /// # Errors
-    /// The first that cannot be written.
+    /// The first that cannot be written, or that text before it could not.
     pub(super) fn write(
         &mut self,
         json: impl FnOnce() -> String,
         html: impl FnOnce() -> String,
     ) -> Result<(), End> {
         self.json.as_mut().map_or(Ok(()), |place| place.write(&json()))?;
-        self.html.as_mut().map_or(Ok(()), |place| place.write(&html()))
+        self.html.as_mut().map_or(Ok(()), |place| place.write(&html()))?;
+        self.end()
+    }
+
+    /// # Errors
+    /// Text for the user was lost.
+    pub(super) fn end(&self) -> Result<(), End> {
+        self.lost.get().map_or(Ok(()), |error| Err(unwritable(Path::new("standard output"), error)))
+    }
+}
+
+/// A closed pipe is the reader's wish.
+fn to_standard_output(bytes: &[u8]) -> io::Result<()> {
+    match io::stdout().write_all(bytes).and_then(|()| io::stdout().flush()) {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        done => done,
     }
 }
 
@@ -85,11 +106,8 @@ impl Place {
 
     fn write(&mut self, text: &str) -> Result<(), End> {
         match self {
-            Place::Standard => {
-                // A closed pipe is the reader's wish.
-                _ = io::stdout().write_all(text.as_bytes()).and_then(|()| io::stdout().flush());
-                Ok(())
-            }
+            Place::Standard => to_standard_output(text.as_bytes())
+                .map_err(|error| unwritable(Path::new("standard output"), &error)),
             Place::File(report) => report.write(text).map_err(|error| unwritable(&report.path, &error)),
         }
     }

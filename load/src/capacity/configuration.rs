@@ -43,7 +43,8 @@ pub fn configuration(front: Front<'_>, listen: SocketAddr, workers: &str, body: 
         }
         _ = write!(
             out,
-            "        keepalive {keepalive};\n        keepalive_requests 100000000;\n    }}\n\n    upstream nothing {{\n        \
+            "        keepalive {keepalive};\n        keepalive_requests 100000000;\n        # A server that is measured alone \
+             must not have a worker waiting on an idle one.\n        keepalive_timeout 100ms;\n    }}\n\n    upstream nothing {{\n        \
              server {nothing};\n        keepalive 1024;\n        keepalive_requests 100000000;\n    }}\n"
         );
     }

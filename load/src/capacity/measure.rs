@@ -335,6 +335,7 @@ fn evidence(behind: &Behind, servers: &Servers, through: Once, sum: f64) -> Evid
         machine_busy: behind.found.machine_busy,
         stolen: behind.found.stolen,
         cores: u32::try_from(cores::usable()).unwrap_or(u32::MAX),
+        is_here: servers.are_local(),
         link: if servers.are_local() { None } else { link_speed() },
     }
 }

@@ -141,7 +141,7 @@ fn because(row: &Row) -> String {
                 .to_owned()
         }
         Limit::Others => "other processes had this machine's cores (all figures are floors)".to_owned(),
-        Limit::Network => "the network between proxy and servers is the limit".to_owned(),
+        Limit::Network => "the network to the servers is the limit".to_owned(),
         // The servers are what the CPU goes to, but with the cheapest of servers the proxy could not do more either.
         Limit::Api if row.passing > 0.0 && row.passing < NEAR_CEILING * measured => {
             format!("the proxy is at its ceiling: {passes}")

@@ -81,6 +81,11 @@ pub fn strangers(fields: &[(String, String)]) -> Vec<Stranger> {
     more.chain(less.map(|(name, _)| Stranger { field: name.clone(), fields: without(name) })).collect()
 }
 
+/// From here on a status says that the server failed (RFC 9110 §15.6).
+const FAILED: u16 = 500;
+/// So often one that failed is asked again, before its failing is taken for its answer.
+const FAILURES: u32 = 4;
+
 /// In which order both ask where bodies change. What goes up and down in turn (a worker's name, a counter's last digit)
 /// falls together with no part of it.
 const TURNS: [Who; 8] = {
@@ -95,6 +100,7 @@ pub fn tell_apart(
     ask: &mut dyn FnMut(Who) -> Option<Direct>,
 ) -> Option<Apart> {
     let is_as = |one: &Direct, other: &Direct| one.status == other.status && one.body == other.body;
+    let mut ask = |who| steady(own, who, ask);
     let theirs = ask(Who::Stranger)?;
     if is_as(own, &theirs) {
         return Some(Apart::No);
@@ -127,6 +133,19 @@ pub fn tell_apart(
         }
     }
     Some(if marks.is_empty() { Apart::No } else { Apart::Yes(second, marks) })
+}
+
+/// An answer; one that fails where the user's own does not is asked for again, for an API that fails now and then fails
+/// whoever asks.
+fn steady(own: &Direct, who: Who, ask: &mut dyn FnMut(Who) -> Option<Direct>) -> Option<Direct> {
+    let mut answer = ask(who)?;
+    for _ in 0..FAILURES {
+        if answer.status < FAILED || own.status >= FAILED {
+            break;
+        }
+        answer = ask(who)?;
+    }
+    Some(answer)
 }
 
 /// Why what a step gave a stranger is wrong; `None`: nothing says that it is. `own` is what the API gives the user,

@@ -68,6 +68,14 @@ impl Lane {
         self.returned.front().copied().or_else(|| self.pace.as_ref().map(Pace::due))
     }
 
+    /// Open loop: gives up what should have started before a moment and was not sent.
+    pub(super) fn skip_to(&mut self, moment: u64) {
+        self.returned.retain(|due| *due >= moment);
+        if let Some(pace) = &mut self.pace {
+            pace.skip_to(moment);
+        }
+    }
+
     /// Open loop: whether there may be a connection for it.
     #[inline]
     pub(super) fn has_room(&self) -> bool {

@@ -32,6 +32,8 @@ const BUFFER: usize = 64 * 1024;
 const TIMER: u64 = u64::MAX;
 /// Nanoseconds between two looks for what is overdue, at least.
 const LOOK: u64 = 1_000_000;
+/// The share of the measured time that a request waits at least on a connection that counts as silent.
+const SILENT: f64 = 0.9;
 /// Nanoseconds below which a wait is not worth a system call.
 const NO_WAIT: u64 = 3_000;
 
@@ -240,7 +242,12 @@ impl Worker {
         self.by_url.clear();
         self.cost_before = (cost::thread_cpu(), cost::thread_waited());
         let mut on_their_way = 0;
-        if !is_open(run.plan) {
+        if is_open(run.plan) {
+            // What is still to be sent of the warm-up would keep the server busy with what is not counted.
+            for lane in &mut self.lanes {
+                lane.skip_to(run.begin);
+            }
+        } else {
             for one in &self.connections {
                 self.tally.counts.requests += one.gone_out() as u64;
                 on_their_way += (one.sent.len() + usize::from(one.claim.is_some())) as u64;
@@ -286,6 +293,8 @@ impl Worker {
         if self.is_measuring {
             if is_open(run.plan) {
                 self.count_unfinished(run, ended);
+            } else {
+                self.count_silent(run, ended);
             }
             self.tally.flush(&run.board, tick_number(last, run.begin));
         }
@@ -305,6 +314,18 @@ impl Worker {
             is_out_of_ports: self.is_out_of_ports,
             is_interrupted,
         }
+    }
+
+    /// Closed loop: connections whose request has waited nearly all the time.
+    fn count_silent(&mut self, run: &Run<'_>, ended: u64) {
+        let nearly_all = (ended.saturating_sub(run.begin) as f64 * SILENT) as u64;
+        let since = |one: &Connection| match one.stage {
+            Stage::Connecting(since) | Stage::Shaking(since) => Some(since),
+            _ => one.sent.front().map(|sent| sent.sent),
+        };
+        let waits =
+            |one: &&Connection| since(one).is_some_and(|since| ended.saturating_sub(since) > nearly_all);
+        self.tally.counts.silent = self.connections.iter().filter(waits).count() as u64;
     }
 
     /// Open loop: what should have started in the measured time and has no answer, sent or not, has waited until now.

@@ -302,6 +302,11 @@ fn limit(climbed: &Climbed, known: &Known, seen: &[Vec<Seen>]) -> Vec<String> {
     let Some(round) = rounds.iter().min_by(|one, other| away(one).total_cmp(&away(other))) else {
         return Vec::new();
     };
+    if round.found.seconds <= 0.0 {
+        return vec![
+            "The runs were too short to tell what limits: with --duration 1s it is told.".to_owned(),
+        ];
+    }
     let alone = climbed.measure(Step::Alone, None).and_then(Measure::counted);
     let evidence = Evidence {
         top: verdict::Run::of(&round.round.outcome),
@@ -316,6 +321,7 @@ fn limit(climbed: &Climbed, known: &Known, seen: &[Vec<Seen>]) -> Vec<String> {
         machine_busy: round.found.machine_busy,
         stolen: round.found.stolen,
         cores: climbed.cores,
+        is_here: climbed.is_local,
         link: (!climbed.is_local).then(party::link_speed).flatten(),
     };
     vec![format!("At \"{}\": {}", measure.step.entry().title, verdict::judge(&evidence).text())]
@@ -337,6 +343,9 @@ fn notes(climbed: &Climbed, known: &Known, seen: &[Vec<Seen>]) -> Vec<String> {
     }
     if climbed.measures.iter().all(|measure| measure.step != Step::Alone) {
         notes.push("Without the API alone, times are those of each party's own first step here.".to_owned());
+    }
+    if climbed.rounds > 1 {
+        notes.push("What reached the API is counted over all rounds.".to_owned());
     }
     notes.push(climbed.compared_words.clone());
     // Of what cannot be kept the verdict speaks.

@@ -132,8 +132,8 @@ impl Known {
     ///
     /// # Errors
     /// [`ClimbError::Stopped`].
-    pub(super) fn once_more(&self, stop: &Stop) -> Result<Option<Answer>, ClimbError> {
-        match probe::once_unless(stop, &self.target, PATIENCE, LARGEST) {
+    pub(super) fn once_more(&self, within: Duration, stop: &Stop) -> Result<Option<Answer>, ClimbError> {
+        match probe::once_unless(stop, &self.target, within, LARGEST) {
             Err(ProbeError::Stopped) => Err(ClimbError::Stopped),
             told => Ok(told.ok()),
         }
@@ -143,9 +143,9 @@ impl Known {
     ///
     /// # Errors
     /// [`ClimbError::Stopped`].
-    pub(super) fn has_changed(&self, stop: &Stop) -> Result<bool, ClimbError> {
+    pub(super) fn has_changed(&self, within: Duration, stop: &Stop) -> Result<bool, ClimbError> {
         for _ in 0..AGAIN {
-            let now = self.once_more(stop)?;
+            let now = self.once_more(within, stop)?;
             if now.is_some_and(|answer| answer.status == self.own.status && answer.body != self.own.body) {
                 return Ok(true);
             }

@@ -116,7 +116,7 @@ impl Bench<'_> {
         let target = self.through(&stand, &self.known.target, stop.step);
         let mut through = Vec::new();
         while !Once::are_enough(&through) {
-            match probe::once_unless(self.stop, &target, direct::PATIENCE, direct::LARGEST) {
+            match probe::once_unless(self.stop, &target, self.timeout, direct::LARGEST) {
                 Ok(answer) => {
                     through.push(Once::of(&answer));
                     let given = direct::seen(answer);
@@ -168,7 +168,7 @@ impl Bench<'_> {
         let known = &self.known;
         let once = |target: &Target| {
             let target = self.through(stand, target, step);
-            match probe::once_unless(self.stop, &target, direct::PATIENCE, direct::LARGEST) {
+            match probe::once_unless(self.stop, &target, self.timeout, direct::LARGEST) {
                 Err(ProbeError::Stopped) => Err(ClimbError::Stopped),
                 told => Ok(told.map(direct::seen)),
             }
@@ -194,14 +194,14 @@ impl Bench<'_> {
     /// [`ClimbError::Stopped`].
     pub(super) fn has_changed(&self) -> Result<bool, ClimbError> {
         self.settle()?;
-        self.known.has_changed(self.stop)
+        self.known.has_changed(self.timeout, self.stop)
     }
 
     /// Waits until the API has answered whom the step before left waiting: a request of its own stands behind them.
     fn settle(&self) -> Result<(), ClimbError> {
         let quick = self.known.alone() * 3 + Duration::from_millis(20);
         for _ in 0..SETTLING {
-            if self.known.once_more(self.stop)?.is_none_or(|answer| answer.total < quick) {
+            if self.known.once_more(self.timeout, self.stop)?.is_none_or(|answer| answer.total < quick) {
                 break;
             }
         }

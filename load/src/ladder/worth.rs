@@ -33,7 +33,7 @@ const DELAYED: std::ops::RangeInclusive<u64> = 38_000..=60_000;
 /// All sentences, the most important first.
 pub fn sentences(climbed: &Climbed) -> Vec<String> {
     let mut out: Vec<String> = breaks(climbed).into_iter().collect();
-    out.extend(restless(climbed));
+    out.extend(restless(climbed).or_else(|| shaky(climbed)));
     out.extend(withheld(climbed));
     out.extend(unanswered(climbed));
     out.extend(waits(climbed));
@@ -77,8 +77,8 @@ fn breaks(climbed: &Climbed) -> Option<String> {
     let again = if figures.errors.body > 0 { " and after it" } else { "" };
     Some(format!(
         "The API breaks under this load, with nothing in front of it: on {} connections {what}, and {} right answers per \
-         second are left. One request at a time, before the load{again}, it answers as it should. Look at that first; -c sets \
-         how many connections there are.",
+         second are left. The few single requests before the load{again} were answered as they should be. Look at that \
+         first; -c sets how many connections there are.",
         climbed.connections,
         verdict::count(figures.rate.median)
     ))
@@ -108,6 +108,17 @@ fn restless(climbed: &Climbed) -> Option<String> {
             verdict::percent(middle)
         )
     })
+}
+
+/// What all factors are of differs much from round to round, though most steps do not.
+fn shaky(climbed: &Climbed) -> Option<String> {
+    let alone = climbed.measure(Step::Alone, None)?.counted()?;
+    let half = alone.rate.half().filter(|half| alone.rounds > 1 && *half > RESTLESS)?;
+    Some(format!(
+        "The API alone differs by ±{} from round to round, and every factor stands on it: more rounds (--rounds) or longer ones \
+         (--duration) make them surer.",
+        verdict::percent(half)
+    ))
 }
 
 /// Steps with wrong answers. Of the API alone more is said, and where it fails, what passes its answers on fails with it.

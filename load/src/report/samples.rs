@@ -67,6 +67,7 @@ pub(crate) fn closed() -> Outcome {
         counts: Counts {
             unfinished: 0,
             surplus: 0,
+            silent: 0,
             resent: 0,
             requests: answers + 200,
             answers,

@@ -202,6 +202,16 @@ fn distribution(text: &mut String, outcome: &Outcome) {
     line("max", 100.0, outcome.latency.max, outcome.service.max);
 }
 
+/// What is said of connections that had no answer.
+pub(super) fn kept_waiting(outcome: &Outcome) -> String {
+    format!(
+        "{} of {} connections had no answer in all that time (the server has taken more than it serves at once); their wait is \
+         in no latency",
+        count(outcome.counts.silent),
+        count(u64::from(outcome.connections))
+    )
+}
+
 /// Why a closed loop has fewer answers than requests where nothing failed: the last ones had not come when it ended.
 fn on_their_way(outcome: &Outcome) -> String {
     let (counts, errors) = (&outcome.counts, &outcome.counts.errors);
@@ -267,6 +277,9 @@ fn totals(text: &mut String, outcome: &Outcome) {
     let _ = writeln!(text, "  Connections opened: {}{how}", count(counts.connections));
     if outcome.is_closed_on() {
         let _ = writeln!(text, "  {CLOSES}");
+    }
+    if counts.silent > 0 {
+        let _ = writeln!(text, "  Kept waiting: {}", kept_waiting(outcome));
     }
     if counts.resent > 0 {
         let _ = writeln!(

@@ -210,7 +210,8 @@ fn not_cached(right: &[&Climbed], first: &Climbed, about: About<'_>) -> Option<S
                 .to_owned(),
         );
     };
-    let best = right.iter().max_by(|one, other| one.rate.total_cmp(&other.rate));
+    let cached = right.iter().filter(|step| step.is_cached);
+    let best = cached.max_by(|one, other| one.rate.total_cmp(&other.rate));
     let told = best.filter(|best| is_apart(first, best, about.rounds) || best.rate < WORTH * first.rate);
     let here =
         told.map_or_else(String::new, |best| format!("; here it was {}", factor(best.rate / first.rate)));

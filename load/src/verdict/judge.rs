@@ -50,7 +50,11 @@ const CLEARLY: f64 = 2.0;
 const CROWDED_USE: f64 = 0.25;
 /// Where the API works on a larger share of the requests on their way than this, they wait for it.
 const CROWDED_SHARE: f64 = 0.25;
-/// By so much rate times latency may differ from the connections.
+/// Where so many requests fail, what the API works on is not what it answers.
+const FAILING: f64 = 0.1;
+/// An answer under load that takes so much less than a single request is no sign of a load.
+const QUICKER: f64 = 0.7;
+/// By so much rate times latency may be less than the connections.
 const LITTLE: f64 = 0.15;
 
 /// Says what limits.
@@ -155,7 +159,7 @@ fn why_full(evidence: &Evidence, limit: Limit, full: &[(Limit, Spent)]) -> Vec<S
         trim_cores(used),
         evidence.cores,
         if evidence.cores == 1 { "core" } else { "cores" },
-        duration(if run.rate > 0.0 { used / run.rate } else { 0.0 }),
+        duration(if run.rate > 0.0 { used / run.rate * (1.0 - run.error_share) } else { 0.0 }),
     ));
     let others = parties(evidence).filter(|(other, spent)| *other != limit && spent.seconds > 0.0);
     let others: Vec<String> = others
@@ -171,9 +175,10 @@ fn trim_cores(cores: f64) -> String {
     format!("{cores:.2}")
 }
 
-/// A virtual machine whose host gives its cores to others: who waits for them looks as idle as who waits for an answer.
+/// A virtual machine at work whose host gives its cores to others: who waits for them looks as idle as who waits for an answer.
 fn stolen(evidence: &Evidence) -> Option<(Limit, Vec<String>)> {
-    (evidence.stolen >= STOLEN && in_api(evidence) < crowded_share(evidence)).then(|| {
+    let is_busy = evidence.machine_busy >= NEARLY;
+    (evidence.stolen >= STOLEN && is_busy && in_api(evidence) < crowded_share(evidence)).then(|| {
         let why = format!(
             "The host of this virtual machine gave {} of its CPU to other machines (steal): run it again when it is quiet.",
             percent(evidence.stolen)
@@ -185,6 +190,8 @@ fn stolen(evidence: &Evidence) -> Option<(Limit, Vec<String>)> {
 /// A full machine of which strangers have much and no party clearly most of the rest: what they would want of it cannot be
 /// seen. Where requests are in the API all the time, it is the API that they wait for, however crowded it is.
 fn taken(evidence: &Evidence) -> Option<(Limit, Vec<String>)> {
+    // Of a server that is asked straight they may be what it waits for.
+    evidence.proxy?;
     let share = strangers_share(evidence)?;
     let mut used: Vec<f64> = parties(evidence).map(|(_, spent)| cores_used(&spent)).collect();
     used.sort_by(f64::total_cmp);
@@ -206,7 +213,12 @@ fn in_api(evidence: &Evidence) -> f64 {
     if evidence.origin_share < REACHED {
         return 0.0;
     }
-    evidence.direct.map_or(f64::INFINITY, |once| evidence.top.rate * evidence.origin_share * once.least)
+    // Nor does it work on a request for longer than an answer takes: single ones each have a connection of their own, which
+    // may be dear.
+    let longest = if evidence.top.latency > 0.0 { evidence.top.latency } else { f64::INFINITY };
+    evidence
+        .direct
+        .map_or(f64::INFINITY, |once| evidence.top.rate * evidence.origin_share * once.least.min(longest))
 }
 
 fn crowded_share(evidence: &Evidence) -> f64 {
@@ -273,7 +285,15 @@ fn nobody_busy(evidence: &Evidence) -> Option<String> {
             format!("{} {}", name(limit), percent(cores_used(&spent) / f64::from(evidence.cores.max(1))))
         })
         .collect();
-    (!parts.is_empty()).then(|| format!("Nobody was out of CPU (of this machine's: {}).", parts.join(", ")))
+    if parts.is_empty() {
+        return None;
+    }
+    let parts = parts.join(", ");
+    // Full of whom these wait for, or of strangers: the figures do not say which.
+    Some(match evidence.machine_busy >= CROWDED {
+        true => format!("The machine was full, and of it only so much is known: {parts}."),
+        false => format!("Nobody was out of CPU (of this machine's: {parts})."),
+    })
 }
 
 /// A single request, with nobody else about, is much slower through the proxy.
@@ -332,7 +352,8 @@ fn narrow(evidence: &Evidence) -> Option<String> {
 fn far(evidence: &Evidence) -> Option<String> {
     let Once { connect, least_first_byte: first_byte, .. } = evidence.direct?;
     // Under load the API may be what makes it slow all the same.
-    let is_far = connect > NEAR
+    let is_far = !evidence.is_here
+        && connect > NEAR
         && connect >= DISTANCE_SHARE * first_byte
         && evidence.top.latency < 2.0 * (first_byte + connect);
     is_far.then(|| {
@@ -356,26 +377,41 @@ fn waits(evidence: &Evidence) -> Vec<String> {
         )];
     };
     let asked = run.rate * evidence.origin_share.min(1.0);
-    let at_once = asked * once.total;
+    let at_once = asked * once.mean;
     let mut why = Vec::new();
-    if run.latency < 1.3 * once.total {
+    if run.latency < QUICKER * once.least {
+        why.push(format!(
+            "An answer takes {} under load, and a single request before it took {}, as a first one may: {} connections at {} each give {} per second.",
+            duration(run.latency),
+            duration(once.least),
+            run.connections,
+            duration(run.latency),
+            count(f64::from(run.connections) / run.latency.max(f64::MIN_POSITIVE)),
+        ));
+    } else if run.latency < 1.3 * once.mean {
         why.push(format!(
             "An answer takes {} under load as for a single request ({}): the time is the API's own, and {} connections at \
              {} each give {} per second.",
             duration(run.latency),
-            duration(once.total),
+            duration(once.mean),
             run.connections,
             duration(run.latency),
             count(f64::from(run.connections) / run.latency.max(f64::MIN_POSITIVE)),
+        ));
+    } else if evidence.machine_busy >= CROWDED || run.error_share > FAILING {
+        why.push(format!(
+            "A single request takes {}, under load an answer takes {}: it waits its turn.",
+            duration(once.mean),
+            duration(run.latency),
         ));
     } else {
         why.push(format!(
             "A single request takes {}, under load an answer takes {}: it waits its turn. {} per second at {} each are {} \
              requests at once (Little's law): so many the API works on, the other {} of {} wait.",
-            duration(once.total),
+            duration(once.mean),
             duration(run.latency),
             count(asked),
-            duration(once.total),
+            duration(once.mean),
             count(at_once.round().max(1.0)),
             count((f64::from(run.connections) - at_once).max(0.0).round()),
             run.connections,
@@ -438,8 +474,7 @@ fn doubts(evidence: &Evidence, limit: Limit, full: &[(Limit, Spent)]) -> Vec<Str
     }
     let in_flight = run.rate * run.latency;
     let connections = f64::from(run.connections);
-    if run.error_share <= 0.01 && connections > 0.0 && (in_flight - connections).abs() > LITTLE * connections
-    {
+    if run.error_share <= 0.01 && in_flight < (1.0 - LITTLE) * connections {
         doubts.push(format!(
             "{} per second times {} are {} requests at once, and there were {} connections (Little's law): the generator \
              did not keep them busy.",
@@ -477,8 +512,12 @@ fn strangers(evidence: &Evidence) -> Option<String> {
     let share = strangers_share(evidence)?;
     (share > 0.2).then(|| {
         format!(
-            "Other processes used {} of this machine meanwhile, which may have lowered the figures.",
-            percent(share)
+            "Other processes used {} of this machine meanwhile, {}.",
+            percent(share),
+            match evidence.proxy {
+                Some(_) => "which may have lowered the figures",
+                None => "be it for this server or to lower the figures",
+            }
         )
     })
 }
@@ -486,8 +525,8 @@ fn strangers(evidence: &Evidence) -> Option<String> {
 /// The share of the machine that none of the parties had; `None` where one of them cannot be seen.
 fn strangers_share(evidence: &Evidence) -> Option<f64> {
     let known: f64 = parties(evidence).map(|(_, spent)| cores_used(&spent)).sum();
-    // Where a party cannot be seen, it is among the strangers.
-    if evidence.proxy.is_none() || evidence.generator.is_none() {
+    // Where a party cannot be seen, it is among the strangers; so is what stands behind an API that is asked straight.
+    if evidence.generator.is_none() || evidence.proxy.or(evidence.api).is_none() {
         return None;
     }
     Some(evidence.machine_busy - known / f64::from(evidence.cores.max(1)))

@@ -18,6 +18,8 @@ pub struct Once {
     pub first_byte: f64,
     /// From sending the request to the last byte.
     pub total: f64,
+    /// The mean of all of these, which is what Little's law is about.
+    pub mean: f64,
     /// The same of the one that took least.
     pub least: f64,
     /// From sending that one to its first byte.
@@ -34,6 +36,7 @@ impl Once {
             connect: answer.connect.as_secs_f64(),
             first_byte,
             total,
+            mean: total,
             least: total,
             least_first_byte: first_byte,
             body_bytes: answer.body.len() as f64,
@@ -48,7 +51,8 @@ impl Once {
         let middle = *sorted.get(samples.len().saturating_sub(1) / 2)?;
         let least = *sorted.first()?;
         let connect = sorted.iter().map(|once| once.connect).fold(f64::INFINITY, f64::min);
-        Some(Once { connect, least: least.total, least_first_byte: least.first_byte, ..middle })
+        let mean = sorted.iter().map(|once| once.total).sum::<f64>() / sorted.len() as f64;
+        Some(Once { connect, mean, least: least.total, least_first_byte: least.first_byte, ..middle })
     }
 
     /// About how long asking them takes, where one takes so long.
@@ -68,7 +72,15 @@ mod tests {
     use super::*;
 
     fn sample(connect: f64, total: f64) -> Once {
-        Once { connect, first_byte: total, total, least: total, least_first_byte: total, body_bytes: 1.0 }
+        Once {
+            connect,
+            first_byte: total,
+            total,
+            mean: total,
+            least: total,
+            least_first_byte: total,
+            body_bytes: 1.0,
+        }
     }
 
     #[test]
@@ -76,7 +88,7 @@ mod tests {
         let samples = [sample(3.0, 10.0), sample(1.0, 30.0), sample(2.0, 20.0), sample(4.0, 40.0)];
         let all = Once::of_several(&samples).unwrap();
         assert_eq!((all.connect, all.first_byte, all.total), (1.0, 20.0, 20.0));
-        assert_eq!((all.least, all.least_first_byte), (10.0, 10.0));
+        assert_eq!((all.least, all.least_first_byte, all.mean), (10.0, 10.0, 25.0));
         assert_eq!(Once::of_several(&samples[..2]).unwrap().total, 10.0);
         assert_eq!(Once::of_several(&[]), None);
     }

@@ -11,6 +11,9 @@ use millstream_load::progress::Live;
 use millstream_load::report::{self, quantity};
 use std::sync::atomic::AtomicBool;
 
+/// The most that may be errors where nothing is said.
+const ERRORS: f64 = 0.001;
+
 /// Searches and tells; the outcome of the best trial, none where the user stopped before there was one.
 pub(super) fn search(
     flags: &Load,
@@ -18,7 +21,7 @@ pub(super) fn search(
     stop: &AtomicBool,
     output: &Output,
 ) -> Result<Option<Outcome>, End> {
-    let goal = Goal { p99: flags.p99, errors: flags.errors };
+    let goal = Goal { p99: flags.p99, errors: flags.errors.unwrap_or(ERRORS) };
     let mut live = (!flags.quiet).then(Live::to_stderr);
     output.put(&format!("Searching the highest rate that holds: {}\n", words(goal)));
     let found = find_max::run(plan, plan::arrivals(flags), goal, stop, &mut |sight| match sight {

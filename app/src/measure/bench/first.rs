@@ -1,10 +1,11 @@
-//! The questions before a load: each server is asked once, so that a mistake ends in a sentence and not in a thousand errors.
+//! The questions before a load: each server is asked once or a few times, so that a mistake ends in a sentence and not in a
+//! thousand errors.
 //!
 //! What the answers tell is put into the plan: which of a server's addresses answers, and, where the user wants that, which
 //! body every answer must have. Next: `millstream_load::probe`.
 
 use crate::measure::end::{self, End};
-use millstream_load::plan::{Plan, Target};
+use millstream_load::plan::{Mode, Plan, Target};
 use millstream_load::probe::{self, Answer, ProbeError};
 use millstream_load::stop::Stop;
 use millstream_load::verdict::Once;
@@ -13,15 +14,18 @@ use std::time::Duration;
 
 /// Bytes of a body without an announced length, after which it has no end; the longest that is kept to be compared.
 const ENDLESS: usize = 64 << 20;
+/// What the user ended so early.
+const STOPPED: End = End::Stopped(" before anything was measured");
 /// The longest wait for the answer to the first request; a load may be told to wait longer.
 const FIRST_ANSWER: Duration = Duration::from_secs(30);
 
-/// Asks each server once, or for each URL where the bodies of the answers must stay `same_body`; how long the first took.
+/// Asks each server once, or for each URL where the bodies of the answers must stay `same_body`. How long a single request
+/// takes, where only one is asked for: of a few more where that does no harm.
 ///
 /// # Errors
 /// Why there is no answer.
 pub(super) fn ask(plan: &mut Plan, same_body: bool, stop: &Stop) -> Result<Option<Once>, End> {
-    let mut single = None;
+    let mut samples = Vec::new();
     for places in plan.origins() {
         let asked = if same_body { places.len() } else { 1 };
         let mut answering = None;
@@ -29,7 +33,7 @@ pub(super) fn ask(plan: &mut Plan, same_body: bool, stop: &Stop) -> Result<Optio
             let target = &mut plan.targets[*place as usize];
             let (address, answer) = once(target, plan.timeout.min(FIRST_ANSWER), stop)?;
             answering.get_or_insert(address);
-            single = single.or_else(|| answer.as_ref().map(Once::of));
+            samples.extend(answer.as_ref().map(Once::of));
             if same_body {
                 let Some(answer) = answer else {
                     let most = ENDLESS >> 20;
@@ -37,6 +41,13 @@ pub(super) fn ask(plan: &mut Plan, same_body: bool, stop: &Stop) -> Result<Optio
                         format!("the body of {} is too long to be compared: more than {most} MB", target.url);
                     return Err(why.into());
                 };
+                if !target.expect.allows(answer.status) {
+                    let why = format!(
+                        "{} answers with status {} first, so there is no body that the others could be compared with",
+                        target.url, answer.status
+                    );
+                    return Err(why.into());
+                }
                 target.expect.body = Some(answer.body.into());
             }
         }
@@ -44,7 +55,24 @@ pub(super) fn ask(plan: &mut Plan, same_body: bool, stop: &Stop) -> Result<Optio
             places.iter().for_each(|place| prefer(&mut plan.targets[*place as usize].addresses, address));
         }
     }
-    Ok(single)
+    let [target] = plan.targets.as_slice() else { return Ok(None) };
+    if is_harmless(plan, target) {
+        while !samples.is_empty() && !Once::are_enough(&samples) {
+            match probe::once_unless(stop, target, plan.timeout.min(FIRST_ANSWER), ENDLESS) {
+                Ok(answer) => samples.push(Once::of(&answer)),
+                Err(ProbeError::Stopped) => return Err(STOPPED),
+                // What is wrong now and then the load will count.
+                Err(_) => break,
+            }
+        }
+    }
+    Ok(Once::of_several(&samples))
+}
+
+/// Whether a few requests more change nothing: the method is safe (RFC 9110 §9.2.1), and nobody counts them.
+fn is_harmless(plan: &Plan, target: &Target) -> bool {
+    let is_safe = target.is_head || target.request.starts_with(b"GET ");
+    is_safe && plan.requests.is_none() && plan.mode == Mode::Closed
 }
 
 /// Asks for one target: who answered, and what; no answer where it is fine but too long to be kept.
@@ -61,7 +89,7 @@ fn once(target: &Target, timeout: Duration, stop: &Stop) -> Result<(SocketAddr, 
         }
         // It says how long it is, so it has an end.
         Err(ProbeError::Large(address, _)) => Ok((address, None)),
-        Err(ProbeError::Stopped) => Err(End::Stopped(" before anything was measured")),
+        Err(ProbeError::Stopped) => Err(STOPPED),
         Err(error) => Err(error.to_string().into()),
     }
 }

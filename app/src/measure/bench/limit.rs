@@ -8,6 +8,8 @@ use millstream_load::progress::Progress;
 use millstream_load::verdict::{self, Evidence, Once, Run};
 use millstream_net::cores;
 
+/// What is said of a run that nobody could be watched in.
+const TOO_SHORT: &str = "The run was too short to tell what limits it: with -d 2s it is told.";
 /// The names under which both are watched.
 const SERVER: &str = "server";
 const GENERATOR: &str = "generator";
@@ -41,11 +43,14 @@ impl Watch {
         self.meter.watch(progress);
     }
 
-    /// What limited it, in sentences; `None` of a run that was too short to be watched, or answered nothing.
+    /// What limited it, in sentences; `None` of a run that answered nothing.
     pub(super) fn sentences(&self, outcome: &Outcome) -> Option<String> {
         let found = self.meter.found();
-        if found.seconds <= 0.0 || outcome.counts.answers == 0 {
+        if outcome.counts.answers == 0 {
             return None;
+        }
+        if found.seconds <= 0.0 {
+            return Some(TOO_SHORT.to_owned());
         }
         let evidence = Evidence {
             top: Run::of(outcome),
@@ -56,6 +61,7 @@ impl Watch {
             machine_busy: found.machine_busy,
             stolen: found.stolen,
             cores: u32::try_from(cores::usable()).unwrap_or(u32::MAX),
+            is_here: self.is_local,
             link: if self.is_local { None } else { party::link_speed() },
             ..Evidence::default()
         };

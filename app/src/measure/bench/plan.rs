@@ -13,6 +13,8 @@ use std::time::Duration;
 
 /// The largest file that is sent as a body: each target holds it.
 const BODY: u64 = 256 << 20;
+/// Connections where nothing is said.
+const CONNECTIONS: u64 = 10;
 /// How long is measured where nothing is said.
 const DURATION: Duration = Duration::from_secs(10);
 /// The length of a trial of --find-max where nothing is said.
@@ -23,6 +25,10 @@ const TRIAL: Duration = Duration::from_secs(5);
 /// # Errors
 /// One sentence about the first thing that cannot be.
 pub fn plan(flags: &Load) -> Result<Plan, String> {
+    let is_open = flags.rate.is_some() || flags.find_max;
+    if !is_open && (flags.poisson || flags.arrivals.is_some()) {
+        return Err("how requests are spread is for an open loop: give --rate, or --find-max".to_owned());
+    }
     let (asks, order) = match &flags.log {
         Some(file) => replayed(flags, file)?,
         None => {
@@ -35,7 +41,8 @@ pub fn plan(flags: &Load) -> Result<Plan, String> {
     let targets =
         target::resolve_all(&asks, Permission { public: flags.yes }).map_err(|error| error.to_string())?;
     let expect = Expect { statuses: flags.status.clone(), body: None };
-    let connections = narrow(flags.connections);
+    let most = flags.requests.unwrap_or(u64::MAX);
+    let connections = narrow(flags.connections.unwrap_or_else(|| CONNECTIONS.min(most)));
     let default_duration = match (flags.find_max, flags.requests) {
         (true, _) => Some(TRIAL),
         (false, None) => Some(DURATION),
@@ -59,7 +66,11 @@ pub fn plan(flags: &Load) -> Result<Plan, String> {
 
 /// How the requests of an open loop are spread.
 pub fn arrivals(flags: &Load) -> Arrivals {
-    if flags.poisson || flags.arrivals == Spread::Poisson { Arrivals::Poisson } else { Arrivals::Constant }
+    if flags.poisson || flags.arrivals == Some(Spread::Poisson) {
+        Arrivals::Poisson
+    } else {
+        Arrivals::Constant
+    }
 }
 
 /// Larger than anything that is possible stays so, for the plan's own words about it.

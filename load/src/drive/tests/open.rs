@@ -135,7 +135,8 @@ fn a_counted_run_ends_though_its_warm_up_left_a_queue() {
     let counts = &outcome.counts;
     assert_eq!((counts.answers, counts.requests, counts.errors.total(), counts.unfinished), (40, 40, 0, 0));
     assert!(outcome.seconds < 20.0 && !outcome.interrupted, "{}", outcome.seconds);
-    assert!(outcome.latency.min > 100_000, "each waited behind the queue: {}", outcome.latency.min);
+    // Answered at 100 a second, with nothing of the warm-up before them but what was on its way.
+    assert!(outcome.latency.min < 100_000, "the first waits for two at the most: {}", outcome.latency.min);
 }
 
 #[test]
