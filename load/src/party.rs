@@ -1,11 +1,13 @@
 //! Who takes part in a measurement: processes started for it, processes found by what they listen on, and what each costs.
 //!
 //! A [`Party`] is a child in a directory of its own (`place`) that outlives neither its value nor this process. `account`
-//! says what CPU a process used and wanted, `listening` who answers at an address, `sockets` what connections leave behind,
-//! `meter` all of it over one run. Linux's /proc is read; nothing here decides what the figures mean. Next: `verdict`.
+//! says what CPU a process used and wanted, `throttle` whether a limit held it back, `listening` who answers at an address,
+//! `sockets` what connections leave behind, `meter` all of it over one run. Linux's /proc is read; nothing here decides what
+//! the figures mean. Next: `verdict`.
 
 mod place;
 mod process_table;
+mod throttle;
 mod account;
 mod machine;
 mod sockets;

@@ -245,6 +245,7 @@ pub(super) fn together(spent: impl Iterator<Item = Spent>) -> Option<Spent> {
         busiest: one.busiest.max(other.busiest),
         wanted: one.wanted.max(other.wanted),
         wanted_cores: one.wanted_cores + other.wanted_cores,
+        held_back: one.held_back.max(other.held_back),
     })
 }
 
@@ -313,7 +314,9 @@ mod tests {
 
     #[test]
     fn servers_as_one_party_use_what_all_use_and_want_what_the_keenest_wants() {
-        let one = Spent { seconds: 1.0, cpu_seconds: 0.5, busiest: 0.5, wanted: 0.6, wanted_cores: 0.6 };
+        let one =
+            Spent { cpu_seconds: 0.5, busiest: 0.5, wanted: 0.6, wanted_cores: 0.6, ..Spent::default() };
+        let one = Spent { seconds: 1.0, held_back: 0.1, ..one };
         let both = together([one, Spent { wanted: 0.9, ..one }].into_iter()).unwrap();
         assert_eq!((both.cpu_seconds, both.wanted, both.wanted_cores), (1.0, 0.9, 1.2));
         assert_eq!(together(std::iter::empty()), None);

@@ -261,3 +261,24 @@ fn what_changes_by_itself_tells_nobody_apart() {
     let standard = loose(&own, &own, "It changes");
     assert_eq!(tell_apart(&standard, &own, &mut |_| None), None, "no answer is no finding");
 }
+
+#[test]
+fn an_api_that_fails_now_and_then_tells_nobody_apart() {
+    let own = answer(200, &[], "a page");
+    for how in [How::Body, How::StatusAndLength] {
+        // Of four answers one is a failure, whoever asks.
+        for phase in 0..4 {
+            let found = asked(&own, how, |_, number| match (number + phase) % 4 {
+                0 => answer(500, &[], "oh"),
+                _ => own.clone(),
+            });
+            assert_eq!(found, Some(Apart::No), "{how:?} {phase}");
+        }
+        // Who always gets one is told apart.
+        let found = asked(&own, how, |who, _| match who {
+            Who::User => own.clone(),
+            Who::Stranger => answer(500, &[], "oh"),
+        });
+        assert_eq!(told(found).answer.status, 500, "{how:?}");
+    }
+}

@@ -6,6 +6,7 @@
 //! and where a kernel has no such file, running alone from `stat` (hundredths of a second).
 
 use super::process_table::{self, stat_fields};
+use super::throttle::Throttle;
 use millstream_net::clock;
 use std::collections::HashMap;
 use std::fs;
@@ -36,6 +37,8 @@ pub struct Account {
     processes: HashMap<u32, u64>,
     /// Of each thread of each process.
     threads: HashMap<(u32, u32), Thread>,
+    /// Of the first process.
+    throttle: Throttle,
     /// Threads of a name are asked for, so that `processes` says too much.
     is_part: bool,
 }
@@ -59,6 +62,9 @@ pub struct Spent {
     pub wanted: f64,
     /// Cores that all threads together wanted: as `wanted`, summed up.
     pub wanted_cores: f64,
+    /// The share of the periods of a CPU limit (a container's) in which it was held back, 0 to 1.
+    #[serde(default)]
+    pub held_back: f64,
 }
 
 impl Account {
@@ -71,8 +77,13 @@ impl Account {
             Whose::OtherThreads(id, prefix) => (vec![*id], Some((prefix.as_str(), false))),
         };
         let at = clock::now();
-        let mut account =
-            Account { at, processes: HashMap::new(), threads: HashMap::new(), is_part: named.is_some() };
+        let mut account = Account {
+            at,
+            processes: HashMap::new(),
+            threads: HashMap::new(),
+            throttle: ids.first().map_or_else(Throttle::default, |id| Throttle::read(*id)),
+            is_part: named.is_some(),
+        };
         for id in ids {
             let Ok(text) = fs::read_to_string(format!("/proc/{id}/stat")) else { continue };
             let fields = stat_fields(&text);
@@ -131,6 +142,7 @@ impl Account {
             busiest: share(busiest),
             wanted: share(keenest),
             wanted_cores: share(wanted),
+            held_back: self.throttle.since(&earlier.throttle),
         }
     }
 }

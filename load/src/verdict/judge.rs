@@ -24,6 +24,8 @@ const MARGIN: f64 = 0.07;
 /// Of what it wanted, so much a party must have got, for its wish to mean work: on a crowded machine one that does little
 /// waits for long each time it wakes.
 const RAN: f64 = 0.3;
+/// In this share of the periods of its CPU limit a party must have used it up for that to be what it lacks.
+const HELD_BACK: f64 = 0.5;
 /// Below this share of requests that reach the API it cannot be what limits.
 const REACHED: f64 = 0.05;
 /// A smaller body comes with the first byte, so when its end comes says nothing of the network.
@@ -112,13 +114,21 @@ fn cores_used(spent: &Spent) -> f64 {
 fn full(evidence: &Evidence) -> Vec<(Limit, Spent)> {
     parties(evidence)
         .filter(|(limit, _)| *limit != Limit::Api || evidence.origin_share >= REACHED)
-        .filter(|(_, spent)| fullness(spent, evidence.cores) >= FULL && is_working(spent, evidence.cores))
+        .filter(|(_, spent)| {
+            is_held_back(spent)
+                || fullness(spent, evidence.cores) >= FULL && is_working(spent, evidence.cores)
+        })
         .collect()
 }
 
 /// 1: a thread wants a core all the time, or all threads together want all cores.
 fn fullness(spent: &Spent, cores: u32) -> f64 {
     spent.wanted.max(spent.wanted_cores / f64::from(cores.max(1))).min(1.0)
+}
+
+/// Whether a limit of its own leaves it no more.
+fn is_held_back(spent: &Spent) -> bool {
+    spent.held_back >= HELD_BACK
 }
 
 fn is_working(spent: &Spent, cores: u32) -> bool {
@@ -128,6 +138,12 @@ fn is_working(spent: &Spent, cores: u32) -> bool {
 
 /// Which of the full ones limits.
 fn fullest(evidence: &Evidence, full: &[(Limit, Spent)]) -> Option<Limit> {
+    let held_back = full.iter().filter(|(_, spent)| is_held_back(spent));
+    if let Some((limit, _)) =
+        held_back.max_by(|(_, one), (_, other)| one.held_back.total_cmp(&other.held_back))
+    {
+        return Some(*limit);
+    }
     let share = |spent: &Spent| fullness(spent, evidence.cores);
     let highest = full.iter().map(|(_, spent)| share(spent)).fold(0.0, f64::max);
     // Those that are about as full as the fullest have work all the time; the one that does most of it is in the way.
@@ -152,10 +168,19 @@ fn why_full(evidence: &Evidence, limit: Limit, full: &[(Limit, Spent)]) -> Vec<S
     let Some((_, spent)) = full.iter().find(|(other, _)| *other == limit) else { return why };
     let run = &evidence.top;
     let used = cores_used(spent);
+    let wanted = match is_held_back(spent) {
+        true => format!(
+            "Its CPU limit (a container's, say) held it back in {} of its periods: it",
+            percent(spent.held_back)
+        ),
+        false => format!(
+            "Its threads wanted the CPU {} of the time{} and",
+            percent(fullness(spent, evidence.cores)),
+            if used < 0.8 * spent.wanted_cores { ", often waiting for a core," } else { "" },
+        ),
+    };
     why.push(format!(
-        "Its threads wanted the CPU {} of the time{} and used {} of {} {}, {} of it per answer.",
-        percent(fullness(spent, evidence.cores)),
-        if used < 0.8 * spent.wanted_cores { ", often waiting for a core," } else { "" },
+        "{wanted} used {} of {} {}, {} of it per answer.",
         trim_cores(used),
         evidence.cores,
         if evidence.cores == 1 { "core" } else { "cores" },

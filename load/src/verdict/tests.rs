@@ -10,6 +10,7 @@ fn threads(number: f64, ran: f64, stood_ready: f64) -> Option<Spent> {
         busiest: ran,
         wanted: (ran + stood_ready).min(1.0),
         wanted_cores: number * (ran + stood_ready).min(1.0),
+        held_back: 0.0,
     })
 }
 
@@ -113,6 +114,21 @@ fn an_api_out_of_cpu_is_the_limit() {
         ..evidence
     };
     check("on another machine", &evidence, Limit::Api, &["The API's CPU could not be seen"]);
+}
+
+#[test]
+fn an_api_that_its_container_holds_back_is_out_of_cpu_though_it_rests() {
+    let held = threads(8.0, 0.025, 0.0).map(|spent| Spent { held_back: 0.98, ..spent });
+    let evidence = Evidence { api: held, direct: once(0.3), ..idle(run(8, 600.0)) };
+    let says = ["Its CPU limit (a container's, say) held it back in 98 % of its periods", "0.20 of 2 cores"];
+    let verdict = check("docker --cpus 0.2", &evidence, Limit::Api, &says);
+    assert!(!verdict.text().contains("Nobody"), "{}", verdict.text());
+    // Of two the one that is held back, however much the other does.
+    let busy = Evidence { proxy: threads(2.0, 0.97, 0.0), ..evidence };
+    check("beside a busy proxy", &busy, Limit::Api, &["held it back"]);
+    let seldom = threads(8.0, 0.025, 0.0).map(|spent| Spent { held_back: 0.2, ..spent });
+    let evidence = Evidence { api: seldom, direct: once(40.0), ..idle(run(32, 300.0)) };
+    check("now and then", &evidence, Limit::Api, &["waits its turn"]);
 }
 
 #[test]
@@ -289,6 +305,47 @@ fn a_full_link_and_a_long_way_are_the_network() {
         Limit::Api,
         &["waits its turn"],
     );
+}
+
+#[test]
+fn a_connection_that_waited_for_a_core_is_no_long_way() {
+    let waited = Once { connect: 0.006, ..once(8.0).unwrap() };
+    let evidence = Evidence { direct: Some(waited), is_here: true, ..idle(run(8, 8.0 / 0.008)) };
+    check("on this machine", &evidence, Limit::Api, &["the time is the API's own"]);
+    check("elsewhere", &Evidence { is_here: false, ..evidence }, Limit::Network, &["6 ms away"]);
+}
+
+#[test]
+fn a_first_request_that_was_dear_is_no_measure_of_the_others() {
+    let evidence = Evidence { direct: once(208.0), ..idle(run(20, 2_700.0)) };
+    let says =
+        ["a single request before it took 208 ms, as a first one may", "20 connections at 7.4 ms each"];
+    let verdict = check("a cold API", &evidence, Limit::Api, &says);
+    assert!(!verdict.text().contains("as for a single request"), "{}", verdict.text());
+    // Nor does it hide who is out of CPU nearly all the time.
+    let busy = Evidence { proxy: threads(1.0, 0.8, 0.0), machine_busy: 0.8, ..evidence };
+    assert_eq!(judge(&busy).limit, Limit::Api, "the requests are in the API as far as is known");
+}
+
+#[test]
+fn a_machine_at_rest_is_not_taken_by_others_and_a_full_one_is_said_to_be_full() {
+    let resting = Evidence { stolen: 0.2, machine_busy: 0.3, direct: once(1.0), ..idle(run(20, 500.0)) };
+    check("a limiter on a host that takes a little", &resting, Limit::Api, &["Nobody was out of CPU"]);
+    // Asked straight, what stands behind the server is a stranger like any other.
+    let behind = Evidence {
+        proxy: None,
+        machine_busy: 1.0,
+        direct: once(53.0),
+        api: threads(1.0, 0.02, 0.0),
+        generator: threads(1.0, 0.01, 0.0),
+        ..idle(run(8, 37.0))
+    };
+    let says = [
+        "The machine was full",
+        "Other processes used 98 % of this machine meanwhile, be it for this server",
+    ];
+    let verdict = check("a proxy in front of it", &behind, Limit::Api, &says);
+    assert!(!verdict.text().contains("so many the API works on"), "{}", verdict.text());
 }
 
 #[test]

@@ -110,6 +110,7 @@ fn what_cannot_be_loaded_is_told_in_one_sentence() {
     check_refused(&["-d", "1s", "127.0.0.1/"], "begins with http://");
     check_refused(&["-c", "2", "-t", "3", &nobody], "3 threads need at least as many connections");
     check_refused(&["-c", "10", "-n", "5", &nobody], "5 requests cannot keep 10 connections busy");
+    check_refused(&["--poisson", &nobody], "for an open loop: give --rate, or --find-max");
     check_refused(&["--log", "/nowhere/access.log", &nobody], "cannot be read");
     check_refused(&["-b", "@/nowhere/body", &nobody], "cannot be read");
     let plain = Origin::fixed(200, &[], b"");
@@ -279,4 +280,32 @@ fn a_log_may_come_from_a_pipe_and_nothing_is_read_for_ever() {
         .expect("the binary runs");
     let complained = String::from_utf8_lossy(&few.stderr).into_owned();
     assert!(few.stdout.is_empty() && complained.contains("open files"), "{complained}");
+}
+
+#[test]
+fn few_requests_need_no_more_connections_and_each_url_has_its_line() {
+    let origin = Origin::fixed(200, &[], b"ok");
+    let url = |path: &str| format!("http://{}/{path}", origin.address());
+    let (status, told, complained) = bench(&["-q", "-n", "4", &url("one"), &url("two")]);
+    assert_eq!((status, complained.as_str()), (0, ""), "{told}");
+    for path in ["one", "two"] {
+        let line = told.lines().find(|line| line.starts_with("   ") && line.ends_with(&url(path)));
+        let figures: Vec<&str> = line.unwrap_or_default().split_ascii_whitespace().take(2).collect();
+        assert_eq!(figures, ["2", "0"], "{told}");
+    }
+}
+
+#[test]
+fn figures_that_nobody_could_read_are_an_error() {
+    let origin = Origin::fixed(200, &[], b"ok");
+    let url = format!("http://{}/", origin.address());
+    for json in [&["--json", "-"][..], &[]] {
+        let full = std::fs::OpenOptions::new().write(true).open("/dev/full").expect("Linux has it");
+        let mut command = Command::new(binary());
+        command.args(["bench", "-q", "-n", "4", &url]).args(json).stdout(full).stderr(Stdio::piped());
+        let output = command.output().expect("the binary runs");
+        let complained = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{complained}");
+        assert!(complained.contains("standard output cannot be written"), "{complained}");
+    }
 }

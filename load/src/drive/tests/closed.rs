@@ -365,3 +365,27 @@ fn what_was_pipelined_behind_a_last_answer_is_sent_again_and_no_error() {
         assert!(mode != Mode::Closed || counts.resent > 0);
     }
 }
+
+#[test]
+fn connections_that_nobody_answers_are_told() {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a free port");
+    let address = listener.local_addr().expect("it is bound");
+    // One after the other, as a server with a single worker does it.
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            while request(&mut stream).is_some() {
+                if stream.write_all(FINE).is_err() {
+                    break;
+                }
+            }
+        }
+    });
+    let plan = Plan::closed(target(address), 5, 1, Duration::from_millis(400));
+    let outcome = outcome_of(&plan);
+    assert!(outcome.counts.answers > 0 && outcome.counts.errors.total() == 0, "{:?}", outcome.counts);
+    assert_eq!(outcome.counts.silent, 4);
+    assert!(crate::report::text::report(&outcome).contains("4 of 5 connections had no answer"));
+    assert_eq!(crate::verdict::Run::of(&outcome).connections, 1, "the others are no part of Little's law");
+    let served = outcome_of(&Plan { connections: 1, ..plan });
+    assert_eq!(served.counts.silent, 0);
+}

@@ -1,0 +1,106 @@
+//! A limit on CPU, as containers have it: in how many of its periods a control group had used up what it may.
+//!
+//! Who is held back by one neither runs nor stands ready, so that the scheduler's figures show somebody at rest. The kernel
+//! counts it in `cpu.stat` of the group and of each above it, in both versions of control groups (Documentation/
+//! admin-guide/cgroup-v2.rst and scheduler/sched-bwc.rst).
+
+use std::collections::HashMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Where the hierarchies are mounted that may count it: version 2, version 1, version 2 beside version 1.
+const MOUNTS: [&str; 3] = ["/sys/fs/cgroup", "/sys/fs/cgroup/cpu", "/sys/fs/cgroup/unified"];
+/// Groups above each other that are looked at.
+const DEPTH: usize = 16;
+
+/// Periods of each group above a process, and those that it was held back in.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Throttle(HashMap<PathBuf, (u64, u64)>);
+
+impl Throttle {
+    /// Of a process now; empty where it has no limit.
+    pub(super) fn read(id: u32) -> Throttle {
+        let text = fs::read_to_string(format!("/proc/{id}/cgroup")).unwrap_or_default();
+        let mut found = HashMap::new();
+        for (mount, group) in groups(&text) {
+            for above in Path::new(group).ancestors().take(DEPTH) {
+                let inside = above.strip_prefix("/").unwrap_or(above);
+                let path = Path::new(mount).join(inside).join("cpu.stat");
+                if let Some(counts) = fs::read_to_string(&path).ok().and_then(|text| counts(&text)) {
+                    found.insert(path, counts);
+                }
+            }
+        }
+        Throttle(found)
+    }
+
+    /// The share of periods since an earlier reading in which the group that was held back most was, 0 to 1.
+    pub(super) fn since(&self, earlier: &Throttle) -> f64 {
+        let share = |(path, (periods, held)): (&PathBuf, &(u64, u64))| {
+            let (before, held_before) = earlier.0.get(path)?;
+            let periods = periods.checked_sub(*before).filter(|periods| *periods > 0)?;
+            Some((held.saturating_sub(*held_before) as f64 / periods as f64).min(1.0))
+        };
+        self.0.iter().filter_map(share).fold(0.0, f64::max)
+    }
+}
+
+/// Mounts and groups of a `/proc/PID/cgroup`: `0::/group` is version 2, `1:cpu,cpuacct:/group` version 1.
+fn groups(text: &str) -> Vec<(&'static str, &str)> {
+    let mut found = Vec::new();
+    for line in text.lines() {
+        let mut parts = line.splitn(3, ':');
+        let (Some(_), Some(controllers), Some(group)) = (parts.next(), parts.next(), parts.next()) else {
+            continue;
+        };
+        match controllers {
+            "" => found.extend([(MOUNTS[0], group), (MOUNTS[2], group)]),
+            many if many.split(',').any(|one| one == "cpu") => found.push((MOUNTS[1], group)),
+            _ => {}
+        }
+    }
+    found
+}
+
+/// `nr_periods` and `nr_throttled` of a `cpu.stat`; `None` where there is no limit.
+fn counts(text: &str) -> Option<(u64, u64)> {
+    let value = |name: &str| {
+        text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')?.trim().parse::<u64>().ok())
+    };
+    Some((value("nr_periods")?, value("nr_throttled")?)).filter(|(periods, _)| *periods > 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_versions_of_control_groups_are_found() {
+        let one = "9:name=systemd:/\n3:cpuset:/\n1:cpu,cpuacct:/docker/ab:c\n0::/user.slice\n";
+        assert_eq!(
+            groups(one),
+            [
+                ("/sys/fs/cgroup/cpu", "/docker/ab:c"),
+                ("/sys/fs/cgroup", "/user.slice"),
+                ("/sys/fs/cgroup/unified", "/user.slice")
+            ]
+        );
+        assert_eq!(groups("no group\n1:cpu\n"), []);
+        let two = "usage_usec 9\nnr_periods 164\nnr_throttled 161\nthrottled_usec 12\n";
+        assert_eq!(counts(two), Some((164, 161)));
+        assert_eq!(counts("nr_periods 0\nnr_throttled 0\nthrottled_time 0\n"), None, "no limit");
+        assert_eq!(counts("usage_usec 9\n"), None);
+    }
+
+    #[test]
+    fn the_group_that_was_held_back_most_counts() {
+        let of = |own: (u64, u64), above: (u64, u64)| {
+            Throttle(HashMap::from([(PathBuf::from("/a/b"), own), (PathBuf::from("/a"), above)]))
+        };
+        let before = of((100, 50), (1_000, 0));
+        assert!((of((120, 55), (1_010, 9)).since(&before) - 0.9).abs() < 1e-9);
+        assert_eq!(before.since(&before), 0.0, "no period has passed");
+        assert_eq!(of((90, 0), (1_010, 0)).since(&before), 0.0, "another group of the same name");
+        assert_eq!(before.since(&Throttle::default()), 0.0, "it was not there before");
+    }
+}
