@@ -218,6 +218,7 @@ fn outcome(run: &Run<'_>, reports: &[Report], machine_busy: f64, own_cpu: u64) -
         counts,
         service: Latency::of(tally.service()),
         first_byte: Latency::of(tally.first_byte()),
+        search: None,
         by_url: by_url.found(plan),
         slices: run.board.slices(measured),
         generator,

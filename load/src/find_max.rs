@@ -9,7 +9,7 @@
 mod tests;
 
 use crate::drive;
-use crate::outcome::{KEPT_UP, Outcome};
+use crate::outcome::{KEPT_UP, Outcome, Tried};
 use crate::plan::{Arrivals, Mode, Plan, PlanError};
 use crate::probe;
 use crate::progress::Progress;
@@ -204,6 +204,19 @@ pub enum Sight<'a> {
     Ended(&'a Trial),
 }
 
+impl Trial {
+    /// Its figures in short.
+    fn told(&self) -> Tried {
+        Tried {
+            rate: self.rate,
+            answered: self.outcome.rate(),
+            p99: self.outcome.latency.percentile(99.0),
+            error_share: self.outcome.error_share(),
+            miss: self.miss.as_ref().map(Miss::to_string),
+        }
+    }
+}
+
 /// What a search came to.
 #[derive(Debug, Clone)]
 pub struct Found {
@@ -211,6 +224,8 @@ pub struct Found {
     pub best: Option<Trial>,
     /// The lowest rate that failed, and why; none: the search was stopped before one did.
     pub failed: Option<(f64, Miss)>,
+    /// All that was tried, in order.
+    pub tried: Vec<Tried>,
 }
 
 /// Waits until a single request is answered, or for the length of a trial: a server that works in the order of arrival has
@@ -238,7 +253,7 @@ pub fn run(
     let mut guess = Plan { mode: Mode::Closed, ..plan.clone() };
     guess.duration = plan.duration.map(|duration| duration / 2);
     let guessed = drive::run(&guess, stop, &mut |progress| watch(Sight::Goes(progress)))?;
-    let mut found = Found { best: None, failed: None };
+    let mut found = Found { best: None, failed: None, tried: Vec::new() };
     if stop.load(Ordering::Relaxed) {
         return Ok(found);
     }
@@ -258,6 +273,7 @@ pub fn run(
         let trial = Trial { rate, miss: goal.judge(&outcome), outcome };
         watch(Sight::Ended(&trial));
         search.tell(trial.miss.is_none());
+        found.tried.push(trial.told());
         match &trial.miss {
             None => found.best = Some(trial),
             Some(miss) => missed.push((rate, miss.clone())),

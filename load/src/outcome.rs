@@ -59,6 +59,9 @@ pub struct Outcome {
     pub service: Latency,
     /// From when it was really sent to the first byte of its answer, interim ones (RFC 9110 §15.2) not counted.
     pub first_byte: Latency,
+    /// The search that this run was the best trial of (`--find-max`); `null` of a run by itself.
+    #[serde(default)]
+    pub search: Option<Search>,
     /// Each URL apart, where there are several: those first that the most time was spent on.
     #[serde(default)]
     pub by_url: Vec<OfUrl>,
@@ -66,6 +69,34 @@ pub struct Outcome {
     pub slices: Vec<Slice>,
     /// How the generator itself fared.
     pub generator: Generator,
+}
+
+/// A search for the highest rate that holds.
+#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+pub struct Search {
+    /// The most that the 99th percentile of latency was allowed to be, microseconds; `null`: anything.
+    pub p99: Option<u64>,
+    /// The most that the share of errors was allowed to be, 0 to 1.
+    pub errors: f64,
+    /// What was found, in a sentence.
+    pub found: String,
+    /// Each rate that was tried, in order.
+    pub trials: Vec<Tried>,
+}
+
+/// One rate that was tried.
+#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+pub struct Tried {
+    /// Requests per second that were asked for.
+    pub rate: f64,
+    /// Answers as expected per second.
+    pub answered: f64,
+    /// The 99th percentile of latency, microseconds.
+    pub p99: u64,
+    /// The share of errors, 0 to 1.
+    pub error_share: f64,
+    /// Why it did not hold; `null`: it did.
+    pub miss: Option<String>,
 }
 
 /// Counters of the measured time.

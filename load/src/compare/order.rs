@@ -30,6 +30,9 @@ pub(super) struct Bounds {
     pub(super) high: f64,
 }
 
+/// Nobody measures for more times as long.
+const LONGER: f64 = 20.0;
+
 impl Distribution {
     pub(super) fn new(histogram: Histogram<u64>, slices: &[&Slice]) -> Distribution {
         // Not only those with answers: what waited until the end of the run is in the last one's.
@@ -54,11 +57,15 @@ impl Distribution {
         };
         let independent = all / dependence;
         if independent * (1.0 - share) < EXPECTED_BEYOND {
-            let times = EXPECTED_BEYOND / (independent * (1.0 - share)).max(1e-3);
-            return Err(format!(
-                "too few answers beyond it, or too much in bunches: measure {} times as long",
-                times.ceil().max(2.0)
-            ));
+            let times = (EXPECTED_BEYOND / (independent * (1.0 - share)).max(1e-3)).ceil().max(2.0);
+            return Err(match times {
+                _ if all * (1.0 - share) < EXPECTED_BEYOND => {
+                    format!("too few answers beyond it: measure {times} times as long")
+                }
+                ..=LONGER => format!("its slow answers came in bunches: measure {times} times as long"),
+                _ => "its slow answers came in a bunch or two (a stall, a restless machine): measure again"
+                    .to_owned(),
+            });
         }
         let reach = student::normal_quantile(level) * (share * (1.0 - share) / independent).sqrt();
         let at = |share: f64| self.histogram.value_at_quantile(share.clamp(0.0, 1.0));

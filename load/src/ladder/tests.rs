@@ -23,6 +23,7 @@ fn round(answers: u64, errors: Errors) -> Round {
     let counts =
         Counts { requests: answers, answers, bytes_body: answers * 900, errors, ..Counts::default() };
     let outcome = Outcome {
+        search: None,
         by_url: Vec::new(),
         limit: None,
         urls: vec!["http://127.0.0.1:1/".into()],

@@ -7,9 +7,9 @@ use super::axis::{Percentiles, Scale, duration_ticks, rate_ticks, time_ticks};
 use super::page::{folded, page, table, tiles, warning};
 use super::plot::{Curve, Plot};
 use super::quantity::{bytes, count, duration, moment, percent, percentile, rate, span};
-use super::text::{OTHER_URLS, error_meaning, limits_mean, loop_sentence, per_second};
+use super::text::{OTHER_URLS, error_meaning, kept_waiting, limits_mean, loop_sentence, per_second};
 use crate::histogram;
-use crate::outcome::{Latency, Outcome, Slice};
+use crate::outcome::{Latency, Outcome, Search, Slice};
 use crate::plan::Mode;
 
 /// The most points of a curve over time: more than that, and neighbours are drawn as one.
@@ -40,11 +40,40 @@ pub fn html(outcome: &Outcome) -> String {
     for remark in [outcome.limit.as_deref(), outcome.is_closed_on().then_some(CLOSES)].into_iter().flatten() {
         body.push_str(&format!("<p>{}</p>", super::drawing::escape(remark)));
     }
+    body.push_str(&outcome.search.as_ref().map_or_else(String::new, search));
     body.push_str(&figures(outcome));
     body.push_str(&distribution(outcome));
     body.push_str(&over_time(outcome));
     body.push_str(&tables(outcome));
     page(&format!("{}/s: {target}", rate(outcome.rate())), &body)
+}
+
+/// What was searched for and found, and each rate that was tried.
+fn search(search: &Search) -> String {
+    let goal = match search.p99 {
+        Some(p99) => {
+            format!("99 % within {} and at most {} errors", duration(p99 as f64), percent(search.errors))
+        }
+        None => format!("the server keeps up, with at most {} errors", percent(search.errors)),
+    };
+    let rows: Vec<Vec<String>> = search
+        .trials
+        .iter()
+        .map(|trial| {
+            let held = trial.miss.as_deref().unwrap_or("held");
+            let p99 = duration(trial.p99 as f64);
+            row(&rate(trial.rate), [rate(trial.answered), p99, percent(trial.error_share), held.to_owned()])
+        })
+        .collect();
+    let head = ["Asked for/s", "Answered/s", "99%", "Errors", "What came of it"];
+    format!(
+        "<p><strong>{}.</strong> Searched for: {goal}. Below is the run at that rate.</p>{}",
+        super::drawing::escape(&search.found),
+        folded(
+            "Every rate that was tried",
+            &table("Rates in the order in which they were tried", &head, &rows, &[4])
+        )
+    )
 }
 
 fn target(outcome: &Outcome) -> String {
@@ -416,6 +445,9 @@ fn how_it_went(outcome: &Outcome) -> Vec<Vec<String>> {
                 percent(outcome.lost_share())
             )],
         ));
+    }
+    if outcome.counts.silent > 0 {
+        rows.push(row("Kept waiting", [kept_waiting(outcome)]));
     }
     if outcome.interrupted {
         rows.push(row(

@@ -1,7 +1,7 @@
 //! Outcomes for tests: made by a fixed recipe, so that pictures and texts of them stay the same.
 
 use crate::histogram;
-use crate::outcome::{Counts, Errors, Generator, Latency, OfUrl, Outcome, Slice};
+use crate::outcome::{Counts, Errors, Generator, Latency, OfUrl, Outcome, Search, Slice, Tried};
 use crate::plan::{Arrivals, Expect, Mode, Plan, Target};
 use std::f64::consts::TAU;
 use std::time::Duration;
@@ -51,6 +51,7 @@ pub(crate) fn closed() -> Outcome {
     }
     let answers = slices.iter().map(|slice| slice.answers).sum();
     Outcome {
+        search: None,
         by_url: Vec::new(),
         urls: vec!["http://127.0.0.1:8080/api/items?page=1".to_owned()],
         mode: Mode::Closed,
@@ -142,6 +143,27 @@ pub(crate) fn killed() -> Outcome {
     (outcome.counts.connections, outcome.counts.surplus, outcome.counts.resent) = (10, 3, 7);
     outcome.latency = Latency::with_unfinished(&due, &waiting);
     outcome
+}
+
+/// The best trial of a search.
+pub(crate) fn searched() -> Outcome {
+    let tried = |rate: f64, p99, miss: Option<&str>| Tried {
+        rate,
+        answered: rate * 0.998,
+        p99,
+        error_share: 0.0,
+        miss: miss.map(str::to_owned),
+    };
+    let search = Search {
+        p99: Some(50_000),
+        errors: 0.001,
+        found: "5,000 requests a second hold; at 5,100 only 87 % were answered in time".to_owned(),
+        trials: vec![
+            tried(4_000.0, 2_100, None),
+            tried(5_100.0, 431_000, Some("only 87 % were answered in time")),
+        ],
+    };
+    Outcome { search: Some(search), ..open() }
 }
 
 /// A run with every kind of error, whose generator was the limit.

@@ -3,7 +3,7 @@
 use super::samples;
 use super::steps::{Measure, Page, Row};
 use super::{html, steps};
-use crate::outcome::Outcome;
+use crate::outcome::{Outcome, Search};
 use millstream_tests::browser::{Browser, Inspection};
 use proptest::prop_assert_eq;
 use proptest::test_runner::{Config, TestRunner};
@@ -102,6 +102,7 @@ fn pages() -> Vec<(&'static str, String)> {
     vec![
         ("closed", html::html(&samples::closed())),
         ("open", html::html(&samples::open())),
+        ("searched", html::html(&samples::searched())),
         ("failing", html::html(&samples::failing())),
         ("nothing", html::html(&samples::nothing())),
         ("ladder", steps::html(&ladder())),
@@ -154,6 +155,7 @@ fn with_text(outcome: &Outcome, text: &str) -> Outcome {
     let mut outcome = outcome.clone();
     outcome.urls = vec![text.to_owned(), text.to_owned()];
     outcome.by_url[0].url = Some(text.to_owned());
+    outcome.search = samples::searched().search.map(|search| Search { found: text.to_owned(), ..search });
     outcome.generator.limits = Some(text.to_owned());
     outcome
 }

@@ -269,6 +269,12 @@ fn totals(text: &mut String, outcome: &Outcome) {
             counts.statuses.iter().map(|(status, number)| format!("{status}: {}", count(*number))).collect();
         let _ = writeln!(text, "  Statuses: {}", statuses.join(", "));
     }
+    connections(text, outcome);
+}
+
+/// How many there were, and what became of them.
+fn connections(text: &mut String, outcome: &Outcome) {
+    let counts = &outcome.counts;
     let how = match (outcome.keep_alive, outcome.warm_up > 0.0) {
         (false, _) => " (one for each request: no keep-alive)",
         (true, true) => " (beside those that the warm-up had opened)",

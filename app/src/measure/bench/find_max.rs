@@ -5,7 +5,7 @@ use crate::cli::Load;
 use crate::measure::end::End;
 use crate::measure::output::Output;
 use millstream_load::find_max::{self, Found, Goal, Sight, Trial};
-use millstream_load::outcome::Outcome;
+use millstream_load::outcome::{Outcome, Search};
 use millstream_load::plan::Plan;
 use millstream_load::progress::Live;
 use millstream_load::report::{self, quantity};
@@ -48,12 +48,15 @@ pub(super) fn search(
     let found = found.map_err(|error| error.to_string())?;
     let is_stopped = stop.load(std::sync::atomic::Ordering::Relaxed);
     match found {
-        Found { best: Some(best), failed } => {
-            output.put(&conclusion(&best, failed.as_ref(), is_stopped));
+        Found { best: Some(best), failed, tried } => {
+            let found = conclusion(&best, failed.as_ref(), is_stopped);
+            output.put(&format!("\n{found}\n\n"));
             output.put(&report::text::report(&best.outcome));
-            Ok(Some(best.outcome))
+            let p99 = goal.p99.map(|limit| u64::try_from(limit.as_micros()).unwrap_or(u64::MAX));
+            let search = Search { p99, errors: goal.errors, found, trials: tried };
+            Ok(Some(Outcome { search: Some(search), ..best.outcome }))
         }
-        Found { best: None, failed: Some((rate, miss)) } if !is_stopped => {
+        Found { best: None, failed: Some((rate, miss)), .. } if !is_stopped => {
             Err(format!("no rate held, not even {} a second: {miss}", quantity::rate(rate)).into())
         }
         Found { best: None, .. } => Ok(None),
@@ -82,14 +85,14 @@ fn conclusion(best: &Trial, failed: Option<&(f64, find_max::Miss)>, is_stopped: 
     let rate = quantity::rate(best.rate);
     match failed {
         Some((above, find_max::Miss::Generator(why))) => {
-            format!("\nAt least {rate} requests a second hold; at {} {why}\n\n", quantity::rate(*above))
+            format!("At least {rate} requests a second hold; at {} {why}", quantity::rate(*above))
         }
         Some((above, miss)) => {
-            format!("\n{rate} requests a second hold; at {} {miss}\n\n", quantity::rate(*above))
+            format!("{rate} requests a second hold; at {} {miss}", quantity::rate(*above))
         }
-        None if is_stopped => format!("\nAt least {rate} requests a second hold: the search was stopped\n\n"),
+        None if is_stopped => format!("At least {rate} requests a second hold: the search was stopped"),
         None => format!(
-            "\nAt least {rate} requests a second hold: nothing failed in as many trials as there may be\n\n"
+            "At least {rate} requests a second hold: nothing failed in as many trials as there may be"
         ),
     }
 }
