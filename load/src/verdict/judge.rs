@@ -241,9 +241,12 @@ fn in_api(evidence: &Evidence) -> f64 {
     // Nor does it work on a request for longer than an answer takes: single ones each have a connection of their own, which
     // may be dear.
     let longest = if evidence.top.latency > 0.0 { evidence.top.latency } else { f64::INFINITY };
-    evidence
-        .direct
-        .map_or(f64::INFINITY, |once| evidence.top.rate * evidence.origin_share * once.least.min(longest))
+    let Some(once) = evidence.direct else { return f64::INFINITY };
+    // Where a host takes cores, who is asked wakes late, whoever it is: what the proxy adds to a single request tells by how
+    // much.
+    let wakes = evidence.through.map_or(0.0, |through| (through.least - once.least).max(0.0));
+    let wakes = if evidence.stolen >= STOLEN { wakes } else { 0.0 };
+    evidence.top.rate * evidence.origin_share * (once.least - wakes).max(0.0).min(longest)
 }
 
 fn crowded_share(evidence: &Evidence) -> f64 {
