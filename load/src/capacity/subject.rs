@@ -41,6 +41,8 @@ pub enum CapacityError {
     Tls(String),
     /// The servers are asked for different things.
     Paths(String, String),
+    /// One server by two names.
+    Same(String, String, SocketAddr),
     /// A server that gives no answer.
     Silent(String, ProbeError),
     /// A server that answers an error.
@@ -75,6 +77,9 @@ impl fmt::Display for CapacityError {
                 out,
                 "\"{one}\" and \"{other}\" ask for different things: a proxy passes the same path to every server"
             ),
+            CapacityError::Same(one, other, address) => {
+                write!(out, "\"{one}\" and \"{other}\" are one server, {address}: name another")
+            }
             CapacityError::Silent(url, error) => write!(out, "{url}: {error}"),
             CapacityError::Status(url, status) => {
                 write!(out, "{url} answers {status}: only what works can be measured")
@@ -168,7 +173,7 @@ impl Servers {
         }
         let first = &subject.urls[0];
         let (host, path) = parts(first);
-        let mut all = Vec::with_capacity(subject.urls.len());
+        let mut all: Vec<Server> = Vec::with_capacity(subject.urls.len());
         for url in &subject.urls {
             let target = target(url, &setting.fields, setting.public)?;
             if target.tls.is_some() {
@@ -177,7 +182,11 @@ impl Servers {
             if parts(url).1 != path {
                 return Err(CapacityError::Paths(first.clone(), url.clone()));
             }
-            all.push(Server::find(url, target, stop)?);
+            let found = Server::find(url, target, stop)?;
+            if let Some(same) = all.iter().find(|server| server.address == found.address) {
+                return Err(CapacityError::Same(same.url.clone(), url.clone(), found.address));
+            }
+            all.push(found);
         }
         let (host, path) = (host.to_owned(), path.to_owned());
         Ok(Servers { all, host, path, is_embedded: subject.service.is_some() })
