@@ -125,7 +125,11 @@ fn steps_apart(right: &[&Climbed], rounds: u32) -> Vec<String> {
         let times = step.rate / before.rate;
         let spared = spared(before, step);
         let told: String = spared.iter().map(|what| format!("; {what}")).collect();
-        let text = format!("\"{}\" ({} times the step before{told})", step.name, factor(times));
+        let as_before = match factor(times).as_str() {
+            "1" => "as fast as".to_owned(),
+            factor => format!("{factor} times"),
+        };
+        let text = format!("\"{}\" ({as_before} the step before{told})", step.name);
         let (is_apart, is_near) = (is_apart(before, step, rounds), (LOSS..WORTH).contains(&times));
         if times >= WORTH && is_apart {
             gains.push((times, text));
