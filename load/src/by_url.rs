@@ -32,9 +32,7 @@ struct Row {
 
 impl Row {
     fn empty() -> Row {
-        let latency = Histogram::new_with_bounds(1, histogram::LONGEST_MICROSECONDS, DIGITS)
-            .expect("bounds and digits are constants that fit");
-        Row { errors: 0, latency }
+        Row { errors: 0, latency: histogram::of_digits(DIGITS) }
     }
 
     fn told(&self, url: Option<String>) -> OfUrl {

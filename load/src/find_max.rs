@@ -70,13 +70,18 @@ impl std::fmt::Display for Miss {
 }
 
 impl Goal {
+    /// The most that the 99th percentile of latency may be, microseconds; none: anything.
+    pub fn p99_microseconds(&self) -> Option<u64> {
+        self.p99.map(|limit| u64::try_from(limit.as_micros()).unwrap_or(u64::MAX))
+    }
+
     /// Whether an open loop held; its outcome says which rate it was.
     pub fn judge(&self, outcome: &Outcome) -> Option<Miss> {
         let errors = outcome.error_share();
         let answered = outcome.due() - outcome.counts.unfinished;
         let kept_up = outcome.kept_up();
         let p99 = outcome.latency.percentile(99.0);
-        let limit = self.p99.map_or(u64::MAX, |limit| u64::try_from(limit.as_micros()).unwrap_or(u64::MAX));
+        let limit = self.p99_microseconds().unwrap_or(u64::MAX);
         let miss = if errors > self.errors || answered == 0 {
             Miss::Errors(if answered == 0 { 1.0 } else { errors }, bunched(outcome))
         } else if kept_up < KEPT_UP {

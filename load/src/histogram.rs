@@ -19,7 +19,12 @@ pub const LONGEST_MICROSECONDS: u64 = 3_600_000_000;
 
 /// An empty histogram of microseconds up to [`LONGEST_MICROSECONDS`]; record with `saturating_record`.
 pub fn empty() -> Histogram<u64> {
-    Histogram::new_with_bounds(1, LONGEST_MICROSECONDS, DIGITS)
+    of_digits(DIGITS)
+}
+
+/// The same of so many significant decimal digits, 1 to 5.
+pub(crate) fn of_digits(digits: u8) -> Histogram<u64> {
+    Histogram::new_with_bounds(1, LONGEST_MICROSECONDS, digits)
         .expect("bounds and digits are constants that fit")
 }
 

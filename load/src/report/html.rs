@@ -7,7 +7,9 @@ use super::axis::{Percentiles, Scale, duration_ticks, rate_ticks, time_ticks};
 use super::page::{folded, page, table, tiles, warning};
 use super::plot::{Curve, Plot};
 use super::quantity::{bytes, count, duration, moment, percent, percentile, rate, span};
-use super::text::{OTHER_URLS, error_meaning, kept_waiting, limits_mean, loop_sentence, per_second};
+use super::text::{
+    OTHER_URLS, error_meaning, kept_waiting, latency_of, limits_mean, loop_sentence, per_second,
+};
 use crate::histogram;
 use crate::outcome::{Latency, Outcome, Search, Slice};
 use crate::plan::Mode;
@@ -337,10 +339,7 @@ fn by_url(outcome: &Outcome) -> String {
         .by_url
         .iter()
         .map(|of| {
-            let told = |microseconds: u64| match of.answers {
-                0 => "-".to_owned(),
-                _ => duration(microseconds as f64),
-            };
+            let told = |microseconds| latency_of(of, microseconds);
             let name = of.url.as_deref().unwrap_or(OTHER_URLS);
             row(name, [count(of.answers), count(of.errors), told(of.p50), told(of.p99), told(of.max)])
         })

@@ -322,6 +322,11 @@ fn errors(text: &mut String, outcome: &Outcome) {
     }
 }
 
+/// A latency of one URL, microseconds; there is none without an answer.
+pub(super) fn latency_of(of: &OfUrl, microseconds: u64) -> String {
+    if of.answers == 0 { "-".to_owned() } else { duration(microseconds as f64) }
+}
+
 /// A line for each URL, where there are several.
 fn by_url(text: &mut String, rows: &[OfUrl]) {
     if rows.is_empty() {
@@ -330,16 +335,12 @@ fn by_url(text: &mut String, rows: &[OfUrl]) {
     let _ = writeln!(text, "  By URL, the most time first\n      answers    errors        50%        99%");
     for row in rows.iter().take(URL_LINES) {
         let url = row.url.as_deref().map_or_else(|| OTHER_URLS.to_owned(), printable);
-        let told = |microseconds: u64| match row.answers {
-            0 => "-".to_owned(),
-            _ => duration(microseconds as f64),
-        };
         let (answers, errors) = (count(row.answers), count(row.errors));
         let _ = writeln!(
             text,
             "    {answers:>9} {errors:>9} {:>10} {:>10}   {url}",
-            told(row.p50),
-            told(row.p99)
+            latency_of(row, row.p50),
+            latency_of(row, row.p99)
         );
     }
     let left: &[OfUrl] = rows.get(URL_LINES..).unwrap_or_default();

@@ -203,7 +203,7 @@ fn trim_cores(cores: f64) -> String {
 /// A virtual machine at work whose host gives its cores to others: who waits for them looks as idle as who waits for an answer.
 fn stolen(evidence: &Evidence) -> Option<(Limit, Vec<String>)> {
     let is_busy = evidence.machine_busy >= NEARLY;
-    (evidence.stolen >= STOLEN && is_busy && in_api(evidence) < crowded_share(evidence)).then(|| {
+    (evidence.stolen >= STOLEN && is_busy && is_elsewhere(evidence)).then(|| {
         let why = format!(
             "The host of this virtual machine gave {} of its CPU to other machines (steal): run it again when it is quiet.",
             percent(evidence.stolen)
@@ -223,7 +223,7 @@ fn taken(evidence: &Evidence) -> Option<(Limit, Vec<String>)> {
     let is_clear = matches!(used.as_slice(), [.., second, most] if *most >= CLEARLY * second);
     let is_seen = evidence.api.is_some() || evidence.origin_share < REACHED;
     let is_full = evidence.machine_busy >= CROWDED && share >= TAKEN;
-    (is_full && is_seen && !is_clear && in_api(evidence) < crowded_share(evidence)).then(|| {
+    (is_full && is_seen && !is_clear && is_elsewhere(evidence)).then(|| {
         let why = format!(
             "The machine was full, and {} of it had neither API nor proxy nor generator: run it again when it is quiet.",
             percent(share)
@@ -249,8 +249,9 @@ fn in_api(evidence: &Evidence) -> f64 {
     evidence.top.rate * evidence.origin_share * (once.least - wakes).max(0.0).min(longest)
 }
 
-fn crowded_share(evidence: &Evidence) -> f64 {
-    CROWDED_SHARE * f64::from(evidence.top.connections)
+/// Whether most requests on their way wait for something other than the API.
+fn is_elsewhere(evidence: &Evidence) -> bool {
+    in_api(evidence) < CROWDED_SHARE * f64::from(evidence.top.connections)
 }
 
 /// Strangers leave none of the parties a core, so that none can want one all the time; still the requests wait for CPU and
@@ -259,15 +260,13 @@ fn crowded(evidence: &Evidence) -> Option<(Limit, Vec<String>)> {
     let used = parties(evidence).map(|(limit, spent)| (limit, cores_used(&spent)));
     let (limit, most) = used.max_by(|(_, one), (_, other)| one.total_cmp(other))?;
     let run = &evidence.top;
-    let in_api = in_api(evidence);
-    let is_crowded =
-        evidence.machine_busy >= CROWDED && most >= CROWDED_USE && in_api < crowded_share(evidence);
+    let is_crowded = evidence.machine_busy >= CROWDED && most >= CROWDED_USE && is_elsewhere(evidence);
     is_crowded.then(|| {
         let why = format!(
             "The machine was full, of {} requests on their way at once only {} were being worked on by the API, and the {} \
              used most CPU: {most:.2} of {} cores, {} per answer.",
             run.connections,
-            count(in_api),
+            count(in_api(evidence)),
             name(limit),
             evidence.cores,
             duration(most / run.rate),
@@ -283,8 +282,8 @@ fn nearly(evidence: &Evidence) -> Option<(Limit, Vec<String>)> {
     let busiest = parties(evidence)
         .filter(|(_, spent)| fullness(spent) >= NEARLY && is_working(spent, evidence.cores))
         .max_by(|(_, one), (_, other)| fullness(one).total_cmp(&fullness(other)))?;
-    let is_elsewhere = evidence.origin_share >= REACHED && in_api(evidence) < crowded_share(evidence);
-    is_elsewhere.then(|| (busiest.0, why_full(evidence, busiest.0, &[busiest])))
+    (evidence.origin_share >= REACHED && is_elsewhere(evidence))
+        .then(|| (busiest.0, why_full(evidence, busiest.0, &[busiest])))
 }
 
 /// What the time goes to where nobody is out of CPU.

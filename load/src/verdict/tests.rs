@@ -326,7 +326,7 @@ fn a_first_request_that_was_dear_is_no_measure_of_the_others() {
         ["a single request before it took 208 ms, as a first one may", "20 connections at 7.4 ms each"];
     let verdict = check("a cold API", &evidence, Limit::Api, &says);
     assert!(!verdict.text().contains("as for a single request"), "{}", verdict.text());
-    // Nor does it hide who is out of CPU nearly all the time.
+    // Whether the API works on them all is not known then, so a proxy that is merely busy is not blamed.
     let busy = Evidence { proxy: threads(1.0, 0.8, 0.0), machine_busy: 0.8, ..evidence };
     assert_eq!(judge(&busy).limit, Limit::Api, "the requests are in the API as far as is known");
 }

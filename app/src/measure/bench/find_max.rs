@@ -52,8 +52,7 @@ pub(super) fn search(
             let found = conclusion(&best, failed.as_ref(), is_stopped);
             output.put(&format!("\n{found}\n\n"));
             output.put(&report::text::report(&best.outcome));
-            let p99 = goal.p99.map(|limit| u64::try_from(limit.as_micros()).unwrap_or(u64::MAX));
-            let search = Search { p99, errors: goal.errors, found, trials: tried };
+            let search = Search { p99: goal.p99_microseconds(), errors: goal.errors, found, trials: tried };
             Ok(Some(Outcome { search: Some(search), ..best.outcome }))
         }
         Found { best: None, failed: Some((rate, miss)), .. } if !is_stopped => {
