@@ -36,7 +36,8 @@ pub fn start(threads: usize) -> io::Result<()> {
 
 /// Runs `work` on a thread of the pool and gives its result. A panic in it goes on in the caller.
 ///
-/// Once started the work ends even if the caller goes away. Works from any tokio runtime.
+/// Once it has a place the work is done even if the caller goes away; a caller that goes away before takes its work
+/// with it. Works from any tokio runtime.
 pub async fn run<T, F>(work: F) -> T
 where
     F: FnOnce() -> T + Send + 'static,
