@@ -108,7 +108,7 @@ struct Line {
     #[arg(short = 'q')]
     quiet: bool,
     /// Print the version
-    #[arg(short = 'v', action = ArgAction::Count)]
+    #[arg(short = 'v', long = "version", action = ArgAction::Count)]
     version: u8,
     /// Print the version and what is built in
     #[arg(short = 'V')]

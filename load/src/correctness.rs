@@ -78,7 +78,7 @@ pub fn standard(first: &Direct, second: &Direct) -> Result<Standard, String> {
             "The API answers now {} and now {}, so an answer of a step counts as right by a status below 400 alone.",
             first.status, second.status
         );
-        let expect = Expect { statuses: Vec::new(), body: None };
+        let expect = Expect::default();
         return Ok(Standard { how: How::StatusAndLength, expect, lengths: (0.0, f64::MAX), words });
     }
     if first.body != second.body {
@@ -89,7 +89,11 @@ pub fn standard(first: &Direct, second: &Direct) -> Result<Standard, String> {
         first.status,
         first.body.len()
     );
-    let expect = Expect { statuses: vec![first.status], body: Some(Arc::from(first.body.as_slice())) };
+    let expect = Expect {
+        statuses: vec![first.status],
+        body: Some(Arc::from(first.body.as_slice())),
+        ..Expect::default()
+    };
     Ok(Standard { how: How::Body, expect, lengths: (0.0, f64::MAX), words })
 }
 
@@ -106,7 +110,7 @@ pub fn loose(first: &Direct, second: &Direct, why: &str) -> Standard {
          the API's ({:.0} to {:.0} bytes on average).",
         first.status, lengths.0, lengths.1
     );
-    let expect = Expect { statuses: vec![first.status], body: None };
+    let expect = Expect { statuses: vec![first.status], ..Expect::default() };
     Standard { how: How::StatusAndLength, expect, lengths, words }
 }
 

@@ -287,6 +287,11 @@ impl Latency {
         }
     }
 
+    /// Whether nothing was measured: its zeros are then no figures.
+    pub fn is_empty(&self) -> bool {
+        self.max == 0
+    }
+
     /// Whether a percentile is a figure; else it is at least what it says. The most is the percentile 100.
     pub fn is_known(&self, percent: f64) -> bool {
         percent <= self.known_to

@@ -228,8 +228,10 @@ pub struct Target {
 /// What an answer must be, so as not to be counted as wrong.
 #[derive(Debug, Clone, Default)]
 pub struct Expect {
-    /// Its status is one of these; none: any below 400.
+    /// Its status is one of these; none: any below 400, or one of `also`.
     pub statuses: Vec<u16>,
+    /// Statuses from 400 on that this request is known to have.
+    pub also: Vec<u16>,
     /// Its body, after transfer coding, before content coding; `None`: any.
     pub body: Option<Arc<[u8]>>,
 }
@@ -238,7 +240,11 @@ impl Expect {
     /// Whether an answer may have this status.
     #[inline]
     pub fn allows(&self, status: u16) -> bool {
-        if self.statuses.is_empty() { status < 400 } else { self.statuses.contains(&status) }
+        if self.statuses.is_empty() {
+            status < 400 || self.also.contains(&status)
+        } else {
+            self.statuses.contains(&status)
+        }
     }
 }
 

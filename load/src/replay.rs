@@ -22,11 +22,24 @@ const ENDLESS: usize = 16 << 20;
 /// How compressed files begin.
 const COMPRESSED: [&[u8]; 4] = [b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"\xfd7zXZ", b"BZh"];
 
+/// Statuses of a log that are of that hour and not of the request: what came too slowly, too many, or was not waited for
+/// (nginx's 499). A replay that has them is told of them.
+const OF_THE_HOUR: [u16; 3] = [408, 429, 499];
+
+/// One of the requests of a log.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Request {
+    /// `GET` or `HEAD`.
+    pub method: &'static str,
+    /// As it is sent.
+    pub target: String,
+}
+
 /// A log's requests.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Replay {
-    /// The distinct ones, method (`GET` or `HEAD`) and target, as they first came.
-    pub requests: Vec<(&'static str, String)>,
+    /// The distinct ones, as they first came, each with the statuses from 400 to 499 that it had and may have again.
+    pub requests: Vec<(Request, Vec<u16>)>,
     /// Places in `requests`, as the lines came.
     pub order: Vec<u32>,
     /// Lines that are not replayed.
@@ -41,7 +54,7 @@ pub struct Replay {
 /// The log cannot be read, is compressed, or is no text of lines.
 pub fn read(mut log: impl BufRead) -> io::Result<Replay> {
     let mut replay = Replay::default();
-    let mut places: HashMap<(&'static str, String), u32> = HashMap::new();
+    let mut places: HashMap<Request, u32> = HashMap::new();
     let mut line = Vec::new();
     let beginning = log.fill_buf()?;
     if COMPRESSED.iter().any(|mark| beginning.starts_with(mark)) {
@@ -60,19 +73,29 @@ pub fn read(mut log: impl BufRead) -> io::Result<Replay> {
         if !is_whole {
             skip_line(&mut log)?;
         }
-        let Some(request) = request(&line).filter(|_| is_whole) else {
+        let Some((request, status)) = request(&line).filter(|_| is_whole) else {
             replay.skipped += 1;
             continue;
         };
         let next = places.len();
-        match places.get(&request) {
-            Some(place) => replay.order.push(*place),
-            None if next >= DISTINCT => replay.skipped += 1,
-            None => {
-                replay.order.push(next as u32);
-                replay.requests.push(request.clone());
-                places.insert(request, next as u32);
+        let place = match places.get(&request) {
+            Some(place) => *place,
+            None if next >= DISTINCT => {
+                replay.skipped += 1;
+                continue;
             }
+            None => {
+                replay.requests.push((request.clone(), Vec::new()));
+                places.insert(request, next as u32);
+                next as u32
+            }
+        };
+        replay.order.push(place);
+        let refused = status.filter(|status| (400..500).contains(status) && !OF_THE_HOUR.contains(status));
+        if let (Some(status), Some((_, statuses))) = (refused, replay.requests.get_mut(place as usize))
+            && !statuses.contains(&status)
+        {
+            statuses.push(status);
         }
     }
     Ok(replay)
@@ -101,10 +124,11 @@ fn invalid(why: &str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, why)
 }
 
-/// `… "GET /path HTTP/1.1" …` → the method and the target as it is sent.
-fn request(line: &[u8]) -> Option<(&'static str, String)> {
+/// `… "GET /path HTTP/1.1" 404 …` → the request, and the status where it follows.
+fn request(line: &[u8]) -> Option<(Request, Option<u16>)> {
     // A quote within the request line is escaped in the log, so the next one ends it.
-    let quoted = line.split(|byte| *byte == b'"').nth(1)?;
+    let mut parts = line.split(|byte| *byte == b'"').skip(1);
+    let (quoted, rest) = (parts.next()?, parts.next().unwrap_or_default());
     let mut words = quoted.split(|byte| *byte == b' ');
     let method = match words.next()? {
         b"GET" => "GET",
@@ -116,7 +140,14 @@ fn request(line: &[u8]) -> Option<(&'static str, String)> {
     if !is_http || words.next().is_some() {
         return None;
     }
-    Some((method, sent(target)?))
+    Some((Request { method, target: sent(target)? }, status(rest)))
+}
+
+/// The first word, where it is a status.
+fn status(rest: &[u8]) -> Option<u16> {
+    let word = rest.split(u8::is_ascii_whitespace).find(|word| !word.is_empty())?;
+    let status = std::str::from_utf8(word).ok().filter(|_| word.len() == 3)?.parse().ok()?;
+    (100..600).contains(&status).then_some(status)
 }
 
 /// The target with the log's own escapes (`\x22`) taken off and what no request line may hold written in percent.

@@ -95,7 +95,7 @@ pub struct Load {
     #[arg(long, conflicts_with = "log")]
     pub same_body: bool,
     /// Ask for what an access log asked for (its GET and HEAD requests, in their order) at the server of the URL, which has
-    /// no path then (-: standard input)
+    /// no path then (-: standard input); a request that had a 4xx in the log may have it again
     #[arg(long, value_name = "FILE")]
     pub log: Option<PathBuf>,
     /// Search for the highest rate that holds: 99 % of what was due had its answer when the trial ended, but for what is always

@@ -26,6 +26,7 @@ fn letters_may_stand_alone_or_together() {
     assert_eq!(test("-t -v"), (false, false, true));
     assert!(matches!(command("-v"), Ok(Command::Version)));
     assert!(matches!(command("-V"), Ok(Command::Build)));
+    assert!(matches!(command("--version"), Ok(Command::Version)));
     assert!(matches!(command(""), Ok(Command::Run(_))));
 }
 

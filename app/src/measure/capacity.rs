@@ -34,6 +34,7 @@ fn carry_out(flags: &Flags) -> Result<ExitCode, End> {
         CapacityError::Stopped => End::STOPPED,
         error => End::Wrong(error.to_string()),
     })?;
+    end::tell_unoptimised();
     output.put(&capacity::table(&measured));
     output
         .write(|| json::write_versioned(CAPACITY, &measured), || steps::html(&capacity::page(&measured)))?;

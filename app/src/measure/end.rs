@@ -40,6 +40,15 @@ pub(super) fn status(done: Result<ExitCode, End>) -> ExitCode {
     })
 }
 
+/// Says that the proxy that was measured is not the one that is used, where that is so.
+pub(super) fn tell_unoptimised() {
+    if cfg!(debug_assertions) {
+        tell(
+            "this build is not optimised: its own figures are several times too low (cargo build --release makes one that is)",
+        );
+    }
+}
+
 /// A line on standard error.
 #[allow(clippy::print_stderr, reason = "the one place where these commands do")]
 pub(super) fn tell(words: &str) {

@@ -135,10 +135,12 @@ pub(super) fn carry_out(order: &Order) -> Result<Climbed, End> {
         Sight::Begins { number, of, what } => live.label(&format!("{number} of {of}, {what}")),
         Sight::Goes(progress) => live.show(progress),
     });
-    climbed.map_err(|error| match error {
+    let climbed = climbed.map_err(|error| match error {
         ClimbError::Because(why) => End::Wrong(why),
         ClimbError::Stopped => End::STOPPED,
-    })
+    })?;
+    end::tell_unoptimised();
+    Ok(climbed)
 }
 
 /// Text, and the reports that were asked for. Of a ladder that was cut short as well, which then ends as one.

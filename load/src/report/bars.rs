@@ -26,7 +26,7 @@ const TICKS: usize = 5;
 const GAP: f64 = 8.0;
 
 /// Colours of the parties in order of their first appearance; whoever comes later has the last one.
-const CLASSES: [&str; 4] = ["first", "second", "third", "other"];
+const CLASSES: [&str; 5] = ["first", "second", "third", "fourth", "other"];
 
 /// The figure of all steps.
 pub(super) fn bars(page: &Page) -> String {

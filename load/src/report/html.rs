@@ -8,7 +8,7 @@ use super::page::{folded, page, table, tiles, warning};
 use super::plot::{Curve, Plot};
 use super::quantity::{bytes, count, duration, moment, percent, percentile, rate, span};
 use super::text::{
-    OTHER_URLS, error_meaning, kept_waiting, latency_of, limits_mean, loop_sentence, per_second,
+    OTHER_URLS, error_meaning, if_any, kept_waiting, latency_of, limits_mean, loop_sentence, per_second,
 };
 use crate::histogram;
 use crate::outcome::{Latency, Outcome, Search, Slice};
@@ -102,17 +102,18 @@ fn figures(outcome: &Outcome) -> String {
     let is_floor = outcome.generator.limits.is_some() && matches!(outcome.mode, Mode::Closed);
     let at_least = if is_floor { "≥ " } else { "" };
     let known = |percent: f64| if outcome.latency.is_known(percent) { "" } else { "≥ " };
+    let latency = |value: f64| if_any(&outcome.latency, value);
     let tile =
-        |percent: f64| format!("{}{}", known(percent), duration(outcome.latency.percentile(percent) as f64));
+        |percent: f64| format!("{}{}", known(percent), latency(outcome.latency.percentile(percent) as f64));
     tiles(&[
         (
             "Requests/s",
             format!("{at_least}{}", rate(outcome.rate())),
             format!("{} answers", count(outcome.counts.answers)),
         ),
-        ("Median latency", tile(50.0), format!("mean {}", duration(outcome.latency.mean.round()))),
+        ("Median latency", tile(50.0), format!("mean {}", latency(outcome.latency.mean.round()))),
         ("99th percentile", tile(99.0), format!("99.9%: {}", tile(99.9))),
-        ("Longest", format!("{}{}", known(100.0), duration(outcome.latency.max as f64)), String::new()),
+        ("Longest", format!("{}{}", known(100.0), latency(outcome.latency.max as f64)), String::new()),
         ("Errors", count(errors), came_to_nothing(outcome)),
         (
             "Transfer/s",
@@ -197,14 +198,14 @@ fn scale_remark(scale: Scale) -> &'static str {
 
 fn percentiles(outcome: &Outcome) -> String {
     let columns: [&Latency; 3] = [&outcome.latency, &outcome.service, &outcome.first_byte];
-    let value = |value: u64| duration(value as f64);
-    let mut rows: Vec<Vec<String>> = vec![row("min", columns.map(|latency| value(latency.min)))];
+    let value = |latency: &Latency, value: u64| if_any(latency, value as f64);
+    let mut rows: Vec<Vec<String>> = vec![row("min", columns.map(|latency| value(latency, latency.min)))];
     rows.extend(outcome.latency.percentiles.iter().map(|(percent, _)| {
-        row(&percentile(*percent), columns.map(|latency| value(latency.percentile(*percent))))
+        row(&percentile(*percent), columns.map(|latency| value(latency, latency.percentile(*percent))))
     }));
-    rows.push(row("max", columns.map(|latency| value(latency.max))));
-    rows.push(row("mean", columns.map(|latency| duration(latency.mean.round()))));
-    rows.push(row("deviation", columns.map(|latency| duration(latency.deviation.round()))));
+    rows.push(row("max", columns.map(|latency| value(latency, latency.max))));
+    rows.push(row("mean", columns.map(|latency| if_any(latency, latency.mean.round()))));
+    rows.push(row("deviation", columns.map(|latency| if_any(latency, latency.deviation.round()))));
     let head = ["Percentile", "Latency", "From when it was sent", "To its first byte"];
     folded("The same in figures", &table("Latency by percentile", &head, &rows, &[]))
 }

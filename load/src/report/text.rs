@@ -136,7 +136,8 @@ fn statistics(text: &mut String, outcome: &Outcome) {
     let is_open = matches!(outcome.mode, Mode::Open { .. });
     let mut latency = |name: &str, latency: &Latency| {
         let within = within_deviation(latency);
-        line(name, duration(latency.mean), duration(latency.deviation), duration(latency.max as f64), within);
+        let told = |value| if_any(latency, value);
+        line(name, told(latency.mean), told(latency.deviation), told(latency.max as f64), within);
     };
     latency("Latency", &outcome.latency);
     if is_open {
@@ -189,9 +190,9 @@ fn distribution(text: &mut String, outcome: &Outcome) {
     }
     let mut line = |name: &str, percent: f64, latency: u64, service: u64| {
         let at_least = if outcome.latency.is_known(percent) { "" } else { "at least " };
-        let latency = format!("{at_least}{}", duration(latency as f64));
+        let latency = format!("{at_least}{}", if_any(&outcome.latency, latency as f64));
         let _ = if is_open {
-            writeln!(text, "  {name:>7} {latency:>22} {:>11}", duration(service as f64))
+            writeln!(text, "  {name:>7} {latency:>22} {:>11}", if_any(&outcome.service, service as f64))
         } else {
             writeln!(text, "  {name:>7} {latency:>10}")
         };
@@ -322,6 +323,11 @@ fn errors(text: &mut String, outcome: &Outcome) {
     }
 }
 
+/// A figure of a latency, microseconds; there is none where nothing was measured.
+pub(super) fn if_any(latency: &Latency, microseconds: f64) -> String {
+    if latency.is_empty() { "-".to_owned() } else { duration(microseconds) }
+}
+
 /// A latency of one URL, microseconds; there is none without an answer.
 pub(super) fn latency_of(of: &OfUrl, microseconds: u64) -> String {
     if of.answers == 0 { "-".to_owned() } else { duration(microseconds as f64) }
@@ -377,12 +383,15 @@ pub(super) fn limits_mean(mode: Mode) -> &'static str {
 
 fn generator(text: &mut String, outcome: &Outcome) {
     let generator = &outcome.generator;
+    let cpu = match outcome.counts.answers {
+        0 => String::new(),
+        _ => format!(", {} CPU per answer", duration(hundredths(generator.cpu_per_answer))),
+    };
     let cores = if outcome.seconds > 0.0 { generator.cpu_seconds / outcome.seconds } else { 0.0 };
     let _ = writeln!(
         text,
-        "Generator:    {cores:.2} of {} cores, {} CPU per answer, busiest thread {:.0}%{}",
+        "Generator:    {cores:.2} of {} cores{cpu}, busiest thread {:.0}%{}",
         generator.cores,
-        duration(hundredths(generator.cpu_per_answer)),
         generator.busiest_thread * 100.0,
         // The kernel counts it in hundredths of a second.
         if outcome.seconds < SHORTEST {

@@ -69,13 +69,30 @@ fn the_letters_of_ab_and_wrk_make_the_request() {
     assert!(origin.connections() <= 6);
 }
 
+fn log_line(request: &str, status: u16) -> String {
+    format!("127.0.0.1 - - [21/Nov/2026:10:00:00 +0000] \"{request}\" {status} 2 \"-\" \"-\"\n")
+}
+
+#[test]
+fn what_failed_in_a_log_may_fail_again_and_nothing_else() {
+    let origin = Origin::fixed(404, &[], b"");
+    let prefix = Prefix::new();
+    let log = log_line("GET /gone HTTP/1.1", 404) + &log_line("GET /there HTTP/1.1", 200);
+    let log = prefix.write("access.log", &log).display().to_string();
+    let url = format!("http://{}", origin.address());
+    let (status, told, complained) = bench(&["-n", "100", "-c", "1", "--log", &log, &url]);
+    assert_eq!(status, 0, "{complained}");
+    assert!(told.contains("Errors: 50 (50.0 %)"), "{told}");
+    assert!(complained.contains("1 of the distinct ones failed in the log too"), "{complained}");
+    let (_, told, complained) = bench(&["-n", "100", "-c", "1", "--status", "200", "--log", &log, &url]);
+    assert!(told.contains("Errors: 100 (100 %)") && !complained.contains("in the log too"), "{complained}");
+}
+
 #[test]
 fn a_log_is_replayed_with_its_popularity() {
     let origin = Origin::fixed(200, &[], b"ok");
     let prefix = Prefix::new();
-    let line = |request: &str| {
-        format!("127.0.0.1 - - [21/Nov/2026:10:00:00 +0000] \"{request}\" 200 2 \"-\" \"-\"\n")
-    };
+    let line = |request: &str| log_line(request, 200);
     let popular = line("GET /popular HTTP/1.1").repeat(9);
     let log =
         prefix.write("access.log", &(popular + &line("GET /rare HTTP/1.1") + &line("POST /never HTTP/1.1")));

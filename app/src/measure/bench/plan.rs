@@ -3,7 +3,7 @@
 use crate::cli::{Load, Spread};
 use crate::measure::end;
 use millstream_load::plan::{Arrivals, Expect, Mode, Plan, Target};
-use millstream_load::replay;
+use millstream_load::replay::{self, Request};
 use millstream_load::report::quantity;
 use millstream_load::target::{self, Ask, Permission, Url};
 use std::fs::File;
@@ -29,18 +29,20 @@ pub fn plan(flags: &Load) -> Result<Plan, String> {
     if !is_open && (flags.poisson || flags.arrivals.is_some()) {
         return Err("how requests are spread is for an open loop: give --rate, or --find-max".to_owned());
     }
-    let (asks, order) = match &flags.log {
+    let (asks, also, order) = match &flags.log {
         Some(file) => replayed(flags, file)?,
         None => {
             let body = body(flags)?;
             let ask =
                 |url: &String| Ask { body: body.clone(), ..ask(flags, url.clone(), flags.method.clone()) };
-            (flags.urls.iter().map(ask).collect(), Vec::new())
+            let asks: Vec<Ask> = flags.urls.iter().map(ask).collect();
+            let also = vec![Vec::new(); asks.len()];
+            (asks, also, Vec::new())
         }
     };
     let targets =
         target::resolve_all(&asks, Permission { public: flags.yes }).map_err(|error| error.to_string())?;
-    let expect = Expect { statuses: flags.status.clone(), body: None };
+    let expect = |also| Expect { statuses: flags.status.clone(), also, body: None };
     let most = flags.requests.unwrap_or(u64::MAX);
     let connections = narrow(flags.connections.unwrap_or_else(|| CONNECTIONS.min(most)));
     let default_duration = match (flags.find_max, flags.requests) {
@@ -49,7 +51,11 @@ pub fn plan(flags: &Load) -> Result<Plan, String> {
         (false, Some(_)) => None,
     };
     Ok(Plan {
-        targets: targets.into_iter().map(|target| Target { expect: expect.clone(), ..target }).collect(),
+        targets: targets
+            .into_iter()
+            .zip(also)
+            .map(|(target, also)| Target { expect: expect(also), ..target })
+            .collect(),
         order,
         connections,
         threads: flags.threads.map_or_else(|| threads(connections), narrow),
@@ -118,8 +124,11 @@ fn opened(file: &Path) -> io::Result<Box<dyn BufRead>> {
     Ok(Box::new(BufReader::new(File::open(file)?)))
 }
 
+/// What is asked for, the statuses from 400 on that each may have, and the order (none: each in turn).
+type Asked = (Vec<Ask>, Vec<Vec<u16>>, Vec<u32>);
+
 /// What the log asks for, at the server of the one URL.
-fn replayed(flags: &Load, file: &Path) -> Result<(Vec<Ask>, Vec<u32>), String> {
+fn replayed(flags: &Load, file: &Path) -> Result<Asked, String> {
     let [base] = flags.urls.as_slice() else {
         return Err("a log is replayed at one server: give one URL with --log".to_owned());
     };
@@ -146,12 +155,18 @@ fn replayed(flags: &Load, file: &Path) -> Result<(Vec<Ask>, Vec<u32>), String> {
     if replay.is_cut {
         end::tell(&format!("only the first {} lines of the log are read", quantity::count(replay::LINES)));
     }
-    let asks = replay
+    let failing = replay.requests.iter().filter(|(_, statuses)| !statuses.is_empty()).count();
+    if failing > 0 && flags.status.is_empty() {
+        end::tell(&format!(
+            "{failing} of the distinct ones failed in the log too (4xx): the same status is no error here"
+        ));
+    }
+    let (asks, also) = replay
         .requests
         .into_iter()
-        .map(|(method, target)| {
-            ask(flags, format!("{scheme}://{}{target}", url.authority), method.to_owned())
+        .map(|(Request { method, target }, statuses)| {
+            (ask(flags, format!("{scheme}://{}{target}", url.authority), method.to_owned()), statuses)
         })
-        .collect();
-    Ok((asks, replay.order))
+        .unzip();
+    Ok((asks, also, replay.order))
 }

@@ -70,7 +70,8 @@ fn a_head_request_has_no_body_whatever_is_announced() {
 fn answers_are_held_against_what_was_expected() {
     let address = answering(FINE, false);
     let check = |status: Option<u16>, body: Option<&[u8]>, wrong_status, wrong_body| {
-        let expect = Expect { statuses: status.into_iter().collect(), body: body.map(Arc::from) };
+        let expect =
+            Expect { statuses: status.into_iter().collect(), body: body.map(Arc::from), ..Expect::default() };
         let (errors, all) = errors_of(&counted(Target { expect, ..target(address) }, 10));
         let expected = Errors { status: wrong_status, body: wrong_body, ..Errors::default() };
         assert_eq!((errors, all), (expected, 10));

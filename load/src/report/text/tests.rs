@@ -36,7 +36,7 @@ fn every_kind_of_error_is_named() {
 }
 
 #[test]
-fn a_run_without_one_answer_is_all_zeros() {
+fn a_run_without_one_answer_has_no_latency() {
     insta::assert_snapshot!(report(&samples::nothing()));
 }
 
