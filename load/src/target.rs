@@ -35,6 +35,8 @@ pub struct Ask {
     pub body: Vec<u8>,
     /// Whether the connection is to be used again; else the request says `Connection: close`.
     pub keep_alive: bool,
+    /// Statuses from 400 on that an answer may have, see [`Expect::also`].
+    pub also: Vec<u16>,
 }
 
 /// What the user has allowed.
@@ -123,7 +125,7 @@ fn one(ask: &Ask, may: Permission, known: &mut Known) -> Result<Target, TargetEr
         tls: url.is_https.then(|| url.host.clone()),
         request: request.into(),
         is_head: ask.method == "HEAD",
-        expect: Expect::default(),
+        expect: Expect { also: ask.also.clone(), ..Expect::default() },
     })
 }
 

@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use crate::client::find;
+use crate::gate::Gate;
 
 /// One request as it came.
 #[derive(Debug, Clone)]
@@ -43,6 +44,8 @@ pub enum Step {
     Send(Vec<u8>),
     /// Waits: a slow API is what some scenarios are about.
     Pause(Duration),
+    /// Waits until the test opens it.
+    Pass(Arc<Gate>),
     /// Writes down the moment.
     Note(Arc<Mutex<Vec<Instant>>>),
     /// Ends the connection.
@@ -162,6 +165,7 @@ fn converse(mut stream: TcpStream, connection: usize, state: &State) -> std::io:
             match step {
                 Step::Send(bytes) => stream.write_all(&bytes)?,
                 Step::Pause(pause) => std::thread::sleep(pause),
+                Step::Pass(gate) => gate.pass(),
                 Step::Note(moments) => moments.lock().expect("no script panics").push(Instant::now()),
                 Step::Close => return stream.shutdown(Shutdown::Both),
             }

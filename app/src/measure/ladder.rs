@@ -89,6 +89,7 @@ fn order(ladder: &Ladder) -> Result<Order, String> {
             fields: ladder.header.clone(),
             body: ladder.body.clone().into_bytes(),
             keep_alive: true,
+            ..Ask::default()
         },
         may: Permission { public: ladder.yes },
         steps,

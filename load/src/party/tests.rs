@@ -183,11 +183,11 @@ fn a_busy_thread_wants_its_core_all_the_time_and_an_idle_party_nothing() {
             }
         };
         thread.spawn_scoped(scope, burning).unwrap();
-        let began = clock::now();
         // The kernel counts a wait for a core when it is over, which takes its time on a crowded machine.
-        while meter.found().of("busy").is_none_or(|busy| busy.wanted < 0.8)
-            && clock::now().duration_since(began) < Duration::from_secs(30)
-        {
+        for _ in 0..1500 {
+            if meter.found().of("busy").is_some_and(|busy| busy.wanted > 0.8) {
+                break;
+            }
             meter.look();
             std::thread::park_timeout(Duration::from_millis(20));
         }

@@ -29,20 +29,21 @@ pub fn plan(flags: &Load) -> Result<Plan, String> {
     if !is_open && (flags.poisson || flags.arrivals.is_some()) {
         return Err("how requests are spread is for an open loop: give --rate, or --find-max".to_owned());
     }
-    let (asks, also, order) = match &flags.log {
+    let (asks, order) = match &flags.log {
         Some(file) => replayed(flags, file)?,
         None => {
             let body = body(flags)?;
             let ask =
                 |url: &String| Ask { body: body.clone(), ..ask(flags, url.clone(), flags.method.clone()) };
-            let asks: Vec<Ask> = flags.urls.iter().map(ask).collect();
-            let also = vec![Vec::new(); asks.len()];
-            (asks, also, Vec::new())
+            (flags.urls.iter().map(ask).collect(), Vec::new())
         }
     };
     let targets =
         target::resolve_all(&asks, Permission { public: flags.yes }).map_err(|error| error.to_string())?;
-    let expect = |also| Expect { statuses: flags.status.clone(), also, body: None };
+    let expect = |target: Target| Target {
+        expect: Expect { statuses: flags.status.clone(), ..target.expect },
+        ..target
+    };
     let most = flags.requests.unwrap_or(u64::MAX);
     let connections = narrow(flags.connections.unwrap_or_else(|| CONNECTIONS.min(most)));
     let default_duration = match (flags.find_max, flags.requests) {
@@ -51,11 +52,7 @@ pub fn plan(flags: &Load) -> Result<Plan, String> {
         (false, Some(_)) => None,
     };
     Ok(Plan {
-        targets: targets
-            .into_iter()
-            .zip(also)
-            .map(|(target, also)| Target { expect: expect(also), ..target })
-            .collect(),
+        targets: targets.into_iter().map(expect).collect(),
         order,
         connections,
         threads: flags.threads.map_or_else(|| threads(connections), narrow),
@@ -90,7 +87,7 @@ fn threads(connections: u32) -> u32 {
 }
 
 fn ask(flags: &Load, url: String, method: String) -> Ask {
-    Ask { url, method, fields: flags.header.clone(), body: Vec::new(), keep_alive: !flags.no_keep_alive }
+    Ask { url, method, fields: flags.header.clone(), keep_alive: !flags.no_keep_alive, ..Ask::default() }
 }
 
 fn body(flags: &Load) -> Result<Vec<u8>, String> {
@@ -124,11 +121,8 @@ fn opened(file: &Path) -> io::Result<Box<dyn BufRead>> {
     Ok(Box::new(BufReader::new(File::open(file)?)))
 }
 
-/// What is asked for, the statuses from 400 on that each may have, and the order (none: each in turn).
-type Asked = (Vec<Ask>, Vec<Vec<u16>>, Vec<u32>);
-
 /// What the log asks for, at the server of the one URL.
-fn replayed(flags: &Load, file: &Path) -> Result<Asked, String> {
+fn replayed(flags: &Load, file: &Path) -> Result<(Vec<Ask>, Vec<u32>), String> {
     let [base] = flags.urls.as_slice() else {
         return Err("a log is replayed at one server: give one URL with --log".to_owned());
     };
@@ -161,12 +155,13 @@ fn replayed(flags: &Load, file: &Path) -> Result<Asked, String> {
             "{failing} of the distinct ones failed in the log too (4xx): the same status is no error here"
         ));
     }
-    let (asks, also) = replay
+    let asks = replay
         .requests
         .into_iter()
-        .map(|(Request { method, target }, statuses)| {
-            (ask(flags, format!("{scheme}://{}{target}", url.authority), method.to_owned()), statuses)
+        .map(|(Request { method, target }, also)| {
+            let url = format!("{scheme}://{}{target}", url.authority);
+            Ask { also, ..ask(flags, url, method.to_owned()) }
         })
-        .unzip();
-    Ok((asks, also, replay.order))
+        .collect();
+    Ok((asks, replay.order))
 }

@@ -18,7 +18,7 @@ fn the_rate_is_the_one_that_was_asked_for() {
 
 #[test]
 fn waiting_for_a_connection_is_latency_and_no_lag_of_the_generator() {
-    // Two connections, each taken for 50 ms: 40 answers a second, of 80 that should be.
+    // Two connections, each taken for 50 ms or longer: at most 40 answers a second, of 80 that should be.
     let address = serve(|mut stream| {
         while request(&mut stream).is_some() {
             let (sender, receiver) = std::sync::mpsc::channel::<()>();
@@ -29,10 +29,12 @@ fn waiting_for_a_connection_is_latency_and_no_lag_of_the_generator() {
     });
     let outcome = outcome_of(&Plan { connections: 2, ..open(address, 80.0, Duration::from_secs(1)) });
     let counts = &outcome.counts;
-    assert!((30..=40).contains(&counts.answers), "{}", counts.answers);
+    assert!((1..=40).contains(&counts.answers), "{}", counts.answers);
     assert_eq!(counts.answers + counts.unfinished, 80);
     assert!(outcome.latency.max > 300_000, "the last ones waited half the time: {}", outcome.latency.max);
-    assert!(outcome.service.percentile(50.0) < 100_000);
+    // The n-th request was due after n/80 s and is sent after n/40 s.
+    let (latency, service) = (outcome.latency.percentile(50.0), outcome.service.percentile(50.0));
+    assert!(service < latency, "from when it was sent: {service}, from when it was due: {latency}");
 }
 
 #[test]
