@@ -171,19 +171,8 @@ fn nobody_waits_for_a_refresh_in_the_background() {
 #[test]
 fn those_who_come_during_a_fill_get_its_bytes_as_they_arrive() {
     let gate = Arc::new(Gate::default());
-    let origin = Origin::start({
-        let gate = Arc::clone(&gate);
-        move |_| {
-            vec![
-                Step::Send(
-                    b"HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nContent-Length: 10\r\n\r\nfirst"
-                        .to_vec(),
-                ),
-                Step::Pass(Arc::clone(&gate)),
-                Step::Send(b" half".to_vec()),
-            ]
-        }
-    });
+    let first = b"HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nContent-Length: 10\r\n\r\nfirst";
+    let origin = Origin::in_two(first, &gate, b" half");
     let server = start(&origin, "proxy_cache_lock on;");
     let mut leader = server.client();
     leader.send("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n").expect("sent");

@@ -207,18 +207,8 @@ fn conditions_come_before_ranges() {
 #[test]
 fn whoever_asks_first_gets_its_range_from_the_stream_and_the_whole_is_stored() {
     let gate = Arc::new(Gate::default());
-    let origin = Origin::start({
-        let gate = Arc::clone(&gate);
-        move |_| {
-            vec![
-                Step::Send(
-                    b"HTTP/1.1 200 OK\r\nAccept-Ranges: bytes\r\nContent-Length: 10\r\n\r\n01234".to_vec(),
-                ),
-                Step::Pass(Arc::clone(&gate)),
-                Step::Send(b"56789".to_vec()),
-            ]
-        }
-    });
+    let first = b"HTTP/1.1 200 OK\r\nAccept-Ranges: bytes\r\nContent-Length: 10\r\n\r\n01234";
+    let origin = Origin::in_two(first, &gate, b"56789");
     let server = start(&origin, "");
     let mut client = server.client();
     let part = client.get_with("/", &[("Range", "bytes=1-3")]).expect("an answer");

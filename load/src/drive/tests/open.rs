@@ -9,32 +9,36 @@ fn open(address: SocketAddr, rate: f64, duration: Duration) -> Plan {
 
 #[test]
 fn the_rate_is_the_one_that_was_asked_for() {
-    let outcome = outcome_of(&open(answering(FINE, false), 500.0, Duration::from_secs(1)));
-    let all = outcome.counts.answers + outcome.counts.unfinished;
-    assert_eq!((all, outcome.counts.errors.total()), (500, 0));
-    assert!(outcome.counts.unfinished < 20, "{} unfinished", outcome.counts.unfinished);
-    assert!(outcome.generator.send_lag_p99 > 0);
+    timed(|| {
+        let outcome = outcome_of(&open(answering(FINE, false), 500.0, Duration::from_secs(1)));
+        let all = outcome.counts.answers + outcome.counts.unfinished;
+        assert_eq!((all, outcome.counts.errors.total()), (500, 0));
+        assert!(outcome.counts.unfinished < 20, "{} unfinished", outcome.counts.unfinished);
+        assert!(outcome.generator.send_lag_p99 > 0);
+    });
 }
 
 #[test]
 fn waiting_for_a_connection_is_latency_and_no_lag_of_the_generator() {
-    // Two connections, each taken for 50 ms or longer: at most 40 answers a second, of 80 that should be.
-    let address = serve(|mut stream| {
-        while request(&mut stream).is_some() {
-            let (sender, receiver) = std::sync::mpsc::channel::<()>();
-            _ = receiver.recv_timeout(Duration::from_millis(50));
-            drop(sender);
-            _ = stream.write_all(FINE);
-        }
+    timed(|| {
+        // Two connections, each taken for 50 ms or longer: at most 40 answers a second, of 80 that should be.
+        let address = serve(|mut stream| {
+            while request(&mut stream).is_some() {
+                let (sender, receiver) = std::sync::mpsc::channel::<()>();
+                _ = receiver.recv_timeout(Duration::from_millis(50));
+                drop(sender);
+                _ = stream.write_all(FINE);
+            }
+        });
+        let outcome = outcome_of(&Plan { connections: 2, ..open(address, 80.0, Duration::from_secs(1)) });
+        let counts = &outcome.counts;
+        assert!((1..=40).contains(&counts.answers), "{}", counts.answers);
+        assert_eq!(counts.answers + counts.unfinished, 80);
+        assert!(outcome.latency.max > 300_000, "the last ones waited half the time: {}", outcome.latency.max);
+        // The n-th request was due after n/80 s and is sent after n/40 s.
+        let (latency, service) = (outcome.latency.percentile(50.0), outcome.service.percentile(50.0));
+        assert!(service < latency, "from when it was sent: {service}, from when it was due: {latency}");
     });
-    let outcome = outcome_of(&Plan { connections: 2, ..open(address, 80.0, Duration::from_secs(1)) });
-    let counts = &outcome.counts;
-    assert!((1..=40).contains(&counts.answers), "{}", counts.answers);
-    assert_eq!(counts.answers + counts.unfinished, 80);
-    assert!(outcome.latency.max > 300_000, "the last ones waited half the time: {}", outcome.latency.max);
-    // The n-th request was due after n/80 s and is sent after n/40 s.
-    let (latency, service) = (outcome.latency.percentile(50.0), outcome.service.percentile(50.0));
-    assert!(service < latency, "from when it was sent: {service}, from when it was due: {latency}");
 }
 
 #[test]
@@ -89,23 +93,25 @@ fn stalling() -> SocketAddr {
 
 #[test]
 fn a_stall_of_a_second_shows_in_an_open_loop_as_computed_and_not_in_a_closed_one() {
-    // Of 800 requests in 4 seconds, those due in the stalled second, a quarter, wait for what is left of it: between a
-    // second and nothing, evenly. So the slowest tenth of all waited for 0.6 s and more, the slowest hundredth 0.96 s.
-    let expected = |slower: f64| (1e6 * (1.0 - slower / 0.25)) as u64;
-    let duration = Duration::from_secs(4);
-    let opened = outcome_of(&open(stalling(), 200.0, duration));
-    assert!(opened.counts.answers > 780, "{:?}", opened.counts);
-    let near = |measured: u64, computed: u64| measured.abs_diff(computed) < 100_000;
-    let (p90, p99) = (opened.latency.percentile(90.0), opened.latency.percentile(99.0));
-    assert!(near(p90, expected(0.1)), "p90 {p90} µs, computed {}", expected(0.1));
-    assert!(near(p99, expected(0.01)), "p99 {p99} µs, computed {}", expected(0.01));
-    assert!(opened.latency.max.abs_diff(1_000_000) < 150_000, "{}", opened.latency.max);
-    // What a closed loop would have said of the same requests: only the few on their way met the stall.
-    assert!(opened.service.percentile(90.0) < 200_000, "{:?}", opened.service.percentiles);
-    let closed = outcome_of(&Plan::closed(target(stalling()), 8, 2, duration));
-    assert!(closed.counts.answers > 1_000, "{:?}", closed.counts);
-    assert!(closed.latency.percentile(99.0) < 200_000, "{:?}", closed.latency.percentiles);
-    assert!(closed.latency.max > 900_000, "eight met it");
+    timed(|| {
+        // Of 800 requests in 4 seconds, those due in the stalled second, a quarter, wait for what is left of it: between a
+        // second and nothing, evenly. So the slowest tenth of all waited for 0.6 s and more, the slowest hundredth 0.96 s.
+        let expected = |slower: f64| (1e6 * (1.0 - slower / 0.25)) as u64;
+        let duration = Duration::from_secs(4);
+        let opened = outcome_of(&open(stalling(), 200.0, duration));
+        assert!(opened.counts.answers > 780, "{:?}", opened.counts);
+        let near = |measured: u64, computed: u64| measured.abs_diff(computed) < 100_000;
+        let (p90, p99) = (opened.latency.percentile(90.0), opened.latency.percentile(99.0));
+        assert!(near(p90, expected(0.1)), "p90 {p90} µs, computed {}", expected(0.1));
+        assert!(near(p99, expected(0.01)), "p99 {p99} µs, computed {}", expected(0.01));
+        assert!(opened.latency.max.abs_diff(1_000_000) < 150_000, "{}", opened.latency.max);
+        // What a closed loop would have said of the same requests: only the few on their way met the stall.
+        assert!(opened.service.percentile(90.0) < 200_000, "{:?}", opened.service.percentiles);
+        let closed = outcome_of(&Plan::closed(target(stalling()), 8, 2, duration));
+        assert!(closed.counts.answers > 1_000, "{:?}", closed.counts);
+        assert!(closed.latency.percentile(99.0) < 200_000, "{:?}", closed.latency.percentiles);
+        assert!(closed.latency.max > 900_000, "eight met it");
+    });
 }
 
 /// A server that takes so long for each answer, one after the other on each connection.
@@ -133,12 +139,21 @@ fn behind() -> Plan {
 
 #[test]
 fn a_counted_run_ends_though_its_warm_up_left_a_queue() {
-    let outcome = outcome_of(&Plan { requests: Some(40), ..behind() });
-    let counts = &outcome.counts;
-    assert_eq!((counts.answers, counts.requests, counts.errors.total(), counts.unfinished), (40, 40, 0, 0));
-    assert!(outcome.seconds < 20.0 && !outcome.interrupted, "{}", outcome.seconds);
-    // Answered at 100 a second, with nothing of the warm-up before them but what was on its way.
-    assert!(outcome.latency.min < 100_000, "the first waits for two at the most: {}", outcome.latency.min);
+    timed(|| {
+        let outcome = outcome_of(&Plan { requests: Some(40), ..behind() });
+        let counts = &outcome.counts;
+        assert_eq!(
+            (counts.answers, counts.requests, counts.errors.total(), counts.unfinished),
+            (40, 40, 0, 0)
+        );
+        assert!(outcome.seconds < 20.0 && !outcome.interrupted, "{}", outcome.seconds);
+        // Answered at 100 a second, with nothing of the warm-up before them but what was on its way.
+        assert!(
+            outcome.latency.min < 100_000,
+            "the first waits for two at the most: {}",
+            outcome.latency.min
+        );
+    });
 }
 
 #[test]
@@ -160,54 +175,58 @@ fn what_was_due_when_the_user_stopped_is_answered_or_unfinished() {
 
 #[test]
 fn a_stall_that_reaches_the_end_is_in_the_latency() {
-    let began = std::sync::OnceLock::new();
-    let address = serve(move |mut stream| {
-        while request(&mut stream).is_some() {
-            if clock::now() - *began.get_or_init(clock::now) > Duration::from_millis(1_000) {
-                // For ever, as far as the test is concerned.
-                _ = stream.read(&mut [0; 1]);
-                return;
+    timed(|| {
+        let began = std::sync::OnceLock::new();
+        let address = serve(move |mut stream| {
+            while request(&mut stream).is_some() {
+                if clock::now() - *began.get_or_init(clock::now) > Duration::from_millis(1_000) {
+                    // For ever, as far as the test is concerned.
+                    _ = stream.read(&mut [0; 1]);
+                    return;
+                }
+                _ = stream.write_all(FINE);
             }
-            _ = stream.write_all(FINE);
-        }
+        });
+        let outcome = outcome_of(&open(address, 200.0, Duration::from_secs(2)));
+        let counts = &outcome.counts;
+        assert_eq!(counts.answers + counts.unfinished, 400);
+        assert!(counts.unfinished.abs_diff(200) < 30, "{}", counts.unfinished);
+        // Half of all were due in the second that stood still, and wait evenly between all of it and nothing.
+        assert!(
+            outcome.latency.percentile(99.0).abs_diff(980_000) < 100_000,
+            "{:?}",
+            outcome.latency.percentiles
+        );
+        assert!(
+            outcome.latency.percentile(75.0).abs_diff(500_000) < 100_000,
+            "{:?}",
+            outcome.latency.percentiles
+        );
+        assert!(!outcome.latency.is_known(75.0) && !outcome.latency.is_known(100.0));
+        assert!(outcome.service.percentile(99.0) < 200_000, "{:?}", outcome.service.percentiles);
+        assert!(outcome.error_share() == 0.0 && (outcome.lost_share() - 0.5).abs() < 0.08);
+        let last = outcome.slices.last().expect("there are twenty");
+        assert!(last.max >= outcome.latency.max / 100 * 98, "{last:?}");
     });
-    let outcome = outcome_of(&open(address, 200.0, Duration::from_secs(2)));
-    let counts = &outcome.counts;
-    assert_eq!(counts.answers + counts.unfinished, 400);
-    assert!(counts.unfinished.abs_diff(200) < 30, "{}", counts.unfinished);
-    // Half of all were due in the second that stood still, and wait evenly between all of it and nothing.
-    assert!(
-        outcome.latency.percentile(99.0).abs_diff(980_000) < 100_000,
-        "{:?}",
-        outcome.latency.percentiles
-    );
-    assert!(
-        outcome.latency.percentile(75.0).abs_diff(500_000) < 100_000,
-        "{:?}",
-        outcome.latency.percentiles
-    );
-    assert!(!outcome.latency.is_known(75.0) && !outcome.latency.is_known(100.0));
-    assert!(outcome.service.percentile(99.0) < 200_000, "{:?}", outcome.service.percentiles);
-    assert!(outcome.error_share() == 0.0 && (outcome.lost_share() - 0.5).abs() < 0.08);
-    let last = outcome.slices.last().expect("there are twenty");
-    assert!(last.max >= outcome.latency.max / 100 * 98, "{last:?}");
 }
 
 #[test]
 fn connections_are_opened_when_requests_are_due_and_no_more_than_they_need() {
-    // It serves one connection after the other, as a worker that knows no keep-alive does: idle ones would block it.
-    let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a free port");
-    let address = listener.local_addr().expect("it is bound");
-    std::thread::spawn(move || {
-        for mut stream in listener.incoming().flatten() {
-            if request(&mut stream).is_some() {
-                let answer = b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n";
-                _ = stream.write_all(answer);
+    timed(|| {
+        // It serves one connection after the other, as a worker that knows no keep-alive does: idle ones would block it.
+        let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a free port");
+        let address = listener.local_addr().expect("it is bound");
+        std::thread::spawn(move || {
+            for mut stream in listener.incoming().flatten() {
+                if request(&mut stream).is_some() {
+                    let answer = b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n";
+                    _ = stream.write_all(answer);
+                }
             }
-        }
+        });
+        let plan = Plan { connections: 50, ..open(address, 20.0, Duration::from_millis(500)) };
+        let counts = outcome_of(&plan).counts;
+        assert!(counts.answers >= 9 && counts.answers + counts.unfinished == 10, "{counts:?}");
+        assert!(counts.connections <= 10, "{}", counts.connections);
     });
-    let plan = Plan { connections: 50, ..open(address, 20.0, Duration::from_millis(500)) };
-    let counts = outcome_of(&plan).counts;
-    assert!(counts.answers >= 9 && counts.answers + counts.unfinished == 10, "{counts:?}");
-    assert!(counts.connections <= 10, "{}", counts.connections);
 }
