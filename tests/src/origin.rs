@@ -93,7 +93,7 @@ impl Origin {
     /// Answers every request with these bytes, and with the others when the gate is opened.
     pub fn in_two(first: &[u8], gate: &Arc<Gate>, second: &[u8]) -> Self {
         let (first, gate, second) = (first.to_vec(), Arc::clone(gate), second.to_vec());
-        Origin::start(move |_| {
+        Self::start(move |_| {
             vec![Step::Send(first.clone()), Step::Pass(Arc::clone(&gate)), Step::Send(second.clone())]
         })
     }

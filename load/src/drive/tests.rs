@@ -66,17 +66,6 @@ pub(super) fn outcome_of(plan: &Plan) -> Outcome {
     run(plan, &AtomicBool::new(false), &mut |_| {}).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// What is held against a clock must hold in one of three runs: a machine that is given no CPU for a moment is slower than
-/// any bound, and what is wrong is wrong in each.
-fn timed(check: impl Fn()) {
-    for _ in 0..2 {
-        if std::panic::catch_unwind(std::panic::AssertUnwindSafe(&check)).is_ok() {
-            return;
-        }
-    }
-    check();
-}
-
 /// The errors of a run and their sum with the answers.
 pub(super) fn errors_of(plan: &Plan) -> (Errors, u64) {
     let outcome = outcome_of(plan);

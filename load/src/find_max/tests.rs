@@ -3,6 +3,7 @@
 use super::*;
 use crate::pace::Random;
 use crate::target::{Ask, Permission, resolve};
+use crate::timed::{in_time, timed};
 use millstream_net::clock;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener};
@@ -99,9 +100,6 @@ fn token_bucket(rate: f64) -> SocketAddr {
 /// How much time's worth of tokens may lie in the bucket: a machine that stutters for so long takes none away.
 const BURST: Duration = Duration::from_millis(25);
 
-/// Searches at the most: a virtual machine's host may leave it less than the ceiling for as long as one takes.
-const SEARCHES: u32 = 4;
-
 /// Takes the next token; how long until it falls.
 fn until_token(next: &mut std::time::Instant, rate: f64) -> Duration {
     let now = clock::now();
@@ -115,8 +113,8 @@ fn the_ceiling_of_a_token_bucket_is_found_within_five_percent() {
     let target = resolve(&ask, Permission::default()).expect("an address of this machine");
     let plan = Plan::closed(target, 16, 1, Duration::from_millis(1_500));
     let goal = Goal { p99: None, errors: 0.001 };
-    let mut told = Vec::new();
-    for _ in 0..SEARCHES {
+    timed(|| {
+        let mut told = Vec::new();
         let found = run(&plan, Arrivals::Constant, goal, &AtomicBool::new(false), &mut |sight| {
             if let Sight::Ended(trial) = sight {
                 told.push((trial.rate, trial.miss.clone()));
@@ -125,12 +123,11 @@ fn the_ceiling_of_a_token_bucket_is_found_within_five_percent() {
         .unwrap_or_else(|error| panic!("{error}"));
         let best = found.best.map_or(0.0, |best| best.rate);
         assert!(best <= 840.0, "nothing makes a ceiling higher: {best} of {told:?}");
-        if best >= 760.0 {
-            assert!(found.failed.is_some());
-            return;
-        }
-    }
-    panic!("none of {SEARCHES} searches came near: {told:?}");
+        // A virtual machine's host may leave it less than the ceiling for as long as a search takes.
+        in_time(best >= 760.0, format_args!("{best} of {told:?}"))?;
+        assert!(found.failed.is_some());
+        Ok(())
+    });
 }
 
 /// What an open loop of five seconds finds of a server that answers in the order of arrival, so many a second at most, each

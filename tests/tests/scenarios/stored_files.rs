@@ -1,10 +1,12 @@
 //! `proxy_store`: whole answers become files, and nothing else does.
 
+use millstream_tests::gate::Gate;
 use millstream_tests::origin::{Origin, Request, Step, answer};
 use millstream_tests::prefix::Prefix;
 use millstream_tests::server::{Server, is_nginx};
 use millstream_tests::wait;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::sync::Arc;
 use std::time::Duration;
 
 fn start(origin: &Origin) -> Server {
@@ -111,18 +113,14 @@ fn a_path_that_leads_up_is_refused() {
 
 #[test]
 fn a_client_that_leaves_does_not_stop_the_storing() {
-    let origin = Origin::start(|_| {
-        vec![
-            Step::Send(b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n01234".to_vec()),
-            Step::Pause(Duration::from_millis(300)),
-            Step::Send(b"56789".to_vec()),
-        ]
-    });
+    let gate = Arc::new(Gate::default());
+    let origin = Origin::in_two(b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n01234", &gate, b"56789");
     let server = start(&origin);
     let mut client = server.client();
     client.send("GET /left HTTP/1.1\r\nHost: localhost\r\n\r\n").expect("sent");
     client.head().expect("a head");
     drop(client);
+    gate.open();
     wait::until("the file is there", || {
         content(&server, "html/left").is_some_and(|file| file == b"0123456789")
     });
