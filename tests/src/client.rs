@@ -221,7 +221,7 @@ pub fn get_with(port: u16, path: &str, fields: &[(&str, &str)]) -> Answer {
     client.get_with(path, fields).unwrap_or_else(|error| panic!("GET {path} from {port}: {error}"))
 }
 
-fn parse_head(head: &[u8]) -> Option<Answer> {
+pub(crate) fn parse_head(head: &[u8]) -> Option<Answer> {
     let head = String::from_utf8_lossy(head).into_owned();
     let mut lines = head.split("\r\n");
     let mut words = lines.next()?.splitn(3, ' ');

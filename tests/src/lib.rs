@@ -10,6 +10,7 @@ pub mod ports;
 pub mod prefix;
 pub mod process;
 pub mod client;
+pub mod visitor;
 pub mod gate;
 pub mod origin;
 pub mod gunicorn;

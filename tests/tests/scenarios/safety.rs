@@ -2,6 +2,7 @@
 //! answered. The property that no answer goes astray is in `safety/sharing`.
 
 mod sharing;
+mod promises;
 
 use millstream_tests::client::Answer;
 use millstream_tests::origin::{Origin, answer};

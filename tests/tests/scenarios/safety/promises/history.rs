@@ -1,0 +1,144 @@
+//! A random history: who there is, what is asked, in which order, and when the API breaks.
+
+use super::random::Random;
+use super::resource::{By, Caching, Delivery, Resource, Trouble};
+
+/// A client: its side in each of the fields that it sends.
+pub type Person = Vec<(By, usize)>;
+
+/// What is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum What {
+    Get,
+    Head,
+    Post,
+    Range(usize, usize),
+    /// With the ETag of what this client was given last.
+    Again,
+    /// And it leaves when it has so many bytes.
+    Leave(usize),
+}
+
+/// One request.
+#[derive(Debug, Clone, Copy)]
+pub struct Act {
+    pub person: usize,
+    pub resource: usize,
+    pub what: What,
+    pub zipped: bool,
+}
+
+#[derive(Debug, Clone)]
+pub enum Moment {
+    /// These, at once.
+    Together(Vec<Act>),
+    /// Nobody asks until all that was promised to be given is too old.
+    Quiet,
+    Breaks(usize),
+    Mends(usize),
+}
+
+#[derive(Debug, Clone)]
+pub struct History {
+    pub people: Vec<Person>,
+    pub resources: Vec<Resource>,
+    pub moments: Vec<Moment>,
+}
+
+impl History {
+    pub fn of(seed: u64) -> History {
+        let mut random = Random::new(seed);
+        let resources: Vec<Resource> = (0..1 + random.below(3)).map(|_| resource(&mut random)).collect();
+        let people = (0..2 + random.below(4)).map(|_| person(&resources, &mut random)).collect::<Vec<_>>();
+        let mut moments = Vec::new();
+        let quiet = random.percent(20).then(|| random.below(5));
+        for at in 0..3 + random.below(5) {
+            moments.push(Moment::Together(acts(&resources, people.len(), &mut random)));
+            let resource = random.below(resources.len());
+            match random.below(8) {
+                0 => moments.push(Moment::Breaks(resource)),
+                1 => moments.push(Moment::Mends(resource)),
+                _ => {}
+            }
+            if quiet == Some(at) {
+                moments.push(Moment::Quiet);
+            }
+        }
+        // So that what was quiet is asked for.
+        moments.push(Moment::Together(acts(&resources, people.len(), &mut random)));
+        History { people, resources, moments }
+    }
+
+    /// This one with something taken out, in every way there is.
+    pub fn shorter(&self) -> Vec<History> {
+        let mut all = Vec::new();
+        for at in 0..self.moments.len() {
+            let mut shorter = self.clone();
+            shorter.moments.remove(at);
+            all.push(shorter);
+        }
+        for (at, moment) in self.moments.iter().enumerate() {
+            let Moment::Together(acts) = moment else { continue };
+            for act in 0..acts.len() {
+                let mut fewer = acts.clone();
+                fewer.remove(act);
+                let mut shorter = self.clone();
+                shorter.moments[at] = Moment::Together(fewer);
+                all.push(shorter);
+            }
+        }
+        all
+    }
+
+    /// How much is in it.
+    pub fn size(&self) -> usize {
+        self.moments
+            .iter()
+            .map(|moment| if let Moment::Together(acts) = moment { 1 + acts.len() } else { 1 })
+            .sum()
+    }
+}
+
+fn resource(random: &mut Random) -> Resource {
+    Resource {
+        by: random.percent(80).then(|| random.one(&By::ALL)),
+        varies: random.percent(35),
+        caching: random.weighted(&Caching::ALL),
+        delivery: random.weighted(&Delivery::ALL),
+        trouble: random.one(&Trouble::ALL),
+        tagged: random.percent(50),
+    }
+}
+
+/// Mostly they send what the API looks at, now and then something beside it, and often nothing.
+fn person(resources: &[Resource], random: &mut Random) -> Person {
+    let mut person = Person::new();
+    for by in By::ALL {
+        let looked_at = resources.iter().any(|resource| resource.by == Some(by));
+        if random.percent(if looked_at { 75 } else { 6 }) {
+            person.push((by, random.below(2)));
+        }
+    }
+    person
+}
+
+fn acts(resources: &[Resource], people: usize, random: &mut Random) -> Vec<Act> {
+    // Mostly all ask for one thing, so that they meet.
+    let one = random.below(resources.len());
+    (0..1 + random.below(6))
+        .map(|_| {
+            let resource = if random.percent(80) { one } else { random.below(resources.len()) };
+            let first = random.below(600);
+            let (last, enough) = (first + random.below(300), random.below(2_000));
+            let what = random.weighted(&[
+                (12, What::Get),
+                (1, What::Head),
+                (1, What::Post),
+                (2, What::Range(first, last)),
+                (2, What::Again),
+                (2, What::Leave(enough)),
+            ]);
+            Act { person: random.below(people), resource, what, zipped: random.percent(30) }
+        })
+        .collect()
+}

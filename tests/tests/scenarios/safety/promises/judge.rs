@@ -1,0 +1,188 @@
+//! What must not happen, told from what clients were given and what the API made. Pure.
+//!
+//! An answer of the API is known by its number, which stands in its head and in every line of its body.
+
+#[cfg(test)]
+mod tests;
+
+use std::time::{Duration, Instant};
+
+use super::api::Made;
+use super::history::{Act, What};
+use super::resource::{By, Caching, Delivery, Resource, Trouble, content, event};
+
+/// What a clock of whole seconds and a starved machine may add to a promise.
+pub const SLACK: Duration = Duration::from_secs(3);
+
+/// How long what may be stored is fresh by the API's own word.
+const FRESH: Duration = Duration::from_secs(1);
+
+/// What a configuration promises.
+#[derive(Debug, Clone, Copy)]
+pub struct Promise {
+    /// Fields that are known to be credentials: without the API's word, what was made for one is given to no other.
+    pub credentials: &'static [By],
+    /// What was made for one value of any field is not given to another, unless the API gives it a lifetime.
+    pub unlisted: bool,
+    /// An answer that echoes the request's origin is given to no other origin.
+    pub origins: bool,
+    /// No event stream is given to two.
+    pub streams: bool,
+    /// How long what says nothing is fresh; `None` where it is not stored.
+    pub silent: Option<Duration>,
+    /// How much longer what is old may be given; `None`: nothing is said.
+    pub stale: Option<Duration>,
+    /// The same while the API fails.
+    pub stale_on_error: Option<Duration>,
+}
+
+impl Promise {
+    /// After so long nothing that was made before may be given; `None` where nothing is said of that.
+    pub fn longest(&self) -> Option<Duration> {
+        let fresh = self.silent.unwrap_or_default().max(FRESH);
+        Some(fresh + self.stale?.max(self.stale_on_error.unwrap_or_default()) + SLACK)
+    }
+
+    /// How long an answer is fresh; `None` where it may not be stored.
+    fn fresh(&self, resource: &Resource) -> Option<Duration> {
+        let alone = resource.caching.forbids() || resource.delivery == Delivery::Events && self.streams;
+        match resource.caching {
+            _ if alone => None,
+            Caching::Silent => self.silent,
+            _ => Some(FRESH),
+        }
+    }
+}
+
+/// How a client's reading ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum End {
+    Whole,
+    /// The connection ended before the body did.
+    Broken,
+    /// The client went.
+    Left,
+    /// Nothing more came for as long as a client waits.
+    Hung,
+}
+
+/// What a client was given.
+#[derive(Debug, Clone)]
+pub struct Given {
+    pub act: Act,
+    /// What its request said in the field that the resource is personal by.
+    pub taker: Option<String>,
+    pub asked: Instant,
+    pub status: u16,
+    /// The number in the head.
+    pub id: Option<usize>,
+    pub cookie: Option<String>,
+    /// Where the body stands in the whole.
+    pub first: Option<usize>,
+    /// Decoded.
+    pub body: Vec<u8>,
+    pub end: End,
+    /// Whether the API was broken at this resource at any time before.
+    pub was_broken: bool,
+}
+
+/// What happened that must not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Against {
+    /// Head and body are of two answers, of another URL's, or of none.
+    Mixed,
+    /// Made for somebody else.
+    Other,
+    /// For one request alone, and it was given to a second one.
+    Alone,
+    /// Older than was promised.
+    Stale,
+    /// It looks whole and is not.
+    Cut,
+    /// No answer came, though the API gave one.
+    Hung,
+    /// The API was still answering long after nobody read.
+    Outlived,
+}
+
+/// Judges what one client was given. `takers` is how many were given this answer.
+pub fn judge(
+    promise: &Promise,
+    place: (usize, usize),
+    resource: &Resource,
+    given: &Given,
+    made: Option<&Made>,
+    takers: usize,
+) -> Result<(), Against> {
+    if given.end == End::Hung && !resource.delivery.is_endless() {
+        return Err(Against::Hung);
+    }
+    // The proxy's own page, an error of the API, or no head at all.
+    let Some(id) = given.id else { return Ok(()) };
+    let made = made.ok_or(Against::Mixed)?;
+    let cookie_fits = given.cookie.as_ref().is_none_or(|cookie| *cookie == format!("made={id}"));
+    if (made.history, made.resource) != place || !cookie_fits {
+        return Err(Against::Mixed);
+    }
+    content_fits(resource, given, id, made.length)?;
+    if made.taker != given.taker && !may_be_shared(promise, resource, made) {
+        return Err(Against::Other);
+    }
+    let confirmed = made.confirmed.is_some_and(|confirmed| confirmed >= given.asked);
+    let earlier = made.began < given.asked && !confirmed;
+    let fresh = promise.fresh(resource).filter(|_| given.act.what != What::Post && made.method != "POST");
+    let Some(fresh) = fresh else {
+        // A 304 tells a client of what it has itself.
+        let alone = takers <= 1 && !earlier || given.status == 304;
+        return if alone { Ok(()) } else { Err(Against::Alone) };
+    };
+    let failed = given.was_broken && !matches!(resource.trouble, Trouble::Slow);
+    let stale = if failed {
+        promise.stale_on_error.and_then(|longer| Some(longer.max(promise.stale?)))
+    } else {
+        promise.stale
+    };
+    let told = made.ended.max(made.confirmed);
+    match (told, stale) {
+        (Some(told), Some(stale)) if given.asked.saturating_duration_since(told) > fresh + stale + SLACK => {
+            Err(Against::Stale)
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Whether an answer may be given to somebody for whom it was not made.
+fn may_be_shared(promise: &Promise, resource: &Resource, made: &Made) -> bool {
+    let Some(by) = resource.by else { return true };
+    if resource.varies || resource.caching.forbids() || by == By::Host {
+        return false;
+    }
+    if by == By::Origin && promise.origins && made.taker.is_some() {
+        return false;
+    }
+    if resource.caching.is_for_all() {
+        return true;
+    }
+    let is_silent = resource.caching == Caching::Silent;
+    let is_kept = promise.credentials.contains(&by) || promise.unlisted && is_silent;
+    !is_kept
+}
+
+/// Whether the body is the one of the answer that the head names, and whole where it looks whole.
+fn content_fits(resource: &Resource, given: &Given, id: usize, length: usize) -> Result<(), Against> {
+    if given.act.what == What::Head || !matches!(given.status, 200 | 206) {
+        return Ok(());
+    }
+    if resource.delivery == Delivery::Events {
+        let events = given.body.len() / event(id, 0).len() + 1;
+        let whole: Vec<u8> = (0..events).flat_map(|number| event(id, number)).collect();
+        return if whole.starts_with(&given.body) { Ok(()) } else { Err(Against::Mixed) };
+    }
+    let whole = content(id, length);
+    let first = given.first.unwrap_or(0);
+    if !whole.get(first..).is_some_and(|rest| rest.starts_with(&given.body)) {
+        return Err(Against::Mixed);
+    }
+    let is_whole = given.status == 206 || given.body.len() == length;
+    if given.end == End::Whole && !is_whole { Err(Against::Cut) } else { Ok(()) }
+}
