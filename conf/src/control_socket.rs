@@ -46,7 +46,7 @@ pub fn add(path: &Path, span: Span, error_logs: &[ErrorLog], reading: &mut Readi
 
 fn server(span: Span, error_logs: &[ErrorLog], reading: &mut Reading<'_>) -> Server {
     let level = Level {
-        access_logs: Some(Vec::new()),
+        access_logs: Some(None),
         error_logs: Some(error_logs.to_vec()),
         api_allow: Some(vec![(Network::Unix, span)]),
         ..Level::default()

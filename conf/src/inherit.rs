@@ -91,8 +91,8 @@ level! {
         error_pages: Vec<ErrorPage>,
         /// `add_header`s.
         add_headers: Vec<AddHeader>,
-        /// `access_log`s; empty = `off`.
-        access_logs: Vec<AccessLog>,
+        /// `access_log`s; nothing in it = `off`, beside which no other of the level counts.
+        access_logs: Option<Vec<AccessLog>>,
         /// `error_log`s.
         error_logs: Vec<ErrorLog>,
         /// `server_tokens`.
@@ -101,8 +101,11 @@ level! {
         merge_slashes: bool,
         /// `tcp_nodelay`.
         tcp_nodelay: bool,
-        /// `keepalive_timeout`, both arguments.
-        keepalive_timeout: (Duration, Option<Duration>),
+        /// `keepalive_timeout`, the first argument.
+        keepalive_timeout: Duration,
+        /// `keepalive_timeout`, the second argument; zero = no field. A level that writes the first alone has the second of
+        /// the level above, as in nginx.
+        keepalive_header: Duration,
         /// `keepalive_requests`.
         keepalive_requests: u64,
         /// `keepalive_time`.

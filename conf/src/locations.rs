@@ -29,7 +29,8 @@ pub fn default_access_log(level: &mut Level, reading: &mut Reading<'_>) {
         files.len() - 1
     });
     let format = reading.log_formats.first().cloned().expect("`combined` is made before anything is read");
-    level.access_logs = Some(vec![AccessLog { file: LogFileId(index as u32), format, condition: None }]);
+    level.access_logs =
+        Some(Some(vec![AccessLog { file: LogFileId(index as u32), format, condition: None }]));
 }
 
 /// Reads a server block; its draft keeps what `listeners` needs.

@@ -41,8 +41,6 @@ pub const HIDDEN_FIELDS: [&str; 8] = [
 pub fn settings(level: &Level, matches: &LocationMatch, reading: &mut Reading<'_>) -> Settings {
     check_temp_file_size(level, reading);
     let proxy = level.proxy_pass.as_ref().map(|pass| Arc::new(proxy(level, pass, matches, reading)));
-    let (keepalive_timeout, keepalive_header) =
-        level.keepalive_timeout.unwrap_or((Duration::from_secs(75), None));
     Settings {
         returns: level.returns.clone(),
         proxy,
@@ -57,8 +55,8 @@ pub fn settings(level: &Level, matches: &LocationMatch, reading: &mut Reading<'_
         error_logs: level.error_logs.clone().unwrap_or_default().into(),
         status_zone: level.status_zone.flatten(),
         server_tokens: level.server_tokens.clone().unwrap_or(ServerTokens::On),
-        keepalive_timeout,
-        keepalive_header,
+        keepalive_timeout: level.keepalive_timeout.unwrap_or(Duration::from_secs(75)),
+        keepalive_header: level.keepalive_header.filter(|header| !header.is_zero()),
         keepalive_requests: level.keepalive_requests.unwrap_or(1000),
         keepalive_time: level.keepalive_time.unwrap_or(HOUR),
         client_body_timeout: level.client_body_timeout.unwrap_or(MINUTE),
@@ -132,7 +130,7 @@ fn default_types() -> Arc<Types> {
 }
 
 fn access_logs(level: &Level) -> Vec<AccessLog> {
-    level.access_logs.clone().unwrap_or_default()
+    level.access_logs.clone().flatten().unwrap_or_default()
 }
 
 fn gzip(level: &Level) -> Gzip {

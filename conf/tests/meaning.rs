@@ -80,6 +80,37 @@ fn proxy_defaults_are_those_of_nginx_1_29_7() {
 }
 
 #[test]
+fn an_access_log_that_is_off_is_off_whatever_stands_beside_it() {
+    let configuration = with_http(
+        "access_log a.log; server {
+             location /after { access_log off; access_log b.log; }
+             location /before { access_log b.log; access_log off; }
+             location /two { access_log b.log; access_log c.log; }
+             location /none { }
+         }",
+    );
+    let logs =
+        ["/after", "/before", "/two", "/none"].map(|path| prefix(&configuration, path).access_logs.len());
+    assert_eq!(logs, [0, 0, 2, 1]);
+}
+
+#[test]
+fn the_two_times_of_keepalive_timeout_are_inherited_apart() {
+    let configuration = with_http(
+        "keepalive_timeout 75s 60s; server {
+             location /one { keepalive_timeout 10s; }
+             location /both { keepalive_timeout 10s 0; }
+             location /none { }
+         }",
+    );
+    let times = ["/one", "/both", "/none"].map(|path| {
+        let settings = prefix(&configuration, path);
+        (settings.keepalive_timeout.as_secs(), settings.keepalive_header.map(|header| header.as_secs()))
+    });
+    assert_eq!(times, [(10, Some(60)), (10, None), (75, Some(60))]);
+}
+
+#[test]
 fn lists_of_a_level_replace_those_above() {
     let configuration = with_http(
         "add_header A 1; proxy_set_header X-A 1; error_page 500 /five; access_log off; gzip on;

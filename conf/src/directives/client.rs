@@ -2,8 +2,6 @@
 //!
 //! Every wait and every buffer of the client side is bounded by one of these. Next: `millstream-server`'s `connection`.
 
-use std::time::Duration;
-
 use super::{Apply, HTTP_SERVER, HTTP_SERVER_LOCATION, Row, idle, once};
 use crate::inherit::Level;
 use crate::model::LingeringClose;
@@ -276,9 +274,8 @@ pub const ROWS: &[Row] = &[
 ];
 
 fn keepalive_timeout(level: &mut Level, directive: &Directive, reading: &mut Reading<'_>) {
-    let timeout = reading.duration(&directive.args[0]);
-    let header: Option<Duration> = directive.args.get(1).and_then(|word| reading.duration(word));
-    level.keepalive_timeout = timeout.map(|time| (time, header.filter(|header| !header.is_zero())));
+    level.keepalive_timeout = reading.duration(&directive.args[0]);
+    level.keepalive_header = directive.args.get(1).and_then(|word| reading.duration(word));
 }
 
 /// nginx asks that a line buffer is no smaller than the pool it hangs on.

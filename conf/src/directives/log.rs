@@ -35,7 +35,7 @@ pub const ROWS: &[Row] = &[
         "logs/access.log combined",
         "Where requests are logged. `buffer` collects lines, `flush` bounds how long one waits, `gzip` compresses the file, and \
          with `if` only requests are logged for which the condition is neither empty nor `0`. A level that writes one has none \
-         of the level above.",
+         of the level above; where one of them is `off`, nothing is logged.",
         Apply::Level(access_log),
     ),
     often(
@@ -155,9 +155,9 @@ struct Parameters {
 
 fn access_log(level: &mut Level, directive: &Directive, reading: &mut Reading<'_>) {
     let path = &directive.args[0];
-    let logs = level.access_logs.get_or_insert_default();
+    let logs = level.access_logs.get_or_insert_with(|| Some(Vec::new()));
     if path.text == "off" {
-        logs.clear();
+        *logs = None;
         if let Some(word) = directive.args.get(1) {
             reading.error(word.span, "\"access_log off\" takes nothing more").help("write access_log off;");
         }
@@ -180,7 +180,9 @@ fn access_log(level: &mut Level, directive: &Directive, reading: &mut Reading<'_
         flush: parameters.flush,
         gzip: parameters.gzip,
     };
-    if let Some(file) = log_file(file, path, reading) {
+    if let Some(file) = log_file(file, path, reading)
+        && let Some(logs) = logs
+    {
         logs.push(AccessLog { file, format, condition: parameters.condition });
     }
 }
