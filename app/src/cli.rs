@@ -116,7 +116,7 @@ struct Line {
     /// Signal the running process
     #[arg(short = 's', value_name = "SIGNAL")]
     signal: Option<SignalName>,
-    /// Directives that nginx knows and Millstream does not are warnings
+    /// Leave out directives that only nginx knows, where that changes logs, speed or looks and nothing else
     #[arg(long)]
     lenient: bool,
 }

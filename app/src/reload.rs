@@ -69,7 +69,11 @@ pub fn log_findings(findings: &Diagnostics, sources: &Sources, log: &ErrorLogs, 
         };
         if finding.severity >= least {
             let place = finding.span.map(|span| format!(" in {}", sources.locate(span))).unwrap_or_default();
-            log.write(level, format_args!("{}{place}", finding.message));
+            let elsewhere = match finding.elsewhere(sources) {
+                none if none.is_empty() => none,
+                others => format!(", also in {others}"),
+            };
+            log.write(level, format_args!("{}{place}{elsewhere}", finding.message));
         }
     }
 }

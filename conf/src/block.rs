@@ -1,11 +1,12 @@
 //! One block's directives against the table: which may stand there, with how many words, and how often.
 //!
-//! What is wrong is reported here, once for every directive; what remains can be applied. Next: `locations` and
-//! `configuration`, which apply it.
+//! What is wrong is reported here, once for every directive; what remains can be applied. Before: `foreign`, which says what
+//! becomes of directives that only nginx knows. Next: `locations` and `configuration`, which apply it.
 
 use std::collections::HashMap;
 
 use crate::directives::{self, Apply, Context, MANY, Repeat, Row};
+use crate::foreign::{self, Fate};
 use crate::inherit::Level;
 use crate::nginx_names;
 use crate::reading::Reading;
@@ -120,18 +121,7 @@ fn not_here(directive: &Directive, context: Context, reading: &mut Reading<'_>) 
         return;
     }
     if let Some(module) = nginx_names::module_of(name) {
-        let whose = if module.plus { "NGINX Plus" } else { "nginx" };
-        let message = format!("{whose} knows \"{name}\", Millstream does not (yet)");
-        if let Some(why) = never_left_out(name) {
-            reading.error(span, message).help(format!("{why}, so it is not left out even with --lenient"));
-        } else if reading.lenient {
-            reading.diagnostics.warning(span, message).help("it is left out");
-            if moves_client_address(name) {
-                reading.unknown_clients.push((name.to_owned(), span));
-            }
-        } else {
-            reading.error(span, message).help("remove it, or start with --lenient to have it left out");
-        }
+        only_nginx_knows(directive, module.plus, reading);
         return;
     }
     let here = directives::rows().filter(|row| row.contexts.has(context)).map(|row| row.name);
@@ -142,51 +132,86 @@ fn not_here(directive: &Directive, context: Context, reading: &mut Reading<'_>) 
     reading.error(span, format!("unknown directive \"{name}\"")).help(help);
 }
 
-/// Why a directive is never left out; `None` where it may be.
-fn never_left_out(name: &str) -> Option<&'static str> {
-    if guards_access(name) {
-        return Some("it keeps somebody out");
+/// Reports a directive that has no row: an error, a warning with `--lenient`, or nothing but a note where it does nothing.
+fn only_nginx_knows(directive: &Directive, plus: bool, reading: &mut Reading<'_>) {
+    let name = directive.name.text.as_str();
+    let span = directive.name.span;
+    let whose = if plus { "NGINX Plus" } else { "nginx" };
+    let message = format!("{whose} knows \"{name}\", Millstream does not (yet)");
+    let note = |why: String, reading: &mut Reading<'_>| {
+        reading.diagnostics.idle(span, format!("\"{name}\" has no effect here: {why}"));
+    };
+    match foreign::fate(name, &directive.args) {
+        Fate::Default => note("it says what holds without it".to_owned(), reading),
+        Fate::LeftOut(change) if reading.lenient => {
+            reading.diagnostics.warning(span, message).help(format!("it is left out: {change}")).once();
+        }
+        Fate::LeftOut(change) => {
+            let help = format!("remove it, or start with --lenient to have it left out: {change}");
+            reading.error(span, message).help(help).once();
+        }
+        Fate::BelongsTo(owners) => {
+            let owner = owners.iter().find(|owner| reading.written.contains(**owner));
+            match owner {
+                None => note(format!("there is no \"{}\" that it belongs to", owners[0]), reading),
+                // That one is an error of its own, or is left out together with this.
+                Some(owner) if !is_obeyed(owner) => {
+                    note(format!("\"{owner}\", which it belongs to, is not there yet"), reading);
+                }
+                Some(owner) => never_left_out(directive, message, &format!("\"{owner}\" needs it"), reading),
+            }
+        }
+        Fate::Kept(why) => never_left_out(directive, message, why, reading),
     }
-    if answers_itself(name) {
-        return Some(
-            "without it the location would show the files themselves, programs and passwords in them included",
-        );
+}
+
+/// Whether what others belong to is itself obeyed; if not, it has an error of its own or is left out.
+fn is_obeyed(owner: &str) -> bool {
+    owner == foreign::PASS_VARIABLES || directives::rows().any(|row| row.name == owner)
+}
+
+fn never_left_out(directive: &Directive, message: String, why: &str, reading: &mut Reading<'_>) {
+    reading
+        .error(directive.name.span, message)
+        .help(format!("{why}, so it is not left out even with --lenient"))
+        .once();
+    match directive.name.text.as_str() {
+        // Their braces hold what a location may hold. Nothing of it is applied, as the configuration has an error.
+        "if" | "limit_except" => {
+            let mut nowhere = Level::default();
+            for (row, directive) in checked(inside(directive), Context::Location, reading) {
+                set(&mut nowhere, row, directive, reading);
+            }
+        }
+        "map" => map(directive, reading),
+        _ => {}
     }
-    None
 }
 
-/// Directives that keep somebody out, and blocks that may hold such: leaving them out would open what they protect.
-fn guards_access(name: &str) -> bool {
-    const GUARDS: &[&str] = &[
-        "allow",
-        "deny",
-        "disable_symlinks",
-        "if",
-        "internal",
-        "js_access",
-        "limit_conn",
-        "limit_except",
-        "limit_req",
-        "satisfy",
-        "ssl_client_certificate",
-        "ssl_crl",
-        "ssl_ocsp",
-        "ssl_reject_handshake",
-        "ssl_trusted_certificate",
-        "ssl_verify_client",
-        "valid_referers",
-    ];
-    GUARDS.contains(&name) || name.starts_with("auth_") || name.starts_with("secure_link")
-}
-
-/// Directives that make a location's answers: what is left of such a location serves files.
-fn answers_itself(name: &str) -> bool {
-    const HANDLERS: &[&str] =
-        &["fastcgi_pass", "grpc_pass", "js_content", "memcached_pass", "perl", "scgi_pass", "uwsgi_pass"];
-    HANDLERS.contains(&name)
-}
-
-/// Directives that say who the client is where another proxy stands in front.
-fn moves_client_address(name: &str) -> bool {
-    matches!(name, "set_real_ip_from" | "real_ip_header")
+/// The grammar of a `map`: a value, the variable, and lines of a key and what it becomes.
+fn map(directive: &Directive, reading: &mut Reading<'_>) {
+    if let [value, _] = &directive.args[..] {
+        reading.template(value);
+    }
+    for entry in inside(directive) {
+        let key = entry.name.text.as_str();
+        match &entry.args[..] {
+            [] if matches!(key, "hostnames" | "volatile") => {}
+            [becomes] => {
+                reading.template(becomes);
+                if let Some(source) = key.strip_prefix('~') {
+                    let (source, ignore_case) = match source.strip_prefix('*') {
+                        Some(source) => (source, true),
+                        None => (source, false),
+                    };
+                    let _ = reading.regex(&entry.name, source, ignore_case);
+                }
+            }
+            _ => {
+                reading
+                    .error(entry.span, "a line of a map is a key and one value")
+                    .help("write them as in default 0; and put values with spaces in quotes");
+            }
+        }
+    }
 }

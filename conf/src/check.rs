@@ -3,36 +3,15 @@
 //! Nothing is changed here, only found. Next: `configuration`, which calls this last.
 
 use crate::listeners::shown;
-use crate::model::{ManageRight, Network};
 use crate::reading::Reading;
 
 /// Checks what no single directive can see.
 pub fn whole(reading: &mut Reading<'_>) {
     certificates(reading);
-    unused_zones(reading);
-    unobeyed(reading);
-    unknown_clients(reading);
-}
-
-/// Rights by address need the client's own: with `set_real_ip_from` left out it would be that of the proxy in front,
-/// and with it everybody's.
-fn unknown_clients(reading: &mut Reading<'_>) {
-    let by_address = |right: &ManageRight| {
-        right.allow.iter().flatten().any(|network| matches!(network, Network::Ip(_, 1..)))
-    };
-    let is_written = reading.http.locations.iter().any(|location| {
-        let cache = location.settings.proxy.as_ref().and_then(|proxy| proxy.cache.as_ref());
-        cache.is_some_and(|cache| by_address(&cache.purge_right))
-            || location.settings.api.as_ref().is_some_and(|api| by_address(&api.right))
-            || location.settings.purge_at.as_ref().is_some_and(|place| by_address(&place.right))
-    });
-    if !is_written {
-        return;
-    }
-    for (name, span) in std::mem::take(&mut reading.unknown_clients) {
-        reading
-            .error(span, format!("\"{name}\" cannot be left out beside addresses that may purge or use the API"))
-            .help("without it they would be compared with the address of the proxy in front; write a token instead");
+    // Where something is wrong already, what is missing may be what is wrong.
+    if !reading.diagnostics.has_errors() {
+        unused_zones(reading);
+        unobeyed(reading);
     }
 }
 

@@ -2,10 +2,21 @@
 //!
 //! Nothing here stops at the first error; whoever checks goes on and adds. Next: `check`, `suggest`.
 
+use std::collections::HashMap;
+
 use crate::source::{Sources, Span};
 
+/// How much of a line is shown, in characters.
+const MOST_SHOWN: usize = 120;
+
+/// How much of it stands before the place where the line is cut.
+const MOST_BEFORE: usize = 50;
+
+/// How many of the further places are named.
+const MOST_NAMED: usize = 3;
+
 /// How bad a finding is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Severity {
     /// Accepted, and has no effect here; shown by `-t -v` only.
     Idle,
@@ -26,6 +37,10 @@ pub struct Diagnostic {
     pub message: String,
     /// What to write instead.
     pub help: Option<String>,
+    /// Whether the same said of other places is told here alone.
+    told_once: bool,
+    /// The other places, in their order.
+    further: Vec<Span>,
 }
 
 /// The findings of one run, in the order they were made.
@@ -67,12 +82,23 @@ impl Diagnostics {
         all
     }
 
-    /// Leaves out findings that repeat another: a setting that several locations inherit is checked in each of them.
+    /// Leaves out findings that repeat another: a setting that several locations inherit is checked in each of them. What
+    /// is told once keeps its first place and notes the others.
     pub fn leave_out_repeats(&mut self) {
+        let mut seen: HashMap<(Severity, Option<Span>, String), Vec<usize>> = HashMap::new();
         let mut kept: Vec<Diagnostic> = Vec::with_capacity(self.list.len());
         for diagnostic in self.list.drain(..) {
-            if !kept.contains(&diagnostic) {
-                kept.push(diagnostic);
+            let place = diagnostic.span.filter(|_| !diagnostic.told_once);
+            let alike = seen.entry((diagnostic.severity, place, diagnostic.message.clone())).or_default();
+            let same = alike.iter().copied().find(|index| {
+                kept[*index].help == diagnostic.help && kept[*index].told_once == diagnostic.told_once
+            });
+            match same {
+                Some(index) => kept[index].add_place(diagnostic.span),
+                None => {
+                    alike.push(kept.len());
+                    kept.push(diagnostic);
+                }
             }
         }
         self.list = kept;
@@ -84,7 +110,14 @@ impl Diagnostics {
     }
 
     fn push(&mut self, severity: Severity, span: Option<Span>, message: String) -> &mut Diagnostic {
-        self.list.push(Diagnostic { severity, span, message, help: None });
+        self.list.push(Diagnostic {
+            severity,
+            span,
+            message,
+            help: None,
+            told_once: false,
+            further: Vec::new(),
+        });
         self.list.last_mut().expect("an element was just pushed")
     }
 }
@@ -94,6 +127,35 @@ impl Diagnostic {
     pub fn help(&mut self, help: impl Into<String>) -> &mut Self {
         self.help = Some(help.into());
         self
+    }
+
+    /// Tells the same of other places once, with the number of them.
+    pub fn once(&mut self) -> &mut Self {
+        self.told_once = true;
+        self
+    }
+
+    /// Where else it is so: the first few places and the number of the others; empty where there are none.
+    pub fn elsewhere(&self, sources: &Sources) -> String {
+        let named: Vec<String> =
+            self.further.iter().take(MOST_NAMED).map(|span| sources.locate(*span)).collect();
+        match self.further.len().saturating_sub(MOST_NAMED) {
+            0 => named.join(", "),
+            1 => format!("{} and one more place", named.join(", ")),
+            more => format!("{} and {more} more places", named.join(", ")),
+        }
+    }
+
+    fn add_place(&mut self, span: Option<Span>) {
+        let (Some(first), Some(span)) = (self.span, span) else { return };
+        if span == first {
+            return;
+        }
+        let (first, other) = if span < first { (span, first) } else { (first, span) };
+        self.span = Some(first);
+        if let Err(at) = self.further.binary_search(&other) {
+            self.further.insert(at, other);
+        }
     }
 
     /// The finding as text for a terminal: place and message, the line, a caret under it, the help.
@@ -107,17 +169,42 @@ impl Diagnostic {
             return format!("millstream: [{word}] {}\n", self.message);
         };
         let at = sources.position(span);
-        let line = String::from_utf8_lossy(sources.line(span));
-        let mut text = format!("millstream: [{word}] {}: {}\n", sources.locate(span), self.message);
         let gutter = at.line.to_string();
-        let indent: String =
-            line.chars().take(at.column as usize - 1).map(|c| if c == '\t' { '\t' } else { ' ' }).collect();
-        let room = line.len().saturating_sub(at.column as usize - 1).max(1);
-        let carets = "^".repeat((span.end.saturating_sub(span.start) as usize).clamp(1, room));
-        text += &format!("  {gutter} | {line}\n  {} | {indent}{carets}\n", " ".repeat(gutter.len()));
+        let blank = " ".repeat(gutter.len());
+        let (line, carets) =
+            excerpt(sources.line(span), at.column as usize - 1, (span.end - span.start) as usize);
+        let mut text = format!("millstream: [{word}] {}: {}\n", sources.locate(span), self.message);
+        text += &format!("  {gutter} | {line}\n  {blank} | {carets}\n");
+        if !self.further.is_empty() {
+            text += &format!("  {blank} = also: {}\n", self.elsewhere(sources));
+        }
         if let Some(help) = &self.help {
-            text += &format!("  {} = help: {help}\n", " ".repeat(gutter.len()));
+            text += &format!("  {blank} = help: {help}\n");
         }
         text
     }
+}
+
+/// A line around a place in it, and the carets that stand under the place. `start` and `length` are in bytes, what is shown
+/// is counted in characters.
+fn excerpt(line: &[u8], start: usize, length: usize) -> (String, String) {
+    let (before, rest) = line.split_at(start.min(line.len()));
+    let (place, after) = rest.split_at(length.min(rest.len()));
+    let read = |bytes: &[u8]| -> Vec<char> { String::from_utf8_lossy(bytes).chars().collect() };
+    let (mut before, place, after) = (read(before), read(place), read(after));
+    let is_long = before.len() + place.len() + after.len() > MOST_SHOWN;
+    if is_long && before.len() > MOST_BEFORE {
+        let cut = before.len() - MOST_BEFORE;
+        before.splice(..=cut, ['…']);
+    }
+    let room = MOST_SHOWN.saturating_sub(before.len());
+    let mut shown: Vec<char> = place.iter().chain(&after).copied().collect();
+    if is_long && shown.len() > room {
+        shown.truncate(room - 1);
+        shown.push('…');
+    }
+    let carets = place.len().clamp(1, shown.len().max(1));
+    let indent = before.iter().map(|c| if *c == '\t' { '\t' } else { ' ' });
+    let carets = indent.chain(std::iter::repeat_n('^', carets)).collect();
+    (before.iter().chain(&shown).collect(), carets)
 }

@@ -11,6 +11,7 @@ use crate::configuration::{self, Defaults};
 use crate::diagnostics::Diagnostics;
 use crate::directives;
 use crate::directives::log;
+use crate::foreign;
 use crate::include::{self, ConfPrefix};
 use crate::model::{Configuration, ErrorLog, Http, Level, LogTarget};
 use crate::parser;
@@ -100,7 +101,8 @@ fn understand(
         used_zones: Vec::new(),
         dependent: Vec::new(),
         obeyed: HashSet::new(),
-        unknown_clients: Vec::new(),
+        written: foreign::written(&tree),
+        defined_elsewhere: captures::defined_elsewhere(&tree),
         http: Http::default(),
     };
     let combined = log::combined(&mut reading);

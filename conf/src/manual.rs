@@ -14,8 +14,8 @@ pub fn directives_markdown() -> String {
         "# Directives\n\nGenerated from the table in `conf/src/directives`; change it there.\n\n\
          Names, contexts, arguments and defaults are nginx's unless a sentence says otherwise. Sizes are in bytes with `k` and `m` \
          (file sizes also `g`), times in seconds or with `ms`, `s`, `m`, `h`, `d`, `w`, `M`, `y`. A directive that nginx knows and \
-         that is not listed here is an error that says so; `--lenient` makes it a warning, unless it keeps somebody out or makes a \
-         location's answers.\n",
+         that is not listed here is an error that says so. `--lenient` leaves it out with a warning where only logs, speed or looks \
+         change; what decides who gets what stays an error. One that belongs to another is idle where that is not written.\n",
     );
     let own: Vec<String> =
         rows().filter(|row| is_own(row)).map(|row| format!("[`{0}`](#{0})", row.name)).collect();

@@ -41,8 +41,10 @@ pub struct Reading<'a> {
     pub dependent: Vec<(&'static str, Span)>,
     /// Places of the directives that some location obeys, as far as they decide about a cache.
     pub obeyed: HashSet<Span>,
-    /// Directives left out with `--lenient` that say who the client is: name and place of each.
-    pub unknown_clients: Vec<(String, Span)>,
+    /// The names of all directives of the configuration.
+    pub written: HashSet<Box<str>>,
+    /// Variables that directives define which only nginx knows.
+    pub defined_elsewhere: Vec<Box<str>>,
     /// The http block as far as it is read.
     pub http: Http,
 }
@@ -133,7 +135,9 @@ impl Reading<'_> {
 
     /// A value with variables.
     pub fn template(&mut self, word: &Word) -> Template {
-        template::compile(word, &Scope { named_captures: &self.named_captures }, self.diagnostics)
+        let scope =
+            Scope { named_captures: &self.named_captures, defined_elsewhere: &self.defined_elsewhere };
+        template::compile(word, &scope, self.diagnostics)
     }
 
     /// An expression; `None` after its error was reported.

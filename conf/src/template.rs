@@ -5,6 +5,7 @@
 
 use crate::diagnostics::Diagnostics;
 use crate::model::{Part, Template, Variable};
+use crate::nginx_variables;
 use crate::source::Span;
 use crate::suggest;
 use crate::tree::Word;
@@ -18,6 +19,8 @@ mod tests;
 pub struct Scope<'a> {
     /// Named captures of the expressions that enclose the directive (`server_name`, `location`).
     pub named_captures: &'a [Box<str>],
+    /// Variables of directives that are not there yet, which have their own error.
+    pub defined_elsewhere: &'a [Box<str>],
 }
 
 /// Compiles a word; every wrong or unknown variable is reported, and stands as nothing in the result.
@@ -31,10 +34,7 @@ pub fn compile(word: &Word, scope: &Scope<'_>, diagnostics: &mut Diagnostics) ->
         match name {
             Ok(name) => match variable(name, scope) {
                 Some(variable) => parts.push(Part::Variable(variable)),
-                None => {
-                    let message = format!("unknown \"{name}\" variable");
-                    diagnostics.error(place(word, dollar, end), message).help = help(name, scope);
-                }
+                None => unknown(name, place(word, dollar, end), scope, diagnostics),
             },
             Err(wrong) => {
                 let message = format!("invalid variable name: {wrong}");
@@ -47,6 +47,20 @@ pub fn compile(word: &Word, scope: &Scope<'_>, diagnostics: &mut Diagnostics) ->
     }
     literal(&mut parts, &text[rest..]);
     Template { parts: parts.into(), source: text.into() }
+}
+
+fn unknown(name: &str, span: Span, scope: &Scope<'_>, diagnostics: &mut Diagnostics) {
+    if scope.defined_elsewhere.iter().any(|defined| defined.eq_ignore_ascii_case(name)) {
+        return;
+    }
+    if nginx_variables::is_known(name) {
+        diagnostics
+            .error(span, format!("nginx knows \"${name}\", Millstream does not (yet)"))
+            .help("docs/variables.md lists every variable")
+            .once();
+        return;
+    }
+    diagnostics.error(span, format!("unknown \"{name}\" variable")).help = help(name, scope);
 }
 
 /// Whether the text has no variable in it, so that it means itself.

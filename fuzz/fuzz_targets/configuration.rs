@@ -27,7 +27,7 @@ fuzz_target!(|text: &[u8]| {
     collect(&tree, text.len() as u32, &mut words);
     for word in words.into_iter().take(100) {
         let captures = ["name".into()];
-        let scope = template::Scope { named_captures: &captures };
+        let scope = template::Scope { named_captures: &captures, defined_elsewhere: &[] };
         let compiled = template::compile(word, &scope, &mut diagnostics);
         if template::is_literal(&word.text) {
             assert_eq!(compiled.as_literal(), Some(word.text.as_str()));

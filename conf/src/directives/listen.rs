@@ -6,6 +6,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
 
 use super::{Apply, HTTP, HTTP_SERVER, MANY, Row, SERVER, often, once};
+use crate::foreign::{self, Fate};
 use crate::inherit::Level;
 use crate::model::{ListenAddress, ServerName, SocketKeepalive};
 use crate::reading::{Reading, parameter};
@@ -21,11 +22,11 @@ pub const ROWS: &[Row] = &[
         SERVER,
         (1, MANY),
         "address[:port[-port]] | port[-port] | unix:path [default_server] [ssl] [backlog=n] [rcvbuf=size] [sndbuf=size] [deferred] [reuseport] \
-         [ipv6only=on|off] [so_keepalive=on|off|[idle]:[interval]:[count]] [bind]",
+         [ipv6only=on|off] [so_keepalive=on|off|[idle]:[interval]:[count]] [bind] [fastopen=n] [multipath]",
         "*:80",
         "Where the server listens: port 80 where only an address is written, every IPv4 address where only a port is. Without \
          superuser rights the default is `*:8000`. The `default_server` of an address, else its first server, answers to names \
-         that no other has.",
+         that no other has. `fastopen` and `multipath` are accepted without effect.",
         Apply::Server(listen),
     ),
     often(
@@ -193,11 +194,24 @@ fn listen_parameter(draft: &mut ListenDraft, word: &Word, reading: &mut Reading<
         "ssl" => return draft.ssl = true,
         _ => {}
     }
+    let name = word.text.split('=').next().unwrap_or_default();
+    if let Some(fate) = foreign::listen_parameter(name) {
+        // Those of BSD are options of the socket, the protocols are none.
+        draft.sets_socket |= matches!(name, "setfib" | "accept_filter");
+        return only_nginx_knows(name, fate, word, reading);
+    }
     draft.sets_socket = true;
     match parameter(word) {
         None if word.text == "bind" => {}
         None if word.text == "reuseport" => draft.reuseport = true,
         None if word.text == "deferred" => draft.deferred = true,
+        None if word.text == "multipath" => {
+            idle_parameter("multipath", "clients speak TCP over one path", word, reading);
+        }
+        Some(("fastopen", value)) => {
+            let _ = reading.number(&value, 0, 1 << 20);
+            idle_parameter("fastopen", "every connection begins with a whole handshake", word, reading);
+        }
         Some(("backlog", value)) => {
             draft.backlog = reading.number(&value, 1, 1 << 20).map_or(draft.backlog, |number| number as u32);
         }
@@ -209,8 +223,29 @@ fn listen_parameter(draft: &mut ListenDraft, word: &Word, reading: &mut Reading<
     }
 }
 
+fn idle_parameter(name: &str, why: &str, word: &Word, reading: &mut Reading<'_>) {
+    reading.diagnostics.idle(word.span, format!("\"{name}\" of listen has no effect here: {why}"));
+}
+
+fn only_nginx_knows(name: &str, fate: Fate, word: &Word, reading: &mut Reading<'_>) {
+    let message = format!("nginx knows the parameter \"{name}\" of listen, Millstream does not (yet)");
+    match fate {
+        Fate::LeftOut(change) if reading.lenient => {
+            reading.diagnostics.warning(word.span, message).help(format!("it is left out: {change}"))
+        }
+        Fate::LeftOut(change) => reading
+            .error(word.span, message)
+            .help(format!("remove it, or start with --lenient to have it left out: {change}")),
+        Fate::Kept(why) => reading
+            .error(word.span, message)
+            .help(format!("{why}, so it is not left out even with --lenient")),
+        Fate::BelongsTo(_) | Fate::Default => return,
+    }
+    .once();
+}
+
 fn unknown_parameter(name: &str, word: &Word, reading: &mut Reading<'_>) {
-    const KNOWN: [&str; 10] = [
+    const KNOWN: [&str; 12] = [
         "default_server",
         "ssl",
         "backlog",
@@ -221,27 +256,9 @@ fn unknown_parameter(name: &str, word: &Word, reading: &mut Reading<'_>) {
         "so_keepalive",
         "ipv6only",
         "bind",
-    ];
-    const NGINX: [&str; 9] = [
-        "http2",
-        "quic",
-        "proxy_protocol",
-        "setfib",
         "fastopen",
-        "accept_filter",
-        "protocol",
         "multipath",
-        "spdy",
     ];
-    if NGINX.contains(&name) {
-        let message = format!("nginx knows the parameter \"{name}\" of listen, Millstream does not (yet)");
-        if reading.lenient {
-            reading.diagnostics.warning(word.span, message);
-        } else {
-            reading.error(word.span, message).help("remove it, or start with --lenient to have it left out");
-        }
-        return;
-    }
     let help = suggest::did_you_mean(name, KNOWN)
         .unwrap_or_else(|| format!("the parameters are {}", KNOWN.join(", ")));
     reading.error(word.span, format!("invalid parameter \"{}\"", word.text)).help(help);

@@ -2,7 +2,7 @@
 //!
 //! Values are noted, never acted on. Next: `millstream`'s `running` and `account`, which act on them.
 
-use super::{Apply, HTTP, MAIN, MANY, Row, idle, log, often, once};
+use super::{Apply, HTTP, MAIN, MANY, Row, idle, idle_often, log, often, once};
 use crate::model::{Main, User, WorkerProcesses};
 use crate::reading::Reading;
 use crate::tree::Directive;
@@ -98,6 +98,14 @@ pub const ROWS: &[Row] = &[
         Apply::Block,
     ),
     once("http", MAIN, (0, 0), "{ … }", "", "The block for HTTP.", Apply::Block),
+    idle_often(
+        "load_module",
+        MAIN,
+        (1, 1),
+        "file",
+        "Loads a module of nginx.",
+        "modules of nginx are not loaded; a directive that only a module knows is told where it stands",
+    ),
     idle(
         "master_process",
         MAIN,

@@ -9,7 +9,7 @@ use super::{Apply, HTTP_SERVER_LOCATION, LOCATION, MANY, Row, idle, often, once}
 use crate::inherit::{Level, RedirectRule};
 use crate::model::{HttpVersion, Redirect, SetHeader};
 use crate::reading::Reading;
-use crate::tree::Directive;
+use crate::tree::{Directive, Word};
 
 const REUSED: &str =
     "what goes upstream is written anew from what was read, in buffers that grow as they need to";
@@ -31,9 +31,9 @@ pub const ROWS: &[Row] = &[
         "proxy_http_version",
         HTTP_SERVER_LOCATION,
         (1, 1),
-        "1.0 | 1.1",
+        "1.0 | 1.1 | 2",
         "1.1",
-        "The HTTP version spoken to the upstream.",
+        "The HTTP version spoken to the upstream. With `2` there is a warning, and 1.1 is spoken.",
         Apply::Level(http_version),
     ),
     often(
@@ -265,12 +265,16 @@ pub const ROWS: &[Row] = &[
     ),
 ];
 
+/// Servers that speak HTTP/2 nearly always speak HTTP/1.1 as well; one that does not answers nothing, and is noticed.
 fn http_version(level: &mut Level, directive: &Directive, reading: &mut Reading<'_>) {
     let word = &directive.args[0];
     if word.text == "2" {
         reading
-            .error(word.span, "nginx knows HTTP/2 to upstreams, Millstream does not (yet)")
-            .help("write proxy_http_version 1.1;");
+            .diagnostics
+            .warning(word.span, "HTTP/2 is not spoken to upstreams (yet): they are asked with HTTP/1.1")
+            .help("write proxy_http_version 1.1;")
+            .once();
+        level.proxy_http_version = Some(HttpVersion::Http11);
         return;
     }
     const VERSIONS: [HttpVersion; 2] = [HttpVersion::Http10, HttpVersion::Http11];
@@ -278,9 +282,40 @@ fn http_version(level: &mut Level, directive: &Directive, reading: &mut Reading<
 }
 
 fn set_header(level: &mut Level, directive: &Directive, reading: &mut Reading<'_>) {
-    let value = reading.template(&directive.args[1]);
-    if is_field_name(&directive.args[0], reading) {
-        let name = directive.args[0].text.clone();
+    let [name, word] = &directive.args[..] else { return };
+    // The level has one, whatever becomes of it.
+    level.proxy_set_headers.get_or_insert_default();
+    if let Some(bare) = name.text.strip_suffix(':') {
+        colon_in_name(level, &Reading::part(name, bare), word, reading);
+        return;
+    }
+    let value = reading.template(word);
+    if is_field_name(name, reading) {
+        let name = name.text.clone();
+        level.proxy_set_headers.get_or_insert_default().push(SetHeader { name, value });
+    }
+}
+
+/// nginx puts a colon of its own behind the name, so that the one written there begins the value. Without a value there is
+/// no field to send.
+fn colon_in_name(level: &mut Level, name: &Word, word: &Word, reading: &mut Reading<'_>) {
+    if word.text.is_empty() {
+        reading.diagnostics.idle(
+            name.span,
+            "\"proxy_set_header\" has no effect here: no field has a colon in its name, so there is none to remove",
+        );
+        return;
+    }
+    let value = reading.template(&Reading::part(word, format!(": {}", word.text)));
+    if is_field_name(name, reading) {
+        reading
+            .diagnostics
+            .warning(
+                name.span,
+                format!("the colon becomes a part of the value: \"{0}: : …\" is sent", name.text),
+            )
+            .help(format!("write {} without a colon", name.text));
+        let name = name.text.clone();
         level.proxy_set_headers.get_or_insert_default().push(SetHeader { name, value });
     }
 }

@@ -12,16 +12,25 @@ use crate::suggest;
 use crate::template;
 use crate::tree::{Directive, Word};
 
+/// What every URL begins with.
+const SCHEME: &str = "http://";
+
 /// Reads a `proxy_pass`.
 pub(super) fn proxy_pass(level: &mut Level, directive: &Directive, reading: &mut Reading<'_>) {
     let word = &directive.args[0];
     if !template::is_literal(&word.text) {
+        // What stands before the first variable decides already: with another scheme every request would be a 500.
+        let start = word.text.split('$').next().unwrap_or_default();
+        if !start.starts_with(SCHEME) && !SCHEME.starts_with(start) {
+            wrong_scheme(word, reading);
+            return;
+        }
         let target = ProxyTarget::Variables(reading.template(word));
         let pass = ProxyPass { target, host: String::new(), port: 80, uri: None };
         level.proxy_pass = Some(PassDraft { pass, url: None, span: word.span });
         return;
     }
-    let Some(rest) = word.text.strip_prefix("http://") else {
+    let Some(rest) = word.text.strip_prefix(SCHEME) else {
         wrong_scheme(word, reading);
         return;
     };
@@ -35,7 +44,8 @@ fn wrong_scheme(word: &Word, reading: &mut Reading<'_>) {
     if word.text.starts_with("https://") {
         reading
             .error(word.span, "nginx knows proxy_pass to https://, Millstream does not (yet)")
-            .help("pass to the API's plain HTTP port");
+            .help("pass to the API's plain HTTP port")
+            .once();
         return;
     }
     let bare = word.text.rsplit("://").next().unwrap_or_default();

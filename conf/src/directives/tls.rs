@@ -24,9 +24,7 @@ pub const ROWS: &[Row] = &[
         "A PEM file with the server's certificate and those that lead up to its authority. Relative names hang on the directory of \
          the main file.",
         Apply::Level(|l, d, r| {
-            if let Some(file) = pem_file(&d.args[0], "certificate", r) {
-                l.ssl_certificates.get_or_insert_default().push(file);
-            }
+            l.ssl_certificates.get_or_insert_default().push(pem_file(&d.args[0], "certificate", r));
         }),
     ),
     often(
@@ -37,9 +35,7 @@ pub const ROWS: &[Row] = &[
         "",
         "A PEM file with the key of the certificate, in the order of the certificates.",
         Apply::Level(|l, d, r| {
-            if let Some(file) = pem_file(&d.args[0], "certificate key", r) {
-                l.ssl_certificate_keys.get_or_insert_default().push(file);
-            }
+            l.ssl_certificate_keys.get_or_insert_default().push(pem_file(&d.args[0], "certificate key", r));
         }),
     ),
     often(
@@ -98,22 +94,30 @@ pub const ROWS: &[Row] = &[
         "How much goes into one TLS record.",
         "the TLS library sizes its records by itself",
     ),
+    idle(
+        "ssl_dhparam",
+        HTTP_SERVER,
+        (1, 1),
+        "file",
+        "The parameters of suites with DHE.",
+        "suites with DHE are not offered; those with ECDHE need no parameters",
+    ),
 ];
 
-fn pem_file(word: &Word, what: &str, reading: &mut Reading<'_>) -> Option<(PathBuf, Span)> {
+fn pem_file(word: &Word, what: &str, reading: &mut Reading<'_>) -> (PathBuf, Span) {
+    // A file that cannot be used goes on as one, so that nothing else is reported for want of it.
+    let path = reading.conf_prefix.resolve(&word.text);
     if !reading.without_variables(word, "the name of a certificate") {
-        return None;
+        return (path, word.span);
     }
     if ["data:", "engine:", "store:"].iter().any(|kind| word.text.starts_with(kind)) {
         reading
             .error(word.span, "nginx knows certificates that are not files, Millstream does not (yet)")
             .help("write the name of a PEM file");
-        return None;
+        return (path, word.span);
     }
-    let path = reading.conf_prefix.resolve(&word.text);
     let opened = File::open(&path).and_then(|file| file.metadata()).map(|about| about.is_file());
     let trouble = match opened {
-        // The path goes on although it cannot be read, so that nothing else is reported for want of it.
         Ok(true) => None,
         Ok(false) => Some("it is not a file".to_owned()),
         Err(error) => Some(error.to_string()),
@@ -123,7 +127,7 @@ fn pem_file(word: &Word, what: &str, reading: &mut Reading<'_>) -> Option<(PathB
             .error(word.span, format!("cannot load {what} \"{}\": {trouble}", path.display()))
             .help("write the name of a PEM file that may be read; relative names hang on the directory of the main file");
     }
-    Some((path, word.span))
+    (path, word.span)
 }
 
 fn protocols(level: &mut Level, directive: &Directive, reading: &mut Reading<'_>) {

@@ -15,7 +15,8 @@ fn compiled(text: &str, captures: &[&str]) -> (Template, Vec<String>) {
     let tokens = lexer::tokens(file, &sources, &mut diagnostics);
     let Some(Token::Word(word)) = tokens.list.first() else { panic!("{text:?} starts with a word") };
     let named_captures: Vec<Box<str>> = captures.iter().map(|&name| name.into()).collect();
-    let template = compile(word, &Scope { named_captures: &named_captures }, &mut diagnostics);
+    let template =
+        compile(word, &Scope { named_captures: &named_captures, defined_elsewhere: &[] }, &mut diagnostics);
     let findings = diagnostics.sorted().into_iter().map(|finding| {
         let span = finding.span.expect("it has a place");
         let shown = &text[span.start as usize..span.end as usize];

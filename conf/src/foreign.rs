@@ -1,0 +1,319 @@
+//! What becomes of a directive that nginx knows and Millstream does not.
+//!
+//! Each name of `nginx_names` that has no row of its own stands here once: what may be left out with `--lenient` without
+//! changing who gets what, what works only together with another directive, and what is never left out, with the reason.
+//! A name that is missing is never left out. Next: `block`, which tells of it.
+
+use std::collections::HashSet;
+
+use crate::tree::{Directive, Word};
+
+#[cfg(test)]
+mod tests;
+
+/// What becomes of one directive.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fate {
+    /// `--lenient` leaves it out; the text says what changes.
+    LeftOut(&'static str),
+    /// It works together with one of these only. Where none of them is written it does nothing in nginx either, and
+    /// where one is, that one is told.
+    BelongsTo(&'static [&'static str]),
+    /// It says what holds without it.
+    Default,
+    /// It is never left out; the text is the reason, as a sentence without a full stop.
+    Kept(&'static str),
+}
+
+use Fate::{BelongsTo, Default, Kept, LeftOut};
+
+const LOGS: &str = "only what is logged changes";
+const TUNING: &str = "only speed and resources change";
+const LOOK: &str = "only how an answer is labelled or looks changes";
+const HTTP_1: &str = "clients are answered with HTTP/1.1";
+const ROUND_ROBIN: &str = "the servers take turns";
+
+const CONTENT: &str = "it decides what is answered";
+const HANDLER: &str =
+    "without it the location would show the files themselves, programs and passwords in them included";
+const ACCESS: &str = "it decides who is let in";
+const BOUNDS: &str = "it bounds how much a client may take";
+const ENCRYPTION: &str = "it decides how what is sent is protected on its way";
+const REDIRECT: &str = "it decides where clients are sent";
+const CLIENT: &str = "it decides whom a request is taken to come from";
+const UPSTREAM: &str = "it decides what the upstream is sent";
+const COOKIES: &str = "it decides which cookies a client gets";
+const CHOICE: &str = "it decides which server is asked";
+const VARIABLES: &str = "other directives need what it defines";
+const BRACES: &str = "what stands in its braces may keep somebody out or choose what is answered";
+const SERVICE: &str = "what it describes would not be served at all";
+
+/// A `proxy_pass` to `https://`.
+const PASS_TLS: &str = "proxy_pass https";
+/// A `proxy_pass` with variables.
+pub const PASS_VARIABLES: &str = "proxy_pass $…";
+/// A `server` of an upstream with `resolve`.
+const SERVER_RESOLVE: &str = "server resolve";
+/// A `listen` with `http2` or `quic`.
+const LISTEN_HTTP2: &str = "listen http2";
+const LISTEN_QUIC: &str = "listen quic";
+
+const ACCESS_RULES: &[&str] =
+    &["allow", "deny", "auth_basic", "auth_request", "auth_jwt", "auth_oidc", "js_access"];
+const SCRIPTS: &[&str] = &[
+    "js_access",
+    "js_body_filter",
+    "js_content",
+    "js_filter",
+    "js_header_filter",
+    "js_periodic",
+    "js_set",
+    "js_var",
+];
+
+/// Every name once; a name that ends with an asterisk stands for those that begin so and stand nowhere else.
+const TABLE: &[(Fate, &str)] = &[
+    (
+        LeftOut(LOGS),
+        "debug_connection log_not_found rewrite_log uninitialized_variable_warn ssl_key_log session_log \
+                     session_log_format session_log_zone mgmt otel_*",
+    ),
+    (
+        LeftOut(TUNING),
+        "debug_points ssl_object_cache_inheritable working_directory chunked_transfer_encoding early_hints \
+                       keepalive_disable keepalive_min_timeout max_headers send_lowat subrequest_output_buffer_size \
+                       google_perftools_profiles gzip_disable gzip_no_buffer postpone_gzipping proxy_socket_keepalive \
+                       ssl_certificate_cache ssl_certificate_compression ssl_early_data ssl_stapling ssl_stapling_file \
+                       ssl_stapling_responder ssl_stapling_verify",
+    ),
+    (LeftOut(LOOK), "charset msie_refresh"),
+    (LeftOut(HTTP_1), "http2 http3"),
+    (LeftOut(ROUND_ROBIN), "least_conn least_time queue random"),
+    (BelongsTo(&["charset"]), "charset_types override_charset"),
+    (BelongsTo(&["resolver"]), "resolver_timeout"),
+    (
+        BelongsTo(&[
+            PASS_VARIABLES,
+            SERVER_RESOLVE,
+            "js_content",
+            "js_access",
+            "js_periodic",
+            "auth_jwt_key_request",
+            "auth_oidc",
+        ]),
+        "resolver",
+    ),
+    (BelongsTo(&[PASS_TLS]), "proxy_ssl_*"),
+    (BelongsTo(&["http2", LISTEN_HTTP2]), "http2_*"),
+    (BelongsTo(&["http3", LISTEN_QUIC]), "http3_* quic_*"),
+    (BelongsTo(&["auth_basic", "auth_request", "auth_jwt"]), "auth_delay"),
+    (BelongsTo(ACCESS_RULES), "satisfy"),
+    (BelongsTo(&["limit_rate"]), "limit_rate_after"),
+    (BelongsTo(&["add_before_body", "add_after_body"]), "addition_types"),
+    (BelongsTo(&["auth_basic"]), "auth_basic_user_file"),
+    (BelongsTo(&["auth_request"]), "auth_request_set"),
+    (BelongsTo(&["auth_jwt"]), "auth_jwt_*"),
+    (
+        BelongsTo(&["auth_oidc"]),
+        "oidc_provider client_id client_secret client_secret_file config_url cookie_name \
+                                 extra_auth_args frontchannel_logout_uri issuer logout_token_hint logout_uri pkce \
+                                 post_logout_uri redirect_uri scope session_store session_timeout userinfo",
+    ),
+    (BelongsTo(&["autoindex"]), "autoindex_*"),
+    (BelongsTo(&["dav_methods"]), "create_full_put_path dav_access min_delete_depth"),
+    (BelongsTo(&["fastcgi_pass"]), "fastcgi_*"),
+    (BelongsTo(&["scgi_pass"]), "scgi_*"),
+    (BelongsTo(&["uwsgi_pass"]), "uwsgi_*"),
+    (BelongsTo(&["grpc_pass"]), "grpc_*"),
+    (BelongsTo(&["memcached_pass"]), "memcached_*"),
+    (BelongsTo(&["mp4"]), "mp4_*"),
+    (BelongsTo(&["geoip_country", "geoip_city", "geoip_org"]), "geoip_proxy geoip_proxy_recursive"),
+    (BelongsTo(&["gunzip"]), "gunzip_buffers"),
+    (BelongsTo(&["add_trailer"]), "add_trailer_inherit"),
+    (BelongsTo(&["image_filter"]), "image_filter_*"),
+    (BelongsTo(&["limit_conn"]), "limit_conn_*"),
+    (BelongsTo(&["limit_req"]), "limit_req_*"),
+    (BelongsTo(&["map"]), "map_hash_bucket_size map_hash_max_size"),
+    (BelongsTo(&["mirror"]), "mirror_request_body"),
+    (BelongsTo(&["perl", "perl_set"]), "perl_modules perl_require"),
+    (BelongsTo(&["set_real_ip_from"]), "real_ip_header real_ip_recursive"),
+    (BelongsTo(&["valid_referers"]), "referer_hash_bucket_size referer_hash_max_size"),
+    (BelongsTo(&["secure_link"]), "secure_link_md5"),
+    (BelongsTo(&["ssi"]), "ssi_*"),
+    (BelongsTo(&["sub_filter"]), "sub_filter_*"),
+    (BelongsTo(&["userid"]), "userid_*"),
+    (
+        BelongsTo(&["ssl_verify_client"]),
+        "ssl_client_certificate ssl_crl ssl_ocsp ssl_ocsp_cache ssl_ocsp_responder \
+                                         ssl_verify_depth",
+    ),
+    (BelongsTo(&["ssl_verify_client", "ssl_stapling"]), "ssl_trusted_certificate"),
+    (
+        BelongsTo(&["xslt_stylesheet", "xml_entities"]),
+        "xslt_last_modified xslt_param xslt_string_param xslt_types",
+    ),
+    (
+        BelongsTo(SCRIPTS),
+        "js_context_reuse js_engine js_fetch_* js_import js_include js_path js_preload_object \
+                          js_shared_dict_zone",
+    ),
+    (
+        BelongsTo(&["mail", "stream"]),
+        "imap_auth imap_capabilities imap_client_buffer pop3_auth pop3_capabilities smtp_auth \
+                                      smtp_capabilities smtp_client_buffer smtp_greeting_delay starttls xclient auth_http \
+                                      auth_http_header auth_http_pass_client_cert auth_http_timeout protocol \
+                                      preread_buffer_size preread_timeout proxy_download_rate proxy_upload_rate \
+                                      proxy_protocol proxy_protocol_timeout proxy_requests proxy_responses \
+                                      proxy_session_drop proxy_timeout pass js_preread ssl_alpn ssl_handshake_timeout \
+                                      ssl_name ssl_preread zone_sync zone_sync_*",
+    ),
+    (BelongsTo(&["acme_certificate"]), "acme_issuer acme_shared_zone"),
+    (BelongsTo(&["f4f"]), "f4f_buffer_size"),
+    (BelongsTo(&["hls"]), "hls_*"),
+    (BelongsTo(&["keyval"]), "keyval_zone"),
+    (
+        BelongsTo(&["mgmt"]),
+        "connect_timeout deployment_context enforce_initial_report license_token proxy proxy_password \
+                            proxy_username read_timeout state_path usage_report uuid_file",
+    ),
+    (BelongsTo(&["health_check"]), "health_check_timeout match"),
+    (
+        Kept(CONTENT),
+        "alias try_files break recursive_error_pages add_before_body add_after_body autoindex charset_map \
+                     source_charset dav_methods flv mp4 f4f hls gunzip gzip_static add_header_inherit add_trailer \
+                     image_filter random_index ssi sub_filter xml_entities xslt_stylesheet js_body_filter js_filter \
+                     js_header_filter js_periodic internal_redirect proxy_pass_trailers",
+    ),
+    (
+        Kept(HANDLER),
+        "empty_gif fastcgi_pass grpc_pass js_content memcached_pass perl scgi_pass uwsgi_pass stub_status status \
+                     status_format upstream_conf",
+    ),
+    (
+        Kept(ACCESS),
+        "allow deny disable_symlinks internal auth_basic auth_request auth_jwt auth_oidc js_access \
+                    proxy_allow_upstream secure_link secure_link_secret ssl_reject_handshake ssl_verify_client valid_referers",
+    ),
+    (Kept(BOUNDS), "limit_conn limit_rate limit_req proxy_limit_rate"),
+    (
+        Kept(ENCRYPTION),
+        "acme_certificate ssl ssl_conf_command ssl_ecdh_curve ssl_ech_file ssl_engine ssl_password_file \
+                        ssl_session_ticket_key ssl_session_tickets",
+    ),
+    (Kept(REDIRECT), "absolute_redirect port_in_redirect rewrite server_name_in_redirect"),
+    (Kept(CLIENT), "set_real_ip_from proxy_protocol_tlv"),
+    (
+        Kept(UPSTREAM),
+        "client_body_in_file_only ignore_invalid_headers mirror proxy_bind proxy_pass_request_body \
+                      proxy_pass_request_headers proxy_request_dynamic proxy_set_body underscores_in_headers",
+    ),
+    (Kept(COOKIES), "proxy_cookie_domain proxy_cookie_flags proxy_cookie_path userid"),
+    (Kept(CHOICE), "hash health_check ip_hash ntlm state sticky sticky_cookie_insert"),
+    (
+        Kept(VARIABLES),
+        "ancient_browser ancient_browser_value modern_browser modern_browser_value geo geoip_city \
+                       geoip_country geoip_org js_set js_var keyval map num_map perl_set set split_clients",
+    ),
+    (Kept(BRACES), "if limit_except"),
+    (Kept(SERVICE), "mail stream"),
+];
+
+/// Words with which a directive says what holds without it, so that nothing is lost without it.
+const DEFAULTS: &[(&str, &str)] = &[
+    ("absolute_redirect", "on"),
+    ("auth_basic", "off"),
+    ("auth_jwt", "off"),
+    ("auth_request", "off"),
+    ("autoindex", "off"),
+    ("charset", "off"),
+    ("chunked_transfer_encoding", "on"),
+    ("client_body_in_file_only", "off"),
+    ("disable_symlinks", "off"),
+    ("gunzip", "off"),
+    ("gzip_static", "off"),
+    ("http2", "off"),
+    ("http3", "off"),
+    ("image_filter", "off"),
+    ("limit_rate", "0"),
+    ("mirror", "off"),
+    ("port_in_redirect", "on"),
+    ("proxy_bind", "off"),
+    ("proxy_cookie_domain", "off"),
+    ("proxy_cookie_flags", "off"),
+    ("proxy_cookie_path", "off"),
+    ("proxy_limit_rate", "0"),
+    ("proxy_pass_request_body", "on"),
+    ("proxy_pass_request_headers", "on"),
+    ("random_index", "off"),
+    ("recursive_error_pages", "off"),
+    ("server_name_in_redirect", "off"),
+    ("ssi", "off"),
+    ("ssl", "off"),
+    ("ssl_early_data", "off"),
+    ("ssl_ecdh_curve", "auto"),
+    ("ssl_reject_handshake", "off"),
+    ("ssl_session_tickets", "on"),
+    ("ssl_stapling", "off"),
+    ("ssl_verify_client", "off"),
+    ("userid", "off"),
+];
+
+/// What becomes of a directive with these words.
+pub fn fate(name: &str, args: &[Word]) -> Fate {
+    if let [word] = args
+        && DEFAULTS.iter().any(|(known, value)| *known == name && *value == word.text)
+    {
+        return Default;
+    }
+    // The files that it looks for stand beside those that are served without it; with `always` they stand alone.
+    if name == "gzip_static" && args.first().is_some_and(|word| word.text == "on") {
+        return LeftOut(TUNING);
+    }
+    let named = |entries: &str| entries.split_whitespace().any(|known| known == name);
+    let begins = |entries: &str| {
+        let mut families = entries.split_whitespace().filter_map(|known| known.strip_suffix('*'));
+        families.any(|family| name.starts_with(family))
+    };
+    let exact = TABLE.iter().find(|(_, entries)| named(entries));
+    let found = exact.or_else(|| TABLE.iter().find(|(_, entries)| begins(entries)));
+    found.map_or(Kept(CONTENT), |(fate, _)| *fate)
+}
+
+/// The parameter of a `listen` that only nginx knows, and the reason why it is never left out.
+pub fn listen_parameter(name: &str) -> Option<Fate> {
+    Some(match name {
+        "http2" | "spdy" => LeftOut(HTTP_1),
+        "setfib" | "accept_filter" => LeftOut(TUNING),
+        "quic" => Kept("the address would be opened for TCP instead"),
+        "proxy_protocol" => Kept(CLIENT),
+        _ => return None,
+    })
+}
+
+/// The names of all directives of a configuration, with the few forms of a directive that others belong to.
+pub fn written(tree: &[Directive]) -> HashSet<Box<str>> {
+    let mut names = HashSet::new();
+    collect(tree, &mut names);
+    names
+}
+
+fn collect(tree: &[Directive], names: &mut HashSet<Box<str>>) {
+    for directive in tree {
+        let has = |parameter: &str| directive.args.iter().any(|word| word.text == parameter);
+        let form = match directive.name.text.as_str() {
+            "proxy_pass" => match directive.args.first().map_or("", |word| word.text.as_str()) {
+                url if url.starts_with("https://") => Some(PASS_TLS),
+                url if url.contains('$') => Some(PASS_VARIABLES),
+                _ => None,
+            },
+            "server" if has("resolve") => Some(SERVER_RESOLVE),
+            "listen" if has("http2") => Some(LISTEN_HTTP2),
+            "listen" if has("quic") => Some(LISTEN_QUIC),
+            _ => None,
+        };
+        names.extend(form.map(Box::from));
+        names.insert(directive.name.text.as_str().into());
+        // Blocks in blocks are bounded by the parser.
+        collect(directive.block.as_deref().unwrap_or_default(), names);
+    }
+}

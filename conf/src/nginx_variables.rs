@@ -1,0 +1,37 @@
+//! The names of the variables that nginx knows and Millstream does not, so that one can be told apart from a misspelling.
+//!
+//! Names only; what a variable holds is never looked up here. Before: `variables`, the table of those that are there; next:
+//! `template`, which tells the two apart.
+
+/// Fixed names; one that ends with an asterisk stands for all that begin so.
+const NAMES: &str = "ancient_browser modern_browser msie connections_active connections_reading connections_waiting \
+    connections_writing date_gmt date_local fastcgi_path_info fastcgi_script_name geoip_* http2 http3 invalid_referer \
+    is_request_port limit_conn_status limit_rate limit_req_status memcached_key otel_* proxy_internal_body_length \
+    proxy_protocol_* realip_remote_addr realip_remote_port request_body request_body_file request_port secure_link \
+    secure_link_expires session_log_* session_time ssl_alpn_protocol ssl_ciphers ssl_client_* ssl_curve ssl_curves \
+    ssl_early_data ssl_ech_* ssl_preread_* ssl_session_id ssl_sigalg ssl_sigalgs tcpinfo_* uid_got uid_reset uid_set \
+    upstream_first_byte_time upstream_last_server_name upstream_queue_time upstream_session_time acme_* jwt_* oidc_*";
+
+/// Whether nginx knows a variable of that name, in any case of its letters.
+pub fn is_known(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    NAMES.split_whitespace().any(|known| match known.strip_suffix('*') {
+        Some(start) => name.len() > start.len() && name.starts_with(start),
+        None => name == known,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::variables::VARIABLES;
+
+    #[test]
+    fn a_variable_that_is_there_is_not_said_to_be_missing() {
+        for (_, name, _) in VARIABLES {
+            assert!(!NAMES.split_whitespace().any(|known| known == *name), "{name}");
+        }
+        assert!(is_known("limit_rate") && is_known("SSL_client_s_dn") && is_known("geoip_city"));
+        assert!(!is_known("geoip_") && !is_known("limit_rat"));
+    }
+}

@@ -1,0 +1,344 @@
+//! What becomes of directives that only nginx knows: what `--lenient` may leave out, what it never does, and what has no
+//! effect in the first place.
+
+use std::fs;
+
+use millstream_conf::diagnostics::{Diagnostic, Severity};
+use millstream_conf::{Loaded, Options, load};
+
+fn read(text: &str, lenient: bool) -> Loaded {
+    let directory = tempfile::tempdir().expect("a directory");
+    fs::write(directory.path().join("nginx.conf"), text).expect("written");
+    load(&Options {
+        main_file: "nginx.conf".into(),
+        prefix: directory.path().into(),
+        lenient,
+        ..Options::default()
+    })
+}
+
+fn in_http(directives: &str) -> String {
+    format!("events {{ }} http {{ access_log off; {directives} }}")
+}
+
+fn in_server(directives: &str) -> String {
+    in_http(&format!("server {{ listen 8080; {directives} }}"))
+}
+
+fn in_location(directives: &str) -> String {
+    in_server(&format!("location / {{ {directives} }}"))
+}
+
+fn findings(loaded: &Loaded, severity: Severity) -> Vec<Diagnostic> {
+    loaded.diagnostics.sorted().into_iter().filter(|found| found.severity == severity).cloned().collect()
+}
+
+fn errors(text: &str, lenient: bool) -> Vec<Diagnostic> {
+    findings(&read(text, lenient), Severity::Error)
+}
+
+#[test]
+fn lenient_leaves_out_nothing_that_chooses_content_lets_in_encrypts_or_redirects() {
+    let rows: [(&str, &str); 48] = [
+        ("try_files /maintenance.html @app;", "what is answered"),
+        ("rewrite ^/old /new permanent;", "where clients are sent"),
+        ("alias /srv/files/;", "what is answered"),
+        ("internal;", "who is let in"),
+        ("set $skip 1;", "other directives"),
+        ("break;", "what is answered"),
+        ("if ($arg_a) { return 403; }", "braces"),
+        ("autoindex on;", "what is answered"),
+        ("sub_filter a b;", "what is answered"),
+        ("gunzip on;", "what is answered"),
+        ("gzip_static always;", "what is answered"),
+        ("add_before_body /top;", "what is answered"),
+        ("recursive_error_pages on;", "what is answered"),
+        ("add_header_inherit merge;", "what is answered"),
+        ("dav_methods PUT;", "what is answered"),
+        ("stub_status;", "the files themselves"),
+        ("empty_gif;", "the files themselves"),
+        ("fastcgi_pass 127.0.0.1:9000;", "the files themselves"),
+        ("uwsgi_pass 127.0.0.1:9000;", "the files themselves"),
+        ("scgi_pass 127.0.0.1:9000;", "the files themselves"),
+        ("grpc_pass 127.0.0.1:9000;", "the files themselves"),
+        ("memcached_pass 127.0.0.1:9000;", "the files themselves"),
+        ("js_content a.b;", "the files themselves"),
+        ("allow all;", "who is let in"),
+        ("deny all;", "who is let in"),
+        ("auth_basic x;", "who is let in"),
+        ("auth_request /auth;", "who is let in"),
+        ("auth_jwt x;", "who is let in"),
+        ("js_access a.b;", "who is let in"),
+        ("limit_except GET { proxy_read_timeout 5s; }", "braces"),
+        ("valid_referers none;", "who is let in"),
+        ("secure_link $arg_md5;", "who is let in"),
+        ("secure_link_secret x;", "who is let in"),
+        ("disable_symlinks on;", "who is let in"),
+        ("limit_req zone=a;", "how much"),
+        ("limit_conn a 1;", "how much"),
+        ("limit_rate 1k;", "how much"),
+        ("set_real_ip_from 10.0.0.0/8;", "whom"),
+        ("proxy_pass_request_headers off;", "the upstream is sent"),
+        ("proxy_set_body x;", "the upstream is sent"),
+        ("proxy_bind 127.0.0.2;", "the upstream is sent"),
+        ("mirror /copy;", "the upstream is sent"),
+        ("underscores_in_headers on;", "the upstream is sent"),
+        ("proxy_cookie_flags ~ secure;", "cookies"),
+        ("userid on;", "cookies"),
+        ("absolute_redirect off;", "where clients are sent"),
+        ("port_in_redirect off;", "where clients are sent"),
+        ("keyval $a $b zone=c;", "other directives"),
+    ];
+    for (directive, why) in rows {
+        let found = errors(&in_location(directive), true);
+        assert_eq!(found.len(), 1, "{directive}: {found:#?}");
+        let help = found[0].help.clone().unwrap_or_default();
+        assert!(help.contains(why) && help.contains("even with --lenient"), "{directive}: {help}");
+        let strict = errors(&in_location(directive), false);
+        assert_eq!(strict.len(), 1, "{directive}: {strict:#?}");
+        let help = strict[0].help.clone().unwrap_or_default();
+        assert!(!help.contains("start with --lenient"), "{directive}: it would fail: {help}");
+    }
+}
+
+#[test]
+fn lenient_leaves_encryption_alone() {
+    for directive in [
+        "ssl on;",
+        "ssl_verify_client on;",
+        "ssl_reject_handshake on;",
+        "ssl_session_tickets off;",
+        "ssl_session_ticket_key k;",
+        "ssl_ecdh_curve secp384r1;",
+        "ssl_conf_command Options PrioritizeChaCha;",
+        "ssl_password_file p;",
+    ] {
+        let found = errors(&in_server(directive), true);
+        assert_eq!(found.len(), 1, "{directive}: {found:#?}");
+        assert!(found[0].help.as_deref().unwrap_or_default().contains("even with --lenient"), "{found:#?}");
+    }
+    // An address that was meant for QUIC must not become one for TCP, and a PROXY line is no request.
+    for listen in ["listen 8443 quic;", "listen 8443 proxy_protocol;"] {
+        let found = errors(&in_server(listen), true);
+        assert_eq!(found.len(), 1, "{listen}: {found:#?}");
+    }
+}
+
+#[test]
+fn lenient_leaves_out_what_only_logs_tunes_or_decorates() {
+    for directive in [
+        "log_not_found off;",
+        "rewrite_log on;",
+        "charset utf-8;",
+        "gzip_disable msie6;",
+        "gzip_static on;",
+        "keepalive_disable none;",
+        "chunked_transfer_encoding off;",
+        "proxy_socket_keepalive on;",
+        "otel_trace on;",
+    ] {
+        let text = in_location(directive);
+        let strict = errors(&text, false);
+        assert_eq!(strict.len(), 1, "{directive}: {strict:#?}");
+        assert!(strict[0].help.as_deref().unwrap_or_default().contains("--lenient"), "{strict:#?}");
+        let loaded = read(&text, true);
+        assert!(loaded.configuration.is_some(), "{directive}: {:#?}", findings(&loaded, Severity::Error));
+        let warnings = findings(&loaded, Severity::Warning);
+        assert_eq!(warnings.len(), 1, "{directive}: {warnings:#?}");
+        assert!(warnings[0].help.as_deref().unwrap_or_default().contains("left out"), "{warnings:#?}");
+    }
+    let text = in_http("http2 on; ssl_stapling on; server { listen 8080 http2; }");
+    assert!(read(&text, true).configuration.is_some());
+    let text =
+        in_http("upstream a { least_conn; server 127.0.0.1:1; } upstream b { random; server 127.0.0.1:1; }");
+    assert!(read(&text, true).configuration.is_some());
+    let text =
+        in_http("upstream a { ip_hash; server 127.0.0.1:1; } upstream b { hash $uri; server 127.0.0.1:1; }");
+    assert_eq!(errors(&text, true).len(), 2);
+}
+
+#[test]
+fn what_no_location_uses_does_not_stop_a_start() {
+    for directives in [
+        "fastcgi_temp_path /var/f; uwsgi_temp_path /var/u; scgi_temp_path /var/s;",
+        "fastcgi_cache_path /var/c keys_zone=f:1m; fastcgi_buffers 8 16k; fastcgi_param A b;",
+        "limit_req_zone $binary_remote_addr zone=a:10m rate=1r/s; limit_req_status 429;",
+        "limit_conn_zone $binary_remote_addr zone=a:10m; limit_conn_log_level warn;",
+        "map_hash_bucket_size 64; map_hash_max_size 2048;",
+        "real_ip_header X-Forwarded-For; real_ip_recursive on;",
+        "proxy_ssl_verify on; proxy_ssl_server_name on;",
+        "resolver 127.0.0.53; resolver_timeout 5s;",
+        "charset off; charset_types text/css;",
+        "auth_basic off; auth_basic_user_file /x; satisfy any;",
+        "ssl_dhparam /etc/dhparam.pem; ssl_trusted_certificate /x; ssl_crl /y; ssl_client_certificate /z;",
+        "ssl_session_tickets on; ssl_verify_client off; ssl_stapling off; http2 off; http2_push on;",
+        "autoindex off; autoindex_exact_size off; absolute_redirect on; server_name_in_redirect off;",
+        "sub_filter_once off; ssi off; ssi_types text/css; mirror off;",
+    ] {
+        let text = in_http(&format!("{directives} server {{ listen 8080; }}"));
+        let loaded = read(&text, false);
+        assert!(loaded.configuration.is_some(), "{directives}: {:#?}", findings(&loaded, Severity::Error));
+        assert!(findings(&loaded, Severity::Warning).is_empty(), "{directives}");
+        assert!(!findings(&loaded, Severity::Idle).is_empty(), "-v tells of {directives}");
+    }
+    let text = format!(
+        "load_module modules/ngx_http_image_filter_module.so; {}",
+        in_http("server { listen 8080; }")
+    );
+    assert!(read(&text, false).configuration.is_some());
+    // With a location that uses it, the one error is there.
+    let text =
+        in_http("resolver 127.0.0.53; server { listen 8080; location / { proxy_pass http://$arg_to; } }");
+    assert_eq!(errors(&text, false).len(), 1, "{:#?}", errors(&text, false));
+}
+
+#[test]
+fn what_only_follows_from_another_error_is_not_told() {
+    let rows: [(String, &str); 8] = [
+        (
+            in_http(
+                "map $http_upgrade $connection_upgrade { default upgrade; '' close; } server { listen 8080; location / { \
+                 proxy_pass http://127.0.0.1:8000; proxy_set_header Connection $connection_upgrade; add_header A \
+                 $connection_upgrade; } }",
+            ),
+            "\"map\"",
+        ),
+        (
+            in_location(
+                "fastcgi_pass 127.0.0.1:9000; fastcgi_split_path_info ^(.+)(/.*)$; fastcgi_param A $fastcgi_script_name; \
+                 fastcgi_index i;",
+            ),
+            "\"fastcgi_pass\"",
+        ),
+        (in_location("set $a b; add_header X $a; return 200 $a;"), "\"set\""),
+        (
+            in_location(
+                "auth_request /a; auth_request_set $user $upstream_http_x_user; proxy_set_header U $user; satisfy any;",
+            ),
+            "\"auth_request\"",
+        ),
+        (in_location("auth_basic x; auth_basic_user_file /x;"), "\"auth_basic\""),
+        (in_location("if ($uri ~ ^/(?<part>[a-z]+)) { return 200 $part; }"), "\"if\""),
+        (
+            in_http(
+                "server { listen 8443 ssl; ssl_certificate $ssl_server_name.pem; ssl_certificate_key $ssl_server_name.key; }",
+            ),
+            "ssl_certificate",
+        ),
+        (
+            in_http(
+                "proxy_cache_path memory keys_zone=z:1m; server { listen 8080; location / { proxy_pass https://127.0.0.1:8443; \
+                 proxy_ssl_verify on; proxy_cache z; proxy_cache_tag a; } }",
+            ),
+            "https",
+        ),
+    ];
+    for (text, part) in rows {
+        let loaded = read(&text, false);
+        let found: Vec<_> = (loaded.diagnostics.sorted().into_iter())
+            .filter(|found| found.severity > Severity::Idle)
+            .map(|found| found.message.clone())
+            .collect();
+        let expected = if part == "ssl_certificate" { 2 } else { 1 };
+        assert_eq!(found.len(), expected, "{text}\n{found:#?}");
+        assert!(
+            found.iter().all(|message| message.contains(part) || part == "ssl_certificate"),
+            "{found:#?}"
+        );
+    }
+}
+
+#[test]
+fn a_directive_that_stands_in_many_places_is_told_once_with_their_number() {
+    let locations: String =
+        (0..252).map(|number| format!("location /{number} {{\n rewrite ^ /x;\n}}\n")).collect();
+    let loaded = read(&in_server(&locations), false);
+    let found = findings(&loaded, Severity::Error);
+    assert_eq!(found.len(), 1, "{found:#?}");
+    let text = found[0].render(&loaded.sources);
+    assert!(text.contains("nginx.conf:2:2") && text.contains("nginx.conf:5:2"), "{text}");
+    assert!(text.contains("248 more places"), "{text}");
+    // Mistakes are told each where it stands.
+    let text = in_server("location /a { proxy_pas http://a; } location /b { proxy_pas http://a; }");
+    assert_eq!(errors(&text, false).len(), 2);
+}
+
+#[test]
+fn the_inside_of_a_block_that_only_nginx_knows_is_checked() {
+    let rows = [
+        ("if ($arg_a) { proxy_pas http://a; }", "proxy_pas"),
+        ("if ($arg_a) { return nothing; }", "nothing"),
+        ("limit_except GET { add_header X $no_such_variable; }", "no_such_variable"),
+    ];
+    for (directive, part) in rows {
+        let found = errors(&in_location(directive), false);
+        assert_eq!(found.len(), 2, "{directive}: {found:#?}");
+        assert!(found[1].message.contains(part), "{found:#?}");
+    }
+    let found =
+        errors(&in_http("map $uri $a { default 1 2; ~( 1; /x $no_such_variable; hostnames; }"), false);
+    assert_eq!(found.len(), 4, "{found:#?}");
+    let found =
+        errors(&in_http("map $uri $a { default 1; ~^/(?<v>.) $v; /x $a; hostnames; volatile; }"), false);
+    assert_eq!(found.len(), 1, "{found:#?}");
+}
+
+#[test]
+fn a_variable_of_nginx_that_is_not_there_is_said_to_be_so() {
+    let found = errors(
+        &in_location("add_header X $limit_rate; add_header Y $ssl_client_s_dn; add_header Z $geoip_city;"),
+        false,
+    );
+    assert_eq!(found.len(), 3, "{found:#?}");
+    for error in found {
+        assert!(error.message.starts_with("nginx knows \"$"), "{error:#?}");
+    }
+}
+
+#[test]
+fn a_long_line_is_cut_around_the_place() {
+    let filler = "x".repeat(5000);
+    let text = in_location(&format!(
+        "add_header A \"{filler}\"; add_header B $no_such_variable; add_header C \"{filler}\";"
+    ));
+    let loaded = read(&text, false);
+    let found = findings(&loaded, Severity::Error);
+    let shown = found[0].render(&loaded.sources);
+    let lines: Vec<&str> = shown.lines().collect();
+    assert!(lines.iter().all(|line| line.chars().count() <= 160), "{shown}");
+    let column = |line: &str, part: &str| line.find(part).map(|at| line[..at].chars().count());
+    assert_eq!(column(lines[1], "$no_such_variable"), column(lines[2], "^"), "{shown}");
+    assert_eq!(lines[2].matches('^').count(), "$no_such_variable".len(), "{shown}");
+}
+
+#[test]
+fn the_caret_stands_under_the_place_after_letters_of_several_bytes() {
+    let text = in_location("add_header Ä \"Überraschung für alle\"; add_header B $no_such_variable;");
+    let loaded = read(&text.replace("Ä", "A"), false);
+    let shown = findings(&loaded, Severity::Error)[0].render(&loaded.sources);
+    let lines: Vec<&str> = shown.lines().collect();
+    let column = |line: &str, part: &str| line.find(part).map(|at| line[..at].chars().count());
+    assert_eq!(column(lines[1], "$no_such_variable"), column(lines[2], "^"), "{shown}");
+}
+
+/// What Debian's package installs, its includes put in: the one directive that is not there yet stops the start, clearly,
+/// and `--lenient` does not serve the site without it.
+#[test]
+fn the_configuration_of_debians_package_has_one_clear_error() {
+    let text = include_str!("stock/debian.conf");
+    for lenient in [false, true] {
+        let loaded = read(text, lenient);
+        let found = findings(&loaded, Severity::Error);
+        assert_eq!(found.len(), 1, "{found:#?}");
+        assert!(found[0].message.contains("\"try_files\""), "{found:#?}");
+        let help = found[0].help.clone().unwrap_or_default();
+        assert!(help.contains("what is answered") && help.contains("even with --lenient"), "{help}");
+    }
+}
+
+#[test]
+fn the_configuration_that_nginx_itself_comes_with_loads_without_a_word() {
+    let loaded = read(include_str!("stock/nginx.conf"), false);
+    assert!(loaded.configuration.is_some(), "{:#?}", findings(&loaded, Severity::Error));
+    assert!(findings(&loaded, Severity::Warning).is_empty(), "{:#?}", findings(&loaded, Severity::Warning));
+}
