@@ -309,6 +309,9 @@ fn matches(suite: &Suite, name: &str) -> bool {
         "ALL" => !no_encryption,
         // OpenSSL's default leaves out what is anonymous or does not encrypt.
         "DEFAULT" => !no_encryption && !suite.words.contains("aNULL"),
+        // What stands for a whole system's choice is that system's default.
+        "PROFILE=SYSTEM" => matches(suite, "DEFAULT"),
+        "ECDH" => suite.words.split(' ').any(|word| matches!(word, "ECDHE" | "AECDH")),
         "COMPLEMENTOFALL" => no_encryption,
         "COMPLEMENTOFDEFAULT" => suite.words.contains("aNULL"),
         "" => false,
@@ -319,7 +322,7 @@ fn matches(suite: &Suite, name: &str) -> bool {
 /// Whether a word is one of OpenSSL's that no suite of the table has.
 fn is_word(name: &str) -> bool {
     const WORDS: &str = "AESCCM AESCCM8 ARIA ARIA128 ARIA256 ARIAGCM CAMELLIA128 SRP kSRP aSRP DSS aDSS kDHr kDHd kECDHr kECDHe \
-                         kECDH ECDH kGOST aGOST GOST94 GOST89MAC kRSAPSK kECDHEPSK kDHEPSK KRB5 kFZA eFZA EXPORT56 SSLv2 \
+                         kECDH kGOST aGOST GOST94 GOST89MAC kRSAPSK kECDHEPSK kDHEPSK KRB5 kFZA eFZA EXPORT56 SSLv2 \
                          SUITEB128ONLY SUITEB128C2 RC2 LOW MEDIUM";
     name.split('+').all(|part| {
         WORDS.split(' ').any(|word| word == part)
@@ -376,6 +379,13 @@ mod tests {
     #[test]
     fn killing_hashes_leaves_authenticated_encryption_alone() {
         assert_eq!(remaining("HIGH:!SHA1:!SHA256:!SHA384").len(), 6);
+    }
+
+    #[test]
+    fn the_older_word_for_elliptic_curves_is_known() {
+        assert_eq!(remaining("ECDH+AESGCM:DH+AESGCM:ECDH+AES256:DH+AES256:!aNULL:!MD5:!DSS").len(), 4);
+        assert_eq!(remaining("ECDH+AESGCM"), remaining("ECDHE+AESGCM"));
+        assert_eq!(remaining("PROFILE=SYSTEM"), remaining("DEFAULT"));
     }
 
     #[test]
