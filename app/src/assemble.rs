@@ -16,7 +16,7 @@ use millstream_net::tls::{self, ServerConfig, TlsAcceptor};
 use millstream_server::generation::{ChooseCertificate, Shared};
 use millstream_server::route::server_name::HostTable;
 use millstream_telemetry::error_log::ErrorLogs;
-use millstream_telemetry::log_writer::{LogSink, LogWriter};
+use millstream_telemetry::log_writer::{self, LogSink, LogWriter};
 use millstream_telemetry::metrics::Registry;
 use millstream_upstream::Group;
 use std::collections::HashMap;
@@ -168,7 +168,7 @@ pub fn probe(configuration: &Configuration, findings: &mut Diagnostics) {
 }
 
 fn try_log(path: &Path, findings: &mut Diagnostics) {
-    if let Err(error) = std::fs::OpenOptions::new().append(true).create(true).open(path) {
+    if let Err(error) = log_writer::open_file(path) {
         findings.error_nowhere(format!("the log file {} cannot be opened: {error}", path.display()));
     }
 }

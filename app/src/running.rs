@@ -24,7 +24,7 @@ use millstream_net::privileges::Account;
 use millstream_net::{blocking, clock, limits, privileges};
 use millstream_server::generation::Shared;
 use millstream_telemetry::local_time::{self, LocalTime};
-use millstream_telemetry::log_writer::LogWriter;
+use millstream_telemetry::log_writer::{self, LogWriter};
 use millstream_telemetry::metrics::Registry;
 use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGWINCH};
 use signal_hook::iterator::Signals;
@@ -361,8 +361,13 @@ impl Process {
             LogTarget::Stderr => None,
         });
         let Some(path) = file.filter(|_| !tells_stderr(&self.shared.configuration.main)) else { return };
-        let opened = std::fs::OpenOptions::new().append(true).open(path);
-        if let Err(error) = opened.and_then(daemon::redirect_stderr) {
+        // What a library prints waits for no reader of a pipe, so such a log does not stand for it.
+        let redirected = match log_writer::open_file(path) {
+            Ok(file) if file.metadata().is_ok_and(|found| found.is_file()) => daemon::redirect_stderr(file),
+            Ok(_) => Ok(()),
+            Err(error) => Err(error),
+        };
+        if let Err(error) = redirected {
             self.shared
                 .main_log
                 .write(Level::Warn, format_args!("standard error stays what it was: {error}"));

@@ -3,22 +3,24 @@
 //! ```text
 //!            send, nobody else will wake it
 //!   Asleep ───────────────────────────────▶ Busy ──batch written──▶ Lingering (1 ms, or until urgent)
-//!     ▲                                      ▲                          │
-//!     └──────────── nothing queued ──────────┴───── something queued ───┘
+//!     ▲      AtPipes (some pipe is full) ───▶ ▲                          │
+//!     └──────────┴── nothing queued ─────────┴───── something queued ───┘
 //! ```
 //!
-//! So an idle server's line is written at once, and a busy one's workers pay no system call per line.
-//! It must never lose a queued line to a stop or a reopen, and never hold the lock while writing.
-//! Next: `queue` (state behind the lock), `output` (one file), `written` (waiting for a line).
+//! So an idle server's line is written at once, and a busy one's workers pay no system call per line. Nobody waits for
+//! a log: where a reader or a disk is too slow, lines past a bound are dropped and counted.
+//! It must never lose a queued line to a stop or a reopen while its file takes lines, and never hold the lock while writing.
+//! Next: `queue` (state behind the lock), `thread` (the loop), `output` (one file), `written` (waiting for a line).
 
 mod output;
 mod queue;
+mod thread;
 mod written;
 #[cfg(test)]
 mod tests;
 
 use output::Output;
-use queue::{Phase, Shared};
+use queue::{Phase, Sent, Shared};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -26,17 +28,21 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+pub use output::open_file;
 pub use queue::{LogStatistics, Ticket};
 pub use written::Written;
 
-/// Bytes that may be queued over all files; past it a sender waits.
-pub const QUEUE_BYTES: usize = 16 << 20;
+/// Bytes that may wait for one file; lines past it are dropped and counted.
+pub const FILE_BYTES: usize = 16 << 20;
 
-/// The longest that a sender waits for room (a stuck pipe, a dead disk); then its bytes are dropped and counted.
-pub const SEND_WAIT: Duration = Duration::from_secs(5);
+/// Bytes that may wait over all files. Two files that take nothing leave room for the others.
+pub const QUEUE_BYTES: usize = 4 * FILE_BYTES;
 
 /// The longest that [`LogWriter::drain`] waits.
-pub const DRAIN_WAIT: Duration = Duration::from_secs(10);
+pub const DRAIN_WAIT: Duration = Duration::from_secs(5);
+
+/// The longest that it waits for a full pipe to take anything.
+const PIPE_WAIT: Duration = Duration::from_secs(1);
 
 /// How long the writer waits for more lines after a batch before it sleeps. Bounds the age of an unbuffered line.
 const LINGER: Duration = Duration::from_millis(1);
@@ -66,7 +72,7 @@ struct Handle {
 impl LogWriter {
     /// Starts the thread. Fails where the system refuses one.
     pub fn start() -> io::Result<Arc<LogWriter>> {
-        let shared = Arc::new(Shared::new());
+        let shared = Arc::new(Shared::new()?);
         let stderr = LogSink::insert(&shared, None, None, Output::stderr());
         let thread = std::thread::Builder::new().name("log".into()).spawn({
             let shared = Arc::clone(&shared);
@@ -107,16 +113,23 @@ impl LogWriter {
         self.shared.reopen(owner);
     }
 
-    /// Blocks until everything queued is in the files and a requested reopen is done, at most [`DRAIN_WAIT`].
-    /// Returns whether that was reached. Belongs on the way out of every kind of stop.
+    /// Blocks until everything queued is in the files and a requested reopen is done, at most [`DRAIN_WAIT`], and for a
+    /// full pipe a second from when it last took something. Returns whether that was reached. Belongs on the way out of every kind of stop.
     pub fn drain(&self) -> bool {
         self.shared.drain(DRAIN_WAIT)
     }
 
-    /// Resolves when the ticket's bytes are in their file (or were given up and counted). Ready at the first poll
-    /// where that is so already, at the price of one load. Any runtime will do: it is woken by the writer.
+    /// Resolves when the ticket's bytes are in their file (or were given up and counted, or wait for a full pipe). Ready
+    /// at the first poll where that is so already, at the price of one load. Any runtime will do: it is woken by the
+    /// writer. A disk may hold the writer up for ever, so whoever waits bounds that, and then calls
+    /// [`LogWriter::stop_waiting`].
     pub fn written(&self, ticket: Ticket) -> Written<'_> {
         Written::new(&self.shared, ticket)
+    }
+
+    /// The writer is too late for somebody: all who wait are let go, and until it has got on nobody waits.
+    pub fn stop_waiting(&self) {
+        self.shared.stop_waiting();
     }
 
     /// What was written and lost since the start.
@@ -151,18 +164,14 @@ impl LogSink {
         LogSink { handle }
     }
 
-    /// Queues a block, taking it over. Blocks while [`QUEUE_BYTES`] are queued, at most [`SEND_WAIT`].
+    /// Queues a block of whole lines, taking it over. Drops and counts it where [`FILE_BYTES`] wait for the file.
     pub fn send(&self, bytes: Vec<u8>) -> Ticket {
-        self.handle
-            .shared
-            .queue(self.handle.index, bytes.len(), SEND_WAIT, |queue, spare| queue.push(bytes, spare))
+        self.handle.shared.queue(self.handle.index, Sent::Block(bytes))
     }
 
-    /// Queues a copy of a line, which is cheaper than [`LogSink::send`] for few bytes. Blocks likewise.
+    /// Queues a copy of a line, which is cheaper than [`LogSink::send`] for few bytes. Drops it likewise.
     pub fn append(&self, line: &[u8]) -> Ticket {
-        self.handle
-            .shared
-            .queue(self.handle.index, line.len(), SEND_WAIT, |queue, spare| queue.append(line, spare))
+        self.handle.shared.queue(self.handle.index, Sent::Line(line))
     }
 
     /// An empty buffer, with the capacity of one that was written before where there is one.
@@ -186,7 +195,7 @@ impl Drop for Handle {
     fn drop(&mut self) {
         let mut state = self.shared.lock();
         state.close_slot(self.index);
-        if state.phase == Phase::Asleep {
+        if matches!(state.phase, Phase::Asleep | Phase::AtPipes) {
             self.shared.hurry(&mut state);
         }
     }

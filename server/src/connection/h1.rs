@@ -22,7 +22,7 @@ use millstream_cache::Now;
 use millstream_conf::model::{Level, ListenAddress, Settings};
 use millstream_net::Address;
 use millstream_net::stream::Stream;
-use millstream_net::timer::with_deadline;
+use millstream_net::timer::{Deadline, with_deadline};
 use millstream_net::tls::HandshakeError;
 use millstream_net::{buffers, clock};
 use millstream_telemetry::log_writer::Ticket;
@@ -42,6 +42,9 @@ const MAX_FIELDS: usize = 1000;
 /// An idle connection that was in use this recently is not closed at once by a graceful stop, nor by a reload that
 /// took its listener away: the client's next request may be on its way already, and closing would reset it.
 const DRAIN_GRACE: Duration = Duration::from_millis(500);
+
+/// The longest that a connection stays open for its line to be in the log.
+const LOG_WAIT: Duration = Duration::from_millis(250);
 
 static SERIAL: AtomicU64 = AtomicU64::new(1);
 
@@ -193,8 +196,17 @@ impl Connection {
                 return;
             }
         }
-        if let Some(ticket) = self.ticket {
-            self.worker.log_writer.clone().written(ticket).await;
+        self.until_logged().await;
+    }
+
+    /// Waits until the last unbuffered line is in its file, but not for a disk that hangs.
+    async fn until_logged(&self) {
+        let Some(ticket) = self.ticket else { return };
+        let log_writer = self.worker.log_writer.clone();
+        let mut deadline = Deadline::new();
+        deadline.set(clock::now() + LOG_WAIT);
+        if with_deadline(&mut deadline, log_writer.written(ticket)).await.is_err() {
+            log_writer.stop_waiting();
         }
     }
 
@@ -443,9 +455,7 @@ impl Connection {
     }
 
     async fn close(&mut self, unread: bool) {
-        if let Some(ticket) = self.ticket {
-            self.worker.log_writer.clone().written(ticket).await;
-        }
+        self.until_logged().await;
         let http = self.generation.http();
         let server = http.listeners[self.facts.listener.get()].default_server;
         let settings: &Settings = &http.location(http.server(server).own).settings;

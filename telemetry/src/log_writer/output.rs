@@ -1,7 +1,8 @@
-//! One log file as the writer thread sees it: a batch becomes one vectored write, or one gzip member per block.
+//! One log file as the writer thread sees it: what is to be written is one vectored write, or one gzip member per block.
 //!
-//! A write that fails drops its batch, counts it and complains at most once a minute; it never stops the thread.
-//! Next: nothing below; `queue` calls this.
+//! It never waits for a reader: what a full pipe or terminal does not take stays here until that can take more. A write
+//! that fails drops what waits, counts it and complains at most once a minute; it never stops the thread.
+//! Next: nothing below; `thread` calls this.
 
 use crate::error_line::{self, SystemError};
 use crate::local_time;
@@ -9,21 +10,24 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use millstream_conf::model::Level;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::OFlags;
+use rustix::io::Errno;
+use std::collections::VecDeque;
 use std::fmt;
 use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind, IoSlice, Write};
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 /// Seconds between two complaints about one file.
 const COMPLAINT_SECONDS: i64 = 60;
 
-/// The longest wait for a full pipe or terminal that somebody set to non-blocking.
-const FULL_PIPE_WAIT: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
-
 /// Slices handed to one `writev`; Linux takes 1,024.
 const SLICES: usize = 1024;
+
+/// Bytes that a pipe which is said to be writable takes without waiting (`PIPE_BUF`, pipe(7)).
+const PIPE_BYTES: usize = 4096;
 
 /// User and group id that reopened files are given to, where one is named.
 pub(super) type Owner = Option<(u32, u32)>;
@@ -31,17 +35,28 @@ pub(super) type Owner = Option<(u32, u32)>;
 /// An open log.
 pub(super) struct Output {
     target: Target,
+    /// What the file has not taken yet, in order.
+    waiting: VecDeque<Piece>,
+    /// Whether the last write found a pipe full.
+    is_full: bool,
     /// The file ends within a line, because the disk filled up there.
     is_torn: bool,
     /// When the last complaint was made, in wall seconds.
     complained: Option<i64>,
-    /// The path opened anew, until what is queued for the old file is written.
-    next: Option<io::Result<File>>,
 }
 
 enum Target {
     Stderr,
     File { path: PathBuf, file: File },
+}
+
+/// Bytes as they go into the file.
+struct Piece {
+    bytes: Vec<u8>,
+    /// How many of them are written.
+    done: usize,
+    /// Bytes of lines that they are.
+    charge: usize,
 }
 
 /// What became of a round over all files.
@@ -52,84 +67,156 @@ pub(super) struct Outcome {
     pub(super) errors: u64,
     /// Lines for the error log, with the slot that they are about.
     pub(super) complaints: Vec<(usize, Vec<u8>)>,
+    /// Buffers that nobody needs any more.
+    pub(super) emptied: Vec<Vec<u8>>,
 }
 
 impl Output {
     pub(super) fn stderr() -> Self {
-        Output { target: Target::Stderr, is_torn: false, complained: None, next: None }
+        Output::new(Target::Stderr)
     }
 
     pub(super) fn open(path: &Path) -> io::Result<Self> {
         let file = open_file(path)?;
-        Ok(Output {
-            target: Target::File { path: path.to_owned(), file },
-            is_torn: false,
-            complained: None,
-            next: None,
-        })
+        Ok(Output::new(Target::File { path: path.to_owned(), file }))
     }
 
-    /// Writes blocks of whole lines.
+    fn new(target: Target) -> Self {
+        Output { target, waiting: VecDeque::new(), is_full: false, is_torn: false, complained: None }
+    }
+
+    /// Takes blocks of whole lines behind what waits already, and writes as much as the file takes now. Gives the bytes
+    /// of lines that need no more room: written, or given up.
     pub(super) fn write(
         &mut self,
         slot: usize,
-        blocks: &[Vec<u8>],
+        blocks: Vec<Vec<u8>>,
         gzip: Option<u32>,
         outcome: &mut Outcome,
-    ) {
-        let bytes = blocks.iter().map(|block| block.len() as u64).sum::<u64>();
-        let result = match gzip {
-            Some(level) => compress(blocks, level).map_or_else(
-                |error| Err((0, error)),
-                |members| write_all(&self.target, [IoSlice::new(&members)].into_iter()),
-            ),
-            None => {
-                // The rest of a torn line must not swallow the next one.
-                let newline: &[u8] = if self.is_torn { b"\n" } else { b"" };
-                let slices = blocks.iter().map(|block| IoSlice::new(block));
-                write_all(&self.target, std::iter::once(IoSlice::new(newline)).chain(slices))
-            }
-        };
-        match result {
-            Ok(()) => {
-                self.is_torn = false;
-                outcome.bytes_written += bytes;
-            }
-            Err((written, error)) => {
-                self.is_torn |= written > 0;
-                outcome.bytes_dropped += bytes.saturating_sub(written as u64);
-                let path = self.path().to_owned();
-                let message =
-                    format_args!("write() to \"{}\" failed {}", path.display(), SystemError(&error));
-                if let Some(line) = self.complaint(message) {
-                    outcome.complaints.push((slot, line));
+    ) -> usize {
+        if self.is_torn && gzip.is_none() && self.waiting.is_empty() {
+            // The rest of a torn line must not swallow the next one.
+            self.waiting.push_back(Piece { bytes: b"\n".to_vec(), done: 0, charge: 0 });
+        }
+        let mut released = 0;
+        for block in blocks {
+            let charge = block.len();
+            let bytes = match gzip.map(|level| compress(&block, level)) {
+                None => Ok(block),
+                Some(compressed) => {
+                    outcome.emptied.push(block);
+                    compressed
                 }
-                outcome.errors += 1;
+            };
+            match bytes {
+                Ok(bytes) => self.waiting.push_back(Piece { bytes, done: 0, charge }),
+                Err(error) => {
+                    released += charge;
+                    outcome.bytes_dropped += charge as u64;
+                    self.complain_of(slot, &error, outcome);
+                }
             }
+        }
+        self.is_full = false;
+        while !self.waiting.is_empty() {
+            match write_some(&self.target, &self.waiting) {
+                Ok(0) => return released + self.fail(slot, &ErrorKind::WriteZero.into(), outcome),
+                Ok(written) => {
+                    self.is_torn = false;
+                    released += self.advance(written, outcome);
+                }
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                    self.is_full = true;
+                    break;
+                }
+                Err(error) => return released + self.fail(slot, &error, outcome),
+            }
+        }
+        released
+    }
+
+    /// Gives up what waits. Gives its bytes of lines.
+    pub(super) fn give_up(&mut self, outcome: &mut Outcome) -> usize {
+        let mut released = 0;
+        self.is_torn |= self.waiting.front().is_some_and(|piece| piece.done > 0);
+        for piece in self.waiting.drain(..) {
+            released += piece.charge;
+            outcome.bytes_dropped += (piece.charge - piece.done.min(piece.charge)) as u64;
+            outcome.emptied.push(piece.bytes);
+        }
+        self.is_full = false;
+        released
+    }
+
+    /// Whether the file took no more when it was last written to.
+    pub(super) fn is_full(&self) -> bool {
+        self.is_full
+    }
+
+    /// What tells that it takes more.
+    pub(super) fn descriptor<'a>(&'a self, stderr: &'a io::Stderr) -> BorrowedFd<'a> {
+        match &self.target {
+            Target::Stderr => stderr.as_fd(),
+            Target::File { file, .. } => file.as_fd(),
         }
     }
 
-    /// Opens the path again, which after a rotation is a new file. The caller does that, not the writer: its thread
-    /// may have kept the right to make files in a directory of root's.
-    pub(super) fn open_anew(&mut self, owner: Owner) {
-        let Target::File { path, .. } = &self.target else { return };
-        self.next = Some(open_file(path).and_then(|file| give(&file, owner).map(|()| file)));
-    }
-
-    /// Goes on with the file that was opened anew. Where that failed the old one stays in use.
-    pub(super) fn change_over(&mut self, slot: usize, outcome: &mut Outcome) {
-        let Target::File { path, file } = &mut self.target else { return };
-        match self.next.take() {
-            None => {}
-            Some(Ok(next)) => {
+    /// Goes on with the file that was opened anew. Where that failed the old one stays in use. Gives the bytes of lines
+    /// that go with a line that the old one has a part of.
+    pub(super) fn change_over(
+        &mut self,
+        slot: usize,
+        next: io::Result<File>,
+        outcome: &mut Outcome,
+    ) -> usize {
+        let Target::File { path, file } = &mut self.target else { return 0 };
+        match next {
+            Ok(next) => {
                 *file = next;
                 self.is_torn = false;
             }
-            Some(Err(error)) => {
+            Err(error) => {
                 let message = format_args!("open() \"{}\" failed {}", path.display(), SystemError(&error));
                 outcome.complaints.push((slot, error_line::line(Level::Emerg, message)));
                 outcome.errors += 1;
+                return 0;
             }
+        }
+        let Some(piece) = self.waiting.pop_front_if(|piece| piece.done > 0) else { return 0 };
+        outcome.bytes_dropped += (piece.charge - piece.done.min(piece.charge)) as u64;
+        outcome.emptied.push(piece.bytes);
+        piece.charge
+    }
+
+    /// Books bytes that are in the file.
+    fn advance(&mut self, mut written: usize, outcome: &mut Outcome) -> usize {
+        let mut released = 0;
+        while let Some(piece) = self.waiting.front_mut() {
+            let left = piece.bytes.len() - piece.done;
+            if written < left {
+                piece.done += written;
+                break;
+            }
+            written -= left;
+            released += piece.charge;
+            outcome.bytes_written += piece.charge as u64;
+            outcome.emptied.extend(self.waiting.pop_front().map(|piece| piece.bytes));
+        }
+        released
+    }
+
+    fn fail(&mut self, slot: usize, error: &io::Error, outcome: &mut Outcome) -> usize {
+        self.complain_of(slot, error, outcome);
+        self.give_up(outcome)
+    }
+
+    fn complain_of(&mut self, slot: usize, error: &io::Error, outcome: &mut Outcome) {
+        outcome.errors += 1;
+        let path = self.path().to_owned();
+        let message = format_args!("write() to \"{}\" failed {}", path.display(), SystemError(error));
+        if let Some(line) = self.complaint(message) {
+            outcome.complaints.push((slot, line));
         }
     }
 
@@ -152,8 +239,29 @@ impl Output {
     }
 }
 
-fn open_file(path: &Path) -> io::Result<File> {
-    OpenOptions::new().append(true).create(true).mode(0o644).open(path)
+/// Opens a path again, which after a rotation is a new file, and gives it to `owner`. Done by whoever asks for that, not
+/// by the writer: its thread may have kept the right to make files in a directory of root's.
+pub(super) fn open_anew(path: &Path, owner: Owner) -> io::Result<File> {
+    let file = open_file(path)?;
+    give(&file, owner)?;
+    Ok(file)
+}
+
+/// Opens a log for appending, created with mode 0644 where missing. Never waits: a named pipe without a reader is opened
+/// for both, so that its first lines are there when one comes.
+///
+/// # Errors
+/// Those of opening the file.
+pub fn open_file(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    // The bits of open(2) fit an `int`.
+    options.append(true).create(true).mode(0o644).custom_flags(OFlags::NONBLOCK.bits() as i32);
+    match options.open(path) {
+        Err(error) if error.raw_os_error() == Some(Errno::NXIO.raw_os_error()) => {
+            options.read(true).open(path)
+        }
+        opened => opened,
+    }
 }
 
 /// Hands a regular file to another user, so that a process that gave up root can open it again.
@@ -165,58 +273,35 @@ fn give(file: &File, owner: Owner) -> io::Result<()> {
     std::os::unix::fs::fchown(file, Some(user), Some(group))
 }
 
-/// One gzip member per block (RFC 1952 §2.2 lets members follow each other), so that a file is whole after each.
-fn compress(blocks: &[Vec<u8>], level: u32) -> io::Result<Vec<u8>> {
-    let mut members = Vec::new();
-    for block in blocks {
-        let mut encoder = GzEncoder::new(members, Compression::new(level.clamp(1, 9)));
-        encoder.write_all(block)?;
-        members = encoder.finish()?;
-    }
-    Ok(members)
+/// One gzip member (RFC 1952 §2.2 lets members follow each other), so that a file is whole after each.
+fn compress(block: &[u8], level: u32) -> io::Result<Vec<u8>> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::new(level.clamp(1, 9)));
+    encoder.write_all(block)?;
+    encoder.finish()
 }
 
-/// Writes everything, in one call where the system takes it. On an error says how many bytes went before.
-fn write_all<'a>(
-    target: &Target,
-    slices: impl Iterator<Item = IoSlice<'a>>,
-) -> Result<(), (usize, io::Error)> {
-    let mut slices: Vec<IoSlice<'_>> = slices.filter(|slice| !slice.is_empty()).collect();
-    let mut slices = slices.as_mut_slice();
-    let mut total = 0;
-    while !slices.is_empty() {
-        match write_some(target, &slices[..slices.len().min(SLICES)]) {
-            Ok(0) => return Err((total, ErrorKind::WriteZero.into())),
-            Ok(written) => {
-                total += written;
-                IoSlice::advance_slices(&mut slices, written);
+/// One write of as much as there is; `WouldBlock` where a pipe is full.
+fn write_some(target: &Target, waiting: &VecDeque<Piece>) -> io::Result<usize> {
+    match target {
+        Target::Stderr => {
+            // Others may write through the same open file, so it stays as it is: asked first, then little enough.
+            let stderr = io::stderr();
+            if !is_writable(stderr.as_fd()) {
+                return Err(ErrorKind::WouldBlock.into());
             }
-            Err(error) if error.kind() == ErrorKind::Interrupted => {}
-            Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                if !wait_writable(target) {
-                    return Err((total, error));
-                }
-            }
-            Err(error) => return Err((total, error)),
+            let first = waiting.front().map_or(&[][..], |piece| &piece.bytes[piece.done..]);
+            Ok(rustix::io::write(stderr.as_fd(), &first[..first.len().min(PIPE_BYTES)])?)
+        }
+        Target::File { file, .. } => {
+            let pieces = waiting.iter().take(SLICES);
+            let slices: Vec<IoSlice<'_>> =
+                pieces.map(|piece| IoSlice::new(&piece.bytes[piece.done..])).collect();
+            (&*file).write_vectored(&slices)
         }
     }
-    Ok(())
 }
 
-fn write_some(target: &Target, slices: &[IoSlice<'_>]) -> io::Result<usize> {
-    match target {
-        Target::Stderr => io::stderr().write_vectored(slices),
-        Target::File { file, .. } => (&*file).write_vectored(slices),
-    }
-}
-
-/// Waits for a pipe's reader; false where it does not come.
-fn wait_writable(target: &Target) -> bool {
-    let stderr = io::stderr();
-    let descriptor = match target {
-        Target::Stderr => stderr.as_fd(),
-        Target::File { file, .. } => file.as_fd(),
-    };
+fn is_writable(descriptor: BorrowedFd<'_>) -> bool {
     let mut polled = [PollFd::new(&descriptor, PollFlags::OUT)];
-    !matches!(poll(&mut polled, Some(&FULL_PIPE_WAIT)), Ok(0))
+    !matches!(poll(&mut polled, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })), Ok(0))
 }

@@ -1,10 +1,17 @@
-//! What is queued for the files, behind the one lock, and the loop of the thread that empties it.
+//! What is queued for the files, behind the one lock: senders copy or move bytes in under it and never wait.
 //!
-//! Senders copy or move bytes in under the lock; the loop takes everything at once and writes without it, so a
-//! ticket is simply the number of sends so far. Next: `output`, which writes a batch.
+//! The writer takes everything at once and writes without the lock, so a ticket is simply the number of sends so far.
+//! Next: `thread`, which empties this.
 
 use super::Handle;
-use super::output::{Outcome, Output, Owner};
+use super::output::{self, Output, Owner};
+use super::{FILE_BYTES, QUEUE_BYTES};
+use crate::error_line;
+use millstream_conf::model::Level;
+use rustix::event::{EventfdFlags, eventfd};
+use std::fs::File;
+use std::io;
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
@@ -20,14 +27,19 @@ const SPARE_CAPACITY: usize = 256 << 10;
 /// How many empty buffers are kept.
 const SPARE_BUFFERS: usize = 32;
 
+/// The slot of standard error, the first that is made.
+const STDERR: usize = 0;
+
 /// Everything that senders and the writer thread share.
 pub(super) struct Shared {
     state: Mutex<State>,
-    /// Wakes the writer.
-    work: Condvar,
-    /// Wakes senders without room, and whoever drains.
-    progress: Condvar,
-    /// Every ticket up to this one is in its file. Written under the lock, read without.
+    /// Wakes the writer, unless it waits at full pipes.
+    pub(super) work: Condvar,
+    /// Wakes it there.
+    pub(super) bell: OwnedFd,
+    /// Wakes whoever drains.
+    pub(super) progress: Condvar,
+    /// Every ticket up to this one is in its file, or waits for a full pipe. Written under the lock, read without.
     pub(super) written: AtomicU64,
 }
 
@@ -36,6 +48,7 @@ pub(super) struct Shared {
 pub(super) enum Phase {
     Asleep,
     Lingering,
+    AtPipes,
     Busy,
 }
 
@@ -48,29 +61,33 @@ pub struct Ticket(pub(super) u64);
 pub struct LogStatistics {
     /// Bytes that reached their files (before compression).
     pub bytes_written: u64,
-    /// Bytes given up: the write failed, or the queue stayed full.
+    /// Bytes given up: the write failed, or too much waited for the file.
     pub bytes_dropped: u64,
+    /// Lines that found too much waiting for their file.
+    pub lines_dropped: u64,
     /// Writes and reopens that failed.
     pub errors: u64,
 }
 
 pub(super) struct State {
-    slots: Vec<Option<Slot>>,
-    /// Bytes queued or being written.
-    bytes: usize,
+    pub(super) slots: Vec<Option<Slot>>,
+    /// Bytes queued or being written, over all files.
+    pub(super) bytes: usize,
     /// The last ticket given out.
-    sent: u64,
+    pub(super) sent: u64,
     pub(super) phase: Phase,
     /// Somebody waits: no lingering.
-    urgent: bool,
-    /// The last sender waited in vain; until the writer gets anywhere nobody else waits.
-    stalled: bool,
+    pub(super) urgent: bool,
+    /// The writer took longer than somebody was willing to wait: until it gets on nobody else waits.
+    pub(super) late: bool,
+    /// Threads that drain.
+    pub(super) draining: usize,
+    /// Those who drain have waited for full pipes in vain.
+    pub(super) hopeless: bool,
     pub(super) stopping: bool,
-    stopped: bool,
-    /// Files were opened anew, and are to be changed over to.
-    pub(super) reopen: bool,
-    /// The writer is at one.
-    reopening: bool,
+    pub(super) stopped: bool,
+    /// The writer changes over to files opened anew.
+    pub(super) reopening: bool,
     pub(super) waiters: Vec<(Ticket, Waker)>,
     pub(super) spare: Spare,
     pub(super) report_to: Option<usize>,
@@ -78,38 +95,72 @@ pub(super) struct State {
 }
 
 /// One file.
-struct Slot {
+pub(super) struct Slot {
     /// `None` for standard error.
     path: Option<PathBuf>,
-    gzip: Option<u32>,
-    queue: Queue,
-    /// Locked by the writer thread, and by whoever opens it anew; never under the state's lock.
-    output: Arc<Mutex<Output>>,
+    pub(super) gzip: Option<u32>,
+    pub(super) queue: Queue,
+    /// Bytes queued or being written.
+    pub(super) bytes: usize,
+    /// Lines dropped since the complaint, while there is no room.
+    pub(super) dropping: Option<u64>,
+    /// What was opened, until the writer takes it.
+    pub(super) opened: Option<Output>,
+    /// The path opened anew, until what is queued for the old file is written.
+    pub(super) next: Option<io::Result<File>>,
+    pub(super) flow: Flow,
     handle: Weak<Handle>,
-    is_closing: bool,
+    pub(super) is_closing: bool,
+}
+
+/// Whether a file takes what it is given.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Flow {
+    Open,
+    /// A pipe or terminal that takes no more at present; what it was given last waits with the writer.
+    Full,
+    /// It was full and takes more now.
+    Again,
 }
 
 /// Blocks waiting for one file, in order.
 #[derive(Default)]
 pub(super) struct Queue {
-    blocks: Vec<Vec<u8>>,
+    pub(super) blocks: Vec<Vec<u8>>,
 }
 
 /// Emptied buffers for reuse.
 #[derive(Default)]
 pub(super) struct Spare(Vec<Vec<u8>>);
 
-/// What the writer took for one file.
-struct Batch {
-    slot: usize,
-    gzip: Option<u32>,
-    output: Arc<Mutex<Output>>,
-    blocks: Vec<Vec<u8>>,
+/// What is sent.
+pub(super) enum Sent<'a> {
+    /// A block of whole lines, taken over.
+    Block(Vec<u8>),
+    /// A line, copied.
+    Line(&'a [u8]),
+}
+
+impl Sent<'_> {
+    fn bytes(&self) -> &[u8] {
+        match self {
+            Sent::Block(block) => block,
+            Sent::Line(line) => line,
+        }
+    }
 }
 
 impl Queue {
+    fn put(&mut self, sent: Sent<'_>, spare: &mut Spare) {
+        match sent {
+            Sent::Line(line) => self.append(line, spare),
+            Sent::Block(block) if block.is_empty() => spare.give(block),
+            Sent::Block(block) => self.blocks.push(block),
+        }
+    }
+
     /// Appends to the last block while it has room, so that many lines become one write.
-    pub(super) fn append(&mut self, line: &[u8], spare: &mut Spare) {
+    fn append(&mut self, line: &[u8], spare: &mut Spare) {
         match self.blocks.last_mut() {
             Some(last) if last.len() + line.len() <= BLOCK => last.extend_from_slice(line),
             _ => {
@@ -119,14 +170,6 @@ impl Queue {
             }
         }
     }
-
-    /// Queues a whole block as it is.
-    pub(super) fn push(&mut self, block: Vec<u8>, spare: &mut Spare) {
-        match block.len() {
-            0 => spare.give(block),
-            _ => self.blocks.push(block),
-        }
-    }
 }
 
 impl Spare {
@@ -134,11 +177,31 @@ impl Spare {
         self.0.pop().unwrap_or_default()
     }
 
-    fn give(&mut self, mut buffer: Vec<u8>) {
+    pub(super) fn give(&mut self, mut buffer: Vec<u8>) {
         if self.0.len() < SPARE_BUFFERS && (1..=SPARE_CAPACITY).contains(&buffer.capacity()) {
             buffer.clear();
             self.0.push(buffer);
         }
+    }
+}
+
+impl Slot {
+    /// Whether there is something for the writer to do.
+    pub(super) fn has_work(&self) -> bool {
+        let has_lines = match self.flow {
+            Flow::Open => !self.queue.blocks.is_empty(),
+            Flow::Full => false,
+            Flow::Again => true,
+        };
+        has_lines || self.is_closing || self.next.is_some()
+    }
+
+    fn has_room(&self, length: usize, total: usize) -> bool {
+        self.bytes == 0 || (self.bytes + length <= FILE_BYTES && total + length <= QUEUE_BYTES)
+    }
+
+    pub(super) fn name(&self) -> String {
+        self.path.as_ref().map_or_else(|| "stderr".to_owned(), |path| path.display().to_string())
     }
 }
 
@@ -159,12 +222,21 @@ impl State {
         output: Output,
         handle: Weak<Handle>,
     ) {
-        let output = Arc::new(Mutex::new(output));
-        let queue = Queue::default();
-        self.slots[index] = Some(Slot { path, gzip, queue, output, handle, is_closing: false });
+        self.slots[index] = Some(Slot {
+            path,
+            gzip,
+            queue: Queue::default(),
+            bytes: 0,
+            dropping: None,
+            opened: Some(output),
+            next: None,
+            flow: Flow::Open,
+            handle,
+            is_closing: false,
+        });
     }
 
-    /// The last sink of the file is gone: the writer closes it once its queue is empty.
+    /// The last sink of the file is gone: the writer closes it once its queue is written.
     pub(super) fn close_slot(&mut self, index: usize) {
         if let Some(slot) = &mut self.slots[index] {
             slot.is_closing = true;
@@ -174,75 +246,74 @@ impl State {
         }
     }
 
-    /// Bytes that are not in their files yet.
-    #[cfg(test)]
-    pub(super) fn queued(&self) -> usize {
-        self.bytes
+    /// Whether some file takes no more at present.
+    pub(super) fn is_any_full(&self) -> bool {
+        self.slots.iter().flatten().any(|slot| slot.flow == Flow::Full)
     }
 
-    fn has_work(&self) -> bool {
-        self.reopen
-            || self.slots.iter().flatten().any(|slot| slot.is_closing || !slot.queue.blocks.is_empty())
-    }
-
-    /// Takes every queue, of every file where all are to be reopened. Slots whose sinks are gone go with their
-    /// last batch.
-    fn take_batches(&mut self, batches: &mut Vec<Batch>) -> bool {
-        let reopen = std::mem::take(&mut self.reopen);
-        self.reopening = reopen;
-        for (slot, entry) in self.slots.iter_mut().enumerate() {
-            let Some(Slot { queue, output, gzip, is_closing, .. }) = entry else { continue };
-            if reopen || !queue.blocks.is_empty() {
-                let blocks = std::mem::take(&mut queue.blocks);
-                batches.push(Batch { slot, gzip: *gzip, output: Arc::clone(output), blocks });
-            }
-            if *is_closing {
-                *entry = None;
-            }
-        }
-        reopen
-    }
-
-    /// Queues a complaint without asking for room, since the writer itself is the only one to make some.
-    fn complain(&mut self, about: usize, line: &[u8]) {
-        const STDERR: usize = 0;
+    /// Queues a complaint, unless the log that it would go to is itself in trouble.
+    pub(super) fn complain(&mut self, about: usize, line: &[u8]) {
         let target = self.report_to.filter(|&target| target != about).unwrap_or(STDERR);
         if target == about {
             return;
         }
         let State { slots, spare, bytes, sent, .. } = self;
-        if let Some(Some(slot)) = slots.get_mut(target) {
+        if let Some(Some(slot)) = slots.get_mut(target)
+            && slot.has_room(line.len(), *bytes)
+        {
             slot.queue.append(line, spare);
+            slot.bytes += line.len();
             *bytes += line.len();
             *sent += 1;
         }
     }
+
+    /// Counts what finds no room, and complains of the first. Whether it did so.
+    fn refuse(&mut self, index: usize, bytes: &[u8]) -> bool {
+        let lines = bytes.iter().filter(|&&byte| byte == b'\n').count() as u64;
+        self.statistics.bytes_dropped += bytes.len() as u64;
+        self.statistics.lines_dropped += lines;
+        let Some(slot) = &mut self.slots[index] else { return false };
+        let is_first = slot.dropping.is_none();
+        *slot.dropping.get_or_insert(0) += lines;
+        if is_first {
+            let (name, waiting) = (slot.name(), slot.bytes >> 20);
+            let message =
+                format_args!("\"{name}\" takes no more: {waiting} MiB wait for it, lines are dropped");
+            self.complain(index, &error_line::line(Level::Alert, message));
+        }
+        is_first
+    }
 }
 
 impl Shared {
-    pub(super) fn new() -> Self {
+    /// # Errors
+    /// Where the system gives no descriptor to be woken by.
+    pub(super) fn new() -> io::Result<Self> {
         let state = State {
             slots: Vec::new(),
             bytes: 0,
             sent: 0,
             phase: Phase::Busy,
             urgent: false,
-            stalled: false,
+            late: false,
+            draining: 0,
+            hopeless: false,
             stopping: false,
             stopped: false,
-            reopen: false,
             reopening: false,
             waiters: Vec::new(),
             spare: Spare::default(),
             report_to: None,
             statistics: LogStatistics::default(),
         };
-        Shared {
+        Ok(Shared {
             state: Mutex::new(state),
             work: Condvar::new(),
+            bell: eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?,
             progress: Condvar::new(),
             written: AtomicU64::new(0),
-        }
+        })
     }
 
     /// The state; a panic elsewhere never makes logging panic too.
@@ -253,22 +324,36 @@ impl Shared {
     /// Makes the writer come at once instead of lingering.
     pub(super) fn hurry(&self, state: &mut State) {
         state.urgent = true;
-        if state.phase != Phase::Busy {
-            state.phase = Phase::Busy;
-            self.work.notify_one();
+        let phase = std::mem::replace(&mut state.phase, Phase::Busy);
+        self.wake(phase);
+    }
+
+    /// Wakes the writer out of a phase.
+    fn wake(&self, phase: Phase) {
+        match phase {
+            Phase::Busy => {}
+            Phase::Asleep | Phase::Lingering => self.work.notify_one(),
+            // Refused where it rings already.
+            Phase::AtPipes => _ = rustix::io::write(&self.bell, &1_u64.to_ne_bytes()),
         }
     }
 
     /// Opens every path anew on this thread, then has the writer change over after writing what is queued.
     pub(super) fn reopen(&self, owner: Owner) {
-        let outputs: Vec<Arc<Mutex<Output>>> =
-            self.lock().slots.iter().flatten().map(|slot| Arc::clone(&slot.output)).collect();
-        for output in outputs {
-            output.lock().unwrap_or_else(PoisonError::into_inner).open_anew(owner);
+        let paths: Vec<(usize, PathBuf)> = {
+            let state = self.lock();
+            let slots = state.slots.iter().enumerate();
+            slots.filter_map(|(index, slot)| Some((index, slot.as_ref()?.path.clone()?))).collect()
+        };
+        for (index, path) in paths {
+            let next = output::open_anew(&path, owner);
+            let mut state = self.lock();
+            // The slot may be another file's by now.
+            if let Some(slot) = state.slots[index].as_mut().filter(|slot| slot.path.as_ref() == Some(&path)) {
+                slot.next = Some(next);
+            }
         }
-        let mut state = self.lock();
-        state.reopen = true;
-        self.hurry(&mut state);
+        self.hurry(&mut self.lock());
     }
 
     /// The open file of a path, with its compression set anew.
@@ -285,163 +370,69 @@ impl Shared {
         None
     }
 
-    /// Queues `length` bytes through `put`, after waiting for room where there is none.
-    pub(super) fn queue(
-        &self,
-        index: usize,
-        length: usize,
-        wait: Duration,
-        put: impl FnOnce(&mut Queue, &mut Spare),
-    ) -> Ticket {
+    /// Queues lines, or drops and counts them where too much waits.
+    pub(super) fn queue(&self, index: usize, sent: Sent<'_>) -> Ticket {
+        let length = sent.bytes().len();
         let mut state = self.lock();
-        if state.bytes + length > super::QUEUE_BYTES && state.bytes > 0 {
-            state = self.wait_for_room(state, length, wait);
-            if state.bytes + length > super::QUEUE_BYTES && state.bytes > 0 {
-                state.stalled = true;
-                state.statistics.bytes_dropped += length as u64;
-                return Ticket::default();
-            }
-        }
-        let State { slots, spare, stopped, .. } = &mut *state;
+        let State { slots, spare, stopped, bytes, .. } = &mut *state;
         let Some(slot) = slots[index].as_mut().filter(|_| !*stopped) else {
             state.statistics.bytes_dropped += length as u64;
             return Ticket::default();
         };
-        put(&mut slot.queue, spare);
+        if !slot.has_room(length, *bytes) {
+            if state.refuse(index, sent.bytes()) {
+                self.hurry(&mut state);
+            }
+            return Ticket::default();
+        }
+        slot.queue.put(sent, spare);
+        slot.bytes += length;
+        let is_full = slot.flow == Flow::Full;
         state.bytes += length;
         state.sent += 1;
         let ticket = Ticket(state.sent);
-        let wake = state.phase == Phase::Asleep
-            || (state.phase == Phase::Lingering && state.bytes > super::QUEUE_BYTES / 4);
-        if wake {
-            state.phase = Phase::Busy;
+        if is_full {
+            // It waits for a reader: nothing to wake the writer for, and nothing that anybody could wait for.
+            return Ticket::default();
         }
-        drop(state);
+        let wake = match state.phase {
+            Phase::Asleep | Phase::AtPipes => true,
+            Phase::Lingering => state.bytes > FILE_BYTES / 4,
+            Phase::Busy => false,
+        };
         if wake {
-            self.work.notify_one();
+            let phase = std::mem::replace(&mut state.phase, Phase::Busy);
+            drop(state);
+            self.wake(phase);
         }
         ticket
     }
 
-    fn wait_for_room<'a>(
-        &'a self,
-        mut state: MutexGuard<'a, State>,
-        length: usize,
-        wait: Duration,
-    ) -> MutexGuard<'a, State> {
-        if state.stalled {
-            return state;
-        }
-        self.hurry(&mut state);
-        self.progress
-            .wait_timeout_while(state, wait, |state| {
-                state.bytes > 0 && state.bytes + length > super::QUEUE_BYTES && !state.stalled
-            })
-            .unwrap_or_else(PoisonError::into_inner)
-            .0
+    /// Lets everybody go who waits for a line, and nobody wait until the writer has got on.
+    pub(super) fn stop_waiting(&self) {
+        let mut state = self.lock();
+        state.late = true;
+        let waiters = std::mem::take(&mut state.waiters);
+        drop(state);
+        waiters.into_iter().for_each(|(_, waker)| waker.wake());
     }
 
-    /// Waits until the writer is past everything queued so far.
+    /// Waits until the writer is past everything queued so far, or has waited for full pipes in vain.
     pub(super) fn drain(&self, wait: Duration) -> bool {
         let mut state = self.lock();
         let target = state.sent;
+        state.draining += 1;
         self.hurry(&mut state);
-        let busy = |state: &mut State| {
-            !state.stopped
-                && (self.written.load(Ordering::Relaxed) < target
-                    || state.reopen
-                    || state.reopening
-                    || state.stopping)
+        let is_busy = |state: &State| {
+            self.written.load(Ordering::Relaxed) < target
+                || state.reopening
+                || state.slots.iter().flatten().any(|slot| slot.flow != Flow::Open || slot.next.is_some())
         };
-        let waited = self.progress.wait_timeout_while(state, wait, busy);
-        !waited.unwrap_or_else(PoisonError::into_inner).1.timed_out()
+        let waits =
+            |state: &mut State| !state.stopped && (state.stopping || (is_busy(state) && !state.hopeless));
+        let waited = self.progress.wait_timeout_while(state, wait, waits);
+        let (mut state, timeout) = waited.unwrap_or_else(PoisonError::into_inner);
+        state.draining -= 1;
+        !timeout.timed_out() && (state.stopped || !is_busy(&state))
     }
-
-    /// The writer thread: batches until it is told to stop and nothing is left.
-    pub(super) fn run(&self, linger: Duration) {
-        let mut batches: Vec<Batch> = Vec::new();
-        let mut state = self.lock();
-        loop {
-            if !state.has_work() {
-                if state.stopping {
-                    state.stopped = true;
-                    self.progress.notify_all();
-                    return;
-                }
-                state.phase = Phase::Asleep;
-                state = self.wait_while(state, Phase::Asleep);
-            }
-            state.phase = Phase::Busy;
-            state.urgent = false;
-            let reopen = state.take_batches(&mut batches);
-            let through = state.sent;
-            drop(state);
-
-            let outcome = write(&mut batches, reopen);
-            state = self.settle(&mut batches, through, outcome);
-
-            if !state.urgent && !state.stopping {
-                state.phase = Phase::Lingering;
-                let waited =
-                    self.work.wait_timeout_while(state, linger, |state| state.phase == Phase::Lingering);
-                state = waited.unwrap_or_else(PoisonError::into_inner).0;
-            }
-        }
-    }
-
-    fn wait_while<'a>(&'a self, state: MutexGuard<'a, State>, phase: Phase) -> MutexGuard<'a, State> {
-        self.work.wait_while(state, |state| state.phase == phase).unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Books a written batch: the mark moves, buffers go back, and whoever waits for either is woken.
-    fn settle(&self, batches: &mut Vec<Batch>, through: u64, outcome: Outcome) -> MutexGuard<'_, State> {
-        let mut state = self.lock();
-        for batch in batches.drain(..) {
-            for block in batch.blocks {
-                state.bytes -= block.len();
-                state.spare.give(block);
-            }
-        }
-        for (about, line) in &outcome.complaints {
-            state.complain(*about, line);
-        }
-        state.statistics.bytes_written += outcome.bytes_written;
-        state.statistics.bytes_dropped += outcome.bytes_dropped;
-        state.statistics.errors += outcome.errors;
-        state.stalled = false;
-        state.reopening = false;
-        self.written.store(through, Ordering::Release);
-        self.progress.notify_all();
-        if state.waiters.is_empty() {
-            return state;
-        }
-        let mut ready = Vec::new();
-        state.waiters.retain_mut(|(ticket, waker)| {
-            let is_written = ticket.0 <= through;
-            if is_written {
-                ready.push(std::mem::replace(waker, Waker::noop().clone()));
-            }
-            !is_written
-        });
-        state.urgent |= !state.waiters.is_empty();
-        // A waker is somebody else's code: it runs without our lock.
-        drop(state);
-        ready.into_iter().for_each(Waker::wake);
-        self.lock()
-    }
-}
-
-/// Writes what was taken, one call per file, and changes over to files opened anew afterwards.
-fn write(batches: &mut [Batch], reopen: bool) -> Outcome {
-    let mut outcome = Outcome::default();
-    for batch in batches {
-        let mut output = batch.output.lock().unwrap_or_else(PoisonError::into_inner);
-        if !batch.blocks.is_empty() {
-            output.write(batch.slot, &batch.blocks, batch.gzip, &mut outcome);
-        }
-        if reopen {
-            output.change_over(batch.slot, &mut outcome);
-        }
-    }
-    outcome
 }

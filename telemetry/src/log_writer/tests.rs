@@ -177,28 +177,96 @@ fn a_full_disk_drops_lines_counts_them_and_complains_once() {
     assert_eq!((statistics.bytes_dropped, statistics.errors), (15, 3));
 }
 
+/// A named pipe and the end that reads it, which may be opened before anybody writes.
+fn pipe(path: &Path) -> fs::File {
+    let mode = rustix::fs::Mode::from_raw_mode(0o600);
+    rustix::fs::mknodat(rustix::fs::CWD, path, rustix::fs::FileType::Fifo, mode, 0).unwrap();
+    fs::OpenOptions::new().read(true).write(true).open(path).unwrap()
+}
+
 #[test]
-fn a_slow_reader_makes_senders_wait_and_loses_nothing() {
+fn a_slow_reader_gets_every_line_in_order() {
     let (directory, writer) = (directory(), writer());
     let path = directory.path().join("pipe");
-    let mode = rustix::fs::Mode::from_raw_mode(0o600);
-    rustix::fs::mknodat(rustix::fs::CWD, &path, rustix::fs::FileType::Fifo, mode, 0).unwrap();
-    let mut reader = fs::OpenOptions::new().read(true).write(true).open(&path).unwrap();
+    let mut reader = pipe(&path);
     let sink = writer.open(&path, None).unwrap();
-    let (block, blocks) = (1 << 20, (3 * QUEUE_BYTES) >> 20);
-    let sender = std::thread::spawn(move || {
-        for _ in 0..blocks {
-            sink.send(vec![b'x'; block]);
-        }
-    });
-    let mut buffer = vec![0; block];
-    for _ in 0..blocks {
-        reader.read_exact(&mut buffer).unwrap();
-        assert!(writer.shared.lock().queued() <= QUEUE_BYTES);
+    let lines = FILE_BYTES / 1024;
+    for number in 0..lines {
+        sink.append(format!("{number:1023}\n").as_bytes());
     }
-    sender.join().unwrap();
+    let mut line = [0; 1024];
+    for number in 0..lines {
+        reader.read_exact(&mut line).unwrap();
+        assert_eq!(line[..], format!("{number:1023}\n").into_bytes()[..]);
+    }
     assert!(writer.drain());
     assert_eq!(writer.statistics().bytes_dropped, 0);
+}
+
+#[test]
+fn a_pipe_that_nobody_reads_delays_nobody_and_costs_the_lines_past_a_bound() {
+    let (directory, writer) = (directory(), writer());
+    let path = directory.path().join("pipe");
+    let mut reader = pipe(&path);
+    let (errors, other) = (directory.path().join("error.log"), directory.path().join("other.log"));
+    let error_sink = writer.open(&errors, None).unwrap();
+    writer.report_to(Some(&error_sink));
+    let (sink, other_sink) = (writer.open(&path, None).unwrap(), writer.open(&other, None).unwrap());
+    let sent = 3 * FILE_BYTES >> 20;
+    for _ in 0..sent {
+        let mut block = vec![b'x'; 1 << 20];
+        block[(1 << 20) - 1] = b'\n';
+        block_on(writer.written(sink.send(block)));
+        let ticket = other_sink.append(b"another log goes on\n");
+        block_on(writer.written(ticket));
+    }
+    assert_eq!(text(&other).lines().count(), sent);
+    let dropped = writer.statistics().lines_dropped;
+    assert!((sent as u64 / 2..sent as u64).contains(&dropped), "{dropped} of {sent}");
+    assert!(!writer.drain(), "it cannot be written");
+    let complaints = text(&errors);
+    assert_eq!(complaints.lines().count(), 1, "{complaints}");
+    assert!(complaints.contains("[alert]") && complaints.contains("takes no more"), "{complaints}");
+    // A rotation meanwhile, with the reader coming back after it.
+    writer.reopen(None);
+    let mut kept = vec![0; (sent - dropped as usize) << 20];
+    let partly = (kept.len() >> 20) - 1;
+    reader.read_exact(&mut kept[..partly << 20]).unwrap();
+    assert!(kept[..partly << 20].iter().all(|byte| matches!(byte, b'x' | b'\n')));
+    assert!(writer.drain());
+    let complaints = text(&errors);
+    assert!(complaints.contains(&format!("takes lines again, {dropped} were dropped")), "{complaints}");
+}
+
+#[test]
+fn a_pipe_without_a_reader_can_be_opened_and_keeps_its_lines_for_one() {
+    let (directory, writer) = (directory(), writer());
+    let path = directory.path().join("pipe");
+    drop(pipe(&path));
+    let sink = writer.open(&path, None).unwrap();
+    block_on(writer.written(sink.append(b"early\n")));
+    let mut line = [0; 6];
+    fs::File::open(&path).unwrap().read_exact(&mut line).unwrap();
+    assert_eq!(&line, b"early\n");
+    writer.reopen(None);
+    assert!(writer.drain());
+}
+
+#[test]
+fn whoever_waits_for_a_writer_that_does_not_come_is_let_go() {
+    let shared = Arc::new(Shared::new().unwrap());
+    let directory = directory();
+    let path = directory.path().join("access.log");
+    let sink = LogSink::insert(&shared, Some(path.clone()), None, Output::open(&path).unwrap());
+    // No thread runs: this is what a disk that never answers looks like to everybody else.
+    let (first, second) = (sink.append(b"first\n"), sink.append(b"second\n"));
+    let context = &mut Context::from_waker(Waker::noop());
+    let mut waiting = pin!(Written::new(&shared, first));
+    assert!(waiting.as_mut().poll(context).is_pending());
+    shared.stop_waiting();
+    assert!(shared.lock().waiters.is_empty());
+    assert!(waiting.as_mut().poll(context).is_ready());
+    assert!(pin!(Written::new(&shared, second)).poll(context).is_ready());
 }
 
 #[test]

@@ -32,7 +32,7 @@ impl Future for Written<'_> {
         }
         let mut state = self.shared.lock();
         // Under the lock the answer is final: the writer moves the mark and takes the wakers under it.
-        if self.shared.written.load(Ordering::Acquire) >= self.ticket.0 {
+        if state.late || self.shared.written.load(Ordering::Acquire) >= self.ticket.0 {
             return Poll::Ready(());
         }
         if !self.registered.as_ref().is_some_and(|waker| waker.will_wake(context.waker())) {

@@ -17,6 +17,7 @@ mod ranges;
 mod slices;
 mod stored_files;
 mod signals;
+mod logs;
 mod diagnostics;
 mod disk;
 mod failures;

@@ -1,0 +1,261 @@
+//! The writer thread: takes everything that is queued, writes it without the lock, books it, and waits for more.
+//!
+//! It alone has the open files. A pipe or terminal that is full is left aside until it takes more; the other files do not
+//! wait for it. Next: `output`, which writes to one file.
+
+use super::output::{Outcome, Output};
+use super::queue::{Flow, Phase, Shared, State};
+use super::{FILE_BYTES, PIPE_WAIT};
+use crate::error_line;
+use millstream_conf::model::Level;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use std::fs::File;
+use std::io;
+use std::sync::atomic::Ordering;
+use std::sync::{MutexGuard, PoisonError};
+use std::task::Waker;
+use std::time::Duration;
+
+/// The open files, by slot.
+#[derive(Default)]
+struct Files(Vec<Option<Output>>);
+
+/// What the writer took for one file.
+struct Batch {
+    slot: usize,
+    gzip: Option<u32>,
+    blocks: Vec<Vec<u8>>,
+    opened: Option<Output>,
+    next: Option<io::Result<File>>,
+    /// Its last sink is gone: this is the last batch, and the slot may be another file's already.
+    closes: bool,
+}
+
+/// What became of a batch.
+struct Done {
+    slot: usize,
+    /// Bytes of lines that need no more room.
+    released: usize,
+    is_full: bool,
+    closes: bool,
+}
+
+impl Shared {
+    /// Batches until it is told to stop and nothing is left that can be written.
+    pub(super) fn run(&self, linger: Duration) {
+        let mut files = Files::default();
+        let mut state = self.lock();
+        loop {
+            let idle = !state.slots.iter().flatten().any(|slot| slot.has_work());
+            let full = state.is_any_full();
+            if idle && state.stopping && (!full || state.hopeless) {
+                return self.stop(state, files);
+            }
+            state = match (idle, full) {
+                (true, false) => {
+                    state.phase = Phase::Asleep;
+                    self.wait_while(state, Phase::Asleep)
+                }
+                (true, true) => self.wait_at_pipes(state, &files),
+                (false, true) => self.look_at_pipes(state, &files),
+                (false, false) => state,
+            };
+            state.phase = Phase::Busy;
+            state.urgent = false;
+            let batches = take_batches(&mut state);
+            let through = state.sent;
+            drop(state);
+
+            let mut outcome = Outcome::default();
+            let done = batches.into_iter().map(|batch| files.write(batch, &mut outcome)).collect();
+            state = self.settle(done, through, outcome);
+
+            if !state.urgent && !state.stopping {
+                state.phase = Phase::Lingering;
+                let waited =
+                    self.work.wait_timeout_while(state, linger, |state| state.phase == Phase::Lingering);
+                state = waited.unwrap_or_else(PoisonError::into_inner).0;
+            }
+        }
+    }
+
+    fn wait_while<'a>(&'a self, state: MutexGuard<'a, State>, phase: Phase) -> MutexGuard<'a, State> {
+        self.work.wait_while(state, |state| state.phase == phase).unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits until a full pipe takes more or somebody comes; where those who drain wait for it, a bounded time.
+    fn wait_at_pipes<'a>(&'a self, mut state: MutexGuard<'a, State>, files: &Files) -> MutexGuard<'a, State> {
+        let is_awaited = state.draining > 0 || state.stopping;
+        let bounded = is_awaited && !state.hopeless;
+        state.phase = Phase::AtPipes;
+        drop(state);
+        let ready = files.ready(self, bounded.then_some(PIPE_WAIT));
+        let mut state = self.lock();
+        if ready.as_ref().is_some_and(Vec::is_empty) {
+            state.hopeless = true;
+            self.progress.notify_all();
+        }
+        reopen_slots(&mut state, ready.unwrap_or_default());
+        state
+    }
+
+    /// Has full pipes written to again that take more by now.
+    fn look_at_pipes<'a>(&'a self, state: MutexGuard<'a, State>, files: &Files) -> MutexGuard<'a, State> {
+        drop(state);
+        let ready = files.ready(self, Some(Duration::ZERO));
+        let mut state = self.lock();
+        reopen_slots(&mut state, ready.unwrap_or_default());
+        state
+    }
+
+    /// Books what was written: the mark moves, buffers go back, and whoever waits for either is woken.
+    fn settle(&self, done: Vec<Done>, through: u64, outcome: Outcome) -> MutexGuard<'_, State> {
+        let mut state = self.lock();
+        for Done { slot, released, is_full, closes } in done {
+            state.bytes -= released;
+            if closes {
+                continue;
+            }
+            if let Some(slot) = &mut state.slots[slot] {
+                slot.bytes -= released;
+                slot.flow = if is_full { Flow::Full } else { Flow::Open };
+            }
+            state.hopeless &= released == 0;
+            tell_of_room(&mut state, slot);
+        }
+        for buffer in outcome.emptied {
+            state.spare.give(buffer);
+        }
+        for (about, line) in &outcome.complaints {
+            state.complain(*about, line);
+        }
+        state.statistics.bytes_written += outcome.bytes_written;
+        state.statistics.bytes_dropped += outcome.bytes_dropped;
+        state.statistics.errors += outcome.errors;
+        state.reopening = false;
+        state.late = false;
+        self.written.store(through, Ordering::Release);
+        self.progress.notify_all();
+        if state.waiters.is_empty() {
+            return state;
+        }
+        let mut ready = Vec::new();
+        state.waiters.retain_mut(|(ticket, waker)| {
+            let is_written = ticket.0 <= through;
+            if is_written {
+                ready.push(std::mem::replace(waker, Waker::noop().clone()));
+            }
+            !is_written
+        });
+        state.urgent |= !state.waiters.is_empty();
+        // A waker is somebody else's code: it runs without our lock.
+        drop(state);
+        ready.into_iter().for_each(Waker::wake);
+        self.lock()
+    }
+
+    /// The end: what full pipes have not taken is counted as lost.
+    fn stop(&self, mut state: MutexGuard<'_, State>, mut files: Files) {
+        let mut outcome = Outcome::default();
+        for output in files.0.iter_mut().flatten() {
+            output.give_up(&mut outcome);
+        }
+        let queued = state.slots.iter().flatten().flat_map(|slot| &slot.queue.blocks);
+        let unwritten = queued.map(|block| block.len() as u64).sum::<u64>() + outcome.bytes_dropped;
+        state.statistics.bytes_dropped += unwritten;
+        state.stopped = true;
+        self.progress.notify_all();
+    }
+}
+
+/// Takes what is queued for every file that is not full. Slots whose sinks are gone go with their last batch.
+fn take_batches(state: &mut State) -> Vec<Batch> {
+    let mut batches = Vec::new();
+    for (slot, entry) in state.slots.iter_mut().enumerate() {
+        let Some(found) = entry.as_mut().filter(|slot| slot.has_work()) else { continue };
+        let blocks = std::mem::take(&mut found.queue.blocks);
+        let (opened, next) = (found.opened.take(), found.next.take());
+        let closes = found.is_closing;
+        state.reopening |= next.is_some();
+        batches.push(Batch { slot, gzip: found.gzip, blocks, opened, next, closes });
+        if closes {
+            *entry = None;
+        }
+    }
+    batches
+}
+
+fn reopen_slots(state: &mut State, ready: Vec<usize>) {
+    for slot in ready {
+        state.hopeless = false;
+        if let Some(slot) = &mut state.slots[slot] {
+            slot.flow = Flow::Again;
+        }
+    }
+}
+
+/// Ends a time of dropped lines in the error log, once half of what may wait is free again.
+fn tell_of_room(state: &mut State, about: usize) {
+    let Some(slot) = &mut state.slots[about] else { return };
+    if slot.bytes > FILE_BYTES / 2 {
+        return;
+    }
+    let Some(lines) = slot.dropping.take() else { return };
+    let name = slot.name();
+    let message = format_args!("\"{name}\" takes lines again, {lines} were dropped");
+    state.complain(about, &error_line::line(Level::Warn, message));
+}
+
+impl Files {
+    fn write(&mut self, batch: Batch, outcome: &mut Outcome) -> Done {
+        let Batch { slot, gzip, blocks, opened, next, closes } = batch;
+        if self.0.len() <= slot {
+            self.0.resize_with(slot + 1, || None);
+        }
+        let place = &mut self.0[slot];
+        if opened.is_some() {
+            *place = opened;
+        }
+        let mut done = Done { slot, released: 0, is_full: false, closes };
+        let Some(output) = place else { return done };
+        done.released += output.write(slot, blocks, gzip, outcome);
+        if let Some(next) = next {
+            done.released += output.change_over(slot, next, outcome);
+        }
+        done.is_full = output.is_full();
+        if closes {
+            // Nobody would look after what waits any more.
+            done.released += output.give_up(outcome);
+            *place = None;
+        }
+        done
+    }
+
+    /// The full ones that take more, after waiting for one of them or for the bell; `None` where the bell rang.
+    fn ready(&self, shared: &Shared, wait: Option<Duration>) -> Option<Vec<usize>> {
+        let stderr = io::stderr();
+        let full: Vec<(usize, &Output)> = self
+            .0
+            .iter()
+            .enumerate()
+            .filter_map(|(slot, output)| Some((slot, output.as_ref().filter(|output| output.is_full())?)))
+            .collect();
+        let mut polled: Vec<PollFd<'_>> = full
+            .iter()
+            .map(|(_, output)| PollFd::from_borrowed_fd(output.descriptor(&stderr), PollFlags::OUT))
+            .collect();
+        polled.push(PollFd::new(&shared.bell, PollFlags::IN));
+        let timeout = wait.and_then(|wait| Timespec::try_from(wait).ok());
+        if poll(&mut polled, timeout.as_ref()).is_err() {
+            // Interrupted, which is as good as a bell.
+            return None;
+        }
+        let rang = polled.pop().is_some_and(|bell| !bell.revents().is_empty());
+        if rang {
+            _ = rustix::io::read(&shared.bell, &mut [0_u8; 8]);
+        }
+        let slots = full.iter().zip(&polled).filter(|(_, polled)| !polled.revents().is_empty());
+        let slots: Vec<usize> = slots.map(|((slot, _), _)| *slot).collect();
+        (!slots.is_empty() || !rang).then_some(slots)
+    }
+}

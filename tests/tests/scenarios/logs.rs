@@ -1,0 +1,86 @@
+//! Logs that cannot be written: a pipe whose reader has stopped holds up neither requests nor signals.
+
+use std::fs::{self, OpenOptions};
+use std::io::Read;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use millstream_tests::prefix::Prefix;
+use millstream_tests::server::{Server, is_nginx};
+use millstream_tests::wait;
+use rustix::process::Signal;
+
+/// A line is longer than a page, so that a pipe of 64 KiB is full after a few.
+const SITE: &str = "worker_processes 1; pid @DIR@/nginx.pid; error_log @DIR@/error.log notice;
+    events { worker_connections 1000; }
+    http {
+        log_format long \"$request @PADDING@\";
+        access_log @DIR@/pipe long;
+        server {
+            listen 127.0.0.1:@PORT@;
+            location / { return 200 \"fixed\\n\"; }
+        }
+    }";
+
+/// A named pipe in the server's directory, held open at its reading end by the value.
+fn pipe(path: &Path) -> fs::File {
+    let mode = rustix::fs::Mode::from_raw_mode(0o666);
+    rustix::fs::mknodat(rustix::fs::CWD, path, rustix::fs::FileType::Fifo, mode, 0).expect("own directory");
+    OpenOptions::new().read(true).write(true).open(path).expect("a pipe of our own")
+}
+
+fn descriptors(server: &Server) -> usize {
+    fs::read_dir(format!("/proc/{}/fd", server.id())).map_or(0, Iterator::count)
+}
+
+/// A server whose access log nobody reads, after so many requests that the pipe is long full.
+fn stuck() -> (Server, fs::File, usize) {
+    let prefix = Prefix::new();
+    let reader = pipe(&prefix.join("pipe"));
+    let server = Server::start_in(prefix, SITE, &[("PADDING", &"x".repeat(4096))]);
+    assert_eq!(server.get("/").status, 200);
+    let before = descriptors(&server);
+    for _ in 0..400 {
+        assert_eq!(server.get("/").status, 200);
+    }
+    (server, reader, before)
+}
+
+#[test]
+fn a_log_pipe_that_nobody_reads_keeps_no_connection_open_and_every_signal_works() {
+    if is_nginx() {
+        // Its workers block in write().
+        return;
+    }
+    for stop in [Signal::QUIT, Signal::TERM] {
+        let (mut server, mut reader, before) = stuck();
+        wait::until("the connections' descriptors are back", || descriptors(&server) <= before + 4);
+        server.signal(Signal::USR1);
+        wait::until("the logs are reopened", || server.log().contains("USR1"));
+        assert_eq!(server.get("/after-usr1").status, 200);
+        let started = Instant::now();
+        assert!(server.stop(stop).is_some_and(|status| status.success()), "{stop:?} ends it");
+        assert!(started.elapsed() < Duration::from_secs(10), "{:?}", started.elapsed());
+        let mut written = vec![0; 4096];
+        reader.read_exact(&mut written).expect("what the pipe took is there");
+        assert!(written.starts_with(b"GET / HTTP/1.1 xxx"));
+    }
+}
+
+#[test]
+fn a_log_pipe_gets_every_line_once_its_reader_goes_on() {
+    if is_nginx() {
+        return;
+    }
+    let (mut server, mut reader, _) = stuck();
+    assert_eq!(server.get("/last").status, 200);
+    // 402 requests, each with a line of the same length but for the last one's path.
+    let mut seen = vec![0; 401 * ("GET / HTTP/1.1 \n".len() + 4096)];
+    reader.read_exact(&mut seen).expect("every line comes");
+    assert!(seen.ends_with(b"x\n") && seen.split(|&byte| byte == b'\n').count() == 402);
+    let mut last = [0; 9];
+    reader.read_exact(&mut last).expect("and the last");
+    assert_eq!(&last, b"GET /last");
+    drop(reader);
+    assert!(server.stop(Signal::QUIT).is_some_and(|status| status.success()));
+}
