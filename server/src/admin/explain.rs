@@ -4,6 +4,7 @@
 //! Next: `key` (what made the key), `verdict` (what a request would get), `stored` (each stored answer).
 
 mod help;
+mod said;
 pub mod key;
 pub mod stored;
 pub mod text;

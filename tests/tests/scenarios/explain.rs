@@ -42,6 +42,7 @@ fn api() -> Origin {
         let field = match path {
             "/cookie" => ("Set-Cookie", "a=b"),
             "/languages" => ("Vary", "Accept-Language"),
+            "/people" => ("Vary", "Accept-Language, Cookie, X-Api-Key"),
             "/credentials" => ("Cache-Control", "max-age=60"),
             _ => ("ETag", "\"v1\""),
         };
@@ -74,6 +75,26 @@ fn check(server: &Server, path: &str, fields: &[&str], parts: &[&str]) {
     let told = run(server, &arguments);
     for part in parts {
         assert!(told.contains(part), "{path} {fields:?} without \"{part}\":\n{told}");
+    }
+}
+
+#[test]
+fn what_it_says_of_other_users_answers_names_none_of_them() {
+    if is_nginx() {
+        return;
+    }
+    let origin = api();
+    let server = Server::start(TEMPLATE, &[("ORIGIN", &origin.address())]);
+    for user in ["alice", "bob"] {
+        let cookie = format!("session={user}");
+        let fields = [("Cookie", cookie.as_str()), ("X-Api-Key", user), ("Accept-Language", "de")];
+        assert_eq!(server.get_with("/people", &fields).status, 200);
+    }
+    let url = format!("http://127.0.0.1:{}/people", server.port());
+    for json in [&[][..], &["--json"]] {
+        let told = run(&server, &[&["explain", &url], json].concat());
+        assert!(!told.contains("alice") && !told.contains("bob"), "{told}");
+        assert!(told.contains("cookie: (set, 13 bytes, #") && told.contains("accept-language: de"), "{told}");
     }
 }
 

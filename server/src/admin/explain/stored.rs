@@ -4,6 +4,7 @@
 //! The judgement is made again from the stored fields as of the moment they arrived; what only the exchange knew (Age,
 //! the way here) is taken from the entry itself.
 
+use super::said::said;
 use super::{Place, at};
 use crate::location_text::readable;
 use crate::request::Request;
@@ -18,7 +19,7 @@ use serde::{Deserialize, Serialize};
 pub struct Stored {
     /// Whether the request would get this one.
     pub chosen: bool,
-    /// The request fields that its variant depends on, with what the request of this one said.
+    /// The request fields that its variant depends on, with what the request of this one said where that names nobody.
     pub varies_by: Vec<String>,
     /// Its status.
     pub status: u16,
@@ -145,10 +146,5 @@ fn because(because: &Because<'_>) -> String {
 
 /// The fields that tell variants apart and what this one's request said in them.
 fn varies_by(entry: &Entry) -> Vec<String> {
-    let each = entry.varies_by().into_iter();
-    each.map(|(name, value)| {
-        let said = value.map_or_else(|| "(absent)".to_owned(), |value| readable(value.as_bytes()));
-        format!("{}: {said}", readable(name.as_bytes()))
-    })
-    .collect()
+    entry.varies_by().iter().map(|(name, value)| said(name, value.as_deref())).collect()
 }
