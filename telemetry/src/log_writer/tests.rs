@@ -212,7 +212,7 @@ fn a_pipe_that_nobody_reads_delays_nobody_and_costs_the_lines_past_a_bound() {
     let error_sink = writer.open(&errors, None).unwrap();
     writer.report_to(Some(&error_sink));
     let (sink, other_sink) = (writer.open(&path, None).unwrap(), writer.open(&other, None).unwrap());
-    let sent = 3 * FILE_BYTES >> 20;
+    let sent = (3 * FILE_BYTES) >> 20;
     for _ in 0..sent {
         let mut block = vec![b'x'; 1 << 20];
         block[(1 << 20) - 1] = b'\n';
