@@ -1,7 +1,7 @@
 //! Whose process it is: started by root it becomes `user`, or nobody where the file names none, as nginx's workers do.
 //!
-//! What was made as root before that (log files, cache and temporary directories) is given to the user, so that it can
-//! go on being written. Only what belongs to root is given, and nothing through a symbolic link.
+//! What was made as root before that (log files, cache directories) is given to the user, so that it can go on being
+//! written; for temporary directories `temporary` sees to that. Only what belongs to root is given, and nothing through a symbolic link.
 
 use millstream_conf::load::Loaded;
 use millstream_conf::model::{Configuration, Level, LogTarget, User};
@@ -9,7 +9,7 @@ use millstream_net::privileges::{self, Account, Dropped, PrivilegeError};
 use millstream_telemetry::error_log::ErrorLogs;
 use std::fs;
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, lchown};
+use std::os::unix::fs::{MetadataExt, lchown};
 use std::path::Path;
 
 #[cfg(test)]
@@ -17,14 +17,20 @@ mod tests;
 
 /// The user that nginx is built for where nobody says otherwise.
 const DEFAULT_USER: &str = "nobody";
+/// Its id everywhere, for a system without a list of users (a container made from scratch).
+const DEFAULT_ID: &str = "65534";
 
-/// Puts in the default user where root runs a configuration that names none.
-pub fn with_default_user(mut loaded: Loaded, is_root: bool) -> Loaded {
-    if is_root && let Some(configuration) = &mut loaded.configuration {
-        let nobody = || User { name: DEFAULT_USER.to_owned(), group: None };
+/// Puts in the default user where root runs a configuration that names none, and may become somebody else.
+pub fn with_default_user(mut loaded: Loaded, changes: bool) -> Loaded {
+    if changes && let Some(configuration) = &mut loaded.configuration {
         configuration.main.user.get_or_insert_with(nobody);
     }
     loaded
+}
+
+fn nobody() -> User {
+    let named = User { name: DEFAULT_USER.to_owned(), group: None };
+    if privileges::find(&named).is_ok() { named } else { User { name: DEFAULT_ID.to_owned(), group: None } }
 }
 
 /// Gives what was made as root to `user` and becomes that user. The account is `None` where nothing changed: without
@@ -68,22 +74,13 @@ pub fn give_all(configuration: &Configuration, account: &Account, log: &ErrorLog
     }
     http.log_files.iter().for_each(|file| give(&file.path));
     http.cache_zones.iter().filter_map(|zone| zone.path.as_deref()).for_each(give);
-    let mut temporary: Vec<&Path> = settings()
-        .filter_map(|own| own.proxy.as_deref().map(|proxy| (own, proxy)))
-        .flat_map(|(own, proxy)| [own.client_body_temp_path.as_path(), proxy.temp_path.as_path()])
-        .collect();
-    temporary.sort_unstable();
-    temporary.dedup();
-    for path in temporary {
-        // Made now, while the rights are there. Where even that fails, the request that needs it says so.
-        if fs::DirBuilder::new().recursive(true).mode(0o700).create(path).is_ok() {
-            give(path);
-        }
-    }
 }
 
 /// Gives one regular file or directory of root's.
-fn give(path: &Path, account: &Account) -> io::Result<()> {
+///
+/// # Errors
+/// Those of looking at it and of giving it. Nothing there is nothing to give.
+pub fn give(path: &Path, account: &Account) -> io::Result<()> {
     let found = match fs::symlink_metadata(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         found => found?,

@@ -3,6 +3,7 @@
 //! The only file that knows every crate. All that can be wrong is found and told at once; nothing of an earlier
 //! configuration is touched until everything new stands.
 
+use crate::temporary;
 use millstream_cache::Store;
 use millstream_conf::diagnostics::Diagnostics;
 use millstream_conf::model::{
@@ -28,13 +29,14 @@ use std::sync::Arc;
 /// # Errors
 /// Every finding, located where it has a place in the files.
 pub fn assemble(
-    configuration: Configuration,
+    mut configuration: Configuration,
     number: u64,
     log_writer: &Arc<LogWriter>,
     registry: &Arc<Registry>,
     previous: Option<&Shared>,
 ) -> Result<Arc<Shared>, Diagnostics> {
     let mut findings = Diagnostics::default();
+    temporary::settle(&mut configuration, &mut findings);
     let mut logs = Logs { log_writer, findings: &mut findings };
     let main_log = logs.error_logs(&configuration.main.error_logs);
     let error_logs = configuration
@@ -133,8 +135,9 @@ pub fn main_log_file(main: &Main, log_writer: &LogWriter) -> Option<LogSink> {
     })
 }
 
-/// Tries what a start would need, without starting: names, certificates, log files, cache directories (`-t`).
-pub fn probe(configuration: &Configuration, findings: &mut Diagnostics) {
+/// Tries what a start would need, without starting: names, certificates, log files, directories (`-t`).
+pub fn probe(configuration: &mut Configuration, findings: &mut Diagnostics) {
+    temporary::settle(configuration, findings);
     let http = &configuration.http;
     for upstream in &http.upstreams {
         for server in &upstream.servers {
@@ -247,7 +250,9 @@ fn store(
         .iter()
         .filter_map(|location| location.settings.proxy.as_ref())
         .find(|proxy| proxy.cache.as_ref().is_some_and(|cache| http.cache_zone(cache.zone).name == zone.name))
-        .map(|proxy| proxy.temp_path.as_path());
+        // Files of a cache have names until they are whole: those belong into a folder of its own.
+        .filter(|proxy| proxy.temp_path.written.is_some())
+        .map(|proxy| proxy.temp_path.path.as_path());
     match Store::open(zone, temp, log.clone()) {
         Ok(store) => Some(store),
         Err(error) => {

@@ -1,19 +1,22 @@
 //! `-t` and `-T`: every finding, then the verdict.
 //!
-//! Beyond reading the files it tries what a start would: names, certificates, log files and cache directories.
+//! Beyond reading the files it tries what a start would: names, certificates, log files, directories for caches and
+//! temporary files.
 
+use crate::account::with_default_user;
 use crate::assemble;
 use crate::cli::TestOutput;
 use millstream_conf::diagnostics::Severity;
 use millstream_conf::dump;
 use millstream_conf::load::{Loaded, Options, load};
+use millstream_net::privileges;
 use std::io::Write;
 use std::process::ExitCode;
 
 /// Checks a configuration.
 pub fn test(options: &Options, how: TestOutput) -> ExitCode {
-    let mut loaded = load(options);
-    if let Some(configuration) = &loaded.configuration {
+    let mut loaded = with_default_user(load(options), privileges::may_change_user());
+    if let Some(configuration) = &mut loaded.configuration {
         assemble::probe(configuration, &mut loaded.diagnostics);
     }
     report(&loaded, if how.verbose { Severity::Idle } else { Severity::Warning });

@@ -11,6 +11,7 @@ mod version;
 mod pid_file;
 mod panic_log;
 mod account;
+mod temporary;
 mod assemble;
 mod check;
 mod serve_url;

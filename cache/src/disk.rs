@@ -120,6 +120,10 @@ impl Disk {
         temp: Option<&Path>,
         logs: ErrorLogs,
     ) -> io::Result<Disk> {
+        if let Some(above) = path.parent() {
+            // As open as the process makes its directories: whom root gives the last one to has to come through them.
+            fs::create_dir_all(above)?;
+        }
         private::directory(path)?;
         let device = fs::metadata(path)?.dev();
         let tree = Tree { root: path.to_path_buf(), levels: zone.levels.clone() };

@@ -10,7 +10,7 @@ use std::time::Duration;
 use crate::model::{
     AccessLog, AddHeader, CacheZoneId, ErrorLog, ErrorPage, Expires, GzipHttpVersion, GzipProxied, Heuristic,
     HttpVersion, IfModifiedSince, IgnoreHeaders, LingeringClose, Network, NextUpstream, ProxyPass, Redirect,
-    Return, ServerTokens, SetHeader, Store, Template, TlsVersion, Types, UseStale, Valid,
+    Return, ServerTokens, SetHeader, Store, TempPath, Template, TlsVersion, Types, UseStale, Valid,
 };
 use crate::source::Span;
 
@@ -123,7 +123,7 @@ level! {
         /// `client_body_buffer_size`.
         client_body_buffer_size: usize,
         /// `client_body_temp_path`.
-        client_body_temp_path: PathBuf,
+        client_body_temp_path: TempPath,
         /// `send_timeout`.
         send_timeout: Duration,
         /// `lingering_close`.

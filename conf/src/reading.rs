@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use crate::diagnostics::{Diagnostic, Diagnostics};
 use crate::include::ConfPrefix;
-use crate::model::{Http, LogFormat, Regex, Template};
+use crate::model::{Http, LogFormat, Regex, TempPath, Template};
 use crate::source::{Sources, Span};
 use crate::template::{self, Scope};
 use crate::tree::Word;
@@ -165,12 +165,17 @@ impl Reading<'_> {
 
     /// A directory for temporary files with up to three levels, as `path [level1 [level2 [level3]]]`. The levels are
     /// checked and not used: temporary files have no names here.
-    pub fn temp_path(&mut self, args: &[Word]) -> Option<PathBuf> {
+    pub fn temp_path(&mut self, args: &[Word]) -> Option<TempPath> {
         let (path, levels) = args.split_first()?;
         for level in levels {
             self.number(level, 1, 255)?;
         }
-        Some(self.path(&path.text))
+        Some(TempPath { path: self.path(&path.text), written: Some(path.span) })
+    }
+
+    /// The directory for temporary files where none is written; `name` is nginx's for it.
+    pub fn default_temp_path(&self, name: &str) -> TempPath {
+        TempPath { path: self.path(name), written: None }
     }
 
     /// Index of a status zone, which is made where it is new.

@@ -66,7 +66,7 @@ pub fn settings(level: &Level, matches: &LocationMatch, reading: &mut Reading<'_
         client_body_temp_path: level
             .client_body_temp_path
             .clone()
-            .unwrap_or_else(|| reading.path("client_body_temp")),
+            .unwrap_or_else(|| reading.default_temp_path("client_body_temp")),
         lingering_close: level.lingering_close.unwrap_or(LingeringClose::On),
         lingering_time: level.lingering_time.unwrap_or(Duration::from_secs(30)),
         lingering_timeout: level.lingering_timeout.unwrap_or(Duration::from_secs(5)),

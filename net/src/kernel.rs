@@ -118,6 +118,25 @@ pub(crate) fn become_user(name: &CStr, uid: u32, gid: u32) -> io::Result<()> {
     Ok(())
 }
 
+/// The groups of a user: `gid` and all that list the name.
+pub(crate) fn groups(name: &CStr, gid: u32) -> io::Result<Vec<u32>> {
+    let mut groups: Vec<libc::gid_t> = vec![0; 64];
+    loop {
+        let mut count = libc::c_int::try_from(groups.len()).map_err(io::Error::other)?;
+        // SAFETY: the name is a valid C string for the call, and `count` is the room that the vector has.
+        let fits =
+            unsafe { libc::getgrouplist(name.as_ptr(), gid, groups.as_mut_ptr(), &raw mut count) } >= 0;
+        if fits {
+            groups.truncate(usize::try_from(count).unwrap_or(0));
+            return Ok(groups);
+        }
+        if groups.len() >= LARGEST_ENTRY {
+            return Err(io::Error::other("the user is in too many groups"));
+        }
+        groups.resize(groups.len() * 4, 0);
+    }
+}
+
 /// Splits the process in two; whether this is the child. Only the calling thread goes on in it.
 ///
 /// Errors where other threads run: they might hold locks that the child would wait for in vain.

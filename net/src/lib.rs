@@ -19,6 +19,7 @@ pub mod limits;
 pub mod daemon;
 pub mod address;
 pub mod memory_file;
+pub mod temporary;
 pub mod stream;
 pub mod resolve;
 pub mod connect;

@@ -9,10 +9,10 @@
 use crate::child::Tie;
 use crate::kernel;
 use millstream_conf::model::User;
-use rustix::process::geteuid;
+use rustix::process::{Gid, Uid, geteuid};
 use rustix::thread::{
     CapabilitySet, CapabilitySets, capabilities, configure_capability_in_ambient_set, set_capabilities,
-    set_keep_capabilities,
+    set_keep_capabilities, set_thread_groups, set_thread_res_gid, set_thread_res_uid,
 };
 use std::ffi::CString;
 use std::fmt;
@@ -72,20 +72,72 @@ impl std::error::Error for PrivilegeError {}
 pub fn find(user: &User) -> Result<Account, PrivilegeError> {
     let no_user = || PrivilegeError::NoUser(user.name.clone());
     let name = CString::new(user.name.as_str()).map_err(|_| no_user())?;
-    let (uid, own_gid) = kernel::user(&name)
-        .map_err(|error| PrivilegeError::System("looking up the user", error))?
-        .ok_or_else(no_user)?;
+    let known = kernel::user(&name).map_err(|error| PrivilegeError::System("looking up the user", error))?;
+    let (uid, own_gid) = known.or_else(|| number(&user.name).map(|id| (id, id))).ok_or_else(no_user)?;
     let gid = match &user.group {
         None => own_gid,
         Some(group) => {
             let no_group = || PrivilegeError::NoGroup(group.clone());
             let name = CString::new(group.as_str()).map_err(|_| no_group())?;
-            kernel::group(&name)
-                .map_err(|error| PrivilegeError::System("looking up the group", error))?
-                .ok_or_else(no_group)?
+            let known = kernel::group(&name)
+                .map_err(|error| PrivilegeError::System("looking up the group", error))?;
+            known.or_else(|| number(group)).ok_or_else(no_group)?
         }
     };
     Ok(Account { name: user.name.clone(), uid, gid })
+}
+
+/// An id written as a number. The largest one means "none" to the kernel.
+fn number(text: &str) -> Option<u32> {
+    text.parse().ok().filter(|&id| id != u32::MAX && text.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
+/// Does something with the rights that those who serve will have: `user`'s where root starts the process, else its own
+/// less the capabilities that only the main thread keeps. It is done in a thread that ends with it; nothing else changes.
+///
+/// # Errors
+/// Where there is no such user, or the system refuses.
+pub fn as_served<T: Send>(user: Option<&User>, work: impl FnOnce() -> T + Send) -> Result<T, PrivilegeError> {
+    let account = match user {
+        Some(user) if geteuid().is_root() => Some(find(user)?),
+        _ => None,
+    };
+    let as_account = move || {
+        if let Some(account) = account.filter(|account| account.uid != 0) {
+            take_on(&account)?;
+        }
+        renounce()?;
+        Ok(work())
+    };
+    std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new().spawn_scoped(scope, as_account);
+        match thread.map(std::thread::ScopedJoinHandle::join) {
+            Ok(Ok(done)) => done,
+            Ok(Err(panic)) => std::panic::resume_unwind(panic),
+            Err(error) => Err(PrivilegeError::System("starting a thread", error)),
+        }
+    })
+}
+
+/// Whether the process could become another user. A container may run as root without that right; then there is little
+/// left to be given away.
+pub fn may_change_user() -> bool {
+    let needed = CapabilitySet::SETUID.union(CapabilitySet::SETGID);
+    geteuid().is_root() && capabilities(None).is_ok_and(|sets| sets.effective.contains(needed))
+}
+
+/// Makes the calling thread alone that account. The bare system calls act on one thread; leaving root takes its
+/// capabilities along.
+fn take_on(account: &Account) -> Result<(), PrivilegeError> {
+    let no_user = |_| PrivilegeError::NoUser(account.name.clone());
+    let name = CString::new(account.name.as_str()).map_err(no_user)?;
+    let groups = kernel::groups(&name, account.gid)
+        .map_err(|error| PrivilegeError::System("looking up the user's groups", error))?;
+    let groups: Vec<Gid> = groups.into_iter().map(Gid::from_raw).collect();
+    let (uid, gid) = (Uid::from_raw(account.uid), Gid::from_raw(account.gid));
+    set_thread_groups(&groups).map_err(system("changing to the user's groups"))?;
+    set_thread_res_gid(gid, gid, gid).map_err(system("changing to the group"))?;
+    set_thread_res_uid(uid, uid, uid).map_err(system("changing to the user"))
 }
 
 /// Makes the process that user for good. `user root` keeps everything.

@@ -143,8 +143,10 @@ pub const ROWS: &[Row] = &[
         HTTP_SERVER_LOCATION,
         (1, 4),
         "path [level1 [level2 [level3]]]",
-        "proxy_temp",
-        "The directory for such files. The levels are accepted and not needed: the files have no names.",
+        "",
+        "The directory for such files, which must be usable by `user`; only its last part is made where it is missing. The levels \
+         are accepted and not needed: the files have no names. Where none is written: `proxy_temp` below the prefix if \
+         that is there already, else $TMPDIR, `/var/tmp`, `/tmp`, `/dev/shm`, the first that can be used.",
         Apply::Level(|l, d, r| l.proxy_temp_path = r.temp_path(&d.args)),
     ),
     once(

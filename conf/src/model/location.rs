@@ -8,10 +8,10 @@ use super::gzip::Gzip;
 use super::log::{AccessLog, ErrorLog};
 use super::proxy::Proxy;
 use super::regex::Regex;
+use super::temp_path::TempPath;
 use super::template::Template;
 use crate::source::Span;
 use std::collections::HashMap;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -190,7 +190,7 @@ pub struct Settings {
     /// `client_body_buffer_size`, default 16 KiB: beyond it a buffered body goes to a file.
     pub client_body_buffer_size: usize,
     /// `client_body_temp_path`.
-    pub client_body_temp_path: PathBuf,
+    pub client_body_temp_path: TempPath,
     /// `lingering_close`.
     pub lingering_close: LingeringClose,
     /// `lingering_time`, default 30 s.

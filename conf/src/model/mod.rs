@@ -11,6 +11,7 @@ pub mod upstream;
 pub mod tls;
 pub mod log;
 pub mod gzip;
+pub mod temp_path;
 pub mod failures;
 pub mod cache;
 pub mod proxy;
@@ -35,6 +36,7 @@ pub use log::{AccessLog, ErrorLog, Escape, Level, LogFile, LogFileId, LogFormat,
 pub use main_context::{Main, User, WorkerProcesses};
 pub use proxy::{HttpVersion, Proxy, ProxyPass, ProxyTarget, Redirect, SetHeader, Store};
 pub use regex::Regex;
+pub use temp_path::TempPath;
 pub use template::{Part, Template, Variable};
 pub use tls::{Tls, TlsVersion};
 pub use upstream::{KeepaliveSize, Upstream, UpstreamId, UpstreamKeepalive, UpstreamServer};

@@ -6,9 +6,9 @@
 use super::cache::{IgnoreHeaders, ProxyCache};
 use super::failures::NextUpstream;
 use super::regex::Regex;
+use super::temp_path::TempPath;
 use super::template::Template;
 use super::upstream::UpstreamId;
-use std::path::PathBuf;
 use std::time::Duration;
 
 /// HTTP version spoken to the upstream.

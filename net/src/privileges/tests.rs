@@ -20,6 +20,37 @@ fn root_is_found_and_unknown_names_are_told_apart() {
 }
 
 #[test]
+fn a_number_that_is_no_name_is_an_id_and_no_other_number_is() {
+    let account = |uid, gid| Account { name: "65432".into(), uid, gid };
+    assert_eq!(find(&user("65432", None)).expect("an id"), account(65432, 65432));
+    assert_eq!(find(&user("65432", Some("65431"))).expect("two ids"), account(65432, 65431));
+    for wrong in ["4294967295", "4294967296", "+1", "-1", "0x10", ""] {
+        assert!(find(&user(wrong, None)).is_err(), "{wrong:?}");
+    }
+}
+
+#[test]
+fn a_trial_has_the_rights_of_the_user_and_leaves_those_of_the_process() {
+    if !geteuid().is_root() {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("of-root");
+    std::fs::write(&file, "").expect("written");
+    let only_owner = std::os::unix::fs::PermissionsExt::from_mode(0o600);
+    std::fs::set_permissions(&file, only_owner).expect("ours");
+    let stranger = user("65432", None);
+    let seen = as_served(Some(&stranger), || {
+        (geteuid().as_raw(), rustix::process::getegid().as_raw(), std::fs::read(&file).is_ok())
+    });
+    assert_eq!(seen.expect("root may"), (65432, 65432, false));
+    assert!(geteuid().is_root() && std::fs::read(&file).is_ok());
+    let as_root = as_served(Some(&user("root", None)), || std::fs::read(&file).is_ok());
+    assert!(as_root.expect("nothing changes"));
+    assert!(matches!(as_served(Some(&user("no such user", None)), || ()), Err(PrivilegeError::NoUser(_))));
+}
+
+#[test]
 fn root_becomes_the_user_and_keeps_what_a_reload_needs() {
     if !geteuid().is_root() || find(&user("nobody", None)).is_err() {
         return;

@@ -16,6 +16,7 @@ mod cache;
 mod ranges;
 mod slices;
 mod stored_files;
+mod temporary_files;
 mod signals;
 mod logs;
 mod diagnostics;

@@ -2,7 +2,7 @@
 
 use super::{Attempt, Condition, Decision, decide, is_peer_failure};
 use millstream_conf::model::{
-    HttpVersion, IgnoreHeaders, NextUpstream, Proxy, ProxyPass, ProxyTarget, Template,
+    HttpVersion, IgnoreHeaders, NextUpstream, Proxy, ProxyPass, ProxyTarget, TempPath, Template,
 };
 use millstream_wire::Method;
 use std::time::Duration;

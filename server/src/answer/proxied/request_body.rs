@@ -1,15 +1,15 @@
 //! The client's body on its way upstream: read whole before anybody is asked (`proxy_request_buffering on`), in memory or
 //! past `client_body_buffer_size` in a file, or passed on as it comes.
 //!
-//! A body that is kept can be sent once more, so a request with one can be retried. Files are unlinked at once and read
-//! and written off the worker's loop.
+//! A body that is kept can be sent once more, so a request with one can be retried. Files have no name, and are read and
+//! written off the worker's loop; how much one may hold is `client_max_body_size`.
 
 use super::request_head::Framed;
 use super::{Proxied, report};
 use crate::client::{BodyProgress, Client};
 use crate::request::Request;
 use millstream_conf::model::{HttpVersion, Level, Proxy};
-use millstream_net::blocking;
+use millstream_net::{blocking, temporary};
 use millstream_wire::h1::framing::Framing;
 use std::fs::File;
 use std::io;
@@ -106,7 +106,7 @@ async fn read_to_file(
     client: &mut Client,
     mut bytes: Vec<u8>,
 ) -> Result<RequestBody, Proxied> {
-    let folder = request.location().settings.client_body_temp_path.clone();
+    let folder = request.location().settings.client_body_temp_path.path.clone();
     let file = match open(folder.clone()).await {
         Ok(file) => Arc::new(file),
         Err(error) => return Err(unwritable(request, &folder, &error)),
@@ -124,7 +124,7 @@ async fn read_to_file(
                 bytes = buffer;
                 bytes.clear();
             }
-            Err(error) => return Err(unwritable(request, &folder, &error)),
+            Err((error, _)) => return Err(unwritable(request, &folder, &error)),
         }
     }
     Ok(RequestBody::File(file, written))
@@ -136,22 +136,30 @@ fn unwritable(request: &Request, folder: &std::path::Path, error: &io::Error) ->
     Proxied::Failed(500)
 }
 
-/// A new file in a folder, made where it is missing; the file has no name and goes with its last handle.
+/// A new file in a folder that the start has proved. Where somebody has removed the folder since, it is made again.
 pub(super) async fn open(folder: PathBuf) -> io::Result<File> {
-    blocking::run(move || match tempfile::tempfile_in(&folder) {
+    blocking::run(move || match temporary::file_in(&folder) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            std::fs::create_dir_all(&folder)?;
-            tempfile::tempfile_in(&folder)
+            temporary::make_folder(&folder)?;
+            temporary::file_in(&folder)
         }
         result => result,
     })
     .await
 }
 
-/// Writes a buffer at an offset and gives it back.
-pub(super) async fn write_at(file: &Arc<File>, buffer: Vec<u8>, offset: u64) -> io::Result<Vec<u8>> {
+/// Writes a buffer at an offset and gives it back, also beside an error.
+pub(super) async fn write_at(
+    file: &Arc<File>,
+    buffer: Vec<u8>,
+    offset: u64,
+) -> Result<Vec<u8>, (io::Error, Vec<u8>)> {
     let file = Arc::clone(file);
-    blocking::run(move || file.write_all_at(&buffer, offset).map(|()| buffer)).await
+    blocking::run(move || match file.write_all_at(&buffer, offset) {
+        Ok(()) => Ok(buffer),
+        Err(error) => Err((error, buffer)),
+    })
+    .await
 }
 
 /// Reads so many bytes from an offset into a buffer, which it gives back.

@@ -2,7 +2,8 @@
 //!
 //! Two halves run in one task: one reads the upstream and writes the file, the other reads the file and writes the client.
 //! The file never holds more than `proxy_max_temp_file_size`; when it is full the first half waits until the client has
-//! all of it, and starts at the file's beginning again.
+//! all of it, and starts at the file's beginning again. Where no file can be made or written (a full disk) the client has its
+//! answer all the same: what the file took is read from it, and the rest comes at the client's pace.
 
 use super::request_body::{PIECE, open, read_at, write_at};
 use crate::client::{Client, ClientFailure};
@@ -28,8 +29,10 @@ pub(super) enum Ending {
     Upstream(ExchangeError, Box<Connection>),
     /// The client failed.
     Client(ClientFailure),
-    /// The file failed.
-    Disk(io::Error),
+    /// The file takes no more: all that it took is in the client's buffer or out, and this piece comes next.
+    NoFile(io::Error, Box<Connection>, Vec<u8>),
+    /// What the file took cannot be read from it.
+    Unreadable(io::Error),
 }
 
 /// What was moved.
@@ -75,8 +78,8 @@ pub(super) async fn through_file(
         more: Notify::new(),
         room: Notify::new(),
     };
-    let ending = match open(proxy.temp_path.clone()).await {
-        Err(error) => Ending::Disk(error),
+    let ending = match open(proxy.temp_path.path.clone()).await {
+        Err(error) => Ending::NoFile(error, connection, Vec::new()),
         Ok(file) => {
             let file = Arc::new(file);
             let mut filling = pin!(fill(&shared, &file, connection, proxy, pool));
@@ -126,7 +129,10 @@ async fn fill(
             }
             match write_at(file, piece, shared.written.get()).await {
                 Ok(buffer) => piece = buffer,
-                Err(error) => break Ending::Disk(error),
+                Err((error, unwritten)) => {
+                    shared.length.set(shared.length.get() + unwritten.len() as u64);
+                    break Ending::NoFile(error, connection, unwritten);
+                }
             }
             shared.written.set(shared.written.get() + piece.len() as u64);
             shared.length.set(shared.length.get() + piece.len() as u64);
@@ -188,7 +194,7 @@ async fn drain(shared: &Shared, file: &Arc<File>, client: &mut Client, request: 
             let size = usize::try_from(left).unwrap_or(PIECE).min(PIECE);
             piece = match read_at(file, piece, shared.read.get(), size).await {
                 Ok(piece) => piece,
-                Err(error) => return Ending::Disk(error),
+                Err(error) => return Ending::Unreadable(error),
             };
             client.push(request, &piece);
             shared.read.set(shared.read.get() + size as u64);

@@ -1,7 +1,7 @@
 //! `proxy_store`: an answer kept as a plain file, for good.
 //!
-//! The answer goes to a temporary file as it arrives, and from there to the client, so neither a slow client nor one that
-//! leaves holds it up. Only a whole 200 to a GET gets its name, by renaming: nobody ever finds half a file under it.
+//! The answer goes to a file beside its place as it arrives, and from there to the client, so neither a slow client nor one
+//! that leaves holds it up. Only a whole 200 to a GET gets its name, by renaming: nobody ever finds half a file under it.
 //! A path that leads up by `..` is refused, for what a variable holds is not normalised.
 
 use super::request_body::{PIECE, read_at, write_at};
@@ -74,11 +74,11 @@ impl<'a> Passing<'a> {
     pub(super) async fn keeps(&self, head: &ResponseHead, connection: &Connection) -> Option<Keeping> {
         self.client.as_ref()?;
         let place = self.place(head, connection)?;
-        let folder = self.proxy.temp_path.clone();
-        match blocking::run(move || temporary(&folder)).await {
+        let beside = place.clone();
+        match blocking::run(move || temporary(&beside)).await {
             Ok(file) => Some(Keeping { place, file }),
             Err(error) => {
-                complain(self.request, &self.proxy.temp_path, &error);
+                complain(self.request, &place.path, &error);
                 None
             }
         }
@@ -124,7 +124,7 @@ impl<'a> Passing<'a> {
             None => self.finished(connection, turn, length),
             Some(Failure::Upstream(error)) => self.broke_off(&connection, error, length),
             Some(Failure::Disk(error)) => {
-                complain(self.request, &proxy.temp_path, error);
+                complain(self.request, &path, error);
                 self.note_end(&connection, length, clock::now());
             }
         }
@@ -176,7 +176,9 @@ async fn write(
         piece.clear();
         let ended = gather(connection, &mut piece, proxy).await.map_err(Failure::Upstream)?;
         if !piece.is_empty() {
-            piece = write_at(file, piece, shared.written.get()).await.map_err(Failure::Disk)?;
+            piece = write_at(file, piece, shared.written.get())
+                .await
+                .map_err(|(error, _)| Failure::Disk(error))?;
             shared.written.set(shared.written.get() + piece.len() as u64);
             shared.more.notify_one();
         }
@@ -217,42 +219,20 @@ async fn read(
     }
 }
 
-fn temporary(folder: &Path) -> io::Result<NamedTempFile> {
-    match NamedTempFile::new_in(folder) {
-        Err(error) if error.kind() == ErrorKind::NotFound => {
-            std::fs::create_dir_all(folder)?;
-            NamedTempFile::new_in(folder)
-        }
-        made => made,
-    }
+/// A file beside its place, so that renaming it never leaves the filesystem. Nobody guesses its name.
+fn temporary(place: &Place) -> io::Result<NamedTempFile> {
+    make_folder(place)?;
+    let folder = place.path.parent().ok_or(ErrorKind::InvalidInput)?;
+    tempfile::Builder::new().prefix(".millstream-").rand_bytes(16).tempfile_in(folder)
 }
 
 /// Gives a whole file its name, off the loop.
 async fn give_name(file: Arc<File>, name: TempPath, place: Place) -> io::Result<()> {
     blocking::run(move || {
         finish(&file, &place)?;
-        match name.persist(&place.path) {
-            Ok(()) => Ok(()),
-            Err(failed) if failed.error.kind() == ErrorKind::NotFound => {
-                make_folder(&place)?;
-                failed.path.persist(&place.path).or_else(|failed| by_copy(failed, &place))
-            }
-            Err(failed) => by_copy(failed, &place),
-        }
+        name.persist(&place.path).map_err(|failed| failed.error)
     })
     .await
-}
-
-/// Where the temporary folder is on another filesystem, the file is copied beside its place and renamed there.
-fn by_copy(failed: tempfile::PathPersistError, place: &Place) -> io::Result<()> {
-    if failed.error.kind() != ErrorKind::CrossesDevices {
-        return Err(failed.error);
-    }
-    let folder = place.path.parent().ok_or(failed.error)?;
-    let mut copy = NamedTempFile::new_in(folder)?;
-    io::copy(&mut File::open(&failed.path)?, &mut copy)?;
-    finish(copy.as_file(), place)?;
-    copy.into_temp_path().persist(&place.path).map_err(|failed| failed.error)
 }
 
 /// `proxy_store_access`, and the time that Last-Modified says.

@@ -4,7 +4,7 @@ use super::answer_head::{announced, buffering, visible};
 use super::request_body::RequestBody;
 use super::request_head::Framed;
 use millstream_conf::model::{
-    HttpVersion, IgnoreHeaders, NextUpstream, Proxy, ProxyPass, ProxyTarget, Template,
+    HttpVersion, IgnoreHeaders, NextUpstream, Proxy, ProxyPass, ProxyTarget, TempPath, Template,
 };
 use millstream_wire::Headers;
 use std::time::Duration;

@@ -5,18 +5,19 @@
 //! that it is soon free again. With buffering off each piece goes out before the next is read.
 
 use super::answer_head::{announced, buffering, rewritten, visible};
-use super::{Passing, Proxied, spill};
+use super::{Passing, Proxied, report, spill};
 use crate::answer::ranges::{self, Offer, Selection, forced};
 use crate::client::{AnswerHead, Client, ClientFailure};
 use crate::filter::head;
 use crate::request::Request;
-use millstream_conf::model::Store;
+use millstream_conf::model::{Level, Store};
 use millstream_net::clock;
 use millstream_upstream::{Connection, ExchangeError, Part, Turn};
 use millstream_wire::conditional::Validators;
 use millstream_wire::h1::head::ResponseHead;
 use millstream_wire::{Fields, Headers};
 use std::future::poll_fn;
+use std::io;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -48,11 +49,21 @@ struct Mover<'m> {
     length: u64,
 }
 
+/// How a body is passed on.
+struct Pass {
+    /// Whether the upstream is read ahead of the client.
+    buffered: bool,
+    /// Whether a file takes what the memory for that does not.
+    spills: bool,
+    /// Bytes of the body that went before.
+    length: u64,
+}
+
 impl<'a> Passing<'a> {
     /// Passes head and body on.
     pub(super) async fn transfer(
         &mut self,
-        mut connection: Box<Connection>,
+        connection: Box<Connection>,
         turn: Turn<'a>,
         head: &mut ResponseHead,
     ) -> Proxied {
@@ -80,8 +91,19 @@ impl<'a> Passing<'a> {
             self.discard(connection, turn);
             return flushed(client, self.request).await;
         }
+        let spills = buffered && self.proxy.max_temp_file_size > 0;
+        self.pass_body(client, connection, turn, Pass { buffered, spills, length: 0 }).await
+    }
+
+    /// Passes the rest of a body on.
+    async fn pass_body(
+        &mut self,
+        client: &mut Client,
+        mut connection: Box<Connection>,
+        turn: Turn<'a>,
+        Pass { buffered, spills, length }: Pass,
+    ) -> Proxied {
         let proxy = self.proxy;
-        let spills = buffered && proxy.max_temp_file_size > 0;
         let (count, size) = proxy.buffers;
         let mut mover = Mover {
             client: &mut *client,
@@ -91,7 +113,7 @@ impl<'a> Passing<'a> {
             spills,
             watching: self.watching,
             timeout: proxy.read_timeout,
-            length: 0,
+            length,
         };
         let moved = poll_fn(|context| mover.poll(context)).await;
         let length = mover.length;
@@ -201,13 +223,22 @@ impl<'a> Passing<'a> {
                 cut(client, self.request).await
             }
             spill::Ending::Client(failure) => Proxied::ClientFailed(failure),
-            spill::Ending::Disk(error) => {
-                let folder = proxy.temp_path.display();
-                let what = format_args!("temporary file in \"{folder}\" failed: {error}");
-                super::report::write(self.request, millstream_conf::model::Level::Crit, what, None);
+            spill::Ending::NoFile(error, connection, piece) => {
+                self.complain_of_file(&error);
+                client.push(self.request, &piece);
+                self.pass_body(client, connection, turn, Pass { buffered: true, spills: false, length }).await
+            }
+            spill::Ending::Unreadable(error) => {
+                self.complain_of_file(&error);
                 cut(client, self.request).await
             }
         }
+    }
+
+    fn complain_of_file(&self, error: &io::Error) {
+        let folder = self.proxy.temp_path.path.display();
+        let what = format_args!("temporary file in \"{folder}\" failed: {error}");
+        report::write(self.request, Level::Crit, what, None);
     }
 }
 

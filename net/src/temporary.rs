@@ -1,0 +1,29 @@
+//! Files without a name: what does not fit memory for a while, gone with its last handle however the process ends.
+//!
+//! Where the filesystem has no such files (O_TMPFILE) one is made and unlinked at once. Nothing here chooses a folder.
+
+use std::fs::{self, DirBuilder, File};
+use std::io;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::Path;
+
+/// A new file in a folder, to be read and written. Blocks.
+///
+/// # Errors
+/// Those of the filesystem: no such folder, no right to it, read-only, no room.
+pub fn file_in(folder: &Path) -> io::Result<File> {
+    tempfile::tempfile_in(folder)
+}
+
+/// Makes a folder that nobody else may enter, as nginx does: its last part alone. One that is there stays as it is.
+///
+/// # Errors
+/// Those of making it; something else is there under its name.
+pub fn make_folder(folder: &Path) -> io::Result<()> {
+    match DirBuilder::new().mode(0o700).create(folder) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists && fs::metadata(folder)?.is_dir() => {
+            Ok(())
+        }
+        made => made,
+    }
+}
