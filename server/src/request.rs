@@ -325,6 +325,21 @@ impl Request {
         self.method != Method::Head
     }
 
+    /// Whether the request wishes for another protocol (RFC 9110 §7.8) that its location lets it have (`proxy_upgrade`).
+    /// `h2c` is none of them: an HTTP that nobody here could look into.
+    pub fn is_upgrade(&self) -> bool {
+        self.location().settings.proxy.as_ref().is_some_and(|proxy| proxy.upgrade) && self.wishes_upgrade()
+    }
+
+    fn wishes_upgrade(&self) -> bool {
+        let fields = self.fields();
+        self.is_http11()
+            && self.framing == Framing::None
+            && fields.connection_lists("upgrade")
+            && fields.has(FieldId::Upgrade)
+            && !fields.lists(FieldId::Upgrade, "h2c")
+    }
+
     /// Whether the request speaks HTTP/1.1 (chunked answers, interim answers).
     pub fn is_http11(&self) -> bool {
         self.head.version == Version::Http11

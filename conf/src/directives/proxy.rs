@@ -150,6 +150,18 @@ pub const ROWS: &[Row] = &[
         Apply::Level(|l, d, r| l.proxy_temp_path = r.temp_path(&d.args)),
     ),
     once(
+        "proxy_upgrade",
+        HTTP_SERVER_LOCATION,
+        (1, 1),
+        "on | off",
+        "off",
+        "Passes a client's wish for another protocol (`Upgrade`, as of WebSocket) to the upstream and, once that agrees, all bytes both \
+         ways. Such a request goes past the cache. Other requests are not touched, so it can stand where everything is \
+         proxied. `h2c` is not passed on: nobody could look into it. After 101 a connection ends when nothing moved for \
+         `proxy_read_timeout`.",
+        Apply::Level(|l, d, r| l.proxy_upgrade = r.flag(&d.args[0])),
+    ),
+    once(
         "proxy_connect_timeout",
         HTTP_SERVER_LOCATION,
         (1, 1),

@@ -101,7 +101,9 @@ pub struct Proxy {
     /// `proxy_max_temp_file_size`, default 1 GiB; 0 = never to a file.
     pub max_temp_file_size: u64,
     /// `proxy_temp_path`.
-    pub temp_path: PathBuf,
+    pub temp_path: TempPath,
+    /// `proxy_upgrade`: a client's Upgrade is passed on.
+    pub upgrade: bool,
     /// `proxy_connect_timeout`, default 60 s.
     pub connect_timeout: Duration,
     /// `proxy_send_timeout`, default 60 s, between two writes.

@@ -36,7 +36,8 @@ pub fn usage(request: &Request, cache: &ProxyCache) -> Use {
     if !policy::looks_up(cache, request.method) {
         return Use::None;
     }
-    if !is_keyed(request) || query::is_too_large(request) {
+    // What answers a wish for another protocol is a connection, and that has one user.
+    if !is_keyed(request) || request.is_upgrade() || query::is_too_large(request) {
         return Use::Past;
     }
     let mut buffer = buffers::take();

@@ -64,8 +64,15 @@ pub(super) fn write(out: &mut Vec<u8>, plan: &Plan<'_>) -> Written {
     let http11 = plan.proxy.http_version == HttpVersion::Http11;
     out.extend_from_slice(if http11 { b" HTTP/1.1\r\n" } else { b" HTTP/1.0\r\n" });
     let mut written = Written { keep: http11, upgrade: false };
+    let is_upgrade = plan.request.is_upgrade();
     for set in &plan.proxy.set_headers {
-        append_set(out, plan.request, set, &mut written);
+        if !(is_upgrade && is_of_upgrade(&set.name)) {
+            append_set(out, plan.request, set, &mut written);
+        }
+    }
+    if is_upgrade {
+        append_upgrade(out, plan.request);
+        written.upgrade = true;
     }
     match plan.framed {
         Framed::None => {}
@@ -127,6 +134,19 @@ fn append_set(out: &mut Vec<u8>, request: &Request, set: &SetHeader, written: &m
         written.upgrade = true;
     }
     out.extend_from_slice(b"\r\n");
+}
+
+/// Fields that `proxy_upgrade` writes itself.
+fn is_of_upgrade(name: &str) -> bool {
+    name.eq_ignore_ascii_case("connection") || name.eq_ignore_ascii_case("upgrade")
+}
+
+/// The client's wish for another protocol, made ours (RFC 9110 §7.8): both fields are for one connection only.
+fn append_upgrade(out: &mut Vec<u8>, request: &Request) {
+    encode::field(out, b"Connection", b"upgrade");
+    for value in request.fields().all(FieldId::Upgrade) {
+        encode::field(out, b"Upgrade", value);
+    }
 }
 
 /// Whether the request goes upstream with a credential of whoever sent it (RFC 9111 §3.5 is about the request that is
