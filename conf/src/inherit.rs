@@ -171,7 +171,11 @@ level! {
         /// `proxy_max_temp_file_size` with its place.
         proxy_max_temp_file_size: (u64, Span),
         /// `proxy_temp_path`.
-        proxy_temp_path: PathBuf,
+        proxy_temp_path: TempPath,
+        /// `proxy_upgrade`.
+        proxy_upgrade: bool,
+        /// `trusted_proxy`: each with its place.
+        trusted_proxies: Vec<(Network, Span)>,
         /// `proxy_connect_timeout`.
         proxy_connect_timeout: Duration,
         /// `proxy_send_timeout`.

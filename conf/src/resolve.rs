@@ -76,6 +76,7 @@ pub fn settings(level: &Level, matches: &LocationMatch, reading: &mut Reading<'_
         if_modified_since: level.if_modified_since.unwrap_or_default(),
         max_ranges: level.max_ranges,
         slice: level.slice.map_or(0, |(size, _)| size),
+        trusted_proxies: level.trusted_proxies.iter().flatten().map(|(network, _)| *network).collect(),
         api: rights::api(level, reading),
         purge_at: rights::purge_at(level, matches, reading),
     }

@@ -68,7 +68,8 @@ impl fmt::Display for PrivilegeError {
 
 impl std::error::Error for PrivilegeError {}
 
-/// The ids of a `user` directive; may ask the network where the system's users live there.
+/// The ids of a `user` directive; may ask the network where the system's users live there. A number that is nobody's name
+/// is an id, of a system that has no list of users (a container made from scratch); its group has the same number.
 pub fn find(user: &User) -> Result<Account, PrivilegeError> {
     let no_user = || PrivilegeError::NoUser(user.name.clone());
     let name = CString::new(user.name.as_str()).map_err(|_| no_user())?;

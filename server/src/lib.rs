@@ -11,6 +11,8 @@ pub mod generation;
 pub mod worker;
 pub mod cache_report;
 pub mod request;
+pub mod network;
+pub mod forwarded;
 pub mod sent_target;
 pub mod variables;
 pub mod admission;

@@ -22,6 +22,7 @@ pub mod cache_zone;
 pub mod proxy_cache;
 pub mod purge;
 pub mod api;
+pub mod forwarded;
 pub mod tls_ciphers;
 pub mod tls;
 
@@ -176,6 +177,7 @@ pub const FAMILIES: &[(&str, &[Row])] = &[
     ("Cache", proxy_cache::ROWS),
     ("Purging", purge::ROWS),
     ("API", api::ROWS),
+    ("Proxies in front", forwarded::ROWS),
     ("Ranges and conditional requests", ranges::ROWS),
     ("Answers kept as files", store::ROWS),
     ("Compression", gzip::ROWS),

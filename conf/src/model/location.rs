@@ -3,7 +3,7 @@
 //! Every location has all its settings, inherited ones too, so that a request never looks upwards.
 //! Next: `millstream-server`'s `route/location`, which finds one; `proxy`, `gzip`, `log`, which are parts of it.
 
-use super::cache::{CacheZoneId, ManageRight};
+use super::cache::{CacheZoneId, ManageRight, Network};
 use super::gzip::Gzip;
 use super::log::{AccessLog, ErrorLog};
 use super::proxy::Proxy;
@@ -209,6 +209,8 @@ pub struct Settings {
     pub max_ranges: Option<u32>,
     /// `slice` in bytes; 0 = off.
     pub slice: u64,
+    /// `trusted_proxy`: whose X-Forwarded-* are believed.
+    pub trusted_proxies: Arc<[Network]>,
     /// `api`: this location is the API, with `write=on` for what changes something.
     pub api: Option<Api>,
     /// `proxy_cache_purge ZONE KEY`: every request here purges.

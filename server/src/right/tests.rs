@@ -1,6 +1,7 @@
 //! Who is a stranger, case by case.
 
 use super::*;
+use millstream_conf::model::Network;
 use crate::fixture;
 use crate::request::ConnectionFacts;
 use std::net::SocketAddr;

@@ -2,6 +2,7 @@
 
 use super::upstream::{self, each, number, seconds as optional_seconds};
 use super::{Found, give, give_some, seconds, value};
+use crate::forwarded;
 use crate::request::{ConnectionFacts, Request};
 use crate::time_text::with_now;
 use millstream_conf::model::ProxyTarget;
@@ -50,6 +51,22 @@ pub(super) fn append(variable: Builtin, request: &Request, out: &mut Vec<u8>) ->
         B::ServerAddr => server_address(&connection.local, out),
         B::ServerPort => port(&connection.local, out),
         B::ProxyAddXForwardedFor => forwarded_for(request, out),
+        B::ForwardedFor => {
+            forwarded::append_for(request, out);
+            Found::Value
+        }
+        B::ForwardedAddr => {
+            forwarded::append_addr(request, out);
+            Found::Value
+        }
+        B::ForwardedProto => match forwarded::proto(request) {
+            Some(proto) => give(&proto, out),
+            None => append(B::Scheme, request, out),
+        },
+        B::ForwardedHost => match forwarded::host(request) {
+            Some(host) => give(host, out),
+            None => give_some(request.field(FieldId::Host), out),
+        },
         B::ProxyHost => proxy_pass(request, out, |pass, out| give(pass.host.as_bytes(), out)),
         B::ProxyPort => proxy_pass(request, out, |pass, out| decimal(u64::from(pass.port), out)),
         B::Connection => decimal(connection.serial, out),

@@ -1,0 +1,84 @@
+//! What a proxy in front says of its client: X-Forwarded-For, -Proto and -Host, believed of a `trusted_proxy` alone.
+//!
+//! The connection's own address decides whom to believe: everything else in a request is whatever somebody wrote. Of a list
+//! the last element counts, which is the one that the trusted proxy itself put there; of addresses, the last that is not a
+//! trusted one's. Next: `variables`, which show it.
+
+use crate::network::contains;
+use crate::request::Request;
+use millstream_net::Address;
+use millstream_wire::{FieldId, host, list};
+use std::net::{IpAddr, SocketAddr};
+
+#[cfg(test)]
+mod tests;
+
+/// The longest scheme that is believed; "https" has five letters.
+const LONGEST_SCHEME: usize = 16;
+
+/// Whether the request came over a `trusted_proxy`.
+pub fn is_trusted(request: &Request) -> bool {
+    trusts(request, &request.connection.remote)
+}
+
+fn trusts(request: &Request, address: &Address) -> bool {
+    request.location().settings.trusted_proxies.iter().any(|network| contains(network, address))
+}
+
+/// Appends the chain of addresses for the upstream.
+pub fn append_for(request: &Request, out: &mut Vec<u8>) {
+    if is_trusted(request) {
+        for value in request.fields().all(FieldId::XForwardedFor) {
+            out.extend_from_slice(value);
+            out.extend_from_slice(b", ");
+        }
+    }
+    out.extend_from_slice(request.connection.remote_text.as_bytes());
+}
+
+/// Appends the client's address.
+pub fn append_addr(request: &Request, out: &mut Vec<u8>) {
+    let mut found = None;
+    if is_trusted(request) {
+        let values: Vec<&[u8]> = request.fields().all(FieldId::XForwardedFor).collect();
+        for element in values.iter().rev().flat_map(|value| value.rsplit(|&byte| byte == b',')) {
+            let Some(ip) = address(element) else { break };
+            found = Some(ip);
+            if !trusts(request, &Address::Tcp(SocketAddr::new(ip, 0))) {
+                break;
+            }
+        }
+    }
+    match found {
+        Some(ip) => out.extend_from_slice(ip.to_string().as_bytes()),
+        None => out.extend_from_slice(request.connection.remote_text.as_bytes()),
+    }
+}
+
+/// The scheme that a trusted proxy says, in lower case.
+pub fn proto(request: &Request) -> Option<Vec<u8>> {
+    let said = last(request, FieldId::XForwardedProto)?;
+    let is_scheme = said.len() <= LONGEST_SCHEME && said.iter().all(u8::is_ascii_alphabetic);
+    is_scheme.then(|| said.to_ascii_lowercase())
+}
+
+/// The host, with its port, that a trusted proxy says.
+pub fn host(request: &Request) -> Option<&[u8]> {
+    last(request, FieldId::XForwardedHost).filter(|said| host::validate(said).is_ok())
+}
+
+/// The last element of a list that a trusted proxy sent.
+fn last(request: &Request, field: FieldId) -> Option<&[u8]> {
+    if !is_trusted(request) {
+        return None;
+    }
+    let line = request.fields().all(field).last()?;
+    list::elements(line).last().filter(|element| !element.is_empty())
+}
+
+/// An element of X-Forwarded-For: an address, some write a port behind it.
+fn address(element: &[u8]) -> Option<IpAddr> {
+    let text = std::str::from_utf8(element.trim_ascii()).ok()?;
+    let bare = text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(text);
+    bare.parse().ok().or_else(|| text.parse::<SocketAddr>().ok().map(|socket| socket.ip()))
+}
