@@ -25,6 +25,7 @@ use crate::cache_report::{CacheReport, Forward};
 use crate::client::Client;
 use crate::filter::gzip;
 use crate::request::Request;
+use crate::variables;
 use bytes::Bytes;
 use millstream_cache::policy::{Usable, Why, Wish};
 use millstream_cache::{
@@ -33,6 +34,7 @@ use millstream_cache::{
 use millstream_conf::model::{ProxyCache, UseStale};
 use millstream_net::{blocking, buffers};
 use millstream_telemetry::metrics::{CacheStatus, Cause};
+use millstream_wire::Method;
 use millstream_wire::h1::framing::Framing;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -195,7 +197,8 @@ async fn with_lookup(
                     request.cache_status = Some(CacheStatus::Miss);
                     missed(request, Cause::Absent, None);
                 }
-                return upstream(request, client, filling(request, permit), None).await;
+                let filling = if goes_past(request, cache) { Filling::No } else { filling(request, permit) };
+                return upstream(request, client, filling, None).await;
             }
             Lookup::Scarce => {
                 request.cache_status = Some(CacheStatus::Miss);
@@ -216,6 +219,15 @@ async fn with_lookup(
     request.cache_status = Some(CacheStatus::Miss);
     missed(request, Cause::Absent, None);
     upstream(request, client, Filling::No, None).await
+}
+
+/// Whether neither look-up nor answer have to do with the cache, as far as the request tells: then the client's own range
+/// and conditions go on. A HEAD might make what is stored for others look outdated.
+fn goes_past(request: &Request, cache: &ProxyCache) -> bool {
+    let mut scratch = Vec::new();
+    request.cache_status == Some(CacheStatus::Bypass)
+        && request.method == Method::Get
+        && cache.no_cache.iter().any(|condition| variables::holds(condition, request, &mut scratch))
 }
 
 /// The answer to a request that says no-store is not stored; a permit not taken goes to whoever waits.

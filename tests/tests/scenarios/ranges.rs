@@ -585,3 +585,44 @@ fn a_part_and_a_304_say_what_the_whole_would_say_of_codings() {
         }
     }
 }
+
+#[test]
+fn a_range_of_what_is_not_stored_is_answered_as_a_range_all_the_same() {
+    if is_nginx() {
+        return; // It asks for the whole wherever there is a cache, and answers with it.
+    }
+    let origin = Origin::start(|request: &Request| match request.target() {
+        // Says nothing of ranges and is never stored.
+        "/private" => answer(200, &[("Cache-Control", "private"), ("ETag", "\"a\"")], &body(1000)),
+        _ => match request.field("range") {
+            Some("bytes=10-19") => {
+                answer(206, &[("Content-Range", "bytes 10-19/1000"), ("ETag", "\"a\"")], &body(1000)[10..20])
+            }
+            _ => answer(200, &[("ETag", "\"a\"")], &body(1000)),
+        },
+    });
+    let server = start(&origin, "proxy_cache_bypass $http_cookie; proxy_no_cache $http_cookie;");
+    let range = ("Range", "bytes=10-19");
+    for (path, fields, asked) in [
+        ("/personal", &[range, ("Cookie", "a=b")][..], Some("bytes=10-19")),
+        ("/private", &[range], None),
+        ("/private", &[range, ("If-Range", "\"a\"")], None),
+    ] {
+        let got = server.get_with(path, fields);
+        assert_eq!((got.status, got.body.as_slice()), (206, &body(1000)[10..20]), "{path} {fields:?}");
+        assert_eq!(got.field("content-range"), Some("bytes 10-19/1000"), "{path}");
+        let request = origin.requests().pop().expect("it was asked");
+        assert_eq!(request.field("range"), asked, "{path}");
+    }
+    let other = server.get_with("/private", &[range, ("If-Range", "\"b\"")]);
+    assert_eq!((other.status, other.body.len()), (200, 1000), "it is of another answer");
+    assert_eq!(server.get_with("/private", &[("Range", "bytes=5000-")]).status, 416);
+    let confirmed = server.get_with("/personal", &[("If-None-Match", "\"a\""), ("Cookie", "a=b")]);
+    assert_eq!(confirmed.status, 200, "this API confirms nothing");
+    let request = origin.requests().pop().expect("it was asked");
+    assert_eq!(
+        request.field("if-none-match"),
+        Some("\"a\""),
+        "a condition that nobody else depends on goes on"
+    );
+}

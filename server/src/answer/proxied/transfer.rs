@@ -15,7 +15,7 @@ use millstream_net::clock;
 use millstream_upstream::{Connection, ExchangeError, Part, Turn};
 use millstream_wire::conditional::Validators;
 use millstream_wire::h1::head::ResponseHead;
-use millstream_wire::{Fields, Headers};
+use millstream_wire::{FieldId, Fields, Headers};
 use std::future::poll_fn;
 use std::io;
 use std::task::{Context, Poll};
@@ -157,7 +157,7 @@ impl<'a> Passing<'a> {
             _ => connection.remaining(),
         };
         let fields = Fields::new(fields.bytes(), &visible);
-        if head.status == 200 && forced(self.request) {
+        if head.status == 200 && (forced(self.request) || self.withheld_range()) {
             let validators = Validators::of(fields);
             let offer = Offer { status: 200, fields, validators, length, is_stream: true };
             self.begin_in_ranges(client, &offer)?;
@@ -169,7 +169,12 @@ impl<'a> Passing<'a> {
         Ok(buffered)
     }
 
-    /// `proxy_force_ranges`: a range is cut out of a whole answer.
+    /// Whether the client asked for a range, and the whole was asked for because it might have been stored.
+    fn withheld_range(&self) -> bool {
+        self.caching && self.request.field(FieldId::Range).is_some()
+    }
+
+    /// A range is cut out of a whole answer: `proxy_force_ranges`, or the client's own that stayed behind.
     fn begin_in_ranges(&mut self, client: &mut Client, offer: &Offer<'_>) -> Result<(), u64> {
         let mut headers = Headers::copied_from(offer.fields, |_, _, _| true);
         let (status, length, skipped) = match ranges::select(self.request, offer) {
