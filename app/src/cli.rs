@@ -13,10 +13,11 @@ pub use bench::{Bench, BenchVerb, Load, Spread};
 pub use capacity::Capacity;
 pub use ladder::{Demo, Ladder};
 
-use clap::{ArgAction, Args, Parser, Subcommand};
+use clap::{ArgAction, Args, CommandFactory, Parser, Subcommand};
 use millstream_conf::load::Options;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 
 /// What the program was asked to do.
 #[derive(Debug)]
@@ -45,6 +46,8 @@ pub enum Command {
     Demo(Demo),
     /// `capacity URL URL …`.
     Capacity(Capacity),
+    /// Nothing: there were no arguments, and this default configuration is not there.
+    Nothing(PathBuf),
     /// An nginx.conf.
     Run(Options),
 }
@@ -243,7 +246,23 @@ pub fn parse(arguments: impl Iterator<Item = OsString>) -> Command {
 
 /// What the arguments mean, the program's name first.
 fn read(arguments: impl Iterator<Item = OsString>) -> Result<Command, clap::Error> {
-    Line::try_parse_from(arguments).map(meaning)
+    let arguments: Vec<OsString> = arguments.collect();
+    let is_bare = arguments.len() <= 1;
+    let command = Line::try_parse_from(arguments).map(meaning)?;
+    Ok(match command {
+        Command::Run(options) if is_bare => {
+            let file = options.prefix.join(&options.main_file);
+            if file.exists() { Command::Run(options) } else { Command::Nothing(file) }
+        }
+        command => command,
+    })
+}
+
+/// Says what there is to be asked for. It is a failure all the same: a service that was to start has not.
+pub fn help(missing: &Path) -> ExitCode {
+    let help = Line::command().render_help();
+    eprintln!("{help}\nWithout arguments it runs {}, which is not there.", missing.display());
+    ExitCode::FAILURE
 }
 
 fn meaning(line: Line) -> Command {

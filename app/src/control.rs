@@ -60,13 +60,8 @@ pub fn find(options: &Options, reach: &Reach, url: Option<&str>) -> Result<Api, 
     }
     let main_file = options.prefix.join(&options.main_file);
     if !main_file.exists() {
-        return match serve_url::running_socket(url.and_then(port_of)) {
-            Some(socket) => Ok(Api::Socket(socket)),
-            None => Err(format!(
-                "{} is not there and no millstream serve runs: name the configuration with -c, or the API with --api",
-                main_file.display()
-            )),
-        };
+        return choose(&serve_url::running_sockets(), url.and_then(port_of))
+            .map_err(|why| format!("{} is not there and {why}", main_file.display()));
     }
     let loaded = load(options);
     let Some(configuration) = &loaded.configuration else {
@@ -93,6 +88,29 @@ pub fn find(options: &Options, reach: &Reach, url: Option<&str>) -> Result<Api, 
             main_file.display()
         )),
     }
+}
+
+/// The `serve` that is meant among those that run: that on the URL's port, else the only one.
+fn choose(running: &[PathBuf], port: Option<u16>) -> Result<Api, String> {
+    let of_port = |path: &&PathBuf| {
+        port.is_some_and(|port| path.file_name().is_some_and(|name| *name == *serve_url::socket_name(port)))
+    };
+    match (running.iter().find(of_port), running) {
+        (Some(socket), _) => return Ok(Api::Socket(socket.clone())),
+        (None, [only]) if port.is_none() => return Ok(Api::Socket(only.clone())),
+        (None, []) => {
+            return Err(
+                "no millstream serve runs: name the configuration with -c, or the API with --api".into()
+            );
+        }
+        _ => {}
+    }
+    let which = match port {
+        Some(port) => format!("no millstream serve runs on port {port}"),
+        None => format!("{} of millstream serve run", running.len()),
+    };
+    let each: Vec<String> = running.iter().map(|path| format!("--api unix:{}", path.display())).collect();
+    Err(format!("{which}: name a URL with the port of one, or one of these with {}", each.join(", ")))
 }
 
 /// What `--api` names.

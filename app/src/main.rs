@@ -33,6 +33,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
     match cli::parse(std::env::args_os()) {
+        Command::Nothing(missing) => cli::help(&missing),
         Command::Version => version::short(),
         Command::Build => version::long(),
         Command::Test(options, how) => check::test(&options, how),

@@ -1,8 +1,12 @@
 //! The pid file: written after the listeners are open, renamed during an upgrade, removed at the end.
+//!
+//! It is locked for as long as its process lives: a number alone could be anybody's, nginx's for one.
 
+use rustix::fs::{FlockOperation, flock};
 use rustix::process::{Pid, test_kill_process};
-use std::fs;
-use std::io;
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 #[cfg(test)]
@@ -13,6 +17,8 @@ mod tests;
 pub struct PidFile {
     path: PathBuf,
     replaced: bool,
+    /// Holds the lock.
+    _open: Option<File>,
 }
 
 impl PidFile {
@@ -21,13 +27,17 @@ impl PidFile {
     /// # Errors
     /// Those of creating the file and its directory.
     pub fn write(path: &Path) -> io::Result<Self> {
-        if !path.as_os_str().is_empty() {
-            if let Some(directory) = path.parent() {
-                fs::create_dir_all(directory)?;
-            }
-            fs::write(path, format!("{}\n", std::process::id()))?;
+        if path.as_os_str().is_empty() {
+            return Ok(PidFile { path: PathBuf::new(), replaced: false, _open: None });
         }
-        Ok(PidFile { path: path.to_path_buf(), replaced: false })
+        if let Some(directory) = path.parent() {
+            fs::create_dir_all(directory)?;
+        }
+        let mut file = File::create(path)?;
+        // Where the filesystem has no locks, the program's name has to do.
+        _ = flock(&file, FlockOperation::NonBlockingLockExclusive);
+        writeln!(file, "{}", std::process::id())?;
+        Ok(PidFile { path: path.to_path_buf(), replaced: false, _open: Some(file) })
     }
 
     /// The file's present name; empty where there is none.
@@ -108,4 +118,57 @@ pub fn read(path: &Path) -> io::Result<i32> {
     let text = fs::read_to_string(path)?;
     let pid = text.trim().parse().ok().filter(|&pid| pid > 0);
     pid.ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "it holds no process id"))
+}
+
+/// Whose the id in a pid file is.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Holder {
+    /// A process of this program.
+    Ours,
+    /// Another program, by its name as far as it can be seen.
+    Other(String),
+    /// Nobody's.
+    Gone,
+}
+
+/// Finds out whose id stands in a pid file: ours holds its lock, or runs the same program.
+pub fn holder(path: &Path, pid: i32) -> Holder {
+    if !is_running(pid) {
+        Holder::Gone
+    } else if holds_lock(path, pid) || is_same_program(pid) {
+        Holder::Ours
+    } else {
+        Holder::Other(program_of(pid))
+    }
+}
+
+/// Whether that very process has the file locked, as the system lists it: kind, mode, access, process, device and inode.
+fn holds_lock(path: &Path, pid: i32) -> bool {
+    let (Ok(file), Ok(locks)) = (fs::metadata(path), fs::read_to_string("/proc/locks")) else { return false };
+    let (inode, pid) = (format!(":{}", file.ino()), pid.to_string());
+    locks.lines().any(|line| {
+        let mut words = line.split_whitespace().skip_while(|word| *word != "FLOCK").skip(3);
+        words.next() == Some(&*pid) && words.next().is_some_and(|place| place.ends_with(&inode))
+    })
+}
+
+/// Whether a process runs this program, or one of its name: the file may have been replaced since.
+fn is_same_program(pid: i32) -> bool {
+    let (theirs, own) = (format!("/proc/{pid}/exe"), "/proc/self/exe");
+    let file = |path: &str| fs::metadata(path).map(|found| (found.dev(), found.ino())).ok();
+    let name = |path: &str| fs::read_link(path).ok().map(|link| base_name(&link));
+    let is_same = |theirs: Option<_>, own: Option<_>| theirs.is_some() && theirs == own;
+    is_same(file(&theirs), file(own)) || name(&theirs).is_some_and(|theirs| Some(theirs) == name(own))
+}
+
+/// What the system calls a program whose file was removed has a word behind it.
+fn base_name(link: &Path) -> String {
+    let name = link.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    name.strip_suffix(" (deleted)").map(str::to_owned).unwrap_or(name)
+}
+
+fn program_of(pid: i32) -> String {
+    let link = fs::read_link(format!("/proc/{pid}/exe")).map(|link| link.display().to_string());
+    let name = || fs::read_to_string(format!("/proc/{pid}/comm")).map(|name| name.trim().to_owned());
+    link.or_else(|_| name()).unwrap_or_else(|_| "another program".to_owned())
 }

@@ -11,6 +11,7 @@ use millstream_conf::diagnostics::Severity;
 use millstream_conf::load::{Loaded, load_text};
 use std::fmt::Write;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -32,16 +33,19 @@ pub fn configuration(serve: &ServeUrl, urls: &[String], socket: Option<&Path>) -
     Ok(loaded)
 }
 
-/// The control socket of a running `serve`: that on a port, else the only one there is.
-pub fn running_socket(port: Option<u16>) -> Option<PathBuf> {
-    let directory = socket_directory(false)?;
-    if let Some(port) = port {
-        let socket = directory.join(format!("serve-{port}.sock"));
-        return socket.exists().then_some(socket);
-    }
-    let mut sockets = std::fs::read_dir(directory).ok()?.flatten().map(|entry| entry.path());
-    let only = sockets.next()?;
-    sockets.next().is_none().then_some(only)
+/// The control sockets of each `serve` of this user that runs, in the order of their names.
+pub fn running_sockets() -> Vec<PathBuf> {
+    let entries = socket_directory(false).and_then(|directory| std::fs::read_dir(directory).ok());
+    let sockets = entries.into_iter().flatten().flatten().map(|entry| entry.path());
+    // One that was killed leaves its socket behind, at which nobody listens.
+    let mut running: Vec<PathBuf> = sockets.filter(|path| UnixStream::connect(path).is_ok()).collect();
+    running.sort();
+    running
+}
+
+/// The name of the control socket of a `serve` on a port.
+pub fn socket_name(port: u16) -> String {
+    format!("serve-{port}.sock")
 }
 
 /// The control socket of this process; its directory is made. `None` where that cannot be: it then has none.
@@ -49,7 +53,7 @@ pub fn own_socket(serve: &ServeUrl) -> Option<PathBuf> {
     let directory = socket_directory(true)?;
     let port = listen_of(&serve.listen).rsplit_once(':').and_then(|(_, port)| port.parse::<u16>().ok());
     let name = match port.filter(|&port| port != 0) {
-        Some(port) => format!("serve-{port}.sock"),
+        Some(port) => socket_name(port),
         None => format!("serve-pid-{}.sock", std::process::id()),
     };
     Some(directory.join(name)).filter(|path| path.as_os_str().len() <= LONGEST_SOCKET_PATH)

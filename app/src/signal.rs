@@ -1,8 +1,8 @@
-//! `-s`: finds the running process by its pid file and signals it.
+//! `-s`: finds the running process by its pid file and signals it, and nobody else who may have that id.
 
 use crate::check;
 use crate::cli::SignalName;
-use crate::pid_file;
+use crate::pid_file::{self, Holder};
 use millstream_conf::diagnostics::Severity;
 use millstream_conf::load::{Options, load};
 use rustix::process::{Pid, Signal, kill_process};
@@ -29,6 +29,20 @@ pub fn send(options: &Options, name: SignalName) -> ExitCode {
     let Some(pid) = Pid::from_raw(pid) else {
         return complain(&format!("{} holds no process id", path.display()));
     };
+    let id = pid.as_raw_nonzero();
+    match pid_file::holder(path, id.get()) {
+        Holder::Ours => {}
+        Holder::Gone => {
+            return complain(&format!("{} names process {id}, which does not run", path.display()));
+        }
+        Holder::Other(program) => {
+            return complain(&format!(
+                "{} names process {id}, which is {program} and not millstream: no signal was sent. Give this \
+                 configuration a pid file of its own, or use the other program's own command",
+                path.display()
+            ));
+        }
+    }
     match kill_process(pid, signal) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => complain(&format!("process {} cannot be signalled: {error}", pid.as_raw_nonzero())),

@@ -47,6 +47,9 @@ pub struct Capacity {
     /// Write a page with a picture to this file
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
+    /// No progress on standard error
+    #[arg(short = 'q', long)]
+    pub quiet: bool,
     /// Servers on the public internet are mine to load
     #[arg(long)]
     pub yes: bool,

@@ -27,7 +27,9 @@ fn letters_may_stand_alone_or_together() {
     assert!(matches!(command("-v"), Ok(Command::Version)));
     assert!(matches!(command("-V"), Ok(Command::Build)));
     assert!(matches!(command("--version"), Ok(Command::Version)));
-    assert!(matches!(command(""), Ok(Command::Run(_))));
+    // Where the default configuration is not there, a line without arguments asks for help.
+    assert!(matches!(command(""), Ok(Command::Run(_) | Command::Nothing(_))));
+    assert!(matches!(command("-p /nowhere"), Ok(Command::Run(_))));
 }
 
 #[test]
@@ -113,6 +115,5 @@ fn purging_and_explaining_have_files_of_their_own_and_know_what_is_asked() {
 
 #[test]
 fn every_argument_has_a_name_of_its_own() {
-    use clap::CommandFactory;
     Line::command().debug_assert();
 }

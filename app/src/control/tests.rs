@@ -15,6 +15,24 @@ fn an_api_is_named_by_url_or_socket() {
 }
 
 #[test]
+fn of_several_that_run_the_port_of_the_url_says_which_and_else_all_are_named() {
+    let paths =
+        |names: &[&str]| names.iter().map(|name| PathBuf::from(format!("/run/{name}"))).collect::<Vec<_>>();
+    let both = paths(&["serve-8080.sock", "serve-9000.sock"]);
+    assert_eq!(choose(&both, Some(9000)), Ok(Api::Socket("/run/serve-9000.sock".into())));
+    assert_eq!(choose(&both[..1], None), Ok(Api::Socket("/run/serve-8080.sock".into())));
+    for port in [None, Some(80), Some(900)] {
+        let told = choose(&both, port).expect_err("it could be either");
+        assert!(told.contains("--api unix:/run/serve-8080.sock, --api unix:/run/serve-9000.sock"), "{told}");
+    }
+    assert!(
+        choose(&both[..1], Some(9000))
+            .is_err_and(|told| told.contains("no millstream serve runs on port 9000"))
+    );
+    assert!(choose(&[], None).is_err_and(|told| told.contains("no millstream serve runs")));
+}
+
+#[test]
 fn the_port_of_a_url_is_what_it_says() {
     assert_eq!(port_of("http://127.0.0.1:8080/a:9"), Some(8080));
     assert_eq!(port_of("localhost:81"), Some(81));

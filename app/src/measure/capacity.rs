@@ -92,11 +92,11 @@ fn case(
     let Some(service) = service else {
         let name = format!("{connections} connections");
         let subject = Subject { name, urls: flags.urls.clone(), service: None };
-        return Ok((flags.urls.clone(), row(&subject, &setting, stop)?));
+        return Ok((flags.urls.clone(), row(&subject, &setting, flags.quiet, stop)?));
     };
     let (subject, _origins) =
         capacity::sleeping(service, usize::from(flags.servers), usize::from(flags.at_once))?;
-    let measured = row(&subject, &setting, stop)?;
+    let measured = row(&subject, &setting, flags.quiet, stop)?;
     Ok((subject.urls, measured))
 }
 
@@ -115,10 +115,11 @@ fn setting(flags: &Flags, connections: u32) -> Result<Setting, CapacityError> {
 }
 
 /// One row, its runs shown as they go on.
-fn row(subject: &Subject, setting: &Setting, stop: &Stop) -> Result<Measured, CapacityError> {
-    let mut live = Live::to_stderr();
+fn row(subject: &Subject, setting: &Setting, quiet: bool, stop: &Stop) -> Result<Measured, CapacityError> {
+    let mut live = (!quiet).then(Live::to_stderr);
     let mut label = String::new();
     capacity::measure(subject, setting, stop, &mut |moment: &Moment<'_>| {
+        let Some(live) = &mut live else { return };
         let now = format!("{} of {}, {}", moment.done + 1, moment.of, moment.what);
         if label != now {
             live.label(&now);

@@ -39,6 +39,7 @@ fn climbed(demo: &Demo) -> Result<ExitCode, End> {
         demo.workers,
         demo.service_time.as_secs_f64() * 1000.0
     ));
+    end::tell(&format!("the picture of it will be written to {}", demo.html.display()));
     let order = Order {
         ask: Ask { url: format!("http://{}/list", api.address), keep_alive: true, ..Ask::default() },
         may: Permission::default(),

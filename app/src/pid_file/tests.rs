@@ -71,6 +71,31 @@ fn a_reload_moves_it_and_no_name_means_no_file() {
 }
 
 #[test]
+fn the_holder_of_an_id_is_known_by_the_lock_or_by_its_program() {
+    let directory = directory();
+    let path = directory.path().join("nginx.pid");
+    let file = PidFile::write(&path).expect("written");
+    assert!(holds_lock(&path, own_id()) && !holds_lock(&path, 1));
+    assert_eq!(holder(&path, own_id()), Holder::Ours);
+    drop(file);
+    fs::write(&path, "").expect("written");
+    assert!(!holds_lock(&path, own_id()));
+    assert_eq!(holder(&path, own_id()), Holder::Ours, "the program is the same");
+    let mut other = std::process::Command::new("sleep").arg("60").spawn().expect("it runs");
+    let pid = other.id().cast_signed();
+    // Until its exec it is this very program.
+    while is_same_program(pid) {
+        std::thread::yield_now();
+    }
+    let found = holder(&path, pid);
+    assert!(matches!(&found, Holder::Other(name) if !name.is_empty()), "{found:?}");
+    other.kill().expect("it is ours");
+    other.wait().expect("it is ours");
+    assert_eq!(holder(&path, pid), Holder::Gone);
+    assert_eq!(base_name(Path::new("/usr/bin/millstream (deleted)")), "millstream");
+}
+
+#[test]
 fn only_one_positive_number_is_an_id() {
     let directory = directory();
     let path = directory.path().join("nginx.pid");

@@ -2,8 +2,11 @@
 
 use millstream_tests::origin::Origin;
 use millstream_tests::prefix::Prefix;
-use millstream_tests::server::{Server, command};
+use millstream_tests::process::Running;
+use millstream_tests::server::{Server, binary, command, is_nginx};
 use millstream_tests::{process, wait};
+use rustix::process::Signal;
+use std::process::Command;
 
 const SITE: &str = "pid @DIR@/nginx.pid; error_log @DIR@/error.log; events {}
     http { access_log @DIR@/access.log; server { listen 127.0.0.1:@PORT@; location / { proxy_pass http://@ORIGIN@; } } }";
@@ -66,4 +69,47 @@ fn the_version_is_one_line() {
     let text = [output.stdout, output.stderr].concat();
     let text = String::from_utf8_lossy(&text);
     assert!(output.status.success() && text.lines().count() == 1 && text.contains("version"), "{text}");
+}
+
+#[test]
+fn a_signal_goes_to_no_other_program_that_the_pid_file_names() {
+    if is_nginx() {
+        return;
+    }
+    let prefix = Prefix::new();
+    let file =
+        prefix.write("nginx.conf", &format!("pid {}; events {{}}", prefix.join("nginx.pid").display()));
+    let mut other = Running::start(Command::new("sleep").arg("600")).expect("it runs");
+    wait::until("it is another program", || {
+        std::fs::read_link(format!("/proc/{}/exe", other.id())).is_ok_and(|link| link.ends_with("sleep"))
+    });
+    prefix.write("nginx.pid", &format!("{}\n", other.id()));
+    for name in ["quit", "stop", "reload", "reopen"] {
+        let output = command(prefix.path(), &file).args(["-s", name]).output().expect("the binary runs");
+        let text = String::from_utf8_lossy(&output.stderr);
+        assert!(!output.status.success() && text.contains("sleep") && text.contains("nginx.pid"), "{text}");
+    }
+    assert!(other.ended().is_none(), "it was left alone");
+    other.signal(Signal::KILL);
+    assert!(other.wait(std::time::Duration::from_secs(20)).is_some());
+    let output = command(prefix.path(), &file).args(["-s", "quit"]).output().expect("the binary runs");
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success() && text.contains("does not run"), "{text}");
+}
+
+#[test]
+fn a_line_without_arguments_and_without_a_configuration_gets_help() {
+    if is_nginx() || std::path::Path::new("/etc/millstream/conf/nginx.conf").exists() {
+        return;
+    }
+    let output = Command::new(binary()).output().expect("the binary runs");
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success(), "nothing was started");
+    for words in [
+        "millstream serve http://127.0.0.1:8000",
+        "Usage",
+        "/etc/millstream/conf/nginx.conf, which is not there",
+    ] {
+        assert!(text.contains(words), "{text}");
+    }
 }

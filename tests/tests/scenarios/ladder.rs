@@ -415,7 +415,7 @@ fn the_demo_says_that_its_api_is_simulated_and_what_to_type_next() {
     let said =
         String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{said}");
-    for words in ["simulated", "millstream ladder http://"] {
+    for words in ["simulated", "will be written to", "millstream ladder http://"] {
         assert!(said.contains(words), "{said}");
     }
     let html = std::fs::read_to_string(&page).expect("the picture");
