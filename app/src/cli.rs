@@ -226,6 +226,30 @@ pub struct ServeUrl {
     /// Worker threads: a number or auto
     #[arg(long, default_value = "auto", value_name = "N")]
     pub workers: String,
+    /// How large a request's body may be; 0 sets no bound
+    #[arg(long, default_value = "128m", value_name = "SIZE")]
+    pub max_body: String,
+    /// How large the head of a request or of an answer may be
+    #[arg(long, default_value = "64k", value_name = "SIZE")]
+    pub max_head: String,
+    /// How long connecting to the API may take
+    #[arg(long, default_value = "5s", value_name = "TIME")]
+    pub connect_timeout: String,
+    /// How long the API may say nothing, before its answer, within it and on a WebSocket
+    #[arg(long, default_value = "60s", value_name = "TIME")]
+    pub read_timeout: String,
+    /// How long the API may take nothing of a request
+    #[arg(long, default_value = "60s", value_name = "TIME")]
+    pub send_timeout: String,
+    /// How long a client may send nothing of a request, or take nothing of an answer
+    #[arg(long, default_value = "60s", value_name = "TIME")]
+    pub client_timeout: String,
+    /// A proxy in front (address, network or unix:) whose X-Forwarded-For, -Proto and -Host go on to the API
+    #[arg(long, value_name = "ADDRESS")]
+    pub trust_proxy: Vec<String>,
+    /// Started by root: the user to become once the port is open (default: nobody)
+    #[arg(long, value_name = "USER")]
+    pub user: Option<String>,
     /// Write an access log to this file
     #[arg(long, value_name = "FILE")]
     pub access_log: Option<PathBuf>,

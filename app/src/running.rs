@@ -50,9 +50,9 @@ const BLOCKING_THREADS: usize = 4;
 /// Runs an nginx.conf.
 pub fn run(options: &Options) -> ExitCode {
     let again = options.clone();
-    let is_root = rustix::process::geteuid().is_root();
-    let loaded = with_default_user(load(options), is_root);
-    start(Box::new(move || with_default_user(load(&again), is_root)), loaded, |_, _| {})
+    let changes = privileges::may_change_user();
+    let loaded = with_default_user(load(options), changes);
+    start(Box::new(move || with_default_user(load(&again), changes)), loaded, |_, _| {})
 }
 
 /// Runs `serve URL`, with an embedded demo API where no URL was given.
@@ -69,13 +69,14 @@ pub fn serve_url(serve: &ServeUrl) -> ExitCode {
         }
     }
     let socket = serve_url::own_socket(serve);
+    let changes = privileges::may_change_user();
     let loaded = match serve_url::configuration(serve, &urls, socket.as_deref()) {
-        Ok(loaded) => loaded,
+        Ok(loaded) => with_default_user(loaded, changes),
         Err(message) => return complain(&message),
     };
     let (flags, for_again) = (serve.clone(), urls.clone());
     let again = move || match serve_url::configuration(&flags, &for_again, socket.as_deref()) {
-        Ok(loaded) => loaded,
+        Ok(loaded) => with_default_user(loaded, changes),
         Err(_) => Loaded {
             configuration: None,
             sources: Default::default(),

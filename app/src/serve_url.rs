@@ -103,10 +103,16 @@ fn print_text(text: &str) {
 /// The text of the nginx.conf.
 fn text(serve: &ServeUrl, urls: &[String]) -> Result<String, String> {
     let servers = urls.iter().map(|url| server_of(url)).collect::<Result<Vec<_>, _>>()?;
-    for value in [&serve.listen, &serve.memory, &serve.workers].into_iter().chain(&serve.microcache) {
+    let sizes = [&serve.memory, &serve.max_body, &serve.max_head];
+    let times = [&serve.connect_timeout, &serve.read_timeout, &serve.send_timeout, &serve.client_timeout];
+    let given = serve.microcache.iter().chain(&serve.user).chain(&serve.trust_proxy);
+    for value in [&serve.listen, &serve.workers].into_iter().chain(sizes).chain(times).chain(given) {
         plain(value)?;
     }
     let mut out = String::new();
+    if let Some(user) = &serve.user {
+        _ = writeln!(out, "user {user};");
+    }
     let log = match &serve.access_log {
         Some(path) => {
             let path = std::path::absolute(path).map_err(|error| format!("--access-log: {error}"))?;
@@ -117,12 +123,14 @@ fn text(serve: &ServeUrl, urls: &[String]) -> Result<String, String> {
     _ = write!(
         out,
         "worker_processes {};\nerror_log stderr warn;\ndaemon off;\n\
-         events {{ worker_connections 16384; }}\nhttp {{\n    access_log {log};\n    keepalive_timeout 65;\n\n    \
+         events {{ worker_connections 16384; }}\nhttp {{\n    access_log {log};\n    keepalive_timeout 65;\n{bounds}\n    \
          gzip on;\n    gzip_vary on;\n    gzip_proxied any;\n    gzip_comp_level 2;\n    gzip_min_length 256;\n    \
          gzip_types text/plain text/css text/xml text/javascript application/json application/javascript \
          application/xml application/rss+xml image/svg+xml;\n\n    \
          proxy_cache_path memory keys_zone=serve:32m memory={};\n\n    upstream api {{\n",
-        serve.workers, serve.memory
+        serve.workers,
+        serve.memory,
+        bounds = bounds(serve),
     );
     for server in &servers {
         _ = writeln!(out, "        server {server};");
@@ -130,14 +138,19 @@ fn text(serve: &ServeUrl, urls: &[String]) -> Result<String, String> {
     _ = write!(
         out,
         "        keepalive auto;\n    }}\n\n    server {{\n        listen {};\n        location / {{\n            \
-         proxy_pass http://api;\n            proxy_set_header Host $http_host;\n            \
-         proxy_set_header X-Real-IP $remote_addr;\n            \
-         proxy_set_header X-Forwarded-For $proxy_add_x_forwarded_for;\n            \
-         proxy_set_header X-Forwarded-Proto $scheme;\n\n            proxy_cache serve;\n            \
-         proxy_cache_key \"$scheme$http_host$request_uri\";\n            \
+         proxy_pass http://api;\n            proxy_upgrade on;\n            \
+         proxy_set_header Host $http_host;\n{forwarded}\n            proxy_cache serve;\n            \
+         proxy_cache_key \"{client}$request_uri\";\n            \
          proxy_cache_lock on;\n            proxy_cache_use_stale error timeout updating;\n            \
          proxy_cache_background_update on;\n",
-        listen_of(&serve.listen)
+        listen_of(&serve.listen),
+        forwarded = forwarded(serve),
+        client = if serve.trust_proxy.is_empty() {
+            "$scheme$http_host"
+        } else {
+            // The API makes its links of them, so each has an answer of its own.
+            "$forwarded_proto$forwarded_host$http_host"
+        },
     );
     if let Some(time) = &serve.microcache {
         _ = write!(
@@ -149,6 +162,46 @@ fn text(serve: &ServeUrl, urls: &[String]) -> Result<String, String> {
     }
     out += "            add_header X-Cache-Status $upstream_cache_status always;\n        }\n    }\n}\n";
     Ok(out)
+}
+
+/// How large and how slow everything may be.
+fn bounds(serve: &ServeUrl) -> String {
+    let ServeUrl { max_body, max_head, client_timeout, connect_timeout, read_timeout, send_timeout, .. } =
+        serve;
+    let directives = [
+        format!("client_max_body_size {max_body}"),
+        format!("large_client_header_buffers 1 {max_head}"),
+        format!("client_header_timeout {client_timeout}"),
+        format!("client_body_timeout {client_timeout}"),
+        format!("send_timeout {client_timeout}"),
+        format!("proxy_buffer_size {max_head}"),
+        format!("proxy_connect_timeout {connect_timeout}"),
+        format!("proxy_read_timeout {read_timeout}"),
+        format!("proxy_send_timeout {send_timeout}"),
+    ];
+    directives.map(|directive| format!("    {directive};\n")).concat()
+}
+
+/// What the API is told of the client: what the connection says, or a trusted proxy in front.
+fn forwarded(serve: &ServeUrl) -> String {
+    let trusted = serve.trust_proxy.join(" ");
+    let fields: &[(&str, &str)] = match trusted.is_empty() {
+        true => &[
+            ("X-Real-IP", "$remote_addr"),
+            ("X-Forwarded-For", "$remote_addr"),
+            ("X-Forwarded-Proto", "$scheme"),
+        ],
+        false => &[
+            ("X-Real-IP", "$forwarded_addr"),
+            ("X-Forwarded-For", "$forwarded_for"),
+            ("X-Forwarded-Proto", "$forwarded_proto"),
+            ("X-Forwarded-Host", "$forwarded_host"),
+        ],
+    };
+    let list =
+        if trusted.is_empty() { String::new() } else { format!("            trusted_proxy {trusted};\n") };
+    let set = |(name, value): &(&str, &str)| format!("            proxy_set_header {name} {value};\n");
+    list + &fields.iter().map(set).collect::<String>()
 }
 
 /// The address of `--listen`: a port alone is one of this machine only, an address alone gets the usual port.

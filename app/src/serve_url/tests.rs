@@ -11,6 +11,14 @@ fn serve(urls: &[&str]) -> ServeUrl {
         microcache: None,
         memory: "256m".into(),
         workers: "auto".into(),
+        max_body: "128m".into(),
+        max_head: "64k".into(),
+        connect_timeout: "5s".into(),
+        read_timeout: "60s".into(),
+        send_timeout: "60s".into(),
+        client_timeout: "60s".into(),
+        trust_proxy: Vec::new(),
+        user: None,
         access_log: None,
         print_config: false,
     }
@@ -111,6 +119,12 @@ fn hostile_flag_values_never_become_directives() {
         assert!(with(|flags, value| flags.listen = value), "--listen {value:?}");
         assert!(with(|flags, value| flags.memory = value), "--memory {value:?}");
         assert!(with(|flags, value| flags.workers = value), "--workers {value:?}");
+        assert!(with(|flags, value| flags.max_body = value), "--max-body {value:?}");
+        assert!(with(|flags, value| flags.max_head = value), "--max-head {value:?}");
+        assert!(with(|flags, value| flags.read_timeout = value), "--read-timeout {value:?}");
+        assert!(with(|flags, value| flags.client_timeout = value), "--client-timeout {value:?}");
+        assert!(with(|flags, value| flags.trust_proxy = vec![value]), "--trust-proxy {value:?}");
+        assert!(with(|flags, value| flags.user = Some(value)), "--user {value:?}");
         assert!(with(|flags, value| flags.microcache = Some(value)), "--microcache {value:?}");
         assert!(with(|flags, value| flags.access_log = Some(value.into())), "--access-log {value:?}");
     }

@@ -9,6 +9,7 @@ mod seed_blog;
 mod seed_upstreams;
 mod seed_https;
 mod serve_url;
+mod serve_options;
 mod command_line;
 mod client_side;
 mod returned;

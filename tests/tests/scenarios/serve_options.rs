@@ -1,0 +1,348 @@
+//! `serve` in front of an API nobody described to it: how large, how slow, as whom, behind whom, and other protocols.
+
+use std::net::TcpStream;
+use std::process::{Command, Stdio};
+
+use millstream_tests::client::{self, Client};
+use millstream_tests::origin::{Origin, Request, Step, answer};
+use millstream_tests::prefix::Prefix;
+use millstream_tests::process::Running;
+use millstream_tests::server::{Server, binary, is_nginx};
+use millstream_tests::{ports, wait};
+use rustix::process::Signal;
+
+/// A `serve` with its control socket in a folder of its own.
+struct Serving {
+    port: u16,
+    process: Running,
+    prefix: Prefix,
+}
+
+impl Serving {
+    fn start(origin: &Origin, arguments: &[&str]) -> Serving {
+        Serving::start_in(Prefix::new(), origin, arguments)
+    }
+
+    fn start_in(prefix: Prefix, origin: &Origin, arguments: &[&str]) -> Serving {
+        let port = ports::free();
+        let output = std::fs::File::create(prefix.join("output")).expect("own directory");
+        let process = Running::start(
+            command(&prefix, &["serve", &origin.address(), "--listen", &port.to_string()])
+                .args(arguments)
+                .stderr(output),
+        );
+        let mut process = process.expect("the binary runs");
+        // The port is open before it is who it will be.
+        wait::until("it says that it serves", || {
+            assert!(process.ended().is_none(), "it ended: {}", prefix.read("output"));
+            prefix.read("output").contains("in front of")
+        });
+        Serving { port, process, prefix }
+    }
+
+    fn client(&self) -> Client {
+        Client::connect(self.port).expect("it listens")
+    }
+}
+
+/// The program with its sockets and what it finds of others' in a folder.
+fn command(prefix: &Prefix, arguments: &[&str]) -> Command {
+    let mut command = Command::new(binary());
+    command.args(arguments).env("XDG_RUNTIME_DIR", prefix.path()).stdin(Stdio::null());
+    command
+}
+
+fn said(mut command: Command) -> (bool, String) {
+    let output = command.output().expect("the binary runs");
+    (output.status.success(), String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned())
+}
+
+#[test]
+fn heads_of_32_kb_pass_both_ways_and_each_bound_can_be_set() {
+    if is_nginx() {
+        return;
+    }
+    let large = "x".repeat(32 * 1024);
+    let origin = Origin::start({
+        let large = large.clone();
+        move |_| answer(200, &[("X-Large", &large)], b"ok")
+    });
+    let serving = Serving::start(&origin, &[]);
+    let got = serving.client().get_with("/", &[("X-Large", &large)]).expect("an answer");
+    assert_eq!((got.status, got.field("x-large")), (200, Some(large.as_str())));
+    assert_eq!(origin.requests()[0].field("x-large"), Some(large.as_str()));
+
+    let bounded = ["--max-head", "8k", "--max-body", "1k", "--client-timeout", "1s", "--read-timeout", "1s"];
+    let silent = Origin::start(|request| match request.target() {
+        "/silent" => vec![Step::Pause(std::time::Duration::from_secs(60))],
+        _ => answer(200, &[], b"ok"),
+    });
+    let serving = Serving::start(&silent, &bounded);
+    assert_eq!(serving.client().get_with("/", &[("X-Large", &large)]).expect("an answer").status, 431);
+    let mut client = serving.client();
+    client.send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2000\r\n\r\n").expect("sent");
+    assert_eq!(client.answer().expect("an answer").status, 413);
+    assert_eq!(serving.client().get("/silent").expect("an answer").status, 504);
+    let mut slow = serving.client();
+    slow.send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\n1").expect("sent");
+    assert_eq!(slow.answer().expect("an answer").status, 408);
+}
+
+/// An API that agrees to any other protocol, and then says one thing for each "request".
+fn echoing() -> Origin {
+    Origin::start(|request| {
+        match (request.field("upgrade"), request.field("connection")) {
+        (Some(protocol), Some("upgrade")) => vec![Step::Send(
+            format!("HTTP/1.1 101 Switching Protocols\r\nUpgrade: {protocol}\r\nConnection: Upgrade\r\n\r\nhello first")
+                .into_bytes(),
+        )],
+        _ if request.target() == "/plain" => {
+            answer(200, &[("Cache-Control", "max-age=60"), ("Content-Type", "text/plain")], b"plain")
+        }
+        _ => vec![Step::Send(b"echo of bytes".to_vec()), Step::Close],
+    }
+    })
+}
+
+fn talks(port: u16, path: &str) {
+    let mut client = Client::connect(port).expect("it listens");
+    client
+        .send(format!(
+            "GET {path} HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\nConnection: keep-alive, Upgrade\r\n\r\n"
+        ))
+        .expect("sent");
+    let head = client.head().expect("an answer");
+    assert_eq!((head.status, head.field("upgrade")), (101, Some("websocket")));
+    assert_eq!(client.exactly(11).expect("bytes"), b"hello first");
+    client.send("raw bytes, no HTTP\r\n\r\n").expect("sent");
+    assert_eq!(client.exactly(13).expect("bytes"), b"echo of bytes");
+}
+
+#[test]
+fn a_websocket_passes_through_serve_and_through_a_cached_location_that_says_so() {
+    if is_nginx() {
+        return;
+    }
+    let origin = echoing();
+    let serving = Serving::start(&origin, &["--microcache", "10s"]);
+    let site = "pid @DIR@/nginx.pid; error_log @DIR@/error.log; events {}
+        http {
+            access_log off; proxy_cache_path memory keys_zone=answers:1m memory=1m;
+            server {
+                listen 127.0.0.1:@PORT@;
+                location / { proxy_pass http://@ORIGIN@; proxy_upgrade on; proxy_cache answers; proxy_cache_valid 10s;
+                    proxy_set_header Connection close; }
+            }
+        }";
+    let server = Server::start(site, &[("ORIGIN", &origin.address())]);
+    for port in [serving.port, server.port()] {
+        // One that is open holds up no other of its URL, and no plain request.
+        let mut open = Client::connect(port).expect("it listens");
+        open.send("GET /socket HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n")
+            .expect("sent");
+        assert_eq!(open.head().expect("an answer").status, 101);
+        talks(port, "/socket");
+        talks(port, "/plain");
+        assert_eq!(client::get(port, "/plain").text(), "plain");
+        talks(port, "/plain");
+    }
+}
+
+#[test]
+fn a_plain_request_asks_for_no_protocol_and_h2c_is_not_passed_on() {
+    if is_nginx() {
+        return;
+    }
+    let origin = echoing();
+    let serving = Serving::start(&origin, &[]);
+    for fields in [
+        &[("Upgrade", "h2c"), ("Connection", "Upgrade, HTTP2-Settings"), ("HTTP2-Settings", "AAMAAABk")][..],
+        &[("Upgrade", "websocket, h2c"), ("Connection", "Upgrade")],
+        &[("Upgrade", "websocket")],
+        &[("Connection", "Upgrade")],
+        &[],
+    ] {
+        let got = serving.client().get_with("/plain", fields).expect("an answer");
+        assert_eq!((got.status, got.text().as_str()), (200, "plain"), "{fields:?}");
+    }
+    assert!(origin.requests().iter().all(|request| request.field("upgrade").is_none()));
+}
+
+const FORWARDED: &[(&str, &str)] = &[
+    ("X-Forwarded-For", "203.0.113.9"),
+    ("X-Forwarded-Proto", "https"),
+    ("X-Forwarded-Host", "shop.example"),
+    ("X-Real-IP", "203.0.113.9"),
+];
+
+fn told(request: &Request) -> [Option<&str>; 4] {
+    ["x-forwarded-for", "x-real-ip", "x-forwarded-proto", "x-forwarded-host"].map(|name| request.field(name))
+}
+
+#[test]
+fn a_trusted_proxy_in_front_says_who_asked_and_how_and_nobody_else_does() {
+    if is_nginx() {
+        return;
+    }
+    for (arguments, expected) in [
+        (&[][..], [Some("127.0.0.1"), Some("127.0.0.1"), Some("http"), None]),
+        (
+            &["--trust-proxy", "10.0.0.0/8", "--trust-proxy", "192.0.2.1"],
+            [Some("127.0.0.1"), Some("127.0.0.1"), Some("http"), Some("localhost")],
+        ),
+        (
+            &["--trust-proxy", "10.0.0.0/8", "--trust-proxy", "127.0.0.1"],
+            [Some("203.0.113.9, 127.0.0.1"), Some("203.0.113.9"), Some("https"), Some("shop.example")],
+        ),
+    ] {
+        let origin = Origin::fixed(200, &[], b"ok");
+        let serving = Serving::start(&origin, arguments);
+        assert_eq!(serving.client().get_with("/", FORWARDED).expect("an answer").status, 200);
+        assert_eq!(told(&origin.requests()[0]), expected, "{arguments:?}");
+    }
+}
+
+#[test]
+fn what_a_trusted_proxy_says_of_scheme_and_host_is_in_the_key() {
+    if is_nginx() {
+        return;
+    }
+    let origin = Origin::start(|request| {
+        let link = format!(
+            "{}://{}/",
+            request.field("x-forwarded-proto").unwrap_or_default(),
+            request.field("x-forwarded-host").unwrap_or_default()
+        );
+        answer(200, &[("Cache-Control", "max-age=60")], link.as_bytes())
+    });
+    let serving = Serving::start(&origin, &["--trust-proxy", "127.0.0.1"]);
+    for _ in 0..2 {
+        for (proto, host) in [("https", "a.example"), ("http", "a.example"), ("https", "b.example")] {
+            let fields = [("X-Forwarded-Proto", proto), ("X-Forwarded-Host", host)];
+            let got = serving.client().get_with("/", &fields).expect("an answer").text();
+            assert_eq!(got, format!("{proto}://{host}/"));
+        }
+    }
+    assert_eq!(origin.count(), 3);
+}
+
+/// The user ids of a process, and whether any of its threads has another.
+fn users(id: u32) -> Vec<String> {
+    let threads = std::fs::read_dir(format!("/proc/{id}/task")).expect("it runs").flatten();
+    let of = |path: std::path::PathBuf| std::fs::read_to_string(path.join("status")).unwrap_or_default();
+    let line = |text: String| text.lines().find(|line| line.starts_with("Uid:")).map(str::to_owned);
+    threads.filter_map(|thread| line(of(thread.path()))).collect()
+}
+
+#[test]
+fn started_by_root_it_gives_its_rights_away_and_is_reached_as_before() {
+    if is_nginx() || !rustix::process::geteuid().is_root() {
+        return;
+    }
+    for (arguments, id) in [(&[][..], 65534), (&["--user", "www-data"], 33), (&["--user", "65432"], 65432)] {
+        if arguments == ["--user", "www-data"] && !said_ok("id", "www-data") {
+            continue;
+        }
+        let origin = Origin::fixed(200, &[("Cache-Control", "max-age=60")], b"ok");
+        let prefix = Prefix::new();
+        let log = prefix.join("access.log");
+        let mut all = vec!["--access-log", log.to_str().expect("a path")];
+        all.extend_from_slice(arguments);
+        let mut serving = Serving::start_in(prefix, &origin, &all);
+        let expected = format!("Uid:\t{id}\t{id}\t{id}\t{id}");
+        let found = users(serving.process.id());
+        assert!(!found.is_empty() && found.iter().all(|line| *line == expected), "{found:?}");
+        assert_eq!(serving.client().get("/").expect("an answer").status, 200);
+        let url = format!("http://127.0.0.1:{}/", serving.port);
+        let (done, text) = said(command(&serving.prefix, &["explain", &url]));
+        assert!(done && text.contains(&url[7..]), "{text}");
+        serving.process.signal(Signal::HUP);
+        serving.process.signal(Signal::USR1);
+        assert_eq!(serving.client().get("/").expect("an answer").status, 200);
+        serving.process.signal(Signal::QUIT);
+        let ended = serving.process.wait(std::time::Duration::from_secs(20));
+        assert!(ended.is_some_and(|status| status.success()), "{}", serving.prefix.read("output"));
+        wait::until("the log is written", || serving.prefix.read("access.log").lines().count() == 2);
+        let sockets = std::fs::read_dir(serving.prefix.join("millstream")).expect("it was there").count();
+        assert_eq!(sockets, 0, "its socket goes with it");
+    }
+}
+
+fn said_ok(program: &str, argument: &str) -> bool {
+    let status = Command::new(program).arg(argument).stdout(Stdio::null()).stderr(Stdio::null()).status();
+    status.is_ok_and(|status| status.success())
+}
+
+#[test]
+fn of_several_that_run_each_is_named_and_the_port_says_which_is_meant() {
+    if is_nginx() {
+        return;
+    }
+    let origin = Origin::fixed(200, &[("Cache-Control", "max-age=60")], b"ok");
+    let first = Serving::start(&origin, &[]);
+    let port = ports::free();
+    let mut second = Running::start(
+        command(&first.prefix, &["serve", &origin.address(), "--listen", &port.to_string()])
+            .stderr(Stdio::null()),
+    )
+    .expect("the binary runs");
+    wait::until("it accepts connections", || TcpStream::connect(("127.0.0.1", port)).is_ok());
+    assert_eq!(client::get(port, "/a").status, 200);
+    for arguments in [&["purge", "--tag", "x"][..], &["explain", "http://localhost/a"]] {
+        let (done, text) = said(command(&first.prefix, arguments));
+        let names = [first.port, port].map(|port| format!("serve-{port}.sock"));
+        assert!(!done && names.iter().all(|name| text.contains(name)), "{text}");
+    }
+    let (done, text) = said(command(&first.prefix, &["purge", &format!("http://127.0.0.1:{port}/a")]));
+    assert!(done, "{text}");
+    // A socket that nobody is behind any more names nobody.
+    second.signal(Signal::KILL);
+    assert!(second.wait(std::time::Duration::from_secs(20)).is_some());
+    let (done, text) = said(command(&first.prefix, &["purge", "--tag", "x"]));
+    assert!(done, "{text}");
+}
+
+#[test]
+fn the_printed_configuration_has_every_option_and_does_the_same() {
+    if is_nginx() {
+        return;
+    }
+    let origin = echoing();
+    let port = ports::free().to_string();
+    let options = ["--max-body", "3k", "--max-head", "9k", "--connect-timeout", "2s", "--read-timeout", "3s"];
+    let more = [
+        "--send-timeout",
+        "4s",
+        "--client-timeout",
+        "5s",
+        "--trust-proxy",
+        "127.0.0.1",
+        "--trust-proxy",
+        "::1",
+    ];
+    let mut print = Command::new(binary());
+    print.args(["serve", &origin.address(), "--listen", &port, "--print-config"]).args(options).args(more);
+    let (done, text) = said(print);
+    for directive in [
+        "client_max_body_size 3k;",
+        "large_client_header_buffers 1 9k;",
+        "proxy_buffer_size 9k;",
+        "proxy_connect_timeout 2s;",
+        "proxy_read_timeout 3s;",
+        "proxy_send_timeout 4s;",
+        "client_header_timeout 5s;",
+        "client_body_timeout 5s;",
+        "send_timeout 5s;",
+        "trusted_proxy 127.0.0.1 ::1;",
+        "proxy_upgrade on;",
+    ] {
+        assert!(done && text.contains(directive), "{directive} in {text}");
+    }
+    let text = format!("pid @DIR@/nginx.pid;\n{}", text.replace("daemon off;", "").replace(&port, "@PORT@"));
+    let server = Server::start(&text, &[]);
+    talks(server.port(), "/socket");
+    assert_eq!(server.get_with("/plain", FORWARDED).status, 200);
+    let request =
+        origin.requests().into_iter().find(|request| request.target() == "/plain").expect("it came");
+    assert_eq!(told(&request)[..3], [Some("203.0.113.9, 127.0.0.1"), Some("203.0.113.9"), Some("https")]);
+}
