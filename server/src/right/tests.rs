@@ -1,9 +1,9 @@
 //! Who is a stranger, case by case.
 
 use super::*;
-use millstream_conf::model::Network;
 use crate::fixture;
 use crate::request::ConnectionFacts;
+use millstream_conf::model::Network;
 use std::net::SocketAddr;
 use std::rc::Rc;
 
