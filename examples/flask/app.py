@@ -1,7 +1,7 @@
 """A small API of the kind that people put a cache in front of: every answer costs a little Python.
 
 It stands for yours. `/` is what the articles measured, `/items/<id>` has a validator and a lifetime of its own,
-`/slow` takes the time of a page with many database queries, and `/private` must never be shared.
+`/slow` takes the time of a page with many database queries, `/me` is personal, and `/private` says that it must never be shared.
 """
 
 import hashlib
@@ -47,6 +47,13 @@ def private():
     answer = make_response(jsonify(you=request.headers.get("Authorization", "nobody")))
     answer.headers["Cache-Control"] = "private, no-store"
     return answer
+
+
+@app.get("/me")
+def me():
+    """A personal page that says nothing of caching, as most do."""
+    user = request.cookies.get("session") or request.headers.get("X-Api-Key")
+    return jsonify(you=user or request.headers.get("Authorization", "nobody"))
 
 
 @app.get("/client")

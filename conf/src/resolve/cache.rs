@@ -5,11 +5,10 @@
 
 use std::time::Duration;
 
-use super::{made, rights};
+use super::{made, rights, sharing};
 use crate::inherit::Level;
 use crate::model::{Part, ProxyCache, Template, Variable};
 use crate::reading::Reading;
-use crate::source::Span;
 use crate::variables::Builtin;
 
 /// nginx's `proxy_cache_key` where none is written.
@@ -35,7 +34,8 @@ pub(super) fn proxy_cache(level: &Level, reading: &mut Reading<'_>) -> Option<Pr
          X-Original-URL, X-HTTP-Method-Override …) are not passed on where the cache has a part in the request; \
          set one with proxy_set_header, or name it in proxy_cache_key",
     );
-    check_host(level, &key, span, reading);
+    sharing::warn_of_users(level, &key, reading);
+    sharing::warn_of_hosts(level, &key, span, reading);
     reading.obeyed.extend(level.written.iter().map(|(_, span)| *span));
     let methods = level.proxy_cache_methods.unwrap_or_default();
     Some(ProxyCache {
@@ -79,31 +79,6 @@ fn default_key() -> Template {
     let parts =
         [Variable::Builtin(Builtin::Scheme), Variable::Builtin(Builtin::ProxyHost), Variable::SentTarget];
     Template { parts: parts.map(Part::Variable).into(), source: DEFAULT_CACHE_KEY.into() }
-}
-
-/// An upstream that is told the client's host answers by it, and whoever sends another host would be heard by everybody
-/// under one key.
-fn check_host(level: &Level, key: &Template, span: Span, reading: &mut Reading<'_>) {
-    let is_host = |variable: &Variable| match variable {
-        Variable::Builtin(Builtin::Host) => true,
-        Variable::RequestHeader(name) => &**name == "host",
-        _ => false,
-    };
-    let names_server = |variable: &Variable| matches!(variable, Variable::Builtin(Builtin::ServerName));
-    let fields = level.proxy_set_headers.as_deref().unwrap_or_default();
-    let told = fields
-        .iter()
-        .any(|field| field.name.eq_ignore_ascii_case("host") && field.value.variables().any(is_host));
-    if told && !key.variables().any(|variable| is_host(variable) || names_server(variable)) {
-        reading
-            .diagnostics
-            .idle(
-                span,
-                "the upstream is told the client's Host and \"proxy_cache_key\" does not contain it: what it answers to one \
-                 host is given to clients of another",
-            )
-            .help(format!("write proxy_cache_key $host{};", key.source));
-    }
 }
 
 /// Without the range in its key every piece would be found as the first one, and without the request's field no piece

@@ -56,6 +56,33 @@ fn a_site_whose_files_are_kept_back_by_try_files_does_not_start_without_it() {
 }
 
 #[test]
+fn a_location_that_shares_what_nobody_said_may_be_shared_is_warned_about_in_the_check_and_at_each_start() {
+    if is_nginx() {
+        return; // It says nothing.
+    }
+    let template = "pid @DIR@/nginx.pid; error_log @DIR@/error.log warn; events {} http { proxy_cache_path memory keys_zone=z:1m; \
+                    server { listen 127.0.0.1:@PORT@; location / { proxy_pass http://127.0.0.1:1; proxy_set_header Host $host;\n\
+                    proxy_cache z;\nproxy_cache_valid 200 1s; } } }";
+    let warnings = |said: &str| {
+        let found = [(2, "given to clients of another"), (3, "given to everybody")];
+        for (line, part) in found {
+            let is_there = |text: &str| text.contains(&format!("nginx.conf:{line}:")) && text.contains(part);
+            assert_eq!(said.lines().filter(|text| is_there(text)).count(), 1, "{part}: {said}");
+        }
+    };
+    let (status, output) = check(&Prefix::new(), &template.replace("@PORT@", "8080"));
+    assert_eq!(status, Some(0), "{output}");
+    warnings(&output);
+    let mut server = Server::start(template, &[]);
+    for _ in 0..2 {
+        warnings(&server.prefix().read("output"));
+        server.stop(rustix::process::Signal::QUIT);
+        server.run().expect("it starts again");
+    }
+    warnings(&server.prefix().read("output"));
+}
+
+#[test]
 fn a_good_file_passes_the_check() {
     let (status, output) =
         check(&Prefix::new(), "pid @DIR@/nginx.pid; error_log @DIR@/error.log; events {} http {}");

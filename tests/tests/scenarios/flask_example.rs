@@ -50,6 +50,11 @@ fn the_flask_example_starts_under_supervisor_and_answers_from_the_cache() {
     assert_eq!(status("/"), "HIT");
     assert_eq!((status("/items/7"), status("/items/7")), ("MISS".to_owned(), "HIT".to_owned()));
     assert_eq!((status("/private"), status("/private")), ("MISS".to_owned(), "MISS".to_owned()));
+    for user in ["alice", "bob"] {
+        let cookie = format!("session={user}");
+        let mine = client::get_with(port, "/me", &[("Cookie", &cookie)]);
+        assert!(mine.text().contains(user), "{user}: {}", mine.text());
+    }
     let zipped = client::get_with(port, "/", &[("Accept-Encoding", "gzip")]);
     assert_eq!(zipped.field("content-encoding"), Some("gzip"));
 

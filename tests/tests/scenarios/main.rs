@@ -26,6 +26,7 @@ mod failures;
 mod memory;
 mod malformed;
 mod flask_example;
+mod examples;
 mod purge;
 mod explain;
 mod ladder;

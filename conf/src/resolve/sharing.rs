@@ -1,0 +1,117 @@
+//! Warnings where one user of a location may get what was made for another.
+//!
+//! A file from nginx keeps its meaning, and nginx shares what an upstream says nothing about, whoever it was made for. So
+//! nothing is changed here, only told: at every start, and by `-t`. Before: `cache`, which asks; `made`, which knows what of
+//! a request the upstream is told.
+
+use crate::directives;
+use crate::inherit::Level;
+use crate::model::{Template, ValidStatus, Variable};
+use crate::reading::Reading;
+use crate::source::Span;
+use crate::variables::Builtin;
+
+/// Warns of a location that shares answers of which neither the upstream nor the location says who may have them.
+pub(super) fn warn_of_users(level: &Level, key: &Template, reading: &mut Reading<'_>) {
+    let Some(span) = stored_without_a_word(level) else { return };
+    let is_decided = level.written.iter().any(|(name, _)| *name == "proxy_cache_credentials");
+    if is_decided || tells_users_apart(key) || names_users(&level.proxy_no_cache) || clears_cookies(level) {
+        return;
+    }
+    if names_users(&level.proxy_cache_bypass) {
+        reading
+            .diagnostics
+            .warning(
+                span,
+                "\"proxy_cache_bypass\" alone does not keep users apart: what is answered to a request that goes past the cache \
+                 is stored, and given to others",
+            )
+            .help("write proxy_no_cache with the same words as proxy_cache_bypass")
+            .once();
+        return;
+    }
+    let own = match directives::rows().any(|row| row.name == "proxy_cache_credentials") {
+        true => "proxy_cache_credentials public; or ",
+        false => "",
+    };
+    reading
+        .diagnostics
+        .warning(
+            span,
+            "answers that say nothing of caching are stored and given to everybody, also those that were made for the cookie or \
+             API key of one user",
+        )
+        .help(format!(
+            "write {own}proxy_cache_bypass $http_cookie $http_authorization; and proxy_no_cache with the same, with the field of \
+             an API key beside them, such as $http_x_api_key"
+        ))
+        .once();
+}
+
+/// The directive by which answers without a lifetime of their own are stored; failures are nobody's own.
+fn stored_without_a_word(level: &Level) -> Option<Span> {
+    let valid = level.proxy_cache_valid.iter().flatten().find(|(valid, _)| {
+        !valid.time.is_zero()
+            && match valid.status {
+                ValidStatus::Is(status) => status < 400,
+                ValidStatus::Any => true,
+            }
+    });
+    let heuristic = || {
+        level.proxy_cache_heuristic.as_ref()?.as_ref()?;
+        level.written.iter().find(|(name, _)| *name == "proxy_cache_heuristic").map(|(_, span)| *span)
+    };
+    valid.map(|(_, span)| *span).or_else(heuristic)
+}
+
+fn names_users(templates: &Option<Vec<Template>>) -> bool {
+    templates.iter().flatten().any(tells_users_apart)
+}
+
+/// Whether a value differs from user to user.
+fn tells_users_apart(template: &Template) -> bool {
+    const WORDS: [&str; 6] = ["cookie", "auth", "token", "secret", "session", "key"];
+    template.variables().any(|variable| match variable {
+        Variable::Cookie(_) | Variable::Builtin(Builtin::RemoteUser) => true,
+        Variable::RequestHeader(name) => WORDS.iter().any(|word| name.contains(word)),
+        _ => false,
+    })
+}
+
+/// An upstream that gets no cookie of the client answers nobody's own by it.
+fn clears_cookies(level: &Level) -> bool {
+    level
+        .proxy_set_headers
+        .iter()
+        .flatten()
+        .any(|field| field.name.eq_ignore_ascii_case("cookie") && field.value.variables().next().is_none())
+}
+
+/// Warns of an upstream that is told the client's host where the key is not: it answers by it, and whoever sends another
+/// host is heard by everybody under one key. `$host` has neither port nor the letters' case, so it does not stand for
+/// `$http_host`.
+pub(super) fn warn_of_hosts(level: &Level, key: &Template, span: Span, reading: &mut Reading<'_>) {
+    let is_raw = |variable: &Variable| matches!(variable, Variable::RequestHeader(name) if &**name == "host");
+    let is_host = |variable: &Variable| matches!(variable, Variable::Builtin(Builtin::Host));
+    let fields = level.proxy_set_headers.as_deref().unwrap_or_default();
+    let raw_is_keyed = key.variables().any(is_raw);
+    let host_is_keyed = raw_is_keyed || key.variables().any(is_host);
+    let told = fields.iter().find_map(|field| {
+        let raw = field.value.variables().any(is_raw) && !raw_is_keyed;
+        let host = field.value.variables().any(is_host) && !host_is_keyed;
+        (raw || host).then_some((field, if raw { "$http_host" } else { "$host" }))
+    });
+    let Some((field, told)) = told else { return };
+    let message = format!(
+        "the upstream is told {told} as {} and \"proxy_cache_key\" does not contain it: what it answers to one host is given to \
+         clients of another",
+        field.name
+    );
+    let help = match host_is_keyed {
+        true => {
+            format!("write proxy_set_header {} $host; or put $http_host into proxy_cache_key", field.name)
+        }
+        false => format!("write proxy_cache_key {told}{};", key.source),
+    };
+    reading.diagnostics.warning(span, message).help(help).once();
+}

@@ -1,0 +1,123 @@
+//! Warnings where one user may get what was made for another, and the silence where the file has seen to it.
+
+use millstream_conf::diagnostics::Severity;
+use millstream_conf::{Loaded, load_text};
+
+const USERS: &str = "are stored and given to everybody";
+const BYPASS: &str = "\"proxy_cache_bypass\" alone does not keep users apart";
+const HOSTS: &str = "given to clients of another";
+
+fn in_cached(directives: &str) -> String {
+    format!(
+        "events {{ }} http {{ access_log off; proxy_cache_path memory keys_zone=z:1m; server {{ listen 8080;\nlocation / \
+         {{ proxy_cache z; proxy_pass http://127.0.0.1:8000; {directives} }} }} }}"
+    )
+}
+
+fn warnings(text: &str) -> (Loaded, Vec<String>) {
+    let loaded = load_text("test.conf", text, "/prefix".as_ref());
+    let errors: Vec<_> =
+        loaded.diagnostics.sorted().into_iter().filter(|found| found.severity == Severity::Error).collect();
+    assert!(errors.is_empty(), "{text}\n{errors:#?}");
+    let shown = (loaded.diagnostics.sorted().into_iter())
+        .filter(|found| found.severity == Severity::Warning)
+        .map(|found| found.render(&loaded.sources))
+        .collect();
+    (loaded, shown)
+}
+
+/// Exactly one warning with `part`, located and with a help; none at all where `part` is empty.
+fn check(directives: &str, part: &str) {
+    let (_, shown) = warnings(&in_cached(directives));
+    if part.is_empty() {
+        assert!(shown.is_empty(), "{directives}\n{shown:#?}");
+        return;
+    }
+    assert_eq!(shown.len(), 1, "{directives}\n{shown:#?}");
+    let shown = &shown[0];
+    assert!(
+        shown.contains(part) && shown.contains("test.conf:2:") && shown.contains("help: write"),
+        "{shown}"
+    );
+}
+
+#[test]
+fn a_location_that_shares_what_nobody_said_may_be_shared_is_warned_about() {
+    for (directives, part) in [
+        ("proxy_cache_valid 200 10s;", USERS),
+        ("proxy_cache_valid 1m;", USERS),
+        ("proxy_cache_valid any 1m;", USERS),
+        ("proxy_cache_heuristic 10%;", USERS),
+        ("proxy_cache_valid 200 1s; proxy_cache_bypass $arg_nocache; proxy_no_cache $http_pragma;", USERS),
+        ("proxy_cache_valid 200 1s; proxy_cache_bypass $http_cookie;", BYPASS),
+        ("proxy_cache_valid 200 1s; proxy_cache_bypass $cookie_session $http_authorization;", BYPASS),
+        ("proxy_cache_valid 200 1s; proxy_cache_key $uri$http_accept;", USERS),
+        ("proxy_cache_valid 200 1s; proxy_set_header Cookie $http_cookie;", USERS),
+    ] {
+        check(directives, part);
+    }
+}
+
+#[test]
+fn a_location_that_knows_of_cookies_or_credentials_is_not() {
+    for directives in [
+        "",
+        "proxy_cache_valid 404 1m; proxy_cache_valid 500 502 1s;",
+        "proxy_cache_valid 200 0;",
+        "proxy_cache_valid 200 1s; proxy_no_cache $http_cookie;",
+        "proxy_cache_valid 200 1s; proxy_no_cache $cookie_session; proxy_cache_bypass $cookie_session;",
+        "proxy_cache_valid 200 1s; proxy_no_cache $http_x_api_key;",
+        "proxy_cache_valid 200 1s; proxy_cache_key $uri$cookie_session;",
+        "proxy_cache_valid 200 1s; proxy_cache_key $uri$http_authorization;",
+        "proxy_cache_valid 200 1s; proxy_set_header Cookie \"\";",
+    ] {
+        check(directives, "");
+    }
+}
+
+#[test]
+fn an_upstream_that_is_told_a_host_which_the_key_lacks_is_warned_about() {
+    for (directives, part) in [
+        ("proxy_set_header Host $host;", HOSTS),
+        ("proxy_set_header Host $http_host;", HOSTS),
+        ("proxy_set_header Host $host:$server_port;", HOSTS),
+        ("proxy_set_header X-Forwarded-Host $host;", HOSTS),
+        ("proxy_set_header Host $host; proxy_cache_key $server_name$uri;", HOSTS),
+        (
+            "proxy_set_header Host $http_host; proxy_cache_key $host$uri;",
+            "write proxy_set_header Host $host;",
+        ),
+        ("proxy_set_header Host $host;", "write proxy_cache_key $host$scheme$proxy_host$request_uri;"),
+        ("proxy_set_header Host $host; proxy_cache_key $host$uri;", ""),
+        ("proxy_set_header Host $host; proxy_cache_key $http_host$uri;", ""),
+        ("proxy_set_header Host $http_host; proxy_cache_key $http_host$uri;", ""),
+        ("proxy_set_header Host api.example;", ""),
+        ("proxy_set_header Host $proxy_host;", ""),
+    ] {
+        check(directives, part);
+    }
+}
+
+#[test]
+fn each_cause_is_told_once_with_the_number_of_further_places() {
+    let locations: String = (0..9)
+        .map(|number| {
+            format!(
+                "location /{number} {{ proxy_pass http://127.0.0.1:1; proxy_cache z; proxy_cache_valid 1s;\nproxy_set_header Host \
+                 $host; }}\n"
+            )
+        })
+        .collect();
+    let text = format!(
+        "events {{ }} http {{ access_log off; proxy_cache_path memory keys_zone=z:1m; server {{ listen 8080; {locations} }} }}"
+    );
+    let (_, shown) = warnings(&text);
+    assert_eq!(shown.len(), 2, "{shown:#?}");
+    assert!(shown.iter().all(|text| text.contains("and 5 more places")), "{shown:#?}");
+    // What all locations inherit stands in one place.
+    let (_, shown) = warnings(
+        "events { } http { access_log off; proxy_cache_path memory keys_zone=z:1m; proxy_cache z; proxy_cache_valid 1s; server { \
+         listen 8080; location /a { proxy_pass http://127.0.0.1:1; } location /b { proxy_pass http://127.0.0.1:1; } } }",
+    );
+    assert!(shown.len() == 1 && !shown[0].contains("also:"), "{shown:#?}");
+}
