@@ -8,6 +8,7 @@
 pub mod epoll;
 pub mod storage;
 mod wrk;
+mod source;
 mod product;
 mod cases;
 mod options;
@@ -24,6 +25,9 @@ mod embedded;
 mod ours;
 mod ceiling;
 mod stall;
+mod attack;
+mod streams;
+mod soak;
 pub mod verdict;
 
 use std::path::PathBuf;
@@ -42,6 +46,15 @@ pub fn run(arguments: &[String]) -> Result<(), String> {
         Work::Memory => return storage::memory(&storage_program()?),
         Work::Eviction => return storage::eviction(&storage_program()?),
         _ => {}
+    }
+    if let Work::Attack | Work::Streams | Work::Soak = options.work {
+        let millstream = millstream(&options)?;
+        let text = match options.work {
+            Work::Attack => attack::run(&options, millstream.as_deref())?,
+            Work::Streams => streams::run(&options, &millstream.ok_or("this is about Millstream itself")?)?,
+            _ => soak::run(&options, &millstream.ok_or("this is about Millstream itself")?)?,
+        };
+        return print(&options, &text);
     }
     let programs = build(&options)?;
     let markdown = match options.work {
@@ -62,9 +75,13 @@ pub fn run(arguments: &[String]) -> Result<(), String> {
             report::markdown(&options, &results)
         }
     };
+    print(&options, &markdown)
+}
+
+fn print(options: &Options, markdown: &str) -> Result<(), String> {
     println!("{markdown}");
     match &options.markdown {
-        Some(path) => write(path, &markdown),
+        Some(path) => write(path, markdown),
         None => Ok(()),
     }
 }
@@ -90,6 +107,26 @@ fn storage_program() -> Result<PathBuf, String> {
     cargo.env("CARGO_TARGET_DIR", &target).current_dir(millstream_tests::workspace());
     let status = cargo.status().map_err(|error| format!("cargo: {error}"))?;
     if status.success() { Ok(target.join("release/storage")) } else { Err("the release build failed".into()) }
+}
+
+/// Builds Millstream alone, unless `MILLSTREAM_BINARY` names a ready one; none with `--no-millstream`.
+fn millstream(options: &Options) -> Result<Option<PathBuf>, String> {
+    if !options.millstream {
+        return Ok(None);
+    }
+    if let Some(ready) = std::env::var_os("MILLSTREAM_BINARY") {
+        return Ok(Some(ready.into()));
+    }
+    let target = millstream_tests::target_directory();
+    let mut cargo = Command::new(env!("CARGO"));
+    cargo.args(["build", "--release", "--quiet", "-p", "millstream"]);
+    cargo.env("CARGO_TARGET_DIR", &target).current_dir(millstream_tests::workspace());
+    let status = cargo.status().map_err(|error| format!("cargo: {error}"))?;
+    if status.success() {
+        Ok(Some(target.join("release/millstream")))
+    } else {
+        Err("the release build failed".into())
+    }
 }
 
 /// Builds the release binaries. `MILLSTREAM_BINARY` names a ready one instead of building it.

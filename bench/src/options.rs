@@ -35,6 +35,12 @@ pub enum Work {
     FindMax,
     /// A stall, seen by an open and a closed loop.
     Stall,
+    /// What hostile clients cost, beside nginx.
+    Attack,
+    /// Event streams of many clients.
+    Streams,
+    /// Mixed traffic for minutes, and what is left of it.
+    Soak,
 }
 
 /// What to measure and for how long.
@@ -59,6 +65,8 @@ pub struct Options {
     pub files: u32,
     /// Runs of each case of `verdict`.
     pub runs: u32,
+    /// Minutes of `soak`.
+    pub minutes: u32,
     /// Where to write the results as JSON.
     pub json: Option<String>,
     /// Where to write the results as Markdown.
@@ -79,6 +87,7 @@ impl Options {
             clients: 2000,
             files: 1_000_000,
             runs: 10,
+            minutes: 20,
             json: None,
             markdown: None,
         };
@@ -97,6 +106,10 @@ impl Options {
                 "verdict" => options.work = Work::Verdict,
                 "find-max" => options.work = Work::FindMax,
                 "stall" => options.work = Work::Stall,
+                "attack" => options.work = Work::Attack,
+                "streams" => (options.work, options.clients) = (Work::Streams, 1_000),
+                "soak" => options.work = Work::Soak,
+                "--minutes" => options.minutes = number(&value()?)?.clamp(1, 24 * 60),
                 "generator" => options.work = Work::Generator,
                 "--runs" => options.runs = number(&value()?)?.clamp(1, 1000),
                 "--files" => options.files = number(&value()?)?.clamp(1, MOST_FILES),
@@ -112,7 +125,8 @@ impl Options {
                 _ => return Err(format!("unknown argument {argument}\n{}", usage())),
             }
         }
-        if let Some(name) = options.only.iter().find(|name| cases::named(name).is_none()) {
+        let unknown = options.only.iter().find(|name| cases::named(name).is_none());
+        if let Some(name) = unknown.filter(|_| options.work != Work::Attack) {
             return Err(format!("no case is called {name}\n{}", usage()));
         }
         Ok(options)
@@ -133,6 +147,9 @@ pub(crate) fn usage() -> String {
                     cargo xtask bench warm [--files N] [--rounds N] [--markdown FILE]\n\
                     cargo xtask bench verdict [--runs N]\n\
                     cargo xtask bench find-max | stall [--rounds N] [--markdown FILE]\n\
+                    cargo xtask bench attack [--only ATTACK,…] [--skip-peers] [--no-millstream] [--markdown FILE]\n\
+                    cargo xtask bench streams [--clients N] [--markdown FILE]\n\
+                    cargo xtask bench soak [--minutes N] [--markdown FILE]\n\
                     cargo xtask bench generator [--duration SECONDS] [--rounds N] [--connections N] [--markdown FILE]\ncases:"
         .to_owned();
     for case in cases::ALL {

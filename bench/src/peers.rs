@@ -22,13 +22,18 @@ pub(crate) struct Started {
     pub(crate) product: Product,
     pub(crate) port: u16,
     process: Running,
-    _prefix: Prefix,
+    prefix: Prefix,
 }
 
 impl Started {
     /// The root of its process tree.
     pub(crate) fn id(&self) -> u32 {
         self.process.id()
+    }
+
+    /// Its error log, and what came on standard error.
+    pub(crate) fn log(&self) -> String {
+        self.prefix.read("error.log") + &self.prefix.read("output")
     }
 
     /// Requests that it has answered so far, where it is the origin.
@@ -125,6 +130,16 @@ pub(crate) fn on_nginx_file(
     })
 }
 
+/// Millstream as `serve` in front of a port.
+pub(crate) fn serving(binary: &Path, origin_port: u16, options: &[&str]) -> Result<Started, String> {
+    start(Product::Millstream, &Prefix::new, |port, _| {
+        let mut command = Command::new(binary);
+        command.args(["serve", &format!("http://127.0.0.1:{origin_port}")]);
+        command.args(["--listen", &format!("127.0.0.1:{port}")]).args(options);
+        Ok(command)
+    })
+}
+
 /// Writes a server's file with its ports filled in.
 pub(crate) fn configure(
     prefix: &Prefix,
@@ -174,5 +189,5 @@ fn start(
             prefix.read("output") + &prefix.read("error.log")
         ));
     }
-    Ok(Started { product, port, process, _prefix: prefix })
+    Ok(Started { product, port, process, prefix })
 }

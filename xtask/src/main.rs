@@ -31,6 +31,9 @@ const USAGE: &str = "cargo xtask COMMAND
   bench verdict         whether the limit is named right in cases that are built for it
   bench find-max        how near `bench --find-max` comes to a ceiling that is known
   bench stall           a stall of the server, seen by an open and a closed loop
+  bench attack          what hostile clients cost everybody else, beside nginx
+  bench streams         1,000 clients of event streams that come and go
+  bench soak            mixed traffic for minutes, and whether everything is back where it was
   bench generator       `millstream bench` beside wrk and oha on one server
   instructions [NAME…]  instructions per iteration of the hot leaves, against benches/baseline.json";
 
