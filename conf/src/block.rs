@@ -147,8 +147,7 @@ fn only_nginx_knows(directive: &Directive, plus: bool, reading: &mut Reading<'_>
             reading.diagnostics.warning(span, message).help(format!("it is left out: {change}")).once();
         }
         Fate::LeftOut(change) => {
-            let help = format!("remove it, or start with --lenient to have it left out: {change}");
-            reading.error(span, message).help(help).once();
+            reading.error(span, message).left_out(change).once();
         }
         Fate::BelongsTo(owners) => {
             let owner = owners.iter().find(|owner| reading.written.contains(**owner));

@@ -39,6 +39,8 @@ pub struct Diagnostic {
     pub help: Option<String>,
     /// Whether the same said of other places is told here alone.
     told_once: bool,
+    /// What changes if `--lenient` leaves out what is an error without it.
+    left_out: Option<&'static str>,
     /// The other places, in their order.
     further: Vec<Span>,
 }
@@ -104,6 +106,18 @@ impl Diagnostics {
         self.list = kept;
     }
 
+    /// Recommends `--lenient` where it would let the configuration start: with any other error it would not.
+    pub fn recommend_lenient(&mut self) {
+        let starts =
+            self.list.iter().all(|found| found.severity != Severity::Error || found.left_out.is_some());
+        for found in &mut self.list {
+            if let Some(change) = found.left_out {
+                let lenient = if starts { ", or start with --lenient to have it left out" } else { "" };
+                found.help = Some(format!("remove it{lenient}: {change}"));
+            }
+        }
+    }
+
     /// Whether any finding is an error.
     pub fn has_errors(&self) -> bool {
         self.list.iter().any(|d| d.severity == Severity::Error)
@@ -116,6 +130,7 @@ impl Diagnostics {
             message,
             help: None,
             told_once: false,
+            left_out: None,
             further: Vec::new(),
         });
         self.list.last_mut().expect("an element was just pushed")
@@ -126,6 +141,12 @@ impl Diagnostic {
     /// Says what to write instead.
     pub fn help(&mut self, help: impl Into<String>) -> &mut Self {
         self.help = Some(help.into());
+        self
+    }
+
+    /// Notes that `--lenient` would leave out what this is about, and what changes without it.
+    pub fn left_out(&mut self, change: &'static str) -> &mut Self {
+        self.left_out = Some(change);
         self
     }
 

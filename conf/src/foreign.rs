@@ -39,6 +39,7 @@ const HANDLER: &str =
 const ACCESS: &str = "it decides who is let in";
 const BOUNDS: &str = "it bounds how much a client may take";
 const ENCRYPTION: &str = "it decides how what is sent is protected on its way";
+const REWRITE: &str = "it decides what is answered and where clients are sent";
 const REDIRECT: &str = "it decides where clients are sent";
 const CLIENT: &str = "it decides whom a request is taken to come from";
 const UPSTREAM: &str = "it decides what the upstream is sent";
@@ -200,7 +201,8 @@ const TABLE: &[(Fate, &str)] = &[
         "acme_certificate ssl ssl_conf_command ssl_ecdh_curve ssl_ech_file ssl_engine ssl_password_file \
                         ssl_session_ticket_key ssl_session_tickets",
     ),
-    (Kept(REDIRECT), "absolute_redirect port_in_redirect rewrite server_name_in_redirect"),
+    (Kept(REDIRECT), "absolute_redirect port_in_redirect server_name_in_redirect"),
+    (Kept(REWRITE), "rewrite"),
     (Kept(CLIENT), "set_real_ip_from proxy_protocol_tlv"),
     (
         Kept(UPSTREAM),

@@ -111,6 +111,7 @@ fn understand(
     let http = std::mem::take(&mut reading.http);
     let control_socket = main.control_socket.clone();
     diagnostics.leave_out_repeats();
+    diagnostics.recommend_lenient();
     let whole = (!diagnostics.has_errors()).then(|| Configuration { sources: sources.clone(), main, http });
     Loaded { configuration: whole, sources, diagnostics, control_socket }
 }

@@ -150,11 +150,8 @@ impl Reading<'_> {
         if template::is_literal(&word.text) {
             return true;
         }
-        self.error(
-            word.span,
-            format!("variables in {what} are known to nginx, Millstream does not have them (yet)"),
-        )
-        .help("write the value itself");
+        self.error(word.span, format!("nginx allows variables in {what}, Millstream does not (yet)"))
+            .help("write the value itself");
         false
     }
 

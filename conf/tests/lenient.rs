@@ -157,6 +157,20 @@ fn lenient_leaves_out_what_only_logs_tunes_or_decorates() {
     assert_eq!(errors(&text, true).len(), 2);
 }
 
+/// With another error in the file `--lenient` would not let it start either.
+#[test]
+fn lenient_is_recommended_only_where_it_would_let_the_file_start() {
+    let recommended = |directives: &str| {
+        errors(&in_location(directives), false)
+            .iter()
+            .filter(|found| found.help.as_deref().is_some_and(|help| help.contains("start with --lenient")))
+            .count()
+    };
+    assert_eq!(recommended("log_not_found off; gzip_disable msie6;"), 2);
+    assert_eq!(recommended("log_not_found off; gzip_disable msie6; try_files $uri =404;"), 0);
+    assert_eq!(recommended("log_not_found off; proxy_pas http://a;"), 0);
+}
+
 #[test]
 fn what_no_location_uses_does_not_stop_a_start() {
     for directives in [

@@ -233,9 +233,7 @@ fn only_nginx_knows(name: &str, fate: Fate, word: &Word, reading: &mut Reading<'
         Fate::LeftOut(change) if reading.lenient => {
             reading.diagnostics.warning(word.span, message).help(format!("it is left out: {change}"))
         }
-        Fate::LeftOut(change) => reading
-            .error(word.span, message)
-            .help(format!("remove it, or start with --lenient to have it left out: {change}")),
+        Fate::LeftOut(change) => reading.error(word.span, message).left_out(change),
         Fate::Kept(why) => reading
             .error(word.span, message)
             .help(format!("{why}, so it is not left out even with --lenient")),
