@@ -59,8 +59,8 @@ const SERVER_RESOLVE: &str = "server resolve";
 const LISTEN_HTTP2: &str = "listen http2";
 const LISTEN_QUIC: &str = "listen quic";
 
-const ACCESS_RULES: &[&str] =
-    &["allow", "deny", "auth_basic", "auth_request", "auth_jwt", "auth_oidc", "js_access"];
+/// What refuses a request. Without any of them `allow` lets in whom nobody keeps out, and `satisfy` has nothing to weigh.
+const REFUSING: &[&str] = &["deny", "auth_basic", "auth_request", "auth_jwt", "auth_oidc", "js_access"];
 const SCRIPTS: &[&str] = &[
     "js_access",
     "js_body_filter",
@@ -108,7 +108,7 @@ const TABLE: &[(Fate, &str)] = &[
     (BelongsTo(&["http2", LISTEN_HTTP2]), "http2_*"),
     (BelongsTo(&["http3", LISTEN_QUIC]), "http3_* quic_*"),
     (BelongsTo(&["auth_basic", "auth_request", "auth_jwt"]), "auth_delay"),
-    (BelongsTo(ACCESS_RULES), "satisfy"),
+    (BelongsTo(REFUSING), "allow satisfy"),
     (BelongsTo(&["limit_rate"]), "limit_rate_after"),
     (BelongsTo(&["add_before_body", "add_after_body"]), "addition_types"),
     (BelongsTo(&["auth_basic"]), "auth_basic_user_file"),
@@ -192,7 +192,7 @@ const TABLE: &[(Fate, &str)] = &[
     ),
     (
         Kept(ACCESS),
-        "allow deny disable_symlinks internal auth_basic auth_request auth_jwt auth_oidc js_access \
+        "deny disable_symlinks internal auth_basic auth_request auth_jwt auth_oidc js_access \
                     proxy_allow_upstream secure_link secure_link_secret ssl_reject_handshake ssl_verify_client valid_referers",
     ),
     (Kept(BOUNDS), "limit_conn limit_rate limit_req proxy_limit_rate"),

@@ -63,7 +63,7 @@ fn lenient_leaves_out_nothing_that_chooses_content_lets_in_encrypts_or_redirects
         ("grpc_pass 127.0.0.1:9000;", "the files themselves"),
         ("memcached_pass 127.0.0.1:9000;", "the files themselves"),
         ("js_content a.b;", "the files themselves"),
-        ("allow all;", "who is let in"),
+        ("allow 10.0.0.1; deny all;", "who is let in"),
         ("deny all;", "who is let in"),
         ("auth_basic x;", "who is let in"),
         ("auth_request /auth;", "who is let in"),
@@ -187,6 +187,7 @@ fn what_no_location_uses_does_not_stop_a_start() {
         "ssl_dhparam /etc/dhparam.pem; ssl_trusted_certificate /x; ssl_crl /y; ssl_client_certificate /z;",
         "ssl_session_tickets on; ssl_verify_client off; ssl_stapling off; http2 off; http2_push on;",
         "autoindex off; autoindex_exact_size off; absolute_redirect on; server_name_in_redirect off;",
+        "allow all; satisfy any;",
         "sub_filter_once off; ssi off; ssi_types text/css; mirror off;",
     ] {
         let text = in_http(&format!("{directives} server {{ listen 8080; }}"));

@@ -76,6 +76,19 @@ fn a_location_that_knows_of_cookies_or_credentials_is_not() {
 }
 
 #[test]
+fn a_location_that_stores_the_cookie_of_whoever_asked_first_is_warned_about() {
+    const COOKIE: &str = "a cookie that an answer sets for one client";
+    for (directives, part) in [
+        ("proxy_ignore_headers Set-Cookie;", COOKIE),
+        ("proxy_ignore_headers Cache-Control Set-Cookie; proxy_hide_header X-Powered-By;", COOKIE),
+        ("proxy_ignore_headers Set-Cookie; proxy_hide_header Set-Cookie;", ""),
+        ("proxy_ignore_headers Cache-Control;", ""),
+    ] {
+        check(directives, part);
+    }
+}
+
+#[test]
 fn an_upstream_that_is_told_a_host_which_the_key_lacks_is_warned_about() {
     for (directives, part) in [
         ("proxy_set_header Host $host;", HOSTS),

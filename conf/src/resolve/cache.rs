@@ -35,6 +35,7 @@ pub(super) fn proxy_cache(level: &Level, reading: &mut Reading<'_>) -> Option<Pr
          set one with proxy_set_header, or name it in proxy_cache_key",
     );
     sharing::warn_of_users(level, &key, reading);
+    sharing::warn_of_cookies(level, reading);
     sharing::warn_of_hosts(level, &key, span, reading);
     reading.obeyed.extend(level.written.iter().map(|(_, span)| *span));
     let methods = level.proxy_cache_methods.unwrap_or_default();

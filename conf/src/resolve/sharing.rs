@@ -87,6 +87,26 @@ fn clears_cookies(level: &Level) -> bool {
         .any(|field| field.name.eq_ignore_ascii_case("cookie") && field.value.variables().next().is_none())
 }
 
+/// Warns of a location that stores the cookie of whoever asked first.
+pub(super) fn warn_of_cookies(level: &Level, reading: &mut Reading<'_>) {
+    let is_stored = level.proxy_ignore_headers.is_some_and(|ignore| ignore.set_cookie);
+    let is_hidden = level.proxy_hide_headers.iter().flatten().any(|name| name == "set-cookie");
+    let place = level.written.iter().rfind(|(name, _)| *name == "proxy_ignore_headers");
+    if let Some((_, span)) = place
+        && is_stored
+        && !is_hidden
+    {
+        reading
+            .diagnostics
+            .warning(
+                *span,
+                "a cookie that an answer sets for one client is stored with it and given to everybody",
+            )
+            .help("write proxy_hide_header Set-Cookie; beside it, or take Set-Cookie out")
+            .once();
+    }
+}
+
 /// Warns of an upstream that is told the client's host where the key is not: it answers by it, and whoever sends another
 /// host is heard by everybody under one key. `$host` has neither port nor the letters' case, so it does not stand for
 /// `$http_host`.
