@@ -22,7 +22,7 @@ const FRESH: Duration = Duration::from_secs(1);
 pub struct Promise {
     /// Fields that are known to be credentials: without the API's word, what was made for one is given to no other.
     pub credentials: &'static [By],
-    /// What was made for one value of any field is not given to another, unless the API gives it a lifetime.
+    /// The same for fields that nobody knows.
     pub unlisted: bool,
     /// An answer that echoes the request's origin is given to no other origin.
     pub origins: bool,
@@ -163,8 +163,7 @@ fn may_be_shared(promise: &Promise, resource: &Resource, made: &Made) -> bool {
     if resource.caching.is_for_all() {
         return true;
     }
-    let is_silent = resource.caching == Caching::Silent;
-    let is_kept = promise.credentials.contains(&by) || promise.unlisted && is_silent;
+    let is_kept = promise.credentials.contains(&by) || promise.unlisted;
     !is_kept
 }
 
