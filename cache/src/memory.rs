@@ -16,7 +16,7 @@ mod obey;
 mod tests;
 
 pub(crate) use cells::Cell;
-pub(crate) use change::Gone;
+pub(crate) use change::{Gone, Put};
 pub(crate) use lookup::{Asked, Found, Grant};
 pub(crate) use obey::as_ruled;
 pub(crate) use shard::Swept;

@@ -27,8 +27,12 @@ pub(crate) struct Cell {
     pub(crate) used_at: u32,
     /// Its file was looked for and is not there.
     pub(crate) absent_on_disk: bool,
-    /// Used since the hand of the queue came by, for a cell without an entry.
+    /// Used since the hand of the queue came by, as far as the entry's own mark does not say so.
     pub(crate) touched: bool,
+    /// The same for the hand among the variants of its key.
+    pub(super) visited: bool,
+    /// A hash of its values, so that few of them have to be compared.
+    pub(super) mark: u32,
 }
 
 /// Cells in the order they came.
@@ -36,44 +40,102 @@ pub(crate) struct Cell {
 pub(crate) enum Cells {
     One(Cell),
     /// None, or several. Capacity is given back when one or none is left.
-    Several(Vec<Cell>),
+    Several {
+        cells: Vec<Cell>,
+        /// Where the search for one that goes for a new one goes on.
+        hand: u32,
+    },
+}
+
+/// A hash of a variant's values. Who makes two alike has them compared, no more.
+fn mark(values: Option<&[u8]>) -> u32 {
+    values.map_or(0, crc32fast::hash)
 }
 
 impl Cells {
     pub(crate) const fn new() -> Cells {
-        Cells::Several(Vec::new())
+        Cells::Several { cells: Vec::new(), hand: 0 }
     }
 
-    pub(super) fn push(&mut self, cell: Cell) {
+    /// Where the cell of a variant is.
+    pub(super) fn position(&self, values: Option<&[u8]>) -> Option<usize> {
+        let mark = mark(values);
+        self.iter().position(|cell| cell.mark == mark && cell.values.as_deref() == values)
+    }
+
+    pub(super) fn push(&mut self, mut cell: Cell) {
+        cell.mark = mark(cell.values.as_deref());
         *self = match std::mem::replace(self, Cells::new()) {
-            Cells::Several(cells) if cells.is_empty() => Cells::One(cell),
-            Cells::Several(mut cells) => {
+            Cells::Several { cells, .. } if cells.is_empty() => Cells::One(cell),
+            Cells::Several { mut cells, hand } => {
                 cells.push(cell);
-                Cells::Several(cells)
+                Cells::Several { cells, hand }
             }
-            Cells::One(first) => Cells::Several(vec![first, cell]),
+            Cells::One(first) => Cells::Several { cells: vec![first, cell], hand: 0 },
         };
     }
 
     /// Takes one out; the others keep their order.
     pub(super) fn remove(&mut self, at: usize) -> Cell {
-        let mut cells = match std::mem::replace(self, Cells::new()) {
+        let (mut cells, hand) = match std::mem::replace(self, Cells::new()) {
             Cells::One(cell) => {
                 assert_eq!(at, 0, "there is one cell");
                 return cell;
             }
-            Cells::Several(cells) => cells,
+            Cells::Several { cells, hand } => (cells, hand),
         };
         let removed = cells.remove(at);
-        *self = match cells.pop() {
-            Some(last) if cells.is_empty() => Cells::One(last),
-            Some(last) => {
-                cells.push(last);
-                Cells::Several(cells)
-            }
-            None => Cells::new(),
-        };
+        *self = Cells::Several { cells, hand };
+        self.settle();
         removed
+    }
+
+    /// Takes out all that should go, in one pass.
+    pub(super) fn take_where(&mut self, mut goes: impl FnMut(&mut Cell) -> bool, take: impl FnMut(Cell)) {
+        match self {
+            Cells::One(cell) => {
+                if goes(cell)
+                    && let Cells::One(cell) = std::mem::replace(self, Cells::new())
+                {
+                    std::iter::once(cell).for_each(take);
+                }
+            }
+            Cells::Several { cells, .. } => {
+                cells.extract_if(.., |cell| goes(cell)).for_each(take);
+                self.settle();
+            }
+        }
+    }
+
+    /// Which one may go for a new one: by SIEVE, the first that was not used since the hand came by. `None` where
+    /// somebody holds a right to each.
+    pub(super) fn unused(&mut self) -> Option<usize> {
+        let Cells::Several { cells, hand } = self else { return None };
+        // In the second round the marks are cleared.
+        for _ in 0..2 * cells.len() {
+            let at = if (*hand as usize) < cells.len() { *hand as usize } else { 0 };
+            let cell = &mut cells[at];
+            if !cell.is_pinned() && !cell.take_visited() {
+                *hand = at as u32;
+                return Some(at);
+            }
+            *hand = at as u32 + 1;
+        }
+        None
+    }
+
+    /// One cell needs no vector.
+    fn settle(&mut self) {
+        let Cells::Several { cells, .. } = self else { return };
+        match cells.len() {
+            0 => *self = Cells::new(),
+            1 => {
+                if let Some(last) = cells.pop() {
+                    *self = Cells::One(last);
+                }
+            }
+            _ => {}
+        }
     }
 }
 
@@ -84,7 +146,7 @@ impl Deref for Cells {
     fn deref(&self) -> &[Cell] {
         match self {
             Cells::One(cell) => slice::from_ref(cell),
-            Cells::Several(cells) => cells,
+            Cells::Several { cells, .. } => cells,
         }
     }
 }
@@ -94,7 +156,7 @@ impl DerefMut for Cells {
     fn deref_mut(&mut self) -> &mut [Cell] {
         match self {
             Cells::One(cell) => slice::from_mut(cell),
-            Cells::Several(cells) => cells,
+            Cells::Several { cells, .. } => cells,
         }
     }
 }
@@ -107,6 +169,26 @@ impl Cell {
 
     /// Whether it was used since the last time this was asked.
     pub(crate) fn take_used(&mut self) -> bool {
-        std::mem::take(&mut self.touched) | self.entry.as_ref().is_some_and(|entry| entry.take_used())
+        self.see_mark();
+        std::mem::take(&mut self.touched)
+    }
+
+    /// The same for the hand among its key's variants.
+    fn take_visited(&mut self) -> bool {
+        self.see_mark();
+        std::mem::take(&mut self.visited)
+    }
+
+    /// Takes the entry's mark over for both hands. Whether it was set.
+    pub(crate) fn see_mark(&mut self) -> bool {
+        let used = self.entry.as_ref().is_some_and(|entry| entry.take_used());
+        self.touch_if(used);
+        used
+    }
+
+    /// Marks it as used, without an entry that could be.
+    pub(crate) fn touch_if(&mut self, used: bool) {
+        self.touched |= used;
+        self.visited |= used;
     }
 }

@@ -7,7 +7,7 @@
 use super::cells::Cell;
 use super::lookup::Grant;
 use super::shard::After;
-use super::slot::{BaseFile, Slot};
+use super::slot::{BaseFile, Full, Slot};
 use super::{Memory, Shard};
 use crate::entry::{Entry, Variant};
 use crate::key::Key;
@@ -38,6 +38,16 @@ pub(crate) struct Gone {
     pub(crate) variants: Vec<Arc<[u8]>>,
     /// Whether anything was stored.
     pub(crate) stored: bool,
+}
+
+/// What became of an entry that was to be stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Put {
+    Stored,
+    /// Nothing could go for it.
+    NoRoom,
+    /// Purged meanwhile; or a fresh answer that was asked for later is there; or the key has come to vary by other fields.
+    Outdated,
 }
 
 impl Grant {
@@ -95,14 +105,18 @@ impl Memory {
         progress
     }
 
-    /// Stores an entry and ends the line. False where it may not be stored: purged meanwhile, no room, a fresh answer that
-    /// was asked for later is there, or the key has come to vary by other fields. The line has ended all the same.
+    /// As [`Memory::put`]; whether it was stored.
     pub(crate) fn store(&self, grant: &Grant, entry: &Arc<Entry>, now: Now) -> bool {
+        self.put(grant, entry, now) == Put::Stored
+    }
+
+    /// Stores an entry where it may be stored, and ends the line.
+    pub(crate) fn put(&self, grant: &Grant, entry: &Arc<Entry>, now: Now) -> Put {
         let values = entry.variant.as_ref().map(|variant| variant.values.clone());
         let cost = entry.cost() + Slot::cost_with_entry(values.as_deref());
         if !self.reserve(cost, 1, grant.key.hash()) {
             self.end(grant);
-            return false;
+            return Put::NoRoom;
         }
         let stored = self.change(&grant.key, |shard, index, after| {
             let purged = self.purged_at(grant.key.hash()) > grant.order
@@ -124,17 +138,18 @@ impl Memory {
                 let held = slot.cells[at].entry.as_ref();
                 held.is_some_and(|held| held.order > entry.order && held.is_fresh(now))
             });
-            let stored = !purged && !is_less && !is_older && slot.vary.as_deref() == fields;
-            if stored {
-                put(slot, values, cost, entry, now, after);
-            }
+            let may_be_stored = !purged && !is_less && !is_older && slot.vary.as_deref() == fields;
+            let stored = match may_be_stored {
+                true => put(slot, values, cost, entry, now, after),
+                false => Put::Outdated,
+            };
             if let Some(at) = slot.position(grant.values.as_deref()) {
                 end_line(&mut slot.cells[at], grant, after);
             }
             shard.remove_if_empty(index);
             stored
         });
-        if !stored {
+        if stored != Put::Stored {
             self.release(cost, 1);
         }
         stored
@@ -430,21 +445,25 @@ fn move_line(
     }
     let line = slot.cells[at].line.take();
     grant.values = values.clone();
-    match slot.position(values.as_deref()) {
-        Some(target) if slot.cells[target].line.is_none() => slot.cells[target].line = line,
-        None if paid.is_some() => {
-            let charge = paid.take().unwrap_or(0);
-            slot.push(Cell { values, charge, line, ..Cell::default() }, || grant.key.clone());
-        }
-        // Somebody fills that variant already.
-        _ => grant.right = None,
-    }
     if slot.cells[at].entry.is_none() {
         after.freed.cell(slot.remove(at));
     }
+    match slot.position(values.as_deref()) {
+        Some(target) if slot.cells[target].line.is_none() => slot.cells[target].line = line,
+        None if paid.is_some() => match slot.make_room() {
+            Ok(gone) => {
+                gone.into_iter().for_each(|cell| after.freed.cell(cell));
+                let charge = paid.take().unwrap_or(0);
+                slot.push(Cell { values, charge, line, ..Cell::default() }, || grant.key.clone());
+            }
+            Err(Full) => grant.right = None,
+        },
+        // Somebody fills that variant already.
+        _ => grant.right = None,
+    }
 }
 
-/// Puts an entry into its cell.
+/// Puts an entry into its cell, a new one where there is none.
 fn put(
     slot: &mut Slot,
     values: Option<Arc<[u8]>>,
@@ -452,7 +471,7 @@ fn put(
     entry: &Arc<Entry>,
     now: Now,
     after: &mut After,
-) {
+) -> Put {
     let used_at = u32::try_from(now.unix_seconds()).unwrap_or(0);
     match slot.position(values.as_deref()) {
         Some(at) => {
@@ -468,12 +487,17 @@ fn put(
             cell.used_at = used_at;
         }
         None => {
+            match slot.make_room() {
+                Ok(gone) => gone.into_iter().for_each(|cell| after.freed.cell(cell)),
+                Err(Full) => return Put::NoRoom,
+            }
             let entry = Some(entry.clone());
             let cell = Cell { values, entry, charge: cost, used_at, ..Cell::default() };
             // Its entry states the key.
             slot.push(cell, || unreachable!("asked for without an entry only"));
         }
     }
+    Put::Stored
 }
 
 /// Takes the entry out of a cell, and the cell where nobody holds a right to it.

@@ -4,7 +4,7 @@
 
 use super::cells::Cell;
 use super::shard::After;
-use super::slot::{Slot, VARIANTS};
+use super::slot::{Full, Slot};
 use super::{Memory, Shard};
 use crate::entry::Entry;
 use crate::key::Key;
@@ -124,11 +124,9 @@ impl Memory {
                 if paid.is_none_or(|paid| paid < cost) {
                     return Err(Unpaid(cost));
                 }
-                if slot.cells.len() >= VARIANTS {
-                    match slot.cells.iter().position(|cell| !cell.is_pinned()) {
-                        Some(longest) => after.freed.cell(slot.remove(longest)),
-                        None => return Ok(Found::Scarce),
-                    }
+                match slot.make_room() {
+                    Ok(gone) => gone.into_iter().for_each(|cell| after.freed.cell(cell)),
+                    Err(Full) => return Ok(Found::Scarce),
                 }
                 // What was paid too much stays with the cell.
                 let charge = paid.take().unwrap_or(cost);
@@ -211,7 +209,7 @@ fn stale(cell: &mut Cell, entry: Arc<Entry>, grant: Grant, asked: &Asked<'_>) ->
 fn missing(cell: &mut Cell, grant: Grant, asked: &Asked<'_>, may_be_on_disk: bool) -> Found {
     // After a look at the disk the request may turn out to be for another variant, where it is the first.
     if asked.counts_use || cell.uses == 0 {
-        cell.touched |= cell.uses > 0;
+        cell.touch_if(cell.uses > 0);
         cell.uses = cell.uses.saturating_add(1);
     }
     let now = asked.now.instant;

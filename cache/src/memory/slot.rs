@@ -16,7 +16,7 @@ use std::sync::Arc;
 #[cfg(test)]
 mod tests;
 
-/// Variants of one key that are kept; one more replaces the one that has been there longest.
+/// Variants of one key that are kept; one more takes the place of one that was not used lately.
 pub(crate) const VARIANTS: usize = 128;
 /// A slot's share of the table that finds it: four bytes and a mark, in a table that is at least 7/16 full.
 const TABLE_SHARE: u64 = 12;
@@ -29,6 +29,10 @@ pub(crate) struct BaseFile {
     /// The variant that is in it.
     pub(crate) values: Option<Arc<[u8]>>,
 }
+
+/// No variant may go for another one.
+#[derive(Debug)]
+pub(crate) struct Full;
 
 /// A key.
 #[derive(Debug)]
@@ -82,7 +86,19 @@ impl Slot {
 
     /// Where the cell of a variant is.
     pub(crate) fn position(&self, values: Option<&[u8]>) -> Option<usize> {
-        self.cells.iter().position(|cell| cell.values.as_deref() == values)
+        self.cells.position(values)
+    }
+
+    /// Makes room for one more variant: gives the cell that goes for it, if one has to.
+    ///
+    /// # Errors
+    /// Where there are as many as are kept and somebody holds a right to each.
+    pub(crate) fn make_room(&mut self) -> Result<Option<Cell>, Full> {
+        if self.cells.len() < VARIANTS {
+            return Ok(None);
+        }
+        let at = self.cells.unused().ok_or(Full)?;
+        Ok(Some(self.remove(at)))
     }
 
     /// Adds a cell. `key` is this slot's; kept where nothing else states it.
@@ -101,6 +117,21 @@ impl Slot {
             self.keep_key_without(at);
         }
         self.cells.remove(at)
+    }
+
+    /// Takes out all cells that should go, in one pass.
+    pub(crate) fn take_where(&mut self, goes: impl FnMut(&mut Cell) -> bool, mut take: impl FnMut(Cell)) {
+        let mut stated = None;
+        self.cells.take_where(goes, |cell| {
+            if stated.is_none() {
+                stated.clone_from(&cell.entry);
+            }
+            take(cell);
+        });
+        let is_stated = self.key.is_some() || self.cells.iter().any(|cell| cell.entry.is_some());
+        if !is_stated && !self.cells.is_empty() {
+            self.key = stated.map(|entry| Arc::new(Key::new(entry.key(), self.hash)));
+        }
     }
 
     /// Puts an entry into a cell; gives the one that was there.

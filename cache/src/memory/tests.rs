@@ -13,6 +13,8 @@ use std::pin::pin;
 use std::task::{Context, Waker};
 use std::time::Duration;
 
+mod variants;
+
 fn small(memory: u64, keys_size: u64) -> CacheZone {
     CacheZone { memory, keys_size, ..zone(None) }
 }
