@@ -84,8 +84,13 @@ impl Budget {
     }
 
     pub(crate) fn release(&self, bytes: u64, cells: u64) {
-        self.bytes.fetch_sub(bytes, Ordering::Relaxed);
-        self.cells.fetch_sub(cells, Ordering::Relaxed);
+        // Nothing is released by most look-ups: then nothing that all threads share is written.
+        if bytes > 0 {
+            self.bytes.fetch_sub(bytes, Ordering::Relaxed);
+        }
+        if cells > 0 {
+            self.cells.fetch_sub(cells, Ordering::Relaxed);
+        }
     }
 }
 

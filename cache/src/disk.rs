@@ -230,6 +230,12 @@ impl Disk {
         lock(&self.index).touch(name, second(now));
     }
 
+    /// The files unused for more than so many seconds.
+    #[cfg(test)]
+    pub(crate) fn unused(&self, now: Now, inactive: u32) -> Vec<Name> {
+        lock(&self.index).inactive(second(now), inactive, usize::MAX, usize::MAX).0
+    }
+
     /// When the fill of a file was granted, in the order of this process; 0 where it is from before.
     pub(crate) fn order(&self, name: &Name) -> u64 {
         lock(&self.index).order(name).unwrap_or(0)
@@ -240,6 +246,13 @@ impl Disk {
     pub(crate) fn may_gain(&self, name: &Name) -> bool {
         // Whoever holds the stripe may have looked before the purge.
         self.stripe(name).try_lock().is_err() || self.may_have(name)
+    }
+
+    /// Whether a file has a name that is not newer than `before`. Blocks.
+    pub(crate) fn has_older(&self, name: &Name, before: u64) -> bool {
+        let _stripe = lock(self.stripe(name));
+        let is_newer = lock(&self.index).order(name).is_some_and(|order| order >= before);
+        !is_newer && self.path(name).exists()
     }
 
     /// Removes a file unless it is newer than `before`.

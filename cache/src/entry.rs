@@ -59,6 +59,8 @@ pub struct Entry {
     used: AtomicBool,
     gzip_claimed: AtomicBool,
     ahead_claimed: AtomicBool,
+    /// Too much waited to be written to the disk when it came.
+    unwritten: AtomicBool,
     status: u16,
     fields_at: u32,
     body_at: u32,
@@ -127,6 +129,7 @@ impl Entry {
             used: AtomicBool::new(false),
             gzip_claimed: AtomicBool::new(false),
             ahead_claimed: AtomicBool::new(false),
+            unwritten: AtomicBool::new(false),
             status: head.status,
             fields_at: offset(key.len()),
             body_at: offset(body_at),
@@ -286,6 +289,15 @@ impl Entry {
 
     pub(crate) fn take_used(&self) -> bool {
         self.used.load(Ordering::Relaxed) && self.used.swap(false, Ordering::Relaxed)
+    }
+
+    /// Whether it is still to be written to the disk, since too much waited when it came.
+    pub(crate) fn is_unwritten(&self) -> bool {
+        self.unwritten.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn set_unwritten(&self, unwritten: bool) {
+        self.unwritten.store(unwritten, Ordering::Relaxed);
     }
 
     /// True for exactly one caller until it gives the claim back.

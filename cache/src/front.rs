@@ -4,11 +4,12 @@
 //! read, and a count that no other thread sees goes up. Handles are bounded, and one whose entry has been replaced or
 //! removed is dropped when it is come upon. Everything else goes to the store. Next: `memory/lookup`.
 
+use crate::body::Body;
 use crate::disk::Name;
 use crate::disk::{Disk, Loaded};
 use crate::entry::{Entry, Variant};
 use crate::key::{self, Key};
-use crate::memory::{Asked, BaseFile, Found, Grant};
+use crate::memory::{Asked, BaseFile, Found, Grant, Put};
 use crate::now::Now;
 use crate::permit::{FillPermit, Waiter};
 use crate::purges::Verdict;
@@ -150,9 +151,14 @@ impl Front {
             return Lookup::Fresh(hit);
         }
         let asked = Asked { key, hash, request, conf, now, counts_use: true };
-        let found = look_up(&self.store, &asked);
-        let store = self.store.clone();
-        answer(&store, found, |entry| self.handle(entry))
+        match look_up(&self.store, &asked) {
+            // Without a clone of the store, whose count all threads share.
+            Found::Fresh(entry) => Lookup::Fresh(self.handle(entry)),
+            found => {
+                let store = self.store.clone();
+                answer(&store, found, |entry| self.handle(entry))
+            }
+        }
     }
 
     /// The right to store an answer under a key without a look-up, beside whoever fills it (`proxy_cache_bypass`): the
@@ -317,9 +323,14 @@ impl DiskProbe {
         for _ in 0..PROBES {
             let store = permit.store().clone();
             let grant = permit.grant().clone();
-            read(&store, &grant, request, now).await;
+            let unkept = read(&store, &grant, request, now).await;
             // The line has ended; if this future was dropped before, the permit has given it back.
             drop(permit);
+            if let Some(entry) = unkept {
+                let is_fresh = entry.is_fresh(now);
+                let hit = Rc::new(Hit { entry, prepared: Prepared::default() });
+                return if is_fresh { Lookup::Fresh(hit) } else { Lookup::Scarce };
+            }
             let (key, hash) = (grant.key.bytes(), grant.key.hash());
             let asked = Asked { key, hash, request, conf, now, counts_use: false };
             let handle = |entry| Rc::new(Hit { entry, prepared: Prepared::default() });
@@ -332,9 +343,13 @@ impl DiskProbe {
     }
 }
 
-/// Reads what the disk has for a key and puts it in memory. The line has ended afterwards.
-async fn read(store: &Arc<Store>, grant: &Grant, request: Fields<'_>, now: Now) {
-    let Some(disk) = store.disk.clone() else { return store.memory.end(grant) };
+/// Reads what the disk has for a key and puts it in memory; gives it where memory has no room. The line has ended
+/// afterwards.
+async fn read(store: &Arc<Store>, grant: &Grant, request: Fields<'_>, now: Now) -> Option<Arc<Entry>> {
+    let Some(disk) = store.disk.clone() else {
+        store.memory.end(grant);
+        return None;
+    };
     let in_memory = store.largest_in_memory();
     let file = |name| {
         let (disk, key) = (disk.clone(), grant.key.clone());
@@ -342,12 +357,14 @@ async fn read(store: &Arc<Store>, grant: &Grant, request: Fields<'_>, now: Now) 
     };
     let name = key::md5(grant.key.bytes());
     let Some(mut loaded) = file(name).await else {
-        return store.memory.absent_on_disk(grant);
+        store.memory.absent_on_disk(grant);
+        return None;
     };
     let Some((fields, values)) = loaded.head.vary.take() else {
         if !obeys(store, grant, &mut loaded, now) {
             remove(&disk, name, grant).await;
-            return store.memory.absent_on_disk(grant);
+            store.memory.absent_on_disk(grant);
+            return None;
         }
         store.memory.found_on_disk(grant, BaseFile { epoch: loaded.epoch, values: None }, None);
         return insert(store, grant, (&name, loaded), None, now);
@@ -359,20 +376,25 @@ async fn read(store: &Arc<Store>, grant: &Grant, request: Fields<'_>, now: Now) 
     let mut wanted = Vec::with_capacity(64);
     variant.fields.write(request, &mut wanted);
     if *wanted == *variant.values {
-        return match obeys(store, grant, &mut loaded, now) {
-            true => insert(store, grant, (&name, loaded), Some(variant), now),
-            false => absent(store, grant, &wanted),
-        };
+        if !obeys(store, grant, &mut loaded, now) {
+            absent(store, grant, &wanted);
+            return None;
+        }
+        return insert(store, grant, (&name, loaded), Some(variant), now);
     }
     let name = key::md5_of_variant(grant.key.bytes(), &wanted);
-    let Some(mut other) = file(name).await else { return absent(store, grant, &wanted) };
+    let Some(mut other) = file(name).await else {
+        absent(store, grant, &wanted);
+        return None;
+    };
     let same = other.head.vary.take().is_some_and(|(fields, values)| {
         other.epoch == loaded.epoch && fields == *variant.fields && *values == *wanted
     });
     if !same || !obeys(store, grant, &mut other, now) {
         // Not the same: it belonged to a file under the key's own name that is gone, and so is what it says.
         remove(&disk, name, grant).await;
-        return absent(store, grant, &wanted);
+        absent(store, grant, &wanted);
+        return None;
     }
     let variant = Variant { fields: variant.fields, values: wanted.into() };
     insert(store, grant, (&name, other), Some(variant), now)
@@ -411,18 +433,29 @@ fn absent(store: &Store, grant: &Grant, wanted: &[u8]) {
     }
 }
 
-fn insert(store: &Store, grant: &Grant, (name, loaded): (&Name, Loaded), variant: Option<Variant>, now: Now) {
+/// Keeps what was read in memory, and ends the line. Gives it, with its body left in the file, where there is no room.
+fn insert(
+    store: &Store,
+    grant: &Grant,
+    (name, loaded): (&Name, Loaded),
+    variant: Option<Variant>,
+    now: Now,
+) -> Option<Arc<Entry>> {
     // What was read is as old as its file: whatever was asked for since then is newer.
     let order = store.disk.as_ref().map_or(0, |disk| disk.order(name));
-    let entry = Entry::new(
-        grant.key.bytes(),
-        variant.map(Arc::new),
-        (order, loaded.born),
-        loaded.head.head.view(),
-        loaded.body,
-    );
-    if !store.memory.store(grant, &Arc::new(entry), now) {
-        // Memory knows better, or has no room: not asked of the disk again for this request.
-        store.memory.absent_on_disk(grant);
+    let variant = variant.map(Arc::new);
+    let entry = |body: Body| {
+        let head = loaded.head.head.view();
+        Arc::new(Entry::new(grant.key.bytes(), variant.clone(), (order, loaded.born), head, body))
+    };
+    match store.memory.put(grant, &entry(loaded.body.clone()), now) {
+        Put::Stored => None,
+        // Not asked of the disk again for this request: memory knows better.
+        Put::Outdated => {
+            store.memory.absent_on_disk(grant);
+            None
+        }
+        // An answer all the same, and the file is there for the next one.
+        Put::NoRoom => Some(entry(Body::File(loaded.file.clone()))),
     }
 }

@@ -42,7 +42,7 @@ const LARGEST_BESIDE_DISK: u64 = 1024 * 1024;
 const SHARE: u64 = 8;
 /// The memory tier has at least this much, whatever is configured: lines of waiting requests live in it too.
 const LEAST_MEMORY: u64 = 1024 * 1024;
-/// Bytes that wait to be written at a time; what is stored beyond that stays in memory alone.
+/// Bytes that wait to be written at a time; what is stored beyond that is written once there is room.
 const PENDING: u64 = 64 * 1024 * 1024;
 /// Files of purged entries that one round of tidying removes; what is left is removed when it is come upon.
 const PURGED: usize = 32 * 1024;
@@ -125,7 +125,7 @@ pub struct StoreStats {
     pub corrupt: u64,
     /// Reads and writes that failed since the start.
     pub disk_errors: u64,
-    /// Entries kept in memory alone because too much waited to be written.
+    /// Times that writing an entry was put off because too much waited to be written.
     pub unwritten: u64,
     /// Whether all files that were there at start are known. True for a zone in memory.
     pub index_loaded: bool,
@@ -252,11 +252,25 @@ impl Store {
         let round = Tidying(self.clone());
         detach(move || {
             let store = &round.0;
-            let mut purged = Vec::new();
+            let (mut purged, mut unwritten) = (Vec::new(), Vec::new());
+            let mut room = PENDING.saturating_sub(store.pending.load(Ordering::Relaxed));
             store.memory.sweep(now, inactive, |slot, cell, what| {
                 let values = cell.values.as_deref();
                 match &store.disk {
-                    Some(disk) if what == Swept::Used => disk.touch(&file_name(slot, values), now),
+                    Some(disk) if what == Swept::Used => {
+                        disk.touch(&file_name(slot, values), now);
+                        if has_own_file(slot, values) {
+                            // It counts only beside the key's own file.
+                            disk.touch(&key::md5(slot.key()), now);
+                        }
+                    }
+                    Some(_) if what == Swept::Unwritten => {
+                        let Some(entry) = &cell.entry else { return };
+                        if let Some(left) = room.checked_sub(entry.cost()) {
+                            room = left;
+                            unwritten.push(entry.clone());
+                        }
+                    }
                     // The file under the key's own name stays beside files of variants: they count only with it.
                     Some(_) if purged.len() < PURGED && (values.is_none() || has_own_file(slot, values)) => {
                         let order = cell.entry.as_ref().map_or(0, |entry| entry.order);
@@ -267,6 +281,10 @@ impl Store {
             });
             if let Some(disk) = &store.disk {
                 purged.iter().for_each(|(name, order)| disk.unlink(name, *order));
+            }
+            for entry in unwritten {
+                entry.set_unwritten(false);
+                store.save(&entry, entry.order, now);
             }
         });
     }
@@ -328,6 +346,8 @@ impl Store {
         let waiting = self.pending.fetch_add(cost, Ordering::Relaxed) + cost;
         let pending = Pending { store: self.clone(), cost };
         if waiting > PENDING {
+            // A later round of tidying finds it, if it is still stored then.
+            entry.set_unwritten(true);
             self.unwritten.fetch_add(1, Ordering::Relaxed);
             return;
         }

@@ -22,6 +22,8 @@ pub(crate) struct Loaded {
     pub(crate) born: u64,
     pub(crate) head: FileHead,
     pub(crate) body: Body,
+    /// The body, in its file.
+    pub(crate) file: FileBody,
     size: u64,
 }
 
@@ -102,6 +104,7 @@ impl Disk {
         let header = read_header(&file)?;
         let table = body::read_table(&file, &header)?;
         let head = read_head(&file, &header)?;
+        let in_file = FileBody::new(path.into(), header.id, header.body_length);
         let body = if header.body_length <= in_memory {
             let mut bytes = vec![0; header.body_length as usize];
             file.read_exact_at(&mut bytes, header.body_offset())?;
@@ -110,13 +113,14 @@ impl Disk {
             }
             Body::Memory(Bytes::from(bytes))
         } else {
-            Body::File(FileBody::new(path.into(), header.id, header.body_length))
+            Body::File(in_file.clone())
         };
         Ok(Loaded {
             epoch: header.epoch,
             born: header.born,
             head,
             body,
+            file: in_file,
             size: header.file_length().unwrap_or(0),
         })
     }

@@ -51,6 +51,8 @@ pub(crate) enum Swept {
     Used,
     /// A purge went for its entry, and it goes.
     Purged,
+    /// Its entry is not on the disk yet.
+    Unwritten,
 }
 
 /// What was let go; dropped by the caller once the lock is released.
@@ -229,15 +231,16 @@ impl Shard {
             let slot = &mut self.slots[index];
             for at in 0..slot.cells.len() {
                 let cell = &mut slot.cells[at];
-                if cell.entry.as_ref().is_some_and(|entry| entry.take_used()) {
-                    // The hand has not seen this mark yet, so it is kept for it.
-                    cell.touched = true;
+                // The hands have not seen this mark yet, so it is kept for them.
+                if cell.see_mark() {
                     cell.used_at = now;
                     tell(slot, &slot.cells[at], Swept::Used);
                 }
                 let cell = &slot.cells[at];
                 if !cell.is_pinned() && cell.entry.as_deref().is_some_and(&purged) {
                     tell(slot, cell, Swept::Purged);
+                } else if cell.entry.as_ref().is_some_and(|entry| entry.is_unwritten()) {
+                    tell(slot, cell, Swept::Unwritten);
                 }
             }
             take_cells(slot, freed, |cell| {
@@ -252,12 +255,5 @@ impl Shard {
 
 /// Moves the cells that may go and should into `freed`.
 fn take_cells(slot: &mut Slot, freed: &mut Freed, mut goes: impl FnMut(&mut Cell) -> bool) {
-    let mut at = 0;
-    while at < slot.cells.len() {
-        if !slot.cells[at].is_pinned() && goes(&mut slot.cells[at]) {
-            freed.cell(slot.remove(at));
-        } else {
-            at += 1;
-        }
-    }
+    slot.take_where(|cell| !cell.is_pinned() && goes(cell), |cell| freed.cell(cell));
 }

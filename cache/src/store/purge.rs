@@ -146,7 +146,7 @@ impl Store {
             if let (Some(removed), Some(disk)) = (removed, &store.disk) {
                 purged.on_disk = removed.unlink(disk)?;
                 if rule.is_none() && removed.is_left(disk) {
-                    // The system did not let it go, or a new answer is there already, which costs a refill.
+                    // The system did not let it go.
                     let scope = Scope::Key(number_of_key(key::text(&removed.key)));
                     rule = Some(store.memory.purges.declare(scope, How::Hard, at));
                 }
@@ -206,8 +206,9 @@ impl Removed {
         }
     }
 
-    /// Whether a file has the key's name all the same.
+    /// Whether the key's own file is there all the same. A newer one, of an answer that was asked for after the purge, is not
+    /// it.
     fn is_left(&self, disk: &Disk) -> bool {
-        disk.path(&key::md5(&self.key)).exists()
+        disk.has_older(&key::md5(&self.key), self.order)
     }
 }
