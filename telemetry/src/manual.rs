@@ -9,7 +9,9 @@ use std::fmt::Write;
 pub fn metrics_markdown() -> String {
     let mut page = String::from(
         "# Metrics\n\nGenerated from `telemetry/src/metrics/table.rs`; change it there.\n\n\
-         Every metric is summed over all threads and served as Prometheus text.\n",
+         What is counted, by thread, and summed by whoever looks. Of these the API serves the misses (`GET …/misses`), and beside them the \
+         state of each cache zone (`GET …/caches`); see [purging.md](purging.md). The names are those that a page for Prometheus will have; \
+         none is served yet.\n",
     );
     section(&mut page, "Counters", Counter::ALL.iter().map(|counter| counter.line()));
     section(&mut page, "Gauges", Gauge::ALL.iter().map(|gauge| gauge.line()));

@@ -13,7 +13,7 @@ fn a_snapshot_sums_the_threads() {
                 for _ in 0..1000 {
                     worker.add(Counter::Requests, 1);
                     worker.gauge_add(Gauge::ConnectionsActive, 1);
-                    worker.observe(Timing::Request, Duration::from_millis(2));
+                    worker.observe(Timing::UpstreamHeader, Duration::from_millis(2));
                 }
                 worker.gauge_add(Gauge::ConnectionsActive, -990);
             });
@@ -22,7 +22,7 @@ fn a_snapshot_sums_the_threads() {
     let snapshot = registry.snapshot();
     assert_eq!(snapshot.counter(Counter::Requests), 3000);
     assert_eq!(snapshot.gauge(Gauge::ConnectionsActive), 30);
-    assert_eq!(snapshot.timing(Timing::Request).count(), 3000);
+    assert_eq!(snapshot.timing(Timing::UpstreamHeader).count(), 3000);
 }
 
 #[test]
@@ -59,15 +59,9 @@ fn a_zone_keeps_its_number_over_reloads_and_too_many_are_not_counted() {
 }
 
 #[test]
-fn every_status_and_class_has_its_counter() {
+fn every_status_has_its_number() {
     for (number, status) in CacheStatus::ALL.into_iter().enumerate() {
         assert_eq!(status as usize, number);
-        assert_eq!(status.counter().line().labels, format!("status=\"{}\"", status.name()));
-    }
-    for (status, class) in
-        [(101, "1xx"), (200, "2xx"), (304, "3xx"), (499, "4xx"), (500, "5xx"), (999, "5xx")]
-    {
-        assert_eq!(Counter::of_status(status).line().labels, format!("class=\"{class}\""));
     }
 }
 
@@ -94,24 +88,24 @@ fn the_text_has_heads_samples_and_cumulative_buckets() {
     let registry = Registry::new();
     let worker = registry.worker();
     let zone = registry.zone("a\"b\\");
-    worker.add(Counter::of_status(404), 2);
-    worker.observe(Timing::Request, Duration::from_micros(1_500_000));
-    worker.observe(Timing::Request, Duration::from_micros(90));
+    worker.add(Counter::PurgesTag, 2);
+    worker.observe(Timing::UpstreamHeader, Duration::from_micros(1_500_000));
+    worker.observe(Timing::UpstreamHeader, Duration::from_micros(90));
     worker.zone_request(zone, 200, 1, 2, None);
     let mut snapshot = registry.snapshot();
-    snapshot.set_gauge(Gauge::CacheMemoryBytes, 77);
+    snapshot.set_gauge(Gauge::ConnectionsActive, 77);
     let text = snapshot.prometheus();
     for line in [
-        "# TYPE millstream_responses_total counter",
-        "millstream_responses_total{class=\"4xx\"} 2",
-        "millstream_cache_bytes{tier=\"memory\"} 77",
-        "# TYPE millstream_request_duration_seconds histogram",
-        "millstream_request_duration_seconds_bucket{le=\"0.00005\"} 0",
-        "millstream_request_duration_seconds_bucket{le=\"0.0001\"} 1",
-        "millstream_request_duration_seconds_bucket{le=\"2.5\"} 2",
-        "millstream_request_duration_seconds_bucket{le=\"+Inf\"} 2",
-        "millstream_request_duration_seconds_sum 1.500090",
-        "millstream_request_duration_seconds_count 2",
+        "# TYPE millstream_cache_purges_total counter",
+        "millstream_cache_purges_total{by=\"tag\"} 2",
+        "millstream_client_connections{state=\"active\"} 77",
+        "# TYPE millstream_upstream_header_duration_seconds histogram",
+        "millstream_upstream_header_duration_seconds_bucket{le=\"0.00005\"} 0",
+        "millstream_upstream_header_duration_seconds_bucket{le=\"0.0001\"} 1",
+        "millstream_upstream_header_duration_seconds_bucket{le=\"2.5\"} 2",
+        "millstream_upstream_header_duration_seconds_bucket{le=\"+Inf\"} 2",
+        "millstream_upstream_header_duration_seconds_sum 1.500090",
+        "millstream_upstream_header_duration_seconds_count 2",
         "millstream_zone_responses_total{zone=\"a\\\"b\\\\\",class=\"2xx\"} 1",
     ] {
         assert!(text.lines().any(|found| found == line), "{line} is missing in\n{text}");

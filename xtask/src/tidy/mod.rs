@@ -9,6 +9,7 @@ mod modules;
 mod names;
 mod sizes;
 mod words;
+mod metrics;
 
 use crate::{manuals, tree};
 
@@ -21,6 +22,7 @@ pub(crate) fn run() -> Result<(), String> {
     breaches.extend(names::check(&files));
     breaches.extend(sizes::check(&files, &reasons));
     breaches.extend(words::check(&files));
+    breaches.extend(metrics::check(&files));
     breaches.extend(manuals::check());
     if breaches.is_empty() {
         eprintln!("tidy: {} files, nothing to say", files.len());
