@@ -50,7 +50,7 @@ pub struct DiskTier {
     pub corrupt: u64,
     /// Reads and writes that failed since the start.
     pub errors: u64,
-    /// Entries kept in memory alone because too much waited to be written.
+    /// Times that writing an entry was put off because too much waited to be written.
     pub unwritten: u64,
 }
 
