@@ -28,6 +28,15 @@ pub fn with_default_user(mut loaded: Loaded, changes: bool) -> Loaded {
     loaded
 }
 
+/// Says that a `user` changes nothing where the process is not root's, as nginx does.
+pub fn warn_of_idle_user(loaded: &mut Loaded, is_root: bool) {
+    let user = loaded.configuration.as_ref().and_then(|configuration| configuration.main.user.as_ref());
+    if let Some(user) = user.filter(|_| !is_root) {
+        let what = format!("user {} has no effect: only root can become somebody else", user.name);
+        loaded.diagnostics.warning_nowhere(what).help("leave it out, or start it as root");
+    }
+}
+
 fn nobody() -> User {
     let named = User { name: DEFAULT_USER.to_owned(), group: None };
     if privileges::find(&named).is_ok() { named } else { User { name: DEFAULT_ID.to_owned(), group: None } }

@@ -3,7 +3,7 @@
 //! Beyond reading the files it tries what a start would: names, certificates, log files, directories for caches and
 //! temporary files.
 
-use crate::account::with_default_user;
+use crate::account::{warn_of_idle_user, with_default_user};
 use crate::assemble;
 use crate::cli::TestOutput;
 use millstream_conf::diagnostics::Severity;
@@ -16,6 +16,7 @@ use std::process::ExitCode;
 /// Checks a configuration.
 pub fn test(options: &Options, how: TestOutput) -> ExitCode {
     let mut loaded = with_default_user(load(options), privileges::may_change_user());
+    warn_of_idle_user(&mut loaded, rustix::process::geteuid().is_root());
     if let Some(configuration) = &mut loaded.configuration {
         assemble::probe(configuration, &mut loaded.diagnostics);
     }

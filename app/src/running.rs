@@ -121,7 +121,10 @@ fn greet(
     );
 }
 
-fn start(again: LoadAgain, loaded: Loaded, ready: impl FnOnce(&Shared, &[Arc<Listening>])) -> ExitCode {
+fn start(again: LoadAgain, mut loaded: Loaded, ready: impl FnOnce(&Shared, &[Arc<Listening>])) -> ExitCode {
+    // The next process at an upgrade has been that user from its beginning.
+    let is_next = std::env::var_os(listener::ENVIRONMENT).is_some();
+    account::warn_of_idle_user(&mut loaded, is_next || rustix::process::geteuid().is_root());
     check::report(&loaded, Severity::Warning);
     let Loaded { configuration: Some(configuration), sources, diagnostics, .. } = loaded else {
         return ExitCode::FAILURE;

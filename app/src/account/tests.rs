@@ -24,6 +24,18 @@ fn a_user_in_the_file_is_kept_root_included() {
 }
 
 #[test]
+fn a_user_that_nobody_can_become_is_a_warning() {
+    let warnings = |text: &str, is_root: bool| {
+        let mut loaded = loaded(text);
+        warn_of_idle_user(&mut loaded, is_root);
+        loaded.diagnostics.sorted().iter().filter(|finding| finding.message.contains("no effect")).count()
+    };
+    assert_eq!(warnings("user www-data; events {} http {}", false), 1);
+    assert_eq!(warnings("user www-data; events {} http {}", true), 0);
+    assert_eq!(warnings("events {} http {}", false), 0);
+}
+
+#[test]
 fn what_root_made_is_given_and_nothing_is_given_through_a_link() {
     if !rustix::process::geteuid().is_root() {
         return;
