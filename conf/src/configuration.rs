@@ -65,7 +65,7 @@ fn default_socket(pid: &Path, reading: &mut Reading<'_>) -> Option<PathBuf> {
     let Some(wrong) = api::wrong_socket_path(&path) else { return Some(path) };
     reading
         .diagnostics
-        .warning_nowhere(format!("{wrong}; there is none"))
+        .warning_nowhere(format!("{wrong}, so there is no control socket"))
         .help("write control_socket /run/millstream.sock; or control_socket off; beside the http block");
     None
 }

@@ -252,7 +252,7 @@ fn rights_are_addresses_or_a_token_and_nothing_else() {
     one_error(&in_cached("proxy_cache_purge_allow 127.0.0.1:80;"), "write 127.0.0.1");
     one_error(&in_cached("proxy_cache_purge_allow $remote_addr;"), "variables in a list of addresses");
     one_error(&in_cached("proxy_cache_purge_token \"\";"), "openssl rand");
-    one_error(&in_cached("proxy_cache_purge_token \"a b\";"), "a token is letters");
+    one_error(&in_cached("proxy_cache_purge_token \"a b\";"), "a token consists of letters");
     one_error(&in_cached("proxy_cache_purge_token $arg_a;"), "variables in a token");
     one_warning(&in_cached("proxy_cache_purge_token secret;"), "a token of 6 characters can be guessed");
     one_warning(&in_cached("proxy_cache_purge_allow 10.1.2.3/8;"), "low address bits of \"10.1.2.3/8\"");

@@ -77,7 +77,7 @@ fn a_location_that_knows_of_cookies_or_credentials_is_not() {
 
 #[test]
 fn a_location_that_stores_the_cookie_of_whoever_asked_first_is_warned_about() {
-    const COOKIE: &str = "a cookie that an answer sets for one client";
+    const COOKIE: &str = "a cookie that is set for one client";
     for (directives, part) in [
         ("proxy_ignore_headers Set-Cookie;", COOKIE),
         ("proxy_ignore_headers Cache-Control Set-Cookie; proxy_hide_header X-Powered-By;", COOKIE),

@@ -159,7 +159,7 @@ fn access_log(level: &mut Level, directive: &Directive, reading: &mut Reading<'_
     if path.text == "off" {
         *logs = None;
         if let Some(word) = directive.args.get(1) {
-            reading.error(word.span, "\"access_log off\" takes nothing more").help("write access_log off;");
+            reading.error(word.span, "\"access_log off\" takes no parameters").help("write access_log off;");
         }
         return;
     }

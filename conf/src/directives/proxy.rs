@@ -285,7 +285,7 @@ fn http_version(level: &mut Level, directive: &Directive, reading: &mut Reading<
     if word.text == "2" {
         reading
             .diagnostics
-            .warning(word.span, "HTTP/2 is not spoken to upstreams (yet): they are asked with HTTP/1.1")
+            .warning(word.span, "Millstream does not speak HTTP/2 to upstreams (yet); HTTP/1.1 is used")
             .help("write proxy_http_version 1.1;")
             .once();
         level.proxy_http_version = Some(HttpVersion::Http11);

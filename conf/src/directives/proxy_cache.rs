@@ -296,7 +296,7 @@ fn valid(level: &mut Level, directive: &Directive, reading: &mut Reading<'_>) {
         if word.text == "any" {
             add(ValidStatus::Any);
         } else if let Some(help) = no_status(word, directive) {
-            reading.error(word.span, format!("\"{}\" is no status", word.text)).help(help);
+            reading.error(word.span, format!("\"{}\" is not a status", word.text)).help(help);
         } else if let Some(status) = reading.number(word, 100, 599) {
             add(ValidStatus::Is(status as u16));
         }

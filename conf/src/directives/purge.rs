@@ -102,7 +102,7 @@ pub(super) fn token(word: &Word, reading: &mut Reading<'_>) -> Option<String> {
     let may_be_sent = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~+/".contains(&byte);
     if body.is_empty() || !body.bytes().all(may_be_sent) {
         reading
-            .error(word.span, "a token is letters, digits and - . _ ~ + /, at its end also =")
+            .error(word.span, "a token consists of letters, digits and - . _ ~ + /, and may end with =")
             .help("write one that nobody can guess, such as the output of: openssl rand -hex 32");
         return None;
     }

@@ -206,7 +206,7 @@ pub(super) fn read(word: &Word, reading: &mut Reading<'_>) -> Option<Vec<String>
     for unknown in &evaluated.unknown {
         reading
             .diagnostics
-            .warning(word.span, format!("ssl_ciphers has \"{unknown}\", which no cipher suite answers to"))
+            .warning(word.span, format!("ssl_ciphers: no cipher suite is called \"{unknown}\""))
             .help("remove it");
     }
     if !evaluated.has_tls12 && evaluated.dropped.is_empty() {

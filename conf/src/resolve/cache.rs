@@ -99,7 +99,7 @@ fn check_slice(level: &Level, key: &Template, reading: &mut Reading<'_>) {
             let written = level.written.iter().find(|(name, _)| *name == "proxy_cache_key");
             let at = written.map_or(span, |(_, span)| *span);
             reading
-                .error(at, "with \"slice\" the \"proxy_cache_key\" must contain $slice_range, else the pieces are one entry")
+                .error(at, "with \"slice\" the \"proxy_cache_key\" must contain $slice_range, or all pieces become one entry")
                 .help(format!("write {write_key}"));
         }
         (true, false) => {

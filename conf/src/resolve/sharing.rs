@@ -23,8 +23,8 @@ pub(super) fn warn_of_users(level: &Level, key: &Template, reading: &mut Reading
             .diagnostics
             .warning(
                 span,
-                "\"proxy_cache_bypass\" alone does not keep users apart: what is answered to a request that goes past the cache \
-                 is stored, and given to others",
+                "\"proxy_cache_bypass\" alone does not keep users apart: answers to requests that bypass the cache are still \
+                 stored and given to others",
             )
             .help("write proxy_no_cache with the same words as proxy_cache_bypass")
             .once();
@@ -38,8 +38,8 @@ pub(super) fn warn_of_users(level: &Level, key: &Template, reading: &mut Reading
         .diagnostics
         .warning(
             span,
-            "answers that say nothing of caching are stored and given to everybody, also those that were made for the cookie or \
-             API key of one user",
+            "answers without a word about caching are stored and given to everybody, including those made for one user's cookie \
+             or API key",
         )
         .help(format!(
             "write {own}proxy_cache_bypass $http_cookie $http_authorization; and proxy_no_cache with the same, with the field of \
@@ -100,7 +100,7 @@ pub(super) fn warn_of_cookies(level: &Level, reading: &mut Reading<'_>) {
             .diagnostics
             .warning(
                 *span,
-                "a cookie that an answer sets for one client is stored with it and given to everybody",
+                "a cookie that is set for one client is stored with the answer and given to everybody",
             )
             .help("write proxy_hide_header Set-Cookie; beside it, or take Set-Cookie out")
             .once();
@@ -123,7 +123,7 @@ pub(super) fn warn_of_hosts(level: &Level, key: &Template, span: Span, reading: 
     });
     let Some((field, told)) = told else { return };
     let message = format!(
-        "the upstream is told {told} as {} and \"proxy_cache_key\" does not contain it: what it answers to one host is given to \
+        "the upstream is sent {told} as {}, but \"proxy_cache_key\" does not contain it: an answer for one host is given to \
          clients of another",
         field.name
     );
