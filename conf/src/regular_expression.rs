@@ -2,7 +2,8 @@
 //!
 //! Expressions work on bytes, as nginx's do without `(*UTF8)`: match them against byte slices. Where the engine's
 //! syntax means something else than PCRE's, the source is rewritten first; what it cannot do at all is an error
-//! at load. One difference is kept on purpose: `$` matches at the end only, never before a final line feed, so
+//! at load. One without look-around, back-reference, atomic group or call runs in time linear in the text; the others
+//! backtrack within a bound, and what follows from reaching it is for `route` to say: never that there is no match. One difference is kept on purpose: `$` matches at the end only, never before a final line feed, so
 //! `\.php$` cannot be met by `/a.php%0a`. Next: `directives/` for `server_name`, `location` and the redirects.
 
 use std::collections::HashSet;
@@ -31,7 +32,13 @@ pub fn compile(source: &str, ignore_case: bool, span: Span, diagnostics: &mut Di
         diagnostics.error(span, format!("the regular expression is longer than {MAX_LENGTH} bytes"));
         return None;
     }
-    let pcre::Translated { pattern, utf8 } = pcre::translate(source);
+    let pcre::Translated { pattern, utf8, same_names } = match pcre::translate(source) {
+        Ok(translated) => translated,
+        Err(reason) => {
+            diagnostics.error(span, format!("invalid regular expression \"{source}\": {reason}"));
+            return None;
+        }
+    };
     let mode = if utf8 { BytesMode::UnicodeBytes } else { BytesMode::Ascii };
     let compiled = RegexBuilder::new(&pattern)
         .bytes_mode(mode)
@@ -45,7 +52,7 @@ pub fn compile(source: &str, ignore_case: bool, span: Span, diagnostics: &mut Di
             let names = compiled.capture_names().enumerate();
             let names: Vec<(Box<str>, usize)> =
                 names.filter_map(|(group, name)| Some((name?.into(), group))).collect();
-            if let Some(twice) = twice(&names) {
+            if let Some(twice) = twice(&names).filter(|_| !same_names) {
                 diagnostics.error(
                     span,
                     format!("invalid regular expression \"{source}\": two groups are named \"{twice}\""),

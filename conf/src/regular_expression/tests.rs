@@ -60,7 +60,99 @@ fn digits_and_letters_are_those_of_ascii_and_a_dot_is_a_byte() {
     check(r"(*UTF8)^.$", &["é"], &["éé"]);
     let any = compiled("^/.$", false).expect("it compiles");
     assert!(any.compiled.is_match(b"/\xff".as_slice()).expect("within the limit"));
-    check("^/[é]$", &["/é"], &["/e"]);
+}
+
+#[track_caller]
+fn check_bytes(source: &str, matching: &[&[u8]], others: &[&[u8]]) {
+    let regex = compiled(source, false).unwrap_or_else(|message| panic!("{message}"));
+    let matches = |text: &[u8]| regex.compiled.is_match(text).expect("within the limit");
+    for text in matching {
+        assert!(matches(text), "{source} should match {}", text.escape_ascii());
+    }
+    for text in others {
+        assert!(!matches(text), "{source} should not match {}", text.escape_ascii());
+    }
+}
+
+#[test]
+fn an_expression_is_of_bytes_also_where_it_is_written_with_other_letters() {
+    check_bytes("^/é+$", &["/é".as_bytes(), b"/\xc3\xa9\xa9"], &["/éé".as_bytes()]);
+    check_bytes("^/[é]$", &[b"/\xc3", b"/\xa9"], &["/é".as_bytes(), b"/e"]);
+    check_bytes("^/[à-ü]$", &[b"/\xc3", b"/\xa0", b"/\xb5", b"/\xbc"], &[b"/\x9f", b"/\xc4", b"/a"]);
+    check_bytes(r"^/\é$", &["/é".as_bytes()], &[b"/e"]);
+    check_bytes("(*UTF8)^/[é]$", &["/é".as_bytes()], &[b"/e"]);
+}
+
+#[test]
+fn escapes_mean_what_they_mean_in_pcre() {
+    check_bytes(r"^\v$", &[b"\n", b"\x0b", b"\x0c", b"\r", b"\x85"], &[b"a", b" "]);
+    check_bytes(r"^[\v]\V$", &[b"\na"], &[b"\n\n", b"aa"]);
+    check_bytes(r"^\h\H$", &[b"\xa0a", b"\tb"], &[b"a ", b"aa"]);
+    check_bytes(r"^\cA\ca\c[$", &[b"\x01\x01\x1b"], &[b"cAcac["]);
+    check_bytes(r"^\101\60\0$", &[b"A0\0"], &[b"101"]);
+    check_bytes(r"^\o{101}\x41\x{42}\x$", &[b"AAB\0"], &[b"101"]);
+    check_bytes(r"^[\101-\103]$", &[b"B"], &[b"D", b"1"]);
+    check_bytes(r"^(a)(b)(c)(d)(e)(f)(g)(h)(i)(j)\10$", &[b"abcdefghijj"], &[b"abcdefghij\x08"]);
+    check_bytes(r"^(a)\10$", &[b"a\x08"], &[b"aa0"]);
+    check_bytes(r"^\R$", &[b"\r\n", b"\n", b"\x85"], &[b"a", b"\n\n"]);
+    check_bytes(r"^\X\C$", &[b"\r\n\n", b"\xe9\xe9"], &[b"\r\n", b"a"]);
+    check_bytes(r"^\p{L}\pN\P{L}$", &[b"\xe97\xd7", b"x1-"], &[b"\xd7x-", b"x1x"]);
+    check_bytes(r"^[\p{Lu}_]+\p{^L}$", &[b"A_1"], &[b"a1", b"Ax"]);
+    check_bytes(r"^\p{Greek}?$", &[b""], &[b"a"]);
+}
+
+#[test]
+fn groups_are_referred_to_and_called_as_in_pcre() {
+    check(r"^(a|b)\g1$", &["aa", "bb"], &["ab"]);
+    check(r"^(a|b)\g{-1}\g{1}$", &["aaa"], &["aab"]);
+    check(r"^(?<n>a|b)\k{n}\g{n}\k'n'(?P=n)$", &["aaaaa"], &["aaaab"]);
+    check(r"^(a|b)(?1)\g<1>\g'1'$", &["abab"], &["abac"]);
+    check(r"^(?<n>a|b)(?&n)(?P>n)(?-1)$", &["abab"], &["abac"]);
+    check(r"^a(?#one (not a group)b$", &["ab"], &["a"]);
+    let called = compiled(r"^(?<n>a|(b))(?&n)$", false).expect("it compiles");
+    let captures = called.compiled.captures(b"ab".as_slice()).expect("within the limit").expect("it matches");
+    assert_eq!(captures.get(1).map(|group| group.range()), Some(0..1), "what the group itself captured");
+    assert!(captures.get(2).is_none());
+    let dup = compiled(r"(?J)^(?:(?<v>a)|(?<v>b))$", false).expect("it compiles");
+    assert_eq!(dup.names, [("v".into(), 1), ("v".into(), 2)]);
+}
+
+#[test]
+fn what_the_engine_would_take_for_something_else_is_refused() {
+    for source in [
+        r"^(\((?:[^()]|(?1))*\))$",
+        r"^(?R)?$",
+        r"(?<a>(?&b))(?<b>(?&a))",
+        r"(?+1)(a)",
+        r"(?|a|b)",
+        r"(?u)a",
+        r"(?^i)a",
+        r"(?C1)a",
+        r"\j",
+        r"\x{100}",
+        r"\o{400}",
+        r"\p{Nothing}",
+        r"[\N]",
+        "(?i",
+    ] {
+        let message = compiled(source, false).expect_err(source);
+        assert!(message.starts_with("invalid regular expression"), "{message}");
+    }
+}
+
+#[test]
+fn calls_of_calls_have_a_bound() {
+    let doubled: String = (1..=40).map(|group| format!("((?{group})(?{group}))")).collect();
+    assert!(compiled(&format!("(a){doubled}"), false).expect_err("too large").contains("too large"));
+}
+
+#[test]
+fn an_expression_that_needs_no_backtracking_has_no_limit_to_reach() {
+    let text = [vec![b'a'; 60_000], b"b".to_vec()].concat();
+    for source in ["^(a+)+$", r"^(?:a|a?)+\.php$", r"\.(?:a+)*$", "^(a*)*(a*)*c"] {
+        let regex = compiled(source, false).expect("it compiles");
+        assert_eq!(regex.compiled.is_match(text.as_slice()).ok(), Some(false), "{source}");
+    }
 }
 
 #[test]
