@@ -290,7 +290,10 @@ fn so_keepalive(value: &Word, reading: &mut Reading<'_>) -> Option<SocketKeepali
 fn server_name(server: &mut ServerDraft, directive: &Directive, reading: &mut Reading<'_>) {
     for word in &directive.args {
         let text = word.text.as_str();
-        server.name.get_or_insert_with(|| text.strip_prefix('.').unwrap_or(text).to_owned());
+        server.name.get_or_insert_with(|| match text.starts_with('~') {
+            true => text.to_owned(),
+            false => text.strip_prefix('.').unwrap_or(text).to_ascii_lowercase(),
+        });
         if let Some(source) = text.strip_prefix('~') {
             if source.is_empty() {
                 reading
