@@ -21,6 +21,7 @@ pub mod address;
 pub mod memory_file;
 pub mod temporary;
 pub mod stream;
+pub mod outlet;
 pub mod resolve;
 pub mod connect;
 pub mod listener;

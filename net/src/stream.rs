@@ -1,24 +1,24 @@
 //! A connection's bytes, plain or TLS, TCP or unix socket: one type for both sides of the proxy.
 //!
 //! Reads go into a `Vec` that is only there while bytes are: [`Stream::read_buffer`] waits without one.
-//! Writes are vectored. A deadline is set by whoever waits; the clock is read only when the kernel makes us
-//! wait.
-//! Next: `listener` and `connect`, which make these; `tls`, which wraps one.
+//! A deadline is set by whoever waits; the clock is read only when the kernel makes us wait.
+//! Next: `outlet`, through which all writing goes; `listener` and `connect`, which make these; `tls`, which wraps one.
 
 mod plain;
 mod encrypted;
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
+pub(crate) use encrypted::Transport;
 pub use encrypted::{Encrypted, TlsInfo};
 
 use crate::address::Address;
+use crate::buffers;
 use crate::timer::{Deadline, Elapsed};
-use crate::{buffers, clock};
 use bytes::BufMut;
 use rustix::fs::sendfile;
-use rustix::net::{SendFlags, send};
+use rustix::net::{RecvFlags, SendFlags, recv, send};
 use std::future::poll_fn;
 use std::io::{self, IoSlice};
 use std::net::SocketAddr;
@@ -26,7 +26,6 @@ use std::ops::Range;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 use std::pin::{Pin, pin};
 use std::task::{Context, Poll, ready};
-use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, Interest, ReadBuf};
 use tokio::net::{TcpStream, UnixStream};
 
@@ -159,57 +158,32 @@ impl Stream {
         .await
     }
 
-    /// Writes all the parts, as few system calls as the kernel allows, and on TLS flushes them.
-    ///
-    /// `timeout` bounds the wait between two successful writes, as `send_timeout` does: the deadline is set
-    /// when the kernel first takes no more, and cleared at the end. The parts are used up. Fails as
-    /// [`Elapsed`], or with `WriteZero` where the socket takes nothing.
-    pub async fn write_all_parts(
-        &mut self,
-        mut parts: &mut [IoSlice<'_>],
-        deadline: &mut Deadline,
-        timeout: Duration,
-    ) -> io::Result<()> {
-        // Skips parts that are empty from the start: a write of nothing must not look like a dead socket.
-        IoSlice::advance_slices(&mut parts, 0);
-        let mut waits = false;
-        let result = poll_fn(|context| {
-            loop {
-                let step = if parts.is_empty() {
-                    Pin::new(&mut *self).poll_flush(context).map_ok(|()| None)
-                } else {
-                    // One part goes by the plain call, which costs the kernel less.
-                    match &*parts {
-                        [only] => Pin::new(&mut *self).poll_write(context, only).map_ok(Some),
-                        several => Pin::new(&mut *self).poll_write_vectored(context, several).map_ok(Some),
-                    }
-                };
-                match step {
-                    Poll::Ready(Ok(None)) => return Poll::Ready(Ok(())),
-                    Poll::Ready(Ok(Some(0))) => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
-                    Poll::Ready(Ok(Some(written))) => {
-                        IoSlice::advance_slices(&mut parts, written);
-                        waits = false;
-                    }
-                    Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
-                    Poll::Pending => {
-                        if !waits {
-                            deadline.set(clock::now() + timeout);
-                            waits = true;
-                        }
-                        return deadline.poll(context).map(|()| Err(Elapsed.into()));
-                    }
-                }
-            }
-        })
-        .await;
-        deadline.clear();
-        result
-    }
-
     /// Ends our direction: the TLS close alert where there is TLS, then FIN. Reading goes on.
     pub async fn shutdown_write(&mut self) -> io::Result<()> {
         self.shutdown().await
+    }
+
+    /// Whether the socket took bytes since this was asked last, where that cannot be told from what a write returns: of
+    /// a TLS session, which keeps records back.
+    pub(crate) fn has_moved(&self) -> bool {
+        match self {
+            Stream::Tcp(..) | Stream::Unix(_) => false,
+            Stream::Tls(encrypted) => encrypted.has_moved(),
+        }
+    }
+
+    /// Whether bytes have come that nobody read: closing the socket now would reset the connection. Asks the
+    /// kernel.
+    pub fn has_unread(&self) -> bool {
+        let waits = |socket: BorrowedFd<'_>| {
+            recv(socket, &mut [0u8; 1], RecvFlags::PEEK | RecvFlags::DONTWAIT)
+                .is_ok_and(|(_, count)| count > 0)
+        };
+        match self {
+            Stream::Tcp(socket, _) => waits(socket.as_fd()),
+            Stream::Unix(socket) => waits(socket.as_fd()),
+            Stream::Tls(encrypted) => encrypted.has_plaintext() || encrypted.transport().has_unread(),
+        }
     }
 
     /// Whether [`Stream::poll_write_with_file`] can be used: the kernel writes, not a cipher of ours.
@@ -281,14 +255,14 @@ impl Stream {
         }
     }
 
-    /// Closes so that the other end sees a reset (SO_LINGER of 0) and not a clean end, which on HTTP/1.0
-    /// could be taken for a whole body.
-    pub fn reset(self) {
+    /// Makes its closing a reset (SO_LINGER of 0, and no close alert of TLS) and not a clean end, which could be taken for
+    /// the end of a whole body.
+    pub fn reset_on_close(&self) {
         match self {
             // Where the option cannot be set the connection is dead already.
             Stream::Tcp(socket, _) => drop(socket.set_zero_linger()),
             Stream::Unix(_) => {}
-            Stream::Tls(encrypted) => encrypted.into_transport().reset(),
+            Stream::Tls(encrypted) => encrypted.transport().reset_on_close(),
         }
     }
 

@@ -4,6 +4,11 @@
 
 use super::Stream;
 use rustls::server::ServerConnection;
+use std::cell::Cell;
+use std::io::{self, IoSlice};
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio_rustls::server::TlsStream;
 
 /// What a TLS handshake agreed on.
@@ -22,12 +27,12 @@ pub struct TlsInfo {
 /// A TLS session over a plain stream.
 #[derive(Debug)]
 pub struct Encrypted {
-    session: TlsStream<Stream>,
+    session: TlsStream<Transport>,
     info: TlsInfo,
 }
 
 impl Encrypted {
-    pub(crate) fn new(session: TlsStream<Stream>, info: TlsInfo) -> Self {
+    pub(crate) fn new(session: TlsStream<Transport>, info: TlsInfo) -> Self {
         Encrypted { session, info }
     }
 
@@ -35,21 +40,82 @@ impl Encrypted {
         &self.info
     }
 
-    pub(super) fn session(&mut self) -> &mut TlsStream<Stream> {
+    pub(super) fn session(&mut self) -> &mut TlsStream<Transport> {
         &mut self.session
     }
 
     pub(super) fn transport(&self) -> &Stream {
-        self.session.get_ref().0
+        &self.session.get_ref().0.stream
     }
 
-    pub(super) fn into_transport(self) -> Stream {
-        self.session.into_inner().0
+    /// Whether the socket took bytes since this was asked last.
+    pub(super) fn has_moved(&self) -> bool {
+        self.session.get_ref().0.moved.take()
     }
 
     /// Whether decrypted bytes, or the end, wait inside the session.
     pub(super) fn has_plaintext(&self) -> bool {
         let connection: &ServerConnection = self.session.get_ref().1;
         !connection.wants_read()
+    }
+}
+
+/// What a session is over: the plain stream, and whether it took any bytes, which the session does not tell.
+#[derive(Debug)]
+pub(crate) struct Transport {
+    stream: Stream,
+    moved: Cell<bool>,
+}
+
+impl Transport {
+    pub(crate) fn new(stream: Stream) -> Self {
+        Transport { stream, moved: Cell::new(false) }
+    }
+
+    fn note(&self, wrote: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
+        if let Poll::Ready(Ok(1..)) = wrote {
+            self.moved.set(true);
+        }
+        wrote
+    }
+}
+
+impl AsyncRead for Transport {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.get_mut().stream).poll_read(context, buffer)
+    }
+}
+
+impl AsyncWrite for Transport {
+    fn poll_write(self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        let this = self.get_mut();
+        let wrote = Pin::new(&mut this.stream).poll_write(context, bytes);
+        this.note(wrote)
+    }
+
+    fn poll_write_vectored(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        parts: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let this = self.get_mut();
+        let wrote = Pin::new(&mut this.stream).poll_write_vectored(context, parts);
+        this.note(wrote)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.get_mut().stream).poll_flush(context)
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.get_mut().stream).poll_shutdown(context)
     }
 }

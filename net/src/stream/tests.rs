@@ -1,28 +1,27 @@
 //! Streams over pairs of unix sockets and loopback TCP. Encrypted ones are in `tls/tests.rs`.
 
 use super::*;
+use crate::clock;
 use crate::timer::is_elapsed;
 use std::path::PathBuf;
 use tokio::net::TcpListener;
 
-fn on_runtime<F: Future>(future: F) -> F::Output {
+pub(crate) fn on_runtime<F: Future>(future: F) -> F::Output {
     tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime").block_on(future)
 }
 
-fn unix_pair() -> (Stream, Stream) {
+pub(crate) fn unix_pair() -> (Stream, Stream) {
     let (left, right) = UnixStream::pair().expect("a pair");
     (left.into(), right.into())
 }
 
-async fn tcp_pair() -> (Stream, Stream) {
+pub(crate) async fn tcp_pair() -> (Stream, Stream) {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
     let address = listener.local_addr().expect("bound");
     let client = TcpStream::connect(address).await.expect("it listens");
     let (server, peer) = listener.accept().await.expect("queued");
     (Stream::Tcp(client, address), Stream::Tcp(server, peer))
 }
-
-const LONG: Duration = Duration::from_secs(60);
 
 #[test]
 fn a_plain_stream_is_small() {
@@ -84,58 +83,6 @@ fn reads_and_waits_end_with_the_deadline() {
 }
 
 #[test]
-fn parts_are_written_whole_through_a_small_socket_buffer() {
-    on_runtime(async {
-        let (mut left, mut right) = tcp_pair().await;
-        let large = vec![b'x'; 8 << 20];
-        let reader = async {
-            let mut count = 0;
-            let mut buffer = Vec::with_capacity(64 * 1024);
-            let mut deadline = Deadline::new();
-            loop {
-                match right.read_into(&mut buffer, 64 * 1024, &mut deadline).await.expect("bytes") {
-                    0 => return count,
-                    read => count += read,
-                }
-                buffer.clear();
-            }
-        };
-        let writer = async {
-            let mut deadline = Deadline::new();
-            let mut parts =
-                [IoSlice::new(b""), IoSlice::new(b"head"), IoSlice::new(&large), IoSlice::new(b"tail")];
-            left.write_all_parts(&mut parts, &mut deadline, LONG).await.expect("it is read");
-            assert_eq!(deadline.at(), None);
-            left.shutdown_write().await.expect("open");
-        };
-        let (count, ()) = tokio::join!(reader, writer);
-        assert_eq!(count, 8 + large.len());
-    });
-}
-
-#[test]
-fn nothing_to_write_is_no_error() {
-    on_runtime(async {
-        let (mut left, _right) = unix_pair();
-        let mut deadline = Deadline::new();
-        left.write_all_parts(&mut [], &mut deadline, LONG).await.expect("nothing");
-        left.write_all_parts(&mut [IoSlice::new(b"")], &mut deadline, LONG).await.expect("nothing");
-    });
-}
-
-#[test]
-fn a_reader_that_takes_nothing_times_the_writer_out() {
-    on_runtime(async {
-        let (mut left, _right) = unix_pair();
-        let large = vec![b'x'; 8 << 20];
-        let mut deadline = Deadline::new();
-        let write =
-            left.write_all_parts(&mut [IoSlice::new(&large)], &mut deadline, Duration::from_millis(5)).await;
-        assert!(is_elapsed(&write.expect_err("nobody reads")));
-    });
-}
-
-#[test]
 fn a_stream_is_quiet_until_bytes_or_the_end_come() {
     on_runtime(async {
         for close in [false, true] {
@@ -156,7 +103,8 @@ fn a_stream_is_quiet_until_bytes_or_the_end_come() {
 fn a_reset_is_seen_as_one_by_the_other_end() {
     on_runtime(async {
         let (left, mut right) = tcp_pair().await;
-        left.reset();
+        left.reset_on_close();
+        drop(left);
         let error = right.read_into(&mut Vec::with_capacity(8), 8, &mut Deadline::new()).await;
         assert_eq!(error.expect_err("no clean end").kind(), io::ErrorKind::ConnectionReset);
     });

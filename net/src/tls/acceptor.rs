@@ -6,7 +6,7 @@
 //! task.
 
 use super::ciphers;
-use crate::stream::{Encrypted, Stream, TlsInfo};
+use crate::stream::{Encrypted, Stream, TlsInfo, Transport};
 use rustix::net::RecvFlags;
 use rustls::server::{Acceptor, ServerConnection};
 use rustls::{HandshakeKind, ProtocolVersion, ServerConfig};
@@ -70,7 +70,9 @@ where
         if first_byte(&stream).await?.is_some_and(|byte| byte.is_ascii_uppercase()) {
             return Err(HandshakeError::PlainHttp(stream));
         }
-        let start: StartHandshake<Stream> = LazyConfigAcceptor::new(Acceptor::default(), stream).await?;
+        let transport = Transport::new(stream);
+        let start: StartHandshake<Transport> =
+            LazyConfigAcceptor::new(Acceptor::default(), transport).await?;
         let name = start.client_hello().server_name().map(str::to_ascii_lowercase);
         let Some(config) = (self.choose)(name.as_deref()) else {
             return Err(io::Error::new(io::ErrorKind::PermissionDenied, "no server for this name").into());

@@ -1,8 +1,10 @@
 //! Handshakes over pairs of unix sockets with certificates made on the spot.
 
 use super::*;
+use crate::clock;
+use crate::outlet::Outlet;
 use crate::stream::Stream;
-use crate::timer::Deadline;
+use crate::timer::{Deadline, is_elapsed};
 use millstream_conf::source::Span;
 use rcgen::{CertifiedKey, KeyPair};
 use rustls::ClientConfig;
@@ -142,7 +144,9 @@ fn bytes_pass_both_ways_and_the_end_is_clean() {
         let mut answer = Vec::new();
         let (written, read) = tokio::join!(
             async {
-                stream.write_all_parts(&mut parts, &mut deadline, Duration::from_secs(60)).await?;
+                Outlet::new(&mut stream, &mut deadline, Duration::from_secs(60))
+                    .write_all(&mut parts)
+                    .await?;
                 stream.shutdown_write().await
             },
             client.read_to_end(&mut answer)
@@ -151,6 +155,49 @@ fn bytes_pass_both_ways_and_the_end_is_clean() {
         read.expect("a clean end");
         assert_eq!(answer.len(), 4 + body.len());
         assert_eq!(stream.peer(), crate::Address::Unix(None));
+    });
+}
+
+/// Writes 60 KB to a client through a socket with room for a few, so that most of it waits inside the session.
+async fn write_what_the_session_holds_back(
+    timeout: Duration,
+    read: impl AsyncFnOnce(&mut UnixStream),
+) -> io::Result<()> {
+    let mut files = Files::new();
+    let server = server_config(&tls(vec![files.ecdsa()])).expect("whole");
+    let (_, mut stream, mut client) = agreed(&server, &files.client(&[])).await;
+    rustix::net::sockopt::set_socket_send_buffer_size(&stream, 4096).expect("a socket");
+    let body = vec![b'y'; 60_000];
+    let mut parts = [IoSlice::new(&body)];
+    let mut deadline = Deadline::new();
+    let writing = Outlet::new(&mut stream, &mut deadline, timeout).write_all(&mut parts);
+    let (written, ()) = tokio::join!(writing, read(client.get_mut().0));
+    written
+}
+
+#[test]
+fn a_client_that_takes_nothing_of_what_the_session_holds_back_times_out() {
+    on_runtime(async {
+        let written = write_what_the_session_holds_back(Duration::from_millis(50), async |_| {}).await;
+        assert!(is_elapsed(&written.expect_err("nobody reads")));
+    });
+}
+
+#[test]
+fn a_client_that_takes_a_little_of_it_at_a_time_does_not_time_out() {
+    on_runtime(async {
+        // Far longer altogether than the timeout, which begins anew whenever the socket takes something.
+        let read_slowly = async |socket: &mut UnixStream| {
+            let (mut piece, mut left) = ([0; 2048], 60_000usize);
+            while left > 0 {
+                let mut pause = Deadline::new();
+                pause.set(clock::now() + Duration::from_millis(100));
+                pause.passed().await;
+                left = left.saturating_sub(socket.read(&mut piece).await.expect("bytes"));
+            }
+        };
+        let written = write_what_the_session_holds_back(Duration::from_millis(1500), read_slowly).await;
+        written.expect("it is read, if slowly");
     });
 }
 

@@ -6,7 +6,7 @@
 //! ```
 //!
 //! The connection reads into one pooled buffer and hands out slices of it, so a small answer is read by one call and
-//! never copied here. A part that was handed out, and the head, stay where they are until the next read. It decides
+//! never copied here; while there is nothing to read it has none. A part that was handed out, and the head, stay where they are until the next read. It decides
 //! nothing about retries and knows no client. Next: `body` for what follows a head, `pool` for what happens between exchanges.
 
 mod body;
@@ -18,6 +18,7 @@ use body::Body;
 use millstream_net::buffers;
 use millstream_net::clock;
 use millstream_net::connect::connect;
+use millstream_net::outlet::Outlet;
 use millstream_net::stream::Stream;
 use millstream_net::timer::{Deadline, is_elapsed, with_deadline};
 use millstream_wire::h1::framing::{self, Framing};
@@ -25,7 +26,7 @@ use millstream_wire::h1::head::{HeadLimits, Progress, ResponseHead, ResponseHead
 use millstream_wire::{Fields, Method, Version};
 use std::any::Any;
 use std::future::poll_fn;
-use std::io::IoSlice;
+use std::io::{self, IoSlice};
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
@@ -55,6 +56,15 @@ enum Found {
     Data { from: usize, to: usize },
     Nothing,
     End,
+}
+
+/// What a timeout of reading is for.
+#[derive(Debug, Clone, Copy)]
+enum Wait {
+    /// Each read that has to wait.
+    Each(Duration),
+    /// All reads until [`Connection::accept_head`], so that a head that drips does not last for ever.
+    Whole(Duration),
 }
 
 /// A connection to an upstream server.
@@ -131,9 +141,6 @@ impl Connection {
     /// Starts an exchange. `method` decides how the answer is framed; `keep` says whether the request allows the
     /// connection to be used again.
     pub fn begin(&mut self, method: Method, keep: bool) {
-        if self.buffer.capacity() == 0 {
-            self.buffer = buffers::take();
-        }
         self.method = method;
         self.keep = keep;
         self.sent = false;
@@ -155,7 +162,7 @@ impl Connection {
         timeout: Duration,
     ) -> Result<(), ExchangeError> {
         let total: usize = pieces.iter().map(|piece| piece.len()).sum();
-        match self.stream.write_all_parts(pieces, &mut self.deadline, timeout).await {
+        match Outlet::new(&mut self.stream, &mut self.deadline, timeout).write_all(pieces).await {
             Ok(()) => {
                 self.written += total as u64;
                 Ok(())
@@ -175,8 +182,8 @@ impl Connection {
         self.sent = true;
     }
 
-    /// Reads the next head, interim (1xx) or final; a final one starts the body. `limit` is `proxy_buffer_size`.
-    /// May be dropped and called again.
+    /// Reads the next head, interim (1xx) or final; a final one starts the body. `limit` is `proxy_buffer_size`, and
+    /// `timeout` bounds the wait for all of it, as in nginx. May be dropped and called again.
     ///
     /// # Errors
     /// Every way in which a head can fail to come.
@@ -200,7 +207,7 @@ impl Connection {
                     Err(error) => return Err(ExchangeError::BadHead(error)),
                 }
             }
-            if poll_fn(|context| self.poll_fill(context, timeout)).await? == 0 {
+            if poll_fn(|context| self.poll_fill(context, Wait::Whole(timeout))).await? == 0 {
                 return Err(ExchangeError::ClosedEarly { any_bytes: self.received > 0 });
             }
         }
@@ -209,6 +216,7 @@ impl Connection {
     fn accept_head(&mut self, head: &ResponseHead) -> Result<(), ExchangeError> {
         self.head = (self.start, head.length);
         self.start += head.length;
+        self.waiting = false;
         let fields = head.view(&self.buffer[self.head.0..self.start]);
         if head.is_interim() {
             self.interim += 1;
@@ -292,7 +300,7 @@ impl Connection {
         timeout: Duration,
     ) -> Poll<Result<(), ExchangeError>> {
         let was_waiting = self.waiting;
-        let filled = self.poll_fill(context, timeout);
+        let filled = self.poll_fill(context, Wait::Each(timeout));
         if filled.is_pending() && !was_waiting {
             // A server that writes head and body apart waits for our acknowledgement of the first (Nagle), which the
             // kernel would hold back for 40 ms.
@@ -307,15 +315,27 @@ impl Connection {
     /// Ready when the upstream speaks, or closes, though its turn may not have come; what it says is kept for
     /// [`Connection::read_head`]. No timeout.
     pub fn poll_speaks(&mut self, context: &mut Context<'_>) -> Poll<()> {
-        self.make_room();
-        self.stream.poll_read_into(context, &mut self.buffer, usize::MAX).map(|read| {
+        self.poll_read(context).map(|read| {
             // An error or the end is met again by the next read.
             self.received += read.unwrap_or(0) as u64;
         })
     }
 
+    /// Reads once. No buffer is held while nothing is in it: an upstream that is slow to answer costs none.
+    fn poll_read(&mut self, context: &mut Context<'_>) -> Poll<io::Result<usize>> {
+        self.make_room();
+        let read = self.stream.poll_read_into(context, &mut self.buffer, usize::MAX);
+        if read.is_pending() && self.buffer.is_empty() {
+            buffers::give(std::mem::take(&mut self.buffer));
+        }
+        read
+    }
+
     /// Room for one read. Nothing that was handed out and is still valid moves.
     fn make_room(&mut self) {
+        if self.buffer.capacity() == 0 {
+            self.buffer = buffers::take();
+        }
         if self.start == self.buffer.len() {
             self.buffer.clear();
             self.start = 0;
@@ -329,13 +349,8 @@ impl Connection {
     }
 
     /// Reads once; 0 at the end of the connection.
-    fn poll_fill(
-        &mut self,
-        context: &mut Context<'_>,
-        timeout: Duration,
-    ) -> Poll<Result<usize, ExchangeError>> {
-        self.make_room();
-        let outcome = match self.stream.poll_read_into(context, &mut self.buffer, usize::MAX) {
+    fn poll_fill(&mut self, context: &mut Context<'_>, wait: Wait) -> Poll<Result<usize, ExchangeError>> {
+        let outcome = match self.poll_read(context) {
             Poll::Ready(Ok(count)) => {
                 self.received += count as u64;
                 Ok(count)
@@ -343,6 +358,7 @@ impl Connection {
             Poll::Ready(Err(error)) => Err(ExchangeError::Read(error)),
             Poll::Pending => {
                 if !self.waiting {
+                    let (Wait::Each(timeout) | Wait::Whole(timeout)) = wait;
                     self.deadline.set(clock::now() + timeout);
                     self.waiting = true;
                 }
@@ -350,7 +366,7 @@ impl Connection {
                 Err(ExchangeError::ReadTimeout)
             }
         };
-        self.waiting = false;
+        self.waiting &= matches!((wait, &outcome), (Wait::Whole(_), Ok(1..)));
         Poll::Ready(outcome)
     }
 

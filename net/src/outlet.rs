@@ -1,0 +1,122 @@
+//! The way out of a connection: every write to a peer has a bound on how long it may take nothing.
+//!
+//! The bound is `send_timeout`'s, as nginx counts it: it runs from the moment the peer takes no more and begins anew with
+//! every byte it takes. Whoever writes to a peer writes through here, so that no write can be without one.
+
+use crate::clock;
+use crate::stream::Stream;
+use crate::timer::{Deadline, Elapsed};
+use std::future::poll_fn;
+use std::io::{self, IoSlice};
+use std::ops::Range;
+use std::os::fd::AsFd;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+use tokio::io::AsyncWrite;
+
+#[cfg(test)]
+mod tests;
+
+/// A stream to write to. Errors are the stream's, `WriteZero` where it takes nothing any more, and
+/// [`Elapsed`] once `timeout` has passed without a byte.
+#[derive(Debug)]
+pub struct Outlet<'s> {
+    stream: &'s mut Stream,
+    deadline: &'s mut Deadline,
+    timeout: Duration,
+}
+
+impl<'s> Outlet<'s> {
+    /// Writes to `stream`. `deadline` belongs to its writing for as long as something waits to be written.
+    #[inline]
+    pub fn new(stream: &'s mut Stream, deadline: &'s mut Deadline, timeout: Duration) -> Outlet<'s> {
+        Outlet { stream, deadline, timeout }
+    }
+
+    /// Writes some of `bytes`, which are not empty.
+    #[inline]
+    pub fn poll_write(&mut self, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        let wrote = Pin::new(&mut *self.stream).poll_write(context, bytes);
+        self.bounded(context, wrote.map(not_zero))
+    }
+
+    /// Writes some of the parts, which are not all empty.
+    #[inline]
+    pub fn poll_write_vectored(
+        &mut self,
+        context: &mut Context<'_>,
+        parts: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let wrote = Pin::new(&mut *self.stream).poll_write_vectored(context, parts);
+        self.bounded(context, wrote.map(not_zero))
+    }
+
+    /// As [`Stream::poll_write_with_file`].
+    pub fn poll_write_with_file(
+        &mut self,
+        context: &mut Context<'_>,
+        head: &[u8],
+        file: &impl AsFd,
+        part: Range<u64>,
+    ) -> Poll<io::Result<usize>> {
+        let wrote = self.stream.poll_write_with_file(context, head, file, part);
+        self.bounded(context, wrote.map(not_zero))
+    }
+
+    /// Ready once nothing is held back: a TLS session keeps records that the socket did not take.
+    #[inline]
+    pub fn poll_flush(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let flushed = Pin::new(&mut *self.stream).poll_flush(context);
+        self.bounded(context, flushed)
+    }
+
+    /// Ends our direction once everything is out.
+    pub fn poll_shutdown(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let shut = Pin::new(&mut *self.stream).poll_shutdown(context);
+        self.bounded(context, shut)
+    }
+
+    /// Writes all of the parts, by as few system calls as the kernel allows, and flushes them. They are used up.
+    pub async fn write_all(mut self, mut parts: &mut [IoSlice<'_>]) -> io::Result<()> {
+        // Skips parts that are empty from the start: a write of nothing must not look like a dead socket.
+        IoSlice::advance_slices(&mut parts, 0);
+        poll_fn(|context| {
+            loop {
+                // One part goes by the plain call, which costs the kernel less.
+                let written = match &*parts {
+                    [] => return self.poll_flush(context),
+                    [only] => ready!(self.poll_write(context, only)),
+                    several => ready!(self.poll_write_vectored(context, several)),
+                };
+                IoSlice::advance_slices(&mut parts, written?);
+            }
+        })
+        .await
+    }
+
+    /// What a step came to. The deadline runs while the peer takes nothing.
+    #[inline]
+    fn bounded<T>(&mut self, context: &mut Context<'_>, step: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
+        if step.is_ready() {
+            self.deadline.clear();
+            return step;
+        }
+        self.waits(context).map(Err)
+    }
+
+    fn waits(&mut self, context: &mut Context<'_>) -> Poll<io::Error> {
+        // A session may have passed on some of what it holds, and yet wait.
+        if self.stream.has_moved() || self.deadline.at().is_none() {
+            self.deadline.set(clock::now() + self.timeout);
+        }
+        self.deadline.poll(context).map(|()| Elapsed.into())
+    }
+}
+
+fn not_zero(wrote: io::Result<usize>) -> io::Result<usize> {
+    match wrote {
+        Ok(0) => Err(io::ErrorKind::WriteZero.into()),
+        other => other,
+    }
+}
