@@ -291,7 +291,8 @@ fn acceptor(
     let configs = configs.clone();
     let choose: ChooseCertificate = Box::new(move |name: Option<&str>| {
         let host = name.unwrap_or_default().to_ascii_lowercase();
-        let (server, _) = names.find(host.as_bytes());
+        // A name that an expression cannot decide about has no certificate.
+        let (server, _) = names.find(host.as_bytes()).ok()?;
         Some(configs.get(&server.0).unwrap_or(&default).clone())
     });
     Some(TlsAcceptor::new(choose))

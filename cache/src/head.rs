@@ -11,6 +11,7 @@ use crate::policy::{Lifetime, Usable, Wish};
 use crate::tags::Tags;
 use crate::vary::{self, Vary, VaryFields};
 use millstream_conf::model::IgnoreHeaders;
+use millstream_wire::connection::NamedFields;
 use millstream_wire::{FieldId, Fields, Headers, date};
 
 /// A stored head; never changes once made.
@@ -73,7 +74,8 @@ impl StoredHead {
         now: Now,
     ) -> StoredHead {
         let governing = governing(&IgnoreHeaders::default(), answer);
-        let headers = Headers::copied_from(answer, |id, name, _| is_stored(answer, &governing, id, name));
+        let left_out = left_out(answer, &governing);
+        let headers = Headers::copied_from(answer, |id, name, _| is_stored(&left_out, id, name));
         StoredHead::from_stored(status, headers, content_length, lifetime, now.unix_milliseconds)
     }
 
@@ -160,16 +162,17 @@ impl<'a> Head<'a> {
     /// way, has the weak form. Whether and for how long the result may be stored is asked of `policy` anew.
     pub fn updated(self, not_modified: Fields<'_>) -> Headers {
         let governing = governing(&IgnoreHeaders::default(), not_modified);
+        let left_out = left_out(not_modified, &governing);
         let replaces = |id: FieldId, name: &[u8]| {
             let describes_body = matches!(
                 id,
                 FieldId::ContentEncoding | FieldId::ContentType | FieldId::ContentRange | FieldId::ETag
             );
-            !describes_body && is_stored(not_modified, &governing, id, name)
+            !describes_body && is_stored(&left_out, id, name)
         };
-        let mut headers = Headers::copied_from(self.fields, |id, name, _| {
-            not_modified.named(name).is_none() || !replaces(id, name)
-        });
+        let replaced = not_modified.iter().filter(|(id, name, _)| replaces(*id, name));
+        let replaced = NamedFields::new(replaced.map(|(_, name, _)| name));
+        let mut headers = Headers::copied_from(self.fields, |_, name, _| !replaced.has(name));
         for (id, name, value) in not_modified.iter() {
             if replaces(id, name) {
                 headers.push(name, value);
@@ -191,9 +194,14 @@ impl<'a> Head<'a> {
     }
 }
 
+/// The fields that an answer itself names as not to be stored, or as its connection's.
+fn left_out<'a>(answer: Fields<'a>, governing: &Governing<'a>) -> (NamedFields<'a>, NamedFields<'a>) {
+    (NamedFields::of(answer), NamedFields::new(governing.excluded()))
+}
+
 /// Not stored: fields that end at this hop (RFC 9111 §3.1), those that the answer names itself, and those that are
 /// calculated for every answer.
-fn is_stored(answer: Fields<'_>, governing: &Governing<'_>, id: FieldId, name: &[u8]) -> bool {
+fn is_stored((hop, excluded): &(NamedFields<'_>, NamedFields<'_>), id: FieldId, name: &[u8]) -> bool {
     let calculated = matches!(
         id,
         FieldId::Age
@@ -202,16 +210,11 @@ fn is_stored(answer: Fields<'_>, governing: &Governing<'_>, id: FieldId, name: &
             | FieldId::ProxyAuthenticate
             | FieldId::ProxyAuthorization
     );
-    if calculated
-        || id.is_hop_by_hop()
-        || name.eq_ignore_ascii_case(b"proxy-authentication-info")
-        || governing.excludes(name)
-    {
-        return false;
-    }
-    // Most answers name nothing there.
-    let listed = || std::str::from_utf8(name).is_ok_and(|name| answer.connection_lists(name));
-    !answer.has(FieldId::Connection) || !listed()
+    !calculated
+        && !id.is_hop_by_hop()
+        && !name.eq_ignore_ascii_case(b"proxy-authentication-info")
+        && !excluded.has(name)
+        && !hop.has(name)
 }
 
 #[cfg(test)]

@@ -3,9 +3,11 @@
 //! It waits for nothing and answers nothing; a refusal is a status. A request that is only thought of (what would a GET
 //! of this URL find?) is admitted here too, so that it comes out where a real one would. Next: `serve`.
 
+use crate::failure;
 use crate::request::{Captures, Request};
 use crate::route::location::{self, Found};
-use crate::route::{Captured, server_name::HostTable};
+use crate::route::{Captured, Undecided, server_name::HostTable};
+use millstream_conf::model::Level;
 use millstream_wire::h1::framing;
 use millstream_wire::target::Normal;
 use millstream_wire::{Field, FieldId, Method, Span, host, target};
@@ -23,8 +25,7 @@ pub fn admit(request: &mut Request) -> Result<(), u16> {
         return Err(405);
     }
     normalise(request)?;
-    route(request);
-    Ok(())
+    route(request)
 }
 
 fn choose_host(request: &mut Request) -> Result<(), u16> {
@@ -45,7 +46,7 @@ fn choose_host(request: &mut Request) -> Result<(), u16> {
     }
     let generation = request.generation.clone();
     let table: &HostTable = &generation.shared.hosts[request.connection.listener.get()];
-    let (server, captured) = table.find(&name);
+    let (server, captured) = table.find(&name).map_err(|undecided| undecided_by(request, &undecided))?;
     request.server = server;
     request.location = request.server().own;
     if let Some(captured) = captured {
@@ -86,11 +87,12 @@ fn normalise(request: &mut Request) -> Result<(), u16> {
     outcome.map(|_| ()).map_err(|_| 400)
 }
 
-/// Finds the location for the path in force.
-pub fn route(request: &mut Request) {
+/// Finds the location for the path in force. The status is the refusal.
+pub fn route(request: &mut Request) -> Result<(), u16> {
     let generation = request.generation.clone();
     let server = generation.http().server(request.server);
-    match location::find(generation.http(), &server.locations, &request.uri) {
+    let found = location::find(generation.http(), &server.locations, &request.uri);
+    match found.map_err(|undecided| undecided_by(request, &undecided))? {
         Found::Server => request.location = server.own,
         Found::Slash(found) => request.location = found,
         Found::Location(found, captured) => {
@@ -102,6 +104,14 @@ pub fn route(request: &mut Request) {
             }
         }
     }
+    Ok(())
+}
+
+/// Logs that an expression came to no end; the status to answer with.
+pub fn undecided_by(request: &Request, undecided: &Undecided) -> u16 {
+    let log = &request.generation.shared.error_logs[request.location.0 as usize];
+    log.write(Level::Alert, format_args!("{undecided}{}", failure::describe(request, None)));
+    500
 }
 
 fn take_captures(captures: &mut Captures, captured: Captured, text: &[u8]) {

@@ -45,8 +45,14 @@ pub fn page(status: u16, tokens: &ServerTokens) -> Vec<u8> {
         return Vec::new();
     }
     let (title, server) = (title(status), server_text(tokens));
+    let heading = match (status, title.split_once(' ')) {
+        (HTTP_TO_HTTPS, Some((code, what))) => {
+            format!("<h1>{code} {}</h1></center>\r\n<center>{what}", encode::reason(public_status(status)))
+        }
+        _ => format!("<h1>{title}</h1>"),
+    };
     format!(
-        "<html>\r\n<head><title>{title}</title></head>\r\n<body>\r\n<center><h1>{title}</h1></center>\r\n\
+        "<html>\r\n<head><title>{title}</title></head>\r\n<body>\r\n<center>{heading}</center>\r\n\
          <hr><center>{server}</center>\r\n</body>\r\n</html>\r\n"
     )
     .into_bytes()

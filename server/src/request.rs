@@ -10,7 +10,7 @@ use crate::worker::Worker;
 use millstream_cache::policy::Wish;
 use millstream_conf::model::{Location, LocationId, Server, ServerId};
 use millstream_net::stream::TlsInfo;
-use millstream_net::{Address, clock};
+use millstream_net::{Address, buffers, clock};
 use millstream_telemetry::metrics::{CacheStatus, Cause};
 use millstream_wire::h1::framing::Framing;
 use millstream_wire::h1::head::RequestHead;
@@ -238,6 +238,15 @@ impl Request {
         self.own_head = None;
         self.tries.clear();
         self.id.take();
+    }
+
+    /// Gives the buffer that the head was read into back, for what may take long: there are many slow requests, and a head
+    /// is small.
+    pub fn tighten(&mut self) {
+        if self.bytes.capacity() > 2 * self.bytes.len().max(512) {
+            let tight = Vec::from(self.bytes.as_slice());
+            buffers::give(std::mem::replace(&mut self.bytes, tight));
+        }
     }
 
     /// A copy for a refresh that goes on without the client: a GET, routed as this one.

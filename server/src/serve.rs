@@ -57,42 +57,51 @@ pub enum Begun {
 
 /// Decides what answers an admitted request; a hit in memory is written to `out` at once.
 pub fn begin(request: &mut Request, now: Now, out: &mut Vec<u8>) -> Begun {
-    let generation = request.generation.clone();
-    let http = generation.http();
-    let own = http.server(request.server).own;
-    if http.location(own).settings.returns.is_some() && request.redirects == 0 {
-        return Begun::Work(Work::Return(own));
-    }
-    if slash_is_missing(request) {
-        return Begun::Work(Work::Slash);
-    }
-    let settings = &http.location(request.location).settings;
-    if settings.returns.is_some() {
-        return Begun::Work(Work::Return(request.location));
-    }
-    let Some(proxy) = &settings.proxy else { return Begun::Work(without_proxy(settings)) };
-    let Some(cache) = &proxy.cache else { return Begun::Work(Work::Proxy(None)) };
-    if let Some(purging) = purge::in_cached_location(request, cache) {
-        return Begun::Work(Work::Purge(purging));
-    }
-    if settings.slice > 0 && slices::applies(request) {
-        return Begun::Work(Work::Slices);
-    }
-    let Some((key, lookup)) = cached::find(request, cache, now) else {
-        return Begun::Work(Work::Proxy(None));
-    };
-    if let Lookup::Fresh(found) = &lookup
+    let work = work_of(request, now);
+    if let Work::Proxy(Some((_, Lookup::Fresh(found)))) = &work
         && request.framing == Framing::None
     {
         request.cache_status = Some(CacheStatus::Hit);
         cached::report_entry(request, found, now);
         let coding = hit::coding(request, &found.entry);
         if let Some(ready) = hit::ready(request, found, coding, now, out) {
-            millstream_net::buffers::give(key);
+            if let Work::Proxy(Some((key, _))) = work {
+                millstream_net::buffers::give(key);
+            }
             return Begun::Hit(ready);
         }
     }
-    Begun::Work(Work::Proxy(Some((key, lookup))))
+    Begun::Work(work)
+}
+
+/// What answers a request where it was routed, be it at its beginning or after an internal redirect.
+fn work_of(request: &mut Request, now: Now) -> Work {
+    let generation = request.generation.clone();
+    let http = generation.http();
+    let location = http.location(request.location);
+    let settings = &location.settings;
+    // As in nginx the server's own `return` comes before every location that is found by its path.
+    if !matches!(location.matches, LocationMatch::Named(_)) {
+        let own = http.server(request.server).own;
+        if http.location(own).settings.returns.is_some() {
+            return Work::Return(own);
+        }
+        if slash_is_missing(request) {
+            return Work::Slash;
+        }
+    }
+    if settings.returns.is_some() {
+        return Work::Return(request.location);
+    }
+    let Some(proxy) = &settings.proxy else { return without_proxy(settings) };
+    let Some(cache) = &proxy.cache else { return Work::Proxy(None) };
+    if let Some(purging) = purge::in_cached_location(request, cache) {
+        return Work::Purge(purging);
+    }
+    if settings.slice > 0 && slices::applies(request) {
+        return Work::Slices;
+    }
+    Work::Proxy(cached::find(request, cache, now))
 }
 
 /// What answers in a location that passes nothing on.
@@ -224,7 +233,7 @@ async fn redirect_to_page(
     request.in_error_page = true;
     if uri.starts_with(b"/") {
         request.error_status = answer;
-        request.method = if request.method == Method::Head { Method::Head } else { Method::Get };
+        request.method = reading(request.method);
         return Some(redirect_internally(request, &uri));
     }
     if uri.starts_with(b"@") {
@@ -255,7 +264,13 @@ fn accelerated(request: &mut Request, uri: &[u8]) -> Work {
         Err(_) => return Work::Status(404),
     };
     request.arguments = Arguments::Replaced(query.to_vec());
+    request.method = reading(request.method);
     redirect_to_path(request, path)
+}
+
+/// The method that a page is fetched with: what was asked for is done.
+fn reading(method: Method) -> Method {
+    if method == Method::Head { Method::Head } else { Method::Get }
 }
 
 /// Goes on under another path and the query it brings, if only an empty one.
@@ -279,8 +294,10 @@ fn redirect_to_path(request: &mut Request, path: &[u8]) -> Work {
     }
     request.uri.clear();
     request.uri.extend_from_slice(path);
-    route(request);
-    work_of(request)
+    match route(request) {
+        Ok(()) => work_of(request, Now::read()),
+        Err(status) => Work::Status(status),
+    }
 }
 
 fn redirect_to_named(request: &mut Request, name: &[u8]) -> Work {
@@ -291,31 +308,8 @@ fn redirect_to_named(request: &mut Request, name: &[u8]) -> Work {
     match named {
         Some(id) if request.redirects <= REDIRECTS => {
             request.location = id;
-            work_of(request)
+            work_of(request, Now::read())
         }
         _ => Work::Status(500),
     }
-}
-
-/// The work of a request that was redirected internally; what is in the cache is looked up as for any other.
-fn work_of(request: &mut Request) -> Work {
-    if slash_is_missing(request) {
-        return Work::Slash;
-    }
-    let location = request.location();
-    let is_named = matches!(location.matches, LocationMatch::Named(_));
-    let settings = &location.settings;
-    if settings.returns.is_some() {
-        return Work::Return(request.location);
-    }
-    if settings.proxy.is_none() {
-        return if is_named { Work::Status(404) } else { Work::File };
-    }
-    if settings.slice > 0 && slices::applies(request) {
-        return Work::Slices;
-    }
-    let generation = request.generation.clone();
-    let proxy = generation.http().location(request.location).settings.proxy.as_ref();
-    let cache = proxy.and_then(|proxy| proxy.cache.as_ref());
-    Work::Proxy(cache.and_then(|cache| cached::find(request, cache, Now::read())))
 }

@@ -150,13 +150,6 @@ impl<'a> Fields<'a> {
         self.lists(FieldId::Connection, token)
     }
 
-    /// Whether `Connection` says more than one of the two options that everybody sends: it may name fields.
-    #[inline]
-    pub fn connection_lists_more(self) -> bool {
-        self.all(FieldId::Connection)
-            .any(|value| !value.eq_ignore_ascii_case(b"keep-alive") && !value.eq_ignore_ascii_case(b"close"))
-    }
-
     /// Whether any line of this list field has exactly this element, in any case.
     #[inline]
     pub fn lists(self, id: FieldId, element: impl AsRef<[u8]>) -> bool {

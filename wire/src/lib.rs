@@ -16,6 +16,7 @@ pub mod field_id;
 pub mod field;
 pub mod packed;
 pub mod fields;
+pub mod connection;
 pub mod headers;
 pub mod date;
 pub mod structured;

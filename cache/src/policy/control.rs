@@ -48,13 +48,16 @@ impl<'a> Governing<'a> {
     /// Whether a field is named by `no-cache="…"` or `private="…"`: such fields are not stored, the rest of the answer
     /// may be (RFC 9111 §5.2.2.4, §5.2.2.7).
     pub fn excludes(&self, name: &[u8]) -> bool {
-        let names =
-            |listed: cache_control::Qualified<'a>| listed.names().any(|one| one.eq_ignore_ascii_case(name));
-        names(self.control.no_cache) || names(self.control.private)
+        self.excluded().any(|one| one.eq_ignore_ascii_case(name))
+    }
+
+    /// The names of all such fields.
+    pub fn excluded(&self) -> impl Iterator<Item = &'a [u8]> + use<'a> {
+        self.control.no_cache.names().chain(self.control.private.names())
     }
 
     /// Whether any field is named so.
     pub fn excludes_any(&self) -> bool {
-        self.control.no_cache.names().next().is_some() || self.control.private.names().next().is_some()
+        self.excluded().next().is_some()
     }
 }

@@ -5,13 +5,15 @@
 
 use super::ranges::multipart::Multipart;
 use super::ranges::{self, Offer, Selection};
-use super::{Outcome, conditions, fixed, stored};
+use super::{Outcome, conditions, fixed, media_type, stored};
 use crate::client::{AnswerHead, Client, ClientFailure};
+use crate::failure;
 use crate::filter::head;
 use crate::request::Request;
 use crate::variables::value;
-use millstream_conf::model::Types;
+use millstream_conf::model::Level;
 use millstream_net::blocking;
+use millstream_telemetry::log_error;
 use millstream_wire::conditional::{self, Validators};
 use millstream_wire::{FieldId, Headers, Method, date};
 use std::ffi::OsStr;
@@ -58,10 +60,31 @@ pub async fn answer(request: &mut Request, client: &mut Client) -> Outcome {
     .await;
     match opened {
         Ok(Some(_)) if request.method == Method::Post => Outcome::Status(405),
-        Ok(Some(opened)) => send(request, client, &path, opened).await,
+        Ok(Some(opened)) => send(request, client, opened).await,
         Ok(None) => fixed::redirect_with_slash(request, client).await,
-        Err(error) => Outcome::Status(status_of(error.kind())),
+        Err(error) => {
+            log(
+                request,
+                Level::Error,
+                format_args!("open() \"{}\" failed ({})", path.display(), cause(&error)),
+            );
+            Outcome::Status(status_of(error.kind()))
+        }
     }
+}
+
+/// What the system says, as nginx writes it: `2: No such file or directory`.
+fn cause(error: &std::io::Error) -> String {
+    let text = error.to_string();
+    match error.raw_os_error() {
+        Some(code) => format!("{code}: {}", text.split(" (os error").next().unwrap_or(&text)),
+        None => text,
+    }
+}
+
+fn log(request: &Request, level: Level, what: std::fmt::Arguments<'_>) {
+    let logs = &request.generation.shared.error_logs[request.location.0 as usize];
+    log_error!(logs, level, "*{} {what}{}", request.connection.serial, failure::describe(request, None));
 }
 
 /// Whether a path has a segment that goes up. One that came is normalised, but an `error_page` with variables makes any.
@@ -73,6 +96,7 @@ fn leaves_root(uri: &[u8]) -> bool {
 async fn index(request: &Request, directory: &[u8]) -> Outcome {
     let names: Vec<Vec<u8>> =
         request.location().settings.index.iter().map(|name| value(name, request)).collect();
+    let shown = directory;
     let directory = directory.to_vec();
     let found = blocking::run(move || {
         let first = names.into_iter().find(|name| {
@@ -84,8 +108,17 @@ async fn index(request: &Request, directory: &[u8]) -> Outcome {
     .await;
     match found {
         (Some(name), _) => Outcome::Index([request.uri.as_slice(), &name].concat()),
-        (None, true) => Outcome::Status(403),
-        (None, false) => Outcome::Status(404),
+        (None, true) => {
+            let shown = String::from_utf8_lossy(shown);
+            log(request, Level::Error, format_args!("directory index of \"{shown}\" is forbidden"));
+            Outcome::Status(403)
+        }
+        (None, false) => {
+            let shown = String::from_utf8_lossy(shown);
+            let cause = "2: No such file or directory";
+            log(request, Level::Error, format_args!("\"{shown}\" is not found ({cause})"));
+            Outcome::Status(404)
+        }
     }
 }
 
@@ -112,9 +145,9 @@ fn status_of(kind: ErrorKind) -> u16 {
     }
 }
 
-async fn send(request: &mut Request, client: &mut Client, path: &Path, opened: Opened) -> Outcome {
+async fn send(request: &mut Request, client: &mut Client, opened: Opened) -> Outcome {
     let settings = &request.location().settings;
-    let media = media_type(&settings.types, &settings.default_type, path);
+    let media = media_type::of(request);
     let etag = format!("\"{:x}-{:x}\"", opened.modified, opened.length);
     let tag = settings.etag.then_some(etag.as_bytes());
     let (validators, length) =
@@ -125,7 +158,7 @@ async fn send(request: &mut Request, client: &mut Client, path: &Path, opened: O
         conditional::Outcome::PreconditionFailed => return Outcome::Status(412),
     };
     let mut headers = Headers::default();
-    headers.push(b"Content-Type", media.as_bytes());
+    headers.push(b"Content-Type", &media);
     // The page of an error says nothing about when the error was made.
     if request.error_status.is_none_or(|status| status == 200) {
         headers.push(b"Last-Modified", &date::format_http(opened.modified));
@@ -250,11 +283,4 @@ async fn send_range(
         client.send(request, &piece).await.map_err(Cut::Client)?;
     }
     Ok(())
-}
-
-fn media_type(types: &Types, default: &str, path: &Path) -> String {
-    path.extension()
-        .and_then(OsStr::to_str)
-        .and_then(|extension| types.by_extension.get(&extension.to_ascii_lowercase()))
-        .map_or_else(|| default.to_owned(), |media| media.to_string())
 }

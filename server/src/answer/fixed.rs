@@ -1,6 +1,6 @@
 //! Answers made here: `return`, redirects, the built-in page of a status.
 
-use super::Outcome;
+use super::{Outcome, media_type};
 use crate::client::{AnswerHead, Client};
 use crate::failure;
 use crate::request::Request;
@@ -29,11 +29,10 @@ pub async fn returned(request: &mut Request, client: &mut Client, rule: &Return)
     }
 }
 
-/// Answers with a text of the location's `default_type`.
+/// Answers with a text whose type is that of the URI.
 async fn text(request: &mut Request, client: &mut Client, status: u16, body: &[u8]) -> Outcome {
-    let media = request.location().settings.default_type.clone();
     let mut headers = Headers::default();
-    headers.push(b"Content-Type", media.as_bytes());
+    headers.push(b"Content-Type", &media_type::of(request));
     whole(request, client, status, &headers, body).await
 }
 
@@ -84,7 +83,7 @@ pub async fn whole(
         status,
         fields: headers.view(),
         length: Some(body.len() as u64),
-        compressible: status == 200,
+        compressible: true,
         age: None,
     };
     client.begin(request, head);

@@ -6,7 +6,7 @@
 
 use super::conditions;
 use super::ranges::{self, Offer, Selection};
-use crate::filter::{gzip, head};
+use crate::filter::{expires, gzip, head};
 use crate::request::Request;
 use crate::tries::CachedFacts;
 use bytes::Bytes;
@@ -14,7 +14,7 @@ use millstream_cache::{Entry, Head, Hit, Now};
 use millstream_net::memory_file::MemoryFile;
 use millstream_telemetry::metrics::CacheStatus;
 use millstream_wire::conditional::{self, Validators};
-use millstream_wire::{FieldId, Headers};
+use millstream_wire::{FieldId, Headers, date};
 use std::cell::{Cell, OnceCell};
 use std::ops::Range;
 use std::rc::Rc;
@@ -229,11 +229,21 @@ fn unprepared(
 /// The fields of a stored answer as this location passes them on.
 pub fn passed_on(request: &Request, head: Head<'_>) -> Headers {
     let proxy = request.location().settings.proxy.as_deref();
+    // The answer was made when its Date says. Another one beside its Age and Expires would shorten its life twice
+    // (RFC 9111 §4.2.1); only where `expires` gives it a new one it has a new Date too.
+    let keeps_date = expires::in_force(request, head.status).is_none();
     let mut headers = Headers::default();
-    for (_, name, value) in head.fields().iter() {
-        if !proxy.is_some_and(|proxy| proxy.hides(name)) {
+    for (id, name, value) in head.fields().iter() {
+        let hidden = match id {
+            FieldId::Date => !keeps_date,
+            _ => proxy.is_some_and(|proxy| proxy.hides(name)),
+        };
+        if !hidden {
             headers.push(name, value);
         }
+    }
+    if keeps_date && !headers.view().has(FieldId::Date) {
+        headers.push(b"Date", &date::format_http(head.stored_at.div_euclid(1000)));
     }
     headers
 }

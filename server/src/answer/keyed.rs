@@ -12,6 +12,7 @@ use millstream_cache::policy;
 use millstream_conf::model::ProxyCache;
 use millstream_net::buffers;
 use millstream_telemetry::metrics::Counter;
+use millstream_wire::connection::NamedFields;
 use millstream_wire::h1::framing::Framing;
 use millstream_wire::{FieldId, Method};
 
@@ -96,10 +97,9 @@ fn has_unkeyed_body(request: &Request) -> bool {
 /// language as the German one.
 fn hides_fields(request: &Request) -> bool {
     let fields = request.fields();
-    fields.connection_lists_more()
+    let named = NamedFields::of(fields);
+    !named.is_empty()
         && fields.iter().any(|(id, name, _)| {
-            !id.is_hop_by_hop()
-                && !matches!(id, FieldId::Host | FieldId::Expect)
-                && fields.connection_lists(name)
+            !id.is_hop_by_hop() && !matches!(id, FieldId::Host | FieldId::Expect) && named.has(name)
         })
 }

@@ -3,6 +3,7 @@
 //! Each takes the request and the client and says how it went; which one is taken, and what follows, is `serve`'s
 //! decision alone.
 
+pub mod media_type;
 pub mod query;
 pub mod keyed;
 pub mod conditions;

@@ -269,7 +269,7 @@ impl<'a> Passing<'a> {
         if let Some(outcome) = self.set_aside(&connection, head) {
             // What the request has done is done, whatever the client is answered.
             let fields = head.view(connection.head_bytes());
-            let rewritten = answer_head::rewritten(self.request, self.proxy, fields);
+            let rewritten = answer_head::rewritten(self.request, self.proxy, fields).ok().flatten();
             let fields = rewritten.as_ref().map_or(fields, Headers::view);
             Box::pin(invalidation::after(self.request, head.status, fields, None)).await;
             if matches!(outcome, Proxied::Redirect(_)) {
@@ -423,7 +423,10 @@ impl<'a> Passing<'a> {
             return Box::pin(self.along(connection, turn, head, permit, None)).await;
         }
         let fields = head.view(connection.head_bytes());
-        let rewritten = answer_head::rewritten(self.request, self.proxy, fields);
+        let rewritten = match answer_head::rewritten(self.request, self.proxy, fields) {
+            Ok(rewritten) => rewritten,
+            Err(status) => return self.withheld(filling, connection, turn, status),
+        };
         let fields = rewritten.as_ref().map_or(fields, Headers::view);
         let as_asked = matches!(filling, Filling::Part(_));
         let mut permit = self.permit(filling, head.status, fields);
@@ -478,6 +481,19 @@ impl<'a> Passing<'a> {
         self.transfer(connection, turn, head).await
     }
 
+    /// Nothing of an answer goes on, for it cannot be told what `proxy_redirect` makes of it.
+    fn withheld(
+        &mut self,
+        filling: Filling,
+        connection: Box<Connection>,
+        turn: Turn<'a>,
+        status: u16,
+    ) -> Proxied {
+        failed(filling, Condition::Status(status));
+        self.discard(connection, turn);
+        Proxied::Failed(status)
+    }
+
     fn report_stored(&mut self, lifetime: &Lifetime, now: Now) {
         if let Some(report) = &mut self.request.report {
             report.stored = true;
@@ -504,6 +520,11 @@ impl<'a> Passing<'a> {
         reason: Option<Reason>,
     ) -> Proxied {
         let fields = head.view(connection.head_bytes());
+        let rewritten = match answer_head::rewritten(self.request, self.proxy, fields) {
+            Ok(rewritten) => rewritten,
+            Err(status) => return self.withheld(Filling::Permit(permit), connection, turn, status),
+        };
+        let fields = rewritten.as_ref().map_or(fields, Headers::view);
         let fill = permit.along((head.status, fields), connection.remaining(), reason, Now::read());
         self.fill(connection, turn, fill, None).await
     }

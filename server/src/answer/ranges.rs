@@ -91,11 +91,12 @@ pub fn forced(request: &Request) -> bool {
     request.location().settings.proxy.as_ref().is_some_and(|proxy| proxy.force_ranges)
 }
 
-/// Settles Accept-Ranges in the head of a whole answer that the cache can give parts of.
+/// Settles Accept-Ranges in the head of a whole answer that the cache can give parts of: it has ranges, unless the origin
+/// says that there are none.
 pub fn announce(request: &Request, status: u16, headers: &mut Headers) {
     if request.location().settings.max_ranges == Some(0) {
         headers.remove(FieldId::AcceptRanges);
-    } else if status == 200 && forced(request) {
+    } else if status == 200 && offers_ranges(request, headers.view()) {
         headers.set(b"Accept-Ranges", b"bytes");
     }
 }

@@ -43,6 +43,8 @@ pub fn applies(request: &Request) -> bool {
         && matches!(request.method, Method::Get | Method::Head)
         && request.framing == Framing::None
         && settings.proxy.as_ref().is_some_and(|proxy| proxy.cache.is_some())
+        // Another protocol has no pieces.
+        && !(request.fields().connection_lists("upgrade") && request.fields().has(FieldId::Upgrade))
 }
 
 /// Where the piece begins that a request needs first, as nginx has it: that of its range, where that is a single one

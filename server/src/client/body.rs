@@ -10,7 +10,7 @@ use millstream_wire::h1::framing::Framing;
 use millstream_wire::{FieldId, Fields};
 use std::future::poll_fn;
 use std::task::Poll;
-use tokio::io::AsyncWriteExt;
+use std::time::Duration;
 
 /// Whether a body goes on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,6 +30,8 @@ pub(super) struct Body {
     wants_continue: bool,
     decoded: u64,
     limit: u64,
+    /// How long each read may wait.
+    timeout: Duration,
 }
 
 enum State {
@@ -56,7 +58,8 @@ impl Client {
             && request
                 .field(FieldId::Expect)
                 .is_some_and(|value| value.eq_ignore_ascii_case(b"100-continue"));
-        self.body = Some(Box::new(Body { state, wants_continue, decoded: 0, limit }));
+        let timeout = request.location().settings.client_body_timeout;
+        self.body = Some(Box::new(Body { state, wants_continue, decoded: 0, limit, timeout }));
         if too_large { Err(ClientFailure::TooLarge) } else { Ok(()) }
     }
 
@@ -81,6 +84,16 @@ impl Client {
         request: &mut Request,
         into: &mut Vec<u8>,
     ) -> Result<BodyProgress, ClientFailure> {
+        self.read_body_within(request, into, usize::MAX).await
+    }
+
+    /// As [`Client::read_body`], at most `at_most` bytes, which is more than 0. What was read beyond waits.
+    pub async fn read_body_within(
+        &mut self,
+        request: &mut Request,
+        into: &mut Vec<u8>,
+        at_most: usize,
+    ) -> Result<BodyProgress, ClientFailure> {
         if !self.body_pending() {
             return Ok(BodyProgress::End);
         }
@@ -92,21 +105,28 @@ impl Client {
         loop {
             if !self.rest.is_empty() {
                 let before = into.len();
-                let progress = self.decode(request, into)?;
+                let progress = self.decode(request, into, at_most)?;
                 if progress == BodyProgress::End || into.len() > before {
                     return Ok(progress);
                 }
             }
-            self.read_some(request).await?;
+            self.read_some().await?;
         }
     }
 
     /// Reads what is left of a body nobody asked for and drops it, so that the connection can go on, as nginx does. Gives
-    /// up after `lingering_time`; the body is then still pending and the connection closes.
+    /// up after `lingering_time`, or when nothing came for `lingering_timeout`; the body is then still pending and the
+    /// connection closes.
     pub async fn discard_body(&mut self, request: &mut Request) {
-        let until = later(request.location().settings.lingering_time);
+        let settings = &request.location().settings;
+        let (pause, until) = (settings.lingering_timeout, later(settings.lingering_time));
         let mut dropped = buffers::take();
-        while self.body_pending() && clock::now() < until {
+        while let Some(body) = self.body.as_mut().filter(|body| !matches!(body.state, State::Ended)) {
+            let left = until.saturating_duration_since(clock::now());
+            if left.is_zero() {
+                break;
+            }
+            body.timeout = pause.min(left);
             dropped.clear();
             if self.read_body(request, &mut dropped).await.is_err() {
                 break;
@@ -125,13 +145,14 @@ impl Client {
 
     async fn write_continue(&mut self, request: &mut Request) -> Result<(), ClientFailure> {
         const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
-        self.stream.write_all(CONTINUE).await.map_err(|_| ClientFailure::Gone)?;
+        self.write(request, CONTINUE).await?;
         request.sent.bytes += CONTINUE.len() as u64;
         Ok(())
     }
 
-    async fn read_some(&mut self, request: &mut Request) -> Result<(), ClientFailure> {
-        self.deadline.set(later(request.location().settings.client_body_timeout));
+    async fn read_some(&mut self) -> Result<(), ClientFailure> {
+        let timeout = self.body.as_ref().map_or(Duration::ZERO, |body| body.timeout);
+        self.deadline.set(later(timeout));
         let outcome = poll_fn(|cx| match self.poll_read_more(cx) {
             Poll::Ready(Ok(0) | Err(_)) => Poll::Ready(Err(ClientFailure::Gone)),
             Poll::Ready(Ok(_)) => Poll::Ready(Ok(())),
@@ -145,18 +166,25 @@ impl Client {
         outcome
     }
 
-    fn decode(&mut self, request: &mut Request, into: &mut Vec<u8>) -> Result<BodyProgress, ClientFailure> {
+    fn decode(
+        &mut self,
+        request: &mut Request,
+        into: &mut Vec<u8>,
+        at_most: usize,
+    ) -> Result<BodyProgress, ClientFailure> {
         let Some(body) = &mut self.body else { return Ok(BodyProgress::End) };
         let before = into.len();
+        // Framing only takes bytes away.
+        let input = &self.rest[..self.rest.len().min(at_most)];
         let (consumed, ended) = match &mut body.state {
             State::Ended => (0, true),
             State::Length(left) => {
-                let take = usize::try_from(*left).unwrap_or(usize::MAX).min(self.rest.len());
-                into.extend_from_slice(&self.rest[..take]);
+                let take = usize::try_from(*left).unwrap_or(usize::MAX).min(input.len());
+                into.extend_from_slice(&input[..take]);
                 *left -= take as u64;
                 (take, *left == 0)
             }
-            State::Chunked(decoder) => decode_chunked(decoder, &self.rest, into)?,
+            State::Chunked(decoder) => decode_chunked(decoder, input, into)?,
         };
         body.decoded += (into.len() - before) as u64;
         request.body_received += consumed as u64;

@@ -16,11 +16,13 @@ pub use stored::Unsent;
 
 use crate::request::Request;
 use body::Body;
+use millstream_net::outlet::Outlet;
 use millstream_net::stream::Stream;
-use millstream_net::timer::Deadline;
+use millstream_net::timer::{Deadline, is_elapsed};
 use millstream_net::{buffers, clock};
 use sending::Answer;
 use std::future::poll_fn;
+use std::io::IoSlice;
 use std::task::{Context, Poll};
 
 /// Why a client could not be read from or written to.
@@ -46,6 +48,23 @@ impl ClientFailure {
             ClientFailure::Malformed => 400,
         }
     }
+
+    fn of_writing(error: &std::io::Error) -> ClientFailure {
+        if is_elapsed(error) { ClientFailure::Timeout } else { ClientFailure::Gone }
+    }
+}
+
+/// How an answer ended, which says how its connection may.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ending {
+    /// Whole.
+    Whole,
+    /// Whole, once the connection closes.
+    Closing,
+    /// Cut; its framing shows that.
+    Cut,
+    /// Cut, and delimited by closing: only a reset shows that (RFC 9112 §8).
+    CutUnseen,
 }
 
 /// Bytes read ahead of the request in progress at the most, while watching whether the client leaves.
@@ -137,7 +156,15 @@ impl Client {
         request: &mut Request,
     ) -> Poll<Result<(), ClientFailure>> {
         let Some(answer) = &mut self.answer else { return Poll::Ready(Ok(())) };
-        answer.poll_write(&mut self.stream, &mut self.deadline, cx, request)
+        let mut outlet = Outlet::new(&mut self.stream, &mut self.deadline, answer.send_timeout());
+        answer.poll_write(&mut outlet, cx, request)
+    }
+
+    /// Writes bytes that are of no answer.
+    async fn write(&mut self, request: &Request, bytes: &[u8]) -> Result<(), ClientFailure> {
+        let timeout = request.location().settings.send_timeout;
+        let outlet = Outlet::new(&mut self.stream, &mut self.deadline, timeout);
+        outlet.write_all(&mut [IoSlice::new(bytes)]).await.map_err(|error| ClientFailure::of_writing(&error))
     }
 
     /// Writes everything framed so far.
@@ -160,12 +187,15 @@ impl Client {
         self.cut = true;
     }
 
-    /// Ends the request's turn: whether its answer was whole, so that the connection may go on.
-    pub fn settle(&mut self) -> bool {
+    /// Ends the request's turn: how its answer ended.
+    pub fn settle(&mut self) -> Ending {
         self.deadline.clear();
         self.body = None;
-        let whole = self.answer.take().is_none_or(|answer| answer.settle());
-        whole && !self.cut
+        match self.answer.take() {
+            Some(answer) => answer.settle(self.cut),
+            None if self.cut => Ending::Cut,
+            None => Ending::Whole,
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 //! An answer that cannot be ended as announced is abandoned: the connection closes without the last chunk, so no client
 //! takes a part for the whole (RFC 9112 §8).
 
-use super::{Client, ClientFailure, later};
+use super::{Client, ClientFailure, Ending};
 use crate::filter::gzip::{self, Compressor};
 use crate::filter::head;
 use crate::request::Request;
@@ -11,16 +11,13 @@ use bytes::{Buf, Bytes};
 use millstream_cache::Span;
 use millstream_net::buffers;
 use millstream_net::memory_file::MemoryFile;
-use millstream_net::stream::Stream;
-use millstream_net::timer::Deadline;
+use millstream_net::outlet::Outlet;
 use millstream_wire::Fields;
 use millstream_wire::h1::encode;
 use std::future::poll_fn;
 use std::io::{self, IoSlice};
-use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
-use tokio::io::{AsyncWrite, AsyncWriteExt};
 
 /// The head of an answer, before the filters.
 pub struct AnswerHead<'a> {
@@ -162,13 +159,11 @@ impl Client {
             self.push(request, piece);
             return self.flush(request).await;
         }
-        let (Some(answer), stream, deadline) = (&mut self.answer, &mut self.stream, &mut self.deadline)
-        else {
-            return Ok(());
-        };
+        let Some(answer) = &mut self.answer else { return Ok(()) };
+        let mut outlet = Outlet::new(&mut self.stream, &mut self.deadline, answer.send_timeout);
         answer.open_piece(piece.len());
         let mut sent = 0;
-        poll_fn(|cx| answer.poll_write_piece(stream, deadline, cx, request, piece, &mut sent)).await?;
+        poll_fn(|cx| answer.poll_write_piece(&mut outlet, cx, request, piece, &mut sent)).await?;
         answer.close_piece();
         Ok(())
     }
@@ -184,10 +179,7 @@ impl Client {
         request: &mut Request,
         span: &Span,
     ) -> Result<(), ClientFailure> {
-        let (Some(answer), stream, deadline) = (&mut self.answer, &mut self.stream, &mut self.deadline)
-        else {
-            return Ok(());
-        };
+        let Some(answer) = &mut self.answer else { return Ok(()) };
         let part = span.part();
         let length = usize::try_from(part.end - part.start).unwrap_or(usize::MAX);
         if answer.framed == Framed::Empty {
@@ -198,9 +190,10 @@ impl Client {
             self.cut = true;
             return Err(ClientFailure::Gone);
         }
+        let mut outlet = Outlet::new(&mut self.stream, &mut self.deadline, answer.send_timeout);
         answer.open_piece(length);
         let mut sent = 0;
-        poll_fn(|cx| answer.poll_write_span(stream, deadline, cx, request, span, &mut sent)).await?;
+        poll_fn(|cx| answer.poll_write_span(&mut outlet, cx, request, span, &mut sent)).await?;
         answer.close_piece();
         Ok(())
     }
@@ -250,14 +243,16 @@ impl Client {
             send_timeout: request.location().settings.send_timeout,
         };
         let mut sent = 0;
-        if let Some(file) = file.filter(|_| self.stream.takes_files())
+        let takes_files = self.stream.takes_files();
+        let mut outlet = Outlet::new(&mut self.stream, &mut self.deadline, whole.send_timeout);
+        if let Some(file) = file.filter(|_| takes_files)
             && let Poll::Ready(Ok(count)) =
-                self.stream.poll_write_with_file(cx, &whole.out, file, 0..file.length() as u64)
+                outlet.poll_write_with_file(cx, &whole.out, file, 0..file.length() as u64)
         {
             sent = whole.account(request, count);
         }
         // Goes on where the file left off, and meets any error again.
-        let step = whole.poll_write_piece(&mut self.stream, &mut self.deadline, cx, request, body, &mut sent);
+        let step = whole.poll_write_piece(&mut outlet, cx, request, body, &mut sent);
         match &step {
             Poll::Pending => {
                 whole.tail = body.slice(sent..);
@@ -287,7 +282,7 @@ impl Client {
             encode::field(&mut out, name, value);
         }
         out.extend_from_slice(b"\r\n");
-        let outcome = self.stream.write_all(&out).await.map_err(|_| ClientFailure::Gone);
+        let outcome = self.write(request, &out).await;
         request.sent.bytes += out.len() as u64;
         buffers::give(out);
         outcome
@@ -313,26 +308,35 @@ impl Answer {
         self.out.len() - self.written + self.tail.len()
     }
 
-    /// Whether the answer was ended and written whole.
-    pub(super) fn settle(mut self) -> bool {
+    /// How it ended.
+    pub(super) fn settle(mut self, abandoned: bool) -> Ending {
         buffers::give(std::mem::take(&mut self.out));
-        self.ended && !self.cut && self.framed != Framed::Close
+        let is_whole = self.ended && !self.cut && !abandoned;
+        match (is_whole, self.framed) {
+            (true, Framed::Close) => Ending::Closing,
+            (true, _) => Ending::Whole,
+            (false, Framed::Close) => Ending::CutUnseen,
+            (false, _) => Ending::Cut,
+        }
     }
 
     pub(super) fn poll_write(
         &mut self,
-        stream: &mut Stream,
-        deadline: &mut Deadline,
+        outlet: &mut Outlet<'_>,
         cx: &mut Context<'_>,
         request: &mut Request,
     ) -> Poll<Result<(), ClientFailure>> {
         let (mut tail, mut sent) = (std::mem::take(&mut self.tail), 0);
-        let step = self.poll_write_piece(stream, deadline, cx, request, &tail, &mut sent);
+        let step = self.poll_write_piece(outlet, cx, request, &tail, &mut sent);
         if step.is_pending() {
             tail.advance(sent);
             self.tail = tail;
         }
         step
+    }
+
+    pub(super) fn send_timeout(&self) -> Duration {
+        self.send_timeout
     }
 
     /// What is left of a piece behind what is passed over.
@@ -406,8 +410,7 @@ impl Answer {
 
     fn poll_write_piece(
         &mut self,
-        stream: &mut Stream,
-        deadline: &mut Deadline,
+        outlet: &mut Outlet<'_>,
         cx: &mut Context<'_>,
         request: &mut Request,
         piece: &[u8],
@@ -415,56 +418,27 @@ impl Answer {
     ) -> Poll<Result<(), ClientFailure>> {
         while self.written < self.out.len() || *sent < piece.len() {
             let (out, rest) = (&self.out[self.written..], &piece[*sent..]);
-            let stream = Pin::new(&mut *stream);
             let wrote = if rest.is_empty() {
-                stream.poll_write(cx, out)
+                outlet.poll_write(cx, out)
             } else {
-                stream.poll_write_vectored(cx, &[IoSlice::new(out), IoSlice::new(rest)])
+                outlet.poll_write_vectored(cx, &[IoSlice::new(out), IoSlice::new(rest)])
             };
-            *sent += ready!(self.poll_wrote(wrote, deadline, cx, request))?;
+            *sent += self.wrote(ready!(wrote), request)?;
         }
         self.out.clear();
         self.written = 0;
+        // A TLS stream may hold records back until it is flushed.
+        ready!(outlet.poll_flush(cx)).map_err(|error| self.failed(&error))?;
         if self.ended && !self.cut {
             request.sent.complete = true;
         }
-        // A TLS stream may hold records back until it is flushed.
-        Pin::new(stream).poll_flush(cx).map_err(|_| ClientFailure::Gone)
-    }
-
-    /// What one write came to: how much of it was the piece's. `send_timeout` runs while the client takes nothing.
-    fn poll_wrote(
-        &mut self,
-        wrote: Poll<io::Result<usize>>,
-        deadline: &mut Deadline,
-        cx: &mut Context<'_>,
-        request: &mut Request,
-    ) -> Poll<Result<usize, ClientFailure>> {
-        match wrote {
-            Poll::Ready(Ok(count)) if count > 0 => {
-                deadline.clear();
-                Poll::Ready(Ok(self.account(request, count)))
-            }
-            Poll::Ready(_) => {
-                self.cut = true;
-                Poll::Ready(Err(ClientFailure::Gone))
-            }
-            Poll::Pending => {
-                if deadline.at().is_none() {
-                    deadline.set(later(self.send_timeout));
-                }
-                ready!(deadline.poll(cx));
-                self.cut = true;
-                Poll::Ready(Err(ClientFailure::Timeout))
-            }
-        }
+        Poll::Ready(Ok(()))
     }
 
     /// As [`Answer::poll_write_piece`], for a piece in a file.
     fn poll_write_span(
         &mut self,
-        stream: &mut Stream,
-        deadline: &mut Deadline,
+        outlet: &mut Outlet<'_>,
         cx: &mut Context<'_>,
         request: &mut Request,
         span: &Span,
@@ -473,11 +447,24 @@ impl Answer {
         let part = span.part();
         while part.start + (*sent as u64) < part.end {
             let rest = part.start + *sent as u64..part.end;
-            let wrote = stream.poll_write_with_file(cx, &self.out[self.written..], span, rest);
-            *sent += ready!(self.poll_wrote(wrote, deadline, cx, request))?;
+            let wrote = outlet.poll_write_with_file(cx, &self.out[self.written..], span, rest);
+            *sent += self.wrote(ready!(wrote), request)?;
         }
         self.out.clear();
         self.written = 0;
         Poll::Ready(Ok(()))
+    }
+
+    /// What one write came to: how much of it was the piece's.
+    fn wrote(&mut self, wrote: io::Result<usize>, request: &mut Request) -> Result<usize, ClientFailure> {
+        match wrote {
+            Ok(count) => Ok(self.account(request, count)),
+            Err(error) => Err(self.failed(&error)),
+        }
+    }
+
+    fn failed(&mut self, error: &io::Error) -> ClientFailure {
+        self.cut = true;
+        ClientFailure::of_writing(error)
     }
 }

@@ -12,7 +12,7 @@
 use super::{lingering, spare};
 use crate::access_log;
 use crate::admission;
-use crate::client::Client;
+use crate::client::{Client, Ending};
 use crate::failure;
 use crate::generation::Generation;
 use crate::request::{ConnectionFacts, Request};
@@ -84,7 +84,20 @@ enum Step {
 #[derive(PartialEq, Eq)]
 enum Next {
     Request,
-    Close { unread: bool },
+    Close(Closing),
+}
+
+/// How a connection closes.
+#[derive(PartialEq, Eq, Clone, Copy)]
+enum Closing {
+    /// After a whole answer, with nothing to read as far as is known.
+    Clean,
+    /// The client may still be sending.
+    Unread,
+    /// It was too slow, or is not there to read the rest of its answer: nothing more is waited for.
+    Now,
+    /// Its answer was cut where a clean end would look like the end of the whole.
+    Reset,
 }
 
 /// Serves a connection from its first byte to its close. `address` is the listener that accepted it.
@@ -188,11 +201,14 @@ impl Connection {
                 }
                 HeadOutcome::Request(request) => self.request(request).await,
                 HeadOutcome::Refused(request, error) => Box::pin(self.refuse(request, error.status())).await,
-                HeadOutcome::TimedOut(Some(request)) => Box::pin(self.refuse(request, 408)).await,
+                HeadOutcome::TimedOut(Some(request)) => {
+                    Box::pin(self.refuse(request, 408)).await;
+                    Next::Close(Closing::Now)
+                }
                 HeadOutcome::TimedOut(None) => break,
             };
-            if let Next::Close { unread } = next {
-                Box::pin(self.close(unread)).await;
+            if let Next::Close(closing) = next {
+                Box::pin(self.close(closing)).await;
                 return;
             }
         }
@@ -342,6 +358,10 @@ impl Connection {
         let length = request.head.length;
         if rest.len() == length {
             std::mem::swap(&mut request.bytes, rest);
+            if rest.capacity() < buffers::SIZE {
+                // It held a head only; what is read next wants a buffer.
+                *rest = Vec::new();
+            }
         } else {
             request.bytes.extend_from_slice(&rest[..length]);
             rest.drain(..length);
@@ -367,7 +387,10 @@ impl Connection {
             }
             // A client that fails now is seen by `conclude`: its answer is not whole.
             Step::Queued => _ = Box::pin(self.client.flush(&mut request)).await,
-            Step::Work(work) => Box::pin(serve::finish(&mut request, &mut self.client, *work)).await,
+            Step::Work(work) => {
+                request.tighten();
+                Box::pin(serve::finish(&mut request, &mut self.client, *work)).await;
+            }
         }
         if request.keep_alive && self.client.body_pending() && !self.client.awaits_continue() {
             Box::pin(self.client.discard_body(&mut request)).await;
@@ -421,13 +444,13 @@ impl Connection {
         }
         serve::finish(&mut request, &mut self.client, Work::Status(status)).await;
         self.conclude(request, clock::now());
-        Next::Close { unread: true }
+        Next::Close(Closing::Unread)
     }
 
     /// Logs and counts a request and decides how the connection goes on.
     fn conclude(&mut self, request: Box<Request>, now: Instant) -> Next {
         let body_left = self.client.body_pending();
-        let whole = self.client.settle();
+        let ending = self.client.settle();
         let metrics = &self.worker.metrics;
         metrics.add(Counter::Requests, 1);
         let settings = &request.location().settings;
@@ -448,18 +471,33 @@ impl Connection {
         self.last_used = now;
         // A client that was told that it may go on is not cut by a graceful stop that began meanwhile: its next request
         // is answered, with `Connection: close`.
-        let keep = whole && request.keep_alive && !body_left && self.worker.stage() != Stage::Stopping;
-        let unread = body_left || !self.client.rest().is_empty() || !request.keep_alive;
+        let goes_on = request.keep_alive && !body_left && self.worker.stage() != Stage::Stopping;
+        let unread = body_left || !self.client.rest().is_empty();
         spare::keep(request);
-        if keep { Next::Request } else { Next::Close { unread: unread && whole } }
+        match ending {
+            Ending::Whole if goes_on => Next::Request,
+            Ending::Whole | Ending::Closing if unread => Next::Close(Closing::Unread),
+            Ending::Whole | Ending::Closing => Next::Close(Closing::Clean),
+            Ending::Cut => Next::Close(Closing::Now),
+            Ending::CutUnseen => Next::Close(Closing::Reset),
+        }
     }
 
-    async fn close(&mut self, unread: bool) {
+    async fn close(&mut self, closing: Closing) {
         self.until_logged().await;
         let http = self.generation.http();
         let server = http.listeners[self.facts.listener.get()].default_server;
         let settings: &Settings = &http.location(http.server(server).own).settings;
-        lingering::close(self.client.stream(), settings, unread).await;
+        let stream = self.client.stream();
+        match closing {
+            Closing::Clean => {
+                let unread = stream.has_unread();
+                lingering::close(stream, settings, unread).await;
+            }
+            Closing::Unread => lingering::close(stream, settings, true).await,
+            Closing::Now => lingering::close(stream, settings, false).await,
+            Closing::Reset => stream.reset_on_close(),
+        }
     }
 }
 

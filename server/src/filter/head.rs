@@ -60,11 +60,12 @@ pub fn encode(out: &mut Vec<u8>, request: &mut Request, plan: &Plan<'_>) {
         expires::stamp(&expires, modified, clock::wall().seconds, clock::utc_offset)
     });
     fixed_part(out, request, plan, stamp.is_some());
+    let age = if stamp.is_some() { None } else { plan.age };
     if let Some(stamp) = stamp {
         stamp.write(out);
     }
     keep_sent(request, &out[start..]);
-    finish(out, request, plan.age, true, status);
+    finish(out, request, age, true, status);
     keep_sent(request, &out[start..]);
 }
 
@@ -112,8 +113,11 @@ pub fn from_fixed(out: &mut Vec<u8>, request: &mut Request, fixed: &Fixed, age: 
     if let Some(at) = fixed.date_at {
         with_now(|now| out[start + at..start + at + now.http.len()].copy_from_slice(&now.http));
     }
+    let mut age = age;
     if fixed.adds_vary {
-        stamp_fixed(out, fixed);
+        if stamp_fixed(out, fixed) {
+            age = None;
+        }
         keep_sent(request, &out[start..]);
         add_fields(out, request, status, |add| fixed.expires.is_some() || !is_constant(&add.value));
     }
@@ -121,11 +125,12 @@ pub fn from_fixed(out: &mut Vec<u8>, request: &mut Request, fixed: &Fixed, age: 
     keep_sent(request, &out[start..]);
 }
 
-fn stamp_fixed(out: &mut Vec<u8>, fixed: &Fixed) {
-    let Some((expires, modified)) = &fixed.expires else { return };
-    if let Some(stamp) = expires::stamp(expires, *modified, clock::wall().seconds, clock::utc_offset) {
-        stamp.write(out);
-    }
+/// Writes what `expires` says now, if anything. Such a lifetime begins with this answer and its Date, so no Age goes with
+/// it: a cache would take that off a lifetime that never had it (RFC 9111 §4.2.3).
+fn stamp_fixed(out: &mut Vec<u8>, fixed: &Fixed) -> bool {
+    let Some((expires, modified)) = &fixed.expires else { return false };
+    let stamp = expires::stamp(expires, *modified, clock::wall().seconds, clock::utc_offset);
+    stamp.inspect(|stamp| stamp.write(out)).is_some()
 }
 
 /// `stamped`: what `expires` says takes the place of the answer's own fields.
@@ -141,7 +146,7 @@ fn fixed_part(out: &mut Vec<u8>, request: &Request, plan: &Plan<'_>, stamped: bo
         with_now(|now| encode::field(out, b"Date", &now.http));
     }
     for (id, name, value) in plan.fields.iter() {
-        if is_ours(id)
+        if is_ours(id) && !(plan.status == 101 && id == FieldId::Upgrade)
             || plan.age.is_some() && id == FieldId::Age
             || stamped && matches!(id, FieldId::Expires | FieldId::CacheControl)
             || plan.compressed && id == FieldId::AcceptRanges

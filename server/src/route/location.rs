@@ -3,7 +3,7 @@
 //! As in nginx, expressions nested in the longest prefix are tried before those of the level above; a prefix found among
 //! the nested ones does not keep those above from being tried, but a `^~` of their own level does. Pure.
 
-use super::{Captured, capture};
+use super::{Captured, Undecided, capture};
 use millstream_conf::model::{Http, Location, LocationId, LocationMatch, LocationTree};
 
 /// Where a path leads.
@@ -18,12 +18,12 @@ pub enum Found {
 }
 
 /// Finds the location for a normalised path.
-pub fn find(http: &Http, tree: &LocationTree, path: &[u8]) -> Found {
-    match search(http, tree, path) {
+pub fn find(http: &Http, tree: &LocationTree, path: &[u8]) -> Result<Found, Undecided> {
+    Ok(match search(http, tree, path)? {
         Search::Settled(found) => found,
         Search::Prefix(id) => Found::Location(id, None),
         Search::Nothing => Found::Server,
-    }
+    })
 }
 
 /// What one level knows.
@@ -35,35 +35,35 @@ enum Search {
     Nothing,
 }
 
-fn search(http: &Http, tree: &LocationTree, path: &[u8]) -> Search {
+fn search(http: &Http, tree: &LocationTree, path: &[u8]) -> Result<Search, Undecided> {
     if let Ok(at) = tree.exact.binary_search_by(|(name, _)| name.as_bytes().cmp(path)) {
-        return Search::Settled(Found::Location(tree.exact[at].1, None));
+        return Ok(Search::Settled(Found::Location(tree.exact[at].1, None)));
     }
     let mut best = longest_prefix(tree, path);
     let is_whole = best.is_some_and(|(length, _)| length == path.len());
     if !is_whole && let Some(id) = slash_missing(http, tree, path) {
-        return Search::Settled(Found::Slash(id));
+        return Ok(Search::Settled(Found::Slash(id)));
     }
     if let Some((_, id)) = best {
         let location = http.location(id);
-        match search(http, &location.nested, path) {
-            Search::Settled(found) => return Search::Settled(found),
+        match search(http, &location.nested, path)? {
+            Search::Settled(found) => return Ok(Search::Settled(found)),
             Search::Prefix(nested) => best = Some((0, nested)),
             Search::Nothing => {}
         }
         if matches!(location.matches, LocationMatch::Prefix { no_regex: true, .. }) {
-            return best.map_or(Search::Nothing, |(_, id)| Search::Prefix(id));
+            return Ok(best.map_or(Search::Nothing, |(_, id)| Search::Prefix(id)));
         }
     }
     for &id in &tree.regexes {
         let location = http.location(id);
         if let LocationMatch::Regex(regex) = &location.matches
-            && let Some(captured) = capture(regex, path)
+            && let Some(captured) = capture(regex, path)?
         {
-            return Search::Settled(within_expression(http, id, location, path, captured));
+            return Ok(Search::Settled(within_expression(http, id, location, path, captured)?));
         }
     }
-    best.map_or(Search::Nothing, |(_, id)| Search::Prefix(id))
+    Ok(best.map_or(Search::Nothing, |(_, id)| Search::Prefix(id)))
 }
 
 /// What is nested in an expression is searched too; its own captures win where an expression matches.
@@ -73,14 +73,14 @@ fn within_expression(
     location: &Location,
     path: &[u8],
     captured: Captured,
-) -> Found {
-    match search(http, &location.nested, path) {
+) -> Result<Found, Undecided> {
+    Ok(match search(http, &location.nested, path)? {
         Search::Settled(Found::Location(nested, None)) | Search::Prefix(nested) => {
             Found::Location(nested, Some(captured))
         }
         Search::Settled(found) => found,
         Search::Nothing => Found::Location(id, Some(captured)),
-    }
+    })
 }
 
 /// The location of a `@name`.

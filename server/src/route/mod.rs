@@ -9,6 +9,7 @@ pub mod location;
 mod tests;
 
 use millstream_conf::model::Regex;
+use std::fmt;
 
 /// What an expression captured: the groups' byte ranges in the text, and the named ones with their values.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
@@ -19,9 +20,31 @@ pub struct Captured {
     pub named: Vec<(Box<str>, Box<[u8]>)>,
 }
 
-/// Matches an expression; `None` where it does not match or its backtracking bound was hit.
-pub fn capture(regex: &Regex, text: &[u8]) -> Option<Captured> {
-    let captures = regex.compiled.captures(text).ok()??;
+/// An expression needed more backtracking than is allowed, so that nobody knows whether it matches. It is answered with
+/// 500, as in nginx: what would follow from "no match" may be what the expression is there to keep from somebody.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Undecided {
+    /// The expression as written.
+    pub expression: Box<str>,
+    /// What it was to be matched against.
+    pub text: Box<[u8]>,
+}
+
+impl fmt::Display for Undecided {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let shown = &self.text[..self.text.len().min(SHOWN)];
+        let text = shown.escape_ascii();
+        write!(f, "regular expression \"{}\" reached its backtracking limit on \"{text}\"", self.expression)
+    }
+}
+
+/// Bytes of a text that a line of the error log shows.
+const SHOWN: usize = 256;
+
+/// Matches an expression; `None` where it does not match.
+pub fn capture(regex: &Regex, text: &[u8]) -> Result<Option<Captured>, Undecided> {
+    let undecided = |_| Undecided { expression: regex.source.as_str().into(), text: text.into() };
+    let Some(captures) = regex.compiled.captures(text).map_err(undecided)? else { return Ok(None) };
     let groups = captures
         .iter()
         .map(|group| group.map_or((0, 0), |found| (found.start() as u32, found.end() as u32)))
@@ -34,5 +57,5 @@ pub fn capture(regex: &Regex, text: &[u8]) -> Option<Captured> {
             Some((name.clone(), text[found.start()..found.end()].into()))
         })
         .collect();
-    Some(Captured { groups, named })
+    Ok(Some(Captured { groups, named }))
 }

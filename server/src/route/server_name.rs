@@ -2,7 +2,7 @@
 //!
 //! A table per listening address is made at load; a look-up hashes the host once and allocates nothing.
 
-use super::{Captured, capture};
+use super::{Captured, Undecided, capture};
 use millstream_conf::model::{Http, Listener, Regex, ServerId, ServerName};
 use std::collections::HashMap;
 
@@ -37,39 +37,39 @@ impl HostTable {
     }
 
     /// The server for a host in lower case without port; empty where the request named none.
-    pub fn find(&self, host: &[u8]) -> (ServerId, Option<Captured>) {
+    pub fn find(&self, host: &[u8]) -> Result<(ServerId, Option<Captured>), Undecided> {
         if self.only_default {
-            return (self.default, None);
+            return Ok((self.default, None));
         }
-        self.named(host).unwrap_or((self.default, None))
+        Ok(self.named(host)?.unwrap_or((self.default, None)))
     }
 
-    /// Whether a `server_name` stands for this host.
+    /// Whether a `server_name` stands for this host, as far as that can be told.
     pub fn names(&self, host: &[u8]) -> bool {
-        self.named(host).is_some()
+        matches!(self.named(host), Ok(Some(_)))
     }
 
-    fn named(&self, host: &[u8]) -> Option<(ServerId, Option<Captured>)> {
+    fn named(&self, host: &[u8]) -> Result<Option<(ServerId, Option<Captured>)>, Undecided> {
         if let Some(&id) = self.exact.get(host) {
-            return Some((id, None));
+            return Ok(Some((id, None)));
         }
         let dots = || host.iter().enumerate().filter(|&(_, &byte)| byte == b'.').map(|(at, _)| at);
         if let Some(&id) = dots().filter(|&at| at > 0).find_map(|at| self.leading.get(&host[at..])) {
-            return Some((id, None));
+            return Ok(Some((id, None)));
         }
         let mut longest = None;
         for at in dots() {
             longest = self.trailing.get(&host[..=at]).or(longest);
         }
         if let Some(&id) = longest {
-            return Some((id, None));
+            return Ok(Some((id, None)));
         }
         for (regex, id) in &self.expressions {
-            if let Some(captured) = capture(regex, host) {
-                return Some((*id, Some(captured)));
+            if let Some(captured) = capture(regex, host)? {
+                return Ok(Some((*id, Some(captured))));
             }
         }
-        None
+        Ok(None)
     }
 
     fn add(&mut self, name: &ServerName, id: ServerId) {

@@ -72,7 +72,9 @@ fn a_path_that_lacks_only_the_slash_of_a_proxied_location_is_sent_there() {
          location /both/ { proxy_pass http://127.0.0.1:1; } location /both { root /r; }
          location ~ ^/api { root /r; } }",
     );
-    let find = |path: &str| location::find(&conf.http, &conf.http.servers[0].locations, path.as_bytes());
+    let find = |path: &str| {
+        location::find(&conf.http, &conf.http.servers[0].locations, path.as_bytes()).expect("it is decided")
+    };
     assert!(matches!(find("/api"), Found::Slash(_)));
     assert!(matches!(find("/api/"), Found::Location(..)));
     assert!(matches!(find("/ap"), Found::Server));

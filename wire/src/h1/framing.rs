@@ -4,6 +4,7 @@
 //! both Content-Length and Transfer-Encoding, repeated lengths even if equal, transfer codings in HTTP/1.0. After
 //! an error nobody knows where the next message starts, so the connection ends.
 
+use crate::connection;
 use crate::field_id::FieldId;
 use crate::fields::Fields;
 use crate::list;
@@ -39,6 +40,8 @@ pub enum FramingError {
     BadCoding,
     /// A transfer coding other than chunked.
     UnknownCoding,
+    /// Connection lists more than [`connection::MOST_OPTIONS`].
+    ManyOptions,
 }
 
 impl FramingError {
@@ -61,6 +64,7 @@ impl FramingError {
             FramingError::CodingInHttp10 => "HTTP/1.0 message with \"Transfer-Encoding\" header",
             FramingError::BadCoding => "invalid \"Transfer-Encoding\" header",
             FramingError::UnknownCoding => "unknown \"Transfer-Encoding\"",
+            FramingError::ManyOptions => "too many options in \"Connection\" header",
         }
     }
 }
@@ -109,13 +113,18 @@ pub fn is_persistent(version: Version, fields: Fields<'_>) -> bool {
 fn announced(version: Version, fields: Fields<'_>) -> Result<Option<Framing>, FramingError> {
     let mut length = None;
     let mut codings = false;
+    let mut options = 0;
     for field in fields.lines() {
         match field.id {
             FieldId::ContentLength if length.is_some() => return Err(FramingError::ManyLengths),
             FieldId::ContentLength => length = Some(content_length(field.value.of(fields.bytes()))?),
             FieldId::TransferEncoding => codings = true,
+            FieldId::Connection => options += field.value.len(),
             _ => {}
         }
+    }
+    if connection::lists_too_many(fields, options) {
+        return Err(FramingError::ManyOptions);
     }
     match (length, codings) {
         (None, false) => Ok(None),

@@ -13,7 +13,7 @@ fn request(words: &str, head: &str) -> Request {
          proxy_pass http://127.0.0.1:1; proxy_cache zone; {words} }} }}"
     );
     let mut request = admitted(&worker(&http), head);
-    admission::route(&mut request);
+    admission::route(&mut request).expect("it is decided");
     request
 }
 

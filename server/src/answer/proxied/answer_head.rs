@@ -1,9 +1,11 @@
 //! The upstream's head on its way to the client: what is hidden, what ends here, and `proxy_redirect`.
 
+use crate::admission::undecided_by;
 use crate::request::{Captures, Request};
-use crate::route::capture;
+use crate::route::{Undecided, capture};
 use crate::variables::value;
 use millstream_conf::model::{Proxy, Redirect};
+use millstream_wire::connection::NamedFields;
 use millstream_wire::{Field, FieldId, Fields, Headers};
 use smallvec::SmallVec;
 
@@ -13,21 +15,26 @@ pub(super) type Visible = SmallVec<[Field; 32]>;
 /// The fields that go to the client: neither those of the connection nor hidden ones. Content-Length is not among
 /// them; the body's length is said in another place.
 pub(super) fn visible(proxy: &Proxy, fields: Fields<'_>) -> Visible {
-    let lists = fields.connection_lists_more();
+    let named = NamedFields::of(fields);
     let goes_on = |field: &Field| {
         let name = field.name(fields.bytes());
         !(field.id.is_hop_by_hop()
             || matches!(field.id, FieldId::ContentLength | FieldId::Trailer)
             || proxy.hides(name)
-            || (lists && fields.connection_lists(name)))
+            || named.has(name))
     };
     fields.lines().filter(goes_on).collect()
 }
 
-/// The head with Location and Refresh rewritten by `proxy_redirect`; `None` where nothing changes.
-pub(super) fn rewritten(request: &mut Request, proxy: &Proxy, fields: Fields<'_>) -> Option<Headers> {
+/// The head with Location and Refresh rewritten by `proxy_redirect`; `None` where nothing changes. The error is the status
+/// to answer with where that cannot be told.
+pub(super) fn rewritten(
+    request: &mut Request,
+    proxy: &Proxy,
+    fields: Fields<'_>,
+) -> Result<Option<Headers>, u16> {
     if proxy.redirects.is_empty() || !(fields.has(FieldId::Location) || fields.has(FieldId::Refresh)) {
-        return None;
+        return Ok(None);
     }
     let mut headers = None;
     for (id, name, text) in fields.iter() {
@@ -39,14 +46,15 @@ pub(super) fn rewritten(request: &mut Request, proxy: &Proxy, fields: Fields<'_>
             },
             _ => continue,
         };
-        let Some(mut url) = redirect(request, proxy, &text[at..]) else { continue };
+        let found = redirect(request, proxy, &text[at..]);
+        let Some(mut url) = found.map_err(|undecided| undecided_by(request, &undecided))? else { continue };
         if id == FieldId::Location && url.starts_with(b"/") {
             url = absolute(request, &url);
         }
         let headers = headers.get_or_insert_with(|| Headers::copied_from(fields, |_, _, _| true));
         headers.set(name, &[&text[..at], &url].concat());
     }
-    headers
+    Ok(headers)
 }
 
 /// Where the URL of a Refresh value starts.
@@ -54,29 +62,32 @@ fn position_of_url(text: &[u8]) -> Option<usize> {
     text.windows(4).position(|window| window.eq_ignore_ascii_case(b"url=")).map(|at| at + 4)
 }
 
-/// The first `proxy_redirect` that fits.
-fn redirect(request: &mut Request, proxy: &Proxy, url: &[u8]) -> Option<Vec<u8>> {
-    proxy.redirects.iter().find_map(|rule| match rule {
-        Redirect::Prefix { from, to } => {
-            let from = value(from, request);
-            let rest = url.get(from.len()..)?;
-            if !url[..from.len()].eq_ignore_ascii_case(&from) {
-                return None;
+/// The URL that the first `proxy_redirect` that fits makes.
+fn redirect(request: &mut Request, proxy: &Proxy, url: &[u8]) -> Result<Option<Vec<u8>>, Undecided> {
+    for rule in &proxy.redirects {
+        let replaced = match rule {
+            Redirect::Prefix { from, to } => {
+                let from = value(from, request);
+                let Some((start, rest)) = url.split_at_checked(from.len()) else { continue };
+                if !start.eq_ignore_ascii_case(&from) {
+                    continue;
+                }
+                let mut replaced = value(to, request);
+                replaced.extend_from_slice(rest);
+                replaced
             }
-            let mut replaced = value(to, request);
-            replaced.extend_from_slice(rest);
-            Some(sanitised(replaced))
-        }
-        Redirect::Regex { from, to } => {
-            let captured = capture(from, url)?;
-            let text = String::from_utf8_lossy(url).into_owned().into_bytes();
-            let own = Captures { text, groups: captured.groups, named: captured.named };
-            let before = std::mem::replace(&mut request.captures, own);
-            let replaced = value(to, request);
-            request.captures = before;
-            Some(sanitised(replaced))
-        }
-    })
+            Redirect::Regex { from, to } => {
+                let Some(captured) = capture(from, url)? else { continue };
+                let own = Captures { text: url.to_vec(), groups: captured.groups, named: captured.named };
+                let before = std::mem::replace(&mut request.captures, own);
+                let replaced = value(to, request);
+                request.captures = before;
+                replaced
+            }
+        };
+        return Ok(Some(sanitised(replaced)));
+    }
+    Ok(None)
 }
 
 /// A decoded variable may hold line ends; they must not become fields of their own.

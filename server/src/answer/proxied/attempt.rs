@@ -173,8 +173,7 @@ impl<'a> Passing<'a> {
         };
         let written = request_head::write(&mut out, &plan);
         connection.begin(self.method, written.keep);
-        let outcome = self.converse(&mut connection, &out, head, written).await;
-        buffers::give(out);
+        let outcome = self.converse(&mut connection, out, head, written).await;
         match &outcome {
             Ok(()) => self.note_head(&connection, head),
             Err(_) => self.note_end(&connection, 0, clock::now()),
@@ -211,15 +210,18 @@ impl<'a> Passing<'a> {
         }
     }
 
-    /// Sends the request and reads heads until a final one.
+    /// Sends the request and reads heads until a final one. The request's own head goes once it is sent: the answer may
+    /// take long.
     async fn converse(
         &mut self,
         connection: &mut Connection,
-        out: &[u8],
+        out: Vec<u8>,
         head: &mut ResponseHead,
         written: Written,
     ) -> Result<(), Broken> {
-        let mut whole = match self.send(connection, out).await {
+        let sent = self.send(connection, &out).await;
+        buffers::give(out);
+        let mut whole = match sent {
             Ok(whole) => whole,
             Err(error @ ExchangeError::Write(_)) => {
                 // The upstream may have answered, a 413 say, and closed without reading all of the request.

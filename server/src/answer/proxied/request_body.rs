@@ -17,8 +17,11 @@ use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// Bytes read from or written to a file at a time.
+/// Bytes read from a file at a time.
 pub(super) const PIECE: usize = 64 * 1024;
+
+/// Bytes written to a file at a time at the least, where `client_body_buffer_size` is less.
+const LEAST_PIECE: usize = 4 * 1024;
 
 /// A request's body.
 pub(super) enum RequestBody {
@@ -92,13 +95,27 @@ pub(super) async fn read(
         || Vec::with_capacity(length.map_or(0, |length| length.min(in_memory as u64) as usize)),
         |early| early.bytes,
     );
-    loop {
-        match client.read_body(request, &mut bytes).await.map_err(Proxied::ClientFailed)? {
-            BodyProgress::End => return Ok(RequestBody::Memory(bytes)),
-            BodyProgress::More if bytes.len() <= in_memory => {}
-            BodyProgress::More => return read_to_file(request, client, bytes).await,
-        }
+    if fill(request, client, &mut bytes, in_memory).await? {
+        Ok(RequestBody::Memory(bytes))
+    } else {
+        read_to_file(request, client, bytes).await
     }
+}
+
+/// Reads until there are so many bytes, or the body ends, which it tells. A slow client's body takes no more memory.
+async fn fill(
+    request: &mut Request,
+    client: &mut Client,
+    bytes: &mut Vec<u8>,
+    size: usize,
+) -> Result<bool, Proxied> {
+    let mut ended = !client.body_pending();
+    while !ended && bytes.len() < size {
+        let room = size - bytes.len();
+        let progress = client.read_body_within(request, bytes, room).await.map_err(Proxied::ClientFailed)?;
+        ended = progress == BodyProgress::End;
+    }
+    Ok(ended)
 }
 
 async fn read_to_file(
@@ -111,13 +128,11 @@ async fn read_to_file(
         Ok(file) => Arc::new(file),
         Err(error) => return Err(unwritable(request, &folder, &error)),
     };
+    let size = request.location().settings.client_body_buffer_size.max(LEAST_PIECE);
     let mut written = 0;
     let mut ended = false;
     while !ended {
-        while bytes.len() < PIECE && !ended {
-            let progress = client.read_body(request, &mut bytes).await.map_err(Proxied::ClientFailed)?;
-            ended = progress == BodyProgress::End;
-        }
+        ended = fill(request, client, &mut bytes, size).await?;
         match write_at(&file, bytes, written).await {
             Ok(buffer) => {
                 written += buffer.len() as u64;

@@ -12,6 +12,7 @@ use crate::sent_target;
 use crate::variables;
 use millstream_cache::Entry;
 use millstream_conf::model::{HttpVersion, Proxy, SetHeader};
+use millstream_wire::connection::NamedFields;
 use millstream_wire::h1::encode;
 use millstream_wire::octets::is_token;
 use millstream_wire::{FieldId, Method};
@@ -76,6 +77,8 @@ pub(super) fn write(out: &mut Vec<u8>, plan: &Plan<'_>) -> Written {
     }
     match plan.framed {
         Framed::None => {}
+        // There is no body that would be misread without it.
+        Framed::Length(0) if leaves_out_length(plan) => {}
         Framed::Length(length) => encode::number_field(out, b"Content-Length", length),
         Framed::Chunked => encode::field(out, b"Transfer-Encoding", b"chunked"),
     }
@@ -162,6 +165,15 @@ pub(super) fn has_credential(request: &Request, proxy: &Proxy) -> bool {
     })
 }
 
+/// Whether `proxy_set_header Content-Length ""` is in force.
+fn leaves_out_length(plan: &Plan<'_>) -> bool {
+    let mut set = plan.proxy.set_headers.iter();
+    set.any(|set| {
+        set.name.eq_ignore_ascii_case("content-length")
+            && variables::value(&set.value, plan.request).is_empty()
+    })
+}
+
 /// The conditions that ask whether a stored answer is still good (RFC 9111 §4.3.1).
 fn append_conditions(out: &mut Vec<u8>, confirm: Option<&Entry>) {
     let Some(entry) = confirm else { return };
@@ -176,7 +188,7 @@ fn append_conditions(out: &mut Vec<u8>, confirm: Option<&Entry>) {
 /// The client's fields that go on.
 fn append_fields(out: &mut Vec<u8>, plan: &Plan<'_>) {
     let fields = plan.request.fields();
-    let lists = fields.connection_lists_more();
+    let named = NamedFields::of(fields);
     let keyed = plan.caching || plan.request.cache_status.is_some();
     let key = plan.proxy.cache.as_ref().filter(|_| keyed).map(|cache| &cache.key);
     for (id, name, value) in fields.iter() {
@@ -187,7 +199,7 @@ fn append_fields(out: &mut Vec<u8>, plan: &Plan<'_>) {
             || (plan.confirm.is_some() && is_precondition(id))
             || (id == FieldId::Other && !is_plain(name))
             || plan.proxy.set_headers.iter().any(|set| name.eq_ignore_ascii_case(set.name.as_bytes()))
-            || (lists && fields.connection_lists(name))
+            || named.has(name)
             || key.is_some_and(|key| unkeyed::ends_here(id, name, key));
         if !stays {
             encode::field(out, name, value);

@@ -146,7 +146,8 @@ impl<'a> Passing<'a> {
     ) -> Result<bool, u64> {
         let fields = head.view(connection.head_bytes());
         let buffered = buffering(self.proxy, fields);
-        let changed = rewritten(self.request, self.proxy, fields);
+        // Where it cannot be told, nobody comes here.
+        let changed = rewritten(self.request, self.proxy, fields).ok().flatten();
         let fields = changed.as_ref().map_or(fields, Headers::view);
         let visible = visible(self.proxy, fields);
         let bodiless = !self.request.wants_body() || head.status == 304;

@@ -1,22 +1,23 @@
-//! After 101: bytes both ways until both sides have ended, or nothing moved for `proxy_read_timeout`.
+//! After 101: bytes both ways until both sides have ended, nothing moved for `proxy_read_timeout`, or one side took
+//! nothing of what is there for it (`send_timeout`, `proxy_send_timeout`).
 //!
 //! The bytes are nobody's business here (RFC 9110 §7.8). A side without bytes holds no buffer.
 
 use super::answer_head::visible;
 use super::{Passing, Proxied};
 use crate::client::ClientFailure;
+use crate::filter::head::{self, Plan};
+use millstream_net::outlet::Outlet;
 use millstream_net::stream::Stream;
 use millstream_net::timer::Deadline;
 use millstream_net::{buffers, clock};
 use millstream_upstream::{Connection, Turn};
-use millstream_wire::FieldId;
-use millstream_wire::h1::encode;
 use millstream_wire::h1::head::ResponseHead;
+use millstream_wire::{FieldId, Fields};
 use std::future::poll_fn;
 use std::io;
-use std::pin::Pin;
-use std::task::{Context, Poll};
-use tokio::io::AsyncWrite;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
 /// One direction.
 struct Way {
@@ -27,6 +28,9 @@ struct Way {
     ended: bool,
     /// The end was passed on.
     shut: bool,
+    /// Runs while the other side takes nothing, for `patience`.
+    stalled: Deadline,
+    patience: Duration,
 }
 
 impl<'a> Passing<'a> {
@@ -35,23 +39,20 @@ impl<'a> Passing<'a> {
         &mut self,
         mut connection: Box<Connection>,
         turn: Turn<'a>,
-        head: &ResponseHead,
+        answered: &ResponseHead,
     ) -> Proxied {
         let Some(client) = self.client.take() else { return Proxied::Failed(502) };
-        let mut down = Way::new(buffers::take());
-        let fields = head.view(connection.head_bytes());
-        encode::status_line(&mut down.buffer, 101);
-        for field in visible(self.proxy, fields) {
-            encode::field(&mut down.buffer, field.name(fields.bytes()), field.value.of(fields.bytes()));
-        }
-        for value in fields.all(FieldId::Upgrade) {
-            encode::field(&mut down.buffer, b"Upgrade", value);
-        }
-        down.buffer.extend_from_slice(b"Connection: upgrade\r\n\r\n");
+        let settings = &self.request.location().settings;
+        let mut down = Way::new(buffers::take(), settings.send_timeout);
+        let fields = answered.view(connection.head_bytes());
+        let mut shown = visible(self.proxy, fields);
+        shown.extend(fields.lines().filter(|field| field.id == FieldId::Upgrade));
+        let fields = Fields::new(fields.bytes(), &shown);
+        let plan = Plan { status: 101, fields, length: None, chunked: false, compressed: false, age: None };
+        head::encode(&mut down.buffer, self.request, &plan);
         let head_length = down.buffer.len() as u64;
         down.buffer.extend_from_slice(&connection.take_read_ahead());
-        let mut up = Way::new(client.take_read_ahead());
-        self.request.sent.status = 101;
+        let mut up = Way::new(client.take_read_ahead(), self.proxy.send_timeout);
         self.request.keep_alive = false;
 
         let timeout = self.proxy.read_timeout;
@@ -74,6 +75,8 @@ impl<'a> Passing<'a> {
             }
         })
         .await;
+        // What one side still says has nobody left who would take it.
+        client.abandon();
         self.request.sent.bytes += down.moved;
         self.request.sent.body_bytes += down.moved.saturating_sub(head_length);
         self.request.sent.complete = outcome.is_ok();
@@ -85,8 +88,8 @@ impl<'a> Passing<'a> {
 }
 
 impl Way {
-    fn new(buffer: Vec<u8>) -> Way {
-        Way { buffer, written: 0, moved: 0, ended: false, shut: false }
+    fn new(buffer: Vec<u8>, patience: Duration) -> Way {
+        Way { buffer, written: 0, moved: 0, ended: false, shut: false, stalled: Deadline::new(), patience }
     }
 
     /// Moves what can be moved; ready at the end of this direction.
@@ -96,28 +99,22 @@ impl Way {
         from: &mut Stream,
         to: &mut Stream,
     ) -> Poll<io::Result<()>> {
+        let mut to = Outlet::new(to, &mut self.stalled, self.patience);
         loop {
             if self.written < self.buffer.len() {
-                match Pin::new(&mut *to).poll_write(context, &self.buffer[self.written..]) {
-                    Poll::Ready(Ok(0)) => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
-                    Poll::Ready(Ok(count)) => {
-                        self.written += count;
-                        self.moved += count as u64;
-                    }
-                    Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
-                    Poll::Pending => return Poll::Pending,
-                }
+                let count = ready!(to.poll_write(context, &self.buffer[self.written..]))?;
+                self.written += count;
+                self.moved += count as u64;
                 continue;
             }
             self.buffer.clear();
             self.written = 0;
             if self.ended {
-                self.rest();
+                rest(&mut self.buffer);
                 if !self.shut {
-                    match Pin::new(&mut *to).poll_shutdown(context) {
-                        Poll::Ready(_) => self.shut = true,
-                        Poll::Pending => return Poll::Pending,
-                    }
+                    // Where it cannot be told of the end any more it knows.
+                    _ = ready!(to.poll_shutdown(context));
+                    self.shut = true;
                 }
                 return Poll::Ready(Ok(()));
             }
@@ -129,9 +126,9 @@ impl Way {
                 Poll::Ready(Ok(0) | Err(_)) => self.ended = true,
                 Poll::Ready(Ok(_)) => {}
                 Poll::Pending => {
-                    self.rest();
+                    rest(&mut self.buffer);
                     // A TLS stream may hold records back until it is flushed.
-                    return match Pin::new(&mut *to).poll_flush(context) {
+                    return match to.poll_flush(context) {
                         Poll::Ready(Err(error)) => Poll::Ready(Err(error)),
                         _ => Poll::Pending,
                     };
@@ -139,10 +136,11 @@ impl Way {
             }
         }
     }
+}
 
-    fn rest(&mut self) {
-        if self.buffer.is_empty() && self.buffer.capacity() > 0 {
-            buffers::give(std::mem::take(&mut self.buffer));
-        }
+/// An empty buffer goes back to the pool.
+fn rest(buffer: &mut Vec<u8>) {
+    if buffer.is_empty() && buffer.capacity() > 0 {
+        buffers::give(std::mem::take(buffer));
     }
 }

@@ -1,0 +1,38 @@
+//! The Content-Type of what is made here: by the extension of the URI (`types`), else `default_type`.
+
+use crate::request::Request;
+
+/// The media type of a request's URI, as nginx finds it.
+pub fn of(request: &Request) -> Vec<u8> {
+    let settings = &request.location().settings;
+    let known = extension(&request.uri)
+        .and_then(|extension| std::str::from_utf8(extension).ok())
+        .and_then(|extension| settings.types.by_extension.get(&extension.to_ascii_lowercase()));
+    known.map_or_else(|| settings.default_type.as_bytes().to_vec(), |media| media.as_bytes().to_vec())
+}
+
+/// What follows the last dot of the last segment.
+fn extension(uri: &[u8]) -> Option<&[u8]> {
+    let name = uri.rsplit(|&byte| byte == b'/').next()?;
+    let dot = memchr::memrchr(b'.', name)?;
+    Some(&name[dot + 1..]).filter(|extension| !extension.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_extension_is_that_of_the_last_segment() {
+        for (uri, expected) in [
+            ("/a.png", Some("png")),
+            ("/a.tar.gz", Some("gz")),
+            ("/a.b/c", None),
+            ("/a.", None),
+            ("/", None),
+            ("/a.b/c.D", Some("D")),
+        ] {
+            assert_eq!(extension(uri.as_bytes()), expected.map(str::as_bytes), "{uri}");
+        }
+    }
+}
