@@ -155,7 +155,7 @@ fn the_names_of_a_server_and_its_addresses_are_told_apart() {
     assert!(matches!(&names[3], ServerName::Exact(name) if name == "c.d"));
     assert!(matches!(&names[4], ServerName::LeadingWildcard(name) if name == ".c.d"));
     assert!(matches!(&names[5], ServerName::Regex(expression) if expression.ignore_case));
-    assert_eq!(server(&configuration).name, "Example.com");
+    assert_eq!(server(&configuration).name, "example.com");
     let [any, local] = &configuration.http.listeners[..] else { panic!("two addresses") };
     assert_eq!(any.address, ListenAddress::Tcp("0.0.0.0:8080".parse().expect("an address")));
     assert_eq!((any.servers.len(), any.default_server.0), (2, 1));
