@@ -57,7 +57,7 @@ fn is_told(name: &str) -> bool {
         name.get(..family.len()).is_some_and(|beginning| beginning.eq_ignore_ascii_case(family))
     };
     TOLD.iter().any(|told| told.eq_ignore_ascii_case(name))
-        || TOLD_FAMILIES.iter().any(|family| begins(family))
+        || TOLD_FAMILIES.iter().any(begins)
 }
 
 #[cfg(test)]
