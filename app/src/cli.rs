@@ -217,9 +217,15 @@ pub struct ServeUrl {
     /// Where to listen: port, address:port or unix:/path
     #[arg(long, default_value = "127.0.0.1:8080", value_name = "ADDRESS")]
     pub listen: String,
-    /// Also cache GET and HEAD answers without cookies and credentials for this long, e.g. 1s
+    /// Also cache GET and HEAD answers that say nothing about it for this long, e.g. 1s
     #[arg(long, value_name = "TIME")]
     pub microcache: Option<String>,
+    /// While a new answer is fetched, give the old one for as long as it was fresh, and at most for this long
+    #[arg(long, default_value = "10s", value_name = "TIME")]
+    pub stale: String,
+    /// When the API fails, give the last answer for this long past its end
+    #[arg(long, default_value = "10m", value_name = "TIME")]
+    pub stale_if_error: String,
     /// Memory for cached answers
     #[arg(long, default_value = "256m", value_name = "SIZE")]
     pub memory: String,

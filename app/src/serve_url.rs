@@ -105,8 +105,11 @@ fn text(serve: &ServeUrl, urls: &[String]) -> Result<String, String> {
     let servers = urls.iter().map(|url| server_of(url)).collect::<Result<Vec<_>, _>>()?;
     let sizes = [&serve.memory, &serve.max_body, &serve.max_head];
     let times = [&serve.connect_timeout, &serve.read_timeout, &serve.send_timeout, &serve.client_timeout];
+    let stale = [&serve.stale, &serve.stale_if_error];
     let given = serve.microcache.iter().chain(&serve.user).chain(&serve.trust_proxy);
-    for value in [&serve.listen, &serve.workers].into_iter().chain(sizes).chain(times).chain(given) {
+    for value in
+        [&serve.listen, &serve.workers].into_iter().chain(sizes).chain(times).chain(stale).chain(given)
+    {
         plain(value)?;
     }
     let mut out = String::new();
@@ -141,8 +144,7 @@ fn text(serve: &ServeUrl, urls: &[String]) -> Result<String, String> {
          proxy_pass http://api;\n            proxy_upgrade on;\n            \
          proxy_set_header Host $http_host;\n{forwarded}\n            proxy_cache serve;\n            \
          proxy_cache_key \"{client}$request_uri\";\n            \
-         proxy_cache_lock on;\n            proxy_cache_use_stale error timeout updating;\n            \
-         proxy_cache_background_update on;\n",
+         proxy_cache_lock on;\n\n",
         listen_of(&serve.listen),
         forwarded = forwarded(serve),
         client = if serve.trust_proxy.is_empty() {
@@ -152,14 +154,7 @@ fn text(serve: &ServeUrl, urls: &[String]) -> Result<String, String> {
             "$forwarded_proto$forwarded_host$http_host"
         },
     );
-    if let Some(time) = &serve.microcache {
-        _ = write!(
-            out,
-            "            proxy_cache_valid 200 301 302 404 {time};\n            \
-             proxy_cache_bypass $http_cookie $http_authorization;\n            \
-             proxy_no_cache $http_cookie $http_authorization;\n"
-        );
-    }
+    out += &sharing(serve);
     out += "            add_header X-Cache-Status $upstream_cache_status always;\n        }\n    }\n}\n";
     Ok(out)
 }
@@ -202,6 +197,21 @@ fn forwarded(serve: &ServeUrl) -> String {
         if trusted.is_empty() { String::new() } else { format!("            trusted_proxy {trusted};\n") };
     let set = |(name, value): &(&str, &str)| format!("            proxy_set_header {name} {value};\n");
     list + &fields.iter().map(set).collect::<String>()
+}
+
+/// What may be shared of an API that nobody described, what is stored of it, and how stale it may be.
+fn sharing(serve: &ServeUrl) -> String {
+    let mut lines = vec![
+        "proxy_cache_credentials public".to_owned(),
+        format!("proxy_cache_vary origin{}", if serve.microcache.is_some() { " unlisted" } else { "" }),
+        "proxy_cache_use_stale error timeout updating".to_owned(),
+        "proxy_cache_background_update on".to_owned(),
+        format!("proxy_cache_stale_while_updating 100% max={}", serve.stale),
+        format!("proxy_cache_stale_if_error {}", serve.stale_if_error),
+        "proxy_cache_invalidation rate=1r/s".to_owned(),
+    ];
+    lines.extend(serve.microcache.as_ref().map(|time| format!("proxy_cache_valid 200 301 302 404 {time}")));
+    lines.iter().map(|line| format!("            {line};\n")).collect()
 }
 
 /// The address of `--listen`: a port alone is one of this machine only, an address alone gets the usual port.

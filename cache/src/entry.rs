@@ -13,11 +13,11 @@ use crate::footprint::{allocated, counted};
 use crate::head::{Head, Part};
 use crate::kept_lifetime::KeptLifetime;
 use crate::now::{Now, milliseconds};
-use crate::policy::{Lifetime, StaleCause};
+use crate::policy::{Lifetime, Needs, StaleCause};
 use crate::tags::Tags;
 use crate::vary::VaryFields;
 use bytes::Bytes;
-use millstream_conf::model::UseStale;
+use millstream_conf::model::ProxyCache;
 use millstream_wire::{Fields, packed};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -219,9 +219,21 @@ impl Entry {
         self.lifetime().is_fresh(now)
     }
 
+    /// Whether it may be given to a request with these needs.
+    #[inline]
+    pub fn meets(&self, needs: Needs) -> bool {
+        self.lifetime.meets(needs)
+    }
+
     /// Whether it may be used although it is stale.
-    pub fn may_serve_stale(&self, cause: StaleCause, use_stale: &UseStale, now: Now) -> bool {
-        self.lifetime().may_serve_stale(cause, use_stale, now)
+    pub fn may_serve_stale(&self, cause: StaleCause, conf: &ProxyCache, now: Now) -> bool {
+        self.lifetime().may_serve_stale(cause, conf, self.stored_at, now)
+    }
+
+    /// Whether it may be updated in the background while it is answered: by `proxy_cache_background_update`, or because
+    /// it says itself that it may be used meanwhile (RFC 5861 §3).
+    pub fn is_updated_behind(&self, conf: &ProxyCache, now: Now) -> bool {
+        conf.background_update || self.lifetime().grants_stale(StaleCause::Updating, now)
     }
 
     /// The body compressed with gzip, once somebody has made it.

@@ -9,7 +9,7 @@
 //! in, values out, and no slice can make it panic. Next: `body` and `disk`, which read and write.
 
 use crate::head::{Head, Part, StoredHead};
-use crate::policy::{Lifetime, Revalidation};
+use crate::policy::{Lifetime, Revalidation, VaryRule};
 use crate::tags::{self, Tag, Tags};
 use crate::vary::{FIELDS, VaryFields};
 use millstream_wire::Headers;
@@ -192,9 +192,12 @@ pub(crate) fn encode_head(key: &[u8], vary: Option<(&VaryFields, &[u8])>, head: 
         Revalidation::Required => 2,
     });
     out.push(
-        u8::from(lifetime.vary_ignored)
+        u8::from(lifetime.vary.ignored)
             | u8::from(lifetime.always_validate) << 1
-            | u8::from(head.part.is_some()) << 2,
+            | u8::from(head.part.is_some()) << 2
+            | u8::from(lifetime.public) << 3
+            | u8::from(lifetime.vary.origin) << 4
+            | u8::from(lifetime.vary.unlisted) << 5,
     );
     if let Some(part) = head.part {
         for number in [part.first, part.last, part.complete.unwrap_or(u64::MAX)] {
@@ -251,7 +254,8 @@ pub(crate) fn decode_head(bytes: &[u8], body_length: u64) -> Option<FileHead> {
         stale_while_revalidate,
         stale_if_error,
         revalidation,
-        vary_ignored: flags & 1 != 0,
+        vary: VaryRule { ignored: flags & 1 != 0, origin: flags & 16 != 0, unlisted: flags & 32 != 0 },
+        public: flags & 8 != 0,
         always_validate: flags & 2 != 0,
     };
     let mut headers = Headers::new();

@@ -12,6 +12,7 @@ use crate::key::{self, Key};
 use crate::memory::{Asked, BaseFile, Found, Grant, Put};
 use crate::now::Now;
 use crate::permit::{FillPermit, Waiter};
+use crate::policy::Asker;
 use crate::purges::Verdict;
 use crate::store::Store;
 use millstream_conf::model::ProxyCache;
@@ -125,6 +126,9 @@ pub enum Lookup {
     Miss(FillPermit),
     /// Ask the upstream and store nothing: `proxy_cache_min_uses` is not reached, or there is no room.
     Scarce,
+    /// What is stored, or on its way, is not for this request (`proxy_cache_credentials`): ask the upstream for this one
+    /// alone. What comes is stored where it says that it is for everybody.
+    Apart(FillPermit),
     /// Somebody else asks; wait. The stale entry is for the case that the upstream fails.
     Busy(Waiter, Option<Rc<Hit>>),
     /// It may be on disk: [`DiskProbe::load`].
@@ -146,17 +150,29 @@ impl Front {
     /// Looks up a key for a request with these fields. Memory only; returns at once.
     #[inline]
     pub fn lookup(&mut self, key: &[u8], request: Fields<'_>, conf: &ProxyCache, now: Now) -> Lookup {
+        self.lookup_for(key, (request, Asker::Anybody), conf, now)
+    }
+
+    /// As [`Front::lookup`], with who asks.
+    #[inline]
+    pub fn lookup_for(
+        &mut self,
+        key: &[u8],
+        (request, asker): (Fields<'_>, Asker),
+        conf: &ProxyCache,
+        now: Now,
+    ) -> Lookup {
         let hash = self.store.memory.hash(key);
-        if let Some(hit) = self.find(hash, key, request, conf, now) {
+        let asked = Asked { key, hash, request, conf, now, asker, counts_use: true };
+        if let Some(hit) = self.find(&asked) {
             return Lookup::Fresh(hit);
         }
-        let asked = Asked { key, hash, request, conf, now, counts_use: true };
         match look_up(&self.store, &asked) {
             // Without a clone of the store, whose count all threads share.
             Found::Fresh(entry) => Lookup::Fresh(self.handle(entry)),
             found => {
                 let store = self.store.clone();
-                answer(&store, found, |entry| self.handle(entry))
+                answer(&store, &asked, found, |entry| self.handle(entry))
             }
         }
     }
@@ -212,14 +228,8 @@ impl Front {
     }
 
     #[inline]
-    fn find(
-        &mut self,
-        hash: u64,
-        key: &[u8],
-        request: Fields<'_>,
-        conf: &ProxyCache,
-        now: Now,
-    ) -> Option<Rc<Hit>> {
+    fn find(&mut self, asked: &Asked<'_>) -> Option<Rc<Hit>> {
+        let Asked { key, hash, request, conf, now, .. } = *asked;
         let generation = self.store.memory.purges.generation();
         let index = hash as usize & (self.sets.len() - 1);
         let set = &mut self.sets[index];
@@ -237,8 +247,9 @@ impl Front {
             let same = entry.key() == key
                 && entry.variant.as_ref().is_none_or(|variant| fits(variant, &mut self.scratch));
             if same {
-                // One that is stale, purged, or to be refreshed is the store's to decide about.
+                // One that is stale, purged, for others, or to be refreshed is the store's to decide about.
                 let ours = entry.is_fresh(now)
+                    && entry.meets(asked.needs())
                     && (entry.born() >= generation || self.store.memory.spares(entry))
                     && (conf.refresh_ahead.is_zero() || !entry.wants_refresh(conf.refresh_ahead, now));
                 return ours.then(|| {
@@ -295,18 +306,25 @@ fn look_up(store: &Store, asked: &Asked<'_>) -> Found {
 }
 
 /// Turns a decision into what the caller holds.
-fn answer(store: &Arc<Store>, found: Found, mut hit: impl FnMut(Arc<Entry>) -> Rc<Hit>) -> Lookup {
+fn answer(
+    store: &Arc<Store>,
+    asked: &Asked<'_>,
+    found: Found,
+    mut hit: impl FnMut(Arc<Entry>) -> Rc<Hit>,
+) -> Lookup {
     let permit = |grant: Grant| FillPermit::new(store.clone(), grant);
     match found {
         Found::Fresh(entry) => Lookup::Fresh(hit(entry)),
         Found::Ahead(entry, grant) => Lookup::Ahead(hit(entry), permit(grant)),
         Found::Stale(entry, grant) => Lookup::Stale(hit(entry), grant.map(permit)),
         Found::Miss(grant) => Lookup::Miss(permit(grant)),
+        Found::Apart(grant) => Lookup::Apart(permit(grant)),
         Found::Scarce => Lookup::Scarce,
         Found::Busy(slot, grant, aged_at, entry) => {
-            Lookup::Busy(Waiter::new(store.clone(), slot, grant, aged_at), entry.map(hit))
+            let waiter = Waiter::new(store.clone(), (slot, grant), aged_at, asked.needs());
+            Lookup::Busy(waiter, entry.map(hit))
         }
-        Found::Probe(grant) => Lookup::Disk(DiskProbe { permit: permit(grant) }),
+        Found::Probe(grant) => Lookup::Disk(DiskProbe { permit: permit(grant), asker: asked.asker }),
     }
 }
 
@@ -314,12 +332,13 @@ fn answer(store: &Arc<Store>, found: Found, mut hit: impl FnMut(Arc<Entry>) -> R
 #[derive(Debug)]
 pub struct DiskProbe {
     permit: FillPermit,
+    asker: Asker,
 }
 
 impl DiskProbe {
     /// Looks, off the loop, and gives what there is for the request now. Never [`Lookup::Disk`].
     pub async fn load(self, request: Fields<'_>, conf: &ProxyCache, now: Now) -> Lookup {
-        let mut permit = self.permit;
+        let DiskProbe { mut permit, asker } = self;
         for _ in 0..PROBES {
             let store = permit.store().clone();
             let grant = permit.grant().clone();
@@ -332,9 +351,9 @@ impl DiskProbe {
                 return if is_fresh { Lookup::Fresh(hit) } else { Lookup::Scarce };
             }
             let (key, hash) = (grant.key.bytes(), grant.key.hash());
-            let asked = Asked { key, hash, request, conf, now, counts_use: false };
+            let asked = Asked { key, hash, request, conf, now, asker, counts_use: false };
             let handle = |entry| Rc::new(Hit { entry, prepared: Prepared::default() });
-            match answer(&store, look_up(&store, &asked), handle) {
+            match answer(&store, &asked, look_up(&store, &asked), handle) {
                 Lookup::Disk(again) => permit = again.permit,
                 lookup => return lookup,
             }

@@ -187,8 +187,8 @@ impl<'a> Head<'a> {
 
     /// The request fields it depends on.
     pub(crate) fn vary(self) -> Option<VaryFields> {
-        match vary::read(self.fields) {
-            Vary::Fields(fields) if !self.lifetime.vary_ignored => Some(fields),
+        match vary::by_rule(self.fields, self.lifetime.vary) {
+            Vary::Fields(fields) => Some(fields),
             _ => None,
         }
     }
@@ -239,7 +239,8 @@ mod tests {
             stale_while_revalidate: None,
             stale_if_error: None,
             revalidation: Revalidation::Free,
-            vary_ignored: false,
+            vary: Default::default(),
+            public: false,
             always_validate: false,
         };
         StoredHead::new(200, headers.view(), None, lifetime, now(1_000))

@@ -2,7 +2,7 @@
 //!
 //! It only makes small and large again; what a lifetime means is `policy`'s. Next: `entry`.
 
-use crate::policy::{Lifetime, Revalidation};
+use crate::policy::{Lifetime, Needs, Revalidation, VaryRule};
 use std::time::Duration;
 
 /// No such window.
@@ -11,6 +11,8 @@ const IMPLIED: u8 = 1;
 const REQUIRED: u8 = 1 << 1;
 const VARY_IGNORED: u8 = 1 << 2;
 const ALWAYS_VALIDATE: u8 = 1 << 3;
+/// Where the bits of [`Needs`] begin.
+const NEEDS: u32 = 4;
 
 /// A [`Lifetime`], made small.
 #[derive(Debug, Clone, Copy)]
@@ -30,7 +32,8 @@ impl KeptLifetime {
             stale_while_revalidate,
             stale_if_error,
             revalidation,
-            vary_ignored,
+            vary,
+            public,
             always_validate,
         } = lifetime;
         let mut flags = match revalidation {
@@ -38,7 +41,8 @@ impl KeptLifetime {
             Revalidation::Implied => IMPLIED,
             Revalidation::Required => REQUIRED,
         };
-        flags |= if vary_ignored { VARY_IGNORED } else { 0 };
+        flags |= if vary.ignored { VARY_IGNORED } else { 0 };
+        flags |= Needs::met_by(public, vary) << NEEDS;
         flags |= if always_validate { ALWAYS_VALIDATE } else { 0 };
         KeptLifetime {
             fresh_until,
@@ -47,6 +51,17 @@ impl KeptLifetime {
             stale_if_error: stale_if_error.map_or(NONE, seconds),
             flags,
         }
+    }
+
+    /// Whether the answer may be given to a request with these needs.
+    #[inline]
+    pub(crate) fn meets(self, needs: Needs) -> bool {
+        needs.are_met(self.flags >> NEEDS)
+    }
+
+    #[inline]
+    fn has(self, vary: VaryRule, public: bool) -> bool {
+        self.flags >> NEEDS & Needs::met_by(public, vary) != 0
     }
 
     #[inline]
@@ -61,7 +76,12 @@ impl KeptLifetime {
                 IMPLIED => Revalidation::Implied,
                 _ => Revalidation::Required,
             },
-            vary_ignored: self.flags & VARY_IGNORED != 0,
+            vary: VaryRule {
+                ignored: self.flags & VARY_IGNORED != 0,
+                origin: self.has(VaryRule { origin: true, ..VaryRule::default() }, false),
+                unlisted: self.has(VaryRule { unlisted: true, ..VaryRule::default() }, false),
+            },
+            public: self.has(VaryRule::default(), true),
             always_validate: self.flags & ALWAYS_VALIDATE != 0,
         }
     }
@@ -90,7 +110,7 @@ mod tests {
             age in any::<i32>(),
             windows in (option::of(any::<i32>()), option::of(any::<i32>())),
             revalidation in 0..3,
-            marks in any::<(bool, bool)>(),
+            marks in any::<(bool, bool, bool, bool, bool)>(),
         ) {
             let seconds = |seconds: i32| Duration::from_secs(u64::from(seconds.unsigned_abs()));
             let lifetime = Lifetime {
@@ -100,7 +120,8 @@ mod tests {
                 stale_if_error: windows.1.map(seconds),
                 revalidation: [Revalidation::Free, Revalidation::Implied, Revalidation::Required]
                     [revalidation as usize],
-                vary_ignored: marks.0,
+                vary: VaryRule { ignored: marks.0, origin: marks.2, unlisted: marks.3 },
+                public: marks.4,
                 always_validate: marks.1,
             };
             prop_assert_eq!(KeptLifetime::new(lifetime).whole(), lifetime);

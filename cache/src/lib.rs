@@ -39,5 +39,5 @@ pub use permit::{Fill, FillPermit, Waiter, Woken};
 pub use policy::StaleCause;
 pub use progress::{Aborted, Follower};
 pub use purges::{How, Purge, Purged, Ruling, Scope, What};
-pub use store::{CacheOpenError, GzipPermit, LineSight, Refusal, Sight, Store, StoreStats};
+pub use store::{CacheOpenError, GzipPermit, LineSight, Refusal, Sight, Store, StoreStats, Turn};
 pub use tags::{Tag, Tags};

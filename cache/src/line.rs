@@ -12,7 +12,7 @@
 //! who comes after it begins a new line. A right is a number here: only who holds the line's present number may move it on. This file is plain data under
 //! the shard's lock; the values that give a right back when they are dropped are in `permit`. Next: `memory`.
 
-use crate::policy::StaleCause;
+use crate::policy::{Needs, StaleCause};
 use crate::progress::{Follower, Progress};
 use crate::sync::{Mutex, MutexGuard};
 use std::collections::VecDeque;
@@ -101,6 +101,11 @@ impl Line {
     /// Those who wait, as far as they have not left.
     pub(crate) fn waiting(&self) -> usize {
         self.waiters.iter().filter(|waiter| Arc::strong_count(waiter) > 1).count()
+    }
+
+    /// Whether an answer arrives that may be given to a request with these needs.
+    pub(crate) fn streams_for(&self, needs: Needs) -> bool {
+        self.progress.as_ref().is_some_and(|progress| progress.head.lifetime.meets(needs))
     }
 
     /// Whether the holder has had its time, so that one more may fill. A body that arrives slowly is no reason to ask

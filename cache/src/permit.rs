@@ -19,7 +19,7 @@ use crate::head::StoredHead;
 use crate::line::{Failure, Outcome, WaiterSlot};
 use crate::memory::Grant;
 use crate::now::Now;
-use crate::policy::{Lifetime, Reason};
+use crate::policy::{Lifetime, Needs, Reason};
 use crate::progress::{Follower, Progress};
 use crate::purges::number_of_key;
 use crate::store::{Place, Store};
@@ -92,9 +92,7 @@ impl FillPermit {
         reason: Option<Reason>,
         now: Now,
     ) -> Fill {
-        if let Some(grant) = self.grant.take() {
-            self.store.memory.uncacheable(&grant, reason, now);
-        }
+        self.refuse(reason, now);
         let lifetime = Lifetime::over(now);
         let head = Arc::new(StoredHead::new(status, answer, length, lifetime, now));
         let progress = Progress::new(head, None);
@@ -133,11 +131,19 @@ impl FillPermit {
     }
 
     /// The upstream has answered with something that may not be stored: all waiters go on their own, and for 10 s
-    /// nobody waits for this key. The reason is remembered, see [`Store::sight`]. After an error of the upstream it is
-    /// [`FillPermit::failed`].
+    /// nobody waits for this key. The reason is remembered, see [`Store::sight`]. Where the reason is this request's own
+    /// and nobody waited for it, others are not told. After an error of the upstream it is [`FillPermit::failed`].
     pub fn uncacheable(mut self, reason: Option<Reason>, now: Now) {
-        if let Some(grant) = self.grant.take() {
-            self.store.memory.uncacheable(&grant, reason, now);
+        self.refuse(reason, now);
+    }
+
+    fn refuse(&mut self, reason: Option<Reason>, now: Now) {
+        let Some(grant) = self.grant.take() else { return };
+        match reason {
+            // Whoever else shows a credential does not wait, so those who did wait form a line of their own.
+            Some(Reason::Credentials) => self.store.memory.end(&grant),
+            Some(reason) if reason.is_of_request() && grant.right.is_none() => {}
+            _ => self.store.memory.uncacheable(&grant, reason, now),
         }
     }
 
@@ -422,6 +428,7 @@ pub struct Waiter {
     slot: Arc<WaiterSlot>,
     grant: Grant,
     aged_at: Instant,
+    needs: Needs,
 }
 
 /// What became of waiting.
@@ -440,8 +447,13 @@ pub enum Woken {
 }
 
 impl Waiter {
-    pub(crate) fn new(store: Arc<Store>, slot: Arc<WaiterSlot>, grant: Grant, aged_at: Instant) -> Waiter {
-        Waiter { store, slot, grant, aged_at }
+    pub(crate) fn new(
+        store: Arc<Store>,
+        (slot, grant): (Arc<WaiterSlot>, Grant),
+        aged_at: Instant,
+        needs: Needs,
+    ) -> Waiter {
+        Waiter { store, slot, grant, aged_at, needs }
     }
 
     /// Waits, at most `proxy_cache_lock_timeout` from `now`. Woken by the event itself, from whichever thread.
@@ -484,9 +496,10 @@ impl Waiter {
                 }
             }
             Outcome::Follow(follower) => {
-                let fits = follower
-                    .variant()
-                    .is_none_or(|variant| variant.fits(request, &mut Vec::with_capacity(64)));
+                let fits = follower.head().lifetime.meets(self.needs)
+                    && follower
+                        .variant()
+                        .is_none_or(|variant| variant.fits(request, &mut Vec::with_capacity(64)));
                 if fits { Woken::Streaming(follower) } else { Woken::Retry }
             }
         }

@@ -16,8 +16,9 @@ pub mod request;
 #[cfg(test)]
 mod tests;
 
+pub use crate::vary::VaryRule;
 pub use arithmetic::{Arithmetic, Source};
 pub use judge::{Because, Judgement, RequestFacts, Storable, invalidates, judge, looks_up, storable};
-pub use lifetime::{Lifetime, Revalidation, StaleCause};
+pub use lifetime::{Asker, Lifetime, Needs, Revalidation, StaleCause};
 pub use reason::Reason;
 pub use request::{Usable, Why, Wish, may_use};

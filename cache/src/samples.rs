@@ -56,7 +56,8 @@ pub(crate) fn lifetime(now: Now, fresh: u64) -> Lifetime {
         stale_while_revalidate: None,
         stale_if_error: None,
         revalidation: Revalidation::Free,
-        vary_ignored: false,
+        vary: Default::default(),
+        public: false,
         always_validate: false,
     }
 }

@@ -18,22 +18,25 @@ use bytes::Bytes;
 use millstream_conf::model::{CacheZone, Level};
 use millstream_net::blocking;
 use millstream_telemetry::error_log::ErrorLogs;
+use rate::Rate;
 use recent::Recent;
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 mod behind;
 mod recent;
+mod rate;
 mod purge;
 mod sight;
 
 #[cfg(test)]
 mod tests;
 
+pub use rate::Turn;
 pub use sight::{LineSight, Refusal, Sight};
 
 /// Bodies above this stay on disk and are read from there piece by piece.
@@ -59,6 +62,8 @@ pub struct Store {
     recent: Recent,
     /// Unsafe requests that made a key's answers invalid.
     unsafe_requests: Recent,
+    /// How often they may.
+    turns: Mutex<Rate>,
     /// Failures of the upstream.
     pub(crate) failures: Recent,
     inactive: AtomicU64,
@@ -151,6 +156,7 @@ impl Store {
             behind: Arc::default(),
             recent: Recent::default(),
             unsafe_requests: Recent::default(),
+            turns: Mutex::default(),
             failures: Recent::default(),
             inactive: AtomicU64::new(0),
             largest_in_memory: AtomicU64::new(0),
@@ -193,6 +199,20 @@ impl Store {
     /// Its directory.
     pub fn path(&self) -> Option<&Path> {
         self.disk.as_ref().map(|disk| disk.root())
+    }
+
+    /// What an unsafe request may do about a key of which at most one in `interval` may take out what is stored.
+    pub fn turn(&self, key: &[u8], interval: Duration, now: Now) -> Turn {
+        self.turns().turn(self.hash(key), interval, now.unix_milliseconds)
+    }
+
+    /// A turn that was promised is taken.
+    pub fn turn_taken(&self, key: &[u8], interval: Duration, now: Now) {
+        self.turns().taken(self.hash(key), interval, now.unix_milliseconds);
+    }
+
+    fn turns(&self) -> MutexGuard<'_, Rate> {
+        self.turns.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The hash that a key is found by in this zone; different in every process.

@@ -2,12 +2,15 @@
 //!
 //! RFC 9111 §4.1. Field values are taken as equal when they differ only in how lines are split, in spaces around
 //! commas where the field is a list or nobody knows, for Accept-Language in case and order, or, for Accept-Encoding, in
-//! anything that does not change which codings are accepted. It decides nothing about storing; that is `policy`. Next: `policy`.
+//! anything that does not change which codings are accepted. What `proxy_cache_vary` adds is kept and compared like the rest,
+//! under a name that no field has where it is about many. It decides nothing about storing; that is `policy`. Next: `policy`.
 
 use crate::footprint::{allocated, counted};
 use millstream_wire::accept_encoding::{self, AcceptEncoding};
 use millstream_wire::octets::trim;
 use millstream_wire::{FieldId, Fields, accept_language, list};
+
+mod unlisted;
 
 #[cfg(test)]
 mod tests;
@@ -29,6 +32,17 @@ pub enum Vary {
     Anything,
     /// More than [`FIELDS`] names.
     TooMany,
+}
+
+/// By which request fields an answer varies beside those that its Vary names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct VaryRule {
+    /// `proxy_ignore_headers Vary`: not by those.
+    pub ignored: bool,
+    /// `proxy_cache_vary origin`.
+    pub origin: bool,
+    /// `proxy_cache_vary unlisted`.
+    pub unlisted: bool,
 }
 
 /// Names of request fields, in lower case, sorted, each once, never empty.
@@ -54,6 +68,47 @@ pub fn read(answer: Fields<'_>) -> Vary {
         }
     }
     if names.is_empty() { Vary::Nothing } else { Vary::Fields(VaryFields::new(names)) }
+}
+
+/// The request fields that an answer depends on: those that its Vary names, and those that `proxy_cache_vary` adds.
+/// [`Vary::Anything`] and [`Vary::TooMany`] as [`read`] has them, unless the answer's own word is ignored.
+pub fn by_rule(answer: Fields<'_>, rule: VaryRule) -> Vary {
+    let stated = match read(answer) {
+        _ if rule.ignored => Vary::Nothing,
+        stated => stated,
+    };
+    let added = added(answer, rule);
+    if added.is_empty() {
+        return stated;
+    }
+    let added = VaryFields::new(added.into_iter().map(Box::from).collect());
+    match stated {
+        Vary::Nothing => Vary::Fields(added),
+        Vary::Fields(stated) => stated.union(&added).map_or(Vary::TooMany, Vary::Fields),
+        Vary::Anything | Vary::TooMany => stated,
+    }
+}
+
+/// What an answer varies by without saying so.
+fn added(answer: Fields<'_>, rule: VaryRule) -> Vec<&'static [u8]> {
+    let mut names: Vec<&[u8]> = Vec::new();
+    if !(rule.origin || rule.unlisted) {
+        return names;
+    }
+    // Only an answer for every origin says that it would have been the same for another: one without the field may
+    // have it for the origins that its API knows (Fetch Standard §3.3.6).
+    let is_for_every_origin =
+        answer.named(b"access-control-allow-origin").is_some_and(|origin| origin == b"*");
+    if !(rule.origin && is_for_every_origin) {
+        names.push(b"origin");
+    }
+    if answer.has(FieldId::ContentEncoding) {
+        names.push(b"accept-encoding");
+    }
+    if rule.unlisted {
+        names.extend([b"accept" as &[u8], b"accept-language", unlisted::NAME]);
+    }
+    names
 }
 
 impl VaryFields {
@@ -90,6 +145,7 @@ impl VaryFields {
             let present = match id {
                 FieldId::AcceptEncoding => write_accepted(request, out),
                 FieldId::AcceptLanguage => write_languages(request, out),
+                FieldId::Other if **name == *unlisted::NAME => unlisted::write(request, out),
                 FieldId::Other => write_lines(request.all_named(name), false, out),
                 id if is_list(*id) => write_lines(request.all(*id), true, out),
                 // RFC 9113 §8.2.3 has cookies split into lines.
@@ -107,7 +163,11 @@ impl VaryFields {
     pub(crate) fn told(&self, mut values: &[u8]) -> Vec<(String, Option<String>)> {
         let mut told = Vec::with_capacity(self.names.len());
         for (id, name) in &self.names {
-            let name = String::from_utf8_lossy(name).into_owned();
+            let is_unlisted = **name == *unlisted::NAME;
+            let name = match is_unlisted {
+                true => "fields that are on no list".to_owned(),
+                false => String::from_utf8_lossy(name).into_owned(),
+            };
             let Some((length, rest)) = values.split_first_chunk::<4>() else { break };
             let length = u32::from_le_bytes(*length);
             let (value, rest) = match length {
@@ -118,7 +178,8 @@ impl VaryFields {
                 }
             };
             values = rest;
-            told.push((name, value.map(|value| spoken(*id, value))));
+            let spoken = |value| if is_unlisted { unlisted::spoken(value) } else { spoken(*id, value) };
+            told.push((name, value.map(spoken)));
         }
         told
     }

@@ -81,7 +81,8 @@ impl World {
             stale_while_revalidate: None,
             stale_if_error: None,
             revalidation: Revalidation::Free,
-            vary_ignored: false,
+            vary: Default::default(),
+            public: false,
             always_validate: false,
         };
         let head = StoredHead::new(200, Fields::default(), None, lifetime, self.now);

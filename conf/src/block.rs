@@ -65,8 +65,13 @@ pub fn set(level: &mut Level, row: &Row, directive: &Directive, reading: &mut Re
 /// Directives that nobody writes who has no cache or no API in mind; those that are nginx's own are often written for
 /// locations to come, and nobody wants to be told.
 fn is_dependent(name: &str) -> bool {
-    const OF_THE_CACHE: [&str; 5] = [
+    const OF_THE_CACHE: [&str; 10] = [
         "proxy_cache_client_control",
+        "proxy_cache_credentials",
+        "proxy_cache_invalidation",
+        "proxy_cache_stale_if_error",
+        "proxy_cache_stale_while_updating",
+        "proxy_cache_vary",
         "proxy_cache_explain",
         "proxy_cache_heuristic",
         "proxy_cache_refresh_ahead",

@@ -8,9 +8,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::model::{
-    AccessLog, AddHeader, CacheZoneId, ErrorLog, ErrorPage, Expires, GzipHttpVersion, GzipProxied, Heuristic,
-    HttpVersion, IfModifiedSince, IgnoreHeaders, LingeringClose, Network, NextUpstream, ProxyPass, Redirect,
-    Return, ServerTokens, SetHeader, Store, TempPath, Template, TlsVersion, Types, UseStale, Valid,
+    AccessLog, AddHeader, CacheVary, CacheZoneId, ErrorLog, ErrorPage, Expires, GzipHttpVersion, GzipProxied,
+    Heuristic, HttpVersion, IfModifiedSince, IgnoreHeaders, Invalidation, LingeringClose, Network,
+    NextUpstream, ProxyPass, Redirect, Return, ServerTokens, SetHeader, StaleWhile, Store, TempPath,
+    Template, TlsVersion, Types, UseStale, Valid,
 };
 use crate::source::Span;
 
@@ -208,6 +209,16 @@ level! {
         proxy_cache_lock_age: Duration,
         /// `proxy_cache_use_stale`.
         proxy_cache_use_stale: UseStale,
+        /// `proxy_cache_stale_while_updating`; nothing in it = `off`.
+        proxy_cache_stale_while_updating: Option<StaleWhile>,
+        /// `proxy_cache_stale_if_error`; nothing in it = `off`.
+        proxy_cache_stale_if_error: Option<Duration>,
+        /// `proxy_cache_credentials`: whether it is `public`.
+        proxy_cache_credentials: bool,
+        /// `proxy_cache_vary`, with its place.
+        proxy_cache_vary: (CacheVary, Span),
+        /// `proxy_cache_invalidation`.
+        proxy_cache_invalidation: Invalidation,
         /// `proxy_cache_background_update`.
         proxy_cache_background_update: bool,
         /// `proxy_cache_bypass`.

@@ -7,7 +7,7 @@ use crate::cache_report::{CacheReport, Forward};
 use crate::generation::Generation;
 use crate::tries::Tries;
 use crate::worker::Worker;
-use millstream_cache::policy::Wish;
+use millstream_cache::policy::{Asker, Wish};
 use millstream_conf::model::{Location, LocationId, Server, ServerId};
 use millstream_net::stream::TlsInfo;
 use millstream_net::{Address, buffers, clock};
@@ -156,6 +156,8 @@ pub struct Request {
     pub slice: Option<u64>,
     /// What the request asks of the cache, where clients are heard.
     pub wish: Wish,
+    /// Who asks, as far as the cache minds.
+    pub asker: Asker,
     /// `Cache-Status`, where it is wanted.
     pub report: Option<Box<CacheReport>>,
     /// A body that was read before it was known who answers (QUERY: it belongs to the key).
@@ -202,6 +204,7 @@ impl Request {
             cache_status: None,
             slice: None,
             wish: Wish::default(),
+            asker: Asker::default(),
             report: None,
             body: None,
             own_head: None,
@@ -233,6 +236,7 @@ impl Request {
         self.cache_status = None;
         self.slice = None;
         self.wish = Wish::default();
+        self.asker = Asker::default();
         self.report = None;
         self.body = None;
         self.own_head = None;
@@ -264,6 +268,7 @@ impl Request {
         copy.method = if self.method == Method::Head { Method::Get } else { self.method };
         copy.cache_status = self.cache_status;
         copy.slice = self.slice;
+        copy.asker = self.asker;
         // The URI in force is no longer the one that came.
         copy.redirects = self.redirects;
         copy

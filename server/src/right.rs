@@ -19,7 +19,7 @@ use millstream_wire::{FieldId, Method};
 use std::net::IpAddr;
 
 /// Fields that say that a request was passed on by somebody else.
-const FORWARDED: [&[u8]; 18] = [
+const FORWARDED: [&[u8]; 22] = [
     b"x-forwarded-for",
     b"forwarded",
     b"via",
@@ -38,6 +38,10 @@ const FORWARDED: [&[u8]; 18] = [
     b"x-forwarded-by",
     b"x-original-forwarded-for",
     b"x-envoy-external-address",
+    b"x-forwarded",
+    b"client-ip",
+    b"fly-client-ip",
+    b"x-azure-clientip",
 ];
 
 /// What a request wants, for the log.

@@ -13,6 +13,7 @@ pub mod method;
 pub mod octets;
 pub mod list;
 pub mod field_id;
+pub mod credential;
 pub mod field;
 pub mod packed;
 pub mod fields;

@@ -188,7 +188,8 @@ fn fill(front: &mut Front, number: usize, tagged: bool) -> Result<(), String> {
         stale_while_revalidate: None,
         stale_if_error: None,
         revalidation: Revalidation::Free,
-        vary_ignored: false,
+        vary: Default::default(),
+        public: false,
         always_validate: false,
     };
     let mut headers = Headers::new();

@@ -66,7 +66,8 @@ fn for_ever() -> Lifetime {
         stale_while_revalidate: None,
         stale_if_error: None,
         revalidation: Revalidation::Free,
-        vary_ignored: false,
+        vary: Default::default(),
+        public: false,
         always_validate: false,
     }
 }

@@ -12,7 +12,8 @@ fn head(status: u16, lines: &[(String, String)]) -> StoredHead {
         stale_while_revalidate: None,
         stale_if_error: Some(Duration::from_secs(60)),
         revalidation: Revalidation::Implied,
-        vary_ignored: false,
+        vary: Default::default(),
+        public: false,
         always_validate: false,
     };
     StoredHead::from_stored(status, headers, None, lifetime, 1234)

@@ -12,6 +12,7 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 mod purges;
+mod credentials;
 mod simulation;
 
 fn front() -> Front {
@@ -86,7 +87,7 @@ fn one_updates_and_the_others_get_the_stale_answer_where_that_is_allowed() {
     let Lookup::Stale(hit, Some(permit)) = get(&mut front, &updating, stale) else {
         panic!("mine to update")
     };
-    assert!(hit.may_serve_stale(StaleCause::Updating, &updating.use_stale, stale));
+    assert!(hit.may_serve_stale(StaleCause::Updating, &updating, stale));
     assert!(matches!(get(&mut front, &updating, stale), Lookup::Stale(_, None)));
     assert!(matches!(get(&mut front, &conf(), stale), Lookup::Busy(_, Some(_))));
     assert!(matches!(

@@ -10,7 +10,7 @@ use crate::entry::Entry;
 use crate::key::Key;
 use crate::line::{Line, Purpose, WaiterSlot};
 use crate::now::Now;
-use crate::policy::StaleCause;
+use crate::policy::{Asker, Needs, StaleCause};
 use millstream_conf::model::ProxyCache;
 use millstream_wire::Fields;
 use std::sync::Arc;
@@ -25,6 +25,7 @@ pub(crate) struct Asked<'a> {
     pub(crate) request: Fields<'a>,
     pub(crate) conf: &'a ProxyCache,
     pub(crate) now: Now,
+    pub(crate) asker: Asker,
     /// Whether the answer to a miss will come from the disk's own look: asked again after it, this is not the first.
     pub(crate) counts_use: bool,
 }
@@ -48,6 +49,7 @@ pub(crate) enum Found {
     Ahead(Arc<Entry>, Grant),
     Stale(Arc<Entry>, Option<Grant>),
     Miss(Grant),
+    Apart(Grant),
     Scarce,
     /// The last is when the holder has had its time.
     Busy(Arc<WaiterSlot>, Grant, Instant, Option<Arc<Entry>>),
@@ -56,6 +58,13 @@ pub(crate) enum Found {
 
 /// A cell had to be made and was not paid for yet.
 struct Unpaid(u64);
+
+impl Asked<'_> {
+    #[inline]
+    pub(crate) fn needs(&self) -> Needs {
+        Needs::of(self.conf, self.asker)
+    }
+}
 
 impl Memory {
     /// Decides a look-up. `on_disk` tells whether the entry may be in a file, from the slot as far as it is known.
@@ -143,13 +152,17 @@ impl Memory {
         let used_at = u32::try_from(asked.now.unix_seconds()).unwrap_or(0);
         let cell = &mut slot.cells[at];
         cell.used_at = used_at;
-        if let Some(entry) = &cell.entry {
+        let is_for_others = cell.entry.as_ref().is_some_and(|entry| !entry.meets(asked.needs()));
+        if let Some(entry) = cell.entry.as_ref().filter(|_| !is_for_others) {
             let hot = entry.mark_used() | cell.touched;
             if entry.is_fresh(asked.now) && !(hot && refreshes_ahead(cell, entry, asked)) {
                 return Ok(Found::Fresh(entry.clone()));
             }
         }
         let grant = Grant { key: slot.shared_key(), values, right: None, order: self.next_order(), born };
+        if is_for_others {
+            return Ok(apart(grant, asked.asker));
+        }
         let cell = &mut slot.cells[at];
         Ok(match cell.entry.clone() {
             Some(entry) if entry.is_fresh(asked.now) => ahead(cell, entry, grant, asked.now.instant),
@@ -175,13 +188,26 @@ fn ahead(cell: &mut Cell, entry: Arc<Entry>, grant: Grant, now: Instant) -> Foun
     Found::Ahead(entry, Grant { right: Some(grant.order), ..grant })
 }
 
+/// What is stored is not for this request: it asks for itself, beside whoever fills the key. Where it is the
+/// configuration's doing and not the client's, what it gets takes the place of what is stored.
+fn apart(grant: Grant, asker: Asker) -> Found {
+    match asker {
+        Asker::Known => Found::Apart(grant),
+        Asker::Anybody => Found::Miss(grant),
+    }
+}
+
 /// An entry that is no longer fresh: one updates it; the others get it if it may be used meanwhile, or wait.
 fn stale(cell: &mut Cell, entry: Arc<Entry>, grant: Grant, asked: &Asked<'_>) -> Found {
     if entry.head().lifetime.always_validate {
         // What one is told about it is not told to others (RFC 9111 §5.2.2.4): nobody waits, everybody asks.
         return Found::Stale(entry, Some(grant));
     }
-    let usable = entry.may_serve_stale(StaleCause::Updating, &asked.conf.use_stale, asked.now);
+    let usable = entry.may_serve_stale(StaleCause::Updating, asked.conf, asked.now);
+    if asked.asker == Asker::Known && !usable {
+        // What it is told may be for it alone: nobody waits for that, and it waits for nobody.
+        return Found::Stale(entry, Some(grant));
+    }
     let now = asked.now.instant;
     let uncacheable = asked.now.unix_milliseconds < cell.uncacheable_until;
     if let Some(line) = &mut cell.line
@@ -213,8 +239,14 @@ fn missing(cell: &mut Cell, grant: Grant, asked: &Asked<'_>, may_be_on_disk: boo
         cell.uses = cell.uses.saturating_add(1);
     }
     let now = asked.now.instant;
-    if let Some(line) = &mut cell.line {
-        if line.is_aged(asked.conf.lock_age, now) {
+    let needs = asked.needs();
+    let waits = |line: &Line| match asked.asker {
+        Asker::Anybody => true,
+        // For the head of an answer that may turn out to be for others nobody waits.
+        Asker::Known => line.purpose == Purpose::Probe || line.streams_for(needs),
+    };
+    if let Some(line) = cell.line.as_mut().filter(|line| waits(line)) {
+        if line.is_aged(asked.conf.lock_age, now) && asked.asker == Asker::Anybody {
             line.pass_to(grant.order, grant.born, now);
             return Found::Miss(Grant { right: Some(grant.order), ..grant });
         }
@@ -223,12 +255,15 @@ fn missing(cell: &mut Cell, grant: Grant, asked: &Asked<'_>, may_be_on_disk: boo
         }
         return Found::Miss(grant);
     }
-    if may_be_on_disk {
+    if may_be_on_disk && cell.line.is_none() {
         cell.line = Some(Box::new(Line::new(grant.order, grant.born, Purpose::Probe, now)));
         return Found::Probe(Grant { right: Some(grant.order), ..grant });
     }
     if cell.uses < asked.conf.min_uses {
         return Found::Scarce;
+    }
+    if asked.asker == Asker::Known {
+        return Found::Apart(grant);
     }
     if !asked.conf.lock || asked.now.unix_milliseconds < cell.uncacheable_until {
         return Found::Miss(grant);

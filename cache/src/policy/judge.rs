@@ -6,11 +6,11 @@
 use super::arithmetic::{Arithmetic, Source};
 use super::control::{Governing, governing};
 use super::freshness;
-use super::lifetime::{Lifetime, Revalidation};
+use super::lifetime::{Asker, Lifetime, Revalidation};
 use super::reason::Reason;
 use crate::now::{Now, milliseconds};
-use crate::vary::{self, Vary};
-use millstream_conf::model::{IgnoreHeaders, ProxyCache};
+use crate::vary::{self, Vary, VaryRule};
+use millstream_conf::model::{CacheVary, IgnoreHeaders, ProxyCache};
 use millstream_conf::source::Span;
 use millstream_wire::{FieldId, Fields, Method};
 use std::time::Duration;
@@ -22,6 +22,8 @@ pub struct RequestFacts {
     pub method: Method,
     /// Whether an Authorization field was sent to the upstream.
     pub has_authorization: bool,
+    /// Who asked.
+    pub asker: Asker,
     /// How long the answer's head took to come.
     pub delay: Duration,
     /// Whether a 206 may be stored: its Content-Range was read, and parts are kept.
@@ -161,6 +163,7 @@ impl<'a> Case<'_, 'a> {
             .or_else(|| self.sets_cookie())
             .or_else(|| self.varies_by_anything())
             .or_else(|| self.needs_credentials())
+            .or_else(|| self.is_endless())
     }
 
     /// An answer to POST is stored for GETs of its target only where it says that it is what they would get.
@@ -192,10 +195,7 @@ impl<'a> Case<'_, 'a> {
     }
 
     fn varies_by_anything(&self) -> Against<'a> {
-        if self.ignore.vary {
-            return None;
-        }
-        let cannot_be_told = match vary::read(self.answer) {
+        let cannot_be_told = match vary::by_rule(self.answer, self.vary_rule()) {
             Vary::Nothing => false,
             // RFC 9111 §4.1 compares what the origin was sent, which these clients' fields do not say.
             Vary::Fields(fields) => {
@@ -210,12 +210,39 @@ impl<'a> Case<'_, 'a> {
         Some((Reason::Vary, Because::Field(FieldId::Vary, value)))
     }
 
-    /// RFC 9111 §3.5.
+    fn vary_rule(&self) -> VaryRule {
+        let CacheVary { origin, unlisted } = self.conf.vary;
+        VaryRule { ignored: self.ignore.vary, origin, unlisted }
+    }
+
+    /// Whether the answer says itself that everybody may have it.
+    fn is_public(&self) -> bool {
+        self.governing.control.public || self.governing.control.s_maxage.is_some()
+    }
+
+    /// RFC 9111 §3.5, and beyond it `proxy_cache_credentials`.
     fn needs_credentials(&self) -> Against<'a> {
+        if self.request.asker == Asker::Known && !self.is_public() {
+            return Some((Reason::Credentials, Because::Directive("proxy_cache_credentials")));
+        }
         let control = &self.governing.control;
         let shared = control.public || control.must_revalidate || control.s_maxage.is_some();
         let alone = self.request.has_authorization && !self.conf.key_names_credential && !shared;
         alone.then_some((Reason::Authorization, Because::RequestField(FieldId::Authorization)))
+    }
+
+    /// What is sent bit by bit for as long as somebody listens is of use to nobody who comes later. An API that asks for
+    /// its answer not to be buffered says the same (as in nginx, which stores what it buffers).
+    fn is_endless(&self) -> Against<'a> {
+        let unbuffered = self
+            .answer
+            .get(FieldId::XAccelBuffering)
+            .filter(|value| !self.ignore.x_accel_buffering && value.eq_ignore_ascii_case(b"no"));
+        if let Some(value) = unbuffered {
+            return Some((Reason::Streaming, Because::Field(FieldId::XAccelBuffering, value)));
+        }
+        let value = self.answer.get(FieldId::ContentType)?;
+        is_endless(value).then_some((Reason::Streaming, Because::Field(FieldId::ContentType, value)))
     }
 
     /// The lifetime, in the order of who decides.
@@ -296,10 +323,23 @@ impl<'a> Case<'_, 'a> {
         Judgement { outcome, ..judgement }
     }
 
+    /// Whether only its end tells how long the answer is. Of a stored one that is no question any more.
+    fn is_open_ended(&self) -> bool {
+        let answer = self.answer;
+        answer.has(FieldId::TransferEncoding)
+            || !answer.has(FieldId::ContentLength) && answer.connection_lists("close")
+    }
+
     /// `proxy_cache_valid`, then a guess. What stands for a GET without having been one needs its own word.
     fn by_configuration(&self) -> Judgement<'a> {
         if self.stands_for_get() {
             return against(Reason::NoLifetime, Because::Nothing);
+        }
+        // One record a line may go on for ever where nobody has said how long it is, nor for how long it is good.
+        if let Some(value) = self.answer.get(FieldId::ContentType).filter(|value| is_in_records(value))
+            && self.is_open_ended()
+        {
+            return against(Reason::Streaming, Because::Field(FieldId::ContentType, value));
         }
         // A part lives as long as the whole would.
         let status = if self.status == 206 { 200 } else { self.status };
@@ -346,7 +386,8 @@ impl<'a> Case<'_, 'a> {
                 () if control.s_maxage.is_some() => Revalidation::Implied,
                 () => Revalidation::Free,
             },
-            vary_ignored: self.ignore.vary,
+            vary: self.vary_rule(),
+            public: self.is_public(),
             always_validate: must_validate,
         };
         let counts = !matches!(source, Source::XAccelExpires | Source::Valid);
@@ -370,6 +411,36 @@ impl<'a> Case<'_, 'a> {
     fn directive(&self, name: &str) -> Because<'a> {
         Because::Field(self.governing.field, self.governing.line(name))
     }
+}
+
+/// Media types of streams: server-sent events (WHATWG HTML §9.2), pictures that replace each other, gRPC.
+fn is_endless(content_type: &[u8]) -> bool {
+    let media = media_type(content_type);
+    [b"text/event-stream" as &[u8], b"multipart/x-mixed-replace"]
+        .iter()
+        .any(|known| media.eq_ignore_ascii_case(known))
+        || media.get(..16).is_some_and(|start| start.eq_ignore_ascii_case(b"application/grpc"))
+}
+
+/// Media types of records one behind the other, which may be a file as well as a stream.
+fn is_in_records(content_type: &[u8]) -> bool {
+    const TYPES: [&[u8]; 9] = [
+        b"application/x-ndjson",
+        b"application/ndjson",
+        b"application/jsonl",
+        b"application/x-jsonl",
+        b"application/jsonlines",
+        b"application/x-jsonlines",
+        b"application/json-seq",
+        b"application/stream+json",
+        b"application/x-json-stream",
+    ];
+    let media = media_type(content_type);
+    TYPES.iter().any(|known| media.eq_ignore_ascii_case(known))
+}
+
+fn media_type(content_type: &[u8]) -> &[u8] {
+    content_type.split(|&byte| byte == b';').next().unwrap_or_default().trim_ascii()
 }
 
 /// Final statuses of RFC 9110 §15 and of the RFCs that extend it, whose caching rules are followed here.

@@ -1,10 +1,11 @@
-//! How long an entry may be used, and how beyond that (RFC 9111 §4.2.4, RFC 5861).
+//! How long an entry may be used, and how beyond that (RFC 9111 §4.2.4, RFC 5861), and by whom.
 //!
 //! Plain numbers, kept with the entry and in its file: whoever asks hands in the moment. What made the numbers is
 //! `judge`'s; what a request makes of them, `request`'s.
 
 use crate::now::{Now, milliseconds};
-use millstream_conf::model::{FailureWords, UseStale};
+use crate::vary::VaryRule;
+use millstream_conf::model::{FailureWords, ProxyCache, UseStale};
 use std::time::Duration;
 
 /// How long an entry may be used, and how beyond that.
@@ -20,8 +21,10 @@ pub struct Lifetime {
     pub stale_if_error: Option<Duration>,
     /// Whether the answer forbids to use it stale.
     pub revalidation: Revalidation,
-    /// `proxy_ignore_headers Vary`: one answer for all, whatever its Vary says.
-    pub vary_ignored: bool,
+    /// What it varies by beside what its Vary says, or in its place.
+    pub vary: VaryRule,
+    /// Whether it says itself that it is for everybody (`public` or s-maxage).
+    pub public: bool,
     /// Never used without asking first, however fresh: no-cache (RFC 9111 §5.2.2.4), or stale when it came.
     pub always_validate: bool,
 }
@@ -35,6 +38,49 @@ pub enum Revalidation {
     Implied,
     /// must-revalidate, proxy-revalidate or no-cache: never.
     Required,
+}
+
+/// Who asks, as far as it decides what may be shared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Asker {
+    /// Somebody who shows no credential, or one that counts for nothing here.
+    #[default]
+    Anybody,
+    /// Somebody with a credential, where `proxy_cache_credentials public` is in force.
+    Known,
+}
+
+/// What must hold for an answer before it may be given to a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Needs(u8);
+
+impl Needs {
+    const PUBLIC: u8 = 1;
+    const ORIGIN: u8 = 1 << 1;
+    const UNLISTED: u8 = 1 << 2;
+
+    /// What whoever asks needs in a location with these settings. What was stored under laxer ones may have been given
+    /// to anybody, so it is not given here.
+    #[inline]
+    pub fn of(conf: &ProxyCache, asker: Asker) -> Needs {
+        let public = if asker == Asker::Known { Needs::PUBLIC } else { 0 };
+        let rule = VaryRule { origin: conf.vary.origin, unlisted: conf.vary.unlisted, ignored: false };
+        Needs(public | Needs::met_by(false, rule))
+    }
+
+    /// The needs that are met by an answer, as bits.
+    #[inline]
+    pub(crate) const fn met_by(public: bool, vary: VaryRule) -> u8 {
+        public as u8 * Needs::PUBLIC
+            + vary.origin as u8 * Needs::ORIGIN
+            + vary.unlisted as u8 * Needs::UNLISTED
+    }
+
+    /// Whether these bits of an answer meet them.
+    #[inline]
+    pub(crate) const fn are_met(self, met: u8) -> bool {
+        met & self.0 == self.0
+    }
 }
 
 /// Why a stale answer would be used.
@@ -61,9 +107,16 @@ impl Lifetime {
             stale_while_revalidate: None,
             stale_if_error: None,
             revalidation: Revalidation::Required,
-            vary_ignored: false,
+            vary: VaryRule::default(),
+            public: false,
             always_validate: false,
         }
+    }
+
+    /// Whether it may be given to a request with these needs.
+    #[inline]
+    pub fn meets(&self, needs: Needs) -> bool {
+        needs.are_met(Needs::met_by(self.public, self.vary))
     }
 
     /// Whether the entry may be used without asking anybody.
@@ -72,21 +125,42 @@ impl Lifetime {
         now.unix_milliseconds < self.fresh_until && !self.always_validate
     }
 
-    /// Whether the entry, being stale, may be used because of `cause`.
+    /// Whether the entry, being stale, may be used because of `cause`; it was stored at this moment, in milliseconds
+    /// since 1970.
     ///
-    /// The configuration may allow it for an answer that says nothing about it; an answer that forbids it outweighs
-    /// the configuration (RFC 9111 §4.2.4).
-    pub fn may_serve_stale(&self, cause: StaleCause, use_stale: &UseStale, now: Now) -> bool {
-        let granted = match cause {
+    /// The configuration may allow it for an answer that says nothing about it, as long as its bound has it; an answer
+    /// that forbids it outweighs the configuration (RFC 9111 §4.2.4).
+    pub fn may_serve_stale(&self, cause: StaleCause, conf: &ProxyCache, stored_at: i64, now: Now) -> bool {
+        if self.grants_stale(cause, now) {
+            return true;
+        }
+        if self.revalidation != Revalidation::Free || !allows(&conf.use_stale, cause) {
+            return false;
+        }
+        let bound = match cause {
+            StaleCause::Updating => conf.stale_while_updating.map(|bound| {
+                let fresh = u64::try_from(self.fresh_until.saturating_sub(stored_at)).unwrap_or(0);
+                let part = bound.percent.map(|percent| fresh.saturating_mul(u64::from(percent)) / 100);
+                part.map_or(bound.longest, |part| bound.longest.min(Duration::from_millis(part)))
+            }),
+            _ => conf.stale_if_error,
+        };
+        // Where there is a bound, an answer that has said how long is not held to another one.
+        bound.is_none_or(|bound| self.granted(cause).is_none() && self.is_within(bound, now))
+    }
+
+    /// Whether the answer allows it itself (RFC 5861), whatever is configured.
+    pub fn grants_stale(&self, cause: StaleCause, now: Now) -> bool {
+        self.revalidation != Revalidation::Required
+            && self.granted(cause).is_some_and(|window| self.is_within(window, now))
+    }
+
+    /// For how long it does.
+    fn granted(&self, cause: StaleCause) -> Option<Duration> {
+        match cause {
             StaleCause::Updating => self.stale_while_revalidate,
             StaleCause::Status(status) if !matches!(status, 500 | 502 | 503 | 504) => None,
             _ => self.stale_if_error,
-        };
-        match self.revalidation {
-            Revalidation::Required => false,
-            _ if granted.is_some_and(|window| self.is_within(window, now)) => true,
-            Revalidation::Implied => false,
-            Revalidation::Free => allows(use_stale, cause),
         }
     }
 

@@ -51,6 +51,10 @@ reasons! {
     Vary = "vary", "the answer varies by anything, or by more fields than are kept apart";
     /// The request carried credentials and RFC 9111 §3.5 does not allow to share the answer.
     Authorization = "authorization", "the request carried credentials, and nothing allows to share the answer";
+    /// The request carried a credential, and `proxy_cache_credentials public` shares only what says that it is for all.
+    Credentials = "credentials", "the request carried a credential, and the answer does not say that it is for everybody (public, s-maxage)";
+    /// An event stream or its like, or one that asks not to be buffered.
+    Streaming = "streaming", "the answer is a stream, of which nobody who comes later wants the beginning";
     /// must-understand, and a status whose caching rules are not known here.
     MustUnderstand = "must_understand", "the answer says must-understand, and its status is not known here";
     /// The key's text is longer than keys may be.
@@ -69,4 +73,20 @@ reasons! {
     DiskError = "disk_error", "it belongs in the cache's directory, which cannot be written";
     /// A piece of a sliced answer with neither ETag nor Last-Modified: nobody could say which version it is of.
     NoValidator = "no_validator", "it is a piece with neither ETag nor Last-Modified, so nothing says which other pieces it fits";
+}
+
+impl Reason {
+    /// Whether it is the request's doing alone, so that it says nothing about what others will be answered.
+    pub(crate) fn is_of_request(self) -> bool {
+        matches!(
+            self,
+            Reason::Method
+                | Reason::NoCacheDirective
+                | Reason::Authorization
+                | Reason::Credentials
+                | Reason::KeyTooLong
+                | Reason::RequestBody
+                | Reason::ClientNoStore
+        )
+    }
 }

@@ -1,6 +1,7 @@
 //! RFC 9111 and its companions as cases, one file per concern.
 
 mod storing;
+mod sharing;
 mod freshness;
 mod validation;
 mod targeted;

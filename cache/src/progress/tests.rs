@@ -12,7 +12,8 @@ fn progress() -> Arc<Progress> {
         stale_while_revalidate: None,
         stale_if_error: None,
         revalidation: Revalidation::Free,
-        vary_ignored: false,
+        vary: Default::default(),
+        public: false,
         always_validate: false,
     };
     Progress::new(Arc::new(StoredHead::from_stored(200, Headers::new(), None, lifetime, 0)), None)

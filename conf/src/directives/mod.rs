@@ -20,6 +20,7 @@ pub mod ranges;
 pub mod store;
 pub mod cache_zone;
 pub mod proxy_cache;
+pub mod sharing;
 pub mod purge;
 pub mod api;
 pub mod forwarded;
@@ -175,6 +176,7 @@ pub const FAMILIES: &[(&str, &[Row])] = &[
     ("Upstream groups", upstream::ROWS),
     ("Cache zones", cache_zone::ROWS),
     ("Cache", proxy_cache::ROWS),
+    ("What the cache shares", sharing::ROWS),
     ("Purging", purge::ROWS),
     ("API", api::ROWS),
     ("Proxies in front", forwarded::ROWS),

@@ -1,6 +1,6 @@
 //! Directives of the cache: how locations use a zone.
 //!
-//! Before: `cache_zone`, which defines zones. Next: `purge`; `millstream-cache`'s `policy`, which applies these (RFC 9111
+//! Before: `cache_zone`, which defines zones. Next: `sharing`; `millstream-cache`'s `policy`, which applies these (RFC 9111
 //! comes first wherever the two meet).
 
 use std::time::Duration;

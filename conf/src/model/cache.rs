@@ -132,6 +132,12 @@ pub struct ProxyCache {
     /// Whether the key contains `$http_authorization`, or what a `proxy_set_header` makes Authorization of, so that
     /// answers to credentials may be stored.
     pub key_names_credential: bool,
+    /// `proxy_cache_credentials`.
+    pub credentials: Credentials,
+    /// `proxy_cache_vary`.
+    pub vary: CacheVary,
+    /// `proxy_cache_invalidation`.
+    pub invalidation: Invalidation,
     /// Request fields, in lower case, which `proxy_set_header` makes of what neither the key nor the client's field of
     /// that name tells: an answer that varies by one cannot be found by what clients send.
     pub made_fields: Arc<[Box<str>]>,
@@ -151,6 +157,10 @@ pub struct ProxyCache {
     pub lock_age: Duration,
     /// `proxy_cache_use_stale`.
     pub use_stale: UseStale,
+    /// `proxy_cache_stale_while_updating`: the longest that `updating` grants; `None` = no bound.
+    pub stale_while_updating: Option<StaleWhile>,
+    /// `proxy_cache_stale_if_error`: the longest that the other words grant; `None` = no bound.
+    pub stale_if_error: Option<Duration>,
     /// `proxy_cache_background_update`.
     pub background_update: bool,
     /// `proxy_cache_bypass`: asked of the upstream where one is neither empty nor `0`.
@@ -193,6 +203,51 @@ pub struct ProxyCache {
     pub written: Arc<[(&'static str, Span)]>,
 }
 
+/// `proxy_cache_credentials`: what becomes of requests that carry a credential.
+#[derive(Debug, Clone, Default)]
+pub enum Credentials {
+    /// `any`: they are answered and stored like others, as far as RFC 9111 §3.5 allows.
+    #[default]
+    Any,
+    /// `public`: they share only what says that it is for everybody.
+    Public {
+        /// Fields, in lower case, that `proxy_set_header` puts in place of the client's.
+        replaced: Arc<[Box<str>]>,
+        /// Those of them that are made of what a client's fields say, with what is sent.
+        handed_on: Arc<[(Box<str>, Template)]>,
+    },
+}
+
+/// `proxy_cache_vary`: by what answers vary that their Vary does not name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct CacheVary {
+    /// By Origin, unless the answer says that every origin may have it.
+    pub origin: bool,
+    /// By every request field that is not known to mean nothing to an answer.
+    pub unlisted: bool,
+}
+
+/// `proxy_cache_invalidation`: whether an unsafe request takes out what is stored for its target.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Invalidation {
+    /// Each does.
+    #[default]
+    On,
+    /// None does.
+    Off,
+    /// Those of one URL do at most once in this time.
+    Every(Duration),
+}
+
+/// `proxy_cache_stale_while_updating`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StaleWhile {
+    /// Hundredths of the time that the answer was fresh for.
+    pub percent: Option<u16>,
+    /// The longest.
+    pub longest: Duration,
+}
+
 /// `proxy_cache_heuristic`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Heuristic {
@@ -230,6 +285,9 @@ impl Default for ProxyCache {
             zone: CacheZoneId(0),
             key: Template::default(),
             key_names_credential: false,
+            credentials: Credentials::Any,
+            vary: CacheVary::default(),
+            invalidation: Invalidation::On,
             made_fields: Arc::from([]),
             valid: Vec::new(),
             valid_spans: Arc::from([]),
@@ -239,6 +297,8 @@ impl Default for ProxyCache {
             lock_timeout: Duration::from_secs(5),
             lock_age: Duration::from_secs(5),
             use_stale: UseStale::default(),
+            stale_while_updating: None,
+            stale_if_error: None,
             background_update: false,
             bypass: Vec::new(),
             no_cache: Vec::new(),

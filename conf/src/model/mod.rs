@@ -22,8 +22,8 @@ pub mod main_context;
 
 pub use address::{HostPort, ListenAddress, PeerAddress};
 pub use cache::{
-    CacheZone, CacheZoneId, Heuristic, IgnoreHeaders, ManageRight, Network, Pace, ProxyCache, Valid,
-    ValidStatus,
+    CacheVary, CacheZone, CacheZoneId, Credentials, Heuristic, IgnoreHeaders, Invalidation, ManageRight,
+    Network, Pace, ProxyCache, StaleWhile, Valid, ValidStatus,
 };
 pub use failures::{FailureWords, NextUpstream, UseStale};
 pub use gzip::{Gzip, GzipHttpVersion, GzipProxied};

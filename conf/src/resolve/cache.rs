@@ -37,11 +37,15 @@ pub(super) fn proxy_cache(level: &Level, reading: &mut Reading<'_>) -> Option<Pr
     sharing::warn_of_users(level, &key, reading);
     sharing::warn_of_cookies(level, reading);
     sharing::warn_of_hosts(level, &key, span, reading);
+    let vary = sharing::vary(level, reading);
     reading.obeyed.extend(level.written.iter().map(|(_, span)| *span));
     let methods = level.proxy_cache_methods.unwrap_or_default();
     Some(ProxyCache {
         zone,
         made_fields: made::fields(level, &key),
+        credentials: made::credentials(level, &key),
+        vary,
+        invalidation: level.proxy_cache_invalidation.unwrap_or_default(),
         key,
         key_names_credential,
         valid: level.proxy_cache_valid.iter().flatten().map(|(valid, _)| *valid).collect(),
@@ -53,6 +57,8 @@ pub(super) fn proxy_cache(level: &Level, reading: &mut Reading<'_>) -> Option<Pr
         lock_timeout: level.proxy_cache_lock_timeout.unwrap_or(Duration::from_secs(5)),
         lock_age: level.proxy_cache_lock_age.unwrap_or(Duration::from_secs(5)),
         use_stale: level.proxy_cache_use_stale.unwrap_or_default(),
+        stale_while_updating: level.proxy_cache_stale_while_updating.flatten(),
+        stale_if_error: level.proxy_cache_stale_if_error.flatten(),
         background_update: level.proxy_cache_background_update.unwrap_or(false),
         bypass: level.proxy_cache_bypass.clone().unwrap_or_default(),
         no_cache: level.proxy_no_cache.clone().unwrap_or_default(),

@@ -4,7 +4,7 @@
 //! the other or from the key, an answer that depends on it must not be shared. Next: `cache`, which asks.
 
 use crate::inherit::Level;
-use crate::model::{SetHeader, Template, Variable};
+use crate::model::{Credentials, SetHeader, Template, Variable};
 use crate::variables::Builtin;
 use std::sync::Arc;
 
@@ -33,6 +33,28 @@ pub(super) fn fields(level: &Level, key: &Template) -> Arc<[Box<str>]> {
         })
         .map(|field| field.name.to_ascii_lowercase().into())
         .collect()
+}
+
+/// `proxy_cache_credentials`, with the fields that the upstream is sent in place of the client's.
+pub(super) fn credentials(level: &Level, key: &Template) -> Credentials {
+    if level.proxy_cache_credentials != Some(true) {
+        return Credentials::Any;
+    }
+    let name = |field: &SetHeader| Box::<str>::from(field.name.to_ascii_lowercase());
+    let is_clients = |variable: &Variable| match variable {
+        Variable::RequestHeader(_) | Variable::Cookie(_) => true,
+        Variable::Builtin(builtin) => *builtin == Builtin::RemoteUser,
+        _ => false,
+    };
+    // Which host is asked for says nothing of who asks.
+    let hands_on = |field: &&SetHeader| {
+        !field.name.eq_ignore_ascii_case("host")
+            && field.value.variables().any(|variable| is_clients(variable) && !is_told(variable, key))
+    };
+    Credentials::Public {
+        replaced: set(level).iter().map(name).collect(),
+        handed_on: set(level).iter().filter(hands_on).map(|set| (name(set), set.value.clone())).collect(),
+    }
 }
 
 fn set(level: &Level) -> &[SetHeader] {

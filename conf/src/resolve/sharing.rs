@@ -4,9 +4,8 @@
 //! nothing is changed here, only told: at every start, and by `-t`. Before: `cache`, which asks; `made`, which knows what of
 //! a request the upstream is told.
 
-use crate::directives;
 use crate::inherit::Level;
-use crate::model::{Template, ValidStatus, Variable};
+use crate::model::{CacheVary, Template, ValidStatus, Variable};
 use crate::reading::Reading;
 use crate::source::Span;
 use crate::variables::Builtin;
@@ -30,10 +29,6 @@ pub(super) fn warn_of_users(level: &Level, key: &Template, reading: &mut Reading
             .once();
         return;
     }
-    let own = match directives::rows().any(|row| row.name == "proxy_cache_credentials") {
-        true => "proxy_cache_credentials public; or ",
-        false => "",
-    };
     reading
         .diagnostics
         .warning(
@@ -41,11 +36,28 @@ pub(super) fn warn_of_users(level: &Level, key: &Template, reading: &mut Reading
             "answers without a word about caching are stored and given to everybody, including those made for one user's cookie \
              or API key",
         )
-        .help(format!(
-            "write {own}proxy_cache_bypass $http_cookie $http_authorization; and proxy_no_cache with the same, with the field of \
-             an API key beside them, such as $http_x_api_key"
-        ))
+        .help(
+            "write proxy_cache_credentials public; or proxy_cache_bypass $http_cookie $http_authorization; and proxy_no_cache with \
+             the same, with the field of an API key beside them, such as $http_x_api_key",
+        )
         .once();
+}
+
+/// `proxy_cache_vary`. Credentials are another directive's matter: here they count for nothing, or an answer for everybody
+/// would be stored once for each.
+pub(super) fn vary(level: &Level, reading: &mut Reading<'_>) -> CacheVary {
+    let Some((vary, span)) = level.proxy_cache_vary else { return CacheVary::default() };
+    if vary.unlisted && level.proxy_cache_credentials != Some(true) {
+        reading
+            .diagnostics
+            .warning(
+                span,
+                "\"proxy_cache_vary unlisted\" does not keep clients apart by cookies and credentials",
+            )
+            .help("write proxy_cache_credentials public; beside it")
+            .once();
+    }
+    vary
 }
 
 /// The directive by which answers without a lifetime of their own are stored; failures are nobody's own.

@@ -7,6 +7,7 @@
 //! Stale, ours to update ─┬ background ▶ from the entry (STALE), a detached task refreshes
 //!                        └ else ──────▶ upstream (EXPIRED), the entry as a fall-back
 //! Miss ──────────────────────────────▶ upstream (MISS), filling
+//! Apart ─────────────────────────────▶ upstream (BYPASS), stored where it says that it is for all
 //! Busy ─────── waits ─┬ streaming ───▶ from the fill as it arrives (HIT)
 //!                     ├ our turn ────▶ upstream, filling
 //!                     └ too long ────▶ upstream, storing nothing
@@ -17,7 +18,7 @@
 use super::Outcome;
 use super::follow::{self, Followed};
 use super::hit::{self, Coding, Ready};
-use super::keyed::{Use, usage};
+use super::keyed::{self, Use, usage};
 use super::partial::{self, Step};
 use super::proxied::{self, Filling, Proxied};
 use super::{query, ranges, stored};
@@ -31,7 +32,7 @@ use millstream_cache::policy::{Usable, Why, Wish};
 use millstream_cache::{
     FillPermit, Follower, Front, Hit, Lookup, Now, Prepared, StaleCause, StoredHead, Waiter, Woken,
 };
-use millstream_conf::model::{ProxyCache, UseStale};
+use millstream_conf::model::ProxyCache;
 use millstream_net::{blocking, buffers};
 use millstream_telemetry::metrics::{CacheStatus, Cause};
 use millstream_wire::Method;
@@ -49,6 +50,7 @@ pub fn find(request: &mut Request, cache: &ProxyCache, now: Now) -> Option<(Vec<
     if query::waits_for_body(request, cache) {
         return None;
     }
+    request.asker = keyed::asker(request, cache);
     match usage(request, cache) {
         Use::None => {
             request.report = CacheReport::begin(cache, None);
@@ -85,7 +87,7 @@ pub fn find(request: &mut Request, cache: &ProxyCache, now: Now) -> Option<(Vec<
 #[inline]
 fn look_up(request: &Request, cache: &ProxyCache, key: &[u8], now: Now) -> Lookup {
     let mut front = request.generation.fronts[cache.zone.0 as usize].borrow_mut();
-    let lookup = front.lookup(key, request.fields(), cache, now);
+    let lookup = front.lookup_for(key, (request.fields(), request.asker), cache, now);
     if request.wish.is_none() { lookup } else { wished(&front, &request.wish, key, lookup, now) }
 }
 
@@ -107,7 +109,7 @@ fn missed(request: &mut Request, cause: Cause, detail: Option<&'static str>) {
     request.count_miss(cause);
     let forward = match cause {
         Cause::NotCachedMethod => Forward::Method,
-        Cause::Bypass | Cause::NotKeyed => Forward::Bypass,
+        Cause::Bypass | Cause::NotKeyed | Cause::Credentials => Forward::Bypass,
         Cause::Client => Forward::Request,
         Cause::Expired | Cause::Validate => Forward::Stale,
         _ => Forward::Miss,
@@ -200,6 +202,7 @@ async fn with_lookup(
                 let filling = if goes_past(request, cache) { Filling::No } else { filling(request, permit) };
                 return upstream(request, client, filling, None).await;
             }
+            Lookup::Apart(permit) => return apart(request, client, permit).await,
             Lookup::Scarce => {
                 request.cache_status = Some(CacheStatus::Miss);
                 missed(request, Cause::Scarce, Some("not_to_be_stored_yet"));
@@ -235,6 +238,15 @@ fn filling(request: &Request, permit: FillPermit) -> Filling {
     if request.wish.no_store { Filling::No } else { Filling::Permit(permit) }
 }
 
+/// A request with a credential, for which there is nothing that is for everybody: its own conditions and ranges go with it,
+/// as without a cache.
+async fn apart(request: &mut Request, client: &mut Client, permit: FillPermit) -> Outcome {
+    request.cache_status = Some(CacheStatus::Bypass);
+    missed(request, Cause::Credentials, Some("credentials"));
+    let filling = if request.wish.no_store { Filling::No } else { Filling::Part(permit) };
+    upstream(request, client, filling, None).await
+}
+
 fn again(request: &Request, cache: &ProxyCache, key: &[u8], vanished: Option<&Rc<Hit>>) -> Lookup {
     if let Some(hit) = vanished {
         request.generation.shared.stores[cache.zone.0 as usize].forget(&hit.entry);
@@ -261,9 +273,8 @@ async fn stale(
     match permit {
         None => request.cache_status = Some(CacheStatus::Updating),
         Some(permit) => {
-            let may = found.entry.may_serve_stale(StaleCause::Updating, &cache.use_stale, now);
-            let detached = cache.background_update
-                || found.entry.may_serve_stale(StaleCause::Updating, &UseStale::default(), now);
+            let may = found.entry.may_serve_stale(StaleCause::Updating, cache, now);
+            let detached = found.entry.is_updated_behind(cache, now);
             // A body that came with the request is there once, so such a request asks for itself.
             if insists || !(may && detached && request.framing == Framing::None) {
                 request.cache_status = Some(CacheStatus::Expired);
@@ -316,7 +327,7 @@ async fn busy(
         }
         Woken::Failed(failure) => {
             let now = Now::read();
-            let may = |found: &Rc<Hit>| found.entry.may_serve_stale(failure.cause, &cache.use_stale, now);
+            let may = |found: &Rc<Hit>| found.entry.may_serve_stale(failure.cause, cache, now);
             let proxied = match fallback.as_ref().is_some_and(may) {
                 true => Proxied::Stale(failure.status),
                 false => Proxied::Failed(failure.status),

@@ -7,9 +7,12 @@
 use super::keyed;
 use crate::admission;
 use crate::request::{Arguments, Request};
-use millstream_cache::{FillPermit, policy};
+use millstream_cache::{FillPermit, Now, Turn, policy};
+use millstream_conf::model::Invalidation;
+use millstream_net::timer::Deadline;
 use millstream_wire::reference::Reference;
 use millstream_wire::{FieldId, Fields, Method, Span};
+use std::time::Duration;
 
 /// Carries out what follows from an answer for the caches; `fields` are those of the answer, `own` the right to store it.
 /// When this is done, the end of the process does not bring back what was there.
@@ -40,16 +43,45 @@ pub fn is_target(request: &Request, reference: &[u8]) -> bool {
         .is_some_and(|(path, query)| path == own && query.as_deref() == request.query())
 }
 
-/// Drops what is stored for a request.
+/// Drops what is stored for a request, as `proxy_cache_invalidation` of its location has it.
 async fn forget(request: &Request, own: Option<&mut FillPermit>) {
-    if let Some(cache) = request.location().settings.proxy.as_ref().and_then(|proxy| proxy.cache.as_ref())
-        && let Some(key) = keyed::key(request, cache)
-    {
-        let gone = request.generation.fronts[cache.zone.0 as usize].borrow().invalidate_after(&key, own);
+    let Some(cache) = request.location().settings.proxy.as_ref().and_then(|proxy| proxy.cache.as_ref())
+    else {
+        return;
+    };
+    if cache.invalidation == Invalidation::Off {
+        return;
+    }
+    let Some(key) = keyed::key(request, cache) else { return };
+    let zone = cache.zone.0 as usize;
+    if let Invalidation::Every(interval) = cache.invalidation {
+        let now = Now::read();
+        match request.generation.shared.stores[zone].turn(&key, interval, now) {
+            Turn::Now => {}
+            Turn::Promised => return,
+            Turn::At(at) => return forget_at(request, zone, key, interval, (at, now)),
+        }
+    }
+    let gone = request.generation.fronts[zone].borrow().invalidate_after(&key, own);
+    if let Some(gone) = gone {
+        gone.await;
+    }
+}
+
+/// Drops what is stored under a key when its turn has come. There is one such task for a key at the most.
+fn forget_at(request: &Request, zone: usize, key: Vec<u8>, interval: Duration, (at, now): (i64, Now)) {
+    let generation = request.generation.clone();
+    let wait = Duration::from_millis(u64::try_from(at.saturating_sub(now.unix_milliseconds)).unwrap_or(0));
+    tokio::task::spawn_local(async move {
+        let mut turn = Deadline::new();
+        turn.set(now.after(wait).instant);
+        turn.passed().await;
+        generation.shared.stores[zone].turn_taken(&key, interval, Now::read());
+        let gone = generation.fronts[zone].borrow().invalidate_after(&key, None);
         if let Some(gone) = gone {
             gone.await;
         }
-    }
+    });
 }
 
 /// The GET of the same target: a key may name the method.

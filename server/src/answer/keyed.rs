@@ -8,11 +8,12 @@ use super::query;
 use crate::request::Request;
 use crate::variables::{self, holds};
 use millstream_cache::key::{Parts, TooLong};
-use millstream_cache::policy;
-use millstream_conf::model::ProxyCache;
+use millstream_cache::policy::{self, Asker};
+use millstream_conf::model::{Credentials, ProxyCache, Template, Variable};
 use millstream_net::buffers;
 use millstream_telemetry::metrics::Counter;
 use millstream_wire::connection::NamedFields;
+use millstream_wire::credential::is_credential;
 use millstream_wire::h1::framing::Framing;
 use millstream_wire::{FieldId, Method};
 
@@ -52,6 +53,41 @@ pub fn usage(request: &Request, cache: &ProxyCache) -> Use {
             Use::Past
         }
     }
+}
+
+/// Who asks, as far as the cache minds: whether the upstream is sent a credential that the key does not name
+/// (`proxy_cache_credentials public`).
+pub fn asker(request: &Request, cache: &ProxyCache) -> Asker {
+    let Credentials::Public { replaced, handed_on } = &cache.credentials else { return Asker::Anybody };
+    let is_among = |names: &[Box<str>], name: &[u8]| {
+        names.iter().any(|known| name.eq_ignore_ascii_case(known.as_bytes()))
+    };
+    let shows = request.fields().iter().any(|(id, name, _)| {
+        is_credential(id, name) && !is_among(replaced, name) && !names_field(&cache.key, name)
+    });
+    // What is put in the place of a field counts by what it is made of as well as by its name.
+    let hands_on = || {
+        handed_on.iter().any(|(name, value)| {
+            let name = name.as_bytes();
+            let is_one = is_credential(FieldId::of(name), name)
+                || value.variables().any(|variable| match variable {
+                    Variable::RequestHeader(field) => {
+                        is_credential(FieldId::of(field.as_bytes()), field.as_bytes())
+                    }
+                    Variable::Cookie(_) | Variable::Builtin(_) => true,
+                    _ => false,
+                });
+            is_one && !variables::value(value, request).is_empty()
+        })
+    };
+    if shows || hands_on() { Asker::Known } else { Asker::Anybody }
+}
+
+/// Whether a key has a field's value in it.
+pub fn names_field(key: &Template, name: &[u8]) -> bool {
+    key.variables().any(|variable| {
+        matches!(variable, Variable::RequestHeader(field) if name.eq_ignore_ascii_case(field.as_bytes()))
+    })
 }
 
 /// The key of a request, whatever its method; `None` where it is too long for anything to be stored under it.

@@ -304,7 +304,7 @@ impl<'a> Passing<'a> {
 
     fn stale_covers(&self, cause: StaleCause) -> bool {
         match (&self.stale, &self.proxy.cache) {
-            (Some(stale), Some(cache)) => stale.entry.may_serve_stale(cause, &cache.use_stale, Now::read()),
+            (Some(stale), Some(cache)) => stale.entry.may_serve_stale(cause, cache, Now::read()),
             _ => false,
         }
     }
@@ -399,6 +399,7 @@ impl<'a> Passing<'a> {
         let facts = RequestFacts {
             method,
             has_authorization: request_head::has_credential(self.request, self.proxy),
+            asker: self.request.asker,
             delay: millstream_net::clock::now().saturating_duration_since(self.asked_at),
             partial,
             is_of_target: self.is_of_target(fields),

@@ -58,6 +58,7 @@ causes! {
     Validate = Miss "always_validate", "What was stored is to be validated at every use.";
     Client = Miss "client", "The client asked for a fresher answer.";
     Bypass = Miss "bypass", "`proxy_cache_bypass`.";
+    Credentials = Miss "credentials", "`proxy_cache_credentials`.";
     NotKeyed = Miss "not_keyed", "The request has what no key names, or its key is too long.";
     NotCachedMethod = Miss "method", "The method is not cached.";
     Scarce = Miss "scarce", "`proxy_cache_min_uses` was not reached, or there was no room.";
@@ -74,6 +75,8 @@ causes! {
     StoreSetCookie = NotStored "set_cookie", "Set-Cookie.";
     StoreVary = NotStored "vary", "Vary by anything.";
     StoreAuthorization = NotStored "authorization", "Credentials.";
+    StoreCredentials = NotStored "credentials", "`proxy_cache_credentials`.";
+    StoreStreaming = NotStored "streaming", "An event stream or its like.";
     StoreMustUnderstand = NotStored "must_understand", "must-understand.";
     StoreKeyTooLong = NotStored "key_too_long", "The key.";
     StoreRequestBody = NotStored "request_body", "The request's body.";

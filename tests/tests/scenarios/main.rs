@@ -10,6 +10,7 @@ mod seed_upstreams;
 mod seed_https;
 mod serve_url;
 mod serve_options;
+mod serve_shared;
 mod command_line;
 mod client_side;
 mod slow_peers;

@@ -12,7 +12,7 @@ use millstream_tests::server::{Server, binary, is_nginx};
 use millstream_tests::{ports, wait};
 
 /// Starts `serve` with these arguments and waits until it accepts.
-fn serve(arguments: &[&str]) -> (u16, Running) {
+pub(super) fn serve(arguments: &[&str]) -> (u16, Running) {
     let port = ports::free();
     let process = Running::start(
         Command::new(binary())

@@ -97,7 +97,7 @@ fn a_soft_purge_keeps_the_answer_for_the_case_that_stale_ones_may_be_used() {
     let Lookup::Stale(hit, Some(permit)) = get(&mut front, &updating, moment) else {
         panic!("mine to update")
     };
-    assert!(before.is_retired() && hit.may_serve_stale(StaleCause::Updating, &updating.use_stale, moment));
+    assert!(before.is_retired() && hit.may_serve_stale(StaleCause::Updating, &updating, moment));
     assert_eq!(body(&hit), b"body");
     assert!(matches!(get(&mut front, &updating, moment), Lookup::Stale(_, None)), "one updates");
     // The upstream confirms it: that counts from now on, and its tags are still there.

@@ -205,7 +205,9 @@ impl Simulation {
                 assert_eq!(Some(&fill), self.newest.get(&key), "the newest is the stored one");
                 Client::Idle
             }
-            Lookup::Stale(_, None) | Lookup::Scarce | Lookup::Ahead(..) => panic!("not configured"),
+            Lookup::Stale(_, None) | Lookup::Scarce | Lookup::Ahead(..) | Lookup::Apart(_) => {
+                panic!("not configured")
+            }
             Lookup::Disk(_) => panic!("there is no disk"),
             Lookup::Miss(permit) | Lookup::Stale(_, Some(permit)) => self.granted(index, permit),
             Lookup::Busy(waiter, _) => {

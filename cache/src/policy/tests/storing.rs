@@ -148,7 +148,9 @@ fn stale_answers_are_used_where_answer_and_configuration_allow() {
         else {
             panic!("{control} is not stored")
         };
-        assert_eq!(lifetime.may_serve_stale(cause, use_stale, at(seconds)), expected, "{control} {cause:?}");
+        let conf = ProxyCache { use_stale: *use_stale, ..conf() };
+        let may = lifetime.may_serve_stale(cause, &conf, NOW * 1000, at(seconds));
+        assert_eq!(may, expected, "{control} {cause:?}");
     }
 }
 

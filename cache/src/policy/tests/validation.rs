@@ -37,14 +37,15 @@ fn no_cache_is_stored_where_it_can_be_validated() {
 
 #[test]
 fn what_is_validated_at_every_use_is_never_served_stale() {
-    let all = UseStale { error: true, updating: true, http_503: true, ..UseStale::default() };
+    let use_stale = UseStale { error: true, updating: true, http_503: true, ..UseStale::default() };
+    let all = ProxyCache { use_stale, ..conf() };
     for lines in [
         "Cache-Control: no-cache, stale-if-error=60, stale-while-revalidate=60\nETag: \"a\"",
         "Cache-Control: max-age=0\nETag: \"a\"",
     ] {
         let terms = terms(&revalidating(), &IgnoreHeaders::default(), get(), 200, lines).expect("stored");
         for cause in [StaleCause::Updating, StaleCause::Error, StaleCause::Status(503)] {
-            assert!(!terms.may_serve_stale(cause, &all, now()), "{lines} {cause:?}");
+            assert!(!terms.may_serve_stale(cause, &all, NOW * 1000, now()), "{lines} {cause:?}");
         }
     }
 }

@@ -47,6 +47,14 @@ pub(super) fn help(reason: Reason) -> &'static str {
             "put $http_authorization into proxy_cache_key, one answer for each; or, where all may have it, have the API \
              send Cache-Control: public or s-maxage=…"
         }
+        Reason::Credentials => {
+            "where the answer is the same for everybody, have the API send Cache-Control: public or s-maxage=…; where each has one of \
+             its own, put the field into proxy_cache_key ($http_x_api_key)"
+        }
+        Reason::Streaming => {
+            "a stream is passed on as it comes; where the answer is none, have the API send Content-Length, or Cache-Control: max-age=…, \
+             and no X-Accel-Buffering: no"
+        }
         Reason::MustUnderstand => "have the API leave must-understand out for this status",
         Reason::KeyTooLong => "shorten proxy_cache_key, for example by $uri with the arguments that matter",
         Reason::RequestBody => {

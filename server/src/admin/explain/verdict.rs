@@ -8,9 +8,9 @@ use crate::answer::partial;
 use crate::location_text::readable;
 use crate::request::Request;
 use crate::variables::{self, holds};
-use millstream_cache::policy::{self, Usable, Why};
+use millstream_cache::policy::{self, Asker, Needs, Usable, Why};
 use millstream_cache::{Entry, How, Now, Sight, StaleCause};
-use millstream_conf::model::{ProxyCache, UseStale};
+use millstream_conf::model::ProxyCache;
 use millstream_telemetry::metrics::CacheStatus;
 use millstream_wire::h1::encode;
 use serde::{Deserialize, Serialize};
@@ -64,11 +64,25 @@ pub(super) fn of(
             let why = format!("proxy_cache_bypass {source}{place} holds: its value is {value}");
             Verdict::of(CacheStatus::Bypass, why)
         }
+        Use::Lookup(_) if is_apart(request, cache, chosen) => {
+            let written = cache.written.iter().rev().find(|(name, _)| *name == "proxy_cache_credentials");
+            let place = written.map(|(_, span)| format!(" ({})", at(request, *span))).unwrap_or_default();
+            let why = format!(
+                "the request carries a credential, and nothing stored here says that it is for everybody: \
+                 proxy_cache_credentials public{place}"
+            );
+            Verdict::of(CacheStatus::Bypass, why)
+        }
         Use::Lookup(_) => match chosen {
             Some(entry) => with_entry(request, cache, sight, entry, now),
             None => without_entry(cache, sight, now),
         },
     }
+}
+
+/// Whether a request is one for itself, because of the credential it carries.
+fn is_apart(request: &Request, cache: &ProxyCache, chosen: Option<&std::sync::Arc<Entry>>) -> bool {
+    request.asker == Asker::Known && chosen.is_none_or(|entry| !entry.meets(Needs::of(cache, request.asker)))
 }
 
 fn with_entry(request: &Request, cache: &ProxyCache, sight: &Sight, entry: &Entry, now: Now) -> Verdict {
@@ -107,16 +121,14 @@ fn with_entry(request: &Request, cache: &ProxyCache, sight: &Sight, entry: &Entr
             "the stored answer ends before the request's min-fresh, and proxy_cache_client_control is on"
         }
     };
-    let allowed = entry.may_serve_stale(StaleCause::Updating, &cache.use_stale, now);
+    let allowed = entry.may_serve_stale(StaleCause::Updating, cache, now);
     if allowed && sight.line.is_some() {
         return Verdict::of(
             CacheStatus::Updating,
             format!("{why}; somebody updates it, meanwhile it is used"),
         );
     }
-    let detached =
-        cache.background_update || entry.may_serve_stale(StaleCause::Updating, &UseStale::default(), now);
-    if allowed && detached {
+    if allowed && entry.is_updated_behind(cache, now) {
         return Verdict::of(CacheStatus::Stale, format!("{why}; it is used, and updated in the background"));
     }
     let validator = head.etag().is_some() || head.last_modified.is_some();

@@ -6,7 +6,7 @@
 
 use super::{Filling, Passing, unkeyed};
 use crate::answer::{invalidation, keyed};
-use millstream_cache::policy::{self, Storable};
+use millstream_cache::policy::{self, Asker, Storable};
 use millstream_cache::{Entry, FillPermit, Now};
 use millstream_conf::model::ProxyCache;
 use millstream_wire::{FieldId, Fields, Headers, Method, etag};
@@ -50,6 +50,10 @@ impl Passing<'_> {
             _ => false,
         };
         if !about_stored || self.request.wish.no_store || !keyed::is_keyed(self.request) {
+            return;
+        }
+        // What somebody with a credential is told need not hold for others.
+        if self.request.asker == Asker::Known {
             return;
         }
         let Some(key) = keyed::key_of(self.request, cache, Method::Get) else { return };

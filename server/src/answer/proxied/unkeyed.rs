@@ -6,7 +6,8 @@
 //! where the cache has no part in the request nothing is held back. X-Forwarded-For and X-Real-IP are not here: they
 //! say who asks, not what for, and logs live on them. The reasons are in the table. Next: `request_head`.
 
-use millstream_conf::model::{Template, Variable};
+use crate::answer::keyed::names_field;
+use millstream_conf::model::Template;
 use millstream_wire::FieldId;
 
 /// What a field makes an application believe.
@@ -41,6 +42,10 @@ const TABLE: &[(&str, Effect, &str)] = &[
     ),
     ("X-Forwarded-Protocol", Origin, "gunicorn (secure_scheme_headers), older Django set-ups"),
     ("X-Forwarded-Scheme", Origin, "Rack, Ingress-NGINX set-ups; answers with a redirect to https"),
+    ("X-Forwarded-Https", Origin, "PHP frameworks behind TLS terminators"),
+    ("X-AppEngine-Https", Origin, "WordPress and PHP frameworks on that platform"),
+    ("CF-Visitor", Origin, "{\"scheme\":\"https\"}: WordPress and its plugins behind that CDN"),
+    ("Ssl-Offloaded", Origin, "Magento (its default offloader header), back ends of load balancers"),
     ("X-Forwarded-Ssl", Origin, "Rack, gunicorn (secure_scheme_headers), Spring"),
     ("X-Forwarded-Port", Origin, "Symfony, Rails, Spring, Werkzeug ProxyFix"),
     ("X-Forwarded-Prefix", Origin, "Spring, Symfony, Werkzeug ProxyFix, ASP.NET Core, Traefik back ends"),
@@ -70,6 +75,12 @@ const TABLE: &[(&str, Effect, &str)] = &[
     ("X-Envoy-Original-Path", Target, "Envoy back ends"),
     ("X-Request-URI", Target, "application servers' connectors"),
     ("X-Rewrite-Path", Target, "back ends of hand-written proxies"),
+    (
+        "X-Sendfile-Type",
+        Target,
+        "Rack::Sendfile: which field the answer names its file by, in place of the file",
+    ),
+    ("X-Accel-Mapping", Target, "Rack::Sendfile: which file of the server the answer names"),
     ("X-Proxy-URL", Target, "back ends of hand-written proxies"),
     ("X-Http-Destinationurl", Target, "back ends of hand-written proxies"),
     ("Base-Url", Origin, "back ends of hand-written proxies"),
@@ -109,14 +120,7 @@ pub(super) fn ends_here(id: FieldId, name: &[u8], key: &Template) -> bool {
     );
     known
         && TABLE.iter().any(|(field, _, _)| name.eq_ignore_ascii_case(field.as_bytes()))
-        && !is_named(key, name)
-}
-
-/// Whether the key has the field's value in it.
-fn is_named(key: &Template, name: &[u8]) -> bool {
-    key.variables().any(|variable| {
-        matches!(variable, Variable::RequestHeader(field) if name.eq_ignore_ascii_case(field.as_bytes()))
-    })
+        && !names_field(key, name)
 }
 
 /// The names for the manual and for tests.

@@ -11,7 +11,7 @@ use crate::client::{Client, Unsent};
 use crate::request::Request;
 use crate::tries::Tries;
 use millstream_cache::{Entry, Follower, Head, Hit, Lookup, Now, StaleCause, Woken};
-use millstream_conf::model::{ProxyCache, UseStale};
+use millstream_conf::model::ProxyCache;
 use millstream_telemetry::metrics::CacheStatus;
 use millstream_wire::FieldId;
 use millstream_wire::range::ContentRange;
@@ -131,6 +131,9 @@ pub(super) async fn open(mut request: Request) -> Result<Option<Piece>, Proxied>
                 let status = request.cache_status.unwrap_or(CacheStatus::Miss);
                 return ask(request, Filling::Permit(permit), None, status).await.map(Some);
             }
+            Lookup::Apart(permit) => {
+                return ask(request, Filling::Permit(permit), None, CacheStatus::Bypass).await.map(Some);
+            }
             Lookup::Busy(waiter, fallback) => match waiter.wait(request.fields(), cache, Now::read()).await {
                 Woken::Retry => match cached::find(&mut request, cache, Now::read()) {
                     Some((_, lookup)) => lookup,
@@ -143,8 +146,7 @@ pub(super) async fn open(mut request: Request) -> Result<Option<Piece>, Proxied>
                 }
                 Woken::Failed(failure) => {
                     let now = Now::read();
-                    let may =
-                        |found: &Rc<Hit>| found.entry.may_serve_stale(failure.cause, &cache.use_stale, now);
+                    let may = |found: &Rc<Hit>| found.entry.may_serve_stale(failure.cause, cache, now);
                     let found = fallback.filter(may).ok_or(Proxied::Failed(failure.status))?;
                     return Ok(Some(of_entry(
                         request.report.take(),
@@ -198,9 +200,8 @@ async fn stale(
     let Some(permit) = permit else {
         return Ok(of_entry(request.report.take(), found.entry.clone(), CacheStatus::Updating));
     };
-    let may = found.entry.may_serve_stale(StaleCause::Updating, &cache.use_stale, now);
-    let detached = cache.background_update
-        || found.entry.may_serve_stale(StaleCause::Updating, &UseStale::default(), now);
+    let may = found.entry.may_serve_stale(StaleCause::Updating, cache, now);
+    let detached = found.entry.is_updated_behind(cache, now);
     if may && detached && !insists {
         cached::refresh_detached(&request, permit, &found);
         return Ok(of_entry(request.report.take(), found.entry.clone(), CacheStatus::Stale));

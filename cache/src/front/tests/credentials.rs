@@ -1,0 +1,159 @@
+//! `proxy_cache_credentials public` and `proxy_cache_vary`: who gets what of a key, who waits for whom.
+
+use super::*;
+use crate::permit::Woken;
+use crate::policy::{self, Asker, Reason};
+use crate::samples::{self, headers, ready, start};
+use millstream_conf::model::CacheVary;
+use millstream_wire::Headers;
+
+const KNOWN: Asker = Asker::Known;
+
+fn ask(front: &mut Front, asker: Asker, conf: &ProxyCache, now: Now) -> Lookup {
+    front.lookup_for(b"key", (Fields::default(), asker), conf, now)
+}
+
+/// Stores an answer with these fields as the policy has it.
+fn store(front: &mut Front, request: &Headers, lines: &[(&str, &str)], conf: &ProxyCache, now: Now) {
+    let Lookup::Miss(permit) = front.lookup(b"key", request.view(), conf, now) else { panic!("stored") };
+    ready(begin(permit, request, lines, conf, now).finish());
+}
+
+fn begin(
+    permit: FillPermit,
+    request: &Headers,
+    lines: &[(&str, &str)],
+    conf: &ProxyCache,
+    now: Now,
+) -> crate::permit::Fill {
+    let answer = headers(lines);
+    let facts = policy::RequestFacts::default();
+    let ignore = millstream_conf::model::IgnoreHeaders::default();
+    let policy::Storable::Yes(lifetime) =
+        policy::storable(conf, &ignore, &facts, 200, answer.view(), now, false)
+    else {
+        panic!("it may be stored")
+    };
+    let head = crate::head::StoredHead::new(200, answer.view(), None, lifetime, now);
+    permit.begin(head, request.view(), now)
+}
+
+#[test]
+fn a_credential_gets_what_is_for_everybody_and_asks_alone_for_all_else() {
+    let (now, nobody) = (start(), Headers::new());
+    for (control, shared) in [("max-age=60", false), ("max-age=60, public", true), ("s-maxage=60", true)] {
+        let mut front = Front::new(samples::store(&zone(None)));
+        store(&mut front, &nobody, &[("Cache-Control", control)], &conf(), now);
+        for _ in 0..2 {
+            let found = ask(&mut front, KNOWN, &conf(), now);
+            assert_eq!(matches!(found, Lookup::Fresh(_)), shared, "{control}");
+            assert_eq!(matches!(found, Lookup::Apart(_)), !shared, "{control}");
+        }
+        assert!(matches!(ask(&mut front, Asker::Anybody, &conf(), now), Lookup::Fresh(_)));
+    }
+}
+
+#[test]
+fn nobody_waits_for_what_a_credential_is_told_and_it_waits_for_nobody() {
+    let (now, nobody) = (start(), Headers::new());
+    let mut front = Front::new(samples::store(&zone(None)));
+    let Lookup::Apart(alone) = ask(&mut front, KNOWN, &conf(), now) else { panic!("nothing is there") };
+    let Lookup::Miss(filling) = ask(&mut front, Asker::Anybody, &conf(), now) else {
+        panic!("it does not wait for the one with the credential")
+    };
+    assert!(matches!(ask(&mut front, KNOWN, &conf(), now), Lookup::Apart(_)), "nor that one for it");
+    alone.uncacheable(Some(Reason::Credentials), now);
+    assert!(
+        matches!(ask(&mut front, Asker::Anybody, &conf(), now), Lookup::Busy(..)),
+        "the line still holds"
+    );
+    let fill = begin(filling, &nobody, &[("Cache-Control", "max-age=60")], &conf(), now);
+    assert!(matches!(ask(&mut front, KNOWN, &conf(), now), Lookup::Apart(_)), "what arrives is not for it");
+    ready(fill.finish());
+    assert!(matches!(ask(&mut front, Asker::Anybody, &conf(), now), Lookup::Fresh(_)));
+}
+
+#[test]
+fn what_arrives_for_everybody_is_read_along_by_a_credential() {
+    let (now, nobody) = (start(), Headers::new());
+    let mut front = Front::new(samples::store(&zone(None)));
+    let Lookup::Miss(filling) = ask(&mut front, Asker::Anybody, &conf(), now) else { panic!("a miss") };
+    let fill = begin(filling, &nobody, &[("Cache-Control", "public, max-age=60")], &conf(), now);
+    let Lookup::Busy(waiter, None) = ask(&mut front, KNOWN, &conf(), now) else { panic!("it arrives") };
+    assert!(matches!(ready(waiter.wait(Fields::default(), &conf(), now)), Woken::Streaming(_)));
+    drop(fill);
+}
+
+#[test]
+fn what_was_stored_under_laxer_rules_is_replaced_and_not_given() {
+    let (now, nobody) = (start(), Headers::new());
+    let strict = ProxyCache { vary: CacheVary { origin: true, unlisted: true }, ..conf() };
+    let mut front = Front::new(samples::store(&zone(None)));
+    store(&mut front, &nobody, &[("Cache-Control", "max-age=60")], &conf(), now);
+    store(&mut front, &nobody, &[("Cache-Control", "max-age=60")], &strict, now);
+    assert!(matches!(ask(&mut front, Asker::Anybody, &strict, now), Lookup::Fresh(_)));
+    assert!(
+        matches!(ask(&mut front, Asker::Anybody, &conf(), now), Lookup::Fresh(_)),
+        "what is stricter will do"
+    );
+}
+
+#[test]
+fn fields_that_nobody_listed_make_variants_and_others_do_not() {
+    let now = start();
+    let strict = ProxyCache { vary: CacheVary { origin: true, unlisted: true }, ..conf() };
+    let mut front = Front::new(samples::store(&zone(None)));
+    let fields = [("Cache-Control", "max-age=60"), ("Access-Control-Allow-Origin", "*")];
+    let (plain, tenant) = (headers(&[]), headers(&[("X-Tenant", "a")]));
+    for request in
+        [&plain, &tenant, &headers(&[("Accept-Language", "de")]), &headers(&[("Accept", "text/html")])]
+    {
+        store(&mut front, request, &fields, &strict, now);
+    }
+    for (lines, expected) in [
+        (&[][..], true),
+        (&[("X-Tenant", "a")], true),
+        (&[("X-Tenant", "b")], false),
+        (&[("X-Tenant", "")], false),
+        (&[("X-Other", "a")], false),
+        (&[("Traceparent", "00-1"), ("Referer", "/x"), ("Origin", "https://a.example")], true),
+        (&[("Accept-Language", "DE")], true),
+        (&[("Accept-Language", "en")], false),
+    ] {
+        let found = front.lookup(b"key", headers(lines).view(), &strict, now);
+        assert_eq!(matches!(found, Lookup::Fresh(_)), expected, "{lines:?}");
+    }
+}
+
+#[test]
+fn an_answer_that_is_not_for_every_origin_is_for_one() {
+    let now = start();
+    let conf = ProxyCache { vary: CacheVary { origin: true, unlisted: false }, ..conf() };
+    let (a, b) = (headers(&[("Origin", "https://a")]), headers(&[("Origin", "https://b")]));
+    for (allowed, shared) in
+        [(Some("https://a"), false), (Some("null"), false), (None, false), (Some("*"), true)]
+    {
+        let mut front = Front::new(samples::store(&zone(None)));
+        let lines: Vec<_> = [("Cache-Control", "max-age=60")]
+            .into_iter()
+            .chain(allowed.map(|origin| ("Access-Control-Allow-Origin", origin)))
+            .collect();
+        store(&mut front, &a, &lines, &conf, now);
+        assert!(matches!(front.lookup(b"key", a.view(), &conf, now), Lookup::Fresh(_)));
+        let found = front.lookup(b"key", b.view(), &conf, now);
+        assert_eq!(matches!(found, Lookup::Fresh(_)), shared, "{allowed:?}");
+    }
+}
+
+#[test]
+fn a_coded_answer_is_for_those_who_accept_the_coding() {
+    let now = start();
+    let conf = ProxyCache { vary: CacheVary { origin: true, unlisted: false }, ..conf() };
+    let mut front = Front::new(samples::store(&zone(None)));
+    let gzip = headers(&[("Accept-Encoding", "gzip")]);
+    let lines =
+        [("Cache-Control", "max-age=60"), ("Content-Encoding", "gzip"), ("Access-Control-Allow-Origin", "*")];
+    store(&mut front, &gzip, &lines, &conf, now);
+    assert!(matches!(front.lookup(b"key", gzip.view(), &conf, now), Lookup::Fresh(_)));
+    assert!(matches!(front.lookup(b"key", Fields::default(), &conf, now), Lookup::Miss(_)));
+}

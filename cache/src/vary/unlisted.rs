@@ -1,0 +1,217 @@
+//! `proxy_cache_vary unlisted`: what a request says in fields of which nobody knows that they mean nothing to an answer.
+//!
+//! An API that nobody described may answer by any field: a tenant, a currency, a test group. So the list is of those that
+//! may be left out, each for one of the reasons in [`Why`]; every other field makes a variant of its own. Credentials are
+//! left out too: they are the matter of `proxy_cache_credentials`, and an answer that says `public` would else be stored
+//! once for each. Accept, Accept-Language, Accept-Encoding and Origin are compared by their own rules. Next: `vary`.
+
+use millstream_wire::credential::is_credential;
+use millstream_wire::{FieldId, Fields};
+
+/// Stands for these fields among the names that a key varies by. No field has such a name (RFC 9110 §5.1).
+pub(super) const NAME: &[u8] = b":unlisted";
+
+/// Why a field makes no variant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Why {
+    /// It ends at this hop, or is left out where an answer is to be stored.
+    StaysHere,
+    /// Whoever wants to know it has it in the key, or is compared by a rule of its own.
+    Compared,
+    /// It says what the client's own cache or connection would like.
+    Wish,
+    /// It is different for every request, so no answer that is worth storing depends on it.
+    Trace,
+    /// It says from which address or which page somebody asks, not what for: an API that answers by it is one that
+    /// gives each client another answer and must say so.
+    Whence,
+    /// It says which program asks. Whether that is a telephone's is counted, see [`is_mobile`].
+    Program,
+}
+
+use Why::{Compared, Program, StaysHere, Trace, Whence, Wish};
+
+/// Why a field that is known by its number makes no variant; `None` = it makes one.
+fn known(id: FieldId) -> Option<Why> {
+    Some(match id {
+        FieldId::Connection
+        | FieldId::KeepAlive
+        | FieldId::ProxyConnection
+        | FieldId::Te
+        | FieldId::Trailer
+        | FieldId::TransferEncoding
+        | FieldId::Upgrade
+        | FieldId::Http2Settings
+        | FieldId::ContentLength
+        | FieldId::Expect
+        | FieldId::Range
+        | FieldId::IfRange
+        | FieldId::IfMatch
+        | FieldId::IfNoneMatch
+        | FieldId::IfModifiedSince
+        | FieldId::IfUnmodifiedSince
+        // `unkeyed` holds these back, unless the key names them.
+        | FieldId::Forwarded
+        | FieldId::XForwardedHost
+        | FieldId::XForwardedProto => StaysHere,
+        FieldId::Host
+        | FieldId::Accept
+        | FieldId::AcceptEncoding
+        | FieldId::AcceptLanguage
+        | FieldId::Origin
+        | FieldId::Authorization
+        | FieldId::Cookie
+        | FieldId::ProxyAuthorization => Compared,
+        FieldId::CacheControl | FieldId::Pragma | FieldId::MaxForwards | FieldId::Priority => Wish,
+        FieldId::XRequestId | FieldId::Via | FieldId::Date => Trace,
+        FieldId::XForwardedFor | FieldId::XRealIp | FieldId::Referer => Whence,
+        FieldId::UserAgent => Program,
+        _ => return None,
+    })
+}
+
+/// Other fields that make no variant, in lower case.
+const OTHERS: &[(&str, Why)] = &[
+    ("traceparent", Trace),
+    ("tracestate", Trace),
+    ("b3", Trace),
+    ("x-b3-traceid", Trace),
+    ("x-b3-spanid", Trace),
+    ("x-b3-parentspanid", Trace),
+    ("x-b3-sampled", Trace),
+    ("x-b3-flags", Trace),
+    ("uber-trace-id", Trace),
+    ("sentry-trace", Trace),
+    ("newrelic", Trace),
+    ("elastic-apm-traceparent", Trace),
+    ("x-datadog-trace-id", Trace),
+    ("x-datadog-parent-id", Trace),
+    ("x-datadog-sampling-priority", Trace),
+    ("x-datadog-origin", Trace),
+    ("x-datadog-tags", Trace),
+    ("x-amzn-trace-id", Trace),
+    ("x-cloud-trace-context", Trace),
+    ("x-trace-id", Trace),
+    ("x-correlation-id", Trace),
+    ("correlation-id", Trace),
+    ("request-id", Trace),
+    ("x-request-start", Trace),
+    ("x-queue-start", Trace),
+    ("x-amz-cf-id", Trace),
+    ("x-vercel-id", Trace),
+    ("fly-request-id", Trace),
+    ("cf-ray", Trace),
+    ("cdn-loop", Trace),
+    ("client-ip", Whence),
+    ("x-client-ip", Whence),
+    ("x-cluster-client-ip", Whence),
+    ("true-client-ip", Whence),
+    ("cf-connecting-ip", Whence),
+    ("cf-connecting-ipv6", Whence),
+    ("fastly-client-ip", Whence),
+    ("fly-client-ip", Whence),
+    ("x-azure-clientip", Whence),
+    ("x-azure-socketip", Whence),
+    ("x-envoy-external-address", Whence),
+    ("x-original-forwarded-for", Whence),
+    ("x-forwarded-port", StaysHere),
+    // Where a request comes from and whether a user made it: what an API refuses by them it refuses, and does not cache.
+    ("sec-fetch-site", Whence),
+    ("sec-fetch-user", Whence),
+    ("sec-ch-ua", Program),
+    ("sec-ch-ua-platform", Program),
+];
+
+fn is_listed(id: FieldId, name: &[u8]) -> bool {
+    match id {
+        FieldId::Other => {
+            OTHERS.iter().any(|(known, _)| name.eq_ignore_ascii_case(known.as_bytes()))
+                || is_credential(id, name)
+        }
+        id => known(id).is_some() || is_credential(id, name),
+    }
+}
+
+/// Whether a telephone's browser asks, by the word that all of them have: pages that are made for these are the one thing
+/// that is commonly answered by User-Agent without a Vary.
+fn is_mobile(request: Fields<'_>) -> bool {
+    request.get(FieldId::UserAgent).is_some_and(|agent| agent.windows(4).any(|word| word == b"Mobi"))
+}
+
+/// Appends what a request says in these fields; whether it says anything. Neither name nor value can hold a line end.
+pub(super) fn write(request: Fields<'_>, out: &mut Vec<u8>) -> bool {
+    let start = out.len();
+    if is_mobile(request) {
+        out.extend_from_slice(b"user-agent:Mobi\n");
+    }
+    for (id, name, value) in request.iter() {
+        if !is_listed(id, name) {
+            out.extend(name.iter().map(u8::to_ascii_lowercase));
+            out.push(b':');
+            out.extend_from_slice(value);
+            out.push(b'\n');
+        }
+    }
+    out.len() > start
+}
+
+/// What [`write`] wrote, for people: each name, with a hash in place of the value, which may be anybody's secret.
+pub(super) fn spoken(written: &[u8]) -> String {
+    let mut spoken = String::new();
+    for line in written.split(|&byte| byte == b'\n').filter(|line| !line.is_empty()) {
+        let colon = line.iter().position(|&byte| byte == b':').unwrap_or(line.len());
+        let separator = if spoken.is_empty() { "" } else { ", " };
+        spoken += separator;
+        spoken += &String::from_utf8_lossy(&line[..colon]);
+        let hash = crc32fast::hash(line.get(colon + 1..).unwrap_or_default());
+        spoken += &format!(" #{hash:08x}");
+    }
+    spoken
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::samples::headers;
+
+    fn said(lines: &[(&str, &str)]) -> String {
+        let mut out = Vec::new();
+        let anything = write(headers(lines).view(), &mut out);
+        assert_eq!(anything, !out.is_empty());
+        String::from_utf8(out).expect("text")
+    }
+
+    #[test]
+    fn fields_that_nobody_listed_are_told_and_no_others() {
+        let agent = "Mozilla/5.0 (X11; Linux x86_64) Firefox/131.0";
+        for (lines, expected) in [
+            (&[("X-Tenant", "a")][..], "x-tenant:a\n"),
+            (&[("x-tenant", ""), ("Host", "h")], "x-tenant:\n"),
+            (&[("X-Tenant", "a"), ("Currency", "eur")], "x-tenant:a\ncurrency:eur\n"),
+            (&[("DNT", "1"), ("Save-Data", "on")], "dnt:1\nsave-data:on\n"),
+            (&[("Sec-Fetch-Dest", "empty"), ("Sec-Fetch-Site", "none")], "sec-fetch-dest:empty\n"),
+            (&[("Content-Type", "application/json")], "content-type:application/json\n"),
+            (&[("User-Agent", agent), ("Referer", "/a"), ("Traceparent", "00-1")], ""),
+            (&[("User-Agent", "Mozilla/5.0 (iPhone) Mobile/15E148")], "user-agent:Mobi\n"),
+            (&[("Cookie", "a"), ("X-Api-Key", "b"), ("Range", "bytes=0-")], ""),
+        ] {
+            assert_eq!(said(lines), expected);
+        }
+    }
+
+    #[test]
+    fn values_are_told_to_people_as_hashes() {
+        let told = spoken(said(&[("X-Tenant", "hush"), ("Currency", "eur")]).as_bytes());
+        assert!(told.starts_with("x-tenant #") && told.contains(", currency #"), "{told}");
+        assert!(!told.contains("hush") && !told.contains("eur"), "{told}");
+    }
+
+    #[test]
+    fn the_list_is_in_lower_case_and_names_each_field_once() {
+        for (at, (name, _)) in OTHERS.iter().enumerate() {
+            assert_eq!(*name, name.to_ascii_lowercase());
+            assert_eq!(FieldId::of(name.as_bytes()), FieldId::Other, "{name}");
+            assert!(!OTHERS[..at].iter().any(|(other, _)| other == name), "{name}");
+        }
+    }
+}

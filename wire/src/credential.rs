@@ -1,0 +1,120 @@
+//! Whether a request field says who asks: what must not decide unseen what others are answered.
+//!
+//! Fields of RFC 9110 and RFC 6265 are known by their number. APIs also have fields of their own for it, of which nobody
+//! keeps a list; they are told by the words in their names. A name too many costs an answer from the cache, a name too
+//! few gives one user's answer to another, so where there is doubt it is a credential. What follows from it is decided by
+//! the cache's policy.
+
+use crate::field_id::FieldId;
+
+/// A name with one of these anywhere in it: X-Api-Key, X-Auth-Token, Authentication, X-Session-Id, Client-Secret …
+const WORDS: [&[u8]; 12] = [
+    b"token",
+    b"secret",
+    b"session",
+    b"key",
+    b"auth",
+    b"passw",
+    b"credential",
+    b"jwt",
+    b"signature",
+    b"principal",
+    b"identity",
+    b"client-cert",
+];
+
+/// A name with one of these between its hyphens: what proxies that log users in say of them (X-Forwarded-User), and DPoP
+/// (RFC 9449).
+const SEGMENTS: [&[u8]; 6] = [b"user", b"userid", b"uid", b"sid", b"email", b"dpop"];
+
+/// Whether a field of a request with this name is a credential, or may be one.
+#[inline]
+pub fn is_credential(id: FieldId, name: &[u8]) -> bool {
+    match id {
+        FieldId::Authorization | FieldId::Cookie | FieldId::ProxyAuthorization => true,
+        FieldId::Other => is_named_so(name),
+        // No request has these; one that does has its reasons.
+        FieldId::SurrogateKey | FieldId::WwwAuthenticate | FieldId::ProxyAuthenticate => true,
+        _ => false,
+    }
+}
+
+fn is_named_so(name: &[u8]) -> bool {
+    // Only a browser itself can set these (Fetch Standard §2.2.2), and none of them says who asks.
+    let is_browsers_own = name.get(..4).is_some_and(|start| start.eq_ignore_ascii_case(b"sec-"));
+    !is_browsers_own
+        && ((0..name.len()).any(|at| begins_with_word(&name[at..]))
+            || name
+                .split(|&byte| byte == b'-')
+                .any(|segment| SEGMENTS.iter().any(|known| segment.eq_ignore_ascii_case(known))))
+}
+
+#[inline]
+fn begins_with_word(text: &[u8]) -> bool {
+    // Nearly every place is told apart by its first letter.
+    matches!(text[0] | 0x20, b't' | b's' | b'k' | b'a' | b'p' | b'c' | b'j' | b'i')
+        && WORDS
+            .iter()
+            .any(|word| text.get(..word.len()).is_some_and(|start| start.eq_ignore_ascii_case(word)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_that_say_who_asks_are_told_by_name() {
+        for name in [
+            "Cookie",
+            "Authorization",
+            "Proxy-Authorization",
+            "X-Api-Key",
+            "api-key",
+            "X-AUTH-TOKEN",
+            "X-Access-Token",
+            "Private-Token",
+            "X-Session",
+            "Client-Secret",
+            "Apikey",
+            "X-Amz-Security-Token",
+            "Cf-Access-Jwt-Assertion",
+            "X-MS-CLIENT-PRINCIPAL",
+            "X-Forwarded-User",
+            "X-Forwarded-Email",
+            "Remote-User",
+            "DPoP",
+            "Signature-Input",
+            "X-Password",
+            "Client-Cert",
+            "k-key",
+        ] {
+            assert!(is_credential(FieldId::of(name.as_bytes()), name.as_bytes()), "{name}");
+        }
+    }
+
+    #[test]
+    fn fields_that_everybody_sends_name_nobody() {
+        for name in [
+            "Accept",
+            "Accept-Language",
+            "Host",
+            "User-Agent",
+            "Referer",
+            "Origin",
+            "Cache-Control",
+            "Sec-Fetch-User",
+            "Sec-WebSocket-Key",
+            "Sec-CH-UA",
+            "Upgrade-Insecure-Requests",
+            "X-Requested-With",
+            "X-Tenant",
+            "traceparent",
+            "X-Request-ID",
+            "X-Forwarded-For",
+            "DNT",
+            "Ke",
+        ] {
+            assert!(!is_credential(FieldId::of(name.as_bytes()), name.as_bytes()), "{name}");
+        }
+    }
+}
