@@ -89,6 +89,19 @@ fn a_location_that_stores_the_cookie_of_whoever_asked_first_is_warned_about() {
 }
 
 #[test]
+fn a_location_that_stores_answers_to_post_without_their_body_in_the_key_is_warned_about() {
+    const BODY: &str = "given to requests with another body";
+    for (directives, part) in [
+        ("proxy_cache_methods POST;", BODY),
+        ("proxy_cache_methods GET HEAD POST; proxy_cache_key $uri$http_authorization$content_length;", BODY),
+        ("proxy_cache_methods POST; proxy_cache_key $uri$http_content_digest;", ""),
+        ("proxy_cache_methods GET QUERY;", ""),
+    ] {
+        check(directives, part);
+    }
+}
+
+#[test]
 fn an_upstream_that_is_told_a_host_which_the_key_lacks_is_warned_about() {
     for (directives, part) in [
         ("proxy_set_header Host $host;", HOSTS),

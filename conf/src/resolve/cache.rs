@@ -36,6 +36,7 @@ pub(super) fn proxy_cache(level: &Level, reading: &mut Reading<'_>) -> Option<Pr
     );
     sharing::warn_of_users(level, &key, reading);
     sharing::warn_of_cookies(level, reading);
+    sharing::warn_of_bodies(level, &key, reading);
     sharing::warn_of_hosts(level, &key, span, reading);
     let vary = sharing::vary(level, reading);
     reading.obeyed.extend(level.written.iter().map(|(_, span)| *span));

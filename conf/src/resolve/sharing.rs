@@ -119,6 +119,24 @@ pub(super) fn warn_of_cookies(level: &Level, reading: &mut Reading<'_>) {
     }
 }
 
+/// Warns of answers to POST that are found by the URL alone. A field of the request that the key names may tell the body.
+pub(super) fn warn_of_bodies(level: &Level, key: &Template, reading: &mut Reading<'_>) {
+    const NO_BODY: [&str; 3] = ["host", "authorization", "cookie"];
+    let tells_body = |variable: &Variable| matches!(variable, Variable::RequestHeader(name) if !NO_BODY.contains(&&**name));
+    let is_stored = level.proxy_cache_methods.is_some_and(|methods| methods.post);
+    let place = level.written.iter().rfind(|(name, _)| *name == "proxy_cache_methods");
+    if let Some((_, span)) = place
+        && is_stored
+        && !key.variables().any(tells_body)
+    {
+        reading
+            .diagnostics
+            .warning(*span, "an answer to POST is stored by its key alone and given to requests with another body")
+            .help("write proxy_cache_methods QUERY; for requests that QUERY fits, or put a field that tells the body into proxy_cache_key")
+            .once();
+    }
+}
+
 /// Warns of an upstream that is told the client's host where the key is not: it answers by it, and whoever sends another
 /// host is heard by everybody under one key. `$host` has neither port nor the letters' case, so it does not stand for
 /// `$http_host`.
