@@ -16,13 +16,22 @@ const USERS: &[(&str, &str, &str)] = &[
     ("Authorization", "Bearer alice", "Bearer bob"),
     ("Authorization", "Basic YWxpY2U6eA==", "Basic Ym9iOng="),
     ("X-Api-Key", "alice", "bob"),
+    ("X-Auth-Token", "alice", "bob"),
+    ("Private-Token", "alice", "bob"),
+    ("X-Shop-Session", "alice", "bob"),
+    // No credential, and yet it says for whom the answer is.
+    ("X-Tenant", "alice", "bob"),
 ];
 
-/// Personal pages name whoever asked; all others are the same for everybody. Neither says anything of caching.
+/// Personal pages name whoever asked; all others are the same for everybody. Neither says anything of caching, but for one
+/// that says it is public.
 fn api(request: &Request) -> Vec<millstream_tests::origin::Step> {
     let who = USERS.iter().find_map(|(field, ..)| request.field(field)).unwrap_or("nobody");
     let body = if request.target().starts_with("/me") { format!("hello {who}") } else { "hello".to_owned() };
-    answer(200, &[("Content-Type", "text/plain")], body.as_bytes())
+    let lifetime = if request.target() == "/open" { "public, max-age=60" } else { "" };
+    let mut fields = vec![("Content-Type", "text/plain"), ("Cache-Control", lifetime)];
+    fields.retain(|(_, value)| !value.is_empty());
+    answer(200, &fields, body.as_bytes())
 }
 
 /// An example on addresses of its own, in front of that API.
@@ -61,6 +70,10 @@ fn nobody_gets_what_is_anothers(folder: &str, upstream: &str) {
             }
         }
     }
+    let open =
+        |cookie| server.get_with("/open", &[("Cookie", cookie)]).field("x-cache-status").map(str::to_owned);
+    open("a=1");
+    assert_eq!(open("b=2"), Some("HIT".to_owned()), "{folder}: it says that it is public");
     let status = || server.get("/public").field("x-cache-status").unwrap_or_default().to_owned();
     assert_eq!((status(), status()), ("MISS".to_owned(), "HIT".to_owned()), "{folder}");
 }

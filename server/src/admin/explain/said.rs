@@ -56,8 +56,7 @@ fn is_told(name: &str) -> bool {
     let begins = |family: &&str| {
         name.get(..family.len()).is_some_and(|beginning| beginning.eq_ignore_ascii_case(family))
     };
-    TOLD.iter().any(|told| told.eq_ignore_ascii_case(name))
-        || TOLD_FAMILIES.iter().any(begins)
+    TOLD.iter().any(|told| told.eq_ignore_ascii_case(name)) || TOLD_FAMILIES.iter().any(begins)
 }
 
 #[cfg(test)]
