@@ -37,7 +37,7 @@ const AT_ONCE: usize = 32;
 /// How long a failure is made shorter.
 const SHRINKING: Duration = Duration::from_secs(20);
 
-/// All of it.
+/// All of it; what is not held yet comes last.
 const ALL: &[Against] = &[
     Against::Mixed,
     Against::Cut,
@@ -47,9 +47,6 @@ const ALL: &[Against] = &[
     Against::Stale,
     Against::Outlived,
 ];
-/// What is held today where the rest is being mended.
-const SOME: &[Against] = &[Against::Mixed, Against::Cut, Against::Hung];
-
 const SECOND: Duration = Duration::from_secs(1);
 
 /// What `serve` promises without any option but how stale things may be.
@@ -60,8 +57,10 @@ const SERVE: Promise = Promise {
     streams: true,
     silent: None,
     stale: Some(SECOND),
-    stale_on_error: None,
+    stale_on_error: Some(Duration::from_secs(2)),
 };
+/// Minutes, unless something else is said.
+const ON_ERROR: &[&str] = &["--stale-if-error", "2s"];
 
 /// A file keeps nginx's meaning but for what an example is made to keep apart.
 const EXAMPLE: Promise = Promise {
@@ -76,13 +75,13 @@ const EXAMPLE: Promise = Promise {
 
 #[test]
 fn behind_serve_nobody_is_given_what_is_anothers_or_too_old_or_cut() {
-    keep(SERVE, SOME, 150, |api| Front::serve(api, &[]));
+    keep(SERVE, &ALL[..6], 150, |api| Front::serve(api, ON_ERROR));
 }
 
 #[test]
 fn behind_a_microcache_nobody_is_given_what_is_anothers_or_too_old_or_cut() {
     let promise = Promise { silent: Some(SECOND), unlisted: true, ..SERVE };
-    keep(promise, SOME, 150, |api| Front::serve(api, &["--microcache", "1s"]));
+    keep(promise, &ALL[..6], 150, |api| Front::serve(api, &[ON_ERROR, &["--microcache", "1s"]].concat()));
 }
 
 #[test]

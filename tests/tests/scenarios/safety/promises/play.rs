@@ -82,13 +82,14 @@ pub async fn play(port: u16, api: &Api, promise: &Promise, number: usize, histor
 
 fn judged(api: &Api, promise: &Promise, number: usize, history: &History, all: &[Given]) -> Played {
     let mut takers: HashMap<usize, usize> = HashMap::new();
-    for id in all.iter().filter_map(|given| given.id) {
+    // A 304 is of what a client has had before.
+    for id in all.iter().filter(|given| given.status != 304).filter_map(|given| given.id) {
         *takers.entry(id).or_default() += 1;
     }
     let mut played = Played { given: all.len(), ..Played::default() };
     for given in all {
         let made = given.id.and_then(|id| api.made(id));
-        let takers = given.id.map_or(0, |id| takers[&id]);
+        let takers = given.id.and_then(|id| takers.get(&id).copied()).unwrap_or(0);
         let place = (number, given.act.resource);
         let resource = &history.resources[given.act.resource];
         played.shared += usize::from(made.as_ref().is_some_and(|made| made.began < given.asked));
