@@ -44,8 +44,8 @@ const FLUSH_WAIT: Duration = Duration::from_millis(500);
 const CACHE_WAIT: Duration = Duration::from_secs(5);
 /// The same where the end is to be at once.
 const FAST_CACHE_WAIT: Duration = Duration::from_secs(1);
-/// Threads for work that blocks.
-const BLOCKING_THREADS: usize = 4;
+/// Threads for work that blocks, without a `thread_pool default`: writing and purging take two each.
+const BLOCKING_THREADS: u32 = 6;
 
 /// Runs an nginx.conf.
 pub fn run(options: &Options) -> ExitCode {
@@ -252,7 +252,8 @@ impl Process {
         let user = main.user.as_ref().map_or("", |user| user.name.as_str());
         let account = account::become_user(&shared.configuration, &shared.main_log)
             .map_err(|error| failed(format!("user {user}: {error}")))?;
-        blocking::start(BLOCKING_THREADS).map_err(|error| failed(format!("threads: {error}")))?;
+        let threads = shared.configuration.main.blocking_threads.unwrap_or(BLOCKING_THREADS);
+        blocking::start(threads as usize).map_err(|error| failed(format!("threads: {error}")))?;
         let mut process = Process {
             shared,
             listenings,

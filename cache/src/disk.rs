@@ -9,6 +9,7 @@ mod private;
 mod place;
 mod pace;
 mod index;
+mod files;
 mod doomed;
 mod watch;
 mod read;
@@ -26,7 +27,7 @@ pub(crate) use read::Loaded;
 pub(crate) use write::Spool;
 
 use crate::now::Now;
-use index::Index;
+use files::Files;
 use millstream_conf::model::{CacheZone, Level, Pace};
 use millstream_telemetry::error_log::ErrorLogs;
 use place::{Directory, Tree};
@@ -54,7 +55,7 @@ const QUIET: Duration = Duration::from_secs(60);
 pub(crate) struct Disk {
     tree: Tree,
     temporary: PathBuf,
-    index: Mutex<Index>,
+    files: Files,
     doomed: doomed::Doomed,
     watch: Watch,
     wake: Arc<OwnedFd>,
@@ -135,7 +136,7 @@ impl Disk {
         let disk = Disk {
             tree,
             temporary,
-            index: Mutex::new(Index::new()),
+            files: Files::new(),
             doomed: doomed::Doomed::default(),
             watch: Watch::new(),
             wake: Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?),
@@ -211,34 +212,33 @@ impl Disk {
 
     /// Bytes of memory that the index takes.
     pub(crate) fn index_cost(&self) -> u64 {
-        lock(&self.index).cost()
+        self.files.cost()
     }
 
     /// Files and bytes.
     pub(crate) fn size(&self) -> (u64, u64) {
-        let index = lock(&self.index);
-        (index.len() as u64, index.bytes())
+        (self.files.len(), self.files.bytes())
     }
 
     /// Whether a file may be there; always true until the index is whole.
     pub(crate) fn may_have(&self, name: &Name) -> bool {
-        !self.is_loaded() || lock(&self.index).contains(name)
+        !self.is_loaded() || self.files.contains(name)
     }
 
     /// The entry in a file is used, though it is answered from memory.
     pub(crate) fn touch(&self, name: &Name, now: Now) {
-        lock(&self.index).touch(name, second(now));
+        self.files.touch(name, second(now));
     }
 
     /// The files unused for more than so many seconds.
     #[cfg(test)]
     pub(crate) fn unused(&self, now: Now, inactive: u32) -> Vec<Name> {
-        lock(&self.index).inactive(second(now), inactive, usize::MAX, usize::MAX).0
+        self.files.inactive(second(now), inactive, usize::MAX, usize::MAX).0
     }
 
     /// When the fill of a file was granted, in the order of this process; 0 where it is from before.
     pub(crate) fn order(&self, name: &Name) -> u64 {
-        lock(&self.index).order(name).unwrap_or(0)
+        self.files.order(name).unwrap_or(0)
     }
 
     /// Whether a file may be there, or be about to be given its name by a fill that does not know of a purge of just
@@ -251,14 +251,14 @@ impl Disk {
     /// Whether a file has a name that is not newer than `before`. Blocks.
     pub(crate) fn has_older(&self, name: &Name, before: u64) -> bool {
         let _stripe = lock(self.stripe(name));
-        let is_newer = lock(&self.index).order(name).is_some_and(|order| order >= before);
+        let is_newer = self.files.order(name).is_some_and(|order| order >= before);
         !is_newer && self.path(name).exists()
     }
 
     /// Removes a file unless it is newer than `before`.
     pub(crate) fn unlink(&self, name: &Name, before: u64) {
         let _stripe = lock(self.stripe(name));
-        if lock(&self.index).order(name).is_some_and(|order| order >= before) {
+        if self.files.order(name).is_some_and(|order| order >= before) {
             return;
         }
         self.remove(name);
@@ -266,7 +266,7 @@ impl Disk {
 
     /// Removes a file; the caller holds its stripe.
     fn remove(&self, name: &Name) {
-        lock(&self.index).remove(name);
+        self.files.remove(name);
         match fs::remove_file(self.path(name)) {
             Ok(()) => _ = self.counters.removed.fetch_add(1, Ordering::Relaxed),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}

@@ -16,7 +16,7 @@ use crate::vary::VaryFields;
 use behind::Behind;
 use bytes::Bytes;
 use millstream_conf::model::{CacheZone, Level};
-use millstream_net::blocking;
+use millstream_net::{blocking, clock};
 use millstream_telemetry::error_log::ErrorLogs;
 use rate::Rate;
 use recent::Recent;
@@ -58,6 +58,8 @@ pub struct Store {
     pub(crate) disk: Option<Arc<Disk>>,
     journal: Option<Arc<Journal>>,
     behind: Arc<Behind>,
+    /// Purges that somebody waits for until they hold after a failure of power too.
+    purging: Arc<Behind>,
     /// Purges of single keys.
     recent: Recent,
     /// Unsafe requests that made a key's answers invalid.
@@ -154,6 +156,7 @@ impl Store {
             disk,
             journal,
             behind: Arc::default(),
+            purging: Arc::default(),
             recent: Recent::default(),
             unsafe_requests: Recent::default(),
             turns: Mutex::default(),
@@ -312,7 +315,9 @@ impl Store {
     /// Finishes what was to be written to or removed from the disk, on this thread, when the workers have ended; after
     /// `within` it begins nothing more. Whether all of it is done.
     pub fn flush(&self, within: Duration) -> bool {
-        self.behind.finish(within)
+        let end = clock::now().checked_add(within);
+        let purged = self.purging.finish(within);
+        self.behind.finish(end.map_or(within, |end| end.saturating_duration_since(clock::now()))) && purged
     }
 
     /// Takes out an entry whose file has turned out to be gone or damaged, so that the next request asks anew.

@@ -35,6 +35,15 @@ fn proxy(configuration: &Configuration, path: &str) -> Arc<Proxy> {
 }
 
 #[test]
+fn the_pool_named_default_says_how_many_threads_block() {
+    let threads = |pools: &str| model(&format!("{pools} events {{}} http {{}}")).main.blocking_threads;
+    assert_eq!(threads(""), None);
+    assert_eq!(threads("thread_pool default threads=32 max_queue=65536;"), Some(32));
+    assert_eq!(threads("thread_pool disk threads=8; thread_pool default threads=3;"), Some(3));
+    assert_eq!(threads("thread_pool disk threads=8;"), None);
+}
+
+#[test]
 fn defaults_are_nginxs() {
     let configuration = with_http("server { location / { proxy_pass http://127.0.0.1:8000; } }");
     let main = &configuration.main;

@@ -1,9 +1,9 @@
-//! Which files there are, how large, and how long unused: 16 bytes of name and a few numbers for each.
+//! Some of a zone's files: which there are, how large, and how long unused: 16 bytes of name and a few numbers for each.
 //!
 //! It knows names, not keys: that is what a directory tells without opening a file, so a million of them are listed in
 //! a second. Of a file that was read or written it knows the key's hash too, which leads from a name to what memory has
 //! of it. Which file has to go is found by looking at a few at random and taking the one unused for longest.
-//! Next: `disk`, which keeps it in step with the directory.
+//! Next: `files`, all of them.
 
 use super::place::Name;
 use foldhash::fast::RandomState;
@@ -11,7 +11,7 @@ use hashbrown::HashTable;
 use std::hash::BuildHasher;
 
 /// Files looked at to find one that has to go.
-const SAMPLES: usize = 12;
+pub(super) const SAMPLES: usize = 12;
 /// Filesystems give space in pages.
 const PAGE: u64 = 4096;
 
@@ -27,7 +27,7 @@ struct Item {
     key: u64,
 }
 
-/// The files of one zone.
+/// Files.
 #[derive(Debug)]
 pub(crate) struct Index {
     hasher: RandomState,
@@ -123,16 +123,16 @@ impl Index {
         Some(item.key)
     }
 
-    /// One file that may go: of a few taken at random, the one unused for longest.
-    pub(crate) fn least_used(&mut self) -> Option<Name> {
+    /// One file that may go: of a few taken at random, the one unused for longest, after the second of its last use.
+    pub(crate) fn least_used(&mut self, samples: usize) -> Option<(u32, Name)> {
         let count = self.items.len();
-        (0..SAMPLES.min(count))
+        (0..samples.min(count))
             .map(|_| {
                 let at = self.random_number() as usize % count;
                 self.items[at]
             })
             .min_by_key(|item| item.used_at)
-            .map(|item| item.name)
+            .map(|item| (item.used_at, item.name))
     }
 
     /// Files unused for more than `inactive` seconds among the next `budget` ones, `most` at the most. True once the
@@ -255,7 +255,7 @@ mod tests {
         }
         let mut sum = 0;
         for _ in 0..100 {
-            sum += u32::from(index.least_used().expect("there are files")[0]);
+            sum += u32::from(index.least_used(SAMPLES).expect("there are files").1[0]);
         }
         assert!(sum < 100 * 60, "by chance it would be about 9,950: {sum}");
     }

@@ -6,7 +6,7 @@
 
 use super::pace::Round;
 use super::place::{Directory, name_of};
-use super::{Disk, TEMPORARY, lock, second};
+use super::{Disk, TEMPORARY, second};
 use crate::now::Now;
 use std::fs::{self, ReadDir};
 use std::path::Path;
@@ -47,7 +47,7 @@ impl Listing {
                 && let Ok(found) = entry.metadata()
             {
                 // How long it was unused before nobody knows; nginx begins to count anew too.
-                lock(&disk.index).note(name, found.len(), now);
+                disk.files.note(name, found.len(), now);
                 if !round.takes() {
                     return true;
                 }

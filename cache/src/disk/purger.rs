@@ -4,6 +4,7 @@
 //! frees the disk. Heads are read, bodies are not, at the pace of `purger_files`, `purger_threshold` and
 //! `purger_sleep`. Next: `keeper`, which calls it.
 
+use super::files::Cursor;
 use super::pace::Round;
 use super::place::Name;
 use super::{Disk, lock};
@@ -16,13 +17,13 @@ const BATCH: usize = 64;
 /// A walk over all files, where it has come to.
 #[derive(Debug)]
 pub(super) struct Walk {
-    below: usize,
+    cursor: Cursor,
     names: Vec<Name>,
 }
 
 impl Walk {
     pub(super) fn begin() -> Walk {
-        Walk { below: usize::MAX, names: Vec::new() }
+        Walk { cursor: Cursor::begin(), names: Vec::new() }
     }
 
     /// Walks on until the round is over; false once every file was looked at. `is_purged` is asked with what a file
@@ -35,13 +36,12 @@ impl Walk {
     ) -> bool {
         loop {
             if self.names.is_empty() {
-                if self.below == 0 {
+                if self.cursor.is_end() {
                     return false;
                 }
-                let (mut names, start) = lock(&disk.index).names_below(self.below, BATCH);
+                self.names = disk.files.names(&mut self.cursor, BATCH);
                 // Taken from the end, so the highest has to be last.
-                names.reverse();
-                (self.names, self.below) = (names, start);
+                self.names.reverse();
             }
             let Some(name) = self.names.pop() else { continue };
             disk.remove_where(&name, &is_purged);

@@ -36,7 +36,7 @@ impl Disk {
         self.watch(name);
         match self.try_read(name, in_memory) {
             Ok(loaded) if loaded.head.key == key.bytes() => {
-                lock(&self.index).was_read(*name, loaded.size, second(now), key.hash());
+                self.files.was_read(*name, loaded.size, second(now), key.hash());
                 Some(loaded)
             }
             // Of another key with this MD5: a miss, and whoever fills it takes the name over.
@@ -48,7 +48,7 @@ impl Disk {
                 None
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                lock(&self.index).remove(name);
+                self.files.remove(name);
                 None
             }
             Err(error)

@@ -9,7 +9,7 @@ use crate::now::Now;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-/// Files whose last use is looked at under one lock.
+/// Files whose last use is looked at between two looks at the time.
 const SLICE: usize = 20_000;
 /// Files removed to make room for one.
 const MOST: usize = 1000;
@@ -23,7 +23,7 @@ impl Disk {
     pub(super) fn tidy(&self, now: Now, round: &mut Round) -> bool {
         let inactive = u32::try_from(self.inactive.load(Ordering::Relaxed)).unwrap_or(u32::MAX);
         while round.goes_on() {
-            let (unused, is_round) = lock(&self.index).inactive(second(now), inactive, SLICE, round.left());
+            let (unused, is_round) = self.files.inactive(second(now), inactive, SLICE, round.left());
             for name in &unused {
                 round.takes();
                 self.unlink(name, u64::MAX);
@@ -84,7 +84,7 @@ impl Disk {
     }
 
     fn remove_least_used(&self) -> bool {
-        let Some(name) = lock(&self.index).least_used() else { return false };
+        let Some(name) = self.files.least_used() else { return false };
         let _stripe = lock(self.stripe(&name));
         self.remove(&name);
         true

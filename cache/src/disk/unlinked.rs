@@ -4,6 +4,7 @@
 //! process removes itself is no longer in the index. Where events were lost, or a directory cannot be watched, every
 //! file is looked for once, a few at a time. Next: `watch`, which tells; `keeper`, which calls.
 
+use super::files::Cursor;
 use super::place::Name;
 use super::{Disk, lock};
 use std::fs;
@@ -17,25 +18,23 @@ const BATCH: usize = 256;
 /// A look for every file that is known, where it has come to.
 #[derive(Debug)]
 pub(super) struct Recheck {
-    below: usize,
+    cursor: Cursor,
 }
 
 impl Recheck {
     pub(super) fn begin() -> Recheck {
-        Recheck { below: usize::MAX }
+        Recheck { cursor: Cursor::begin() }
     }
 
     /// Looks for some files; tells of each that is gone. False once all were looked for.
     pub(super) fn step(&mut self, disk: &Disk, mut gone: impl FnMut(&Name, u64)) -> bool {
-        let (names, start) = lock(&disk.index).names_below(self.below, BATCH);
-        for name in &names {
+        for name in &disk.files.names(&mut self.cursor, BATCH) {
             disk.watch(name);
             if let Some(key) = disk.unlinked(name) {
                 gone(name, key);
             }
         }
-        self.below = start;
-        start > 0
+        !self.cursor.is_end()
     }
 }
 
@@ -44,12 +43,12 @@ impl Disk {
     /// memory; `None` where it is there or was not known.
     pub(super) fn unlinked(&self, name: &Name) -> Option<u64> {
         let _stripe = lock(self.stripe(name));
-        let known = lock(&self.index).contains(name);
+        let known = self.files.contains(name);
         if !known || !is_gone(&self.path(name)) {
             return None;
         }
         self.counters.unlinked.fetch_add(1, Ordering::Relaxed);
-        lock(&self.index).remove(name)
+        self.files.remove(name)
     }
 }
 
@@ -72,7 +71,7 @@ mod tests {
         for number in 0..1000u16 {
             let mut name = [7; 16];
             name[..2].copy_from_slice(&number.to_le_bytes());
-            lock(&disk.index).insert(name, 1, 0, 0, u64::from(number));
+            disk.files.insert(name, 1, 0, 0, u64::from(number));
             if number % 2 == 0 {
                 fs::create_dir_all(disk.path(&name).parent().expect("a directory")).expect("made");
                 fs::write(disk.path(&name), b"").expect("written");
@@ -84,6 +83,6 @@ mod tests {
         }
         gone.sort_unstable();
         assert_eq!(gone, (0..1000).filter(|key| key % 2 == 1).collect::<Vec<u64>>());
-        assert_eq!((steps, lock(&disk.index).len()), (4, 500));
+        assert_eq!((steps, disk.files.len()), (4, 500));
     }
 }

@@ -138,7 +138,7 @@ impl Disk {
         }
         let path = self.path(name);
         let _stripe = lock(self.stripe(name));
-        if !is_current() || lock(&self.index).order(name).is_some_and(|newest| newest > order) {
+        if !is_current() || self.files.order(name).is_some_and(|newest| newest > order) {
             return None;
         }
         let named = spool.seal().and_then(|()| {
@@ -151,7 +151,7 @@ impl Disk {
         }
         spool.path = None;
         self.failing.store(false, Ordering::Relaxed);
-        lock(&self.index).insert(*name, size, second(now), order, key);
+        self.files.insert(*name, size, second(now), order, key);
         Some(FileBody::new(path.into(), spool.header.id, spool.header.body_length))
     }
 

@@ -1,7 +1,8 @@
 //! Work on the disk that hardly anybody waits for: a queue of the store's own, so that none of it is lost when a worker ends.
 //!
-//! Two of the process's threads for blocking work take from it at a time, which leaves the others to reads. Its bound is
-//! the bytes that [`super::Store`] lets wait. When the process ends, [`Behind::finish`] does the rest. Next: `store`.
+//! A zone has one for what is to be written and one for purges, which wait for the disk each: two of the process's threads
+//! for blocking work take from one at a time, which leaves the others to reads. What bounds the first is the bytes that
+//! [`super::Store`] lets wait, the second those who wait for their purges. When the process ends, [`Behind::finish`] does the rest. Next: `store`.
 
 use millstream_net::{blocking, clock};
 use std::collections::VecDeque;
@@ -14,7 +15,7 @@ const WRITERS: usize = 2;
 
 type Work = Box<dyn FnOnce() + Send>;
 
-/// The queue of one zone.
+/// A queue of one zone.
 #[derive(Default)]
 pub(super) struct Behind {
     queue: Mutex<Queue>,

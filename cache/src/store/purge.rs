@@ -11,14 +11,13 @@ use crate::memory::{Gone, Grant};
 use crate::now::Now;
 use crate::purges::{How, LONGEST_PREFIX, Purge, Purged, Rule, Scope, What, number_of_key};
 use crate::tags::Tag;
+use millstream_net::clock;
 use millstream_net::timer::{Deadline, with_deadline};
-use millstream_net::{blocking, clock};
 use std::fs::File;
 use std::future::Future;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 
 /// How long an unsafe request is held up at most until a file is gone.
@@ -160,16 +159,14 @@ impl Store {
             }
             Ok(purged)
         };
-        let running = match Handle::try_current() {
-            Ok(runtime) if self.disk.is_some() => Ok(runtime.spawn(blocking::run(work))),
-            _ => Err(work()),
-        };
-        async move {
-            match running {
-                Ok(running) => running.await.unwrap_or_else(|error| Err(io::Error::other(error))),
-                Err(done) => done,
-            }
+        let (done, waiting) = oneshot::channel();
+        // Nobody may wait any more.
+        let work = move || _ = done.send(work());
+        match self.disk {
+            Some(_) => self.purging.push(work),
+            None => work(),
         }
+        async move { waiting.await.unwrap_or_else(|error| Err(io::Error::other(error))) }
     }
 }
 

@@ -4,8 +4,11 @@
 
 use super::{Apply, HTTP, MAIN, MANY, Row, idle, idle_often, log, often, once};
 use crate::model::{Main, User, WorkerProcesses};
-use crate::reading::Reading;
+use crate::reading::{Reading, parameter};
 use crate::tree::Directive;
+
+/// Threads of a `thread_pool` at the most.
+const MOST_THREADS: u64 = 1024;
 
 /// The rows of this family.
 pub const ROWS: &[Row] = &[
@@ -138,13 +141,16 @@ pub const ROWS: &[Row] = &[
         "The largest core file of a worker.",
         "the process keeps the limit it was started with",
     ),
-    idle(
+    often(
         "thread_pool",
         MAIN,
         (2, 3),
         "name threads=number [max_queue=number]",
-        "Threads for nginx's file operations.",
-        "blocking file operations have threads of their own in any case, and their number follows the work",
+        "default threads=6",
+        "How many threads the pool named `default` has: files are read and written there, and large answers compressed. It \
+         takes effect at a start. Pools of other names are not used; `max_queue` has no meaning, since work that finds the \
+         queue full waits.",
+        Apply::Main(thread_pool),
     ),
     idle(
         "pcre_jit",
@@ -212,6 +218,20 @@ pub const ROWS: &[Row] = &[
         "variables are resolved while the configuration is read, no table is asked later",
     ),
 ];
+
+fn thread_pool(main: &mut Main, d: &Directive, r: &mut Reading<'_>) {
+    let mut threads = None;
+    for word in &d.args[1..] {
+        match parameter(word) {
+            Some(("threads", number)) => threads = r.number(&number, 1, MOST_THREADS),
+            Some(("max_queue", number)) => _ = r.number(&number, 0, u64::MAX),
+            _ => r.not_one_of(word, &["threads=", "max_queue="]),
+        }
+    }
+    if d.args[0].text == "default" {
+        main.blocking_threads = threads.and_then(|number| u32::try_from(number).ok());
+    }
+}
 
 fn worker_processes(main: &mut Main, directive: &Directive, reading: &mut Reading<'_>) {
     let word = &directive.args[0];

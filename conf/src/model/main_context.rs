@@ -45,6 +45,8 @@ pub struct Main {
     pub daemon: bool,
     /// `multi_accept`, default off.
     pub multi_accept: bool,
+    /// `thread_pool default threads=`: threads for the disk and for compression; `None` where none was written.
+    pub blocking_threads: Option<u32>,
     /// `control_socket`: where the API for this machine's administrator is; `None` = nowhere. Its listener and server
     /// are among the others of the http block.
     pub control_socket: Option<PathBuf>,
@@ -62,6 +64,7 @@ impl Default for Main {
             error_logs: Vec::new(),
             daemon: true,
             multi_accept: false,
+            blocking_threads: None,
             control_socket: None,
         }
     }
