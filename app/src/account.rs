@@ -3,9 +3,11 @@
 //! What was made as root before that (log files, cache directories) is given to the user, so that it can go on being
 //! written; for temporary directories `temporary` sees to that. Only what belongs to root is given, and nothing through a symbolic link.
 
+use millstream_conf::diagnostics::Diagnostics;
 use millstream_conf::load::Loaded;
 use millstream_conf::model::{Configuration, Level, LogTarget, User};
 use millstream_net::privileges::{self, Account, Dropped, PrivilegeError};
+use millstream_net::temporary;
 use millstream_telemetry::error_log::ErrorLogs;
 use std::fs;
 use std::io;
@@ -83,6 +85,32 @@ pub fn give_all(configuration: &Configuration, account: &Account, log: &ErrorLog
     }
     http.log_files.iter().for_each(|file| give(&file.path));
     http.cache_zones.iter().filter_map(|zone| zone.path.as_deref()).for_each(give);
+}
+
+/// Gives each cache directory to whoever will serve, and tries it with that one's rights. What cannot be used is a warning: it
+/// stores nothing, and serves all the same.
+pub fn prove_caches(configuration: &Configuration, findings: &mut Diagnostics) {
+    let user = configuration.main.user.as_ref().filter(|_| rustix::process::geteuid().is_root());
+    let account = user.and_then(|user| privileges::find(user).ok());
+    for zone in &configuration.http.cache_zones {
+        let Some(path) = &zone.path else { continue };
+        let given = account.as_ref().map_or(Ok(()), |account| give(path, account));
+        let tried = privileges::as_served(user, || temporary::file_in(path).map(drop));
+        let why = match (given, tried) {
+            (Ok(()), Ok(Ok(()))) => continue,
+            (Err(error), _) | (_, Ok(Err(error))) => error.to_string(),
+            // That there is no such user is an error of the start.
+            (_, Err(error)) => error.to_string(),
+        };
+        let whose = user.map_or_else(String::new, |user| format!(" by user \"{}\"", user.name));
+        let what = format!(
+            "the cache directory {} cannot be used{whose}: {why}; nothing will be stored in it",
+            path.display()
+        );
+        findings
+            .warning(zone.span, what)
+            .help("let the user enter all directories above it, and own this one");
+    }
 }
 
 /// Gives one regular file or directory of root's.

@@ -3,11 +3,11 @@
 //! The only file that knows every crate. All that can be wrong is found and told at once; nothing of an earlier
 //! configuration is touched until everything new stands.
 
-use crate::temporary;
+use crate::{account, temporary};
 use millstream_cache::Store;
 use millstream_conf::diagnostics::Diagnostics;
 use millstream_conf::model::{
-    CacheZone, Configuration, ErrorLog, Http, Listener, LocationMatch, LogTarget, Main, PeerAddress,
+    CacheZone, Configuration, ErrorLog, Http, Level, Listener, LocationMatch, LogTarget, Main, PeerAddress,
     Template, Upstream, UpstreamServer, Variable,
 };
 use millstream_conf::variables::Builtin;
@@ -54,10 +54,16 @@ pub fn assemble(
         .iter()
         .filter_map(|zone| store(zone, http, &main_log, previous, &mut findings))
         .collect();
+    account::prove_caches(&configuration, &mut findings);
     let tls = certificates(http, &mut findings);
+    findings.leave_out_repeats();
     if findings.has_errors() {
-        findings.leave_out_repeats();
         return Err(findings);
+    }
+    for finding in findings.sorted() {
+        let place = finding.span.map(|span| format!(" in {}", configuration.sources.locate(span)));
+        // Not of how something is written but of what will not work: a log that takes errors alone takes it.
+        main_log.write(Level::Error, format_args!("{}{}", finding.message, place.unwrap_or_default()));
     }
     let status_zones = http.status_zones.iter().map(|name| registry.zone(name)).collect();
     let miss_locations = miss_locations(http, registry);
@@ -166,6 +172,7 @@ pub fn probe(configuration: &mut Configuration, findings: &mut Diagnostics) {
                 .error(zone.span, format!("the cache directory {} cannot be made: {error}", path.display()));
         }
     }
+    account::prove_caches(configuration, findings);
     // A log that every location inherits is one finding.
     findings.leave_out_repeats();
 }

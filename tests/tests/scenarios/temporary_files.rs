@@ -400,3 +400,28 @@ impl Drop for Mounted {
         let _ = Command::new("umount").arg("-l").arg(&self.0).status();
     }
 }
+
+#[test]
+fn a_cache_directory_that_the_user_may_not_enter_is_told_and_what_is_missing_above_one_is_made_open() {
+    if is_nginx() || !can_become_www_data() {
+        return;
+    }
+    let prefix = Prefix::new();
+    let closed = prefix.join("closed");
+    std::fs::create_dir(&closed).expect("own directory");
+    let only_root = std::os::unix::fs::PermissionsExt::from_mode(0o700);
+    std::fs::set_permissions(&closed, only_root).expect("own directory");
+    let zones = "proxy_cache_path @DIR@/closed/cache keys_zone=a:1m; proxy_cache_path @DIR@/new/above/cache keys_zone=b:1m;";
+    let text = OF_A_USER
+        .replace("@PLACE@", zones)
+        .replace("location /", "proxy_cache b; location /a { proxy_cache a; } location /");
+    let server = Server::start_in(prefix, &text, &[("ORIGIN", "127.0.0.1:1")]);
+    wait::until("it is told", || server.log().contains("nothing will be stored"));
+    let log = server.log();
+    let told: Vec<&str> = log.lines().filter(|line| line.contains("nothing will be stored")).collect();
+    assert!(
+        matches!(&told[..], [one] if one.contains("closed/cache") && one.contains("nginx.conf:4:")),
+        "{log}"
+    );
+    assert!(!log.contains("new/above"), "{log}");
+}
