@@ -53,6 +53,8 @@ reasons! {
     Authorization = "authorization", "the request carried credentials, and nothing allows to share the answer";
     /// The request carried a credential, and `proxy_cache_credentials public` shares only what says that it is for all.
     Credentials = "credentials", "the request carried a credential, and the answer does not say that it is for everybody (public, s-maxage)";
+    /// The request asked for another form of the page, and neither key nor Vary tells that form from others.
+    Unnamed = "unnamed_field", "the request has a field by which such pages change, and neither key nor Vary names it";
     /// An event stream or its like, or one that asks not to be buffered.
     Streaming = "streaming", "the answer is a stream, of which nobody who comes later wants the beginning";
     /// must-understand, and a status whose caching rules are not known here.
@@ -84,6 +86,7 @@ impl Reason {
                 | Reason::NoCacheDirective
                 | Reason::Authorization
                 | Reason::Credentials
+                | Reason::Unnamed
                 | Reason::KeyTooLong
                 | Reason::RequestBody
                 | Reason::ClientNoStore

@@ -125,6 +125,7 @@ pub(crate) async fn answer(request: &Request) -> Result<Explanation, ApiRefusal>
     if slices::applies(&imagined) {
         imagined.slice = Some(slices::first_start(&imagined));
     }
+    keyed::part_with_named(&mut imagined);
     let proxy = imagined.location().settings.proxy.as_ref();
     let cache = proxy.and_then(|proxy| proxy.cache.as_ref());
     imagined.asker = cache.map(|cache| keyed::asker(&imagined, cache)).unwrap_or_default();

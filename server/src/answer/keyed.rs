@@ -1,8 +1,8 @@
 //! Whether the cache has a part in a request, and the key under which it has.
 //!
-//! A request whose answer depends on something that no key names must not come here: one with a body, and one whose
-//! Connection takes a field away from the upstream that the key or Vary would count. Everybody who needs a request's key
-//! takes it from [`key`]. Next: `cached`, which acts on it.
+//! A request whose answer depends on something that no key names must not come here: one with a body. What its Connection
+//! takes away from the upstream is taken away first ([`part_with_named`]), so that neither key nor Vary counts it. Everybody
+//! who needs a request's key takes it from [`key`]. Next: `cached`, which acts on it.
 
 use super::query;
 use crate::request::Request;
@@ -31,6 +31,25 @@ pub enum Use {
     Bypass(Vec<u8>),
     /// A look-up under the key.
     Lookup(Vec<u8>),
+}
+
+/// Takes the fields away that Connection names, as they are on the way upstream (RFC 9110 §7.6.1). Else key and Vary would
+/// go by a value that the upstream never sees: `Connection: accept-language` would store the answer for no language as
+/// the German one. What frames or routes the request, or ends here, is left.
+pub fn part_with_named(request: &mut Request) {
+    let fields = request.fields();
+    let named = NamedFields::of(fields);
+    if named.is_empty() {
+        return;
+    }
+    let stays = |id: FieldId, name: &[u8]| {
+        id.is_hop_by_hop()
+            || matches!(id, FieldId::Host | FieldId::Expect | FieldId::ContentLength)
+            || !named.has(name)
+    };
+    let stay: Vec<bool> = fields.iter().map(|(id, name, _)| stays(id, name)).collect();
+    let mut stay = stay.into_iter();
+    request.head.fields.retain(|_| stay.next().unwrap_or(true));
 }
 
 /// Decides whether the cache is asked. The key is in a buffer of the pool.
@@ -98,7 +117,7 @@ pub fn key(request: &Request, cache: &ProxyCache) -> Option<Vec<u8>> {
 
 /// Whether everything that may have changed the answer is named by key or Vary.
 pub fn is_keyed(request: &Request) -> bool {
-    !has_unkeyed_body(request) && !hides_fields(request)
+    !has_unkeyed_body(request)
 }
 
 /// The key that the same request would have with another method.
@@ -126,16 +145,4 @@ fn evaluate(request: &Request, cache: &ProxyCache, key: &mut Vec<u8>) -> Result<
 /// read it and would answer everybody by it. That of a POST is the operator's: `proxy_cache_methods` named the method.
 fn has_unkeyed_body(request: &Request) -> bool {
     request.framing != Framing::None && matches!(request.method, Method::Get | Method::Head)
-}
-
-/// Whether Connection takes a field away on its way upstream (RFC 9110 §7.6.1) that would otherwise arrive there. Key
-/// and Vary would go by a value that the upstream never saw: `Connection: accept-language` stores the answer for no
-/// language as the German one.
-fn hides_fields(request: &Request) -> bool {
-    let fields = request.fields();
-    let named = NamedFields::of(fields);
-    !named.is_empty()
-        && fields.iter().any(|(id, name, _)| {
-            !id.is_hop_by_hop() && !matches!(id, FieldId::Host | FieldId::Expect) && named.has(name)
-        })
 }

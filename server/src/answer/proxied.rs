@@ -379,6 +379,9 @@ impl<'a> Passing<'a> {
         now: Now,
     ) -> Result<(Lifetime, Tags), Reason> {
         match self.storable_as(cache, self.method, answer, fields, now) {
+            Storable::Yes(_) if unkeyed::asks_for_unnamed_form(self.request.fields(), cache, fields) => {
+                Err(Reason::Unnamed)
+            }
             Storable::Yes(lifetime) => {
                 let tags = tagged::tags(self.request, cache, fields).ok_or(Reason::TooManyTags)?;
                 Ok((lifetime, tags))

@@ -76,6 +76,7 @@ causes! {
     StoreVary = NotStored "vary", "Vary by anything.";
     StoreAuthorization = NotStored "authorization", "Credentials.";
     StoreCredentials = NotStored "credentials", "`proxy_cache_credentials`.";
+    StoreUnnamed = NotStored "unnamed_field", "A field (RSC) that neither key nor Vary names.";
     StoreStreaming = NotStored "streaming", "An event stream or its like.";
     StoreMustUnderstand = NotStored "must_understand", "must-understand.";
     StoreKeyTooLong = NotStored "key_too_long", "The key.";

@@ -299,3 +299,26 @@ fn anybody_s_posts_take_an_answer_out_once_a_second_and_the_last_one_counts() {
     wait::until("the last change is seen", || client.get("/").expect("an answer").text() == "60");
     assert!(reads.load(Ordering::SeqCst) <= 3 + begun.elapsed().as_secs() as usize);
 }
+
+#[test]
+fn a_field_that_connection_takes_away_does_not_send_the_request_past_the_cache() {
+    if is_nginx() {
+        return;
+    }
+    let origin = Origin::start(|request| {
+        let said = request.field("accept-language").unwrap_or("none").to_owned();
+        answer(200, &[("Cache-Control", "max-age=60"), ("Vary", "Accept-Language")], said.as_bytes())
+    });
+    let (port, _process) = serve(&origin, &[]);
+    let german = [("Accept-Language", "de"), ("User-Agent", "x")];
+    assert_eq!(client::get_with(port, "/", &german).text(), "de");
+    for hidden in ["user-agent", "keep-alive, User-Agent"] {
+        let fields = [german[0], german[1], ("Connection", hidden)];
+        assert_eq!(client::get_with(port, "/", &fields).text(), "de");
+    }
+    assert_eq!(origin.count(), 1);
+    // What is taken away is not there for anybody: neither for the API nor for the choice of an answer.
+    let fields = [german[0], ("Connection", "Accept-Language")];
+    assert_eq!(client::get_with(port, "/", &fields).text(), "none");
+    assert_eq!(client::get_with(port, "/", &german).text(), "de");
+}

@@ -51,6 +51,7 @@ pub(super) fn help(reason: Reason) -> &'static str {
             "where the answer is the same for everybody, have the API send Cache-Control: public or s-maxage=…; where each has one of \
              its own, put the field into proxy_cache_key ($http_x_api_key)"
         }
+        Reason::Unnamed => "have the API name the field in Vary, or put $http_rsc into proxy_cache_key",
         Reason::Streaming => {
             "a stream is passed on as it comes; where the answer is none, have the API send Content-Length, or Cache-Control: max-age=…, \
              and no X-Accel-Buffering: no"

@@ -51,9 +51,7 @@ pub(super) fn of(
 ) -> Verdict {
     match usage {
         Use::None => Verdict::past("answers to this method are not cached here"),
-        Use::Past => Verdict::past(
-            "it has a body, its Connection field hides another field from the upstream, or its key is too long",
-        ),
+        Use::Past => Verdict::past("it has a body, asks for another protocol, or its key is too long"),
         Use::Bypass(_) => {
             let mut scratch = Vec::new();
             let condition = cache.bypass.iter().find(|one| holds(one, request, &mut scratch));

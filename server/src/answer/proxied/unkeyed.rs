@@ -7,8 +7,8 @@
 //! say who asks, not what for, and logs live on them. The reasons are in the table. Next: `request_head`.
 
 use crate::answer::keyed::names_field;
-use millstream_conf::model::Template;
-use millstream_wire::FieldId;
+use millstream_conf::model::{ProxyCache, Template};
+use millstream_wire::{FieldId, Fields};
 
 /// What a field makes an application believe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -110,6 +110,23 @@ const TABLE: &[(&str, Effect, &str)] = &[
     ("Fastly-SSL", Origin, "back ends of that CDN"),
     ("CloudFront-Forwarded-Proto", Origin, "back ends of that CDN"),
 ];
+
+/// Fields that ask for another form of the same page. They pass, for applications work by them; but what one of them
+/// brought is nobody else's where neither key nor Vary names it.
+const FORMS: &[&str] = &[
+    // Next.js: the page's components for its router in place of HTML.
+    "RSC",
+];
+
+/// Whether a request asks for a form of which neither key nor the answer's Vary says that there are several.
+pub(super) fn asks_for_unnamed_form(request: Fields<'_>, cache: &ProxyCache, answer: Fields<'_>) -> bool {
+    !cache.vary.unlisted
+        && FORMS.iter().any(|form| {
+            request.named(form.as_bytes()).is_some()
+                && !names_field(&cache.key, form.as_bytes())
+                && !answer.lists(FieldId::Vary, form)
+        })
+}
 
 /// Whether a client's field ends here. `key` is the `proxy_cache_key` in force.
 pub(super) fn ends_here(id: FieldId, name: &[u8], key: &Template) -> bool {
