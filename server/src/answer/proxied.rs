@@ -120,6 +120,8 @@ struct Passing<'a> {
     tap: Option<&'a Cell<Option<Tap>>>,
     /// Whether a client that leaves ends the request.
     watching: bool,
+    /// The client left while its answer was fetched for the cache.
+    left: bool,
     /// When the present attempt began.
     asked_at: Instant,
     /// Before it was sent, for what may be learned from the answer to a request without a right to store it: a purge
@@ -207,14 +209,17 @@ async fn pass_on(
         rest,
         tap,
         watching,
+        left: false,
         asked_at,
         since,
     };
     let mut head = HEAD.take().unwrap_or_default();
     let outcome = passing.run(filling, &mut head).await;
+    let left = passing.left;
     head.clear();
     HEAD.set(Some(head));
     match outcome {
+        _ if left => Proxied::ClientFailed(ClientFailure::Gone),
         Proxied::Again(filling) => Box::pin(pass_on(request, client, tap, filling, None)).await,
         outcome => outcome,
     }
@@ -256,6 +261,14 @@ impl<'a> Passing<'a> {
         };
         if let Some(report) = &mut self.request.report {
             report.forward_status = Some(head.status);
+        }
+        if self.caching
+            && let Some(client) = self.client.as_deref_mut()
+            && client.has_left().await
+        {
+            // The answer is stored all the same.
+            self.client = None;
+            self.left = true;
         }
         if head.status == 101 {
             return Box::pin(self.tunnel(connection, turn, head)).await;

@@ -149,6 +149,11 @@ impl Client {
         Poll::Pending
     }
 
+    /// Whether the client has closed its side by now.
+    pub async fn has_left(&mut self) -> bool {
+        poll_fn(|cx| Poll::Ready(self.poll_gone(cx).is_ready())).await
+    }
+
     /// Ready when everything framed so far is written.
     pub fn poll_flush(
         &mut self,

@@ -150,6 +150,7 @@ fn fixed_part(out: &mut Vec<u8>, request: &Request, plan: &Plan<'_>, stamped: bo
             || plan.age.is_some() && id == FieldId::Age
             || stamped && matches!(id, FieldId::Expires | FieldId::CacheControl)
             || plan.compressed && id == FieldId::AcceptRanges
+            || matches!(id, FieldId::LastModified | FieldId::ETag) && is_set(settings, plan.status, name)
         {
             continue;
         }
@@ -164,6 +165,12 @@ fn fixed_part(out: &mut Vec<u8>, request: &Request, plan: &Plan<'_>, stamped: bo
     framing(out, plan);
     vary(out, settings, plan);
     date_at
+}
+
+/// Whether an `add_header` takes a field's place: as in nginx one of Last-Modified or ETag is not beside the answer's own.
+fn is_set(settings: &Settings, status: u16, name: &[u8]) -> bool {
+    let mut adds = settings.add_headers.iter().filter(|add| add_applies(add, status));
+    adds.any(|add| name.eq_ignore_ascii_case(add.name.as_bytes()))
 }
 
 fn framing(out: &mut Vec<u8>, plan: &Plan<'_>) {

@@ -1,15 +1,17 @@
 //! Heads that are made to cost much or to mislead, and what the answers' heads say where nginx's say it.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use millstream_tests::client::Client;
+use millstream_tests::gate::Gate;
 use millstream_tests::origin::{Origin, Step, answer};
 use millstream_tests::process::cpu_time;
 use millstream_tests::server::{Server, is_nginx};
 
 const SITE: &str = "pid @DIR@/nginx.pid; error_log @DIR@/error.log; worker_processes 1; events {}
     http {
-        access_log off; default_type text/plain; keepalive_requests 100000;
+        log_format status $status; access_log @DIR@/access.log status; default_type text/plain; keepalive_requests 100000;
         types { image/png png; text/css css; }
         large_client_header_buffers 4 16k; proxy_buffer_size 32k; proxy_buffers 8 32k;
         proxy_cache_path @DIR@/cache keys_zone=pages:1m;
@@ -19,6 +21,8 @@ const SITE: &str = "pid @DIR@/nginx.pid; error_log @DIR@/error.log; worker_proce
             location / { proxy_pass http://@ORIGIN@; proxy_set_header Connection \"\"; }
             location /cached { proxy_pass http://@ORIGIN@; proxy_cache pages; proxy_cache_valid 200 1h; }
             location /stamped { proxy_pass http://@ORIGIN@; proxy_cache pages; proxy_cache_valid 200 1h; expires 1h; }
+            location /set { proxy_pass http://@ORIGIN@; add_header Last-Modified \"Mon, 28 Sep 1970 06:00:00 GMT\";
+                add_header ETag \"\"; }
             location /name { return 200 $server_name; }
             location /text { return 200 text; add_header X-Added yes always; }
             location /length { proxy_pass http://@ORIGIN@; proxy_set_header Content-Length \"\"; }
@@ -138,6 +142,38 @@ fn a_text_has_the_type_of_its_uri() {
     ] {
         assert_eq!(server.get(path).field("content-type"), Some(media), "{path}");
     }
+}
+
+#[test]
+fn an_added_validator_takes_the_place_of_the_answer_s_own() {
+    let fields = [("Last-Modified", "Sun, 06 Nov 1994 08:49:37 GMT"), ("ETag", "\"a\"")];
+    let origin = Origin::fixed(200, &fields, b"ok");
+    let answer = start(&origin).get("/set");
+    let modified: Vec<_> =
+        answer.fields.iter().filter(|(name, _)| name.eq_ignore_ascii_case("last-modified")).collect();
+    assert_eq!(
+        modified.iter().map(|(_, value)| value.as_str()).collect::<Vec<_>>(),
+        ["Mon, 28 Sep 1970 06:00:00 GMT"]
+    );
+    assert_eq!(answer.field("etag"), None);
+}
+
+#[test]
+fn a_client_that_leaves_while_its_answer_is_fetched_for_the_cache_is_logged_with_499() {
+    if is_nginx() {
+        return; // 1.22 logs the status of what it would have sent.
+    }
+    let gate = Arc::new(Gate::default());
+    let origin = Origin::in_two(b"", &gate, b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
+    let server = start(&origin);
+    let mut client = server.client();
+    client.send("GET /cached HTTP/1.1\r\nHost: a\r\n\r\n").expect("sent");
+    millstream_tests::wait::until("the API is asked", || origin.count() == 1);
+    drop(client);
+    gate.open();
+    millstream_tests::wait::until("it is logged", || server.prefix().read("access.log") == "499\n");
+    assert_eq!(server.get("/cached").text(), "ok");
+    assert_eq!(origin.count(), 1, "what it asked for is stored");
 }
 
 #[test]
