@@ -23,13 +23,15 @@ pub(super) fn bodies(bench: &Bench) -> Result<Finding, String> {
 /// `upstream`: the API's connections have to be gone too, as its answer has no end.
 fn stall(bench: &Bench, target: &str, upstream: bool) -> Result<Finding, String> {
     let source = Source::start();
+    // One that is answered after all is closed too; who reads nothing does not see it, but the kernel does.
+    let request = plain(target).replace("\r\n\r\n", "\r\nConnection: close\r\n\r\n");
     let server = bench.on_file("bench/conf/attack.conf", &source)?;
     let (clients, upstreams, took) = on_this_thread(async {
         let mut visitors = Vec::new();
         for _ in 0..CLIENTS {
             let Ok(mut visitor) = Visitor::connect_narrow(server.port).await else { continue };
             // A server that refuses has ended it.
-            let _ = visitor.send(plain(target)).await;
+            let _ = visitor.send(&request).await;
             visitors.push(visitor);
         }
         let began = Instant::now();
