@@ -1,8 +1,9 @@
 //! A configuration becomes running pieces: upstream groups, cache stores, log files, certificates, host tables.
 //!
 //! The only file that knows every crate. All that can be wrong is found and told at once; nothing of an earlier
-//! configuration is touched until everything new stands.
+//! configuration is touched until everything new stands and [`Assembled::commit`] puts it in force.
 
+use crate::descriptors::Needs;
 use crate::{account, temporary};
 use millstream_cache::Store;
 use millstream_conf::diagnostics::Diagnostics;
@@ -12,6 +13,7 @@ use millstream_conf::model::{
 };
 use millstream_conf::variables::Builtin;
 use millstream_net::address::Address;
+use millstream_net::limits;
 use millstream_net::resolve;
 use millstream_net::tls::{self, ServerConfig, TlsAcceptor};
 use millstream_server::generation::{ChooseCertificate, Shared};
@@ -24,7 +26,32 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Puts a configuration to work. Stores of `previous` with the same name and path go on being used.
+/// A configuration that can go to work. Dropped, it leaves what runs as it was.
+pub struct Assembled {
+    shared: Shared,
+    /// Stores of the configuration before that go on, by the number of their zone here.
+    kept: Vec<usize>,
+}
+
+impl Assembled {
+    /// What was made of the configuration.
+    pub fn configuration(&self) -> &Configuration {
+        &self.shared.configuration
+    }
+
+    /// Puts it in force, under the limit of open files that now holds: stores that go on take over their new bounds.
+    pub fn commit(self) -> Arc<Shared> {
+        let mut shared = self.shared;
+        shared.bounds = Needs::of(&shared.configuration).bounds(limits::nofile());
+        for index in self.kept {
+            let zone = &shared.configuration.http.cache_zones[index];
+            shared.stores[index].reconfigure(zone, shared.main_log.clone());
+        }
+        Arc::new(shared)
+    }
+}
+
+/// Makes the running pieces of a configuration. Stores of `previous` with the same name and path go on being used.
 ///
 /// # Errors
 /// Every finding, located where it has a place in the files.
@@ -34,7 +61,7 @@ pub fn assemble(
     log_writer: &Arc<LogWriter>,
     registry: &Arc<Registry>,
     previous: Option<&Shared>,
-) -> Result<Arc<Shared>, Diagnostics> {
+) -> Result<Assembled, Diagnostics> {
     let mut findings = Diagnostics::default();
     temporary::settle(&mut configuration, &mut findings);
     let mut logs = Logs { log_writer, findings: &mut findings };
@@ -49,11 +76,13 @@ pub fn assemble(
         configuration.http.log_files.iter().filter_map(|file| logs.open(&file.path, file.gzip)).collect();
     let http = &configuration.http;
     let groups = http.upstreams.iter().map(|upstream| group(upstream, &mut findings)).collect();
-    let stores = http
-        .cache_zones
-        .iter()
-        .filter_map(|zone| store(zone, http, &main_log, previous, &mut findings))
-        .collect();
+    let mut kept = Vec::new();
+    let mut stores = Vec::with_capacity(http.cache_zones.len());
+    for (index, zone) in http.cache_zones.iter().enumerate() {
+        let known = previous.and_then(|shared| store_of(shared, zone));
+        kept.extend(known.is_some().then_some(index));
+        stores.extend(known.or_else(|| open_store(zone, http, &main_log, &mut findings)));
+    }
     account::prove_caches(&configuration, &mut findings);
     let tls = certificates(http, &mut findings);
     findings.leave_out_repeats();
@@ -79,8 +108,10 @@ pub fn assemble(
         ),
         _ => false,
     });
-    Ok(Arc::new(Shared {
+    let bounds = Needs::of(&configuration).bounds(limits::nofile());
+    let shared = Shared {
         number,
+        bounds,
         groups,
         stores,
         log_sinks,
@@ -94,7 +125,8 @@ pub fn assemble(
         keeps_sent_heads,
         keeps_upstream_heads,
         configuration,
-    }))
+    };
+    Ok(Assembled { shared, kept })
 }
 
 /// The numbers under which locations count their misses: one per location, past all numbers where it has no cache.
@@ -238,20 +270,18 @@ fn no_host(server: &UpstreamServer, why: &str, findings: &mut Diagnostics) -> Ve
     Vec::new()
 }
 
-fn store(
+/// The store of a zone that was there before.
+fn store_of(shared: &Shared, zone: &CacheZone) -> Option<Arc<Store>> {
+    let is_it = |store: &&Arc<Store>| store.name() == zone.name && store.path() == zone.path.as_deref();
+    shared.stores.iter().find(is_it).cloned()
+}
+
+fn open_store(
     zone: &CacheZone,
     http: &Http,
     log: &ErrorLogs,
-    previous: Option<&Shared>,
     findings: &mut Diagnostics,
 ) -> Option<Arc<Store>> {
-    let kept = previous.and_then(|shared| {
-        shared.stores.iter().find(|store| store.name() == zone.name && store.path() == zone.path.as_deref())
-    });
-    if let Some(kept) = kept {
-        kept.reconfigure(zone, log.clone());
-        return Some(kept.clone());
-    }
     let temp = http
         .locations
         .iter()

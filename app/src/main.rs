@@ -12,6 +12,8 @@ mod pid_file;
 mod panic_log;
 mod account;
 mod temporary;
+mod accepting;
+mod descriptors;
 mod assemble;
 mod check;
 mod serve_url;

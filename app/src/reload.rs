@@ -1,7 +1,8 @@
 //! `HUP`: the configuration is read anew; on any error the old one goes on and the error log says why.
 
+use crate::accepting;
 use crate::assemble::assemble;
-use crate::worker;
+use crate::descriptors;
 use millstream_conf::diagnostics::{Diagnostics, Severity};
 use millstream_conf::load::Loaded;
 use millstream_conf::model::Level;
@@ -35,20 +36,25 @@ pub fn reload(
     let Loaded { configuration, sources, diagnostics, .. } = load_again();
     log_findings(&diagnostics, &sources, &old.main_log, Severity::Warning);
     let configuration = configuration?;
-    let workers = worker::count(&configuration.main);
-    let shared = match assemble(configuration, old.number + 1, log_writer, registry, Some(old)) {
-        Ok(shared) => shared,
+    let workers = accepting::workers(&configuration.main);
+    let assembled = match assemble(configuration, old.number + 1, log_writer, registry, Some(old)) {
+        Ok(assembled) => assembled,
         Err(findings) => {
             log_findings(&findings, &sources, &old.main_log, Severity::Warning);
             return None;
         }
     };
-    match listener::open(&shared.configuration.http.listeners, workers, Inherited::none(), listenings) {
+    let listeners = &assembled.configuration().http.listeners;
+    match listener::open(listeners, workers, Inherited::none(), listenings) {
         Ok(opened) => {
             for error in &opened.missing {
                 old.main_log.write(Level::Warn, format_args!("{error}"));
             }
-            Some(Reloaded { shared, listenings: opened.listenings })
+            // The last thing that could fail is done: from here on the new configuration is in force.
+            descriptors::allow(assembled.configuration(), |complaint| {
+                old.main_log.write(Level::Warn, complaint)
+            });
+            Some(Reloaded { shared: assembled.commit(), listenings: opened.listenings })
         }
         Err(errors) => {
             for error in errors {

@@ -4,16 +4,18 @@
 //! logs and caches open, privileges dropped, pid file written, workers running. The main thread then waits for signals
 //! and serves nothing itself.
 
+use crate::accepting::{self, Spread};
 use crate::account::{self, with_default_user};
 use crate::assemble::{assemble, main_log_file};
 use crate::check;
 use crate::cli::ServeUrl;
+use crate::descriptors;
 use crate::panic_log;
 use crate::pid_file::PidFile;
 use crate::reload::{self, LoadAgain, log_findings};
 use crate::serve_url;
 use crate::upgrade::Program;
-use crate::worker::{self, Handle, Order, Spread};
+use crate::worker::{self, Handle, Order};
 use millstream_conf::diagnostics::Severity;
 use millstream_conf::load::{Loaded, Options, load};
 use millstream_conf::model::{Configuration, Level, ListenAddress, LogTarget, Main};
@@ -21,7 +23,7 @@ use millstream_load::origin::{self, DemoOptions};
 use millstream_net::daemon::{self, Detached};
 use millstream_net::listener::{self, Inherited, Listening};
 use millstream_net::privileges::Account;
-use millstream_net::{blocking, clock, limits, privileges};
+use millstream_net::{blocking, clock, privileges};
 use millstream_server::generation::Shared;
 use millstream_telemetry::local_time::{self, LocalTime};
 use millstream_telemetry::log_writer::{self, LogWriter};
@@ -32,6 +34,7 @@ use std::io::{Read, Write};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
 /// Those of nginx, `CHLD` for the next process at an upgrade, and `WINCH` by which a worker says that it ended.
@@ -40,6 +43,8 @@ const SIGNALS: [i32; 8] = [SIGHUP, SIGQUIT, SIGTERM, SIGINT, SIGUSR1, SIGUSR2, S
 const WORKER_RESTART_PAUSE: Duration = Duration::from_secs(1);
 /// The longest that a reopening of the logs waits for the workers' buffers.
 const FLUSH_WAIT: Duration = Duration::from_millis(500);
+/// The longest that a reload waits for the workers to close the sockets that it took away.
+const CLOSE_WAIT: Duration = Duration::from_millis(500);
 /// The longest that answers which are stored in memory alone so far go on being written to the disk at the end.
 const CACHE_WAIT: Duration = Duration::from_secs(5);
 /// The same where the end is to be at once.
@@ -130,14 +135,10 @@ fn start(again: LoadAgain, mut loaded: Loaded, ready: impl FnOnce(&Shared, &[Arc
         return ExitCode::FAILURE;
     };
     local_time::set_clock(local_now);
-    if let Some(files) = configuration.main.worker_rlimit_nofile
-        && let Err(error) = limits::set_nofile(files)
-    {
-        eprintln!("millstream: [warn] worker_rlimit_nofile {files}: {error}");
-    }
+    descriptors::allow(&configuration, |complaint| eprintln!("millstream: [warn] {complaint}"));
     let inherited = Inherited::from_environment();
     let upgraded = !inherited.is_empty();
-    let sockets = worker::count(&configuration.main);
+    let sockets = accepting::workers(&configuration.main);
     let listenings = match listener::open(&configuration.http.listeners, sockets, inherited, &[]) {
         Ok(opened) => {
             for error in &opened.missing {
@@ -242,7 +243,7 @@ impl Process {
         let log_writer = start_log_writer().map_err(|error| failed(format!("the log thread: {error}")))?;
         let registry = Arc::new(Registry::new());
         panic_log::install(&registry);
-        let shared = assemble(configuration, 1, &log_writer, &registry, None)?;
+        let shared = assemble(configuration, 1, &log_writer, &registry, None)?.commit();
         log_writer.report_to(main_log_file(&shared.configuration.main, &log_writer).as_ref());
         panic_log::tell(&shared.main_log);
         let main = &shared.configuration.main;
@@ -271,17 +272,20 @@ impl Process {
         Ok(process)
     }
 
-    /// Brings the workers to the number that is configured and tells all of the configuration in force.
-    fn spread_workers(&mut self) -> std::io::Result<()> {
-        let wanted = worker::count(&self.shared.configuration.main);
+    /// Brings the workers to the number that is configured and tells all of the configuration in force. What is given back
+    /// hears the end of its senders once all have closed the sockets that are no longer in it.
+    fn spread_workers(&mut self) -> std::io::Result<Receiver<()>> {
+        let (done, closed) = channel();
+        let wanted = accepting::workers(&self.shared.configuration.main);
         let listenings: Arc<[Arc<Listening>]> = self.listenings.clone().into();
         for handle in self.workers.split_off(wanted.min(self.workers.len())) {
-            _ = handle.orders.send(Order::Drain);
+            _ = handle.orders.send(Order::Drain(done.clone()));
             self.leaving.push(handle);
         }
         for (index, handle) in self.workers.iter().enumerate() {
             let spread = Spread { index, workers: wanted };
-            _ = handle.orders.send(Order::Serve(self.shared.clone(), listenings.clone(), spread));
+            let (shared, listenings) = (self.shared.clone(), listenings.clone());
+            _ = handle.orders.send(Order::Serve(shared, listenings, spread, done.clone()));
         }
         for index in self.workers.len()..wanted {
             self.alive.fetch_add(1, Ordering::SeqCst);
@@ -299,7 +303,7 @@ impl Process {
                 }),
             })?);
         }
-        Ok(())
+        Ok(closed)
     }
 
     fn run(mut self, mut signals: Signals) -> ExitCode {
@@ -315,7 +319,11 @@ impl Process {
                     self.shared
                         .main_log
                         .write(Level::Notice, format_args!("signal QUIT received, shutting down"));
-                    self.order_all(|| Order::Drain);
+                    let (done, _) = channel();
+                    self.order_all(|| Order::Drain(done.clone()));
+                    // With those that the workers close, these were the last: from then on the kernel refuses, unless
+                    // the next process has them as well.
+                    self.listenings.clear();
                     self.stop_after_timeout(self.workers.iter().chain(&self.leaving));
                 }
                 SIGTERM | SIGINT => break,
@@ -339,7 +347,7 @@ impl Process {
             return;
         };
         self.shared = reloaded.shared;
-        self.listenings = reloaded.listenings;
+        let before = std::mem::replace(&mut self.listenings, reloaded.listenings);
         let main = &self.shared.configuration.main;
         self.log_writer.report_to(main_log_file(main, &self.log_writer).as_ref());
         panic_log::tell(&self.shared.main_log);
@@ -349,8 +357,14 @@ impl Process {
         if let Err(error) = self.pid_file.move_to(&main.pid) {
             log.write(Level::Alert, format_args!("the pid file {}: {error}", main.pid.display()));
         }
-        if let Err(error) = self.spread_workers() {
-            log.write(Level::Alert, format_args!("a worker cannot be started: {error}"));
+        let removed =
+            before.iter().any(|old| !self.listenings.iter().any(|new| new.address() == old.address()));
+        drop(before);
+        match self.spread_workers() {
+            // Otherwise the next reload might find an address in use that this one has removed.
+            Ok(closed) if removed => _ = closed.recv_timeout(CLOSE_WAIT),
+            Ok(_) => {}
+            Err(error) => log.write(Level::Alert, format_args!("a worker cannot be started: {error}")),
         }
         self.leaving.retain(|handle| !handle.thread.is_finished());
         self.stop_after_timeout(self.leaving.iter());
@@ -382,7 +396,7 @@ impl Process {
     fn reopen(&self) {
         self.shared.main_log.write(Level::Notice, format_args!("signal USR1 received, reopening logs"));
         // What happened before the rotation belongs into the old files.
-        let (done, flushed) = std::sync::mpsc::channel();
+        let (done, flushed) = channel();
         self.order_all(|| Order::Flush(done.clone()));
         drop(done);
         // An error says that all workers have dropped their senders, or that one is too busy: its lines come later.

@@ -1,18 +1,18 @@
-//! A worker thread: its loop, its accepting, its once-a-second chores, what the main thread tells it.
+//! A worker thread: its loop, its once-a-second chores, what the main thread tells it.
 //!
 //! A request lives and dies on one such thread. Commands come as messages; nothing else crosses threads but what
-//! [`Shared`] holds.
+//! [`Shared`] holds. Next: `accepting`.
 
+use crate::accepting::{Accepting, Spread};
 use crate::panic_log;
 use millstream_cache::Now;
-use millstream_conf::model::{Level, ListenAddress, Main, WorkerProcesses};
-use millstream_net::listener::{Acceptor, Listening};
+use millstream_conf::model::Level;
+use millstream_net::listener::Listening;
 use millstream_net::timer::Deadline;
-use millstream_net::{clock, cores, privileges};
+use millstream_net::{clock, privileges};
 use millstream_server::connection;
 use millstream_server::generation::{Generation, Shared};
 use millstream_server::worker::{Stage, Worker};
-use millstream_telemetry::error_log::SystemError;
 use millstream_telemetry::log_writer::LogWriter;
 use millstream_telemetry::metrics::WorkerMetrics;
 use std::io;
@@ -24,41 +24,24 @@ use tokio::runtime::LocalOptions;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::task::JoinSet;
 
+/// Dropped when what was ordered is done: for [`Order::Serve`] and [`Order::Drain`], when the sockets that do not stay are
+/// closed as far as this worker goes.
+pub type Done = std::sync::mpsc::Sender<()>;
+
 /// What the main thread tells a worker. At most a few per signal, so the channel needs no bound.
 pub enum Order {
     /// Serve with this configuration, accept on these sockets.
-    Serve(Arc<Shared>, Arc<[Arc<Listening>]>, Spread),
-    /// Send on the log lines that wait in buffers; the sender is dropped when that is done.
-    Flush(std::sync::mpsc::Sender<()>),
-    /// Finish what is in progress, then end.
-    Drain,
+    Serve(Arc<Shared>, Arc<[Arc<Listening>]>, Spread, Done),
+    /// Send on the log lines that wait in buffers.
+    Flush(Done),
+    /// Accept no more, finish what is in progress, then end.
+    Drain(Done),
     /// End now.
     Stop,
 }
 
-/// A worker's number among how many.
-#[derive(Debug, Clone, Copy)]
-pub struct Spread {
-    /// From 0.
-    pub index: usize,
-    /// At least 1.
-    pub workers: usize,
-}
-
 /// How often a worker looks after its caches, pools and log buffers.
 const CHORES: Duration = Duration::from_secs(1);
-/// After running out of descriptors a worker accepts again after this long, as nginx does.
-const ACCEPT_PAUSE: Duration = Duration::from_millis(500);
-/// Between two lines about a shortage of connections or descriptors.
-const COMPLAINT_PAUSE: Duration = Duration::from_secs(10);
-
-/// How many workers are configured; each address has a listening socket for each.
-pub fn count(main: &Main) -> usize {
-    match main.worker_processes {
-        WorkerProcesses::Number(number) => number.max(1) as usize,
-        WorkerProcesses::Auto => cores::usable(),
-    }
-}
 
 /// A running worker as the main thread sees it.
 pub struct Handle {
@@ -108,7 +91,7 @@ pub fn start(start: Start) -> io::Result<Handle> {
                 }
             };
             runtime.block_on(async {
-                let worker = Worker::new(spread.index, metrics, log_writer, Generation::new(shared));
+                let worker = Worker::new(metrics, log_writer, Generation::new(shared));
                 run(&worker, listenings, spread, receiver).await;
             });
             // Tasks that are left (detached refreshes, abandoned connections) end here, and their log buffers with them.
@@ -134,38 +117,48 @@ async fn run(
     spread: Spread,
     mut orders: UnboundedReceiver<Order>,
 ) {
-    let mut accepting = accept_on(worker, &listenings, spread);
+    let mut accepting = Accepting::begin(worker, &listenings, spread);
+    // The main thread decides how long an address stays open.
+    drop(listenings);
     let chores = tokio::task::spawn_local(go_on_with_chores(worker.clone()));
     tend_pools(&worker.generation());
     while let Some(order) = orders.recv().await {
         match order {
-            Order::Serve(shared, listenings, spread) => {
+            Order::Serve(shared, listenings, spread, done) => {
+                // What is queued on a socket that stays is accepted by its next acceptor.
+                let stays = |address: &_| listenings.iter().any(|listening| listening.address() == address);
+                accepting.end(stays).await;
                 let generation = Generation::new(shared);
                 tend_pools(&generation);
                 worker.replace_generation(generation);
                 connection::clear_spare();
-                // The old acceptors end; the sockets stay, so what is queued on them is accepted by the new ones.
-                accepting = accept_on(worker, &listenings, spread);
+                accepting = Accepting::begin(worker, &listenings, spread);
+                drop(listenings);
+                drop(done);
             }
             Order::Flush(done) => {
                 flush_logs(worker);
                 drop(done);
             }
-            Order::Drain => {
-                accepting.abort_all();
-                while accepting.join_next().await.is_some() {}
+            Order::Drain(done) => {
+                accepting.end(|_| false).await;
+                drop(done);
                 worker.stop(Stage::Draining);
                 let emptied = worker.until_empty();
                 tokio::select! {
-                    () = emptied => break,
+                    () = emptied => {}
                     _ = next_stop(&mut orders) => {}
                 }
-                break;
+                return finish(worker, chores);
             }
             Order::Stop => break,
         }
     }
-    accepting.abort_all();
+    drop(accepting);
+    finish(worker, chores);
+}
+
+fn finish(worker: &Worker, chores: tokio::task::JoinHandle<()>) {
     chores.abort();
     worker.stop(Stage::Stopping);
     connection::clear_spare();
@@ -191,80 +184,6 @@ fn tend_pools(generation: &Generation) {
     for pool in &generation.pools {
         tokio::task::spawn_local(millstream_upstream::Pool::tend(Rc::downgrade(pool)));
     }
-}
-
-fn accept_on(worker: &Rc<Worker>, listenings: &[Arc<Listening>], spread: Spread) -> JoinSet<()> {
-    let mut accepting = JoinSet::new();
-    for listening in listenings {
-        match listening.acceptor(spread.index, spread.workers) {
-            Ok(acceptors) => {
-                for acceptor in acceptors {
-                    let address = Rc::new(listening.address().clone());
-                    accepting.spawn_local(accept(worker.clone(), acceptor, address));
-                }
-            }
-            Err(error) => worker
-                .generation()
-                .shared
-                .main_log
-                .write(Level::Alert, format_args!("a listening socket cannot be watched: {error}")),
-        }
-    }
-    accepting
-}
-
-async fn accept(worker: Rc<Worker>, acceptor: Acceptor, address: Rc<ListenAddress>) {
-    let mut pause = Deadline::new();
-    loop {
-        match acceptor.accept().await {
-            Ok((stream, remote)) => match worker.try_admit() {
-                Some(place) => {
-                    let serving = connection::serve(worker.clone(), place, stream, remote, address.clone());
-                    tokio::task::spawn_local(serving);
-                }
-                None => {
-                    warn_of_shortage(&worker);
-                    let (worker, address) = (worker.clone(), address.clone());
-                    // A task of its own: a reload ends this one, and what was accepted must not go with it. The next
-                    // connection is accepted only when this one has its place.
-                    let (admitted, place_found) = tokio::sync::oneshot::channel::<()>();
-                    tokio::task::spawn_local(async move {
-                        let place = worker.admit().await;
-                        drop(admitted);
-                        connection::serve(worker.clone(), place, stream, remote, address).await;
-                    });
-                    // The sender is only ever dropped: that is the message.
-                    _ = place_found.await;
-                }
-            },
-            Err(error) => {
-                if worker.may_complain(clock::now(), COMPLAINT_PAUSE) {
-                    let log = &worker.generation().shared.main_log;
-                    let error = SystemError(&error);
-                    log.write(
-                        Level::Crit,
-                        format_args!("accept() failed {error}, closing what idles and trying again"),
-                    );
-                }
-                worker.make_room(clock::now());
-                pause.set(clock::now() + ACCEPT_PAUSE);
-                pause.passed().await;
-            }
-        }
-    }
-}
-
-/// Says that connections wait, once in a while.
-fn warn_of_shortage(worker: &Worker) {
-    if !worker.may_complain(clock::now(), COMPLAINT_PAUSE) {
-        return;
-    }
-    let shared = &worker.generation().shared;
-    let limit = shared.configuration.main.worker_connections;
-    shared.main_log.write(
-        Level::Warn,
-        format_args!("{limit} worker_connections are not enough, closing the connections that idle longest"),
-    );
 }
 
 /// Chores that panic are begun anew: logs would never be flushed again otherwise.
@@ -297,10 +216,8 @@ async fn chores(worker: Rc<Worker>) {
         for front in &generation.fronts {
             front.borrow_mut().sweep();
         }
-        if worker.index == 0 {
-            for store in &generation.shared.stores {
-                store.maintain(Now::read());
-            }
+        for store in &generation.shared.stores {
+            store.maintain_when_due(Now::read());
         }
         drop(generation);
         next.set(due);

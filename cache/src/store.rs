@@ -23,7 +23,7 @@ use recent::Recent;
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
@@ -47,6 +47,8 @@ const SHARE: u64 = 8;
 const LEAST_MEMORY: u64 = 1024 * 1024;
 /// Bytes that wait to be written at a time; what is stored beyond that is written once there is room.
 const PENDING: u64 = 64 * 1024 * 1024;
+/// Between two rounds of tidying, in milliseconds; a little less than a worker's chores are apart.
+const ROUND: i64 = 900;
 /// Files of purged entries that one round of tidying removes; what is left is removed when it is come upon.
 const PURGED: usize = 32 * 1024;
 
@@ -72,6 +74,8 @@ pub struct Store {
     largest_in_memory: AtomicU64,
     pending: AtomicU64,
     unwritten: AtomicU64,
+    /// When the next round of tidying is due, in milliseconds since 1970.
+    next_round: AtomicI64,
     tidying: AtomicBool,
 }
 
@@ -165,6 +169,7 @@ impl Store {
             largest_in_memory: AtomicU64::new(0),
             pending: AtomicU64::new(0),
             unwritten: AtomicU64::new(0),
+            next_round: AtomicI64::new(0),
             tidying: AtomicBool::new(false),
         };
         store.set_bounds(zone);
@@ -265,8 +270,16 @@ impl Store {
         }
     }
 
-    /// Lets go of what was not used for `inactive` in memory; the disk has a thread for that. Call it about once a second
-    /// from one worker; what it does at a time is bounded, and it is done off the loop.
+    /// [`Store::maintain`], unless somebody has called this less than a second ago. Every worker calls it about once a
+    /// second: whichever of them ends, the others go on with it.
+    pub fn maintain_when_due(self: &Arc<Self>, now: Now) {
+        if self.is_round_due(now) {
+            self.maintain(now);
+        }
+    }
+
+    /// Lets go of what was not used for `inactive` in memory; the disk has a thread for that. What it does at a time is
+    /// bounded, and it is done off the loop.
     pub fn maintain(self: &Arc<Self>, now: Now) {
         let inactive = Duration::from_secs(self.inactive.load(Ordering::Relaxed));
         if self.tidying.swap(true, Ordering::AcqRel) {
@@ -310,6 +323,15 @@ impl Store {
                 store.save(&entry, entry.order, now);
             }
         });
+    }
+
+    /// Whether the last round is long enough ago; true for one caller only.
+    pub(crate) fn is_round_due(&self, now: Now) -> bool {
+        let due = self.next_round.load(Ordering::Relaxed);
+        // A clock that was set back must not put it off.
+        let is_due = now.unix_milliseconds >= due || now.unix_milliseconds + 2 * ROUND < due;
+        let next = now.unix_milliseconds + ROUND;
+        is_due && self.next_round.compare_exchange(due, next, Ordering::Relaxed, Ordering::Relaxed).is_ok()
     }
 
     /// Finishes what was to be written to or removed from the disk, on this thread, when the workers have ended; after

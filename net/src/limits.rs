@@ -10,6 +10,18 @@ pub fn nofile() -> u64 {
     getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX)
 }
 
+/// Raises the limit to `files`, or to the hard limit where that is lower; a limit that is higher already stays. The limit
+/// that holds then.
+pub fn raise_nofile(files: u64) -> u64 {
+    let limit = getrlimit(Resource::Nofile);
+    let wanted = limit.maximum.map_or(files, |maximum| maximum.min(files));
+    if limit.current.is_some_and(|current| current < wanted) {
+        // No privilege is needed below the hard limit; where it fails all the same, the limit is what it was.
+        _ = setrlimit(Resource::Nofile, Rlimit { current: Some(wanted), maximum: limit.maximum });
+    }
+    nofile()
+}
+
 /// Sets the limit, and the hard limit with it where that is lower, which needs CAP_SYS_RESOURCE.
 ///
 /// Errors with EPERM where the process may not; the limit is then as before.
@@ -20,9 +32,21 @@ pub fn set_nofile(files: u64) -> io::Result<()> {
     Ok(())
 }
 
+/// Whether a system call failed because the process, or the machine, has no descriptor left.
+pub fn is_out_of_descriptors(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_limit_that_is_high_enough_stays() {
+        let files = nofile();
+        assert_eq!(raise_nofile(1), files);
+        assert!(raise_nofile(u64::MAX) >= files);
+    }
 
     #[test]
     fn the_limit_that_is_set_already_can_be_set_again() {

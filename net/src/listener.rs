@@ -1,9 +1,9 @@
 //! Listening sockets: opened once, kept over reloads, handed over at a binary upgrade.
 //!
 //! Every worker accepts on a socket of its own where the kernel can spread connections (TCP with
-//! SO_REUSEPORT), else on a duplicate of one socket (unix). Dropping the last [`Listening`] of an address
-//! closes it; so a reload passes the old ones as `keep` and drops them only afterwards, and no connection in
-//! an accept queue is lost.
+//! SO_REUSEPORT), else on a duplicate of one socket (unix). An address is closed when its last [`Listening`] and its
+//! last [`Acceptor`] are dropped; so a reload passes the old ones as `keep` and drops them only afterwards, and no
+//! connection in an accept queue is lost.
 //! Next: `listener/socket`, which makes one socket; `listener/acceptor`, which is what a worker's loop holds.
 
 mod socket;
@@ -18,6 +18,7 @@ pub use inherited::{ENVIRONMENT, Inherited};
 
 use crate::address::Address;
 use millstream_conf::model::{ListenAddress, Listener};
+use rustix::process::Pid;
 use socket::SocketFile;
 use socket2::Socket;
 use std::fmt;
@@ -84,19 +85,23 @@ pub fn open(
     mut inherited: Inherited,
     keep: &[Arc<Listening>],
 ) -> Result<Opened, Vec<OpenError>> {
-    let mut opened: Vec<Arc<Listening>> = Vec::with_capacity(listeners.len());
+    let mut opened: Vec<(usize, Arc<Listening>)> = Vec::with_capacity(listeners.len());
     let (mut errors, mut missing) = (Vec::new(), Vec::new());
+    // What is new comes first: as long as it may fail, nothing is done to sockets that serve.
     for (index, listener) in listeners.iter().enumerate() {
-        let ours = |port| keep.iter().chain(&opened).any(|listening| listening.has_port(port));
-        let result = if let Some(kept) = keep.iter().find(|kept| kept.address == listener.address) {
-            kept.kept(listener, sockets_per_address)
-        } else if let Some(sockets) = inherited.take(&listener.address) {
-            Listening::of_inherited(sockets, listener, sockets_per_address).map(Arc::new)
-        } else {
-            Listening::fresh(listener, sockets_per_address, ours).map(Arc::new)
+        if keep.iter().any(|kept| kept.address == listener.address) {
+            continue;
+        }
+        let all = || keep.iter().chain(opened.iter().map(|(_, listening)| listening));
+        let ours = |port| all().any(|listening| listening.has_port(port));
+        let result = match inherited.take(&listener.address) {
+            Some(sockets) => {
+                Listening::of_inherited(sockets, inherited.predecessor(), listener, sockets_per_address)
+            }
+            None => Listening::fresh(listener, sockets_per_address, ours),
         };
         match result {
-            Ok(listening) => opened.push(listening),
+            Ok(listening) => opened.push((index, Arc::new(listening))),
             Err(error) => {
                 // Another process that listens there means that two run with one configuration.
                 let is_needed = !listener.owner_only || error.kind() == io::ErrorKind::AddrInUse;
@@ -105,7 +110,16 @@ pub fn open(
             }
         }
     }
-    if errors.is_empty() { Ok(Opened { listenings: opened, missing }) } else { Err(errors) }
+    if !errors.is_empty() {
+        return Err(errors);
+    }
+    for (index, listener) in listeners.iter().enumerate() {
+        if let Some(kept) = keep.iter().find(|kept| kept.address == listener.address) {
+            opened.push((index, kept.kept(listener, sockets_per_address)));
+        }
+    }
+    opened.sort_by_key(|(index, _)| *index);
+    Ok(Opened { listenings: opened.into_iter().map(|(_, listening)| listening).collect(), missing })
 }
 
 /// Prepares all for the next process: their descriptors stay open over exec, unix sockets keep their files.
@@ -197,31 +211,40 @@ impl Listening {
         }
     }
 
-    fn of_inherited(sockets: Vec<Socket>, listener: &Listener, wanted: usize) -> io::Result<Listening> {
+    fn of_inherited(
+        sockets: Vec<Socket>,
+        predecessor: Option<Pid>,
+        listener: &Listener,
+        wanted: usize,
+    ) -> io::Result<Listening> {
         for socket in &sockets {
             socket::listen_again(socket, listener)?;
         }
         let file = match &listener.address {
             ListenAddress::Tcp(_) => None,
-            ListenAddress::Unix(path) => Some(Arc::new(SocketFile::of(path)?)),
+            ListenAddress::Unix(path) => Some(Arc::new(SocketFile::inherited(path, predecessor)?)),
         };
         let mut listening = Listening { address: listener.address.clone(), sockets, file };
         listening.grow_if_possible(listener, wanted);
         Ok(listening)
     }
 
-    /// The same sockets for the next configuration, with its backlog.
-    fn kept(self: &Arc<Self>, listener: &Listener, wanted: usize) -> io::Result<Arc<Listening>> {
+    /// The same sockets for the next configuration, with its backlog, and more of them where that can be: what serves
+    /// already is never a reason to refuse a configuration.
+    fn kept(self: &Arc<Self>, listener: &Listener, wanted: usize) -> Arc<Listening> {
         for socket in &self.sockets {
-            socket::listen_again(socket, listener)?;
+            // It listens; only the length of its queue stays what it was.
+            _ = socket::listen_again(socket, listener);
         }
         if self.file.is_some() || self.sockets.len() >= wanted {
-            return Ok(Arc::clone(self));
+            return Arc::clone(self);
         }
-        let sockets = self.sockets.iter().map(Socket::try_clone).collect::<io::Result<Vec<_>>>()?;
+        let Ok(sockets) = self.sockets.iter().map(Socket::try_clone).collect() else {
+            return Arc::clone(self);
+        };
         let mut listening = Listening { address: self.address.clone(), sockets, file: None };
         listening.grow_if_possible(listener, wanted);
-        Ok(Arc::new(listening))
+        Arc::new(listening)
     }
 
     /// Adds sockets until there are `wanted`; unix sockets stay at one.

@@ -3,7 +3,7 @@
 //! Nothing is opened: no listener, no cache, no log file. What touches the network is tested with the real binary.
 
 use crate::admission;
-use crate::generation::{Generation, Shared};
+use crate::generation::{Bounds, Generation, Shared};
 use crate::request::{ConnectionFacts, Request};
 use crate::route::server_name::HostTable;
 use crate::worker::Worker;
@@ -40,6 +40,7 @@ pub(crate) fn worker(http: &str) -> Rc<Worker> {
     let registry = Arc::new(Registry::new());
     let shared = Shared {
         number: 1,
+        bounds: Bounds { clients: 512, descriptors: 1024 },
         groups: groups.collect(),
         stores: Vec::new(),
         log_sinks: Vec::new(),
@@ -55,7 +56,7 @@ pub(crate) fn worker(http: &str) -> Rc<Worker> {
         configuration,
     };
     let writer = LogWriter::start().expect("a thread can be started");
-    Worker::new(0, registry.worker(), writer, Generation::new(Arc::new(shared)))
+    Worker::new(registry.worker(), writer, Generation::new(Arc::new(shared)))
 }
 
 /// A request as it came, not yet admitted.

@@ -20,10 +20,22 @@ use std::sync::Arc;
 /// Chooses the certificate for the name a client asked for; `None` refuses the handshake.
 pub type ChooseCertificate = Box<dyn Fn(Option<&str>) -> Option<Arc<ServerConfig>> + Send + Sync>;
 
+/// What one worker may have open at a time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Bounds {
+    /// Connections that keep new clients waiting: `worker_connections`, or fewer where the limit of open files wants it.
+    pub clients: usize,
+    /// Connections that keep requests waiting for one to an upstream; more than `clients`, so that whoever was let in can
+    /// be served.
+    pub descriptors: usize,
+}
+
 /// What all workers share of one configuration.
 pub struct Shared {
     /// Counts configurations since the process started, from 1.
     pub number: u64,
+    /// What each worker may have open.
+    pub bounds: Bounds,
     /// The configuration.
     pub configuration: Configuration,
     /// One per `Http::upstreams`.

@@ -2,13 +2,16 @@
 //!
 //! Everything here is of one thread; nothing is locked. Connections register their waker once, so that a stop or a
 //! shortage of connections reaches idle ones by an event. In a shortage the connections that idle longest are asked
-//! to close, and answers say `Connection: close`, so that a newcomer waits for one request at the most.
+//! to close, then those whose request takes longest to come, and answers say `Connection: close`, so that a newcomer waits
+//! for one request at the most. Clients are let in up to one bound and upstreams connected to up to a higher one: whoever was
+//! let in can be served, if need be after others.
 
 use crate::generation::Generation;
 use millstream_net::clock;
 use millstream_net::timer::{Deadline, with_deadline};
 use millstream_telemetry::log_writer::LogWriter;
 use millstream_telemetry::metrics::WorkerMetrics;
+use millstream_upstream::Held;
 use slab::Slab;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -29,8 +32,6 @@ pub enum Stage {
 
 /// A worker thread's state.
 pub struct Worker {
-    /// Its number, from 0.
-    pub index: usize,
     /// Its counters.
     pub metrics: Arc<WorkerMetrics>,
     /// The log thread.
@@ -41,16 +42,28 @@ pub struct Worker {
     upstream_connections: Cell<u32>,
     /// Newcomers that wait for a place.
     waiting: Cell<usize>,
+    /// Requests that wait for a place for their connection to an upstream.
+    waiting_for_upstream: Cell<usize>,
     complained: Cell<Option<Instant>>,
     room: tokio::sync::Notify,
+    upstream_room: tokio::sync::Notify,
     emptied: tokio::sync::Notify,
+}
+
+/// What a connection waits for from its client, and since when.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Awaits {
+    /// The first byte of a request.
+    Request(Instant),
+    /// The rest of a head, or of a handshake.
+    Head(Instant),
 }
 
 #[derive(Default)]
 struct Entry {
     waker: Option<Waker>,
-    /// When it became idle; `None` while it is not.
-    idle_since: Option<Instant>,
+    /// `None` while a request is served.
+    awaits: Option<Awaits>,
     /// Whether it was asked to close to make room.
     is_shed: bool,
 }
@@ -63,21 +76,23 @@ pub struct Place {
 
 /// A connection that became idle this recently is not closed to make room: a request may be on its way already.
 const IDLE_GRACE: Duration = Duration::from_millis(200);
+/// The same for one whose head or handshake began this recently: it may come over a slow line.
+const HEAD_GRACE: Duration = Duration::from_millis(500);
 /// How often a newcomer without a place looks for connections that have become idle long enough.
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
-/// Idle connections closed at a time to make room for new ones.
+/// Between two lines about a shortage of connections or descriptors.
+const COMPLAINT_PAUSE: Duration = Duration::from_secs(10);
+/// Connections closed at a time to make room for new ones.
 const SHED_AT_ONCE: usize = 16;
 
 impl Worker {
     /// A worker that serves with `generation`.
     pub fn new(
-        index: usize,
         metrics: Arc<WorkerMetrics>,
         log_writer: Arc<LogWriter>,
         generation: Rc<Generation>,
     ) -> Rc<Self> {
         Rc::new(Worker {
-            index,
             metrics,
             log_writer,
             generation: RefCell::new(generation),
@@ -85,8 +100,10 @@ impl Worker {
             connections: RefCell::new(Slab::new()),
             upstream_connections: Cell::new(0),
             waiting: Cell::new(0),
+            waiting_for_upstream: Cell::new(0),
             complained: Cell::new(None),
             room: tokio::sync::Notify::new(),
+            upstream_room: tokio::sync::Notify::new(),
             emptied: tokio::sync::Notify::new(),
         })
     }
@@ -139,14 +156,18 @@ impl Worker {
     }
 
     fn place(self: &Rc<Self>) -> Option<Place> {
-        let limit = self.generation.borrow().shared.configuration.main.worker_connections as usize;
-        let used = self.open_connections() + self.upstream_connections.get() as usize;
+        let limit = self.generation.borrow().shared.bounds.clients;
         // One client at a time is always served, whatever the upstreams hold.
-        if used >= limit && self.open_connections() > 0 {
+        if self.used() >= limit && self.open_connections() > 0 {
             return None;
         }
         let key = self.connections.borrow_mut().insert(Entry::default());
         Some(Place { worker: self.clone(), key })
+    }
+
+    /// Connections open now, those to upstreams included.
+    fn used(&self) -> usize {
+        self.open_connections() + self.upstream_connections.get() as usize
     }
 
     /// A place for a new connection. Waits while `worker_connections` are in use, after asking idle ones to close.
@@ -172,35 +193,75 @@ impl Worker {
         self.waiting.get() > 0
     }
 
-    /// Whether a complaint about a shortage is due: none was made within `pause`.
-    pub fn may_complain(&self, now: Instant, pause: Duration) -> bool {
-        let due = self.complained.get().is_none_or(|then| now.saturating_duration_since(then) >= pause);
+    /// Whether a complaint about a shortage is due.
+    pub fn may_complain(&self, now: Instant) -> bool {
+        let is_due = |then| now.saturating_duration_since(then) >= COMPLAINT_PAUSE;
+        let due = self.complained.get().is_none_or(is_due);
         if due {
             self.complained.set(Some(now));
         }
         due
     }
 
-    /// Counts a connection to an upstream against `worker_connections` for as long as the value lives.
-    pub fn count_upstream(self: &Rc<Self>) -> UpstreamPlace {
-        self.upstream_connections.set(self.upstream_connections.get() + 1);
-        UpstreamPlace { worker: self.clone() }
+    /// A place for a connection to an upstream, counted for as long as the value lives; `None` where no descriptor is left
+    /// for it, or others wait already.
+    pub fn try_upstream(self: &Rc<Self>) -> Option<UpstreamPlace> {
+        if self.waiting_for_upstream.get() > 0 { None } else { self.upstream_place() }
     }
 
-    /// Asks the connections that idle longest to close: for want of places, or of descriptors.
+    fn upstream_place(self: &Rc<Self>) -> Option<UpstreamPlace> {
+        let bound = self.generation.borrow().shared.bounds.descriptors;
+        if self.used() >= bound && self.upstream_connections.get() > 0 {
+            return None;
+        }
+        self.upstream_connections.set(self.upstream_connections.get() + 1);
+        Some(UpstreamPlace { worker: self.clone() })
+    }
+
+    /// The same, waiting in line for it until `deadline` has passed. Meanwhile connections to upstreams are not kept idle.
+    pub async fn upstream(self: &Rc<Self>, deadline: &mut Deadline) -> Option<UpstreamPlace> {
+        let _waiting = Waiting::new(&self.waiting_for_upstream);
+        self.clear_pools();
+        loop {
+            // Registered before looking, so that room which comes in between is not missed.
+            let room = self.upstream_room.notified();
+            if let Some(place) = self.upstream_place() {
+                return Some(place);
+            }
+            with_deadline(deadline, room).await.ok()?;
+        }
+    }
+
+    /// Somebody's place is free: requests that are being served come before newcomers.
+    fn tell_of_room(&self) {
+        if self.waiting_for_upstream.get() > 0 {
+            self.upstream_room.notify_one();
+        } else {
+            self.room.notify_one();
+        }
+    }
+
+    /// Asks the connections to close that idle longest, or else those whose heads are the slowest: for want of places, or
+    /// of descriptors.
     pub fn make_room(&self, now: Instant) {
+        let may_go = |awaits: Awaits| match awaits {
+            Awaits::Request(since) => now.saturating_duration_since(since) >= IDLE_GRACE,
+            Awaits::Head(since) => now.saturating_duration_since(since) >= HEAD_GRACE,
+        };
         let mut connections = self.connections.borrow_mut();
-        let idles_long = |since: &Instant| now.saturating_duration_since(*since) >= IDLE_GRACE;
-        let mut idle: Vec<(Instant, usize)> = connections
+        let mut found: Vec<(bool, Instant, usize)> = connections
             .iter()
             .filter(|(_, entry)| !entry.is_shed)
-            .filter_map(|(key, entry)| Some((entry.idle_since.filter(idles_long)?, key)))
+            .filter_map(|(key, entry)| match entry.awaits.filter(|awaits| may_go(*awaits))? {
+                Awaits::Request(since) => Some((false, since, key)),
+                Awaits::Head(since) => Some((true, since, key)),
+            })
             .collect();
-        let nobody_idles = idle.is_empty();
-        if idle.len() > SHED_AT_ONCE {
-            idle.select_nth_unstable(SHED_AT_ONCE - 1);
+        let nobody_waits = found.is_empty();
+        if found.len() > SHED_AT_ONCE {
+            found.select_nth_unstable(SHED_AT_ONCE - 1);
         }
-        for (_, key) in idle.into_iter().take(SHED_AT_ONCE) {
+        for (_, _, key) in found.into_iter().take(SHED_AT_ONCE) {
             let entry = &mut connections[key];
             entry.is_shed = true;
             if let Some(waker) = &entry.waker {
@@ -208,10 +269,14 @@ impl Worker {
             }
         }
         drop(connections);
-        if nobody_idles {
+        if nobody_waits {
             // Then what the upstream pools keep is what can be spared.
-            self.generation().pools.iter().for_each(|pool| pool.clear());
+            self.clear_pools();
         }
+    }
+
+    fn clear_pools(&self) {
+        self.generation().pools.iter().for_each(|pool| pool.clear());
     }
 
     /// Wakes one newcomer for good, and the others to look again.
@@ -246,17 +311,22 @@ impl Drop for Waiting<'_> {
 }
 
 impl Place {
-    /// Says since when the connection waits for a request, if it does; while it does, `waker` is told of a stop.
-    pub fn set_idle(&self, since: Option<Instant>, waker: Option<&Waker>) {
+    /// Says what the connection waits for; `waker` is then told of a stop, and of a shortage.
+    pub fn wait(&self, awaits: Awaits, waker: &Waker) {
         let mut connections = self.worker.connections.borrow_mut();
         let entry = &mut connections[self.key];
-        entry.idle_since = since;
-        entry.is_shed &= since.is_some();
-        if let Some(waker) = waker
-            && !entry.waker.as_ref().is_some_and(|known| known.will_wake(waker))
-        {
+        entry.awaits = Some(awaits);
+        if !entry.waker.as_ref().is_some_and(|known| known.will_wake(waker)) {
             entry.waker = Some(waker.clone());
         }
+    }
+
+    /// Says that a request has come, which is served whatever was asked of the connection before.
+    pub fn set_busy(&self) {
+        let mut connections = self.worker.connections.borrow_mut();
+        let entry = &mut connections[self.key];
+        entry.awaits = None;
+        entry.is_shed = false;
     }
 
     /// Whether the connection was asked to close because a newcomer needs its place.
@@ -268,7 +338,7 @@ impl Place {
 impl Drop for Place {
     fn drop(&mut self) {
         self.worker.connections.borrow_mut().remove(self.key);
-        self.worker.room.notify_one();
+        self.worker.tell_of_room();
         if self.worker.open_connections() == 0 {
             self.worker.emptied.notify_one();
         }
@@ -280,9 +350,15 @@ pub struct UpstreamPlace {
     worker: Rc<Worker>,
 }
 
+impl Held for UpstreamPlace {
+    fn may_idle(&self) -> bool {
+        self.worker.waiting_for_upstream.get() == 0
+    }
+}
+
 impl Drop for UpstreamPlace {
     fn drop(&mut self) {
         self.worker.upstream_connections.set(self.worker.upstream_connections.get().saturating_sub(1));
-        self.worker.room.notify_one();
+        self.worker.tell_of_room();
     }
 }

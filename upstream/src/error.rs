@@ -1,6 +1,6 @@
 //! What can go wrong in an exchange with an upstream server, in nginx's words.
 //!
-//! Every error is the upstream's or the network's fault, never the client's; which status it becomes and whether
+//! Every error but one is the upstream's or the network's fault, never the client's; which status it becomes and whether
 //! another server is asked is decided in `retry`. Next: `exchange/h1`, which makes these.
 
 use crate::retry::Condition;
@@ -17,6 +17,8 @@ pub enum ExchangeError {
     Connect(io::Error),
     /// No connection within `proxy_connect_timeout`.
     ConnectTimeout,
+    /// This process had no descriptor for a connection within that time.
+    NoDescriptor,
     /// Nothing could be written for `proxy_send_timeout`.
     SendTimeout,
     /// Nothing came for `proxy_read_timeout`.
@@ -48,7 +50,9 @@ impl ExchangeError {
     /// The class of `proxy_next_upstream` that the error belongs to.
     pub fn condition(&self) -> Condition {
         match self {
-            Self::ConnectTimeout | Self::SendTimeout | Self::ReadTimeout => Condition::Timeout,
+            Self::ConnectTimeout | Self::NoDescriptor | Self::SendTimeout | Self::ReadTimeout => {
+                Condition::Timeout
+            }
             Self::BadHead(_)
             | Self::BadFraming(_)
             | Self::HeadTooLarge
@@ -60,6 +64,11 @@ impl ExchangeError {
             | Self::ClosedEarly { .. }
             | Self::BadBody(_) => Condition::Error,
         }
+    }
+
+    /// Whether it says nothing about the server that was asked.
+    pub fn is_our_own(&self) -> bool {
+        matches!(self, Self::NoDescriptor)
     }
 
     /// Whether a pooled connection that fails so was merely closed while it idled: not a byte of an answer came.
@@ -95,6 +104,7 @@ impl fmt::Display for ExchangeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Connect(error) => write!(f, "connect() failed {}", SystemError(error)),
+            Self::NoDescriptor => f.write_str("no descriptor was free (24: Too many open files)"),
             Self::ConnectTimeout | Self::SendTimeout | Self::ReadTimeout => {
                 f.write_str("upstream timed out (110: Connection timed out)")
             }

@@ -15,7 +15,7 @@ pub mod exchange;
 pub mod pool;
 
 pub use error::ExchangeError;
-pub use exchange::h1::{Connection, Part};
+pub use exchange::h1::{Connection, Held, Part};
 pub use group::{Group, NoPeer, Tried, Turn};
 pub use peer::Peer;
 pub use pool::Pool;

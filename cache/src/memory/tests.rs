@@ -1,5 +1,6 @@
 //! The bound holds whatever comes, and what is used stays.
 
+use crate::Now;
 use crate::front::{Front, Lookup};
 use crate::permit::{self, Fill, FillPermit};
 use crate::progress::Follower;
@@ -113,6 +114,31 @@ fn what_is_unused_for_too_long_goes_and_what_is_used_stays() {
         store.maintain(now);
     }
     assert_eq!(store.stats().keys, 1);
+}
+
+#[test]
+fn the_round_of_a_second_is_done_whichever_worker_is_left_to_do_it() {
+    let store = store(&small(4 << 20, 100 << 20));
+    let mut front = Front::new(store.clone());
+    let mut now = start();
+    fill(&mut front, b"unused", b"body", now);
+    // Two workers, then one, then another: nobody's number matters.
+    for callers in [2, 1, 3] {
+        now = now.after(Duration::from_secs(1));
+        (0..callers).for_each(|_| store.maintain_when_due(now));
+    }
+    assert_eq!(store.stats().keys, 1, "it is not unused for long");
+    now = now.after(Duration::from_secs(3600));
+    store.maintain_when_due(now);
+    for _ in 0..8 {
+        now = now.after(Duration::from_secs(1));
+        store.maintain_when_due(now);
+    }
+    assert_eq!(store.stats().keys, 0);
+    let rounds = |now: Now| (0..5).filter(|_| store.is_round_due(now)).count();
+    assert_eq!(rounds(now.after(Duration::from_millis(100))), 0, "a second has not passed");
+    assert_eq!(rounds(now.after(Duration::from_secs(1))), 1, "one of five does it");
+    assert_eq!(rounds(start()), 1, "a clock that was set back puts nothing off");
 }
 
 #[test]

@@ -13,7 +13,8 @@ pub const ROWS: &[Row] = &[
         "number",
         "512",
         "How many connections one worker holds at a time, those to upstreams included. It is a real bound: connections beyond \
-         it wait to be accepted.",
+         it wait to be accepted, and those go first that idle longest or whose requests are the slowest to come. Where the \
+         limit of open files does not allow so many, a warning at start says how many it allows.",
         Apply::Main(|main, d, r| {
             if let Some(number) = r.number(&d.args[0], 1, 100_000_000) {
                 main.worker_connections = number as u32;

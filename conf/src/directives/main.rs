@@ -28,7 +28,8 @@ pub const ROWS: &[Row] = &[
         (1, 1),
         "number",
         "",
-        "Raises the limit of open files (RLIMIT_NOFILE) of the process.",
+        "The limit of open files (RLIMIT_NOFILE) of the process. Without it the limit is raised as far as `worker_connections` \
+         want it and the hard limit allows.",
         Apply::Main(|main, d, r| main.worker_rlimit_nofile = r.number(&d.args[0], 1, u64::MAX)),
     ),
     once(

@@ -6,11 +6,11 @@
 use crate::address::Address;
 use crate::stream::Stream;
 use millstream_conf::model::ListenAddress;
-use socket2::Socket;
+use socket2::{SockAddr, SockRef, Socket};
 use std::future::poll_fn;
 use std::io;
 use std::task::{Context, Poll};
-use tokio::net::{TcpListener, UnixListener};
+use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 
 /// Accepts connections of one address on the runtime it was made on.
 #[derive(Debug)]
@@ -59,6 +59,36 @@ impl Acceptor {
                 accepted => return accepted,
             }
         }
+    }
+}
+
+impl Acceptor {
+    /// A connection that waits in the queue at this moment, asked of the kernel and not of the runtime, which may not
+    /// have heard of it yet: for whoever closes the socket afterwards. `None` once the queue is empty.
+    pub fn accept_queued(&self) -> io::Result<Option<(Stream, Address)>> {
+        // Ends: each round takes a connection off the queue.
+        loop {
+            let accepted = match &self.socket {
+                Kind::Tcp(listener) => SockRef::from(listener).accept(),
+                Kind::Unix(listener) => SockRef::from(listener).accept(),
+            };
+            let (socket, peer) = match accepted {
+                Ok(accepted) => accepted,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(None),
+                Err(error) if is_of_the_connection(&error) => continue,
+                Err(error) => return Err(error),
+            };
+            socket.set_nonblocking(true)?;
+            return stream_of(socket, &peer).map(Some);
+        }
+    }
+}
+
+/// A connection on the current runtime; one without an internet address came over a unix socket.
+fn stream_of(socket: Socket, peer: &SockAddr) -> io::Result<(Stream, Address)> {
+    match peer.as_socket() {
+        Some(peer) => Ok((Stream::Tcp(TcpStream::from_std(socket.into())?, peer), Address::Tcp(peer))),
+        None => Ok((Stream::Unix(UnixStream::from_std(socket.into())?), Address::Unix(None))),
     }
 }
 

@@ -5,6 +5,7 @@
 
 use crate::kernel;
 use millstream_conf::model::ListenAddress;
+use rustix::process::{Pid, getppid};
 use socket2::Socket;
 use std::fmt::Write as _;
 use std::net::SocketAddr;
@@ -23,6 +24,8 @@ const MOST: usize = 16 * 1024;
 #[derive(Debug, Default)]
 pub struct Inherited {
     sockets: Vec<(ListenAddress, Socket)>,
+    /// The process that they came from.
+    predecessor: Option<Pid>,
 }
 
 impl Inherited {
@@ -38,7 +41,7 @@ impl Inherited {
             return Inherited::none();
         }
         match std::env::var(ENVIRONMENT) {
-            Ok(text) => Inherited::from_text(&text),
+            Ok(text) => Inherited { predecessor: getppid(), ..Inherited::from_text(&text) },
             Err(_) => Inherited::none(),
         }
     }
@@ -46,6 +49,11 @@ impl Inherited {
     /// Whether there are any: this process came by an upgrade.
     pub fn is_empty(&self) -> bool {
         self.sockets.is_empty()
+    }
+
+    /// The process that handed them over.
+    pub(super) fn predecessor(&self) -> Option<Pid> {
+        self.predecessor
     }
 
     /// The sockets of an address; `None` where there is none.
@@ -69,7 +77,7 @@ impl Inherited {
                 sockets.push((address, socket));
             }
         }
-        Inherited { sockets }
+        Inherited { sockets, predecessor: None }
     }
 }
 

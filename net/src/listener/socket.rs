@@ -5,6 +5,7 @@
 
 use crate::kernel;
 use millstream_conf::model::{Listener, SocketKeepalive};
+use rustix::process::{Pid, getppid};
 use socket2::{Domain, SockAddr, Socket, TcpKeepalive, Type};
 use std::fs;
 use std::io;
@@ -139,11 +140,26 @@ pub(super) struct SocketFile {
     path: PathBuf,
     identity: (u64, u64),
     kept: AtomicBool,
+    /// The process that handed the socket to this one, its parent: while it lives, it goes on with the file.
+    predecessor: Option<Pid>,
 }
 
 impl SocketFile {
     pub(super) fn of(path: &Path) -> io::Result<Self> {
-        Ok(SocketFile { path: path.to_path_buf(), identity: identity(path)?, kept: AtomicBool::new(false) })
+        let identity = identity(path)?;
+        Ok(SocketFile { path: path.to_path_buf(), identity, kept: AtomicBool::new(false), predecessor: None })
+    }
+
+    /// The file of a socket that came from another process.
+    pub(super) fn inherited(path: &Path, predecessor: Option<Pid>) -> io::Result<Self> {
+        let mut file = SocketFile::of(path)?;
+        file.predecessor = predecessor;
+        Ok(file)
+    }
+
+    /// Whether somebody else goes on with it. A process whose parent has ended gets another one.
+    fn is_in_use(&self) -> bool {
+        self.kept.load(Ordering::Relaxed) || (self.predecessor.is_some() && self.predecessor == getppid())
     }
 
     /// Whether the file stays when the last owner goes.
@@ -154,7 +170,7 @@ impl SocketFile {
 
 impl Drop for SocketFile {
     fn drop(&mut self) {
-        if !self.kept.load(Ordering::Relaxed) && identity(&self.path).is_ok_and(|now| now == self.identity) {
+        if !self.is_in_use() && identity(&self.path).is_ok_and(|now| now == self.identity) {
             // A file that cannot be removed is found stale at the next start.
             let _ = fs::remove_file(&self.path);
         }

@@ -17,7 +17,7 @@ use crate::failure;
 use crate::generation::Generation;
 use crate::request::{ConnectionFacts, Request};
 use crate::serve::{self, Begun, Work};
-use crate::worker::{Place, Stage, Worker};
+use crate::worker::{Awaits, Place, Stage, Worker};
 use millstream_cache::Now;
 use millstream_conf::model::{Level, ListenAddress, Settings};
 use millstream_net::Address;
@@ -31,6 +31,7 @@ use millstream_wire::Version;
 use millstream_wire::h1::head::{HeadError, HeadLimits, Progress};
 use std::cell::Cell;
 use std::future::{Future, poll_fn};
+use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -110,7 +111,9 @@ pub fn serve(
     remote: Address,
     address: Rc<ListenAddress>,
 ) -> impl Future<Output = ()> {
-    let opening = Box::pin(open(worker, place, stream, remote, address));
+    // What was accepted before a reload is served with what listened then.
+    let generation = worker.generation();
+    let opening = Box::pin(open(worker, generation, place, stream, remote, address));
     async move {
         let Some(mut connection) = opening.await else { return };
         connection.run().await;
@@ -120,12 +123,12 @@ pub fn serve(
 /// The TLS handshake, where the listener wants one, and the facts of the connection.
 async fn open(
     worker: Rc<Worker>,
+    generation: Rc<Generation>,
     place: Place,
     stream: Stream,
     remote: Address,
     address: Rc<ListenAddress>,
 ) -> Option<Connection> {
-    let generation = worker.generation();
     let listener = generation.listener_of(&address)?;
     let opened = clock::now();
     let (stream, is_plain_on_tls) = match &generation.shared.tls[listener] {
@@ -134,15 +137,16 @@ async fn open(
             let id = generation.http().listeners[listener].default_server;
             let mut deadline = millstream_net::timer::Deadline::new();
             deadline.set(opened + generation.http().server(id).client_header_timeout);
-            match with_deadline(&mut deadline, Box::pin(acceptor.accept(stream))).await {
-                Ok(Ok(encrypted)) => (encrypted, false),
-                Ok(Err(HandshakeError::PlainHttp(stream))) => (stream, true),
-                Ok(Err(error)) => {
+            let handshake = unless_shed(&place, opened, Box::pin(acceptor.accept(stream)));
+            match with_deadline(&mut deadline, handshake).await {
+                Ok(Some(Ok(encrypted))) => (encrypted, false),
+                Ok(Some(Err(HandshakeError::PlainHttp(stream)))) => (stream, true),
+                Ok(Some(Err(error))) => {
                     let log = &generation.shared.main_log;
                     log.write(Level::Info, format_args!("TLS handshake failed: {error}, client: {remote}"));
                     return None;
                 }
-                Err(_) => return None,
+                Ok(None) | Err(_) => return None,
             }
         }
     };
@@ -178,6 +182,22 @@ async fn open(
     })
 }
 
+/// What a handshake comes to; `None` where its place is needed for somebody else first.
+async fn unless_shed<F: Future + Unpin>(
+    place: &Place,
+    since: Instant,
+    mut handshake: F,
+) -> Option<F::Output> {
+    poll_fn(|cx| {
+        if let Poll::Ready(output) = Pin::new(&mut handshake).poll(cx) {
+            return Poll::Ready(Some(output));
+        }
+        place.wait(Awaits::Head(since), cx.waker());
+        if place.is_shed() { Poll::Ready(None) } else { Poll::Pending }
+    })
+    .await
+}
+
 /// A connection in the gauge, also if it ends by a panic.
 struct Counted(Arc<WorkerMetrics>);
 
@@ -195,7 +215,8 @@ impl Connection {
             let next = match head {
                 HeadOutcome::Closed => {
                     if let Some(request) = pending {
-                        self.left(request);
+                        // nginx's status for who leaves in the middle of a head, and the one for who takes too long.
+                        self.left(request, if self.place.is_shed() { 408 } else { 400 });
                     }
                     break;
                 }
@@ -226,10 +247,10 @@ impl Connection {
         }
     }
 
-    /// The client left in the middle of a head: logged with 400, as nginx does; nobody is there to be answered.
-    fn left(&mut self, mut request: Box<Request>) {
+    /// The connection ends in the middle of a head: logged, with nothing answered.
+    fn left(&mut self, mut request: Box<Request>, status: u16) {
         request.bytes.append(self.client.rest());
-        request.sent.status = 400;
+        request.sent.status = status;
         request.keep_alive = false;
         self.conclude(request, clock::now());
     }
@@ -252,7 +273,7 @@ impl Connection {
                 match request.head.parse(self.client.rest(), &limits) {
                     Ok(Progress::Complete) => {
                         self.client.deadline().clear();
-                        self.place.set_idle(None, None);
+                        self.place.set_busy();
                         let request = pending.take().expect("it was put there above");
                         return Poll::Ready(HeadOutcome::Request(self.take_head(request)));
                     }
@@ -287,10 +308,14 @@ impl Connection {
         pending: &mut Option<Box<Request>>,
     ) -> Poll<HeadOutcome> {
         let idle = pending.is_none();
-        self.place.set_idle(idle.then_some(self.last_used), Some(cx.waker()));
+        let awaits = match pending {
+            None => Awaits::Request(self.last_used),
+            Some(request) => Awaits::Head(request.started),
+        };
+        self.place.wait(awaits, cx.waker());
         self.follow_generation();
         let stage = self.worker.stage();
-        if stage == Stage::Stopping || (idle && self.place.is_shed()) {
+        if stage == Stage::Stopping || self.place.is_shed() {
             return Poll::Ready(HeadOutcome::Closed);
         }
         if idle && (stage == Stage::Draining || self.is_leaving) {

@@ -24,6 +24,8 @@ mod stored_files;
 mod temporary_files;
 mod signals;
 mod logs;
+mod listeners;
+mod shortage;
 mod diagnostics;
 mod disk;
 mod failures;

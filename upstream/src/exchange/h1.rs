@@ -24,7 +24,7 @@ use millstream_net::timer::{Deadline, is_elapsed, with_deadline};
 use millstream_wire::h1::framing::{self, Framing};
 use millstream_wire::h1::head::{HeadLimits, Progress, ResponseHead, ResponseHeadError};
 use millstream_wire::{Fields, Method, Version};
-use std::any::Any;
+use std::fmt;
 use std::future::poll_fn;
 use std::io::{self, IoSlice};
 use std::rc::Rc;
@@ -67,6 +67,18 @@ enum Wait {
     Whole(Duration),
 }
 
+/// What is kept for as long as a connection lives, such as its place among a worker's connections.
+pub trait Held {
+    /// Whether the connection may idle with it; otherwise it is closed after its exchange.
+    fn may_idle(&self) -> bool;
+}
+
+impl fmt::Debug for dyn Held {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Held {{ may_idle: {} }}", self.may_idle())
+    }
+}
+
 /// A connection to an upstream server.
 #[derive(Debug)]
 pub struct Connection {
@@ -91,7 +103,7 @@ pub struct Connection {
     interim: u32,
     pub(crate) lease: Option<Lease>,
     /// Kept for as long as the connection lives, such as its place among a worker's connections.
-    held: Option<Box<dyn Any>>,
+    held: Option<Box<dyn Held>>,
     waiting: bool,
 }
 
@@ -388,7 +400,12 @@ impl Connection {
     /// Whether another exchange may follow: both messages ended cleanly, nothing is left over (bytes behind an answer
     /// belong to nobody, RFC 9112 §6.3), and neither side asked to close.
     pub fn reusable(&self) -> bool {
-        self.keep && self.sent && self.body.is_ended() && self.start == self.buffer.len()
+        self.keep && self.sent && self.body.is_ended() && self.start == self.buffer.len() && self.may_idle()
+    }
+
+    /// Whether nobody needs what is kept with it.
+    fn may_idle(&self) -> bool {
+        self.held.as_ref().is_none_or(|held| held.may_idle())
     }
 
     /// Whether bytes follow the answer that do not belong to it.
@@ -411,7 +428,7 @@ impl Connection {
     }
 
     /// Keeps a value for as long as the connection lives.
-    pub fn hold(&mut self, value: Box<dyn Any>) {
+    pub fn hold(&mut self, value: Box<dyn Held>) {
         self.held = Some(value);
     }
 

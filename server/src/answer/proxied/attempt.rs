@@ -9,12 +9,15 @@ use super::request_head::{self, Plan, Written};
 use super::{Passing, answer_head, report};
 use crate::client::{BodyProgress, Client, ClientFailure};
 use crate::tries::Try;
+use crate::worker::Worker;
 use millstream_conf::model::Level;
+use millstream_net::limits::is_out_of_descriptors;
+use millstream_net::timer::Deadline;
 use millstream_net::{buffers, clock};
 use millstream_telemetry::metrics::{Counter, Timing};
 use millstream_upstream::retry::is_peer_failure;
 use millstream_upstream::{
-    Attempt, Condition, Connection, Decision, ExchangeError, Group, Peer, Turn, decide,
+    Attempt, Condition, Connection, Decision, ExchangeError, Group, Peer, Pool, Turn, decide,
 };
 use millstream_wire::h1::encode;
 use millstream_wire::h1::head::ResponseHead;
@@ -27,6 +30,9 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::task::Poll;
 use std::time::{Duration, Instant};
+
+/// How often a request looks again for a descriptor that something other than connections has taken.
+const LOOK_AGAIN: Duration = Duration::from_millis(50);
 
 /// An accepted answer: its head is parsed, its body is on the connection.
 pub(super) struct Asked<'g> {
@@ -121,7 +127,9 @@ impl<'a> Passing<'a> {
             if let Some(failure) = &failure {
                 self.report_failure(turn.peer(), failure);
             }
-            self.hold_against(turn, condition, now);
+            if failure.is_none_or(|failure| !failure.error.is_our_own()) {
+                self.hold_against(turn, condition, now);
+            }
             return match decision {
                 Decision::GiveUp(status) => Some(Err(Stop::Upstream(condition, status))),
                 Decision::Next | Decision::Fresh => None,
@@ -183,14 +191,10 @@ impl<'a> Passing<'a> {
 
     async fn connect(&mut self, peer: &Peer) -> Result<Box<Connection>, Broken> {
         self.count(Counter::UpstreamConnections, 1);
-        let place = self.request.worker.count_upstream();
-        let opening = self.destination.pool().connect(peer, self.proxy.connect_timeout);
+        let opening = open(&self.request.worker, self.destination.pool(), peer, self.proxy.connect_timeout);
         let watched = self.client.as_deref_mut().filter(|_| self.watching);
         match watch(watched, opening).await.map_err(Broken::Client)? {
-            Ok(mut connection) => {
-                connection.hold(Box::new(place));
-                Ok(connection)
-            }
+            Ok(connection) => Ok(connection),
             Err(error) => {
                 let status = if error.condition() == Condition::Timeout { 504 } else { 502 };
                 let response_time = Some(clock::now().saturating_duration_since(self.asked_at));
@@ -449,6 +453,55 @@ impl<'a> Passing<'a> {
         let url =
             report::url(self.request, self.proxy, connection.peer_name(), self.destination.uri.as_deref());
         report::write(self.request, Level::Error, format_args!("{error} while reading upstream"), Some(&url));
+    }
+}
+
+/// A connection to a server, once there is a descriptor for it; both within `timeout`.
+async fn open(
+    worker: &Rc<Worker>,
+    pool: &Pool,
+    peer: &Peer,
+    timeout: Duration,
+) -> Result<Box<Connection>, ExchangeError> {
+    let (mut whole, mut pause) = (Deadline::new(), Deadline::new());
+    loop {
+        let place = match worker.try_upstream() {
+            Some(place) => place,
+            None => {
+                complain_of_shortage(worker);
+                whole.set(whole.at().unwrap_or_else(|| clock::now() + timeout));
+                worker.upstream(&mut whole).await.ok_or(ExchangeError::NoDescriptor)?
+            }
+        };
+        match pool.connect(peer, timeout).await {
+            // Files took what was reserved for connections.
+            Err(ExchangeError::Connect(error)) if is_out_of_descriptors(&error) => {
+                complain_of_shortage(worker);
+                let now = clock::now();
+                whole.set(whole.at().unwrap_or(now + timeout));
+                if whole.at().is_some_and(|end| end <= now) {
+                    return Err(ExchangeError::NoDescriptor);
+                }
+                worker.make_room(now);
+                pause.set(now + LOOK_AGAIN);
+                pause.passed().await;
+            }
+            Ok(mut connection) => {
+                connection.hold(Box::new(place));
+                return Ok(connection);
+            }
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+fn complain_of_shortage(worker: &Worker) {
+    if worker.may_complain(clock::now()) {
+        let log = &worker.generation().shared.main_log;
+        log.write(
+            Level::Crit,
+            format_args!("the limit of open files is reached, requests wait for connections to upstreams"),
+        );
     }
 }
 

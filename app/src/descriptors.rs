@@ -1,0 +1,157 @@
+//! How the descriptors of the process are shared out: to listening sockets and logs, to files, to clients, to upstreams.
+//!
+//! Workers are threads of one process, so one limit of open files holds for all of them. Clients are kept out before
+//! upstreams and files have nothing left: an accepted client whose request cannot be passed on would get an error.
+//! Pure but for [`allow`]. Next: `net`'s `limits`; `server`'s `worker`, which keeps the
+//! bounds.
+
+use crate::accepting;
+use millstream_conf::model::Configuration;
+use millstream_net::limits;
+use millstream_server::generation::Bounds;
+use std::fmt;
+
+/// Standard streams, signals, the threads that serve nobody, and what libraries open for a moment.
+const OF_THE_PROCESS: u64 = 32;
+/// A worker's event loop, and the connection of each of its sockets that waits for a place.
+const OF_A_WORKER: u64 = 8;
+/// A zone's directory, journal and watch.
+const OF_A_ZONE: u64 = 8;
+/// Files of the cache and temporary ones get a quarter of what is left, and no more than this is kept for them.
+const MOST_FILES: u64 = 1024;
+/// So is a quarter of a worker's connections for upstreams, up to this.
+const MOST_UPSTREAMS: u64 = 256;
+
+/// What a configuration needs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Needs {
+    /// Open for as long as the configuration is in force.
+    fixed: u64,
+    workers: u64,
+    /// `worker_connections`.
+    connections: u64,
+}
+
+/// `worker_connections` that the limit of open files does not allow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Misfit {
+    needs: Needs,
+    limit: u64,
+    clients: usize,
+}
+
+impl Needs {
+    /// Those of a configuration.
+    pub fn of(configuration: &Configuration) -> Needs {
+        let workers = accepting::workers(&configuration.main) as u64;
+        let http = &configuration.http;
+        // Each worker has a socket of each address, and a duplicate of it on its loop.
+        let sockets = 2 * workers * http.listeners.len() as u64;
+        let logs = (http.log_files.len() + configuration.main.error_logs.len()) as u64;
+        let zones = http.cache_zones.len() as u64;
+        Needs {
+            fixed: OF_THE_PROCESS + OF_A_WORKER * workers + sockets + logs + OF_A_ZONE * zones,
+            workers,
+            connections: u64::from(configuration.main.worker_connections),
+        }
+    }
+
+    /// A limit with which every worker has all its `worker_connections` for clients, an upstream connection beside each.
+    pub fn wanted(&self) -> u64 {
+        let connections = self.workers.saturating_mul(self.connections).saturating_mul(2);
+        connections.saturating_add(MOST_FILES).saturating_add(self.fixed)
+    }
+
+    /// What a worker may have open under a limit.
+    pub fn bounds(&self, limit: u64) -> Bounds {
+        let left = limit.saturating_sub(self.fixed);
+        let connections = (left - MOST_FILES.min(left / 4)) / self.workers.max(1);
+        let clients = connections - MOST_UPSTREAMS.min(connections / 4);
+        let bound = |number: u64| usize::try_from(number).unwrap_or(usize::MAX).max(1);
+        Bounds { clients: bound(clients.min(self.connections)), descriptors: bound(connections) }
+    }
+
+    /// What is to be said where the limit is too low.
+    pub fn misfit(&self, limit: u64) -> Option<Misfit> {
+        let clients = self.bounds(limit).clients;
+        ((clients as u64) < self.connections).then_some(Misfit { needs: *self, limit, clients })
+    }
+}
+
+impl fmt::Display for Misfit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Misfit { needs: Needs { workers, connections, .. }, limit, clients } = self;
+        write!(
+            f,
+            "{connections} worker_connections of {workers} workers do not fit the limit of {limit} open files: each worker \
+             will hold {clients} connections of clients at the most; {} open files would do (ulimit -n, LimitNOFILE=, \
+             worker_rlimit_nofile)",
+            self.needs.wanted()
+        )
+    }
+}
+
+/// Gives the process the limit of open files that its configuration names, or else needs as far as the hard limit goes.
+/// What could not be done is told to `complain`.
+pub fn allow(configuration: &Configuration, mut complain: impl FnMut(fmt::Arguments<'_>)) {
+    let needs = Needs::of(configuration);
+    match configuration.main.worker_rlimit_nofile {
+        Some(files) => {
+            if let Err(error) = limits::set_nofile(files) {
+                complain(format_args!("worker_rlimit_nofile {files}: {error}"));
+            }
+        }
+        None => _ = limits::raise_nofile(needs.wanted()),
+    }
+    if let Some(misfit) = needs.misfit(limits::nofile()) {
+        complain(format_args!("{misfit}"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn needs(workers: u64, connections: u64) -> Needs {
+        Needs { fixed: 50, workers, connections }
+    }
+
+    #[test]
+    fn what_is_wanted_fits_and_is_not_complained_about() {
+        for (workers, connections) in
+            [(1, 1), (1, 512), (2, 1024), (4, 16_384), (64, 512), (128, 100_000_000)]
+        {
+            let needs = needs(workers, connections);
+            assert_eq!(needs.bounds(needs.wanted()).clients as u64, connections, "{needs:?}");
+            assert_eq!(needs.misfit(needs.wanted()), None, "{needs:?}");
+        }
+    }
+
+    #[test]
+    fn under_any_limit_clients_leave_descriptors_for_upstreams_and_files() {
+        for limit in [0, 50, 60, 100, 256, 1024, 4096, 65_536, u64::MAX] {
+            for workers in [1, 2, 64] {
+                let needs = needs(workers, 512);
+                let Bounds { clients, descriptors } = needs.bounds(limit);
+                assert!(clients >= 1 && descriptors >= clients, "{limit}: {clients} of {descriptors}");
+                if descriptors >= 4 {
+                    assert!(clients < descriptors, "{limit}: {clients} of {descriptors}");
+                    assert!(
+                        workers.saturating_mul(descriptors as u64) <= limit - 50,
+                        "{limit}: {descriptors}"
+                    );
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_limit_that_is_too_low_is_told_with_what_it_allows_and_what_would_do() {
+        let misfit = needs(2, 512).misfit(256).expect("it is too low");
+        assert_eq!(
+            misfit.to_string(),
+            "512 worker_connections of 2 workers do not fit the limit of 256 open files: each worker will hold 58 \
+             connections of clients at the most; 3122 open files would do (ulimit -n, LimitNOFILE=, worker_rlimit_nofile)"
+        );
+    }
+}
