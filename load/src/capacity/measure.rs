@@ -311,10 +311,11 @@ fn over(outcomes: &[&Outcome]) -> Rounds {
     }
 }
 
-/// The one in the middle; `None` of none.
-fn median<T>(values: &mut [T], of: impl Fn(&T) -> f64) -> Option<&T> {
+/// The one in the middle, of an even number the lower of the two there: what is told was reached in half of the rounds at
+/// least. `None` of none.
+pub(super) fn median<T>(values: &mut [T], of: impl Fn(&T) -> f64) -> Option<&T> {
     values.sort_by(|one, other| of(one).total_cmp(&of(other)));
-    values.get(values.len() / 2)
+    values.get(values.len().saturating_sub(1) / 2)
 }
 
 /// What the verdict on a run behind the proxy rests on.

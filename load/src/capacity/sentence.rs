@@ -1,6 +1,6 @@
 //! What further servers brought, in one sentence with its reason. Pure.
 
-use super::Row;
+use super::{Rounds, Row};
 use crate::verdict::{Limit, count, duration, percent};
 
 /// From this share of the sum on it is what all servers give together.
@@ -25,14 +25,17 @@ pub enum Gain {
     Nothing,
     /// Less than the best of them alone.
     Loss,
+    /// More or less than the best of them alone, but by no more than the rounds differ among themselves.
+    Unclear,
 }
 
 /// What it is for a row.
 pub fn gain(row: &Row) -> Gain {
     let (sum, best) = (row.sum(), row.fastest());
     let measured = row.together.run.rate;
-    if row.alone.len() == 1 && overlaps(row) {
-        return Gain::Nothing;
+    if overlaps(row) {
+        let is_small = row.alone.len() == 1 || (measured - best).abs() <= NOTHING * best;
+        return if is_small { Gain::Nothing } else { Gain::Unclear };
     }
     if row.alone.len() > 1 && measured >= WHOLE * sum {
         Gain::Whole
@@ -93,6 +96,7 @@ pub fn sentence(row: &Row) -> String {
         Gain::Nothing => {
             format!("{who} {} nothing, because {}.", if servers > 2 { "gain" } else { "gains" }, because(row))
         }
+        Gain::Unclear => unclear(&who, row),
         Gain::Loss => format!(
             "{who} {} {share} against {}, because {}.",
             if servers > 2 { "lose" } else { "loses" },
@@ -102,10 +106,29 @@ pub fn sentence(row: &Row) -> String {
     }
 }
 
-/// Whether the rounds of the one server and of the proxy in front of it overlap: a difference may then be chance.
+/// The rounds of the fastest server alone.
+fn best_alone(row: &Row) -> Rounds {
+    let best = row.alone.iter().max_by(|one, other| one.run.rate.total_cmp(&other.run.rate));
+    best.map_or_else(Rounds::default, |best| best.rounds)
+}
+
+/// Whether the rounds of the fastest server alone and of all behind the proxy overlap: a difference may then be chance.
 fn overlaps(row: &Row) -> bool {
-    let (alone, through) = (row.alone[0].rounds, row.together.rounds);
+    let (alone, through) = (best_alone(row), row.together.rounds);
     alone.low <= through.high && through.low <= alone.high && alone.low < alone.high
+}
+
+/// What is said where that hides a difference.
+fn unclear(who: &str, row: &Row) -> String {
+    let (alone, through) = (best_alone(row), row.together.rounds);
+    format!(
+        "{who}: nothing can be told, for the rounds overlap: {} to {} per second from the best alone, {} to {} from all \
+         (--rounds and --duration make it clearer).",
+        count(alone.low),
+        count(alone.high),
+        count(through.low),
+        count(through.high)
+    )
 }
 
 /// What one more would bring.
@@ -117,13 +140,17 @@ fn next(row: &Row) -> String {
             "The load generator is at its end, so that more cannot be told from here.".to_owned()
         }
         Limit::Others => "Other processes had this machine, so that more cannot be told.".to_owned(),
-        _ if row.passing < NEAR_CEILING * measured => {
+        Limit::Proxy => "The proxy is the limit now, so that one more would not help.".to_owned(),
+        Limit::Network => {
+            "The network to the servers is the limit now, so that one more would not help.".to_owned()
+        }
+        Limit::Api if row.passing < NEAR_CEILING * measured => {
             format!(
                 "It is the last that helps: the proxy passes on {} per second at most.",
                 count(row.passing)
             )
         }
-        _ => format!(
+        Limit::Api => format!(
             "The servers are still the limit, and the proxy could pass on {} per second: one more would help as much again.",
             count(row.passing)
         ),

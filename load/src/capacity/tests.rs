@@ -119,6 +119,50 @@ fn a_loss_is_called_one_and_has_its_reason() {
 }
 
 #[test]
+fn whatever_limits_what_is_said_of_one_more_server_agrees_with_it() {
+    let still = "still the limit";
+    for (limit, says) in [
+        (Limit::Api, "The servers are still the limit, and the proxy could pass on 9,000"),
+        (Limit::Proxy, "The proxy is the limit now"),
+        (Limit::Network, "The network to the servers is the limit now"),
+        (Limit::Generator, "The load generator is at its end"),
+        (Limit::Others, "Other processes had this machine"),
+    ] {
+        let row = row(&[1_000.0, 1_000.0], 9_000.0, 1_950.0, limit);
+        check(&row, Gain::Whole, &[says]);
+        assert_eq!(row.sentence.contains(still), limit == Limit::Api, "{}", row.sentence);
+    }
+}
+
+#[test]
+fn servers_are_compared_with_regard_to_what_chance_makes_of_the_rounds() {
+    let noisy = |alone: (f64, f64), together: f64, low: f64, high: f64| {
+        let mut row = row(&[1_000.0, 900.0], 9_000.0, together, Limit::Api);
+        row.alone[0].rounds = Rounds { low: alone.0, high: alone.1, p50: 1, p99: 1 };
+        row.together.rounds = Rounds { low, high, ..row.together.rounds };
+        row.sentence = sentence(&row);
+        row
+    };
+    check(
+        &noisy((800.0, 1_300.0), 1_200.0, 900.0, 1_250.0),
+        Gain::Unclear,
+        &["A second server: nothing can be told", "800 to 1,300 per second", "900 to 1,250 from all"],
+    );
+    check(&noisy((800.0, 1_300.0), 850.0, 700.0, 900.0), Gain::Unclear, &["nothing can be told"]);
+    check(&noisy((950.0, 1_050.0), 1_020.0, 960.0, 1_040.0), Gain::Nothing, &["gains nothing"]);
+    check(&noisy((950.0, 1_050.0), 1_300.0, 1_250.0, 1_350.0), Gain::Some, &["gains 30 %"]);
+    check(&noisy((950.0, 1_050.0), 700.0, 650.0, 750.0), Gain::Loss, &["loses 30 %"]);
+}
+
+#[test]
+fn the_median_of_two_rounds_is_not_the_faster() {
+    for (rounds, expected) in [(vec![7.0], 7.0), (vec![9.0, 5.0], 5.0), (vec![9.0, 5.0, 7.0], 7.0)] {
+        assert_eq!(super::measure::median(&mut rounds.clone(), |rate| *rate), Some(&expected), "{rounds:?}");
+    }
+    assert_eq!(super::measure::median(&mut Vec::<f64>::new(), |rate| *rate), None);
+}
+
+#[test]
 fn one_server_and_many_are_told_too() {
     check(
         &row(&[900.0], 40_000.0, 905.0, Limit::Api),
