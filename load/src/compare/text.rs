@@ -11,7 +11,7 @@ pub fn text(comparison: &Comparison, names: (&str, &str)) -> String {
     for warning in &comparison.warnings {
         let _ = writeln!(text, "WARNING: {}", clean(warning));
     }
-    let _ = writeln!(text, "\n  {:<15}{:>12}{:>12}{:>8}   {:<17}verdict", "", "a", "b", "b / a", "interval");
+    let _ = writeln!(text, "\n  {:<15}{:>12}{:>12}{:>8}   {:<16} verdict", "", "a", "b", "b / a", "interval");
     line(&mut text, &comparison.rate, rate);
     for finding in &comparison.percentiles {
         line(&mut text, finding, duration);
@@ -37,7 +37,7 @@ fn line(text: &mut String, finding: &Finding, shape: fn(f64) -> String) {
         Verdict::Unknown(why) => format!("not to be told: {why}"),
     };
     let (a, b) = (shape(finding.a), shape(finding.b));
-    let _ = writeln!(text, "  {:<15}{a:>12}{b:>12}{ratio:>8}   {interval:<17}{verdict}", finding.name);
+    let _ = writeln!(text, "  {:<15}{a:>12}{b:>12}{ratio:>8}   {interval:<16} {verdict}", finding.name);
 }
 
 /// What it comes to, in words.
