@@ -15,7 +15,7 @@ pub use crate::progress::Progress;
 
 use crate::by_url::ByUrl;
 use crate::outcome::{Generator, Latency, Outcome};
-use crate::plan::{Mode, Plan, PlanError};
+use crate::plan::{Mode, OPEN_CONNECTIONS, Plan, PlanError};
 use crate::stream;
 use crate::tally::{Board, TICK, Tally};
 use cost::{Machine, Share};
@@ -64,6 +64,14 @@ fn nanoseconds(duration: Duration) -> u64 {
 pub fn check(plan: &Plan) -> Result<(), PlanError> {
     plan.check()?;
     allow_files(plan)
+}
+
+/// The connections that an open loop with so many threads may have where nothing is said: [`OPEN_CONNECTIONS`], or fewer
+/// where this process may not open so many files.
+pub fn most_connections(threads: u32) -> u32 {
+    let others = 3 * u64::from(threads) + OTHER_FILES;
+    let allowed = limits::raise_nofile(u64::from(OPEN_CONNECTIONS) + others).saturating_sub(others);
+    u32::try_from(allowed).unwrap_or(u32::MAX).clamp(1, OPEN_CONNECTIONS)
 }
 
 /// Carries the plan out; blocks until its end, or a tenth of a second after `stop` is set: then the outcome is that of the

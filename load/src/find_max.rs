@@ -21,6 +21,8 @@ use std::time::Duration;
 const CLOSE: f64 = 1.02;
 /// Trials at the most.
 const TRIALS: u32 = 30;
+/// The most connections of the closed loop that the first guess comes from.
+const GUESSING: u32 = 64;
 /// Bytes of a body that are waited for between two trials.
 const BODY: usize = 1 << 20;
 /// Below so much of the first guess nothing is looked for.
@@ -255,7 +257,10 @@ pub fn run(
     watch: &mut dyn FnMut(Sight<'_>),
 ) -> Result<Found, PlanError> {
     watch(Sight::Begins(None));
-    let mut guess = Plan { mode: Mode::Closed, ..plan.clone() };
+    // In a closed loop all connections would be busy all the time.
+    let connections = plan.connections.min(GUESSING.max(plan.origins().len() as u32));
+    let threads = plan.threads.min(connections);
+    let mut guess = Plan { mode: Mode::Closed, connections, threads, ..plan.clone() };
     guess.duration = plan.duration.map(|duration| duration / 2);
     let guessed = drive::run(&guess, stop, &mut |progress| watch(Sight::Goes(progress)))?;
     let mut found = Found { best: None, failed: None, tried: Vec::new() };

@@ -52,8 +52,8 @@ pub struct Outcome {
     #[serde(default)]
     pub limit: Option<String>,
     /// From when a request should have started (open loop) or was sent (closed loop; without keep-alive: its connection
-    /// was begun) to its last byte. In an open loop a request that had no answer at the end is in it too, with the time that
-    /// it had waited by then: see `known_to`.
+    /// was begun) to its last byte. A request that was given up after the timeout is in it with the time that it had waited,
+    /// and so is in an open loop one that had no answer at the end: see `known_to`.
     pub latency: Latency,
     /// From when it was really sent: in an open loop, what a closed one would have said. Of answers only.
     pub service: Latency,
@@ -131,6 +131,10 @@ pub struct Counts {
     pub statuses: BTreeMap<u16, u64>,
     /// What went wrong.
     pub errors: Errors,
+    /// Open loop: whether a request was due for which no connection was left: all that the plan allows had one on their way,
+    /// or had just failed.
+    #[serde(default)]
+    pub ran_out: bool,
     /// Open loop: requests that should have started in the measured time and had no answer at its end, sent or not. They
     /// are in the latency with the time that they had waited by then. Many of them mean that the server does not keep up.
     #[serde(default)]
@@ -172,7 +176,7 @@ pub struct Errors {
     pub connect: u64,
     /// TLS could not be agreed on.
     pub tls: u64,
-    /// No whole answer in time.
+    /// No whole answer in time; each is in the latency with the time that it was given.
     pub timeout: u64,
     /// The connection was closed or reset before an answer began.
     pub closed: u64,
@@ -227,8 +231,8 @@ pub struct Latency {
     pub max: u64,
     /// `[percent, microseconds]` for 50, 75, 90, 99, 99.9 and 99.99.
     pub percentiles: Vec<(f64, u64)>,
-    /// Up to this percentile all is known: were the requests that had no answer when the run ended never answered, it would be
-    /// longer by a twentieth at the most. One above it is at least what it says. 100 where every request had its answer;
+    /// Up to this percentile all is known: were the requests that had no answer in time, or when the run ended, never answered,
+    /// it would be longer by a twentieth at the most. One above it is at least what it says. 100 where every request had its answer;
     /// below that the mean and the most are at least what they say, too.
     #[serde(default = "all")]
     pub known_to: f64,

@@ -9,6 +9,8 @@ use std::time::Duration;
 
 /// The most connections of one run.
 pub const CONNECTIONS: u32 = 100_000;
+/// The most connections of an open loop where nothing is said: what a rate takes, until a server has left so many waiting.
+pub const OPEN_CONNECTIONS: u32 = 10_000;
 /// The most requests on their way on one connection.
 pub const PIPELINE: u32 = 1_024;
 /// The most threads of one run.

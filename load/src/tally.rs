@@ -122,7 +122,7 @@ pub struct Tally {
     service: Option<Histogram<u64>>,
     first_byte: Histogram<u64>,
     send_lag: Histogram<u64>,
-    /// Of the latency: requests that had no answer at the end.
+    /// Of the latency: requests that had no answer at the end, or in time.
     waiting: Histogram<u64>,
     tick: Tick,
 }
@@ -165,6 +165,12 @@ impl Tally {
     /// A request that came to nothing good.
     pub fn failed(&mut self, how: Failure) {
         *how.place(&mut self.tick.errors) += 1;
+    }
+
+    /// A request that was not waited for any longer after so long, in nanoseconds: its answer would have taken longer still.
+    pub fn given_up(&mut self, nanoseconds: u64) {
+        record(&mut self.tick.latency, nanoseconds);
+        record(&mut self.waiting, nanoseconds);
     }
 
     /// Requests that have no answer when the run ends, and have waited so long by then, in nanoseconds.
@@ -211,6 +217,7 @@ impl Tally {
         counts.surplus += more.surplus;
         counts.resent += more.resent;
         counts.silent += more.silent;
+        counts.ran_out |= more.ran_out;
         add_errors(&mut counts.errors, &more.errors);
         for (count, more) in self.statuses.iter_mut().zip(other.statuses.iter()) {
             *count += more;
@@ -240,7 +247,7 @@ impl Tally {
         &self.latency
     }
 
-    /// Of these, the waits of requests that had no answer at the end.
+    /// Of these, the waits of requests that had no answer at the end, or in time.
     pub(crate) fn waiting(&self) -> &Histogram<u64> {
         &self.waiting
     }

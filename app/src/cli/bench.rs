@@ -42,8 +42,8 @@ pub struct Load {
     /// share the connections, so that in a closed loop the faster one answers more
     #[arg(required = true)]
     pub urls: Vec<String>,
-    /// Connections held open at once; in an open loop at most so many, each opened when a request is due (default: 10, or
-    /// with fewer requests as many)
+    /// Connections held open at once (default: 10, or with fewer requests as many); in an open loop the most that there may be,
+    /// each opened when a request is due and none is free (default: as many as it takes, up to 10,000)
     #[arg(short = 'c', long, value_name = "N", value_parser = count)]
     pub connections: Option<u64>,
     /// Threads (default: the cores, at most one for each connection)

@@ -12,12 +12,12 @@ use super::end::{self, End};
 use super::output::Output;
 use super::stop;
 use crate::cli::{Bench, BenchVerb, Load};
+use first::Single;
 use limit::Watch;
 use millstream_load::outcome::Outcome;
 use millstream_load::plan::Plan;
 use millstream_load::progress::Live;
 use millstream_load::stop::Stop;
-use millstream_load::verdict::Once;
 use millstream_load::{compare, drive, report};
 use std::path::Path;
 use std::process::ExitCode;
@@ -53,12 +53,12 @@ fn load(flags: &Load) -> Result<ExitCode, End> {
 fn once(
     flags: &Load,
     plan: &Plan,
-    single: Option<Once>,
+    single: Single,
     stop: &Stop,
     output: &Output,
 ) -> Result<Option<Outcome>, End> {
     output.put(&report::text::running(plan));
-    let mut watch = Watch::of(plan, single);
+    let mut watch = Watch::of(plan, single.once);
     let mut live = (!flags.quiet).then(Live::to_stderr);
     let outcome = drive::run(plan, stop.flag(), &mut |progress| {
         if let Some(watch) = &mut watch {
@@ -70,7 +70,8 @@ fn once(
     });
     drop(live);
     let mut outcome = outcome.map_err(|error| error.to_string())?;
-    outcome.limit = watch.and_then(|watch| watch.sentences(&outcome));
+    let note = single.note.unwrap_or_default();
+    outcome.limit = watch.and_then(|watch| watch.sentences(&outcome)).map(|said| said + &note);
     if outcome.seconds <= 0.0 {
         return Ok(None);
     }

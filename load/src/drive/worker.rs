@@ -276,9 +276,17 @@ impl Worker {
                     self.connections[number].stage = Stage::Unopened;
                     self.start(run, number, now);
                 }
-                Stage::Connecting(_) => self.connect_failed(run, number, Failure::Connect, now),
-                Stage::Shaking(_) => self.connect_failed(run, number, Failure::Tls, now),
+                Stage::Connecting(_) => {
+                    self.give_up(run, connection.claim, now);
+                    self.connect_failed(run, number, Failure::Connect, now);
+                }
+                Stage::Shaking(_) => {
+                    self.give_up(run, connection.claim, now);
+                    self.connect_failed(run, number, Failure::Tls, now);
+                }
                 Stage::Open => {
+                    let oldest = connection.sent.front().map(|sent| sent.due);
+                    self.give_up(run, oldest, now);
                     self.lose(run, number, Failure::Timeout);
                     self.start(run, number, now);
                 }
@@ -360,6 +368,13 @@ impl Worker {
     #[inline]
     fn counts(&self, run: &Run<'_>, due: u64) -> bool {
         !(self.is_measuring && is_open(run.plan) && due < run.begin)
+    }
+
+    /// A request is not waited for any longer: its latency is at least what it has waited, if it counts.
+    fn give_up(&mut self, run: &Run<'_>, due: Option<u64>, now: u64) {
+        if let Some(due) = due.filter(|due| self.counts(run, *due)) {
+            self.tally.given_up(now.saturating_sub(due));
+        }
     }
 
     /// Counts a request that came to nothing good, if it counts.

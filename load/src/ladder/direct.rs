@@ -90,6 +90,7 @@ pub(super) fn know_of(mut target: Target, ask: &Ask, stop: &Stop) -> Result<Know
     let mut samples = vec![Once::of(&first), Once::of(&second)];
     while !Once::are_enough(&samples) {
         samples.push(Once::of(&once()?));
+        Once::pass_over_a_queue(&mut samples);
     }
     let method = match ask.method.as_str() {
         "" if ask.body.is_empty() => "GET",

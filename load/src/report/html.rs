@@ -88,13 +88,19 @@ fn target(outcome: &Outcome) -> String {
 
 fn what_was_done(outcome: &Outcome) -> String {
     format!(
-        "{}, {} over {} connection{}; {}.",
+        "{}, {} over {}{} connection{}; {}.",
         moment(outcome.began_unix_milliseconds),
         span(outcome.seconds),
+        at_most(outcome),
         count(u64::from(outcome.connections)),
         if outcome.connections == 1 { "" } else { "s" },
         loop_sentence(outcome.mode)
     )
+}
+
+/// In an open loop the number of connections is a bound.
+fn at_most(outcome: &Outcome) -> &'static str {
+    if outcome.mode == Mode::Closed { "" } else { "at most " }
 }
 
 fn figures(outcome: &Outcome) -> String {
@@ -395,7 +401,8 @@ fn setup(outcome: &Outcome) -> Vec<Vec<String>> {
         row(
             "Connections",
             [format!(
-                "{}, {} opened",
+                "{}{}, {} opened",
+                at_most(outcome),
                 count(u64::from(outcome.connections)),
                 count(outcome.counts.connections)
             )],

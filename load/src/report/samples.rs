@@ -67,6 +67,7 @@ pub(crate) fn closed() -> Outcome {
         limit: None,
         counts: Counts {
             unfinished: 0,
+            ran_out: false,
             surplus: 0,
             silent: 0,
             resent: 0,

@@ -9,7 +9,7 @@ use super::paragraph::wrapped;
 use super::quantity::{bytes, count, duration, percent, percentile, rate, scaled, span};
 use crate::histogram;
 use crate::outcome::{KEPT_UP, Latency, OfUrl, Outcome};
-use crate::plan::{Arrivals, Mode, Plan};
+use crate::plan::{Arrivals, Mode, OPEN_CONNECTIONS, Plan};
 use millstream_net::terminal;
 use std::fmt::Write as _;
 
@@ -90,7 +90,7 @@ pub fn error_meaning(kind: &str) -> &'static str {
     match kind {
         "connect" => "no connection: refused, unreachable, or not in time",
         "tls" => "TLS could not be agreed on",
-        "timeout" => "no whole answer in time",
+        "timeout" => "no whole answer in time; each is in the latency with the time that it was given",
         "closed" => "closed or reset before an answer began",
         "short body" => "the body was shorter than announced",
         "malformed" => "what came is not HTTP",
@@ -111,13 +111,16 @@ fn heading(length: &str, urls: &[&str], threads: u32, connections: u32, mode: Mo
         named.push(format!("and {} more", urls.len() - NAMED_URLS));
     }
     let plural = |number: u32| if number == 1 { "" } else { "s" };
+    let number = count(u64::from(connections));
+    let held = match mode {
+        Mode::Closed => format!("{number} connection{}", plural(connections)),
+        Mode::Open { .. } => format!("as many connections as it takes, up to {number}"),
+    };
     format!(
-        "Running {length} @ {}\n  {} thread{} and {} connection{}\n  {}\n",
+        "Running {length} @ {}\n  {} thread{} and {held}\n  {}\n",
         named.join(" "),
         count(u64::from(threads)),
         plural(threads),
-        count(u64::from(connections)),
-        plural(connections),
         loop_sentence(mode)
     )
 }
@@ -240,11 +243,7 @@ fn totals(text: &mut String, outcome: &Outcome) {
     if let Mode::Open { rate: wanted, .. } = outcome.mode
         && outcome.kept_up() < KEPT_UP
     {
-        let whose = if outcome.generator.limits.is_some() {
-            "the generator is at its limit, see below"
-        } else {
-            "the server does not keep up"
-        };
+        let whose = not_reached(outcome);
         let _ = writeln!(
             text,
             "  NOT REACHED: {} requests/s were asked for, {} answered: {whose}",
@@ -271,6 +270,31 @@ fn totals(text: &mut String, outcome: &Outcome) {
         let _ = writeln!(text, "  Statuses: {}", statuses.join(", "));
     }
     connections(text, outcome);
+}
+
+/// Why a rate was not reached.
+fn not_reached(outcome: &Outcome) -> String {
+    let (counts, most) = (&outcome.counts, outcome.connections);
+    if outcome.generator.limits.is_some() {
+        return "the generator is at its limit, see below".to_owned();
+    }
+    let failed = counts.errors.connect + counts.errors.tls + counts.errors.closed;
+    if failed > counts.answers {
+        return "connections come to nothing, see below".to_owned();
+    }
+    if !counts.ran_out || most >= OPEN_CONNECTIONS {
+        return "the server does not keep up".to_owned();
+    }
+    let carried = f64::from(most) * f64::from(outcome.pipeline) / (outcome.service.mean / 1e6);
+    let busy = format!("all {} connections were busy", count(u64::from(most)));
+    if outcome.service.is_empty() {
+        return busy + ", which -c bounds";
+    }
+    format!(
+        "{busy}, and with {} for an answer they carry {} a second; more connections (-c) tell whether the server can do more",
+        duration(outcome.service.mean),
+        rate(carried)
+    )
 }
 
 /// How many there were, and what became of them.

@@ -8,6 +8,10 @@ const LONG: f64 = 0.25;
 /// So many are the most.
 const MOST: usize = 15;
 
+/// A request that took so many times as long as a later one, and so many seconds longer, was not the only one.
+const QUEUED: f64 = 1.5;
+const QUEUED_LEAST: f64 = 0.05;
+
 /// What a single request takes, in seconds: of a few, one after the other, the one that took neither longer nor shorter than
 /// most. Others are the shortest of all, because only waiting for a core makes them longer.
 #[derive(Debug, Clone, Copy, Default, PartialEq, serde::Serialize, serde::Deserialize)]
@@ -55,6 +59,16 @@ impl Once {
         Some(Once { connect, mean, least: least.total, least_first_byte: least.first_byte, ..middle })
     }
 
+    /// Leaves out the first of some single requests, in the order in which they were sent, that took much longer than the last:
+    /// they stood behind what somebody had left with the server. Gives back how long those took.
+    pub fn pass_over_a_queue(samples: &mut Vec<Once>) -> Vec<f64> {
+        let Some(last) = samples.last().copied() else { return Vec::new() };
+        let is_behind =
+            |once: &Once| once.total > QUEUED * last.total && once.total > last.total + QUEUED_LEAST;
+        let many = samples.iter().take_while(|once| is_behind(once)).count();
+        samples.drain(..many).map(|once| once.total).collect()
+    }
+
     /// About how long asking them takes, where one takes so long.
     pub fn span(alone: Duration) -> Duration {
         (alone * MOST as u32).min(Duration::from_secs_f64(LONG)).max(alone * 2)
@@ -91,6 +105,24 @@ mod tests {
         assert_eq!((all.least, all.least_first_byte, all.mean), (10.0, 10.0, 25.0));
         assert_eq!(Once::of_several(&samples[..2]).unwrap().total, 10.0);
         assert_eq!(Once::of_several(&[]), None);
+    }
+
+    #[test]
+    fn requests_that_stood_behind_the_queue_of_a_load_before_them_are_left_out() {
+        let through = |totals: &[f64]| {
+            let (mut samples, mut left_out) = (Vec::new(), Vec::new());
+            for total in totals {
+                samples.push(sample(0.001, *total));
+                left_out.extend(Once::pass_over_a_queue(&mut samples));
+            }
+            (samples.iter().map(|once| once.total).collect::<Vec<_>>(), left_out)
+        };
+        assert_eq!(through(&[0.4, 0.25, 0.1, 0.1]), (vec![0.1, 0.1], vec![0.4, 0.25]));
+        assert_eq!(through(&[0.1, 0.11, 0.1]), (vec![0.1, 0.11, 0.1], vec![]));
+        // One that is slow in between is the server's own.
+        assert_eq!(through(&[0.1, 0.3, 0.1]), (vec![0.1, 0.3, 0.1], vec![]));
+        // Below this a machine that is not at rest does as much.
+        assert_eq!(through(&[0.02, 0.001]), (vec![0.02, 0.001], vec![]));
     }
 
     #[test]

@@ -10,7 +10,7 @@ use rustix::process::Signal;
 use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::process::{Command, Stdio};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 /// What `millstream bench` with these arguments ends in: status, standard output, standard error.
@@ -268,6 +268,46 @@ fn what_a_server_did_not_answer_in_time_is_told_and_so_is_an_early_end() {
         (lost - unfinished / (unfinished + 20.0)).abs() < 1e-9 && unfinished >= 4.0,
         "{lost} {unfinished}"
     );
+}
+
+#[test]
+fn a_rate_that_needs_more_connections_than_ten_gets_them_and_an_unreached_one_names_its_cause() {
+    let origin = Origin::start(|_| {
+        let mut steps = vec![Step::Pause(Duration::from_millis(400))];
+        steps.extend(answer(200, &[], b"late"));
+        steps
+    });
+    let url = format!("http://{}/", origin.address());
+    // 80 a second that take 400 ms each are 32 on their way.
+    let (status, told, complained) = bench(&["-q", "--rate", "80", "-d", "2s", &url]);
+    assert_eq!(status, 0, "{complained}");
+    assert!(!told.contains("NOT REACHED"), "{told}");
+    assert!(told.contains("as many connections as it takes, up to "), "{told}");
+    let (status, told, complained) = bench(&["-q", "--rate", "80", "-d", "2s", "-c", "4", &url]);
+    assert_eq!(status, 0, "{complained}");
+    assert!(told.contains("NOT REACHED: 80.0 requests/s were asked for"), "{told}");
+    assert!(told.contains("all 4 connections were busy") && told.contains("(-c)"), "{told}");
+}
+
+#[test]
+fn what_a_load_left_with_the_server_is_not_taken_for_a_single_request() {
+    // The first request stands behind a queue, as after a run just before.
+    let is_behind = AtomicBool::new(true);
+    let origin = Origin::start(move |_| {
+        let pause = if is_behind.swap(false, Ordering::Relaxed) { 1_000 } else { 30 };
+        let mut steps = vec![Step::Pause(Duration::from_millis(pause))];
+        steps.extend(answer(200, &[], b"done"));
+        steps
+    });
+    let url = format!("http://{}/", origin.address());
+    let (status, told, complained) = bench(&["-q", "-c", "4", "-d", "2500ms", &url]);
+    assert_eq!((status, complained.as_str()), (0, ""));
+    let words = told.split_ascii_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains("The first single request took 1.0"), "{told}");
+    assert!(words.contains("the server was still busy with what came before"), "{told}");
+    let single = words.split("single request (").nth(1).and_then(|rest| rest.split(" ms").next());
+    let is_short = single.and_then(|number| number.parse::<f64>().ok()).is_none_or(|number| number < 300.0);
+    assert!(is_short, "{told}");
 }
 
 #[test]

@@ -7,6 +7,7 @@
 use crate::measure::end::{self, End};
 use millstream_load::plan::{Mode, Plan, Target};
 use millstream_load::probe::{self, Answer, ProbeError};
+use millstream_load::report::quantity;
 use millstream_load::stop::Stop;
 use millstream_load::verdict::Once;
 use std::net::SocketAddr;
@@ -19,12 +20,22 @@ const STOPPED: End = End::Stopped(" before anything was measured");
 /// The longest wait for the answer to the first request; a load may be told to wait longer.
 const FIRST_ANSWER: Duration = Duration::from_secs(30);
 
+/// What single requests took before the load.
+#[derive(Debug, Default)]
+pub(super) struct Single {
+    /// `None` where several URLs are loaded.
+    pub(super) once: Option<Once>,
+    /// What else is to be said of them: a sentence behind others.
+    pub(super) note: Option<String>,
+}
+
 /// Asks each server once, or for each URL where the bodies of the answers must stay `same_body`. How long a single request
 /// takes, where only one is asked for: of a few more where that does no harm.
 ///
 /// # Errors
 /// Why there is no answer.
-pub(super) fn ask(plan: &mut Plan, same_body: bool, stop: &Stop) -> Result<Option<Once>, End> {
+pub(super) fn ask(plan: &mut Plan, same_body: bool, stop: &Stop) -> Result<Single, End> {
+    let mut single = Single::default();
     let mut samples = Vec::new();
     for places in plan.origins() {
         let asked = if same_body { places.len() } else { 1 };
@@ -55,8 +66,9 @@ pub(super) fn ask(plan: &mut Plan, same_body: bool, stop: &Stop) -> Result<Optio
             places.iter().for_each(|place| prefer(&mut plan.targets[*place as usize].addresses, address));
         }
     }
-    let [target] = plan.targets.as_slice() else { return Ok(None) };
+    let [target] = plan.targets.as_slice() else { return Ok(single) };
     if is_harmless(plan, target) {
+        let mut passed_over = Vec::new();
         while !samples.is_empty() && !Once::are_enough(&samples) {
             match probe::once_unless(stop, target, plan.timeout.min(FIRST_ANSWER), ENDLESS) {
                 Ok(answer) => samples.push(Once::of(&answer)),
@@ -64,9 +76,23 @@ pub(super) fn ask(plan: &mut Plan, same_body: bool, stop: &Stop) -> Result<Optio
                 // What is wrong now and then the load will count.
                 Err(_) => break,
             }
+            passed_over.extend(Once::pass_over_a_queue(&mut samples));
         }
+        single.note = note(&passed_over, &samples);
     }
-    Ok(Once::of_several(&samples))
+    single.once = Once::of_several(&samples);
+    Ok(single)
+}
+
+/// What is said of requests that stood behind what somebody had left with the server.
+fn note(passed_over: &[f64], samples: &[Once]) -> Option<String> {
+    let (longest, once) = (passed_over.iter().copied().reduce(f64::max)?, Once::of_several(samples)?);
+    Some(format!(
+        " The first single request took {} and later ones {}: the server was still busy with what came before, or not awake \
+         yet, so only the later ones count.",
+        quantity::duration(longest * 1e6),
+        quantity::duration(once.total * 1e6)
+    ))
 }
 
 /// Whether a few requests more change nothing: the method is safe (RFC 9110 §9.2.1), and nobody counts them.

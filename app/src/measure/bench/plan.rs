@@ -2,6 +2,7 @@
 
 use crate::cli::{Load, Spread};
 use crate::measure::end;
+use millstream_load::drive;
 use millstream_load::plan::{Arrivals, Expect, Mode, Plan, Target};
 use millstream_load::replay::{self, Request};
 use millstream_load::report::quantity;
@@ -13,7 +14,7 @@ use std::time::Duration;
 
 /// The largest file that is sent as a body: each target holds it.
 const BODY: u64 = 256 << 20;
-/// Connections where nothing is said.
+/// Connections of a closed loop where nothing is said.
 const CONNECTIONS: u64 = 10;
 /// How long is measured where nothing is said.
 const DURATION: Duration = Duration::from_secs(10);
@@ -45,7 +46,11 @@ pub fn plan(flags: &Load) -> Result<Plan, String> {
         ..target
     };
     let most = flags.requests.unwrap_or(u64::MAX);
-    let connections = narrow(flags.connections.unwrap_or_else(|| CONNECTIONS.min(most)));
+    let connections = match flags.connections {
+        Some(connections) => narrow(connections),
+        None if is_open => most_connections(flags).min(narrow(most)),
+        None => narrow(CONNECTIONS.min(most)),
+    };
     let default_duration = match (flags.find_max, flags.requests) {
         (true, _) => Some(TRIAL),
         (false, None) => Some(DURATION),
@@ -65,6 +70,11 @@ pub fn plan(flags: &Load) -> Result<Plan, String> {
         timeout: flags.timeout,
         verify: flags.verify,
     })
+}
+
+/// An open loop opens one more whenever a request is due and none is free.
+fn most_connections(flags: &Load) -> u32 {
+    drive::most_connections(flags.threads.map_or_else(|| threads(u32::MAX), narrow))
 }
 
 /// How the requests of an open loop are spread.

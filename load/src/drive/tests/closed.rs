@@ -109,6 +109,10 @@ fn silence_and_bodies_without_an_end_are_timeouts() {
     });
     let outcome = outcome_of(&Plan { timeout: patience, ..counted(target(endless), 4) });
     assert_eq!((outcome.counts.errors.timeout, outcome.counts.answers), (4, 0));
+    // What was given up would have taken longer still.
+    let given = u64::try_from(patience.as_micros()).expect("a short time");
+    assert!(outcome.latency.min + outcome.latency.min / 100 >= given, "{:?}", outcome.latency.percentiles);
+    assert!(!outcome.latency.is_known(50.0));
     assert!(outcome.counts.bytes_read > 0);
 }
 

@@ -35,6 +35,9 @@ fn waiting_for_a_connection_is_latency_and_no_lag_of_the_generator() {
         let counts = &outcome.counts;
         assert!(counts.answers <= 40, "{}", counts.answers);
         assert_eq!(counts.answers + counts.unfinished, 80);
+        assert!(counts.ran_out, "both connections were taken when the next was due");
+        let told = crate::report::text::results(&outcome);
+        assert!(told.contains("all 2 connections were busy, and with ") && told.contains("(-c)"), "{told}");
         assert!(outcome.latency.max > 300_000, "the last ones waited half the time: {}", outcome.latency.max);
         in_time(counts.answers >= 30, counts.answers)?;
         in_time(outcome.service.percentile(50.0) < 100_000, format_args!("{:?}", outcome.service.percentiles))
@@ -67,6 +70,37 @@ fn a_warm_up_of_an_open_loop_counts_by_when_requests_should_have_started() {
     };
     let outcome = outcome_of(&plan);
     assert_eq!(outcome.counts.answers + outcome.counts.unfinished, 100);
+}
+
+#[test]
+fn an_open_loop_has_as_many_connections_as_its_rate_takes() {
+    timed(|| {
+        // 200 a second that take 100 ms each are twenty on their way.
+        let plan = open(slow(Duration::from_millis(100)), 200.0, Duration::from_secs(1));
+        let outcome = outcome_of(&Plan { connections: 1_000, ..plan });
+        let counts = &outcome.counts;
+        assert!(!counts.ran_out);
+        assert_eq!(counts.answers + counts.unfinished, 200);
+        in_time(outcome.kept_up() > 0.99, format_args!("{counts:?}"))?;
+        in_time((15..100).contains(&counts.connections), counts.connections)?;
+        in_time(outcome.latency.percentile(50.0) < 150_000, format_args!("{:?}", outcome.latency.percentiles))
+    });
+}
+
+#[test]
+fn a_stall_that_is_longer_than_the_timeout_is_in_the_latency() {
+    timed(|| {
+        let plan = open(stalling(), 100.0, Duration::from_secs(3));
+        let patience = Duration::from_millis(300);
+        let outcome = outcome_of(&Plan { timeout: patience, connections: 1_000, ..plan });
+        let counts = &outcome.counts;
+        assert_eq!(outcome.latency.mean > 0.0, counts.answers > 0);
+        in_time(counts.errors.timeout > 50, format_args!("{counts:?}"))?;
+        // Of 300 requests 70 were due in the stall more than 300 ms before its end, and each waited as long.
+        let p90 = outcome.latency.percentile(90.0);
+        in_time((290_000..400_000).contains(&p90), format_args!("{:?}", outcome.latency.percentiles))?;
+        in_time(!outcome.latency.is_known(90.0), outcome.latency.known_to)
+    });
 }
 
 /// How long the server of the next test stands still.

@@ -40,7 +40,7 @@ impl Worker {
             // A moment of its own for each: the lag of a late one is not lent to the next.
             let now = run.now();
             let Some(due) = self.due(run, lane, now) else { return };
-            let Some(number) = self.take_free(lane) else { return };
+            let Some(number) = self.take_free(lane) else { break };
             self.take_due(run, lane, due);
             let connection = &mut self.connections[number];
             let lag = now.saturating_sub(due.max(connection.free_since));
@@ -53,6 +53,9 @@ impl Worker {
                 self.connections[number].claim = Some(due);
                 self.open(run, number, now);
             }
+        }
+        if !self.tally.counts.ran_out && self.is_measuring && self.lanes[lane].pace.is_some() {
+            self.tally.counts.ran_out = self.due(run, lane, run.now()).is_some();
         }
     }
 
