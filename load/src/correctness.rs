@@ -5,11 +5,12 @@
 
 mod caching;
 mod marks;
+mod telling_fields;
 mod strangers;
 #[cfg(test)]
 mod tests;
 
-pub use caching::{Caching, Keeps, caching};
+pub use caching::{Caching, Keeps, caching, stream};
 pub use marks::Marks;
 pub use strangers::{Apart, Stranger, Telling, Who, mixed_up, strangers, tell_apart};
 

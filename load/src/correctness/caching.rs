@@ -36,6 +36,9 @@ pub enum Keeps {
     No,
 }
 
+/// Types of answers that have no end of their own.
+const STREAMS: [&str; 2] = ["text/event-stream", "multipart/x-mixed-replace"];
+
 const MAX_AGE: &str = "What would help is a Cache-Control with a max-age on what is the same for everybody.";
 
 /// What is added where requests carry credentials.
@@ -44,6 +47,12 @@ const PER_USER: &str = " Its Authorization is part of the key in every step, so 
 
 /// What an answer that came `now` says of being kept, where `method` was asked for with these `fields`.
 pub fn caching(answer: &Direct, method: &str, fields: &[(String, String)], now: Now) -> Caching {
+    if let Some(kind) = stream(answer) {
+        let why = format!(
+            "it is a stream (Content-Type: {kind}), which goes on for each client from when he comes"
+        );
+        return no(why, "Streams are to be passed on as they come: leave the cache off where they are.");
+    }
     let has = |name: &str| fields.iter().any(|(field, _)| field.eq_ignore_ascii_case(name));
     let method = match Method::of(method.as_bytes()) {
         // It is asked as GET, by default.
@@ -69,6 +78,12 @@ pub fn caching(answer: &Direct, method: &str, fields: &[(String, String)], now: 
         caching.words.push_str(PER_USER);
     }
     caching
+}
+
+/// The type of an answer that never ends by itself (HTML Standard §9.2; multipart/x-mixed-replace); `None` of all others.
+pub fn stream(answer: &Direct) -> Option<&str> {
+    let kind = answer.field("content-type")?.split(';').next().unwrap_or_default().trim();
+    STREAMS.iter().any(|stream| kind.eq_ignore_ascii_case(stream)).then_some(kind)
 }
 
 /// It may be kept for `left` milliseconds.

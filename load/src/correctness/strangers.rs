@@ -1,11 +1,12 @@
 //! Requests of somebody else: whether a step gives one client what another one got.
 //!
 //! A cache that leaves a field out of its key wins every race and is wrong. So the API is asked directly as a few
-//! strangers would; where it answers one of them differently, every step has to do the same. Where its bodies change by
-//! themselves, what they have in common is compared (`marks`); a difference in what changes anyway cannot be seen.
+//! strangers would; where it answers one of them differently, every step has to do the same, be it in a body or in a header
+//! field (`telling_fields`). Where its bodies change by themselves, what they have in common is compared (`marks`); a
+//! difference in what changes anyway cannot be seen.
 
 use super::marks::Marks;
-use super::{Direct, How, Standard};
+use super::{Direct, How, Standard, telling_fields};
 
 /// A request as somebody else would send it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,12 +52,13 @@ pub enum Apart {
 const MOST: usize = 8;
 
 /// What clients differ in, and APIs answer by.
-const FIELDS: [(&str, &str); 6] = [
+const FIELDS: [(&str, &str); 7] = [
     // A browser's: who can answer in nothing of it is not forbidden to.
     ("Accept", "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"),
     ("Accept-Language", "tlh"),
     ("Cookie", "session=ladder-1"),
     ("Authorization", "Bearer ladder-1"),
+    ("X-Api-Key", "ladder-1"),
     ("Origin", "https://ladder.invalid"),
     ("User-Agent", "Mozilla/5.0 (iPhone; like ladder)"),
 ];
@@ -102,17 +104,22 @@ pub fn tell_apart(
     let is_as = |one: &Direct, other: &Direct| one.status == other.status && one.body == other.body;
     let mut ask = |who| steady(own, who, ask);
     let theirs = ask(Who::Stranger)?;
-    if is_as(own, &theirs) {
+    if is_as(own, &theirs) && telling_fields::agree(own, &theirs) {
         return Some(Apart::No);
     }
     let again = ask(Who::User)?;
-    if standard.how == How::Body {
-        return Some(match is_as(own, &again) {
-            true => Apart::Yes(theirs, Marks::default()),
-            false => Apart::Changed,
-        });
+    if standard.how == How::Body && !is_as(own, &again) {
+        return Some(Apart::Changed);
+    }
+    if standard.how == How::Body && !is_as(own, &theirs) {
+        return Some(Apart::Yes(theirs, Marks::default()));
     }
     let second = ask(Who::Stranger)?;
+    let fields = telling_fields::between([own, &again], [&theirs, &second]);
+    if standard.how == How::Body {
+        let marks = Marks::of_fields(fields);
+        return Some(if marks.is_empty() { Apart::No } else { Apart::Yes(second, marks) });
+    }
     if own.status != again.status || theirs.status != second.status {
         return Some(Apart::No);
     }
@@ -122,9 +129,10 @@ pub fn tell_apart(
     let mut marks = Marks::between(&own.body, &theirs.body);
     marks.seen_by_user(&again.body);
     marks.seen_by_stranger(&second.body);
+    marks.fields = fields;
     for who in TURNS {
-        if marks.is_empty() {
-            return Some(Apart::No);
+        if !marks.has_words() {
+            break;
         }
         let answer = ask(who)?;
         match who {
@@ -165,9 +173,16 @@ pub fn mixed_up(
         ))
     };
     let is_own = |one: &Direct| given.status == one.status && given.body == one.body;
+    let by_fields = || {
+        let name = telling_fields::of_user(&told.marks.fields, given, own, &told.answer)?;
+        Some(format!(
+            "who asks with another {field} gets somebody else's {name}: the API answers by {field} and does not say so in \
+             Vary"
+        ))
+    };
     if given.status != told.answer.status || standard.how == How::Body {
         return match () {
-            () if given.status == told.answer.status && given.body == told.answer.body => None,
+            () if given.status == told.answer.status && given.body == told.answer.body => by_fields(),
             () if is_own(own) || (standard.how != How::Body && given.status == own.status) => of_another(""),
             () => Some(format!(
                 "who asks with another {field} gets another answer than the API's ({})",
@@ -176,8 +191,9 @@ pub fn mixed_up(
         };
     }
     // The API does not answer the two alike, so the same bytes for both are one answer that was kept.
-    if own.status == told.answer.status && meanwhile.is_some_and(is_own) {
+    let tells_bodies = told.marks.has_words() || told.marks.fields.is_empty();
+    if tells_bodies && own.status == told.answer.status && meanwhile.is_some_and(is_own) {
         return of_another(", byte for byte,");
     }
-    if told.marks.are_of_user(&given.body) { of_another("") } else { None }
+    if told.marks.are_of_user(&given.body) { of_another("") } else { by_fields() }
 }

@@ -152,10 +152,18 @@ fn strangers_differ_in_one_field_each_and_leave_out_the_users_own() {
     ];
     let all = strangers(&fields);
     let named: Vec<&str> = all.iter().map(|stranger| stranger.field.as_str()).collect();
-    let expected =
-        ["Accept", "Accept-Language", "Authorization", "Origin", "User-Agent", "X-Tenant", "Cookie"];
+    let expected = [
+        "Accept",
+        "Accept-Language",
+        "Authorization",
+        "X-Api-Key",
+        "Origin",
+        "User-Agent",
+        "X-Tenant",
+        "Cookie",
+    ];
     assert_eq!(named, expected);
-    assert!(all[5].fields.iter().all(|(name, _)| name != "X-Tenant"));
+    assert!(all[6].fields.iter().all(|(name, _)| name != "X-Tenant"));
     assert_eq!(all[0].fields.len(), 4);
 }
 
@@ -195,6 +203,52 @@ fn a_stranger_who_gets_what_another_one_got_is_told_by_the_field() {
     let words = wrong(&own).expect("wrong");
     assert!(words.contains("Accept-Language") && words.contains("somebody else"), "{words}");
     assert!(wrong(&answer(502, &[], "")).is_some_and(|words| words.contains("502")));
+}
+
+#[test]
+fn header_fields_tell_strangers_apart_as_bodies_do() {
+    // The Origin is echoed, and Vary is not there.
+    let said = |who: Who, number: u32, body: &str| match who {
+        Who::User => answer(200, &[("Date", &number.to_string())], body),
+        Who::Stranger => answer(200, &[("Access-Control-Allow-Origin", "https://ladder.invalid")], body),
+    };
+    for how in [How::Body, How::StatusAndLength] {
+        let body = |number: u32| if how == How::Body { "same".to_owned() } else { format!("at {number}") };
+        let own = said(Who::User, 0, &body(0));
+        let told = told(asked(&own, how, |who, number| said(who, number, &body(number))));
+        let standard = match how {
+            How::Body => standard(&own, &own).expect("a standard"),
+            How::StatusAndLength => loose(&own, &own, "It changes"),
+        };
+        let wrong = |given: &Direct| mixed_up(&standard, &own, Some(&own), &told, given);
+        assert_eq!(wrong(&said(Who::Stranger, 99, &told_body(&told))), None, "{how:?}");
+        let words = wrong(&said(Who::User, 99, &told_body(&told))).expect("somebody else's");
+        assert!(words.contains("somebody else's Access-Control-Allow-Origin"), "{words}");
+    }
+    // A value that changes by itself, and a cookie of each client's own, tell nobody apart.
+    let own = answer(200, &[("Link", "0"), ("Set-Cookie", "sid=0")], "same");
+    let found = asked(&own, How::Body, |_, number| {
+        answer(200, &[("Link", &number.to_string()), ("Set-Cookie", &format!("sid={number}"))], "same")
+    });
+    assert_eq!(found, Some(Apart::No));
+}
+
+fn told_body(told: &Telling) -> String {
+    String::from_utf8_lossy(&told.answer.body).into_owned()
+}
+
+#[test]
+fn a_stream_of_events_is_not_to_be_kept_whatever_its_fields_allow() {
+    for kind in
+        ["text/event-stream", "Text/Event-Stream; charset=utf-8", "multipart/x-mixed-replace;boundary=a"]
+    {
+        for control in ["max-age=60", ""] {
+            let told = said(&[("Content-Type", kind), ("Cache-Control", control)]);
+            assert_eq!(told.keeps, Keeps::No, "{kind} {control}");
+            assert!(told.words.contains("stream"), "{}", told.words);
+        }
+    }
+    assert_eq!(keeps(&[("Content-Type", "text/events")]), Keeps::Silent);
 }
 
 #[test]

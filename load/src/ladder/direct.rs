@@ -129,6 +129,13 @@ impl Known {
         matches!(self.caching.keeps, Keeps::Seconds(seconds) if seconds > micro)
     }
 
+    /// Whether it lets its answers be used while they are fetched anew (RFC 5861 §3): then there are requests that belong to
+    /// no answer.
+    pub(super) fn revalidates(&self) -> bool {
+        let says = |value: &str| value.to_ascii_lowercase().contains("stale-while-revalidate");
+        self.own.all("cache-control").any(says)
+    }
+
     /// Once more without a proxy, which waits until whoever asked before has been answered; `None`: no answer.
     ///
     /// # Errors

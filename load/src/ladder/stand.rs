@@ -130,6 +130,11 @@ impl Stand {
         self.reached == Reached::All
     }
 
+    /// Whether what reached the API is known from a log of answers.
+    pub fn logs(&self) -> bool {
+        matches!(self.reached, Reached::Lines(_))
+    }
+
     /// Requests that it has passed on since it started; `None`: it does not tell.
     pub fn reached(&self) -> Option<u64> {
         let directory = self.process.place().path();

@@ -114,6 +114,60 @@ fn an_api_that_forbids_caching_is_asked_every_time_and_the_words_say_so() {
 }
 
 #[test]
+fn a_step_that_gives_one_origin_the_cors_fields_of_another_is_never_counted() {
+    if is_nginx() {
+        return;
+    }
+    // The Origin is echoed and Vary does not say so; bodies are the same.
+    let origin = Origin::start(|request| match request.field("origin") {
+        Some(origin) => answer(200, &[("Access-Control-Allow-Origin", origin)], b"the same"),
+        None => answer(200, &[], b"the same"),
+    });
+    let told = ladder(&origin, &["--steps", "alone,quiet,microcache"]);
+    assert!(told.output.status.success(), "{}", told.text());
+    let wrong = told.step("microcache")["wrong"].as_str().unwrap_or_default();
+    // A proxy that makes a variant for each Origin gives everybody his own.
+    assert!(wrong.is_empty() || wrong.contains("Access-Control-Allow-Origin"), "{}", told.text());
+    let is_kept_apart = told.step("microcache")["wrong"] == Value::Null;
+    assert!(is_kept_apart || told.times("microcache").is_none(), "{}", told.text());
+}
+
+#[test]
+fn what_reached_an_api_that_is_asked_behind_its_answers_is_not_said_to_be_nothing() {
+    if is_nginx() {
+        return;
+    }
+    let origin = slow(&[("Cache-Control", "max-age=0, stale-while-revalidate=60")]);
+    let told = ladder(&origin, &["--steps", "alone,quiet,headers"]);
+    assert!(told.output.status.success(), "{}", told.text());
+    assert_eq!(told.step("headers")["wrong"], Value::Null, "{}", told.text());
+    assert_eq!(told.step("headers")["figures"]["reached"], Value::Null, "{}", told.text());
+    assert!(!told.text().contains("no request reached the API"), "{}", told.text());
+}
+
+#[test]
+fn a_cache_is_not_recommended_for_a_stream_of_events() {
+    if is_nginx() {
+        return;
+    }
+    let told =
+        ladder(&slow(&[("Content-Type", "text/event-stream")]), &["--steps", "alone,quiet,microcache"]);
+    assert!(told.output.status.success(), "{}", told.text());
+    assert_eq!(told.json["caching"]["keeps"], "no", "{}", told.text());
+    let step = told.step("microcache");
+    let figures = &step["figures"];
+    let of = |name: &str| figures[name].as_f64().unwrap_or(0.0);
+    // Whether the cache refuses it or not: it does not count as a gain.
+    let passes_on = of("reached") > 0.8 * of("answers");
+    assert!(
+        passes_on || step["wrong"].as_str().is_some_and(|wrong| wrong.contains("stream")),
+        "{}",
+        told.text()
+    );
+    assert!(!told.text().contains("Most answers per second come with \"microcache"), "{}", told.text());
+}
+
+#[test]
 fn a_step_that_gives_one_client_what_another_one_got_is_never_counted() {
     if is_nginx() {
         return;
