@@ -188,6 +188,24 @@ impl Group {
         }
     }
 
+    fn succeeded(&self, index: usize) {
+        if let State::Many(state) = &self.state {
+            let (set, index) = self.place(index);
+            lock(state)[set].succeeded(index);
+        }
+    }
+
+    fn release(&self, index: usize) {
+        match &self.state {
+            State::Free | State::Dead => {}
+            State::One(state) => lock(state).release(index),
+            State::Many(state) => {
+                let (set, index) = self.place(index);
+                lock(state)[set].release(index);
+            }
+        }
+    }
+
     /// The set that a peer belongs to, and its place there.
     fn place(&self, index: usize) -> (usize, usize) {
         if index < self.primary { (0, index) } else { (1, index - self.primary) }
@@ -222,10 +240,16 @@ impl<'g> Turn<'g> {
 
     /// The exchange went well.
     pub fn succeeded(self) {
-        if let State::Many(state) = &self.group.state {
-            let (set, index) = self.group.place(self.index);
-            lock(state)[set].succeeded(index);
-        }
+        self.group.succeeded(self.index);
+    }
+
+    /// The same turn for an exchange that may outlive its request; `group` is the turn's own.
+    pub fn shared(self, group: Arc<Group>) -> SharedTurn {
+        debug_assert!(std::ptr::eq(self.group, &*group));
+        let index = self.index;
+        // It goes on in the other; giving it back is that one's to do.
+        std::mem::forget(self);
+        SharedTurn { group, index }
     }
 
     /// The exchange failed. Returns whether the peer is taken out by this, which deserves a warning.
@@ -242,14 +266,28 @@ impl<'g> Turn<'g> {
 
 impl Drop for Turn<'_> {
     fn drop(&mut self) {
-        match &self.group.state {
-            State::Free | State::Dead => {}
-            State::One(state) => lock(state).release(self.index),
-            State::Many(state) => {
-                let (set, index) = self.group.place(self.index);
-                lock(state)[set].release(index);
-            }
-        }
+        self.group.release(self.index);
+    }
+}
+
+/// A turn of an exchange that may outlive its request. Dropping it without [`SharedTurn::succeeded`] gives it back, as of a
+/// [`Turn`].
+#[derive(Debug)]
+pub struct SharedTurn {
+    group: Arc<Group>,
+    index: usize,
+}
+
+impl SharedTurn {
+    /// The exchange went well.
+    pub fn succeeded(self) {
+        self.group.succeeded(self.index);
+    }
+}
+
+impl Drop for SharedTurn {
+    fn drop(&mut self) {
+        self.group.release(self.index);
     }
 }
 

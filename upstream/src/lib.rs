@@ -16,7 +16,7 @@ pub mod pool;
 
 pub use error::ExchangeError;
 pub use exchange::h1::{Connection, Held, Part};
-pub use group::{Group, NoPeer, Tried, Turn};
+pub use group::{Group, NoPeer, SharedTurn, Tried, Turn};
 pub use peer::Peer;
 pub use pool::Pool;
 pub use retry::{Attempt, Condition, Decision, decide};
