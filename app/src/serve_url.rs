@@ -144,7 +144,7 @@ fn text(serve: &ServeUrl, urls: &[String]) -> Result<String, String> {
          proxy_pass http://api;\n            proxy_upgrade on;\n            \
          proxy_set_header Host $http_host;\n{forwarded}\n            proxy_cache serve;\n            \
          proxy_cache_key \"{client}$request_uri\";\n            \
-         proxy_cache_lock on;\n\n",
+         proxy_cache_lock on;\n            proxy_cache_fill_timeout 5s;\n\n",
         listen_of(&serve.listen),
         forwarded = forwarded(serve),
         client = if serve.trust_proxy.is_empty() {

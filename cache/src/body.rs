@@ -8,6 +8,7 @@
 mod checked;
 
 use crate::file_format::{BLOCK, FIXED, FileHeader};
+use crate::loan::{Held, Loan};
 use bytes::Bytes;
 use checked::{Blocks, Checked};
 use millstream_net::blocking;
@@ -27,7 +28,7 @@ const SPAN: u64 = 8;
 #[derive(Debug, Clone)]
 pub enum Body {
     /// Whole in memory.
-    Memory(Bytes),
+    Memory(Held),
     /// In the entry's file.
     File(FileBody),
 }
@@ -55,7 +56,7 @@ impl Body {
     /// Length in bytes.
     pub fn len(&self) -> u64 {
         match self {
-            Body::Memory(bytes) => bytes.len() as u64,
+            Body::Memory(held) => held.len() as u64,
             Body::File(file) => file.length,
         }
     }
@@ -67,9 +68,9 @@ impl Body {
 
     /// The bytes, where they are in memory.
     #[inline]
-    pub fn memory(&self) -> Option<&Bytes> {
+    pub fn memory(&self) -> Option<&Held> {
         match self {
-            Body::Memory(bytes) => Some(bytes),
+            Body::Memory(held) => Some(held),
             Body::File(_) => None,
         }
     }
@@ -80,10 +81,10 @@ impl Body {
     pub async fn open(&self, range: Range<u64>) -> io::Result<BodyReader> {
         let range = range.start.min(self.len())..range.end.min(self.len());
         match self {
-            Body::Memory(bytes) => {
-                let part = bytes.slice(range.start as usize..(range.end as usize).max(range.start as usize));
-                Ok(BodyReader(Source::Memory(Some(part).filter(|part| !part.is_empty()))))
-            }
+            Body::Memory(held) => Ok(BodyReader(match held.lend() {
+                Some(loan) => Source::Loan { loan, range },
+                None => Source::Memory { bytes: (**held).clone(), range },
+            })),
             Body::File(body) => {
                 let body = body.clone();
                 let open = blocking::run(move || OpenFile::open(&body)).await?;
@@ -99,16 +100,50 @@ pub struct BodyReader(Source);
 
 #[derive(Debug)]
 enum Source {
-    Memory(Option<Bytes>),
+    Memory { bytes: Bytes, range: Range<u64> },
+    Loan { loan: Loan, range: Range<u64> },
     File { open: Arc<OpenFile>, range: Range<u64> },
 }
 
 impl BodyReader {
-    /// The next piece, from a file at most 64 KiB; `None` after the last. After an error the answer must be cut.
+    /// Another reader of the whole body that this one reads.
+    pub fn again(&self) -> BodyReader {
+        self.part(0..u64::MAX)
+    }
+
+    /// Another reader of the same body: of a part, what lies beyond its end left out.
+    pub fn part(&self, range: Range<u64>) -> BodyReader {
+        let within =
+            |length: u64| range.start.min(length)..range.end.min(length).max(range.start.min(length));
+        BodyReader(match &self.0 {
+            Source::Memory { bytes, .. } => {
+                Source::Memory { bytes: bytes.clone(), range: within(bytes.len() as u64) }
+            }
+            Source::Loan { loan, .. } => Source::Loan { loan: loan.clone(), range: within(loan.length()) },
+            Source::File { open, .. } => Source::File { open: open.clone(), range: within(open.length) },
+        })
+    }
+
+    /// The next piece, at most 64 KiB; `None` after the last. After an error the answer must be cut.
     pub async fn next(&mut self) -> Option<io::Result<Bytes>> {
         match &mut self.0 {
-            Source::Memory(bytes) => bytes.take().map(Ok),
-            Source::File { range, .. } if range.is_empty() => None,
+            Source::File { range, .. } | Source::Loan { range, .. } | Source::Memory { range, .. }
+                if range.is_empty() =>
+            {
+                None
+            }
+            Source::Memory { bytes, range } => {
+                let part = std::mem::take(range);
+                Some(Ok(bytes.slice(part.start as usize..part.end as usize)))
+            }
+            Source::Loan { loan, range } => {
+                let piece = loan.read(range.clone()).await;
+                match &piece {
+                    Ok(bytes) => range.start += bytes.len() as u64,
+                    Err(_) => range.start = range.end,
+                }
+                Some(piece)
+            }
             Source::File { open, range } => {
                 let (open, wanted) = (open.clone(), range.clone());
                 let piece = blocking::run(move || open.read(wanted)).await;
@@ -173,13 +208,12 @@ impl AsFd for Span {
     }
 }
 
-/// A file that was found to be the right one, with its checksums.
+/// A file that was found to be the right one. Its checksums stay in it: those of a large body are large themselves.
 #[derive(Debug)]
 struct OpenFile {
     file: File,
     body_offset: u64,
     length: u64,
-    table: Vec<u8>,
     checked: Arc<Blocks>,
 }
 
@@ -191,9 +225,17 @@ impl OpenFile {
         let header = FileHeader::decode(&fixed)
             .filter(|header| header.id == body.id && header.body_length == body.length)
             .ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, "the entry's file has been replaced"))?;
-        let table = read_table(&file, &header)?;
-        let checked = body.checked.of(&file.metadata()?, header.blocks());
-        Ok(OpenFile { file, body_offset: header.body_offset(), length: body.length, table, checked })
+        let found = file.metadata()?;
+        let checked = body.checked.of(&found, header.blocks());
+        if header.file_length() != Some(found.len()) {
+            return Err(corrupt());
+        }
+        // Once while the file stays what it is; then each block's own sum is read with the block.
+        if !checked.has_table() {
+            check_table(&file, &header)?;
+            checked.add_table();
+        }
+        Ok(OpenFile { file, body_offset: header.body_offset(), length: body.length, checked })
     }
 
     /// Whether a part was checked before and needs no reading from the disk, as far as a look at each block tells.
@@ -220,8 +262,9 @@ impl OpenFile {
         let length = (self.length - start).min(BLOCK as u64);
         bytes.resize(length as usize, 0);
         self.file.read_exact_at(bytes, self.body_offset + start)?;
-        let stated = self.table.chunks_exact(4).nth(block as usize);
-        if stated != Some(&crc32fast::hash(bytes).to_le_bytes()) {
+        let mut stated = [0; 4];
+        self.file.read_exact_at(&mut stated, self.body_offset + self.length + block * 4)?;
+        if stated != crc32fast::hash(bytes).to_le_bytes() {
             return Err(corrupt());
         }
         self.checked.add(block);
@@ -269,6 +312,20 @@ pub(crate) fn read_table(file: &File, header: &FileHeader) -> io::Result<Vec<u8>
         return Err(corrupt());
     }
     Ok(table)
+}
+
+/// Checks the table of checksums of a file of the right length, a piece at a time.
+fn check_table(file: &File, header: &FileHeader) -> io::Result<()> {
+    let (mut sum, mut piece) = (crc32fast::Hasher::new(), vec![0; BLOCK]);
+    let (mut at, mut left) = (header.body_offset() + header.body_length, header.blocks() * 4);
+    while left > 0 {
+        piece.truncate(left.min(BLOCK as u64) as usize);
+        file.read_exact_at(&mut piece, at)?;
+        sum.update(&piece);
+        at += piece.len() as u64;
+        left -= piece.len() as u64;
+    }
+    if sum.finalize() == header.table_checksum { Ok(()) } else { Err(corrupt()) }
 }
 
 /// A file that is not what was written.

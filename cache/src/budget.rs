@@ -106,6 +106,16 @@ impl Room {
     pub(crate) fn join(&mut self, mut other: Room) {
         self.bytes += std::mem::take(&mut other.bytes);
     }
+
+    /// Gives back what is beyond so many bytes.
+    pub(crate) fn shrink_to(&mut self, bytes: u64) {
+        let spare = self.bytes.saturating_sub(bytes);
+        if spare > 0 {
+            self.bytes -= spare;
+            self.budget.filling.fetch_sub(spare, Ordering::Relaxed);
+            self.budget.release(spare, 0);
+        }
+    }
 }
 
 impl Drop for Room {

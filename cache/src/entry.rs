@@ -12,6 +12,7 @@ use crate::body::{Body, FileBody};
 use crate::footprint::{allocated, counted};
 use crate::head::{Head, Part};
 use crate::kept_lifetime::KeptLifetime;
+use crate::loan::{Held, SMALL_BODY};
 use crate::now::{Now, milliseconds};
 use crate::policy::{Lifetime, Needs, StaleCause};
 use crate::tags::Tags;
@@ -26,8 +27,6 @@ use std::time::Duration;
 #[cfg(test)]
 mod tests;
 
-/// Bodies up to this length are copied behind the fields; larger ones stay in the buffer they came in.
-const SMALL_BODY: usize = 16 * 1024;
 /// Last-Modified is missing or cannot be read.
 const NEVER: i64 = i64::MIN;
 
@@ -82,7 +81,7 @@ struct More {
     tags: Tags,
     part: Option<Part>,
     body: Option<Body>,
-    gzip: OnceLock<Bytes>,
+    gzip: OnceLock<Held>,
 }
 
 /// A small body, for whoever sends it.
@@ -103,7 +102,8 @@ impl Entry {
         body: Body,
     ) -> Entry {
         let fields = head.fields();
-        let small = body.memory().filter(|body| body.len() <= SMALL_BODY).cloned();
+        // Small bodies are copied behind the fields; larger ones stay in the buffer they came in.
+        let small = body.memory().filter(|body| body.len() <= SMALL_BODY).map(|body| (**body).clone());
         let lines: usize = fields.iter().map(|(id, name, value)| packed::length(id, name, value)).sum();
         let length = key.len() + lines + small.as_ref().map_or(0, Bytes::len);
         let mut block = Vec::with_capacity(length);
@@ -175,7 +175,7 @@ impl Entry {
     pub fn body(self: &Arc<Self>) -> Body {
         match self.large_body() {
             Some(body) => body.clone(),
-            None => Body::Memory(Bytes::from_owner(SmallBody(self.clone()))),
+            None => Body::Memory(Bytes::from_owner(SmallBody(self.clone())).into()),
         }
     }
 
@@ -183,7 +183,7 @@ impl Entry {
     #[inline]
     pub fn body_in_memory(&self) -> Option<&[u8]> {
         match self.large_body() {
-            Some(body) => body.memory().map(|bytes| &**bytes),
+            Some(body) => body.memory().map(|held| &held[..]),
             None => Some(self.block_from(self.body_at)),
         }
     }
@@ -238,8 +238,8 @@ impl Entry {
 
     /// The body compressed with gzip, once somebody has made it.
     #[inline]
-    pub fn gzip_body(&self) -> Option<Bytes> {
-        self.more.get()?.gzip.get().cloned()
+    pub fn gzip_body(&self) -> Option<&Held> {
+        self.more.get()?.gzip.get()
     }
 
     /// Whether another entry, or none, is stored in its place.
@@ -250,6 +250,25 @@ impl Entry {
 
     pub(crate) fn retire(&self) {
         self.retired.store(true, Ordering::Release);
+        self.held().for_each(Held::leave);
+    }
+
+    /// It is stored from here on, until it retires.
+    pub(crate) fn enter(&self) {
+        self.held().for_each(Held::enter);
+    }
+
+    /// Whether its memory would not be free if it were let go of: a worker has a handle to it, or somebody reads it.
+    pub(crate) fn is_held(self: &Arc<Self>) -> bool {
+        let mut held = self.held().filter(|held| held.is_large()).peekable();
+        held.peek().is_some() && (Arc::strong_count(self) > 1 || held.any(Held::is_read))
+    }
+
+    /// What it has in memory beside its block.
+    fn held(&self) -> impl Iterator<Item = &Held> {
+        let more = self.more.get();
+        let body = more.and_then(|more| more.body.as_ref()).and_then(Body::memory);
+        body.into_iter().chain(more.and_then(|more| more.gzip.get()))
     }
 
     /// No purge up to this number goes for it.
@@ -269,7 +288,7 @@ impl Entry {
         head.lifetime.fresh_until = head.lifetime.fresh_until.min(at);
         let entry = Entry::new(self.key(), self.variant.clone(), (self.order, born), head, self.body());
         if let Some(body) = self.gzip_body() {
-            entry.keep_gzip(body);
+            entry.keep_gzip(body.clone());
         }
         entry
     }
@@ -322,7 +341,7 @@ impl Entry {
         self.gzip_claimed.store(false, Ordering::Release);
     }
 
-    pub(crate) fn keep_gzip(&self, body: Bytes) -> bool {
+    pub(crate) fn keep_gzip(&self, body: Held) -> bool {
         self.more.get_or_init(Box::default).gzip.set(body).is_ok()
     }
 

@@ -218,13 +218,15 @@ impl Front {
     /// when they are come upon, which for a worker without requests may be never. Once a second is enough.
     pub fn sweep(&mut self) {
         let count = self.sets.len();
-        for offset in 0..SWEEP.min(count) {
+        // What handles hold is not free to be used by others.
+        let most = if self.store.memory.loans.is_pressed() { count } else { SWEEP.min(count) };
+        for offset in 0..most {
             let set = &mut self.sets[(self.swept + offset) % count];
             for hit in &mut set.hits {
                 hit.take_if(|hit| hit.entry.is_retired());
             }
         }
-        self.swept = (self.swept + SWEEP) % count;
+        self.swept = (self.swept + most) % count;
     }
 
     #[inline]
@@ -467,7 +469,11 @@ fn insert(
         let head = loaded.head.head.view();
         Arc::new(Entry::new(grant.key.bytes(), variant.clone(), (order, loaded.born), head, body))
     };
-    match store.memory.put(grant, &entry(loaded.body.clone()), now) {
+    let body = match &loaded.body {
+        Body::Memory(held) => Body::Memory(store.memory.loans.hold((**held).clone())),
+        body => body.clone(),
+    };
+    match store.memory.put(grant, &entry(body), now) {
         Put::Stored => None,
         // Not asked of the disk again for this request: memory knows better.
         Put::Outdated => {

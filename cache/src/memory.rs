@@ -24,6 +24,7 @@ pub(crate) use slot::{BaseFile, Slot};
 
 use crate::budget::{Budget, Room};
 use crate::entry::Entry;
+use crate::loan::{Held, Loans};
 use crate::now::Now;
 use crate::purges::Purges;
 use crate::sync::{Mutex, MutexGuard};
@@ -54,6 +55,7 @@ pub(crate) struct Memory {
     hasher: RandomState,
     shards: Box<[Mutex<Shard>]>,
     budget: Arc<Budget>,
+    pub(crate) loans: Arc<Loans>,
     /// Counts everything whose order matters: rights, entries, purges.
     order: AtomicU64,
     marks: Box<[AtomicU64]>,
@@ -69,6 +71,7 @@ impl Memory {
             hasher: RandomState::default(),
             shards: (0..shards).map(|_| Mutex::new(Shard::new())).collect(),
             budget: Arc::new(Budget::new(most_bytes, most_cells)),
+            loans: Arc::default(),
             order: AtomicU64::new(1),
             purges: Purges::default(),
             marks: (0..PURGES).map(|_| AtomicU64::new(0)).collect(),
@@ -166,7 +169,7 @@ impl Memory {
         for _ in 0..most {
             let next = || self.victim.fetch_add(1, Ordering::Relaxed) & (self.shards.len() - 1);
             let index = first.take().unwrap_or_else(next);
-            let evicted = lock(&self.shards[index]).evict();
+            let evicted = lock(&self.shards[index]).evict(self.loans.is_full());
             match evicted {
                 Evicted::Freed(freed) => {
                     self.evictions.fetch_add(freed.cells as u64, Ordering::Relaxed);
@@ -186,6 +189,8 @@ impl Memory {
     /// Gives back what was let go and drops it. Never called under a lock.
     fn free(&self, freed: Freed) {
         self.budget.release(freed.bytes, freed.cells as u64);
+        drop(freed);
+        self.loans.relieve();
     }
 
     /// Lets go of what was not used for `inactive` and of what is purged, a bounded number of keys at a time, and tells of
@@ -207,7 +212,7 @@ impl Memory {
     }
 
     /// Counts the compressed body of a stored entry; false where there is no room or the entry is no longer stored.
-    pub(crate) fn add_gzip(&self, entry: &Arc<Entry>, body: bytes::Bytes) -> bool {
+    pub(crate) fn add_gzip(&self, entry: &Arc<Entry>, body: Held) -> bool {
         let (cost, hash) = (Entry::gzip_cost(body.len()), self.hash(entry.key()));
         if !self.reserve(cost, 0, hash) {
             return false;
@@ -220,8 +225,9 @@ impl Memory {
                 .iter_mut()
                 .find(|cell| cell.entry.as_ref().is_some_and(|held| Arc::ptr_eq(held, entry)));
             if let Some(cell) = stored
-                && entry.keep_gzip(body)
+                && entry.keep_gzip(body.clone())
             {
+                body.enter();
                 cell.charge += cost;
                 kept = true;
             }

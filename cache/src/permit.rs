@@ -1,4 +1,4 @@
-//! The rights around a fill, as values: a permit to fill, the fill itself, and a place among those who wait.
+//! The rights around a fill, as values: a permit to fill, and a place among those who wait.
 //!
 //! ```text
 //!   FillPermit ── begin(head) ──▶ Fill ── push … finish ──▶ stored, followers complete
@@ -9,12 +9,11 @@
 //!      └ refresh(): a 304 gave a stored entry new life
 //! ```
 //! Each is used up by what it allows or given back by being dropped, so a request that dies cannot leave a key locked.
-//! Next: `front`, which hands them out.
+//! Next: `fill`, what a permit
+//! becomes; `front`, which hands them out.
 
-use crate::body::Body;
-use crate::disk::{self, Identity, Spool};
 use crate::entry::{Entry, Variant};
-use crate::file_format;
+use crate::fill::Fill;
 use crate::head::StoredHead;
 use crate::line::{Failure, Outcome, WaiterSlot};
 use crate::memory::Grant;
@@ -22,23 +21,14 @@ use crate::now::Now;
 use crate::policy::{Lifetime, Needs, Reason};
 use crate::progress::{Follower, Progress};
 use crate::purges::number_of_key;
-use crate::store::{Place, Store};
+use crate::store::Store;
 use crate::tags::{self, Tags};
-use bytes::Bytes;
 use millstream_conf::model::ProxyCache;
-use millstream_net::blocking;
 use millstream_net::timer::{Deadline, with_deadline};
 use millstream_wire::{Fields, Headers};
 use std::future::poll_fn;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
-
-/// What is kept for followers of a body that is not stored, and what is gathered before a piece is written to disk.
-const WINDOW: u64 = 256 * 1024;
-/// How long a reader of a body that is not stored may stand still, a window behind, while others wait for it.
-const PATIENCE: Duration = Duration::from_secs(1);
-/// Room for a body that is kept in memory is made in steps of so many bytes.
-const ROOM_STEP: u64 = 1024;
+use std::time::Instant;
 
 /// The right to ask the upstream for a key.
 #[derive(Debug)]
@@ -74,13 +64,13 @@ impl FillPermit {
         let make = |variant: Option<Variant>| Progress::new(head.clone(), variant);
         let begun =
             fits.then(|| self.store.memory.begin(&mut grant, head.view().vary(), request, make)).flatten();
-        let mode = if begun.is_some() { Mode::Memory } else { Mode::Passing };
         if begun.is_none() {
             let reason = (!fits).then_some(Reason::TooLarge);
             self.store.memory.uncacheable(&grant, reason, now);
         }
+        let is_kept = begun.is_some();
         let progress = begun.unwrap_or_else(|| Progress::new(head.clone(), None));
-        Fill::new(self.store.clone(), Some(grant), progress, mode, expected, now)
+        Fill::new(self.store.clone(), Some(grant), progress, is_kept, expected, now)
     }
 
     /// The answer is passed to whoever reads along and not stored, `reason` says why; who waits for the key is told as by
@@ -96,7 +86,7 @@ impl FillPermit {
         let lifetime = Lifetime::over(now);
         let head = Arc::new(StoredHead::new(status, answer, length, lifetime, now));
         let progress = Progress::new(head, None);
-        Fill::new(self.store.clone(), None, progress, Mode::Passing, length, now)
+        Fill::new(self.store.clone(), None, progress, false, length, now)
     }
 
     /// The upstream has confirmed a stored entry with a 304. `headers` are [`crate::head::Head::updated`], `lifetime` what
@@ -113,7 +103,7 @@ impl FillPermit {
         let orders = (self.grant().order, self.grant().born);
         let entry = Entry::new(old.key(), old.variant.clone(), orders, head.view(), old.body());
         if let Some(body) = old.gzip_body() {
-            entry.keep_gzip(body);
+            entry.keep_gzip(body.clone());
         }
         let entry = Arc::new(entry);
         let known = old.variant.as_ref().map(|variant| &*variant.fields);
@@ -170,6 +160,11 @@ impl FillPermit {
         self
     }
 
+    /// Whether others wait for what this is to bring; the right itself may be passed on meanwhile.
+    pub fn awaited(&self) -> Awaited {
+        Awaited { store: self.store.clone(), grant: self.grant().clone() }
+    }
+
     pub(crate) fn store(&self) -> &Arc<Store> {
         &self.store
     }
@@ -191,233 +186,17 @@ impl Drop for FillPermit {
     }
 }
 
-/// An answer that is being received.
+/// Tells whether anybody waits for a fill.
 #[derive(Debug)]
-pub struct Fill {
+pub struct Awaited {
     store: Arc<Store>,
-    grant: Option<Grant>,
-    progress: Arc<Progress>,
-    mode: Mode,
-    held: u64,
-    /// Bytes that room was made for.
-    counted: u64,
-    /// There was no room for what came last.
-    crowded: bool,
-    expected: Option<u64>,
-    began: Now,
+    grant: Grant,
 }
 
-#[derive(Debug)]
-enum Mode {
-    /// Kept in memory.
-    Memory,
-    /// Too large for memory: going to its file.
-    Spool(Box<Spool>),
-    /// Passed on to followers, not stored.
-    Passing,
-}
-
-impl Fill {
-    fn new(
-        store: Arc<Store>,
-        grant: Option<Grant>,
-        progress: Arc<Progress>,
-        mode: Mode,
-        expected: Option<u64>,
-        began: Now,
-    ) -> Fill {
-        Fill { store, grant, progress, mode, held: 0, counted: 0, crowded: false, expected, began }
-    }
-
-    /// A reader of this answer from its beginning. Take it before the first piece is pushed; later there may be no
-    /// beginning left, and it breaks off at once.
-    pub fn follow(&self) -> Option<Follower> {
-        self.progress.follow()
-    }
-
-    /// The head of the answer.
-    pub fn head(&self) -> &Arc<StoredHead> {
-        &self.progress.head
-    }
-
-    /// Adds a piece of the body. Await [`Fill::ready`] before the next.
-    pub fn push(&mut self, bytes: Bytes) {
-        self.held = self.progress.push(bytes);
-        if matches!(self.mode, Mode::Memory)
-            && self.held > self.counted
-            && let Some(grant) = &self.grant
-        {
-            let more = (self.held - self.counted).next_multiple_of(ROOM_STEP);
-            match self.store.memory.room(more, grant.key.hash()) {
-                Some(room) => {
-                    self.counted += more;
-                    self.progress.hold(room);
-                }
-                None => self.crowded = true,
-            }
-        }
-    }
-
-    /// Ready for the next piece: at once for a body that fits in memory, after writing for one that goes to disk, and
-    /// when the slowest reader has come close for one that is not stored; of these two no more is held than a window
-    /// of 256 KiB and a piece. A reader that takes nothing for 1 s while others have read all sees an answer that is not
-    /// stored break off, so that one client cannot hold up the rest. Must not be dropped while it waits, unless the fill is given up.
-    pub async fn ready(&mut self) {
-        let too_large = self.crowded || self.held > self.store.largest_in_memory();
-        if matches!(self.mode, Mode::Memory) && too_large {
-            self.leave_memory().await;
-        }
-        match self.mode {
-            Mode::Memory => {}
-            Mode::Spool(_) if self.held >= WINDOW => self.spool().await,
-            Mode::Spool(_) => {}
-            Mode::Passing => self.progress.drained(WINDOW, PATIENCE).await,
-        }
-    }
-
-    /// Whether anybody reads along.
-    pub fn has_followers(&self) -> bool {
-        self.progress.has_followers()
-    }
-
-    /// Whether it will be stored, as far as is known by now.
-    pub fn is_storing(&self) -> bool {
-        !matches!(self.mode, Mode::Passing)
-    }
-
-    /// The body has ended as its framing says. `None` where it was not stored: its length is not what was announced,
-    /// it was too large, the key was purged meanwhile, or there was no room.
-    pub async fn finish(mut self) -> Option<Arc<Entry>> {
-        let total = self.progress.total();
-        if self.expected.is_some_and(|expected| expected != total) {
-            return None;
-        }
-        if matches!(self.mode, Mode::Memory) && self.held > self.store.largest_in_memory() {
-            self.leave_memory().await;
-        }
-        let entry = match self.mode {
-            Mode::Memory => self.store_in_memory(),
-            Mode::Spool(_) => self.store_on_disk().await,
-            Mode::Passing => None,
-        };
-        if let Some(grant) = self.grant.take().filter(|_| entry.is_none()) {
-            self.store.memory.end(&grant);
-        }
-        self.progress.end(entry.clone());
-        entry
-    }
-
-    fn store_in_memory(&mut self) -> Option<Arc<Entry>> {
-        let body = Body::Memory(self.progress.whole()?);
-        self.progress.release_room();
-        let entry = self.entry(body);
-        let grant = self.grant.as_ref()?;
-        let stored = self.store.memory.store(grant, &entry, self.began);
-        if stored {
-            self.store.save(&entry, grant.order, self.began);
-        }
-        stored.then_some(entry)
-    }
-
-    async fn store_on_disk(&mut self) -> Option<Arc<Entry>> {
-        self.spool().await;
-        let Mode::Spool(spool) = std::mem::replace(&mut self.mode, Mode::Passing) else { return None };
-        let (store, disk) = (self.store.clone(), self.store.disk.clone()?);
-        let (key, variant) = (self.grant.as_ref()?.key.clone(), self.progress.variant.clone());
-        let began = self.grant.as_ref()?.order;
-        let (now, born, head) = (self.began, self.grant.as_ref()?.born, self.progress.head.clone());
-        let body = blocking::run(move || {
-            if store.memory.purges.rules().go_for(born, &head.tags, key.text()) {
-                return None;
-            }
-            let values = variant.as_ref().map(|variant| &*variant.values);
-            let (name, _, is_base) = store.place(&key, values);
-            let vary = variant.as_ref().map(|variant| &*variant.fields);
-            // The epoch is in the file already. As the key's own file it begins a new one; beside another own file it
-            // is only good where that has the same.
-            let place = Place { key: &key, vary, values, file: (name, spool.epoch(), is_base) };
-            store.commit(&disk, *spool, place, began, now)
-        })
-        .await?;
-        let entry = self.entry(Body::File(body));
-        self.store.memory.store(self.grant.as_ref()?, &entry, self.began).then_some(entry)
-    }
-
-    fn entry(&self, body: Body) -> Arc<Entry> {
-        let grant = self.grant.as_ref().expect("held until finish takes it");
-        let variant = self.progress.variant.clone().map(Arc::new);
-        let orders = (grant.order, grant.born);
-        Arc::new(Entry::new(grant.key.bytes(), variant, orders, self.progress.head.view(), body))
-    }
-
-    /// The body has become too large for memory: on to disk, or on to whoever reads along and no further.
-    async fn leave_memory(&mut self) {
-        if let Some((disk, grant)) = self.store.disk.clone().zip(self.grant.clone()) {
-            let (store, progress) = (self.store.clone(), self.progress.clone());
-            let expected = self.expected.unwrap_or(self.held);
-            let spool = blocking::run(move || {
-                let variant = progress.variant.as_ref();
-                let (_, epoch, _) = store.place(&grant.key, variant.map(|variant| &*variant.values));
-                let vary = variant.map(|variant| (&*variant.fields, &*variant.values));
-                let head = file_format::encode_head(grant.key.bytes(), vary, progress.head.view());
-                let identity = Identity { id: disk::random_id(), epoch, born: grant.born };
-                disk.begin(&head, identity, expected)
-            });
-            if let Some(spool) = spool.await {
-                self.progress.release_room();
-                self.mode = Mode::Spool(Box::new(spool));
-                return;
-            }
-        }
-        self.stop_storing(match &self.store.disk {
-            Some(disk) if disk.is_failing() => Some(Reason::DiskError),
-            _ if self.held > self.store.largest_in_memory() => Some(Reason::TooLarge),
-            // No room now, of which the next answer may find more.
-            _ => None,
-        });
-    }
-
-    /// Writes what has come since the last time.
-    async fn spool(&mut self) {
-        let Mode::Spool(mut spool) = std::mem::replace(&mut self.mode, Mode::Passing) else { return };
-        let Some(disk) = self.store.disk.clone() else { return };
-        let pieces = self.progress.unwritten();
-        let (spool, written) = blocking::run(move || {
-            let written = disk.append(&mut spool, &pieces);
-            (spool, written)
-        })
-        .await;
-        if !written {
-            self.stop_storing(Some(Reason::DiskError));
-            return;
-        }
-        self.progress.spooled(&spool.file, spool.body_offset(), spool.length());
-        self.held = 0;
-        if spool.length() > self.store.largest_body() {
-            self.stop_storing(Some(Reason::TooLarge));
-            return;
-        }
-        self.mode = Mode::Spool(spool);
-    }
-
-    /// From here on the answer is only passed on, and nobody new joins it.
-    fn stop_storing(&mut self, reason: Option<Reason>) {
-        self.mode = Mode::Passing;
-        self.progress.release_room();
-        if let Some(grant) = &mut self.grant {
-            self.store.memory.uncacheable(grant, reason, self.began);
-            grant.right = None;
-        }
-    }
-}
-
-impl Drop for Fill {
-    fn drop(&mut self) {
-        if let Some(grant) = self.grant.take() {
-            self.store.memory.end(&grant);
-        }
-        // Has no effect on one that has ended.
-        self.progress.abort();
+impl Awaited {
+    /// Whether somebody waits in the line now.
+    pub fn by_others(&self) -> bool {
+        self.store.memory.is_awaited(&self.grant)
     }
 }
 

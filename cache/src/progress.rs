@@ -2,36 +2,34 @@
 //!
 //! ```text
 //!   0 … base        base … total
-//!   in the file     in memory        → End::Whole | End::Aborted
+//!   in files        in memory        → End::Whole | End::Aborted
 //! ```
-//! The filling side appends; followers read at their own pace, woken by each piece and never by a timer. A body that
-//! is being kept is kept whole, in memory or in a file; one that is only passed on keeps a window, and the filling
-//! side waits for its slowest reader, but not for one that stands still while another waits. Next: `line`, which hands
-//! followers to waiters; `permit`, the filling side.
+//! The filling side appends; followers read at their own pace, woken by each piece and never by a timer. What not all of
+//! them have read is in memory and counted there, in a file, or, once the body is stored, the entry's, and lent. Where
+//! there is no file, the filling side waits for the slowest reader; nobody who reads is ever cut. Next: `line`, which
+//! hands followers to waiters; `fill`, the filling side.
 
 use crate::body::Body;
 use crate::budget::Room;
 use crate::entry::{Entry, Variant};
-use crate::file_format::BLOCK;
 use crate::head::StoredHead;
+use crate::loan::{Held, Loan, Whereabouts, read_at};
 use crate::sync::{Mutex, MutexGuard};
 use bytes::Bytes;
-use millstream_net::timer::Deadline;
-use millstream_net::{blocking, clock};
 use std::collections::VecDeque;
 use std::fmt;
 use std::fs::File;
 use std::future::poll_fn;
-use std::os::unix::fs::FileExt;
-use std::sync::{Arc, PoisonError};
+use std::sync::{Arc, PoisonError, Weak};
 use std::task::{Context, Poll, Waker};
-use std::time::Duration;
 
 #[cfg(test)]
 mod tests;
 
 /// What a piece costs beside its bytes, so that a body in tiny pieces is not kept for free.
 const PIECE_COST: u64 = 64;
+/// Bytes that a reader gets at a time of what is not in pieces of its own.
+const PIECE: u64 = 32 * 1024;
 
 /// The answer broke off: what was read is not whole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,17 +59,35 @@ struct State {
     total: u64,
     /// What the pieces are counted by, while they are kept in memory.
     room: Option<Room>,
-    /// The file that holds everything before `base`, and where the body begins in it.
-    spool: Option<(Arc<File>, u64)>,
+    /// What is in files, in order: everything before `base` that somebody has not read.
+    sections: Vec<Section>,
+    /// The whole body, once it is an entry's.
+    loan: Option<Loan>,
     end: Option<End>,
     places: Vec<Option<Place>>,
     followers: usize,
+    /// Whether anybody has ever read.
+    was_read: bool,
+    /// Wakes the filling side when a reader has moved on.
     filler: Option<Waker>,
+    /// Wakes it when the last reader has left.
+    left: Option<Waker>,
+}
+
+/// A part of the body in a file.
+#[derive(Debug)]
+struct Section {
+    from: u64,
+    upto: u64,
+    file: Arc<File>,
+    /// Where in the file `from` is.
+    offset: u64,
 }
 
 #[derive(Debug, Clone)]
 enum End {
-    Whole(Option<Arc<Entry>>),
+    /// Of an entry no more than this: a slow reader must not keep what is evicted.
+    Whole(Weak<Entry>),
     Aborted,
 }
 
@@ -79,13 +95,11 @@ enum End {
 struct Place {
     position: u64,
     waker: Option<Waker>,
-    /// It held the others up for too long: for it the answer has broken off.
-    left_behind: bool,
 }
 
 enum Step {
     Piece(Bytes),
-    Spool(Arc<File>, u64, usize),
+    File(Arc<File>, std::ops::Range<u64>),
     End,
     Aborted,
     Wait,
@@ -99,10 +113,10 @@ impl Progress {
     /// A new reader, at the beginning; `None` where the beginning is already forgotten.
     pub(crate) fn follow(self: &Arc<Self>) -> Option<Follower> {
         let mut state = self.lock();
-        if state.base > 0 && state.spool.is_none() {
+        if !state.has_beginning() {
             return None;
         }
-        let place = Some(Place { position: 0, waker: None, left_behind: false });
+        let place = Some(Place { position: 0, waker: None });
         let free = state.places.iter().position(Option::is_none);
         let index = free.unwrap_or(state.places.len());
         match free {
@@ -110,7 +124,21 @@ impl Progress {
             None => state.places.push(place),
         }
         state.followers += 1;
+        state.was_read = true;
         Some(Follower { progress: self.clone(), place: index, begun: false })
+    }
+
+    /// Ready where somebody has read and nobody does now; else the filling side is woken when that comes to be.
+    pub(crate) fn poll_left(&self, context: &mut Context<'_>) -> Poll<()> {
+        let mut state = self.lock();
+        if state.was_read && state.followers == 0 {
+            return Poll::Ready(());
+        }
+        match &mut state.left {
+            Some(waker) => waker.clone_from(context.waker()),
+            none => *none = Some(context.waker().clone()),
+        }
+        Poll::Pending
     }
 
     /// Whether anybody reads.
@@ -146,93 +174,71 @@ impl Progress {
         }
     }
 
-    /// Gives all room back: what has come is counted as an entry from here on, or only passes through.
-    pub(crate) fn release_room(&self) {
-        let room = self.lock().room.take();
-        drop(room);
+    /// What is in memory and not yet in a file, and where it begins.
+    pub(crate) fn unwritten(&self) -> (u64, Vec<Bytes>) {
+        let state = self.lock();
+        (state.base, state.pieces.iter().map(|(_, bytes)| bytes.clone()).collect())
     }
 
-    /// What is in memory and not yet in the file, for the filling side to write.
-    pub(crate) fn unwritten(&self) -> Vec<Bytes> {
-        self.lock().pieces.iter().map(|(_, bytes)| bytes.clone()).collect()
-    }
-
-    /// Everything before `upto` is now in the file.
-    pub(crate) fn spooled(&self, file: &Arc<File>, body_offset: u64, upto: u64) {
+    /// What there is from `from` up to `upto` is now in a file as well, `from` at this offset.
+    pub(crate) fn written(&self, file: &Arc<File>, offset: u64, (from, upto): (u64, u64)) {
         let mut state = self.lock();
-        state.spool.get_or_insert_with(|| (file.clone(), body_offset));
+        match state.sections.iter_mut().find(|section| Arc::ptr_eq(&section.file, file)) {
+            Some(section) => section.upto = upto,
+            None => state.sections.push(Section { from, upto, file: file.clone(), offset }),
+        }
         state.forget(upto);
     }
 
-    /// Waits until no more than `window` bytes are held, having forgotten what all readers have read. For a body that
-    /// is not kept. A single reader sets the pace; where others have read everything and wait for more, those that hold
-    /// them up have `patience` to take something, and then see the answer break off.
-    pub(crate) async fn drained(&self, window: u64, patience: Duration) {
-        let mut deadline = Deadline::new();
+    /// Forgets what all readers have read, and gives what is held in memory still.
+    pub(crate) fn trim(&self) -> u64 {
+        let mut state = self.lock();
+        state.forget_read();
+        state.held()
+    }
+
+    /// Waits until no more than `window` bytes are held, having forgotten what all readers have read. For a body that is
+    /// kept nowhere. A reader that takes nothing is its client's to end, who has `send_timeout`.
+    pub(crate) async fn drained(&self, window: u64) {
         poll_fn(|context| {
             let mut state = self.lock();
             state.forget_read();
             if state.held() <= window {
                 return Poll::Ready(());
             }
-            if !state.somebody_waits() {
-                deadline.clear();
-            } else if deadline.at().is_none()
-                && let Some(at) = clock::now().checked_add(patience)
-            {
-                deadline.set(at);
-            }
             state.filler = Some(context.waker().clone());
-            drop(state);
-            if deadline.poll(context).is_pending() {
-                return Poll::Pending;
-            }
-            let mut state = self.lock();
-            let mut wakers = Vec::new();
-            while state.held() > window && state.somebody_waits() {
-                state.leave_slowest_behind(&mut wakers);
-                state.forget_read();
-            }
-            let is_drained = state.held() <= window;
-            drop(state);
-            wakers.into_iter().for_each(Waker::wake);
-            if is_drained {
-                return Poll::Ready(());
-            }
-            // Who waited has left meanwhile: whoever is left sets the pace, and wakes this when it has read or leaves.
-            deadline.clear();
             Poll::Pending
         })
         .await;
     }
 
-    /// The whole body, where all of it is in memory.
-    pub(crate) fn whole(&self) -> Option<Bytes> {
+    /// The whole body in its pieces, where all of it is in memory.
+    pub(crate) fn whole(&self) -> Option<Vec<Bytes>> {
         let state = self.lock();
-        if state.base > 0 {
-            return None;
-        }
-        Some(match state.pieces.len() {
-            0 => Bytes::new(),
-            1 => state.pieces[0].1.clone(),
-            _ => {
-                let mut whole = Vec::with_capacity(state.total as usize);
-                state.pieces.iter().for_each(|(_, bytes)| whole.extend_from_slice(bytes));
-                Bytes::from(whole)
-            }
-        })
+        (state.base == 0).then(|| state.pieces.iter().map(|(_, bytes)| bytes.clone()).collect())
     }
 
-    /// The body has ended. Readers go on from the entry's own bytes, so that the body is not held twice.
-    pub(crate) fn end(&self, entry: Option<Arc<Entry>>) {
+    /// The body has ended. Where it is stored, readers go on from what the entry lends, so that the body is not held twice.
+    pub(crate) fn end(&self, entry: Option<&Arc<Entry>>) {
+        let body = entry.map(Entry::body);
+        let held = body.as_ref().and_then(Body::memory);
+        let loan = held.and_then(Held::lend);
         let mut state = self.lock();
-        if let Some(Body::Memory(bytes)) = entry.as_ref().map(Entry::body)
+        let mut gone = None;
+        if let Some(held) = held
             && state.base == 0
-            && !bytes.is_empty()
+            && !held.is_empty()
         {
-            state.pieces = VecDeque::from([(0, bytes)]);
+            let pieces = match loan.is_some() {
+                true => VecDeque::new(),
+                false => VecDeque::from([(0, (**held).clone())]),
+            };
+            let pieces = std::mem::replace(&mut state.pieces, pieces);
+            gone = Some((pieces, state.room.take()));
+            state.loan = loan;
         }
-        self.close(state, End::Whole(entry));
+        self.close(state, End::Whole(entry.map_or_else(Weak::new, Arc::downgrade)));
+        drop(gone);
     }
 
     /// The body broke off. Who reads along gets what has come, and then sees it.
@@ -262,6 +268,10 @@ impl State {
         self.places.iter_mut().flatten().filter_map(|place| place.waker.take()).collect()
     }
 
+    fn has_beginning(&self) -> bool {
+        self.base == 0 || self.sections.iter().any(|section| section.from == 0)
+    }
+
     fn forget(&mut self, upto: u64) {
         while let Some((start, bytes)) = self.pieces.front()
             && start + bytes.len() as u64 <= upto
@@ -269,40 +279,36 @@ impl State {
             self.base = start + bytes.len() as u64;
             self.pieces.pop_front();
         }
-    }
-
-    /// Who sets the pace: the reader that has read least.
-    fn slowest(&self) -> Option<u64> {
-        self.places.iter().flatten().filter(|place| !place.left_behind).map(|place| place.position).min()
+        // What is still there stays counted.
+        let held = self.held();
+        if let Some(room) = &mut self.room {
+            room.shrink_to(held);
+        }
     }
 
     /// Forgets what everybody has read.
     fn forget_read(&mut self) {
-        let upto = self.slowest().unwrap_or(self.total);
+        let slowest = self.places.iter().flatten().map(|place| place.position).min();
+        let upto = slowest.unwrap_or(self.total);
+        self.sections.retain(|section| section.upto > upto);
         self.forget(upto);
     }
 
-    /// Whether a reader has read all there is.
-    fn somebody_waits(&self) -> bool {
-        self.places.iter().flatten().any(|place| !place.left_behind && place.position == self.total)
-    }
-
-    fn leave_slowest_behind(&mut self, wakers: &mut Vec<Waker>) {
-        let slowest = self.slowest();
-        for place in self.places.iter_mut().flatten() {
-            if !place.left_behind && Some(place.position) == slowest {
-                place.left_behind = true;
-                wakers.extend(place.waker.take());
-            }
-        }
-    }
-
     fn step(&self, position: u64) -> Step {
+        let upto = position + PIECE;
+        if let Some(loan) = self.loan.as_ref().filter(|_| position < self.total) {
+            return match loan.part(position..upto) {
+                Whereabouts::Memory(bytes) => Step::Piece(bytes),
+                Whereabouts::File(file, range) => Step::File(file, range),
+            };
+        }
         if position < self.base {
-            return match &self.spool {
-                Some((file, offset)) => {
-                    let length = (self.base - position).min(BLOCK as u64) as usize;
-                    Step::Spool(file.clone(), offset + position, length)
+            let holds = |section: &&Section| (section.from..section.upto).contains(&position);
+            return match self.sections.iter().find(holds) {
+                Some(section) => {
+                    let from = section.offset + position - section.from;
+                    let length = upto.min(section.upto).min(self.base) - position;
+                    Step::File(section.file.clone(), from..from + length)
                 }
                 None => Step::Aborted,
             };
@@ -310,7 +316,10 @@ impl State {
         if position < self.total {
             let index = self.pieces.partition_point(|(start, _)| *start <= position).saturating_sub(1);
             return match self.pieces.get(index) {
-                Some((start, bytes)) => Step::Piece(bytes.slice((position - start) as usize..)),
+                Some((start, bytes)) => {
+                    let end = (upto - start).min(bytes.len() as u64);
+                    Step::Piece(bytes.slice((position - start) as usize..end as usize))
+                }
                 None => Step::Aborted,
             };
         }
@@ -349,14 +358,10 @@ impl Follower {
                 self.advance(bytes.len());
                 Some(Ok(bytes))
             }
-            Step::Spool(file, offset, length) => {
-                let read = blocking::run(move || {
-                    let mut bytes = vec![0; length];
-                    file.read_exact_at(&mut bytes, offset).map(|()| Bytes::from(bytes))
-                });
-                let bytes = read.await.map_err(|_| Aborted);
-                if bytes.is_ok() {
-                    self.advance(length);
+            Step::File(file, range) => {
+                let bytes = read_at(file, range).await.map_err(|_| Aborted);
+                if let Ok(bytes) = &bytes {
+                    self.advance(bytes.len());
                 }
                 Some(bytes)
             }
@@ -370,18 +375,17 @@ impl Follower {
         self.begun
     }
 
-    /// The entry, once the body has ended and was stored.
+    /// The entry, once the body has ended and as long as it is stored.
     pub fn entry(&self) -> Option<Arc<Entry>> {
         match &self.progress.lock().end {
-            Some(End::Whole(entry)) => entry.clone(),
+            Some(End::Whole(entry)) => entry.upgrade(),
             _ => None,
         }
     }
 
     fn poll_step(&self, context: &mut Context<'_>) -> Poll<Step> {
         let mut state = self.progress.lock();
-        let place = state.places[self.place].as_ref().filter(|place| !place.left_behind);
-        let Some(position) = place.map(|place| place.position) else {
+        let Some(position) = state.places[self.place].as_ref().map(|place| place.position) else {
             return Poll::Ready(Step::Aborted);
         };
         match state.step(position) {
@@ -415,9 +419,8 @@ impl Drop for Follower {
         state.places[self.place] = None;
         state.followers -= 1;
         let filler = state.filler.take();
+        let left = if state.followers == 0 { state.left.take() } else { None };
         drop(state);
-        if let Some(filler) = filler {
-            filler.wake();
-        }
+        filler.into_iter().chain(left).for_each(Waker::wake);
     }
 }

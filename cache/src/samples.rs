@@ -2,10 +2,11 @@
 //!
 //! Only compiled for tests. The clock lies an hour ahead of the real one, so that no real timer ever fires.
 
+use crate::fill::Fill;
 use crate::front::{Front, Lookup};
 use crate::head::StoredHead;
 use crate::now::Now;
-use crate::permit::{Fill, FillPermit};
+use crate::permit::FillPermit;
 use crate::policy::{Lifetime, Revalidation};
 use crate::store::Store;
 use bytes::Bytes;

@@ -413,7 +413,7 @@ impl Store {
         let identity = Identity { id, epoch: place.1, born: entry.born() };
         let Some(mut spool) = disk.begin(&head, identity, entry.length()) else { return };
         let written = match &entry.body() {
-            Body::Memory(bytes) => disk.append(&mut spool, std::slice::from_ref(bytes)),
+            Body::Memory(held) => disk.append(&mut spool, std::slice::from_ref(held)),
             Body::File(body) => disk.copy_body(&mut spool, body),
         };
         if written {
@@ -566,6 +566,7 @@ impl GzipPermit {
     /// Keeps the compressed body beside the plain one, counted in the zone's bytes. False where there is no room or
     /// the entry has been replaced meanwhile. It is not written to disk: after a restart it is made once again.
     pub fn set(self, body: Bytes) -> bool {
+        let body = self.store.memory.loans.hold(body);
         self.store.memory.add_gzip(&self.entry, body)
     }
 }

@@ -207,6 +207,10 @@ level! {
         proxy_cache_lock_timeout: Duration,
         /// `proxy_cache_lock_age`.
         proxy_cache_lock_age: Duration,
+        /// `proxy_cache_unread_timeout`.
+        proxy_cache_unread_timeout: Option<Duration>,
+        /// `proxy_cache_fill_timeout`.
+        proxy_cache_fill_timeout: Option<Duration>,
         /// `proxy_cache_use_stale`.
         proxy_cache_use_stale: UseStale,
         /// `proxy_cache_stale_while_updating`; nothing in it = `off`.

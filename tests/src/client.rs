@@ -135,7 +135,8 @@ impl Client {
         }
     }
 
-    fn chunked(&mut self) -> io::Result<Vec<u8>> {
+    /// The rest of a chunked body.
+    pub fn chunked(&mut self) -> io::Result<Vec<u8>> {
         let mut body = Vec::new();
         loop {
             let line = self.line()?;

@@ -13,6 +13,7 @@ pub mod client;
 pub mod visitor;
 pub mod gate;
 pub mod origin;
+pub mod endless;
 pub mod gunicorn;
 pub mod load;
 pub mod server;

@@ -7,7 +7,7 @@
 
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// What is known of the file of an entry; shared by all who read it.
@@ -23,9 +23,12 @@ struct Stamp {
     length: u64,
 }
 
-/// One bit for each block.
+/// One bit for each block, and one for the table of their checksums.
 #[derive(Debug)]
-pub(crate) struct Blocks(Box<[AtomicU64]>);
+pub(crate) struct Blocks {
+    words: Box<[AtomicU64]>,
+    table: AtomicBool,
+}
 
 impl Checked {
     /// What was found out about a file as it is now, which has so many blocks.
@@ -52,18 +55,29 @@ impl Checked {
 impl Blocks {
     fn none(blocks: u64) -> Blocks {
         // At most an eighth of a byte for 64 KiB of a file that is there.
-        Blocks((0..blocks.div_ceil(64)).map(|_| AtomicU64::new(0)).collect())
+        let words = (0..blocks.div_ceil(64)).map(|_| AtomicU64::new(0)).collect();
+        Blocks { words, table: AtomicBool::new(false) }
     }
 
     /// Whether a block was found to be good.
     pub(crate) fn has(&self, block: u64) -> bool {
-        let word = usize::try_from(block / 64).ok().and_then(|at| self.0.get(at));
+        let word = usize::try_from(block / 64).ok().and_then(|at| self.words.get(at));
         word.is_some_and(|word| word.load(Ordering::Relaxed) >> (block % 64) & 1 == 1)
+    }
+
+    /// Whether the table of checksums was found to be good.
+    pub(crate) fn has_table(&self) -> bool {
+        self.table.load(Ordering::Relaxed)
+    }
+
+    /// The table of checksums was found to be good.
+    pub(crate) fn add_table(&self) {
+        self.table.store(true, Ordering::Relaxed);
     }
 
     /// A block was found to be good.
     pub(crate) fn add(&self, block: u64) {
-        if let Some(word) = usize::try_from(block / 64).ok().and_then(|at| self.0.get(at)) {
+        if let Some(word) = usize::try_from(block / 64).ok().and_then(|at| self.words.get(at)) {
             word.fetch_or(1 << (block % 64), Ordering::Relaxed);
         }
     }

@@ -111,7 +111,7 @@ impl Disk {
             if !file_format::body_matches(&bytes, &table) {
                 return Err(body::corrupt());
             }
-            Body::Memory(Bytes::from(bytes))
+            Body::Memory(Bytes::from(bytes).into())
         } else {
             Body::File(in_file.clone())
         };

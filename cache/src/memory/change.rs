@@ -209,6 +209,16 @@ impl Memory {
         });
     }
 
+    /// Whether somebody waits for the holder of this right.
+    pub(crate) fn is_awaited(&self, grant: &Grant) -> bool {
+        let mut awaited = false;
+        self.cell(grant, |cell, _| {
+            let ours = cell.line.as_ref().filter(|line| Some(line.right) == grant.right);
+            awaited = ours.is_some_and(|line| line.waiting() > 0);
+        });
+        awaited
+    }
+
     /// A waiter whose turn has not come takes over where the holder has had its time. `Some` is the new right.
     pub(crate) fn take_over(
         &self,

@@ -190,8 +190,9 @@ impl Shard {
         }
     }
 
-    /// Moves the hand, a bounded way, until it has let go of something.
-    pub(crate) fn evict(&mut self) -> Evicted {
+    /// Moves the hand, a bounded way, until it has let go of something. `spares_held`: of nothing whose memory somebody
+    /// would go on holding.
+    pub(crate) fn evict(&mut self, spares_held: bool) -> Evicted {
         if self.slots.len() == 0 {
             return Evicted::Empty;
         }
@@ -200,7 +201,10 @@ impl Shard {
             let index = if self.hand == NONE { self.oldest } else { self.hand };
             let slot = self.slot(index);
             let newer = slot.newer;
-            take_cells(slot, &mut freed, |cell| !cell.take_used());
+            take_cells(slot, &mut freed, |cell| {
+                let is_held = |cell: &Cell| cell.entry.as_ref().is_some_and(Entry::is_held);
+                !(cell.take_used() || spares_held && is_held(cell))
+            });
             self.hand = newer;
             self.remove_if_empty(index);
             if freed.cells > 0 {

@@ -103,7 +103,8 @@ impl Slot {
 
     /// Adds a cell. `key` is this slot's; kept where nothing else states it.
     pub(crate) fn push(&mut self, cell: Cell, key: impl FnOnce() -> Arc<Key>) {
-        if cell.entry.is_some() {
+        if let Some(entry) = &cell.entry {
+            entry.enter();
             self.key = None;
         } else if self.key.is_none() && self.cells.iter().all(|cell| cell.entry.is_none()) {
             self.key = Some(key());
@@ -137,6 +138,7 @@ impl Slot {
     /// Puts an entry into a cell; gives the one that was there.
     pub(crate) fn put_entry(&mut self, at: usize, entry: Arc<Entry>) -> Option<Arc<Entry>> {
         self.key = None;
+        entry.enter();
         self.cells[at].entry.replace(entry)
     }
 

@@ -1,8 +1,9 @@
 //! The bound holds whatever comes, and what is used stays.
 
 use crate::Now;
+use crate::fill::Fill;
 use crate::front::{Front, Lookup};
-use crate::permit::{self, Fill, FillPermit};
+use crate::permit::{self, FillPermit};
 use crate::progress::Follower;
 use crate::samples::{begin, conf, fill, headers, ready, start, store, zone};
 use bytes::Bytes;

@@ -67,6 +67,8 @@ reasons! {
     ClientNoStore = "client_no_store", "the request says no-store and proxy_cache_client_control is on";
     /// The body is larger than the zone stores.
     TooLarge = "too_large", "the body is larger than this zone stores";
+    /// `proxy_cache_fill_timeout`: the body was still arriving.
+    StillArriving = "still_arriving", "the body was still arriving after proxy_cache_fill_timeout";
     /// The body broke off or was not as long as announced.
     Incomplete = "incomplete", "the body broke off";
     /// It has more tags than are kept of one answer.

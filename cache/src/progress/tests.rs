@@ -55,55 +55,89 @@ async fn a_cut_is_seen_by_every_reader() {
 }
 
 #[tokio::test]
-async fn a_body_that_is_not_kept_waits_for_its_slowest_reader_and_no_longer() {
-    let progress = progress();
-    let mut fast = progress.follow().expect("at the beginning");
-    let slow = progress.follow().expect("at the beginning");
-    for _ in 0..10 {
-        progress.push(Bytes::from(vec![0; 1000]));
+async fn a_body_that_is_kept_nowhere_waits_for_its_slowest_reader_until_that_has_read_or_leaves() {
+    for leaves in [true, false] {
+        let progress = progress();
+        let mut fast = progress.follow().expect("at the beginning");
+        let mut slow = progress.follow().expect("at the beginning");
+        for _ in 0..10 {
+            progress.push(Bytes::from(vec![0; 1000]));
+        }
+        for _ in 0..10 {
+            assert!(matches!(fast.next().await, Some(Ok(_))));
+        }
+        let waiting = progress.clone();
+        let drained = tokio::spawn(async move { waiting.drained(5000).await });
+        tokio::task::yield_now().await;
+        assert!(!drained.is_finished());
+        if leaves {
+            drop(slow);
+        } else {
+            for _ in 0..10 {
+                assert!(matches!(slow.next().await, Some(Ok(_))), "nobody who reads is cut");
+            }
+        }
+        drained.await.expect("no panic");
+        assert!(progress.follow().is_none(), "the beginning is forgotten");
     }
-    for _ in 0..10 {
-        assert!(fast.next().await.is_some());
-    }
-    let waiting = progress.clone();
-    let drained = tokio::spawn(async move { waiting.drained(5000, Duration::from_secs(3600)).await });
-    tokio::task::yield_now().await;
-    assert!(!drained.is_finished());
-    drop(slow);
-    drained.await.expect("no panic");
-    assert!(progress.follow().is_none(), "the beginning is forgotten");
 }
 
 #[tokio::test]
-async fn a_reader_that_stands_still_is_left_behind_where_another_waits() {
+async fn a_reader_goes_on_in_files_where_it_is_behind() {
     let progress = progress();
-    let mut fast = progress.follow().expect("at the beginning");
     let mut slow = progress.follow().expect("at the beginning");
-    for _ in 0..10 {
-        progress.push(Bytes::from(vec![0; 1000]));
+    let file = Arc::new(tempfile::tempfile().expect("a file"));
+    let whole: Vec<u8> = (0..200_000u32).map(|at| (at % 251) as u8).collect();
+    for piece in whole.chunks(1000) {
+        progress.push(Bytes::copy_from_slice(piece));
+        if progress.trim() > 20_000 {
+            let (from, pieces) = progress.unwritten();
+            let bytes = pieces.concat();
+            std::os::unix::fs::FileExt::write_all_at(&*file, &bytes, from).expect("written");
+            progress.written(&file, from, (from, from + bytes.len() as u64));
+        }
     }
-    for _ in 0..10 {
-        assert!(matches!(fast.next().await, Some(Ok(_))));
-    }
-    progress.drained(5000, Duration::ZERO).await;
-    assert_eq!(slow.next().await, Some(Err(Aborted)));
-    progress.push(Bytes::from_static(b"more"));
-    assert_eq!(fast.next().await, Some(Ok(Bytes::from_static(b"more"))));
+    assert!(progress.trim() <= 20_000 + 1064);
+    assert_eq!(slow.next().await.map(|piece| piece.map(|piece| piece.len())), Some(Ok(32 * 1024)));
+    progress.end(None);
+    let rest = read(slow).await.expect("whole");
+    assert!(rest[..] == whole[32 * 1024..]);
 }
 
-#[tokio::test]
-async fn a_reader_that_is_alone_sets_the_pace_however_slow() {
+#[test]
+fn what_was_read_and_is_read_by_nobody_any_more_is_told_at_once() {
+    use counting::Woken;
     let progress = progress();
-    let mut slow = progress.follow().expect("at the beginning");
-    for _ in 0..10 {
-        progress.push(Bytes::from(vec![0; 1000]));
+    let woken = Arc::new(Woken::default());
+    let waker = Waker::from(woken.clone());
+    let mut context = Context::from_waker(&waker);
+    assert!(progress.poll_left(&mut context).is_pending(), "nobody has come yet");
+    let reader = progress.follow().expect("at the beginning");
+    assert!(progress.poll_left(&mut context).is_pending());
+    drop(reader);
+    assert!(woken.count() == 1 && progress.poll_left(&mut context).is_ready());
+    let _another = progress.follow().expect("at the beginning");
+    assert!(progress.poll_left(&mut context).is_pending());
+}
+
+/// A waker that counts.
+mod counting {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::task::Wake;
+
+    #[derive(Default)]
+    pub(super) struct Woken(AtomicUsize);
+
+    impl Woken {
+        pub(super) fn count(&self) -> usize {
+            self.0.load(Ordering::SeqCst)
+        }
     }
-    let waiting = progress.clone();
-    let drained = tokio::spawn(async move { waiting.drained(5000, Duration::ZERO).await });
-    tokio::task::yield_now().await;
-    assert!(!drained.is_finished());
-    for _ in 0..10 {
-        assert!(matches!(slow.next().await, Some(Ok(_))));
+
+    impl Wake for Woken {
+        fn wake(self: Arc<Self>) {
+            self.0.fetch_add(1, Ordering::SeqCst);
+        }
     }
-    drained.await.expect("no panic");
 }

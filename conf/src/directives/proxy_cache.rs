@@ -83,6 +83,24 @@ pub const ROWS: &[Row] = &[
         "After how long one more request may go upstream to fill the entry.",
         Apply::Level(|l, d, r| l.proxy_cache_lock_age = r.duration(&d.args[0])),
     ),
+    once(
+        "proxy_cache_unread_timeout",
+        HTTP_SERVER_LOCATION,
+        (1, 1),
+        "time | off",
+        "3s",
+        "How long the upstream is still read for the cache when everybody who read along has left; an answer that has not ended by then is given up and not kept, so that nobody can hold the upstream by asking and leaving. With off it is read to its end, as in nginx.",
+        Apply::Level(|l, d, r| l.proxy_cache_unread_timeout = time_or_off(d, r)),
+    ),
+    once(
+        "proxy_cache_fill_timeout",
+        HTTP_SERVER_LOCATION,
+        (1, 1),
+        "time | off",
+        "off",
+        "How long after its head an answer may still arrive and be kept. One that takes longer, a stream for instance, goes on for those who read it; it is not kept, and nobody new joins it.",
+        Apply::Level(|l, d, r| l.proxy_cache_fill_timeout = time_or_off(d, r)),
+    ),
     often(
         "proxy_cache_use_stale",
         HTTP_SERVER_LOCATION,
@@ -393,4 +411,12 @@ fn ignore_headers(level: &mut Level, directive: &Directive, reading: &mut Readin
         }
     }
     level.proxy_ignore_headers = Some(ignore);
+}
+
+/// A time, or `off`, which is none.
+fn time_or_off(directive: &Directive, reading: &mut Reading<'_>) -> Option<Option<Duration>> {
+    match &directive.args[0] {
+        word if word.text == "off" => Some(None),
+        word => reading.duration(word).map(Some),
+    }
 }

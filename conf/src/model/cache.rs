@@ -155,6 +155,10 @@ pub struct ProxyCache {
     pub lock_timeout: Duration,
     /// `proxy_cache_lock_age`, default 5 s: then one more request may fill.
     pub lock_age: Duration,
+    /// `proxy_cache_unread_timeout`, default 3 s: how long a fill goes on that nobody reads any more.
+    pub unread_timeout: Option<Duration>,
+    /// `proxy_cache_fill_timeout`: an answer that is still arriving then is not kept.
+    pub fill_timeout: Option<Duration>,
     /// `proxy_cache_use_stale`.
     pub use_stale: UseStale,
     /// `proxy_cache_stale_while_updating`: the longest that `updating` grants; `None` = no bound.
@@ -296,6 +300,8 @@ impl Default for ProxyCache {
             lock: true,
             lock_timeout: Duration::from_secs(5),
             lock_age: Duration::from_secs(5),
+            unread_timeout: Some(Duration::from_secs(3)),
+            fill_timeout: None,
             use_stale: UseStale::default(),
             stale_while_updating: None,
             stale_if_error: None,

@@ -57,6 +57,8 @@ pub(super) fn proxy_cache(level: &Level, reading: &mut Reading<'_>) -> Option<Pr
         lock: level.proxy_cache_lock.unwrap_or(true),
         lock_timeout: level.proxy_cache_lock_timeout.unwrap_or(Duration::from_secs(5)),
         lock_age: level.proxy_cache_lock_age.unwrap_or(Duration::from_secs(5)),
+        unread_timeout: level.proxy_cache_unread_timeout.unwrap_or(Some(Duration::from_secs(3))),
+        fill_timeout: level.proxy_cache_fill_timeout.flatten(),
         use_stale: level.proxy_cache_use_stale.unwrap_or_default(),
         stale_while_updating: level.proxy_cache_stale_while_updating.flatten(),
         stale_if_error: level.proxy_cache_stale_if_error.flatten(),

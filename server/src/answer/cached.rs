@@ -37,8 +37,10 @@ use millstream_net::{blocking, buffers};
 use millstream_telemetry::metrics::{CacheStatus, Cause};
 use millstream_wire::Method;
 use millstream_wire::h1::framing::Framing;
+use std::future::poll_fn;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::task::Poll;
 
 /// Bodies up to this size are compressed at once on the worker; larger ones off it. At level 1 this is about 0.1 ms.
 const COMPRESS_INLINE: usize = 8 * 1024;
@@ -179,9 +181,9 @@ async fn with_lookup(
         lookup = match lookup {
             Lookup::Fresh(found) => {
                 request.cache_status = Some(CacheStatus::Hit);
-                match from_entry(request, client, &found).await {
-                    Some(outcome) => return outcome,
-                    None => again(request, cache, key, Some(&found)),
+                match from_entry(request, client, found).await {
+                    Ok(outcome) => return outcome,
+                    Err(vanished) => again(request, cache, key, Some(&vanished)),
                 }
             }
             Lookup::Ahead(found, permit) => {
@@ -286,13 +288,13 @@ async fn stale(
                 };
                 missed(request, cause, None);
                 let filling = filling(request, permit);
-                return Ok(upstream(request, client, filling, Some(&found)).await);
+                return Ok(upstream(request, client, filling, Some(found)).await);
             }
             request.cache_status = Some(CacheStatus::Stale);
             refresh_detached(request, permit, &found);
         }
     }
-    from_entry(request, client, &found).await.ok_or(found)
+    from_entry(request, client, found).await
 }
 
 /// The right to fill a key beside whoever fills it.
@@ -324,7 +326,7 @@ async fn busy(
             request.cache_status = Some(if expired { CacheStatus::Expired } else { CacheStatus::Miss });
             missed(request, if expired { Cause::Expired } else { Cause::Absent }, None);
             let filling = filling(request, permit);
-            Some(upstream(request, client, filling, fallback.as_ref()).await)
+            Some(upstream(request, client, filling, fallback).await)
         }
         Woken::Failed(failure) => {
             let now = Now::read();
@@ -340,12 +342,12 @@ async fn busy(
                 report.collapsed = true;
                 report.forward_status = Some(failure.status);
             }
-            Some(settle(request, client, proxied, fallback.as_ref()).await)
+            Some(settle(request, client, proxied, fallback).await)
         }
         Woken::Timeout => {
             request.cache_status = Some(CacheStatus::Miss);
             missed(request, Cause::LockTimeout, Some("proxy_cache_lock_timeout"));
-            Some(upstream(request, client, Filling::No, fallback.as_ref()).await)
+            Some(upstream(request, client, Filling::No, fallback).await)
         }
     }
 }
@@ -354,9 +356,10 @@ async fn upstream(
     request: &mut Request,
     client: &mut Client,
     filling: Filling,
-    fallback: Option<&Rc<Hit>>,
+    fallback: Option<Rc<Hit>>,
 ) -> Outcome {
-    let proxied = proxied::answer(request, Some(&mut *client), filling, fallback.cloned()).await;
+    let mut fallback = fallback;
+    let proxied = proxied::answer(request, Some(&mut *client), filling, &mut fallback).await;
     settle(request, client, proxied, fallback).await
 }
 
@@ -365,7 +368,7 @@ pub async fn settle(
     request: &mut Request,
     client: &mut Client,
     proxied: Proxied,
-    fallback: Option<&Rc<Hit>>,
+    fallback: Option<Rc<Hit>>,
 ) -> Outcome {
     match proxied {
         Proxied::Done => Outcome::Done,
@@ -379,7 +382,8 @@ pub async fn settle(
             }
             match fallback {
                 Some(hit) => {
-                    Box::pin(from_entry(request, client, hit)).await.unwrap_or(Outcome::Status(status))
+                    let sent = Box::pin(from_entry(request, client, hit)).await;
+                    sent.unwrap_or(Outcome::Status(status))
                 }
                 None => Outcome::Status(status),
             }
@@ -388,8 +392,8 @@ pub async fn settle(
         Proxied::Unsatisfiable(length) => ranges::refuse(request, length),
         Proxied::Revalidated(entry) => {
             request.cache_status = Some(CacheStatus::Revalidated);
-            let hit = Hit { entry, prepared: Prepared::default() };
-            Box::pin(from_entry(request, client, &hit)).await.unwrap_or(Outcome::Status(502))
+            let hit = Rc::new(Hit { entry, prepared: Prepared::default() });
+            Box::pin(from_entry(request, client, hit)).await.unwrap_or(Outcome::Status(502))
         }
     }
 }
@@ -399,32 +403,45 @@ pub fn refresh_detached(request: &Request, permit: FillPermit, found: &Rc<Hit>) 
     let mut copy = request.for_refresh();
     let fallback = found.clone();
     tokio::task::spawn_local(async move {
-        _ = proxied::answer(&mut copy, None, Filling::Permit(permit), Some(fallback)).await;
+        _ = proxied::answer(&mut copy, None, Filling::Permit(permit), &mut Some(fallback)).await;
     });
 }
 
-/// Answers from an entry. `None` where its file has vanished: nothing was sent.
-pub async fn from_entry(request: &mut Request, client: &mut Client, hit: &Hit) -> Option<Outcome> {
+/// Answers from an entry, which is let go of before a slow client is waited for. It comes back where its file has
+/// vanished: nothing was sent.
+pub async fn from_entry(
+    request: &mut Request,
+    client: &mut Client,
+    hit: Rc<Hit>,
+) -> Result<Outcome, Rc<Hit>> {
     let now = Now::read();
-    report_entry(request, hit, now);
+    report_entry(request, &hit, now);
     let mut coding = hit::coding(request, &hit.entry);
-    if coding == Coding::Gzip && !compressed(request, hit).await {
+    if coding == Coding::Gzip && !compressed(request, &hit).await {
         coding = Coding::Identity;
     }
     let mut out = buffers::take();
-    if let Some(ready) = hit::ready(request, hit, coding, now, &mut out) {
-        let sent = send_ready(request, client, out, &ready).await;
-        return Some(sent);
+    if let Some(ready) = hit::ready(request, &hit, coding, now, &mut out) {
+        drop(hit);
+        return Ok(send_ready(request, client, out, ready).await);
     }
     buffers::give(out);
     stored::answer(request, client, hit, now).await
 }
 
-async fn send_ready(request: &mut Request, client: &mut Client, out: Vec<u8>, ready: &Ready) -> Outcome {
-    match client.send_whole(request, out, ready.body()).await {
-        Ok(()) => Outcome::Done,
-        Err(failure) => Outcome::Client(failure),
-    }
+async fn send_ready(request: &mut Request, client: &mut Client, out: Vec<u8>, ready: Ready) -> Outcome {
+    let mut head = Some(out);
+    let begun = poll_fn(|context| {
+        let head = head.take().unwrap_or_default();
+        Poll::Ready(client.poll_whole(context, request, head, ready.whole()))
+    })
+    .await;
+    drop(ready);
+    let sent = match begun {
+        Poll::Ready(sent) => sent,
+        Poll::Pending => client.flush(request).await,
+    };
+    sent.map_or_else(Outcome::Client, |()| Outcome::Done)
 }
 
 /// Makes the compressed form of an entry where it is missing; whether it is there now. One thread makes it.

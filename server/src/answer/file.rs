@@ -280,7 +280,7 @@ async fn send_range(
             return Err(Cut::File);
         }
         range.start += piece.len() as u64;
-        client.send(request, &piece).await.map_err(Cut::Client)?;
+        client.send(request, std::mem::take(&mut piece).into()).await.map_err(Cut::Client)?;
     }
     Ok(())
 }

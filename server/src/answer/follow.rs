@@ -17,7 +17,7 @@ use std::pin::pin;
 use std::task::{Poll, ready};
 
 /// Bytes framed for the client before they are written even though more is there.
-const QUEUE: usize = 64 * 1024;
+const QUEUE: usize = 32 * 1024;
 
 /// How following went.
 #[derive(Debug, PartialEq, Eq)]
@@ -123,8 +123,10 @@ async fn pass(
             poll_fn(|context| match next.as_mut().poll(context) {
                 Poll::Ready(piece) => Poll::Ready(Ok(piece)),
                 Poll::Pending => {
+                    client.pause(request);
                     ready!(client.poll_flush(context, request))?;
-                    Poll::Pending
+                    // Who has left does not count as a reader.
+                    client.poll_gone(context).map(|()| Err(ClientFailure::Gone))
                 }
             })
             .await?

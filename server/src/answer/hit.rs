@@ -6,11 +6,12 @@
 
 use super::conditions;
 use super::ranges::{self, Offer, Selection};
+use crate::client::WholeBody;
 use crate::filter::{expires, gzip, head};
 use crate::request::Request;
 use crate::tries::CachedFacts;
 use bytes::Bytes;
-use millstream_cache::{Entry, Head, Hit, Now};
+use millstream_cache::{Entry, Head, Held, Hit, Now};
 use millstream_net::memory_file::MemoryFile;
 use millstream_telemetry::metrics::CacheStatus;
 use millstream_wire::conditional::{self, Validators};
@@ -24,7 +25,7 @@ use std::sync::Arc;
 pub struct Prepared {
     head: head::Fixed,
     status: u16,
-    body: Bytes,
+    body: Held,
     uses: Cell<u32>,
     file: OnceCell<Option<SentFile>>,
 }
@@ -70,23 +71,26 @@ pub enum Ready {
     HeadOnly,
     /// The body.
     Body(Rc<Prepared>),
-    /// A range of the body, not copied.
-    Part(Bytes),
+    /// A range of the body, not copied: its bytes, the body, and where in it they begin.
+    Part(Bytes, Held, u64),
 }
 
 impl Ready {
-    /// The body's bytes; none for an answer without one.
-    pub fn body(&self) -> &Bytes {
+    /// The body as it is sent; none for an answer without one.
+    pub fn whole(&self) -> WholeBody<'_> {
         static NONE: Bytes = Bytes::from_static(b"");
         match self {
-            Ready::HeadOnly => &NONE,
-            Ready::Body(prepared) => &prepared.body,
-            Ready::Part(part) => part,
+            Ready::HeadOnly => WholeBody { bytes: &NONE, held: None, file: None },
+            Ready::Body(prepared) => {
+                let held = &prepared.body;
+                WholeBody { bytes: held, held: Some((held, 0)), file: self.file() }
+            }
+            Ready::Part(part, held, at) => WholeBody { bytes: part, held: Some((held, *at)), file: None },
         }
     }
 
     /// The body as a file, where it is of a size and in such demand that sending it so is cheaper.
-    pub fn file(&self) -> Option<&MemoryFile> {
+    fn file(&self) -> Option<&MemoryFile> {
         let Ready::Body(prepared) = self else { return None };
         if !(FILE_FROM..=FILE_UP_TO).contains(&prepared.body.len()) {
             return None;
@@ -179,7 +183,8 @@ fn part_of(
     now: Now,
     out: &mut Vec<u8>,
 ) -> Option<Ready> {
-    let body = entry.body().memory()?.slice(part.start as usize..part.end as usize);
+    let held = entry.body().memory()?.clone();
+    let body = held.slice(part.start as usize..part.end as usize);
     let mut headers = passed_on(request, entry.head());
     head::vary_as_whole(request, &mut headers, Some(entry.length()));
     ranges::describe_part(&mut headers, &part, Some(entry.length()));
@@ -192,7 +197,7 @@ fn part_of(
         age: Some(entry.age(now)),
     };
     head::encode(out, request, &plan);
-    Some(Ready::Part(body))
+    Some(Ready::Part(body, held, part.start))
 }
 
 /// `$upstream_http_…` and `$upstream_cache_…` of an answer out of the cache are the stored ones.
@@ -251,7 +256,7 @@ pub fn passed_on(request: &Request, head: Head<'_>) -> Headers {
 fn prepare(request: &Request, entry: &Arc<Entry>, coding: Coding) -> Option<Prepared> {
     let body = match coding {
         Coding::Identity => entry.body().memory()?.clone(),
-        Coding::Gzip => entry.gzip_body()?,
+        Coding::Gzip => entry.gzip_body()?.clone(),
     };
     let mut headers = passed_on(request, entry.head());
     ranges::announce(request, entry.head().status, &mut headers);

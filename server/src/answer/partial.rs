@@ -153,7 +153,7 @@ async fn from_part(request: &mut Request, client: &mut Client, entry: &Arc<Entry
     if status != 206 {
         return Some(stored::close(request, client).await);
     }
-    Some(stored::send_all(request, client, entry, &mut reader).await)
+    Some(stored::send_all(request, client, stored::in_file(entry), &mut reader).await)
 }
 
 /// Whether a request is answered from a stored part, as far as its range says.

@@ -39,7 +39,7 @@ pub use combining::Rest;
 use destination::Destination;
 use millstream_cache::policy::{self, Lifetime, Reason, RequestFacts, Storable};
 use millstream_cache::{
-    Entry, Failure, FillPermit, Follower, Hit, Moment, Now, StaleCause, StoredHead, Tags,
+    Awaited, Entry, Failure, FillPermit, Follower, Hit, Moment, Now, StaleCause, StoredHead, Tags,
 };
 use millstream_conf::model::{Proxy, ProxyCache, Store};
 use millstream_telemetry::metrics::Cause;
@@ -50,7 +50,7 @@ use request_body::RequestBody;
 use std::cell::Cell;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 
 /// What came of passing a request on.
@@ -122,6 +122,8 @@ struct Passing<'a> {
     watching: bool,
     /// The client left while its answer was fetched for the cache.
     left: bool,
+    /// Who else waits for the answer, where it is asked for the cache, and how long a client that left is waited for.
+    awaited: Option<(Awaited, Duration)>,
     /// When the present attempt began.
     asked_at: Instant,
     /// Before it was sent, for what may be learned from the answer to a request without a right to store it: a purge
@@ -135,12 +137,12 @@ thread_local! {
 }
 
 /// Passes a request on. `client` is `None` for a refresh nobody waits for; `stale` is the entry to confirm
-/// (`proxy_cache_revalidate`) or to fall back on (`proxy_cache_use_stale`).
+/// (`proxy_cache_revalidate`) or to fall back on (`proxy_cache_use_stale`); it is let go of once another answer is passed on.
 pub fn answer(
     request: &mut Request,
     client: Option<&mut Client>,
     filling: Filling,
-    stale: Option<Rc<Hit>>,
+    stale: &mut Option<Rc<Hit>>,
 ) -> impl Future<Output = Proxied> {
     pass_on(request, client, None, filling, stale)
 }
@@ -152,8 +154,8 @@ pub async fn open(
     stale: Option<Rc<Hit>>,
     tap: oneshot::Sender<Opened>,
 ) {
-    let tap = Cell::new(Some(tap));
-    let ending = pass_on(&mut request, None, Some(&tap), filling, stale).await;
+    let (tap, mut stale) = (Cell::new(Some(tap)), stale);
+    let ending = pass_on(&mut request, None, Some(&tap), filling, &mut stale).await;
     if let Some(tap) = tap.take() {
         // Nobody may be there any more.
         _ = tap.send(Opened::Ended(ending, request.report.take()));
@@ -165,7 +167,7 @@ async fn pass_on(
     mut client: Option<&mut Client>,
     tap: Option<&Cell<Option<Tap>>>,
     filling: Filling,
-    stale: Option<Rc<Hit>>,
+    stale: &mut Option<Rc<Hit>>,
 ) -> Proxied {
     let generation = request.generation.clone();
     let location = generation.http().location(request.location);
@@ -194,35 +196,51 @@ async fn pass_on(
     let caching = matches!(filling, Filling::Permit(_) | Filling::Along(_));
     let watching = !caching && !proxy.ignore_client_abort && proxy.store == Store::Off;
     let method = method(request, proxy, caching);
-    let asked_at = request.started;
     let zone = proxy.cache.as_ref().filter(|_| !caching).map(|cache| cache.zone.0 as usize);
     let since = zone.map(|zone| generation.fronts[zone].borrow().moment());
-    let mut passing = Passing {
-        request: &mut *request,
-        client: client.as_deref_mut(),
-        proxy,
-        destination: &destination,
-        body,
-        method,
-        caching,
-        stale,
-        rest,
-        tap,
-        watching,
-        left: false,
-        asked_at,
-        since,
-    };
-    let mut head = HEAD.take().unwrap_or_default();
-    let outcome = passing.run(filling, &mut head).await;
-    let left = passing.left;
-    head.clear();
-    HEAD.set(Some(head));
-    match outcome {
-        _ if left => Proxied::ClientFailed(ClientFailure::Gone),
-        Proxied::Again(filling) => Box::pin(pass_on(request, client, tap, filling, None)).await,
-        outcome => outcome,
+    let (mut filling, mut rest, mut body) = (filling, rest, body);
+    loop {
+        let mut passing = Passing {
+            asked_at: request.started,
+            awaited: awaited(&filling, proxy),
+            request: &mut *request,
+            client: client.as_deref_mut(),
+            proxy,
+            destination: &destination,
+            body,
+            method,
+            caching,
+            stale: stale.take(),
+            rest,
+            tap,
+            watching,
+            left: false,
+            since,
+        };
+        let mut head = HEAD.take().unwrap_or_default();
+        let outcome = passing.run(filling, &mut head).await;
+        let left = passing.left;
+        head.clear();
+        HEAD.set(Some(head));
+        match outcome {
+            _ if left => return Proxied::ClientFailed(ClientFailure::Gone),
+            // The body that was read from the client goes out once more.
+            Proxied::Again(again) if passing.body.is_replayable() => filling = again,
+            Proxied::Again(_) => return Proxied::Failed(502),
+            outcome => {
+                *stale = passing.stale;
+                return outcome;
+            }
+        }
+        (body, rest) = (passing.body, None);
     }
+}
+
+/// Whether others wait for the answer, and how long it is asked for when the client has left and nobody does.
+fn awaited(filling: &Filling, proxy: &Proxy) -> Option<(Awaited, Duration)> {
+    let bound = proxy.cache.as_ref().filter(|_| !proxy.ignore_client_abort)?.unread_timeout?;
+    let (Filling::Permit(permit) | Filling::Along(permit)) = filling else { return None };
+    Some((permit.awaited(), bound))
 }
 
 /// The method that is sent: `proxy_method`'s, and GET for a HEAD whose answer is to be stored.
@@ -234,6 +252,13 @@ fn method(request: &Request, proxy: &Proxy, caching: bool) -> Method {
     }
 }
 
+/// The answer is this request's alone: whoever waits for the key goes on its own, and need not wait for the next one.
+fn alone(filling: Filling, reason: Option<Reason>) {
+    if let Filling::Permit(permit) | Filling::Along(permit) = filling {
+        permit.uncacheable(reason, Now::read());
+    }
+}
+
 /// Gives the right to fill back after a failure. Others are told only of one that is no answer to this very request: it
 /// is the server that is away or too slow, whoever asks.
 fn failed(filling: Filling, condition: Condition) {
@@ -241,8 +266,6 @@ fn failed(filling: Filling, condition: Condition) {
     let (status, told) = match condition {
         Condition::Timeout => (504, Some(StaleCause::Timeout)),
         Condition::Status(status @ 502..=504) => (status, Some(StaleCause::Status(status))),
-        // Not a failure, but put aside: the permit goes to the next.
-        Condition::Status(..500) => return drop(permit),
         Condition::Status(status) => (status, None),
         Condition::Error | Condition::InvalidHeader => (502, None),
     };
@@ -271,6 +294,8 @@ impl<'a> Passing<'a> {
             self.left = true;
         }
         if head.status == 101 {
+            // It lives as long as the client likes, and nobody else can have it.
+            alone(filling, None);
             return Box::pin(self.tunnel(connection, turn, head)).await;
         }
         let filling = match (filling, self.rest.take()) {
@@ -289,7 +314,11 @@ impl<'a> Passing<'a> {
                 let fields = head.view(connection.head_bytes());
                 self.request.accel_fields = Some(Box::new(answer_head::handed_on(fields)));
             }
-            failed(filling, Condition::Status(head.status));
+            match outcome {
+                Proxied::Intercepted(..500) | Proxied::Redirect(_) => alone(filling, None),
+                // The stale entry stands in, as it does after any other failure.
+                _ => failed(filling, Condition::Status(head.status)),
+            }
             self.discard(connection, turn);
             return outcome;
         }
@@ -378,6 +407,7 @@ impl<'a> Passing<'a> {
             }
             Storable::No(reason) => {
                 self.report_not_stored(reason);
+                permit.uncacheable(Some(reason), now);
                 Proxied::Revalidated(entry.clone())
             }
         }
@@ -436,6 +466,8 @@ impl<'a> Passing<'a> {
         head: &mut ResponseHead,
         filling: Filling,
     ) -> Proxied {
+        // It is not needed any more, and a slow client must not hold it.
+        self.stale = None;
         if let Filling::Along(permit) = filling {
             return Box::pin(self.along(connection, turn, head, permit, None)).await;
         }
@@ -495,6 +527,8 @@ impl<'a> Passing<'a> {
                 }
             }
         }
+        // From here on only this client reads it: the upstream is not held for one that has left.
+        self.watching = !self.proxy.ignore_client_abort && self.proxy.store == Store::Off;
         self.transfer(connection, turn, head).await
     }
 

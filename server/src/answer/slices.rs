@@ -27,6 +27,7 @@ use millstream_wire::range::{self, Spec};
 use millstream_wire::{FieldId, Headers, Method};
 use piece::{Piece, Source, Whole};
 use std::ops::Range;
+use std::rc::Rc;
 use tokio::task::JoinHandle;
 
 /// Why an answer in pieces broke off.
@@ -97,8 +98,8 @@ pub async fn answer(request: &mut Request, client: &mut Client) -> Outcome {
 async fn as_it_is(request: &mut Request, client: &mut Client, piece: Piece) -> Outcome {
     match piece.source {
         Source::Entry(entry) => {
-            let hit = Hit { entry, prepared: Prepared::default() };
-            Box::pin(cached::from_entry(request, client, &hit)).await.unwrap_or(Outcome::Status(502))
+            let hit = Rc::new(Hit { entry, prepared: Prepared::default() });
+            Box::pin(cached::from_entry(request, client, hit)).await.unwrap_or(Outcome::Status(502))
         }
         Source::Stream(follower) => {
             let age = follower.head().view().age(Now::read());

@@ -10,10 +10,17 @@ use crate::client::{AnswerHead, Client, Unsent};
 use crate::filter::head;
 use crate::request::Request;
 use millstream_cache::{BodyReader, Entry, Hit, Now};
+use std::rc::Rc;
 use std::sync::Arc;
 
-/// Answers from an entry. `None` where its file has vanished: nothing was sent.
-pub async fn answer(request: &mut Request, client: &mut Client, hit: &Hit, now: Now) -> Option<Outcome> {
+/// Answers from an entry, which comes back where its file has vanished: nothing was sent. While it is sent nothing holds
+/// a body in memory but its readers.
+pub async fn answer(
+    request: &mut Request,
+    client: &mut Client,
+    hit: Rc<Hit>,
+    now: Now,
+) -> Result<Outcome, Rc<Hit>> {
     let entry = &hit.entry;
     hit::remember(request, entry.head(), now);
     let mut headers = hit::passed_on(request, entry.head());
@@ -23,9 +30,9 @@ pub async fn answer(request: &mut Request, client: &mut Client, hit: &Hit, now: 
         Selection::Whole => 0..length,
         Selection::Part(part) => part.clone(),
         Selection::Parts(parts) => parts.first().cloned().unwrap_or_default(),
-        Selection::Unsatisfiable(length) => return Some(ranges::refuse(request, *length)),
+        Selection::Unsatisfiable(length) => return Ok(ranges::refuse(request, *length)),
     };
-    let mut reader = entry.body().open(first.clone()).await.ok()?;
+    let Ok(mut reader) = entry.body().open(first.clone()).await else { return Err(hit) };
     if let Selection::Part(_) | Selection::Parts(_) = selection {
         head::vary_as_whole(request, &mut headers, Some(length));
     }
@@ -46,18 +53,26 @@ pub async fn answer(request: &mut Request, client: &mut Client, hit: &Hit, now: 
     let age = Some(entry.age(now));
     let (fields, length) = (headers.view(), Some(length));
     client.begin(request, AnswerHead { status, fields, length, compressible: true, age });
-    let sent = match (&multipart, request.wants_body()) {
-        (_, false) => Ok(()),
-        (None, true) => client.send_stored(request, &mut reader).await,
-        (Some(multipart), true) => send_parts(request, client, entry, multipart).await,
+    let file = in_file(entry);
+    let body = multipart.as_ref().map(|_| reader.again());
+    drop(hit);
+    let sent = match (&multipart, body, request.wants_body()) {
+        (_, _, false) => Ok(()),
+        (Some(multipart), Some(body), true) => send_parts(request, client, &body, multipart).await,
+        (_, _, true) => client.send_stored(request, &mut reader).await,
     };
-    Some(ended(request, client, entry, sent).await)
+    Ok(ended(request, client, file.as_ref(), sent).await)
+}
+
+/// The entry, where its body is in a file and may turn out to be damaged.
+pub fn in_file(entry: &Arc<Entry>) -> Option<Arc<Entry>> {
+    entry.body_in_file().is_some().then(|| entry.clone())
 }
 
 async fn send_parts(
     request: &mut Request,
     client: &mut Client,
-    entry: &Arc<Entry>,
+    body: &BodyReader,
     multipart: &Multipart,
 ) -> Result<(), Unsent> {
     let mut text = Vec::with_capacity(256);
@@ -65,7 +80,7 @@ async fn send_parts(
         text.clear();
         multipart.write_head(range, &mut text);
         client.push(request, &text);
-        let mut reader = entry.body().open(range.clone()).await.map_err(|_| Unsent::Body)?;
+        let mut reader = body.part(range.clone());
         client.send_stored(request, &mut reader).await?;
     }
     text.clear();
@@ -83,29 +98,32 @@ pub async fn close(request: &mut Request, client: &mut Client) -> Outcome {
     }
 }
 
-/// Sends what a reader gives of an entry under a head that is already made, and ends the answer.
+/// Sends what a reader gives of an entry under a head that is already made, and ends the answer. `file` is the entry
+/// where it is in a file.
 pub async fn send_all(
     request: &mut Request,
     client: &mut Client,
-    entry: &Arc<Entry>,
+    file: Option<Arc<Entry>>,
     reader: &mut BodyReader,
 ) -> Outcome {
     let sent = client.send_stored(request, reader).await;
-    ended(request, client, entry, sent).await
+    ended(request, client, file.as_ref(), sent).await
 }
 
 /// What follows from how a body went out; an entry that cannot be read is of no use to the next request either.
 async fn ended(
     request: &mut Request,
     client: &mut Client,
-    entry: &Arc<Entry>,
+    file: Option<&Arc<Entry>>,
     sent: Result<(), Unsent>,
 ) -> Outcome {
     match sent {
         Ok(()) => close(request, client).await,
         Err(Unsent::Client(failure)) => Outcome::Client(failure),
         Err(Unsent::Body) => {
-            damaged(request, entry);
+            if let Some(entry) = file {
+                damaged(request, entry);
+            }
             client.abandon();
             Outcome::Done
         }

@@ -11,7 +11,7 @@ mod stored;
 mod tests;
 
 pub use body::BodyProgress;
-pub use sending::AnswerHead;
+pub use sending::{AnswerHead, WholeBody};
 pub use stored::Unsent;
 
 use crate::request::Request;
@@ -174,7 +174,18 @@ impl Client {
 
     /// Writes everything framed so far.
     pub async fn flush(&mut self, request: &mut Request) -> Result<(), ClientFailure> {
-        poll_fn(|cx| self.poll_flush(cx, request)).await
+        loop {
+            poll_fn(|cx| self.poll_flush(cx, request)).await?;
+            let Some(answer) = &mut self.answer else { return Ok(()) };
+            match answer.read_on().await {
+                Ok(true) => {}
+                Ok(false) => return Ok(()),
+                Err(_) => {
+                    self.cut = true;
+                    return Err(ClientFailure::Gone);
+                }
+            }
+        }
     }
 
     /// Whether an answer was begun: its status stands.

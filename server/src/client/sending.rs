@@ -8,7 +8,7 @@ use crate::filter::gzip::{self, Compressor};
 use crate::filter::head;
 use crate::request::Request;
 use bytes::{Buf, Bytes};
-use millstream_cache::Span;
+use millstream_cache::{Held, Loan, Span, Whereabouts};
 use millstream_net::buffers;
 use millstream_net::memory_file::MemoryFile;
 use millstream_net::outlet::Outlet;
@@ -16,6 +16,7 @@ use millstream_wire::Fields;
 use millstream_wire::h1::encode;
 use std::future::poll_fn;
 use std::io::{self, IoSlice};
+use std::ops::Range;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
@@ -46,15 +47,81 @@ enum Framed {
     Close,
 }
 
+/// What is left of a body that the socket did not take at once.
+#[derive(Debug, Default)]
+enum Tail {
+    #[default]
+    None,
+    /// A small one, or one that is nobody's but the answer's.
+    Bytes(Bytes),
+    /// One that is held by name, so that a slow client does not hold its memory.
+    Lent(Loan, Range<u64>),
+}
+
+impl Tail {
+    fn length(&self) -> usize {
+        match self {
+            Tail::None => 0,
+            Tail::Bytes(bytes) => bytes.len(),
+            Tail::Lent(_, part) => usize::try_from(part.end - part.start).unwrap_or(usize::MAX),
+        }
+    }
+
+    /// The bytes, where they are in memory: for one write, not to be held.
+    fn bytes(&self) -> Option<Bytes> {
+        match self {
+            Tail::None => Some(Bytes::new()),
+            Tail::Bytes(bytes) => Some(bytes.clone()),
+            Tail::Lent(loan, part) => match loan.part(part.clone()) {
+                Whereabouts::Memory(bytes) => Some(bytes),
+                Whereabouts::File(..) => None,
+            },
+        }
+    }
+
+    fn advance(&mut self, count: usize) {
+        match self {
+            Tail::None => {}
+            Tail::Bytes(bytes) => bytes.advance(count),
+            Tail::Lent(_, part) => part.start += count as u64,
+        }
+        if self.length() == 0 {
+            *self = Tail::None;
+        }
+    }
+}
+
+/// A body that is all there, for [`Client::poll_whole`].
+pub struct WholeBody<'a> {
+    /// Its bytes.
+    pub bytes: &'a Bytes,
+    /// What holds them for a slow client, where that is not the bytes themselves, and where in it they begin.
+    pub held: Option<(&'a Held, u64)>,
+    /// The same bytes as a file.
+    pub file: Option<&'a MemoryFile>,
+}
+
+impl WholeBody<'_> {
+    /// What is left of it behind so many bytes.
+    fn rest(&self, sent: usize) -> Tail {
+        match self.held.and_then(|(held, at)| Some((held.lend()?, at))) {
+            Some((loan, at)) => Tail::Lent(loan, at + sent as u64..at + self.bytes.len() as u64),
+            None => Tail::Bytes(self.bytes.slice(sent..)),
+        }
+    }
+}
+
 /// An answer being sent.
 pub(super) struct Answer {
     out: Vec<u8>,
     written: usize,
-    /// A whole body that follows `out`.
-    tail: Bytes,
+    /// What follows `out` of a whole body.
+    tail: Tail,
     head_left: usize,
     framed: Framed,
     compressor: Option<Box<Compressor>>,
+    /// Whether what the compressor holds goes out when the source pauses.
+    streams: bool,
     /// Bytes of the body that are passed over before the first that goes out.
     skipped: u64,
     ended: bool,
@@ -97,8 +164,9 @@ impl Client {
             head_left: out.len(),
             out,
             written: 0,
-            tail: Bytes::new(),
+            tail: Tail::None,
             framed,
+            streams: answer_head.length.is_none(),
             compressor: (compress && framed != Framed::Empty).then(|| Box::new(Compressor::new(level))),
             skipped: 0,
             ended: false,
@@ -136,6 +204,25 @@ impl Client {
         }
     }
 
+    /// The source has nothing more for now: what the compressor holds back of a stream is framed, so that the client gets
+    /// every event when it comes. An answer of a known length is no stream, and is compressed better without.
+    pub fn pause(&mut self, request: &mut Request) {
+        let Some(answer) = &mut self.answer else { return };
+        let Some(compressor) = answer.compressor.as_mut().filter(|_| answer.streams) else { return };
+        let mut squeezed = buffers::take();
+        compressor.flush(&mut squeezed);
+        request.sent.compressed = Some(compressor.totals());
+        answer.frame(&squeezed);
+        buffers::give(squeezed);
+    }
+
+    /// The answer is to pass as it comes, whatever its length (`proxy_buffering off`).
+    pub fn unbuffered(&mut self) {
+        if let Some(answer) = &mut self.answer {
+            answer.streams = true;
+        }
+    }
+
     /// Frames the end of the body. Trailer fields are sent where the body is chunked.
     pub fn end(&mut self, request: &mut Request, trailers: Option<Fields<'_>>) {
         let Some(answer) = &mut self.answer else { return };
@@ -149,21 +236,31 @@ impl Client {
         answer.end(trailers);
     }
 
-    /// Frames a piece and writes it. A large piece is not copied.
-    pub async fn send(&mut self, request: &mut Request, piece: &[u8]) -> Result<(), ClientFailure> {
+    /// Frames a piece and writes it. What of a large piece the socket takes at once is not copied; of the rest the client
+    /// has a copy of its own, so that a slow one holds nobody else's memory. A piece is short.
+    pub async fn send(&mut self, request: &mut Request, piece: Bytes) -> Result<(), ClientFailure> {
         let in_place = piece.len() >= WRITE_IN_PLACE
             && self.answer.as_ref().is_some_and(|answer| {
                 answer.compressor.is_none() && answer.skipped == 0 && answer.room_for(piece.len())
             });
         if !in_place {
-            self.push(request, piece);
+            self.push(request, &piece);
+            drop(piece);
             return self.flush(request).await;
         }
         let Some(answer) = &mut self.answer else { return Ok(()) };
         let mut outlet = Outlet::new(&mut self.stream, &mut self.deadline, answer.send_timeout);
         answer.open_piece(piece.len());
-        let mut sent = 0;
-        poll_fn(|cx| answer.poll_write_piece(&mut outlet, cx, request, piece, &mut sent)).await?;
+        let mut piece = piece;
+        poll_fn(|cx| {
+            let mut sent = 0;
+            let step = answer.poll_write_piece(&mut outlet, cx, request, &piece, &mut sent);
+            if step.is_pending() {
+                answer.out.extend_from_slice(&std::mem::take(&mut piece)[sent..]);
+            }
+            step
+        })
+        .await?;
         answer.close_piece();
         Ok(())
     }
@@ -206,8 +303,9 @@ impl Client {
         body: &Bytes,
     ) -> Result<(), ClientFailure> {
         let mut head = Some(head);
+        let whole = || WholeBody { bytes: body, held: None, file: None };
         poll_fn(|cx| match head.take() {
-            Some(head) => self.poll_whole(cx, request, head, body, None),
+            Some(head) => self.poll_whole(cx, request, head, whole()),
             None => self.poll_flush(cx, request),
         })
         .await
@@ -221,22 +319,22 @@ impl Client {
         cx: &mut Context<'_>,
         request: &mut Request,
         head: Vec<u8>,
-        body: &Bytes,
-        file: Option<&MemoryFile>,
+        mut body: WholeBody<'_>,
     ) -> Poll<Result<(), ClientFailure>> {
-        let (head_left, mut out, mut body) = (head.len(), head, body);
-        if body.len() <= WRITE_TOGETHER {
+        let (head_left, mut out) = (head.len(), head);
+        if body.bytes.len() <= WRITE_TOGETHER {
             static NONE: Bytes = Bytes::from_static(b"");
-            out.extend_from_slice(body);
-            body = &NONE;
+            out.extend_from_slice(body.bytes);
+            body = WholeBody { bytes: &NONE, held: None, file: None };
         }
         let mut whole = Answer {
             head_left,
             out,
             written: 0,
-            tail: Bytes::new(),
+            tail: Tail::None,
             framed: Framed::Empty,
             compressor: None,
+            streams: false,
             skipped: 0,
             ended: true,
             cut: false,
@@ -245,17 +343,17 @@ impl Client {
         let mut sent = 0;
         let takes_files = self.stream.takes_files();
         let mut outlet = Outlet::new(&mut self.stream, &mut self.deadline, whole.send_timeout);
-        if let Some(file) = file.filter(|_| takes_files)
+        if let Some(file) = body.file.filter(|_| takes_files)
             && let Poll::Ready(Ok(count)) =
                 outlet.poll_write_with_file(cx, &whole.out, file, 0..file.length() as u64)
         {
             sent = whole.account(request, count);
         }
         // Goes on where the file left off, and meets any error again.
-        let step = whole.poll_write_piece(&mut outlet, cx, request, body, &mut sent);
+        let step = whole.poll_write_piece(&mut outlet, cx, request, body.bytes, &mut sent);
         match &step {
             Poll::Pending => {
-                whole.tail = body.slice(sent..);
+                whole.tail = body.rest(sent);
                 self.answer = Some(Box::new(whole));
             }
             Poll::Ready(outcome) => {
@@ -305,7 +403,7 @@ fn framed(request: &mut Request, head: &AnswerHead<'_>, compress: bool) -> Frame
 
 impl Answer {
     pub(super) fn queued(&self) -> usize {
-        self.out.len() - self.written + self.tail.len()
+        self.out.len() - self.written + self.tail.length()
     }
 
     /// How it ended.
@@ -326,8 +424,12 @@ impl Answer {
         cx: &mut Context<'_>,
         request: &mut Request,
     ) -> Poll<Result<(), ClientFailure>> {
+        // What was moved to a file meanwhile is read piece by piece, by whoever flushes.
+        let Some(bytes) = self.tail.bytes() else {
+            return self.poll_write_piece(outlet, cx, request, &[], &mut 0);
+        };
         let (mut tail, mut sent) = (std::mem::take(&mut self.tail), 0);
-        let step = self.poll_write_piece(outlet, cx, request, &tail, &mut sent);
+        let step = self.poll_write_piece(outlet, cx, request, &bytes, &mut sent);
         if step.is_pending() {
             tail.advance(sent);
             self.tail = tail;
@@ -337,6 +439,15 @@ impl Answer {
 
     pub(super) fn send_timeout(&self) -> Duration {
         self.send_timeout
+    }
+
+    /// Reads a piece of what was moved to a file. False where nothing was.
+    pub(super) async fn read_on(&mut self) -> io::Result<bool> {
+        let Tail::Lent(loan, part) = &self.tail else { return Ok(false) };
+        let bytes = loan.read(part.clone()).await?;
+        self.out.extend_from_slice(&bytes);
+        self.tail.advance(bytes.len());
+        Ok(true)
     }
 
     /// What is left of a piece behind what is passed over.
@@ -429,7 +540,7 @@ impl Answer {
         self.written = 0;
         // A TLS stream may hold records back until it is flushed.
         ready!(outlet.poll_flush(cx)).map_err(|error| self.failed(&error))?;
-        if self.ended && !self.cut {
+        if self.ended && !self.cut && self.tail.length() == 0 {
             request.sent.complete = true;
         }
         Poll::Ready(Ok(()))

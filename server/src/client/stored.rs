@@ -32,7 +32,7 @@ impl Client {
             let sent = match piece {
                 None => return Ok(()),
                 Some(Err(_)) => return Err(Unsent::Body),
-                Some(Ok(Piece::Bytes(bytes))) => self.send(request, &bytes).await,
+                Some(Ok(Piece::Bytes(bytes))) => self.send(request, bytes).await,
                 Some(Ok(Piece::Span(span))) => self.send_span(request, &span).await,
             };
             sent.map_err(Unsent::Client)?;

@@ -428,7 +428,7 @@ impl Connection {
         let now = Now { unix_milliseconds: clock::wall().unix_milliseconds(), instant: request.started };
         let mut out = buffers::take();
         match serve::begin(request, now, &mut out) {
-            Begun::Hit(ready) => match self.client.poll_whole(cx, request, out, ready.body(), ready.file()) {
+            Begun::Hit(ready) => match self.client.poll_whole(cx, request, out, ready.whole()) {
                 Poll::Ready(_) => Step::Answered,
                 Poll::Pending => Step::Queued,
             },

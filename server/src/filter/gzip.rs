@@ -76,6 +76,8 @@ fn compression(level: u32) -> Compression {
 /// A gzip stream being made.
 pub struct Compressor {
     encoder: GzEncoder<Vec<u8>>,
+    /// Whether it was given something since the last time all of it was given out.
+    holds: bool,
     input: u64,
     output: u64,
 }
@@ -83,15 +85,30 @@ pub struct Compressor {
 impl Compressor {
     /// A compressor of a level, 1–9.
     pub fn new(level: u32) -> Self {
-        Compressor { encoder: GzEncoder::new(Vec::new(), compression(level)), input: 0, output: 0 }
+        Compressor {
+            encoder: GzEncoder::new(Vec::new(), compression(level)),
+            holds: false,
+            input: 0,
+            output: 0,
+        }
     }
 
     /// Compresses a piece; what is ready is appended to `out`.
     pub fn compress(&mut self, piece: &[u8], out: &mut Vec<u8>) {
         self.input += piece.len() as u64;
+        self.holds |= !piece.is_empty();
         // Writing into a vector cannot fail.
         _ = self.encoder.write_all(piece);
         self.drain(out);
+    }
+
+    /// Gives out all that was put in, so that the client can read it now. Each time costs some bytes, so it is for a
+    /// source that pauses.
+    pub fn flush(&mut self, out: &mut Vec<u8>) {
+        if std::mem::take(&mut self.holds) {
+            _ = self.encoder.flush();
+            self.drain(out);
+        }
     }
 
     /// Ends the stream.

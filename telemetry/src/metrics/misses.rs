@@ -83,6 +83,7 @@ causes! {
     StoreRequestBody = NotStored "request_body", "The request's body.";
     StoreClientNoStore = NotStored "client_no_store", "The client said no-store.";
     StoreTooLarge = NotStored "too_large", "Too large for the zone.";
+    StoreStillArriving = NotStored "still_arriving", "Still arriving after `proxy_cache_fill_timeout`.";
     StoreIncomplete = NotStored "incomplete", "Broke off.";
     StoreTooManyTags = NotStored "too_many_tags", "More than 1,024 tags.";
     StoreDiskError = NotStored "disk_error", "The cache's directory could not be written.";

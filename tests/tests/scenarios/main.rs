@@ -30,6 +30,8 @@ mod diagnostics;
 mod disk;
 mod failures;
 mod memory;
+mod slow_readers;
+mod streams;
 mod malformed;
 mod flask_example;
 mod examples;

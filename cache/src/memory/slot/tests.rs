@@ -13,7 +13,7 @@ fn key() -> Arc<Key> {
 }
 
 fn entry() -> Arc<Entry> {
-    let body = Body::Memory(Bytes::from_static(b"body"));
+    let body = Body::Memory(Bytes::from_static(b"body").into());
     Arc::new(Entry::new(KEY, None, (1, 1), head(&[], None, 60, start()).view(), body))
 }
 

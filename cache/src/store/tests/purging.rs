@@ -1,7 +1,7 @@
 //! Purges over restarts, beside files, and against a model that knows what must be there after any sequence of steps.
 
 use super::*;
-use crate::permit::Fill;
+use crate::fill::Fill;
 use crate::purges::{How, Purge, What};
 use crate::tags::Tags;
 use proptest::collection::vec;

@@ -10,6 +10,7 @@ use super::{Passing, answer_head, report};
 use crate::client::{BodyProgress, Client, ClientFailure};
 use crate::tries::Try;
 use crate::worker::Worker;
+use millstream_cache::Awaited;
 use millstream_conf::model::Level;
 use millstream_net::limits::is_out_of_descriptors;
 use millstream_net::timer::Deadline;
@@ -28,7 +29,7 @@ use std::io::IoSlice;
 use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::task::Poll;
+use std::task::{Poll, ready};
 use std::time::{Duration, Instant};
 
 /// How often a request looks again for a descriptor that something other than connections has taken.
@@ -246,8 +247,13 @@ impl<'a> Passing<'a> {
                 connection.sent_whole();
             }
             let reading = connection.read_head(head, self.proxy.buffer_size, self.proxy.read_timeout);
-            let watched = self.client.as_deref_mut().filter(|_| self.watching);
-            if let Err(error) = watch(watched, reading).await.map_err(Broken::Client)? {
+            let watched = self.client.as_deref_mut();
+            let read = match &self.awaited {
+                _ if self.watching => watch(watched, reading).await,
+                Some((awaited, bound)) => watch_for_others(watched, reading, awaited, *bound).await,
+                None => Ok(reading.await),
+            };
+            if let Err(error) = read.map_err(Broken::Client)? {
                 return Err(broken(connection, error, "while reading response header from upstream"));
             }
             if head.is_interim() {
@@ -418,6 +424,13 @@ impl<'a> Passing<'a> {
     pub(super) fn finished(&mut self, connection: Box<Connection>, turn: Turn<'_>, length: u64) {
         let now = clock::now();
         self.note_end(&connection, length, now);
+        self.report_leftover(&connection);
+        self.destination.pool().put(connection, now);
+        turn.succeeded();
+    }
+
+    /// Says so where the upstream sent more than it announced.
+    pub(super) fn report_leftover(&mut self, connection: &Connection) {
         if connection.has_leftover() {
             let url = report::url(
                 self.request,
@@ -429,13 +442,15 @@ impl<'a> Passing<'a> {
                 format_args!("upstream sent more data than its response is long while reading upstream");
             report::write(self.request, Level::Warn, what, Some(&url));
         }
-        self.destination.pool().put(connection, now);
-        turn.succeeded();
     }
 
     /// Records the end of an answer's body.
     pub(super) fn note_end(&mut self, connection: &Connection, length: u64, now: Instant) {
-        let (received, sent) = connection.traffic();
+        self.note_traffic(connection.traffic(), length, now);
+    }
+
+    /// As [`Passing::note_end`], of an exchange whose connection is somebody else's by now.
+    pub(super) fn note_traffic(&mut self, (received, sent): (u64, u64), length: u64, now: Instant) {
         self.count(Counter::UpstreamBytesReceived, received);
         self.count(Counter::UpstreamBytesSent, sent);
         if let Some(last) = self.request.tries.list.last_mut() {
@@ -540,6 +555,39 @@ async fn watch<F: Future>(client: Option<&mut Client>, future: F) -> Result<F::O
     poll_fn(|context| match future.as_mut().poll(context) {
         Poll::Ready(output) => Poll::Ready(Ok(output)),
         Poll::Pending => client.poll_gone(context).map(|()| Err(ClientFailure::Gone)),
+    })
+    .await
+}
+
+/// As [`watch`], for an answer that is asked for the cache: a client that leaves ends it after `bound`, unless others wait
+/// for the answer then.
+async fn watch_for_others<F: Future>(
+    client: Option<&mut Client>,
+    future: F,
+    awaited: &Awaited,
+    bound: Duration,
+) -> Result<F::Output, ClientFailure> {
+    let mut future = pin!(future);
+    let Some(client) = client else { return Ok(future.await) };
+    let (mut has_left, mut deadline) = (false, Deadline::new());
+    poll_fn(|context| {
+        if let Poll::Ready(output) = future.as_mut().poll(context) {
+            return Poll::Ready(Ok(output));
+        }
+        if !has_left {
+            ready!(client.poll_gone(context));
+            has_left = true;
+        }
+        loop {
+            if deadline.at().is_none() {
+                deadline.set(clock::now() + bound);
+            }
+            ready!(deadline.poll(context));
+            deadline.clear();
+            if !awaited.by_others() {
+                return Poll::Ready(Err(ClientFailure::Gone));
+            }
+        }
     })
     .await
 }

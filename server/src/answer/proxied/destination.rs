@@ -28,7 +28,7 @@ pub(super) struct Destination<'g> {
 
 enum Route<'g> {
     /// A group of the configuration with the worker's connections to it.
-    Known(&'g Group, &'g Pool),
+    Known(&'g Arc<Group>, &'g Pool),
     /// Made for this request.
     Made(Arc<Group>, Box<Pool>),
 }
@@ -39,6 +39,14 @@ impl Destination<'_> {
         match &self.route {
             Route::Known(group, _) => group,
             Route::Made(group, _) => group,
+        }
+    }
+
+    /// The servers, for what may outlive the request.
+    pub(super) fn shared_group(&self) -> Arc<Group> {
+        match &self.route {
+            Route::Known(group, _) => Arc::clone(group),
+            Route::Made(group, _) => group.clone(),
         }
     }
 

@@ -3,30 +3,59 @@
 //! Reading the upstream and serving the client are two halves of one task: a slow client does not slow the fill down, and
 //! one that leaves does not stop it, as long as somebody wants it or it is being stored. A client that has its part goes
 //! on to its next request, and the fill goes on alone. An answer that breaks off is never stored: the fill is dropped, and
-//! its followers see the cut.
+//! its followers see the cut. One that nobody reads any more is ended after `proxy_cache_unread_timeout`.
 
-use super::{Opened, Passing, Proxied};
+use super::{Opened, Passing, Proxied, report};
 use crate::answer::follow::{self, Followed};
 use crate::worker::Worker;
 use bytes::Bytes;
-use millstream_cache::{BodyReader, Fill};
+use millstream_cache::{BodyReader, Fill, FillBounds};
+use millstream_conf::model::Level;
 use millstream_net::clock;
 use millstream_telemetry::metrics::Counter;
-use millstream_upstream::{Connection, ExchangeError, Part, Pool, Turn};
+use millstream_upstream::{Connection, ExchangeError, Part, Pool, SharedTurn, Turn};
 use std::cell::Cell;
 use std::future::{Future, poll_fn};
+use std::io;
 use std::pin::{Pin, pin};
 use std::rc::Rc;
 use std::task::Poll;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// What became of a fill.
 struct Filled {
-    connection: Box<Connection>,
+    /// The connection; none once it is in the pool.
+    connection: Option<Box<Connection>>,
+    /// Bytes received from and sent to the upstream.
+    traffic: (u64, u64),
+    ended: Instant,
     length: u64,
     error: Option<ExchangeError>,
     /// Whether it ended cleanly; else, without an error, nobody wanted it any more.
     whole: bool,
+    /// Why there was no file for what slow readers had not read.
+    file_error: Option<io::Error>,
+}
+
+impl Filled {
+    /// One that did not end cleanly.
+    fn new(
+        connection: Box<Connection>,
+        length: u64,
+        error: Option<ExchangeError>,
+        file_error: Option<io::Error>,
+    ) -> Filled {
+        let (traffic, ended) = (connection.traffic(), clock::now());
+        Filled { connection: Some(connection), traffic, ended, length, error, whole: false, file_error }
+    }
+
+    /// Gives a connection back that can be used again. One that has brought too much is told of first.
+    fn give_back(&mut self, pool: &Pool) {
+        let is_good = |connection: &mut Box<Connection>| self.whole && !connection.has_leftover();
+        if let Some(connection) = self.connection.take_if(is_good) {
+            pool.put(connection, self.ended);
+        }
+    }
 }
 
 /// Stored bytes that belong before or behind those that come.
@@ -40,8 +69,6 @@ pub(super) struct Kept {
 /// What the upstream's half tells the other.
 #[derive(Default)]
 struct Shared {
-    /// Whether the client that asked is done with.
-    alone: Cell<bool>,
     length: Cell<u64>,
     traffic: Cell<(u64, u64)>,
 }
@@ -55,9 +82,10 @@ impl<'a> Passing<'a> {
         &mut self,
         connection: Box<Connection>,
         turn: Turn<'a>,
-        fill: Fill,
+        mut fill: Fill,
         kept: Option<Kept>,
     ) -> Proxied {
+        fill.hold_to(self.bounds());
         if let Some(tap) = self.tap.and_then(Cell::take)
             && let Some(follower) = fill.follow()
         {
@@ -66,25 +94,29 @@ impl<'a> Passing<'a> {
             _ = tap.send(Opened::Stream(follower, tries, report));
         }
         let shared = Rc::new(Shared::default());
-        shared.alone.set(self.client.is_none());
         let follower = self.client.is_some().then(|| fill.follow()).flatten();
         let age = initial_age(&fill);
+        // It counts as the server's load for as long as the upstream is read, and no longer.
+        let turn = turn.shared(self.destination.shared_group());
         let mut reading: Reading =
-            Box::pin(read_all(connection, fill, kept, self.proxy.read_timeout, shared.clone()));
+            Box::pin(read_all(connection, turn, fill, kept, self.proxy.read_timeout, shared.clone()));
         let Some(client) = self.client.take() else {
             let filled = reading.await;
-            self.note(filled, turn);
+            self.note(filled);
             return Proxied::Done;
         };
         // Nothing was pushed yet, so there is a beginning to follow from.
         let Some(follower) = follower else { return Proxied::Failed(502) };
         let (filled, served) = {
-            let mut filled = None;
+            let mut filled: Option<Filled> = None;
+            let pool = self.destination.pool();
             let mut serving = pin!(follow::serve(self.request, client, follower, age));
             let served = poll_fn(|context| {
                 if filled.is_none()
-                    && let Poll::Ready(ended) = reading.as_mut().poll(context)
+                    && let Poll::Ready(mut ended) = reading.as_mut().poll(context)
                 {
+                    // A slow client does not hold the connection.
+                    ended.give_back(pool);
                     filled = Some(ended);
                 }
                 serving.as_mut().poll(context)
@@ -93,11 +125,8 @@ impl<'a> Passing<'a> {
             (filled, served)
         };
         match filled {
-            Some(filled) => self.note(filled, turn),
-            None => {
-                shared.alone.set(true);
-                self.let_go(reading, turn, &shared);
-            }
+            Some(filled) => self.note(filled),
+            None => self.let_go(reading, &shared),
         }
         match served {
             Followed::Done => Proxied::Done,
@@ -106,16 +135,36 @@ impl<'a> Passing<'a> {
         }
     }
 
-    fn note(&mut self, filled: Filled, turn: Turn<'_>) {
-        match &filled.error {
-            Some(error) => self.broke_off(&filled.connection, error, filled.length),
-            None if filled.whole => self.finished(filled.connection, turn, filled.length),
-            None => self.note_end(&filled.connection, filled.length, clock::now()),
+    fn bounds(&self) -> FillBounds {
+        let cache = self.proxy.cache.as_ref();
+        FillBounds {
+            unread: cache.and_then(|cache| cache.unread_timeout),
+            arriving: cache.and_then(|cache| cache.fill_timeout),
+            folder: self.proxy.temp_path.path.clone(),
+            in_file: self.proxy.max_temp_file_size,
+        }
+    }
+
+    fn note(&mut self, mut filled: Filled) {
+        if let Some(error) = &filled.file_error {
+            let folder = self.proxy.temp_path.path.display();
+            let what = format_args!("temporary file in \"{folder}\" failed: {error}");
+            report::write(self.request, Level::Crit, what, None);
+        }
+        match (&filled.error, &filled.connection) {
+            (Some(error), Some(connection)) => return self.broke_off(connection, error, filled.length),
+            (None, Some(connection)) if filled.whole => self.report_leftover(connection),
+            _ => {}
+        }
+        self.note_traffic(filled.traffic, filled.length, filled.ended);
+        filled.give_back(self.destination.pool());
+        if let Some(connection) = filled.connection.take_if(|_| filled.whole) {
+            self.destination.pool().put(connection, filled.ended);
         }
     }
 
     /// The client is done with: the rest of the fill goes on by itself, and its connection to where it came from.
-    fn let_go(&mut self, reading: Reading, turn: Turn<'_>, shared: &Shared) {
+    fn let_go(&mut self, reading: Reading, shared: &Shared) {
         if let Some(last) = self.request.tries.list.last_mut() {
             last.response_time = Some(clock::now().saturating_duration_since(self.asked_at));
             last.response_length = shared.length.get();
@@ -125,7 +174,6 @@ impl<'a> Passing<'a> {
         let own = self.destination.pool();
         let pool = generation.pools.iter().find(|pool| std::ptr::eq(&***pool, own)).cloned();
         let worker = self.request.worker.clone();
-        turn.succeeded();
         tokio::task::spawn_local(async move {
             let filled = reading.await;
             conclude(&worker, pool.as_deref(), filled);
@@ -135,13 +183,13 @@ impl<'a> Passing<'a> {
 
 /// What is left to be done for a fill that went on alone.
 fn conclude(worker: &Worker, pool: Option<&Pool>, filled: Filled) {
-    let (received, sent) = filled.connection.traffic();
+    let (received, sent) = filled.traffic;
     worker.metrics.add(Counter::UpstreamBytesReceived, received);
     worker.metrics.add(Counter::UpstreamBytesSent, sent);
-    match (filled.error, pool) {
-        (Some(_), _) => worker.metrics.add(Counter::UpstreamErrors, 1),
-        (None, Some(pool)) if filled.whole => pool.put(filled.connection, clock::now()),
-        (None, _) => {}
+    match (filled.error, pool, filled.connection) {
+        (Some(_), ..) => worker.metrics.add(Counter::UpstreamErrors, 1),
+        (None, Some(pool), Some(connection)) if filled.whole => pool.put(connection, filled.ended),
+        (None, ..) => {}
     }
 }
 
@@ -154,6 +202,7 @@ fn initial_age(fill: &Fill) -> Option<u64> {
 /// Upstream to cache.
 async fn read_all(
     mut connection: Box<Connection>,
+    turn: SharedTurn,
     mut fill: Fill,
     kept: Option<Kept>,
     timeout: Duration,
@@ -166,7 +215,11 @@ async fn read_all(
         expected.is_some_and(|expected| length > expected || is_over && length < expected)
     };
     let mut outcome = add(&mut fill, before).await;
+    let mut file_error = None;
     while outcome.is_ok() {
+        if poll_fn(|context| Poll::Ready(fill.poll_unwanted(context))).await.is_ready() {
+            break;
+        }
         match connection.next_part() {
             Ok(Part::Data(piece)) => {
                 length += piece.len() as u64;
@@ -177,13 +230,17 @@ async fn read_all(
                 shared.length.set(length);
                 shared.traffic.set(connection.traffic());
                 fill.ready().await;
-                if shared.alone.get() && !fill.has_followers() && !fill.is_storing() {
-                    break;
-                }
+                file_error = file_error.or_else(|| fill.take_file_error());
             }
             Ok(Part::Empty) => {
-                if let Err(error) = connection.fill_body(timeout).await {
-                    outcome = Err(Some(error));
+                let came = poll_fn(|context| match connection.poll_fill_body(context, timeout) {
+                    Poll::Ready(came) => Poll::Ready(Some(came)),
+                    Poll::Pending => fill.poll_unwanted(context).map(|()| None),
+                });
+                match came.await {
+                    Some(Ok(())) => {}
+                    Some(Err(error)) => outcome = Err(Some(error)),
+                    None => break,
                 }
             }
             // What comes is not what was announced, and must not be mixed with what is there.
@@ -195,13 +252,15 @@ async fn read_all(
                 }
                 // Not stored where the disk is full or the entry was purged meanwhile; the followers have it all.
                 _ = fill.finish().await;
-                return Filled { connection, length, error: None, whole: true };
+                let filled = Filled::new(connection, length, None, file_error);
+                turn.succeeded();
+                return Filled { whole: true, ..filled };
             }
             Err(error) => outcome = Err(Some(error)),
         }
     }
     drop(fill);
-    Filled { connection, length, error: outcome.err().flatten(), whole: false }
+    Filled::new(connection, length, outcome.err().flatten(), file_error)
 }
 
 /// Adds stored bytes to a fill; an error without a cause is a file that cannot be read.

@@ -10,7 +10,7 @@ use crate::client::{Client, ClientFailure};
 use crate::request::Request;
 use millstream_conf::model::Proxy;
 use millstream_net::clock;
-use millstream_upstream::{Connection, ExchangeError, Part, Pool};
+use millstream_upstream::{Connection, ExchangeError, Part, Pool, Turn};
 use std::cell::{Cell, RefCell};
 use std::fs::File;
 use std::future::poll_fn;
@@ -21,8 +21,14 @@ use std::task::Poll;
 use std::time::Instant;
 use tokio::sync::Notify;
 
+/// Bytes read from the file at a time: what a slow client holds.
+const READ: usize = 32 * 1024;
+
+/// A connection whose answer is on its way, and the turn of its server.
+pub(super) type Exchange<'t> = (Box<Connection>, Turn<'t>);
+
 /// How it ended.
-pub(super) enum Ending {
+pub(super) enum Ending<'t> {
     /// Upstream and client have both ended; the last bytes are in the client's buffer or out.
     Whole,
     /// The upstream broke off; what came before is in the client's buffer or out.
@@ -30,14 +36,14 @@ pub(super) enum Ending {
     /// The client failed.
     Client(ClientFailure),
     /// The file takes no more: all that it took is in the client's buffer or out, and this piece comes next.
-    NoFile(io::Error, Box<Connection>, Vec<u8>),
+    NoFile(io::Error, Exchange<'t>, Vec<u8>),
     /// What the file took cannot be read from it.
     Unreadable(io::Error),
 }
 
 /// What was moved.
-pub(super) struct Spilled {
-    pub(super) ending: Ending,
+pub(super) struct Spilled<'t> {
+    pub(super) ending: Ending<'t>,
     /// Bytes of the body that took this way.
     pub(super) length: u64,
     /// When the upstream had ended.
@@ -47,27 +53,28 @@ pub(super) struct Spilled {
 }
 
 /// What the two halves share.
-struct Shared {
+struct Shared<'t> {
     written: Cell<u64>,
     read: Cell<u64>,
     length: Cell<u64>,
     ended: Cell<Option<Instant>>,
     traffic: Cell<(u64, u64)>,
-    failed: RefCell<Option<Ending>>,
+    failed: RefCell<Option<Ending<'t>>>,
     /// Wakes the half that reads the file.
     more: Notify,
     /// Wakes the half that writes it.
     room: Notify,
 }
 
-/// Moves the rest of an answer to the client by way of a file. The connection goes to the pool as soon as its part is over.
-pub(super) async fn through_file(
+/// Moves the rest of an answer to the client by way of a file. Connection and turn are given back as soon as
+/// their part is over.
+pub(super) async fn through_file<'t>(
     client: &mut Client,
     request: &mut Request,
-    connection: Box<Connection>,
+    exchange: Exchange<'t>,
     proxy: &Proxy,
     pool: &Pool,
-) -> Spilled {
+) -> Spilled<'t> {
     let shared = Shared {
         written: Cell::new(0),
         read: Cell::new(0),
@@ -79,10 +86,10 @@ pub(super) async fn through_file(
         room: Notify::new(),
     };
     let ending = match open(proxy.temp_path.path.clone()).await {
-        Err(error) => Ending::NoFile(error, connection, Vec::new()),
+        Err(error) => Ending::NoFile(error, exchange, Vec::new()),
         Ok(file) => {
             let file = Arc::new(file);
-            let mut filling = pin!(fill(&shared, &file, connection, proxy, pool));
+            let mut filling = pin!(fill(&shared, &file, exchange, proxy, pool));
             let mut draining = pin!(drain(&shared, &file, client, request));
             let mut filled = false;
             poll_fn(|context| {
@@ -104,10 +111,10 @@ pub(super) async fn through_file(
 }
 
 /// Upstream to file.
-async fn fill(
-    shared: &Shared,
+async fn fill<'t>(
+    shared: &Shared<'t>,
     file: &Arc<File>,
-    mut connection: Box<Connection>,
+    (mut connection, turn): Exchange<'t>,
     proxy: &Proxy,
     pool: &Pool,
 ) {
@@ -131,7 +138,7 @@ async fn fill(
                 Ok(buffer) => piece = buffer,
                 Err((error, unwritten)) => {
                     shared.length.set(shared.length.get() + unwritten.len() as u64);
-                    break Ending::NoFile(error, connection, unwritten);
+                    break Ending::NoFile(error, (connection, turn), unwritten);
                 }
             }
             shared.written.set(shared.written.get() + piece.len() as u64);
@@ -142,6 +149,7 @@ async fn fill(
             let now = clock::now();
             shared.traffic.set(connection.traffic());
             pool.put(connection, now);
+            turn.succeeded();
             break Ending::Whole;
         }
     };
@@ -183,15 +191,24 @@ pub(super) async fn gather(
 }
 
 /// File to client.
-async fn drain(shared: &Shared, file: &Arc<File>, client: &mut Client, request: &mut Request) -> Ending {
+async fn drain<'t>(
+    shared: &Shared<'t>,
+    file: &Arc<File>,
+    client: &mut Client,
+    request: &mut Request,
+) -> Ending<'t> {
     let mut piece = Vec::new();
     loop {
+        let left = shared.written.get() - shared.read.get();
+        if left == 0 {
+            client.pause(request);
+        }
         if let Err(failure) = client.flush(request).await {
             return Ending::Client(failure);
         }
         let left = shared.written.get() - shared.read.get();
         if left > 0 {
-            let size = usize::try_from(left).unwrap_or(PIECE).min(PIECE);
+            let size = usize::try_from(left).unwrap_or(READ).min(READ);
             piece = match read_at(file, piece, shared.read.get(), size).await {
                 Ok(piece) => piece,
                 Err(error) => return Ending::Unreadable(error),

@@ -197,6 +197,9 @@ async fn read(
 ) -> Result<(), ClientFailure> {
     let (mut position, mut piece) = (0, Vec::new());
     loop {
+        if shared.written.get() == position {
+            client.pause(request);
+        }
         client.flush(request).await?;
         let left = shared.written.get() - position;
         if left > 0 {

@@ -104,6 +104,9 @@ impl<'a> Passing<'a> {
         Pass { buffered, spills, length }: Pass,
     ) -> Proxied {
         let proxy = self.proxy;
+        if !buffered {
+            client.unbuffered();
+        }
         let (count, size) = proxy.buffers;
         let mut mover = Mover {
             client: &mut *client,
@@ -211,11 +214,10 @@ impl<'a> Passing<'a> {
         length: u64,
     ) -> Proxied {
         let (pool, proxy) = (self.destination.pool(), self.proxy);
-        let moved = spill::through_file(client, self.request, connection, proxy, pool).await;
+        let moved = spill::through_file(client, self.request, (connection, turn), proxy, pool).await;
         let length = length + moved.length;
         match moved.ending {
             spill::Ending::Whole => {
-                turn.succeeded();
                 if let Some(last) = self.request.tries.list.last_mut() {
                     last.response_length = length;
                     last.response_time = Some(moved.ended.saturating_duration_since(self.asked_at));
@@ -229,7 +231,7 @@ impl<'a> Passing<'a> {
                 cut(client, self.request).await
             }
             spill::Ending::Client(failure) => Proxied::ClientFailed(failure),
-            spill::Ending::NoFile(error, connection, piece) => {
+            spill::Ending::NoFile(error, (connection, turn), piece) => {
                 self.complain_of_file(&error);
                 client.push(self.request, &piece);
                 self.pass_body(client, connection, turn, Pass { buffered: true, spills: false, length }).await
@@ -267,7 +269,7 @@ impl Mover<'_> {
                 match self.connection.poll_fill_body(context, self.timeout) {
                     Poll::Ready(Ok(())) => continue,
                     Poll::Ready(Err(error)) => return Poll::Ready(Moved::Upstream(error)),
-                    Poll::Pending => {}
+                    Poll::Pending => self.client.pause(self.request),
                 }
             }
             match self.client.poll_flush(context, self.request) {

@@ -262,10 +262,14 @@ pub(super) async fn send(
     let mut follower = match source {
         Source::Entry(entry) => {
             let mut reader = entry.body().open(range).await.map_err(|_| Broken::Piece)?;
+            let file = stored::in_file(&entry);
+            drop(entry);
             return client.send_stored(request, &mut reader).await.map_err(|unsent| match unsent {
                 Unsent::Client(failure) => Broken::Client(failure),
                 Unsent::Body => {
-                    stored::damaged(request, &entry);
+                    if let Some(entry) = &file {
+                        stored::damaged(request, entry);
+                    }
                     Broken::Piece
                 }
             });
@@ -279,6 +283,7 @@ pub(super) async fn send(
             poll_fn(|context| match next.as_mut().poll(context) {
                 Poll::Ready(bytes) => Poll::Ready(Ok(bytes)),
                 Poll::Pending => {
+                    client.pause(request);
                     ready!(client.poll_flush(context, request)).map_err(Broken::Client)?;
                     Poll::Pending
                 }
@@ -290,7 +295,8 @@ pub(super) async fn send(
         let (from, to) = (range.start.max(position), range.end.min(end));
         if from < to {
             let wanted = bytes.slice((from - position) as usize..(to - position) as usize);
-            client.send(request, &wanted).await.map_err(Broken::Client)?;
+            drop(bytes);
+            client.send(request, wanted).await.map_err(Broken::Client)?;
         }
         position = end;
     }

@@ -1,0 +1,418 @@
+//! An answer that is being received: stored when it has ended, and read along while it comes.
+//!
+//! ```text
+//!   kept in memory ──┬ too large, or no room ─▶ its file in the zone's directory ──▶ stored
+//!                    │                          └ too large, or it cannot be written ┐
+//!                    └ no directory, or arriving for too long ──────────────────────┴▶ passed on, not stored
+//! ```
+//! Pieces are counted for as long as they are held. What is only passed on waits in a file without a name for readers that
+//! are slower than the upstream. Dropping a fill aborts it; `finish` alone stores. Next: `permit`, which begins one;
+//! `progress`, what its readers see.
+
+use crate::body::Body;
+use crate::disk::{self, Identity, Spool};
+use crate::entry::{Entry, Variant};
+use crate::file_format;
+use crate::head::StoredHead;
+use crate::memory::Grant;
+use crate::now::Now;
+use crate::policy::Reason;
+use crate::progress::{Follower, Progress};
+use crate::store::{Place, Store};
+use bytes::Bytes;
+use millstream_net::timer::Deadline;
+use millstream_net::{blocking, clock, temporary};
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+#[cfg(test)]
+mod tests;
+
+/// What is gathered before a piece is written to the zone's directory.
+const GATHERED: u64 = 64 * 1024;
+/// What is held in memory for readers of a body that is not stored.
+const READ_ALONG: u64 = 32 * 1024;
+/// Room for a body that is kept in memory is made in steps of so many bytes.
+const ROOM_STEP: u64 = 1024;
+/// Pieces of a body up to this length are put together on the worker, which takes a few tenths of a millisecond: who has read
+/// the last of them finds it stored.
+const JOIN_INLINE: u64 = 1024 * 1024;
+
+/// What a fill is held to.
+#[derive(Debug, Clone, Default)]
+pub struct FillBounds {
+    /// `proxy_cache_unread_timeout`: how long it goes on when nobody reads it any more.
+    pub unread: Option<Duration>,
+    /// `proxy_cache_fill_timeout`: how long after its head what comes is kept.
+    pub arriving: Option<Duration>,
+    /// Where files without a name are made.
+    pub folder: PathBuf,
+    /// How much of a body that is not stored may lie there, in bytes; 0 = nothing.
+    pub in_file: u64,
+}
+
+/// An answer that is being received.
+#[derive(Debug)]
+pub struct Fill {
+    store: Arc<Store>,
+    grant: Option<Grant>,
+    progress: Arc<Progress>,
+    mode: Mode,
+    held: u64,
+    /// Bytes that room was made for.
+    counted: u64,
+    /// There was no room for what came last.
+    crowded: bool,
+    expected: Option<u64>,
+    began: Now,
+    bounds: FillBounds,
+    /// When it is given up, while nobody reads it.
+    unread: Deadline,
+    /// When it is no longer kept.
+    late: Deadline,
+    aside: Option<Aside>,
+    file_error: Option<io::Error>,
+}
+
+#[derive(Debug)]
+enum Mode {
+    /// Kept in memory.
+    Memory,
+    /// Too large for memory: going to its file.
+    Spool(Box<Spool>),
+    /// Passed on to followers, not stored.
+    Passing,
+}
+
+/// Bytes of a body that is not stored, in a file without a name.
+#[derive(Debug)]
+struct Aside {
+    file: Arc<File>,
+    from: u64,
+    upto: u64,
+}
+
+impl Aside {
+    /// Appends pieces that begin at a position of the body, to a new file where there is none. Blocks.
+    fn append(aside: Option<Aside>, folder: &Path, from: u64, pieces: &[Bytes]) -> io::Result<Aside> {
+        let mut aside = match aside {
+            Some(aside) => aside,
+            None => Aside { file: Arc::new(temporary::file_in(folder)?), from, upto: from },
+        };
+        let mut at = from;
+        for piece in pieces {
+            aside.file.write_all_at(piece, at - aside.from)?;
+            at += piece.len() as u64;
+        }
+        aside.upto = at;
+        Ok(aside)
+    }
+}
+
+impl Fill {
+    pub(crate) fn new(
+        store: Arc<Store>,
+        grant: Option<Grant>,
+        progress: Arc<Progress>,
+        is_kept: bool,
+        expected: Option<u64>,
+        began: Now,
+    ) -> Fill {
+        Fill {
+            store,
+            grant,
+            progress,
+            mode: if is_kept { Mode::Memory } else { Mode::Passing },
+            held: 0,
+            counted: 0,
+            crowded: false,
+            expected,
+            began,
+            bounds: FillBounds::default(),
+            unread: Deadline::new(),
+            late: Deadline::new(),
+            aside: None,
+            file_error: None,
+        }
+    }
+
+    /// Holds it to these bounds; without them it is read to its end and nothing lies in files for slow readers.
+    pub fn hold_to(&mut self, bounds: FillBounds) {
+        if bounds.in_file > 0 {
+            self.store.memory.loans.move_to(&bounds.folder);
+        }
+        match bounds.arriving.filter(|_| self.is_storing()) {
+            Some(arriving) => self.late.set(self.began.after(arriving).instant),
+            None => self.late.clear(),
+        }
+        self.bounds = bounds;
+    }
+
+    /// A reader of this answer from its beginning. Take it before the first piece is pushed; later there may be no
+    /// beginning left, and it breaks off at once.
+    pub fn follow(&self) -> Option<Follower> {
+        self.progress.follow()
+    }
+
+    /// The head of the answer.
+    pub fn head(&self) -> &Arc<StoredHead> {
+        &self.progress.head
+    }
+
+    /// Adds a piece of the body. Await [`Fill::ready`] before the next.
+    pub fn push(&mut self, bytes: Bytes) {
+        self.held = self.progress.push(bytes);
+        if matches!(self.mode, Mode::Memory)
+            && self.held > self.counted
+            && let Some(grant) = &self.grant
+        {
+            let more = (self.held - self.counted).next_multiple_of(ROOM_STEP);
+            match self.store.memory.room(more, grant.key.hash()) {
+                Some(room) => {
+                    self.counted += more;
+                    self.progress.hold(room);
+                }
+                None => self.crowded = true,
+            }
+        }
+    }
+
+    /// Ready for the next piece: at once for a body that fits in memory, after writing for one that goes to a file, and
+    /// where there is none for one that is not stored, when its slowest reader has come close. Must not be dropped while it
+    /// waits, unless the fill is given up.
+    pub async fn ready(&mut self) {
+        let too_large = self.crowded || self.held > self.store.largest_in_memory();
+        if matches!(self.mode, Mode::Memory) && too_large {
+            self.leave_memory().await;
+        }
+        match self.mode {
+            Mode::Memory => {}
+            Mode::Spool(_) if self.held >= GATHERED => self.spool().await,
+            Mode::Spool(_) => {}
+            Mode::Passing => self.pass_on().await,
+        }
+    }
+
+    /// Ready when the fill is to be given up: everybody who read it has left, and it is not kept, or the bound has passed
+    /// since. From `proxy_cache_fill_timeout` on it is no longer kept. Else the task is woken when either comes.
+    pub fn poll_unwanted(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        if self.is_storing() && self.late.poll(context).is_ready() {
+            self.late.release();
+            self.stop_storing(Some(Reason::StillArriving));
+        }
+        if self.progress.poll_left(context).is_pending() {
+            self.unread.clear();
+            // Without a reader from the start it is wanted for the cache alone.
+            return match self.is_storing() || self.progress.has_followers() {
+                true => Poll::Pending,
+                false => Poll::Ready(()),
+            };
+        }
+        if !self.is_storing() {
+            return Poll::Ready(());
+        }
+        let Some(bound) = self.bounds.unread else { return Poll::Pending };
+        if self.unread.at().is_none() {
+            self.unread.set(clock::now() + bound);
+        }
+        self.unread.poll(context)
+    }
+
+    /// Whether it will be stored, as far as is known by now.
+    pub fn is_storing(&self) -> bool {
+        !matches!(self.mode, Mode::Passing)
+    }
+
+    /// Why no file could be made or written for its readers, once.
+    pub fn take_file_error(&mut self) -> Option<io::Error> {
+        self.bounds.in_file = if self.file_error.is_some() { 0 } else { self.bounds.in_file };
+        self.file_error.take()
+    }
+
+    /// The body has ended as its framing says. `None` where it was not stored: its length is not what was announced,
+    /// it was too large, the key was purged meanwhile, or there was no room.
+    pub async fn finish(mut self) -> Option<Arc<Entry>> {
+        let total = self.progress.total();
+        if self.expected.is_some_and(|expected| expected != total) {
+            return None;
+        }
+        if matches!(self.mode, Mode::Memory) && self.held > self.store.largest_in_memory() {
+            self.leave_memory().await;
+        }
+        let entry = match self.mode {
+            Mode::Memory => self.store_in_memory().await,
+            Mode::Spool(_) => self.store_on_disk().await,
+            Mode::Passing => None,
+        };
+        if let Some(grant) = self.grant.take().filter(|_| entry.is_none()) {
+            self.store.memory.end(&grant);
+        }
+        self.progress.end(entry.as_ref());
+        entry
+    }
+
+    async fn store_in_memory(&mut self) -> Option<Arc<Entry>> {
+        let whole = self.whole().await?;
+        let entry = self.entry(Body::Memory(self.store.memory.loans.hold(whole)));
+        let grant = self.grant.as_ref()?;
+        let stored = self.store.memory.store(grant, &entry, self.began);
+        if stored {
+            self.store.save(&entry, grant.order, self.began);
+        }
+        stored.then_some(entry)
+    }
+
+    /// The body in one piece. For a moment a large one is there twice, which is counted.
+    async fn whole(&self) -> Option<Bytes> {
+        let pieces = self.progress.whole()?;
+        let length = self.progress.total();
+        let join = move || match pieces.as_slice() {
+            [] => Bytes::new(),
+            [only] => only.clone(),
+            pieces => Bytes::from(pieces.concat()),
+        };
+        if length <= JOIN_INLINE {
+            return Some(join());
+        }
+        let hash = self.grant.as_ref()?.key.hash();
+        if !self.store.memory.reserve(length, 0, hash) {
+            return None;
+        }
+        let whole = blocking::run(join).await;
+        self.store.memory.release(length, 0);
+        Some(whole)
+    }
+
+    async fn store_on_disk(&mut self) -> Option<Arc<Entry>> {
+        self.spool().await;
+        let Mode::Spool(spool) = std::mem::replace(&mut self.mode, Mode::Passing) else { return None };
+        let (store, disk) = (self.store.clone(), self.store.disk.clone()?);
+        let (key, variant) = (self.grant.as_ref()?.key.clone(), self.progress.variant.clone());
+        let began = self.grant.as_ref()?.order;
+        let (now, born, head) = (self.began, self.grant.as_ref()?.born, self.progress.head.clone());
+        let body = blocking::run(move || {
+            if store.memory.purges.rules().go_for(born, &head.tags, key.text()) {
+                return None;
+            }
+            let values = variant.as_ref().map(|variant| &*variant.values);
+            let (name, _, is_base) = store.place(&key, values);
+            let vary = variant.as_ref().map(|variant| &*variant.fields);
+            // The epoch is in the file already. As the key's own file it begins a new one; beside another own file it
+            // is only good where that has the same.
+            let place = Place { key: &key, vary, values, file: (name, spool.epoch(), is_base) };
+            store.commit(&disk, *spool, place, began, now)
+        })
+        .await?;
+        let entry = self.entry(Body::File(body));
+        self.store.memory.store(self.grant.as_ref()?, &entry, self.began).then_some(entry)
+    }
+
+    fn entry(&self, body: Body) -> Arc<Entry> {
+        let grant = self.grant.as_ref().expect("held until finish takes it");
+        let variant = self.progress.variant.clone().map(Arc::new);
+        let orders = (grant.order, grant.born);
+        Arc::new(Entry::new(grant.key.bytes(), variant, orders, self.progress.head.view(), body))
+    }
+
+    /// The body has become too large for memory: on to disk, or on to whoever reads along and no further.
+    async fn leave_memory(&mut self) {
+        if let Some((disk, grant)) = self.store.disk.clone().zip(self.grant.clone()) {
+            let (store, progress) = (self.store.clone(), self.progress.clone());
+            let expected = self.expected.unwrap_or(self.held);
+            let spool = blocking::run(move || {
+                let variant = progress.variant.as_ref();
+                let (_, epoch, _) = store.place(&grant.key, variant.map(|variant| &*variant.values));
+                let vary = variant.map(|variant: &Variant| (&*variant.fields, &*variant.values));
+                let head = file_format::encode_head(grant.key.bytes(), vary, progress.head.view());
+                let identity = Identity { id: disk::random_id(), epoch, born: grant.born };
+                disk.begin(&head, identity, expected)
+            });
+            if let Some(spool) = spool.await {
+                // What is in memory stays counted until it is written.
+                self.mode = Mode::Spool(Box::new(spool));
+                return;
+            }
+        }
+        self.stop_storing(match &self.store.disk {
+            Some(disk) if disk.is_failing() => Some(Reason::DiskError),
+            _ if self.held > self.store.largest_in_memory() => Some(Reason::TooLarge),
+            // No room now, of which the next answer may find more.
+            _ => None,
+        });
+    }
+
+    /// Writes what has come since the last time.
+    async fn spool(&mut self) {
+        let Mode::Spool(mut spool) = std::mem::replace(&mut self.mode, Mode::Passing) else { return };
+        let Some(disk) = self.store.disk.clone() else { return };
+        let (_, pieces) = self.progress.unwritten();
+        let (spool, written) = blocking::run(move || {
+            let written = disk.append(&mut spool, &pieces);
+            (spool, written)
+        })
+        .await;
+        if !written {
+            self.stop_storing(Some(Reason::DiskError));
+            return;
+        }
+        self.progress.written(&spool.file, spool.body_offset(), (0, spool.length()));
+        self.held = 0;
+        if spool.length() > self.store.largest_body() {
+            self.stop_storing(Some(Reason::TooLarge));
+            return;
+        }
+        self.mode = Mode::Spool(spool);
+    }
+
+    /// Forgets what everybody has read. What a reader is behind by goes to a file, so that neither the upstream nor another
+    /// reader waits for it; one file after the other, each when all of the last was read.
+    async fn pass_on(&mut self) {
+        let held = self.progress.trim();
+        if held <= READ_ALONG {
+            return;
+        }
+        if self.bounds.in_file == 0 || self.file_error.is_some() {
+            return self.progress.drained(READ_ALONG).await;
+        }
+        let is_full =
+            self.aside.as_ref().is_some_and(|aside| aside.upto - aside.from + held > self.bounds.in_file);
+        if is_full {
+            self.progress.drained(0).await;
+            self.aside = None;
+            return;
+        }
+        let (from, pieces) = self.progress.unwritten();
+        let (aside, folder) = (self.aside.take(), self.bounds.folder.clone());
+        match blocking::run(move || Aside::append(aside, &folder, from, &pieces)).await {
+            Ok(aside) => {
+                self.progress.written(&aside.file, from - aside.from, (from, aside.upto));
+                self.aside = Some(aside);
+            }
+            Err(error) => self.file_error = Some(error),
+        }
+    }
+
+    /// From here on the answer is only passed on, and nobody new joins it.
+    fn stop_storing(&mut self, reason: Option<Reason>) {
+        self.mode = Mode::Passing;
+        if let Some(grant) = &mut self.grant {
+            self.store.memory.uncacheable(grant, reason, self.began);
+            grant.right = None;
+        }
+    }
+}
+
+impl Drop for Fill {
+    fn drop(&mut self) {
+        if let Some(grant) = self.grant.take() {
+            self.store.memory.end(&grant);
+        }
+        // Has no effect on one that has ended.
+        self.progress.abort();
+    }
+}
