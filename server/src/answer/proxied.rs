@@ -466,8 +466,7 @@ impl<'a> Passing<'a> {
         head: &mut ResponseHead,
         filling: Filling,
     ) -> Proxied {
-        // It is not needed any more, and a slow client must not hold it.
-        self.stale = None;
+        self.stale = None; // A slow client must not hold it.
         if let Filling::Along(permit) = filling {
             return Box::pin(self.along(connection, turn, head, permit, None)).await;
         }
@@ -527,9 +526,13 @@ impl<'a> Passing<'a> {
                 }
             }
         }
-        // From here on only this client reads it: the upstream is not held for one that has left.
-        self.watching = !self.proxy.ignore_client_abort && self.proxy.store == Store::Off;
+        self.watch();
         self.transfer(connection, turn, head).await
+    }
+
+    /// From here on only this client reads the answer: the upstream is not held for one that has left.
+    fn watch(&mut self) {
+        self.watching = !self.proxy.ignore_client_abort && self.proxy.store == Store::Off;
     }
 
     /// Nothing of an answer goes on, for it cannot be told what `proxy_redirect` makes of it.
