@@ -25,7 +25,7 @@ fn begin(
     lines: &[(&str, &str)],
     conf: &ProxyCache,
     now: Now,
-) -> crate::permit::Fill {
+) -> crate::fill::Fill {
     let answer = headers(lines);
     let facts = policy::RequestFacts::default();
     let ignore = millstream_conf::model::IgnoreHeaders::default();

@@ -63,9 +63,7 @@ pub(super) fn help(reason: Reason) -> &'static str {
         }
         Reason::ClientNoStore => "leave no-store out of the request, or write proxy_cache_client_control off",
         Reason::TooLarge => "give the zone more room: max_size or memory of proxy_cache_path",
-        Reason::StillArriving => {
-            "a stream is not kept; where the API is only slow, write a longer proxy_cache_fill_timeout"
-        }
+        Reason::StillArriving => "write a longer proxy_cache_fill_timeout where the API is only slow",
         Reason::TooManyTags => {
             "have the API send at most 1,024 tags in Surrogate-Key, Cache-Tag and xkey, or fewer by proxy_cache_tag"
         }
