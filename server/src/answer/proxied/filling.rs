@@ -86,6 +86,10 @@ impl<'a> Passing<'a> {
         kept: Option<Kept>,
     ) -> Proxied {
         fill.hold_to(self.bounds());
+        if self.left {
+            // It has been read, and nobody reads it any more.
+            drop(fill.follow());
+        }
         if let Some(tap) = self.tap.and_then(Cell::take)
             && let Some(follower) = fill.follow()
         {
