@@ -181,7 +181,7 @@ async fn pass_on(
         Ok(destination) => destination,
         Err(status) => return Proxied::Failed(status),
     };
-    let body = match client.as_deref_mut() {
+    let mut body = match client.as_deref_mut() {
         Some(client) if !client.body_pending() => request_body::none(request),
         Some(client) => match Box::pin(request_body::read(request, client, proxy)).await {
             Ok(body) => body,
@@ -189,7 +189,7 @@ async fn pass_on(
         },
         None => RequestBody::None,
     };
-    let (filling, rest) = match filling {
+    let (mut filling, mut rest) = match filling {
         Filling::Rest(permit, rest) => (Filling::Permit(permit), Some(rest)),
         filling => (filling, None),
     };
@@ -198,7 +198,6 @@ async fn pass_on(
     let method = method(request, proxy, caching);
     let zone = proxy.cache.as_ref().filter(|_| !caching).map(|cache| cache.zone.0 as usize);
     let since = zone.map(|zone| generation.fronts[zone].borrow().moment());
-    let (mut filling, mut rest, mut body) = (filling, rest, body);
     loop {
         let mut passing = Passing {
             asked_at: request.started,
@@ -219,12 +218,10 @@ async fn pass_on(
         };
         let mut head = HEAD.take().unwrap_or_default();
         let outcome = passing.run(filling, &mut head).await;
-        let left = passing.left;
         head.clear();
         HEAD.set(Some(head));
         match outcome {
-            _ if left => return Proxied::ClientFailed(ClientFailure::Gone),
-            // The body that was read from the client goes out once more.
+            _ if passing.left => return Proxied::ClientFailed(ClientFailure::Gone),
             Proxied::Again(again) if passing.body.is_replayable() => filling = again,
             Proxied::Again(_) => return Proxied::Failed(502),
             outcome => {

@@ -64,9 +64,7 @@ pub(super) fn help(reason: Reason) -> &'static str {
         Reason::ClientNoStore => "leave no-store out of the request, or write proxy_cache_client_control off",
         Reason::TooLarge => "give the zone more room: max_size or memory of proxy_cache_path",
         Reason::StillArriving => "write a longer proxy_cache_fill_timeout where the API is only slow",
-        Reason::TooManyTags => {
-            "have the API send at most 1,024 tags in Surrogate-Key, Cache-Tag and xkey, or fewer by proxy_cache_tag"
-        }
+        Reason::TooManyTags => "have the API send at most 1,024 tags, or name fewer by proxy_cache_tag",
         Reason::DiskError => {
             "the error log says what is wrong with the directory; where it is gone, millstream -s reload makes it again"
         }
