@@ -323,7 +323,7 @@ impl Process {
                     self.order_all(|| Order::Drain(done.clone()));
                     // With those that the workers close, these were the last: from then on the kernel refuses, unless
                     // the next process has them as well.
-                    self.listenings.clear();
+                    self.listenings.drain(..).for_each(|listening| listening.remove_file());
                     self.stop_after_timeout(self.workers.iter().chain(&self.leaving));
                 }
                 SIGTERM | SIGINT => break,
@@ -357,8 +357,8 @@ impl Process {
         if let Err(error) = self.pid_file.move_to(&main.pid) {
             log.write(Level::Alert, format_args!("the pid file {}: {error}", main.pid.display()));
         }
-        let removed =
-            before.iter().any(|old| !self.listenings.iter().any(|new| new.address() == old.address()));
+        let stays = |old: &Listening| self.listenings.iter().any(|new| new.address() == old.address());
+        let removed = before.iter().filter(|old| !stays(old)).inspect(|old| old.remove_file()).count() > 0;
         drop(before);
         match self.spread_workers() {
             // Otherwise the next reload might find an address in use that this one has removed.

@@ -247,6 +247,14 @@ impl Listening {
         Arc::new(listening)
     }
 
+    /// Removes the file of a unix socket, unless the next process goes on with it: nobody finds the socket any more, also
+    /// while others still hold it. For the thread that may: those that serve have given up the rights it was made with.
+    pub fn remove_file(&self) {
+        if let Some(file) = &self.file {
+            file.remove();
+        }
+    }
+
     /// Adds sockets until there are `wanted`; unix sockets stay at one.
     fn grow(&mut self, listener: &Listener, wanted: usize) -> io::Result<()> {
         // Port 0 was given a number with the first socket.

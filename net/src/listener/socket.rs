@@ -166,14 +166,19 @@ impl SocketFile {
     pub(super) fn keep(&self, kept: bool) {
         self.kept.store(kept, Ordering::Relaxed);
     }
-}
 
-impl Drop for SocketFile {
-    fn drop(&mut self) {
+    /// Removes the file, unless somebody else goes on with it or it is another's by now.
+    pub(super) fn remove(&self) {
         if !self.is_in_use() && identity(&self.path).is_ok_and(|now| now == self.identity) {
             // A file that cannot be removed is found stale at the next start.
             let _ = fs::remove_file(&self.path);
         }
+    }
+}
+
+impl Drop for SocketFile {
+    fn drop(&mut self) {
+        self.remove();
     }
 }
 
