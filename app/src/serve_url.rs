@@ -126,7 +126,7 @@ fn text(serve: &ServeUrl, urls: &[String]) -> Result<String, String> {
     _ = write!(
         out,
         "worker_processes {};\nerror_log stderr warn;\ndaemon off;\n\
-         events {{ worker_connections 16384; }}\nhttp {{\n    access_log {log};\n    keepalive_timeout 65;\n{bounds}\n    \
+         events {{ worker_connections 4096; }}\nhttp {{\n    access_log {log};\n    keepalive_timeout 65;\n{bounds}\n    \
          gzip on;\n    gzip_vary on;\n    gzip_proxied any;\n    gzip_comp_level 2;\n    gzip_min_length 256;\n    \
          gzip_types text/plain text/css text/xml text/javascript application/json application/javascript \
          application/xml application/rss+xml image/svg+xml;\n\n    \
