@@ -89,11 +89,7 @@ pub fn assemble(
     if findings.has_errors() {
         return Err(findings);
     }
-    for finding in findings.sorted() {
-        let place = finding.span.map(|span| format!(" in {}", configuration.sources.locate(span)));
-        // Not of how something is written but of what will not work: a log that takes errors alone takes it.
-        main_log.write(Level::Error, format_args!("{}{}", finding.message, place.unwrap_or_default()));
-    }
+    tell(&findings, &configuration, &main_log);
     let status_zones = http.status_zones.iter().map(|name| registry.zone(name)).collect();
     let miss_locations = miss_locations(http, registry);
     let hosts = http.listeners.iter().map(|listener| HostTable::new(http, listener)).collect();
@@ -127,6 +123,15 @@ pub fn assemble(
         configuration,
     };
     Ok(Assembled { shared, kept })
+}
+
+/// Writes to the error log what was found beyond the text and stops no start.
+fn tell(findings: &Diagnostics, configuration: &Configuration, main_log: &ErrorLogs) {
+    for finding in findings.sorted() {
+        let place = finding.span.map(|span| format!(" in {}", configuration.sources.locate(span)));
+        // Not of how something is written but of what will not work: a log that takes errors alone takes it.
+        main_log.write(Level::Error, format_args!("{}{}", finding.message, place.unwrap_or_default()));
+    }
 }
 
 /// The numbers under which locations count their misses: one per location, past all numbers where it has no cache.

@@ -233,7 +233,8 @@ impl Connection {
                 return;
             }
         }
-        self.until_logged().await;
+        // Its future is as large as the rest of the loop, and few connections end here.
+        Box::pin(self.until_logged()).await;
     }
 
     /// Waits until the last unbuffered line is in its file, but not for a disk that hangs.
