@@ -31,7 +31,7 @@ type Waiting = Pin<Box<dyn Future<Output = Woken>>>;
 enum Client {
     Idle,
     Asking(FillPermit),
-    Filling(Fill, u64, usize),
+    Filling(Box<Fill>, u64, usize),
     Waiting(Waiting),
     Following(Follower, Vec<u8>),
 }
@@ -185,7 +185,7 @@ impl Simulation {
             }
             Client::Idle => Client::Idle,
             Client::Asking(permit) => self.asking(index, key, permit, may_fail),
-            Client::Filling(fill, number, at) => self.filling(index, key, fill, number, at, may_fail),
+            Client::Filling(fill, number, at) => self.filling(index, key, *fill, number, at, may_fail),
             Client::Waiting(waiting) => self.waiting(index, waiting, &flag),
             Client::Following(follower, read) => self.following(index, follower, read, &flag),
         };
@@ -272,7 +272,7 @@ impl Simulation {
                 self.filled_at.insert(number, self.granted_at[&index]);
                 self.orders.insert(number, permit.grant().order);
                 self.moved.insert(index, (self.now, self.moved[&index].1));
-                Client::Filling(permit.begin(head, Fields::default(), self.now), number, 0)
+                Client::Filling(Box::new(permit.begin(head, Fields::default(), self.now)), number, 0)
             }
         }
     }
@@ -292,14 +292,14 @@ impl Simulation {
                 assert!(ready(fill.finish()).is_none(), "shorter than announced");
                 return Client::Idle;
             }
-            2 | 3 => return Client::Filling(fill, number, at), // stalls
+            2 | 3 => return Client::Filling(Box::new(fill), number, at), // stalls
             _ => {}
         }
         if let Some(piece) = pieces(number).get(at) {
             fill.push(piece.clone());
             ready(fill.ready());
             self.moved.insert(index, (self.now, self.moved[&index].1));
-            return Client::Filling(fill, number, at + 1);
+            return Client::Filling(Box::new(fill), number, at + 1);
         }
         let stored = ready(fill.finish()).is_some();
         self.finished.insert(number);
