@@ -4,6 +4,9 @@
 //! nothing, which is what RFC 9213 builds on. Values are borrowed as they came; what a member means is for the
 //! caller. Next: `cache_control`, which reads targeted fields with it.
 
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+
 #[cfg(test)]
 mod tests;
 
@@ -50,6 +53,8 @@ pub struct NotStructured;
 /// The text is no dictionary, or has more than [`MOST_MEMBERS`] members.
 pub fn dictionary(text: &[u8]) -> Result<Vec<(&[u8], Value<'_>)>, NotStructured> {
     let mut members: Vec<(&[u8], Value<'_>)> = Vec::new();
+    // Who sends the field chooses how many keys there are and how often one comes again: none is looked for one by one.
+    let mut places: HashMap<&[u8], usize> = HashMap::new();
     let mut input = Input { rest: trim_spaces(text) };
     while !input.rest.is_empty() {
         let key = input.key()?;
@@ -58,10 +63,13 @@ pub fn dictionary(text: &[u8]) -> Result<Vec<(&[u8], Value<'_>)>, NotStructured>
             false => Value::Item(BareItem::Boolean(true)),
         };
         input.parameters()?;
-        match members.iter().position(|(known, _)| *known == key) {
-            Some(at) => members[at].1 = value,
-            None if members.len() < MOST_MEMBERS => members.push((key, value)),
-            None => return Err(NotStructured),
+        match places.entry(key) {
+            Entry::Occupied(place) => members[*place.get()].1 = value,
+            Entry::Vacant(place) if members.len() < MOST_MEMBERS => {
+                place.insert(members.len());
+                members.push((key, value));
+            }
+            Entry::Vacant(_) => return Err(NotStructured),
         }
         input.skip(is_optional_space);
         if input.rest.is_empty() {

@@ -35,6 +35,7 @@ fn dictionaries_are_read_by_the_letter_of_the_rfc() {
         ("a=1,b=2", Some("a=1 b=2")),
         ("a=1\t,\tb=2", Some("a=1 b=2")),
         ("a=1, a=2", Some("a=2")),
+        ("a=1, b, a=2, c, b=3", Some("a=2 b=3 c=?1")),
         ("a;x=1;y, b", Some("a=?1 b=?1")),
         ("a=?0, b=?1", Some("a=?0 b=?1")),
         ("a=-42, b=1.5, c=-0.125", Some("a=-42 b=1.5 c=-0.125")),
