@@ -78,6 +78,32 @@ fn a_second_server_that_waits_doubles_the_throughput_and_the_api_is_the_limit() 
 }
 
 #[test]
+fn a_quiet_one_shows_nothing_of_its_runs() {
+    if is_nginx() {
+        return;
+    }
+    let folder = Prefix::new();
+    let start = |flag: &[&str], name: &str| {
+        let log = std::fs::File::create(folder.join(name)).expect("own directory");
+        let mut command = Command::new(binary());
+        command.args(["capacity", "--sleep", "20ms", "--duration", "60s", "-c", "2"]).args(flag);
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
+        let running = Running::start(&mut command).expect("the binary runs");
+        wait::until("it has started its proxy", || running.tree().len() >= 3);
+        running
+    };
+    let all = [start(&["-q"], "short"), start(&["--quiet"], "long"), start(&[], "shown")];
+    // A line comes after so many seconds of a run, and the quiet ones were there first.
+    wait::until("a line of its first run", || folder.read("shown").contains("1 of "));
+    for mut running in all {
+        running.signal(Signal::INT);
+        assert_eq!(running.wait(Duration::from_secs(15)).and_then(|status| status.code()), Some(130));
+    }
+    let end = folder.read("shown").lines().last().unwrap_or_default().to_owned() + "\n";
+    assert_eq!((folder.read("short"), folder.read("long")), (end.clone(), end));
+}
+
+#[test]
 fn two_servers_of_the_users_are_measured_as_they_are() {
     if is_nginx() {
         return;

@@ -3,6 +3,7 @@
 use std::io::Write;
 use std::process::{Command, Stdio};
 
+use millstream_tests::client;
 use millstream_tests::origin::Origin;
 use millstream_tests::ports;
 use millstream_tests::prefix::{Prefix, seed};
@@ -69,4 +70,20 @@ fn https_serves_the_same_site_on_both_ports_and_resumes_sessions() {
         let log = server.log();
         assert!(log.contains("TLSv1.1") && log.contains("RC4"), "what is dropped is said at load: {log}");
     }
+}
+
+#[test]
+fn plain_http_on_a_port_for_tls_gets_a_page_that_says_so() {
+    let origin = Origin::fixed(200, &[], b"over both");
+    let tls_port = ports::free();
+    let values = [("ORIGIN", origin.address()), ("TLSPORT", tls_port.to_string())];
+    let values = values.each_ref().map(|(name, value)| (*name, value.as_str()));
+    let _server = Server::start_in(with_certificate(), &seed("https"), &values);
+    let answer = client::get(tls_port, "/");
+    let page = answer.text();
+    assert_eq!(answer.status, 400);
+    let title = "<title>400 The plain HTTP request was sent to HTTPS port</title>";
+    let heading = "<center><h1>400 Bad Request</h1></center>\r\n\
+                   <center>The plain HTTP request was sent to HTTPS port</center>\r\n<hr>";
+    assert!(page.contains(title) && page.contains(heading), "{page}");
 }

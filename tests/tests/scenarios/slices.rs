@@ -197,6 +197,26 @@ fn an_api_without_ranges_is_passed_on_whole() {
 }
 
 #[test]
+fn an_answer_that_is_not_stored_has_its_location_rewritten() {
+    let origin = Origin::fixed(302, &[("Location", "http://api/elsewhere")], b"");
+    let server = start(&origin, "");
+    let answer = server.get("/");
+    let expected = format!("http://localhost:{}/elsewhere", server.port());
+    assert_eq!((answer.status, answer.field("location")), (302, Some(expected.as_str())));
+}
+
+#[test]
+fn another_protocol_has_no_pieces() {
+    let head = b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\nhello";
+    let origin = Origin::start(|_| vec![Step::Send(head.to_vec())]);
+    let server = start(&origin, "proxy_set_header Upgrade $http_upgrade;");
+    let mut client = server.client();
+    client.send("GET / HTTP/1.1\r\nHost: a\r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\n").expect("sent");
+    assert_eq!(client.head().expect("an answer").status, 101);
+    assert_eq!(client.exactly(5).expect("what came behind the head"), b"hello");
+}
+
+#[test]
 fn pieces_that_may_not_be_stored_are_put_together_all_the_same() {
     let whole = body(3_500);
     let origin = Origin::start({
