@@ -378,9 +378,11 @@ impl<'a> Passing<'a> {
         }
     }
 
-    /// Whether the request asks the upstream to confirm the stale entry.
+    /// Whether the request asks the upstream to confirm the stale entry. A 304 says that the answer would be a 200 (RFC 9110
+    /// §13.1.3), so it confirms no stored 404.
     fn revalidates(&self) -> bool {
-        self.stale.is_some() && self.proxy.cache.as_ref().is_some_and(|cache| cache.revalidate)
+        self.stale.as_ref().is_some_and(|stale| matches!(stale.entry.head().status, 200 | 206))
+            && self.proxy.cache.as_ref().is_some_and(|cache| cache.revalidate)
     }
 
     /// A 304 to our own condition: the stored answer lives on with the fields of the new one (RFC 9111 §4.3.4), if it is

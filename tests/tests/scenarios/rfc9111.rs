@@ -98,6 +98,23 @@ fn clients_are_heard_only_where_the_configuration_says_so() {
 }
 
 #[test]
+fn only_a_stored_200_is_confirmed_by_a_304() {
+    for stored in [200, 404, 201] {
+        let fields = [("ETag", "\"a\""), ("Cache-Control", "max-age=0")];
+        let origin = numbered(move |request, _| match request.field("if-none-match") {
+            Some(_) => answer(304, &fields, b""),
+            None => answer(stored, &fields, b"whole"),
+        });
+        let server = start(&origin, "");
+        for _ in 0..2 {
+            assert_eq!(server.get("/").status, stored);
+        }
+        let asked = origin.requests().iter().any(|request| request.field("if-none-match").is_some());
+        assert_eq!(asked, stored == 200, "{stored}");
+    }
+}
+
+#[test]
 fn only_if_cached_is_answered_by_504_before_the_upstream_is_asked() {
     let origin = counting(&[FRESH]);
     let server = start(&origin, "proxy_cache_client_control on;");
