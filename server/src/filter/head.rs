@@ -13,6 +13,7 @@ use millstream_conf::variables::Builtin;
 use millstream_net::clock;
 use millstream_wire::h1::encode;
 use millstream_wire::{FieldId, Fields, Headers, date};
+use std::collections::HashSet;
 
 /// What a head says.
 pub struct Plan<'a> {
@@ -72,8 +73,10 @@ pub fn encode(out: &mut Vec<u8>, request: &mut Request, plan: &Plan<'_>) {
 /// The answer that an `X-Accel-Redirect` led to, with the fields that came with the redirect in place of its own.
 fn with_handed_on(fields: Fields<'_>, handed_on: &Headers) -> Headers {
     let first = handed_on.view();
+    // Both heads are as long as their upstreams like: neither is gone through for each line of the other.
+    let replaced: HashSet<FieldId> = first.iter().map(|(id, _, _)| id).collect();
     let mut headers = Headers::copied_from(fields, |id, _, _| {
-        id == FieldId::SetCookie || id == FieldId::Other || !first.has(id)
+        matches!(id, FieldId::SetCookie | FieldId::Other) || !replaced.contains(&id)
     });
     for (_, name, value) in first.iter() {
         headers.push(name, value);

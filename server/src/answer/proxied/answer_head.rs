@@ -36,8 +36,8 @@ pub(super) fn rewritten(
     if proxy.redirects.is_empty() || !(fields.has(FieldId::Location) || fields.has(FieldId::Refresh)) {
         return Ok(None);
     }
-    let mut headers = None;
-    for (id, name, text) in fields.iter() {
+    let mut changed = Vec::new();
+    for (line, (id, _, text)) in fields.iter().enumerate() {
         let at = match id {
             FieldId::Location => 0,
             FieldId::Refresh => match position_of_url(text) {
@@ -51,10 +51,23 @@ pub(super) fn rewritten(
         if id == FieldId::Location && url.starts_with(b"/") {
             url = absolute(request, &url);
         }
-        let headers = headers.get_or_insert_with(|| Headers::copied_from(fields, |_, _, _| true));
-        headers.set(name, &[&text[..at], &url].concat());
+        changed.push((line, [&text[..at], &url].concat()));
     }
-    Ok(headers)
+    Ok((!changed.is_empty()).then(|| with_lines(fields, changed)))
+}
+
+/// The fields, with other values in some lines, which are named in order. All in one go: the upstream chooses how many there
+/// are of either.
+pub(super) fn with_lines(fields: Fields<'_>, changed: Vec<(usize, Vec<u8>)>) -> Headers {
+    let mut headers = Headers::with_capacity(fields.len(), fields.bytes().len());
+    let mut changed = changed.into_iter().peekable();
+    for (line, (_, name, value)) in fields.iter().enumerate() {
+        match changed.next_if(|(place, _)| *place == line) {
+            Some((_, other)) => headers.push(name, &other),
+            None => headers.push(name, value),
+        }
+    }
+    headers
 }
 
 /// Where the URL of a Refresh value starts.

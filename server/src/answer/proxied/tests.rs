@@ -1,6 +1,6 @@
 //! The pure parts of passing an answer on: which fields go to the client, whether it is buffered, what can be sent twice.
 
-use super::answer_head::{announced, buffering, visible};
+use super::answer_head::{announced, buffering, visible, with_lines};
 use super::request_body::RequestBody;
 use super::request_head::Framed;
 use millstream_conf::model::{
@@ -75,6 +75,15 @@ fn fields_of_the_connection_and_hidden_ones_do_not_reach_the_client() {
         .collect();
     assert_eq!(names, ["Content-Type", "Set-Cookie", "Set-Cookie"]);
     assert_eq!(announced(view), Some(5));
+}
+
+#[test]
+fn lines_that_are_rewritten_stay_where_they_are() {
+    let headers = headers(&[("Location", "a"), ("X-A", "b"), ("Location", "c"), ("Refresh", "d")]);
+    let changed = [(2, "new".into()), (3, "newer".into())].to_vec();
+    let rewritten = with_lines(headers.view(), changed);
+    let values: Vec<_> = rewritten.view().iter().map(|(_, _, value)| value).collect();
+    assert_eq!(values, [&b"a"[..], b"b", b"new", b"newer"]);
 }
 
 #[test]
