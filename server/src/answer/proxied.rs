@@ -307,10 +307,12 @@ impl<'a> Passing<'a> {
             let rewritten = answer_head::rewritten(self.request, self.proxy, fields).ok().flatten();
             let fields = rewritten.as_ref().map_or(fields, Headers::view);
             Box::pin(invalidation::after(self.request, head.status, fields, None)).await;
-            if matches!(outcome, Proxied::Redirect(_)) {
-                let fields = head.view(connection.head_bytes());
-                self.request.accel_fields = Some(Box::new(answer_head::handed_on(fields)));
-            }
+            let fields = head.view(connection.head_bytes());
+            self.request.accel_fields = match outcome {
+                Proxied::Redirect(_) => Some(Box::new(answer_head::handed_on(fields))),
+                Proxied::Intercepted(status) => answer_head::kept_beside_page(status, fields).map(Box::new),
+                _ => None,
+            };
             match outcome {
                 Proxied::Intercepted(..500) | Proxied::Redirect(_) => alone(filling, None),
                 // The stale entry stands in, as it does after any other failure.

@@ -101,7 +101,7 @@ pub fn fixed(request: &Request, plan: &Plan<'_>) -> Fixed {
     if expires.is_some() {
         return Fixed { bytes, date_at, adds_vary: true, expires };
     }
-    let adds = || settings.add_headers.iter().filter(|add| add_applies(add, plan.status));
+    let adds = || applying(&settings.add_headers, plan.status);
     for add in adds().filter(|add| is_constant(&add.value)) {
         write_add(&mut bytes, request, add);
     }
@@ -172,8 +172,7 @@ fn fixed_part(out: &mut Vec<u8>, request: &Request, plan: &Plan<'_>, stamped: bo
 
 /// Whether an `add_header` takes a field's place: as in nginx one of Last-Modified or ETag is not beside the answer's own.
 fn is_set(settings: &Settings, status: u16, name: &[u8]) -> bool {
-    let mut adds = settings.add_headers.iter().filter(|add| add_applies(add, status));
-    adds.any(|add| name.eq_ignore_ascii_case(add.name.as_bytes()))
+    applying(&settings.add_headers, status).any(|add| name.eq_ignore_ascii_case(add.name.as_bytes()))
 }
 
 fn framing(out: &mut Vec<u8>, plan: &Plan<'_>) {
@@ -246,11 +245,24 @@ fn finish(out: &mut Vec<u8>, request: &Request, age: Option<u64>, adds: bool, st
 }
 
 fn add_fields(out: &mut Vec<u8>, request: &Request, status: u16, which: impl Fn(&AddHeader) -> bool) {
-    for add in request.location().settings.add_headers.iter() {
-        if add_applies(add, status) && which(add) {
-            write_add(out, request, add);
-        }
+    for add in applying(&request.location().settings.add_headers, status).filter(|add| which(add)) {
+        write_add(out, request, add);
     }
+}
+
+/// Those that count for a status: of several that set one validator the last, as in nginx.
+fn applying(adds: &[AddHeader], status: u16) -> impl Iterator<Item = &AddHeader> {
+    adds.iter().enumerate().filter_map(move |(at, add)| {
+        let is_set_again = || {
+            let mut later = adds[at + 1..].iter().filter(|later| add_applies(later, status));
+            later.any(|later| later.name.eq_ignore_ascii_case(&add.name))
+        };
+        (add_applies(add, status) && !(is_validator(&add.name) && is_set_again())).then_some(add)
+    })
+}
+
+fn is_validator(name: &str) -> bool {
+    name.eq_ignore_ascii_case("etag") || name.eq_ignore_ascii_case("last-modified")
 }
 
 /// Without `always` a field is added to these statuses only, as in nginx.

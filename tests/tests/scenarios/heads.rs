@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use millstream_tests::client::Client;
+use millstream_tests::client::{Answer, Client};
 use millstream_tests::gate::Gate;
 use millstream_tests::origin::{Origin, Step, answer};
 use millstream_tests::process::cpu_time;
@@ -23,6 +23,8 @@ const SITE: &str = "pid @DIR@/nginx.pid; error_log @DIR@/error.log; worker_proce
             location /stamped { proxy_pass http://@ORIGIN@; proxy_cache pages; proxy_cache_valid 200 1h; expires 1h; }
             location /set { proxy_pass http://@ORIGIN@; add_header Last-Modified \"Mon, 28 Sep 1970 06:00:00 GMT\";
                 add_header ETag \"\"; }
+            location /twice { proxy_pass http://@ORIGIN@; add_header ETag \"first\" always; add_header ETag $arg_tag always; }
+            location /page { proxy_pass http://@ORIGIN@; proxy_intercept_errors on; error_page 401 403 /text; }
             location /name { return 200 $server_name; }
             location /text { return 200 text; add_header X-Added yes always; }
             location /length { proxy_pass http://@ORIGIN@; proxy_set_header Content-Length \"\"; }
@@ -78,6 +80,25 @@ fn an_answer_whose_connection_field_has_thousands_of_options_is_a_502() {
     let origin = Origin::fixed(200, &[("Connection", &options)], b"ok");
     let server = start(&origin);
     assert_eq!(server.get("/").status, 502);
+}
+
+#[test]
+fn a_targeted_field_that_names_one_member_again_and_again_costs_little() {
+    if is_nginx() {
+        return; // It reads none.
+    }
+    let members: String = (0..1024).map(|number| format!("k{number:x},")).collect();
+    let value = format!("{members}{}max-age=60", "k3ff,".repeat(4500));
+    let origin = Origin::fixed(200, &[("CDN-Cache-Control", &value)], b"ok");
+    let server = start(&origin);
+    let before = cpu_time(server.id());
+    for number in 0..40 {
+        assert_eq!(server.get(&format!("/cached/{number}")).status, 200);
+    }
+    let used = cpu_time(server.id()).saturating_sub(before);
+    assert!(used < Duration::from_secs(2), "{used:?} for forty");
+    assert_eq!(server.get("/cached/0").text(), "ok");
+    assert_eq!(origin.count(), 40, "it is the dictionary that lets it be stored");
 }
 
 #[test]
@@ -144,25 +165,47 @@ fn a_text_has_the_type_of_its_uri() {
     }
 }
 
+/// The values of all lines of a field.
+fn all<'a>(answer: &'a Answer, name: &str) -> Vec<&'a str> {
+    let lines = answer.fields.iter().filter(|(found, _)| found.eq_ignore_ascii_case(name));
+    lines.map(|(_, value)| value.as_str()).collect()
+}
+
 #[test]
 fn an_added_validator_takes_the_place_of_the_answer_s_own() {
     let fields = [("Last-Modified", "Sun, 06 Nov 1994 08:49:37 GMT"), ("ETag", "\"a\"")];
     let origin = Origin::fixed(200, &fields, b"ok");
     let answer = start(&origin).get("/set");
-    let modified: Vec<_> =
-        answer.fields.iter().filter(|(name, _)| name.eq_ignore_ascii_case("last-modified")).collect();
-    assert_eq!(
-        modified.iter().map(|(_, value)| value.as_str()).collect::<Vec<_>>(),
-        ["Mon, 28 Sep 1970 06:00:00 GMT"]
-    );
+    assert_eq!(all(&answer, "last-modified"), ["Mon, 28 Sep 1970 06:00:00 GMT"]);
     assert_eq!(answer.field("etag"), None);
 }
 
 #[test]
-fn a_client_that_leaves_while_its_answer_is_fetched_for_the_cache_is_logged_with_499() {
-    if is_nginx() {
-        return; // 1.22 logs the status of what it would have sent.
+fn of_several_added_validators_the_last_counts_also_where_it_is_empty() {
+    let origin = Origin::fixed(404, &[("ETag", "\"own\"")], b"no");
+    let server = start(&origin);
+    for (path, expected) in [("/twice?tag=last", vec!["last"]), ("/twice", vec![])] {
+        assert_eq!(all(&server.get(path), "etag"), expected, "{path}");
     }
+}
+
+#[test]
+fn a_page_in_place_of_a_401_says_how_to_be_let_in() {
+    let fields = [("WWW-Authenticate", "Basic realm=\"a\""), ("X-Own", "1"), ("WWW-Authenticate", "Bearer")];
+    for (status, expected) in [(401, vec!["Basic realm=\"a\"", "Bearer"]), (403, vec![])] {
+        let origin = Origin::fixed(status, &fields, b"no");
+        let answer = start(&origin).get("/page");
+        assert_eq!((answer.status, answer.text().as_str()), (status, "text"));
+        let asked_for = all(&answer, "www-authenticate");
+        // 1.22 knows of one line.
+        let known = if is_nginx() { &expected[..expected.len().min(1)] } else { &expected };
+        assert_eq!(asked_for, known, "{status}");
+        assert_eq!(answer.field("x-own"), None);
+    }
+}
+
+#[test]
+fn a_client_that_leaves_while_its_answer_is_fetched_for_the_cache_is_logged_with_499() {
     let gate = Arc::new(Gate::default());
     let origin = Origin::in_two(b"", &gate, b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
     let server = start(&origin);
@@ -171,7 +214,12 @@ fn a_client_that_leaves_while_its_answer_is_fetched_for_the_cache_is_logged_with
     millstream_tests::wait::until("the API is asked", || origin.count() == 1);
     drop(client);
     gate.open();
-    millstream_tests::wait::until("it is logged", || server.prefix().read("access.log") == "499\n");
+    // 1.22 goes on for the cache's sake, and logs the upstream's status beside no byte sent.
+    let logged = if is_nginx() { "200\n" } else { "499\n" };
+    millstream_tests::wait::until("it is logged", || server.prefix().read("access.log") == logged);
+    if is_nginx() {
+        return; // What it stores of it depends on how the client left.
+    }
     assert_eq!(server.get("/cached").text(), "ok");
     assert_eq!(origin.count(), 1, "what it asked for is stored");
 }
