@@ -94,7 +94,8 @@ impl FillPermit {
     pub fn refresh(mut self, old: &Arc<Entry>, headers: Headers, lifetime: Lifetime, now: Now) -> Arc<Entry> {
         let before = old.head();
         let mut head = StoredHead::new(before.status, headers.view(), Some(old.length()), lifetime, now);
-        let named = Tags::read(headers.view(), std::iter::empty()).map(|named| before.tags.and(&named));
+        let named = Tags::read(headers.view(), std::iter::empty());
+        let named = named.map(|named| Tags::of_all([before.tags, &named].into_iter()));
         let too_many_tags = named.as_ref().is_none_or(|tags| tags.len() > tags::MOST);
         head.tags = named.unwrap_or_else(|| before.tags.clone());
         head.part = before.part;

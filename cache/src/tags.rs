@@ -7,6 +7,7 @@
 use crate::footprint::allocated;
 use crate::key;
 use millstream_wire::Fields;
+use std::collections::HashSet;
 
 /// Tags one answer may have. One with more is not stored: a purge by those left out would leave it.
 pub const MOST: usize = 1024;
@@ -36,30 +37,16 @@ impl Tags {
 
     /// The tags in an answer's fields and in the values of `proxy_cache_tag`; `None` where they are more than [`MOST`].
     pub fn read<'a>(answer: Fields<'a>, configured: impl Iterator<Item = &'a [u8]>) -> Option<Tags> {
-        let mut tags = Vec::new();
         let values = FIELDS.iter().flat_map(|name| answer.all_named(name)).chain(configured);
         let names = values.flat_map(|value| value.split(|byte| matches!(byte, b' ' | b'\t' | b',')));
-        for tag in names.filter(|name| !name.is_empty()).map(Tag::of) {
-            if tags.contains(&tag) {
-                continue;
-            }
-            if tags.len() == MOST {
-                return None;
-            }
-            tags.push(tag);
-        }
-        Some(Tags::from(tags))
+        let first: Vec<Tag> =
+            each_once(names.filter(|name| !name.is_empty()).map(Tag::of)).take(MOST + 1).collect();
+        (first.len() <= MOST).then(|| Tags::from(first))
     }
 
-    /// These and others, each once; the caller sees to it that they are not too many to be kept.
-    pub(crate) fn and(&self, others: &Tags) -> Tags {
-        let mut tags: Vec<Tag> = self.iter().collect();
-        for tag in others.iter() {
-            if !tags.contains(&tag) {
-                tags.push(tag);
-            }
-        }
-        Tags::from(tags)
+    /// Those of all sets, each once; the caller sees to it that they are not too many to be kept.
+    pub(crate) fn of_all<'a>(sets: impl Iterator<Item = &'a Tags>) -> Tags {
+        Tags::from(each_once(sets.flat_map(Tags::iter)).collect::<Vec<_>>())
     }
 
     /// All of them.
@@ -83,6 +70,13 @@ impl Tags {
     }
 }
 
+/// Without those that came before. Upstreams choose how many there are and how often each comes, so none is looked for one by
+/// one.
+fn each_once(tags: impl Iterator<Item = Tag>) -> impl Iterator<Item = Tag> {
+    let mut seen = HashSet::new();
+    tags.filter(move |tag| seen.insert(*tag))
+}
+
 impl From<Vec<Tag>> for Tags {
     fn from(tags: Vec<Tag>) -> Tags {
         Tags(Some(tags.into_boxed_slice()).filter(|tags| !tags.is_empty()))
@@ -100,6 +94,16 @@ mod tests {
         let tags = Tags::read(answer.view(), [&b"f a"[..]].into_iter());
         let expected: Vec<Tag> = [b"a", b"b", b"c", b"d", b"e", b"f"].map(|name| Tag::of(name)).into();
         assert_eq!(tags, Some(Tags::from(expected)));
+    }
+
+    #[test]
+    fn the_tags_of_many_answers_are_each_there_once_in_order() {
+        let answers = (0..128u64)
+            .map(|answer| Tags::from((0..1024).map(|tag| Tag(answer * 1000 + tag)).collect::<Vec<_>>()));
+        let answers: Vec<Tags> = answers.collect();
+        let expected: Vec<Tag> = (0..127 * 1000 + 1024).map(Tag).collect();
+        assert_eq!(Tags::of_all(answers.iter()), Tags::from(expected));
+        assert!(Tags::of_all(std::iter::empty()).is_empty());
     }
 
     #[test]

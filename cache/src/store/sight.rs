@@ -142,7 +142,8 @@ impl Store {
 
     /// The latest purge that went for a key, with the tags of what is known to be stored there.
     pub fn ruling(&self, entries: &[Arc<Entry>], key: &[u8]) -> Option<Ruling> {
-        let tags = entries.iter().fold(Tags::default(), |tags, entry| tags.and(entry.head().tags));
+        let heads: Vec<_> = entries.iter().map(|entry| entry.head()).collect();
+        let tags = Tags::of_all(heads.iter().map(|head| head.tags));
         let by_rule = self.memory.purges.rules().ruling(&tags, key::text(key));
         let number = number_of_key(key::text(key));
         match self.recent.find(number) {
