@@ -147,6 +147,8 @@ impl VaryFields {
                 FieldId::AcceptLanguage => write_languages(request, out),
                 FieldId::Other if **name == *unlisted::NAME => unlisted::write(request, out),
                 FieldId::Other => write_lines(request.all_named(name), false, out),
+                // Who says nothing accepts everything as well (RFC 9110 §12.5.1): browsers' fetch and curl say it, others do not.
+                FieldId::Accept if request.all(FieldId::Accept).all(|value| value == b"*/*") => false,
                 id if is_list(*id) => write_lines(request.all(*id), true, out),
                 // RFC 9113 §8.2.3 has cookies split into lines.
                 FieldId::Cookie => write_joined(request.all(*id), b"; ", out),

@@ -8,8 +8,18 @@
 use crate::field_id::FieldId;
 
 /// A name with one of these anywhere in it: X-Api-Key, X-Auth-Token, Authentication, X-Session-Id, Client-Secret …
-const WORDS: [&[u8]; 12] = [
+const WORDS: [&[u8]; 22] = [
     b"token",
+    b"user",
+    b"login",
+    b"account",
+    b"customer",
+    b"member",
+    b"consumer",
+    b"bearer",
+    b"ticket",
+    b"impersonat",
+    b"on-behalf",
     b"secret",
     b"session",
     b"key",
@@ -23,9 +33,18 @@ const WORDS: [&[u8]; 12] = [
     b"client-cert",
 ];
 
-/// A name with one of these between its hyphens: what proxies that log users in say of them (X-Forwarded-User), and DPoP
-/// (RFC 9449).
-const SEGMENTS: [&[u8]; 6] = [b"user", b"userid", b"uid", b"sid", b"email", b"dpop"];
+/// A name with one of these between its hyphens: what proxies that log users in say of them (X-Forwarded-Groups,
+/// X-SSL-Client-S-DN), and DPoP (RFC 9449).
+const SEGMENTS: [&[u8]; 15] = [
+    b"uid", b"sid", b"email", b"dpop", b"dn", b"upn", b"eppn", b"role", b"roles", b"groups", b"sudo", b"otp",
+    b"pin", b"from", b"verify",
+];
+
+/// Fields that only a browser itself can set (Fetch Standard §2.2.2), of which none says who asks.
+const OF_BROWSERS: [&[u8]; 5] = [b"sec-fetch-", b"sec-ch-", b"sec-websocket-", b"sec-gpc", b"sec-purpose"];
+
+/// The longest name that is looked at. A longer one is nobody's field, and whoever sends it shares nothing.
+const LONGEST_NAME: usize = 64;
 
 /// Whether a field of a request with this name is a credential, or may be one.
 #[inline]
@@ -40,8 +59,12 @@ pub fn is_credential(id: FieldId, name: &[u8]) -> bool {
 }
 
 fn is_named_so(name: &[u8]) -> bool {
-    // Only a browser itself can set these (Fetch Standard §2.2.2), and none of them says who asks.
-    let is_browsers_own = name.get(..4).is_some_and(|start| start.eq_ignore_ascii_case(b"sec-"));
+    if name.len() > LONGEST_NAME {
+        return true;
+    }
+    let is_browsers_own = OF_BROWSERS
+        .iter()
+        .any(|start| name.get(..start.len()).is_some_and(|own| own.eq_ignore_ascii_case(start)));
     !is_browsers_own
         && ((0..name.len()).any(|at| begins_with_word(&name[at..]))
             || name
@@ -52,10 +75,10 @@ fn is_named_so(name: &[u8]) -> bool {
 #[inline]
 fn begins_with_word(text: &[u8]) -> bool {
     // Nearly every place is told apart by its first letter.
-    matches!(text[0] | 0x20, b't' | b's' | b'k' | b'a' | b'p' | b'c' | b'j' | b'i')
-        && WORDS
-            .iter()
-            .any(|word| text.get(..word.len()).is_some_and(|start| start.eq_ignore_ascii_case(word)))
+    matches!(
+        text[0] | 0x20,
+        b't' | b's' | b'k' | b'a' | b'p' | b'c' | b'j' | b'i' | b'u' | b'l' | b'm' | b'b' | b'o'
+    ) && WORDS.iter().any(|word| text.get(..word.len()).is_some_and(|start| start.eq_ignore_ascii_case(word)))
 }
 
 #[cfg(test)]
@@ -87,6 +110,19 @@ mod tests {
             "X-Password",
             "Client-Cert",
             "k-key",
+            "X-Username",
+            "X-Forwarded-Preferred-Username",
+            "X-Consumer-Username",
+            "X-SSL-Client-S-DN",
+            "X-Forwarded-Groups",
+            "X-Account-Id",
+            "X-On-Behalf-Of",
+            "Sudo",
+            "X-Member",
+            "X-Bearer",
+            "From",
+            "Sec-Token",
+            "a-name-that-goes-on-and-on-and-on-and-on-and-on-and-on-and-on-and-on",
         ] {
             assert!(is_credential(FieldId::of(name.as_bytes()), name.as_bytes()), "{name}");
         }

@@ -92,3 +92,13 @@ fn a_union_keeps_apart_what_either_does() {
     assert_eq!(both, fields("a, b"));
     assert!(both.covers(&fields("b")) && !fields("b").covers(&both));
 }
+
+#[test]
+fn who_accepts_everything_may_say_so_or_nothing() {
+    let vary = "Accept";
+    assert_eq!(written(vary, &[("Accept", "*/*")]), written(vary, &[]));
+    assert_eq!(written(vary, &[("Accept", "*/*"), ("Accept", "*/*")]), written(vary, &[]));
+    for other in ["", "text/html", "*/*;q=0.5", "text/html, */*"] {
+        assert_ne!(written(vary, &[("Accept", other)]), written(vary, &[]), "{other}");
+    }
+}
