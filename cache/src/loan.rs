@@ -77,6 +77,15 @@ impl Loans {
         self.held() > MOVE_FROM
     }
 
+    /// A body is held by readers alone. Those that nobody holds any more are forgotten before the list grows.
+    fn note_leaving(&self, lent: &Arc<Lent>) {
+        let mut leaving = lock(&self.leaving);
+        if leaving.len() == leaving.capacity() {
+            leaving.retain(|lent| lent.strong_count() > 0);
+        }
+        leaving.push(Arc::downgrade(lent));
+    }
+
     /// Moves what slow readers hold out of memory, once it is much. Off the loop; waits for nothing. Never called under a
     /// lock.
     pub(crate) fn relieve(&self) {
@@ -207,7 +216,7 @@ impl Lent {
             self.account.loans.held.fetch_add(self.account.cost, Ordering::SeqCst);
             // Either this sees a reader that comes now, or the reader sees that the body is no longer stored.
             if self.readers.load(Ordering::SeqCst) > 0 {
-                lock(&self.account.loans.leaving).push(Arc::downgrade(self));
+                self.account.loans.note_leaving(self);
             }
         }
     }
@@ -248,7 +257,7 @@ impl Loan {
         lent.readers.fetch_add(1, Ordering::SeqCst);
         let account = &lent.account;
         if account.entries.load(Ordering::SeqCst) == 0 {
-            lock(&account.loans.leaving).push(Arc::downgrade(lent));
+            account.loans.note_leaving(lent);
             account.loans.relieve();
         }
         Loan(lent.clone())
