@@ -240,7 +240,8 @@ pub fn passed_on(request: &Request, head: Head<'_>) -> Headers {
     let mut headers = Headers::default();
     for (id, name, value) in head.fields().iter() {
         let hidden = match id {
-            FieldId::Date => !keeps_date,
+            // It comes once (RFC 9110 §5.3), and Werkzeug's server sends it twice.
+            FieldId::Date => !keeps_date || headers.view().has(FieldId::Date),
             _ => proxy.is_some_and(|proxy| proxy.hides(name)),
         };
         if !hidden {

@@ -137,6 +137,19 @@ fn what_expires_gives_a_hit_begins_with_that_hit() {
 }
 
 #[test]
+fn a_date_that_the_api_says_twice_is_said_once() {
+    let date = "Sun, 06 Nov 1994 08:49:37 GMT";
+    let origin =
+        Origin::fixed(200, &[("Date", date), ("Date", date), ("Cache-Control", "max-age=999999999")], b"ok");
+    let server = start(&origin);
+    for _ in 0..2 {
+        let answer = server.get("/cached");
+        let dates = answer.head.lines().filter(|line| line.to_ascii_lowercase().starts_with("date:")).count();
+        assert_eq!(dates, 1, "{}", answer.head);
+    }
+}
+
+#[test]
 fn a_hit_that_says_its_age_keeps_its_date() {
     if is_nginx() {
         return; // It says no age.
