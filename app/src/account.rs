@@ -34,7 +34,7 @@ pub fn with_default_user(mut loaded: Loaded, changes: bool) -> Loaded {
 pub fn warn_of_idle_user(loaded: &mut Loaded, is_root: bool) {
     let user = loaded.configuration.as_ref().and_then(|configuration| configuration.main.user.as_ref());
     if let Some(user) = user.filter(|_| !is_root) {
-        let what = format!("user {} has no effect: only root can become somebody else", user.name);
+        let what = format!("user {} has no effect: only root can change the user", user.name);
         loaded.diagnostics.warning_nowhere(what).help("leave it out, or start it as root");
     }
 }

@@ -92,7 +92,7 @@ struct Line {
     /// The configuration file
     #[arg(short = 'c', value_name = "FILE", default_value = "conf/nginx.conf")]
     configuration: PathBuf,
-    /// The directory that relative paths hang on
+    /// The directory that relative paths are relative to
     #[arg(short = 'p', value_name = "PREFIX", default_value = "/etc/millstream/")]
     prefix: PathBuf,
     /// The error log where the configuration names none (`stderr` for the terminal)
@@ -148,7 +148,7 @@ pub struct Reach {
     /// The configuration that it runs, which names its control socket
     #[arg(short = 'c', value_name = "FILE", default_value = "conf/nginx.conf")]
     configuration: PathBuf,
-    /// The directory that relative paths hang on
+    /// The directory that relative paths are relative to
     #[arg(short = 'p', id = "directory", value_name = "PREFIX", default_value = "/etc/millstream/")]
     prefix: PathBuf,
     /// Directives of the main context that it was started with
@@ -253,7 +253,7 @@ pub struct ServeUrl {
     /// A proxy in front (address, network or unix:) whose X-Forwarded-For, -Proto and -Host go on to the API
     #[arg(long, value_name = "ADDRESS")]
     pub trust_proxy: Vec<String>,
-    /// Started by root: the user to become once the port is open (default: nobody)
+    /// The user to run as once the port is open, if root starts it (default: nobody)
     #[arg(long, value_name = "USER")]
     pub user: Option<String>,
     /// Write an access log to this file

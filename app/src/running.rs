@@ -113,17 +113,26 @@ fn greet(
     let front =
         if demo { format!("an embedded demo API (simulated, {})", urls.join(", ")) } else { urls.join(", ") };
     let also = microcache.map_or_else(
-        || "add --microcache 1s to cache what they do not forbid".to_owned(),
+        || "add --microcache 1s to keep for a second what says nothing about caching".to_owned(),
         |time| format!("and GET and HEAD without cookies and credentials for {time}"),
     );
+    let urls: Vec<String> = at.iter().map(|at| url_of(at)).collect();
+    let first = match at.first().and_then(|at| at.strip_prefix("unix:")) {
+        Some(path) => format!("--unix-socket {path} http://localhost/"),
+        None => format!("{}/", urls.first().map_or("", String::as_str)),
+    };
     eprintln!(
-        "millstream {} on http://{} in front of {front}\n\
+        "millstream {} on {} in front of {front}\n\
          caches in memory ({memory} MiB) what the API's Cache-Control and Expires allow; {also}\n\
-         try: curl -i http://{}/   (X-Cache-Status says HIT or MISS; Ctrl-C ends)",
+         try: curl -i {first}   (X-Cache-Status says HIT or MISS; Ctrl-C ends)",
         env!("CARGO_PKG_VERSION"),
-        at.join(", "),
-        at.first().map_or("", String::as_str),
+        urls.join(", "),
     );
+}
+
+/// How people name an address that is listened on.
+fn url_of(address: &str) -> String {
+    if address.starts_with("unix:") { address.to_owned() } else { format!("http://{address}") }
 }
 
 fn start(again: LoadAgain, mut loaded: Loaded, ready: impl FnOnce(&Shared, &[Arc<Listening>])) -> ExitCode {
@@ -248,7 +257,11 @@ impl Process {
         panic_log::tell(&shared.main_log);
         let main = &shared.configuration.main;
         let pid_file = PidFile::write(&main.pid).map_err(|error| {
-            failed(format!("the pid file {} cannot be written: {error}", main.pid.display()))
+            failed(format!(
+                "the pid file {} cannot be written: {error}; name a file that can be with the directive pid, or a directory \
+                 with -p",
+                main.pid.display()
+            ))
         })?;
         let user = main.user.as_ref().map_or("", |user| user.name.as_str());
         let account = account::become_user(&shared.configuration, &shared.main_log)

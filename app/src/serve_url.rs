@@ -238,7 +238,9 @@ fn server_of(url: &str) -> Result<String, String> {
     let rest = match url.split_once("://") {
         Some(("http", rest)) => rest,
         Some((scheme, _)) => {
-            return Err(format!("\"{url}\": {scheme} is not spoken to the API; write http://host:port"));
+            return Err(format!(
+                "\"{url}\": Millstream cannot speak {scheme} to the API yet; write http://host:port"
+            ));
         }
         None => url,
     };

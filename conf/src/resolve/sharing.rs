@@ -33,7 +33,7 @@ pub(super) fn warn_of_users(level: &Level, key: &Template, reading: &mut Reading
         .diagnostics
         .warning(
             span,
-            "answers without a word about caching are stored and given to everybody, including those made for one user's cookie \
+            "answers that say nothing about caching are stored and given to everybody, including those made for one user's cookie \
              or API key",
         )
         .help(
