@@ -179,14 +179,14 @@ impl Front {
 
     /// The right to store an answer under a key without a look-up, beside whoever fills it (`proxy_cache_bypass`): the
     /// stored answer is neither used nor waited for, the new one takes its place.
-    pub fn beside(&self, key: &[u8]) -> FillPermit {
-        self.beside_since(key, self.moment())
+    pub fn beside(&self, key: &[u8], asker: Asker) -> FillPermit {
+        self.beside_since(key, asker, self.moment())
     }
 
     /// As [`Front::beside`], for a request that was sent after this moment: a purge since then goes for its answer.
-    pub fn beside_since(&self, key: &[u8], Moment { order, born }: Moment) -> FillPermit {
+    pub fn beside_since(&self, key: &[u8], asker: Asker, Moment { order, born }: Moment) -> FillPermit {
         let key = Arc::new(Key::new(key, self.store.memory.hash(key)));
-        let grant = Grant { key, values: None, right: None, order, born };
+        let grant = Grant { key, values: None, right: None, order, born, asker };
         FillPermit::new(self.store.clone(), grant)
     }
 

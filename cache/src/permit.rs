@@ -123,7 +123,8 @@ impl FillPermit {
 
     /// The upstream has answered with something that may not be stored: all waiters go on their own, and for 10 s
     /// nobody waits for this key. The reason is remembered, see [`Store::sight`]. Where the reason is this request's own
-    /// and nobody waited for it, others are not told. After an error of the upstream it is [`FillPermit::failed`].
+    /// and nobody waited for it, others are not told; where the request shows a credential and such requests get only
+    /// what is for everybody, they are not either, whatever the reason, and those who waited look up again. After an error of the upstream it is [`FillPermit::failed`].
     pub fn uncacheable(mut self, reason: Option<Reason>, now: Now) {
         self.refuse(reason, now);
     }
@@ -131,8 +132,6 @@ impl FillPermit {
     fn refuse(&mut self, reason: Option<Reason>, now: Now) {
         let Some(grant) = self.grant.take() else { return };
         match reason {
-            // Whoever else shows a credential does not wait, so those who did wait form a line of their own.
-            Some(Reason::Credentials) => self.store.memory.end(&grant),
             Some(reason) if reason.is_of_request() && grant.right.is_none() => {}
             _ => self.store.memory.uncacheable(&grant, reason, now),
         }

@@ -332,12 +332,12 @@ fn beside(permit: FillPermit, text: &'static [u8], now: Now) -> Option<Arc<Entry
 #[test]
 fn an_answer_asked_for_earlier_does_not_replace_a_newer_one_that_came_first() {
     let (mut front, now) = (front(), start());
-    let (early, late) = (front.beside(b"key"), front.beside(b"key"));
+    let (early, late) = (front.beside(b"key", Asker::Anybody), front.beside(b"key", Asker::Anybody));
     assert!(beside(late, b"two", now).is_some());
     assert!(beside(early, b"one", now).is_none());
     assert_eq!(body(&fresh(get(&mut front, &conf(), now))), b"two");
-    let early = front.beside(b"key");
-    assert!(beside(front.beside(b"key"), b"three", now).is_some());
+    let early = front.beside(b"key", Asker::Anybody);
+    assert!(beside(front.beside(b"key", Asker::Anybody), b"three", now).is_some());
     assert!(beside(early, b"old", later(now, 61)).is_some(), "what is there is no longer fresh");
 }
 
@@ -346,10 +346,10 @@ fn a_purge_since_the_request_was_sent_goes_for_what_is_learned_from_its_answer()
     let (front, now) = (front(), start());
     let since = front.moment();
     front.store().clone().invalidate(b"key");
-    let permit = front.beside_since(b"key", since);
+    let permit = front.beside_since(b"key", Asker::Anybody, since);
     assert!(beside(permit, b"one", now).is_none());
 
-    let entry = beside(front.beside(b"key"), b"two", now).expect("stored");
+    let entry = beside(front.beside(b"key", Asker::Anybody), b"two", now).expect("stored");
     let since = front.moment();
     let soft = crate::purges::Purge {
         what: crate::purges::What::Key(b"key".to_vec()),
@@ -357,7 +357,7 @@ fn a_purge_since_the_request_was_sent_goes_for_what_is_learned_from_its_answer()
     };
     _ = ready(front.store().purge_at(soft, now));
     let headers = headers(&[]);
-    front.beside_since(b"key", since).refresh(&entry, headers, lifetime(now, 60), now);
+    front.beside_since(b"key", Asker::Anybody, since).refresh(&entry, headers, lifetime(now, 60), now);
     let held = front.peek(b"key", Fields::default()).expect("stale, not gone");
     assert!(!held.is_fresh(now));
 }
@@ -366,7 +366,7 @@ fn a_purge_since_the_request_was_sent_goes_for_what_is_learned_from_its_answer()
 fn the_answer_of_the_request_that_invalidates_outlives_that_and_no_other_purge() {
     let (mut front, now) = (front(), start());
     fill(&mut front, b"key", b"one", now);
-    let mut own = front.beside_since(b"key", front.moment());
+    let mut own = front.beside_since(b"key", Asker::Anybody, front.moment());
     // Its target, and its Content-Location.
     assert!(front.invalidate_after(b"key", Some(&mut own)).is_none(), "there is no disk to wait for");
     assert!(front.invalidate_after(b"key", Some(&mut own)).is_none());
@@ -374,7 +374,7 @@ fn the_answer_of_the_request_that_invalidates_outlives_that_and_no_other_purge()
 
     let since = front.moment();
     front.store().clone().invalidate(b"key");
-    let mut own = front.beside_since(b"key", since);
+    let mut own = front.beside_since(b"key", Asker::Anybody, since);
     _ = front.invalidate_after(b"key", Some(&mut own));
     assert!(beside(own, b"three", now).is_none(), "purged by somebody else meanwhile");
 }

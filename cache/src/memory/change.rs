@@ -13,7 +13,7 @@ use crate::entry::{Entry, Variant};
 use crate::key::Key;
 use crate::line::{Failure, WaiterSlot};
 use crate::now::{Now, milliseconds};
-use crate::policy::Reason;
+use crate::policy::{Asker, Reason};
 use crate::progress::Progress;
 use crate::vary::VaryFields;
 use millstream_wire::Fields;
@@ -174,7 +174,7 @@ impl Memory {
     }
 
     /// The fill failed: the first waiter gets the right; after a second failure the line ends, and nobody waits for this
-    /// key for a while, which each failure of that time prolongs.
+    /// key for a while, which each failure of that time prolongs. What failed for a credential may be well for others.
     pub(crate) fn failed(&self, grant: &Grant, told: Option<Failure>, now: Now) {
         let (order, born) = (self.next_order(), self.purges.generation());
         self.cell(grant, |cell, after| {
@@ -190,7 +190,7 @@ impl Memory {
                 // Beside a line, or in the time without one.
                 None => now.unix_milliseconds < cell.uncacheable_until,
             };
-            if is_over {
+            if is_over && grant.asker == Asker::Anybody {
                 let until = now.unix_milliseconds.saturating_add(milliseconds(FAILING_FOR));
                 if until > cell.uncacheable_until {
                     cell.uncacheable_until = until;
@@ -200,8 +200,12 @@ impl Memory {
         });
     }
 
-    /// The answer could not be stored: nobody waits for another such, for a while.
+    /// The answer could not be stored: nobody waits for another such, for a while. After one to somebody with a
+    /// credential the line just ends: the others may be answered otherwise.
     pub(crate) fn uncacheable(&self, grant: &Grant, reason: Option<Reason>, now: Now) {
+        if grant.asker == Asker::Known {
+            return self.end(grant);
+        }
         self.cell(grant, |cell, after| {
             cell.refused = reason;
             cell.uncacheable_until = now.unix_milliseconds.saturating_add(milliseconds(UNCACHEABLE_FOR));

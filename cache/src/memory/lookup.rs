@@ -41,6 +41,8 @@ pub(crate) struct Grant {
     pub(crate) order: u64,
     /// Where it stands among the purges.
     pub(crate) born: u64,
+    /// Who asks by it: what somebody with a credential is told says nothing about what others would be.
+    pub(crate) asker: Asker,
 }
 
 /// What was decided.
@@ -159,7 +161,8 @@ impl Memory {
                 return Ok(Found::Fresh(entry.clone()));
             }
         }
-        let grant = Grant { key: slot.shared_key(), values, right: None, order: self.next_order(), born };
+        let (key, order) = (slot.shared_key(), self.next_order());
+        let grant = Grant { key, values, right: None, order, born, asker: asked.asker };
         if is_for_others {
             return Ok(apart(grant, asked.asker));
         }

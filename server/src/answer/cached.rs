@@ -72,7 +72,7 @@ pub fn find(request: &mut Request, cache: &ProxyCache, now: Now) -> Option<(Vec<
             request.report = CacheReport::begin(cache, Some(&key));
             missed(request, Cause::Bypass, None);
             let front = request.generation.fronts[cache.zone.0 as usize].borrow();
-            let permit = front.beside(&key);
+            let permit = front.beside(&key, request.asker);
             drop(front);
             Some((key, Lookup::Miss(permit)))
         }
@@ -91,15 +91,15 @@ pub fn find(request: &mut Request, cache: &ProxyCache, now: Now) -> Option<(Vec<
 fn look_up(request: &Request, cache: &ProxyCache, key: &[u8], now: Now) -> Lookup {
     let mut front = request.generation.fronts[cache.zone.0 as usize].borrow_mut();
     let lookup = front.lookup_for(key, (request.fields(), request.asker), cache, now);
-    if request.wish.is_none() { lookup } else { wished(&front, &request.wish, key, lookup, now) }
+    if request.wish.is_none() { lookup } else { wished(&front, request, key, lookup, now) }
 }
 
 /// What a request gets that asks for more than a fresh answer, or for less (`proxy_cache_client_control`).
-pub(super) fn wished(front: &Front, wish: &Wish, key: &[u8], lookup: Lookup, now: Now) -> Lookup {
-    let suits = |hit: &Hit| hit.head().satisfies(wish, now) == Usable::Yes;
+pub(super) fn wished(front: &Front, request: &Request, key: &[u8], lookup: Lookup, now: Now) -> Lookup {
+    let suits = |hit: &Hit| hit.head().satisfies(&request.wish, now) == Usable::Yes;
     match lookup {
         Lookup::Fresh(hit) | Lookup::Ahead(hit, _) if !suits(&hit) => {
-            Lookup::Stale(hit, Some(front.beside(key)))
+            Lookup::Stale(hit, Some(front.beside(key, request.asker)))
         }
         // A permit that came with it goes back to whoever waits.
         Lookup::Stale(hit, _) | Lookup::Busy(_, Some(hit)) if suits(&hit) => Lookup::Fresh(hit),
@@ -218,7 +218,7 @@ async fn with_lookup(
             Lookup::Disk(probe) => {
                 let found = probe.load(request.fields(), cache, Now::read()).await;
                 let front = request.generation.fronts[cache.zone.0 as usize].borrow();
-                wished(&front, &request.wish, key, found, Now::read())
+                wished(&front, request, key, found, Now::read())
             }
         };
     }
@@ -299,7 +299,7 @@ async fn stale(
 
 /// The right to fill a key beside whoever fills it.
 pub(super) fn beside(request: &Request, cache: &ProxyCache, key: &[u8]) -> FillPermit {
-    request.generation.fronts[cache.zone.0 as usize].borrow().beside(key)
+    request.generation.fronts[cache.zone.0 as usize].borrow().beside(key, request.asker)
 }
 
 /// Waits for somebody else's fill. `None`: look up again.

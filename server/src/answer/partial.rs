@@ -83,7 +83,7 @@ fn stored_by(request: &Request, filling: Filling) -> Filling {
 }
 
 fn beside(request: &Request, cache: &ProxyCache, key: &[u8]) -> FillPermit {
-    request.generation.fronts[cache.zone.0 as usize].borrow().beside(key)
+    request.generation.fronts[cache.zone.0 as usize].borrow().beside(key, request.asker)
 }
 
 /// Whether the request's range is passed on: `proxy_cache_max_range_offset`, judged by the first range as in nginx.

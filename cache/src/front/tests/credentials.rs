@@ -73,6 +73,64 @@ fn nobody_waits_for_what_a_credential_is_told_and_it_waits_for_nobody() {
     assert!(matches!(ask(&mut front, Asker::Anybody, &conf(), now), Lookup::Fresh(_)));
 }
 
+/// Whether strangers wait for each other: one asks, the next waits.
+fn strangers_wait(front: &mut Front, now: Now) -> bool {
+    let first = ask(front, Asker::Anybody, &conf(), now);
+    assert!(matches!(first, Lookup::Miss(_) | Lookup::Stale(_, Some(_))), "{first:?}");
+    matches!(ask(front, Asker::Anybody, &conf(), now), Lookup::Busy(..))
+}
+
+#[test]
+fn no_answer_to_a_credential_stops_strangers_from_waiting_for_each_other() {
+    type End = fn(FillPermit, Now);
+    let ends: [(&str, End); 7] = [
+        ("a cookie is set", |permit, now| permit.uncacheable(Some(Reason::SetCookie), now)),
+        ("it varies by anything", |permit, now| permit.uncacheable(Some(Reason::Vary), now)),
+        ("it is private", |permit, now| permit.uncacheable(Some(Reason::Private), now)),
+        ("no reason", |permit, now| permit.uncacheable(None, now)),
+        ("a reader by way of the fill", |permit, now| {
+            drop(permit.along((200, Fields::default()), None, Some(Reason::SetCookie), now));
+        }),
+        ("to be asked for each time", |permit, now| drop(permit.aside(now))),
+        ("a failure", |permit, now| permit.failed(500, None, now)),
+    ];
+    let (now, nobody) = (start(), Headers::new());
+    for (what, end) in ends {
+        let mut front = Front::new(samples::store(&zone(None)));
+        let Lookup::Apart(apart) = ask(&mut front, KNOWN, &conf(), now) else { panic!("nothing is there") };
+        end(apart, now);
+        assert!(strangers_wait(&mut front, now), "{what}, beside the line");
+        end(front.beside(b"key", KNOWN), now);
+        assert!(strangers_wait(&mut front, now), "{what}, without a look-up");
+
+        store(&mut front, &nobody, &[("Cache-Control", "public, max-age=1")], &conf(), now);
+        let now = later(now, 5);
+        let behind = ProxyCache { use_stale: UseStale { updating: true, ..UseStale::default() }, ..conf() };
+        let Lookup::Stale(_, Some(update)) = ask(&mut front, KNOWN, &behind, now) else { panic!("its turn") };
+        let Lookup::Busy(waiter, _) = ask(&mut front, Asker::Anybody, &conf(), now) else { panic!("waits") };
+        end(update, now);
+        let woken = ready(waiter.wait(Fields::default(), &conf(), now));
+        assert!(matches!(woken, Woken::Retry | Woken::Fill(_)), "{what}: {woken:?}");
+        drop(woken);
+        assert!(strangers_wait(&mut front, now), "{what}, of the line");
+    }
+}
+
+#[test]
+fn failures_for_a_credential_do_not_prolong_the_time_in_which_nobody_waits() {
+    let now = start();
+    let mut front = Front::new(samples::store(&zone(None)));
+    for _ in 0..2 {
+        let Lookup::Miss(permit) = ask(&mut front, Asker::Anybody, &conf(), now) else { panic!("its turn") };
+        let waiter = ask(&mut front, Asker::Anybody, &conf(), now);
+        permit.failed(500, None, now);
+        drop(waiter);
+    }
+    let during = now.after(std::time::Duration::from_millis(900));
+    front.beside(b"key", KNOWN).failed(500, None, during);
+    assert!(strangers_wait(&mut front, later(now, 1)));
+}
+
 #[test]
 fn what_arrives_for_everybody_is_read_along_by_a_credential() {
     let (now, nobody) = (start(), Headers::new());

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::memory::slot::VARIANTS;
+use crate::policy::Asker;
 use crate::samples::miss;
 use millstream_wire::Headers;
 
@@ -30,7 +31,7 @@ fn answers_stored_past_the_look_up_count_as_variants_too() {
     let mut front = Front::new(store(&zone(None)));
     store_variant(miss(ask(&mut front, "first")), "first");
     for number in 0..5 * VARIANTS {
-        store_variant(front.beside(b"key"), &format!("invented {number}"));
+        store_variant(front.beside(b"key", Asker::Anybody), &format!("invented {number}"));
         assert!(stats_of(&front).keys <= VARIANTS as u64, "{number}");
     }
     front.store().clone().invalidate(b"key");
@@ -44,7 +45,8 @@ fn the_variant_that_is_used_outlives_any_number_of_invented_ones() {
         store_variant(miss(ask(&mut front, "browser")), "browser");
         for number in 0..10 * VARIANTS {
             let name = format!("invented {number}");
-            let permit = if beside { front.beside(b"key") } else { miss(ask(&mut front, &name)) };
+            let permit =
+                if beside { front.beside(b"key", Asker::Anybody) } else { miss(ask(&mut front, &name)) };
             store_variant(permit, &name);
             if number % 60 == 0 {
                 assert!(matches!(ask(&mut front, "browser"), Lookup::Fresh(_)), "{number} {beside}");
@@ -63,7 +65,7 @@ fn a_variant_that_is_being_filled_does_not_go_for_another() {
         (1..VARIANTS).map(|number| miss(ask(&mut front, &name(number)))).collect();
     permits.push(miss(ask(&mut front, &name(VARIANTS))));
     assert!(matches!(ask(&mut front, "one more"), Lookup::Scarce));
-    store_variant(front.beside(b"key"), "beside all");
+    store_variant(front.beside(b"key", Asker::Anybody), "beside all");
     assert_eq!(stats_of(&front).keys, VARIANTS as u64);
     permits.into_iter().enumerate().for_each(|(at, permit)| store_variant(permit, &name(at + 1)));
     assert!((1..=VARIANTS).all(|number| matches!(ask(&mut front, &name(number)), Lookup::Fresh(_))));

@@ -71,7 +71,7 @@ impl Passing<'_> {
             if let Storable::Yes(lifetime) =
                 self.storable_as(cache, Method::Get, (entry.head().status, is_part), headers.view(), now)
             {
-                front.beside_since(&key, since).refresh(&entry, headers, lifetime, now);
+                front.beside_since(&key, self.request.asker, since).refresh(&entry, headers, lifetime, now);
             }
         } else if status == 200 {
             // Something else would be answered now: what is stored is outdated.
@@ -90,7 +90,7 @@ impl Passing<'_> {
     fn beside(&self, cache: &ProxyCache, method: Method) -> Option<FillPermit> {
         let key = keyed::key_of(self.request, cache, method)?;
         let front = self.request.generation.fronts[cache.zone.0 as usize].borrow();
-        self.since.map(|since| front.beside_since(&key, since))
+        self.since.map(|since| front.beside_since(&key, self.request.asker, since))
     }
 }
 

@@ -160,11 +160,11 @@ pub(super) async fn open(mut request: Request) -> Result<Option<Piece>, Proxied>
             Lookup::Disk(probe) => {
                 let found = probe.load(request.fields(), cache, Now::read()).await;
                 let front = generation.fronts[cache.zone.0 as usize].borrow();
-                cached::wished(&front, &request.wish, &key, found, Now::read())
+                cached::wished(&front, &request, &key, found, Now::read())
             }
         };
     }
-    let permit = generation.fronts[cache.zone.0 as usize].borrow().beside(&key);
+    let permit = generation.fronts[cache.zone.0 as usize].borrow().beside(&key, request.asker);
     ask(request, Filling::Along(permit), None, CacheStatus::Miss).await.map(Some)
 }
 
