@@ -120,12 +120,12 @@ fn no_answer_to_a_credential_stops_strangers_from_waiting_for_each_other() {
 fn failures_for_a_credential_do_not_prolong_the_time_in_which_nobody_waits() {
     let now = start();
     let mut front = Front::new(samples::store(&zone(None)));
-    for _ in 0..2 {
-        let Lookup::Miss(permit) = ask(&mut front, Asker::Anybody, &conf(), now) else { panic!("its turn") };
-        let waiter = ask(&mut front, Asker::Anybody, &conf(), now);
-        permit.failed(500, None, now);
-        drop(waiter);
-    }
+    let Lookup::Miss(first) = ask(&mut front, Asker::Anybody, &conf(), now) else { panic!("its turn") };
+    let Lookup::Busy(waiter, _) = ask(&mut front, Asker::Anybody, &conf(), now) else { panic!("waits") };
+    first.failed(500, None, now);
+    let Woken::Fill(second) = ready(waiter.wait(Fields::default(), &conf(), now)) else { panic!("its turn") };
+    second.failed(500, None, now);
+    assert!(!strangers_wait(&mut front, now), "two in a row have failed");
     let during = now.after(std::time::Duration::from_millis(900));
     front.beside(b"key", KNOWN).failed(500, None, during);
     assert!(strangers_wait(&mut front, later(now, 1)));
