@@ -6,12 +6,14 @@
 
 mod plain;
 mod encrypted;
+mod hangup;
 
 #[cfg(test)]
 pub(crate) mod tests;
 
 pub(crate) use encrypted::Transport;
 pub use encrypted::{Encrypted, TlsInfo};
+pub use hangup::Hangup;
 
 use crate::address::Address;
 use crate::buffers;

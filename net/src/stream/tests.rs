@@ -100,6 +100,26 @@ fn a_stream_is_quiet_until_bytes_or_the_end_come() {
 }
 
 #[test]
+fn a_hangup_is_seen_behind_bytes_that_nobody_reads_and_the_bytes_stay() {
+    on_runtime(async {
+        for (mut left, mut right) in [tcp_pair().await, unix_pair()] {
+            left.write_all(b"first").await.expect("room");
+            right.readable(&mut Deadline::new()).await.expect("they came");
+            let mut hangup = Hangup::of(&right).expect("a descriptor");
+            poll_fn(|context| Poll::Ready(assert!(hangup.poll(context).is_pending()))).await;
+            left.write_all(b", second").await.expect("room");
+            drop(left);
+            for _ in 0..2 {
+                poll_fn(|context| hangup.poll(context)).await;
+            }
+            let mut all = Vec::new();
+            right.read_to_end(&mut all).await.expect("a clean end");
+            assert_eq!(all, b"first, second");
+        }
+    });
+}
+
+#[test]
 fn a_reset_is_seen_as_one_by_the_other_end() {
     on_runtime(async {
         let (left, mut right) = tcp_pair().await;

@@ -3,15 +3,17 @@
 use super::*;
 use crate::clock;
 use crate::outlet::Outlet;
-use crate::stream::Stream;
+use crate::stream::{Hangup, Stream};
 use crate::timer::{Deadline, is_elapsed};
 use millstream_conf::source::Span;
 use rcgen::{CertifiedKey, KeyPair};
 use rustls::ClientConfig;
 use rustls_pki_types::ServerName;
 use std::fs;
+use std::future::poll_fn;
 use std::io::IoSlice;
 use std::path::Path;
+use std::task::Poll;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
@@ -159,6 +161,24 @@ fn bytes_pass_both_ways_and_the_end_is_clean() {
 }
 
 /// Writes 60 KB to a client through a socket with room for a few, so that most of it waits inside the session.
+#[test]
+fn a_hangup_is_seen_behind_records_that_nobody_reads() {
+    on_runtime(async {
+        let mut files = Files::new();
+        let server = server_config(&tls(vec![files.ecdsa()])).expect("whole");
+        let (_, mut stream, mut client) = agreed(&server, &files.client(&[])).await;
+        let mut hangup = Hangup::of(&stream).expect("a descriptor");
+        client.write_all(b"first").await.expect("room");
+        client.flush().await.expect("room");
+        stream.readable(&mut Deadline::new()).await.expect("it came");
+        poll_fn(|context| Poll::Ready(assert!(hangup.poll(context).is_pending()))).await;
+        drop(client);
+        poll_fn(|context| hangup.poll(context)).await;
+        let mut buffer = Vec::with_capacity(64);
+        assert_eq!(stream.read_into(&mut buffer, 64, &mut Deadline::new()).await.expect("bytes"), 5);
+    });
+}
+
 async fn write_what_the_session_holds_back(
     timeout: Duration,
     read: impl AsyncFnOnce(&mut UnixStream),

@@ -17,7 +17,7 @@ pub use stored::Unsent;
 use crate::request::Request;
 use body::Body;
 use millstream_net::outlet::Outlet;
-use millstream_net::stream::Stream;
+use millstream_net::stream::{Hangup, Stream};
 use millstream_net::timer::{Deadline, is_elapsed};
 use millstream_net::{buffers, clock};
 use sending::Answer;
@@ -77,7 +77,8 @@ pub struct Client {
     rest: Vec<u8>,
     body: Option<Box<Body>>,
     answer: Option<Box<Answer>>,
-    watching: bool,
+    /// There while as much is read ahead as may be.
+    hangup: Option<Hangup>,
     cut: bool,
 }
 
@@ -90,7 +91,7 @@ impl Client {
             rest: Vec::new(),
             body: None,
             answer: None,
-            watching: true,
+            hangup: None,
             cut: false,
         }
     }
@@ -112,18 +113,23 @@ impl Client {
 
     /// What was read ahead, for a tunnel that takes the connection over.
     pub fn take_read_ahead(&mut self) -> Vec<u8> {
+        self.hangup = None;
         std::mem::take(&mut self.rest)
     }
 
     /// Reads once into the unread bytes. `Ready(Ok(0))` is the end of the stream.
     pub fn poll_read_more(&mut self, cx: &mut Context<'_>) -> Poll<std::io::Result<usize>> {
+        self.poll_read_at_most(cx, usize::MAX)
+    }
+
+    fn poll_read_at_most(&mut self, cx: &mut Context<'_>, at_most: usize) -> Poll<std::io::Result<usize>> {
         if self.rest.capacity() == 0 {
             self.rest = buffers::take();
         }
         if self.rest.len() == self.rest.capacity() {
-            self.rest.reserve(self.rest.capacity());
+            self.rest.reserve_exact(self.rest.capacity().min(at_most));
         }
-        self.stream.poll_read_into(cx, &mut self.rest, usize::MAX)
+        self.stream.poll_read_into(cx, &mut self.rest, at_most)
     }
 
     /// Gives the read buffer back while nothing is in it.
@@ -133,11 +139,14 @@ impl Client {
         }
     }
 
-    /// Ready when the client has closed its side. Reads ahead what is pipelined, up to a bound; past that it no longer
-    /// watches. While a request body is unread it does not watch either: reading the body will notice.
+    /// Ready when the client has closed its side. Reads ahead what is pipelined, up to a bound; past that it watches without
+    /// reading. While a request body is unread it does not watch either: reading the body will notice.
     pub fn poll_gone(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        while self.watching && !self.body_pending() && self.rest.len() < READ_AHEAD {
-            match self.poll_read_more(cx) {
+        if self.body_pending() {
+            return Poll::Pending;
+        }
+        while self.rest.len() < READ_AHEAD {
+            match self.poll_read_at_most(cx, READ_AHEAD - self.rest.len()) {
                 Poll::Ready(Ok(0) | Err(_)) => return Poll::Ready(()),
                 Poll::Ready(Ok(_)) => {}
                 Poll::Pending => {
@@ -146,7 +155,11 @@ impl Client {
                 }
             }
         }
-        Poll::Pending
+        if self.hangup.is_none() {
+            // Without a descriptor the close is seen at the next write.
+            self.hangup = Hangup::of(&self.stream).ok();
+        }
+        self.hangup.as_mut().map_or(Poll::Pending, |hangup| hangup.poll(cx))
     }
 
     /// Whether the client has closed its side by now.
@@ -207,6 +220,7 @@ impl Client {
     pub fn settle(&mut self) -> Ending {
         self.deadline.clear();
         self.body = None;
+        self.hangup = None;
         match self.answer.take() {
             Some(answer) => answer.settle(self.cut),
             None if self.cut => Ending::Cut,

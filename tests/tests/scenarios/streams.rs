@@ -92,6 +92,24 @@ fn an_event_reaches_the_client_before_the_next_one_is_made_compressed_or_not() {
 }
 
 #[test]
+fn a_client_that_leaves_with_more_behind_its_request_than_is_read_ahead_frees_the_upstream_soon() {
+    if is_nginx() {
+        return;
+    }
+    let origin = Endless::start(b"");
+    let server = start(&origin.address(), "proxy_cache_unread_timeout 1s;");
+    let behind = vec![b'G'; 96 * 1024];
+    for (number, path) in ["/", "/cached", "/", "/cached"].into_iter().enumerate() {
+        let mut client = server.client();
+        client.send(format!("GET {path}?{number} HTTP/1.1\r\nHost: a\r\n\r\n")).expect("sent");
+        wait::until("the origin is asked", || origin.asked() > number);
+        client.send(&behind).expect("the kernel keeps what is not read");
+    }
+    let closed = wait::within(Duration::from_secs(20), || (origin.open() == 0).then_some(()));
+    assert!(closed.is_some(), "{} connections to the upstream are open", origin.open());
+}
+
+#[test]
 fn when_everybody_has_left_a_stream_its_upstream_connection_closes_soon() {
     if is_nginx() {
         return;
