@@ -106,7 +106,7 @@ fn a_hangup_is_seen_behind_bytes_that_nobody_reads_and_the_bytes_stay() {
             left.write_all(b"first").await.expect("room");
             right.readable(&mut Deadline::new()).await.expect("they came");
             let mut hangup = Hangup::of(&right).expect("a descriptor");
-            poll_fn(|context| Poll::Ready(assert!(hangup.poll(context).is_pending()))).await;
+            assert!(poll_fn(|context| Poll::Ready(hangup.poll(context).is_pending())).await);
             left.write_all(b", second").await.expect("room");
             drop(left);
             for _ in 0..2 {

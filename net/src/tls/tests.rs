@@ -171,7 +171,7 @@ fn a_hangup_is_seen_behind_records_that_nobody_reads() {
         client.write_all(b"first").await.expect("room");
         client.flush().await.expect("room");
         stream.readable(&mut Deadline::new()).await.expect("it came");
-        poll_fn(|context| Poll::Ready(assert!(hangup.poll(context).is_pending()))).await;
+        assert!(poll_fn(|context| Poll::Ready(hangup.poll(context).is_pending())).await);
         drop(client);
         poll_fn(|context| hangup.poll(context)).await;
         let mut buffer = Vec::with_capacity(64);
