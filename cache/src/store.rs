@@ -24,7 +24,7 @@ use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
 mod behind;
@@ -66,7 +66,7 @@ pub struct Store {
     recent: Recent,
     /// Unsafe requests that made a key's answers invalid.
     unsafe_requests: Recent,
-    /// How often they may.
+    /// How often they may, and what was promised to those that came sooner.
     turns: Mutex<Rate>,
     /// Failures of the upstream.
     pub(crate) failures: Recent,
@@ -209,20 +209,6 @@ impl Store {
         self.disk.as_ref().map(|disk| disk.root())
     }
 
-    /// What an unsafe request may do about a key of which at most one in `interval` may take out what is stored.
-    pub fn turn(&self, key: &[u8], interval: Duration, now: Now) -> Turn {
-        self.turns().turn(self.hash(key), interval, now.unix_milliseconds)
-    }
-
-    /// A turn that was promised is taken.
-    pub fn turn_taken(&self, key: &[u8], interval: Duration, now: Now) {
-        self.turns().taken(self.hash(key), interval, now.unix_milliseconds);
-    }
-
-    fn turns(&self) -> MutexGuard<'_, Rate> {
-        self.turns.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// The hash that a key is found by in this zone; different in every process.
     #[inline]
     pub fn hash(&self, key: &[u8]) -> u64 {
@@ -274,6 +260,7 @@ impl Store {
     /// second: whichever of them ends, the others go on with it.
     pub fn maintain_when_due(self: &Arc<Self>, now: Now) {
         if self.is_round_due(now) {
+            self.keep_promises(now);
             self.maintain(now);
         }
     }
@@ -338,6 +325,7 @@ impl Store {
     /// `within` it begins nothing more. Whether all of it is done.
     pub fn flush(&self, within: Duration) -> bool {
         let end = clock::now().checked_add(within);
+        self.keep_promises_at_end();
         let purged = self.purging.finish(within);
         self.behind.finish(end.map_or(within, |end| end.saturating_duration_since(clock::now()))) && purged
     }

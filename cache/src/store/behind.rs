@@ -45,6 +45,11 @@ impl Behind {
         self.add(Box::new(work), VecDeque::push_front);
     }
 
+    /// Adds work before all that waits, for [`Behind::finish`] or whoever is at work already.
+    pub(super) fn leave_first(&self, work: impl FnOnce() + Send + 'static) {
+        self.lock().works.push_front(Box::new(work));
+    }
+
     fn add(self: &Arc<Self>, work: Work, place: fn(&mut VecDeque<Work>, Work)) {
         let mut queue = self.lock();
         place(&mut queue.works, work);

@@ -5,6 +5,7 @@
 //! `purges`, the rules.
 
 use super::Store;
+use super::rate::{Rate, Turn};
 use crate::disk::{Disk, Sentence};
 use crate::key;
 use crate::memory::{Gone, Grant};
@@ -16,7 +17,7 @@ use millstream_net::timer::{Deadline, with_deadline};
 use std::fs::File;
 use std::future::Future;
 use std::io;
-use std::sync::Arc;
+use std::sync::{Arc, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::oneshot;
 
@@ -91,23 +92,54 @@ impl Store {
         stored
     }
 
+    /// What an unsafe request may do about a key of which at most one in `interval` may take out what is stored.
+    pub fn turn(&self, key: &[u8], interval: Duration, now: Now) -> Turn {
+        self.turns().turn((self.hash(key), key), interval, now.unix_milliseconds)
+    }
+
+    /// Keeps what was promised to the key with this hash for the moment `at`, unless somebody has done so before.
+    pub fn keep_promise(&self, hash: u64, at: i64) {
+        let now = Now::read().unix_milliseconds;
+        let key = self.turns().take(hash, at, now.max(at));
+        if let Some(key) = key {
+            _ = self.invalidate_after(&key, None);
+        }
+    }
+
+    /// Keeps the promises whose time has come: whoever they were given to may be gone with its worker.
+    pub(super) fn keep_promises(&self, now: Now) {
+        let now = now.unix_milliseconds;
+        let keys = self.turns().take_all(now, now);
+        for key in keys {
+            _ = self.invalidate_after(&key, None);
+        }
+    }
+
+    /// Keeps all promises, before their time: there is no later. Files go in [`Store::flush`].
+    pub(super) fn keep_promises_at_end(&self) {
+        let keys = self.turns().take_all(i64::MAX, Now::read().unix_milliseconds);
+        for key in keys {
+            let removed = self.outdate(&key, None);
+            if let Some(disk) = self.disk.clone() {
+                self.behind.leave_first(move || removed.take_names(&disk));
+            }
+        }
+    }
+
+    /// Nothing panics half-way through a change of the table, so a poisoned lock guards a whole one.
+    fn turns(&self) -> MutexGuard<'_, Rate> {
+        self.turns.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// As `Front::invalidate_after`; what is given waits at most [`UNLINKING`].
     pub(crate) fn invalidate_after(
-        self: &Arc<Self>,
+        &self,
         key: &[u8],
         own: Option<&mut Grant>,
     ) -> Option<impl Future<Output = ()> + use<>> {
-        let at = Now::read().unix_milliseconds;
-        self.unsafe_requests.note(number_of_key(key::text(key)), at, 0);
-        let sentence = self.doom(key);
-        let gone = self.memory.purge(key);
-        if let Some(own) = own {
-            own.outlive(self.memory.hash(key), &gone);
-        }
+        let removed = self.outdate(key, own);
         let disk = self.disk.clone()?;
         let may_be_there = disk.may_gain(&key::md5(key));
-        let Gone { order, variants, .. } = gone;
-        let removed = Removed { key: key.into(), order, variants, _sentence: sentence };
         let (done, waiting) = oneshot::channel();
         self.behind.push_first(move || {
             removed.take_names(&disk);
@@ -121,6 +153,19 @@ impl Store {
             }
             _ = with_deadline(&mut deadline, waiting).await;
         })
+    }
+
+    /// Memory forgets what an unsafe request has changed; gives the files that have to go.
+    fn outdate(&self, key: &[u8], own: Option<&mut Grant>) -> Removed {
+        let at = Now::read().unix_milliseconds;
+        self.unsafe_requests.note(number_of_key(key::text(key)), at, 0);
+        let sentence = self.doom(key);
+        let gone = self.memory.purge(key);
+        if let Some(own) = own {
+            own.outlive(self.memory.hash(key), &gone);
+        }
+        let Gone { order, variants, .. } = gone;
+        Removed { key: key.into(), order, variants, _sentence: sentence }
     }
 
     /// Before memory forgets: whoever misses there must not find the file, which goes later.

@@ -7,11 +7,12 @@
 use super::keyed;
 use crate::admission;
 use crate::request::{Arguments, Request};
-use millstream_cache::{FillPermit, Now, Turn, policy};
+use millstream_cache::{FillPermit, Now, Store, Turn, policy};
 use millstream_conf::model::Invalidation;
 use millstream_net::timer::Deadline;
 use millstream_wire::reference::Reference;
 use millstream_wire::{FieldId, Fields, Method, Span};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Carries out what follows from an answer for the caches; `fields` are those of the answer, `own` the right to store it.
@@ -59,7 +60,7 @@ async fn forget(request: &Request, own: Option<&mut FillPermit>) {
         match request.generation.shared.stores[zone].turn(&key, interval, now) {
             Turn::Now => {}
             Turn::Promised => return,
-            Turn::At(at) => return forget_at(request, zone, key, interval, (at, now)),
+            Turn::At(at) => return forget_at(&request.generation.shared.stores[zone], &key, (at, now)),
         }
     }
     let gone = request.generation.fronts[zone].borrow().invalidate_after(&key, own);
@@ -68,19 +69,16 @@ async fn forget(request: &Request, own: Option<&mut FillPermit>) {
     }
 }
 
-/// Drops what is stored under a key when its turn has come. There is one such task for a key at the most.
-fn forget_at(request: &Request, zone: usize, key: Vec<u8>, interval: Duration, (at, now): (i64, Now)) {
-    let generation = request.generation.clone();
+/// Drops what is stored under a key when its turn has come. Where this worker ends first, the store keeps its promise all
+/// the same, in its round of a second or at the end of the process.
+fn forget_at(store: &Arc<Store>, key: &[u8], (at, now): (i64, Now)) {
+    let (store, hash) = (store.clone(), store.hash(key));
     let wait = Duration::from_millis(u64::try_from(at.saturating_sub(now.unix_milliseconds)).unwrap_or(0));
     tokio::task::spawn_local(async move {
         let mut turn = Deadline::new();
         turn.set(now.after(wait).instant);
         turn.passed().await;
-        generation.shared.stores[zone].turn_taken(&key, interval, Now::read());
-        let gone = generation.fronts[zone].borrow().invalidate_after(&key, None);
-        if let Some(gone) = gone {
-            gone.await;
-        }
+        store.keep_promise(hash, at);
     });
 }
 

@@ -250,6 +250,27 @@ fn a_soft_purge_leaves_what_may_be_used_while_it_is_updated() {
 }
 
 #[test]
+fn a_change_whose_turn_has_not_come_is_seen_after_a_restart() {
+    if is_nginx() {
+        return;
+    }
+    let origin = api();
+    for signal in [Signal::QUIT, Signal::TERM] {
+        let mut server = start(&origin, "proxy_cache_invalidation rate=1r/m;", "");
+        let mut client = server.client();
+        client.get("/blog/one").expect("an answer");
+        for expected in ["MISS", "HIT"] {
+            assert_eq!(client.request("POST", "/blog/one", &[]).expect("an answer").status, 200);
+            assert_eq!(status(&client.get("/blog/one").expect("an answer")), expected);
+        }
+        drop(client);
+        assert!(server.stop(signal).is_some_and(|status| status.success()));
+        server.run().expect("it starts again");
+        assert_eq!(status(&server.client().get("/blog/one").expect("an answer")), "MISS");
+    }
+}
+
+#[test]
 fn a_purge_holds_over_a_restart() {
     if is_nginx() {
         return;

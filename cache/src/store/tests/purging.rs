@@ -494,3 +494,27 @@ fn what_an_unsafe_request_outdates_is_off_the_disk_once_that_is_waited_for() {
         assert!(front.invalidate_after(b"never there", None).is_none());
     });
 }
+
+#[test]
+fn a_promised_turn_is_kept_whoever_it_was_promised_to_and_at_the_end_at_the_latest() {
+    const SECOND: Duration = Duration::from_secs(1);
+    let directory = tempfile::tempdir().expect("a directory");
+    let store = store(&zone(Some(directory.path())));
+    let file = runtime().block_on(async {
+        listed(&store).await;
+        put(&store, "key", &Headers::new(), &[], b"old").await;
+        let turn = || store.turn(b"key", SECOND, start());
+        let promised = Turn::At(start().after(SECOND).unix_milliseconds);
+        assert_eq!((turn(), turn()), (Turn::Now, promised));
+        // The asker is gone with its worker; another one has its round.
+        store.maintain_when_due(start());
+        assert!(found(&store, "key", &Headers::new()).await.is_some(), "its time has not come");
+        store.maintain_when_due(start().after(SECOND));
+        assert_eq!(found(&store, "key", &Headers::new()).await, None);
+        put(&store, "key", &Headers::new(), &[], b"newer").await;
+        assert_eq!(turn(), promised);
+        only_file(directory.path())
+    });
+    assert!(store.flush(Duration::from_secs(60)));
+    assert!(!file.exists());
+}
