@@ -155,7 +155,7 @@ pub(super) fn write(request: Fields<'_>, out: &mut Vec<u8>) -> bool {
     out.len() > start
 }
 
-/// What [`write`] wrote, for people: each name, with a hash in place of the value, which may be anybody's secret.
+/// What [`write()`] wrote, for people: each name, with a hash in place of the value, which may be anybody's secret.
 pub(super) fn spoken(written: &[u8]) -> String {
     let mut spoken = String::new();
     for line in written.split(|&byte| byte == b'\n').filter(|line| !line.is_empty()) {
