@@ -5,6 +5,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
 /// A server's own directory: the `-p` prefix, and what `@DIR@` stands for.
 pub struct Prefix {
@@ -26,6 +27,22 @@ impl Prefix {
         fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o755)).expect("own directory");
         fs::create_dir(directory.path().join("logs")).expect("own directory");
         Prefix { directory }
+    }
+
+    /// A new one with a certificate that nobody trusts, made by OpenSSL for this name: `server.pem` and `server.key`.
+    pub fn with_certificate(name: &str) -> Self {
+        let prefix = Self::new();
+        let made = Command::new("openssl")
+            .args(["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2"])
+            .args(["-subj", &format!("/CN={name}")])
+            .arg("-keyout")
+            .arg(prefix.join("server.key"))
+            .arg("-out")
+            .arg(prefix.join("server.pem"))
+            .stderr(Stdio::null())
+            .status();
+        assert!(made.is_ok_and(|status| status.success()), "openssl makes a certificate");
+        prefix
     }
 
     /// The directory itself.

@@ -168,26 +168,7 @@ fn a_body_without_an_end_and_silence_end_the_command() {
 
 #[test]
 fn plain_http_to_a_tls_port_is_told_as_such() {
-    let prefix = Prefix::new();
-    let made = Command::new("openssl")
-        .args([
-            "req",
-            "-x509",
-            "-newkey",
-            "rsa:2048",
-            "-nodes",
-            "-days",
-            "2",
-            "-subj",
-            "/CN=localhost",
-            "-keyout",
-        ])
-        .arg(prefix.join("server.key"))
-        .arg("-out")
-        .arg(prefix.join("server.pem"))
-        .stderr(std::process::Stdio::null())
-        .status();
-    assert!(made.is_ok_and(|status| status.success()), "openssl makes a certificate");
+    let prefix = Prefix::with_certificate("localhost");
     let site = "error_log @DIR@/error.log; pid @DIR@/nginx.pid; events {} http { access_log off;
         server { listen 127.0.0.1:@PORT@; listen 127.0.0.1:@TLSPORT@ ssl; ssl_certificate @DIR@/server.pem;
         ssl_certificate_key @DIR@/server.key; location / { return 200 over-tls; } } }";

@@ -10,27 +10,7 @@ use millstream_tests::prefix::{Prefix, seed};
 use millstream_tests::server::{Server, is_nginx};
 
 fn with_certificate() -> Prefix {
-    let prefix = Prefix::new();
-    let made = Command::new("openssl")
-        .args([
-            "req",
-            "-x509",
-            "-newkey",
-            "rsa:2048",
-            "-nodes",
-            "-days",
-            "2",
-            "-subj",
-            "/CN=toutiao.example.com",
-            "-keyout",
-        ])
-        .arg(prefix.join("server.key"))
-        .arg("-out")
-        .arg(prefix.join("server.pem"))
-        .stderr(Stdio::null())
-        .status();
-    assert!(made.is_ok_and(|status| status.success()), "openssl makes a certificate");
-    prefix
+    Prefix::with_certificate("toutiao.example.com")
 }
 
 /// Says something over TLS with OpenSSL's own client and gives back all that it printed.

@@ -7,7 +7,6 @@ use millstream_tests::prefix::Prefix;
 use millstream_tests::process::allow_open_files;
 use millstream_tests::server::{Server, is_nginx};
 use millstream_tests::wait;
-use std::process::{Command, Stdio};
 use std::sync::Arc;
 
 const CLIENTS: usize = 160;
@@ -93,23 +92,8 @@ fn handshakes_that_never_come_make_room_as_slow_heads_do() {
     if is_nginx() {
         return;
     }
-    let prefix = Prefix::new();
-    let mut openssl = Command::new("openssl");
-    openssl.args([
-        "req",
-        "-x509",
-        "-newkey",
-        "rsa:2048",
-        "-nodes",
-        "-days",
-        "2",
-        "-subj",
-        "/CN=localhost",
-        "-keyout",
-    ]);
-    openssl.arg(prefix.join("key.pem")).arg("-out").arg(prefix.join("cert.pem")).stderr(Stdio::null());
-    assert!(openssl.status().is_ok_and(|status| status.success()), "openssl makes a certificate");
-    let tls = "ssl_certificate @DIR@/cert.pem; ssl_certificate_key @DIR@/key.pem;";
+    let prefix = Prefix::with_certificate("localhost");
+    let tls = "ssl_certificate @DIR@/server.pem; ssl_certificate_key @DIR@/server.key;";
     let template = FEW_PLACES.replace("@TLS@", tls);
     let server = Server::start_in(prefix, &template, &[("SSL", "ssl")]);
     // The first byte of a handshake, so that it is not merely idle.

@@ -325,16 +325,21 @@ fn a_prefix_that_is_not_there_is_left_so_and_nobody_misses_it() {
     assert!(!missing.exists(), "no folder is made for temporary files");
 }
 
+/// Makes the folder `closed`, which only root may enter.
+fn close(prefix: &Prefix) {
+    let closed = prefix.join("closed");
+    std::fs::create_dir(&closed).expect("own directory");
+    let only_root = std::os::unix::fs::PermissionsExt::from_mode(0o700);
+    std::fs::set_permissions(&closed, only_root).expect("own directory");
+}
+
 #[test]
 fn a_place_that_the_user_may_not_enter_is_a_located_error_of_start_and_check() {
     if is_nginx() || !can_become_www_data() {
         return;
     }
     let prefix = Prefix::new();
-    let closed = prefix.join("closed");
-    std::fs::create_dir(&closed).expect("own directory");
-    let only_root = std::os::unix::fs::PermissionsExt::from_mode(0o700);
-    std::fs::set_permissions(&closed, only_root).expect("own directory");
+    close(&prefix);
     let text = OF_A_USER.replace("@PLACE@", "proxy_temp_path @DIR@/closed/answers;");
     let Err(refused) = Server::try_start(prefix, &text, &[("ORIGIN", "127.0.0.1:1")]) else {
         panic!("it started");
@@ -344,9 +349,7 @@ fn a_place_that_the_user_may_not_enter_is_a_located_error_of_start_and_check() {
     assert!(refused.output.contains("nginx.conf:4:"), "{}", refused.output);
 
     let prefix = Prefix::new();
-    std::fs::create_dir(prefix.join("closed")).expect("own directory");
-    let only_root = std::os::unix::fs::PermissionsExt::from_mode(0o700);
-    std::fs::set_permissions(prefix.join("closed"), only_root).expect("own directory");
+    close(&prefix);
     let text = text.replace("@DIR@", prefix.path().to_str().expect("a path"));
     let text = text.replace("@PORT@", "8080").replace("@ORIGIN@", "127.0.0.1:1");
     let checked =
@@ -407,10 +410,7 @@ fn a_cache_directory_that_the_user_may_not_enter_is_told_and_what_is_missing_abo
         return;
     }
     let prefix = Prefix::new();
-    let closed = prefix.join("closed");
-    std::fs::create_dir(&closed).expect("own directory");
-    let only_root = std::os::unix::fs::PermissionsExt::from_mode(0o700);
-    std::fs::set_permissions(&closed, only_root).expect("own directory");
+    close(&prefix);
     let zones = "proxy_cache_path @DIR@/closed/cache keys_zone=a:1m; proxy_cache_path @DIR@/new/above/cache keys_zone=b:1m;";
     let text = OF_A_USER
         .replace("@PLACE@", zones)
