@@ -84,16 +84,18 @@ fn what_came_while_too_much_waited_is_written_later() {
 fn however_many_purges_wait_for_the_disk_files_are_read_meanwhile() {
     let directory = tempfile::tempdir().expect("a directory");
     let zone = zone(Some(directory.path()));
-    runtime().block_on(async {
+    let (restarted, gates) = runtime().block_on(async {
         put(&store(&zone), "key", &Headers::new(), &[], b"body").await;
         let restarted = store(&zone);
         let (gates, held): (Vec<_>, Vec<_>) = (0..8).map(|_| std::sync::mpsc::channel::<()>()).unzip();
         // Each ends when its gate is dropped.
         held.into_iter().for_each(|gate| restarted.purging.push(move || _ = gate.recv()));
         assert_eq!(found(&restarted, "key", &Headers::new()).await, Some(b"body".to_vec()));
-        drop(gates);
-        assert!(restarted.flush(Duration::from_secs(30)));
+        (restarted, gates)
     });
+    drop(gates);
+    // After the loop has ended, as in the process: it blocks the thread, so no loop could hand work on meanwhile.
+    assert!(restarted.flush(Duration::from_secs(30)));
 }
 
 #[test]
