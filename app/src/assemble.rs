@@ -31,6 +31,8 @@ pub struct Assembled {
     shared: Shared,
     /// Stores of the configuration before that go on, by the number of their zone here.
     kept: Vec<usize>,
+    /// Stores of the configuration before that this one has no more.
+    left: Vec<Arc<Store>>,
 }
 
 impl Assembled {
@@ -39,7 +41,8 @@ impl Assembled {
         &self.shared.configuration
     }
 
-    /// Puts it in force, under the limit of open files that now holds: stores that go on take over their new bounds.
+    /// Puts it in force, under the limit of open files that now holds: stores that go on take over their new bounds,
+    /// others keep what they have promised.
     pub fn commit(self) -> Arc<Shared> {
         let mut shared = self.shared;
         shared.bounds = Needs::of(&shared.configuration).bounds(limits::nofile());
@@ -47,6 +50,7 @@ impl Assembled {
             let zone = &shared.configuration.http.cache_zones[index];
             shared.stores[index].reconfigure(zone, shared.main_log.clone());
         }
+        self.left.iter().for_each(|store| store.leave());
         Arc::new(shared)
     }
 }
@@ -122,7 +126,9 @@ pub fn assemble(
         keeps_upstream_heads,
         configuration,
     };
-    Ok(Assembled { shared, kept })
+    let is_left = |store: &&Arc<Store>| !shared.stores.iter().any(|kept| Arc::ptr_eq(kept, store));
+    let left = previous.into_iter().flat_map(|shared| &shared.stores).filter(is_left).cloned().collect();
+    Ok(Assembled { shared, kept, left })
 }
 
 /// Writes to the error log what was found beyond the text and stops no start.

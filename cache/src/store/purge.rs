@@ -115,9 +115,18 @@ impl Store {
         }
     }
 
+    /// The configuration has this zone no more: whoever keeps promises may never come again, and another zone of the same
+    /// directory would find the files. So all are kept now, before their time; requests on their way are promised none.
+    pub fn leave(&self) {
+        let keys = self.turns().end(Now::read().unix_milliseconds);
+        for key in keys {
+            _ = self.invalidate_after(&key, None);
+        }
+    }
+
     /// Keeps all promises, before their time: there is no later. Files go in [`Store::flush`].
     pub(super) fn keep_promises_at_end(&self) {
-        let keys = self.turns().take_all(i64::MAX, Now::read().unix_milliseconds);
+        let keys = self.turns().end(Now::read().unix_milliseconds);
         for key in keys {
             let removed = self.outdate(&key, None);
             if let Some(disk) = self.disk.clone() {

@@ -32,6 +32,8 @@ pub(super) struct Rate {
     places: Vec<Place>,
     /// Bytes of the keys in promises.
     promised: usize,
+    /// Whether nothing may be put off any more.
+    is_over: bool,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -64,6 +66,9 @@ impl Place {
 impl Rate {
     /// What a request for a key may do at this moment.
     pub(super) fn turn(&mut self, (hash, key): (u64, &[u8]), interval: Duration, now: i64) -> Turn {
+        if self.is_over {
+            return Turn::Now;
+        }
         if self.places.is_empty() {
             self.places = vec![Place::default(); SETS * WAYS];
         }
@@ -100,6 +105,12 @@ impl Rate {
             set.iter_mut().filter(|place| place.hash == hash).find_map(|place| place.take_due(at, now))?;
         self.promised -= key.len();
         Some(key)
+    }
+
+    /// As [`Rate::take_all`], for good: all promises are taken, and from here on every turn comes at once.
+    pub(super) fn end(&mut self, now: i64) -> Vec<Box<[u8]>> {
+        self.is_over = true;
+        self.take_all(i64::MAX, now)
     }
 
     /// As [`Rate::take`], all keys.
@@ -150,6 +161,16 @@ mod tests {
         assert_eq!(rate.turn(SEVEN, SECOND, 11_950), Turn::At(12_000));
         assert_eq!(rate.take_all(i64::MAX, 11_960), [b"seven"[..].into()], "at the end none is left");
         assert_eq!(rate.promised, 0);
+    }
+
+    #[test]
+    fn after_the_end_nothing_is_put_off() {
+        let mut rate = Rate::default();
+        assert_eq!(rate.turn(SEVEN, SECOND, 10_000), Turn::Now);
+        assert_eq!(rate.turn(SEVEN, SECOND, 10_001), Turn::At(11_000));
+        assert_eq!(rate.end(10_002), [b"seven"[..].into()]);
+        assert_eq!(rate.turn(SEVEN, SECOND, 10_003), Turn::Now);
+        assert_eq!(rate.turn(SEVEN, SECOND, 10_004), Turn::Now);
     }
 
     #[test]

@@ -270,6 +270,75 @@ fn a_change_whose_turn_has_not_come_is_seen_after_a_restart() {
     }
 }
 
+/// Two workers or one, with the zone or without it, and seldom a turn.
+fn rated(workers: usize, zone: &str, rate: &str) -> String {
+    let cached = "proxy_cache answers; proxy_cache_valid 200 1h; proxy_cache_invalidation rate=@RATE@;";
+    "worker_processes @WORKERS@; pid @DIR@/nginx.pid; error_log @DIR@/error.log notice; events {}
+    http {
+        access_log off;
+        @ZONE@
+        server {
+            listen 127.0.0.1:@PORT@;
+            location / { proxy_pass http://@ORIGIN@; add_header X-Cache-Status $upstream_cache_status; @CACHED@ }
+        }
+    }"
+    .replace("@WORKERS@", &workers.to_string())
+    .replace("@ZONE@", zone)
+    .replace("@CACHED@", if zone.is_empty() { "" } else { cached })
+    .replace("@RATE@", rate)
+}
+
+/// Changes what a path stands for twice: the first time takes out what is stored, the second waits for its turn.
+fn change_twice(server: &Server, path: &str) {
+    let mut client = server.client();
+    client.get(path).expect("an answer");
+    for expected in ["MISS", "HIT"] {
+        assert_eq!(client.request("POST", path, &[]).expect("an answer").status, 200);
+        assert_eq!(status(&client.get(path).expect("an answer")), expected, "{path}");
+    }
+}
+
+fn reload(server: &Server, template: &str, origin: &Origin) {
+    let before = server.log().matches("is in force").count();
+    server.rewrite(template, &[("ORIGIN", &origin.address())]);
+    server.signal(Signal::HUP);
+    wait::until("the reload is done", || server.log().matches("is in force").count() > before);
+}
+
+const ON_DISK: &str = "proxy_cache_path @DIR@/cache keys_zone=answers:1m;";
+
+#[test]
+fn a_change_whose_turn_has_not_come_is_seen_after_a_reload_that_takes_its_worker_away() {
+    if is_nginx() {
+        return;
+    }
+    let origin = api();
+    let server = Server::start(&rated(8, ON_DISK, "20r/m"), &[("ORIGIN", &origin.address())]);
+    // On connections of their own, and so on several workers.
+    let paths: Vec<String> = (0..16).map(|number| format!("/page/{number}")).collect();
+    paths.iter().for_each(|path| change_twice(&server, path));
+    reload(&server, &rated(1, ON_DISK, "20r/m"), &origin);
+    for path in &paths {
+        wait::until("its turn has come", || status(&server.get(path)) == "MISS");
+    }
+}
+
+#[test]
+fn a_change_whose_turn_has_not_come_is_seen_in_a_zone_that_was_away_meanwhile() {
+    if is_nginx() {
+        return;
+    }
+    let origin = api();
+    let with = rated(2, ON_DISK, "1r/m");
+    let server = Server::start(&with, &[("ORIGIN", &origin.address())]);
+    change_twice(&server, "/page");
+    wait::until("it is on the disk", || server.prefix().count_files("cache") == 1);
+    reload(&server, &rated(2, "", "1r/m"), &origin);
+    assert_eq!(status(&server.get("/page")), "none");
+    reload(&server, &with, &origin);
+    assert_eq!(status(&server.get("/page")), "MISS");
+}
+
 #[test]
 fn a_purge_holds_over_a_restart() {
     if is_nginx() {
