@@ -193,3 +193,21 @@ fn the_report_reads_from_doubt_to_figures_to_words() {
     let equal = compare(&run(USUAL, 1), &Outcome { connections: 7, ..run(USUAL, 2) });
     insta::assert_snapshot!(text(&equal, ("a.json", "b\x1b[2J.json")));
 }
+
+#[test]
+fn figures_of_any_length_stand_apart_in_the_report() {
+    let mut comparison = compare(&run(USUAL, 1), &run(USUAL, 2));
+    for (value, low, high) in [(0.5, 0.4, 0.6), (1234.555, 555.262, 123_456.789), (1.0, 0.9, 98_765_432.1)] {
+        let finding = &mut comparison.rate;
+        (finding.a, finding.b) = (123_456_789_012.0, 987_654_321_098.0);
+        (finding.ratio, finding.verdict) = (Some(Ratio { value, low, high }), Verdict::Differs);
+        let text = text(&comparison, ("a", "b"));
+        let line = text.lines().find(|line| line.contains("Requests/s")).expect("the rate has a line");
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let interval = [format!("{value:.3}"), format!("{low:.3}"), "–".to_owned(), format!("{high:.3}")];
+        assert_eq!(words[0], "Requests/s", "{line}");
+        assert_eq!(words[1..3], ["123,456,789,012", "987,654,321,098"], "{line}");
+        assert_eq!(words[3..7], interval, "{line}");
+        assert_eq!(words[7..].join(" "), "differs by more than noise", "{line}");
+    }
+}

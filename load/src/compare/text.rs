@@ -37,7 +37,7 @@ fn line(text: &mut String, finding: &Finding, shape: fn(f64) -> String) {
         Verdict::Unknown(why) => format!("not to be told: {why}"),
     };
     let (a, b) = (shape(finding.a), shape(finding.b));
-    let _ = writeln!(text, "  {:<15}{a:>12}{b:>12}{ratio:>8}   {interval:<16} {verdict}", finding.name);
+    let _ = writeln!(text, "  {:<15}{a:>12} {b:>11} {ratio:>7}   {interval:<16} {verdict}", finding.name);
 }
 
 /// What it comes to, in words.
