@@ -9,6 +9,7 @@ use crate::progress::Follower;
 use crate::samples::{begin, conf, fill, head, headers, lifetime, miss, ready, start, store, zone};
 use bytes::Bytes;
 use millstream_conf::model::UseStale;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
@@ -58,6 +59,39 @@ fn a_repeated_hit_is_the_same_handle_until_the_entry_is_replaced() {
     other.store().clone().invalidate(b"key");
     fill(&mut other, b"key", b"two", now);
     assert_eq!(body(&fresh(get(&mut front, &conf(), now))), b"two");
+}
+
+#[test]
+fn a_hit_without_a_handle_leaves_the_count_of_the_zones_holders_alone() {
+    let (mut front, now) = (front(), start());
+    let keys: Vec<String> = (0..64).map(|number| format!("key {number}")).collect();
+    for key in &keys {
+        fill(&mut front, key.as_bytes(), b"body", now);
+    }
+    // No sets, no handles: as for all that is beyond the last one.
+    front.sets = vec![Set::default()];
+    let store = front.store().clone();
+    let holders = Arc::strong_count(&store);
+    let is_over = AtomicBool::new(false);
+    let most = std::thread::scope(|scope| {
+        let watching = scope.spawn(|| {
+            let mut most = 0;
+            while !is_over.load(Ordering::Relaxed) {
+                most = most.max(Arc::strong_count(&store));
+            }
+            most
+        });
+        for _ in 0..2000 {
+            for key in &keys {
+                // A handle of one key displaces that of another.
+                fresh(front.lookup(key.as_bytes(), Fields::default(), &conf(), now));
+                front.displaced = 0;
+            }
+        }
+        is_over.store(true, Ordering::Relaxed);
+        watching.join().expect("no panic")
+    });
+    assert!(most <= holders, "{most} holders of the zone, {holders} before");
 }
 
 #[test]

@@ -1,5 +1,10 @@
 //! Regular expressions in configurations: they match what they match in nginx, and one that cannot be decided lets nobody in.
 
+use std::process::{Command, Stdio};
+
+use millstream_tests::origin::{Origin, answer};
+use millstream_tests::ports;
+use millstream_tests::prefix::Prefix;
 use millstream_tests::server::{Server, is_nginx};
 use millstream_tests::wait;
 
@@ -76,4 +81,66 @@ fn an_expression_that_reaches_its_limit_is_an_error_and_never_no_match() {
     }
     let answer = server.get_with("/", &[("Host", &format!("{long}c.example"))]);
     assert_eq!(answer.status, 500);
+}
+
+/// Each expression comes before one that takes everything.
+const UNDECIDED: &str = r#"pid @DIR@/nginx.pid; error_log @DIR@/error.log; events {}
+    http {
+        access_log off;
+        server {
+            listen 127.0.0.1:@PORT@;
+            location / {
+                proxy_pass http://@ORIGIN@;
+                proxy_redirect "~^http://internal/(?:a|aa)+(?!b)(?:\.git|\.hg)$" http://hidden/;
+                proxy_redirect ~^http://internal/(.*)$ http://public/$1;
+            }
+        }
+        server {
+            listen 127.0.0.1:@TLS@ ssl default_server;
+            ssl_certificate @DIR@/server.pem; ssl_certificate_key @DIR@/server.key;
+            return 200 "the default one";
+        }
+        server {
+            listen 127.0.0.1:@TLS@ ssl;
+            server_name "~^(?:a|aa)+(?!b)\.example$";
+            ssl_certificate @DIR@/server.pem; ssl_certificate_key @DIR@/server.key;
+            return 200 "by name";
+        }
+    }"#;
+
+#[test]
+fn a_redirect_that_an_expression_cannot_decide_about_reveals_nothing() {
+    let origin = Origin::start(|request| {
+        let location = format!("http://internal{}", request.target());
+        answer(302, &[("Location", &location)], b"")
+    });
+    let prefix = Prefix::with_certificate("localhost");
+    let tls = ports::free().to_string();
+    let server = Server::start_in(prefix, UNDECIDED, &[("ORIGIN", &origin.address()), ("TLS", &tls)]);
+    assert_eq!(server.get("/aaa.git").field("location"), Some("http://hidden/"));
+    assert_eq!(server.get("/aaa.svn").field("location"), Some("http://public/aaa.svn"));
+    let answer = server.get(&format!("/{}c.git", "a".repeat(60)));
+    assert_eq!((answer.status, answer.field("location")), (500, None), "{}", answer.head);
+    wait::until("the error log says why", || {
+        server.log().lines().any(|line| line.contains("[alert]") && line.contains("backtracking"))
+    });
+}
+
+#[test]
+fn a_name_that_an_expression_cannot_decide_about_gets_no_certificate() {
+    let origin = Origin::fixed(200, &[], b"");
+    let port = ports::free();
+    let values = [("ORIGIN", origin.address()), ("TLS", port.to_string())];
+    let values = values.each_ref().map(|(name, value)| (*name, value.as_str()));
+    let _server = Server::start_in(Prefix::with_certificate("localhost"), UNDECIDED, &values);
+    let shake_hands = |name: &str| {
+        let output = Command::new("openssl")
+            .args(["s_client", "-connect", &format!("127.0.0.1:{port}"), "-servername", name])
+            .stdin(Stdio::null())
+            .output()
+            .expect("openssl is installed");
+        String::from_utf8_lossy(&output.stdout).contains("BEGIN CERTIFICATE")
+    };
+    assert!(shake_hands("aaa.example") && shake_hands("other.example"));
+    assert!(!shake_hands(&format!("{}c.example", "a".repeat(50))), "nobody knows whose certificate it is");
 }

@@ -132,6 +132,33 @@ fn after_an_upgrade_the_new_process_accepts_while_the_old_one_finishes() {
 }
 
 #[test]
+fn an_old_process_that_finishes_after_an_upgrade_holds_no_socket() {
+    let gate = Arc::new(Gate::default());
+    let origin = behind(&gate);
+    let values = [("ORIGIN", origin.address()), ("MORE", String::new()), ("ZONE", String::new())];
+    let mut values: Vec<(&str, &str)> = values.iter().map(|(name, value)| (*name, value.as_str())).collect();
+    values.push(("PLACES", ""));
+    let server = Server::start_daemon(SITE, &values);
+    let old = server.current_id();
+    let mut client = server.client();
+    client.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n").expect("sent");
+    wait::until("the API has the request", || origin.count() == 1);
+    server.signal(Signal::USR2);
+    wait::until("the pid file names a new process", || ![0, old].contains(&server.current_id()));
+    let new = server.current_id();
+    wait::until("the new process has its workers", || server.get("/fixed").status == 200);
+    send(old, Signal::QUIT);
+    send(new, Signal::TERM);
+    wait::until("the new process ends", || !is_alive(new));
+    // What the old one held of the sockets it would share with the new one: clients would connect and hang.
+    wait::until("new connections are refused", || Client::connect(server.port()).is_err());
+    assert!(is_alive(old), "it has a request in progress");
+    assert!(gate.open(), "nothing waited for that request");
+    assert_eq!(client.answer().expect("the answer in flight").text(), "late but whole");
+    wait::until("the old process ends", || !is_alive(old));
+}
+
+#[test]
 fn a_unix_socket_goes_with_the_last_process_that_listens_on_it() {
     let origin = Origin::fixed(200, &[], b"body");
     let values = [("ORIGIN", origin.address()), ("ZONE", String::new()), ("PLACES", String::new())];

@@ -1,9 +1,13 @@
 //! Clients that read slowly: each gets all of its answer, nobody waits for another, and memory stays within its bounds.
 
+use std::sync::Arc;
+
 use millstream_tests::client::Client;
+use millstream_tests::gate::Gate;
 use millstream_tests::origin::{Origin, Step, answer};
 use millstream_tests::process::{allow_open_files, resident_bytes};
 use millstream_tests::server::{Server, is_nginx};
+use millstream_tests::wait;
 
 const MEGABYTE: u64 = 1024 * 1024;
 
@@ -51,19 +55,19 @@ fn of_readers_of_one_large_answer_each_gets_all_whatever_its_pace() {
     }
     let whole = body(6 * MEGABYTE as usize);
     for (zone, cache) in [("memory", ""), ("@DIR@/cache", ""), ("memory", "proxy_max_temp_file_size 0;")] {
-        let held = std::sync::Arc::new(millstream_tests::gate::Gate::default());
-        let (gate, sent) = (std::sync::Arc::clone(&held), whole.clone());
+        let held = Arc::new(Gate::default());
+        let (gate, sent) = (Arc::clone(&held), whole.clone());
         let origin = Origin::start(move |_| {
             let mut steps = chunked(&sent);
             // Not before everybody has joined.
-            steps.insert(0, Step::Pass(std::sync::Arc::clone(&gate)));
+            steps.insert(0, Step::Pass(Arc::clone(&gate)));
             steps
         });
         let zone = zone.replace("@DIR@", millstream_tests::profile_directory().to_str().unwrap_or_default());
         let zone = if zone == "memory" { zone } else { format!("{zone}-{}", std::process::id()) };
         let server = start(&origin, &zone, "8m", cache);
         let mut clients: Vec<Client> = (0..3).map(|_| ask(&server, "/large")).collect();
-        millstream_tests::wait::until("it is asked for", || origin.count() == 1);
+        wait::until("it is asked for", || origin.count() == 1);
         held.open();
         let lasts = cache.is_empty();
         if lasts {
@@ -124,4 +128,97 @@ fn what_is_held_for_slow_readers_is_within_the_bound_and_whole() {
             assert!(read == whole, "{what}");
         }
     }
+}
+
+#[test]
+fn what_many_slow_readers_of_one_answer_are_handed_at_its_end_is_within_the_bound() {
+    if is_nginx() {
+        return;
+    }
+    assert!(allow_open_files(4096), "ulimit -n has to allow the connections");
+    const READERS: u64 = 150;
+    let whole = body(MEGABYTE as usize);
+    let gate = Arc::new(Gate::default());
+    let (held, sent) = (Arc::clone(&gate), whole.clone());
+    let origin = Origin::start(move |_| {
+        // Nothing before everybody has come; then all of it.
+        let mut steps = vec![Step::Pass(Arc::clone(&held))];
+        steps.extend(answer(200, &[], &sent));
+        steps
+    });
+    let server = start(&origin, "memory", "16m", "");
+    let before = resident_bytes(server.id());
+    let mut clients: Vec<Client> = (0..READERS).map(|_| ask(&server, "/one")).collect();
+    wait::until("it is asked for", || origin.count() == 1);
+    assert!(gate.open(), "one request is enough for all");
+    for client in &mut clients {
+        assert_eq!(client.head().expect("a head").status, 200);
+    }
+    assert!(server.get("/one").body == whole, "the fill has ended");
+    let held = resident_bytes(server.id()).saturating_sub(before);
+    let bound = (16 + 64) * MEGABYTE + READERS * 64 * 1024;
+    assert!(held <= bound, "{} MB held, {} allowed", held / MEGABYTE, bound / MEGABYTE);
+    for mut client in clients {
+        assert!(client.exactly(whole.len()).expect("all of it") == whole);
+    }
+    assert_eq!(origin.count(), 1);
+}
+
+/// One place at the server of the API; whoever comes while it is taken gets 502.
+const ONE_AT_A_TIME: &str = "pid @DIR@/nginx.pid; error_log @DIR@/error.log;
+    events { worker_connections 1024; }
+    http {
+        access_log off; send_timeout 600s; proxy_temp_path @DIR@/temp; @ZONE@
+        upstream api { zone api 64k; server @ORIGIN@ max_conns=1; }
+        server {
+            listen 127.0.0.1:@PORT@ sndbuf=64k;
+            location / { proxy_pass http://api; }
+            location /stored { proxy_pass http://api; @CACHE@ }
+        }
+    }";
+
+#[test]
+fn a_server_is_free_again_while_a_slow_client_reads_what_was_spilled() {
+    let whole = body(8 * MEGABYTE as usize);
+    let sent = whole.clone();
+    let origin = Origin::start(move |request| match request.target() {
+        "/large" => answer(200, &[], &sent),
+        _ => answer(200, &[], b"small"),
+    });
+    let server = Server::start(ONE_AT_A_TIME, &[("ORIGIN", &origin.address()), ("ZONE", ""), ("CACHE", "")]);
+    let mut slow = ask(&server, "/large");
+    assert_eq!(slow.head().expect("a head").status, 200);
+    wait::until("the server is free, though nobody has read", || server.get("/small").status == 200);
+    assert!(slow.exactly(whole.len()).expect("all of it") == whole);
+}
+
+#[test]
+fn a_server_is_busy_for_as_long_as_it_sends_into_the_cache_though_its_client_is_done() {
+    if is_nginx() {
+        return; // A client waits for the end of its answer there.
+    }
+    let gate = Arc::new(Gate::default());
+    let held = Arc::clone(&gate);
+    let origin = Origin::start(move |request| match request.target() {
+        "/stored" => vec![
+            Step::Send(b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\nETag: \"x\"\r\n\r\nfirst".to_vec()),
+            Step::Pass(Arc::clone(&held)),
+            Step::Send(b"later".to_vec()),
+        ],
+        _ => answer(200, &[], b"small"),
+    });
+    let values = [
+        ("ORIGIN", &*origin.address()),
+        ("ZONE", "proxy_cache_path memory keys_zone=z:1m memory=16m;"),
+        ("CACHE", "proxy_cache z; proxy_cache_valid any 1h;"),
+    ];
+    let server = Server::start(ONE_AT_A_TIME, &values);
+    let mut client = server.client();
+    let part = client.get_with("/stored", &[("Range", "bytes=0-3")]).expect("an answer");
+    assert_eq!((part.status, part.text().as_str()), (206, "firs"));
+    assert_eq!(client.get("/small").expect("an answer").status, 502, "the server still sends");
+    assert!(gate.open(), "none of it waited for the rest");
+    wait::until("the server is free", || server.get("/small").status == 200);
+    assert_eq!(server.get("/stored").text(), "firstlater");
+    assert_eq!(origin.requests().iter().filter(|request| request.target() == "/stored").count(), 1);
 }

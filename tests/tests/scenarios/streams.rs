@@ -234,6 +234,42 @@ fn answers_that_nobody_else_can_have_are_fetched_side_by_side() {
 }
 
 #[test]
+fn confirmations_that_may_not_be_stored_are_asked_for_side_by_side() {
+    if is_nginx() {
+        return;
+    }
+    let gates = [Arc::new(Gate::default()), Arc::new(Gate::default())];
+    let [begun, held] = gates.each_ref().map(Arc::clone);
+    let first = std::sync::atomic::AtomicBool::new(true);
+    let origin = Origin::start(move |request| {
+        if request.field("if-none-match").is_none() {
+            return answer(200, &[("ETag", "\"one\""), ("Cache-Control", "max-age=3600")], b"stored");
+        }
+        let is_first = first.swap(false, std::sync::atomic::Ordering::SeqCst);
+        // Whose cookie it is nobody can tell: what it comes with is not stored.
+        let confirmed = b"HTTP/1.1 304 Not Modified\r\nETag: \"one\"\r\nSet-Cookie: a=b\r\n\r\n";
+        vec![Step::Pass(Arc::clone(if is_first { &begun } else { &held })), Step::Send(confirmed.to_vec())]
+    });
+    let cache = "proxy_cache_revalidate on; proxy_cache_lock_timeout 60s; proxy_cache_lock_age 60s;
+        proxy_cache_purge PURGE; proxy_cache_purge_soft on;";
+    let server = start(&origin.address(), cache);
+    assert_eq!(server.get("/cached").text(), "stored");
+    let purged = server.client().request("PURGE", "/cached", &[]).expect("an answer");
+    assert_eq!(purged.status, 200, "from now on it is stale");
+    let mut clients: Vec<Client> = (0..4).map(|_| server.client()).collect();
+    for client in &mut clients {
+        client.send("GET /cached HTTP/1.1\r\nHost: a\r\n\r\n").expect("sent");
+    }
+    wait::until("the first asks whether it is still so", || origin.count() == 2);
+    gates[0].open();
+    let all = wait::within(Duration::from_secs(10), || (origin.count() == 5).then_some(()));
+    assert!(all.is_some() && gates[1].open(), "{} were asked at a time", origin.count() - 2);
+    for client in &mut clients {
+        assert_eq!(client.answer().expect("an answer").text(), "stored");
+    }
+}
+
+#[test]
 fn a_body_goes_out_again_when_the_whole_is_asked_for_once_more() {
     if is_nginx() {
         return;
