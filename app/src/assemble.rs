@@ -126,9 +126,14 @@ pub fn assemble(
         keeps_upstream_heads,
         configuration,
     };
-    let is_left = |store: &&Arc<Store>| !shared.stores.iter().any(|kept| Arc::ptr_eq(kept, store));
-    let left = previous.into_iter().flat_map(|shared| &shared.stores).filter(is_left).cloned().collect();
+    let left = left_by(previous, &shared.stores);
     Ok(Assembled { shared, kept, left })
+}
+
+/// Stores of the configuration before that are not among these.
+fn left_by(previous: Option<&Shared>, stores: &[Arc<Store>]) -> Vec<Arc<Store>> {
+    let is_left = |store: &&Arc<Store>| !stores.iter().any(|kept| Arc::ptr_eq(kept, store));
+    previous.into_iter().flat_map(|shared| &shared.stores).filter(is_left).cloned().collect()
 }
 
 /// Writes to the error log what was found beyond the text and stops no start.

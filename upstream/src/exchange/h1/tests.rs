@@ -7,7 +7,10 @@ use millstream_net::address::Address;
 use millstream_net::stream::Stream;
 use millstream_wire::Method;
 use millstream_wire::h1::head::ResponseHead;
+use std::future::poll_fn;
 use std::io::IoSlice;
+use std::pin::pin;
+use std::task::Poll;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
@@ -175,5 +178,25 @@ fn a_silent_upstream_runs_into_read_timeout() {
         let mut head = ResponseHead::default();
         let error = connection.read_head(&mut head, 4096, Duration::from_millis(5)).await;
         assert!(matches!(error, Err(ExchangeError::ReadTimeout)));
+    });
+}
+
+#[test]
+fn while_an_answer_is_waited_for_no_buffer_is_held() {
+    on_runtime(async {
+        let (mut connection, mut peer) = pair(0);
+        connection.begin(Method::Get, true);
+        connection.write(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n", LONG).await.expect("the socket takes it");
+        let mut head = ResponseHead::default();
+        for (piece, holds) in [(&b""[..], false), (b"HTTP/1.1 200 OK\r\n", true), (b"A: b\r\n", true)] {
+            peer.write_all(piece).await.expect("the socket takes it");
+            tokio::task::yield_now().await;
+            {
+                let mut waiting = pin!(connection.read_head(&mut head, 4096, LONG));
+                let looked = poll_fn(|context| Poll::Ready(waiting.as_mut().poll(context))).await;
+                assert!(looked.is_pending(), "the head has not ended");
+            }
+            assert_eq!(connection.buffer.capacity() > 0, holds, "{:?}", piece.escape_ascii().to_string());
+        }
     });
 }
