@@ -127,6 +127,16 @@ fn a_web_page_purges_nothing_from_an_address_that_may() {
 }
 
 #[test]
+fn what_a_proxy_on_this_machine_passes_on_is_not_its_own() {
+    for name in
+        ["X-Forwarded-For", "Forwarded", "Client-IP", "Fly-Client-IP", "X-Azure-ClientIP", "X-Forwarded"]
+    {
+        check(&ManageRight::default(), "127.0.0.1", &format!("{name}: 1.2.3.4\r\n"), false);
+    }
+    check(&ManageRight::default(), "127.0.0.1", "", true);
+}
+
+#[test]
 fn a_list_of_addresses_is_what_it_says_whoever_passes_requests_on() {
     let right = allow(&[network("10.1.0.0", 16), network("2001:db8::", 32)]);
     check(&right, "10.1.255.9", "X-Forwarded-For: 1.2.3.4\r\n", true);

@@ -44,6 +44,23 @@ fn fields_that_make_up_another_request_do_not_reach_the_upstream_of_a_cached_loc
     assert!(!head.contains("evil"), "{head}");
 }
 
+/// What an application may take for another host, scheme, file or form of the page, by its name.
+#[test]
+fn fields_that_applications_believe_do_not_reach_the_upstream_of_a_cached_location() {
+    for name in [
+        "CF-Visitor",
+        "X-Sendfile-Type",
+        "X-Accel-Mapping",
+        "Ssl-Offloaded",
+        "X-AppEngine-Https",
+        "X-Forwarded-Https",
+    ] {
+        let field = format!("{name}: evil\r\n");
+        assert!(!sent("proxy_cache zone;", &field, true).contains("evil"), "{name}");
+        assert!(sent("", &field, false).contains("evil"), "{name}");
+    }
+}
+
 #[test]
 fn they_pass_where_the_cache_has_no_part_in_the_request() {
     for words in ["", "proxy_cache zone;"] {
