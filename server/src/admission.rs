@@ -1,7 +1,8 @@
-//! What is settled about a request before anybody answers: host, server, framing, path, location.
+//! What is settled about a request before anybody answers: host, server, framing, path; and its location, which may be found
+//! more than once.
 //!
 //! It waits for nothing and answers nothing; a refusal is a status. A request that is only thought of (what would a GET
-//! of this URL find?) is admitted here too, so that it comes out where a real one would. Next: `serve`.
+//! of this URL find?) is admitted here too, so that it comes out where a real one would. Next: `phase`.
 
 use crate::failure;
 use crate::request::{Captures, Request};
@@ -12,7 +13,7 @@ use millstream_wire::h1::framing;
 use millstream_wire::target::Normal;
 use millstream_wire::{Field, FieldId, Method, Span, host, target};
 
-/// Admits a parsed request: host, server, framing, path, location. The status is the refusal.
+/// Admits a parsed request: host, server, framing, path. The status is the refusal.
 pub fn admit(request: &mut Request) -> Result<(), u16> {
     choose_host(request)?;
     settle_authority(request);
@@ -24,8 +25,7 @@ pub fn admit(request: &mut Request) -> Result<(), u16> {
     if matches!(request.method, Method::Connect | Method::Trace) {
         return Err(405);
     }
-    normalise(request)?;
-    route(request)
+    normalise(request)
 }
 
 fn choose_host(request: &mut Request) -> Result<(), u16> {
@@ -93,10 +93,10 @@ pub fn route(request: &mut Request) -> Result<(), u16> {
     let server = generation.http().server(request.server);
     let found = location::find(generation.http(), &server.locations, &request.uri);
     match found.map_err(|undecided| undecided_by(request, &undecided))? {
-        Found::Server => request.location = server.own,
-        Found::Slash(found) => request.location = found,
+        Found::Server => request.enter(server.own),
+        Found::Slash(found) => request.enter(found),
         Found::Location(found, captured) => {
-            request.location = found;
+            request.enter(found);
             if let Some(captured) = captured {
                 let uri = std::mem::take(&mut request.uri);
                 take_captures(&mut request.captures, captured, &uri);
@@ -109,8 +109,7 @@ pub fn route(request: &mut Request) -> Result<(), u16> {
 
 /// Logs that an expression came to no end; the status to answer with.
 pub fn undecided_by(request: &Request, undecided: &Undecided) -> u16 {
-    let log = &request.generation.shared.error_logs[request.location.0 as usize];
-    log.write(Level::Alert, format_args!("{undecided}{}", failure::describe(request, None)));
+    failure::log(request, Level::Alert, format_args!("{undecided}"));
     500
 }
 

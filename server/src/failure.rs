@@ -5,10 +5,11 @@
 
 use crate::request::Request;
 use crate::variables;
-use millstream_conf::model::ServerTokens;
-use millstream_conf::model::Variable;
+use millstream_conf::model::{Level, ServerTokens, Variable};
 use millstream_conf::variables::Builtin;
+use millstream_telemetry::log_error;
 use millstream_wire::h1::encode;
+use std::fmt::Arguments;
 
 /// Closes the connection without an answer.
 pub const CLOSE_WITHOUT_ANSWER: u16 = 444;
@@ -65,6 +66,12 @@ fn title(status: u16) -> String {
         302 => "302 Found".into(),
         _ => format!("{status} {}", encode::reason(status)),
     }
+}
+
+/// Writes a message about a request to the error log of its location, as nginx does.
+pub fn log(request: &Request, level: Level, what: Arguments<'_>) {
+    let logs = &request.generation.shared.error_logs[request.location.0 as usize];
+    log_error!(logs, level, "*{} {what}{}", request.connection.serial, describe(request, None));
 }
 
 /// Appends what nginx's error log says of a request: `, client: …, server: …, request: "…", upstream: "…", host: "…"`.

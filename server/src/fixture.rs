@@ -85,6 +85,7 @@ pub(crate) fn parsed(worker: &Rc<Worker>, head: &str) -> Request {
 pub(crate) fn admitted(worker: &Rc<Worker>, head: &str) -> Request {
     let mut request = parsed(worker, head);
     assert_eq!(admission::admit(&mut request), Ok(()), "{head}");
+    assert_eq!(admission::route(&mut request), Ok(()), "{head}");
     request
 }
 

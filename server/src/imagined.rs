@@ -80,6 +80,7 @@ impl Place {
         }
         request.method = request.head.method;
         admission::admit(&mut request)?;
+        admission::route(&mut request)?;
         Ok(request)
     }
 }

@@ -1,7 +1,7 @@
 //! The request path: a connection's bytes in, an answer out, a line in the log.
 //!
 //! A cache hit goes connection → route → answer/cached and is written at once, without allocating; everything else
-//! is one boxed future per request. Modules stand lowest floor first; `serve` is the page to read.
+//! is one boxed future per request. Modules stand lowest floor first; `phase` is the page to read.
 //! Nothing here opens sockets or files of its own accord: `net` and `cache` do.
 
 pub mod tries;
@@ -17,6 +17,7 @@ pub mod sent_target;
 pub mod variables;
 pub mod failure;
 pub mod admission;
+pub mod restart;
 pub mod imagined;
 pub mod location_text;
 pub mod filter;
@@ -25,6 +26,7 @@ pub mod access_log;
 pub mod right;
 pub mod answer;
 pub mod admin;
+pub mod phase;
 pub mod serve;
 pub mod connection;
 #[cfg(test)]

@@ -140,8 +140,12 @@ pub struct Request {
     pub pipelined: bool,
     /// Bytes of the body read so far, as they came, chunk framing included.
     pub body_received: u64,
-    /// Internal redirects so far; at most 10, as in nginx.
-    pub redirects: u8,
+    /// Changes of its URI so far, and of its location by name; bounded in `restart`.
+    pub changes: u8,
+    /// Whether it is no longer where it came to: what a client alone cannot reach is open to it.
+    pub is_internal: bool,
+    /// Whether path or query in force are not those that came.
+    pub is_rewritten: bool,
     /// Whether an `error_page` is being answered: a failure now gets the built-in page.
     pub in_error_page: bool,
     /// The status that an `error_page` puts in place of the page's own.
@@ -196,7 +200,9 @@ impl Request {
             keep_alive: true,
             pipelined: false,
             body_received: 0,
-            redirects: 0,
+            changes: 0,
+            is_internal: false,
+            is_rewritten: false,
             in_error_page: false,
             error_status: None,
             accel_fields: None,
@@ -228,7 +234,9 @@ impl Request {
         self.keep_alive = true;
         self.pipelined = false;
         self.body_received = 0;
-        self.redirects = 0;
+        self.changes = 0;
+        self.is_internal = false;
+        self.is_rewritten = false;
         self.in_error_page = false;
         self.error_status = None;
         self.accel_fields = None;
@@ -242,6 +250,16 @@ impl Request {
         self.own_head = None;
         self.tries.clear();
         self.id.take();
+    }
+
+    /// Comes into a location, as long as whose settings say the connection may be kept.
+    pub fn enter(&mut self, location: LocationId) {
+        self.location = location;
+        let settings = &self.generation.http().location(location).settings;
+        self.keep_alive = self.keep_alive
+            && !settings.keepalive_timeout.is_zero()
+            && self.connection.requests.get() < settings.keepalive_requests
+            && self.started.saturating_duration_since(self.connection.opened) < settings.keepalive_time;
     }
 
     /// Gives the buffer that the head was read into back, for what may take long: there are many slow requests, and a head
@@ -269,8 +287,8 @@ impl Request {
         copy.cache_status = self.cache_status;
         copy.slice = self.slice;
         copy.asker = self.asker;
-        // The URI in force is no longer the one that came.
-        copy.redirects = self.redirects;
+        copy.is_internal = self.is_internal;
+        copy.is_rewritten = self.is_rewritten;
         copy
     }
 

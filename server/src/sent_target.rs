@@ -37,7 +37,7 @@ pub fn append(out: &mut Vec<u8>, request: &Request, proxy: &Proxy, evaluated: Op
 
 /// Whether an internal redirect has replaced the target that came.
 pub fn is_replaced(request: &Request) -> bool {
-    request.redirects > 0 || matches!(request.arguments, Arguments::Replaced(_))
+    request.is_rewritten || matches!(request.arguments, Arguments::Replaced(_))
 }
 
 /// How much of the URI the location's prefix matched.

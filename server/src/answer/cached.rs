@@ -26,6 +26,7 @@ use crate::cache_report::{CacheReport, Forward};
 use crate::client::Client;
 use crate::filter::gzip;
 use crate::request::Request;
+use crate::restart::Restart;
 use crate::variables;
 use bytes::Bytes;
 use millstream_cache::policy::{Usable, Why, Wish};
@@ -374,7 +375,9 @@ pub async fn settle(
         Proxied::Done => Outcome::Done,
         Proxied::Failed(status) | Proxied::Intercepted(status) => Outcome::Status(status),
         Proxied::ClientFailed(failure) => Outcome::Client(failure),
-        Proxied::Redirect(uri) => Outcome::Elsewhere(uri),
+        Proxied::Redirect(uri) => {
+            Restart::accelerated(request, &uri).map_or_else(Outcome::Status, Outcome::Restart)
+        }
         Proxied::Stale(status) => {
             request.cache_status = Some(CacheStatus::Stale);
             if let Some(report) = &mut request.report {
@@ -429,7 +432,8 @@ pub async fn from_entry(
     stored::answer(request, client, hit, now).await
 }
 
-async fn send_ready(request: &mut Request, client: &mut Client, out: Vec<u8>, ready: Ready) -> Outcome {
+/// Writes a prepared answer.
+pub async fn send_ready(request: &mut Request, client: &mut Client, out: Vec<u8>, ready: Ready) -> Outcome {
     let mut head = Some(out);
     let begun = poll_fn(|context| {
         let head = head.take().unwrap_or_default();

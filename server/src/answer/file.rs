@@ -7,13 +7,13 @@ use super::ranges::multipart::Multipart;
 use super::ranges::{self, Offer, Selection};
 use super::{Outcome, conditions, fixed, media_type, stored};
 use crate::client::{AnswerHead, Client, ClientFailure};
-use crate::failure;
+use crate::failure::log;
 use crate::filter::head;
 use crate::request::Request;
+use crate::restart::Restart;
 use crate::variables::value;
 use millstream_conf::model::Level;
 use millstream_net::blocking;
-use millstream_telemetry::log_error;
 use millstream_wire::conditional::{self, Validators};
 use millstream_wire::{FieldId, Headers, Method, date};
 use std::ffi::OsStr;
@@ -82,11 +82,6 @@ fn cause(error: &std::io::Error) -> String {
     }
 }
 
-fn log(request: &Request, level: Level, what: std::fmt::Arguments<'_>) {
-    let logs = &request.generation.shared.error_logs[request.location.0 as usize];
-    log_error!(logs, level, "*{} {what}{}", request.connection.serial, failure::describe(request, None));
-}
-
 /// Whether a path has a segment that goes up. One that came is normalised, but an `error_page` with variables makes any.
 fn leaves_root(uri: &[u8]) -> bool {
     uri.split(|&byte| byte == b'/').any(|segment| segment == b"..")
@@ -107,7 +102,7 @@ async fn index(request: &Request, directory: &[u8]) -> Outcome {
     })
     .await;
     match found {
-        (Some(name), _) => Outcome::Index([request.uri.as_slice(), &name].concat()),
+        (Some(name), _) => Outcome::Restart(Restart::path([request.uri.as_slice(), &name].concat())),
         (None, true) => {
             let shown = String::from_utf8_lossy(shown);
             log(request, Level::Error, format_args!("directory index of \"{shown}\" is forbidden"));

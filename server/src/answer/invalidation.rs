@@ -94,7 +94,7 @@ fn as_get(request: &Request) -> Request {
 fn of_reference(request: &Request, reference: &[u8]) -> Option<Request> {
     let (path, query) = resolve(request, reference)?;
     let mut other = as_get(request);
-    other.redirects = 0;
+    other.is_rewritten = false;
     other.arguments = Arguments::Original;
     other.head.path = appended(&mut other.bytes, &path);
     let end = match &query {
@@ -110,7 +110,8 @@ fn of_reference(request: &Request, reference: &[u8]) -> Option<Request> {
         }
     };
     other.head.target = Span { start: other.head.path.start, end };
-    admission::admit(&mut other).ok().map(|()| other)
+    let placed = admission::admit(&mut other).and_then(|()| admission::route(&mut other));
+    placed.ok().map(|()| other)
 }
 
 fn appended(bytes: &mut Vec<u8>, text: &[u8]) -> Span {

@@ -1,7 +1,7 @@
 //! The ways to answer: a fixed page, a file, a stored answer, an upstream's.
 //!
-//! Each takes the request and the client and says how it went; which one is taken, and what follows, is `serve`'s
-//! decision alone.
+//! Each takes the request and the client and says how it went; which one is taken is `phase`'s
+//! decision alone, and what follows `serve`'s.
 
 pub mod media_type;
 pub mod query;
@@ -22,6 +22,7 @@ pub mod purge;
 pub mod file;
 
 use crate::client::ClientFailure;
+use crate::restart::Restart;
 
 /// How an answer went.
 #[derive(Debug, PartialEq, Eq)]
@@ -30,10 +31,8 @@ pub enum Outcome {
     Done,
     /// Nothing was sent; this status is to be answered, by an `error_page` or the built-in one.
     Status(u16),
-    /// Nothing was sent; the request goes on under another path with the query it has (an index file).
-    Index(Vec<u8>),
-    /// Nothing was sent; the request goes on under this URI and its query, or `@name` (`X-Accel-Redirect`).
-    Elsewhere(Vec<u8>),
+    /// Nothing was sent; the request goes on elsewhere.
+    Restart(Restart),
     /// The client failed.
     Client(ClientFailure),
 }

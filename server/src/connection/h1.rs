@@ -7,7 +7,7 @@
 //! Closed ◀──────────┴──────────────lingering
 //! ```
 //! While a connection is idle it holds no buffer. A cache hit is written from here without another future.
-//! Next: `serve`, which decides.
+//! Next: `phase`, which decides.
 
 use super::{lingering, spare};
 use crate::access_log;
@@ -16,7 +16,8 @@ use crate::client::{Client, Ending};
 use crate::failure;
 use crate::generation::Generation;
 use crate::request::{ConnectionFacts, Request};
-use crate::serve::{self, Begun, Work};
+use crate::phase::{self, Step};
+use crate::serve;
 use crate::worker::{Awaits, Place, Stage, Worker};
 use millstream_cache::Now;
 use millstream_conf::model::{Level, ListenAddress, Settings};
@@ -71,14 +72,14 @@ enum HeadOutcome {
     Closed,
 }
 
-/// What the first step of a request left to do.
-enum Step {
+/// What the decision about a request left to do.
+enum Left {
     /// Nothing: it was a hit and is written.
-    Answered,
+    Nothing,
     /// A hit that the socket did not take whole.
     Queued,
     /// All but the decision.
-    Work(Box<Work>),
+    Step(Box<Step>),
 }
 
 /// Whether a connection goes on.
@@ -398,6 +399,7 @@ impl Connection {
 
     /// Serves one request.
     async fn request(&mut self, mut request: Box<Request>) -> Next {
+        request.keep_alive = self.may_keep_alive(&request);
         let mut admitted = admission::admit(&mut request);
         if self.facts.is_plain_on_tls {
             admitted = Err(failure::HTTP_TO_HTTPS);
@@ -405,17 +407,16 @@ impl Connection {
         if let Err(status) = admitted {
             return Box::pin(self.refuse(request, status)).await;
         }
-        request.keep_alive = self.may_keep_alive(&request);
         match poll_fn(|cx| Poll::Ready(self.begin(cx, &mut request))).await {
-            Step::Answered => {
+            Left::Nothing => {
                 let now = request.started;
                 return self.conclude(request, now);
             }
             // A client that fails now is seen by `conclude`: its answer is not whole.
-            Step::Queued => _ = Box::pin(self.client.flush(&mut request)).await,
-            Step::Work(work) => {
+            Left::Queued => _ = Box::pin(self.client.flush(&mut request)).await,
+            Left::Step(step) => {
                 request.tighten();
-                Box::pin(serve::finish(&mut request, &mut self.client, *work)).await;
+                Box::pin(serve::finish(&mut request, &mut self.client, *step)).await;
             }
         }
         if request.keep_alive && self.client.body_pending() && !self.client.awaits_continue() {
@@ -424,25 +425,24 @@ impl Connection {
         self.conclude(request, clock::now())
     }
 
-    /// The first step of a request; a hit in memory is answered here, in one write.
-    fn begin(&mut self, cx: &mut Context<'_>, request: &mut Request) -> Step {
+    /// Decides about a request; a hit in memory is answered here, in one write.
+    fn begin(&mut self, cx: &mut Context<'_>, request: &mut Request) -> Left {
         let now = Now { unix_milliseconds: clock::wall().unix_milliseconds(), instant: request.started };
         let mut out = buffers::take();
-        match serve::begin(request, now, &mut out) {
-            Begun::Hit(ready) => match self.client.poll_whole(cx, request, out, ready.whole()) {
-                Poll::Ready(_) => Step::Answered,
-                Poll::Pending => Step::Queued,
+        match phase::decide(request, now, &mut out) {
+            Step::Hit(ready) => match self.client.poll_whole(cx, request, out, ready.whole()) {
+                Poll::Ready(_) => Left::Nothing,
+                Poll::Pending => Left::Queued,
             },
-            Begun::Work(work) => {
+            step => {
                 buffers::give(out);
-                Step::Work(Box::new(work))
+                Left::Step(Box::new(step))
             }
         }
     }
 
-    /// Whether the connection may serve another request after this one.
+    /// Whether the connection may serve another request after this one, as far as that is no location's matter.
     fn may_keep_alive(&self, request: &Request) -> bool {
-        let settings = &request.location().settings;
         let fields = request.fields();
         let wanted = match request.head.version {
             Version::Http11 => !fields.connection_lists("close"),
@@ -452,9 +452,6 @@ impl Connection {
             && self.worker.stage() == Stage::Running
             && !self.is_leaving
             && !self.worker.is_short()
-            && !settings.keepalive_timeout.is_zero()
-            && self.facts.requests.get() < settings.keepalive_requests
-            && request.started.saturating_duration_since(self.facts.opened) < settings.keepalive_time
     }
 
     /// Refuses a request whose head or framing is wrong: it is not known where the next one begins, so this is the last.
@@ -468,7 +465,7 @@ impl Connection {
                 format_args!("client sent a request that was refused with {status}{described}"),
             );
         }
-        serve::finish(&mut request, &mut self.client, Work::Status(status)).await;
+        serve::finish(&mut request, &mut self.client, Step::Status(status)).await;
         self.conclude(request, clock::now());
         Next::Close(Closing::Unread)
     }

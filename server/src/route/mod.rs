@@ -1,7 +1,7 @@
 //! Which server and which location take a request.
 //!
 //! Pure functions of the configuration and the request's host and path; nginx's order of preference.
-//! Next: `serve`, which asks both.
+//! Next: `admission` and `phase`, which ask both.
 
 pub mod server_name;
 pub mod location;

@@ -46,7 +46,7 @@ fn an_internal_redirect_has_the_key_of_where_it_goes() {
         let mut request = request("", &get("/xb?c=1", ""));
         request.uri = uri.as_bytes().to_vec();
         request.arguments = Arguments::Replaced(b"d=2".to_vec());
-        request.redirects = 1;
+        request.is_rewritten = true;
         let proxy = request.location().settings.proxy.as_ref().expect("it is proxied");
         key(&request, proxy.cache.as_ref().expect("it is cached")).expect("it is short")
     };

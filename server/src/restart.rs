@@ -1,0 +1,136 @@
+//! How a request comes back into the phases: under another URI, or in a named location.
+//!
+//! `index`, `error_page` and `X-Accel-Redirect` all come back here, and nowhere else. From then on a request is internal.
+//! Next: `phase`, which goes on with it.
+
+use crate::failure;
+use crate::request::{Arguments, Request};
+use crate::route::location;
+use millstream_conf::model::Level;
+use millstream_wire::target::Normal;
+use millstream_wire::{Method, target};
+
+/// Changes of the URI of one request at the most, as in nginx.
+const CHANGES: u8 = 10;
+
+/// Where a request is to go on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Restart {
+    /// Under another path, `$uri`; without a query of its own it keeps the one in force.
+    Uri {
+        /// The path, decoded and normalised.
+        path: Vec<u8>,
+        /// The query that comes with it, perhaps empty.
+        query: Option<Vec<u8>>,
+    },
+    /// In the named location, path and query unchanged; the name with its `@`.
+    Named(Vec<u8>),
+}
+
+/// From which phase on a restarted request is looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Resumed {
+    /// From the server's own.
+    Server,
+    /// In the location that it names.
+    Location,
+}
+
+impl Restart {
+    /// Under a path, with the query in force.
+    pub fn path(path: Vec<u8>) -> Self {
+        Restart::Uri { path, query: None }
+    }
+
+    /// What an evaluated text means: `@name`, or a path with the query that it brings, if only an empty one.
+    pub fn read(text: &[u8]) -> Self {
+        if text.starts_with(b"@") {
+            return Restart::Named(text.to_vec());
+        }
+        let (path, query) = halves(text);
+        Restart::Uri { path: path.to_vec(), query: Some(query.to_vec()) }
+    }
+
+    /// `X-Accel-Redirect`: the URI is the upstream's, so it is decoded and normalised as a client's is.
+    ///
+    /// # Errors
+    /// The status to answer where it is no path.
+    pub fn accelerated(request: &mut Request, uri: &[u8]) -> Result<Self, u16> {
+        if uri.starts_with(b"@") {
+            return Ok(Restart::Named(uri.to_vec()));
+        }
+        let (path, query) = halves(uri);
+        let mut clean = Vec::with_capacity(path.len());
+        match target::normalise(path, request.server().merge_slashes, &mut clean) {
+            Ok(Normal::Unchanged) => clean = path.to_vec(),
+            Ok(Normal::Written) => {}
+            Err(_) => return Err(404),
+        }
+        request.method = reading(request.method);
+        Ok(Restart::Uri { path: clean, query: Some(query.to_vec()) })
+    }
+
+    /// Puts the request where it is to go on.
+    ///
+    /// # Errors
+    /// The status to answer: too many changes, or no such location.
+    pub fn apply(self, request: &mut Request) -> Result<Resumed, u16> {
+        changed(request)?;
+        request.is_internal = true;
+        match self {
+            Restart::Uri { path, query } => {
+                request.uri = path;
+                if let Some(query) = query {
+                    request.arguments = Arguments::Replaced(query);
+                }
+                request.is_rewritten = true;
+                let own = request.server().own;
+                request.enter(own);
+                Ok(Resumed::Server)
+            }
+            Restart::Named(name) => {
+                let tree = &request.server().locations;
+                match std::str::from_utf8(&name).ok().and_then(|name| location::named(tree, name)) {
+                    Some(id) => {
+                        request.enter(id);
+                        Ok(Resumed::Location)
+                    }
+                    None => {
+                        let name = String::from_utf8_lossy(&name);
+                        log(request, format_args!("could not find named location \"{name}\""));
+                        Err(500)
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Counts a change of the URI.
+///
+/// # Errors
+/// 500 where there were too many.
+pub fn changed(request: &mut Request) -> Result<(), u16> {
+    request.changes += 1;
+    if request.changes <= CHANGES {
+        return Ok(());
+    }
+    let uri = String::from_utf8_lossy(&request.uri).into_owned();
+    log(request, format_args!("rewrite or internal redirection cycle while processing \"{uri}\""));
+    Err(500)
+}
+
+/// The method that a page is fetched with: what was asked for is done.
+pub fn reading(method: Method) -> Method {
+    if method == Method::Head { Method::Head } else { Method::Get }
+}
+
+fn log(request: &Request, what: std::fmt::Arguments<'_>) {
+    failure::log(request, Level::Error, what);
+}
+
+/// Path and query of a URI.
+fn halves(uri: &[u8]) -> (&[u8], &[u8]) {
+    let end = uri.iter().position(|&byte| byte == b'?').unwrap_or(uri.len());
+    (&uri[..end], uri.get(end + 1..).unwrap_or_default())
+}
