@@ -15,8 +15,8 @@ use crate::admission;
 use crate::client::{Client, Ending};
 use crate::failure;
 use crate::generation::Generation;
-use crate::request::{ConnectionFacts, Request};
 use crate::phase::{self, Step};
+use crate::request::{ConnectionFacts, Request};
 use crate::serve;
 use crate::worker::{Awaits, Place, Stage, Worker};
 use millstream_cache::Now;
@@ -448,10 +448,7 @@ impl Connection {
             Version::Http11 => !fields.connection_lists("close"),
             Version::Http10 => fields.connection_lists("keep-alive") && !fields.connection_lists("close"),
         };
-        wanted
-            && self.worker.stage() == Stage::Running
-            && !self.is_leaving
-            && !self.worker.is_short()
+        wanted && self.worker.stage() == Stage::Running && !self.is_leaving && !self.worker.is_short()
     }
 
     /// Refuses a request whose head or framing is wrong: it is not known where the next one begins, so this is the last.
