@@ -1,7 +1,9 @@
 //! nginx's signals, under load where it matters: reload, upgrade, reopen, both stops.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use millstream_tests::gate::Gate;
 use millstream_tests::load::Load;
 use millstream_tests::origin::{Origin, Step, answer};
 use millstream_tests::process::{is_alive, send};
@@ -138,6 +140,40 @@ fn a_graceful_stop_finishes_what_is_in_flight() {
     assert_eq!(client.answer().expect("the answer in flight").text(), "late but whole");
     assert!(idle.is_closed_by_server(), "an idle connection does not hold it up");
     assert!(server.stop(Signal::QUIT).is_some_and(|status| status.success()));
+}
+
+#[test]
+fn worker_shutdown_timeout_cuts_what_a_graceful_stop_waits_for_and_nothing_at_a_reload() {
+    if is_nginx() {
+        return; // Its reload ends the workers, and their connections with the time.
+    }
+    let gates = [Arc::new(Gate::default()), Arc::new(Gate::default())];
+    let held = gates.each_ref().map(Arc::clone);
+    let origin = Origin::start(move |request| {
+        let gate = Arc::clone(&held[usize::from(request.target() != "/first")]);
+        let mut steps = vec![Step::Pass(gate)];
+        steps.extend(answer(200, &[], b"late but whole"));
+        steps
+    });
+    let template =
+        GENERATION.replace("worker_processes 2;", "worker_processes 2; worker_shutdown_timeout 10ms;");
+    let values = [("ORIGIN", &*origin.address()), ("GENERATION", "0")];
+    let mut server = Server::start(&template, &values);
+    let mut client = server.client();
+    client.send("GET /first HTTP/1.1\r\nHost: a\r\n\r\n").expect("sent");
+    wait::until("the API has the request", || origin.count() == 1);
+    server.rewrite(&template, &[values[0], ("GENERATION", "1")]);
+    server.signal(Signal::HUP);
+    wait::until("the new configuration answers", || generation(&server.get("/fixed")) == "1");
+    // Meanwhile the 10 ms pass.
+    let mut second = server.client();
+    second.send("GET /second HTTP/1.1\r\nHost: a\r\n\r\n").expect("sent");
+    wait::until("the API has both", || origin.count() == 2);
+    assert!(gates[0].open(), "nothing waited for it");
+    assert_eq!(client.answer().expect("a reload cuts nobody off").text(), "late but whole");
+    assert!(server.stop(Signal::QUIT).is_some_and(|status| status.success()));
+    assert!(gates[1].open(), "the stop did not wait for the second");
+    assert!(second.answer().is_err(), "and it was cut");
 }
 
 #[test]
