@@ -12,7 +12,7 @@
 //! who comes after it begins a new line. A right is a number here: only who holds the line's present number may move it on. This file is plain data under
 //! the shard's lock; the values that give a right back when they are dropped are in `permit`. Next: `memory`.
 
-use crate::policy::{Needs, StaleCause};
+use crate::policy::{Asker, Needs, StaleCause};
 use crate::progress::{Follower, Progress};
 use crate::sync::{Mutex, MutexGuard};
 use std::collections::VecDeque;
@@ -42,6 +42,8 @@ pub(crate) struct Line {
     /// Bytes of the streaming body when it was last looked at.
     seen: u64,
     pub(crate) progress: Option<Arc<Progress>>,
+    /// Who holds the right.
+    asker: Asker,
     /// Whether the fill before the present one failed.
     has_failed: bool,
     waiters: VecDeque<Arc<WaiterSlot>>,
@@ -85,11 +87,12 @@ struct WaiterState {
 }
 
 impl Line {
-    pub(crate) fn new(right: u64, born: u64, purpose: Purpose, now: Instant) -> Line {
+    pub(crate) fn new((right, born): (u64, u64), purpose: Purpose, asker: Asker, now: Instant) -> Line {
         Line {
             right,
             purpose,
             born,
+            asker,
             started: Some(now),
             seen: 0,
             progress: None,
@@ -101,6 +104,14 @@ impl Line {
     /// Those who wait, as far as they have not left.
     pub(crate) fn waiting(&self) -> usize {
         self.waiters.iter().filter(|waiter| Arc::strong_count(waiter) > 1).count()
+    }
+
+    /// Whether what the holder will be told may be for it alone, as far as somebody who shows no credential can know: that one
+    /// does not wait for it. Once an answer arrives for others to read along, it is for all.
+    pub(crate) fn is_of_another(&self, asker: Asker) -> bool {
+        (self.asker, asker) == (Asker::Known, Asker::Anybody)
+            && self.purpose == Purpose::Fill
+            && self.progress.is_none()
     }
 
     /// Whether an answer arrives that may be given to a request with these needs.
@@ -126,7 +137,8 @@ impl Line {
     }
 
     /// Gives the right anew: whoever held it loses it.
-    pub(crate) fn pass_to(&mut self, right: u64, born: u64, now: Instant) {
+    pub(crate) fn pass_to(&mut self, (right, born): (u64, u64), asker: Asker, now: Instant) {
+        self.asker = asker;
         self.right = right;
         self.born = born;
         self.started = Some(now);
@@ -158,6 +170,8 @@ impl Line {
             if let Ok(waker) = waiter.settle(Outcome::Right(right)) {
                 self.right = right;
                 self.born = born;
+                // Those with a credential wait for nobody's answer, but where it arrives already.
+                self.asker = Asker::Anybody;
                 self.started = None;
                 self.purpose = Purpose::Fill;
                 self.progress = None;

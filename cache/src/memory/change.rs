@@ -238,7 +238,7 @@ impl Memory {
                 && line.is_aged(lock_age, now)
                 && !waiter.is_told()
             {
-                line.pass_to(order, born, now);
+                line.pass_to((order, born), grant.asker, now);
                 taken = Some(order);
             }
         });

@@ -187,8 +187,19 @@ fn refreshes_ahead(cell: &Cell, entry: &Entry, asked: &Asked<'_>) -> bool {
 }
 
 fn ahead(cell: &mut Cell, entry: Arc<Entry>, grant: Grant, now: Instant) -> Found {
-    cell.line = Some(Box::new(Line::new(grant.order, grant.born, Purpose::Fill, now)));
-    Found::Ahead(entry, Grant { right: Some(grant.order), ..grant })
+    Found::Ahead(entry, lead(cell, grant, Purpose::Fill, now))
+}
+
+/// Begins a line with this request at its head.
+fn lead(cell: &mut Cell, grant: Grant, purpose: Purpose, now: Instant) -> Grant {
+    cell.line = Some(Box::new(Line::new((grant.order, grant.born), purpose, grant.asker, now)));
+    Grant { right: Some(grant.order), ..grant }
+}
+
+/// Takes the right from whoever holds it.
+fn take_over(line: &mut Line, grant: Grant, now: Instant) -> Grant {
+    line.pass_to((grant.order, grant.born), grant.asker, now);
+    Grant { right: Some(grant.order), ..grant }
 }
 
 /// What is stored is not for this request: it asks for itself, beside whoever fills the key. Where it is the
@@ -214,10 +225,9 @@ fn stale(cell: &mut Cell, entry: Arc<Entry>, grant: Grant, asked: &Asked<'_>) ->
     let now = asked.now.instant;
     let uncacheable = asked.now.unix_milliseconds < cell.uncacheable_until;
     if let Some(line) = &mut cell.line
-        && line.is_aged(asked.conf.lock_age, now)
+        && (line.is_aged(asked.conf.lock_age, now) || !usable && line.is_of_another(asked.asker))
     {
-        line.pass_to(grant.order, grant.born, now);
-        return Found::Stale(entry, Some(Grant { right: Some(grant.order), ..grant }));
+        return Found::Stale(entry, Some(take_over(line, grant, now)));
     }
     match &mut cell.line {
         Some(_) if usable => Found::Stale(entry, None),
@@ -227,10 +237,7 @@ fn stale(cell: &mut Cell, entry: Arc<Entry>, grant: Grant, asked: &Asked<'_>) ->
         // With `proxy_cache_lock off`, and for a while after an answer that could not be stored, everybody asks.
         Some(_) => Found::Stale(entry, Some(grant)),
         None if uncacheable && !usable => Found::Stale(entry, Some(grant)),
-        None => {
-            cell.line = Some(Box::new(Line::new(grant.order, grant.born, Purpose::Fill, now)));
-            Found::Stale(entry, Some(Grant { right: Some(grant.order), ..grant }))
-        }
+        None => Found::Stale(entry, Some(lead(cell, grant, Purpose::Fill, now))),
     }
 }
 
@@ -249,9 +256,9 @@ fn missing(cell: &mut Cell, grant: Grant, asked: &Asked<'_>, may_be_on_disk: boo
         Asker::Known => line.purpose == Purpose::Probe || line.streams_for(needs),
     };
     if let Some(line) = cell.line.as_mut().filter(|line| waits(line)) {
-        if line.is_aged(asked.conf.lock_age, now) && asked.asker == Asker::Anybody {
-            line.pass_to(grant.order, grant.born, now);
-            return Found::Miss(Grant { right: Some(grant.order), ..grant });
+        let is_over = line.is_aged(asked.conf.lock_age, now) || line.is_of_another(asked.asker);
+        if is_over && asked.asker == Asker::Anybody {
+            return Found::Miss(take_over(line, grant, now));
         }
         if asked.conf.lock || line.purpose == Purpose::Probe {
             return Found::Busy(line.join(grant.born), grant, line.aged_at(asked.conf.lock_age, now), None);
@@ -259,8 +266,7 @@ fn missing(cell: &mut Cell, grant: Grant, asked: &Asked<'_>, may_be_on_disk: boo
         return Found::Miss(grant);
     }
     if may_be_on_disk && cell.line.is_none() {
-        cell.line = Some(Box::new(Line::new(grant.order, grant.born, Purpose::Probe, now)));
-        return Found::Probe(Grant { right: Some(grant.order), ..grant });
+        return Found::Probe(lead(cell, grant, Purpose::Probe, now));
     }
     if cell.uses < asked.conf.min_uses {
         return Found::Scarce;
@@ -271,6 +277,5 @@ fn missing(cell: &mut Cell, grant: Grant, asked: &Asked<'_>, may_be_on_disk: boo
     if !asked.conf.lock || asked.now.unix_milliseconds < cell.uncacheable_until {
         return Found::Miss(grant);
     }
-    cell.line = Some(Box::new(Line::new(grant.order, grant.born, Purpose::Fill, now)));
-    Found::Miss(Grant { right: Some(grant.order), ..grant })
+    Found::Miss(lead(cell, grant, Purpose::Fill, now))
 }

@@ -246,6 +246,33 @@ fn what_is_stale_is_answered_no_longer_than_it_was_fresh() {
 }
 
 #[test]
+fn a_refresh_that_a_credential_began_gives_nobody_else_what_it_brought_and_stops_no_other() {
+    if is_nginx() {
+        return;
+    }
+    let origin = Origin::start(|request| match request.field("cookie") {
+        Some(cookie) => answer(200, &[("Cache-Control", "private, max-age=60")], cookie.as_bytes()),
+        None => answer(200, &[("Cache-Control", "public, max-age=1")], b"for all"),
+    });
+    let (port, _process) = serve(&origin, &[]);
+    let begun = Instant::now();
+    for path in ["/", "/old"] {
+        assert_eq!(client::get(port, path).text(), "for all");
+    }
+    pass(begun, Duration::from_millis(1100));
+    // Stale, and refreshed behind the answer: with the cookie, where that one comes first.
+    for count in 3..6 {
+        let got = client::get_with(port, "/", &[("Cookie", "user=1")]).text();
+        assert!(got == "for all" || got == "user=1", "{got}");
+        wait::until("it was asked", || origin.count() >= count);
+    }
+    assert_eq!(client::get(port, "/").text(), "for all");
+    pass(begun, Duration::from_millis(2500));
+    assert_eq!(client::get_with(port, "/old", &[("Cookie", "user=2")]).text(), "user=2");
+    assert_eq!(client::get(port, "/old").text(), "for all");
+}
+
+#[test]
 fn on_errors_what_is_stale_stands_in_for_as_long_as_the_option_says() {
     if is_nginx() {
         return;

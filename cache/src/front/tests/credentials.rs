@@ -107,12 +107,52 @@ fn no_answer_to_a_credential_stops_strangers_from_waiting_for_each_other() {
         let now = later(now, 5);
         let behind = ProxyCache { use_stale: UseStale { updating: true, ..UseStale::default() }, ..conf() };
         let Lookup::Stale(_, Some(update)) = ask(&mut front, KNOWN, &behind, now) else { panic!("its turn") };
-        let Lookup::Busy(waiter, _) = ask(&mut front, Asker::Anybody, &conf(), now) else { panic!("waits") };
+        let Lookup::Stale(_, Some(taken)) = ask(&mut front, Asker::Anybody, &conf(), now) else {
+            panic!("it does not wait for the one with the credential")
+        };
         end(update, now);
+        let Lookup::Busy(waiter, _) = ask(&mut front, Asker::Anybody, &conf(), now) else { panic!("waits") };
+        drop(taken);
         let woken = ready(waiter.wait(Fields::default(), &conf(), now));
-        assert!(matches!(woken, Woken::Retry | Woken::Fill(_)), "{what}: {woken:?}");
+        assert!(matches!(woken, Woken::Fill(_)), "{what}: {woken:?}");
         drop(woken);
         assert!(strangers_wait(&mut front, now), "{what}, of the line");
+    }
+}
+
+#[test]
+fn a_refresh_for_a_credential_holds_nobody_up_and_what_it_brings_for_itself_changes_nothing() {
+    let (now, nobody) = (start(), Headers::new());
+    let behind = ProxyCache { use_stale: UseStale { updating: true, ..UseStale::default() }, ..conf() };
+    let public = [("Cache-Control", "public, max-age=1")];
+    for is_taken_over in [false, true] {
+        let mut front = Front::new(samples::store(&zone(None)));
+        store(&mut front, &nobody, &public, &conf(), now);
+        let now = later(now, 5);
+        let Lookup::Stale(old, Some(update)) = ask(&mut front, KNOWN, &behind, now) else {
+            panic!("its turn")
+        };
+        for asker in [Asker::Anybody, KNOWN] {
+            let found = ask(&mut front, asker, &behind, now);
+            assert!(matches!(found, Lookup::Stale(_, None)), "one refreshes for all: {found:?}");
+        }
+        if is_taken_over {
+            // The old answer is of no use any more: here because the location does not allow it.
+            let Lookup::Stale(_, Some(taken)) = ask(&mut front, Asker::Anybody, &conf(), now) else {
+                panic!("it does not wait for what may not be for it")
+            };
+            assert!(matches!(ask(&mut front, Asker::Anybody, &conf(), now), Lookup::Busy(..)), "one does");
+            update.uncacheable(Some(Reason::Credentials), now);
+            assert!(matches!(ask(&mut front, Asker::Anybody, &conf(), now), Lookup::Busy(..)));
+            ready(begin(taken, &nobody, &public, &conf(), now).finish());
+            assert!(matches!(ask(&mut front, KNOWN, &conf(), now), Lookup::Fresh(_)));
+        } else {
+            update.uncacheable(Some(Reason::Credentials), now);
+            let Lookup::Stale(found, Some(_)) = ask(&mut front, Asker::Anybody, &behind, now) else {
+                panic!("the next one refreshes")
+            };
+            assert!(Arc::ptr_eq(&old.entry, &found.entry), "the entry is as it was");
+        }
     }
 }
 
