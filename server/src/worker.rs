@@ -1,10 +1,12 @@
 //! One worker thread as its connections see it: the current configuration, counters, and whether it is stopping.
 //!
 //! Everything here is of one thread; nothing is locked. Connections register their waker once, so that a stop or a
-//! shortage of connections reaches idle ones by an event. In a shortage the connections that idle longest are asked
-//! to close, then those whose request takes longest to come, and answers say `Connection: close`, so that a newcomer waits
-//! for one request at the most. Clients are let in up to one bound and upstreams connected to up to a higher one: whoever was
-//! let in can be served, if need be after others.
+//! shortage of connections reaches idle ones by an event. In a shortage connections are asked to close in the order of
+//! [`Awaits`], and answers say `Connection: close`, so that a newcomer waits for one request at the most. Clients are let in up
+//! to one bound and upstreams connected to up to a higher one: whoever was let in can be served, if need be after others.
+
+#[cfg(test)]
+mod tests;
 
 use crate::generation::Generation;
 use millstream_net::clock;
@@ -14,9 +16,11 @@ use millstream_telemetry::metrics::WorkerMetrics;
 use millstream_upstream::Held;
 use slab::Slab;
 use std::cell::{Cell, RefCell};
+use std::future::{Future, poll_fn};
+use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::task::Waker;
+use std::task::{Poll, Waker};
 use std::time::{Duration, Instant};
 
 /// How a worker goes on.
@@ -40,6 +44,8 @@ pub struct Worker {
     stage: Cell<Stage>,
     connections: RefCell<Slab<Entry>>,
     upstream_connections: Cell<u32>,
+    /// Second descriptors of client connections.
+    watches: Cell<u32>,
     /// Newcomers that wait for a place.
     waiting: Cell<usize>,
     /// Requests that wait for a place for their connection to an upstream.
@@ -50,13 +56,39 @@ pub struct Worker {
     emptied: tokio::sync::Notify,
 }
 
-/// What a connection waits for from its client, and since when.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// What a connection waits for from its client, and since when. The order is that in which they close to make room: what
+/// nobody misses first, what would cost its client most last, and within that the longest wait.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Awaits {
+    /// The client's close: it has its answer, or gets none.
+    Close(Instant),
     /// The first byte of a request.
     Request(Instant),
     /// The rest of a head, or of a handshake.
     Head(Instant),
+    /// The rest of a body.
+    Body(Instant),
+}
+
+impl Awaits {
+    /// Whether it has waited long enough to be asked to close.
+    fn may_close(self, now: Instant) -> bool {
+        let (since, grace) = match self {
+            Awaits::Close(since) => (since, CLOSE_GRACE),
+            Awaits::Request(since) => (since, IDLE_GRACE),
+            Awaits::Head(since) => (since, HEAD_GRACE),
+            Awaits::Body(since) => (since, BODY_GRACE),
+        };
+        now.saturating_duration_since(since) >= grace
+    }
+}
+
+/// Since when a client may be said to have sent nothing, having sent so many bytes since `began`. Whoever sends more than
+/// a thousand bytes a second waits for nothing, however long it takes; whoever renews its connections or sends a byte now and
+/// then gains no more than its bytes are worth.
+pub fn idle_since(began: Instant, bytes: usize, now: Instant) -> Instant {
+    let worth = PER_BYTE.saturating_mul(u32::try_from(bytes).unwrap_or(u32::MAX));
+    began.checked_add(worth).map_or(now, |since| since.min(now))
 }
 
 #[derive(Default)]
@@ -78,6 +110,12 @@ pub struct Place {
 const IDLE_GRACE: Duration = Duration::from_millis(200);
 /// The same for one whose head or handshake began this recently: it may come over a slow line.
 const HEAD_GRACE: Duration = Duration::from_millis(500);
+/// The same for one whose client may still be reading the answer: a reset could overtake it.
+const CLOSE_GRACE: Duration = Duration::from_millis(500);
+/// The same for a body: lines that stall for a second go on.
+const BODY_GRACE: Duration = Duration::from_secs(2);
+/// What a byte of a head or body is worth of waiting.
+const PER_BYTE: Duration = Duration::from_millis(1);
 /// How often a newcomer without a place looks for connections that have become idle long enough.
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
 /// Between two lines about a shortage of connections or descriptors.
@@ -99,6 +137,7 @@ impl Worker {
             stage: Cell::new(Stage::Running),
             connections: RefCell::new(Slab::new()),
             upstream_connections: Cell::new(0),
+            watches: Cell::new(0),
             waiting: Cell::new(0),
             waiting_for_upstream: Cell::new(0),
             complained: Cell::new(None),
@@ -156,18 +195,21 @@ impl Worker {
     }
 
     fn place(self: &Rc<Self>) -> Option<Place> {
-        let limit = self.generation.borrow().shared.bounds.clients;
-        // One client at a time is always served, whatever the upstreams hold.
-        if self.used() >= limit && self.open_connections() > 0 {
+        if !self.has_room() {
             return None;
         }
         let key = self.connections.borrow_mut().insert(Entry::default());
         Some(Place { worker: self.clone(), key })
     }
 
-    /// Connections open now, those to upstreams included.
+    fn has_room(&self) -> bool {
+        // One client at a time is always served, whatever the upstreams hold.
+        self.used() < self.generation.borrow().shared.bounds.clients || self.open_connections() == 0
+    }
+
+    /// Connections open now, those to upstreams included, and what else has a descriptor for one.
     fn used(&self) -> usize {
-        self.open_connections() + self.upstream_connections.get() as usize
+        self.open_connections() + self.upstream_connections.get() as usize + self.watches.get() as usize
     }
 
     /// A place for a new connection. Waits while `worker_connections` are in use, after asking idle ones to close.
@@ -241,37 +283,38 @@ impl Worker {
         }
     }
 
-    /// Asks the connections to close that idle longest, or else those whose heads are the slowest: for want of places, or
-    /// of descriptors.
+    /// Asks connections to close, for want of places or of descriptors, in the order of [`Awaits`]. Bodies only where nothing
+    /// else can be spared, and no more of them than newcomers wait.
     pub fn make_room(&self, now: Instant) {
-        let may_go = |awaits: Awaits| match awaits {
-            Awaits::Request(since) => now.saturating_duration_since(since) >= IDLE_GRACE,
-            Awaits::Head(since) => now.saturating_duration_since(since) >= HEAD_GRACE,
-        };
-        let mut connections = self.connections.borrow_mut();
-        let mut found: Vec<(bool, Instant, usize)> = connections
+        let mut found: Vec<(Awaits, usize)> = self
+            .connections
+            .borrow()
             .iter()
             .filter(|(_, entry)| !entry.is_shed)
-            .filter_map(|(key, entry)| match entry.awaits.filter(|awaits| may_go(*awaits))? {
-                Awaits::Request(since) => Some((false, since, key)),
-                Awaits::Head(since) => Some((true, since, key)),
-            })
+            .filter_map(|(key, entry)| Some((entry.awaits.filter(|awaits| awaits.may_close(now))?, key)))
             .collect();
-        let nobody_waits = found.is_empty();
-        if found.len() > SHED_AT_ONCE {
-            found.select_nth_unstable(SHED_AT_ONCE - 1);
+        let mut most = SHED_AT_ONCE;
+        if found.iter().all(|(awaits, _)| matches!(awaits, Awaits::Body(_))) {
+            // Then what the upstream pools keep is what can be spared.
+            self.clear_pools();
+            if found.is_empty() || self.is_short() && self.has_room() {
+                return;
+            }
+            most = self.waiting.get().clamp(1, SHED_AT_ONCE);
+        } else {
+            found.retain(|(awaits, _)| !matches!(awaits, Awaits::Body(_)));
         }
-        for (_, _, key) in found.into_iter().take(SHED_AT_ONCE) {
+        if found.len() > most {
+            found.select_nth_unstable(most - 1);
+            found.truncate(most);
+        }
+        let mut connections = self.connections.borrow_mut();
+        for (_, key) in found {
             let entry = &mut connections[key];
             entry.is_shed = true;
             if let Some(waker) = &entry.waker {
                 waker.wake_by_ref();
             }
-        }
-        drop(connections);
-        if nobody_waits {
-            // Then what the upstream pools keep is what can be spared.
-            self.clear_pools();
         }
     }
 
@@ -333,6 +376,28 @@ impl Place {
     pub fn is_shed(&self) -> bool {
         self.worker.connections.borrow()[self.key].is_shed
     }
+
+    /// What comes of something that waits for the client; `None` where the place is needed for somebody else first.
+    pub async fn unless_shed<F: Future + Unpin>(&self, awaits: Awaits, mut wait: F) -> Option<F::Output> {
+        poll_fn(|cx| {
+            if let Poll::Ready(output) = Pin::new(&mut wait).poll(cx) {
+                return Poll::Ready(Some(output));
+            }
+            self.wait(awaits, cx.waker());
+            if self.is_shed() { Poll::Ready(None) } else { Poll::Pending }
+        })
+        .await
+    }
+
+    /// Room for a second descriptor of the connection, for as long as the value lives; `None` where none is left.
+    pub fn watch(&self) -> Option<Watch> {
+        let worker = &self.worker;
+        if worker.used() >= worker.generation.borrow().shared.bounds.descriptors {
+            return None;
+        }
+        worker.watches.set(worker.watches.get() + 1);
+        Some(Watch { worker: worker.clone() })
+    }
 }
 
 impl Drop for Place {
@@ -342,6 +407,18 @@ impl Drop for Place {
         if self.worker.open_connections() == 0 {
             self.worker.emptied.notify_one();
         }
+    }
+}
+
+/// A second descriptor of a client's connection, given back by dropping it.
+pub struct Watch {
+    worker: Rc<Worker>,
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        self.worker.watches.set(self.worker.watches.get().saturating_sub(1));
+        self.worker.tell_of_room();
     }
 }
 

@@ -4,13 +4,14 @@
 
 use super::{Client, ClientFailure, later};
 use crate::request::Request;
+use crate::worker::{Awaits, idle_since};
 use millstream_net::{buffers, clock};
 use millstream_wire::h1::chunked::{Decoder, Event};
 use millstream_wire::h1::framing::Framing;
 use millstream_wire::{FieldId, Fields};
 use std::future::poll_fn;
 use std::task::Poll;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Whether a body goes on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,6 +33,8 @@ pub(super) struct Body {
     limit: u64,
     /// How long each read may wait.
     timeout: Duration,
+    /// See [`idle_since`].
+    idle_since: Instant,
 }
 
 enum State {
@@ -59,7 +62,8 @@ impl Client {
                 .field(FieldId::Expect)
                 .is_some_and(|value| value.eq_ignore_ascii_case(b"100-continue"));
         let timeout = request.location().settings.client_body_timeout;
-        self.body = Some(Box::new(Body { state, wants_continue, decoded: 0, limit, timeout }));
+        let idle_since = clock::now();
+        self.body = Some(Box::new(Body { state, wants_continue, decoded: 0, limit, timeout, idle_since }));
         if too_large { Err(ClientFailure::TooLarge) } else { Ok(()) }
     }
 
@@ -150,20 +154,31 @@ impl Client {
         Ok(())
     }
 
+    /// One read. A client whose place somebody else needs more has been too slow.
     async fn read_some(&mut self) -> Result<(), ClientFailure> {
-        let timeout = self.body.as_ref().map_or(Duration::ZERO, |body| body.timeout);
-        self.deadline.set(later(timeout));
+        let Some(body) = &self.body else { return Err(ClientFailure::Gone) };
+        let since = body.idle_since;
+        self.deadline.set(later(body.timeout));
         let outcome = poll_fn(|cx| match self.poll_read_more(cx) {
             Poll::Ready(Ok(0) | Err(_)) => Poll::Ready(Err(ClientFailure::Gone)),
-            Poll::Ready(Ok(_)) => Poll::Ready(Ok(())),
+            Poll::Ready(Ok(count)) => Poll::Ready(Ok(count)),
             Poll::Pending => {
                 self.release_buffer();
+                self.place.wait(Awaits::Body(since), cx.waker());
+                if self.place.is_shed() {
+                    return Poll::Ready(Err(ClientFailure::Timeout));
+                }
                 self.deadline.poll(cx).map(|()| Err(ClientFailure::Timeout))
             }
         })
         .await;
         self.deadline.clear();
-        outcome
+        self.place.set_busy();
+        let count = outcome?;
+        if let Some(body) = &mut self.body {
+            body.idle_since = idle_since(since, count, clock::now());
+        }
+        Ok(())
     }
 
     fn decode(

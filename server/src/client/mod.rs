@@ -15,6 +15,7 @@ pub use sending::{AnswerHead, WholeBody};
 pub use stored::Unsent;
 
 use crate::request::Request;
+use crate::worker::{Place, Watch};
 use body::Body;
 use millstream_net::outlet::Outlet;
 use millstream_net::stream::{Hangup, Stream};
@@ -73,20 +74,22 @@ const READ_AHEAD: usize = 64 * 1024;
 /// A client connection.
 pub struct Client {
     stream: Stream,
+    place: Place,
     deadline: Deadline,
     rest: Vec<u8>,
     body: Option<Box<Body>>,
     answer: Option<Box<Answer>>,
     /// There while as much is read ahead as may be.
-    hangup: Option<Hangup>,
+    hangup: Option<(Hangup, Watch)>,
     cut: bool,
 }
 
 impl Client {
     /// A client on an open connection.
-    pub fn new(stream: Stream) -> Self {
+    pub fn new(stream: Stream, place: Place) -> Self {
         Client {
             stream,
+            place,
             deadline: Deadline::new(),
             rest: Vec::new(),
             body: None,
@@ -99,6 +102,16 @@ impl Client {
     /// The connection.
     pub fn stream(&mut self) -> &mut Stream {
         &mut self.stream
+    }
+
+    /// The connection's place among those of its worker.
+    pub fn place(&self) -> &Place {
+        &self.place
+    }
+
+    /// The connection with its place, to be closed.
+    pub fn parts(&mut self) -> (&mut Stream, &Place) {
+        (&mut self.stream, &self.place)
     }
 
     /// The timeout in force.
@@ -157,9 +170,9 @@ impl Client {
         }
         if self.hangup.is_none() {
             // Without a descriptor the close is seen at the next write.
-            self.hangup = Hangup::of(&self.stream).ok();
+            self.hangup = self.place.watch().and_then(|watch| Some((Hangup::of(&self.stream).ok()?, watch)));
         }
-        self.hangup.as_mut().map_or(Poll::Pending, |hangup| hangup.poll(cx))
+        self.hangup.as_mut().map_or(Poll::Pending, |(hangup, _)| hangup.poll(cx))
     }
 
     /// Whether the client has closed its side by now.

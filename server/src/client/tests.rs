@@ -20,7 +20,8 @@ fn request(server: &str, head: &str) -> Request {
 /// A client and its other end.
 fn pair() -> (Client, UnixStream) {
     let (ours, theirs) = UnixStream::pair().expect("sockets can be made");
-    (Client::new(Stream::Unix(ours)), theirs)
+    let place = worker("server { listen 80; }").try_admit().expect("it is the first");
+    (Client::new(Stream::Unix(ours), place), theirs)
 }
 
 /// Reads a whole body that was sent as `sent`.

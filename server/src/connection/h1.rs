@@ -18,7 +18,7 @@ use crate::generation::Generation;
 use crate::phase::{self, Step};
 use crate::request::{ConnectionFacts, Request};
 use crate::serve;
-use crate::worker::{Awaits, Place, Stage, Worker};
+use crate::worker::{Awaits, Place, Stage, Worker, idle_since};
 use millstream_cache::Now;
 use millstream_conf::model::{Level, ListenAddress, Settings};
 use millstream_net::Address;
@@ -32,7 +32,7 @@ use millstream_wire::Version;
 use millstream_wire::h1::head::{HeadError, HeadLimits, Progress};
 use std::cell::Cell;
 use std::future::{Future, poll_fn};
-use std::pin::Pin;
+use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -52,7 +52,6 @@ static SERIAL: AtomicU64 = AtomicU64::new(1);
 
 struct Connection {
     worker: Rc<Worker>,
-    place: Place,
     facts: Rc<ConnectionFacts>,
     address: Rc<ListenAddress>,
     client: Client,
@@ -138,7 +137,7 @@ async fn open(
             let id = generation.http().listeners[listener].default_server;
             let mut deadline = millstream_net::timer::Deadline::new();
             deadline.set(opened + generation.http().server(id).client_header_timeout);
-            let handshake = unless_shed(&place, opened, Box::pin(acceptor.accept(stream)));
+            let handshake = place.unless_shed(Awaits::Head(opened), Box::pin(acceptor.accept(stream)));
             match with_deadline(&mut deadline, handshake).await {
                 Ok(Some(Ok(encrypted))) => (encrypted, false),
                 Ok(Some(Err(HandshakeError::PlainHttp(stream)))) => (stream, true),
@@ -172,31 +171,14 @@ async fn open(
     Some(Connection {
         _counted: Counted(worker.metrics.clone()),
         worker,
-        place,
         facts,
         address,
-        client: Client::new(stream),
+        client: Client::new(stream, place),
         generation,
         is_leaving: false,
         last_used: opened,
         ticket: None,
     })
-}
-
-/// What a handshake comes to; `None` where its place is needed for somebody else first.
-async fn unless_shed<F: Future + Unpin>(
-    place: &Place,
-    since: Instant,
-    mut handshake: F,
-) -> Option<F::Output> {
-    poll_fn(|cx| {
-        if let Poll::Ready(output) = Pin::new(&mut handshake).poll(cx) {
-            return Poll::Ready(Some(output));
-        }
-        place.wait(Awaits::Head(since), cx.waker());
-        if place.is_shed() { Poll::Ready(None) } else { Poll::Pending }
-    })
-    .await
 }
 
 /// A connection in the gauge, also if it ends by a panic.
@@ -217,7 +199,7 @@ impl Connection {
                 HeadOutcome::Closed => {
                     if let Some(request) = pending {
                         // nginx's status for who leaves in the middle of a head, and the one for who takes too long.
-                        self.left(request, if self.place.is_shed() { 408 } else { 400 });
+                        self.left(request, if self.client.place().is_shed() { 408 } else { 400 });
                     }
                     break;
                 }
@@ -275,7 +257,7 @@ impl Connection {
                 match request.head.parse(self.client.rest(), &limits) {
                     Ok(Progress::Complete) => {
                         self.client.deadline().clear();
-                        self.place.set_busy();
+                        self.client.place().set_busy();
                         let request = pending.take().expect("it was put there above");
                         return Poll::Ready(HeadOutcome::Request(self.take_head(request)));
                     }
@@ -312,12 +294,14 @@ impl Connection {
         let idle = pending.is_none();
         let awaits = match pending {
             None => Awaits::Request(self.last_used),
-            Some(request) => Awaits::Head(request.started),
+            Some(request) => {
+                Awaits::Head(idle_since(request.started, self.client.rest().len(), clock::now()))
+            }
         };
-        self.place.wait(awaits, cx.waker());
+        self.client.place().wait(awaits, cx.waker());
         self.follow_generation();
         let stage = self.worker.stage();
-        if stage == Stage::Stopping || self.place.is_shed() {
+        if stage == Stage::Stopping || self.client.place().is_shed() {
             return Poll::Ready(HeadOutcome::Closed);
         }
         if idle && (stage == Stage::Draining || self.is_leaving) {
@@ -508,16 +492,16 @@ impl Connection {
         let http = self.generation.http();
         let server = http.listeners[self.facts.listener.get()].default_server;
         let settings: &Settings = &http.location(http.server(server).own).settings;
-        let stream = self.client.stream();
-        match closing {
-            Closing::Clean => {
-                let unread = stream.has_unread();
-                lingering::close(stream, settings, unread).await;
-            }
-            Closing::Unread => lingering::close(stream, settings, true).await,
-            Closing::Now => lingering::close(stream, settings, false).await,
-            Closing::Reset => stream.reset_on_close(),
-        }
+        let (stream, place) = self.client.parts();
+        let unread = match closing {
+            Closing::Clean => stream.has_unread(),
+            Closing::Unread => true,
+            Closing::Now => false,
+            Closing::Reset => return stream.reset_on_close(),
+        };
+        let lingering = pin!(lingering::close(stream, settings, unread));
+        // Where its place is needed, what the client still sends is reset.
+        _ = place.unless_shed(Awaits::Close(clock::now()), lingering).await;
     }
 }
 

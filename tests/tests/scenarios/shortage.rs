@@ -88,6 +88,73 @@ fn slow_heads_that_hold_every_place_make_room_for_a_new_client_the_slowest_first
 }
 
 #[test]
+fn a_head_that_goes_on_coming_outlives_those_that_do_not_however_long_it_takes() {
+    if is_nginx() {
+        return;
+    }
+    let server = Server::start(FEW_PLACES, &[("TLS", ""), ("SSL", "")]);
+    let mut steady = server.client();
+    steady.send("GET / HTTP/1.1\r\nHost: a\r\nX-Long: ").expect("sent");
+    let begin = || {
+        let mut client = server.client();
+        client.send("GET / HTTP/1.1\r\nHost: a\r\nX-Slow: ").expect("sent");
+        client
+    };
+    let mut slow: Vec<Client> = (0..62).map(|_| begin()).collect();
+    steady.send("a".repeat(4000)).expect("sent");
+    assert_eq!(server.get("/").text(), "here\n", "who comes behind it is answered, so it was read");
+    slow.push(begin());
+    assert_eq!(server.get("/").text(), "here\n");
+    assert!(slow[0].is_closed_by_server());
+    steady.send("\r\n\r\n").expect("sent");
+    assert_eq!(steady.answer().expect("it was the first, and not the slowest").text(), "here\n");
+}
+
+/// Nothing but the shortage cuts a body here, nor the close behind an answer.
+const UPLOADS: &str = "worker_processes 1; pid @DIR@/nginx.pid; error_log @DIR@/error.log;
+    events { worker_connections 64; }
+    http {
+        access_log @DIR@/access.log;
+        client_body_timeout 600s; lingering_time 600s; lingering_timeout 600s;
+        server {
+            listen 127.0.0.1:@PORT@;
+            location / { return 200 \"here\n\"; }
+            location /up { proxy_pass http://@ORIGIN@; }
+        }
+    }";
+
+#[test]
+fn bodies_that_drip_make_room_for_a_new_client_and_those_that_come_do_not() {
+    if is_nginx() {
+        return;
+    }
+    let origin = Origin::fixed(200, &[], b"all of it");
+    let server = Server::start(UPLOADS, &[("ORIGIN", &origin.address())]);
+    let head = "POST /up HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\n\r\n";
+    let mut steady = server.client();
+    steady.send(head).expect("sent");
+    let begin = || {
+        let mut client = server.client();
+        client.send(format!("{head}a")).expect("sent");
+        client
+    };
+    let mut slow: Vec<Client> = (0..62).map(|_| begin()).collect();
+    steady.send("a".repeat(50_000)).expect("sent");
+    assert_eq!(server.get("/").text(), "here\n", "who comes behind it is answered, so it was read");
+    slow.push(begin());
+    assert_eq!(server.get("/").text(), "here\n", "a new client does not wait for their timeout");
+    assert_eq!(slow[0].answer().expect("it is told").status, 408);
+    // Those that were told make room in their turn, whether they close or not.
+    for _ in 0..3 {
+        assert_eq!(server.get("/").text(), "here\n");
+    }
+    steady.send("a".repeat(50_000)).expect("sent");
+    assert_eq!(steady.answer().expect("it was not the slowest").text(), "all of it");
+    let cut = server.prefix().read("access.log").lines().filter(|line| line.contains("\" 408 ")).count();
+    assert!(cut < 32, "{cut} were cut for four");
+}
+
+#[test]
 fn handshakes_that_never_come_make_room_as_slow_heads_do() {
     if is_nginx() {
         return;

@@ -308,7 +308,10 @@ impl<'a> Passing<'a> {
                 .await
             };
             let progress = match step {
-                None => break Ok(false),
+                None => {
+                    client.place().set_busy();
+                    break Ok(false);
+                }
                 Some(Err(failure)) => break Err(Broken::Client(failure)),
                 Some(Ok(progress)) => progress,
             };

@@ -1,0 +1,62 @@
+//! Who makes room for whom, and what counts as open.
+
+use super::*;
+use crate::fixture;
+use std::task::Waker;
+
+const SECOND: Duration = Duration::from_secs(1);
+
+#[test]
+fn a_client_that_sends_more_than_a_thousand_bytes_a_second_waits_for_nothing() {
+    let began = clock::now();
+    let after = |seconds: u32, bytes: usize| {
+        let now = began + SECOND * seconds;
+        now - idle_since(began, bytes, now)
+    };
+    assert_eq!(after(10, 0), SECOND * 10);
+    assert_eq!(after(10, 4000), SECOND * 6);
+    assert_eq!(after(10, 10_000), Duration::ZERO);
+    assert_eq!(after(10, usize::MAX), Duration::ZERO, "nothing is saved up");
+}
+
+#[test]
+fn what_closes_to_make_room_is_what_costs_its_client_least() {
+    let worker = fixture::worker("server { listen 80; }");
+    let now = clock::now();
+    let (long_ago, longer_ago) = (now, now - SECOND);
+    let now = now + SECOND * 100;
+    let order = [
+        Awaits::Close(long_ago),
+        Awaits::Request(longer_ago),
+        Awaits::Request(long_ago),
+        Awaits::Head(longer_ago),
+        Awaits::Head(long_ago),
+        Awaits::Body(longer_ago),
+        Awaits::Body(long_ago),
+    ];
+    assert!(order.is_sorted());
+    let places: Vec<Place> = order.iter().map(|_| worker.try_admit().expect("there is room")).collect();
+    for (place, awaits) in places.iter().zip(order) {
+        place.wait(awaits, Waker::noop());
+    }
+    let shed = || places.iter().filter(|place| place.is_shed()).count();
+    worker.make_room(now);
+    assert_eq!(shed(), 5, "all that are no bodies");
+    worker.make_room(now);
+    assert_eq!(shed(), 6, "one body for each that waits");
+    assert!(places[5].is_shed(), "the slowest");
+    places.iter().for_each(Place::set_busy);
+    worker.make_room(now);
+    assert_eq!(shed(), 0, "who is served stays");
+}
+
+#[test]
+fn a_second_descriptor_of_a_connection_counts_as_one() {
+    let worker = fixture::worker("server { listen 80; }");
+    let place = worker.try_admit().expect("it is the first");
+    let watches: Vec<Watch> = std::iter::from_fn(|| place.watch()).take(10_000).collect();
+    assert_eq!(watches.len() + 1, worker.generation().shared.bounds.descriptors);
+    assert!(worker.try_admit().is_none(), "there is no descriptor for a newcomer");
+    drop(watches);
+    assert!(worker.try_admit().is_some());
+}
