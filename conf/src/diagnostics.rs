@@ -37,6 +37,8 @@ pub struct Diagnostic {
     pub message: String,
     /// What to write instead.
     pub help: Option<String>,
+    /// Whether what else is found on its line only follows from it.
+    garbles_its_line: bool,
     /// Whether the same said of other places is told here alone.
     told_once: bool,
     /// What changes if `--lenient` leaves out what is an error without it.
@@ -106,6 +108,23 @@ impl Diagnostics {
         self.list = kept;
     }
 
+    /// Of a line that was read by a guess only the first finding that says so is left.
+    pub fn leave_out_consequences(&mut self, sources: &Sources) {
+        let line_of = |span: Span| (span.file, sources.position(span).line);
+        let mut garbled: HashMap<_, Span> = HashMap::new();
+        for span in self.list.iter().filter(|found| found.garbles_its_line).filter_map(|found| found.span) {
+            let first = garbled.entry(line_of(span)).or_insert(span);
+            *first = span.min(*first);
+        }
+        if garbled.is_empty() {
+            return;
+        }
+        self.list.retain(|found| {
+            let Some(span) = found.span else { return true };
+            garbled.get(&line_of(span)).is_none_or(|first| found.garbles_its_line && span == *first)
+        });
+    }
+
     /// Recommends `--lenient` where it would let the configuration start: with any other error it would not.
     pub fn recommend_lenient(&mut self) {
         let starts =
@@ -129,6 +148,7 @@ impl Diagnostics {
             span,
             message,
             help: None,
+            garbles_its_line: false,
             told_once: false,
             left_out: None,
             further: Vec::new(),
@@ -147,6 +167,12 @@ impl Diagnostic {
     /// Notes that `--lenient` would leave out what this is about, and what changes without it.
     pub fn left_out(&mut self, change: &'static str) -> &mut Self {
         self.left_out = Some(change);
+        self
+    }
+
+    /// Notes that the rest of its line was read by a guess, so that what is found there only follows from it.
+    pub fn garbles_its_line(&mut self) -> &mut Self {
+        self.garbles_its_line = true;
         self
     }
 

@@ -5,7 +5,7 @@
 //! closing quote. An error never stops the reading: each is reported and mended so that the next one can be found.
 //! Next: `parser`, which takes the tokens.
 
-use crate::diagnostics::Diagnostics;
+use crate::diagnostics::{Diagnostic, Diagnostics};
 use crate::source::{FileId, Sources, Span};
 use crate::tree::Word;
 
@@ -133,8 +133,9 @@ impl Lexer<'_> {
         };
         let next = self.text.get(close + 1).copied();
         let follows_well = next.is_none_or(|byte| is_blank(byte) || matches!(byte, b';' | b'{' | b')'));
-        if !follows_well && self.text[start..close].contains(&b'\n') {
-            // The quote that seems to close it opens the next string: the missing one is on the first line.
+        let between = &self.text[start..=close];
+        if !follows_well && (between.contains(&b'\n') || directive_end(between).is_some()) {
+            // The quote that seems to close it opens the next string: the missing one comes before.
             return self.unclosed(start, quote);
         }
         self.at = close + 1;
@@ -144,7 +145,8 @@ impl Lexer<'_> {
             let shown = String::from_utf8_lossy(&self.text[from..to]).into_owned();
             let help =
                 format!("put a blank between two words, or write \\{0} for a {0} in the text", quote as char);
-            self.error(from, to, format!("unexpected \"{shown}\" after the closing quote"), help);
+            self.error(from, to, format!("unexpected \"{shown}\" after the closing quote"), help)
+                .garbles_its_line();
         }
     }
 
@@ -159,25 +161,19 @@ impl Lexer<'_> {
         }
     }
 
-    /// Reports a quote without its partner, and goes on as if it stood at the end of the line, before the `;` or
-    /// `{` there.
+    /// Reports a quote without its partner, and goes on as if it stood where the directive seems to end, or else at the end of
+    /// the line.
     fn unclosed(&mut self, start: usize, quote: u8) {
         let help =
             format!("close it with {0} on this line, or write \\{0} for a {0} in the text", quote as char);
-        self.error(start, start + 1, "this quote is not closed", help);
-        let mut end = self.line_end(start);
-        let trim = |mut end: usize| {
-            while end > start + 1 && is_blank(self.text[end - 1]) {
-                end -= 1;
-            }
-            end
-        };
-        end = trim(end);
-        if end > start + 1 && matches!(self.text[end - 1], b';' | b'{') {
-            end = trim(end - 1);
+        self.error(start, start + 1, "this quote is not closed", help).garbles_its_line();
+        let line = &self.text[start..self.line_end(start)];
+        let mut length = directive_end(line).unwrap_or(line.len());
+        while length > 1 && is_blank(line[length - 1]) {
+            length -= 1;
         }
-        self.at = end;
-        self.word(start, start + 1..end, true);
+        self.at = start + length;
+        self.word(start, start + 1..self.at, true);
     }
 
     fn word(&mut self, start: usize, content: std::ops::Range<usize>, quoted: bool) {
@@ -199,10 +195,16 @@ impl Lexer<'_> {
         self.list.push(Token::Word(Word { text, span: self.span(start, self.at), quoted }));
     }
 
-    fn error(&mut self, start: usize, end: usize, message: impl Into<String>, help: impl Into<String>) {
+    fn error(
+        &mut self,
+        start: usize,
+        end: usize,
+        message: impl Into<String>,
+        help: impl Into<String>,
+    ) -> &mut Diagnostic {
         let span = self.span(start, end);
-        self.diagnostics.error(span, message).help(help);
         self.errors += 1;
+        self.diagnostics.error(span, message).help(help)
     }
 
     fn line_end(&self, from: usize) -> usize {
@@ -219,6 +221,19 @@ impl Lexer<'_> {
     fn span(&self, start: usize, end: usize) -> Span {
         Span { file: self.file, start: start as u32, end: end as u32 }
     }
+}
+
+/// Where the directive seems to end within a text that opens with a quote: before the first `;`, or `{` behind a blank, that is
+/// the last on its line or has a blank behind it.
+fn directive_end(text: &[u8]) -> Option<usize> {
+    (1..text.len()).find(|&at| {
+        let ends = match text[at] {
+            b';' => true,
+            b'{' => is_blank(text[at - 1]),
+            _ => false,
+        };
+        ends && text.get(at + 1).is_none_or(|&next| is_blank(next))
+    })
 }
 
 fn is_blank(byte: u8) -> bool {

@@ -110,6 +110,7 @@ fn understand(
     let main = configuration::read(&tree, defaults, &mut reading);
     let http = std::mem::take(&mut reading.http);
     let control_socket = main.control_socket.clone();
+    diagnostics.leave_out_consequences(&sources);
     diagnostics.leave_out_repeats();
     diagnostics.recommend_lenient();
     let whole = (!diagnostics.has_errors()).then(|| Configuration { sources: sources.clone(), main, http });

@@ -325,3 +325,25 @@ fn tls_drops_what_is_unsafe_and_refuses_when_nothing_is_left() {
     no_error(&in_http("ssl_ciphers ECDH+AESGCM;"));
     one_error(&in_http("ssl_session_cache shared:SSL;"), "invalid session cache");
 }
+
+#[test]
+fn a_quote_that_is_not_closed_is_one_finding_wherever_its_directive_ends() {
+    for line in [
+        "location = /a { return 200 \"ok; }",
+        "location / { proxy_pass \"http://127.0.0.1:80; }",
+        "location ~ \"^/c { return 200 \"x\"; }",
+        "location = /d { add_header X \"a; return 200 \"x\"; }",
+        "add_header X \"a;",
+        "add_header X 'a b;\n        add_header Y 'c';",
+        "add_header X \"a\"b c d e f;",
+    ] {
+        let text = format!(
+            "events {{}}\nhttp {{\n    server {{\n        listen 8080;\n        {line}\n        location = /e {{ return 200 \"fine\"; }}\n    }}\n}}\n"
+        );
+        let loaded = millstream_conf::load_text("nginx.conf", &text, std::path::Path::new("/"));
+        let found = loaded.diagnostics.sorted();
+        let told: String = found.iter().map(|finding| finding.render(&loaded.sources)).collect();
+        assert_eq!(found.len(), 1, "{told}");
+        assert!(told.contains("quote") && told.contains("nginx.conf:5:"), "{told}");
+    }
+}
