@@ -100,7 +100,7 @@ fn choose(running: &[PathBuf], port: Option<u16>) -> Result<Api, String> {
         (None, [only]) if port.is_none() => return Ok(Api::Socket(only.clone())),
         (None, []) => {
             return Err(
-                "no millstream serve runs: name the configuration with -c, or the API with --api".into()
+                "no millstream serve of this user runs: name the configuration with -c, or the API with --api".into()
             );
         }
         _ => {}

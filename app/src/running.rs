@@ -20,8 +20,9 @@ use millstream_conf::diagnostics::Severity;
 use millstream_conf::load::{Loaded, Options, load};
 use millstream_conf::model::{Configuration, Level, ListenAddress, LogTarget, Main};
 use millstream_load::origin::{self, DemoOptions};
+use millstream_net::Address;
 use millstream_net::daemon::{self, Detached};
-use millstream_net::listener::{self, Inherited, Listening};
+use millstream_net::listener::{self, Inherited, Listening, OpenError};
 use millstream_net::privileges::Account;
 use millstream_net::{blocking, clock, privileges};
 use millstream_server::generation::Shared;
@@ -79,6 +80,10 @@ pub fn serve_url(serve: &ServeUrl) -> ExitCode {
         Ok(loaded) => with_default_user(loaded, changes),
         Err(message) => return complain(&message),
     };
+    let itself = loaded.configuration.as_ref().and_then(|found| serve_url::api::is_itself(serve, found));
+    if let Some(message) = serve_url::refusal(serve, &loaded).or(itself) {
+        return complain(&message);
+    }
     let (flags, for_again) = (serve.clone(), urls.clone());
     let again = move || match serve_url::configuration(&flags, &for_again, socket.as_deref()) {
         Ok(loaded) => with_default_user(loaded, changes),
@@ -93,6 +98,7 @@ pub fn serve_url(serve: &ServeUrl) -> ExitCode {
     let simulated = demo.is_some();
     let code = start(Box::new(again), loaded, move |shared, listenings| {
         greet(shared, listenings, &urls, microcache.as_deref(), simulated);
+        serve_url::api::look(shared, &urls);
     });
     drop(demo);
     code
@@ -159,7 +165,8 @@ fn start(again: LoadAgain, mut loaded: Loaded, ready: impl FnOnce(&Shared, &[Arc
         }
         Err(errors) => {
             for error in &errors {
-                eprintln!("millstream: [emerg] {error}");
+                let hint = pid_hint(&configuration.main, error).unwrap_or_default();
+                eprintln!("millstream: [emerg] {error}{hint}");
             }
             return ExitCode::FAILURE;
         }
@@ -197,6 +204,19 @@ fn start(again: LoadAgain, mut loaded: Loaded, ready: impl FnOnce(&Shared, &[Arc
         _ = waiting.write_all(b"\0");
     }
     process.run(signals)
+}
+
+/// Two files that name no pid file have the same one, and the control socket beside it.
+fn pid_hint(main: &Main, error: &OpenError) -> Option<String> {
+    let control = Address::from(&ListenAddress::Unix(main.control_socket.clone()?));
+    let is_taken = error.address == control && error.error.kind() == std::io::ErrorKind::AddrInUse;
+    is_taken.then(|| {
+        format!(
+            ". That is its control socket, beside its pid file {}: it runs this configuration already, or both need a pid \
+             file of their own. Write \"pid /another/file.pid;\" at the top of this one, or start it with another -p",
+            main.pid.display()
+        )
+    })
 }
 
 /// Whether what is logged is also seen at the terminal, where the findings were printed already.

@@ -2,6 +2,9 @@
 //!
 //! So `--print-config` cannot say anything else than what is done.
 
+mod given;
+pub mod api;
+
 #[cfg(test)]
 mod tests;
 
@@ -33,14 +36,46 @@ pub fn configuration(serve: &ServeUrl, urls: &[String], socket: Option<&Path>) -
     Ok(loaded)
 }
 
-/// The control sockets of each `serve` of this user that runs, in the order of their names.
+/// The control sockets of each `serve` of this user that runs, in the order of their names; for root, of every user's
+/// behind its own.
 pub fn running_sockets() -> Vec<PathBuf> {
-    let entries = socket_directory(false).and_then(|directory| std::fs::read_dir(directory).ok());
-    let sockets = entries.into_iter().flatten().flatten().map(|entry| entry.path());
-    // One that was killed leaves its socket behind, at which nobody listens.
-    let mut running: Vec<PathBuf> = sockets.filter(|path| UnixStream::connect(path).is_ok()).collect();
-    running.sort();
+    let own = socket_directory(false);
+    let others = if rustix::process::geteuid().is_root() { directories_of_others() } else { Vec::new() };
+    let mut running = Vec::new();
+    for directory in own.into_iter().chain(others) {
+        let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
+        // One that was killed leaves its socket behind, at which nobody listens.
+        let mut found: Vec<PathBuf> =
+            entries.map(|entry| entry.path()).filter(|path| UnixStream::connect(path).is_ok()).collect();
+        found.sort();
+        found.retain(|path| !running.contains(path));
+        running.append(&mut found);
+    }
     running
+}
+
+/// Directories of control sockets that belong to other users than root: in the users' own runtime directories, and in that for
+/// temporary files. One that is not its user's alone is nobody's.
+fn directories_of_others() -> Vec<PathBuf> {
+    let inside = |directory: &Path| {
+        let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
+        entries.map(|entry| entry.path()).collect::<Vec<_>>()
+    };
+    let of_sessions = inside(Path::new("/run/user")).into_iter().map(|user| user.join("millstream"));
+    let is_named_so = |path: &PathBuf| {
+        let name = path.file_name().map(|name| name.to_string_lossy());
+        name.is_some_and(|name| name.starts_with("millstream-"))
+    };
+    let temporary = inside(&std::env::temp_dir()).into_iter().filter(is_named_so);
+    let mut found: Vec<PathBuf> = of_sessions
+        .chain(temporary)
+        .filter(|path| {
+            std::fs::symlink_metadata(path)
+                .is_ok_and(|found| found.is_dir() && found.uid() != 0 && found.mode() & 0o077 == 0)
+        })
+        .collect();
+    found.sort();
+    found
 }
 
 /// The name of the control socket of a `serve` on a port.
@@ -89,9 +124,38 @@ pub fn print(serve: &ServeUrl) -> ExitCode {
         }
     };
     let loaded = load_text("serve", &text, Path::new("/"));
-    check::report(&loaded, Severity::Warning);
     print_text(&text);
-    if loaded.configuration.is_some() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    match refusal(serve, &loaded) {
+        None => {
+            check::report(&loaded, Severity::Warning);
+            ExitCode::SUCCESS
+        }
+        Some(message) => {
+            eprintln!("millstream: [emerg] {message}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// What is wrong with the values of the options, each by the option's name; `None` where the text was taken.
+pub fn refusal(serve: &ServeUrl, loaded: &Loaded) -> Option<String> {
+    if loaded.configuration.is_some() {
+        return None;
+    }
+    let sorted = loaded.diagnostics.sorted();
+    let errors = sorted.iter().filter(|finding| finding.severity == Severity::Error);
+    let mut told: Vec<String> = Vec::new();
+    for finding in errors {
+        let line = finding.span.map(|span| String::from_utf8_lossy(loaded.sources.line(span)));
+        let option = line.and_then(|line| given::behind(serve, &line)).map(|option| format!("{option}: "));
+        let help = finding.help.as_ref().map(|help| format!("; {help}"));
+        let text = format!("{}{}{}", option.unwrap_or_default(), finding.message, help.unwrap_or_default());
+        // An option may stand in several places.
+        if !told.contains(&text) {
+            told.push(text);
+        }
+    }
+    Some(told.join("\nmillstream: [emerg] "))
 }
 
 fn print_text(text: &str) {
@@ -103,14 +167,8 @@ fn print_text(text: &str) {
 /// The text of the nginx.conf.
 fn text(serve: &ServeUrl, urls: &[String]) -> Result<String, String> {
     let servers = urls.iter().map(|url| server_of(url)).collect::<Result<Vec<_>, _>>()?;
-    let sizes = [&serve.memory, &serve.max_body, &serve.max_head];
-    let times = [&serve.connect_timeout, &serve.read_timeout, &serve.send_timeout, &serve.client_timeout];
-    let stale = [&serve.stale, &serve.stale_if_error];
-    let given = serve.microcache.iter().chain(&serve.user).chain(&serve.trust_proxy);
-    for value in
-        [&serve.listen, &serve.workers].into_iter().chain(sizes).chain(times).chain(stale).chain(given)
-    {
-        plain(value)?;
+    for option in given::options(serve) {
+        plain(option.value).map_err(|why| format!("{}: {why}", option.name))?;
     }
     let mut out = String::new();
     if let Some(user) = &serve.user {
@@ -119,14 +177,16 @@ fn text(serve: &ServeUrl, urls: &[String]) -> Result<String, String> {
     let log = match &serve.access_log {
         Some(path) => {
             let path = std::path::absolute(path).map_err(|error| format!("--access-log: {error}"))?;
-            format!("\"{}\" combined buffer=64k flush=1s", plain(&path.to_string_lossy())?)
+            let path = path.to_string_lossy();
+            let path = plain(&path).map_err(|why| format!("--access-log: {why}"))?;
+            format!("\"{path}\" combined buffer=64k flush=1s")
         }
         None => "off".to_owned(),
     };
     _ = write!(
         out,
         "worker_processes {};\nerror_log stderr warn;\ndaemon off;\n\
-         events {{ worker_connections 4096; }}\nhttp {{\n    access_log {log};\n    keepalive_timeout 65;\n{bounds}\n    \
+         events {{ worker_connections 4096; }}\nhttp {{\n    access_log {log};\n    keepalive_timeout 65;\n    max_ranges 16;\n{bounds}\n    \
          gzip on;\n    gzip_vary on;\n    gzip_proxied any;\n    gzip_comp_level 2;\n    gzip_min_length 256;\n    \
          gzip_types text/plain text/css text/xml text/javascript application/json application/javascript \
          application/xml application/rss+xml image/svg+xml;\n\n    \
@@ -136,7 +196,7 @@ fn text(serve: &ServeUrl, urls: &[String]) -> Result<String, String> {
         bounds = bounds(serve),
     );
     for server in &servers {
-        _ = writeln!(out, "        server {server};");
+        _ = writeln!(out, "        server {server} fail_timeout=1s;");
     }
     _ = write!(
         out,

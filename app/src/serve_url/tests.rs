@@ -161,6 +161,64 @@ fn a_value_of_the_wrong_kind_is_an_error_of_the_configuration() {
 }
 
 #[test]
+fn what_is_wrong_with_a_value_is_told_by_the_name_of_its_option() {
+    type Change = fn(&mut ServeUrl);
+    let cases: [(Change, &str); 12] = [
+        (|flags| flags.listen = "abc".into(), "--listen abc: "),
+        (|flags| flags.workers = "many".into(), "--workers many: "),
+        (|flags| flags.memory = "much".into(), "--memory much: "),
+        (|flags| flags.max_body = "1x".into(), "--max-body 1x: "),
+        (|flags| flags.max_head = "1x".into(), "--max-head 1x: "),
+        (|flags| flags.connect_timeout = "5q".into(), "--connect-timeout 5q: "),
+        (|flags| flags.client_timeout = "5q".into(), "--client-timeout 5q: "),
+        (|flags| flags.microcache = Some("soon".into()), "--microcache soon: "),
+        (|flags| flags.stale = "1z".into(), "--stale 1z: "),
+        (|flags| flags.stale_if_error = "1z".into(), "--stale-if-error 1z: "),
+        (|flags| flags.trust_proxy = vec!["abc".into()], "--trust-proxy abc: "),
+        (|flags| flags.urls = vec!["http://127.0.0.1:99999".into()], "127.0.0.1:99999"),
+    ];
+    for (change, expected) in cases {
+        let mut flags = serve(&["http://127.0.0.1:8000"]);
+        change(&mut flags);
+        let loaded = configuration(&flags, &flags.urls, None).expect("each is one word");
+        let told = refusal(&flags, &loaded).expect("it is wrong");
+        assert!(told.contains(expected) && !told.contains("serve:"), "{told}");
+        assert_eq!(told.lines().count(), 1, "once: {told}");
+    }
+    let flags = ServeUrl { listen: "a;b".into(), ..serve(&["http://127.0.0.1:8000"]) };
+    let Err(told) = configuration(&flags, &flags.urls, None) else { panic!("it is no word") };
+    assert!(told.starts_with("--listen: "), "{told}");
+}
+
+#[test]
+fn an_api_that_is_where_serve_listens_itself_is_told_before_it_is_asked() {
+    for (listen, url, is_itself) in [
+        ("127.0.0.1:8080", "http://127.0.0.1:8080", true),
+        ("8080", "http://localhost:8080", true),
+        ("0.0.0.0:8080", "http://127.0.0.1:8080", true),
+        ("[::]:8080", "http://[::1]:8080", true),
+        ("unix:/run/a.sock", "unix:/run/a.sock", true),
+        ("127.0.0.1:8080", "http://127.0.0.1:8081", false),
+        ("127.0.0.1:8080", "http://127.0.0.2:8080", false),
+        ("0.0.0.0:8080", "http://192.0.2.1:8080", false),
+        ("unix:/run/a.sock", "unix:/run/b.sock", false),
+    ] {
+        let flags = ServeUrl { listen: listen.into(), ..serve(&["http://127.0.0.9:1", url]) };
+        let told = api::is_itself(&flags, &load(&flags));
+        assert_eq!(told.is_some(), is_itself, "{listen} {url}");
+        assert!(told.is_none_or(|told| told.starts_with(url) && told.contains("--listen")));
+    }
+}
+
+#[test]
+fn bounds_that_nobody_has_to_think_of_are_in_the_text() {
+    let text = text(&serve(&[]), &["http://127.0.0.1:8000".into()]).expect("the flags are good");
+    for directive in ["max_ranges 16;", "server 127.0.0.1:8000 fail_timeout=1s;"] {
+        assert!(text.contains(directive), "{directive} in {text}");
+    }
+}
+
+#[test]
 fn an_access_log_is_buffered() {
     let flags = ServeUrl { access_log: Some("/tmp/access.log".into()), ..serve(&["http://127.0.0.1:8000"]) };
     let configuration = load(&flags);

@@ -1,7 +1,11 @@
 //! `serve` in front of an API nobody described to it: how large, how slow, as whom, behind whom, and other protocols.
 
 use std::net::TcpStream;
+use std::path::Path;
 use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 use millstream_tests::client::{self, Client};
 use millstream_tests::origin::{Origin, Request, Step, answer};
@@ -345,4 +349,128 @@ fn the_printed_configuration_has_every_option_and_does_the_same() {
     let request =
         origin.requests().into_iter().find(|request| request.target() == "/plain").expect("it came");
     assert_eq!(told(&request)[..3], [Some("203.0.113.9, 127.0.0.1"), Some("203.0.113.9"), Some("https")]);
+}
+
+/// What a start says until it has said what is expected.
+fn wait_for(serving: &Serving, text: &str) {
+    wait::until(text, || serving.prefix.read("output").contains(text));
+}
+
+/// An address at which nobody listens, as a URL.
+fn nobody() -> String {
+    format!("http://127.0.0.1:{}", ports::free())
+}
+
+#[test]
+fn an_api_that_is_not_there_yet_is_a_warning_at_the_start() {
+    if is_nginx() {
+        return;
+    }
+    let origin = Origin::fixed(200, &[], b"ok");
+    let absent = nobody();
+    let serving = Serving::start(&origin, &[&absent]);
+    wait_for(&serving, &format!("nothing listens at {absent} yet"));
+    assert!(!serving.prefix.read("output").contains(&format!("nothing listens at {}", origin.address())));
+}
+
+#[test]
+fn an_api_s_socket_that_the_user_may_not_use_is_a_warning_at_the_start() {
+    if is_nginx() || !rustix::process::geteuid().is_root() {
+        return; // Only root serves as somebody else.
+    }
+    let prefix = Prefix::new();
+    let path = prefix.join("api.sock");
+    let _listening = std::os::unix::net::UnixListener::bind(&path).expect("a free path");
+    std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o600)).expect("ours");
+    let origin = Origin::fixed(200, &[], b"ok");
+    let url = format!("unix:{}", path.display());
+    let serving = Serving::start_in(prefix, &origin, &[&url]);
+    wait_for(&serving, &format!("the user nobody may not connect to {url}"));
+    wait_for(&serving, "--user");
+}
+
+#[test]
+fn an_api_at_the_address_that_is_listened_on_ends_the_start() {
+    if is_nginx() {
+        return;
+    }
+    let port = ports::free();
+    let url = format!("http://127.0.0.1:{port}");
+    let (done, text) = said(command(&Prefix::new(), &["serve", &url, "--listen", &port.to_string()]));
+    assert!(!done && text.contains(&url) && text.contains("--listen"), "{text}");
+}
+
+#[test]
+fn servers_that_were_all_down_are_asked_again_after_a_second() {
+    if is_nginx() {
+        return;
+    }
+    let gate = Arc::new(AtomicBool::new(false));
+    let apis: Vec<Origin> = (0..2)
+        .map(|_| {
+            let is_up = Arc::clone(&gate);
+            Origin::start(move |_| match is_up.load(Ordering::SeqCst) {
+                true => answer(200, &[], b"ok"),
+                false => vec![Step::Close],
+            })
+        })
+        .collect();
+    let serving = Serving::start(&apis[0], &[&apis[1].address()]);
+    let mut client = serving.client();
+    assert_eq!(client.get("/").expect("an answer").status, 502);
+    gate.store(true, Ordering::SeqCst);
+    let since = Instant::now();
+    wait::until("they are asked again", || client.get("/").expect("an answer").status == 200);
+    assert!(since.elapsed() < Duration::from_secs(5), "{:?}", since.elapsed());
+}
+
+#[test]
+fn of_two_printed_configurations_the_second_is_told_whose_pid_file_it_has() {
+    if is_nginx() {
+        return;
+    }
+    let prefix = Prefix::new();
+    let printed = |name: &str| {
+        let port = ports::free();
+        let print =
+            command(&prefix, &["serve", "127.0.0.1:9", "--listen", &port.to_string(), "--print-config"]);
+        let (done, text) = said(print);
+        assert!(done, "{text}");
+        (port, prefix.write(name, &text))
+    };
+    let folder = prefix.path().to_str().expect("a path");
+    let run = |file: &Path| command(&prefix, &["-p", folder, "-c", file.to_str().expect("a path")]);
+    let (port, first) = printed("first.conf");
+    let _first = Running::start(run(&first).stderr(Stdio::null())).expect("the binary runs");
+    wait::until("it accepts connections", || TcpStream::connect(("127.0.0.1", port)).is_ok());
+    let (_, second) = printed("second.conf");
+    let (done, text) = said(run(&second));
+    let pid = prefix.join("logs/nginx.pid");
+    assert!(
+        !done && text.contains(pid.to_str().expect("a path")) && text.contains("pid /another/file.pid;"),
+        "{text}"
+    );
+}
+
+#[test]
+fn root_reaches_what_another_user_serves() {
+    if is_nginx() || !rustix::process::geteuid().is_root() || !said_ok("setpriv", "--version") {
+        return;
+    }
+    let origin = Origin::fixed(200, &[("Cache-Control", "max-age=60")], b"ok");
+    let (theirs, roots) = (Prefix::new(), Prefix::new());
+    for path in [theirs.path(), roots.path()] {
+        std::fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(0o777)).expect("ours");
+    }
+    let port = ports::free();
+    let mut process = Command::new("setpriv");
+    process.args(["--reuid", "65534", "--regid", "65534", "--clear-groups"]).arg(binary());
+    process.args(["serve", &origin.address(), "--listen", &port.to_string()]).stderr(Stdio::null());
+    let _process = Running::start(process.env_remove("XDG_RUNTIME_DIR").env("TMPDIR", theirs.path()));
+    wait::until("it accepts connections", || TcpStream::connect(("127.0.0.1", port)).is_ok());
+    let url = format!("http://127.0.0.1:{port}/");
+    let mut explain = command(&roots, &["explain", &url]);
+    explain.env("TMPDIR", theirs.path());
+    let (done, text) = said(explain);
+    assert!(done && text.contains(&url[7..]), "{text}");
 }

@@ -1,0 +1,56 @@
+//! The options of `serve` whose values stand in the text that it makes, and where: so that what is wrong with one is told
+//! by the name of the option, of which the user knows, and not by a line of a file that nobody wrote.
+
+use crate::cli::ServeUrl;
+use std::fmt;
+
+/// An option as it was given, or as it is by default.
+pub(super) struct Given<'a> {
+    /// With its hyphens.
+    pub(super) name: &'static str,
+    pub(super) value: &'a str,
+    /// The directives that it is in.
+    directives: &'static [&'static str],
+}
+
+impl fmt::Display for Given<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.name, self.value)
+    }
+}
+
+/// All of them, but for the URLs and --access-log, which are looked at as they are read.
+pub(super) fn options(serve: &ServeUrl) -> Vec<Given<'_>> {
+    let always: [(&str, &String, &[&str]); 11] = [
+        ("--listen", &serve.listen, &["listen"]),
+        ("--workers", &serve.workers, &["worker_processes"]),
+        ("--memory", &serve.memory, &["proxy_cache_path"]),
+        ("--max-body", &serve.max_body, &["client_max_body_size"]),
+        ("--max-head", &serve.max_head, &["large_client_header_buffers", "proxy_buffer_size"]),
+        ("--connect-timeout", &serve.connect_timeout, &["proxy_connect_timeout"]),
+        ("--read-timeout", &serve.read_timeout, &["proxy_read_timeout"]),
+        ("--send-timeout", &serve.send_timeout, &["proxy_send_timeout"]),
+        (
+            "--client-timeout",
+            &serve.client_timeout,
+            &["client_header_timeout", "client_body_timeout", "send_timeout"],
+        ),
+        ("--stale", &serve.stale, &["proxy_cache_stale_while_updating"]),
+        ("--stale-if-error", &serve.stale_if_error, &["proxy_cache_stale_if_error"]),
+    ];
+    let microcache =
+        serve.microcache.iter().map(|value| ("--microcache", value, &["proxy_cache_valid"] as &[_]));
+    let user = serve.user.iter().map(|value| ("--user", value, &["user"] as &[_]));
+    let proxies = serve.trust_proxy.iter().map(|value| ("--trust-proxy", value, &["trusted_proxy"] as &[_]));
+    let given = always.into_iter().chain(microcache).chain(user).chain(proxies);
+    given.map(|(name, value, directives)| Given { name, value, directives }).collect()
+}
+
+/// The option whose value stands in a line of the text.
+pub(super) fn behind<'a>(serve: &'a ServeUrl, line: &str) -> Option<Given<'a>> {
+    let directive = line.split_whitespace().next()?;
+    let of_line = |option: &Given<'_>| option.directives.contains(&directive);
+    let mut options: Vec<_> = options(serve).into_iter().filter(of_line).collect();
+    // Of an option that may be given several times all values stand in one line.
+    if options.len() > 1 { None } else { options.pop() }
+}
