@@ -18,7 +18,7 @@ const FEW_FILES: &str = "worker_processes 1; pid @DIR@/nginx.pid; error_log @DIR
     http {
         access_log off;
         upstream api { server @ORIGIN@; keepalive 8; }
-        server { listen 127.0.0.1:@PORT@; location / { proxy_pass http://api; } }
+        server { listen 127.0.0.1:@PORT@; location / { proxy_pass http://api; } location /here { return 200; } }
     }";
 
 #[test]
@@ -43,11 +43,16 @@ fn with_few_descriptors_clients_wait_and_none_gets_a_502() {
         "{}",
         server.log()
     );
+    let early: Vec<Client> = (0..20).map(|_| server.client()).collect();
     let mut clients: Vec<Client> = (0..CLIENTS).map(|_| server.client()).collect();
     for client in &mut clients {
         client.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n").expect("sent");
     }
     wait::until("the API is busy", || origin.count() >= 24);
+    // Each is a turn of the worker's loop, in which it takes all that it will. Some may have been closed to make room.
+    for mut client in early {
+        _ = client.get("/here");
+    }
     gate.open();
     let statuses: Vec<u16> =
         clients.into_iter().map(|mut client| client.answer().map_or(0, |answer| answer.status)).collect();
