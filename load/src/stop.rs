@@ -87,7 +87,7 @@ impl CutShort {
     /// The same in a sentence.
     pub fn words(self) -> String {
         format!(
-            "Stopped after {} of {} measurements: what is told here rests on these alone.",
+            "Stopped after {} of {} measurements: everything below rests on these alone.",
             self.measured, self.of
         )
     }

@@ -50,7 +50,7 @@ impl Limit {
                 "The load generator is the limit: the figure is a floor, not what the servers can do."
             }
             Limit::Others => {
-                "Others on this machine are the limit: the figure is a floor, not what the servers can do."
+                "Other processes on this machine are the limit: the figure is a floor, not what the servers can do."
             }
         }
     }

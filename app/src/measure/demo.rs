@@ -39,7 +39,7 @@ fn climbed(demo: &Demo) -> Result<ExitCode, End> {
         demo.workers,
         demo.service_time.as_secs_f64() * 1000.0
     ));
-    end::tell(&format!("the picture of it will be written to {}", demo.html.display()));
+    end::tell(&format!("the chart will be written to {}", demo.html.display()));
     let order = Order {
         ask: Ask { url: format!("http://{}/list", api.address), keep_alive: true, ..Ask::default() },
         may: Permission::default(),
@@ -56,7 +56,7 @@ fn climbed(demo: &Demo) -> Result<ExitCode, End> {
     let climbed = carry_out(&order)?;
     tell(&climbed, &mut output)?;
     output.put(&format!(
-        "\nThe picture is in {}. Now your own API:\n\n    millstream ladder http://127.0.0.1:8000/\n",
+        "\nThe chart is in {}. Now try your own API:\n\n    millstream ladder http://127.0.0.1:8000/\n",
         demo.html.display()
     ));
     Ok(ExitCode::SUCCESS)

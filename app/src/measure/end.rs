@@ -44,7 +44,7 @@ pub(super) fn status(done: Result<ExitCode, End>) -> ExitCode {
 pub(super) fn tell_unoptimised() {
     if cfg!(debug_assertions) {
         tell(
-            "this build is not optimised: its own figures are several times too low (cargo build --release makes one that is)",
+            "this build is not optimised: its figures are several times too low (build it with cargo build --release)",
         );
     }
 }

@@ -58,28 +58,28 @@ pub fn sentence(row: &Row) -> String {
         _ => format!("{servers} servers instead of one"),
     };
     if best <= 0.0 || measured <= 0.0 {
-        return format!("{who}: no right answers, so nothing can be said.");
+        return format!("{who}: there were no correct answers, so nothing can be said.");
     }
     let share = percent((measured / best - 1.0).abs());
     match gain(row) {
         Gain::Whole if servers == 2 => {
             format!(
-                "A second server doubles the throughput: {} per second of the {} that both give alone. {}",
+                "A second server doubles the throughput: both give {} per second together and {} alone. {}",
                 count(measured),
                 count(sum),
                 next(row)
             )
         }
         Gain::Whole => format!(
-            "{who} give what they give alone together: {} per second of {}. {}",
+            "{who} give together what they give alone: {} per second of {}. {}",
             count(measured),
             count(sum),
             next(row)
         ),
         // It cannot be the proxy that makes the server answer more.
         Gain::Some if servers == 1 => format!(
-            "{who} gives {share} more than asking it directly: {} per second of {}. What differs is how it is asked: over \
-             connections that the proxy keeps, and by its own address.",
+            "{who} gives {share} more than asking it directly: {} per second of {}. The proxy asks it differently: \
+             over connections that it keeps, and at its own address.",
             count(measured),
             count(best)
         ),
@@ -122,8 +122,8 @@ fn overlaps(row: &Row) -> bool {
 fn unclear(who: &str, row: &Row) -> String {
     let (alone, through) = (best_alone(row), row.together.rounds);
     format!(
-        "{who}: nothing can be told, for the rounds overlap: {} to {} per second from the best alone, {} to {} from all \
-         (--rounds and --duration make it clearer).",
+        "{who}: the result is inconclusive, because the rounds overlap: the best server alone gives {} to {} per \
+         second, all together {} to {} (--rounds and --duration make it clearer).",
         count(alone.low),
         count(alone.high),
         count(through.low),
@@ -137,21 +137,24 @@ fn next(row: &Row) -> String {
     match row.verdict.limit {
         _ if row.passing <= 0.0 => String::new(),
         Limit::Generator => {
-            "The load generator is at its end, so that more cannot be told from here.".to_owned()
+            "The load generator is the limit, so a further server cannot be judged from here.".to_owned()
         }
-        Limit::Others => "Other processes had this machine, so that more cannot be told.".to_owned(),
-        Limit::Proxy => "The proxy is the limit now, so that one more would not help.".to_owned(),
+        Limit::Others => {
+            "Other processes used this machine, so a further server cannot be judged.".to_owned()
+        }
+        Limit::Proxy => "The proxy is the limit now, so one more would not help.".to_owned(),
         Limit::Network => {
-            "The network to the servers is the limit now, so that one more would not help.".to_owned()
+            "The network to the servers is the limit now, so one more would not help.".to_owned()
         }
         Limit::Api if row.passing < NEAR_CEILING * measured => {
             format!(
-                "It is the last that helps: the proxy passes on {} per second at most.",
+                "No further server will help: the proxy passes on {} per second at most.",
                 count(row.passing)
             )
         }
         Limit::Api => format!(
-            "The servers are still the limit, and the proxy could pass on {} per second: one more would help as much again.",
+            "The servers are still the limit, and the proxy could pass on {} per second: one more would help as much \
+             again.",
             count(row.passing)
         ),
     }
@@ -164,10 +167,10 @@ fn because(row: &Row) -> String {
     match row.verdict.limit {
         Limit::Proxy => format!("the proxy is the limit: {passes}"),
         Limit::Generator => {
-            "the load generator is the limit here (all figures are floors): more can only be told from another machine"
+            "the load generator is the limit here (all figures are floors): only another machine can show more"
                 .to_owned()
         }
-        Limit::Others => "other processes had this machine's cores (all figures are floors)".to_owned(),
+        Limit::Others => "other processes used this machine's cores (all figures are floors)".to_owned(),
         Limit::Network => "the network to the servers is the limit".to_owned(),
         // The servers are what the CPU goes to, but with the cheapest of servers the proxy could not do more either.
         Limit::Api if row.passing > 0.0 && row.passing < NEAR_CEILING * measured => {
@@ -184,8 +187,8 @@ fn slower(row: &Row) -> String {
     if row.is_uneven() {
         let (slowest, fastest) = (row.slowest(), row.fastest());
         return format!(
-            "round robin gives each server as many requests and the slowest does {} per second where another does {}: give \
-             that one a weight of {:.0}, or use least_conn",
+            "round robin gives each server the same number of requests, and the slowest answers {} per second where \
+             another answers {}: give the faster one a weight of {:.0}, or use least_conn",
             count(slowest),
             count(fastest),
             (fastest / slowest.max(f64::MIN_POSITIVE)).clamp(2.0, 100.0)
@@ -200,14 +203,15 @@ fn slower(row: &Row) -> String {
     }
     if together > SLOWER * alone && alone > 0.0 {
         return format!(
-            "the servers hinder each other: an answer takes {} when all are asked and {} from one alone, as it does where \
-             they share a machine or a database",
+            "the servers slow each other down: an answer takes {} when all are asked and {} from one alone, which is \
+             typical of servers that share a machine or a database",
             duration(together),
             duration(alone)
         );
     }
     if row.together.machine_busy > FULL {
-        return "they share this machine with the proxy and the load, and its cores were all busy".to_owned();
+        return "they share this machine with the proxy and the load generator, and all its cores were busy"
+            .to_owned();
     }
-    "the servers do not give together what each gives alone".to_owned()
+    "the servers give less together than each gives alone".to_owned()
 }

@@ -44,13 +44,14 @@ pub fn table(capacity: &Capacity) -> String {
 
 fn opening(capacity: &Capacity) -> String {
     let what = if capacity.is_simulated {
-        "Simulated: the servers are embedded and only sleep; nothing here is about an API of yours.\n"
+        "Simulated: the servers are embedded and only sleep; nothing here says anything about your API.\n"
             .to_owned()
     } else {
         String::new()
     };
     format!(
-        "{what}Requests per second of {} server{} alone and behind the proxy (worker_processes {}; {} cores, shared by all that \
+        "{what}Requests per second of {} server{} alone and behind the proxy (worker_processes {}; {} cores, shared \
+         by all that \
          runs here).\n\n",
         capacity.urls.len(),
         if capacity.urls.len() == 1 { "" } else { "s" },
@@ -63,17 +64,19 @@ fn opening(capacity: &Capacity) -> String {
 fn ceilings(capacity: &Capacity) -> String {
     let highest = capacity.rows.iter().map(|row| row.ceiling).fold(0.0, f64::max);
     let floor = if capacity.rows.iter().flat_map(|row| &row.alone).any(|alone| alone.is_floor) {
-        " +: the generator was the limit, the server can do more."
+        " +: the generator was the limit; the server can do more."
     } else {
         ""
     };
     let turns = match capacity.rows.iter().any(Row::is_uneven) {
-        true => "as many times the slowest as there are servers, for each gets as many requests",
+        true => {
+            "the slowest server's rate times the number of servers, because each gets the same number of requests"
+        }
         false => "the sum",
     };
     format!(
-        "Its ceiling is what the proxy passes on from a server that answers at once; with \"return 200\" it answers {} by \
-         itself.\nExpected is {turns}, or that ceiling where it is lower.{floor}\n",
+        "The proxy's ceiling is what it passes on from a server that answers at once; with \"return 200\" it answers \
+         {} by itself.\nThe expected rate is {turns}, or the ceiling where that is lower.{floor}\n",
         quantity::rate(highest)
     )
 }
@@ -128,8 +131,8 @@ fn different(row: &Row) -> Option<String> {
     let longest = row.alone.iter().max_by(|one, other| length(one).total_cmp(&length(other)))?;
     (length(&longest) > OTHER * length(&shortest)).then(|| {
         format!(
-            "The servers do not answer the same: {} with {} bytes, {} with {}. What they give together is then no measure \
-             of a second server.",
+            "The servers give different answers: {} has {} bytes, {} has {}. Their rate together then says nothing \
+             about a second server.",
             shortest.url,
             quantity::count(length(&shortest) as u64),
             longest.url,
@@ -141,8 +144,8 @@ fn different(row: &Row) -> Option<String> {
 /// Where no keepalive of the proxy can help.
 fn closes(row: &Row) -> String {
     format!(
-        "The servers close their connections: the proxy opened {} per second for {} answers, and {} were left in TIME_WAIT by \
-         one run. No keepalive of the proxy changes that; let the servers keep connections (Gunicorn: --worker-class gthread \
+        "The servers close their connections: the proxy opened {} per second for {} answers, and one run left {} in \
+         TIME_WAIT. The proxy's keepalive cannot change that; let the servers keep connections (Gunicorn: --worker-class gthread \
          --keep-alive 75).",
         count(row.together.opened_per_second),
         count(row.together.run.rate),
@@ -155,8 +158,8 @@ fn pool(row: &Row) -> String {
     let keep =
         if idle_least == idle_most { idle_least.to_string() } else { format!("{idle_least} to {idle_most}") };
     format!(
-        "Connections to the servers: {} per second of {} each are {} in use at once; keep {keep} idle beside them (10 to 30 %): \
-         keepalive {idle_most}. The proxy opened {} per second.",
+        "Connections to the servers: {} per second of {} each is {} in use at once; keep {keep} more idle (10 to 30 \
+         %): keepalive {idle_most}. The proxy opened {} per second.",
         count(row.together.run.rate),
         duration(if row.together.run.rate > 0.0 { in_use / row.together.run.rate } else { 0.0 }),
         count(in_use),
@@ -167,8 +170,8 @@ fn pool(row: &Row) -> String {
 fn below(row: &Row) -> String {
     let Some(below) = row.below else { return String::new() };
     let mut text = format!(
-        "Below that, with keepalive {}: {} connections opened per second and {} left in TIME_WAIT after the run (instead of {} \
-         and {}), at {} answers per second instead of {}.",
+        "With a lower keepalive of {} the proxy opened {} connections per second and left {} in TIME_WAIT after the \
+         run (instead of {} and {}), at {} answers per second instead of {}.",
         below.keepalive,
         count(below.opened_per_second),
         quantity::count(below.time_wait),
@@ -180,7 +183,7 @@ fn below(row: &Row) -> String {
     let to_one = below.opened_per_second / row.alone.len().max(1) as f64;
     if to_one * TIME_WAIT > PORTS {
         text.push_str(&format!(
-            " At that pace the {} ports to one address are used up after {}.",
+            " The {} ports to one address last {} at that pace.",
             count(PORTS),
             duration(PORTS / to_one)
         ));

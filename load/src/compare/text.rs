@@ -21,7 +21,10 @@ pub fn text(comparison: &Comparison, names: (&str, &str)) -> String {
         let _ = writeln!(text, "Rate: {}.", comparison.rate_method);
     }
     let _ = writeln!(text, "Latency: {}.", comparison.percentile_method);
-    text.push_str("Both know only the noise inside a run. What changes from run to run is seen by repeating both in turn.\n");
+    text.push_str(
+        "Both methods know only the noise within a run. Repeat both in turn to see what changes from run \
+     to run.\n",
+    );
     text
 }
 
@@ -31,10 +34,10 @@ fn line(text: &mut String, finding: &Finding, shape: fn(f64) -> String) {
         None => ("-".to_owned(), "-".to_owned()),
     };
     let verdict = match &finding.verdict {
-        Verdict::Differs if finding.ratio.is_none() => "differs: every answer of one took longer".to_owned(),
+        Verdict::Differs if finding.ratio.is_none() => "differs: all answers of one took longer".to_owned(),
         Verdict::Differs => "differs by more than noise".to_owned(),
         Verdict::Noise => "within noise".to_owned(),
-        Verdict::Unknown(why) => format!("not to be told: {why}"),
+        Verdict::Unknown(why) => format!("inconclusive: {why}"),
     };
     let (a, b) = (shape(finding.a), shape(finding.b));
     let _ = writeln!(text, "  {:<15}{a:>12} {b:>11} {ratio:>7}   {interval:<16} {verdict}", finding.name);
@@ -49,10 +52,7 @@ fn sentence(comparison: &Comparison) -> String {
             between(ratio)
         ),
         (Verdict::Noise, Some(ratio)) => {
-            format!(
-                "No difference in requests per second that is more than noise ({} is possible)",
-                between(ratio)
-            )
+            format!("Requests per second differ by no more than noise ({} is possible)", between(ratio))
         }
         (Verdict::Unknown(why), _) => format!("Requests per second are not compared: {why}"),
         _ => String::new(),
@@ -68,11 +68,11 @@ fn sentence(comparison: &Comparison) -> String {
     };
     let is_known = |finding: &Finding| !matches!(finding.verdict, Verdict::Unknown(_));
     if !comparison.percentiles.iter().any(is_known) {
-        return format!("{rate}; of its latency nothing is to be told.");
+        return format!("{rate}; nothing can be said about its latency.");
     }
     let (slower, faster) = (by(true), by(false));
     let latency = match (slower.as_str(), faster.as_str()) {
-        ("", "") => "no percentile of latency that is to be told differs by more than noise".to_owned(),
+        ("", "") => "no percentile of latency that can be compared differs by more than noise".to_owned(),
         (slower, "") => format!("its latency is longer at {slower}"),
         ("", faster) => format!("its latency is shorter at {faster}"),
         (slower, faster) => format!("its latency is longer at {slower} and shorter at {faster}"),

@@ -111,7 +111,13 @@ fn floors(out: &mut String, climbed: &Climbed) {
         titles.dedup();
         out.push('\n');
         out.push_str(&wrapped(
-            &format!("At least so much, the generator could do no more: {} ({why}).", titles.join(", ")),
+            &format!(
+                "These figures are floors, because the generator could do no more: {} ({why}).",
+                titles.join(
+                    ", \
+             "
+                )
+            ),
             0,
         ));
     }

@@ -67,18 +67,20 @@ fn breaks(climbed: &Climbed) -> Option<String> {
     }
     let kinds = told(&figures.errors);
     let what = match &alone.wrong {
-        Some(why) if kinds.is_empty() => format!("its answers are not those that it gives alone: {why}"),
+        Some(why) if kinds.is_empty() => format!(
+            "its answers differ from those that it gives to a single request: \
+         {why}"
+        ),
         _ => format!(
-            "{} of the requests came to nothing right ({})",
+            "{} of the requests got no correct answer ({})",
             verdict::percent(share),
             kinds.join(", ")
         ),
     };
     let again = if figures.errors.body > 0 { " and after it" } else { "" };
     Some(format!(
-        "The API breaks under this load, with nothing in front of it: on {} connections {what}, and {} right answers per \
-         second are left. The few single requests before the load{again} were answered as they should be. Look at that \
-         first; -c sets how many connections there are.",
+        "The API breaks under this load, with nothing in front of it: on {} connections {what}, and it gives {} \
+         correct answers per second. It answered the few single requests before the load{again} correctly. Look at that first; -c sets the number of connections.",
         climbed.connections,
         verdict::count(figures.rate.median)
     ))
@@ -103,8 +105,8 @@ fn restless(climbed: &Climbed) -> Option<String> {
     let middle = median(spreads);
     (middle > RESTLESS).then(|| {
         format!(
-            "The rounds of a step differ by ±{} as a rule: this machine had other things to do. Small differences mean nothing \
-             here; measure again when it is calm, or with more rounds (--rounds).",
+            "The rounds of a step typically differ by ±{}: this machine was busy with other things. Small \
+             differences mean nothing here; measure again when it is quiet, or with more rounds (--rounds).",
             verdict::percent(middle)
         )
     })
@@ -115,8 +117,8 @@ fn shaky(climbed: &Climbed) -> Option<String> {
     let alone = climbed.measure(Step::Alone, None)?.counted()?;
     let half = alone.rate.half().filter(|half| alone.rounds > 1 && *half > RESTLESS)?;
     Some(format!(
-        "The API alone differs by ±{} from round to round, and every factor stands on it: more rounds (--rounds) or longer ones \
-         (--duration) make them surer.",
+        "The API alone differs by ±{} from round to round, and every factor is relative to it: more rounds \
+         (--rounds) or longer ones (--duration) make the factors more certain.",
         verdict::percent(half)
     ))
 }
@@ -132,13 +134,13 @@ fn withheld(climbed: &Climbed) -> Vec<String> {
     if !passing.is_empty() {
         let names: Vec<String> = passing.into_iter().map(named).collect();
         out.push(format!(
-            "Not counted, for they pass on what the API answers, its errors too: {}.",
+            "These steps are not counted, because they pass on the API's answers, errors included: {}.",
             names.join(", ")
         ));
     }
     let one = |measure: &Measure| {
         let why = measure.wrong.as_ref()?;
-        Some(format!("Not counted: {}: {why}.", named(measure)))
+        Some(format!("{} is not counted: {why}.", named(measure)))
     };
     out.extend(others.into_iter().filter_map(one));
     out
@@ -150,11 +152,11 @@ fn unanswered(climbed: &Climbed) -> impl Iterator<Item = String> {
     none.map(|measure| {
         let errors = measure.figures.as_ref().map(|figures| told(&figures.errors)).unwrap_or_default();
         let why = match errors.is_empty() {
-            true => "all requests were still on their way at the end".to_owned(),
+            true => "all requests were still under way at the end".to_owned(),
             false => errors.join(", "),
         };
         format!(
-            "Not one answer came with {}: {why}. Measure it for longer (-d), or with fewer connections (-c).",
+            "{} gave no answer: {why}. Measure for longer (-d), or with fewer connections (-c).",
             named(measure)
         )
     })
@@ -174,14 +176,14 @@ fn waits(climbed: &Climbed) -> Option<String> {
         return None;
     }
     let why = if DELAYED.contains(&figures.p50) {
-        "That is the time of Nagle's algorithm and a delayed acknowledgement, where head and body are written one after the \
-         other on a connection that is used again: TCP_NODELAY, or one write for both, gains as much without any proxy"
+        "That is the time that Nagle's algorithm and a delayed acknowledgement take when head and body are written \
+         one after the other on a reused connection: TCP_NODELAY, or one write for both, gains as much without any proxy"
     } else {
-        "So it waits for something that only load brings: a lock, a limit, a pool that is too small"
+        "It waits for something that shows only under load: a lock, a limit, a pool that is too small"
     };
     Some(format!(
-        "One request takes {}, but on {} connections half of the API's own answers take {} or more, though it works on {} \
-         requests at once (Little's law) and nobody is out of CPU. {why}. Most of the factors is this wait.",
+        "One request takes {}, but on {} connections half of the API's own answers take {} or more, although it \
+         works on {} requests at once (Little's law) and nobody is out of CPU. {why}. The factors below measure mostly this wait.",
         verdict::duration(once),
         climbed.connections,
         verdict::duration(figures.p50 as f64 / 1e6),
@@ -218,7 +220,7 @@ fn beside(climbed: &Climbed) -> Vec<String> {
             .max_by(|one, other| one.1.rate.median.total_cmp(&other.1.rate.median))?;
         let ours = own(climbed, measure.step)?;
         let mut text = format!(
-            "{} is fastest with \"{}\": {} requests/s; Millstream there: {} ({})",
+            "{} is fastest with \"{}\": {} requests/s, where Millstream gives {} ({})",
             party.title(),
             measure.step.entry().title,
             quantity::rate(theirs.rate.median),
@@ -237,7 +239,8 @@ fn silent(climbed: &Climbed) -> String {
     let time = climbed.fallback.as_deref().unwrap_or(crate::step::MICRO);
     format!(
         "The API says nothing about caching, so \"{}\" and the steps after it fell back on {time} for answers with 200 \
-         (proxy_cache_valid; --valid sets the time). With a Cache-Control of its own, such as \"public, max-age=60\", the \
+         (proxy_cache_valid; --valid sets the time). With a Cache-Control of its own, such as \"public, \
+         max-age=60\", the \
          API says for each page how old it may be.",
         Step::Headers.entry().title
     )

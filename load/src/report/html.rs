@@ -179,7 +179,8 @@ fn distribution(outcome: &Outcome) -> String {
         curves.push(Curve { name: "from when it was sent", class: "second", points: points(&sent) });
     }
     let description = format!(
-        "Half of the answers came within {}, 99% within {}, 99.9% within {}, the last after {}. Each nine is as wide as the one \
+        "Half of the answers came within {}, 99% within {}, 99.9% within {}, the last after {}. Each nine is as wide \
+         as the one \
          before{}.",
         duration(outcome.latency.percentile(50.0) as f64),
         duration(outcome.latency.percentile(99.0) as f64),
@@ -355,7 +356,7 @@ fn by_url(outcome: &Outcome) -> String {
         return String::new();
     }
     let head = ["URL", "Answers", "Errors", "Median", "99%", "Longest"];
-    table("By URL, the most time first", &head, &rows, &[])
+    table("By URL, slowest in total first", &head, &rows, &[])
 }
 
 fn tables(outcome: &Outcome) -> String {
@@ -447,7 +448,8 @@ fn how_it_went(outcome: &Outcome) -> Vec<Vec<String>> {
         rows.push(row(
             "Unfinished",
             [format!(
-                "{unfinished} requests were due and had no answer at the end; with the errors {} of all that were due came \
+                "{unfinished} requests were due and had no answer at the end; with the errors {} of all that were \
+                 due came \
                  to nothing",
                 percent(outcome.lost_share())
             )],

@@ -37,11 +37,8 @@ pub fn running(plan: &Plan) -> String {
     };
     let mut text = heading(&length, &urls, plan.threads, plan.connections, plan.mode);
     if !plan.warm_up.is_zero() {
-        let _ = writeln!(
-            text,
-            "  warming up for {} first, which is not counted",
-            span(plan.warm_up.as_secs_f64())
-        );
+        let _ =
+            writeln!(text, "  the first {} are a warm-up and not counted", span(plan.warm_up.as_secs_f64()));
     }
     text
 }
@@ -71,14 +68,17 @@ pub fn report(outcome: &Outcome) -> String {
 /// Which loop it was, and what latency means in it: one sentence.
 pub fn loop_sentence(mode: Mode) -> String {
     match mode {
-        Mode::Closed => "closed loop: each request follows an answer; latency counts from sending, so a stall shows in few \
+        Mode::Closed => {
+            "closed loop: each request follows an answer; latency counts from sending, so a stall shows \
+         in few \
                          requests"
-            .to_owned(),
+                .to_owned()
+        }
         Mode::Open { rate: wanted, arrivals } => format!(
             "open loop at {} requests/s ({}); latency counts from when a request was due, so a stall shows in full",
             rate(wanted),
             match arrivals {
-                Arrivals::Constant => "constant distances",
+                Arrivals::Constant => "constant intervals",
                 Arrivals::Poisson => "Poisson arrivals",
             }
         ),
@@ -88,9 +88,9 @@ pub fn loop_sentence(mode: Mode) -> String {
 /// What a kind of error means, by its name in [`crate::outcome::Errors::kinds`].
 pub fn error_meaning(kind: &str) -> &'static str {
     match kind {
-        "connect" => "no connection: refused, unreachable, or not in time",
-        "tls" => "TLS could not be agreed on",
-        "timeout" => "no whole answer in time; each is in the latency with the time that it was given",
+        "connect" => "no connection: refused, unreachable, or too slow",
+        "tls" => "the TLS handshake failed",
+        "timeout" => "no whole answer in time; each counts in the latency with its timeout",
         "closed" => "closed or reset before an answer began",
         "short body" => "the body was shorter than announced",
         "malformed" => "what came is not HTTP",
@@ -114,7 +114,7 @@ fn heading(length: &str, urls: &[&str], threads: u32, connections: u32, mode: Mo
     let number = count(u64::from(connections));
     let held = match mode {
         Mode::Closed => format!("{number} connection{}", plural(connections)),
-        Mode::Open { .. } => format!("as many connections as it takes, up to {number}"),
+        Mode::Open { .. } => format!("as many connections as needed, up to {number}"),
     };
     format!(
         "Running {length} @ {}\n  {} thread{} and {held}\n  {}\n",
@@ -209,8 +209,8 @@ fn distribution(text: &mut String, outcome: &Outcome) {
 /// What is said of connections that had no answer.
 pub(super) fn kept_waiting(outcome: &Outcome) -> String {
     format!(
-        "{} of {} connections had no answer in all that time (the server has taken more than it serves at once); their wait is \
-         in no latency",
+        "{} of {} connections had no answer in all that time (the server accepted more than it serves at once); the \
+         latency does not include their wait",
         count(outcome.counts.silent),
         count(u64::from(outcome.connections))
     )
@@ -223,7 +223,7 @@ fn on_their_way(outcome: &Outcome) -> String {
     let most = u64::from(outcome.connections) * u64::from(outcome.pipeline);
     match counts.requests.saturating_sub(ended) {
         on_their_way @ 1.. if outcome.mode == Mode::Closed && on_their_way <= most => {
-            format!(" ({} on their way at the end)", count(on_their_way))
+            format!(" ({} under way at the end)", count(on_their_way))
         }
         _ => String::new(),
     }
@@ -253,12 +253,13 @@ fn totals(text: &mut String, outcome: &Outcome) {
     }
     if outcome.interrupted {
         let _ =
-            writeln!(text, "  INTERRUPTED: it was ended before its time; all this is of the time until then");
+            writeln!(text, "  INTERRUPTED: the run was ended early; all figures are of the time until then");
     }
     if counts.unfinished > 0 {
         let _ = writeln!(
             text,
-            "  Unfinished: {} of {} requests due ({}) had no answer at the end; each is in the latency with its wait so far",
+            "  Unfinished: {} of {} requests due ({}) had no answer at the end; each counts in the latency with its \
+             wait so far",
             count(counts.unfinished),
             count(outcome.due()),
             percent(outcome.lost_share() - outcome.error_share())
@@ -280,7 +281,7 @@ fn not_reached(outcome: &Outcome) -> String {
     }
     let failed = counts.errors.connect + counts.errors.tls + counts.errors.closed;
     if failed > counts.answers {
-        return "connections come to nothing, see below".to_owned();
+        return "connections fail, see below".to_owned();
     }
     if !counts.ran_out || most >= OPEN_CONNECTIONS {
         return "the server does not keep up".to_owned();
@@ -291,7 +292,8 @@ fn not_reached(outcome: &Outcome) -> String {
         return busy + ", which -c bounds";
     }
     format!(
-        "{busy}, and with {} for an answer they carry {} a second; more connections (-c) tell whether the server can do more",
+        "{busy}, and they carry {1} a second at {0} per answer; more connections (-c) show whether the server can do \
+         more",
         duration(outcome.service.mean),
         rate(carried)
     )
@@ -302,7 +304,7 @@ fn connections(text: &mut String, outcome: &Outcome) {
     let counts = &outcome.counts;
     let how = match (outcome.keep_alive, outcome.warm_up > 0.0) {
         (false, _) => " (one for each request: no keep-alive)",
-        (true, true) => " (beside those that the warm-up had opened)",
+        (true, true) => " (in addition to those that the warm-up opened)",
         (true, false) => "",
     };
     let _ = writeln!(text, "  Connections opened: {}{how}", count(counts.connections));
@@ -315,14 +317,14 @@ fn connections(text: &mut String, outcome: &Outcome) {
     if counts.resent > 0 {
         let _ = writeln!(
             text,
-            "  Sent again, as the server ended connections with an answer before them: {}",
+            "  Sent again, because the server closed connections after an earlier answer: {}",
             count(counts.resent)
         );
     }
     if counts.surplus > 0 {
         let _ = writeln!(
             text,
-            "  Closed because more came than was asked for (a body longer than announced, a second answer): {}",
+            "  Closed, because more arrived than was asked for (a body longer than announced, a second answer): {}",
             count(counts.surplus)
         );
     }
@@ -341,7 +343,7 @@ fn errors(text: &mut String, outcome: &Outcome) {
     if errors.total() > 0 && unfinished > 0 {
         let _ = writeln!(
             text,
-            "  Came to nothing: {} of the requests due, errors and unfinished ones together",
+            "  Lost: {} of the requests due, errors and unfinished ones together",
             percent(outcome.lost_share())
         );
     }
@@ -362,7 +364,7 @@ fn by_url(text: &mut String, rows: &[OfUrl]) {
     if rows.is_empty() {
         return;
     }
-    let _ = writeln!(text, "  By URL, the most time first\n      answers    errors        50%        99%");
+    let _ = writeln!(text, "  By URL, slowest in total first\n      answers    errors        50%        99%");
     for row in rows.iter().take(URL_LINES) {
         let url = row.url.as_deref().map_or_else(|| OTHER_URLS.to_owned(), printable);
         let (answers, errors) = (count(row.answers), count(row.errors));
@@ -398,9 +400,10 @@ fn floor_mark(outcome: &Outcome) -> &'static str {
 /// What it means that the generator was the limit: of a closed loop for the rate, of an open one for the latencies.
 pub(super) fn limits_mean(mode: Mode) -> &'static str {
     match mode {
-        Mode::Closed => "The server can do at least this; how much more is not known from this run.",
+        Mode::Closed => "The server can do at least this; this run does not show how much more.",
         Mode::Open { .. } => {
-            "The generator's own delay is in the latencies: the server's are no longer than these, and may be shorter."
+            "The latencies include the generator's own delay: the server's are no longer than these, and may be \
+             shorter."
         }
     }
 }
@@ -426,7 +429,7 @@ fn generator(text: &mut String, outcome: &Outcome) {
     );
     if matches!(outcome.mode, Mode::Open { .. }) {
         let lag = duration(generator.send_lag_p99 as f64);
-        let _ = writeln!(text, "  sent late by the generator's own fault: {lag} at the 99th percentile");
+        let _ = writeln!(text, "  the generator itself sent late: {lag} at the 99th percentile");
     }
     if let Some(limits) = &generator.limits {
         let name = if matches!(outcome.mode, Mode::Closed) { "FLOOR" } else { "CEILING" };

@@ -60,14 +60,10 @@ pub fn climb(steps: &[Climbed], about: About<'_>) -> Vec<String> {
     let right: Vec<&Climbed> = steps.iter().filter(|step| !step.wrong && step.rate > 0.0).collect();
     let mut sentences = Vec::new();
     if first.rate <= 0.0 {
-        return vec![format!("{} gave no right answer, so there is nothing to compare with.", first.name)];
+        return vec![format!("{} gave no correct answer, so there is nothing to compare with.", first.name)];
     }
     if steps.len() == 1 {
-        return vec![format!(
-            "Nothing but \"{}\" was measured: {} per second.",
-            first.name,
-            count(first.rate)
-        )];
+        return vec![format!("Only \"{}\" was measured: {} per second.", first.name, count(first.rate))];
     }
     if let Some(best) = right.iter().max_by(|one, other| one.rate.total_cmp(&other.rate)) {
         sentences.push(most(best, first, about.rounds));
@@ -76,8 +72,10 @@ pub fn climb(steps: &[Climbed], about: About<'_>) -> Vec<String> {
     sentences.extend(not_cached(&right, first, about));
     let wrong: Vec<String> = others.iter().filter(|step| step.wrong).map(|step| quoted(&step.name)).collect();
     if !wrong.is_empty() {
-        sentences
-            .push(format!("Not counted, because answers were not those of the API: {}.", listed(&wrong)));
+        sentences.push(format!(
+            "These steps are not counted, because their answers were not the API's: {}.",
+            listed(&wrong)
+        ));
     }
     sentences
 }
@@ -90,7 +88,7 @@ fn most(best: &Climbed, first: &Climbed, rounds: u32) -> String {
     }
     if !is_apart(first, best, rounds) {
         return format!(
-            "No step gives more than \"{}\" does, beyond what chance makes of it: {} per second, and at best {}.",
+            "No step gives more than \"{}\" by more than chance: {} per second, and {} at best.",
             first.name,
             count(first.rate),
             count(best.rate)
@@ -148,15 +146,15 @@ fn steps_apart(right: &[&Climbed], rounds: u32) -> Vec<String> {
     gains.sort_by(|one, other| other.0.total_cmp(&one.0));
     let gains: Vec<String> = gains.into_iter().map(|(_, text)| text).collect();
     let not_told = match rounds {
-        1 => "Not to be told from a single round (--rounds 3 shows what is chance): ",
-        _ => "Not to be told, for the rounds overlap (--rounds and --duration make it clearer): ",
+        1 => "Inconclusive after one round (--rounds 3 shows what is chance): ",
+        _ => "Inconclusive, because the rounds overlap (--rounds and --duration make it clearer): ",
     };
     let kinds = [
-        ("What brings something: ", gains),
-        ("What spares something: ", sparing),
-        ("Not worth it here: ", idle),
-        ("What costs more than it brings: ", losses),
-        ("What it costs to have it: ", prices),
+        ("Steps that give more: ", gains),
+        ("Steps that save something: ", sparing),
+        ("Steps that are not worth it here: ", idle),
+        ("Steps that cost more than they give: ", losses),
+        ("Steps that have a price: ", prices),
         (not_told, unclear),
     ];
     let told = kinds.into_iter().filter(|(_, steps)| !steps.is_empty());
@@ -208,7 +206,8 @@ fn not_cached(right: &[&Climbed], first: &Climbed, about: About<'_>) -> Option<S
     }
     let Some(why) = about.uncacheable else {
         return Some(
-            "Nothing was kept, though the API's header fields allow it: every request reached it, with a cache too. What it \
+            "Nothing was stored, although the API's header fields allow it: every request reached the API, even with \
+             a cache. What it \
              answers under load, or to a proxy, may say otherwise: in front of a configuration that --print gives, \
              X-Cache-Status and \"millstream explain\" tell."
                 .to_owned(),
@@ -217,12 +216,12 @@ fn not_cached(right: &[&Climbed], first: &Climbed, about: About<'_>) -> Option<S
     let cached = right.iter().filter(|step| step.is_cached);
     let best = cached.max_by(|one, other| one.rate.total_cmp(&other.rate));
     let told = best.filter(|best| is_apart(first, best, about.rounds) || best.rate < WORTH * first.rate);
-    let here =
-        told.map_or_else(String::new, |best| format!("; here it was {}", factor(best.rate / first.rate)));
+    let here = told
+        .map_or_else(String::new, |best| format!("; here the factor was {}", factor(best.rate / first.rate)));
     let advice = about.advice.map_or_else(String::new, |advice| format!(" {advice}"));
     Some(format!(
-        "The API's answers cannot be cached as they are ({why}): every request reached it, with a cache too. About 1 times is \
-         all that any proxy can give then{here}.{advice}"
+        "The API's answers cannot be cached as they are ({why}): every request reached the API, even with a cache. \
+         No proxy can make this faster{here}.{advice}"
     ))
 }
 

@@ -180,7 +180,7 @@ fn why_full(evidence: &Evidence, limit: Limit, full: &[(Limit, Spent)]) -> Vec<S
         ),
     };
     why.push(format!(
-        "{wanted} used {} of {} {}, {} of it per answer.",
+        "{wanted} used {} of {} {}, which is {} per answer.",
         trim_cores(used),
         evidence.cores,
         if evidence.cores == 1 { "core" } else { "cores" },
@@ -188,10 +188,10 @@ fn why_full(evidence: &Evidence, limit: Limit, full: &[(Limit, Spent)]) -> Vec<S
     ));
     let others = parties(evidence).filter(|(other, spent)| *other != limit && spent.seconds > 0.0);
     let others: Vec<String> = others
-        .map(|(other, spent)| format!("the {} {}", name(other), trim_cores(cores_used(&spent))))
+        .map(|(other, spent)| format!("the {} used {}", name(other), trim_cores(cores_used(&spent))))
         .collect();
     if !others.is_empty() {
-        why.push(format!("Beside it used {}.", others.join(" and ")));
+        why.push(format!("Meanwhile {}.", others.join(" and ")));
     }
     why
 }
@@ -205,7 +205,8 @@ fn stolen(evidence: &Evidence) -> Option<(Limit, Vec<String>)> {
     let is_busy = evidence.machine_busy >= NEARLY;
     (evidence.stolen >= STOLEN && is_busy && is_elsewhere(evidence)).then(|| {
         let why = format!(
-            "The host of this virtual machine gave {} of its CPU to other machines (steal): run it again when it is quiet.",
+            "The host of this virtual machine gave {} of its CPU to other machines (steal): run this again when it \
+             is quiet.",
             percent(evidence.stolen)
         );
         (Limit::Others, vec![why])
@@ -225,7 +226,8 @@ fn taken(evidence: &Evidence) -> Option<(Limit, Vec<String>)> {
     let is_full = evidence.machine_busy >= CROWDED && share >= TAKEN;
     (is_full && is_seen && !is_clear && is_elsewhere(evidence)).then(|| {
         let why = format!(
-            "The machine was full, and {} of it had neither API nor proxy nor generator: run it again when it is quiet.",
+            "The machine was full, and processes other than API, proxy and generator used {} of it: run this again \
+             when it is quiet.",
             percent(share)
         );
         (Limit::Others, vec![why])
@@ -263,8 +265,8 @@ fn crowded(evidence: &Evidence) -> Option<(Limit, Vec<String>)> {
     let is_crowded = evidence.machine_busy >= CROWDED && most >= CROWDED_USE && is_elsewhere(evidence);
     is_crowded.then(|| {
         let why = format!(
-            "The machine was full, of {} requests on their way at once only {} were being worked on by the API, and the {} \
-             used most CPU: {most:.2} of {} cores, {} per answer.",
+            "The machine was full. Of {} requests under way the API worked on only {}, and the {} used the \
+             most CPU: {most:.2} of {} cores, {} per answer.",
             run.connections,
             count(in_api(evidence)),
             name(limit),
@@ -299,7 +301,8 @@ fn by_time(evidence: &Evidence) -> (Limit, Vec<String>) {
     }
     if evidence.origin_share < REACHED {
         // Hardly anything reaches the API, and everybody has CPU left: more load would have been answered.
-        let idle = "Hardly a request reached the API, and the proxy had CPU left: more load would have been answered.";
+        let idle = "Hardly any request reached the API, and the proxy had CPU to spare: it would have answered more \
+         load.";
         return (Limit::Generator, std::iter::once(idle.to_owned()).chain(nobody).collect());
     }
     (Limit::Api, waits(evidence).into_iter().chain(nobody).collect())
@@ -318,8 +321,8 @@ fn nobody_busy(evidence: &Evidence) -> Option<String> {
     let parts = parts.join(", ");
     // Full of whom these wait for, or of strangers: the figures do not say which.
     Some(match evidence.machine_busy >= CROWDED {
-        true => format!("The machine was full, and of it only so much is known: {parts}."),
-        false => format!("Nobody was out of CPU (of this machine's: {parts})."),
+        true => format!("The machine was full; this much of it is accounted for: {parts}."),
+        false => format!("Nobody ran out of CPU (shares of this machine: {parts})."),
     })
 }
 
@@ -329,7 +332,7 @@ fn slowed_by_proxy(evidence: &Evidence) -> Option<String> {
     let added = through.least - direct.least;
     (through.least > SLOWED * direct.least && added > NEAR).then(|| {
         format!(
-            "A single request takes {} straight to the API and {} through the proxy.",
+            "A single request takes {} when it is sent directly to the API and {} through the proxy.",
             duration(direct.least),
             duration(through.least)
         )
@@ -341,7 +344,7 @@ fn link_full(evidence: &Evidence) -> Option<String> {
     let carried = evidence.top.bytes_per_second * evidence.origin_share.min(1.0);
     (carried >= LINK_FULL * link).then(|| {
         format!(
-            "The way to the API carried {} per second of the {} that it can.",
+            "The network path to the API carried {} per second of the {} that it can carry.",
             volume(carried),
             volume(link)
         )
@@ -364,8 +367,8 @@ fn narrow(evidence: &Evidence) -> Option<String> {
         && shows;
     is_narrow.then(|| {
         format!(
-            "A single request to the API has its first byte after {} and its last after {}: {} come at {} per second, and \
-             under load an answer takes {}.",
+            "A single request to the API gets its first byte after {} and its last after {}: {} arrive at {} per \
+             second, and an answer takes {} under load.",
             duration(once.least_first_byte),
             duration(once.least),
             volume(once.body_bytes),
@@ -385,7 +388,7 @@ fn far(evidence: &Evidence) -> Option<String> {
         && evidence.top.latency < 2.0 * (first_byte + connect);
     is_far.then(|| {
         format!(
-            "The API is {} away (there and back), which is {} of the time to its first byte.",
+            "The round trip to the API takes {}, which is {} of the time to its first byte.",
             duration(connect),
             percent((connect / first_byte).min(1.0))
         )
@@ -397,7 +400,7 @@ fn waits(evidence: &Evidence) -> Vec<String> {
     let run = &evidence.top;
     let Some(once) = evidence.direct.or(evidence.through) else {
         return vec![format!(
-            "With {} connections an answer takes {}, of which {} until its first byte.",
+            "An answer takes {1} on {0} connections, {2} of it before its first byte.",
             run.connections,
             duration(run.latency),
             duration(run.first_byte)
@@ -408,7 +411,8 @@ fn waits(evidence: &Evidence) -> Vec<String> {
     let mut why = Vec::new();
     if run.latency < QUICKER * once.least {
         why.push(format!(
-            "An answer takes {} under load, and a single request before it took {}, as a first one may: {} connections at {} each give {} per second.",
+            "An answer takes {} under load; a single request before the load took {}, as first requests may. {} \
+             connections at {} each give {} per second.",
             duration(run.latency),
             duration(once.least),
             run.connections,
@@ -417,8 +421,8 @@ fn waits(evidence: &Evidence) -> Vec<String> {
         ));
     } else if run.latency < 1.3 * once.mean {
         why.push(format!(
-            "An answer takes {} under load as for a single request ({}): the time is the API's own, and {} connections at \
-             {} each give {} per second.",
+            "An answer takes {} under load and {} alone: the API needs nearly all of that itself, and {} connections \
+             at {} each give {} per second.",
             duration(run.latency),
             duration(once.mean),
             run.connections,
@@ -427,14 +431,14 @@ fn waits(evidence: &Evidence) -> Vec<String> {
         ));
     } else if evidence.machine_busy >= CROWDED || run.error_share > FAILING {
         why.push(format!(
-            "A single request takes {}, under load an answer takes {}: it waits its turn.",
+            "A single request takes {}; under load an answer takes {}, because it waits its turn.",
             duration(once.mean),
             duration(run.latency),
         ));
     } else {
         why.push(format!(
-            "A single request takes {}, under load an answer takes {}: it waits its turn. {} per second at {} each are {} \
-             requests at once (Little's law): so many the API works on, the other {} of {} wait.",
+            "A single request takes {}; under load an answer takes {}, because it waits its turn. {} per second at \
+             {} each is {} requests at once (Little's law): the API works on that many, and the other {} of {} wait.",
             duration(once.mean),
             duration(run.latency),
             count(asked),
@@ -458,7 +462,7 @@ fn compared_with_alone(evidence: &Evidence, limit: Limit) -> Option<String> {
             count(alone)
         )),
         Limit::Proxy if ratio < 0.9 => Some(format!(
-            "Without the proxy the API gives {} answers per second, through it {}.",
+            "The API gives {} answers per second without the proxy and {} through it.",
             count(alone),
             count(evidence.top.rate)
         )),
@@ -495,7 +499,7 @@ fn doubts(evidence: &Evidence, limit: Limit, full: &[(Limit, Spent)]) -> Vec<Str
     let run = &evidence.top;
     if run.error_share > 0.01 {
         doubts.push(format!(
-            "{} of the requests failed, so the figures are no measure of a healthy system.",
+            "{} of the requests failed, so the figures do not describe a healthy system.",
             percent(run.error_share)
         ));
     }
@@ -503,8 +507,8 @@ fn doubts(evidence: &Evidence, limit: Limit, full: &[(Limit, Spent)]) -> Vec<Str
     let connections = f64::from(run.connections);
     if run.error_share <= 0.01 && in_flight < (1.0 - LITTLE) * connections {
         doubts.push(format!(
-            "{} per second times {} are {} requests at once, and there were {} connections (Little's law): the generator \
-             did not keep them busy.",
+            "{} per second times {} is {} requests at once (Little's law), but there were {} connections: the \
+             generator did not keep them busy.",
             count(run.rate),
             duration(run.latency),
             count(in_flight),
@@ -523,13 +527,14 @@ fn doubts(evidence: &Evidence, limit: Limit, full: &[(Limit, Spent)]) -> Vec<Str
         let share = cores_used(&spent) / f64::from(evidence.cores.max(1));
         if share > 0.1 {
             doubts.push(format!(
-                "The machine was full, and the generator had {} of it: from another machine the figure would be higher.",
+                "The machine was full, and the generator used {} of it: the figure would be higher with the \
+                 generator on another machine.",
                 percent(share)
             ));
         }
     }
     if evidence.api.is_none() && evidence.origin_share >= REACHED && limit != Limit::Generator {
-        doubts.push("The API's CPU could not be seen from here.".to_owned());
+        doubts.push("The API's CPU use cannot be seen from here.".to_owned());
     }
     doubts
 }
@@ -543,7 +548,7 @@ fn strangers(evidence: &Evidence) -> Option<String> {
             percent(share),
             match evidence.proxy {
                 Some(_) => "which may have lowered the figures",
-                None => "be it for this server or to lower the figures",
+                None => "for this server or at its expense",
             }
         )
     })

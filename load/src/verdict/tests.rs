@@ -84,7 +84,7 @@ fn an_api_that_takes_all_comers_is_the_limit_by_its_own_time() {
     let fewer = Some(run(16, 16.0 / 0.2));
     let evidence = Evidence { direct: once(199.0), fewer, ..idle(run(64, 64.0 / 0.2)) };
     let says = [
-        "the time is the API's own",
+        "the API needs nearly all of that itself",
         "64 connections at 200 ms each give 320",
         "more connections would bring more",
     ];
@@ -113,7 +113,7 @@ fn an_api_out_of_cpu_is_the_limit() {
         generator: threads(1.0, 0.02, 0.0),
         ..evidence
     };
-    check("on another machine", &evidence, Limit::Api, &["The API's CPU could not be seen"]);
+    check("on another machine", &evidence, Limit::Api, &["The API's CPU use cannot be seen"]);
 }
 
 #[test]
@@ -142,8 +142,11 @@ fn a_proxy_out_of_cpu_is_the_limit() {
         direct: once(0.05),
         ..idle(run(64, 40_000.0))
     };
-    let says =
-        ["The proxy is the limit.", "24 µs of it per answer", "Without the proxy the API gives 90,000"];
+    let says = [
+        "The proxy is the limit.",
+        "which is 24 µs per answer",
+        "The API gives 90,000 answers per second without the proxy",
+    ];
     check("one worker", &evidence, Limit::Proxy, &says);
     // All on two full cores: everybody always has work, and the proxy has most.
     let evidence = Evidence {
@@ -153,7 +156,7 @@ fn a_proxy_out_of_cpu_is_the_limit() {
         machine_busy: 1.0,
         ..evidence
     };
-    check("a full machine", &evidence, Limit::Proxy, &["generator had 35 % of it"]);
+    check("a full machine", &evidence, Limit::Proxy, &["generator used 35 % of it"]);
     // From a cache the API has no part in it, however busy it is with other things.
     let evidence = Evidence { origin_share: 0.001, api: threads(2.0, 0.6, 0.4), ..evidence };
     check("hits", &evidence, Limit::Proxy, &["Its threads wanted the CPU"]);
@@ -166,7 +169,7 @@ fn a_proxy_that_dawdles_is_the_limit_without_any_cpu() {
         "40 ms of a delayed acknowledgement",
         &evidence,
         Limit::Proxy,
-        &["1 ms straight to the API and 41 ms through the proxy"],
+        &["1 ms when it is sent directly to the API and 41 ms through the proxy"],
     );
 }
 
@@ -186,7 +189,7 @@ fn a_generator_limited_to_one_slow_thread_is_named() {
     check("niced", &evidence, Limit::Generator, &["often waiting for a core"]);
     // A generator that asks too little: nothing is busy, nothing reaches the API.
     let evidence = Evidence { origin_share: 0.0, ..idle(run(1, 900.0)) };
-    check("one connection to a cache", &evidence, Limit::Generator, &["more load would have been answered"]);
+    check("one connection to a cache", &evidence, Limit::Generator, &["it would have answered more load"]);
 }
 
 #[test]
@@ -199,11 +202,16 @@ fn on_a_machine_full_of_strangers_the_hungriest_is_the_limit_unless_the_api_has_
         direct: once(0.018),
         ..idle(run(64, 9_000.0))
     };
-    check("a fast API", &evidence, Limit::Proxy, &["of 64 requests on their way at once only 0.2 were"]);
+    check("a fast API", &evidence, Limit::Proxy, &["Of 64 requests under way the API worked on only 0.2"]);
     check("a slow one", &Evidence { direct: once(4.0), ..evidence.clone() }, Limit::Api, &["waits its turn"]);
     // Nobody clearly more than the others: then it is not known, and that is said.
     let even = Evidence { proxy: threads(1.0, 0.17, 0.1), ..evidence };
-    check("all alike", &even, Limit::Others, &["80 % of it had neither API nor proxy nor generator"]);
+    check(
+        "all alike",
+        &even,
+        Limit::Others,
+        &["processes other than API, proxy and generator used 80 % of it"],
+    );
     let stolen = Evidence { stolen: 0.4, machine_busy: 0.8, ..even.clone() };
     check("a host that is full", &stolen, Limit::Others, &["gave 40 % of its CPU to other machines"]);
     let unseen = Evidence { api: None, ..even };
@@ -255,7 +263,7 @@ fn who_is_nearly_out_of_cpu_is_waited_for_where_the_requests_are_not_in_the_api(
         "an API that has them",
         &Evidence { direct: once(1.2), ..evidence },
         Limit::Api,
-        &["the time is the API's own"],
+        &["the API needs nearly all of that itself"],
     );
 }
 
@@ -277,7 +285,7 @@ fn a_narrow_way_to_the_api_is_the_network() {
     let through = Once { body_bytes: 300_000.0, ..alike(0.3035, 0.304) };
     let evidence = Evidence { through: Some(through), ..idle(top) };
     let evidence = Evidence { direct: Some(narrow), ..evidence };
-    check("read whole first", &evidence, Limit::Network, &["under load an answer takes 310 ms"]);
+    check("read whole first", &evidence, Limit::Network, &["an answer takes 310 ms under load"]);
 
     // A machine at work delays most single requests, and their bodies come at once then.
     let delayed = Once { first_byte: 0.25, total: 0.31, ..narrow };
@@ -301,7 +309,7 @@ fn a_full_link_and_a_long_way_are_the_network() {
     check("a gigabit", &evidence, Limit::Network, &["118 MB per second of the 125 MB"]);
     let far = Once { connect: 0.08, ..once(85.0).unwrap() };
     let evidence = Evidence { direct: Some(far), api: None, ..idle(run(8, 8.0 / 0.086)) };
-    check("another continent", &evidence, Limit::Network, &["80 ms away", "94 %"]);
+    check("another continent", &evidence, Limit::Network, &["round trip to the API takes 80 ms", "94 %"]);
     // The same distance does not excuse an API that is slow under load.
     check(
         "slow under load",
@@ -315,17 +323,19 @@ fn a_full_link_and_a_long_way_are_the_network() {
 fn a_connection_that_waited_for_a_core_is_no_long_way() {
     let waited = Once { connect: 0.006, ..once(8.0).unwrap() };
     let evidence = Evidence { direct: Some(waited), is_here: true, ..idle(run(8, 8.0 / 0.008)) };
-    check("on this machine", &evidence, Limit::Api, &["the time is the API's own"]);
-    check("elsewhere", &Evidence { is_here: false, ..evidence }, Limit::Network, &["6 ms away"]);
+    check("on this machine", &evidence, Limit::Api, &["the API needs nearly all of that itself"]);
+    check("elsewhere", &Evidence { is_here: false, ..evidence }, Limit::Network, &["to the API takes 6 ms"]);
 }
 
 #[test]
 fn a_first_request_that_was_dear_is_no_measure_of_the_others() {
     let evidence = Evidence { direct: once(208.0), ..idle(run(20, 2_700.0)) };
-    let says =
-        ["a single request before it took 208 ms, as a first one may", "20 connections at 7.4 ms each"];
+    let says = [
+        "a single request before the load took 208 ms, as first requests may",
+        "20 connections at 7.4 ms each",
+    ];
     let verdict = check("a cold API", &evidence, Limit::Api, &says);
-    assert!(!verdict.text().contains("as for a single request"), "{}", verdict.text());
+    assert!(!verdict.text().contains("the API needs nearly all"), "{}", verdict.text());
     // Whether the API works on them all is not known then, so a proxy that is merely busy is not blamed.
     let busy = Evidence { proxy: threads(1.0, 0.8, 0.0), machine_busy: 0.8, ..evidence };
     assert_eq!(judge(&busy).limit, Limit::Api, "the requests are in the API as far as is known");
@@ -334,7 +344,7 @@ fn a_first_request_that_was_dear_is_no_measure_of_the_others() {
 #[test]
 fn a_machine_at_rest_is_not_taken_by_others_and_a_full_one_is_said_to_be_full() {
     let resting = Evidence { stolen: 0.2, machine_busy: 0.3, direct: once(1.0), ..idle(run(20, 500.0)) };
-    check("a limiter on a host that takes a little", &resting, Limit::Api, &["Nobody was out of CPU"]);
+    check("a limiter on a host that takes a little", &resting, Limit::Api, &["Nobody ran out of CPU"]);
     // Asked straight, what stands behind the server is a stranger like any other.
     let behind = Evidence {
         proxy: None,
@@ -344,12 +354,10 @@ fn a_machine_at_rest_is_not_taken_by_others_and_a_full_one_is_said_to_be_full() 
         generator: threads(1.0, 0.01, 0.0),
         ..idle(run(8, 37.0))
     };
-    let says = [
-        "The machine was full",
-        "Other processes used 98 % of this machine meanwhile, be it for this server",
-    ];
+    let says =
+        ["The machine was full", "Other processes used 98 % of this machine meanwhile, for this server"];
     let verdict = check("a proxy in front of it", &behind, Limit::Api, &says);
-    assert!(!verdict.text().contains("so many the API works on"), "{}", verdict.text());
+    assert!(!verdict.text().contains("the API works on that many"), "{}", verdict.text());
 }
 
 #[test]
@@ -360,7 +368,7 @@ fn what_weakens_a_verdict_is_said() {
     let top = Run { latency: 0.1, ..run(64, 158.0) };
     let little = judge(&Evidence { direct: once(100.0), ..idle(top) });
     assert!(
-        little.doubts[0].contains("are 16 requests at once, and there were 64 connections"),
+        little.doubts[0].contains("is 16 requests at once (Little's law), but there were 64 connections"),
         "{little:?}"
     );
     let strangers = judge(&Evidence { machine_busy: 0.9, direct: once(200.0), ..idle(run(64, 158.0)) });
@@ -398,10 +406,10 @@ fn the_ladder_says_which_step_brings_what_and_which_is_not_worth_it() {
     let text = climb(&steps, About::default()).join("\n");
     for says in [
         "Most answers per second come with \"cache in memory\": 33,000, 20 times the 1,664 of \"the API alone\".",
-        "What brings something: \"cache on disk\" (15 times the step before), \"tuned\" (1.3 times the step before).",
-        "Not worth it here: \"cache in memory\" (1.04 times the step before).",
-        "What it costs to have it: \"buffered log\" (0.85 times the step before).",
-        "Not counted, because answers were not those of the API: \"cached errors\".",
+        "Steps that give more: \"cache on disk\" (15 times the step before), \"tuned\" (1.3 times the step before).",
+        "Steps that are not worth it here: \"cache in memory\" (1.04 times the step before).",
+        "Steps that have a price: \"buffered log\" (0.85 times the step before).",
+        "These steps are not counted, because their answers were not the API's: \"cached errors\".",
     ] {
         assert!(text.contains(says), "no \"{says}\" in:\n{text}");
     }
@@ -422,8 +430,8 @@ fn an_api_that_cannot_be_cached_is_told_so_plainly() {
     let text = climb(&steps, forbidden).join("\n");
     assert!(text.contains("No step gives more than \"the API alone\" does"), "{text}");
     assert!(text.contains("cannot be cached as they are (Cache-Control: no-store)"), "{text}");
-    assert!(text.contains("About 1 times is all that any proxy can give"), "{text}");
-    assert!(text.ends_with("here it was 0.9. A max-age would help."), "{text}");
+    assert!(text.contains("No proxy can make this faster"), "{text}");
+    assert!(text.ends_with("here the factor was 0.9. A max-age would help."), "{text}");
     let allowed = climb(&steps, About::default()).join("\n");
     assert!(
         allowed.contains("the API's header fields allow it") && !allowed.contains("max-age"),
@@ -439,7 +447,7 @@ fn rounds_that_overlap_are_no_gain_and_nothing_to_compare_with_is_said() {
     let wide = Climbed { low: 80.0, high: 190.0, ..step("noisy", 130.0) };
     let text = climb(&[step("the API alone", 100.0), wide], About::default()).join("\n");
     assert!(
-        text.contains("for the rounds overlap (--rounds and --duration make it clearer): \"noisy\""),
+        text.contains("because the rounds overlap (--rounds and --duration make it clearer): \"noisy\""),
         "{text}"
     );
     assert!(climb(&[step("the API alone", 0.0)], About::default())[0].contains("nothing to compare with"));
@@ -452,21 +460,22 @@ fn one_round_tells_only_what_no_chance_brings_about() {
     let steps =
         [one("the API alone", 100.0), one("cache", 4_000.0), one("lock", 3_000.0), one("log", 5_400.0)];
     let text = climb(&steps, About { rounds: 1, ..About::default() }).join("\n");
-    assert!(text.contains("What brings something: \"cache\" (40 times the step before)."), "{text}");
-    let unclear = "Not to be told from a single round (--rounds 3 shows what is chance): \"lock\" (0.75 times the step \
+    assert!(text.contains("Steps that give more: \"cache\" (40 times the step before)."), "{text}");
+    let unclear = "Inconclusive after one round (--rounds 3 shows what is chance): \"lock\" (0.75 times the step \
                    before), \"log\" (1.8 times the step before).";
     assert!(text.contains(unclear), "{text}");
-    assert!(!text.contains("Not worth it") && !text.contains("costs"), "{text}");
+    assert!(!text.contains("not worth it") && !text.contains("cost more"), "{text}");
 }
 
 #[test]
 fn where_the_first_step_has_wrong_answers_its_right_ones_are_what_counts() {
     let steps = [Climbed { wrong: true, ..step("the API alone", 578.0) }, step("microcache", 85_095.0)];
     let text = climb(&steps, About::default()).join("\n");
-    let most = "Most right answers per second come with \"microcache\": 85,095, 147 times the 578 right ones of \"the API \
+    let most = "Most right answers per second come with \"microcache\": 85,095, 147 times the 578 right ones of \
+     \"the API \
                 alone\".";
     assert!(text.starts_with(most), "{text}");
-    assert!(!text.contains("Not counted"), "{text}");
+    assert!(!text.contains("not counted"), "{text}");
 }
 
 #[test]
@@ -482,12 +491,14 @@ fn a_step_that_protects_the_api_is_not_called_worthless() {
         reached(step("headers", 131_000.0), 0),
     ];
     let text = climb(&steps, About::default()).join("\n");
-    let says = "What spares something: \"keep-alive\" (1.02 times the step before; 43 sockets in TIME_WAIT instead of 1,970; \
-                100 µs of the proxy's CPU per answer instead of 205), \"lock\" (0.88 times the step before; 19 times fewer \
+    let says = "Steps that save something: \"keep-alive\" (1.02 times the step before; 43 sockets in TIME_WAIT \
+     instead of 1,970; \
+                100 µs of the proxy's CPU per answer instead of 205), \"lock\" (0.88 times the step before; 19 times \
+                fewer \
                 requests reached the API).";
     assert!(text.contains(says), "{text}");
     assert!(
-        text.contains("What costs more than it brings: \"slow\" (0.33 times the step before)."),
+        text.contains("Steps that cost more than they give: \"slow\" (0.33 times the step before)."),
         "{text}"
     );
 }
@@ -501,7 +512,7 @@ fn nobody_wins_by_chance() {
     ];
     let about = About { rounds: 3, uncacheable: Some("private"), ..About::default() };
     let text = climb(&steps, about).join("\n");
-    assert!(text.contains("beyond what chance makes of it: 159 per second, and at best 224"), "{text}");
+    assert!(text.contains("by more than chance: 159 per second, and 224 at best"), "{text}");
     assert!(!text.contains("1.4 times the 159") && !text.contains("here it was"), "{text}");
 }
 

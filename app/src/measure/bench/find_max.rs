@@ -90,8 +90,8 @@ fn conclusion(best: &Trial, failed: Option<&(f64, find_max::Miss)>, is_stopped: 
             format!("{rate} requests a second hold; at {} {miss}", quantity::rate(*above))
         }
         None if is_stopped => format!("At least {rate} requests a second hold: the search was stopped"),
-        None => format!(
-            "At least {rate} requests a second hold: nothing failed in as many trials as there may be"
-        ),
+        None => {
+            format!("At least {rate} requests a second hold: no trial failed, and there are no more trials")
+        }
     }
 }

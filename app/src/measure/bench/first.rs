@@ -49,12 +49,12 @@ pub(super) fn ask(plan: &mut Plan, same_body: bool, stop: &Stop) -> Result<Singl
                 let Some(answer) = answer else {
                     let most = ENDLESS >> 20;
                     let why =
-                        format!("the body of {} is too long to be compared: more than {most} MB", target.url);
+                        format!("the body of {} is too long to compare: more than {most} MB", target.url);
                     return Err(why.into());
                 };
                 if !target.expect.allows(answer.status) {
                     let why = format!(
-                        "{} answers with status {} first, so there is no body that the others could be compared with",
+                        "{} answers with status {} at first, so there is no body to compare the others with",
                         target.url, answer.status
                     );
                     return Err(why.into());
@@ -88,7 +88,8 @@ pub(super) fn ask(plan: &mut Plan, same_body: bool, stop: &Stop) -> Result<Singl
 fn note(passed_over: &[f64], samples: &[Once]) -> Option<String> {
     let (longest, once) = (passed_over.iter().copied().reduce(f64::max)?, Once::of_several(samples)?);
     Some(format!(
-        " The first single request took {} and later ones {}: the server was still busy with what came before, or not awake \
+        " The first single request took {} and later ones {}: the server was still busy with what came before, or \
+         not awake \
          yet, so only the later ones count.",
         quantity::duration(longest * 1e6),
         quantity::duration(once.total * 1e6)

@@ -9,7 +9,7 @@ use millstream_load::verdict::{self, Evidence, Once, Run};
 use millstream_net::cores;
 
 /// What is said of a run that nobody could be watched in.
-const TOO_SHORT: &str = "The run was too short to tell what limits it: with -d 2s it is told.";
+const TOO_SHORT: &str = "The run was too short to show what limits it; -d 2s is long enough.";
 /// The names under which both are watched.
 const SERVER: &str = "server";
 const GENERATOR: &str = "generator";

@@ -118,7 +118,7 @@ fn body_file(file: &str) -> Result<Vec<u8>, String> {
         .and_then(|opened| opened.take(BODY + 1).read_to_end(&mut body))
         .map_err(|error| format!("{file} cannot be read: {error}"))?;
     if body.len() as u64 > BODY {
-        return Err(format!("{file} is larger than {} MB, the most that is sent as a body", BODY >> 20));
+        return Err(format!("{file} is larger than {} MB, the largest body that can be sent", BODY >> 20));
     }
     Ok(body)
 }
@@ -134,7 +134,7 @@ fn opened(file: &Path) -> io::Result<Box<dyn BufRead>> {
 /// What the log asks for, at the server of the one URL.
 fn replayed(flags: &Load, file: &Path) -> Result<(Vec<Ask>, Vec<u32>), String> {
     let [base] = flags.urls.as_slice() else {
-        return Err("a log is replayed at one server: give one URL with --log".to_owned());
+        return Err("a log is replayed against one server: give one URL with --log".to_owned());
     };
     if flags.body.is_some() || !flags.method.is_empty() {
         return Err("a log has its own methods and no bodies: leave -m and -b out with --log".to_owned());
@@ -151,18 +151,18 @@ fn replayed(flags: &Load, file: &Path) -> Result<(Vec<Ask>, Vec<u32>), String> {
         return Err(format!("{name} has no GET or HEAD request to replay"));
     }
     end::tell(&format!(
-        "{} requests of the log are replayed, {} distinct ones; {} lines are not",
+        "replaying {} requests of the log, {} of them distinct; skipping {} lines",
         replay.order.len(),
         replay.requests.len(),
         replay.skipped
     ));
     if replay.is_cut {
-        end::tell(&format!("only the first {} lines of the log are read", quantity::count(replay::LINES)));
+        end::tell(&format!("only the first {} lines of the log are used", quantity::count(replay::LINES)));
     }
     let failing = replay.requests.iter().filter(|(_, statuses)| !statuses.is_empty()).count();
     if failing > 0 && flags.status.is_empty() {
         end::tell(&format!(
-            "{failing} of the distinct ones failed in the log too (4xx): the same status is no error here"
+            "{failing} of the distinct requests failed in the log too (4xx): the same status is not an error here"
         ));
     }
     let asks = replay

@@ -37,7 +37,10 @@ fn waiting_for_a_connection_is_latency_and_no_lag_of_the_generator() {
         assert_eq!(counts.answers + counts.unfinished, 80);
         assert!(counts.ran_out, "both connections were taken when the next was due");
         let told = crate::report::text::results(&outcome);
-        assert!(told.contains("all 2 connections were busy, and with ") && told.contains("(-c)"), "{told}");
+        assert!(
+            told.contains("all 2 connections were busy, and they carry ") && told.contains("(-c)"),
+            "{told}"
+        );
         assert!(outcome.latency.max > 300_000, "the last ones waited half the time: {}", outcome.latency.max);
         in_time(counts.answers >= 30, counts.answers)?;
         in_time(outcome.service.percentile(50.0) < 100_000, format_args!("{:?}", outcome.service.percentiles))

@@ -25,7 +25,8 @@ fn what_a_late_generator_means_depends_on_the_loop() {
     outcome.generator.limits = Some("it sent late.".to_owned());
     let text = report(&outcome);
     assert!(
-        text.contains("CEILING: it sent late. The generator's own delay") && !text.contains("floor"),
+        text.contains("CEILING: it sent late. The latencies include the generator's own delay")
+            && !text.contains("floor"),
         "{text}"
     );
 }
