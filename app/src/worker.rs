@@ -181,8 +181,8 @@ async fn next_stop(orders: &mut UnboundedReceiver<Order>) {
 
 /// Each pool watches its idle connections until it is dropped.
 fn tend_pools(generation: &Generation) {
-    for pool in &generation.pools {
-        tokio::task::spawn_local(millstream_upstream::Pool::tend(Rc::downgrade(pool)));
+    for upstream in &generation.upstreams {
+        tokio::task::spawn_local(millstream_upstream::Pool::tend(Rc::downgrade(upstream.pool())));
     }
 }
 
@@ -198,7 +198,7 @@ async fn go_on_with_chores(worker: Rc<Worker>) {
     }
 }
 
-/// Flushes logs that are due and looks after the caches.
+/// Flushes logs that are due and looks after the caches and the connections to upstreams.
 async fn chores(worker: Rc<Worker>) {
     let mut next = Deadline::new();
     loop {
@@ -215,6 +215,9 @@ async fn chores(worker: Rc<Worker>) {
         }
         for front in &generation.fronts {
             front.borrow_mut().sweep();
+        }
+        for upstream in &generation.upstreams {
+            upstream.look();
         }
         for store in &generation.shared.stores {
             store.maintain_when_due(Now::read());

@@ -123,6 +123,7 @@ fn upstream(directive: &Directive, reading: &mut Reading<'_>) {
             .error(directive.span, format!("no servers in upstream \"{}\" but backups", name.text))
             .help("take backup off at least one of them");
     }
+    upstream::check(&group, reading);
     if group.keepalive.timeout == Duration::ZERO {
         // A connection that may not idle at all is one that is not kept.
         group.keepalive.size = KeepaliveSize::Fixed(0);

@@ -89,7 +89,7 @@ const TABLE: &[(Fate, &str)] = &[
     ),
     (LeftOut(LOOK), "charset msie_refresh"),
     (LeftOut(HTTP_1), "http2 http3"),
-    (LeftOut(ROUND_ROBIN), "least_conn least_time queue random"),
+    (LeftOut(ROUND_ROBIN), "least_time queue"),
     (BelongsTo(&["charset"]), "charset_types override_charset"),
     (BelongsTo(&["resolver"]), "resolver_timeout"),
     (
@@ -210,7 +210,7 @@ const TABLE: &[(Fate, &str)] = &[
                       proxy_pass_request_headers proxy_request_dynamic proxy_set_body underscores_in_headers",
     ),
     (Kept(COOKIES), "proxy_cookie_domain proxy_cookie_flags proxy_cookie_path userid"),
-    (Kept(CHOICE), "hash health_check ip_hash ntlm state sticky sticky_cookie_insert"),
+    (Kept(CHOICE), "health_check ntlm state sticky sticky_cookie_insert"),
     (
         Kept(VARIABLES),
         "ancient_browser ancient_browser_value modern_browser modern_browser_value geo geoip_city \

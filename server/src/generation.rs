@@ -12,7 +12,7 @@ use millstream_telemetry::access_log::AccessBuffer;
 use millstream_telemetry::error_log::ErrorLogs;
 use millstream_telemetry::log_writer::LogSink;
 use millstream_telemetry::metrics::Registry;
-use millstream_upstream::{Group, Pool};
+use millstream_upstream::{Group, LocalGroup};
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -71,7 +71,7 @@ pub struct Generation {
     /// One per cache zone.
     pub fronts: Vec<RefCell<Front>>,
     /// One per upstream.
-    pub pools: Vec<Rc<Pool>>,
+    pub upstreams: Vec<LocalGroup>,
     /// One per log file.
     pub logs: Vec<RefCell<AccessBuffer>>,
 }
@@ -82,7 +82,7 @@ impl Generation {
         let http = &shared.configuration.http;
         Rc::new(Generation {
             fronts: shared.stores.iter().map(|store| RefCell::new(Front::new(store.clone()))).collect(),
-            pools: http.upstreams.iter().map(|upstream| Rc::new(Pool::new(&upstream.keepalive))).collect(),
+            upstreams: shared.groups.iter().cloned().map(LocalGroup::new).collect(),
             logs: shared
                 .log_sinks
                 .iter()

@@ -319,7 +319,7 @@ impl Worker {
     }
 
     fn clear_pools(&self) {
-        self.generation().pools.iter().for_each(|pool| pool.clear());
+        self.generation().upstreams.iter().for_each(|upstream| upstream.pool().clear());
     }
 
     /// Wakes one newcomer for good, and the others to look again.

@@ -1,5 +1,120 @@
-//! Ways to choose a server of a group, one file per method. All are pure: `now` comes in, an index goes out.
+//! Whose turn it is among the peers of one version of a group: one file per method, one door for all.
 //!
-//! So far there is one. Next: `round_robin`; `group`, which shares its state between threads.
+//! A method gets the set to choose from (the servers proper, or the backups) and what the request knows; it never
+//! connects and reads no clock. Methods that compare all peers do so under the group's lock; those that go by a key or
+//! by chance take none. Next: the methods; `peers`, which asks.
 
-pub mod round_robin;
+pub(crate) mod round_robin;
+mod least_conn;
+mod shares;
+mod ip_hash;
+mod hash;
+mod consistent;
+mod random;
+
+use crate::peer::Member;
+use crate::tried::Tried;
+use consistent::Ring;
+use millstream_conf::model::BalanceMethod;
+use shares::Shares;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+/// Peers that a search by key or by chance finds in vain before the others take turns, as in nginx.
+const MOST_MISSES: u32 = 20;
+
+/// What a request asks for.
+#[derive(Debug)]
+pub struct Ask<'a> {
+    /// What the method goes by; empty where it goes by nothing of the request.
+    pub key: &'a [u8],
+    /// Whom the request has asked.
+    pub tried: &'a mut Tried,
+    /// When.
+    pub now: Instant,
+}
+
+/// A method with what it has prepared for the servers proper of one version. Backups take turns, or are chosen by
+/// their load with `least_conn`.
+#[derive(Debug)]
+pub(crate) enum Balance {
+    RoundRobin,
+    LeastConn,
+    IpHash(Shares),
+    Hash(Shares),
+    Consistent(Ring),
+    Random(Shares),
+    RandomTwo(Shares),
+}
+
+/// The peers to choose from.
+#[derive(Clone, Copy)]
+pub(crate) struct Set<'a> {
+    members: &'a [Member],
+    /// The place of the first of them in the version.
+    first: usize,
+    /// The lock under which all peers of the group are compared.
+    turns: &'a Mutex<()>,
+}
+
+impl Balance {
+    /// Prepares a method.
+    pub(crate) fn new(method: BalanceMethod, proper: &[Member]) -> Balance {
+        match method {
+            BalanceMethod::RoundRobin => Balance::RoundRobin,
+            BalanceMethod::LeastConn => Balance::LeastConn,
+            // One that has nobody to choose from takes turns, as in nginx.
+            _ if proper.len() < 2 => Balance::RoundRobin,
+            BalanceMethod::IpHash => Balance::IpHash(Shares::of(proper)),
+            BalanceMethod::Hash => Balance::Hash(Shares::of(proper)),
+            BalanceMethod::ConsistentHash => Balance::Consistent(Ring::of(proper)),
+            BalanceMethod::Random => Balance::Random(Shares::of(proper)),
+            BalanceMethod::RandomTwo => Balance::RandomTwo(Shares::of(proper)),
+        }
+    }
+
+    /// Whether the method goes by how many requests each peer has.
+    pub(crate) fn counts(&self) -> bool {
+        matches!(self, Balance::LeastConn | Balance::RandomTwo(_))
+    }
+
+    /// The place in the version of a server proper that is live and was not asked.
+    pub(crate) fn choose(&self, set: Set<'_>, ask: &mut Ask<'_>) -> Option<usize> {
+        let found = match self {
+            Balance::RoundRobin => None,
+            Balance::LeastConn => return least_conn::choose(set, ask),
+            Balance::IpHash(shares) => ip_hash::choose(shares, set, ask),
+            Balance::Hash(shares) => hash::choose(shares, set, ask),
+            Balance::Consistent(ring) => consistent::choose(ring, set, ask),
+            Balance::Random(shares) => random::choose(shares, set, ask, &mut random::draw),
+            Balance::RandomTwo(shares) => random::choose_two(shares, set, ask, &mut random::draw),
+        };
+        found.or_else(|| round_robin::choose(set, ask))
+    }
+
+    /// The same of a backup.
+    pub(crate) fn choose_backup(&self, set: Set<'_>, ask: &Ask<'_>) -> Option<usize> {
+        match self {
+            Balance::LeastConn => least_conn::choose(set, ask),
+            _ => round_robin::choose(set, ask),
+        }
+    }
+}
+
+impl<'a> Set<'a> {
+    /// The members from `first` on of a version.
+    pub(crate) fn new(members: &'a [Member], first: usize, turns: &'a Mutex<()>) -> Set<'a> {
+        Set { members, first, turns }
+    }
+
+    /// Whether a member is live and was not asked.
+    fn is_open(&self, index: usize, ask: &Ask<'_>) -> bool {
+        let member = &self.members[index];
+        !ask.tried.has(self.first + index) && member.standing.is_live(&member.parameters, ask.now)
+    }
+
+    /// Weights stay consistent whatever happens between single steps, so a poisoned lock is taken as it is.
+    fn lock(&self) -> MutexGuard<'a, ()> {
+        self.turns.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

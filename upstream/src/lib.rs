@@ -1,22 +1,31 @@
 //! The upstream side: which server is asked, over which connection, and what one exchange with it looks like.
 //!
 //! It never sees a client, a cache or a location; it gets a head's bytes, moves them, and says in its errors whose
-//! fault a failure was. Floors, lowest first: the pure decisions (`retry`, `balance`) with the error, the shared group,
-//! the exchange on one connection, and the pool of idle ones.
-//! Next: `group` (choosing), `pool` (connections), `exchange/h1` (talking); `millstream-server`'s `answer/proxied`.
+//! fault a failure was. Floors, lowest first: the pure decisions (`retry`, `balance`) with the error and what they go by,
+//! the versions of a group, the exchange on one connection, the pool of idle ones, and a worker's way to it all.
+//! Next: `group` (who there is), `balance` (whose turn), `pool` (connections), `exchange/h1` (talking);
+//! `millstream-server`'s `answer/proxied`.
 
 pub mod retry;
 pub mod error;
+pub mod standing;
 pub mod peer;
+pub mod tried;
 pub mod balance;
+pub mod peers;
 pub mod group;
 pub mod lease;
 pub mod exchange;
 pub mod pool;
+pub mod local;
 
+pub use balance::Ask;
 pub use error::ExchangeError;
 pub use exchange::h1::{Connection, Held, Part};
-pub use group::{Group, NoPeer, SharedTurn, Tried, Turn};
+pub use group::{Group, Server};
+pub use local::LocalGroup;
 pub use peer::Peer;
+pub use peers::{NoPeer, Peers, Turn, Version};
 pub use pool::Pool;
 pub use retry::{Attempt, Condition, Decision, decide};
+pub use tried::Tried;

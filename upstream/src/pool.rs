@@ -72,7 +72,7 @@ impl Pool {
     pub fn take(&self, peer: &Peer, now: Instant) -> Option<Box<Connection>> {
         let mut idle = self.idle.borrow_mut();
         loop {
-            let place = idle.iter().rposition(|idle| idle.connection.peer() == peer.index)?;
+            let place = idle.iter().rposition(|idle| idle.connection.peer() == peer.id)?;
             let Idle { mut connection, since } = idle.remove(place)?;
             if self.is_over(&connection, since, now) || !connection.stream().is_quiet() {
                 continue;
@@ -135,6 +135,11 @@ impl Pool {
     /// Closes all idle connections, for a configuration that no longer serves.
     pub fn clear(&self) {
         self.idle.borrow_mut().clear();
+    }
+
+    /// Closes those to peers that are not to be kept, by their numbers.
+    pub fn keep_only(&self, keeps: impl Fn(u64) -> bool) {
+        self.idle.borrow_mut().retain(|idle| keeps(idle.connection.peer()));
     }
 
     /// Watches over a pool's idle connections until the pool is dropped by everybody else.
@@ -238,4 +243,4 @@ impl Peak {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -1,4 +1,4 @@
-//! Directives of upstream groups: their servers and how idle connections are kept.
+//! Directives of upstream groups: their servers, who of them is asked, and how idle connections are kept.
 //!
 //! Names are not resolved here. Next: `millstream-upstream`, which takes one group each.
 
@@ -6,11 +6,15 @@ use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use super::{Apply, HTTP, Row, UPSTREAM, often, once};
-use crate::model::{HostPort, KeepaliveSize, PeerAddress, Upstream, UpstreamKeepalive, UpstreamServer};
+use crate::model::{
+    Balance, BalanceMethod, HostPort, KeepaliveSize, Part, PeerAddress, Template, Upstream,
+    UpstreamKeepalive, UpstreamServer, Variable,
+};
 use crate::reading::{Reading, parameter};
 use crate::source::Span;
 use crate::suggest;
 use crate::tree::{Directive, Word};
+use crate::variables::Builtin;
 
 /// The rows of this family.
 pub const ROWS: &[Row] = &[
@@ -33,6 +37,49 @@ pub const ROWS: &[Row] = &[
          one and evenly (weight 1 where none is written). After `max_fails` (1) failures within `fail_timeout` (10s) a server is left \
          alone for that time; 0 never leaves it alone.",
         Apply::Upstream(server),
+    ),
+    often(
+        "least_conn",
+        UPSTREAM,
+        (0, 0),
+        "",
+        "",
+        "Asks the server with the fewest requests for its weight, of all workers; equals take turns.",
+        Apply::Upstream(|u, d, r| balance(u, d, BalanceMethod::LeastConn, None, r)),
+    ),
+    often(
+        "ip_hash",
+        UPSTREAM,
+        (0, 0),
+        "",
+        "",
+        "Asks the same server for the same client, the one that nginx asks: by the first three octets of an IPv4 address or the \
+         whole of an IPv6 address.",
+        Apply::Upstream(|u, d, r| {
+            let address = Variable::Builtin(Builtin::BinaryRemoteAddr);
+            let key =
+                Template { parts: [Part::Variable(address)].into(), source: "$binary_remote_addr".into() };
+            balance(u, d, BalanceMethod::IpHash, Some(key), r);
+        }),
+    ),
+    often(
+        "hash",
+        UPSTREAM,
+        (1, 2),
+        "key [consistent]",
+        "",
+        "Asks the same server for the same key, the one that nginx asks. With `consistent` (ketama) a server that comes or goes moves \
+         only the keys that are its own.",
+        Apply::Upstream(hash),
+    ),
+    often(
+        "random",
+        UPSTREAM,
+        (0, 2),
+        "[two [least_conn]]",
+        "",
+        "Asks any server, by weight; with `two` the less loaded of two.",
+        Apply::Upstream(random),
     ),
     once(
         "keepalive",
@@ -104,7 +151,8 @@ pub fn empty(name: &str, span: Span, implicit: bool) -> Upstream {
         time: Duration::from_secs(3600),
         timeout: Duration::from_secs(60),
     };
-    Upstream { name: name.to_owned(), span, implicit, servers: Vec::new(), keepalive, zone: None }
+    let balance = Balance::default();
+    Upstream { name: name.to_owned(), span, implicit, servers: Vec::new(), balance, keepalive, zone: None }
 }
 
 /// A server with nginx's defaults.
@@ -161,6 +209,12 @@ fn server(upstream: &mut Upstream, directive: &Directive, reading: &mut Reading<
     };
     let mut server = default_server(&word.text, word.span, address);
     for word in &directive.args[1..] {
+        if word.text == "backup" && !upstream.balance.method.has_backups() {
+            reading
+                .error(word.span, "balancing method does not support parameter \"backup\"")
+                .help("take it off, or choose by least_conn or in turns");
+            continue;
+        }
         server_parameter(&mut server, word, reading);
     }
     upstream.servers.push(server);
@@ -202,6 +256,59 @@ fn server_parameter(server: &mut UpstreamServer, word: &Word, reading: &mut Read
             });
             reading.error(word.span, format!("invalid parameter \"{}\"", word.text)).help(help);
         }
+    }
+}
+
+/// The last method written holds, as in nginx.
+fn balance(
+    upstream: &mut Upstream,
+    directive: &Directive,
+    method: BalanceMethod,
+    key: Option<Template>,
+    reading: &mut Reading<'_>,
+) {
+    if upstream.balance.method != BalanceMethod::RoundRobin {
+        reading.diagnostics.warning(directive.span, "load balancing method redefined");
+    }
+    upstream.balance = Balance { method, key };
+}
+
+fn hash(upstream: &mut Upstream, directive: &Directive, reading: &mut Reading<'_>) {
+    let key = reading.template(&directive.args[0]);
+    let method = match directive.args.get(1) {
+        None => BalanceMethod::Hash,
+        Some(word) => match reading.one_of(word, &["consistent"]) {
+            Some(_) => BalanceMethod::ConsistentHash,
+            None => return,
+        },
+    };
+    balance(upstream, directive, method, Some(key), reading);
+}
+
+fn random(upstream: &mut Upstream, directive: &Directive, reading: &mut Reading<'_>) {
+    let mut method = BalanceMethod::Random;
+    for (word, choice) in directive.args.iter().zip(["two", "least_conn"]) {
+        if reading.one_of(word, &[choice]).is_none() {
+            return;
+        }
+        method = BalanceMethod::RandomTwo;
+    }
+    balance(upstream, directive, method, None, reading);
+}
+
+/// The largest sum of weights of a `hash … consistent`: 16 million points.
+const MOST_CONSISTENT_WEIGHT: u64 = 100_000;
+
+/// What only the whole block can tell.
+pub fn check(upstream: &Upstream, reading: &mut Reading<'_>) {
+    let weight: u64 = upstream.servers.iter().map(|server| u64::from(server.weight)).sum();
+    if upstream.balance.method == BalanceMethod::ConsistentHash && weight > MOST_CONSISTENT_WEIGHT {
+        reading
+            .error(
+                upstream.span,
+                format!("the weights of upstream \"{}\" are too large for a consistent hash", upstream.name),
+            )
+            .help(format!("each unit has 160 points; keep the sum within {MOST_CONSISTENT_WEIGHT}"));
     }
 }
 

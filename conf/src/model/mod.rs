@@ -39,7 +39,9 @@ pub use regex::Regex;
 pub use temp_path::TempPath;
 pub use template::{Part, Template, Variable};
 pub use tls::{Tls, TlsVersion};
-pub use upstream::{KeepaliveSize, Upstream, UpstreamId, UpstreamKeepalive, UpstreamServer};
+pub use upstream::{
+    Balance, BalanceMethod, KeepaliveSize, Upstream, UpstreamId, UpstreamKeepalive, UpstreamServer,
+};
 
 use crate::source::Sources;
 

@@ -3,6 +3,7 @@
 //! What was written, not what is: no health, no resolved name. Next: `millstream-upstream`'s `group`, one at work.
 
 use super::address::PeerAddress;
+use super::template::Template;
 use crate::source::Span;
 use std::time::Duration;
 
@@ -21,6 +22,8 @@ pub struct Upstream {
     pub implicit: bool,
     /// Its servers, in file order; never empty.
     pub servers: Vec<UpstreamServer>,
+    /// Who of them is asked.
+    pub balance: Balance,
     /// Idle connections.
     pub keepalive: UpstreamKeepalive,
     /// `zone` name and size in bytes (state is shared between threads with or without one).
@@ -48,6 +51,42 @@ pub struct UpstreamServer {
     pub down: bool,
     /// Connections at a time over all workers; 0 = no bound.
     pub max_conns: u32,
+}
+
+/// How a server is chosen among those of an upstream.
+#[derive(Debug, Clone, Default)]
+pub struct Balance {
+    /// By what.
+    pub method: BalanceMethod,
+    /// What the method goes by of a request: the key of `hash`, the client's address in binary for `ip_hash`.
+    pub key: Option<Template>,
+}
+
+/// The methods.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum BalanceMethod {
+    /// By weight, one after the other.
+    #[default]
+    RoundRobin,
+    /// `least_conn`.
+    LeastConn,
+    /// `ip_hash`.
+    IpHash,
+    /// `hash KEY`.
+    Hash,
+    /// `hash KEY consistent`.
+    ConsistentHash,
+    /// `random`.
+    Random,
+    /// `random two`.
+    RandomTwo,
+}
+
+impl BalanceMethod {
+    /// Whether servers may be `backup`.
+    pub fn has_backups(self) -> bool {
+        matches!(self, BalanceMethod::RoundRobin | BalanceMethod::LeastConn)
+    }
 }
 
 /// `keepalive*` of an upstream: how idle connections are kept.

@@ -106,7 +106,7 @@ struct Passing<'a> {
     request: &'a mut Request,
     client: Option<&'a mut Client>,
     proxy: &'a Proxy,
-    destination: &'a Destination<'a>,
+    destination: &'a Destination,
     body: RequestBody,
     /// The method as sent: GET for a HEAD whose answer is to be stored.
     method: Method,
@@ -173,7 +173,7 @@ async fn pass_on(
     let location = generation.http().location(request.location);
     // Borrowed from the configuration: counting references on it would bounce a cache line between workers.
     let Some(proxy) = location.settings.proxy.as_deref() else { return Proxied::Failed(500) };
-    let found = match destination::known(&generation, proxy) {
+    let found = match destination::known(request, &generation, proxy) {
         Some(destination) => Ok(destination),
         None => Box::pin(destination::find(request, &generation, proxy)).await,
     };
@@ -463,7 +463,7 @@ impl<'a> Passing<'a> {
     async fn pass(
         &mut self,
         connection: Box<Connection>,
-        turn: Turn<'a>,
+        turn: Turn,
         head: &mut ResponseHead,
         filling: Filling,
     ) -> Proxied {
@@ -541,7 +541,7 @@ impl<'a> Passing<'a> {
         &mut self,
         filling: Filling,
         connection: Box<Connection>,
-        turn: Turn<'a>,
+        turn: Turn,
         status: u16,
     ) -> Proxied {
         failed(filling, Condition::Status(status));
@@ -569,7 +569,7 @@ impl<'a> Passing<'a> {
     async fn along(
         &mut self,
         connection: Box<Connection>,
-        turn: Turn<'a>,
+        turn: Turn,
         head: &ResponseHead,
         permit: FillPermit,
         reason: Option<Reason>,

@@ -90,7 +90,7 @@ pub struct Connection {
     head: (usize, usize),
     body: Body,
     deadline: Deadline,
-    peer: u32,
+    peer: u64,
     name: Rc<str>,
     opened: Instant,
     requests: u64,
@@ -132,7 +132,7 @@ impl Connection {
             head: (0, 0),
             body: Body::ended(),
             deadline,
-            peer: peer.index,
+            peer: peer.id,
             // A copy of its own: counting references on a name that all workers share would bounce its cache line.
             name: Rc::from(&*peer.name),
             opened: clock::now(),
@@ -437,8 +437,8 @@ impl Connection {
         self.pooled
     }
 
-    /// The peer's place in its group.
-    pub fn peer(&self) -> u32 {
+    /// The peer's number in its group.
+    pub fn peer(&self) -> u64 {
         self.peer
     }
 

@@ -25,13 +25,13 @@ fn keepalive(size: KeepaliveSize) -> UpstreamKeepalive {
     }
 }
 
-fn peer(index: u32) -> Peer {
-    Peer { index, address: Address::Unix(None), name: "unix:/api.sock".into() }
+fn peer(id: u64) -> Peer {
+    Peer { id, address: Address::Unix(None), name: "unix:/api.sock".into() }
 }
 
 /// One exchange, so that the connection may go to the pool.
-async fn used(index: u32) -> (Box<Connection>, UnixStream) {
-    let (connection, theirs) = pair(index);
+pub(crate) async fn used(id: u64) -> (Box<Connection>, UnixStream) {
+    let (connection, theirs) = pair(id);
     again(Box::new(connection), theirs).await.expect("the exchange goes well")
 }
 

@@ -4,6 +4,7 @@
 //! come (RFC 9110 §15.2). An answer that arrives before the request's body is out ends the sending of it.
 //! Next: `request_head` for what is sent, `millstream-upstream`'s `retry` for what follows a failure.
 
+use super::destination::Destination;
 use super::request_body::{PIECE, RequestBody, read_at};
 use super::request_head::{self, Plan, Written};
 use super::{Passing, answer_head, report};
@@ -18,7 +19,7 @@ use millstream_net::{buffers, clock};
 use millstream_telemetry::metrics::{Counter, Timing};
 use millstream_upstream::retry::is_peer_failure;
 use millstream_upstream::{
-    Attempt, Condition, Connection, Decision, ExchangeError, Group, Peer, Pool, Turn, decide,
+    Ask, Attempt, Condition, Connection, Decision, ExchangeError, Peer, Pool, Turn, decide,
 };
 use millstream_wire::h1::encode;
 use millstream_wire::h1::head::ResponseHead;
@@ -36,9 +37,9 @@ use std::time::{Duration, Instant};
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
 
 /// An accepted answer: its head is parsed, its body is on the connection.
-pub(super) struct Asked<'g> {
+pub(super) struct Asked {
     pub(super) connection: Box<Connection>,
-    pub(super) turn: Turn<'g>,
+    pub(super) turn: Turn,
 }
 
 /// Why there is no answer.
@@ -66,17 +67,16 @@ struct Failure {
     sent: bool,
 }
 
-impl<'a> Passing<'a> {
+impl Passing<'_> {
     /// Asks servers until one gives a head that is accepted.
-    pub(super) async fn ask(&mut self, head: &mut ResponseHead) -> Result<Asked<'a>, Stop> {
-        let destination = self.destination;
-        let group: &'a Group = destination.group();
-        let mut tried = group.tried(self.proxy.next_upstream_tries);
+    pub(super) async fn ask(&mut self, head: &mut ResponseHead) -> Result<Asked, Stop> {
+        let Destination { peers, key, .. } = self.destination;
+        let mut tried = peers.tried(self.proxy.next_upstream_tries);
         let started = clock::now();
         let mut now = started;
         loop {
-            let Ok(turn) = group.choose(&mut tried, now) else {
-                self.nobody(group.name());
+            let Ok(turn) = peers.choose(Ask { key, tried: &mut tried, now }) else {
+                self.nobody(peers.group());
                 return Err(Stop::Upstream(Condition::Error, 502));
             };
             if let Some(ending) = self.ask_peer(turn, head, tried.left(), started, now).await {
@@ -90,12 +90,12 @@ impl<'a> Passing<'a> {
     /// Asks one server, a second time where the first connection was stale. `None`: the next one is to be asked.
     async fn ask_peer(
         &mut self,
-        turn: Turn<'a>,
+        turn: Turn,
         head: &mut ResponseHead,
         tries_left: u32,
         started: Instant,
         mut now: Instant,
-    ) -> Option<Result<Asked<'a>, Stop>> {
+    ) -> Option<Result<Asked, Stop>> {
         let mut fresh = false;
         loop {
             let (connection, failure) = match self.attempt(turn.peer(), fresh, now, head).await {
@@ -148,7 +148,7 @@ impl<'a> Passing<'a> {
     ) -> Result<Box<Connection>, Broken> {
         self.asked_at = started;
         self.count(Counter::UpstreamRequests, 1);
-        let pooled = if fresh { None } else { self.destination.pool().take(peer, started) };
+        let pooled = if fresh { None } else { self.destination.pool.take(peer, started) };
         let mut connection = match pooled {
             Some(connection) => {
                 self.count(Counter::UpstreamConnectionsReused, 1);
@@ -192,7 +192,7 @@ impl<'a> Passing<'a> {
 
     async fn connect(&mut self, peer: &Peer) -> Result<Box<Connection>, Broken> {
         self.count(Counter::UpstreamConnections, 1);
-        let opening = open(&self.request.worker, self.destination.pool(), peer, self.proxy.connect_timeout);
+        let opening = open(&self.request.worker, &self.destination.pool, peer, self.proxy.connect_timeout);
         let watched = self.client.as_deref_mut().filter(|_| self.watching);
         match watch(watched, opening).await.map_err(Broken::Client)? {
             Ok(connection) => Ok(connection),
@@ -404,7 +404,7 @@ impl<'a> Passing<'a> {
     }
 
     /// A failure of its server takes it out after `max_fails` of them; 403 and 404 say nothing about it.
-    fn hold_against(&mut self, turn: Turn<'_>, condition: Condition, now: Instant) {
+    fn hold_against(&mut self, turn: Turn, condition: Condition, now: Instant) {
         if let Condition::Status(status) = condition
             && !is_peer_failure(&self.proxy.next_upstream, status)
         {
@@ -424,11 +424,11 @@ impl<'a> Passing<'a> {
     }
 
     /// The exchange has ended: records it, and keeps the connection where it can be used again.
-    pub(super) fn finished(&mut self, connection: Box<Connection>, turn: Turn<'_>, length: u64) {
+    pub(super) fn finished(&mut self, connection: Box<Connection>, turn: Turn, length: u64) {
         let now = clock::now();
         self.note_end(&connection, length, now);
         self.report_leftover(&connection);
-        self.destination.pool().put(connection, now);
+        self.destination.pool.put(connection, now);
         turn.succeeded();
     }
 

@@ -102,7 +102,7 @@ impl<'a> Passing<'a> {
     pub(super) async fn combine(
         &mut self,
         connection: Box<Connection>,
-        turn: Turn<'a>,
+        turn: Turn,
         head: &ResponseHead,
         permit: FillPermit,
         rest: Box<Rest>,

@@ -1,4 +1,4 @@
-//! Which group of servers a request goes to, and over which pool.
+//! Which group of servers a request goes to, over which pool, and what the choice among them goes by.
 //!
 //! A fixed `proxy_pass` names its group at load. One with variables is evaluated here: its host is the name of an upstream
 //! block, an address, or a name that the system resolves; the latter two get a group for this one request.
@@ -9,74 +9,44 @@ use crate::request::Request;
 use crate::sent_target::{Parts, split};
 use crate::variables::value;
 use millstream_conf::model::{
-    HostPort, KeepaliveSize, Level, PeerAddress, Proxy, ProxyTarget, Upstream, UpstreamKeepalive,
+    Balance, HostPort, KeepaliveSize, Level, PeerAddress, Proxy, ProxyTarget, Upstream, UpstreamKeepalive,
     UpstreamServer,
 };
 use millstream_net::address::Address;
 use millstream_net::resolve;
-use millstream_upstream::{Group, Pool};
+use millstream_upstream::{Group, Pool, Version};
 use std::net::{IpAddr, SocketAddr};
-use std::sync::Arc;
+use std::rc::Rc;
 use std::time::Duration;
 
 /// Where a request goes.
-pub(super) struct Destination<'g> {
-    route: Route<'g>,
+pub(super) struct Destination {
+    /// The servers, as they were when the request began to be passed on.
+    pub(super) peers: Version,
+    /// The worker's idle connections to them.
+    pub(super) pool: Rc<Pool>,
+    /// What the choice among them goes by.
+    pub(super) key: Vec<u8>,
     /// The URI of a `proxy_pass` with variables, as evaluated; `None` where there is none.
     pub(super) uri: Option<Vec<u8>>,
 }
 
-enum Route<'g> {
-    /// A group of the configuration with the worker's connections to it.
-    Known(&'g Arc<Group>, &'g Pool),
-    /// Made for this request.
-    Made(Arc<Group>, Box<Pool>),
-}
-
-impl Destination<'_> {
-    /// The servers.
-    pub(super) fn group(&self) -> &Group {
-        match &self.route {
-            Route::Known(group, _) => group,
-            Route::Made(group, _) => group,
-        }
-    }
-
-    /// The servers, for what may outlive the request.
-    pub(super) fn shared_group(&self) -> Arc<Group> {
-        match &self.route {
-            Route::Known(group, _) => Arc::clone(group),
-            Route::Made(group, _) => group.clone(),
-        }
-    }
-
-    /// The worker's idle connections to them.
-    pub(super) fn pool(&self) -> &Pool {
-        match &self.route {
-            Route::Known(_, pool) => pool,
-            Route::Made(_, pool) => pool,
-        }
-    }
-}
-
 /// The destination of a `proxy_pass` without variables.
-pub(super) fn known<'g>(generation: &'g Generation, proxy: &Proxy) -> Option<Destination<'g>> {
+pub(super) fn known(request: &Request, generation: &Generation, proxy: &Proxy) -> Option<Destination> {
     match &proxy.pass.target {
-        ProxyTarget::Upstream(id) => {
-            Some(Destination { route: of_group(generation, id.0 as usize), uri: None })
-        }
+        ProxyTarget::Upstream(id) => Some(of_group(request, generation, id.0 as usize, None)),
         ProxyTarget::Variables(_) => None,
     }
 }
 
 /// Finds the destination of a `proxy_pass` with variables; else the status to answer with.
-pub(super) async fn find<'g>(
+pub(super) async fn find(
     request: &Request,
-    generation: &'g Generation,
+    generation: &Generation,
     proxy: &Proxy,
-) -> Result<Destination<'g>, u16> {
+) -> Result<Destination, u16> {
     let ProxyTarget::Variables(template) = &proxy.pass.target else {
-        return known(generation, proxy).ok_or(500);
+        return known(request, generation, proxy).ok_or(500);
     };
     let url = value(template, request);
     let Some(parts) = split(&url) else {
@@ -87,7 +57,7 @@ pub(super) async fn find<'g>(
     let uri = (!parts.uri.is_empty()).then(|| parts.uri.to_vec());
     let upstreams = &generation.http().upstreams;
     if let Some(index) = upstreams.iter().position(|upstream| upstream.name.as_bytes() == parts.authority) {
-        return Ok(Destination { route: of_group(generation, index), uri });
+        return Ok(of_group(request, generation, index, uri));
     }
     let addresses = addresses(request, &parts).await?;
     let keepalive = UpstreamKeepalive {
@@ -97,12 +67,16 @@ pub(super) async fn find<'g>(
         timeout: Duration::from_secs(60),
     };
     let conf = single(&String::from_utf8_lossy(parts.authority), proxy, keepalive);
-    let group = Group::open(&conf, &[addresses]);
-    Ok(Destination { route: Route::Made(group, Box::new(Pool::new(&keepalive))), uri })
+    let peers = Version::of(Group::open(&conf, &[addresses]).in_force());
+    Ok(Destination { peers, pool: Rc::new(Pool::new(&keepalive)), key: Vec::new(), uri })
 }
 
-fn of_group(generation: &Generation, index: usize) -> Route<'_> {
-    Route::Known(&generation.shared.groups[index], &generation.pools[index])
+/// A group of the configuration with the worker's connections to it.
+fn of_group(request: &Request, generation: &Generation, index: usize, uri: Option<Vec<u8>>) -> Destination {
+    let upstream = &generation.upstreams[index];
+    let key = generation.http().upstreams[index].balance.key.as_ref();
+    let key = key.map_or_else(Vec::new, |key| value(key, request));
+    Destination { peers: upstream.version(), pool: upstream.pool().clone(), key, uri }
 }
 
 /// The addresses of an authority; resolved by the system where it is a name.
@@ -148,6 +122,7 @@ fn single(name: &str, proxy: &Proxy, keepalive: UpstreamKeepalive) -> Upstream {
         span: Default::default(),
         implicit: true,
         servers: vec![server],
+        balance: Balance::default(),
         keepalive,
         zone: None,
     }

@@ -13,7 +13,7 @@ use millstream_cache::{BodyReader, Fill, FillBounds};
 use millstream_conf::model::Level;
 use millstream_net::clock;
 use millstream_telemetry::metrics::Counter;
-use millstream_upstream::{Connection, ExchangeError, Part, Pool, SharedTurn, Turn};
+use millstream_upstream::{Connection, ExchangeError, Part, Pool, Turn};
 use std::cell::Cell;
 use std::future::{Future, poll_fn};
 use std::io;
@@ -81,7 +81,7 @@ impl<'a> Passing<'a> {
     pub(super) async fn fill(
         &mut self,
         connection: Box<Connection>,
-        turn: Turn<'a>,
+        turn: Turn,
         mut fill: Fill,
         kept: Option<Kept>,
     ) -> Proxied {
@@ -100,8 +100,7 @@ impl<'a> Passing<'a> {
         let shared = Rc::new(Shared::default());
         let follower = self.client.is_some().then(|| fill.follow()).flatten();
         let age = initial_age(&fill);
-        // It counts as the server's load for as long as the upstream is read, and no longer.
-        let turn = turn.shared(self.destination.shared_group());
+        // The turn counts as the server's load for as long as the upstream is read, and no longer.
         let mut reading: Reading =
             Box::pin(read_all(connection, turn, fill, kept, self.proxy.read_timeout, shared.clone()));
         let Some(client) = self.client.take() else {
@@ -113,7 +112,7 @@ impl<'a> Passing<'a> {
         let Some(follower) = follower else { return Proxied::Failed(502) };
         let (filled, served) = {
             let mut filled: Option<Filled> = None;
-            let pool = self.destination.pool();
+            let pool = &self.destination.pool;
             let mut serving = pin!(follow::serve(self.request, client, follower, age));
             let served = poll_fn(|context| {
                 if filled.is_none()
@@ -161,9 +160,9 @@ impl<'a> Passing<'a> {
             _ => {}
         }
         self.note_traffic(filled.traffic, filled.length, filled.ended);
-        filled.give_back(self.destination.pool());
+        filled.give_back(&self.destination.pool);
         if let Some(connection) = filled.connection.take_if(|_| filled.whole) {
-            self.destination.pool().put(connection, filled.ended);
+            self.destination.pool.put(connection, filled.ended);
         }
     }
 
@@ -174,26 +173,24 @@ impl<'a> Passing<'a> {
             last.response_length = shared.length.get();
             (last.bytes_received, last.bytes_sent) = shared.traffic.get();
         }
-        let generation = self.request.generation.clone();
-        let own = self.destination.pool();
-        let pool = generation.pools.iter().find(|pool| std::ptr::eq(&***pool, own)).cloned();
+        let pool = self.destination.pool.clone();
         let worker = self.request.worker.clone();
         tokio::task::spawn_local(async move {
             let filled = reading.await;
-            conclude(&worker, pool.as_deref(), filled);
+            conclude(&worker, &pool, filled);
         });
     }
 }
 
 /// What is left to be done for a fill that went on alone.
-fn conclude(worker: &Worker, pool: Option<&Pool>, filled: Filled) {
+fn conclude(worker: &Worker, pool: &Pool, filled: Filled) {
     let (received, sent) = filled.traffic;
     worker.metrics.add(Counter::UpstreamBytesReceived, received);
     worker.metrics.add(Counter::UpstreamBytesSent, sent);
-    match (filled.error, pool, filled.connection) {
-        (Some(_), ..) => worker.metrics.add(Counter::UpstreamErrors, 1),
-        (None, Some(pool), Some(connection)) if filled.whole => pool.put(connection, filled.ended),
-        (None, ..) => {}
+    match (filled.error, filled.connection) {
+        (Some(_), _) => worker.metrics.add(Counter::UpstreamErrors, 1),
+        (None, Some(connection)) if filled.whole => pool.put(connection, filled.ended),
+        (None, _) => {}
     }
 }
 
@@ -206,7 +203,7 @@ fn initial_age(fill: &Fill) -> Option<u64> {
 /// Upstream to cache.
 async fn read_all(
     mut connection: Box<Connection>,
-    turn: SharedTurn,
+    turn: Turn,
     mut fill: Fill,
     kept: Option<Kept>,
     timeout: Duration,

@@ -25,10 +25,10 @@ use tokio::sync::Notify;
 const READ: usize = 32 * 1024;
 
 /// A connection whose answer is on its way, and the turn of its server.
-pub(super) type Exchange<'t> = (Box<Connection>, Turn<'t>);
+pub(super) type Exchange = (Box<Connection>, Turn);
 
 /// How it ended.
-pub(super) enum Ending<'t> {
+pub(super) enum Ending {
     /// Upstream and client have both ended; the last bytes are in the client's buffer or out.
     Whole,
     /// The upstream broke off; what came before is in the client's buffer or out.
@@ -36,14 +36,14 @@ pub(super) enum Ending<'t> {
     /// The client failed.
     Client(ClientFailure),
     /// The file takes no more: all that it took is in the client's buffer or out, and this piece comes next.
-    NoFile(io::Error, Exchange<'t>, Vec<u8>),
+    NoFile(io::Error, Exchange, Vec<u8>),
     /// What the file took cannot be read from it.
     Unreadable(io::Error),
 }
 
 /// What was moved.
-pub(super) struct Spilled<'t> {
-    pub(super) ending: Ending<'t>,
+pub(super) struct Spilled {
+    pub(super) ending: Ending,
     /// Bytes of the body that took this way.
     pub(super) length: u64,
     /// When the upstream had ended.
@@ -53,13 +53,13 @@ pub(super) struct Spilled<'t> {
 }
 
 /// What the two halves share.
-struct Shared<'t> {
+struct Shared {
     written: Cell<u64>,
     read: Cell<u64>,
     length: Cell<u64>,
     ended: Cell<Option<Instant>>,
     traffic: Cell<(u64, u64)>,
-    failed: RefCell<Option<Ending<'t>>>,
+    failed: RefCell<Option<Ending>>,
     /// Wakes the half that reads the file.
     more: Notify,
     /// Wakes the half that writes it.
@@ -68,13 +68,13 @@ struct Shared<'t> {
 
 /// Moves the rest of an answer to the client by way of a file. Connection and turn are given back as soon as
 /// their part is over.
-pub(super) async fn through_file<'t>(
+pub(super) async fn through_file(
     client: &mut Client,
     request: &mut Request,
-    exchange: Exchange<'t>,
+    exchange: Exchange,
     proxy: &Proxy,
     pool: &Pool,
-) -> Spilled<'t> {
+) -> Spilled {
     let shared = Shared {
         written: Cell::new(0),
         read: Cell::new(0),
@@ -111,10 +111,10 @@ pub(super) async fn through_file<'t>(
 }
 
 /// Upstream to file.
-async fn fill<'t>(
-    shared: &Shared<'t>,
+async fn fill(
+    shared: &Shared,
     file: &Arc<File>,
-    (mut connection, turn): Exchange<'t>,
+    (mut connection, turn): Exchange,
     proxy: &Proxy,
     pool: &Pool,
 ) {
@@ -191,12 +191,7 @@ pub(super) async fn gather(
 }
 
 /// File to client.
-async fn drain<'t>(
-    shared: &Shared<'t>,
-    file: &Arc<File>,
-    client: &mut Client,
-    request: &mut Request,
-) -> Ending<'t> {
+async fn drain(shared: &Shared, file: &Arc<File>, client: &mut Client, request: &mut Request) -> Ending {
     let mut piece = Vec::new();
     loop {
         let left = shared.written.get() - shared.read.get();

@@ -89,7 +89,7 @@ impl<'a> Passing<'a> {
         &mut self,
         client: &mut Client,
         mut connection: Box<Connection>,
-        turn: Turn<'a>,
+        turn: Turn,
         keeping: Keeping,
     ) -> Proxied {
         let Keeping { place, file } = keeping;

@@ -64,7 +64,7 @@ impl<'a> Passing<'a> {
     pub(super) async fn transfer(
         &mut self,
         connection: Box<Connection>,
-        turn: Turn<'a>,
+        turn: Turn,
         head: &mut ResponseHead,
     ) -> Proxied {
         let keeping = match self.proxy.store {
@@ -100,7 +100,7 @@ impl<'a> Passing<'a> {
         &mut self,
         client: &mut Client,
         mut connection: Box<Connection>,
-        turn: Turn<'a>,
+        turn: Turn,
         Pass { buffered, spills, length }: Pass,
     ) -> Proxied {
         let proxy = self.proxy;
@@ -200,7 +200,7 @@ impl<'a> Passing<'a> {
     }
 
     /// Lets go of an answer whose body nobody wants. The connection is kept where the rest is there already.
-    pub(super) fn discard(&mut self, mut connection: Box<Connection>, turn: Turn<'_>) {
+    pub(super) fn discard(&mut self, mut connection: Box<Connection>, turn: Turn) {
         while matches!(connection.next_part(), Ok(Part::Data(_))) {}
         self.finished(connection, turn, 0);
     }
@@ -210,10 +210,10 @@ impl<'a> Passing<'a> {
         &mut self,
         client: &mut Client,
         connection: Box<Connection>,
-        turn: Turn<'a>,
+        turn: Turn,
         length: u64,
     ) -> Proxied {
-        let (pool, proxy) = (self.destination.pool(), self.proxy);
+        let (pool, proxy) = (&self.destination.pool, self.proxy);
         let moved = spill::through_file(client, self.request, (connection, turn), proxy, pool).await;
         let length = length + moved.length;
         match moved.ending {

@@ -38,7 +38,7 @@ impl<'a> Passing<'a> {
     pub(super) async fn tunnel(
         &mut self,
         mut connection: Box<Connection>,
-        turn: Turn<'a>,
+        turn: Turn,
         answered: &ResponseHead,
     ) -> Proxied {
         let Some(client) = self.client.take() else { return Proxied::Failed(502) };

@@ -22,9 +22,9 @@ pub(crate) fn on_runtime<F: Future>(future: F) -> F::Output {
 }
 
 /// A connection and the peer's end of it.
-pub(crate) fn pair(index: u32) -> (Connection, UnixStream) {
+pub(crate) fn pair(id: u64) -> (Connection, UnixStream) {
     let (ours, theirs) = UnixStream::pair().expect("a socket pair");
-    let peer = Peer { index, address: Address::Unix(None), name: "unix:/api.sock".into() };
+    let peer = Peer { id, address: Address::Unix(None), name: "unix:/api.sock".into() };
     (Connection::over(Stream::from(ours), &peer, Deadline::new()), theirs)
 }
 

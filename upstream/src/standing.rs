@@ -1,0 +1,162 @@
+//! How a peer stands: its load and its failures, shared by all workers and by all versions of its group.
+//!
+//! A peer without failures is only read here, unless its group counts connections. Weights move under the group's lock
+//! alone (`balance/round_robin`); counts are written without it. The marks of failures have a lock of their own, which
+//! nobody takes for a peer that has not failed. Every decision takes `now`. Next: `balance`.
+
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicI64, AtomicU32};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// What balancing knows of a peer from the configuration.
+#[derive(Debug, Clone, Copy)]
+pub struct Parameters {
+    /// Its share; at least 1.
+    pub weight: i64,
+    /// Failures within `fail_timeout` that take it out; 0 = never.
+    pub max_fails: u32,
+    /// The time that failures are counted over, and that it stays out.
+    pub fail_timeout: Duration,
+    /// Never used.
+    pub down: bool,
+    /// Connections at a time; 0 = no bound.
+    pub max_conns: u32,
+}
+
+/// Load and health of one peer.
+#[derive(Debug)]
+pub(crate) struct Standing {
+    /// Smooth weighted round robin's credit.
+    current_weight: AtomicI64,
+    effective_weight: AtomicI64,
+    active: AtomicU32,
+    fails: AtomicU32,
+    marks: Mutex<Marks>,
+}
+
+/// When a peer failed.
+#[derive(Debug, Default)]
+struct Marks {
+    /// When the last failure was.
+    failed_at: Option<Instant>,
+    /// Start of the window that failures are counted in, or of the try that tests a peer after its pause.
+    checked_at: Option<Instant>,
+}
+
+impl Standing {
+    /// That of a peer nobody has asked yet.
+    pub(crate) fn new(parameters: &Parameters) -> Standing {
+        Standing {
+            current_weight: AtomicI64::new(0),
+            effective_weight: AtomicI64::new(parameters.weight),
+            active: AtomicU32::new(0),
+            fails: AtomicU32::new(0),
+            marks: Mutex::new(Marks::default()),
+        }
+    }
+
+    /// Whether the peer may be asked now.
+    pub(crate) fn is_live(&self, parameters: &Parameters, now: Instant) -> bool {
+        if parameters.down || parameters.max_conns > 0 && self.active() >= parameters.max_conns {
+            return false;
+        }
+        let out = parameters.max_fails > 0 && self.fails.load(Relaxed) >= parameters.max_fails;
+        !(out && self.marks().is_within(parameters, now))
+    }
+
+    /// Adds the effective weight to the credit and gives both as they were added up. Under the group's lock.
+    pub(crate) fn credit(&self, parameters: &Parameters) -> (i64, i64) {
+        let effective = self.effective_weight();
+        let current = self.current_weight.load(Relaxed) + effective;
+        self.current_weight.store(current, Relaxed);
+        if effective < parameters.weight {
+            self.effective_weight.fetch_add(1, Relaxed);
+        }
+        (current, effective)
+    }
+
+    /// Takes the sum of all weights off the credit of the one that was chosen. Under the group's lock.
+    pub(crate) fn debit(&self, total: i64) {
+        self.current_weight.store(self.current_weight.load(Relaxed) - total, Relaxed);
+    }
+
+    /// Whether failures have lowered the peer's share.
+    pub(crate) fn is_lowered(&self, parameters: &Parameters) -> bool {
+        self.effective_weight() < parameters.weight
+    }
+
+    /// The weight less what failures took off it.
+    pub(crate) fn effective_weight(&self) -> i64 {
+        self.effective_weight.load(Relaxed)
+    }
+
+    /// A request begins on the peer. `false` where it is full, which a look at [`Standing::is_live`] may have missed.
+    pub(crate) fn enter(&self, parameters: &Parameters) -> bool {
+        if parameters.max_conns == 0 {
+            self.active.fetch_add(1, Relaxed);
+            return true;
+        }
+        let more = |active| (active < parameters.max_conns).then_some(active + 1);
+        self.active.fetch_update(Relaxed, Relaxed, more).is_ok()
+    }
+
+    /// A request that entered has ended.
+    pub(crate) fn leave(&self) {
+        self.active.fetch_sub(1, Relaxed);
+    }
+
+    /// Requests on the peer at this moment, where its group counts them.
+    pub(crate) fn active(&self) -> u32 {
+        self.active.load(Relaxed)
+    }
+
+    /// A new window starts with the first choice after the last one ran out; a success in it clears the failures.
+    pub(crate) fn open_window(&self, parameters: &Parameters, now: Instant) {
+        if self.fails.load(Relaxed) == 0 {
+            return;
+        }
+        let mut marks = self.marks();
+        if !marks.is_within(parameters, now) {
+            marks.checked_at = Some(now);
+        }
+    }
+
+    /// A request on the peer went well: it is live again if this request tested it after its pause.
+    pub(crate) fn succeeded(&self) {
+        if self.fails.load(Relaxed) == 0 {
+            return;
+        }
+        let marks = self.marks();
+        if marks.failed_at < marks.checked_at {
+            self.fails.store(0, Relaxed);
+        }
+    }
+
+    /// A request on the peer failed. Returns whether the peer is out from now on.
+    pub(crate) fn failed(&self, parameters: &Parameters, now: Instant) -> bool {
+        let mut marks = self.marks();
+        let fails = self.fails.load(Relaxed).saturating_add(1);
+        self.fails.store(fails, Relaxed);
+        *marks = Marks { failed_at: Some(now), checked_at: Some(now) };
+        drop(marks);
+        if parameters.max_fails == 0 {
+            return false;
+        }
+        let less = parameters.weight / i64::from(parameters.max_fails);
+        let lower = |weight: i64| Some((weight - less).max(0));
+        _ = self.effective_weight.fetch_update(Relaxed, Relaxed, lower);
+        fails >= parameters.max_fails
+    }
+
+    /// Nothing panics under it, so a poisoned lock is taken as it is.
+    fn marks(&self) -> MutexGuard<'_, Marks> {
+        self.marks.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Marks {
+    fn is_within(&self, parameters: &Parameters, now: Instant) -> bool {
+        self.checked_at.is_some_and(|at| now.saturating_duration_since(at) <= parameters.fail_timeout)
+    }
+}
