@@ -1,24 +1,38 @@
-//! `cargo xtask conformance`: the HTTP cache tests (cache-tests.fyi) as an outside judge of the cache.
+//! `cargo xtask conformance`: the outside judges. Their tests are somebody else's and stay outside the tree; what
+//! passed once must pass for ever, so the scores in `tests/conformance` only rise.
 //!
-//! The tests are somebody else's and stay outside the tree: the npm package is installed into `target/`, or a clone of
-//! github.com/http-tests/cache-tests is named. Each run has its own origin and its own server with
-//! `tests/conformance/fair.conf`; a test counts as passed where it passes in every run. What passed once must pass for
-//! ever: `tests/conformance/score.json` only rises. Next: `run`, which plays; `score`, which compares.
+//! The HTTP cache tests (cache-tests.fyi) judge the cache: the npm package is installed into `target/`, or a clone of
+//! github.com/http-tests/cache-tests is named. Each run has its own origin and its own server with `fair.conf`; a test
+//! counts as passed where it passes in every run. Next: `run`, which plays; `score`, which compares. nginx's own tests
+//! are in `suite`, configurations of others in `configurations`.
 
 mod install;
 mod run;
 mod score;
+mod blockers;
+mod suite;
+mod configurations;
 
 use millstream_tests::workspace;
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-const USAGE: &str = "cargo xtask conformance [OPTIONS]
+const USAGE: &str = "cargo xtask conformance [OPTIONS]                      the HTTP cache tests
+cargo xtask conformance --nginx-tests DIR [FILE.t…]      nginx's own tests; DIR: a clone of github.com/nginx/nginx-tests
+cargo xtask conformance --configurations DIR [NAME…]     configurations of others; DIR: a folder for each
 
   --repository DIR  a clone of github.com/http-tests/cache-tests with its dependencies (npm install);
                     without it the npm package http-cache-tests is installed into target/
   --runs N          runs, at the same time; a test counts where it passes in all (default 3)
-  --accept          writes the score that was reached into tests/conformance/score.json";
+  --accept          writes the score that was reached into tests/conformance/score.json
+
+  --nginx-tests:
+  --jobs N          files at the same time (default: one for each core, at least 2)
+  --update          raises the score that is kept in tests/conformance/nginx-tests.tsv
+
+  --configurations:
+  --update          keeps in tests/conformance/configurations.tsv which ones load now";
 
 /// What was asked for.
 struct Options {
@@ -27,10 +41,48 @@ struct Options {
     accept: bool,
 }
 
-/// Runs the judge.
+/// Runs the judge that is named.
 pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
-    let options = read(arguments)?;
-    judge(&options)
+    match arguments {
+        [judge, rest @ ..] if judge == "--nginx-tests" => suite::run(&suite_of(rest)?),
+        [judge, rest @ ..] if judge == "--configurations" => configurations::run(&configurations_of(rest)?),
+        _ => judge(&read(arguments)?),
+    }
+}
+
+fn suite_of(arguments: &[String]) -> Result<suite::Options, String> {
+    let (clone, rest) = arguments.split_first().ok_or(USAGE)?;
+    let jobs = std::thread::available_parallelism().map_or(2, |cores| cores.get().max(2));
+    let mut options = suite::Options { clone: PathBuf::from(clone), only: Vec::new(), jobs, update: false };
+    let mut rest = rest.iter();
+    while let Some(argument) = rest.next() {
+        match argument.as_str() {
+            "--jobs" => options.jobs = number(rest.next(), 1..=64)?,
+            "--update" => options.update = true,
+            name if !name.starts_with('-') => options.only.push(name.to_owned()),
+            _ => return Err(USAGE.to_owned()),
+        }
+    }
+    Ok(options)
+}
+
+fn configurations_of(arguments: &[String]) -> Result<configurations::Options, String> {
+    let (folder, rest) = arguments.split_first().ok_or(USAGE)?;
+    let mut options =
+        configurations::Options { folder: PathBuf::from(folder), only: Vec::new(), update: false };
+    for argument in rest {
+        match argument.as_str() {
+            "--update" => options.update = true,
+            name if !name.starts_with('-') => options.only.push(name.to_owned()),
+            _ => return Err(USAGE.to_owned()),
+        }
+    }
+    Ok(options)
+}
+
+fn number(text: Option<&String>, range: RangeInclusive<usize>) -> Result<usize, String> {
+    let number = text.and_then(|text| text.parse().ok()).filter(|number| range.contains(number));
+    number.ok_or_else(|| USAGE.to_owned())
 }
 
 /// One run with the npm package, as a part of `cargo xtask test`. Without node it is skipped, out loud.
@@ -48,10 +100,7 @@ fn read(arguments: &[String]) -> Result<Options, String> {
     while let Some(argument) = rest.next() {
         match argument.as_str() {
             "--repository" => options.repository = Some(PathBuf::from(rest.next().ok_or(USAGE)?)),
-            "--runs" => {
-                let number = rest.next().and_then(|text| text.parse().ok());
-                options.runs = number.filter(|runs| (1..=20).contains(runs)).ok_or(USAGE)?;
-            }
+            "--runs" => options.runs = number(rest.next(), 1..=20)?,
             "--accept" => options.accept = true,
             _ => return Err(USAGE.to_owned()),
         }

@@ -1,0 +1,217 @@
+//! `cargo xtask conformance --configurations DIR`: configurations of others, made fit for this machine and tested.
+//!
+//! DIR has a folder for each row of `tests/conformance/configurations.tsv` with the files that the row names, by their
+//! paths in their repository; nothing of them is kept here. Each is edited mechanically (`edit`), then the server tests
+//! it, and nginx where it is installed: what nginx refuses says nothing. What loaded once must load for ever.
+
+mod nodes;
+mod stock;
+mod template;
+mod assemble;
+mod edit;
+
+use super::{blockers, folder, told_of};
+use millstream_tests::server::binary;
+use millstream_tests::{ports, target_directory};
+use serde_json::json;
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// The list's file.
+const LIST: &str = "configurations.tsv";
+
+/// What was asked for.
+pub(super) struct Options {
+    /// The folder of folders.
+    pub(super) folder: PathBuf,
+    /// Names of those to test; empty: all.
+    pub(super) only: Vec<String>,
+    /// Whether what loads now is kept.
+    pub(super) update: bool,
+}
+
+/// A row of the list.
+struct Row {
+    name: String,
+    repository: String,
+    path: String,
+    commit: String,
+    further: String,
+    /// Directives of modules that nginx does not ship.
+    foreign: String,
+    /// `PLACE=VALUE`, separated by bars: what its template is filled with where the name of the place does not say it.
+    values: String,
+    /// Whether it has loaded before.
+    loads: bool,
+}
+
+/// What came of one.
+struct Tested {
+    blockers: BTreeSet<String>,
+    /// nginx's first message where it refuses what was edited.
+    nginx: Option<String>,
+}
+
+/// Tests them all.
+pub(super) fn run(options: &Options) -> Result<(), String> {
+    let mut rows = list()?;
+    let home = target_directory().join("conformance/configurations");
+    let shared = home.join("shared");
+    prepare(&shared)?;
+    let mut results = Vec::new();
+    for (at, row) in rows.iter().enumerate() {
+        let folder = options.folder.join(&row.name);
+        if !(options.only.is_empty() || options.only.contains(&row.name)) || !folder.exists() {
+            continue;
+        }
+        let tested =
+            assembled(row, &folder, &home.join(&row.name), &shared).and_then(|file| test(&home, row, &file));
+        let tested = tested.unwrap_or_else(|error| Tested { blockers: BTreeSet::new(), nginx: Some(error) });
+        tell(row, &tested);
+        results.push((at, tested));
+    }
+    let loads = |tested: &Tested| tested.blockers.is_empty() && tested.nginx.is_none();
+    let count = results.iter().filter(|(_, tested)| loads(tested)).count();
+    println!("{count} of {} configurations load", results.len());
+    blockers::print(&blockers::table(results.iter().map(|(_, tested)| &tested.blockers)));
+    write_results(&rows, &results)?;
+    let lost: Vec<_> = results.iter().filter(|(at, tested)| rows[*at].loads && !loads(tested)).collect();
+    let lost: Vec<_> = lost.into_iter().map(|(at, _)| rows[*at].name.as_str()).collect();
+    if !lost.is_empty() {
+        return Err(format!("loaded before and do not now: {}", lost.join(", ")));
+    }
+    let won: Vec<usize> =
+        results.iter().filter(|(at, tested)| loads(tested) && !rows[*at].loads).map(|(at, _)| *at).collect();
+    for at in &won {
+        rows[*at].loads = true;
+    }
+    match (won.is_empty(), options.update) {
+        (true, _) => Ok(()),
+        (false, true) => keep(&rows),
+        (false, false) => {
+            println!("{} load that did not before; --update keeps that", won.len());
+            Ok(())
+        }
+    }
+}
+
+fn list() -> Result<Vec<Row>, String> {
+    let text = super::text_of(LIST)?;
+    let rows = text.lines().skip(1).map(|line| {
+        let fields: Vec<&str> = line.split('\t').collect();
+        let [name, repository, path, commit, further, foreign, values, loads] = fields[..] else {
+            return Err(format!("{LIST}: not eight fields: {line}"));
+        };
+        let text = str::to_owned;
+        Ok(Row {
+            name: text(name),
+            repository: text(repository),
+            path: text(path),
+            commit: text(commit),
+            further: text(further),
+            foreign: text(foreign),
+            values: text(values),
+            loads: loads == "loads",
+        })
+    });
+    rows.collect()
+}
+
+fn keep(rows: &[Row]) -> Result<(), String> {
+    let head =
+        "name\trepository\tpath\tcommit\tfurther files\tdirectives left out\tvalues\tloads\n".to_owned();
+    let text = rows.iter().fold(head, |all, row| {
+        let Row { name, repository, path, commit, further, foreign, values, loads } = row;
+        let loads = if *loads { "loads" } else { "-" };
+        all + &format!("{name}\t{repository}\t{path}\t{commit}\t{further}\t{foreign}\t{values}\t{loads}\n")
+    });
+    let path = folder().join(LIST);
+    fs::write(&path, text).map_err(|error| told_of(&path, &error))
+}
+
+/// The certificate, its key and the parameters that every configuration shares.
+fn prepare(shared: &Path) -> Result<(), String> {
+    fs::create_dir_all(shared).map_err(|error| told_of(shared, &error))?;
+    let (certificate, key) = edit::certificate(shared);
+    let openssl = |arguments: &str| {
+        let mut command = Command::new("openssl");
+        command.args(arguments.split(' ')).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        command
+    };
+    let mut request = openssl(
+        "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 365 -subj /CN=localhost \
+         -addext subjectAltName=DNS:localhost",
+    );
+    request.arg("-keyout").arg(key).arg("-out").arg(certificate);
+    let mut parameters = openssl("genpkey -genparam -algorithm DH -pkeyopt group:ffdhe2048");
+    parameters.arg("-out").arg(shared.join("dhparam.pem"));
+    for mut command in [request, parameters] {
+        let status = command.status().map_err(|error| format!("openssl: {error}"))?;
+        if !status.success() {
+            return Err(format!("openssl: {status}"));
+        }
+    }
+    Ok(())
+}
+
+/// Writes the edited configuration into a folder of its own.
+fn assembled(row: &Row, folder: &Path, home: &Path, shared: &Path) -> Result<PathBuf, String> {
+    if home.exists() {
+        fs::remove_dir_all(home).map_err(|error| told_of(home, &error))?;
+    }
+    fs::create_dir_all(home.join("logs")).map_err(|error| told_of(home, &error))?;
+    for name in ["certificate.pem", "key.pem", "dhparam.pem"] {
+        fs::copy(shared.join(name), home.join(name)).map_err(|error| told_of(home, &error))?;
+    }
+    let further: Vec<&str> = row.further.split_whitespace().collect();
+    let foreign: Vec<&str> = row.foreign.split_whitespace().collect();
+    let values: Vec<_> = row.values.split('|').filter_map(|pair| pair.split_once('=')).collect();
+    let mut tree = assemble::tree(folder, &row.path, &further, &values)?;
+    edit::Edit::new(home, ports::free(), &foreign).apply(&mut tree)?;
+    let file = home.join("nginx.conf");
+    fs::write(&file, nodes::written(&tree)).map_err(|error| told_of(&file, &error))?;
+    Ok(file)
+}
+
+fn test(home: &Path, row: &Row, file: &Path) -> Result<Tested, String> {
+    let home = home.join(&row.name);
+    let tested = |program: &Path| {
+        let mut command = Command::new(program);
+        command.arg("-t").arg("-p").arg(&home).arg("-c").arg(file).stdin(Stdio::null());
+        command.output()
+    };
+    let ours = tested(binary()).map_err(|error| told_of(binary(), &error))?;
+    let told = String::from_utf8_lossy(&ours.stderr).into_owned() + &String::from_utf8_lossy(&ours.stdout);
+    fs::write(home.join("told.txt"), &told).map_err(|error| told_of(&home, &error))?;
+    let mut blockers = blockers::of(&told);
+    if !ours.status.success() && blockers.is_empty() {
+        blockers.insert(ours.status.to_string());
+    }
+    let program = std::env::var_os("NGINX_BINARY").unwrap_or_else(|| "nginx".into());
+    let nginx = tested(Path::new(&program)).ok().filter(|output| !output.status.success()).map(|output| {
+        let told = String::from_utf8_lossy(&output.stderr).into_owned();
+        told.lines().find(|line| line.contains("[emerg]")).unwrap_or(&told).to_owned()
+    });
+    Ok(Tested { blockers, nginx })
+}
+
+fn tell(row: &Row, tested: &Tested) {
+    let Row { name, .. } = row;
+    let missing: Vec<&str> = tested.blockers.iter().map(String::as_str).collect();
+    match (&tested.nginx, missing.is_empty()) {
+        (None, true) => println!("loads     {name}"),
+        (None, false) => println!("stopped   {name}: {}", missing.join("; ")),
+        (Some(told), _) => println!("unjudged  {name}: {told}; here: {}", missing.join("; ")),
+    }
+}
+
+fn write_results(rows: &[Row], results: &[(usize, Tested)]) -> Result<(), String> {
+    let results: Vec<_> = results
+        .iter()
+        .map(|(at, tested)| json!({ "name": rows[*at].name, "blockers": tested.blockers, "nginx": tested.nginx }))
+        .collect();
+    let path = target_directory().join("conformance/configurations.json");
+    fs::write(&path, format!("{:#}\n", json!(results))).map_err(|error| told_of(&path, &error))
+}
