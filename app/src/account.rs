@@ -77,7 +77,7 @@ pub fn give_all(configuration: &Configuration, account: &Account, log: &ErrorLog
     let http = &configuration.http;
     let settings = || http.locations.iter().map(|location| &location.settings);
     let error_logs =
-        configuration.main.error_logs.iter().chain(settings().flat_map(|own| own.error_logs.iter()));
+        configuration.main.error_logs.iter().chain(settings().flat_map(|own| own.logs.error.iter()));
     for error_log in error_logs {
         if let LogTarget::File(path) = &error_log.target {
             give(path);

@@ -74,7 +74,7 @@ pub fn assemble(
         .http
         .locations
         .iter()
-        .map(|location| logs.error_logs(&location.settings.error_logs))
+        .map(|location| logs.error_logs(&location.settings.logs.error))
         .collect();
     let log_sinks =
         configuration.http.log_files.iter().filter_map(|file| logs.open(&file.path, file.gzip)).collect();
@@ -160,7 +160,7 @@ fn miss_locations(http: &Http, registry: &Registry) -> Vec<u32> {
         }
         for id in ids {
             let location = http.location(id);
-            if location.settings.proxy.as_ref().is_some_and(|proxy| proxy.cache.is_some()) {
+            if location.settings.pass.as_ref().is_some_and(|proxy| proxy.cache.is_some()) {
                 numbers[id.0 as usize] = registry.location(&location_name(&server.name, &location.matches));
             }
         }
@@ -206,7 +206,7 @@ pub fn probe(configuration: &mut Configuration, findings: &mut Diagnostics) {
         .main
         .error_logs
         .iter()
-        .chain(http.locations.iter().flat_map(|l| l.settings.error_logs.iter()))
+        .chain(http.locations.iter().flat_map(|l| l.settings.logs.error.iter()))
     {
         if let LogTarget::File(path) = &log.target {
             try_log(path, findings);
@@ -301,11 +301,11 @@ fn open_store(
     let temp = http
         .locations
         .iter()
-        .filter_map(|location| location.settings.proxy.as_ref())
+        .filter_map(|location| location.settings.pass.as_ref())
         .find(|proxy| proxy.cache.as_ref().is_some_and(|cache| http.cache_zone(cache.zone).name == zone.name))
         // Files of a cache have names until they are whole: those belong into a folder of its own.
-        .filter(|proxy| proxy.temp_path.written.is_some())
-        .map(|proxy| proxy.temp_path.path.as_path());
+        .filter(|proxy| proxy.exchange.temp_path.written.is_some())
+        .map(|proxy| proxy.exchange.temp_path.path.as_path());
     match Store::open(zone, temp, log.clone()) {
         Ok(store) => Some(store),
         Err(error) => {
@@ -319,7 +319,7 @@ fn open_store(
 fn certificates(http: &Http, findings: &mut Diagnostics) -> Vec<Option<TlsAcceptor<ChooseCertificate>>> {
     let mut configs: HashMap<u32, Arc<ServerConfig>> = HashMap::new();
     for (index, server) in http.servers.iter().enumerate() {
-        let Some(conf) = &server.tls else { continue };
+        let Some(conf) = &server.settings.tls else { continue };
         match tls::server_config(conf) {
             Ok(config) => _ = configs.insert(index as u32, config),
             Err(error) => _ = findings.error(conf.span, error.to_string()),

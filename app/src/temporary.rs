@@ -36,11 +36,11 @@ fn settle_among(folders: Vec<PathBuf>, configuration: &mut Configuration, findin
     let mut places = Places { user, folders, chosen: BTreeMap::new(), found: Vec::new(), findings };
     for location in &mut configuration.http.locations {
         let own = &mut location.settings;
-        if own.client_body_temp_path.written.is_some() || own.proxy.is_some() {
-            places.settle("client_body_temp_path", &mut own.client_body_temp_path);
+        if own.client_body.temp_path.written.is_some() || own.pass.is_some() {
+            places.settle("client_body_temp_path", &mut own.client_body.temp_path);
         }
-        if let Some(proxy) = &mut own.proxy {
-            places.settle("proxy_temp_path", &mut Arc::make_mut(proxy).temp_path);
+        if let Some(proxy) = &mut own.pass {
+            places.settle("proxy_temp_path", &mut Arc::make_mut(proxy).exchange.temp_path);
         }
     }
     places.report();

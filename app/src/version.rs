@@ -1,6 +1,6 @@
 //! What `-v` and `-V` say. Scripts made for nginx look for its words in them.
 
-use millstream_conf::directives::{Apply, rows};
+use millstream_conf::features::{Apply, rows};
 use millstream_server::variables::NGINX_VERSION;
 use std::process::ExitCode;
 

@@ -5,9 +5,9 @@
 
 use std::collections::HashMap;
 
-use crate::directives::{self, Apply, Context, MANY, Repeat, Row};
+use crate::features::context::{Context, Contexts};
+use crate::features::{self, Apply, Level, MANY, Repeat, Row, Written};
 use crate::foreign::{self, Fate};
-use crate::inherit::Level;
 use crate::nginx_names;
 use crate::reading::Reading;
 use crate::source::Span;
@@ -23,7 +23,7 @@ pub fn checked<'t>(
     let mut seen: HashMap<&'static str, Span> = HashMap::new();
     let mut rows = Vec::new();
     for directive in block {
-        let Some(row) = directives::find(&directive.name.text, context) else {
+        let Some(row) = features::find(&directive.name.text, context) else {
             not_here(directive, context, reading);
             continue;
         };
@@ -50,35 +50,31 @@ pub fn checked<'t>(
 
 /// Applies a directive to the level it stands in; one that decides about the cache is noted with its place.
 pub fn set(level: &mut Level, row: &Row, directive: &Directive, reading: &mut Reading<'_>) {
-    let Apply::Level(apply) = row.apply else { return };
-    apply(level, directive, reading);
-    if is_dependent(row.name) {
-        reading.dependent.push((row.name, directive.span));
+    let family = match row.apply {
+        Apply::Level(apply) | Apply::Lines(apply) => {
+            apply(level, directive, reading);
+            None
+        }
+        Apply::Pass(family, apply) => {
+            apply(level.pass.common_mut(family), directive, reading);
+            Some(family)
+        }
+        _ => return,
+    };
+    if let Some(need) = row.needs {
+        reading.dependent.push((need, row.name, directive.span));
     }
-    let decides = row.name.starts_with("proxy_cache")
-        || matches!(row.name, "proxy_no_cache" | "proxy_ignore_headers" | "expires");
-    if decides {
-        level.written.push((row.name, directive.span));
+    if row.decides {
+        level.written.push(Written { name: row.name, span: directive.span, family });
     }
 }
 
-/// Directives that nobody writes who has no cache or no API in mind; those that are nginx's own are often written for
-/// locations to come, and nobody wants to be told.
-fn is_dependent(name: &str) -> bool {
-    const OF_THE_CACHE: [&str; 10] = [
-        "proxy_cache_client_control",
-        "proxy_cache_credentials",
-        "proxy_cache_invalidation",
-        "proxy_cache_stale_if_error",
-        "proxy_cache_stale_while_updating",
-        "proxy_cache_vary",
-        "proxy_cache_explain",
-        "proxy_cache_heuristic",
-        "proxy_cache_refresh_ahead",
-        "proxy_cache_tag",
-    ];
-    const OF_THE_API: [&str; 2] = ["api_allow", "api_token"];
-    name.starts_with("proxy_cache_purge") || OF_THE_CACHE.contains(&name) || OF_THE_API.contains(&name)
+/// Those that open blocks of a context.
+pub fn blocks<'r, 't>(
+    rows: &'r [(&'static Row, &'t Directive)],
+    context: Context,
+) -> impl Iterator<Item = &'r (&'static Row, &'t Directive)> {
+    rows.iter().filter(move |(row, _)| matches!(row.apply, Apply::Block(opened) if opened == context))
 }
 
 /// The directives in a directive's braces.
@@ -117,9 +113,9 @@ fn not_here(directive: &Directive, context: Context, reading: &mut Reading<'_>) 
     let name = directive.name.text.as_str();
     let span = directive.name.span;
     let elsewhere =
-        directives::rows().filter(|row| row.name == name).fold(0, |sum, row| sum | row.contexts.0);
-    if elsewhere != 0 {
-        let places: Vec<&str> = directives::Contexts(elsewhere).names().collect();
+        features::rows().filter(|row| row.name == name).fold(Contexts::NONE, |sum, row| sum.or(row.contexts));
+    if elsewhere != Contexts::NONE {
+        let places: Vec<&str> = elsewhere.names().collect();
         reading
             .error(span, format!("\"{name}\" directive is not allowed here"))
             .help(format!("it may stand in: {}", places.join(", ")));
@@ -129,9 +125,9 @@ fn not_here(directive: &Directive, context: Context, reading: &mut Reading<'_>) 
         only_nginx_knows(directive, module.plus, reading);
         return;
     }
-    let here = directives::rows().filter(|row| row.contexts.has(context)).map(|row| row.name);
+    let here = features::rows().filter(|row| row.contexts.has(context)).map(|row| row.name);
     let help = suggest::did_you_mean(name, here)
-        .or_else(|| suggest::did_you_mean(name, directives::rows().map(|row| row.name)))
+        .or_else(|| suggest::did_you_mean(name, features::rows().map(|row| row.name)))
         .or_else(|| suggest::did_you_mean(name, nginx_names::all()))
         .unwrap_or_else(|| "docs/directives.md lists every directive".to_owned());
     reading.error(span, format!("unknown directive \"{name}\"")).help(help);
@@ -171,7 +167,7 @@ fn only_nginx_knows(directive: &Directive, plus: bool, reading: &mut Reading<'_>
 
 /// Whether what others belong to is itself obeyed; if not, it has an error of its own or is left out.
 fn is_obeyed(owner: &str) -> bool {
-    owner == foreign::PASS_VARIABLES || directives::rows().any(|row| row.name == owner)
+    owner == foreign::PASS_VARIABLES || features::rows().any(|row| row.name == owner)
 }
 
 fn never_left_out(directive: &Directive, message: String, why: &str, reading: &mut Reading<'_>) {

@@ -1,20 +1,21 @@
 //! Reads the tree from the top: the main level, events, http and its upstreams.
 //!
 //! Every block is read to its end whatever is wrong in it, so that one run finds all errors. In the http block what
-//! others name (upstreams, zones, formats) is read first, so that order in the file does not matter.
+//! others name (upstreams, zones, formats) is declared in a pass of its own, so that order in the file does not matter.
 //! Next: `locations`, which reads server and location blocks; `load`, which calls this.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::block::{checked, inside, set};
-use crate::directives::{Apply, Context, api, upstream};
-use crate::inherit::Level;
+use crate::block::{blocks, checked, inside, set};
+use crate::declared::Kind;
+use crate::features::context::Context;
+use crate::features::{Apply, Level, api, purge_at, upstream};
 use crate::listeners;
-use crate::model::{ErrorLog, KeepaliveSize, Main};
+use crate::model::{ErrorLog, Http, KeepaliveSize, Main};
 use crate::reading::Reading;
 use crate::tree::Directive;
-use crate::{check, control_socket, locations, resolve};
+use crate::{check, control_socket, locations};
 
 /// What holds where the main level writes nothing.
 #[derive(Debug)]
@@ -26,20 +27,20 @@ pub struct Defaults {
 }
 
 /// Reads the whole tree.
-pub fn read(tree: &[Directive], defaults: Defaults, reading: &mut Reading<'_>) -> Main {
+pub fn read(tree: &[Directive], defaults: Defaults, reading: &mut Reading<'_>) -> (Main, Http) {
     let mut main = Main { pid: reading.path("logs/nginx.pid"), ..Main::default() };
     let rows = checked(tree, Context::Main, reading);
     for (row, directive) in &rows {
         match row.apply {
             Apply::Main(apply) => apply(&mut main, directive, reading),
-            Apply::Block if row.name == "events" => events(directive, &mut main, reading),
+            Apply::Block(Context::Events) => events(directive, &mut main, reading),
             _ => {}
         }
     }
     if main.error_logs.is_empty() {
         main.error_logs.push(defaults.error_log);
     }
-    if !rows.iter().any(|(row, _)| row.name == "events") {
+    if blocks(&rows, Context::Events).next().is_none() {
         reading
             .diagnostics
             .error_nowhere("no \"events\" section in configuration")
@@ -50,13 +51,19 @@ pub fn read(tree: &[Directive], defaults: Defaults, reading: &mut Reading<'_>) -
     if socket.is_none() && defaults.control_socket {
         main.control_socket = default_socket(&main.pid, reading);
     }
-    for (_, directive) in rows.iter().filter(|(row, _)| row.name == "http") {
-        http(directive, &main, reading);
+    let mut whole = Http::default();
+    for (_, directive) in blocks(&rows, Context::Http) {
+        http(directive, &main, &mut whole, reading);
         if let Some(path) = &main.control_socket {
-            control_socket::add(path, socket.unwrap_or_default(), &main.error_logs, reading);
+            control_socket::add(path, socket.unwrap_or_default(), &main.error_logs, &mut whole, reading);
         }
     }
-    main
+    let declared = std::mem::take(&mut reading.declared);
+    whole.upstreams = declared.upstreams;
+    whole.cache_zones = declared.cache_zones;
+    whole.log_files = declared.log_files;
+    whole.status_zones = declared.status_zones;
+    (main, whole)
 }
 
 /// A pid file with a long path is no mistake, so there is a warning and no socket.
@@ -78,12 +85,12 @@ fn events(directive: &Directive, main: &mut Main, reading: &mut Reading<'_>) {
     }
 }
 
-fn http(directive: &Directive, main: &Main, reading: &mut Reading<'_>) {
+fn http(directive: &Directive, main: &Main, http: &mut Http, reading: &mut Reading<'_>) {
     let rows = checked(inside(directive), Context::Http, reading);
     for (row, directive) in &rows {
         match row.apply {
-            Apply::Define(define) => define(directive, reading),
-            Apply::Block if row.name == "upstream" => upstream(directive, reading),
+            Apply::Declare(declare) => declare(directive, reading),
+            Apply::Block(Context::Upstream) => upstream(directive, reading),
             _ => {}
         }
     }
@@ -91,17 +98,14 @@ fn http(directive: &Directive, main: &Main, reading: &mut Reading<'_>) {
     for (row, directive) in &rows {
         set(&mut level, row, directive, reading);
     }
-    if let Some((.., span)) = &level.purge_at {
-        resolve::refuse_purge_at(*span, reading);
-    }
-    level.error_logs.get_or_insert_with(|| main.error_logs.clone());
-    locations::default_access_log(&mut level, reading);
+    purge_at::refuse_outside(&level, reading);
+    level.logs.default_logs(&main.error_logs, reading);
     let mut drafts = Vec::new();
-    for (_, directive) in rows.iter().filter(|(row, _)| row.name == "server") {
-        drafts.push(locations::server(directive, &level, reading));
+    for (_, directive) in blocks(&rows, Context::Server) {
+        drafts.push(locations::server(directive, &level, http, reading));
     }
-    listeners::collect(&drafts, reading);
-    check::whole(reading);
+    http.listeners = listeners::collect(&drafts, reading);
+    check::whole(http, reading);
 }
 
 fn upstream(directive: &Directive, reading: &mut Reading<'_>) {
@@ -128,9 +132,8 @@ fn upstream(directive: &Directive, reading: &mut Reading<'_>) {
         // A connection that may not idle at all is one that is not kept.
         group.keepalive.size = KeepaliveSize::Fixed(0);
     }
-    let first = reading.http.upstreams.iter().find(|other| other.name.eq_ignore_ascii_case(&name.text));
-    if let Some(first) = first.map(|other| other.span) {
-        return reading.duplicate(directive.span, format!("duplicate upstream \"{}\"", name.text), first);
+    let message = format!("duplicate upstream \"{}\"", name.text);
+    if reading.declare(Kind::Upstream, &name.text.to_ascii_lowercase(), directive.span, message) {
+        reading.declared.upstreams.push(group);
     }
-    reading.http.upstreams.push(group);
 }

@@ -1,19 +1,18 @@
 //! An nginx.conf as text → tree → typed model, with every error located.
 //!
-//! Floor 1: no I/O but reading the named files, no clock, no runtime. Modules stand lowest floor first: text and tree
-//! (`lexer`, `parser`, `include`), the table of `directives`, then levels and their inheritance (`inherit`, `resolve`,
-//! `locations`, `configuration`). The door is [`load()`]; engines take parts of [`model`].
+//! Floor 1: no I/O but reading the named files, no clock, no runtime. Modules stand lowest floor first: words (`value` …
+//! `template`), text and tree (`lexer`, `parser`, `include`), what is `declared`, the `features`, what comes of them (`model`), and
+//! who reads a whole file (`locations`, `configuration`). The door is [`load()`]; engines take parts of [`model`].
 
 pub mod source;
 pub mod diagnostics;
 pub mod tree;
 pub mod variables;
 pub mod nginx_variables;
-pub mod model;
+pub mod address;
 pub mod value;
-pub mod expires;
-pub mod network;
 pub mod suggest;
+pub mod network;
 pub mod regular_expression;
 pub mod template;
 pub mod lexer;
@@ -23,13 +22,14 @@ pub mod dump;
 pub mod nginx_names;
 pub mod foreign;
 pub mod captures;
+pub mod declared;
 pub mod reading;
-pub mod inherit;
-pub mod directives;
-pub mod resolve;
+pub mod features;
+pub mod model;
+pub mod block;
+pub mod advise;
 pub mod listeners;
 pub mod check;
-pub mod block;
 pub mod locations;
 pub mod control_socket;
 pub mod configuration;

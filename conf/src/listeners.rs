@@ -5,12 +5,12 @@
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
-use crate::directives::listen::{ListenDraft, ServerDraft};
+use crate::features::listen::{ListenDraft, ServerDraft};
 use crate::model::{ListenAddress, Listener, ServerId, ServerName};
 use crate::reading::Reading;
 
 /// Makes the listeners of the http block; `drafts` are its servers in file order.
-pub fn collect(drafts: &[ServerDraft], reading: &mut Reading<'_>) {
+pub fn collect(drafts: &[ServerDraft], reading: &mut Reading<'_>) -> Vec<Listener> {
     let mut found: Vec<Found> = Vec::new();
     for (index, draft) in drafts.iter().enumerate() {
         let server = ServerId(index as u32);
@@ -25,7 +25,7 @@ pub fn collect(drafts: &[ServerDraft], reading: &mut Reading<'_>) {
         invalid_names(&address.listener, drafts, reading);
         warn_of_conflicting_names(&address.listener, drafts, reading);
     }
-    reading.http.listeners = found.into_iter().map(|found| found.listener).collect();
+    found.into_iter().map(|found| found.listener).collect()
 }
 
 /// A listener with what is only needed while the others are still to come.

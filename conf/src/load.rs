@@ -8,12 +8,13 @@ use std::path::{Path, PathBuf};
 
 use crate::captures;
 use crate::configuration::{self, Defaults};
+use crate::declared::Declared;
 use crate::diagnostics::Diagnostics;
-use crate::directives;
-use crate::directives::log;
+use crate::features;
+use crate::features::logs;
 use crate::foreign;
 use crate::include::{self, ConfPrefix};
-use crate::model::{Configuration, ErrorLog, Http, Level, LogTarget};
+use crate::model::{Configuration, ErrorLog, Level, LogTarget};
 use crate::parser;
 use crate::reading::Reading;
 use crate::source::Sources;
@@ -88,7 +89,7 @@ fn understand(
     sources: Sources,
     mut diagnostics: Diagnostics,
 ) -> Loaded {
-    let is_name = |word: &str| directives::rows().any(|row| row.name == word);
+    let is_name = |word: &str| features::rows().any(|row| row.name == word);
     parser::split_unterminated(&mut tree, &sources, &mut diagnostics, &is_name);
     let mut reading = Reading {
         prefix: &options.prefix,
@@ -97,18 +98,15 @@ fn understand(
         sources: &sources,
         diagnostics: &mut diagnostics,
         named_captures: captures::collect(&tree),
-        log_formats: Vec::new(),
         used_zones: Vec::new(),
         dependent: Vec::new(),
         obeyed: HashSet::new(),
         written: foreign::written(&tree),
         defined_elsewhere: captures::defined_elsewhere(&tree),
-        http: Http::default(),
+        declared: Declared::default(),
     };
-    let combined = log::combined(&mut reading);
-    reading.log_formats.push(combined);
-    let main = configuration::read(&tree, defaults, &mut reading);
-    let http = std::mem::take(&mut reading.http);
+    logs::declare_combined(&mut reading);
+    let (main, http) = configuration::read(&tree, defaults, &mut reading);
     let control_socket = main.control_socket.clone();
     diagnostics.leave_out_consequences(&sources);
     diagnostics.leave_out_repeats();

@@ -1,17 +1,18 @@
 //! The manual's pages that are made from tables: `docs/directives.md` and `docs/variables.md`.
 //!
-//! Nothing is said here that is not in a row; to change the manual, change the row. Next: `directives`, `variables`.
+//! Nothing is said here that is not in a row; to change the manual, change the row. Before: `features`, `variables`.
 
 use std::fmt::Write;
 
-use crate::directives::{Apply, FAMILIES, Repeat, Row, rows};
+use crate::features::context::EVERYWHERE;
+use crate::features::{Apply, Repeat, Row, rows, sections};
 use crate::nginx_names;
 use crate::variables::{FAMILIES as VARIABLE_FAMILIES, VARIABLES};
 
 /// `docs/directives.md`.
 pub fn directives_markdown() -> String {
     let mut page = String::from(
-        "# Directives\n\nGenerated from the table in `conf/src/directives`; change it there.\n\n\
+        "# Directives\n\nGenerated from the rows in `conf/src/features`; change them there.\n\n\
          Names, contexts, arguments and defaults are nginx's unless a sentence says otherwise. Sizes are in bytes with `k` and `m` \
          (file sizes also `g`), times in seconds or with `ms`, `s`, `m`, `h`, `d`, `w`, `M`, `y`. A directive that nginx knows and \
          that is not listed here is an error that says so. `--lenient` leaves it out with a warning where only logs, speed or looks \
@@ -20,10 +21,10 @@ pub fn directives_markdown() -> String {
     let own: Vec<String> =
         rows().filter(|row| is_own(row)).map(|row| format!("[`{0}`](#{0})", row.name)).collect();
     let _ = writeln!(page, "\nMillstream's own, unknown to nginx and NGINX Plus: {}.", own.join(", "));
-    for (family, rows) in FAMILIES {
-        let _ = write!(page, "\n## {family}\n");
+    for (heading, rows) in sections() {
+        let _ = write!(page, "\n## {heading}\n");
         let (idle, real): (Vec<&Row>, Vec<&Row>) =
-            rows.iter().partition(|row| matches!(row.apply, Apply::Idle(_)));
+            rows.into_iter().partition(|row| matches!(row.apply, Apply::Idle(_)));
         for row in real {
             page += &directive(row);
         }
@@ -73,7 +74,7 @@ fn directive(row: &Row) -> String {
         let _ = writeln!(text, "- Default: `{}`", row.default);
     }
     let contexts: Vec<&str> = row.contexts.names().collect();
-    let places = if contexts.len() == 6 { "everywhere".to_owned() } else { contexts.join(", ") };
+    let places = if row.contexts == EVERYWHERE { "everywhere".to_owned() } else { contexts.join(", ") };
     let repeat = if row.repeat == Repeat::Often { "; may be repeated" } else { "" };
     let _ = writeln!(text, "- Context: {places}{repeat}");
     if is_own(row) {

@@ -1,12 +1,22 @@
-//! Addresses that may manage the cache: `all`, `unix:`, an address or a network in CIDR form.
+//! Who somebody may be: `all`, `unix:`, an address or a network in CIDR form.
 //!
 //! Pure functions of text; names are never resolved. Before: `value`, the other kinds of words;
-//! next: `directives/purge` and `directives/api`, which read lists of these.
+//! next: `features/right` and `features/forwarded`, which read lists of these.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use crate::model::Network;
 use crate::value::ValueError;
+
+/// One word of `proxy_cache_purge_allow` or `api_allow`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Network {
+    /// `all`.
+    All,
+    /// `unix:`.
+    Unix,
+    /// An address, or a network in CIDR form: the bits of the mask are leading ones.
+    Ip(IpAddr, u8),
+}
 
 /// Reads one word. The flag says whether bits beyond the mask were set; they are cleared, as in nginx.
 pub fn parse(text: &str) -> Result<(Network, bool), ValueError> {

@@ -2,21 +2,38 @@
 //! findings go.
 //!
 //! The words of a directive become values here, with their errors located. Nothing here knows a directive by name.
-//! Next: `inherit`, which holds what was set at one level; `directives/`, which call this.
+//! Before: `declared`, the names; next: `features/`, which call this.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::Duration;
 
+use crate::declared::{Declared, Kind};
 use crate::diagnostics::{Diagnostic, Diagnostics};
 use crate::include::ConfPrefix;
-use crate::model::{Http, LogFormat, Regex, TempPath, Template};
+use crate::regular_expression::{self, Regex};
 use crate::source::{Sources, Span};
-use crate::template::{self, Scope};
+use crate::suggest;
+use crate::template::{self, Scope, Template};
 use crate::tree::Word;
 use crate::value::{self, ValueError};
-use crate::{regular_expression, suggest};
+
+/// What a directive has no effect without, and whoever writes it has in mind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum Need {
+    Cache,
+    Api,
+}
+
+/// A directory for temporary files, which have no names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TempPath {
+    /// The directory. Where none is written, nginx's own name below the prefix until a start has chosen one.
+    pub path: PathBuf,
+    /// Where it is written; `None` leaves the choice to the start.
+    pub written: Option<Span>,
+}
 
 /// The state of one reading of a configuration.
 #[derive(Debug)]
@@ -33,20 +50,18 @@ pub struct Reading<'a> {
     pub diagnostics: &'a mut Diagnostics,
     /// Named captures of every expression in the configuration; as in nginx they are known everywhere.
     pub named_captures: Vec<Box<str>>,
-    /// `log_format`s, `combined` first.
-    pub log_formats: Vec<Arc<LogFormat>>,
     /// Where `proxy_cache_path` zones are used: one flag per zone.
     pub used_zones: Vec<bool>,
     /// Directives that are obeyed only together with another one that may stand elsewhere: name and place of each.
-    pub dependent: Vec<(&'static str, Span)>,
+    pub dependent: Vec<(Need, &'static str, Span)>,
     /// Places of the directives that some location obeys, as far as they decide about a cache.
     pub obeyed: HashSet<Span>,
     /// The names of all directives of the configuration.
     pub written: HashSet<Box<str>>,
     /// Variables that directives define which only nginx knows.
     pub defined_elsewhere: Vec<Box<str>>,
-    /// The http block as far as it is read.
-    pub http: Http,
+    /// What was declared so far.
+    pub declared: Declared,
 }
 
 impl Reading<'_> {
@@ -175,14 +190,10 @@ impl Reading<'_> {
         TempPath { path: self.path(name), written: None }
     }
 
-    /// Index of a status zone, which is made where it is new.
-    pub fn status_zone(&mut self, name: &str) -> u32 {
-        let zones = &mut self.http.status_zones;
-        let index = zones.iter().position(|zone| zone == name).unwrap_or_else(|| {
-            zones.push(name.to_owned());
-            zones.len() - 1
-        });
-        index as u32
+    /// Declares a name; one that was declared before is an error, of which the second is left out.
+    pub fn declare(&mut self, kind: Kind, name: &str, span: Span, message: impl Into<String>) -> bool {
+        let first = self.declared.declare(kind, name, span);
+        first.map_err(|first| self.duplicate(span, message, first)).is_ok()
     }
 
     /// `name` has been written before, at `first`.

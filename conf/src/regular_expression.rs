@@ -4,14 +4,13 @@
 //! syntax means something else than PCRE's, the source is rewritten first; what it cannot do at all is an error
 //! at load. One without look-around, back-reference, atomic group or call runs in time linear in the text; the others
 //! backtrack within a bound, and what follows from reaching it is for `route` to say: never that there is no match. One difference is kept on purpose: `$` matches at the end only, never before a final line feed, so
-//! `\.php$` cannot be met by `/a.php%0a`. Next: `directives/` for `server_name`, `location` and the redirects.
+//! `\.php$` cannot be met by `/a.php%0a`. Next: `features/` for `server_name`, `location` and the redirects.
 
 use std::collections::HashSet;
 
 use fancy_regex::{BytesMode, RegexBuilder};
 
 use crate::diagnostics::Diagnostics;
-use crate::model::Regex;
 use crate::source::Span;
 
 mod pcre;
@@ -25,6 +24,19 @@ pub const MAX_LENGTH: usize = 16 << 10;
 /// would take the machine's memory otherwise.
 const MAX_PROGRAM_BYTES: usize = 4 << 20;
 const MAX_PROGRAM_STEPS: usize = 200_000;
+
+/// A compiled expression with its source.
+#[derive(Debug, Clone)]
+pub struct Regex {
+    /// The expression as written, without the leading `~` or `~*`.
+    pub source: String,
+    /// Whether case is ignored (`~*`, and always in `server_name`).
+    pub ignore_case: bool,
+    /// The compiled form. Backtracking is bounded by the library's default limit (1,000,000 steps).
+    pub compiled: fancy_regex::Regex,
+    /// Named captures: name and group number, in order of number.
+    pub names: Vec<(Box<str>, usize)>,
+}
 
 /// Compiles an expression (without its leading `~` or `~*`); an error is reported at `span` and gives `None`.
 pub fn compile(source: &str, ignore_case: bool, span: Span, diagnostics: &mut Diagnostics) -> Option<Regex> {

@@ -68,7 +68,7 @@ fn settings<'a>(configuration: &'a Configuration, path: &str) -> &'a Settings {
 }
 
 fn cache_of(configuration: &Configuration, path: &str) -> ProxyCache {
-    let proxy = settings(configuration, path).proxy.as_ref().expect("the location proxies");
+    let proxy = settings(configuration, path).pass.as_ref().expect("the location proxies");
     proxy.cache.clone().expect("the location caches")
 }
 
@@ -369,14 +369,18 @@ fn a_location_stores_or_caches() {
              location /off { proxy_pass http://127.0.0.1:1; proxy_store off; proxy_store_access user:r; }
              location /path { proxy_pass http://127.0.0.1:1; proxy_store data$uri; proxy_store_access user:rw group:r; } } }",
     );
-    let proxy = |path| settings(&configuration, path).proxy.clone().expect("the location proxies");
-    assert!(proxy("/").cache.is_some() && proxy("/").store == Store::Off && proxy("/").store_mode == 0o600);
+    let proxy = |path| settings(&configuration, path).pass.clone().expect("the location proxies");
     assert!(
-        proxy("/on").cache.is_none() && proxy("/on").store == Store::Root && proxy("/on").store_mode == 0o664
+        proxy("/").cache.is_some() && proxy("/").store.place == Store::Off && proxy("/").store.mode == 0o600
     );
-    assert!(proxy("/off").cache.is_some() && proxy("/off").store_mode == 0o400);
-    let Store::Path(path) = &proxy("/path").store else { panic!("a path") };
-    assert_eq!((&*path.source, proxy("/path").store_mode), ("/prefix/data$uri", 0o640));
+    assert!(
+        proxy("/on").cache.is_none()
+            && proxy("/on").store.place == Store::Root
+            && proxy("/on").store.mode == 0o664
+    );
+    assert!(proxy("/off").cache.is_some() && proxy("/off").store.mode == 0o400);
+    let Store::Path(path) = &proxy("/path").store.place else { panic!("a path") };
+    assert_eq!((&*path.source, proxy("/path").store.mode), ("/prefix/data$uri", 0o640));
     one_error(&in_cached("proxy_store on;"), "incompatible with \"proxy_cache\"");
     one_error(&in_cached("").replace("proxy_cache z;", "proxy_store /x; proxy_cache z;"), "incompatible");
     one_error(&in_location("proxy_pass http://127.0.0.1:1; proxy_store \"\";"), "empty path");
@@ -390,20 +394,23 @@ fn a_location_stores_or_caches() {
 fn ranges_conditions_and_expires_have_nginxs_forms() {
     let of = |directives: &str| settings(&model(&in_location(directives)), "/").clone();
     let plain = of("");
-    assert!(plain.etag && plain.max_ranges.is_none() && plain.expires == Expires::Off);
-    assert_eq!(plain.if_modified_since, IfModifiedSince::Exact);
+    assert!(plain.ranges.etag && plain.ranges.max.is_none() && plain.headers.expires == Expires::Off);
+    assert_eq!(plain.ranges.if_modified_since, IfModifiedSince::Exact);
     let set = of("etag off; max_ranges 0; if_modified_since before; expires modified -1d;");
-    assert_eq!((set.etag, set.max_ranges, set.if_modified_since), (false, Some(0), IfModifiedSince::Before));
-    assert_eq!(set.expires, Expires::Modified(-86_400));
-    assert_eq!(of("expires epoch;").expires, Expires::Epoch);
-    assert_eq!(of("expires @15h30m;").expires, Expires::Daily(55_800));
-    assert!(
-        matches!(of("expires $arg_e;").expires, Expires::Variable(value, false) if &*value.source == "$arg_e")
+    assert_eq!(
+        (set.ranges.etag, set.ranges.max, set.ranges.if_modified_since),
+        (false, Some(0), IfModifiedSince::Before)
     );
-    assert!(matches!(of("expires modified $arg_e;").expires, Expires::Variable(_, true)));
+    assert_eq!(set.headers.expires, Expires::Modified(-86_400));
+    assert_eq!(of("expires epoch;").headers.expires, Expires::Epoch);
+    assert_eq!(of("expires @15h30m;").headers.expires, Expires::Daily(55_800));
+    assert!(
+        matches!(of("expires $arg_e;").headers.expires, Expires::Variable(value, false) if &*value.source == "$arg_e")
+    );
+    assert!(matches!(of("expires modified $arg_e;").headers.expires, Expires::Variable(_, true)));
     let ranges =
         settings(&model(&in_location("proxy_pass http://127.0.0.1:1; proxy_force_ranges on;")), "/").clone();
-    assert!(ranges.proxy.expect("it proxies").force_ranges);
+    assert!(ranges.pass.expect("it proxies").exchange.force_ranges);
     one_error(&in_location("expires never;"), "epoch, max or off");
     one_error(&in_location("expires modified max;"), "cannot be used with \"modified\"");
     one_error(&in_location("expires modifed 1d;"), "did you mean \"modified\"?");
@@ -419,7 +426,7 @@ fn words_are_taken_as_nginx_takes_them() {
     let loaded = text(&in_cached("proxy_next_upstream updating;"));
     let idle = messages(&loaded, Severity::Idle);
     assert!(idle.iter().any(|said| said.starts_with("\"updating\" has no effect")), "{idle:#?}");
-    let before = settings(&model(&in_location("if_modified_since Before;")), "/").if_modified_since;
+    let before = settings(&model(&in_location("if_modified_since Before;")), "/").ranges.if_modified_since;
     assert_eq!(before, IfModifiedSince::Before);
     one_error(&in_cached("proxy_cache_use_stale errors;"), "did you mean \"error\"?");
 }
@@ -485,7 +492,7 @@ fn the_control_socket_is_a_server_of_its_own_that_nobody_else_may_open() {
     let api = settings.api.as_ref().expect("the API");
     assert!(path == "/" && api.write && api.right.token.is_none());
     assert_eq!(api.right.allow.as_deref(), Some(&[Network::Unix][..]));
-    assert!(settings.access_logs.is_empty() && !settings.error_logs.is_empty());
+    assert!(settings.logs.access.is_empty() && !settings.logs.error.is_empty());
 }
 
 #[test]

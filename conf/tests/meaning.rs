@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use millstream_conf::model::{
     Configuration, ErrorPageStatus, HttpVersion, KeepaliveSize, Level, ListenAddress, LocationMatch,
-    LogTarget, PeerAddress, Proxy, ProxyTarget, Redirect, ReturnBody, Server, ServerName, Settings,
+    LogTarget, Pass, PassTarget, PeerAddress, Redirect, ReturnBody, Server, ServerName, Settings,
     WorkerProcesses,
 };
 use millstream_conf::{Options, load, load_text, manual};
@@ -30,8 +30,8 @@ fn prefix<'a>(configuration: &'a Configuration, path: &str) -> &'a Settings {
     &configuration.http.location(found.expect("the location is there").1).settings
 }
 
-fn proxy(configuration: &Configuration, path: &str) -> Arc<Proxy> {
-    prefix(configuration, path).proxy.clone().expect("the location proxies")
+fn proxy(configuration: &Configuration, path: &str) -> Arc<Pass> {
+    prefix(configuration, path).pass.clone().expect("the location proxies")
 }
 
 #[test]
@@ -53,19 +53,22 @@ fn defaults_are_nginxs() {
     assert_eq!(main.error_logs[0].target, LogTarget::File("/prefix/logs/error.log".into()));
     assert_eq!(main.error_logs[0].level, Level::Error);
     let server = server(&configuration);
-    assert_eq!(server.client_header_timeout, Duration::from_secs(60));
-    assert_eq!((server.client_header_buffer_size, server.large_client_header_buffers), (1024, (4, 8192)));
-    assert!(server.merge_slashes && server.name.is_empty());
+    assert_eq!(server.settings.client_header.timeout, Duration::from_secs(60));
+    assert_eq!(
+        (server.settings.client_header.buffer_size, server.settings.client_header.large_buffers),
+        (1024, (4, 8192))
+    );
+    assert!(server.settings.client_header.merge_slashes && server.name.is_empty());
     assert!(matches!(&server.names[..], [ServerName::Exact(name)] if name.is_empty()));
     let settings = prefix(&configuration, "/");
-    assert_eq!((settings.keepalive_timeout.as_secs(), settings.keepalive_requests), (75, 1000));
-    assert_eq!((settings.keepalive_time.as_secs(), settings.client_max_body_size), (3600, 1 << 20));
-    assert_eq!(settings.root.as_literal(), Some("/prefix/html"));
-    assert_eq!(settings.index[0].as_literal(), Some("index.html"));
-    assert_eq!((&*settings.default_type, settings.types.by_extension.len()), ("text/plain", 3));
-    assert_eq!(settings.access_logs[0].format.name, "combined");
+    assert_eq!((settings.keepalive.timeout.as_secs(), settings.keepalive.requests), (75, 1000));
+    assert_eq!((settings.keepalive.time.as_secs(), settings.client_body.max_size), (3600, 1 << 20));
+    assert_eq!(settings.files.root.as_literal(), Some("/prefix/html"));
+    assert_eq!(settings.files.index[0].as_literal(), Some("index.html"));
+    assert_eq!((&*settings.types.default, settings.types.by_extension.len()), ("text/plain", 3));
+    assert_eq!(settings.logs.access[0].format.name, "combined");
     assert_eq!(configuration.http.log_files[0].path, std::path::Path::new("/prefix/logs/access.log"));
-    assert_eq!(settings.error_logs[0].target, LogTarget::File("/prefix/logs/error.log".into()));
+    assert_eq!(settings.logs.error[0].target, LogTarget::File("/prefix/logs/error.log".into()));
     assert!(!settings.gzip.enabled && settings.gzip.min_length == 20);
 }
 
@@ -73,16 +76,38 @@ fn defaults_are_nginxs() {
 fn proxy_defaults_are_those_of_nginx_1_29_7() {
     let configuration = with_http("server { location / { proxy_pass http://127.0.0.1:8000; } }");
     let proxy = proxy(&configuration, "/");
-    assert_eq!(proxy.http_version, HttpVersion::Http11);
-    let fields: Vec<_> = proxy.set_headers.iter().map(|field| (&*field.name, &*field.value.source)).collect();
+    assert_eq!(proxy.http().http_version, HttpVersion::Http11);
+    let fields: Vec<_> =
+        proxy.http().set_headers.iter().map(|field| (&*field.name, &*field.value.source)).collect();
     assert_eq!(fields, [("Host", "$proxy_host"), ("Connection", "")]);
-    assert_eq!(proxy.hide_headers.len(), 8);
-    assert_eq!((proxy.pass.host.as_str(), proxy.pass.port), ("127.0.0.1:8000", 8000));
-    assert_eq!((proxy.buffer_size, proxy.buffers, proxy.max_temp_file_size), (4096, (8, 4096), 1 << 30));
-    assert!(proxy.next_upstream.error && proxy.next_upstream.timeout && !proxy.next_upstream.http_500);
-    let [Redirect::Prefix { from, to }] = &proxy.redirects[..] else { panic!("{:?}", proxy.redirects) };
+    for hidden in [
+        "Date",
+        "Server",
+        "X-Pad",
+        "X-Accel-Expires",
+        "X-Accel-Redirect",
+        "X-Accel-Limit-Rate",
+        "X-Accel-Buffering",
+        "X-Accel-Charset",
+    ] {
+        assert!(proxy.exchange.hides(hidden.as_bytes()), "{hidden}");
+    }
+    assert!(!proxy.exchange.hides(b"Content-Type"));
+    assert_eq!((proxy.http().host.as_str(), proxy.http().port), ("127.0.0.1:8000", 8000));
+    assert_eq!(
+        (proxy.exchange.buffer_size, proxy.exchange.buffers, proxy.exchange.max_temp_file_size),
+        (4096, (8, 4096), 1 << 30)
+    );
+    assert!(
+        proxy.exchange.next_upstream.error
+            && proxy.exchange.next_upstream.timeout
+            && !proxy.exchange.next_upstream.http_500
+    );
+    let [Redirect::Prefix { from, to }] = &proxy.http().redirects[..] else {
+        panic!("{:?}", proxy.http().redirects)
+    };
     assert_eq!((from.as_literal(), to.as_literal()), (Some("http://127.0.0.1:8000/"), Some("/")));
-    let ProxyTarget::Upstream(id) = proxy.pass.target else { panic!("a known target") };
+    let PassTarget::Upstream(id) = proxy.target else { panic!("a known target") };
     let group = configuration.http.upstream(id);
     assert!(group.implicit);
     assert_eq!((group.name.as_str(), group.keepalive.size), ("127.0.0.1:8000", KeepaliveSize::Fixed(32)));
@@ -99,7 +124,7 @@ fn an_access_log_that_is_off_is_off_whatever_stands_beside_it() {
          }",
     );
     let logs =
-        ["/after", "/before", "/two", "/none"].map(|path| prefix(&configuration, path).access_logs.len());
+        ["/after", "/before", "/two", "/none"].map(|path| prefix(&configuration, path).logs.access.len());
     assert_eq!(logs, [0, 0, 2, 1]);
 }
 
@@ -114,7 +139,7 @@ fn the_two_times_of_keepalive_timeout_are_inherited_apart() {
     );
     let times = ["/one", "/both", "/none"].map(|path| {
         let settings = prefix(&configuration, path);
-        (settings.keepalive_timeout.as_secs(), settings.keepalive_header.map(|header| header.as_secs()))
+        (settings.keepalive.timeout.as_secs(), settings.keepalive.header.map(|header| header.as_secs()))
     });
     assert_eq!(times, [(10, Some(60)), (10, None), (75, Some(60))]);
 }
@@ -132,23 +157,23 @@ fn lists_of_a_level_replace_those_above() {
          }",
     );
     let kept = prefix(&configuration, "/kept");
-    assert_eq!((kept.add_headers.len(), kept.error_pages.len(), kept.access_logs.len()), (1, 1, 0));
+    assert_eq!((kept.headers.add.len(), kept.error_pages.len(), kept.logs.access.len()), (1, 1, 0));
     assert!(kept.gzip.enabled);
     let own = prefix(&configuration, "/own");
     assert_eq!(
-        own.add_headers.iter().map(|field| (&*field.name, field.always)).collect::<Vec<_>>(),
+        own.headers.add.iter().map(|field| (&*field.name, field.always)).collect::<Vec<_>>(),
         [("B", true)]
     );
     assert_eq!((own.error_pages[0].status, own.error_pages[0].answer), (404, ErrorPageStatus::Is(200)));
-    assert_eq!((own.access_logs.len(), own.gzip.enabled), (1, false));
+    assert_eq!((own.logs.access.len(), own.gzip.enabled), (1, false));
     let names: Vec<_> =
-        proxy(&configuration, "/own").set_headers.iter().map(|field| field.name.clone()).collect();
+        proxy(&configuration, "/own").http().set_headers.iter().map(|field| field.name.clone()).collect();
     assert_eq!(names, ["host", "Connection"], "the default Host is not added beside the file's own");
     let (_, outer) = server(&configuration).locations.prefixes[1];
     let nested = &configuration.http.location(outer).nested.prefixes[0];
     let nested = &configuration.http.location(nested.1).settings;
-    assert!(nested.proxy.is_none(), "proxy_pass is not inherited");
-    assert_eq!(nested.add_headers[0].name, "B");
+    assert!(nested.pass.is_none(), "proxy_pass is not inherited");
+    assert_eq!(nested.headers.add[0].name, "B");
 }
 
 #[test]
@@ -184,10 +209,10 @@ fn proxy_pass_takes_names_addresses_sockets_uris_and_variables() {
     );
     let name = proxy(&configuration, "/name/");
     assert_eq!(
-        (name.pass.host.as_str(), name.pass.port, name.pass.uri.as_deref()),
+        (name.http().host.as_str(), name.http().port, name.http().uri.as_deref()),
         ("api", 80, Some("/v1/"))
     );
-    let [Redirect::Prefix { from, to }] = &name.redirects[..] else { panic!("one redirect") };
+    let [Redirect::Prefix { from, to }] = &name.http().redirects[..] else { panic!("one redirect") };
     assert_eq!((from.as_literal(), to.as_literal()), (Some("http://api/v1/"), Some("/name/")));
     let group = &configuration.http.upstreams[0];
     assert_eq!(group.keepalive.size, KeepaliveSize::Auto);
@@ -196,11 +221,11 @@ fn proxy_pass_takes_names_addresses_sockets_uris_and_variables() {
     );
     assert_eq!(group.servers[1].address, PeerAddress::Tcp("[::1]:80".parse().expect("an address")));
     let socket = proxy(&configuration, "/socket/");
-    assert_eq!((socket.pass.host.as_str(), socket.pass.uri.as_deref()), ("localhost", Some("/y/")));
+    assert_eq!((socket.http().host.as_str(), socket.http().uri.as_deref()), ("localhost", Some("/y/")));
     assert_eq!(configuration.http.upstreams[1].servers[0].address, PeerAddress::Unix("/run/x.sock".into()));
-    assert_eq!(proxy(&configuration, "/host/").pass.host, "www.example");
+    assert_eq!(proxy(&configuration, "/host/").http().host, "www.example");
     let variable = proxy(&configuration, "/variable/");
-    assert!(matches!(variable.pass.target, ProxyTarget::Variables(_)) && variable.redirects.is_empty());
+    assert!(matches!(variable.target, PassTarget::Variables(_)) && variable.http().redirects.is_empty());
 }
 
 #[test]
@@ -223,7 +248,7 @@ fn return_and_types_have_their_forms() {
     assert!(matches!(of("/empty").body, ReturnBody::None) && matches!(of("/204").body, ReturnBody::None));
     assert!(matches!(of("/300").body, ReturnBody::Text(text) if text.as_literal() == Some("")));
     assert_eq!(prefix(&configuration, "/text").types.by_extension["map"].as_ref(), "application/json");
-    assert_eq!(&*prefix(&configuration, "/text").default_type, "a/b");
+    assert_eq!(&*prefix(&configuration, "/text").types.default, "a/b");
 }
 
 #[test]
@@ -239,9 +264,7 @@ fn a_cache_zone_can_live_in_memory_alone() {
     let cache = proxy.cache.as_ref().expect("inherited from the server");
     assert_eq!(&*cache.key.source, "$scheme$proxy_host$request_uri");
     assert_eq!((cache.valid.len(), cache.key_names_credential), (4, false));
-    assert!(
-        proxy.hide_headers.contains(&"x-a".to_owned()) && !proxy.hide_headers.contains(&"server".to_owned())
-    );
+    assert!(proxy.exchange.hides(b"X-A") && !proxy.exchange.hides(b"Server"));
     assert_eq!(server(&configuration).status_zone, Some(0));
     assert_eq!(prefix(&configuration, "/").status_zone, Some(1));
 }
@@ -266,7 +289,7 @@ fn the_command_line_adds_globals_and_an_error_log() {
 #[test]
 fn the_manual_has_every_directive_and_variable() {
     let page = manual::directives_markdown();
-    for row in millstream_conf::directives::rows() {
+    for row in millstream_conf::features::rows() {
         assert!(page.contains(row.name), "{}", row.name);
         assert!(row.doc.ends_with(['.', '…']) && !row.doc.is_empty(), "{}: {}", row.name, row.doc);
     }

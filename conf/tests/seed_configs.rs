@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use millstream_conf::diagnostics::Severity;
 use millstream_conf::model::{
-    Configuration, Escape, KeepaliveSize, PeerAddress, ProxyTarget, TlsVersion, Upstream, ValidStatus,
+    Configuration, Escape, KeepaliveSize, PassTarget, PeerAddress, TlsVersion, Upstream, ValidStatus,
     WorkerProcesses,
 };
 use millstream_conf::{Loaded, Options, load};
@@ -63,8 +63,8 @@ fn root_location(configuration: &Configuration) -> &millstream_conf::model::Sett
 }
 
 fn upstream(configuration: &Configuration) -> &Upstream {
-    let proxy = root_location(configuration).proxy.as_ref().expect("every seed proxies");
-    let ProxyTarget::Upstream(id) = proxy.pass.target else { panic!("every seed names an upstream") };
+    let proxy = root_location(configuration).pass.as_ref().expect("every seed proxies");
+    let PassTarget::Upstream(id) = proxy.target else { panic!("every seed names an upstream") };
     configuration.http.upstream(id)
 }
 
@@ -110,11 +110,11 @@ fn api_1_has_one_worker_and_a_log_of_its_own() {
     assert_eq!(configuration.main.worker_processes, WorkerProcesses::Number(1));
     assert_eq!(configuration.main.worker_connections, 768);
     let settings = root_location(&configuration);
-    assert_eq!(settings.keepalive_timeout, Duration::from_secs(65));
+    assert_eq!(settings.keepalive.timeout, Duration::from_secs(65));
     assert!(settings.gzip.enabled);
-    let log = &configuration.http.log_files[settings.access_logs[0].file.0 as usize];
+    let log = &configuration.http.log_files[settings.logs.access[0].file.0 as usize];
     assert!(log.path.ends_with("access.log") && log.buffer.is_none());
-    assert_eq!(settings.access_logs[0].format.escape, Escape::Default);
+    assert_eq!(settings.logs.access[0].format.escape, Escape::Default);
 }
 
 #[test]
@@ -122,7 +122,7 @@ fn api_2_compresses_at_level_2_and_logs_nothing() {
     let configuration = loaded("api-2-tuned");
     assert_eq!(configuration.main.worker_processes, WorkerProcesses::Auto);
     let settings = root_location(&configuration);
-    assert!(settings.access_logs.is_empty());
+    assert!(settings.logs.access.is_empty());
     assert_eq!((settings.gzip.level, settings.gzip.min_length, settings.gzip.vary), (2, 256, true));
     assert!(settings.gzip.proxied.any);
     assert_eq!(settings.gzip.types.len(), 8);
@@ -132,7 +132,7 @@ fn api_2_compresses_at_level_2_and_logs_nothing() {
 fn api_3_caches_per_credential_for_a_day_and_errors_for_a_minute() {
     let configuration = loaded("api-3-cache-disk");
     let cache =
-        root_location(&configuration).proxy.as_ref().and_then(|proxy| proxy.cache.clone()).expect("a cache");
+        root_location(&configuration).pass.as_ref().and_then(|proxy| proxy.cache.clone()).expect("a cache");
     assert!(cache.key_names_credential);
     let valid: Vec<_> = cache.valid.iter().map(|valid| (valid.status, valid.time.as_secs())).collect();
     assert_eq!(
@@ -141,23 +141,23 @@ fn api_3_caches_per_credential_for_a_day_and_errors_for_a_minute() {
     );
     let zone = configuration.http.cache_zone(cache.zone);
     assert_eq!((zone.keys_size, zone.inactive), (10 << 20, Duration::from_secs(86_400)));
-    assert_eq!(root_location(&configuration).add_headers[0].name, "X-Cache-Status");
+    assert_eq!(root_location(&configuration).headers.add[0].name, "X-Cache-Status");
 }
 
 #[test]
 fn api_5_buffers_the_log_of_its_location() {
     let configuration = loaded("api-5-buffered-log");
     let settings = root_location(&configuration);
-    assert_eq!(settings.access_logs.len(), 1);
-    let log = &configuration.http.log_files[settings.access_logs[0].file.0 as usize];
+    assert_eq!(settings.logs.access.len(), 1);
+    let log = &configuration.http.log_files[settings.logs.access[0].file.0 as usize];
     assert_eq!((log.buffer, log.flush), (Some(256 << 10), Some(Duration::from_secs(10))));
-    assert_eq!(settings.error_logs.len(), 1);
+    assert_eq!(settings.logs.error.len(), 1);
 }
 
 #[test]
 fn blog_3_collapses_and_serves_stale_while_it_updates() {
     let configuration = loaded("blog-3-microcache-lock");
-    let proxy = root_location(&configuration).proxy.clone().expect("a proxy");
+    let proxy = root_location(&configuration).pass.clone().expect("a proxy");
     let cache = proxy.cache.as_ref().expect("a cache inherited from the server");
     assert!(cache.lock && cache.use_stale.updating && !cache.use_stale.error);
     let zone = configuration.http.cache_zone(cache.zone);
@@ -173,7 +173,7 @@ fn https_offers_tls_1_2_with_forward_secrecy_on_its_second_address() {
     let configuration = loaded("https");
     let [plain, secure, _] = &configuration.http.listeners[..] else { panic!("two addresses and a socket") };
     assert!(!plain.ssl && secure.ssl);
-    let tls = configuration.http.servers[0].tls.as_ref().expect("TLS");
+    let tls = configuration.http.servers[0].settings.tls.as_ref().expect("TLS");
     assert_eq!(tls.protocols, [TlsVersion::Tls12]);
     assert_eq!((tls.session_cache, tls.session_timeout), (40_000, Duration::from_secs(600)));
     assert!(tls.prefer_server_ciphers);
@@ -189,15 +189,15 @@ fn keepalive_has_two_servers_and_long_lived_connections() {
     assert_eq!(group.servers[1].address, PeerAddress::Unix("/run/api.sock".into()));
     assert_eq!((group.servers[0].max_fails, group.servers[0].fail_timeout), (2, Duration::from_secs(30)));
     let settings = root_location(&configuration);
-    assert_eq!(settings.keepalive_header, Some(Duration::from_secs(120)));
-    assert_eq!(settings.keepalive_requests, 10_000);
-    assert_eq!(settings.add_headers.len(), 2);
+    assert_eq!(settings.keepalive.header, Some(Duration::from_secs(120)));
+    assert_eq!(settings.keepalive.requests, 10_000);
+    assert_eq!(settings.headers.add.len(), 2);
 }
 
 #[test]
 fn two_apis_leaves_redirects_alone() {
     let configuration = loaded("two-apis");
-    let proxy = root_location(&configuration).proxy.clone().expect("a proxy");
-    assert!(proxy.redirects.is_empty());
+    let proxy = root_location(&configuration).pass.clone().expect("a proxy");
+    assert!(proxy.http().redirects.is_empty());
     assert_eq!(upstream(&configuration).servers.len(), 2);
 }

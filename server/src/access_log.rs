@@ -13,7 +13,7 @@ use std::time::Instant;
 
 /// Writes the lines of a request that ended `now`. The ticket is of the last unbuffered one.
 pub fn write(request: &Request, now: Instant) -> Option<Ticket> {
-    let logs = &request.location().settings.access_logs;
+    let logs = &request.location().settings.logs.access;
     let mut ticket = None;
     for log in logs.iter() {
         let wanted = log

@@ -77,7 +77,7 @@ fn settle_authority(request: &mut Request) {
 fn normalise(request: &mut Request) -> Result<(), u16> {
     let mut uri = std::mem::take(&mut request.uri);
     uri.clear();
-    let merge = request.server().merge_slashes;
+    let merge = request.server().settings.client_header.merge_slashes;
     let path = request.head.path.of(&request.bytes);
     let outcome = target::normalise(path, merge, &mut uri);
     if matches!(outcome, Ok(Normal::Unchanged)) {

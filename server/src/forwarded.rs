@@ -22,7 +22,7 @@ pub fn is_trusted(request: &Request) -> bool {
 }
 
 fn trusts(request: &Request, address: &Address) -> bool {
-    request.location().settings.trusted_proxies.iter().any(|network| contains(network, address))
+    request.location().settings.forwarded.trusted.iter().any(|network| contains(network, address))
 }
 
 /// Appends the chain of addresses for the upstream.

@@ -100,7 +100,7 @@ fn in_location(request: &mut Request, now: Now, out: &mut Vec<u8>) -> Step {
 
 /// What answers in a location, once every phase before has let the request through.
 fn content(request: &mut Request, settings: &Settings, now: Now) -> Content {
-    let Some(proxy) = &settings.proxy else {
+    let Some(proxy) = &settings.pass else {
         return match settings {
             Settings { api: Some(_), .. } => Content::Api,
             Settings { purge_at: Some(_), .. } => Content::Purge(Purging::Location),

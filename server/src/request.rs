@@ -257,9 +257,9 @@ impl Request {
         self.location = location;
         let settings = &self.generation.http().location(location).settings;
         self.keep_alive = self.keep_alive
-            && !settings.keepalive_timeout.is_zero()
-            && self.connection.requests.get() < settings.keepalive_requests
-            && self.started.saturating_duration_since(self.connection.opened) < settings.keepalive_time;
+            && !settings.keepalive.timeout.is_zero()
+            && self.connection.requests.get() < settings.keepalive.requests
+            && self.started.saturating_duration_since(self.connection.opened) < settings.keepalive.time;
     }
 
     /// Gives the buffer that the head was read into back, for what may take long: there are many slow requests, and a head
@@ -360,7 +360,8 @@ impl Request {
     /// Whether the request wishes for another protocol (RFC 9110 §7.8) that its location lets it have (`proxy_upgrade`).
     /// `h2c` is none of them: an HTTP that nobody here could look into.
     pub fn is_upgrade(&self) -> bool {
-        self.location().settings.proxy.as_ref().is_some_and(|proxy| proxy.upgrade) && self.wishes_upgrade()
+        self.location().settings.pass.as_ref().is_some_and(|proxy| proxy.http().upgrade)
+            && self.wishes_upgrade()
     }
 
     fn wishes_upgrade(&self) -> bool {

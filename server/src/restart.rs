@@ -61,7 +61,7 @@ impl Restart {
         }
         let (path, query) = halves(uri);
         let mut clean = Vec::with_capacity(path.len());
-        match target::normalise(path, request.server().merge_slashes, &mut clean) {
+        match target::normalise(path, request.server().settings.client_header.merge_slashes, &mut clean) {
             Ok(Normal::Unchanged) => clean = path.to_vec(),
             Ok(Normal::Written) => {}
             Err(_) => return Err(404),

@@ -5,13 +5,13 @@
 //! The default `proxy_cache_key` ends in it. Next: `answer/proxied/request_head`, which sends it.
 
 use crate::request::{Arguments, Request};
-use millstream_conf::model::{LocationMatch, Proxy};
+use millstream_conf::model::{LocationMatch, Pass};
 use millstream_wire::target::{encode_raw, escape_uri};
 
 /// Appends the target. `evaluated` is the URI of a `proxy_pass` with variables, which stands for the whole.
-pub fn append(out: &mut Vec<u8>, request: &Request, proxy: &Proxy, evaluated: Option<&[u8]>) {
+pub fn append(out: &mut Vec<u8>, request: &Request, proxy: &Pass, evaluated: Option<&[u8]>) {
     let start = out.len();
-    match (evaluated, &proxy.pass.uri) {
+    match (evaluated, &proxy.http().uri) {
         (Some(uri), _) => {
             if !uri.starts_with(b"/") {
                 out.push(b'/');

@@ -4,7 +4,7 @@
 //! the upstream's own status for an answer, 502 for the rest.
 //! Next: `millstream-server`'s `answer/proxied`, which acts on the decision.
 
-use millstream_conf::model::{FailureWords, NextUpstream, Proxy};
+use millstream_conf::model::{Exchange, FailureWords, NextUpstream};
 use millstream_wire::Method;
 use std::time::Duration;
 
@@ -52,7 +52,7 @@ pub enum Decision {
 }
 
 /// Decides what follows a failed attempt.
-pub fn decide(conf: &Proxy, attempt: &Attempt) -> Decision {
+pub fn decide(conf: &Exchange, attempt: &Attempt) -> Decision {
     let status = match attempt.condition {
         Condition::Timeout => 504,
         Condition::Status(status) => status,

@@ -1,7 +1,7 @@
 //! Every name that nginx knows is decided about, and the table says nothing of what is not there.
 
 use super::*;
-use crate::{directives, nginx_names};
+use crate::{features, nginx_names};
 
 fn entries() -> impl Iterator<Item = &'static str> {
     TABLE.iter().flat_map(|(_, entries)| entries.split_whitespace())
@@ -10,7 +10,7 @@ fn entries() -> impl Iterator<Item = &'static str> {
 #[test]
 fn of_every_directive_that_only_nginx_knows_it_is_decided_whether_it_may_be_left_out() {
     for name in nginx_names::all() {
-        if directives::rows().any(|row| row.name == name) {
+        if features::rows().any(|row| row.name == name) {
             continue;
         }
         let exact = entries().filter(|entry| *entry == name).count();
@@ -30,7 +30,7 @@ fn the_table_names_only_what_nginx_knows_and_has_no_row_of_its_own() {
             Some(start) => assert!(nginx_names::all().any(|name| name.starts_with(start)), "{entry}"),
             None => {
                 assert!(nginx_names::module_of(entry).is_some(), "nginx has no \"{entry}\"");
-                let has_row = directives::rows().any(|row| row.name == entry);
+                let has_row = features::rows().any(|row| row.name == entry);
                 assert!(!has_row, "\"{entry}\" has a row in directives/ now: take it out of TABLE");
             }
         }
@@ -48,7 +48,7 @@ fn what_a_directive_belongs_to_is_itself_decided() {
     });
     for owner in owners.flatten().filter(|owner| !owner.contains(' ')) {
         let decided = entries().any(|entry| entry == *owner) || fate(owner, &[]) != Kept(CONTENT);
-        assert!(decided || directives::rows().any(|row| row.name == *owner), "{owner}");
+        assert!(decided || features::rows().any(|row| row.name == *owner), "{owner}");
     }
 }
 

@@ -2,46 +2,50 @@
 //!
 //! Nothing here is looked up by name during a request, and nothing here does I/O. Each engine takes its own
 //! part (`cache` takes a [`CacheZone`], `upstream` an [`Upstream`]), never the whole.
-//! Next: `directives/`, which fills these; `millstream-server`'s `route`, which reads them.
+//! Before: `features/`, whose data these are; next: `configuration`, which fills these; `millstream-server`'s `route`, which reads
+//! them.
 
-pub mod address;
-pub mod regex;
-pub mod template;
-pub mod upstream;
-pub mod tls;
-pub mod log;
-pub mod gzip;
-pub mod temp_path;
-pub mod failures;
-pub mod cache;
-pub mod proxy;
 pub mod location;
-pub mod templates;
 pub mod listen;
-pub mod main_context;
 
-pub use address::{HostPort, ListenAddress, PeerAddress};
-pub use cache::{
-    CacheVary, CacheZone, CacheZoneId, Credentials, Heuristic, IgnoreHeaders, Invalidation, ManageRight,
-    Network, Pace, ProxyCache, StaleWhile, Valid, ValidStatus,
-};
-pub use failures::{FailureWords, NextUpstream, UseStale};
-pub use gzip::{Gzip, GzipHttpVersion, GzipProxied};
-pub use listen::{Keepalive as SocketKeepalive, Listener, Server, ServerId, ServerName};
-pub use location::{
-    AddHeader, Api, ErrorPage, ErrorPageStatus, Expires, IfModifiedSince, LingeringClose, Location,
-    LocationId, LocationMatch, LocationTree, PurgeAt, Return, ReturnBody, ServerTokens, Settings, Types,
-};
-pub use log::{AccessLog, ErrorLog, Escape, Level, LogFile, LogFileId, LogFormat, LogTarget};
-pub use main_context::{Main, User, WorkerProcesses};
-pub use proxy::{HttpVersion, Proxy, ProxyPass, ProxyTarget, Redirect, SetHeader, Store};
-pub use regex::Regex;
-pub use temp_path::TempPath;
-pub use template::{Part, Template, Variable};
-pub use tls::{Tls, TlsVersion};
-pub use upstream::{
+pub use crate::address::{HostPort, ListenAddress, PeerAddress};
+pub use crate::declared::cache_zone::{CacheZone, CacheZoneId, Pace};
+pub use crate::declared::log::{Escape, LogFile, LogFileId, LogFormat};
+pub use crate::declared::upstream::{
     Balance, BalanceMethod, KeepaliveSize, Upstream, UpstreamId, UpstreamKeepalive, UpstreamServer,
 };
+pub use crate::features::api::Api;
+pub use crate::features::error_pages::{ErrorPage, ErrorPageStatus};
+pub use crate::features::gzip::{Gzip, GzipHttpVersion, GzipProxied};
+pub use crate::features::headers::expires::{self, Expires};
+pub use crate::features::headers::{AddHeader, ServerTokens};
+pub use crate::features::lingering::{Lingering, LingeringClose};
+pub use crate::features::listen::{ServerName, SocketKeepalive};
+pub use crate::features::location::LocationMatch;
+pub use crate::features::logs::{AccessLog, ErrorLog, LogLevel as Level, LogTarget};
+pub use crate::features::main::{Main, User, WorkerProcesses};
+pub use crate::features::pass::cache::usage::ProxyCache;
+pub use crate::features::pass::cache::{Heuristic, Valid, ValidStatus};
+pub use crate::features::pass::exchange::{Exchange, IgnoreHeaders};
+pub use crate::features::pass::failures::{FailureWords, NextUpstream, UseStale};
+pub use crate::features::pass::http::{HttpPass, HttpVersion, Redirect, SetHeader};
+pub use crate::features::pass::sharing::{CacheVary, Credentials, Invalidation, StaleWhile};
+pub use crate::features::pass::store::Store;
+pub use crate::features::pass::target::PassTarget;
+pub use crate::features::pass::{Pass, Protocol};
+pub use crate::features::purge_at::PurgeAt;
+pub use crate::features::ranges::IfModifiedSince;
+pub use crate::features::returns::{Return, ReturnBody};
+pub use crate::features::right::ManageRight;
+pub use crate::features::tls::{Tls, TlsVersion};
+pub use crate::features::types::Types;
+pub use crate::features::{ServerSettings, Settings};
+pub use crate::network::Network;
+pub use crate::reading::TempPath;
+pub use crate::regular_expression::Regex;
+pub use crate::template::{Part, Template, Variable};
+pub use listen::{Listener, Server, ServerId};
+pub use location::{Location, LocationId, LocationTree};
 
 use crate::source::Sources;
 

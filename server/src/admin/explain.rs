@@ -126,7 +126,7 @@ pub(crate) async fn answer(request: &Request) -> Result<Explanation, ApiRefusal>
         imagined.slice = Some(slices::first_start(&imagined));
     }
     keyed::part_with_named(&mut imagined);
-    let proxy = imagined.location().settings.proxy.as_ref();
+    let proxy = imagined.location().settings.pass.as_ref();
     let cache = proxy.and_then(|proxy| proxy.cache.as_ref());
     imagined.asker = cache.map(|cache| keyed::asker(&imagined, cache)).unwrap_or_default();
     let mut explanation = routed(&imagined, &asked);
@@ -135,7 +135,7 @@ pub(crate) async fn answer(request: &Request) -> Result<Explanation, ApiRefusal>
         return Ok(explanation);
     }
     let settings = &imagined.location().settings;
-    let Some(proxy) = &settings.proxy else { return Ok(explanation) };
+    let Some(proxy) = &settings.pass else { return Ok(explanation) };
     let Some(cache) = &proxy.cache else { return Ok(explanation) };
     let usage = keyed::usage(&imagined, cache);
     let key = match &usage {
@@ -216,7 +216,7 @@ fn routed(request: &Request, asked: &Asked) -> Explanation {
     } else if location.settings.returns.is_some() {
         Verdict::past("the location answers by \"return\"")
     } else {
-        match &location.settings.proxy {
+        match &location.settings.pass {
             _ if location.settings.purge_at.is_some() => {
                 Verdict::past("every request here purges (proxy_cache_purge ZONE KEY)")
             }

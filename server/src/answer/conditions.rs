@@ -25,7 +25,7 @@ fn date_counts(request: &Request, validators: Validators<'_>) -> bool {
     if request.fields().has(FieldId::IfNoneMatch) {
         return true;
     }
-    match request.location().settings.if_modified_since {
+    match request.location().settings.ranges.if_modified_since {
         IfModifiedSince::Off => false,
         IfModifiedSince::Exact => {
             request.field(FieldId::IfModifiedSince).and_then(date::parse_http) == validators.last_modified

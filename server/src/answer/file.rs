@@ -44,7 +44,7 @@ pub async fn answer(request: &mut Request, client: &mut Client) -> Outcome {
     if leaves_root(&request.uri) {
         return Outcome::Status(403);
     }
-    let mut path = value(&request.location().settings.root, request);
+    let mut path = value(&request.location().settings.files.root, request);
     path.extend_from_slice(&request.uri);
     if path.contains(&0) {
         return Outcome::Status(404);
@@ -90,7 +90,7 @@ fn leaves_root(uri: &[u8]) -> bool {
 /// The first `index` name that exists is answered as a path of its own; a directory without one is forbidden.
 async fn index(request: &Request, directory: &[u8]) -> Outcome {
     let names: Vec<Vec<u8>> =
-        request.location().settings.index.iter().map(|name| value(name, request)).collect();
+        request.location().settings.files.index.iter().map(|name| value(name, request)).collect();
     let shown = directory;
     let directory = directory.to_vec();
     let found = blocking::run(move || {
@@ -144,7 +144,7 @@ async fn send(request: &mut Request, client: &mut Client, opened: Opened) -> Out
     let settings = &request.location().settings;
     let media = media_type::of(request);
     let etag = format!("\"{:x}-{:x}\"", opened.modified, opened.length);
-    let tag = settings.etag.then_some(etag.as_bytes());
+    let tag = settings.ranges.etag.then_some(etag.as_bytes());
     let (validators, length) =
         (Validators { etag: tag, last_modified: Some(opened.modified) }, opened.length);
     let is_modified = match conditions::evaluate(request, validators) {
@@ -209,7 +209,7 @@ enum Parts {
 /// As nginx, an answer of 200 says that there are ranges, unless `max_ranges` takes them away.
 fn settings_offer_ranges(request: &Request) -> bool {
     request.error_status.is_none_or(|status| status == 200)
-        && request.location().settings.max_ranges != Some(0)
+        && request.location().settings.ranges.max != Some(0)
 }
 
 async fn send_body(request: &mut Request, client: &mut Client, file: File, parts: Parts) -> Outcome {

@@ -60,7 +60,7 @@ pub async fn page(
     status: u16,
     location: Option<&[u8]>,
 ) -> Outcome {
-    let body = failure::page(status, &request.location().settings.server_tokens);
+    let body = failure::page(status, &request.location().settings.headers.server_tokens);
     let mut headers = Headers::default();
     if !body.is_empty() {
         headers.push(b"Content-Type", b"text/html");

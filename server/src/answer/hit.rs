@@ -233,7 +233,7 @@ fn unprepared(
 
 /// The fields of a stored answer as this location passes them on.
 pub fn passed_on(request: &Request, head: Head<'_>) -> Headers {
-    let proxy = request.location().settings.proxy.as_deref();
+    let proxy = request.location().settings.pass.as_deref();
     // The answer was made when its Date says. Another one beside its Age and Expires would shorten its life twice
     // (RFC 9111 §4.2.1); only where `expires` gives it a new one it has a new Date too.
     let keeps_date = expires::in_force(request, head.status).is_none();
@@ -242,7 +242,7 @@ pub fn passed_on(request: &Request, head: Head<'_>) -> Headers {
         let hidden = match id {
             // It comes once (RFC 9110 §5.3), and Werkzeug's server sends it twice.
             FieldId::Date => !keeps_date || headers.view().has(FieldId::Date),
-            _ => proxy.is_some_and(|proxy| proxy.hides(name)),
+            _ => proxy.is_some_and(|proxy| proxy.exchange.hides(name)),
         };
         if !hidden {
             headers.push(name, value);

@@ -8,7 +8,7 @@ pub fn of(request: &Request) -> Vec<u8> {
     let known = extension(&request.uri)
         .and_then(|extension| std::str::from_utf8(extension).ok())
         .and_then(|extension| settings.types.by_extension.get(&extension.to_ascii_lowercase()));
-    known.map_or_else(|| settings.default_type.as_bytes().to_vec(), |media| media.as_bytes().to_vec())
+    known.map_or_else(|| settings.types.default.as_bytes().to_vec(), |media| media.as_bytes().to_vec())
 }
 
 /// What follows the last dot of the last segment.

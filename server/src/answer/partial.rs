@@ -167,7 +167,7 @@ pub fn lies_within(request: &Request, entry: &Entry) -> bool {
 fn within(request: &Request, part: &Part, validators: Validators<'_>) -> Option<Range<u64>> {
     if request.method != Method::Get
         || request.error_status.is_some_and(|status| status != 200)
-        || request.location().settings.max_ranges == Some(0)
+        || request.location().settings.ranges.max == Some(0)
         || !conditional::range_applies(request.fields(), validators)
     {
         return None;

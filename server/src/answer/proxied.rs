@@ -41,7 +41,7 @@ use millstream_cache::policy::{self, Lifetime, Reason, RequestFacts, Storable};
 use millstream_cache::{
     Awaited, Entry, Failure, FillPermit, Follower, Hit, Moment, Now, StaleCause, StoredHead, Tags,
 };
-use millstream_conf::model::{Proxy, ProxyCache, Store};
+use millstream_conf::model::{Pass, ProxyCache, Store};
 use millstream_telemetry::metrics::Cause;
 use millstream_upstream::{Condition, Connection, Turn};
 use millstream_wire::h1::head::ResponseHead;
@@ -105,7 +105,7 @@ type Tap = oneshot::Sender<Opened>;
 struct Passing<'a> {
     request: &'a mut Request,
     client: Option<&'a mut Client>,
-    proxy: &'a Proxy,
+    proxy: &'a Pass,
     destination: &'a Destination,
     body: RequestBody,
     /// The method as sent: GET for a HEAD whose answer is to be stored.
@@ -172,7 +172,7 @@ async fn pass_on(
     let generation = request.generation.clone();
     let location = generation.http().location(request.location);
     // Borrowed from the configuration: counting references on it would bounce a cache line between workers.
-    let Some(proxy) = location.settings.proxy.as_deref() else { return Proxied::Failed(500) };
+    let Some(proxy) = location.settings.pass.as_deref() else { return Proxied::Failed(500) };
     let found = match destination::known(request, &generation, proxy) {
         Some(destination) => Ok(destination),
         None => Box::pin(destination::find(request, &generation, proxy)).await,
@@ -194,7 +194,7 @@ async fn pass_on(
         filling => (filling, None),
     };
     let caching = matches!(filling, Filling::Permit(_) | Filling::Along(_));
-    let watching = !caching && !proxy.ignore_client_abort && proxy.store == Store::Off;
+    let watching = !caching && !proxy.exchange.ignore_client_abort && proxy.store.place == Store::Off;
     let method = method(request, proxy, caching);
     let zone = proxy.cache.as_ref().filter(|_| !caching).map(|cache| cache.zone.0 as usize);
     let since = zone.map(|zone| generation.fronts[zone].borrow().moment());
@@ -234,15 +234,15 @@ async fn pass_on(
 }
 
 /// Whether others wait for the answer, and how long it is asked for when the client has left and nobody does.
-fn awaited(filling: &Filling, proxy: &Proxy) -> Option<(Awaited, Duration)> {
-    let bound = proxy.cache.as_ref().filter(|_| !proxy.ignore_client_abort)?.unread_timeout?;
+fn awaited(filling: &Filling, proxy: &Pass) -> Option<(Awaited, Duration)> {
+    let bound = proxy.cache.as_ref().filter(|_| !proxy.exchange.ignore_client_abort)?.unread_timeout?;
     let (Filling::Permit(permit) | Filling::Along(permit)) = filling else { return None };
     Some((permit.awaited(), bound))
 }
 
 /// The method that is sent: `proxy_method`'s, and GET for a HEAD whose answer is to be stored.
-fn method(request: &Request, proxy: &Proxy, caching: bool) -> Method {
-    match &proxy.method {
+fn method(request: &Request, proxy: &Pass, caching: bool) -> Method {
+    match &proxy.http().method {
         _ if caching && request.method == Method::Head => Method::Get,
         Some(template) => Method::of(&crate::variables::value(template, request)),
         None => request.method,
@@ -361,7 +361,11 @@ impl<'a> Passing<'a> {
         if status >= 400 && self.stale_covers(StaleCause::Status(status)) {
             return Some(Proxied::Stale(status));
         }
-        if status >= 300 && self.proxy.intercept_errors && self.is_read() && !self.request.in_error_page {
+        if status >= 300
+            && self.proxy.exchange.intercept_errors
+            && self.is_read()
+            && !self.request.in_error_page
+        {
             let pages = &self.request.location().settings.error_pages;
             if pages.iter().any(|page| page.status == status) {
                 return Some(Proxied::Intercepted(status));
@@ -370,7 +374,7 @@ impl<'a> Passing<'a> {
         let redirect = head.view(connection.head_bytes()).get(FieldId::XAccelRedirect);
         match redirect {
             Some(uri)
-                if !self.proxy.ignore_headers.x_accel_redirect
+                if !self.proxy.exchange.ignore_headers.x_accel_redirect
                     && self.is_read()
                     && (uri.starts_with(b"/") || uri.starts_with(b"@")) =>
             {
@@ -456,7 +460,7 @@ impl<'a> Passing<'a> {
             .no_cache
             .iter()
             .any(|template| crate::variables::holds(template, self.request, &mut scratch));
-        policy::storable(cache, &self.proxy.ignore_headers, &facts, status, fields, now, no_cache)
+        policy::storable(cache, &self.proxy.exchange.ignore_headers, &facts, status, fields, now, no_cache)
     }
 
     /// Passes an accepted answer to the client and, where it may be stored, to the cache.
@@ -500,7 +504,7 @@ impl<'a> Passing<'a> {
                     stored.tags = tags;
                     stored.part = part;
                     if StoredHead::leaves_out(fields) {
-                        let visible = answer_head::visible(self.proxy, fields);
+                        let visible = answer_head::visible(&self.proxy.exchange, fields);
                         let own = Headers::copied_from(Fields::new(fields.bytes(), &visible), |_, _, _| true);
                         self.request.own_head = Some(Box::new(own));
                     }
@@ -533,7 +537,7 @@ impl<'a> Passing<'a> {
 
     /// From here on only this client reads the answer: the upstream is not held for one that has left.
     fn watch(&mut self) {
-        self.watching = !self.proxy.ignore_client_abort && self.proxy.store == Store::Off;
+        self.watching = !self.proxy.exchange.ignore_client_abort && self.proxy.store.place == Store::Off;
     }
 
     /// Nothing of an answer goes on, for it cannot be told what `proxy_redirect` makes of it.

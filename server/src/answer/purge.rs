@@ -93,7 +93,7 @@ pub fn in_cached_location(request: &Request, cache: &ProxyCache) -> Option<Purgi
 pub async fn answer(request: &mut Request, client: &mut Client, purging: Purging) -> Outcome {
     let generation = request.generation.clone();
     let settings = &generation.http().location(request.location).settings;
-    let cache = settings.proxy.as_ref().and_then(|proxy| proxy.cache.as_ref());
+    let cache = settings.pass.as_ref().and_then(|proxy| proxy.cache.as_ref());
     let (right, soft) = match (purging, &settings.purge_at, cache) {
         (Purging::Location, Some(at), _) => (&at.right, at.soft),
         (Purging::Method(_) | Purging::Condition, _, Some(cache)) => (&cache.purge_right, cache.purge_soft),

@@ -51,7 +51,7 @@ pub fn select(request: &Request, offer: &Offer<'_>) -> Selection {
     let (Method::Get, 200, Some(length)) = (request.method, offer.status, offer.length) else {
         return Selection::Whole;
     };
-    let most = request.location().settings.max_ranges;
+    let most = request.location().settings.ranges.max;
     if most == Some(0)
         || request.error_status.is_some_and(|status| status != 200)
         || !(offers_ranges(request, offer.fields))
@@ -88,13 +88,13 @@ fn offers_ranges(request: &Request, fields: Fields<'_>) -> bool {
 
 /// `proxy_force_ranges`.
 pub fn forced(request: &Request) -> bool {
-    request.location().settings.proxy.as_ref().is_some_and(|proxy| proxy.force_ranges)
+    request.location().settings.pass.as_ref().is_some_and(|proxy| proxy.exchange.force_ranges)
 }
 
 /// Settles Accept-Ranges in the head of a whole answer that the cache can give parts of: it has ranges, unless the origin
 /// says that there are none.
 pub fn announce(request: &Request, status: u16, headers: &mut Headers) {
-    if request.location().settings.max_ranges == Some(0) {
+    if request.location().settings.ranges.max == Some(0) {
         headers.remove(FieldId::AcceptRanges);
     } else if status == 200 && offers_ranges(request, headers.view()) {
         headers.set(b"Accept-Ranges", b"bytes");

@@ -43,7 +43,7 @@ pub fn applies(request: &Request) -> bool {
     settings.slice > 0
         && matches!(request.method, Method::Get | Method::Head)
         && request.framing == Framing::None
-        && settings.proxy.as_ref().is_some_and(|proxy| proxy.cache.is_some())
+        && settings.pass.as_ref().is_some_and(|proxy| proxy.cache.is_some())
         // Another protocol has no pieces.
         && !(request.fields().connection_lists("upgrade") && request.fields().has(FieldId::Upgrade))
 }
@@ -177,7 +177,7 @@ fn begin(
 
 /// An answer that is fetched in ranges has ranges, as in nginx.
 fn announce(request: &Request, headers: &mut Headers) {
-    if request.location().settings.max_ranges != Some(0) {
+    if request.location().settings.ranges.max != Some(0) {
         headers.set(b"Accept-Ranges", b"bytes");
     }
 }
@@ -227,7 +227,7 @@ fn fetch(request: &Request, start: u64) -> Coming {
 /// Pieces that do not belong together are fetched anew by the next request.
 fn forget(request: &Request, starts: &[u64]) {
     let settings = &request.location().settings;
-    let Some(cache) = settings.proxy.as_ref().and_then(|proxy| proxy.cache.as_ref()) else { return };
+    let Some(cache) = settings.pass.as_ref().and_then(|proxy| proxy.cache.as_ref()) else { return };
     for &start in starts {
         let copy = piece::copy(request, start);
         if let Some(key) = super::keyed::key(&copy, cache) {

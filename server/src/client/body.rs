@@ -49,7 +49,7 @@ impl Client {
     /// # Errors
     /// `TooLarge` where the announced length is over `client_max_body_size`.
     pub fn expect_body(&mut self, request: &Request) -> Result<(), ClientFailure> {
-        let limit = request.location().settings.client_max_body_size;
+        let limit = request.location().settings.client_body.max_size;
         let state = match request.framing {
             Framing::None | Framing::Close => return Ok(()),
             Framing::Length(0) => return Ok(()),
@@ -61,7 +61,7 @@ impl Client {
             && request
                 .field(FieldId::Expect)
                 .is_some_and(|value| value.eq_ignore_ascii_case(b"100-continue"));
-        let timeout = request.location().settings.client_body_timeout;
+        let timeout = request.location().settings.client_body.timeout;
         let idle_since = clock::now();
         self.body = Some(Box::new(Body { state, wants_continue, decoded: 0, limit, timeout, idle_since }));
         if too_large { Err(ClientFailure::TooLarge) } else { Ok(()) }
@@ -123,7 +123,7 @@ impl Client {
     /// connection closes.
     pub async fn discard_body(&mut self, request: &mut Request) {
         let settings = &request.location().settings;
-        let (pause, until) = (settings.lingering_timeout, later(settings.lingering_time));
+        let (pause, until) = (settings.lingering.timeout, later(settings.lingering.time));
         let mut dropped = buffers::take();
         while let Some(body) = self.body.as_mut().filter(|body| !matches!(body.state, State::Ended)) {
             let left = until.saturating_duration_since(clock::now());

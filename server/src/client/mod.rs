@@ -193,7 +193,7 @@ impl Client {
 
     /// Writes bytes that are of no answer.
     async fn write(&mut self, request: &Request, bytes: &[u8]) -> Result<(), ClientFailure> {
-        let timeout = request.location().settings.send_timeout;
+        let timeout = request.location().settings.send.timeout;
         let outlet = Outlet::new(&mut self.stream, &mut self.deadline, timeout);
         outlet.write_all(&mut [IoSlice::new(bytes)]).await.map_err(|error| ClientFailure::of_writing(&error))
     }

@@ -171,7 +171,7 @@ impl Client {
             skipped: 0,
             ended: false,
             cut: false,
-            send_timeout: request.location().settings.send_timeout,
+            send_timeout: request.location().settings.send.timeout,
         }));
     }
 
@@ -338,7 +338,7 @@ impl Client {
             skipped: 0,
             ended: true,
             cut: false,
-            send_timeout: request.location().settings.send_timeout,
+            send_timeout: request.location().settings.send.timeout,
         };
         let mut sent = 0;
         let takes_files = self.stream.takes_files();

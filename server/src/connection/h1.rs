@@ -136,7 +136,7 @@ async fn open(
         Some(acceptor) => {
             let id = generation.http().listeners[listener].default_server;
             let mut deadline = millstream_net::timer::Deadline::new();
-            deadline.set(opened + generation.http().server(id).client_header_timeout);
+            deadline.set(opened + generation.http().server(id).settings.client_header.timeout);
             let handshake = place.unless_shed(Awaits::Head(opened), Box::pin(acceptor.accept(stream)));
             match with_deadline(&mut deadline, handshake).await {
                 Ok(Some(Ok(encrypted))) => (encrypted, false),
@@ -151,7 +151,7 @@ async fn open(
         }
     };
     let own = generation.http().server(generation.http().listeners[listener].default_server).own;
-    if generation.http().location(own).settings.tcp_nodelay {
+    if generation.http().location(own).settings.send.tcp_nodelay {
         // A unix socket has no such option; nothing is lost where it cannot be set.
         _ = stream.set_nodelay(true);
     }
@@ -322,9 +322,9 @@ impl Connection {
         let http = self.generation.http();
         let server = http.server(http.listeners[self.facts.listener.get()].default_server);
         if pending.is_none() && self.facts.requests.get() > 0 {
-            return http.location(server.own).settings.keepalive_timeout;
+            return http.location(server.own).settings.keepalive.timeout;
         }
-        server.client_header_timeout
+        server.settings.client_header.timeout
     }
 
     /// Takes over the configuration in force, unless it no longer listens on this connection's address.
@@ -516,6 +516,6 @@ fn host_text(address: &Address) -> Box<str> {
 fn limits(request: &Request) -> HeadLimits {
     let http = request.generation.http();
     let listener = &http.listeners[request.connection.listener.get()];
-    let (number, size) = http.server(listener.default_server).large_client_header_buffers;
+    let (number, size) = http.server(listener.default_server).settings.client_header.large_buffers;
     HeadLimits { line: size, total: number.saturating_mul(size), fields: MAX_FIELDS }
 }

@@ -11,20 +11,20 @@ use tokio::io::AsyncReadExt;
 
 /// Closes a connection. `unread` says whether the client may still be sending.
 pub(super) async fn close(stream: &mut Stream, settings: &Settings, unread: bool) {
-    let lingers = match settings.lingering_close {
+    let lingers = match settings.lingering.close {
         LingeringClose::Off => false,
         LingeringClose::On => unread,
         LingeringClose::Always => true,
     };
     let mut deadline = Deadline::new();
-    deadline.set(clock::now() + settings.lingering_timeout);
+    deadline.set(clock::now() + settings.lingering.timeout);
     if !matches!(with_deadline(&mut deadline, stream.shutdown_write()).await, Ok(Ok(()))) || !lingers {
         return;
     }
-    let until = clock::now() + settings.lingering_time;
+    let until = clock::now() + settings.lingering.time;
     let mut dropped = buffers::take();
     while clock::now() < until {
-        deadline.set((clock::now() + settings.lingering_timeout).min(until));
+        deadline.set((clock::now() + settings.lingering.timeout).min(until));
         dropped.clear();
         match with_deadline(&mut deadline, stream.read_buf(&mut dropped)).await {
             Ok(Ok(count)) if count > 0 => {}

@@ -5,8 +5,8 @@
 
 use crate::request::Request;
 use crate::variables::value;
-use millstream_conf::expires::parse;
 use millstream_conf::model::Expires;
+use millstream_conf::model::expires::parse;
 use millstream_wire::date;
 use millstream_wire::h1::encode;
 use std::borrow::Cow;
@@ -32,7 +32,7 @@ pub fn in_force(request: &Request, status: u16) -> Option<Cow<'_, Expires>> {
     if !is_ordinary(status) {
         return None;
     }
-    let found = match &request.location().settings.expires {
+    let found = match &request.location().settings.headers.expires {
         Expires::Off => return None,
         Expires::Variable(template, modified) => {
             let text = value(template, request);

@@ -86,7 +86,7 @@ fn with_handed_on(fields: Fields<'_>, handed_on: &Headers) -> Headers {
 
 /// Whether heads of this location have a part that does not change: not where a variable says which fields there are.
 pub fn can_be_fixed(request: &Request) -> bool {
-    !matches!(request.location().settings.expires, Expires::Variable(..))
+    !matches!(request.location().settings.headers.expires, Expires::Variable(..))
 }
 
 /// Makes the unchanging part of a head for a cached answer.
@@ -101,7 +101,7 @@ pub fn fixed(request: &Request, plan: &Plan<'_>) -> Fixed {
     if expires.is_some() {
         return Fixed { bytes, date_at, adds_vary: true, expires };
     }
-    let adds = || applying(&settings.add_headers, plan.status);
+    let adds = || applying(&settings.headers.add, plan.status);
     for add in adds().filter(|add| is_constant(&add.value)) {
         write_add(&mut bytes, request, add);
     }
@@ -141,7 +141,7 @@ fn fixed_part(out: &mut Vec<u8>, request: &Request, plan: &Plan<'_>, stamped: bo
     let settings = &request.location().settings;
     encode::status_line(out, plan.status);
     if plan.fields.get(FieldId::Server).is_none() {
-        encode::field(out, b"Server", server_text(&settings.server_tokens).as_bytes());
+        encode::field(out, b"Server", server_text(&settings.headers.server_tokens).as_bytes());
     }
     let mut date_at = None;
     if plan.fields.get(FieldId::Date).is_none() {
@@ -172,7 +172,7 @@ fn fixed_part(out: &mut Vec<u8>, request: &Request, plan: &Plan<'_>, stamped: bo
 
 /// Whether an `add_header` takes a field's place: as in nginx one of Last-Modified or ETag is not beside the answer's own.
 fn is_set(settings: &Settings, status: u16, name: &[u8]) -> bool {
-    applying(&settings.add_headers, status).any(|add| name.eq_ignore_ascii_case(add.name.as_bytes()))
+    applying(&settings.headers.add, status).any(|add| name.eq_ignore_ascii_case(add.name.as_bytes()))
 }
 
 fn framing(out: &mut Vec<u8>, plan: &Plan<'_>) {
@@ -233,7 +233,7 @@ fn finish(out: &mut Vec<u8>, request: &Request, age: Option<u64>, adds: bool, st
     }
     if request.keep_alive {
         out.extend_from_slice(b"Connection: keep-alive\r\n");
-        if let Some(timeout) = request.location().settings.keepalive_header {
+        if let Some(timeout) = request.location().settings.keepalive.header {
             out.extend_from_slice(b"Keep-Alive: timeout=");
             out.extend_from_slice(itoa::Buffer::new().format(timeout.as_secs()).as_bytes());
             out.extend_from_slice(b"\r\n");
@@ -245,7 +245,7 @@ fn finish(out: &mut Vec<u8>, request: &Request, age: Option<u64>, adds: bool, st
 }
 
 fn add_fields(out: &mut Vec<u8>, request: &Request, status: u16, which: impl Fn(&AddHeader) -> bool) {
-    for add in applying(&request.location().settings.add_headers, status).filter(|add| which(add)) {
+    for add in applying(&request.location().settings.headers.add, status).filter(|add| which(add)) {
         write_add(out, request, add);
     }
 }

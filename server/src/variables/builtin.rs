@@ -5,7 +5,7 @@ use super::{Found, give, give_some, seconds, value};
 use crate::forwarded;
 use crate::request::{ConnectionFacts, Request};
 use crate::time_text::with_now;
-use millstream_conf::model::ProxyTarget;
+use millstream_conf::model::PassTarget;
 use millstream_conf::variables::Builtin;
 use millstream_net::Address;
 use millstream_net::clock;
@@ -83,10 +83,10 @@ pub(super) fn append(variable: Builtin, request: &Request, out: &mut Vec<u8>) ->
         B::BytesSent => decimal(request.sent.bytes, out),
         B::BodyBytesSent => decimal(request.sent.body_bytes, out),
         B::GzipRatio => gzip_ratio(request, out),
-        B::DocumentRoot => give(&value(&request.location().settings.root, request), out),
+        B::DocumentRoot => give(&value(&request.location().settings.files.root, request), out),
         B::RealpathRoot => realpath(request, out),
         B::RequestFilename => {
-            super::evaluate(&request.location().settings.root, request, out);
+            super::evaluate(&request.location().settings.files.root, request, out);
             give(&request.uri, out)
         }
         B::SslCipher | B::SslProtocol | B::SslServerName | B::SslSessionReused => {
@@ -220,12 +220,12 @@ fn forwarded_for(request: &Request, out: &mut Vec<u8>) -> Found {
 fn proxy_pass(
     request: &Request,
     out: &mut Vec<u8>,
-    write: impl Fn(&millstream_conf::model::ProxyPass, &mut Vec<u8>) -> Found,
+    write: impl Fn(&millstream_conf::model::HttpPass, &mut Vec<u8>) -> Found,
 ) -> Found {
-    let Some(proxy) = &request.location().settings.proxy else { return Found::Nothing };
-    match &proxy.pass.target {
-        ProxyTarget::Upstream(_) => write(&proxy.pass, out),
-        ProxyTarget::Variables(template) => {
+    let Some(proxy) = &request.location().settings.pass else { return Found::Nothing };
+    match &proxy.target {
+        PassTarget::Upstream(_) => write(proxy.http(), out),
+        PassTarget::Variables(template) => {
             let url = value(template, request);
             let host = url.strip_prefix(b"http://").unwrap_or(&url);
             give(host.split(|&byte| byte == b'/').next().unwrap_or_default(), out)
@@ -235,7 +235,7 @@ fn proxy_pass(
 
 /// The key, of a request for which the cache was asked.
 fn cache_key(request: &Request, out: &mut Vec<u8>) -> Found {
-    let cache = request.location().settings.proxy.as_ref().and_then(|proxy| proxy.cache.as_ref());
+    let cache = request.location().settings.pass.as_ref().and_then(|proxy| proxy.cache.as_ref());
     match (cache, request.cache_status) {
         (Some(cache), Some(_)) => {
             super::evaluate(&cache.key, request, out);
@@ -257,7 +257,7 @@ fn gzip_ratio(request: &Request, out: &mut Vec<u8>) -> Found {
 
 fn realpath(request: &Request, out: &mut Vec<u8>) -> Found {
     use std::os::unix::ffi::{OsStrExt, OsStringExt};
-    let root = value(&request.location().settings.root, request);
+    let root = value(&request.location().settings.files.root, request);
     match std::fs::canonicalize(Path::new(std::ffi::OsStr::from_bytes(&root))) {
         Ok(path) => give(&path.into_os_string().into_vec(), out),
         Err(_) => Found::Nothing,

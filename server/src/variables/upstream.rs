@@ -4,7 +4,7 @@ use super::{Found, give, give_some};
 use crate::request::Request;
 use crate::sent_target;
 use crate::tries::Try;
-use millstream_conf::model::ProxyTarget;
+use millstream_conf::model::PassTarget;
 use millstream_conf::variables::Builtin;
 use millstream_wire::{FieldId, date};
 use std::io::Write;
@@ -80,10 +80,10 @@ pub(super) fn slice_range(request: &Request, out: &mut Vec<u8>) -> Found {
 /// `proxy_pass` have made another of it. A URI part of `proxy_pass` alone makes two locations' answers one for neither:
 /// `proxy_redirect` has written each location's own prefix into them.
 pub(super) fn sent_target(request: &Request, out: &mut Vec<u8>) -> Found {
-    let Some(proxy) = &request.location().settings.proxy else { return Found::Nothing };
-    let url = match &proxy.pass.target {
-        ProxyTarget::Upstream(_) => Vec::new(),
-        ProxyTarget::Variables(template) => super::value(template, request),
+    let Some(proxy) = &request.location().settings.pass else { return Found::Nothing };
+    let url = match &proxy.target {
+        PassTarget::Upstream(_) => Vec::new(),
+        PassTarget::Variables(template) => super::value(template, request),
     };
     let evaluated = sent_target::split(&url).map(|parts| parts.uri).filter(|uri| !uri.is_empty());
     if evaluated.is_none() && !sent_target::is_replaced(request) {

@@ -1,44 +1,30 @@
 //! `proxy_next_upstream` as a table.
 
 use super::{Attempt, Condition, Decision, decide, is_peer_failure};
-use millstream_conf::model::{
-    HttpVersion, IgnoreHeaders, NextUpstream, Proxy, ProxyPass, ProxyTarget, TempPath, Template,
-};
+use millstream_conf::model::{Exchange, IgnoreHeaders, NextUpstream, TempPath};
 use millstream_wire::Method;
 use std::time::Duration;
 
-fn proxy(next_upstream: NextUpstream, timeout: u64) -> Proxy {
-    Proxy {
-        pass: ProxyPass {
-            target: ProxyTarget::Variables(Template::default()),
-            host: "api".into(),
-            port: 80,
-            uri: None,
-        },
-        http_version: HttpVersion::Http11,
-        set_headers: Vec::new(),
+fn exchange(next_upstream: NextUpstream, timeout: u64) -> Exchange {
+    let second = Duration::from_secs(1);
+    Exchange {
         hide_headers: Vec::new(),
+        pass_headers: Vec::new(),
         ignore_headers: IgnoreHeaders::default(),
-        redirects: Vec::new(),
-        method: None,
         buffering: true,
         request_buffering: true,
         buffer_size: 4096,
         buffers: (8, 4096),
         max_temp_file_size: 0,
         temp_path: TempPath { path: "proxy_temp".into(), written: None },
-        upgrade: false,
-        connect_timeout: Duration::from_secs(60),
-        send_timeout: Duration::from_secs(60),
-        read_timeout: Duration::from_secs(60),
+        connect_timeout: second,
+        send_timeout: second,
+        read_timeout: second,
         next_upstream,
         next_upstream_tries: 0,
         next_upstream_timeout: Duration::from_secs(timeout),
         intercept_errors: false,
         ignore_client_abort: false,
-        cache: None,
-        store: Default::default(),
-        store_mode: 0o600,
         force_ranges: false,
     }
 }
@@ -76,7 +62,7 @@ fn the_default_words_retry_errors_and_timeouts_of_idempotent_requests() {
         (Attempt { body_replayable: false, ..get(Condition::Error) }, Decision::GiveUp(502)),
         (Attempt { body_replayable: false, request_sent: false, ..get(Condition::Error) }, Decision::Next),
     ];
-    let conf = proxy(default_words(), 0);
+    let conf = exchange(default_words(), 0);
     for (attempt, expected) in cases {
         assert_eq!(decide(&conf, &attempt), expected, "{attempt:?}");
     }
@@ -84,7 +70,7 @@ fn the_default_words_retry_errors_and_timeouts_of_idempotent_requests() {
 
 #[test]
 fn non_idempotent_and_status_words_widen_it() {
-    let conf = proxy(NextUpstream { non_idempotent: true, http_503: true, ..default_words() }, 0);
+    let conf = exchange(NextUpstream { non_idempotent: true, http_503: true, ..default_words() }, 0);
     let post = Attempt { method: Method::Post, ..attempt(Condition::Status(503)) };
     assert_eq!(decide(&conf, &post), Decision::Next);
     assert_eq!(decide(&conf, &attempt(Condition::Status(500))), Decision::GiveUp(500));
@@ -92,7 +78,7 @@ fn non_idempotent_and_status_words_widen_it() {
 
 #[test]
 fn a_stale_connection_costs_no_try_and_is_tried_again_even_with_off() {
-    let off = proxy(NextUpstream::default(), 0);
+    let off = exchange(NextUpstream::default(), 0);
     let stale = Attempt { stale: true, tries_left: 0, ..attempt(Condition::Error) };
     assert_eq!(decide(&off, &stale), Decision::Fresh);
     let sent = Attempt { method: Method::Post, ..stale };
@@ -102,7 +88,7 @@ fn a_stale_connection_costs_no_try_and_is_tried_again_even_with_off() {
 
 #[test]
 fn no_server_is_asked_after_next_upstream_timeout() {
-    let conf = proxy(default_words(), 1);
+    let conf = exchange(default_words(), 1);
     assert_eq!(decide(&conf, &attempt(Condition::Error)), Decision::GiveUp(502));
     let soon = Attempt { elapsed: Duration::from_millis(900), ..attempt(Condition::Error) };
     assert_eq!(decide(&conf, &soon), Decision::Next);

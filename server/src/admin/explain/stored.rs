@@ -10,7 +10,7 @@ use crate::location_text::readable;
 use crate::request::Request;
 use millstream_cache::policy::{self, Because, RequestFacts};
 use millstream_cache::{Entry, How, Now, Part, Ruling};
-use millstream_conf::model::{Proxy, ProxyCache};
+use millstream_conf::model::{Pass, ProxyCache};
 use millstream_wire::Method;
 use serde::{Deserialize, Serialize};
 
@@ -50,7 +50,7 @@ pub struct Stored {
 /// What a stored answer is looked at for.
 pub(super) struct Of<'a> {
     pub(super) request: &'a Request,
-    pub(super) proxy: &'a Proxy,
+    pub(super) proxy: &'a Pass,
     pub(super) cache: &'a ProxyCache,
     /// The latest purge that went for the key.
     pub(super) ruling: Option<&'a Ruling>,
@@ -66,8 +66,15 @@ pub(super) fn told(of: &Of<'_>, entry: &Entry, chosen: bool, now: Now) -> Stored
         .filter(|at| head.lifetime.fresh_until == *at);
     let arrived = Now { unix_milliseconds: head.stored_at, instant: now.instant };
     let facts = RequestFacts { method: Method::Get, partial: head.part.is_some(), ..RequestFacts::default() };
-    let judgement =
-        policy::judge(cache, &proxy.ignore_headers, &facts, head.status, head.fields(), arrived, false);
+    let judgement = policy::judge(
+        cache,
+        &proxy.exchange.ignore_headers,
+        &facts,
+        head.status,
+        head.fields(),
+        arrived,
+        false,
+    );
     let arithmetic = judgement.arithmetic.map(|mut numbers| {
         // Fields of the exchange are not stored; the entry keeps what came of them.
         if numbers.initial_age.is_some() {

@@ -4,7 +4,7 @@ use crate::admission::undecided_by;
 use crate::request::{Captures, Request};
 use crate::route::{Undecided, capture};
 use crate::variables::value;
-use millstream_conf::model::{Proxy, Redirect};
+use millstream_conf::model::{Exchange, Pass, Redirect};
 use millstream_wire::connection::NamedFields;
 use millstream_wire::{Field, FieldId, Fields, Headers};
 use smallvec::SmallVec;
@@ -14,13 +14,13 @@ pub(super) type Visible = SmallVec<[Field; 32]>;
 
 /// The fields that go to the client: neither those of the connection nor hidden ones. Content-Length is not among
 /// them; the body's length is said in another place.
-pub(super) fn visible(proxy: &Proxy, fields: Fields<'_>) -> Visible {
+pub(super) fn visible(exchange: &Exchange, fields: Fields<'_>) -> Visible {
     let named = NamedFields::of(fields);
     let goes_on = |field: &Field| {
         let name = field.name(fields.bytes());
         !(field.id.is_hop_by_hop()
             || matches!(field.id, FieldId::ContentLength | FieldId::Trailer)
-            || proxy.hides(name)
+            || exchange.hides(name)
             || named.has(name))
     };
     fields.lines().filter(goes_on).collect()
@@ -30,10 +30,10 @@ pub(super) fn visible(proxy: &Proxy, fields: Fields<'_>) -> Visible {
 /// to answer with where that cannot be told.
 pub(super) fn rewritten(
     request: &mut Request,
-    proxy: &Proxy,
+    proxy: &Pass,
     fields: Fields<'_>,
 ) -> Result<Option<Headers>, u16> {
-    if proxy.redirects.is_empty() || !(fields.has(FieldId::Location) || fields.has(FieldId::Refresh)) {
+    if proxy.http().redirects.is_empty() || !(fields.has(FieldId::Location) || fields.has(FieldId::Refresh)) {
         return Ok(None);
     }
     let mut changed = Vec::new();
@@ -76,8 +76,8 @@ fn position_of_url(text: &[u8]) -> Option<usize> {
 }
 
 /// The URL that the first `proxy_redirect` that fits makes.
-fn redirect(request: &mut Request, proxy: &Proxy, url: &[u8]) -> Result<Option<Vec<u8>>, Undecided> {
-    for rule in &proxy.redirects {
+fn redirect(request: &mut Request, proxy: &Pass, url: &[u8]) -> Result<Option<Vec<u8>>, Undecided> {
+    for rule in &proxy.http().redirects {
         let replaced = match rule {
             Redirect::Prefix { from, to } => {
                 let from = value(from, request);
@@ -148,10 +148,10 @@ pub(super) fn announced(fields: Fields<'_>) -> Option<u64> {
 }
 
 /// Whether the body is to be buffered: `proxy_buffering` unless `X-Accel-Buffering` says otherwise.
-pub(super) fn buffering(proxy: &Proxy, fields: Fields<'_>) -> bool {
-    match fields.get(FieldId::XAccelBuffering).filter(|_| !proxy.ignore_headers.x_accel_buffering) {
+pub(super) fn buffering(exchange: &Exchange, fields: Fields<'_>) -> bool {
+    match fields.get(FieldId::XAccelBuffering).filter(|_| !exchange.ignore_headers.x_accel_buffering) {
         Some(value) if value.eq_ignore_ascii_case(b"no") => false,
         Some(value) if value.eq_ignore_ascii_case(b"yes") => true,
-        _ => proxy.buffering,
+        _ => exchange.buffering,
     }
 }

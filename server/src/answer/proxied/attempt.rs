@@ -71,7 +71,7 @@ impl Passing<'_> {
     /// Asks servers until one gives a head that is accepted.
     pub(super) async fn ask(&mut self, head: &mut ResponseHead) -> Result<Asked, Stop> {
         let Destination { peers, key, .. } = self.destination;
-        let mut tried = peers.tried(self.proxy.next_upstream_tries);
+        let mut tried = peers.tried(self.proxy.exchange.next_upstream_tries);
         let started = clock::now();
         let mut now = started;
         loop {
@@ -116,7 +116,7 @@ impl Passing<'_> {
                 tries_left,
                 elapsed: now.saturating_duration_since(started),
             };
-            let decision = decide(self.proxy, &attempt);
+            let decision = decide(&self.proxy.exchange, &attempt);
             if decision == Decision::Fresh {
                 self.note_failure(condition);
                 fresh = true;
@@ -192,7 +192,8 @@ impl Passing<'_> {
 
     async fn connect(&mut self, peer: &Peer) -> Result<Box<Connection>, Broken> {
         self.count(Counter::UpstreamConnections, 1);
-        let opening = open(&self.request.worker, &self.destination.pool, peer, self.proxy.connect_timeout);
+        let opening =
+            open(&self.request.worker, &self.destination.pool, peer, self.proxy.exchange.connect_timeout);
         let watched = self.client.as_deref_mut().filter(|_| self.watching);
         match watch(watched, opening).await.map_err(Broken::Client)? {
             Ok(connection) => Ok(connection),
@@ -230,8 +231,9 @@ impl Passing<'_> {
             Ok(whole) => whole,
             Err(error @ ExchangeError::Write(_)) => {
                 // The upstream may have answered, a 413 say, and closed without reading all of the request.
-                let timeout = self.proxy.read_timeout;
-                let answered = Box::pin(connection.read_head(head, self.proxy.buffer_size, timeout)).await;
+                let timeout = self.proxy.exchange.read_timeout;
+                let answered =
+                    Box::pin(connection.read_head(head, self.proxy.exchange.buffer_size, timeout)).await;
                 if answered.is_ok() && !head.is_interim() && head.status != 101 {
                     return Ok(());
                 }
@@ -246,7 +248,8 @@ impl Passing<'_> {
             if whole {
                 connection.sent_whole();
             }
-            let reading = connection.read_head(head, self.proxy.buffer_size, self.proxy.read_timeout);
+            let reading =
+                connection.read_head(head, self.proxy.exchange.buffer_size, self.proxy.exchange.read_timeout);
             let watched = self.client.as_deref_mut();
             let read = match &self.awaited {
                 _ if self.watching => watch(watched, reading).await,
@@ -272,7 +275,7 @@ impl Passing<'_> {
 
     /// Sends the head and a body that is kept. `false`: the body is to be passed on as it comes.
     async fn send(&mut self, connection: &mut Connection, out: &[u8]) -> Result<bool, ExchangeError> {
-        let timeout = self.proxy.send_timeout;
+        let timeout = self.proxy.exchange.send_timeout;
         match &self.body {
             RequestBody::None => connection.write(out, timeout).await?,
             RequestBody::Memory(bytes) => {
@@ -329,7 +332,7 @@ impl Passing<'_> {
                 (false, false) => b"",
             };
             let mut parts = [IoSlice::new(&size), IoSlice::new(&piece), IoSlice::new(tail)];
-            match connection.write_all(&mut parts, self.proxy.send_timeout).await {
+            match connection.write_all(&mut parts, self.proxy.exchange.send_timeout).await {
                 Ok(()) if ended => break Ok(true),
                 Ok(()) => {}
                 // What it has to say, if anything, is read next.
@@ -344,7 +347,7 @@ impl Passing<'_> {
     async fn pass_interim(&mut self, status: u16, fields: Fields<'_>) -> Result<(), Broken> {
         // 100 answers an Expect, which is not passed on: the client had its own from us.
         let (true, Some(client)) = (status != 100, self.client.as_deref_mut()) else { return Ok(()) };
-        let visible = answer_head::visible(self.proxy, fields);
+        let visible = answer_head::visible(&self.proxy.exchange, fields);
         let fields = Fields::new(fields.bytes(), &visible);
         client.interim(self.request, status, fields).await.map_err(Broken::Client)
     }
@@ -406,7 +409,7 @@ impl Passing<'_> {
     /// A failure of its server takes it out after `max_fails` of them; 403 and 404 say nothing about it.
     fn hold_against(&mut self, turn: Turn, condition: Condition, now: Instant) {
         if let Condition::Status(status) = condition
-            && !is_peer_failure(&self.proxy.next_upstream, status)
+            && !is_peer_failure(&self.proxy.exchange.next_upstream, status)
         {
             return;
         }

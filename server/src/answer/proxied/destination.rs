@@ -9,7 +9,7 @@ use crate::request::Request;
 use crate::sent_target::{Parts, split};
 use crate::variables::value;
 use millstream_conf::model::{
-    Balance, HostPort, KeepaliveSize, Level, PeerAddress, Proxy, ProxyTarget, Upstream, UpstreamKeepalive,
+    Balance, HostPort, KeepaliveSize, Level, Pass, PassTarget, PeerAddress, Upstream, UpstreamKeepalive,
     UpstreamServer,
 };
 use millstream_net::address::Address;
@@ -32,10 +32,10 @@ pub(super) struct Destination {
 }
 
 /// The destination of a `proxy_pass` without variables.
-pub(super) fn known(request: &Request, generation: &Generation, proxy: &Proxy) -> Option<Destination> {
-    match &proxy.pass.target {
-        ProxyTarget::Upstream(id) => Some(of_group(request, generation, id.0 as usize, None)),
-        ProxyTarget::Variables(_) => None,
+pub(super) fn known(request: &Request, generation: &Generation, proxy: &Pass) -> Option<Destination> {
+    match &proxy.target {
+        PassTarget::Upstream(id) => Some(of_group(request, generation, id.0 as usize, None)),
+        PassTarget::Variables(_) => None,
     }
 }
 
@@ -43,9 +43,9 @@ pub(super) fn known(request: &Request, generation: &Generation, proxy: &Proxy) -
 pub(super) async fn find(
     request: &Request,
     generation: &Generation,
-    proxy: &Proxy,
+    proxy: &Pass,
 ) -> Result<Destination, u16> {
-    let ProxyTarget::Variables(template) = &proxy.pass.target else {
+    let PassTarget::Variables(template) = &proxy.target else {
         return known(request, generation, proxy).ok_or(500);
     };
     let url = value(template, request);
@@ -105,11 +105,11 @@ async fn addresses(request: &Request, parts: &Parts<'_>) -> Result<Vec<Address>,
 }
 
 /// A group of one server.
-fn single(name: &str, proxy: &Proxy, keepalive: UpstreamKeepalive) -> Upstream {
+fn single(name: &str, proxy: &Pass, keepalive: UpstreamKeepalive) -> Upstream {
     let server = UpstreamServer {
         name: name.to_owned(),
         span: Default::default(),
-        address: PeerAddress::Name(HostPort { host: name.to_owned(), port: proxy.pass.port }),
+        address: PeerAddress::Name(HostPort { host: name.to_owned(), port: proxy.http().port }),
         weight: 1,
         max_fails: 1,
         fail_timeout: Duration::from_secs(10),

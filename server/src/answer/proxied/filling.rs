@@ -101,8 +101,14 @@ impl<'a> Passing<'a> {
         let follower = self.client.is_some().then(|| fill.follow()).flatten();
         let age = initial_age(&fill);
         // The turn counts as the server's load for as long as the upstream is read, and no longer.
-        let mut reading: Reading =
-            Box::pin(read_all(connection, turn, fill, kept, self.proxy.read_timeout, shared.clone()));
+        let mut reading: Reading = Box::pin(read_all(
+            connection,
+            turn,
+            fill,
+            kept,
+            self.proxy.exchange.read_timeout,
+            shared.clone(),
+        ));
         let Some(client) = self.client.take() else {
             let filled = reading.await;
             self.note(filled);
@@ -143,14 +149,14 @@ impl<'a> Passing<'a> {
         FillBounds {
             unread: cache.and_then(|cache| cache.unread_timeout),
             arriving: cache.and_then(|cache| cache.fill_timeout),
-            folder: self.proxy.temp_path.path.clone(),
-            in_file: self.proxy.max_temp_file_size,
+            folder: self.proxy.exchange.temp_path.path.clone(),
+            in_file: self.proxy.exchange.max_temp_file_size,
         }
     }
 
     fn note(&mut self, mut filled: Filled) {
         if let Some(error) = &filled.file_error {
-            let folder = self.proxy.temp_path.path.display();
+            let folder = self.proxy.exchange.temp_path.path.display();
             let what = format_args!("temporary file in \"{folder}\" failed: {error}");
             report::write(self.request, Level::Crit, what, None);
         }

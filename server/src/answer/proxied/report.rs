@@ -3,7 +3,7 @@
 use crate::failure::describe;
 use crate::request::Request;
 use crate::sent_target;
-use millstream_conf::model::{Level, Proxy};
+use millstream_conf::model::{Level, Pass};
 use millstream_telemetry::log_error;
 
 /// Writes a line about a request; `upstream` is the URL that was asked.
@@ -14,7 +14,7 @@ pub(super) fn write(request: &Request, level: Level, what: std::fmt::Arguments<'
 }
 
 /// The URL of a peer as nginx's log has it: `http://127.0.0.1:8000/path`, `http://unix:/run/api.sock:/path`.
-pub(super) fn url(request: &Request, proxy: &Proxy, peer: &str, uri: Option<&[u8]>) -> String {
+pub(super) fn url(request: &Request, proxy: &Pass, peer: &str, uri: Option<&[u8]>) -> String {
     let mut path = Vec::new();
     sent_target::append(&mut path, request, proxy, uri);
     let colon = if peer.starts_with("unix:") { ":" } else { "" };

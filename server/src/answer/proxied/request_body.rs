@@ -8,7 +8,7 @@ use super::request_head::Framed;
 use super::{Proxied, report};
 use crate::client::{BodyProgress, Client};
 use crate::request::Request;
-use millstream_conf::model::{HttpVersion, Level, Proxy};
+use millstream_conf::model::{HttpVersion, Level, Pass};
 use millstream_net::{blocking, temporary};
 use millstream_wire::h1::framing::Framing;
 use std::fs::File;
@@ -72,7 +72,7 @@ pub(super) fn none(request: &mut Request) -> RequestBody {
 pub(super) async fn read(
     request: &mut Request,
     client: &mut Client,
-    proxy: &Proxy,
+    proxy: &Pass,
 ) -> Result<RequestBody, Proxied> {
     if !client.body_pending() {
         return Ok(none(request));
@@ -85,12 +85,12 @@ pub(super) async fn read(
     let early = request.body.take();
     // What was read already cannot be read again, so such a body is kept.
     if early.is_none()
-        && !proxy.request_buffering
-        && (length.is_some() || proxy.http_version == HttpVersion::Http11)
+        && !proxy.exchange.request_buffering
+        && (length.is_some() || proxy.http().http_version == HttpVersion::Http11)
     {
         return Ok(RequestBody::Stream { length, begun: false });
     }
-    let in_memory = request.location().settings.client_body_buffer_size;
+    let in_memory = request.location().settings.client_body.buffer_size;
     let mut bytes = early.map_or_else(
         || Vec::with_capacity(length.map_or(0, |length| length.min(in_memory as u64) as usize)),
         |early| early.bytes,
@@ -123,12 +123,12 @@ async fn read_to_file(
     client: &mut Client,
     mut bytes: Vec<u8>,
 ) -> Result<RequestBody, Proxied> {
-    let folder = request.location().settings.client_body_temp_path.path.clone();
+    let folder = request.location().settings.client_body.temp_path.path.clone();
     let file = match open(folder.clone()).await {
         Ok(file) => Arc::new(file),
         Err(error) => return Err(unwritable(request, &folder, &error)),
     };
-    let size = request.location().settings.client_body_buffer_size.max(LEAST_PIECE);
+    let size = request.location().settings.client_body.buffer_size.max(LEAST_PIECE);
     let mut written = 0;
     let mut ended = false;
     while !ended {

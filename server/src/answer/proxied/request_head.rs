@@ -11,7 +11,7 @@ use crate::request::Request;
 use crate::sent_target;
 use crate::variables;
 use millstream_cache::Entry;
-use millstream_conf::model::{HttpVersion, Proxy, SetHeader};
+use millstream_conf::model::{HttpVersion, Pass, SetHeader};
 use millstream_wire::connection::NamedFields;
 use millstream_wire::h1::encode;
 use millstream_wire::octets::is_token;
@@ -34,7 +34,7 @@ pub(super) enum Framed {
 /// What a head is made of.
 pub(super) struct Plan<'a> {
     pub(super) request: &'a Request,
-    pub(super) proxy: &'a Proxy,
+    pub(super) proxy: &'a Pass,
     /// The method as sent, which wins over the request's own where they differ.
     pub(super) method: Method,
     /// The URI of a `proxy_pass` with variables.
@@ -62,11 +62,11 @@ pub(super) fn write(out: &mut Vec<u8>, plan: &Plan<'_>) -> Written {
     append_method(out, plan);
     out.push(b' ');
     sent_target::append(out, plan.request, plan.proxy, plan.uri);
-    let http11 = plan.proxy.http_version == HttpVersion::Http11;
+    let http11 = plan.proxy.http().http_version == HttpVersion::Http11;
     out.extend_from_slice(if http11 { b" HTTP/1.1\r\n" } else { b" HTTP/1.0\r\n" });
     let mut written = Written { keep: http11, upgrade: false };
     let is_upgrade = plan.request.is_upgrade();
-    for set in &plan.proxy.set_headers {
+    for set in &plan.proxy.http().set_headers {
         if !(is_upgrade && is_of_upgrade(&set.name)) {
             append_set(out, plan.request, set, &mut written);
         }
@@ -98,7 +98,7 @@ fn append_method(out: &mut Vec<u8>, plan: &Plan<'_>) {
         out.extend_from_slice(name.as_bytes());
         return;
     }
-    if let Some(template) = &plan.proxy.method {
+    if let Some(template) = &plan.proxy.http().method {
         let start = out.len();
         variables::evaluate(template, plan.request, out);
         if is_token(&out[start..]) {
@@ -154,9 +154,13 @@ fn append_upgrade(out: &mut Vec<u8>, request: &Request) {
 
 /// Whether the request goes upstream with a credential of whoever sent it (RFC 9111 §3.5 is about the request that is
 /// answered). One that stands in the configuration is the proxy's own and identifies nobody.
-pub(super) fn has_credential(request: &Request, proxy: &Proxy) -> bool {
-    let mut made =
-        proxy.set_headers.iter().filter(|set| set.name.eq_ignore_ascii_case("authorization")).peekable();
+pub(super) fn has_credential(request: &Request, proxy: &Pass) -> bool {
+    let mut made = proxy
+        .http()
+        .set_headers
+        .iter()
+        .filter(|set| set.name.eq_ignore_ascii_case("authorization"))
+        .peekable();
     if made.peek().is_none() {
         return request.field(FieldId::Authorization).is_some();
     }
@@ -167,7 +171,7 @@ pub(super) fn has_credential(request: &Request, proxy: &Proxy) -> bool {
 
 /// Whether `proxy_set_header Content-Length ""` is in force.
 fn leaves_out_length(plan: &Plan<'_>) -> bool {
-    let mut set = plan.proxy.set_headers.iter();
+    let mut set = plan.proxy.http().set_headers.iter();
     set.any(|set| {
         set.name.eq_ignore_ascii_case("content-length")
             && variables::value(&set.value, plan.request).is_empty()
@@ -198,7 +202,7 @@ fn append_fields(out: &mut Vec<u8>, plan: &Plan<'_>) {
             // Ours stand in their place.
             || (plan.confirm.is_some() && is_precondition(id))
             || (id == FieldId::Other && !is_plain(name))
-            || plan.proxy.set_headers.iter().any(|set| name.eq_ignore_ascii_case(set.name.as_bytes()))
+            || plan.proxy.http().set_headers.iter().any(|set| name.eq_ignore_ascii_case(set.name.as_bytes()))
             || named.has(name)
             || key.is_some_and(|key| unkeyed::ends_here(id, name, key));
         if !stays {

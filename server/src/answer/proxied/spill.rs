@@ -8,7 +8,7 @@
 use super::request_body::{PIECE, open, read_at, write_at};
 use crate::client::{Client, ClientFailure};
 use crate::request::Request;
-use millstream_conf::model::Proxy;
+use millstream_conf::model::Pass;
 use millstream_net::clock;
 use millstream_upstream::{Connection, ExchangeError, Part, Pool, Turn};
 use std::cell::{Cell, RefCell};
@@ -72,7 +72,7 @@ pub(super) async fn through_file(
     client: &mut Client,
     request: &mut Request,
     exchange: Exchange,
-    proxy: &Proxy,
+    proxy: &Pass,
     pool: &Pool,
 ) -> Spilled {
     let shared = Shared {
@@ -85,7 +85,7 @@ pub(super) async fn through_file(
         more: Notify::new(),
         room: Notify::new(),
     };
-    let ending = match open(proxy.temp_path.path.clone()).await {
+    let ending = match open(proxy.exchange.temp_path.path.clone()).await {
         Err(error) => Ending::NoFile(error, exchange, Vec::new()),
         Ok(file) => {
             let file = Arc::new(file);
@@ -115,11 +115,11 @@ async fn fill(
     shared: &Shared,
     file: &Arc<File>,
     (mut connection, turn): Exchange,
-    proxy: &Proxy,
+    proxy: &Pass,
     pool: &Pool,
 ) {
     let mut piece = Vec::with_capacity(PIECE);
-    let limit = proxy.max_temp_file_size.max(PIECE as u64);
+    let limit = proxy.exchange.max_temp_file_size.max(PIECE as u64);
     let failed = loop {
         piece.clear();
         let ended = match gather(&mut connection, &mut piece, proxy).await {
@@ -162,7 +162,7 @@ async fn fill(
 pub(super) async fn gather(
     connection: &mut Connection,
     piece: &mut Vec<u8>,
-    proxy: &Proxy,
+    proxy: &Pass,
 ) -> Result<bool, ExchangeError> {
     loop {
         match connection.next_part()? {
@@ -175,12 +175,13 @@ pub(super) async fn gather(
             Part::End => return Ok(true),
             Part::Empty if piece.len() >= PIECE / 4 => return Ok(false),
             Part::Empty => {
-                let waited =
-                    poll_fn(|context| match connection.poll_fill_body(context, proxy.read_timeout) {
+                let waited = poll_fn(|context| {
+                    match connection.poll_fill_body(context, proxy.exchange.read_timeout) {
                         Poll::Ready(result) => Poll::Ready(Some(result)),
                         Poll::Pending if !piece.is_empty() => Poll::Ready(None),
                         Poll::Pending => Poll::Pending,
-                    });
+                    }
+                });
                 match waited.await {
                     Some(result) => result?,
                     None => return Ok(false),

@@ -11,7 +11,7 @@ use super::{Passing, Proxied, report};
 use crate::client::{Client, ClientFailure};
 use crate::request::Request;
 use crate::variables::value;
-use millstream_conf::model::{Level, Proxy, Store};
+use millstream_conf::model::{Level, Pass, Store};
 use millstream_net::{blocking, clock};
 use millstream_upstream::{Connection, ExchangeError, Turn};
 use millstream_wire::h1::head::ResponseHead;
@@ -54,7 +54,7 @@ impl<'a> Passing<'a> {
     /// Whether this answer is to be kept as a file, and where.
     fn place(&self, head: &ResponseHead, connection: &Connection) -> Option<Place> {
         let asked = self.request.method == Method::Get && self.method == Method::Get && head.status == 200;
-        let path = if asked { path(self.request, &self.proxy.store)? } else { return None };
+        let path = if asked { path(self.request, &self.proxy.store.place)? } else { return None };
         let path = match path {
             Ok(path) => path,
             Err(path) => {
@@ -67,7 +67,7 @@ impl<'a> Passing<'a> {
         let modified = head.view(connection.head_bytes()).get(FieldId::LastModified);
         let seconds = modified.and_then(date::parse_http).and_then(|seconds| u64::try_from(seconds).ok());
         let modified = seconds.map(|seconds| SystemTime::UNIX_EPOCH + Duration::from_secs(seconds));
-        Some(Place { path, mode: self.proxy.store_mode, modified })
+        Some(Place { path, mode: self.proxy.store.mode, modified })
     }
 
     /// A temporary file for this answer, where it is to be kept as a file; else it is only passed on.
@@ -150,7 +150,7 @@ fn path(request: &Request, store: &Store) -> Option<Result<PathBuf, Vec<u8>>> {
     let path = match store {
         Store::Off => return None,
         Store::Root => {
-            let mut path = value(&request.location().settings.root, request);
+            let mut path = value(&request.location().settings.files.root, request);
             path.extend_from_slice(&request.uri);
             path
         }
@@ -169,7 +169,7 @@ async fn write(
     shared: &Shared,
     file: &Arc<File>,
     connection: &mut Connection,
-    proxy: &Proxy,
+    proxy: &Pass,
 ) -> Result<(), Failure> {
     let mut piece = Vec::with_capacity(PIECE);
     loop {

@@ -3,34 +3,22 @@
 use super::answer_head::{announced, buffering, visible, with_lines};
 use super::request_body::RequestBody;
 use super::request_head::Framed;
-use millstream_conf::model::{
-    HttpVersion, IgnoreHeaders, NextUpstream, Proxy, ProxyPass, ProxyTarget, TempPath, Template,
-};
+use millstream_conf::model::{Exchange, IgnoreHeaders, NextUpstream, TempPath};
 use millstream_wire::Headers;
 use std::time::Duration;
 
-fn proxy() -> Proxy {
+fn exchange() -> Exchange {
     let second = Duration::from_secs(1);
-    Proxy {
-        pass: ProxyPass {
-            target: ProxyTarget::Variables(Template::default()),
-            host: "api".into(),
-            port: 80,
-            uri: None,
-        },
-        http_version: HttpVersion::Http11,
-        set_headers: Vec::new(),
-        hide_headers: ["date", "server", "x-accel-buffering"].map(String::from).to_vec(),
+    Exchange {
+        hide_headers: Vec::new(),
+        pass_headers: Vec::new(),
         ignore_headers: IgnoreHeaders::default(),
-        redirects: Vec::new(),
-        method: None,
         buffering: true,
         request_buffering: true,
         buffer_size: 4096,
         buffers: (8, 4096),
         max_temp_file_size: 0,
         temp_path: TempPath { path: "proxy_temp".into(), written: None },
-        upgrade: false,
         connect_timeout: second,
         send_timeout: second,
         read_timeout: second,
@@ -39,9 +27,6 @@ fn proxy() -> Proxy {
         next_upstream_timeout: Duration::ZERO,
         intercept_errors: false,
         ignore_client_abort: false,
-        cache: None,
-        store: Default::default(),
-        store_mode: 0o600,
         force_ranges: false,
     }
 }
@@ -69,7 +54,7 @@ fn fields_of_the_connection_and_hidden_ones_do_not_reach_the_client() {
         ("Set-Cookie", "b=2"),
     ]);
     let view = headers.view();
-    let names: Vec<_> = visible(&proxy(), view)
+    let names: Vec<_> = visible(&exchange(), view)
         .iter()
         .map(|field| String::from_utf8_lossy(field.name(view.bytes())).into_owned())
         .collect();
@@ -88,7 +73,7 @@ fn lines_that_are_rewritten_stay_where_they_are() {
 
 #[test]
 fn x_accel_buffering_wins_over_the_directive_unless_it_is_ignored() {
-    let mut conf = proxy();
+    let mut conf = exchange();
     let no = headers(&[("X-Accel-Buffering", "no")]);
     assert!(buffering(&conf, headers(&[]).view()));
     assert!(!buffering(&conf, no.view()));

@@ -67,7 +67,7 @@ impl<'a> Passing<'a> {
         turn: Turn,
         head: &mut ResponseHead,
     ) -> Proxied {
-        let keeping = match self.proxy.store {
+        let keeping = match self.proxy.store.place {
             Store::Off => None,
             _ => Box::pin(self.keeps(head, &connection)).await,
         };
@@ -91,7 +91,7 @@ impl<'a> Passing<'a> {
             self.discard(connection, turn);
             return flushed(client, self.request).await;
         }
-        let spills = buffered && self.proxy.max_temp_file_size > 0;
+        let spills = buffered && self.proxy.exchange.max_temp_file_size > 0;
         self.pass_body(client, connection, turn, Pass { buffered, spills, length: 0 }).await
     }
 
@@ -107,15 +107,15 @@ impl<'a> Passing<'a> {
         if !buffered {
             client.unbuffered();
         }
-        let (count, size) = proxy.buffers;
+        let (count, size) = proxy.exchange.buffers;
         let mut mover = Mover {
             client: &mut *client,
             request: &mut *self.request,
             connection: &mut connection,
-            bound: if buffered { proxy.buffer_size + count * size } else { 1 },
+            bound: if buffered { proxy.exchange.buffer_size + count * size } else { 1 },
             spills,
             watching: self.watching,
-            timeout: proxy.read_timeout,
+            timeout: proxy.exchange.read_timeout,
             length,
         };
         let moved = poll_fn(|context| mover.poll(context)).await;
@@ -148,11 +148,11 @@ impl<'a> Passing<'a> {
         head: &ResponseHead,
     ) -> Result<bool, u64> {
         let fields = head.view(connection.head_bytes());
-        let buffered = buffering(self.proxy, fields);
+        let buffered = buffering(&self.proxy.exchange, fields);
         // Where it cannot be told, nobody comes here.
         let changed = rewritten(self.request, self.proxy, fields).ok().flatten();
         let fields = changed.as_ref().map_or(fields, Headers::view);
-        let visible = visible(self.proxy, fields);
+        let visible = visible(&self.proxy.exchange, fields);
         let bodiless = !self.request.wants_body() || head.status == 304;
         let length = match head.status {
             // RFC 9110 §8.6: an answer that never has a body says nothing about its length.
@@ -244,7 +244,7 @@ impl<'a> Passing<'a> {
     }
 
     fn complain_of_file(&self, error: &io::Error) {
-        let folder = self.proxy.temp_path.path.display();
+        let folder = self.proxy.exchange.temp_path.path.display();
         let what = format_args!("temporary file in \"{folder}\" failed: {error}");
         report::write(self.request, Level::Crit, what, None);
     }

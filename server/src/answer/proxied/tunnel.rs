@@ -43,19 +43,19 @@ impl<'a> Passing<'a> {
     ) -> Proxied {
         let Some(client) = self.client.take() else { return Proxied::Failed(502) };
         let settings = &self.request.location().settings;
-        let mut down = Way::new(buffers::take(), settings.send_timeout);
+        let mut down = Way::new(buffers::take(), settings.send.timeout);
         let fields = answered.view(connection.head_bytes());
-        let mut shown = visible(self.proxy, fields);
+        let mut shown = visible(&self.proxy.exchange, fields);
         shown.extend(fields.lines().filter(|field| field.id == FieldId::Upgrade));
         let fields = Fields::new(fields.bytes(), &shown);
         let plan = Plan { status: 101, fields, length: None, chunked: false, compressed: false, age: None };
         head::encode(&mut down.buffer, self.request, &plan);
         let head_length = down.buffer.len() as u64;
         down.buffer.extend_from_slice(&connection.take_read_ahead());
-        let mut up = Way::new(client.take_read_ahead(), self.proxy.send_timeout);
+        let mut up = Way::new(client.take_read_ahead(), self.proxy.exchange.send_timeout);
         self.request.keep_alive = false;
 
-        let timeout = self.proxy.read_timeout;
+        let timeout = self.proxy.exchange.read_timeout;
         let mut deadline = Deadline::new();
         deadline.set(clock::now() + timeout);
         let (near, far) = (client.stream(), connection.stream_mut());

@@ -12,8 +12,8 @@ use crate::imagined::Place;
 use crate::request::{Captures, Request};
 use crate::variables;
 use millstream_conf::model::{
-    CacheZoneId, Http, Location, LocationId, LocationMatch, LocationTree, ManageRight, Part, ProxyCache,
-    ProxyTarget, ServerId, Template, Variable,
+    CacheZoneId, Http, Location, LocationId, LocationMatch, LocationTree, ManageRight, Part, PassTarget,
+    ProxyCache, ServerId, Template, Variable,
 };
 use millstream_conf::variables::Builtin;
 use std::borrow::Cow;
@@ -262,9 +262,9 @@ fn is_foreseen(probe: &Request, cache: &ProxyCache, length: usize) -> bool {
 fn is_of_url(variable: &Variable, location: &Location) -> bool {
     match variable {
         Variable::Builtin(Builtin::ProxyHost | Builtin::ProxyPort) | Variable::SentTarget => {
-            let target = location.settings.proxy.as_ref().map(|proxy| &proxy.pass.target);
+            let target = location.settings.pass.as_ref().map(|proxy| &proxy.target);
             match target {
-                Some(ProxyTarget::Variables(url)) => url.variables().all(|part| is_of_url(part, location)),
+                Some(PassTarget::Variables(url)) => url.variables().all(|part| is_of_url(part, location)),
                 _ => true,
             }
         }
@@ -334,7 +334,7 @@ fn imagine(
 }
 
 fn cache_of(location: &Location) -> Option<&ProxyCache> {
-    location.settings.proxy.as_ref()?.cache.as_ref()
+    location.settings.pass.as_ref()?.cache.as_ref()
 }
 
 /// The caches of a server, one for each location that has one.

@@ -1,0 +1,35 @@
+//! The upstream answers by a host that the key does not name: `proxy_set_header Host $host;` with a key without it.
+
+use super::Cached;
+use crate::reading::Reading;
+use crate::template::Variable;
+use crate::variables::Builtin;
+
+/// Warns of an upstream that is told the client's host where the key is not: it answers by it, and whoever sends another
+/// host is heard by everybody under one key. `$host` has neither port nor the letters' case, so it does not stand for
+/// `$http_host`.
+pub(super) fn advise(of: &Cached<'_>, reading: &mut Reading<'_>) {
+    let (key, key_name) = (&of.cache.key, of.family.directive("cache_key"));
+    let is_raw = |variable: &Variable| matches!(variable, Variable::RequestHeader(name) if &**name == "host");
+    let is_host = |variable: &Variable| matches!(variable, Variable::Builtin(Builtin::Host));
+    let raw_is_keyed = key.variables().any(is_raw);
+    let host_is_keyed = raw_is_keyed || key.variables().any(is_host);
+    let told = of.sent.iter().find_map(|field| {
+        let raw = field.value.variables().any(is_raw) && !raw_is_keyed;
+        let host = field.value.variables().any(is_host) && !host_is_keyed;
+        (raw || host).then_some((field, if raw { "$http_host" } else { "$host" }))
+    });
+    let Some((field, told)) = told else { return };
+    let message = format!(
+        "the upstream is sent {told} as {}, but \"{key_name}\" does not contain it: an answer for one host is given to \
+         clients of another",
+        field.name
+    );
+    let help = match host_is_keyed {
+        true => {
+            format!("write proxy_set_header {} $host; or put $http_host into {key_name}", field.name)
+        }
+        false => format!("write {key_name} {told}{};", key.source),
+    };
+    reading.diagnostics.warning(of.span, message).help(help).once();
+}

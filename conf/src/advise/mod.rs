@@ -1,0 +1,62 @@
+//! Warnings about what is allowed and most often not meant, one file per rule.
+//!
+//! A file from nginx keeps its meaning, and nginx shares what an upstream says nothing about, whoever it was made for. So
+//! nothing is changed here, only told: at every start, and by `-t`. Next: `locations` and `check`, which ask.
+
+mod users;
+mod unlisted;
+mod cookies;
+mod bodies;
+mod hosts;
+mod strangers;
+mod api_beside_pass;
+mod unused_zones;
+mod unobeyed;
+
+use crate::features::Level;
+use crate::features::pass::http::SetHeader;
+use crate::features::pass::{CommonLevel, Family};
+use crate::model::{Location, ProxyCache, Settings};
+use crate::reading::Reading;
+use crate::source::Span;
+
+/// A location with a cache, as the rules look at it.
+struct Cached<'a> {
+    /// Whose directives use the cache.
+    family: Family,
+    /// What is written of that.
+    written: &'a CommonLevel,
+    /// The request fields that the location makes for the upstream.
+    sent: &'a [SetHeader],
+    /// What comes of it.
+    cache: &'a ProxyCache,
+    /// Where the zone is named.
+    span: Span,
+}
+
+/// Looks at one location.
+pub fn location(level: &Level, settings: &Settings, reading: &mut Reading<'_>) {
+    if let Some(cached) = cached(level, settings) {
+        users::advise(&cached, reading);
+        cookies::advise(&cached, reading);
+        bodies::advise(&cached, reading);
+        hosts::advise(&cached, reading);
+        unlisted::advise(&cached, reading);
+    }
+    strangers::advise(level, settings, reading);
+    api_beside_pass::advise(level, reading);
+}
+
+fn cached<'a>(level: &'a Level, settings: &'a Settings) -> Option<Cached<'a>> {
+    let cache = settings.pass.as_ref()?.cache.as_ref()?;
+    let family = level.pass.draft.as_ref()?.family;
+    let written = level.pass.common(family);
+    let (_, span) = written.cache.zone?;
+    Some(Cached { family, written, sent: level.pass.sent(family), cache, span })
+}
+
+/// Looks at the whole http block, in which nothing is wrong: what is missing may else be what is wrong.
+pub fn whole(locations: &[Location], reading: &mut Reading<'_>) {
+    unused_zones::advise(reading);
+    unobeyed::advise(locations, reading);
+}

@@ -1,0 +1,38 @@
+//! Strangers may manage the cache: `proxy_cache_purge_allow all;`, or `api_allow all;` with `write=on`.
+
+use crate::features::Level;
+use crate::features::pass::FAMILIES;
+use crate::features::right::RightLevel;
+use crate::model::Settings;
+use crate::network::Network;
+use crate::reading::Reading;
+
+/// Warns where the rights in force let everybody in.
+pub(super) fn advise(level: &Level, settings: &Settings, reading: &mut Reading<'_>) {
+    for family in FAMILIES {
+        let purge = &level.pass.common(*family).purge;
+        let caches = settings.pass.as_ref().is_some_and(|pass| pass.cache.is_some())
+            && level.pass.draft.as_ref().is_some_and(|draft| draft.family == *family);
+        if caches || settings.purge_at.is_some() && purge.at.is_some() {
+            warn(&family.directive("cache_purge_allow"), &purge.right, "purge", reading);
+        }
+    }
+    if settings.api.as_ref().is_some_and(|api| api.write) {
+        warn("api_allow", &level.api.right, "change", reading);
+    }
+}
+
+/// `all` needs no token, so one that is written beside it keeps nobody out.
+fn warn(name: &str, right: &RightLevel, verb: &str, reading: &mut Reading<'_>) {
+    for (network, span) in right.allow.iter().flatten() {
+        if matches!(network, Network::All | Network::Ip(_, 0)) {
+            reading
+                .diagnostics
+                .warning(
+                    *span,
+                    format!("with this \"{name}\" everybody may {verb} what is cached, without a token"),
+                )
+                .help("write the addresses that may, and a token for the others");
+        }
+    }
+}

@@ -1,0 +1,28 @@
+//! A directive without what it belongs to: `proxy_cache_purge_soft on;` without a cache, `api_token` without an API.
+
+use crate::features::Need;
+use crate::model::Location;
+use crate::reading::Reading;
+
+/// What purges, tags or explains without a cache, and who may use an API that is nowhere.
+pub(super) fn advise(locations: &[Location], reading: &mut Reading<'_>) {
+    let has_api = locations.iter().any(|location| location.settings.api.is_some());
+    for (need, name, span) in std::mem::take(&mut reading.dependent) {
+        let (is_obeyed, needs, help) = match need {
+            Need::Api => {
+                (has_api, "location with \"api\"", "write api; in the location that is to be the API")
+            }
+            Need::Cache => (
+                reading.obeyed.contains(&span),
+                "location with \"proxy_pass\" and \"proxy_cache\"",
+                "write proxy_cache and the name of a zone in the location, or take this out",
+            ),
+        };
+        if !is_obeyed {
+            reading
+                .diagnostics
+                .warning(span, format!("\"{name}\" has no effect: there is no {needs} for it"))
+                .help(help);
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! One user of a location may get what was made for another: answers that say nothing about caching are stored and shared.
+//!
+//! `proxy_cache_valid 200 1m;` where nothing keeps users apart. Fine is a key, a `proxy_no_cache` or a `proxy_cache_credentials` that does.
+
+use super::Cached;
+use crate::features::pass::CommonLevel;
+use crate::features::pass::http::SetHeader;
+use crate::model::ValidStatus;
+use crate::reading::Reading;
+use crate::source::Span;
+use crate::template::{Template, Variable};
+use crate::variables::Builtin;
+
+/// Warns of a location that shares answers of which neither the upstream nor the location says who may have them.
+pub(super) fn advise(of: &Cached<'_>, reading: &mut Reading<'_>) {
+    let Some(span) = stored_without_a_word(of.written) else { return };
+    let is_decided = of.written.sharing.credentials.is_some();
+    let cache = of.cache;
+    if is_decided || tells_users_apart(&cache.key) || names_users(&cache.no_cache) || clears_cookies(of.sent)
+    {
+        return;
+    }
+    let name = |rest: &str| of.family.directive(rest);
+    if names_users(&cache.bypass) {
+        reading
+            .diagnostics
+            .warning(
+                span,
+                format!(
+                    "\"{}\" alone does not keep users apart: answers to requests that bypass the cache are still \
+                     stored and given to others",
+                    name("cache_bypass")
+                ),
+            )
+            .help(format!("write {} with the same words as {}", name("no_cache"), name("cache_bypass")))
+            .once();
+        return;
+    }
+    reading
+        .diagnostics
+        .warning(
+            span,
+            "answers that say nothing about caching are stored and given to everybody, including those made for one user's cookie \
+             or API key",
+        )
+        .help(format!(
+            "write {} public; or {} $http_cookie $http_authorization; and {} with \
+             the same, with the field of an API key beside them, such as $http_x_api_key",
+            name("cache_credentials"),
+            name("cache_bypass"),
+            name("no_cache")
+        ))
+        .once();
+}
+
+/// The directive by which answers without a lifetime of their own are stored; failures are nobody's own.
+fn stored_without_a_word(written: &CommonLevel) -> Option<Span> {
+    let valid = written.cache.valid.iter().flatten().find(|(valid, _)| {
+        !valid.time.is_zero()
+            && match valid.status {
+                ValidStatus::Is(status) => status < 400,
+                ValidStatus::Any => true,
+            }
+    });
+    let guessed = written.cache.heuristic.filter(|(guess, _)| guess.is_some());
+    valid.map(|(_, span)| *span).or(guessed.map(|(_, span)| span))
+}
+
+fn names_users(templates: &[Template]) -> bool {
+    templates.iter().any(tells_users_apart)
+}
+
+/// Whether a value differs from user to user.
+fn tells_users_apart(template: &Template) -> bool {
+    const WORDS: [&str; 6] = ["cookie", "auth", "token", "secret", "session", "key"];
+    template.variables().any(|variable| match variable {
+        Variable::Cookie(_) | Variable::Builtin(Builtin::RemoteUser) => true,
+        Variable::RequestHeader(name) => WORDS.iter().any(|word| name.contains(word)),
+        _ => false,
+    })
+}
+
+/// An upstream that gets no cookie of the client answers nobody's own by it.
+fn clears_cookies(sent: &[SetHeader]) -> bool {
+    sent.iter()
+        .any(|field| field.name.eq_ignore_ascii_case("cookie") && field.value.variables().next().is_none())
+}

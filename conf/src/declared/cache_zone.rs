@@ -1,0 +1,85 @@
+//! What the name of a cache zone stands for.
+//!
+//! Sizes are bytes, times durations. Next: `features/cache_zone`, which reads it; `millstream-cache`'s `store`, which opens it.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::source::Span;
+
+/// Index into `Http::cache_zones`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct CacheZoneId(pub u32);
+
+/// A `proxy_cache_path`.
+#[derive(Debug, Clone)]
+pub struct CacheZone {
+    /// `keys_zone` name.
+    pub name: String,
+    /// Where it was written.
+    pub span: Span,
+    /// The directory; `None` for a zone in memory alone (`proxy_cache_path memory keys_zone=…` in our words).
+    pub path: Option<PathBuf>,
+    /// Widths of the directory levels, 1 or 2 each, at most 3; empty = all files in one directory.
+    pub levels: Vec<u8>,
+    /// `keys_zone` size in bytes: bounds the number of entries as nginx does, 8,000 keys a megabyte.
+    pub keys_size: u64,
+    /// Entries unused for this long are removed. Default 10 min.
+    pub inactive: Duration,
+    /// Bytes on disk; `None` = no bound but the disk.
+    pub max_size: Option<u64>,
+    /// `min_free` bytes on the filesystem; 0 = none.
+    pub min_free: u64,
+    /// Whether temporary files go to `proxy_temp_path` (default in nginx: on).
+    pub use_temp_path: bool,
+    /// `memory=`: bytes for hot entries. Default 64 MiB, 256 MiB under `serve URL`.
+    pub memory: u64,
+    /// `purger=on`: what a purge touched is looked for and removed from the disk in the background.
+    pub purger: bool,
+    /// `purger_files`, `purger_threshold`, `purger_sleep`: pace of the purger.
+    pub purger_pace: Pace,
+    /// `manager_files`, `manager_threshold`, `manager_sleep`: pace of removing what is too much or unused.
+    pub manager_pace: Pace,
+    /// `loader_files`, `loader_threshold`, `loader_sleep`: pace of listing the files at start.
+    pub loader_pace: Pace,
+}
+
+/// How fast background work on a cache directory goes: so many files or so long at a time, then a pause.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Pace {
+    /// Files at a time.
+    pub files: u32,
+    /// Longest stretch of work.
+    pub threshold: Duration,
+    /// The pause after it.
+    pub sleep: Duration,
+}
+
+impl Pace {
+    /// nginx's defaults: 200 ms of work, 50 ms of pause.
+    pub const fn of(files: u32) -> Pace {
+        Pace { files, threshold: Duration::from_millis(200), sleep: Duration::from_millis(50) }
+    }
+}
+
+impl Default for CacheZone {
+    /// nginx's defaults for a zone in memory without a name; sizes are small.
+    fn default() -> Self {
+        CacheZone {
+            name: String::new(),
+            span: Span::default(),
+            path: None,
+            levels: Vec::new(),
+            keys_size: 10 << 20,
+            inactive: Duration::from_secs(600),
+            max_size: None,
+            min_free: 0,
+            use_temp_path: true,
+            memory: 64 << 20,
+            purger: false,
+            purger_pace: Pace::of(10),
+            manager_pace: Pace::of(100),
+            loader_pace: Pace::of(100),
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! What a configuration declares: names that other directives use, wherever in the file they stand.
+//!
+//! Each name is declared once, in a pass before any level is read (`configuration`), so that order does not matter, as in
+//! nginx. One registry knows the places of all of them, by kind. Next: `reading`, which holds it; `features/`, which declare.
+
+pub mod upstream;
+pub mod cache_zone;
+pub mod log;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use crate::source::Span;
+
+use cache_zone::CacheZone;
+use log::{LogFile, LogFormat};
+use upstream::Upstream;
+
+/// What a name stands for. Two kinds may share a name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// `upstream`.
+    Upstream,
+    /// `keys_zone=` of a `proxy_cache_path`.
+    CacheZone,
+    /// The directory of a `proxy_cache_path`.
+    CacheDirectory,
+    /// `log_format`.
+    LogFormat,
+}
+
+/// Everything that was declared, each kind in one list that its indices point into.
+#[derive(Debug, Default)]
+pub struct Declared {
+    /// `upstream` blocks, then one implicit upstream per distinct `proxy_pass host:port`.
+    pub upstreams: Vec<Upstream>,
+    /// `proxy_cache_path` zones.
+    pub cache_zones: Vec<CacheZone>,
+    /// `log_format`s, `combined` first.
+    pub log_formats: Vec<Arc<LogFormat>>,
+    /// Access-log files; every distinct path once with its buffering.
+    pub log_files: Vec<LogFile>,
+    /// Names of `status_zone`s, each once; no directive declares them but their use.
+    pub status_zones: Vec<String>,
+    places: HashMap<(Kind, Box<str>), Span>,
+}
+
+impl Declared {
+    /// Declares a name; where it was declared before, that place.
+    pub fn declare(&mut self, kind: Kind, name: &str, span: Span) -> Result<(), Span> {
+        match self.places.get(&(kind, name.into())) {
+            Some(first) => Err(*first),
+            None => {
+                self.places.insert((kind, name.into()), span);
+                Ok(())
+            }
+        }
+    }
+
+    /// Index of a status zone, which is made where it is new.
+    pub fn status_zone(&mut self, name: &str) -> u32 {
+        let zones = &mut self.status_zones;
+        let index = zones.iter().position(|zone| zone == name).unwrap_or_else(|| {
+            zones.push(name.to_owned());
+            zones.len() - 1
+        });
+        index as u32
+    }
+}

@@ -1,0 +1,112 @@
+//! Groups of upstream servers.
+//!
+//! What was written, not what is: no health, no resolved name. Next: `millstream-upstream`'s `group`, one at work.
+
+use crate::address::PeerAddress;
+use crate::source::Span;
+use crate::template::Template;
+use std::time::Duration;
+
+/// Index into `Http::upstreams`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct UpstreamId(pub u32);
+
+/// An `upstream` block, or the implicit one of a `proxy_pass host:port`.
+#[derive(Debug, Clone)]
+pub struct Upstream {
+    /// Its name; `host:port` as written for an implicit one.
+    pub name: String,
+    /// Where it was written.
+    pub span: Span,
+    /// Whether a `proxy_pass` made it.
+    pub implicit: bool,
+    /// Its servers, in file order; never empty.
+    pub servers: Vec<UpstreamServer>,
+    /// Who of them is asked.
+    pub balance: Balance,
+    /// Idle connections.
+    pub keepalive: UpstreamKeepalive,
+    /// `zone` name and size in bytes (state is shared between threads with or without one).
+    pub zone: Option<(String, u64)>,
+}
+
+/// A `server` of an upstream.
+#[derive(Debug, Clone)]
+pub struct UpstreamServer {
+    /// As written, `$upstream_addr` for unix sockets.
+    pub name: String,
+    /// Where it was written.
+    pub span: Span,
+    /// Its address; a name may resolve to several, which share these parameters.
+    pub address: PeerAddress,
+    /// Default 1.
+    pub weight: u32,
+    /// Failures within `fail_timeout` that take it out; 0 = never. Default 1.
+    pub max_fails: u32,
+    /// Default 10 s.
+    pub fail_timeout: Duration,
+    /// Used only when no other server is left.
+    pub backup: bool,
+    /// Never used.
+    pub down: bool,
+    /// Connections at a time over all workers; 0 = no bound.
+    pub max_conns: u32,
+}
+
+/// How a server is chosen among those of an upstream.
+#[derive(Debug, Clone, Default)]
+pub struct Balance {
+    /// By what.
+    pub method: BalanceMethod,
+    /// What the method goes by of a request: the key of `hash`, the client's address in binary for `ip_hash`.
+    pub key: Option<Template>,
+}
+
+/// The methods.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum BalanceMethod {
+    /// By weight, one after the other.
+    #[default]
+    RoundRobin,
+    /// `least_conn`.
+    LeastConn,
+    /// `ip_hash`.
+    IpHash,
+    /// `hash KEY`.
+    Hash,
+    /// `hash KEY consistent`.
+    ConsistentHash,
+    /// `random`.
+    Random,
+    /// `random two`.
+    RandomTwo,
+}
+
+impl BalanceMethod {
+    /// Whether servers may be `backup`.
+    pub fn has_backups(self) -> bool {
+        matches!(self, BalanceMethod::RoundRobin | BalanceMethod::LeastConn)
+    }
+}
+
+/// `keepalive*` of an upstream: how idle connections are kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct UpstreamKeepalive {
+    /// Idle connections kept by each worker. Default 32, as nginx since 1.29.7; `Fixed(0)` keeps none.
+    pub size: KeepaliveSize,
+    /// Requests on one connection. Default 1,000.
+    pub requests: u64,
+    /// Lifetime of a connection. Default 1 h.
+    pub time: Duration,
+    /// Idle time. Default 60 s.
+    pub timeout: Duration,
+}
+
+/// How many idle connections a worker keeps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum KeepaliveSize {
+    /// That many.
+    Fixed(usize),
+    /// `keepalive auto;`: as many as were busy at once within the last minute, at most 1,024.
+    Auto,
+}

@@ -1,0 +1,156 @@
+//! Directives of the API: where it is, who may use it, and the socket for this machine's administrator.
+//!
+//! Next: `control_socket`, which turns the socket into a server; `millstream-server`'s `admin`, which answers.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::context::{HTTP_SERVER_LOCATION, LOCATION, MAIN};
+use super::main::Main;
+use super::right::{ManageRight, RightLevel, token};
+use super::templates::without_templates;
+use super::{Apply, Feature, Level, MANY, Need, Place, Row, often, once};
+use crate::reading::{Reading, parameter};
+use crate::source::Span;
+use crate::suggest;
+use crate::tree::Directive;
+
+/// `api`.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Api {
+    /// `write=on`: purging and the like; default off as in NGINX Plus.
+    pub write: bool,
+    /// `api_allow`, `api_token`.
+    pub right: Arc<ManageRight>,
+}
+
+without_templates!(Api);
+
+/// What one level says of it.
+#[derive(Debug, Clone, Default)]
+pub struct ApiLevel {
+    /// `api`, which stays where it was written: whether `write=on`, with its place.
+    pub own: Option<(bool, Span)>,
+    /// `api_allow`, `api_token`.
+    pub right: RightLevel,
+}
+
+impl Feature for ApiLevel {
+    type Settings = Option<Api>;
+
+    fn inherit(&mut self, above: &Self) {
+        self.right.inherit_open(&above.right);
+    }
+
+    fn resolve(&self, _: &Place<'_>, _: &mut Reading<'_>) -> Option<Api> {
+        self.own.map(|(write, _)| Api { write, right: self.right.right() })
+    }
+}
+
+/// The rows of this family.
+pub const ROWS: &[Row] = &[
+    once(
+        "api",
+        LOCATION,
+        (0, 1),
+        "[write=on|off]",
+        "",
+        "Makes the location the API, as in NGINX Plus; what changes something, such as purging, needs `write=on`. Strangers are refused: \
+         see `api_allow`.",
+        Apply::Level(api),
+    ),
+    often(
+        "api_allow",
+        HTTP_SERVER_LOCATION,
+        (1, MANY),
+        "address | CIDR | unix: | all …",
+        "127.0.0.1 ::1 unix:",
+        "The clients that may use the API without a token. By default only this machine, and only where the request was not \
+         forwarded by a proxy before this one; with a token and without this directive, nobody. A level that writes one has none of the level above.",
+        Apply::Level(|l, d, r| l.api.right.allow(&d.args, r)),
+    )
+    .needing(Need::Api),
+    once(
+        "api_token",
+        HTTP_SERVER_LOCATION,
+        (1, 1),
+        "token",
+        "",
+        "Whoever shows this token, in a field `Authorization: Bearer token`, may use the API from anywhere.",
+        Apply::Level(|l, d, r| l.api.right.token = token(&d.args[0], r)),
+    )
+    .needing(Need::Api),
+    once(
+        "control_socket",
+        MAIN,
+        (1, 1),
+        "path | off",
+        "logs/nginx.sock",
+        "A Unix socket with the API, `write=on`, that only the user who started the process can open: what `millstream purge` and \
+         `millstream explain` talk to. By default it stands beside the pid file and has its name, with `.sock` for `.pid`.",
+        Apply::Main(socket),
+    ),
+];
+
+fn api(level: &mut Level, directive: &Directive, reading: &mut Reading<'_>) {
+    let mut write = false;
+    if let Some(word) = directive.args.first() {
+        match parameter(word) {
+            Some(("write", value)) => write = reading.flag(&value).unwrap_or(false),
+            other => {
+                let name = other.map_or(word.text.as_str(), |(name, _)| name);
+                let help = suggest::did_you_mean(name, ["write"]);
+                reading
+                    .error(word.span, format!("invalid parameter \"{}\"", word.text))
+                    .help(help.unwrap_or_else(|| "write api; or api write=on;".to_owned()));
+            }
+        }
+    }
+    level.api.own = Some((write, directive.span));
+}
+
+/// The longest path of the socket in bytes: what the system takes (108) with some to spare for what is made beside it.
+const LONGEST_SOCKET_PATH: usize = 100;
+
+/// Where the socket is by default: beside the pid file. Nowhere for a pid file that is thrown away (`/dev/null`).
+pub fn default_socket(pid: &Path) -> Option<PathBuf> {
+    if pid.starts_with("/dev") {
+        return None;
+    }
+    if pid.extension().is_some_and(|extension| extension == "pid") {
+        return Some(pid.with_extension("sock"));
+    }
+    let mut path = pid.as_os_str().to_owned();
+    path.push(".sock");
+    Some(path.into())
+}
+
+/// What is wrong with a path for the socket.
+pub fn wrong_socket_path(path: &Path) -> Option<String> {
+    let length = path.as_os_str().len();
+    (length > LONGEST_SOCKET_PATH).then(|| {
+        format!(
+            "the path of the control_socket has {length} bytes, a socket's may have {LONGEST_SOCKET_PATH}: {}",
+            path.display()
+        )
+    })
+}
+
+fn socket(main: &mut Main, directive: &Directive, reading: &mut Reading<'_>) {
+    let word = &directive.args[0];
+    if word.text == "off" || !reading.without_variables(word, "control_socket") {
+        return;
+    }
+    let written = word.text.strip_prefix("unix:").unwrap_or(&word.text);
+    let path = reading.path(written);
+    let wrong = match written {
+        "" => Some("the path of the control_socket is empty".to_owned()),
+        "on" => Some("\"on\" is no path: without the directive there is a control_socket already".to_owned()),
+        _ => wrong_socket_path(&path),
+    };
+    if let Some(wrong) = wrong {
+        reading.error(word.span, wrong).help("write a path such as /run/millstream.sock, or off");
+        return;
+    }
+    main.control_socket = Some(path);
+}

@@ -1,0 +1,74 @@
+//! How a request's body is read and where it is held.
+//!
+//! Next: `millstream-server`'s `client/body` and `answer/proxied/request_body`.
+
+use std::time::Duration;
+
+use super::context::HTTP_SERVER_LOCATION;
+use super::level::settings;
+use super::{Apply, Row, idle, once};
+use crate::reading::TempPath;
+
+settings! {
+    /// `client_body_*`, `client_max_body_size` of a location.
+    pub struct ClientBody, ClientBodyLevel(reading) {
+        /// `client_body_timeout`, default 60 s, between two reads.
+        timeout: Duration = Duration::from_secs(60),
+        /// `client_max_body_size`, default 1 MiB; 0 = no bound.
+        max_size: u64 = 1024 * 1024,
+        /// `client_body_buffer_size`, default 16 KiB: beyond it a buffered body goes to a file.
+        buffer_size: usize = 16 * 1024,
+        /// `client_body_temp_path`.
+        temp_path: TempPath = reading.default_temp_path("client_body_temp"),
+    }
+}
+
+/// The rows of this feature.
+pub const ROWS: &[Row] = &[
+    once(
+        "client_body_timeout",
+        HTTP_SERVER_LOCATION,
+        (1, 1),
+        "time",
+        "60s",
+        "How long a client may pause between two pieces of a body; then it gets 408.",
+        Apply::Level(|l, d, r| l.client_body.timeout = r.duration(&d.args[0])),
+    ),
+    once(
+        "client_max_body_size",
+        HTTP_SERVER_LOCATION,
+        (1, 1),
+        "size",
+        "1m",
+        "How large a request's body may be; a larger one gets 413. 0 sets no bound.",
+        Apply::Level(|l, d, r| l.client_body.max_size = r.offset(&d.args[0])),
+    ),
+    once(
+        "client_body_buffer_size",
+        HTTP_SERVER_LOCATION,
+        (1, 1),
+        "size",
+        "16k",
+        "How much of a body is held in memory; a longer one that must be held whole goes to a file.",
+        Apply::Level(|l, d, r| l.client_body.buffer_size = r.memory_size(&d.args[0])),
+    ),
+    once(
+        "client_body_temp_path",
+        HTTP_SERVER_LOCATION,
+        (1, 4),
+        "path [level1 [level2 [level3]]]",
+        "",
+        "The directory for such files, which must be usable by `user`; only its last part is made where it is missing. The levels \
+         are accepted and not needed: the files have no names. Where none is written: `client_body_temp` below the prefix \
+         if that is there already, else $TMPDIR, `/var/tmp`, `/tmp`, `/dev/shm`, the first that can be used.",
+        Apply::Level(|l, d, r| l.client_body.temp_path = r.temp_path(&d.args)),
+    ),
+    idle(
+        "client_body_in_single_buffer",
+        HTTP_SERVER_LOCATION,
+        (1, 1),
+        "on | off",
+        "Whether a body is kept in one piece.",
+        "no variable reads the body, so its pieces do not matter",
+    ),
+];

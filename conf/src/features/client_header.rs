@@ -1,0 +1,96 @@
+//! How a request's head is read: time, buffers, slashes.
+//!
+//! It holds for a server as a whole, since no location is known yet. Next: `millstream-server`'s `connection` and `admission`.
+
+use std::time::Duration;
+
+use super::context::HTTP_SERVER;
+use super::level::settings;
+use super::{Apply, Level, Row, idle, once};
+use crate::reading::Reading;
+use crate::tree::Directive;
+
+settings! {
+    /// `client_header_*`, `large_client_header_buffers`, `merge_slashes` of a server.
+    pub struct ClientHeader, ClientHeaderLevel(reading) {
+        /// `client_header_timeout`, default 60 s.
+        timeout: Duration = Duration::from_secs(60),
+        /// `client_header_buffer_size`, default 1 KiB.
+        buffer_size: usize = 1024,
+        /// `large_client_header_buffers`, default 4 × 8 KiB: a line must fit one (414, 431), the head all.
+        large_buffers: (usize, usize) = (4, 8192),
+        /// `merge_slashes`, default on.
+        merge_slashes: bool = true,
+    }
+}
+
+/// The rows of this feature.
+pub const ROWS: &[Row] = &[
+    once(
+        "client_header_timeout",
+        HTTP_SERVER,
+        (1, 1),
+        "time",
+        "60s",
+        "How long a client may take to send a request's head; then it gets 408.",
+        Apply::Level(|l, d, r| l.client_header.timeout = r.duration(&d.args[0])),
+    ),
+    once(
+        "client_header_buffer_size",
+        HTTP_SERVER,
+        (1, 1),
+        "size",
+        "1k",
+        "The first buffer for a request's head.",
+        Apply::Level(|l, d, r| l.client_header.buffer_size = r.memory_size(&d.args[0])),
+    ),
+    once(
+        "large_client_header_buffers",
+        HTTP_SERVER,
+        (2, 2),
+        "number size",
+        "4 8k",
+        "How large a request's head may become: its line must fit one buffer (414), a field must too (431), and the whole head \
+         all of them (431).",
+        Apply::Level(large_client_header_buffers),
+    ),
+    once(
+        "merge_slashes",
+        HTTP_SERVER,
+        (1, 1),
+        "on | off",
+        "on",
+        "Whether several slashes in a row count as one.",
+        Apply::Level(|l, d, r| l.client_header.merge_slashes = r.flag(&d.args[0])),
+    ),
+    idle(
+        "connection_pool_size",
+        HTTP_SERVER,
+        (1, 1),
+        "size",
+        "The memory pool of a connection.",
+        "connections have no memory pools",
+    ),
+    idle(
+        "request_pool_size",
+        HTTP_SERVER,
+        (1, 1),
+        "size",
+        "The memory pool of a request.",
+        "requests have no memory pools",
+    ),
+];
+
+/// nginx asks that a line buffer is no smaller than the pool it hangs on.
+const SMALLEST_LINE_BUFFER: usize = 512;
+
+fn large_client_header_buffers(level: &mut Level, directive: &Directive, reading: &mut Reading<'_>) {
+    let Some((number, size)) = reading.pieces(&directive.args, 1) else { return };
+    if size < SMALLEST_LINE_BUFFER {
+        reading
+            .error(directive.args[1].span, "the \"large_client_header_buffers\" size must be at least 512")
+            .help("write at least 512, better 8k: the request line must fit into one");
+        return;
+    }
+    level.client_header.large_buffers = Some((number, size));
+}

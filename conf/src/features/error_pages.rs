@@ -1,0 +1,109 @@
+//! `error_page`: what is answered in place of a failure.
+//!
+//! Next: `millstream-server`'s `serve`, which goes there.
+
+use std::sync::Arc;
+
+use super::context::HTTP_SERVER_LOCATION;
+use super::level::level;
+use super::templates::{record, without_templates};
+use super::{Apply, Feature, Level, MANY, Place, Row, often};
+use crate::reading::Reading;
+use crate::template::Template;
+use crate::tree::{Directive, Word};
+
+/// What status an `error_page` answers with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ErrorPageStatus {
+    /// The original one.
+    Keep,
+    /// `=200`.
+    Is(u16),
+    /// `=`: whatever the page's own processing gives.
+    FromPage,
+}
+
+record! {
+    /// One status of an `error_page`.
+    pub struct ErrorPage {
+        /// The status it is for, 300–599.
+        pub status: u16,
+        /// What is answered.
+        pub answer: ErrorPageStatus,
+        /// A path (internal redirect), `@name`, or a URL with scheme (redirect to the client).
+        pub uri: Template,
+    }
+}
+
+without_templates!(ErrorPageStatus);
+
+level! {
+    /// What one level says of it.
+    pub struct ErrorPageLevel {
+        /// One for each status.
+        pages: Vec<ErrorPage>,
+    }
+}
+
+impl Feature for ErrorPageLevel {
+    type Settings = Arc<[ErrorPage]>;
+
+    fn inherit(&mut self, above: &Self) {
+        self.inherit_open(above);
+    }
+
+    fn resolve(&self, _: &Place<'_>, _: &mut Reading<'_>) -> Arc<[ErrorPage]> {
+        self.pages.clone().unwrap_or_default().into()
+    }
+}
+
+/// The rows of this feature.
+pub const ROWS: &[Row] = &[often(
+    "error_page",
+    HTTP_SERVER_LOCATION,
+    (2, MANY),
+    "code … [=[status]] uri",
+    "",
+    "What is answered for a status from 300 on: a path, an `@name` or a URL. `=200` changes the status, `=` alone takes the \
+         page's own. A level that writes one has none of the level above.",
+    Apply::Level(error_page),
+)];
+
+fn error_page(level: &mut Level, directive: &Directive, reading: &mut Reading<'_>) {
+    let (uri, rest) = directive.args.split_last().expect("the table asks for two words");
+    let (answer, codes) = match rest.split_last() {
+        Some((word, codes)) if word.text.starts_with('=') => (answer_status(word, reading), codes),
+        _ => (Some(ErrorPageStatus::Keep), rest),
+    };
+    if codes.is_empty() {
+        reading
+            .error(directive.span, "error_page names no status")
+            .help("write the statuses first, as in error_page 500 502 /error.html;");
+    }
+    let uri = reading.template(uri);
+    for word in codes {
+        let Some(status) = reading.number(word, 300, 599).map(|status| status as u16) else { continue };
+        if status == 499 {
+            reading
+                .error(word.span, "invalid value \"499\"")
+                .help("499 is a client that went away; no page can reach it");
+            continue;
+        }
+        let answer = match (answer, status) {
+            // nginx's own numbers for kinds of 400 never leave the server.
+            (Some(ErrorPageStatus::Keep), 494..=497) => ErrorPageStatus::Is(400),
+            (Some(answer), _) => answer,
+            (None, _) => continue,
+        };
+        level.error_pages.pages.get_or_insert_default().push(ErrorPage { status, answer, uri: uri.clone() });
+    }
+}
+
+fn answer_status(word: &Word, reading: &mut Reading<'_>) -> Option<ErrorPageStatus> {
+    let text = &word.text[1..];
+    if text.is_empty() {
+        return Some(ErrorPageStatus::FromPage);
+    }
+    let status = reading.number(&Reading::part(word, text), 100, 999)?;
+    Some(ErrorPageStatus::Is(status as u16))
+}

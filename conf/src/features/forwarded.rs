@@ -1,0 +1,36 @@
+//! Proxies in front of this one, and what they say of the client.
+//!
+//! Next: `millstream-server`'s `forwarded`, which reads their fields.
+
+use std::sync::Arc;
+
+use super::context::HTTP_SERVER_LOCATION;
+use super::level::settings;
+use super::right::networks;
+use super::{Apply, MANY, Row, often};
+use crate::network::Network;
+
+settings! {
+    /// What proxies in front are believed in a location.
+    pub struct Forwarded, ForwardedLevel(reading) {
+        /// `trusted_proxy`: whose X-Forwarded-* are believed.
+        trusted: Vec<Network> => Arc<[Network]> = Vec::new(),
+    }
+}
+
+/// The rows of this family.
+pub const ROWS: &[Row] = &[often(
+    "trusted_proxy",
+    HTTP_SERVER_LOCATION,
+    (1, MANY),
+    "address | CIDR | unix: | all …",
+    "",
+    "The proxies in front of this one whose X-Forwarded-For, X-Forwarded-Proto and X-Forwarded-Host are believed, in the \
+     variables `$forwarded_for`, `$forwarded_addr`, `$forwarded_proto` and `$forwarded_host`; of everybody else these say \
+     what the connection says. It is the address of the connection itself that counts. What becomes part of an answer \
+     belongs into `proxy_cache_key`. A level that writes one has none of the level above.",
+    Apply::Level(|l, d, r| {
+        let networks = networks(&d.args, r).into_iter().map(|(network, _)| network);
+        l.forwarded.trusted.get_or_insert_default().extend(networks);
+    }),
+)];

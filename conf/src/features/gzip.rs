@@ -1,0 +1,191 @@
+//! Compression: which answers, and how. Whether one client takes it is not decided here.
+//!
+//! Next: `millstream-server`'s `filter/gzip`, which compresses; a cached answer is compressed once and kept.
+
+use super::context::HTTP_SERVER_LOCATION;
+use super::level::settings;
+use super::templates::without_templates;
+use super::{Apply, Level, MANY, Row, idle, often, once};
+use crate::reading::Reading;
+use crate::tree::Directive;
+
+/// The lowest HTTP version of a request whose answer is compressed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum GzipHttpVersion {
+    Http10,
+    Http11,
+}
+
+/// `gzip_proxied`: which answers to requests that came with `Via` are compressed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[allow(missing_docs)]
+pub struct GzipProxied {
+    pub any: bool,
+    pub expired: bool,
+    pub no_cache: bool,
+    pub no_store: bool,
+    pub private: bool,
+    pub no_last_modified: bool,
+    pub no_etag: bool,
+    pub auth: bool,
+}
+
+without_templates!(GzipHttpVersion, GzipProxied);
+
+settings! {
+    /// `gzip*` of a location.
+    pub struct Gzip, GzipLevel(reading) {
+        /// `gzip`, default off.
+        enabled: bool = false,
+        /// `gzip_comp_level` 1–9, default 1.
+        level: u32 = 1,
+        /// `gzip_min_length` in bytes, default 20; compared with Content-Length only.
+        min_length: u64 = 20,
+        /// `gzip_types` beside `text/html`, in lower case.
+        types: Vec<String> = Vec::new(),
+        /// `gzip_types *`.
+        any_type: bool = false,
+        /// `gzip_vary`, default off.
+        vary: bool = false,
+        /// `gzip_proxied`, default none.
+        proxied: GzipProxied = GzipProxied::default(),
+        /// `gzip_http_version`, default 1.1.
+        http_version: GzipHttpVersion = GzipHttpVersion::Http11,
+    }
+}
+
+/// The rows of this family.
+pub const ROWS: &[Row] = &[
+    once(
+        "gzip",
+        HTTP_SERVER_LOCATION,
+        (1, 1),
+        "on | off",
+        "off",
+        "Whether answers are compressed for clients that accept gzip. A cached answer is compressed once and the result kept.",
+        Apply::Level(|l, d, r| l.gzip.enabled = r.flag(&d.args[0])),
+    ),
+    once(
+        "gzip_comp_level",
+        HTTP_SERVER_LOCATION,
+        (1, 1),
+        "level",
+        "1",
+        "How hard to compress, 1 to 9.",
+        Apply::Level(|l, d, r| l.gzip.level = r.number(&d.args[0], 1, 9).map(|level| level as u32)),
+    ),
+    once(
+        "gzip_min_length",
+        HTTP_SERVER_LOCATION,
+        (1, 1),
+        "length",
+        "20",
+        "Answers whose Content-Length is smaller stay as they are.",
+        Apply::Level(|l, d, r| l.gzip.min_length = r.size(&d.args[0])),
+    ),
+    often(
+        "gzip_types",
+        HTTP_SERVER_LOCATION,
+        (1, MANY),
+        "type …",
+        "text/html",
+        "The media types that are compressed beside `text/html`; `*` is any.",
+        Apply::Level(gzip_types),
+    ),
+    once(
+        "gzip_vary",
+        HTTP_SERVER_LOCATION,
+        (1, 1),
+        "on | off",
+        "off",
+        "Whether `Vary: Accept-Encoding` is added where an answer could be compressed.",
+        Apply::Level(|l, d, r| l.gzip.vary = r.flag(&d.args[0])),
+    ),
+    often(
+        "gzip_proxied",
+        HTTP_SERVER_LOCATION,
+        (1, MANY),
+        "off | expired | no-cache | no-store | private | no_last_modified | no_etag | auth | any …",
+        "off",
+        "Which answers are compressed for requests that came through another proxy (those with a Via field).",
+        Apply::Level(gzip_proxied),
+    ),
+    once(
+        "gzip_http_version",
+        HTTP_SERVER_LOCATION,
+        (1, 1),
+        "1.0 | 1.1",
+        "1.1",
+        "The lowest HTTP version of a request whose answer is compressed.",
+        Apply::Level(|l, d, r| {
+            const CHOICES: [GzipHttpVersion; 2] = [GzipHttpVersion::Http10, GzipHttpVersion::Http11];
+            l.gzip.http_version = r.one_of(&d.args[0], &["1.0", "1.1"]).map(|index| CHOICES[index]);
+        }),
+    ),
+    idle(
+        "gzip_buffers",
+        HTTP_SERVER_LOCATION,
+        (2, 2),
+        "number size",
+        "Buffers for compressed output.",
+        "compressed output is kept whole where it is cached and streamed in bounded pieces where not",
+    ),
+    idle(
+        "gzip_window",
+        HTTP_SERVER_LOCATION,
+        (1, 1),
+        "size",
+        "The window of the compressor.",
+        "the compressor's own window of 32k is used",
+    ),
+    idle(
+        "gzip_hash",
+        HTTP_SERVER_LOCATION,
+        (1, 1),
+        "size",
+        "Memory of the compressor.",
+        "the compressor's own choice is used",
+    ),
+];
+
+fn gzip_types(level: &mut Level, directive: &Directive, reading: &mut Reading<'_>) {
+    let list = level.gzip.types.get_or_insert_default();
+    let any = level.gzip.any_type.get_or_insert_default();
+    for word in &directive.args {
+        let media_type = word.text.to_ascii_lowercase();
+        if media_type == "*" {
+            *any = true;
+        } else if media_type == "text/html" || list.contains(&media_type) {
+            reading
+                .diagnostics
+                .warning(word.span, format!("duplicate MIME type \"{media_type}\""))
+                .help("remove it; text/html is always compressed");
+        } else {
+            list.push(media_type);
+        }
+    }
+}
+
+fn gzip_proxied(level: &mut Level, directive: &Directive, reading: &mut Reading<'_>) {
+    const WORDS: [&str; 9] =
+        ["off", "expired", "no-cache", "no-store", "private", "no_last_modified", "no_etag", "auth", "any"];
+    let mut proxied = level.gzip.proxied.unwrap_or_default();
+    let mut off = false;
+    for word in &directive.args {
+        match reading.one_of(word, &WORDS) {
+            Some(0) => off = true,
+            Some(1) => proxied.expired = true,
+            Some(2) => proxied.no_cache = true,
+            Some(3) => proxied.no_store = true,
+            Some(4) => proxied.private = true,
+            Some(5) => proxied.no_last_modified = true,
+            Some(6) => proxied.no_etag = true,
+            Some(7) => proxied.auth = true,
+            Some(_) => proxied.any = true,
+            None => {}
+        }
+    }
+    // `off` wins over every other word.
+    level.gzip.proxied = Some(if off { GzipProxied::default() } else { proxied });
+}

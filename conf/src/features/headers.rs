@@ -1,0 +1,148 @@
+//! Directives that set fields of the answer.
+//!
+//! Names are checked here, so that no field can break an answer apart. Next: `millstream-server`'s `filter`.
+
+use std::sync::Arc;
+
+use super::context::HTTP_SERVER_LOCATION;
+use super::level::settings;
+use super::templates::{record, without_templates};
+use super::{Apply, Level, Row, often, once};
+use crate::reading::Reading;
+use crate::template::{self, Template};
+use crate::tree::{Directive, Word};
+
+pub mod expires;
+
+pub use expires::Expires;
+
+/// `server_tokens`: what the Server field and error pages say.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum ServerTokens {
+    Off,
+    On,
+    Build,
+}
+
+without_templates!(ServerTokens);
+
+record! {
+    /// An `add_header`.
+    pub struct AddHeader {
+        /// The field's name as written.
+        pub name: String,
+        /// Its value; not sent where it evaluates to empty.
+        pub value: Template,
+        /// On every status, not only 200, 201, 204, 206, 301, 302, 303, 304, 307 and 308.
+        pub always: bool,
+    }
+}
+
+settings! {
+    /// Fields that are set on a location's answers.
+    pub struct AnswerHeaders, HeadersLevel(reading) {
+        /// `add_header`s in force.
+        add: Vec<AddHeader> => Arc<[AddHeader]> = Vec::new(),
+        /// `expires`, default off.
+        expires: Expires = Expires::Off,
+        /// `server_tokens`, default on.
+        server_tokens: ServerTokens = ServerTokens::On,
+    }
+}
+
+/// The rows of this family.
+pub const ROWS: &[Row] = &[
+    often(
+        "add_header",
+        HTTP_SERVER_LOCATION,
+        (2, 3),
+        "name value [always]",
+        "",
+        "Adds a field to the answer, where its value is not empty, on the statuses 200, 201, 204, 206, 301, 302, 303, 304, 307 \
+         and 308, with `always` on every status. A level that writes one has none of the level above.",
+        Apply::Level(add_header),
+    ),
+    once(
+        "expires",
+        HTTP_SERVER_LOCATION,
+        (1, 2),
+        "[modified] time | @time | epoch | max | off",
+        "off",
+        "Sets Expires and Cache-Control of answers with the statuses 200, 201, 204, 206, 301, 302, 303, 304, 307 and 308: a time from now \
+         (negative: `no-cache`), with `modified` from the answer's last modification, with `@` a time of day; `epoch` is long \
+         past, `max` ten years. The word may come from a variable.",
+        Apply::Level(set_expires),
+    )
+    .deciding(),
+    once(
+        "server_tokens",
+        HTTP_SERVER_LOCATION,
+        (1, 1),
+        "on | off | build",
+        "on",
+        "Whether the Server field and the built-in error pages say the version.",
+        Apply::Level(server_tokens),
+    ),
+];
+
+/// Whether a word is a field name (RFC 9110 §5.1); reports it where not.
+pub(in crate::features) fn is_field_name(word: &Word, reading: &mut Reading<'_>) -> bool {
+    let token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
+    if !word.text.is_empty() && word.text.bytes().all(token) {
+        return true;
+    }
+    reading
+        .error(word.span, format!("\"{}\" is not a field name", word.text))
+        .help("a field name has letters, digits and hyphens, and no colon after it");
+    false
+}
+
+fn server_tokens(level: &mut Level, directive: &Directive, reading: &mut Reading<'_>) {
+    let word = &directive.args[0];
+    if !template::is_literal(&word.text) {
+        reading.without_variables(word, "server_tokens");
+        return;
+    }
+    const CHOICES: [ServerTokens; 3] = [ServerTokens::On, ServerTokens::Off, ServerTokens::Build];
+    level.headers.server_tokens =
+        reading.one_of(word, &["on", "off", "build"]).map(|index| CHOICES[index].clone());
+}
+
+fn set_expires(level: &mut Level, directive: &Directive, reading: &mut Reading<'_>) {
+    let (word, before) = directive.args.split_last().expect("the table asks for a word");
+    if let Some(number) = before.first()
+        && number.text.bytes().all(|byte| byte.is_ascii_digit())
+        && let Some(unit) = ["year", "Month", "week", "day", "hour", "minute", "second"]
+            .into_iter()
+            .find(|unit| word.text.trim_end_matches('s').eq_ignore_ascii_case(unit))
+    {
+        // Of minutes and months the second has the great letter.
+        let help = format!("write the time as one word, as in expires {}{};", number.text, &unit[..1]);
+        reading.error(number.span, format!("invalid value \"{}\"", number.text)).help(help);
+        return;
+    }
+    if let Some(word) = before.first()
+        && reading.one_of(word, &["modified"]).is_none()
+    {
+        return;
+    }
+    let is_modified = !before.is_empty();
+    level.headers.expires = if template::is_literal(&word.text) {
+        reading.value(word.span, expires::parse(&word.text, is_modified))
+    } else {
+        Some(Expires::Variable(reading.template(word), is_modified))
+    };
+}
+
+fn add_header(level: &mut Level, directive: &Directive, reading: &mut Reading<'_>) {
+    let always = match directive.args.get(2) {
+        Some(word) => reading.one_of(word, &["always"]).is_some(),
+        None => false,
+    };
+    let value = reading.template(&directive.args[1]);
+    if is_field_name(&directive.args[0], reading) {
+        let name = directive.args[0].text.clone();
+        level.headers.add.get_or_insert_default().push(AddHeader { name, value, always });
+    }
+}

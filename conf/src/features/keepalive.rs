@@ -1,0 +1,64 @@
+//! How long a client's connection is kept for further requests.
+//!
+//! Next: `millstream-server`'s `connection`, which keeps it.
+
+use std::time::Duration;
+
+use super::context::HTTP_SERVER_LOCATION;
+use super::level::settings;
+use super::{Apply, Level, Row, once};
+use crate::reading::Reading;
+use crate::tree::Directive;
+
+settings! {
+    /// `keepalive_*` of a location.
+    pub struct Keepalive, KeepaliveLevel(reading) {
+        /// `keepalive_timeout`'s first argument, default 75 s; zero = no keep-alive.
+        timeout: Duration = Duration::from_secs(75),
+        /// Its second: sent as `Keep-Alive: timeout=`. A level that writes the first alone has the second of the level above, as
+        /// in nginx.
+        header: Option<Duration> = None,
+        /// `keepalive_requests`, default 1,000.
+        requests: u64 = 1000,
+        /// `keepalive_time`, default 1 h.
+        time: Duration = Duration::from_secs(3600),
+    }
+}
+
+/// The rows of this feature.
+pub const ROWS: &[Row] = &[
+    once(
+        "keepalive_timeout",
+        HTTP_SERVER_LOCATION,
+        (1, 2),
+        "timeout [header_timeout]",
+        "75s",
+        "How long an idle connection of a client stays open; 0 closes it after each answer. The second time is sent as \
+         `Keep-Alive: timeout=`.",
+        Apply::Level(keepalive_timeout),
+    ),
+    once(
+        "keepalive_requests",
+        HTTP_SERVER_LOCATION,
+        (1, 1),
+        "number",
+        "1000",
+        "How many requests one connection of a client may bring.",
+        Apply::Level(|l, d, r| l.keepalive.requests = r.number(&d.args[0], 0, u64::MAX)),
+    ),
+    once(
+        "keepalive_time",
+        HTTP_SERVER_LOCATION,
+        (1, 1),
+        "time",
+        "1h",
+        "How old a connection of a client may become before it is closed after an answer.",
+        Apply::Level(|l, d, r| l.keepalive.time = r.duration(&d.args[0])),
+    ),
+];
+
+fn keepalive_timeout(level: &mut Level, directive: &Directive, reading: &mut Reading<'_>) {
+    level.keepalive.timeout = reading.duration(&directive.args[0]);
+    let header = directive.args.get(1).and_then(|word| reading.duration(word));
+    level.keepalive.header = header.map(|header| Some(header).filter(|header| !header.is_zero()));
+}

@@ -1,0 +1,68 @@
+//! How a connection is closed whose client may still send.
+//!
+//! Next: `millstream-server`'s `connection/lingering`.
+
+use std::time::Duration;
+
+use super::context::HTTP_SERVER_LOCATION;
+use super::level::settings;
+use super::templates::without_templates;
+use super::{Apply, Row, once};
+
+/// `lingering_close`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum LingeringClose {
+    Off,
+    On,
+    Always,
+}
+
+without_templates!(LingeringClose);
+
+settings! {
+    /// `lingering_*` of a location.
+    pub struct Lingering, LingeringLevel(reading) {
+        /// `lingering_close`, default on.
+        close: LingeringClose = LingeringClose::On,
+        /// `lingering_time`, default 30 s.
+        time: Duration = Duration::from_secs(30),
+        /// `lingering_timeout`, default 5 s.
+        timeout: Duration = Duration::from_secs(5),
+    }
+}
+
+/// The rows of this feature.
+pub const ROWS: &[Row] = &[
+    once(
+        "lingering_close",
+        HTTP_SERVER_LOCATION,
+        (1, 1),
+        "off | on | always",
+        "on",
+        "Whether what a client still sends is read and thrown away before a connection is closed, so that it can read its answer.",
+        Apply::Level(|l, d, r| {
+            const CHOICES: [LingeringClose; 3] =
+                [LingeringClose::Off, LingeringClose::On, LingeringClose::Always];
+            l.lingering.close = r.one_of(&d.args[0], &["off", "on", "always"]).map(|index| CHOICES[index]);
+        }),
+    ),
+    once(
+        "lingering_time",
+        HTTP_SERVER_LOCATION,
+        (1, 1),
+        "time",
+        "30s",
+        "How long that goes on at most.",
+        Apply::Level(|l, d, r| l.lingering.time = r.duration(&d.args[0])),
+    ),
+    once(
+        "lingering_timeout",
+        HTTP_SERVER_LOCATION,
+        (1, 1),
+        "time",
+        "5s",
+        "How long it waits for the next piece.",
+        Apply::Level(|l, d, r| l.lingering.timeout = r.duration(&d.args[0])),
+    ),
+];

@@ -1,0 +1,365 @@
+//! Directives of a server block itself: where it listens and which names it answers to.
+//!
+//! Addresses of several servers are put together in `listeners`. Next: `listeners`; `millstream-net`'s `listener`.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::time::Duration;
+
+use super::context::{Context, HTTP, SERVER};
+use super::{Apply, Level, MANY, Row, often};
+use crate::address::ListenAddress;
+use crate::foreign::{self, Fate};
+use crate::reading::{Reading, parameter};
+use crate::regular_expression::Regex;
+use crate::source::Span;
+use crate::suggest;
+use crate::tree::{Directive, Word};
+
+/// The rows of this family.
+pub const ROWS: &[Row] = &[
+    often("server", HTTP, (0, 0), "{ … }", "", "A virtual server.", Apply::Block(Context::Server)),
+    often(
+        "listen",
+        SERVER,
+        (1, MANY),
+        "address[:port[-port]] | port[-port] | unix:path [default_server] [ssl] [backlog=n] [rcvbuf=size] [sndbuf=size] [deferred] [reuseport] \
+         [ipv6only=on|off] [so_keepalive=on|off|[idle]:[interval]:[count]] [bind] [fastopen=n] [multipath]",
+        "*:80",
+        "Where the server listens: port 80 where only an address is written, every IPv4 address where only a port is. Without \
+         superuser rights the default is `*:8000`. The `default_server` of an address, else its first server, answers to names \
+         that no other has. `fastopen` and `multipath` are accepted without effect.",
+        Apply::Server(listen),
+    ),
+    often(
+        "server_name",
+        SERVER,
+        (1, MANY),
+        "name …",
+        "\"\"",
+        "The names of the server: exact ones, `*.example.com`, `www.example.*`, `.example.com` for a name and all below it, or \
+         `~expression`, whose named captures become variables. An exact name wins, then the longest name with its asterisk in \
+         front, then the longest with it at the end, then the first expression.",
+        Apply::Server(server_name),
+    ),
+];
+
+/// `so_keepalive`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SocketKeepalive {
+    /// `on` or `off`.
+    Switch(bool),
+    /// `idle:interval:count`; `None` leaves the system's value.
+    Times {
+        /// TCP_KEEPIDLE.
+        idle: Option<Duration>,
+        /// TCP_KEEPINTVL.
+        interval: Option<Duration>,
+        /// TCP_KEEPCNT.
+        count: Option<u32>,
+    },
+}
+
+/// A name of a server.
+#[derive(Debug, Clone)]
+pub enum ServerName {
+    /// `example.com`, lower case; `""` matches a request without Host.
+    Exact(String),
+    /// `*.example.com`, held as `.example.com`. (`.example.com` is this and the exact name, two entries.)
+    LeadingWildcard(String),
+    /// `www.example.*`, held as `www.example.`.
+    TrailingWildcard(String),
+    /// `~expression`.
+    Regex(Regex),
+}
+
+/// A `listen` as written.
+#[derive(Debug, Clone)]
+pub struct ListenDraft {
+    /// The address.
+    pub address: ListenAddress,
+    /// Where the directive stands.
+    pub span: Span,
+    /// `default_server`.
+    pub default_server: bool,
+    /// `ssl`.
+    pub ssl: bool,
+    /// Whether it sets anything of the socket; only one `listen` of an address may.
+    pub sets_socket: bool,
+    /// `backlog`.
+    pub backlog: u32,
+    /// `reuseport`.
+    pub reuseport: bool,
+    /// `deferred`.
+    pub deferred: bool,
+    /// `sndbuf`.
+    pub sndbuf: Option<usize>,
+    /// `rcvbuf`.
+    pub rcvbuf: Option<usize>,
+    /// `so_keepalive`.
+    pub so_keepalive: Option<SocketKeepalive>,
+    /// `ipv6only`.
+    pub ipv6only: bool,
+}
+
+/// A server block as far as its own directives go.
+#[derive(Debug, Default)]
+pub struct ServerDraft {
+    /// Where the block begins.
+    pub span: Span,
+    /// What is set in it.
+    pub level: Level,
+    /// The first name as written, without a leading dot.
+    pub name: Option<String>,
+    /// Its names, each with its place.
+    pub names: Vec<(ServerName, Span)>,
+    /// Names whose asterisk is out of place. Where the server is alone on its address nginx takes them, as no name
+    /// is looked at then.
+    pub invalid_names: Vec<(String, Span)>,
+    /// Its `listen`s.
+    pub listens: Vec<ListenDraft>,
+}
+
+impl ListenDraft {
+    /// A `listen` with nginx's defaults.
+    pub fn new(address: ListenAddress, span: Span) -> Self {
+        ListenDraft {
+            address,
+            span,
+            default_server: false,
+            ssl: false,
+            sets_socket: false,
+            backlog: 511,
+            reuseport: false,
+            deferred: false,
+            sndbuf: None,
+            rcvbuf: None,
+            so_keepalive: None,
+            ipv6only: true,
+        }
+    }
+}
+
+/// Reads the address of a `listen`; `None` where it is none.
+pub fn listen_address(text: &str) -> Option<ListenAddress> {
+    const ANY: IpAddr = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
+    const PORT: u16 = 80;
+    if let Some(path) = text.strip_prefix("unix:") {
+        return (!path.is_empty()).then(|| ListenAddress::Unix(path.into()));
+    }
+    if let Ok(port) = text.parse::<u16>() {
+        return (port != 0).then_some(ListenAddress::Tcp(SocketAddr::new(ANY, port)));
+    }
+    if let Some(rest) = text.strip_prefix('[') {
+        let (ip, port) = rest.split_once(']')?;
+        let ip = IpAddr::V6(ip.parse::<Ipv6Addr>().ok()?);
+        let port = match port.strip_prefix(':') {
+            Some(port) => port.parse().ok().filter(|port| *port != 0)?,
+            None if port.is_empty() => PORT,
+            None => return None,
+        };
+        return Some(ListenAddress::Tcp(SocketAddr::new(ip, port)));
+    }
+    let (host, port) = match text.split_once(':') {
+        Some((host, port)) => (host, port.parse().ok().filter(|port| *port != 0)?),
+        None => (text, PORT),
+    };
+    let ip = match host {
+        "*" => ANY,
+        "localhost" => IpAddr::V4(Ipv4Addr::LOCALHOST),
+        literal => IpAddr::V4(literal.parse().ok()?),
+    };
+    Some(ListenAddress::Tcp(SocketAddr::new(ip, port)))
+}
+
+fn listen(server: &mut ServerDraft, directive: &Directive, reading: &mut Reading<'_>) {
+    let word = &directive.args[0];
+    let Some(addresses) = listen_addresses(&word.text) else {
+        reading
+            .error(word.span, format!("\"{}\" is not an address to listen on", word.text))
+            .help("write a port, an address such as 127.0.0.1:8080, [::1]:8080 or *:8080, or unix:/path; names are not resolved here");
+        return;
+    };
+    let mut options = ListenDraft::new(addresses[0].clone(), directive.span);
+    for word in &directive.args[1..] {
+        listen_parameter(&mut options, word, reading);
+    }
+    for address in addresses {
+        if let Some(first) = server.listens.iter().find(|other| other.address == address) {
+            let first = first.span;
+            reading.duplicate(directive.span, format!("a duplicate listen {}", word.text), first);
+            return;
+        }
+        server.listens.push(ListenDraft { address, ..options.clone() });
+    }
+}
+
+/// How many ports one `listen` with a range may open.
+const MOST_PORTS: u16 = 1024;
+
+/// Reads an address with one port, or a range of them as in `8080-8083`; never empty.
+fn listen_addresses(text: &str) -> Option<Vec<ListenAddress>> {
+    if let Some(address) = listen_address(text) {
+        return Some(vec![address]);
+    }
+    let (first, last) = text.rsplit_once('-')?;
+    let last: u16 = last.parse().ok()?;
+    let ListenAddress::Tcp(first) = listen_address(first)? else { return None };
+    let sensible = first.port() <= last && last - first.port() < MOST_PORTS;
+    let all = (first.port()..=last).map(|port| ListenAddress::Tcp(SocketAddr::new(first.ip(), port)));
+    sensible.then(|| all.collect())
+}
+
+fn listen_parameter(draft: &mut ListenDraft, word: &Word, reading: &mut Reading<'_>) {
+    match word.text.as_str() {
+        "default_server" | "default" => return draft.default_server = true,
+        "ssl" => return draft.ssl = true,
+        _ => {}
+    }
+    let name = word.text.split('=').next().unwrap_or_default();
+    if let Some(fate) = foreign::listen_parameter(name) {
+        // Those of BSD are options of the socket, the protocols are none.
+        draft.sets_socket |= matches!(name, "setfib" | "accept_filter");
+        return only_nginx_knows(name, fate, word, reading);
+    }
+    draft.sets_socket = true;
+    match parameter(word) {
+        None if word.text == "bind" => {}
+        None if word.text == "reuseport" => draft.reuseport = true,
+        None if word.text == "deferred" => draft.deferred = true,
+        None if word.text == "multipath" => {
+            idle_parameter("multipath", "clients speak TCP over one path", word, reading);
+        }
+        Some(("fastopen", value)) => {
+            let _ = reading.number(&value, 0, 1 << 20);
+            idle_parameter("fastopen", "every connection begins with a whole handshake", word, reading);
+        }
+        Some(("backlog", value)) => {
+            draft.backlog = reading.number(&value, 1, 1 << 20).map_or(draft.backlog, |number| number as u32);
+        }
+        Some(("sndbuf", value)) => draft.sndbuf = reading.memory_size(&value),
+        Some(("rcvbuf", value)) => draft.rcvbuf = reading.memory_size(&value),
+        Some(("ipv6only", value)) => draft.ipv6only = reading.flag(&value).unwrap_or(true),
+        Some(("so_keepalive", value)) => draft.so_keepalive = so_keepalive(&value, reading),
+        other => unknown_parameter(other.map_or(&word.text, |(name, _)| name), word, reading),
+    }
+}
+
+fn idle_parameter(name: &str, why: &str, word: &Word, reading: &mut Reading<'_>) {
+    reading.diagnostics.idle(word.span, format!("\"{name}\" of listen has no effect here: {why}"));
+}
+
+fn only_nginx_knows(name: &str, fate: Fate, word: &Word, reading: &mut Reading<'_>) {
+    let message = format!("nginx knows the parameter \"{name}\" of listen, Millstream does not (yet)");
+    match fate {
+        Fate::LeftOut(change) if reading.lenient => {
+            reading.diagnostics.warning(word.span, message).help(format!("it is left out: {change}"))
+        }
+        Fate::LeftOut(change) => reading.error(word.span, message).left_out(change),
+        Fate::Kept(why) => reading
+            .error(word.span, message)
+            .help(format!("{why}, so it is not left out even with --lenient")),
+        Fate::BelongsTo(_) | Fate::Default => return,
+    }
+    .once();
+}
+
+fn unknown_parameter(name: &str, word: &Word, reading: &mut Reading<'_>) {
+    const KNOWN: [&str; 12] = [
+        "default_server",
+        "ssl",
+        "backlog",
+        "reuseport",
+        "deferred",
+        "sndbuf",
+        "rcvbuf",
+        "so_keepalive",
+        "ipv6only",
+        "bind",
+        "fastopen",
+        "multipath",
+    ];
+    let help = suggest::did_you_mean(name, KNOWN)
+        .unwrap_or_else(|| format!("the parameters are {}", KNOWN.join(", ")));
+    reading.error(word.span, format!("invalid parameter \"{}\"", word.text)).help(help);
+}
+
+fn so_keepalive(value: &Word, reading: &mut Reading<'_>) -> Option<SocketKeepalive> {
+    match value.text.as_str() {
+        "on" => return Some(SocketKeepalive::Switch(true)),
+        "off" => return Some(SocketKeepalive::Switch(false)),
+        _ => {}
+    }
+    let pieces: Vec<&str> = value.text.split(':').collect();
+    if pieces.len() > 3 || pieces.iter().all(|piece| piece.is_empty()) {
+        reading
+            .error(value.span, format!("invalid so_keepalive value \"{}\"", value.text))
+            .help("write on, off or idle:interval:count, as in so_keepalive=30m::10");
+        return None;
+    }
+    let mut time = |index: usize| -> Option<Duration> {
+        let piece = *pieces.get(index)?;
+        if piece.is_empty() { None } else { reading.duration(&Reading::part(value, piece)) }
+    };
+    let (idle, interval) = (time(0), time(1));
+    let count = match pieces.get(2) {
+        None | Some(&"") => None,
+        Some(piece) => reading.number(&Reading::part(value, *piece), 1, 127).map(|count| count as u32),
+    };
+    Some(SocketKeepalive::Times { idle, interval, count })
+}
+
+fn server_name(server: &mut ServerDraft, directive: &Directive, reading: &mut Reading<'_>) {
+    for word in &directive.args {
+        let text = word.text.as_str();
+        server.name.get_or_insert_with(|| match text.starts_with('~') {
+            true => text.to_owned(),
+            false => text.strip_prefix('.').unwrap_or(text).to_ascii_lowercase(),
+        });
+        if let Some(source) = text.strip_prefix('~') {
+            if source.is_empty() {
+                reading
+                    .error(word.span, "empty regex in server name \"~\"")
+                    .help("write an expression after the tilde");
+            } else if let Some(expression) = reading.regex(word, source, true) {
+                server.names.push((ServerName::Regex(expression), word.span));
+            }
+            continue;
+        }
+        match plain_names(text) {
+            Some(names) => server.names.extend(names.into_iter().map(|name| (name, word.span))),
+            None if text.starts_with(['*', '.'])
+                && (text.len() < 3 || text.starts_with('*') && !text.starts_with("*.")) =>
+            {
+                reading
+                    .error(word.span, format!("server name \"{text}\" is invalid"))
+                    .help("write *.example.com, or .example.com for a name and all below it");
+            }
+            None => server.invalid_names.push((text.to_owned(), word.span)),
+        }
+        if text.contains('/') {
+            reading
+                .diagnostics
+                .warning(word.span, format!("server name \"{text}\" has suspicious symbols"))
+                .help("write the name alone, without scheme and path");
+        }
+    }
+}
+
+/// The names that a word without expression stands for; `None` where its asterisk is out of place.
+fn plain_names(text: &str) -> Option<Vec<ServerName>> {
+    let lower = text.to_lowercase();
+    if let Some(bare) = lower.strip_prefix('.') {
+        let valid = !bare.is_empty() && !bare.contains('*');
+        return valid
+            .then(|| vec![ServerName::Exact(bare.to_owned()), ServerName::LeadingWildcard(lower.clone())]);
+    }
+    if let Some(tail) = lower.strip_prefix('*') {
+        let valid = tail.len() > 1 && tail.starts_with('.') && !tail.contains('*');
+        return valid.then(|| vec![ServerName::LeadingWildcard(tail.to_owned())]);
+    }
+    if let Some(head) = lower.strip_suffix('*') {
+        let valid = head.len() > 1 && head.ends_with('.') && !head.contains('*');
+        return valid.then(|| vec![ServerName::TrailingWildcard(head.to_owned())]);
+    }
+    (!lower.contains('*')).then(|| vec![ServerName::Exact(lower)])
+}

@@ -1,0 +1,85 @@
+//! `location`: which requests a block is for.
+//!
+//! Which location may stand in which is for `locations` to say. Next: `locations`, which reads the blocks; `millstream-server`'s
+//! `route/location`, which finds one for a request.
+
+use super::context::{Context, SERVER_LOCATION};
+use super::{Apply, Row, often};
+use crate::reading::Reading;
+use crate::regular_expression::Regex;
+use crate::source::Span;
+use crate::tree::Word;
+
+/// How a location was written.
+#[derive(Debug, Clone)]
+pub enum LocationMatch {
+    /// The server block itself, used where no location matches.
+    Server,
+    /// `= /path`.
+    Exact(String),
+    /// `/path` or `^~ /path` (then `no_regex`).
+    Prefix {
+        /// The prefix.
+        path: String,
+        /// `^~`: expressions are not tried once this is the longest prefix.
+        no_regex: bool,
+    },
+    /// `~` or `~*`.
+    Regex(Regex),
+    /// `@name`, reached by `error_page` only.
+    Named(String),
+}
+
+/// The rows of this family.
+pub const ROWS: &[Row] = &[often(
+    "location",
+    SERVER_LOCATION,
+    (1, 2),
+    "[ = | ~ | ~* | ^~ ] uri { … } | @name { … }",
+    "",
+    "Settings for a part of the URIs. `=` takes one path; the longest prefix wins over shorter ones; the first expression (`~`, \
+         or `~*` without case) that fits wins over prefixes, unless the longest one was written with `^~`. `@name` is reached \
+         by `error_page` only.",
+    Apply::Block(Context::Location),
+)];
+
+/// Understands the words of a `location`: the modifier may stand apart or at the front of the path.
+pub fn parse(args: &[Word], span: Span, reading: &mut Reading<'_>) -> Option<LocationMatch> {
+    let prefix = |path: &str, no_regex| Some(LocationMatch::Prefix { path: path.to_owned(), no_regex });
+    if let [modifier, word] = args {
+        let path = word.text.as_str();
+        return match modifier.text.as_str() {
+            "=" => Some(LocationMatch::Exact(path.to_owned())),
+            "^~" => prefix(path, true),
+            "~" => reading.regex(word, path, false).map(LocationMatch::Regex),
+            "~*" => reading.regex(word, path, true).map(LocationMatch::Regex),
+            other => {
+                reading
+                    .error(modifier.span, format!("invalid location modifier \"{other}\""))
+                    .help("the modifiers are =, ^~, ~ and ~*; a path with spaces stands in quotes");
+                None
+            }
+        };
+    }
+    let Some(word) = args.first() else {
+        reading.error(span, "a location needs a path").help("write location / { … }");
+        return None;
+    };
+    let text = word.text.as_str();
+    if let Some(path) = text.strip_prefix('=') {
+        return Some(LocationMatch::Exact(path.to_owned()));
+    }
+    if let Some(path) = text.strip_prefix("^~") {
+        return prefix(path, true);
+    }
+    if let Some(source) = text.strip_prefix("~*") {
+        return reading.regex(word, source, true).map(LocationMatch::Regex);
+    }
+    if let Some(source) = text.strip_prefix('~') {
+        return reading.regex(word, source, false).map(LocationMatch::Regex);
+    }
+    if text.starts_with('@') {
+        return Some(LocationMatch::Named(text.to_owned()));
+    }
+    prefix(text, false)
+}

@@ -1,0 +1,382 @@
+//! Directives of the access and error logs.
+//!
+//! Every file is in the model once, however often it is named; those who name it must agree on its buffering.
+//! Next: `millstream-telemetry`'s `log_writer`, which writes them.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::context::{HTTP, HTTP_SERVER_LOCATION};
+use super::level::level;
+use super::templates::{Templates, record, without_templates};
+use super::{Apply, Feature, MANY, Place, Row, idle, often};
+use crate::declared::Kind;
+use crate::declared::log::{Escape, LogFile, LogFileId, LogFormat};
+use crate::reading::{Reading, parameter};
+use crate::source::Span;
+use crate::suggest;
+use crate::template::Template;
+use crate::tree::{Directive, Word};
+
+/// Levels of the error log, most severe first, as syslog orders them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[allow(missing_docs)]
+pub enum LogLevel {
+    Emerg,
+    Alert,
+    Crit,
+    Error,
+    Warn,
+    Notice,
+    Info,
+    Debug,
+}
+
+/// Where a log goes.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum LogTarget {
+    /// A file, appended to, created where missing.
+    File(PathBuf),
+    /// The standard error stream.
+    Stderr,
+}
+
+/// One `error_log`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ErrorLog {
+    /// Where it goes.
+    pub target: LogTarget,
+    /// The least severe level that is written; `error` where none was given.
+    pub level: LogLevel,
+}
+
+record! {
+    /// One `access_log` as a location uses it.
+    pub struct AccessLog {
+        /// The file.
+        pub file: LogFileId,
+        /// The format.
+        pub format: Arc<LogFormat>,
+        /// `if=`: nothing is logged where it evaluates to empty or `0`.
+        pub condition: Option<Template>,
+    }
+}
+
+without_templates!(ErrorLog);
+
+impl Templates for LogFormat {
+    fn templates<'t>(&'t self, all: &mut Vec<&'t Template>) {
+        all.push(&self.template);
+    }
+}
+
+record! {
+    /// The logs of a location.
+    pub struct Logs {
+        /// `access_log`s; empty = off.
+        pub access: Arc<[AccessLog]>,
+        /// `error_log`s; never empty.
+        pub error: Arc<[ErrorLog]>,
+    }
+}
+
+level! {
+    /// What one level says of them.
+    pub struct LogsLevel {
+        /// `access_log`s; nothing in it = `off`, beside which no other of the level counts.
+        access: Option<Vec<AccessLog>>,
+        /// `error_log`s.
+        error: Vec<ErrorLog>,
+    }
+}
+
+impl LogsLevel {
+    /// Puts nginx's defaults where the http block writes none; `main` are the error logs of the level above it.
+    pub fn default_logs(&mut self, main: &[ErrorLog], reading: &mut Reading<'_>) {
+        self.error.get_or_insert_with(|| main.to_vec());
+        if self.access.is_some() {
+            return;
+        }
+        let file = LogFile { path: reading.path("logs/access.log"), buffer: None, flush: None, gzip: None };
+        let files = &mut reading.declared.log_files;
+        let index = files.iter().position(|known| known.path == file.path).unwrap_or_else(|| {
+            files.push(file);
+            files.len() - 1
+        });
+        let format = reading.declared.log_formats[0].clone();
+        self.access = Some(Some(vec![AccessLog { file: LogFileId(index as u32), format, condition: None }]));
+    }
+}
+
+impl Feature for LogsLevel {
+    type Settings = Logs;
+
+    fn inherit(&mut self, above: &Self) {
+        self.inherit_open(above);
+    }
+
+    fn resolve(&self, _: &Place<'_>, _: &mut Reading<'_>) -> Logs {
+        Logs {
+            access: self.access.clone().flatten().unwrap_or_default().into(),
+            error: self.error.clone().unwrap_or_default().into(),
+        }
+    }
+}
+
+/// The rows of this family.
+pub const ROWS: &[Row] = &[
+    often(
+        "log_format",
+        HTTP,
+        (2, MANY),
+        "name [escape=default|json|none] string …",
+        "combined \"…\"",
+        "Names a format for access-log lines. `combined` is there from the start, as nginx has it.",
+        Apply::Declare(log_format),
+    ),
+    often(
+        "access_log",
+        HTTP_SERVER_LOCATION,
+        (1, MANY),
+        "path [format [buffer=size] [gzip[=level]] [flush=time] [if=condition]] | off",
+        "logs/access.log combined",
+        "Where requests are logged. `buffer` collects lines, `flush` bounds how long one waits, `gzip` compresses the file, and \
+         with `if` only requests are logged for which the condition is neither empty nor `0`. A level that writes one has none \
+         of the level above; where one of them is `off`, nothing is logged.",
+        Apply::Level(access_log),
+    ),
+    often(
+        "error_log",
+        HTTP_SERVER_LOCATION,
+        (1, 2),
+        "file | stderr [level]",
+        "logs/error.log error",
+        "Where errors go and from which level on: debug, info, notice, warn, error, crit, alert or emerg.",
+        Apply::Level(|l, d, r| {
+            if let Some(log) = error_log(d, r) {
+                l.logs.error.get_or_insert_default().push(log);
+            }
+        }),
+    ),
+    idle(
+        "open_log_file_cache",
+        HTTP_SERVER_LOCATION,
+        (1, 4),
+        "max=number [inactive=time] [min_uses=number] [valid=time] | off",
+        "Keeps log files open whose paths have variables.",
+        "every log file is open all the time",
+    ),
+    idle(
+        "log_subrequest",
+        HTTP_SERVER_LOCATION,
+        (1, 1),
+        "on | off",
+        "Whether nginx logs subrequests.",
+        "there are no subrequests",
+    ),
+];
+
+/// The format that is there from the start: its name and its text.
+const COMBINED: (&str, &str) = (
+    "combined",
+    "$remote_addr - $remote_user [$time_local] \"$request\" $status $body_bytes_sent \"$http_referer\" \"$http_user_agent\"",
+);
+
+/// Declares [`COMBINED`].
+pub fn declare_combined(reading: &mut Reading<'_>) {
+    let (name, text) = COMBINED;
+    let word = Word { text: text.to_owned(), span: Span::default(), quoted: true };
+    let template = reading.template(&word);
+    let format = LogFormat { name: name.to_owned(), escape: Escape::Default, template };
+    reading.declared.log_formats.push(Arc::new(format));
+}
+
+/// The file or stream that an `error_log` names; `None` after its error was reported.
+pub(super) fn error_log(directive: &Directive, reading: &mut Reading<'_>) -> Option<ErrorLog> {
+    const LEVELS: [&str; 8] = ["emerg", "alert", "crit", "error", "warn", "notice", "info", "debug"];
+    const SEVERITIES: [LogLevel; 8] = [
+        LogLevel::Emerg,
+        LogLevel::Alert,
+        LogLevel::Crit,
+        LogLevel::Error,
+        LogLevel::Warn,
+        LogLevel::Notice,
+        LogLevel::Info,
+        LogLevel::Debug,
+    ];
+    let level = match directive.args.get(1) {
+        Some(word) => SEVERITIES[reading.one_of(word, &LEVELS)?],
+        None => LogLevel::Error,
+    };
+    let word = &directive.args[0];
+    if not_yet(word, reading) {
+        return None;
+    }
+    let target = match word.text.as_str() {
+        "stderr" => LogTarget::Stderr,
+        path => LogTarget::File(reading.path(path)),
+    };
+    Some(ErrorLog { target, level })
+}
+
+fn not_yet(word: &Word, reading: &mut Reading<'_>) -> bool {
+    for kind in ["syslog:", "memory:"] {
+        if word.text.starts_with(kind) {
+            reading
+                .error(word.span, format!("nginx knows logs to \"{kind}\", Millstream does not (yet)"))
+                .help("write a file, and let the system's log service read it");
+            return true;
+        }
+    }
+    false
+}
+
+fn log_format(directive: &Directive, reading: &mut Reading<'_>) {
+    let name = &directive.args[0];
+    let mut words = &directive.args[1..];
+    let mut escape = Escape::Default;
+    if let Some(("escape", kind)) = parameter(&words[0]) {
+        const KINDS: [Escape; 3] = [Escape::Default, Escape::Json, Escape::None];
+        escape = reading.one_of(&kind, &["default", "json", "none"]).map_or(escape, |index| KINDS[index]);
+        words = &words[1..];
+    }
+    let (mut parts, mut source) = (Vec::new(), String::new());
+    for word in words {
+        let template = reading.template(word);
+        source.push_str(&word.text);
+        parts.extend(template.parts);
+    }
+    let duplicate = format!("duplicate \"log_format\" name \"{}\"", name.text);
+    if name.text == COMBINED.0 {
+        reading.error(name.span, duplicate).help("give it another name; `combined` is there from the start");
+        return;
+    }
+    if !reading.declare(Kind::LogFormat, &name.text, name.span, duplicate) {
+        return;
+    }
+    let template = Template { parts: parts.into(), source: source.into() };
+    reading.declared.log_formats.push(Arc::new(LogFormat { name: name.text.clone(), escape, template }));
+}
+
+#[derive(Default)]
+struct Parameters {
+    buffer: Option<usize>,
+    flush: Option<Duration>,
+    gzip: Option<u32>,
+    condition: Option<Template>,
+}
+
+fn access_log(level: &mut super::Level, directive: &Directive, reading: &mut Reading<'_>) {
+    let path = &directive.args[0];
+    let logs = level.logs.access.get_or_insert_with(|| Some(Vec::new()));
+    if path.text == "off" {
+        *logs = None;
+        if let Some(word) = directive.args.get(1) {
+            reading.error(word.span, "\"access_log off\" takes no parameters").help("write access_log off;");
+        }
+        return;
+    }
+    if not_yet(path, reading) || !reading.without_variables(path, "the path of an access_log") {
+        return;
+    }
+    let Some(format) = format(directive, reading) else { return };
+    let Some(parameters) = parameters(directive.args.get(2..).unwrap_or_default(), reading) else { return };
+    if parameters.flush.is_some() && parameters.buffer.is_none() {
+        reading
+            .error(directive.span, format!("no buffer is defined for access_log \"{}\"", path.text))
+            .help("flush= needs buffer=, as in buffer=64k flush=10s");
+        return;
+    }
+    let file = LogFile {
+        path: reading.path(&path.text),
+        buffer: parameters.buffer,
+        flush: parameters.flush,
+        gzip: parameters.gzip,
+    };
+    if let Some(file) = log_file(file, path, reading)
+        && let Some(logs) = logs
+    {
+        logs.push(AccessLog { file, format, condition: parameters.condition });
+    }
+}
+
+fn format(directive: &Directive, reading: &mut Reading<'_>) -> Option<Arc<LogFormat>> {
+    let Some(word) = directive.args.get(1) else { return reading.declared.log_formats.first().cloned() };
+    if let Some(format) = reading.declared.log_formats.iter().find(|format| format.name == word.text) {
+        return Some(format.clone());
+    }
+    let names: Vec<String> = reading.declared.log_formats.iter().map(|format| format.name.clone()).collect();
+    let help = if word.text.contains('=') {
+        format!("the name of a format comes before it, as in combined {}", word.text)
+    } else {
+        suggest::did_you_mean(&word.text, names.iter().map(String::as_str))
+            .unwrap_or_else(|| format!("the formats are: {}", names.join(", ")))
+    };
+    reading.error(word.span, format!("unknown log format \"{}\"", word.text)).help(help);
+    None
+}
+
+fn parameters(words: &[Word], reading: &mut Reading<'_>) -> Option<Parameters> {
+    let mut found = Parameters::default();
+    let mut whole = true;
+    for word in words {
+        match parameter(word) {
+            Some(("buffer", size)) => {
+                found.buffer = reading.memory_size(&size);
+                whole &= positive(found.buffer.map(|size| size == 0), "buffer size", word, reading);
+            }
+            Some(("flush", time)) => {
+                found.flush = reading.duration(&time);
+                whole &= positive(found.flush.map(|time| time.is_zero()), "flush time", word, reading);
+            }
+            Some(("gzip", level)) => found.gzip = reading.number(&level, 1, 9).map(|level| level as u32),
+            Some(("if", condition)) => found.condition = Some(reading.template(&condition)),
+            None if word.text == "gzip" => found.gzip = Some(1),
+            _ => {
+                whole = false;
+                reading
+                    .error(word.span, format!("invalid parameter \"{}\"", word.text))
+                    .help("the parameters are buffer=size, flush=time, gzip[=level] and if=condition");
+            }
+        }
+    }
+    if found.gzip.is_some() && found.buffer.is_none() {
+        // Compressed logs are buffered in nginx too, with this size where none is written.
+        found.buffer = Some(64 * 1024);
+    }
+    whole.then_some(found)
+}
+
+/// Whether a value is there and not zero; zero is reported.
+fn positive(is_zero: Option<bool>, what: &str, word: &Word, reading: &mut Reading<'_>) -> bool {
+    if is_zero == Some(true) {
+        reading
+            .error(word.span, format!("invalid {what} \"{}\"", word.text))
+            .help("leave it out where lines are to be written at once");
+    }
+    is_zero == Some(false)
+}
+
+/// The id of a file, which is noted where it is new. Whoever names it without a buffer shares the buffer that
+/// others gave it, as in nginx; two different buffers are an error.
+fn log_file(file: LogFile, word: &Word, reading: &mut Reading<'_>) -> Option<LogFileId> {
+    let files = &mut reading.declared.log_files;
+    let Some(index) = files.iter().position(|known| known.path == file.path) else {
+        files.push(file);
+        return Some(LogFileId(files.len() as u32 - 1));
+    };
+    let known = &mut files[index];
+    if known.buffer.is_none() {
+        *known = file;
+    } else if file.buffer.is_some() && *known != file {
+        reading
+            .error(
+                word.span,
+                format!("access_log \"{}\" already defined with conflicting parameters", word.text),
+            )
+            .help("write the same buffer=, flush= and gzip= wherever the file is named");
+        return None;
+    }
+    Some(LogFileId(index as u32))
+}

@@ -1,0 +1,312 @@
+//! Directives of the main context: the process, its workers, its user and its files.
+//!
+//! Values are noted, never acted on. Next: `millstream`'s `running` and `account`, which act on them.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use super::context::{Context, EVERYWHERE, HTTP, MAIN};
+use super::logs::{self, ErrorLog};
+use super::{Apply, MANY, Row, idle, idle_often, often, once};
+use crate::reading::{Reading, parameter};
+use crate::tree::Directive;
+
+/// `worker_processes`: here, threads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WorkerProcesses {
+    /// That many.
+    Number(u32),
+    /// The cores the process may use, affinity and cgroup quota included.
+    Auto,
+}
+
+/// `user name [group]`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct User {
+    /// The user's name.
+    pub name: String,
+    /// The group's; the user's own where none was written.
+    pub group: Option<String>,
+}
+
+/// The main and events contexts.
+#[derive(Debug, Clone)]
+pub struct Main {
+    /// `worker_processes`, default 1.
+    pub worker_processes: WorkerProcesses,
+    /// `worker_connections`, default 512: client and upstream connections of one worker at a time.
+    pub worker_connections: u32,
+    /// `worker_rlimit_nofile`.
+    pub worker_rlimit_nofile: Option<u64>,
+    /// `worker_shutdown_timeout`; `None` waits as long as it takes.
+    pub worker_shutdown_timeout: Option<Duration>,
+    /// `user`; `None` where none was written.
+    pub user: Option<User>,
+    /// `pid`.
+    pub pid: PathBuf,
+    /// `error_log`s of the main level; the default is the prefix's `logs/error.log` or what `-e` said.
+    pub error_logs: Vec<ErrorLog>,
+    /// `daemon`, default on.
+    pub daemon: bool,
+    /// `multi_accept`, default off.
+    pub multi_accept: bool,
+    /// `thread_pool default threads=`: threads for the disk and for compression; `None` where none was written.
+    pub blocking_threads: Option<u32>,
+    /// `control_socket`: where the API for this machine's administrator is; `None` = nowhere. Its listener and server
+    /// are among the others of the http block.
+    pub control_socket: Option<PathBuf>,
+}
+
+impl Default for Main {
+    fn default() -> Self {
+        Main {
+            worker_processes: WorkerProcesses::Number(1),
+            worker_connections: 512,
+            worker_rlimit_nofile: None,
+            worker_shutdown_timeout: None,
+            user: None,
+            pid: PathBuf::from("logs/nginx.pid"),
+            error_logs: Vec::new(),
+            daemon: true,
+            multi_accept: false,
+            blocking_threads: None,
+            control_socket: None,
+        }
+    }
+}
+
+/// Threads of a `thread_pool` at the most.
+const MOST_THREADS: u64 = 1024;
+
+/// The rows of this family.
+pub const ROWS: &[Row] = &[
+    once(
+        "worker_processes",
+        MAIN,
+        (1, 1),
+        "number | auto",
+        "1",
+        "How many workers serve. They are threads of one process here; `auto` starts one per core that the process may use, \
+         its cgroup quota included.",
+        Apply::Main(worker_processes),
+    ),
+    once(
+        "worker_rlimit_nofile",
+        MAIN,
+        (1, 1),
+        "number",
+        "",
+        "The limit of open files (RLIMIT_NOFILE) of the process. Without it the limit is raised as far as `worker_connections` \
+         want it and the hard limit allows.",
+        Apply::Main(|main, d, r| main.worker_rlimit_nofile = r.number(&d.args[0], 1, u64::MAX)),
+    ),
+    once(
+        "worker_shutdown_timeout",
+        MAIN,
+        (1, 1),
+        "time",
+        "",
+        "How long a graceful stop waits for connections before it closes them. Without it, as long as they take.",
+        Apply::Main(|main, d, r| {
+            main.worker_shutdown_timeout = r.duration(&d.args[0]).filter(|time| !time.is_zero());
+        }),
+    ),
+    once(
+        "user",
+        MAIN,
+        (1, 2),
+        "user [group]",
+        "",
+        "The user and group that the process becomes once its ports are open. Without a group, the user's own.",
+        Apply::Main(|main, d, _| {
+            let group = d.args.get(1).map(|word| word.text.clone());
+            main.user = Some(User { name: d.args[0].text.clone(), group });
+        }),
+    ),
+    once(
+        "pid",
+        MAIN,
+        (1, 1),
+        "file",
+        "logs/nginx.pid",
+        "The file that holds the process id. It appears once every listener is open.",
+        Apply::Main(|main, d, r| main.pid = r.path(&d.args[0].text)),
+    ),
+    once(
+        "daemon",
+        MAIN,
+        (1, 1),
+        "on | off",
+        "on",
+        "Whether the process leaves the terminal.",
+        Apply::Main(|main, d, r| main.daemon = r.flag(&d.args[0]).unwrap_or(true)),
+    ),
+    often(
+        "error_log",
+        MAIN,
+        (1, 2),
+        "file | stderr [level]",
+        "logs/error.log error",
+        "Where errors go and from which level on: debug, info, notice, warn, error, crit, alert or emerg.",
+        Apply::Main(|main, d, r| main.error_logs.extend(logs::error_log(d, r))),
+    ),
+    often(
+        "include",
+        EVERYWHERE,
+        (1, 1),
+        "file | mask",
+        "",
+        "Reads another file, or every file that a mask such as `conf.d/*.conf` fits, in its place. Relative names hang on \
+         the directory of the main file.",
+        Apply::Spliced,
+    ),
+    once(
+        "events",
+        MAIN,
+        (0, 0),
+        "{ … }",
+        "",
+        "The block for connection handling; it must be there, and may be empty.",
+        Apply::Block(Context::Events),
+    ),
+    once("http", MAIN, (0, 0), "{ … }", "", "The block for HTTP.", Apply::Block(Context::Http)),
+    idle_often(
+        "load_module",
+        MAIN,
+        (1, 1),
+        "file",
+        "Loads a module of nginx.",
+        "modules of nginx are not loaded; a directive that only a module knows is told where it stands",
+    ),
+    idle(
+        "master_process",
+        MAIN,
+        (1, 1),
+        "on | off",
+        "Whether nginx starts workers apart from its master.",
+        "there is one process whose workers are threads, with no master beside it",
+    ),
+    idle(
+        "worker_cpu_affinity",
+        MAIN,
+        (1, MANY),
+        "mask … | auto [mask]",
+        "Which cores nginx ties its workers to.",
+        "the system's scheduler places the threads; start the program under taskset to restrict its cores",
+    ),
+    idle(
+        "worker_priority",
+        MAIN,
+        (1, 1),
+        "number",
+        "The nice value of nginx's workers.",
+        "the process keeps the nice value it was started with",
+    ),
+    idle(
+        "worker_rlimit_core",
+        MAIN,
+        (1, 1),
+        "size",
+        "The largest core file of a worker.",
+        "the process keeps the limit it was started with",
+    ),
+    often(
+        "thread_pool",
+        MAIN,
+        (2, 3),
+        "name threads=number [max_queue=number]",
+        "default threads=6",
+        "How many threads the pool named `default` has: files are read and written there, and large answers compressed. It \
+         takes effect at a start. Pools of other names are not used; `max_queue` has no meaning, since work that finds the \
+         queue full waits.",
+        Apply::Main(thread_pool),
+    ),
+    idle(
+        "pcre_jit",
+        MAIN,
+        (1, 1),
+        "on | off",
+        "Whether nginx compiles its expressions to machine code.",
+        "expressions run on another engine, which has no such switch",
+    ),
+    idle(
+        "lock_file",
+        MAIN,
+        (1, 1),
+        "file",
+        "The prefix of nginx's lock files.",
+        "the workers share one process and need no lock files",
+    ),
+    idle(
+        "timer_resolution",
+        MAIN,
+        (1, 1),
+        "interval",
+        "How often nginx reads the clock.",
+        "reading the clock costs no system call here",
+    ),
+    often(
+        "env",
+        MAIN,
+        (1, 1),
+        "variable[=value]",
+        "",
+        "Environment variables that nginx keeps for its workers.",
+        Apply::Idle("the process keeps the environment it was started with"),
+    ),
+    idle(
+        "server_names_hash_max_size",
+        HTTP,
+        (1, 1),
+        "size",
+        "The largest hash table of server names.",
+        "hash tables grow as they need to",
+    ),
+    idle(
+        "server_names_hash_bucket_size",
+        HTTP,
+        (1, 1),
+        "size",
+        "The bucket size of the hash table of server names.",
+        "hash tables grow as they need to",
+    ),
+    idle(
+        "variables_hash_max_size",
+        HTTP,
+        (1, 1),
+        "size",
+        "The largest hash table of variables.",
+        "variables are resolved while the configuration is read, no table is asked later",
+    ),
+    idle(
+        "variables_hash_bucket_size",
+        HTTP,
+        (1, 1),
+        "size",
+        "The bucket size of the hash table of variables.",
+        "variables are resolved while the configuration is read, no table is asked later",
+    ),
+];
+
+fn thread_pool(main: &mut Main, d: &Directive, r: &mut Reading<'_>) {
+    let mut threads = None;
+    for word in &d.args[1..] {
+        match parameter(word) {
+            Some(("threads", number)) => threads = r.number(&number, 1, MOST_THREADS),
+            Some(("max_queue", number)) => _ = r.number(&number, 0, u64::MAX),
+            _ => r.not_one_of(word, &["threads=", "max_queue="]),
+        }
+    }
+    if d.args[0].text == "default" {
+        main.blocking_threads = threads.and_then(|number| u32::try_from(number).ok());
+    }
+}
+
+fn worker_processes(main: &mut Main, directive: &Directive, reading: &mut Reading<'_>) {
+    let word = &directive.args[0];
+    if word.text == "auto" {
+        main.worker_processes = WorkerProcesses::Auto;
+    } else if let Some(number) = reading.number(word, 1, 1024) {
+        main.worker_processes = WorkerProcesses::Number(number as u32);
+    }
+}

@@ -1,0 +1,394 @@
+//! Everything that a configuration can say, one file a feature.
+//!
+//! A feature's file holds its rows in the table of directives, what one level may say of it and how that is inherited, what comes of
+//! it with nginx's defaults, and the templates in it. [`features!`] lists them: it makes [`Level`], [`Settings`] and
+//! [`ServerSettings`], inheritance, resolution, the walk over templates and the manual's order. Blocks that are no levels (main, events,
+//! upstream, a server's own directives) have rows of their own kinds here too. Next: the features; `block`, which checks a
+//! block against the table.
+
+pub mod context;
+pub mod templates;
+pub mod level;
+pub mod right;
+pub mod logs;
+pub mod main;
+pub mod events;
+pub mod upstream;
+pub mod cache_zone;
+pub mod listen;
+pub mod location;
+pub mod client_header;
+pub mod tls;
+pub mod returns;
+pub mod error_pages;
+pub mod files;
+pub mod types;
+pub mod status_zone;
+pub mod keepalive;
+pub mod client_body;
+pub mod send;
+pub mod lingering;
+pub mod headers;
+pub mod api;
+pub mod forwarded;
+pub mod ranges;
+pub mod slice;
+pub mod gzip;
+pub mod pass;
+pub mod purge_at;
+
+use crate::declared::upstream::Upstream;
+pub use crate::reading::Need;
+use crate::reading::Reading;
+use crate::source::Span;
+use crate::template::Template;
+use crate::tree::Directive;
+
+use context::{Context, Contexts};
+use listen::ServerDraft;
+use location::LocationMatch;
+use main::Main;
+use pass::{CommonLevel, Family};
+use templates::Templates;
+
+/// What one level says of a feature.
+pub trait Feature: Clone + Default {
+    /// What comes of it.
+    type Settings;
+
+    /// Takes from the level above what this one leaves open.
+    fn inherit(&mut self, above: &Self);
+
+    /// Puts the defaults in, and checks what needs the whole level.
+    fn resolve(&self, place: &Place<'_>, reading: &mut Reading<'_>) -> Self::Settings;
+}
+
+/// What a feature is resolved for.
+#[derive(Debug, Clone, Copy)]
+pub struct Place<'a> {
+    /// Everything said there, inherited.
+    pub level: &'a Level,
+    /// How the location is matched.
+    pub matches: &'a LocationMatch,
+}
+
+macro_rules! features {
+    (
+        rows { $($(#[$other_doc:meta])* $other:ident $other_title:literal,)* }
+        server { $($(#[$server_doc:meta])* $server:ident $server_title:literal $server_level:ident,)* }
+        location { $($(#[$doc:meta])* $name:ident $title:literal $level:ident,)* }
+    ) => {
+        /// Everything that one level says.
+        #[derive(Debug, Clone, Default)]
+        pub struct Level {
+            $($(#[$server_doc])* pub $server: $server::$server_level,)*
+            $($(#[$doc])* pub $name: $name::$level,)*
+            /// The directives in force that decide about the cache, those of the outermost level first.
+            pub written: Vec<Written>,
+        }
+
+        /// Everything that holds for a server as a whole.
+        #[derive(Debug, Clone)]
+        pub struct ServerSettings {
+            $($(#[$server_doc])* pub $server: <$server::$server_level as Feature>::Settings,)*
+        }
+
+        /// Everything that holds in a location.
+        #[derive(Debug, Clone)]
+        pub struct Settings {
+            $($(#[$doc])* pub $name: <$name::$level as Feature>::Settings,)*
+        }
+
+        impl Level {
+            /// Takes from the level above what this one leaves open.
+            pub fn inherit(&mut self, above: &Level) {
+                self.inherit_written(above);
+                $(self.$server.inherit(&above.$server);)*
+                $(self.$name.inherit(&above.$name);)*
+            }
+
+            /// What comes of it for a server.
+            pub fn server_settings(&self, reading: &mut Reading<'_>) -> ServerSettings {
+                let place = Place { level: self, matches: &LocationMatch::Server };
+                ServerSettings { $($server: self.$server.resolve(&place, reading),)* }
+            }
+
+            /// What comes of it in a location, or on the level of a server.
+            pub fn settings(&self, matches: &LocationMatch, reading: &mut Reading<'_>) -> Settings {
+                let place = Place { level: self, matches };
+                Settings { $($name: self.$name.resolve(&place, reading),)* }
+            }
+        }
+
+        impl Settings {
+            /// All templates that are evaluated for requests of this location, in no particular order.
+            pub fn templates(&self) -> Vec<&Template> {
+                let mut all = Vec::new();
+                $(self.$name.templates(&mut all);)*
+                all
+            }
+        }
+
+        /// The rows with their headings, in the order of the manual.
+        const SECTIONS: &[(&str, &[Row])] = &[
+            $(($other_title, $other::ROWS),)*
+            $(($server_title, $server::ROWS),)*
+            $(($title, $name::ROWS),)*
+        ];
+    };
+}
+
+features! {
+    rows {
+        main "Process",
+        events "Events",
+        listen "Listening and choosing a server",
+        location "Locations and fixed answers",
+        upstream "Upstream groups",
+        cache_zone "Cache zones",
+    }
+    server {
+        /// `client_header_*`, `merge_slashes`.
+        client_header "Client side" ClientHeaderLevel,
+        /// `ssl_*`; nothing where there is no certificate.
+        tls "TLS" TlsLevel,
+    }
+    location {
+        /// `return`: of the location itself, or of its server (then it comes before location matching, on the
+        /// [`LocationMatch::Server`] location).
+        returns "Locations and fixed answers" ReturnLevel,
+        /// `error_page`s in force.
+        error_pages "Locations and fixed answers" ErrorPageLevel,
+        /// `root`, `index`.
+        files "Locations and fixed answers" FilesLevel,
+        /// `types`, `default_type`.
+        types "Locations and fixed answers" TypesLevel,
+        /// Index of `status_zone` into `Http::status_zones`.
+        status_zone "Locations and fixed answers" StatusZoneLevel,
+        /// `keepalive_*`.
+        keepalive "Client side" KeepaliveLevel,
+        /// `client_body_*`, `client_max_body_size`.
+        client_body "Client side" ClientBodyLevel,
+        /// `send_timeout`, `tcp_nodelay`.
+        send "Client side" SendLevel,
+        /// `lingering_*`.
+        lingering "Client side" LingeringLevel,
+        /// `add_header`, `expires`, `server_tokens`.
+        headers "Fields of the answer" HeadersLevel,
+        /// `proxy_pass` and its family.
+        pass "Proxying" PassLevel,
+        /// `proxy_cache_purge ZONE KEY`: every request here purges.
+        purge_at "Purging" PurgeAtLevel,
+        /// `api`: this location is the API.
+        api "API" ApiLevel,
+        /// `trusted_proxy`.
+        forwarded "Proxies in front" ForwardedLevel,
+        /// `max_ranges`, `etag`, `if_modified_since`.
+        ranges "Ranges and conditional requests" RangesLevel,
+        /// `slice` in bytes; 0 = off.
+        slice "Ranges and conditional requests" SliceLevel,
+        /// `gzip*`.
+        gzip "Compression" GzipLevel,
+        /// `access_log`, `error_log`.
+        logs "Logs" LogsLevel,
+    }
+}
+
+/// Every heading of the manual once, with its rows: those of the families of prefixes at the end of theirs.
+pub fn sections() -> Vec<(&'static str, Vec<&'static Row>)> {
+    let mut sections: Vec<(&str, Vec<&Row>)> = Vec::new();
+    for (title, rows) in SECTIONS.iter().chain(pass::SECTIONS.iter().copied().flatten()) {
+        match sections.iter_mut().find(|(known, _)| known == title) {
+            Some((_, known)) => known.extend(rows.iter()),
+            None => sections.push((title, rows.iter().collect())),
+        }
+    }
+    sections
+}
+
+/// Every row.
+pub fn rows() -> impl Iterator<Item = &'static Row> {
+    let families = pass::SECTIONS.iter().copied().flatten();
+    SECTIONS.iter().chain(families).flat_map(|(_, rows)| rows.iter())
+}
+
+/// The row of a directive in a context.
+pub fn find(name: &str, context: Context) -> Option<&'static Row> {
+    rows().find(|row| row.name == name && row.contexts.has(context))
+}
+
+/// A directive that decides about the cache.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Written {
+    /// Its name.
+    pub name: &'static str,
+    /// Where it stands.
+    pub span: Span,
+    /// Whose cache; nothing where it decides about any.
+    pub family: Option<Family>,
+}
+
+impl Level {
+    /// As with settings: a level that writes a directive has none of that name of the level above.
+    fn inherit_written(&mut self, above: &Level) {
+        let is_left_open = |name: &str| !self.written.iter().any(|own| own.name == name);
+        let from_above: Vec<_> =
+            above.written.iter().filter(|outer| is_left_open(outer.name)).copied().collect();
+        self.written.splice(0..0, from_above);
+    }
+
+    /// The directives that decide about the cache of a family.
+    pub fn deciding(&self, family: Family) -> impl Iterator<Item = &Written> {
+        self.written.iter().filter(move |written| written.family.is_none_or(|own| own == family))
+    }
+}
+
+/// How many words a directive takes after its name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Words {
+    /// At least.
+    pub least: usize,
+    /// At most; [`MANY`] = no bound.
+    pub most: usize,
+}
+
+/// No bound on the number of words.
+pub const MANY: usize = usize::MAX;
+
+/// Whether a directive may stand twice in one block.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum Repeat {
+    Once,
+    Often,
+}
+
+/// What a directive does.
+#[derive(Debug, Clone, Copy)]
+pub enum Apply {
+    /// A block of rows, which `configuration` or `locations` reads.
+    Block(Context),
+    /// `include`: spliced before the table is asked.
+    Spliced,
+    /// Accepted, and has no effect here; the text says why, as a sentence without a full stop.
+    Idle(&'static str),
+    /// Sets something of the main or events context.
+    Main(fn(&mut Main, &Directive, &mut Reading<'_>)),
+    /// Declares a name for the whole http block, before any level of it is read.
+    Declare(fn(&Directive, &mut Reading<'_>)),
+    /// Sets something of the server block itself.
+    Server(fn(&mut ServerDraft, &Directive, &mut Reading<'_>)),
+    /// Sets something that levels inherit.
+    Level(fn(&mut Level, &Directive, &mut Reading<'_>)),
+    /// The same with a block of free lines, which the table is not asked about.
+    Lines(fn(&mut Level, &Directive, &mut Reading<'_>)),
+    /// Sets something that every family of prefixes has.
+    Pass(Family, fn(&mut CommonLevel, &Directive, &mut Reading<'_>)),
+    /// Sets something of an upstream.
+    Upstream(fn(&mut Upstream, &Directive, &mut Reading<'_>)),
+}
+
+/// One directive.
+#[derive(Debug, Clone, Copy)]
+pub struct Row {
+    /// Its name.
+    pub name: &'static str,
+    /// Where it may stand.
+    pub contexts: Contexts,
+    /// How many words it takes.
+    pub words: Words,
+    /// Whether it may be repeated.
+    pub repeat: Repeat,
+    /// Its words as the manual shows them.
+    pub syntax: &'static str,
+    /// What holds where it is not written, as one would write it; empty = nothing.
+    pub default: &'static str,
+    /// What it means, in full sentences.
+    pub doc: &'static str,
+    /// What it does.
+    pub apply: Apply,
+    /// Whether it decides about what the cache does, so that `explain` names it.
+    pub decides: bool,
+    /// What it has no effect without. Directives of nginx have none: they are often written for locations to come, and nobody
+    /// wants to be told.
+    pub needs: Option<Need>,
+}
+
+impl Row {
+    /// Whether it ends with a block and not with a semicolon.
+    pub fn takes_block(&self) -> bool {
+        matches!(self.apply, Apply::Block(_) | Apply::Lines(_))
+    }
+
+    /// The row of a directive that decides about the cache.
+    const fn deciding(self) -> Row {
+        Row { decides: true, ..self }
+    }
+
+    /// The row of a directive that has no effect without another one.
+    const fn needing(self, need: Need) -> Row {
+        Row { needs: Some(need), ..self }
+    }
+}
+
+/// Builds a row that may stand once; the words of `syntax` are shown, `least` and `most` are checked.
+const fn once(
+    name: &'static str,
+    contexts: Contexts,
+    (least, most): (usize, usize),
+    syntax: &'static str,
+    default: &'static str,
+    doc: &'static str,
+    apply: Apply,
+) -> Row {
+    Row {
+        name,
+        contexts,
+        words: Words { least, most },
+        repeat: Repeat::Once,
+        syntax,
+        default,
+        doc,
+        apply,
+        decides: false,
+        needs: None,
+    }
+}
+
+/// Builds a row that may be repeated.
+const fn often(
+    name: &'static str,
+    contexts: Contexts,
+    words: (usize, usize),
+    syntax: &'static str,
+    default: &'static str,
+    doc: &'static str,
+    apply: Apply,
+) -> Row {
+    let row = once(name, contexts, words, syntax, default, doc, apply);
+    Row { repeat: Repeat::Often, ..row }
+}
+
+/// Builds the row of a directive that is accepted and idle.
+const fn idle(
+    name: &'static str,
+    contexts: Contexts,
+    words: (usize, usize),
+    syntax: &'static str,
+    doc: &'static str,
+    why: &'static str,
+) -> Row {
+    once(name, contexts, words, syntax, "", doc, Apply::Idle(why))
+}
+
+/// The same for one that may be repeated.
+const fn idle_often(
+    name: &'static str,
+    contexts: Contexts,
+    words: (usize, usize),
+    syntax: &'static str,
+    doc: &'static str,
+    why: &'static str,
+) -> Row {
+    often(name, contexts, words, syntax, "", doc, Apply::Idle(why))
+}

@@ -1,0 +1,485 @@
+//! How a location uses a cache zone.
+//!
+//! Before: `features/cache_zone`, which declares zones. Next: `cache/usage`, what comes of it; `sharing`; `millstream-cache`'s `policy`,
+//! which applies these (RFC 9111 comes first wherever the two meet).
+
+use std::time::Duration;
+
+use super::failures::UseStale;
+use super::store::{Store, incompatible};
+use super::{CommonLevel, sibling};
+use crate::declared::cache_zone::CacheZoneId;
+use crate::features::level::level;
+use crate::features::templates::without_templates;
+use crate::reading::{Reading, parameter};
+use crate::source::Span;
+use crate::suggest;
+use crate::template::{Template, Variable};
+use crate::tree::{Directive, Word};
+use crate::value;
+use crate::variables::Builtin;
+
+pub mod usage;
+
+/// The statuses that a `proxy_cache_valid` is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ValidStatus {
+    /// `any`.
+    Any,
+    /// One status.
+    Is(u16),
+}
+
+/// One status of a `proxy_cache_valid`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Valid {
+    /// Which answers.
+    pub status: ValidStatus,
+    /// For how long; zero = do not store.
+    pub time: Duration,
+}
+
+/// `proxy_cache_heuristic`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Heuristic {
+    /// Hundredths of the age at the origin; RFC 9111 §4.2.2 speaks of 10.
+    pub percent: u8,
+    /// The longest lifetime that is guessed. Default a day.
+    pub longest: Duration,
+}
+
+without_templates!(Valid, Heuristic);
+
+/// `proxy_cache_methods`: which are kept beside GET and HEAD.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct CacheMethods {
+    /// POST.
+    pub post: bool,
+    /// QUERY.
+    pub query: bool,
+}
+
+level! {
+    /// What one level says of it.
+    pub struct CacheLevel {
+        /// `…_cache` with its place; no zone = `off`.
+        zone: (Option<CacheZoneId>, Span),
+        /// `…_cache_key` with its place.
+        key: (Template, Span),
+        /// `…_cache_valid`s, each with its place.
+        valid: Vec<(Valid, Span)>,
+        /// `…_cache_methods`, with the last place.
+        methods: (CacheMethods, Span),
+        /// `…_cache_lock`.
+        lock: bool,
+        /// `…_cache_lock_timeout`.
+        lock_timeout: Duration,
+        /// `…_cache_lock_age`.
+        lock_age: Duration,
+        /// `…_cache_unread_timeout`; nothing in it = `off`.
+        unread_timeout: Option<Duration>,
+        /// `…_cache_fill_timeout`; nothing in it = `off`.
+        fill_timeout: Option<Duration>,
+        /// `…_cache_use_stale`.
+        use_stale: UseStale,
+        /// `…_cache_background_update`.
+        background_update: bool,
+        /// `…_cache_revalidate`.
+        revalidate: bool,
+        /// `…_cache_bypass`.
+        bypass: Vec<Template>,
+        /// `…_no_cache`.
+        no_cache: Vec<Template>,
+        /// `…_cache_min_uses`.
+        min_uses: u32,
+        /// `…_cache_convert_head`.
+        convert_head: bool,
+        /// `…_cache_max_range_offset`.
+        max_range_offset: u64,
+        /// `…_cache_client_control`.
+        client_control: bool,
+        /// `…_cache_heuristic` with its place; nothing in it = `off`.
+        heuristic: (Option<Heuristic>, Span),
+        /// `…_cache_refresh_ahead`; zero = `off`.
+        refresh_ahead: Duration,
+        /// `…_cache_tag`s.
+        tags: Vec<Template>,
+        /// `…_cache_explain`.
+        explain: bool,
+    }
+}
+
+/// The rows of this part, for one prefix.
+macro_rules! rows {
+    ($prefix:literal, $family:expr) => {
+        [
+            once(
+                concat!($prefix, "_cache"),
+                HTTP_SERVER_LOCATION,
+                (1, 1),
+                "zone | off",
+                "off",
+                "The zone that answers are kept in. Answers to requests with Authorization are shared only where RFC 9111 §3.5 allows it or \
+                 the key names the credential.",
+                Apply::Pass($family, cache::zone),
+            ),
+            once(
+                concat!($prefix, "_cache_key"),
+                HTTP_SERVER_LOCATION,
+                (1, 1),
+                "string",
+                "$scheme$proxy_host$request_uri",
+                "What an entry is found by.",
+                Apply::Pass($family, cache::key),
+            ),
+            often(
+                concat!($prefix, "_cache_valid"),
+                HTTP_SERVER_LOCATION,
+                (1, MANY),
+                "[code … | any] time",
+                "",
+                "How long answers are fresh that say nothing themselves. Without codes it is for 200, 301 and 302.",
+                Apply::Pass($family, cache::valid),
+            ),
+            often(
+                concat!($prefix, "_cache_methods"),
+                HTTP_SERVER_LOCATION,
+                (1, MANY),
+                "GET | HEAD | POST | QUERY …",
+                "GET HEAD",
+                "The methods whose answers are kept; GET and HEAD always are. Of QUERY (RFC 10008; Millstream's own here) the body is \
+                 a part of the key.",
+                Apply::Pass($family, cache::methods),
+            ),
+            once(
+                concat!($prefix, "_cache_lock"),
+                HTTP_SERVER_LOCATION,
+                (1, 1),
+                "on | off",
+                "on",
+                "Whether of several requests for one missing entry only one goes upstream; the others get its answer as it arrives. In nginx it is off by default, and a waiter polls every 500 ms.",
+                Apply::Pass($family, |l, d, r| l.cache.lock = r.flag(&d.args[0])),
+            ),
+            once(
+                concat!($prefix, "_cache_lock_timeout"),
+                HTTP_SERVER_LOCATION,
+                (1, 1),
+                "time",
+                "5s",
+                "How long they wait before they go upstream themselves; what they get is not kept.",
+                Apply::Pass($family, |l, d, r| l.cache.lock_timeout = r.duration(&d.args[0])),
+            ),
+            once(
+                concat!($prefix, "_cache_lock_age"),
+                HTTP_SERVER_LOCATION,
+                (1, 1),
+                "time",
+                "5s",
+                "After how long one more request may go upstream to fill the entry.",
+                Apply::Pass($family, |l, d, r| l.cache.lock_age = r.duration(&d.args[0])),
+            ),
+            once(
+                concat!($prefix, "_cache_unread_timeout"),
+                HTTP_SERVER_LOCATION,
+                (1, 1),
+                "time | off",
+                "3s",
+                "How long the upstream is still read for the cache when everybody who read along has left; an answer that has not ended by then is given up and not kept, so that nobody can hold the upstream by asking and leaving. With off it is read to its end, as in nginx.",
+                Apply::Pass($family, |l, d, r| l.cache.unread_timeout = cache::time_or_off(d, r)),
+            ),
+            once(
+                concat!($prefix, "_cache_fill_timeout"),
+                HTTP_SERVER_LOCATION,
+                (1, 1),
+                "time | off",
+                "off",
+                "How long after its head an answer may still arrive and be kept. One that takes longer, a stream for instance, goes on for those who read it; it is not kept, and nobody new joins it.",
+                Apply::Pass($family, |l, d, r| l.cache.fill_timeout = cache::time_or_off(d, r)),
+            ),
+            often(
+                concat!($prefix, "_cache_use_stale"),
+                HTTP_SERVER_LOCATION,
+                (1, MANY),
+                "error | timeout | invalid_header | updating | http_500 | http_502 | http_503 | http_504 | http_403 | http_404 | \
+                 http_429 | off …",
+                "off",
+                "When an entry is still answered that is not fresh.",
+                Apply::Pass($family, |l, d, r| l.cache.use_stale = Some(failures::words(l.cache.use_stale, d, r))),
+            ),
+            once(
+                concat!($prefix, "_cache_background_update"),
+                HTTP_SERVER_LOCATION,
+                (1, 1),
+                "on | off",
+                "off",
+                "Whether a stale entry is refreshed while it is answered. Nobody waits for the refresh.",
+                Apply::Pass($family, |l, d, r| l.cache.background_update = r.flag(&d.args[0])),
+            ),
+            once(
+                concat!($prefix, "_cache_revalidate"),
+                HTTP_SERVER_LOCATION,
+                (1, 1),
+                "on | off",
+                "off",
+                "Whether an entry is refreshed with If-Modified-Since and If-None-Match.",
+                Apply::Pass($family, |l, d, r| l.cache.revalidate = r.flag(&d.args[0])),
+            ),
+            often(
+                concat!($prefix, "_cache_bypass"),
+                HTTP_SERVER_LOCATION,
+                (1, MANY),
+                "string …",
+                "",
+                "The cache is not asked where one of the strings is neither empty nor `0`.",
+                Apply::Pass($family, |l, d, r| l.cache.bypass.get_or_insert_default().extend(cache::strings(d, r))),
+            ),
+            often(
+                concat!($prefix, "_no_cache"),
+                HTTP_SERVER_LOCATION,
+                (1, MANY),
+                "string …",
+                "",
+                "The answer is not kept where one of the strings is neither empty nor `0`.",
+                Apply::Pass($family, |l, d, r| l.cache.no_cache.get_or_insert_default().extend(cache::strings(d, r))),
+            ),
+            once(
+                concat!($prefix, "_cache_min_uses"),
+                HTTP_SERVER_LOCATION,
+                (1, 1),
+                "number",
+                "1",
+                "After how many requests an answer is kept.",
+                Apply::Pass($family, |l, d, r| {
+                    l.cache.min_uses = r.number(&d.args[0], 0, u64::from(u32::MAX)).map(|uses| uses as u32);
+                }),
+            ),
+            once(
+                concat!($prefix, "_cache_convert_head"),
+                HTTP_SERVER_LOCATION,
+                (1, 1),
+                "on | off",
+                "on",
+                "Whether a HEAD is asked of the upstream as GET, so that its answer can be kept. With `off` the key should contain \
+                 `$request_method`.",
+                Apply::Pass($family, |l, d, r| l.cache.convert_head = r.flag(&d.args[0])),
+            ),
+            once(
+                concat!($prefix, "_cache_max_range_offset"),
+                HTTP_SERVER_LOCATION,
+                (1, 1),
+                "number",
+                "",
+                "A range that begins beyond this many bytes is passed to the upstream as it is, and its answer kept as a part, the \
+                 latest of each URL; without it the whole answer is always fetched. For seeking in large files see `slice`.",
+                Apply::Pass($family, |l, d, r| l.cache.max_range_offset = r.offset(&d.args[0])),
+            ),
+            once(
+                concat!($prefix, "_cache_client_control"),
+                HTTP_SERVER_LOCATION,
+                (1, 1),
+                "on | off",
+                "off",
+                "Whether Cache-Control and Pragma of a request count (RFC 9111 §5.2.1): then a client may force a refresh, or ask for a \
+                 stored answer only. Off by default, as nginx never lets clients do that.",
+                Apply::Pass($family, |l, d, r| l.cache.client_control = r.flag(&d.args[0])),
+            )
+            .needing(Need::Cache),
+            once(
+                concat!($prefix, "_cache_heuristic"),
+                HTTP_SERVER_LOCATION,
+                (1, 2),
+                "off | percent% [max=time]",
+                "off",
+                concat!("For how long an answer is fresh that says nothing of it but has Last-Modified (RFC 9111 §4.2.2): so many hundredths of the time \
+                 that has passed since then, at most `max` (1d). `", $prefix, "_cache_valid` comes first."),
+                Apply::Pass($family, cache::heuristic),
+            )
+            .needing(Need::Cache),
+            once(
+                concat!($prefix, "_cache_refresh_ahead"),
+                HTTP_SERVER_LOCATION,
+                (1, 1),
+                "off | time",
+                "off",
+                "An entry that is asked for this long before its end, or later, is refreshed in the background while it is still fresh.",
+                Apply::Pass($family, |l, d, r| {
+                    let word = &d.args[0];
+                    l.cache.refresh_ahead =
+                        if word.text == "off" { Some(Duration::ZERO) } else { r.duration(word) };
+                }),
+            )
+            .needing(Need::Cache),
+            often(
+                concat!($prefix, "_cache_tag"),
+                HTTP_SERVER_LOCATION,
+                (1, MANY),
+                "string …",
+                "",
+                "Tags that the entry can be purged by, separated by spaces or commas, beside those in the answer's Surrogate-Key, Cache-Tag and \
+                 xkey fields. An answer with more than 1,024 is not stored.",
+                Apply::Pass($family, |l, d, r| l.cache.tags.get_or_insert_default().extend(cache::strings(d, r))),
+            )
+            .needing(Need::Cache),
+            once(
+                concat!($prefix, "_cache_explain"),
+                HTTP_SERVER_LOCATION,
+                (1, 1),
+                "on | off",
+                "off",
+                "Whether answers say in a field Cache-Status (RFC 9211) what the cache did and why.",
+                Apply::Pass($family, |l, d, r| l.cache.explain = r.flag(&d.args[0])),
+            )
+            .needing(Need::Cache),
+        ]
+    };
+}
+pub(super) use rows;
+
+pub(super) fn zone(level: &mut CommonLevel, directive: &Directive, reading: &mut Reading<'_>) {
+    let word = &directive.args[0];
+    if word.text == "off" {
+        level.cache.zone = Some((None, word.span));
+        return;
+    }
+    if level.store.place.as_ref().is_some_and(|store| store.value != Store::Off) {
+        incompatible(directive, "store", reading);
+        return;
+    }
+    if !reading.without_variables(word, &directive.name.text) {
+        return;
+    }
+    let zones = &reading.declared.cache_zones;
+    if let Some(index) = zones.iter().position(|zone| zone.name == word.text) {
+        reading.used_zones[index] = true;
+        level.cache.zone = Some((Some(CacheZoneId(index as u32)), word.span));
+        return;
+    }
+    let help = suggest::did_you_mean(&word.text, zones.iter().map(|zone| zone.name.as_str()));
+    let help = help.unwrap_or_else(|| {
+        format!(
+            "define it in the http block: {} /var/cache/millstream keys_zone={}:10m;",
+            sibling(directive, "cache_path"),
+            word.text
+        )
+    });
+    let message = format!("\"{}\" zone \"{}\" is unknown", directive.name.text, word.text);
+    reading.error(word.span, message).help(help);
+}
+
+/// What is known only once the entry is found cannot be a part of what it is found by.
+pub(super) fn key(level: &mut CommonLevel, directive: &Directive, reading: &mut Reading<'_>) {
+    const LATER: [Builtin; 5] = [
+        Builtin::UpstreamCacheKey,
+        Builtin::UpstreamCacheStatus,
+        Builtin::UpstreamCacheAge,
+        Builtin::UpstreamCacheLastModified,
+        Builtin::UpstreamCacheEtag,
+    ];
+    let word = &directive.args[0];
+    let key = reading.template(word);
+    let is_later =
+        |variable: &Variable| matches!(variable, Variable::Builtin(known) if LATER.contains(known));
+    if key.variables().any(is_later) {
+        let name = &directive.name.text;
+        reading
+            .error(word.span, format!("a variable $upstream_cache_… cannot be a part of \"{name}\""))
+            .help("it has a value only after the key was looked up; take it out");
+        return;
+    }
+    level.cache.key = Some((key, directive.span));
+}
+
+pub(super) fn valid(level: &mut CommonLevel, directive: &Directive, reading: &mut Reading<'_>) {
+    let (time, codes) = directive.args.split_last().expect("the table asks for a word");
+    let Some(time) = reading.duration(time) else { return };
+    let list = level.cache.valid.get_or_insert_default();
+    let mut add = |status| list.push((Valid { status, time }, directive.span));
+    if codes.is_empty() {
+        [200, 301, 302].into_iter().map(ValidStatus::Is).for_each(&mut add);
+    }
+    for word in codes {
+        if word.text == "any" {
+            add(ValidStatus::Any);
+        } else if let Some(help) = no_status(word, directive) {
+            reading.error(word.span, format!("\"{}\" is not a status", word.text)).help(help);
+        } else if let Some(status) = reading.number(word, 100, 599) {
+            add(ValidStatus::Is(status as u16));
+        }
+    }
+}
+
+/// What to write where a status was expected and something else stands that is often taken for one.
+fn no_status(word: &Word, directive: &Directive) -> Option<String> {
+    let (name, text) = (&directive.name.text, word.text.as_bytes());
+    if let [class @ b'1'..=b'5', b'x' | b'X', b'x' | b'X'] = text {
+        let examples = ["100", "200 204", "301 302 308", "404 410", "500 503"][usize::from(class - b'1')];
+        return Some(format!("write each status, as in {name} {examples} 5m; or any"));
+    }
+    let is_time = text.iter().any(u8::is_ascii_alphabetic) && value::duration(&word.text).is_ok();
+    is_time.then(|| {
+        let others = directive.args.iter().filter(|other| other.span != word.span);
+        let others: Vec<_> = others.map(|other| other.text.as_str()).collect();
+        format!("the time comes last: {name} {} {};", others.join(" "), word.text)
+    })
+}
+
+pub(super) fn methods(level: &mut CommonLevel, directive: &Directive, reading: &mut Reading<'_>) {
+    const METHODS: [&str; 4] = ["GET", "HEAD", "POST", "QUERY"];
+    let mut methods = level.cache.methods.map(|(methods, _)| methods).unwrap_or_default();
+    for word in &directive.args {
+        match METHODS.iter().position(|method| method.eq_ignore_ascii_case(&word.text)) {
+            Some(2) => methods.post = true,
+            Some(3) => methods.query = true,
+            Some(_) => {}
+            None => reading.not_one_of(word, &METHODS),
+        }
+    }
+    level.cache.methods = Some((methods, directive.span));
+}
+
+/// The longest lifetime that is guessed where `max=` is not written.
+const LONGEST_GUESS: Duration = Duration::from_secs(24 * 3600);
+
+pub(super) fn heuristic(level: &mut CommonLevel, directive: &Directive, reading: &mut Reading<'_>) {
+    let (name, first) = (&directive.name.text, &directive.args[0]);
+    let mut longest = LONGEST_GUESS;
+    if let Some(word) = directive.args.get(1) {
+        match parameter(word) {
+            Some(("max", value)) if first.text != "off" => {
+                longest = reading.duration(&value).unwrap_or(longest);
+            }
+            _ => {
+                reading
+                    .error(word.span, format!("invalid parameter \"{}\"", word.text))
+                    .help(format!("write {name} 10% max=1d; or {name} off;"));
+            }
+        }
+    }
+    if first.text == "off" {
+        level.cache.heuristic = Some((None, directive.span));
+        return;
+    }
+    let Some(percent) = first.text.strip_suffix('%') else {
+        reading
+            .error(first.span, format!("invalid value \"{}\"", first.text))
+            .help("write a percentage such as 10%, or off");
+        return;
+    };
+    if let Some(percent) = reading.number(&Reading::part(first, percent), 1, 100) {
+        let guess = Heuristic { percent: percent as u8, longest };
+        level.cache.heuristic = Some((Some(guess), directive.span));
+    }
+}
+
+/// A time, or `off`, which is none.
+pub(super) fn time_or_off(directive: &Directive, reading: &mut Reading<'_>) -> Option<Option<Duration>> {
+    match &directive.args[0] {
+        word if word.text == "off" => Some(None),
+        word => reading.duration(word).map(Some),
+    }
+}
+
+/// Texts with variables, all of them.
+pub(super) fn strings(directive: &Directive, reading: &mut Reading<'_>) -> Vec<Template> {
+    directive.args.iter().map(|word| reading.template(word)).collect()
+}

@@ -1,0 +1,358 @@
+//! An exchange with an upstream, whoever speaks: fields, buffers, time limits, and when another server is asked.
+//!
+//! Next: `millstream-server`'s `answer/proxied`.
+
+use std::time::Duration;
+
+use super::failures::NextUpstream;
+use super::{CommonLevel, Family};
+use crate::features::headers::is_field_name;
+use crate::features::level::{Placed, settings};
+use crate::features::templates::without_templates;
+use crate::reading::{Reading, TempPath};
+use crate::tree::Directive;
+
+/// `proxy_ignore_headers`, one flag per field.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[allow(missing_docs)]
+pub struct IgnoreHeaders {
+    pub x_accel_redirect: bool,
+    pub x_accel_expires: bool,
+    pub x_accel_limit_rate: bool,
+    pub x_accel_buffering: bool,
+    pub x_accel_charset: bool,
+    pub expires: bool,
+    pub cache_control: bool,
+    pub set_cookie: bool,
+    pub vary: bool,
+}
+
+without_templates!(IgnoreHeaders);
+
+impl From<Placed<IgnoreHeaders>> for IgnoreHeaders {
+    fn from(placed: Placed<IgnoreHeaders>) -> IgnoreHeaders {
+        placed.value
+    }
+}
+
+settings! {
+    /// How a location exchanges with an upstream; each is named here as in the family `proxy_`.
+    pub struct Exchange, ExchangeLevel(reading) {
+        /// `proxy_hide_header`s in lower case, beside [`HIDDEN_FIELDS`].
+        hide_headers: Vec<String> = Vec::new(),
+        /// `proxy_pass_header`s in lower case, which are not hidden.
+        pass_headers: Vec<String> = Vec::new(),
+        /// `proxy_ignore_headers`.
+        ignore_headers: Placed<IgnoreHeaders> => IgnoreHeaders = Placed::nowhere(IgnoreHeaders::default()),
+        /// `proxy_buffering`, default on.
+        buffering: bool = true,
+        /// `proxy_request_buffering`, default on.
+        request_buffering: bool = true,
+        /// `proxy_buffer_size`: an answer's head must fit. Default 4 KiB.
+        buffer_size: usize = BUFFER_SIZE,
+        /// `proxy_buffers`, number × size: what one answer may hold in memory beside `buffer_size`.
+        buffers: (usize, usize) = BUFFERS,
+        /// `proxy_max_temp_file_size`, default 1 GiB; 0 = never to a file.
+        max_temp_file_size: Placed<u64> => u64 = Placed::nowhere(1024 * 1024 * 1024),
+        /// `proxy_temp_path`.
+        temp_path: TempPath = reading.default_temp_path("proxy_temp"),
+        /// `proxy_connect_timeout`, default 60 s.
+        connect_timeout: Duration = MINUTE,
+        /// `proxy_send_timeout`, default 60 s, between two writes.
+        send_timeout: Duration = MINUTE,
+        /// `proxy_read_timeout`, default 60 s, between two reads.
+        read_timeout: Duration = MINUTE,
+        /// `proxy_next_upstream`, default error and timeout.
+        next_upstream: NextUpstream = NextUpstream { error: true, timeout: true, ..NextUpstream::default() },
+        /// `proxy_next_upstream_tries`; 0 = no bound but the number of servers.
+        next_upstream_tries: u32 = 0,
+        /// `proxy_next_upstream_timeout`; zero = none.
+        next_upstream_timeout: Duration = Duration::ZERO,
+        /// `proxy_intercept_errors`, default off.
+        intercept_errors: bool = false,
+        /// `proxy_ignore_client_abort`, default off.
+        ignore_client_abort: bool = false,
+        /// `proxy_force_ranges`: ranges are answered whatever Accept-Ranges says. Default off.
+        force_ranges: bool = false,
+    }
+}
+
+const MINUTE: Duration = Duration::from_secs(60);
+const BUFFER_SIZE: usize = 4096;
+const BUFFERS: (usize, usize) = (8, 4096);
+
+/// Fields of an upstream's answer that the client never gets by default, in lower case.
+const HIDDEN_FIELDS: [&str; 8] = [
+    "date",
+    "server",
+    "x-pad",
+    "x-accel-expires",
+    "x-accel-redirect",
+    "x-accel-limit-rate",
+    "x-accel-buffering",
+    "x-accel-charset",
+];
+
+impl Exchange {
+    /// Whether an answer's field is kept from the client.
+    pub fn hides(&self, name: &[u8]) -> bool {
+        let is = |known: &str| name.eq_ignore_ascii_case(known.as_bytes());
+        let is_in = |list: &[String]| list.iter().any(|known| is(known));
+        (HIDDEN_FIELDS.into_iter().any(is) || is_in(&self.hide_headers)) && !is_in(&self.pass_headers)
+    }
+}
+
+impl ExchangeLevel {
+    /// nginx asks that a temporary file holds at least one buffer, or that there is none.
+    pub(super) fn check_temp_file_size(&self, family: Family, reading: &mut Reading<'_>) {
+        let Some(Placed { value: size, span }) = self.max_temp_file_size else { return };
+        let least = self.buffer_size.unwrap_or(BUFFER_SIZE).max(self.buffers.unwrap_or(BUFFERS).1) as u64;
+        if size != 0 && size < least {
+            let name = family.directive("max_temp_file_size");
+            reading
+                .error(span, format!("\"{name}\" must be 0 or at least as large as one of the buffers"))
+                .help(format!("write 0 for no temporary files, or at least {least}"));
+        }
+    }
+}
+
+/// The rows of this part, for one prefix.
+macro_rules! rows {
+    ($prefix:literal, $family:expr) => {
+        [
+            often(
+                concat!($prefix, "_hide_header"),
+                HTTP_SERVER_LOCATION,
+                (1, 1),
+                "field",
+                "",
+                "A field of the upstream's answer that the client does not get, beside Date, Server, X-Pad and X-Accel-….",
+                Apply::Pass($family, |l, d, r| l.exchange.hide_headers.get_or_insert_default().extend(exchange::field_name(d, r))),
+            ),
+            often(
+                concat!($prefix, "_pass_header"),
+                HTTP_SERVER_LOCATION,
+                (1, 1),
+                "field",
+                "",
+                "A field that would be hidden and is passed on nevertheless.",
+                Apply::Pass($family, |l, d, r| l.exchange.pass_headers.get_or_insert_default().extend(exchange::field_name(d, r))),
+            ),
+            once(
+                concat!($prefix, "_buffering"),
+                HTTP_SERVER_LOCATION,
+                (1, 1),
+                "on | off",
+                "on",
+                "Whether an answer is read as fast as the upstream sends it, however slow the client is.",
+                Apply::Pass($family, |l, d, r| l.exchange.buffering = r.flag(&d.args[0])),
+            ),
+            once(
+                concat!($prefix, "_request_buffering"),
+                HTTP_SERVER_LOCATION,
+                (1, 1),
+                "on | off",
+                "on",
+                "Whether a request's body is read whole before the upstream is asked.",
+                Apply::Pass($family, |l, d, r| l.exchange.request_buffering = r.flag(&d.args[0])),
+            ),
+            once(
+                concat!($prefix, "_buffer_size"),
+                HTTP_SERVER_LOCATION,
+                (1, 1),
+                "size",
+                "4k",
+                "The head of an answer must fit into this; else the client gets 502.",
+                Apply::Pass($family, |l, d, r| l.exchange.buffer_size = r.memory_size(&d.args[0])),
+            ),
+            once(
+                concat!($prefix, "_buffers"),
+                HTTP_SERVER_LOCATION,
+                (2, 2),
+                "number size",
+                "8 4k",
+                "How much of one answer is held in memory beside that.",
+                Apply::Pass($family, |l, d, r| l.exchange.buffers = r.pieces(&d.args, 2)),
+            ),
+            once(
+                concat!($prefix, "_max_temp_file_size"),
+                HTTP_SERVER_LOCATION,
+                (1, 1),
+                "size",
+                "1024m",
+                "How much of an answer goes to a temporary file while the client is slower than the upstream; 0 = nothing.",
+                Apply::Pass($family, |l, d, r| {
+                    l.exchange.max_temp_file_size = r.offset(&d.args[0]).map(|value| Placed { value, span: d.args[0].span })
+                }),
+            ),
+            once(
+                concat!($prefix, "_temp_path"),
+                HTTP_SERVER_LOCATION,
+                (1, 4),
+                "path [level1 [level2 [level3]]]",
+                "",
+                concat!("The directory for such files, which must be usable by `user`; only its last part is made where it is missing. The levels \
+                 are accepted and not needed: the files have no names. Where none is written: `", $prefix, "_temp` below the prefix if \
+                 that is there already, else $TMPDIR, `/var/tmp`, `/tmp`, `/dev/shm`, the first that can be used."),
+                Apply::Pass($family, |l, d, r| l.exchange.temp_path = r.temp_path(&d.args)),
+            ),
+            once(
+                concat!($prefix, "_connect_timeout"),
+                HTTP_SERVER_LOCATION,
+                (1, 1),
+                "time",
+                "60s",
+                "How long connecting to an upstream server may take.",
+                Apply::Pass($family, |l, d, r| l.exchange.connect_timeout = r.duration(&d.args[0])),
+            ),
+            once(
+                concat!($prefix, "_send_timeout"),
+                HTTP_SERVER_LOCATION,
+                (1, 1),
+                "time",
+                "60s",
+                "How long an upstream server may pause between two reads of a request.",
+                Apply::Pass($family, |l, d, r| l.exchange.send_timeout = r.duration(&d.args[0])),
+            ),
+            once(
+                concat!($prefix, "_read_timeout"),
+                HTTP_SERVER_LOCATION,
+                (1, 1),
+                "time",
+                "60s",
+                "How long an upstream server may pause between two pieces of an answer.",
+                Apply::Pass($family, |l, d, r| l.exchange.read_timeout = r.duration(&d.args[0])),
+            ),
+            often(
+                concat!($prefix, "_next_upstream"),
+                HTTP_SERVER_LOCATION,
+                (1, MANY),
+                "error | timeout | invalid_header | http_500 | http_502 | http_503 | http_504 | http_403 | http_404 | http_429 | \
+                 non_idempotent | off …",
+                "error timeout",
+                "When the next server is asked. Requests whose method is not idempotent are sent once, unless `non_idempotent` is there.",
+                Apply::Pass($family, |l, d, r| l.exchange.next_upstream = Some(failures::words(l.exchange.next_upstream, d, r))),
+            ),
+            once(
+                concat!($prefix, "_next_upstream_tries"),
+                HTTP_SERVER_LOCATION,
+                (1, 1),
+                "number",
+                "0",
+                "How many servers are asked at most; 0 = all.",
+                Apply::Pass($family, |l, d, r| {
+                    l.exchange.next_upstream_tries =
+                        r.number(&d.args[0], 0, u64::from(u32::MAX)).map(|tries| tries as u32);
+                }),
+            ),
+            once(
+                concat!($prefix, "_next_upstream_timeout"),
+                HTTP_SERVER_LOCATION,
+                (1, 1),
+                "time",
+                "0",
+                "How long the next server is still asked; 0 = always.",
+                Apply::Pass($family, |l, d, r| l.exchange.next_upstream_timeout = r.duration(&d.args[0])),
+            ),
+            once(
+                concat!($prefix, "_intercept_errors"),
+                HTTP_SERVER_LOCATION,
+                (1, 1),
+                "on | off",
+                "off",
+                "Whether `error_page` holds for the upstream's own answers from 300 on.",
+                Apply::Pass($family, |l, d, r| l.exchange.intercept_errors = r.flag(&d.args[0])),
+            ),
+            once(
+                concat!($prefix, "_ignore_client_abort"),
+                HTTP_SERVER_LOCATION,
+                (1, 1),
+                "on | off",
+                "off",
+                "Whether the upstream's answer is read to its end after the client has gone.",
+                Apply::Pass($family, |l, d, r| l.exchange.ignore_client_abort = r.flag(&d.args[0])),
+            ),
+            idle(
+                concat!($prefix, "_busy_buffers_size"),
+                HTTP_SERVER_LOCATION,
+                (1, 1),
+                "size",
+                "How much may be on its way to the client while an answer is read.",
+                concat!("what has been read is sent on at once; ", $prefix, "_buffers is the bound"),
+            ),
+            idle(
+                concat!($prefix, "_temp_file_write_size"),
+                HTTP_SERVER_LOCATION,
+                (1, 1),
+                "size",
+                "How much is written to a temporary file at once.",
+                "temporary files are written by threads of their own, so a large write holds nobody up",
+            ),
+            idle(
+                concat!($prefix, "_send_lowat"),
+                HTTP_SERVER_LOCATION,
+                (1, 1),
+                "size",
+                "The low-water mark of sockets to upstream servers.",
+                "the system this runs on has no such mark for sending",
+            ),
+            often(
+                concat!($prefix, "_ignore_headers"),
+                HTTP_SERVER_LOCATION,
+                (1, MANY),
+                "field …",
+                "",
+                "Fields of the upstream's answer that have no effect here: X-Accel-Redirect, X-Accel-Expires, X-Accel-Limit-Rate, \
+                 X-Accel-Buffering, X-Accel-Charset, Expires, Cache-Control, Set-Cookie, Vary.",
+                Apply::Pass($family, exchange::ignore_headers),
+            )
+            .deciding(),
+            once(
+                concat!($prefix, "_force_ranges"),
+                HTTP_SERVER_LOCATION,
+                (1, 1),
+                "on | off",
+                "off",
+                "Whether ranges of upstream answers are served whatever their Accept-Ranges says.",
+                Apply::Pass($family, |l, d, r| l.exchange.force_ranges = r.flag(&d.args[0])),
+            ),
+        ]
+    };
+}
+pub(super) use rows;
+
+/// The one field that a directive names, in lower case; nothing after its error was reported.
+pub(super) fn field_name(directive: &Directive, reading: &mut Reading<'_>) -> Option<String> {
+    let word = &directive.args[0];
+    is_field_name(word, reading).then(|| word.text.to_ascii_lowercase())
+}
+
+pub(super) fn ignore_headers(level: &mut CommonLevel, directive: &Directive, reading: &mut Reading<'_>) {
+    const FIELDS: [&str; 9] = [
+        "X-Accel-Redirect",
+        "X-Accel-Expires",
+        "X-Accel-Limit-Rate",
+        "X-Accel-Buffering",
+        "X-Accel-Charset",
+        "Expires",
+        "Cache-Control",
+        "Set-Cookie",
+        "Vary",
+    ];
+    let mut ignore = level.exchange.ignore_headers.map(|written| written.value).unwrap_or_default();
+    for word in &directive.args {
+        match FIELDS.iter().position(|field| field.eq_ignore_ascii_case(&word.text)) {
+            Some(0) => ignore.x_accel_redirect = true,
+            Some(1) => ignore.x_accel_expires = true,
+            Some(2) => ignore.x_accel_limit_rate = true,
+            Some(3) => ignore.x_accel_buffering = true,
+            Some(4) => ignore.x_accel_charset = true,
+            Some(5) => ignore.expires = true,
+            Some(6) => ignore.cache_control = true,
+            Some(7) => ignore.set_cookie = true,
+            Some(_) => ignore.vary = true,
+            None => reading.not_one_of(word, &FIELDS),
+        }
+    }
+    level.exchange.ignore_headers = Some(Placed { value: ignore, span: directive.span });
+}

@@ -1,0 +1,386 @@
+//! `proxy_pass`: speaking HTTP to the upstream.
+//!
+//! Here is only what no other protocol has. Before: `target`, whom a location passes to; next: `millstream-server`'s
+//! `answer/proxied/request_head` and `answer_head`.
+
+use super::target::{self, PassDraft};
+use super::{Family, Spoken};
+use crate::features::context::{HTTP_SERVER_LOCATION, LOCATION};
+use crate::features::headers::is_field_name;
+use crate::features::level::level;
+use crate::features::location::LocationMatch;
+use crate::features::templates::{Templates, record, without_templates};
+use crate::features::{Apply, Level, Row, idle, often, once};
+use crate::reading::Reading;
+use crate::regular_expression::Regex;
+use crate::source::Span;
+use crate::template::{Part, Template, Variable};
+use crate::tree::{Directive, Word};
+use crate::variables::Builtin;
+
+/// HTTP version spoken to the upstream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum HttpVersion {
+    Http10,
+    Http11,
+}
+
+record! {
+    /// A `proxy_set_header`, or one of the defaults.
+    pub struct SetHeader {
+        /// The field's name as written.
+        pub name: String,
+        /// Its value; the field is not sent where it evaluates to empty.
+        pub value: Template,
+    }
+}
+
+/// One `proxy_redirect`.
+#[derive(Debug, Clone)]
+pub enum Redirect {
+    /// Replaces a prefix.
+    Prefix {
+        /// What a Location or Refresh value starts with.
+        from: Template,
+        /// What stands there instead.
+        to: Template,
+    },
+    /// Replaces what an expression matches, with its captures.
+    Regex {
+        /// The expression.
+        from: Regex,
+        /// What stands there instead.
+        to: Template,
+    },
+}
+
+without_templates!(HttpVersion);
+
+impl Templates for Redirect {
+    fn templates<'t>(&'t self, all: &mut Vec<&'t Template>) {
+        match self {
+            Redirect::Prefix { from, to } => all.extend([from, to]),
+            Redirect::Regex { from: _, to } => all.push(to),
+        }
+    }
+}
+
+record! {
+    /// HTTP to the upstream, of a location.
+    pub struct HttpPass {
+        /// `$proxy_host`: the host as written, with the port unless it is the scheme's.
+        pub host: String,
+        /// `$proxy_port`.
+        pub port: u16,
+        /// The URI part: replaces the part of the normalised request URI that the location's prefix matched. `None`
+        /// passes the request's URI on as it came.
+        pub uri: Option<String>,
+        /// `proxy_http_version`, default 1.1.
+        pub http_version: HttpVersion,
+        /// Fields set on the request: the `proxy_set_header`s in force and, where they name neither, the defaults
+        /// `Host $proxy_host` and `Connection ""`.
+        pub set_headers: Vec<SetHeader>,
+        /// `proxy_redirect` in order; `default` is already written out, `off` is empty.
+        pub redirects: Vec<Redirect>,
+        /// `proxy_method`.
+        pub method: Option<Template>,
+        /// `proxy_upgrade`: a client's Upgrade is passed on.
+        pub upgrade: bool,
+    }
+}
+
+/// A `proxy_redirect` as written.
+#[derive(Debug, Clone)]
+pub enum RedirectRule {
+    /// `default`, with its place: it becomes a rule once the location is known.
+    Default(Span),
+    /// A pair.
+    Pair(Redirect),
+}
+
+level! {
+    /// What one level says of it.
+    pub struct HttpLevel {
+        /// `proxy_http_version`.
+        http_version: HttpVersion,
+        /// `proxy_set_header`s.
+        set_headers: Vec<SetHeader>,
+        /// `proxy_redirect`s; empty = `off`.
+        redirects: Vec<RedirectRule>,
+        /// `proxy_method`.
+        method: Template,
+        /// `proxy_upgrade`.
+        upgrade: bool,
+    }
+}
+
+impl Spoken for HttpLevel {
+    type Settings = HttpPass;
+
+    fn inherit(&mut self, above: &Self) {
+        self.inherit_open(above);
+    }
+
+    fn sent(&self) -> &[SetHeader] {
+        self.set_headers.as_deref().unwrap_or_default()
+    }
+
+    fn resolve(&self, draft: &PassDraft, matches: &LocationMatch, reading: &mut Reading<'_>) -> HttpPass {
+        check_uri(draft, matches, reading);
+        HttpPass {
+            host: draft.host.clone(),
+            port: draft.port,
+            uri: draft.uri.clone(),
+            http_version: self.http_version.unwrap_or(HttpVersion::Http11),
+            set_headers: set_headers(self),
+            redirects: redirects(self, draft, matches, reading),
+            method: self.method.clone(),
+            upgrade: self.upgrade.unwrap_or(false),
+        }
+    }
+}
+
+const REUSED: &str =
+    "what goes upstream is written anew from what was read, in buffers that grow as they need to";
+
+/// The rows that no other protocol has.
+pub const ROWS: &[Row] = &[
+    once(
+        "proxy_pass",
+        LOCATION,
+        (1, 1),
+        "URL",
+        "",
+        "Passes requests on: to the name of an upstream, `host:port` or `unix:/path`, each after `http://`. A URI part stands in \
+         for the part of the request's URI that the location's prefix matched; without one the URI goes on as it came. With \
+         variables the whole value is the URL.",
+        Apply::Level(|l, d, r| target::read(Family::Proxy, l, d, r)),
+    ),
+    once(
+        "proxy_http_version",
+        HTTP_SERVER_LOCATION,
+        (1, 1),
+        "1.0 | 1.1 | 2",
+        "1.1",
+        "The HTTP version spoken to the upstream. With `2` there is a warning, and 1.1 is spoken.",
+        Apply::Level(|l, d, r| http_version(of(l), d, r)),
+    ),
+    often(
+        "proxy_set_header",
+        HTTP_SERVER_LOCATION,
+        (2, 2),
+        "field value",
+        "Host $proxy_host; Connection \"\"",
+        "Sets a field of the request to the upstream; an empty value removes it. A level that writes one has none of the level \
+         above, but the two defaults hold wherever the field is not set.",
+        Apply::Level(|l, d, r| set_header(of(l), d, r)),
+    ),
+    often(
+        "proxy_redirect",
+        HTTP_SERVER_LOCATION,
+        (1, 2),
+        "default | off | redirect replacement",
+        "default",
+        "Rewrites the Location and Refresh fields of answers: a prefix, or with `~` and `~*` what an expression matches. `default` \
+         turns the URL of the `proxy_pass` into the location's.",
+        Apply::Level(|l, d, r| redirect(of(l), d, r)),
+    ),
+    once(
+        "proxy_method",
+        HTTP_SERVER_LOCATION,
+        (1, 1),
+        "method",
+        "",
+        "The method sent to the upstream in place of the client's.",
+        Apply::Level(|l, d, r| of(l).method = Some(r.template(&d.args[0]))),
+    ),
+    once(
+        "proxy_upgrade",
+        HTTP_SERVER_LOCATION,
+        (1, 1),
+        "on | off",
+        "off",
+        "Passes a client's wish for another protocol (`Upgrade`, as of WebSocket) to the upstream and, once that agrees, all bytes both \
+         ways. Such a request goes past the cache. Other requests are not touched, so it can stand where everything is \
+         proxied. `h2c` is not passed on: nobody could look into it. After 101 a connection ends when nothing moved for \
+         `proxy_read_timeout`.",
+        Apply::Level(|l, d, r| of(l).upgrade = r.flag(&d.args[0])),
+    ),
+    idle(
+        "proxy_headers_hash_max_size",
+        HTTP_SERVER_LOCATION,
+        (1, 1),
+        "size",
+        "The largest hash table of request fields.",
+        REUSED,
+    ),
+    idle(
+        "proxy_headers_hash_bucket_size",
+        HTTP_SERVER_LOCATION,
+        (1, 1),
+        "size",
+        "The bucket size of the hash table of request fields.",
+        REUSED,
+    ),
+];
+
+fn of(level: &mut Level) -> &mut HttpLevel {
+    &mut level.pass.proxy.protocol
+}
+
+/// Servers that speak HTTP/2 nearly always speak HTTP/1.1 as well; one that does not answers nothing, and is noticed.
+fn http_version(level: &mut HttpLevel, directive: &Directive, reading: &mut Reading<'_>) {
+    let word = &directive.args[0];
+    if word.text == "2" {
+        reading
+            .diagnostics
+            .warning(word.span, "Millstream does not speak HTTP/2 to upstreams (yet); HTTP/1.1 is used")
+            .help("write proxy_http_version 1.1;")
+            .once();
+        level.http_version = Some(HttpVersion::Http11);
+        return;
+    }
+    const VERSIONS: [HttpVersion; 2] = [HttpVersion::Http10, HttpVersion::Http11];
+    level.http_version = reading.one_of(word, &["1.0", "1.1"]).map(|index| VERSIONS[index]);
+}
+
+fn set_header(level: &mut HttpLevel, directive: &Directive, reading: &mut Reading<'_>) {
+    let [name, word] = &directive.args[..] else { return };
+    // The level has one, whatever becomes of it.
+    level.set_headers.get_or_insert_default();
+    if let Some(bare) = name.text.strip_suffix(':') {
+        colon_in_name(level, &Reading::part(name, bare), word, reading);
+        return;
+    }
+    let value = reading.template(word);
+    if is_field_name(name, reading) {
+        let name = name.text.clone();
+        level.set_headers.get_or_insert_default().push(SetHeader { name, value });
+    }
+}
+
+/// nginx puts a colon of its own behind the name, so that the one written there begins the value. Without a value there is
+/// no field to send.
+fn colon_in_name(level: &mut HttpLevel, name: &Word, word: &Word, reading: &mut Reading<'_>) {
+    if word.text.is_empty() {
+        reading.diagnostics.idle(
+            name.span,
+            "\"proxy_set_header\" has no effect here: no field has a colon in its name, so there is none to remove",
+        );
+        return;
+    }
+    let value = reading.template(&Reading::part(word, format!(": {}", word.text)));
+    if is_field_name(name, reading) {
+        reading
+            .diagnostics
+            .warning(
+                name.span,
+                format!("the colon becomes a part of the value: \"{0}: : …\" is sent", name.text),
+            )
+            .help(format!("write {} without a colon", name.text));
+        let name = name.text.clone();
+        level.set_headers.get_or_insert_default().push(SetHeader { name, value });
+    }
+}
+
+fn redirect(level: &mut HttpLevel, directive: &Directive, reading: &mut Reading<'_>) {
+    let first = &directive.args[0];
+    let written = level.redirects.as_ref();
+    let off = directive.args.len() == 1 && first.text == "off";
+    // An empty list is an `off`, which stands alone.
+    if written.is_some_and(|rules| off || rules.is_empty()) {
+        reading
+            .error(directive.span, "\"proxy_redirect\" directive is duplicate")
+            .help("proxy_redirect off stands alone in its block; keep it or the others");
+        return;
+    }
+    let rules = level.redirects.get_or_insert_default();
+    let Some(second) = directive.args.get(1) else {
+        if reading.one_of(first, &["default", "off"]) == Some(0) {
+            rules.push(RedirectRule::Default(directive.span));
+        }
+        return;
+    };
+    let to = reading.template(second);
+    if let Some(source) = first.text.strip_prefix('~') {
+        let (source, ignore_case) = match source.strip_prefix('*') {
+            Some(source) => (source, true),
+            None => (source, false),
+        };
+        if let Some(from) = reading.regex(first, source, ignore_case) {
+            rules.push(RedirectRule::Pair(Redirect::Regex { from, to }));
+        }
+    } else {
+        let from = reading.template(first);
+        rules.push(RedirectRule::Pair(Redirect::Prefix { from, to }));
+    }
+}
+
+fn check_uri(draft: &PassDraft, matches: &LocationMatch, reading: &mut Reading<'_>) {
+    let kind = match matches {
+        LocationMatch::Regex(_) => "a location with an expression",
+        LocationMatch::Named(_) => "a named location",
+        _ => return,
+    };
+    let Some(uri) = &draft.uri else { return };
+    let without = draft.url.as_deref().and_then(|url| url.strip_suffix(uri.as_str())).unwrap_or_default();
+    reading.error(draft.span, format!("\"proxy_pass\" cannot have URI part in {kind}")).help(format!(
+        "there is no prefix that it could replace; write proxy_pass {};",
+        without.trim_end_matches(':')
+    ));
+}
+
+fn set_headers(level: &HttpLevel) -> Vec<SetHeader> {
+    let mut fields = level.set_headers.clone().unwrap_or_default();
+    let host = Template {
+        parts: [Part::Variable(Variable::Builtin(Builtin::ProxyHost))].into(),
+        source: "$proxy_host".into(),
+    };
+    for (name, value) in [("Host", host), ("Connection", Template::literal(""))] {
+        if !fields.iter().any(|field| field.name.eq_ignore_ascii_case(name)) {
+            fields.push(SetHeader { name: name.to_owned(), value });
+        }
+    }
+    fields
+}
+
+fn redirects(
+    level: &HttpLevel,
+    draft: &PassDraft,
+    matches: &LocationMatch,
+    reading: &mut Reading<'_>,
+) -> Vec<Redirect> {
+    let Some(rules) = &level.redirects else {
+        return default_redirect(draft, matches).into_iter().collect();
+    };
+    let mut redirects = Vec::new();
+    for rule in rules {
+        match rule {
+            RedirectRule::Pair(redirect) => redirects.push(redirect.clone()),
+            RedirectRule::Default(span) => {
+                match default_redirect(draft, matches) {
+                    Some(redirect) => redirects.push(redirect),
+                    None => {
+                        reading
+                        .error(*span, "\"proxy_redirect default\" cannot be used with a \"proxy_pass\" with variables")
+                        .help("write proxy_redirect off; or the prefix and what stands for it");
+                    }
+                }
+            }
+        }
+    }
+    redirects
+}
+
+/// The URL of the `proxy_pass` becomes the location's path, or its host is left out where it has no URI.
+fn default_redirect(draft: &PassDraft, matches: &LocationMatch) -> Option<Redirect> {
+    let url = draft.url.as_deref()?;
+    let (from, to) = match (&draft.uri, matches) {
+        (Some(_), LocationMatch::Exact(path) | LocationMatch::Prefix { path, .. }) => {
+            (url.to_owned(), path.as_str())
+        }
+        _ => (format!("{url}/"), "/"),
+    };
+    Some(Redirect::Prefix { from: Template::literal(&from), to: Template::literal(to) })
+}

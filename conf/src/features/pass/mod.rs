@@ -1,0 +1,268 @@
+//! Passing requests on: what every family of prefixes (`proxy_` …) has, and the list of the families.
+//!
+//! The rows, the model and the manual of what they share are made once per prefix; a protocol's own part is a file of its own. A
+//! new family is that file and a line in [`families!`]. Next: `target`, `exchange`, `store`, `cache`, `sharing` and `purge`, which they
+//! share; `http`; `millstream-server`'s `answer/proxied`.
+
+pub mod failures;
+pub mod target;
+pub mod exchange;
+pub mod store;
+pub mod sharing;
+pub mod http;
+mod made;
+pub mod cache;
+pub mod purge;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::context::HTTP_SERVER_LOCATION;
+use super::level::Placed;
+use super::location::LocationMatch;
+use super::right::token;
+use super::templates::{Templates, record};
+use super::{Apply, Feature, MANY, Need, Place, Row, idle, often, once};
+use crate::reading::Reading;
+use crate::template::Template;
+use crate::tree::Directive;
+
+use cache::CacheLevel;
+use cache::usage::{self, Of, ProxyCache};
+use exchange::{Exchange, ExchangeLevel};
+use http::{HttpPass, SetHeader};
+use purge::PurgeLevel;
+use sharing::SharingLevel;
+use store::{Store, StoreLevel, Storing};
+use target::{PassDraft, PassTarget};
+
+/// What one level says of a protocol.
+trait Spoken: Clone + Default {
+    /// What comes of it.
+    type Settings;
+
+    /// Takes from the level above what this one leaves open.
+    fn inherit(&mut self, above: &Self);
+
+    /// The request fields that the level makes, without defaults.
+    fn sent(&self) -> &[SetHeader];
+
+    /// What comes of it for a `proxy_pass` or one of its kind.
+    fn resolve(
+        &self,
+        draft: &PassDraft,
+        matches: &LocationMatch,
+        reading: &mut Reading<'_>,
+    ) -> Self::Settings;
+}
+
+/// What one level says of a family.
+#[derive(Debug, Clone, Default)]
+pub struct FamilyLevel<P> {
+    /// What every family has.
+    pub common: CommonLevel,
+    /// What this one has.
+    pub protocol: P,
+}
+
+/// What one level says of what every family has.
+#[derive(Debug, Clone, Default)]
+#[allow(missing_docs)]
+pub struct CommonLevel {
+    pub exchange: ExchangeLevel,
+    pub store: StoreLevel,
+    pub cache: CacheLevel,
+    pub sharing: SharingLevel,
+    pub purge: PurgeLevel,
+}
+
+macro_rules! families {
+    ($($(#[$doc:meta])* $family:ident $field:ident $prefix:literal $protocol:ident $level:ident $spoken:ident $settings:ident
+        $title:literal,)*) => {
+        /// A family of directives with a prefix of their own.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub enum Family {
+            $($(#[$doc])* $family,)*
+        }
+
+        /// Every family.
+        pub const FAMILIES: &[Family] = &[$(Family::$family,)*];
+
+        impl Family {
+            fn prefix(self) -> &'static str {
+                match self {
+                    $(Family::$family => $prefix,)*
+                }
+            }
+        }
+
+        /// What is spoken to the upstream.
+        #[derive(Debug, Clone)]
+        #[allow(missing_docs)]
+        pub enum Protocol {
+            $($spoken($protocol::$settings),)*
+        }
+
+        impl Templates for Protocol {
+            fn templates<'t>(&'t self, all: &mut Vec<&'t Template>) {
+                match self {
+                    $(Protocol::$spoken(settings) => settings.templates(all),)*
+                }
+            }
+        }
+
+        /// What one level says of passing requests on.
+        #[derive(Debug, Clone, Default)]
+        pub struct PassLevel {
+            /// Whom it passes them to, which stays where it was written.
+            pub draft: Option<PassDraft>,
+            $($(#[$doc])* pub $field: FamilyLevel<$protocol::$level>,)*
+        }
+
+        impl PassLevel {
+            /// What it says of what every family has.
+            pub fn common(&self, family: Family) -> &CommonLevel {
+                match family {
+                    $(Family::$family => &self.$field.common,)*
+                }
+            }
+
+            /// The same, to be changed.
+            pub fn common_mut(&mut self, family: Family) -> &mut CommonLevel {
+                match family {
+                    $(Family::$family => &mut self.$field.common,)*
+                }
+            }
+
+            /// The request fields that it makes for an upstream, without defaults.
+            pub fn sent(&self, family: Family) -> &[SetHeader] {
+                match family {
+                    $(Family::$family => self.$field.protocol.sent(),)*
+                }
+            }
+
+            fn inherit_families(&mut self, above: &Self) {
+                $(self.$field.common.inherit(&above.$field.common);
+                self.$field.protocol.inherit(&above.$field.protocol);)*
+            }
+
+            fn protocol(&self, draft: &PassDraft, matches: &LocationMatch, reading: &mut Reading<'_>) -> Protocol {
+                match draft.family {
+                    $(Family::$family => Protocol::$spoken(self.$field.protocol.resolve(draft, matches, reading)),)*
+                }
+            }
+        }
+
+        /// The rows of every family, with their headings.
+        pub const SECTIONS: &[&[(&str, &[Row])]] = &[$(&[
+            ($title, $protocol::ROWS),
+            ($title, &exchange::rows!($prefix, Family::$family)),
+            ("Cache", &deciding(cache::rows!($prefix, Family::$family))),
+            ("What the cache shares", &deciding(sharing::rows!($prefix, Family::$family))),
+            ("Purging", &deciding(purge::rows!($prefix, Family::$family))),
+            ("Answers kept as files", &store::rows!($prefix, Family::$family)),
+        ],)*];
+    };
+}
+
+families! {
+    /// `proxy_*`.
+    Proxy proxy "proxy" http HttpLevel Http HttpPass "Proxying",
+}
+
+/// The rows of directives that decide about what the cache does.
+const fn deciding<const N: usize>(mut rows: [Row; N]) -> [Row; N] {
+    let mut at = 0;
+    while at < N {
+        rows[at] = rows[at].deciding();
+        at += 1;
+    }
+    rows
+}
+
+/// The rows stand with their families.
+pub const ROWS: &[Row] = &[];
+
+impl Family {
+    /// The name of one of its directives: `cache_key` → `proxy_cache_key`.
+    pub fn directive(self, rest: &str) -> String {
+        format!("{}_{rest}", self.prefix())
+    }
+}
+
+/// The name of another directive of the same family.
+fn sibling(directive: &Directive, rest: &str) -> String {
+    let (prefix, _) = directive.name.text.split_once('_').expect("every name of a family has its prefix");
+    format!("{prefix}_{rest}")
+}
+
+record! {
+    /// How a location passes requests on.
+    pub struct Pass {
+        /// Whom it passes them to; which server of a group is never decided here.
+        pub target: PassTarget,
+        /// What is spoken there.
+        pub protocol: Protocol,
+        /// How it exchanges.
+        pub exchange: Exchange,
+        /// `proxy_store`, `proxy_store_access`.
+        pub store: Storing,
+        /// `proxy_cache` and what belongs to it; `None` = off.
+        pub cache: Option<ProxyCache>,
+    }
+}
+
+impl Pass {
+    /// HTTP, the one protocol that there is.
+    pub fn http(&self) -> &HttpPass {
+        let Protocol::Http(http) = &self.protocol;
+        http
+    }
+}
+
+impl CommonLevel {
+    fn inherit(&mut self, above: &Self) {
+        self.choose_store_or_cache();
+        self.exchange.inherit(&above.exchange);
+        self.store.inherit(&above.store);
+        self.cache.inherit_open(&above.cache);
+        self.sharing.inherit_open(&above.sharing);
+        self.purge.inherit(&above.purge);
+    }
+
+    /// A level that stores does not take a cache from the level above, and one that caches no store; that one level
+    /// has both was refused when it was read.
+    fn choose_store_or_cache(&mut self) {
+        if let Some(store) = &self.store.place
+            && store.value != Store::Off
+        {
+            self.cache.zone.get_or_insert((None, store.span));
+        } else if let Some((Some(_), span)) = self.cache.zone {
+            self.store.place.get_or_insert(Placed { value: Store::Off, span });
+        }
+    }
+}
+
+impl Feature for PassLevel {
+    type Settings = Option<Arc<Pass>>;
+
+    fn inherit(&mut self, above: &Self) {
+        self.inherit_families(above);
+    }
+
+    fn resolve(&self, place: &Place<'_>, reading: &mut Reading<'_>) -> Option<Arc<Pass>> {
+        for family in FAMILIES {
+            self.common(*family).exchange.check_temp_file_size(*family, reading);
+        }
+        let draft = self.draft.as_ref()?;
+        let (family, common) = (draft.family, self.common(draft.family));
+        let of = Of { level: place.level, family, common, sent: self.sent(family) };
+        Some(Arc::new(Pass {
+            target: draft.target.clone(),
+            protocol: self.protocol(draft, place.matches, reading),
+            exchange: common.exchange.resolve(place, reading),
+            store: common.store.resolve(place, reading),
+            cache: usage::resolve(of, reading),
+        }))
+    }
+}

@@ -1,0 +1,176 @@
+//! Directives of purging: which requests purge, and who may.
+//!
+//! Strangers are refused unless the configuration lets them in by name. Next: `api`, the other way to manage the cache;
+//! `millstream-server`'s `answer/purge`, which acts on these.
+
+use super::CommonLevel;
+use crate::declared::cache_zone::CacheZoneId;
+use crate::features::right::RightLevel;
+use crate::reading::Reading;
+use crate::source::Span;
+use crate::suggest;
+use crate::template::{self, Template};
+use crate::tree::Directive;
+
+/// What one level says of it.
+#[derive(Debug, Clone, Default)]
+pub struct PurgeLevel {
+    /// `…_cache_purge`s.
+    pub conditions: Option<Vec<Template>>,
+    /// `…_cache_purge_methods`.
+    pub methods: Option<bool>,
+    /// `…_cache_purge_soft`.
+    pub soft: Option<bool>,
+    /// `…_cache_purge_allow`, `…_cache_purge_token`.
+    pub right: RightLevel,
+    /// `…_cache_purge zone key` with its place, which stays where it was written.
+    pub at: Option<(CacheZoneId, Template, Span)>,
+}
+
+impl PurgeLevel {
+    pub(super) fn inherit(&mut self, above: &Self) {
+        if self.conditions.is_none() {
+            self.conditions.clone_from(&above.conditions);
+        }
+        self.methods = self.methods.or(above.methods);
+        self.soft = self.soft.or(above.soft);
+        self.right.inherit_open(&above.right);
+    }
+}
+
+/// The rows of this part, for one prefix.
+macro_rules! rows {
+    ($prefix:literal, $family:expr) => {
+        [
+            often(
+                concat!($prefix, "_cache_purge"),
+                HTTP_SERVER_LOCATION,
+                (1, MANY),
+                "string … | PURGE [from address …] | zone key",
+                "",
+                concat!("A request for which one of the strings is neither empty nor `0` purges the entry of its key, or every entry whose key begins \
+                 as its key does where that ends in `*`; it gets 204. That is as in NGINX Plus, and in addition only for those whom \
+                 `", $prefix, "_cache_purge_allow` or `", $prefix, "_cache_purge_token` lets. The two forms of the free purge module are known too: a method with \
+                 the addresses that may use it, and, in a location of its own, a zone with the key that each request there purges."),
+                Apply::Pass($family, purge::purge),
+            )
+            .needing(Need::Cache),
+            once(
+                concat!($prefix, "_cache_purge_methods"),
+                HTTP_SERVER_LOCATION,
+                (1, 1),
+                "on | off",
+                "on",
+                "Whether the methods PURGE and BAN purge in a location with a cache; `off` passes them to the upstream as any other method.",
+                Apply::Pass($family, |l, d, r| l.purge.methods = r.flag(&d.args[0])),
+            )
+            .needing(Need::Cache),
+            once(
+                concat!($prefix, "_cache_purge_soft"),
+                HTTP_SERVER_LOCATION,
+                (1, 1),
+                "on | off",
+                "off",
+                "Whether purging marks entries as stale instead of removing them, so that they may still be answered where stale ones may.",
+                Apply::Pass($family, |l, d, r| l.purge.soft = r.flag(&d.args[0])),
+            )
+            .needing(Need::Cache),
+            often(
+                concat!($prefix, "_cache_purge_allow"),
+                HTTP_SERVER_LOCATION,
+                (1, MANY),
+                "address | CIDR | unix: | all …",
+                "127.0.0.1 ::1 unix:",
+                "The clients that may purge without a token. By default only this machine, and only where the request was not forwarded by \
+                 a proxy before this one; with a token and without this directive, nobody. A level that writes one has none of the \
+                 level above.",
+                Apply::Pass($family, |l, d, r| l.purge.right.allow(&d.args, r)),
+            )
+            .needing(Need::Cache),
+            once(
+                concat!($prefix, "_cache_purge_token"),
+                HTTP_SERVER_LOCATION,
+                (1, 1),
+                "token",
+                "",
+                "Whoever shows this token, in a field `Authorization: Bearer token`, may purge from anywhere.",
+                Apply::Pass($family, |l, d, r| l.purge.right.token = token(&d.args[0], r)),
+            )
+            .needing(Need::Cache),
+        ]
+    };
+}
+pub(super) use rows;
+
+/// The directive has one meaning in NGINX Plus, conditions, and two in the module that everybody else compiles in.
+pub(super) fn purge(level: &mut CommonLevel, directive: &Directive, reading: &mut Reading<'_>) {
+    let first = directive.args[0].text.as_str();
+    let is_method = !first.is_empty() && first.bytes().all(|byte| byte.is_ascii_uppercase());
+    if is_method || matches!(first, "on" | "off") {
+        return by_method(level, directive, reading);
+    }
+    let zone = reading.declared.cache_zones.iter().position(|zone| zone.name == first);
+    match (zone, &directive.args[..]) {
+        (Some(index), [_, key]) => {
+            let key = reading.template(key);
+            level.purge.at = Some((CacheZoneId(index as u32), key, directive.span));
+        }
+        _ => conditions(level, directive, reading),
+    }
+}
+
+fn conditions(level: &mut CommonLevel, directive: &Directive, reading: &mut Reading<'_>) {
+    for word in &directive.args {
+        if template::is_literal(&word.text) && !matches!(word.text.as_str(), "" | "0") {
+            let zones = reading.declared.cache_zones.iter().map(|zone| zone.name.as_str());
+            let help = suggest::did_you_mean(&word.text, zones).unwrap_or_else(|| {
+                "write a variable that tells requests apart, such as $http_x_purge; PURGE works without this directive".to_owned()
+            });
+            reading
+                .error(
+                    word.span,
+                    format!("\"{}\" is never empty or 0, so every request here would purge", word.text),
+                )
+                .help(help);
+            continue;
+        }
+        let condition = reading.template(word);
+        level.purge.conditions.get_or_insert_default().push(condition);
+    }
+}
+
+/// The module's `on | off | METHOD [from address …]`: the method purges in any case here, so what it says is who may.
+fn by_method(level: &mut CommonLevel, directive: &Directive, reading: &mut Reading<'_>) {
+    let name = &directive.name.text;
+    let (method, rest) = directive.args.split_first().expect("the table asks for a word");
+    if !matches!(method.text.as_str(), "on" | "off" | "PURGE") {
+        reading
+            .error(
+                method.span,
+                format!("the method that purges is PURGE, \"{}\" goes to the upstream", method.text),
+            )
+            .help(format!("write {name} PURGE from and the addresses that may"));
+        return;
+    }
+    level.purge.methods = Some(method.text != "off");
+    match rest {
+        [] if method.text == "off" => {}
+        [] => {
+            reading
+                .diagnostics
+                .warning(
+                    directive.span,
+                    "without addresses the module lets everybody purge, Millstream this machine alone",
+                )
+                .help(format!("write who may, as in {name} PURGE from 127.0.0.1 10.0.0.0/8;"));
+        }
+        [from, networks_of @ ..] if from.text == "from" && !networks_of.is_empty() => {
+            level.purge.right.allow(networks_of, reading);
+        }
+        [word, ..] => {
+            reading.error(word.span, format!("invalid parameter \"{}\"", word.text)).help(format!(
+                "write the word from and the addresses that may, as in {name} PURGE from 127.0.0.1;"
+            ));
+        }
+    }
+}

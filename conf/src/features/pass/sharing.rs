@@ -1,0 +1,245 @@
+//! Directives about an API that nobody described: whom an answer may be given to, how long past its end, and who takes it out.
+//!
+//! nginx has none of them, so their defaults leave nginx's meaning as it is; `serve` writes them all. Before:
+//! `cache`. Next: `purge`; `millstream-cache`'s `policy` and `vary`, which apply these.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::CommonLevel;
+use crate::features::level::level;
+use crate::features::templates::{Templates, without_templates};
+use crate::reading::{Reading, parameter};
+use crate::source::Span;
+use crate::template::Template;
+use crate::tree::Directive;
+
+/// `proxy_cache_credentials`: what becomes of requests that carry a credential.
+#[derive(Debug, Clone, Default)]
+pub enum Credentials {
+    /// `any`: they are answered and stored like others, as far as RFC 9111 §3.5 allows.
+    #[default]
+    Any,
+    /// `public`: they share only what says that it is for everybody.
+    Public {
+        /// Fields, in lower case, that `proxy_set_header` puts in place of the client's.
+        replaced: Arc<[Box<str>]>,
+        /// Those of them that are made of what a client's fields say, with what is sent.
+        handed_on: Arc<[(Box<str>, Template)]>,
+    },
+}
+
+/// `proxy_cache_vary`: by what answers vary that their Vary does not name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct CacheVary {
+    /// By Origin, unless the answer says that every origin may have it.
+    pub origin: bool,
+    /// By every request field that is not known to mean nothing to an answer.
+    pub unlisted: bool,
+}
+
+/// `proxy_cache_invalidation`: whether an unsafe request takes out what is stored for its target.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Invalidation {
+    /// Each does.
+    #[default]
+    On,
+    /// None does.
+    Off,
+    /// Those of one URL do at most once in this time.
+    Every(Duration),
+}
+
+/// `proxy_cache_stale_while_updating`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StaleWhile {
+    /// Hundredths of the time that the answer was fresh for.
+    pub percent: Option<u16>,
+    /// The longest.
+    pub longest: Duration,
+}
+
+without_templates!(CacheVary, Invalidation, StaleWhile);
+
+impl Templates for Credentials {
+    fn templates<'t>(&'t self, all: &mut Vec<&'t Template>) {
+        match self {
+            Credentials::Any => {}
+            Credentials::Public { replaced: _, handed_on } => handed_on.templates(all),
+        }
+    }
+}
+
+level! {
+    /// What one level says of it.
+    pub struct SharingLevel {
+        /// `…_cache_stale_while_updating`; nothing in it = `off`.
+        stale_while_updating: Option<StaleWhile>,
+        /// `…_cache_stale_if_error`; nothing in it = `off`.
+        stale_if_error: Option<Duration>,
+        /// `…_cache_credentials`: whether it is `public`.
+        credentials: bool,
+        /// `…_cache_vary`, with its place.
+        vary: (CacheVary, Span),
+        /// `…_cache_invalidation`.
+        invalidation: Invalidation,
+    }
+}
+
+/// The longest where a percentage stands without `max=`.
+const LONGEST: Duration = Duration::from_secs(24 * 3600);
+
+/// The rows of this part, for one prefix.
+macro_rules! rows {
+    ($prefix:literal, $family:expr) => {
+        [
+            once(
+                concat!($prefix, "_cache_stale_while_updating"),
+                HTTP_SERVER_LOCATION,
+                (1, 2),
+                "off | time | percent% [max=time]",
+                "off",
+                concat!("For how long past its end an entry is answered while it is updated, where `", $prefix, "_cache_use_stale updating` or a background update \
+                 allows it: a time, or so many hundredths of the time that it was fresh, at most `max` (1d). Then the upstream is asked and waited for. An \
+                 answer's own `stale-while-revalidate` comes first. With `off` there is no bound, as in nginx."),
+                Apply::Pass($family, sharing::stale_while_updating),
+            )
+            .needing(Need::Cache),
+            once(
+                concat!($prefix, "_cache_stale_if_error"),
+                HTTP_SERVER_LOCATION,
+                (1, 1),
+                "off | time",
+                "off",
+                concat!("For how long past its end an entry stands in for a failure, where `", $prefix, "_cache_use_stale` allows it. An answer's own \
+                 `stale-if-error` comes first. With `off` there is no bound, as in nginx."),
+                Apply::Pass($family, |l, d, r| {
+                    let word = &d.args[0];
+                    l.sharing.stale_if_error =
+                        if word.text == "off" { Some(None) } else { r.duration(word).map(Some) };
+                }),
+            )
+            .needing(Need::Cache),
+            once(
+                concat!($prefix, "_cache_credentials"),
+                HTTP_SERVER_LOCATION,
+                (1, 1),
+                "any | public",
+                "any",
+                "What becomes of requests with a credential: Cookie, Authorization, Proxy-Authorization, and every field whose name has token, secret, session, \
+                 key or auth in it (all words are in `wire/src/credential.rs`). With `public` they are answered from the cache, and what they are answered is \
+                 stored, only where the answer itself says `public` or `s-maxage`; else they go to the upstream with their conditions and ranges, and nobody \
+                 waits for them. A field that the key names, or that `proxy_set_header` clears, is none. With `any` only Authorization counts, as RFC 9111 §3.5 has it.",
+                Apply::Pass($family, sharing::credentials),
+            )
+            .needing(Need::Cache),
+            once(
+                concat!($prefix, "_cache_vary"),
+                HTTP_SERVER_LOCATION,
+                (1, 2),
+                "off | [origin] [unlisted]",
+                "off",
+                concat!("By which request fields answers vary that their Vary does not name. `origin`: by Origin, unless the answer says `Access-Control-Allow-Origin: *`. \
+                 `unlisted`: by Accept, Accept-Language, whether a telephone asks, and every field that is not known to mean nothing to an answer (the list is in \
+                 `cache/src/vary/unlisted.rs`); credentials are the matter of `", $prefix, "_cache_credentials`. With either, an answer with Content-Encoding varies by Accept-Encoding."),
+                Apply::Pass($family, sharing::vary),
+            )
+            .needing(Need::Cache),
+            once(
+                concat!($prefix, "_cache_invalidation"),
+                HTTP_SERVER_LOCATION,
+                (1, 1),
+                "on | off | rate=number r/s",
+                "on",
+                "Whether a request with an unsafe or unknown method that is answered 2xx or 3xx takes out what is stored for its target (RFC 9111 §4.4). With `on` \
+                 anybody who may send such requests can have a URL asked of the upstream as often as that. `rate=1r/s` (or `r/m`) does it once a second for each URL; what comes \
+                 sooner is done together when the time has come, so an answer may be a second older than the last change. With `off` it stays until its end.",
+                Apply::Pass($family, sharing::invalidation),
+            )
+            .needing(Need::Cache),
+        ]
+    };
+}
+pub(super) use rows;
+
+/// Reads a percentage with an optional `max=`; `None` where it is told what is wrong.
+fn percentage(directive: &Directive, example: &str, reading: &mut Reading<'_>) -> Option<(u64, Duration)> {
+    let first = &directive.args[0];
+    let mut longest = LONGEST;
+    if let Some(word) = directive.args.get(1) {
+        match parameter(word) {
+            Some(("max", value)) if first.text.ends_with('%') => longest = reading.duration(&value)?,
+            _ => {
+                reading
+                    .error(word.span, format!("invalid parameter \"{}\"", word.text))
+                    .help(format!("write {} {example};", directive.name.text));
+                return None;
+            }
+        }
+    }
+    let percent = first.text.strip_suffix('%')?;
+    let percent = reading.number(&Reading::part(first, percent), 1, 1000)?;
+    Some((percent, longest))
+}
+
+pub(super) fn stale_while_updating(
+    level: &mut CommonLevel,
+    directive: &Directive,
+    reading: &mut Reading<'_>,
+) {
+    let first = &directive.args[0];
+    level.sharing.stale_while_updating = match directive.args.len() {
+        1 if first.text == "off" => Some(None),
+        1 if !first.text.ends_with('%') => {
+            reading.duration(first).map(|longest| Some(StaleWhile { percent: None, longest }))
+        }
+        _ => percentage(directive, "100% max=10s", reading)
+            .map(|(percent, longest)| Some(StaleWhile { percent: Some(percent as u16), longest })),
+    };
+}
+
+pub(super) fn credentials(level: &mut CommonLevel, directive: &Directive, reading: &mut Reading<'_>) {
+    let word = &directive.args[0];
+    match word.text.as_str() {
+        "any" => level.sharing.credentials = Some(false),
+        "public" => level.sharing.credentials = Some(true),
+        _ => reading.not_one_of(word, &["any", "public"]),
+    }
+}
+
+pub(super) fn vary(level: &mut CommonLevel, directive: &Directive, reading: &mut Reading<'_>) {
+    let mut vary = CacheVary::default();
+    for word in &directive.args {
+        match word.text.as_str() {
+            "off" if directive.args.len() == 1 => {}
+            "origin" => vary.origin = true,
+            "unlisted" => vary.unlisted = true,
+            _ => reading.not_one_of(word, &["off", "origin", "unlisted"]),
+        }
+    }
+    level.sharing.vary = Some((vary, directive.span));
+}
+
+pub(super) fn invalidation(level: &mut CommonLevel, directive: &Directive, reading: &mut Reading<'_>) {
+    let word = &directive.args[0];
+    let per = |text: &str| {
+        let (number, per) = match text.strip_suffix("r/s") {
+            Some(number) => (number, Duration::from_secs(1)),
+            None => (text.strip_suffix("r/m")?, Duration::from_secs(60)),
+        };
+        let number = number.parse::<u32>().ok().filter(|number| (1..=1000).contains(number))?;
+        Some(per / number)
+    };
+    let invalidation = match (word.text.as_str(), parameter(word)) {
+        ("on", _) => Some(Invalidation::On),
+        ("off", _) => Some(Invalidation::Off),
+        (_, Some(("rate", value))) => per(&value.text).map(Invalidation::Every),
+        _ => None,
+    };
+    if invalidation.is_none() {
+        reading
+            .error(word.span, format!("invalid value \"{}\"", word.text))
+            .help("write on, off, or a rate such as rate=1r/s or rate=30r/m");
+    }
+    level.sharing.invalidation = invalidation;
+}

@@ -1,0 +1,136 @@
+//! Answers kept as files which are not a cache: `proxy_store` and its kind.
+//!
+//! A location either stores or caches, as in nginx. Next: `cache`, the other one; `millstream-server`'s `answer`,
+//! which writes the files.
+
+use super::{CommonLevel, sibling};
+use crate::features::level::{Placed, settings};
+use crate::features::templates::Templates;
+use crate::reading::Reading;
+use crate::template::Template;
+use crate::tree::{Directive, Word};
+
+/// `proxy_store`.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Store {
+    /// Not kept.
+    #[default]
+    Off,
+    /// Under `root` and the URI.
+    Root,
+    /// At a path of its own.
+    Path(Template),
+}
+
+impl Templates for Store {
+    fn templates<'t>(&'t self, all: &mut Vec<&'t Template>) {
+        match self {
+            Store::Path(path) => all.push(path),
+            Store::Off | Store::Root => {}
+        }
+    }
+}
+
+impl From<Placed<Store>> for Store {
+    fn from(placed: Placed<Store>) -> Store {
+        placed.value
+    }
+}
+
+settings! {
+    /// How a location keeps answers as files.
+    pub struct Storing, StoreLevel(reading) {
+        /// `proxy_store`: answers of 200 are kept as files.
+        place: Placed<Store> => Store = Placed::nowhere(Store::Off),
+        /// `proxy_store_access`: permissions of these files, 0600 by default.
+        mode: u32 = 0o600,
+    }
+}
+
+/// The rows of this part, for one prefix.
+macro_rules! rows {
+    ($prefix:literal, $family:expr) => {
+        [
+            once(
+                concat!($prefix, "_store"),
+                HTTP_SERVER_LOCATION,
+                (1, 1),
+                "on | off | path",
+                "off",
+                "Keeps answers as files that nothing removes: `on` where `root` and the URI say, else at the path. A location that stores \
+                 does not cache.",
+                Apply::Pass($family, store::store),
+            ),
+            once(
+                concat!($prefix, "_store_access"),
+                HTTP_SERVER_LOCATION,
+                (1, 3),
+                "user:rw | group:rw | all:r …",
+                "user:rw",
+                "Who may read (`r`) or read and write (`rw`) these files.",
+                Apply::Pass($family, store::access),
+            ),
+        ]
+    };
+}
+pub(super) use rows;
+
+pub(super) fn store(level: &mut CommonLevel, directive: &Directive, reading: &mut Reading<'_>) {
+    let word = &directive.args[0];
+    let store = match word.text.as_str() {
+        "off" => Store::Off,
+        "" => {
+            reading.error(word.span, "empty path").help("write on, off or a path such as /data/www$uri");
+            return;
+        }
+        "on" => Store::Root,
+        path if path.starts_with('$') => Store::Path(reading.template(word)),
+        path => {
+            let full = reading.path(path);
+            Store::Path(reading.template(&Reading::part(word, full.to_string_lossy())))
+        }
+    };
+    if store != Store::Off && matches!(level.cache.zone, Some((Some(_), _))) {
+        incompatible(directive, "cache", reading);
+        return;
+    }
+    level.store.place = Some(Placed { value: store, span: directive.span });
+}
+
+/// Reports the second of the two directives that exclude each other.
+pub(super) fn incompatible(directive: &Directive, other: &str, reading: &mut Reading<'_>) {
+    let (this, other) = (&directive.name.text, sibling(directive, other));
+    reading
+        .error(directive.span, format!("\"{this}\" directive is incompatible with \"{other}\""))
+        .help("answers are either cached or stored as files; keep one of the two");
+}
+
+pub(super) fn access(level: &mut CommonLevel, directive: &Directive, reading: &mut Reading<'_>) {
+    // The owner's rights where no word names them.
+    let mut user = 0o600;
+    let mut mode = 0;
+    for word in &directive.args {
+        let shift = match word.text.split_once(':') {
+            Some(("user", _)) => 6,
+            Some(("group", _)) => 3,
+            Some(("all", _)) => 0,
+            _ => return wrong_access(word, reading),
+        };
+        let right = match word.text.split_once(':') {
+            Some((_, "rw")) => 6,
+            Some((_, "r")) => 4,
+            _ => return wrong_access(word, reading),
+        };
+        if shift == 6 {
+            user = 0;
+        }
+        mode |= right << shift;
+    }
+    level.store.mode = Some(mode | user);
+}
+
+fn wrong_access(word: &Word, reading: &mut Reading<'_>) {
+    reading
+        .error(word.span, format!("invalid value \"{}\"", word.text))
+        .help("write user:, group: or all:, each with rw or r, as in user:rw group:rw all:r");
+}

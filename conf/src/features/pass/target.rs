@@ -1,0 +1,181 @@
+//! `proxy_pass`: whom a location passes requests to.
+//!
+//! A host that no `upstream` block names becomes an implicit upstream of one server. Whether a URI part is allowed
+//! depends on the location and is checked where that is known, in `http`. Next: `mod`, which resolves it.
+
+use super::Family;
+use crate::address::PeerAddress;
+use crate::declared::upstream::UpstreamId;
+use crate::features::Level;
+use crate::features::templates::Templates;
+use crate::features::upstream::{default_server, empty, peer_address};
+use crate::reading::Reading;
+use crate::source::Span;
+use crate::suggest;
+use crate::template::{self, Template};
+use crate::tree::{Directive, Word};
+
+/// Whom a location passes requests to.
+#[derive(Debug, Clone)]
+pub enum PassTarget {
+    /// A group known at load.
+    Upstream(UpstreamId),
+    /// The whole `proxy_pass` value with variables: evaluates to `http://host[:port][/uri]`; the host is an upstream's
+    /// name, an address or a name to be resolved.
+    Variables(Template),
+}
+
+impl Templates for PassTarget {
+    fn templates<'t>(&'t self, all: &mut Vec<&'t Template>) {
+        match self {
+            PassTarget::Upstream(_) => {}
+            PassTarget::Variables(url) => all.push(url),
+        }
+    }
+}
+
+/// A `proxy_pass` or one of its kind as written.
+#[derive(Debug, Clone)]
+pub struct PassDraft {
+    /// Whose directive.
+    pub family: Family,
+    /// Whom.
+    pub target: PassTarget,
+    /// The host as written, with the port unless it is the scheme's.
+    pub host: String,
+    /// The port.
+    pub port: u16,
+    /// The URI part.
+    pub uri: Option<String>,
+    /// The URL as written, for the default `proxy_redirect`; `None` with variables.
+    pub url: Option<String>,
+    /// Where the URL stands.
+    pub span: Span,
+}
+
+/// What every URL begins with.
+const SCHEME: &str = "http://";
+
+/// Reads a `proxy_pass`.
+pub(super) fn read(family: Family, level: &mut Level, directive: &Directive, reading: &mut Reading<'_>) {
+    let word = &directive.args[0];
+    if !template::is_literal(&word.text) {
+        // What stands before the first variable decides already: with another scheme every request would be a 500.
+        let start = word.text.split('$').next().unwrap_or_default();
+        if !start.starts_with(SCHEME) && !SCHEME.starts_with(start) {
+            wrong_scheme(word, reading);
+            return;
+        }
+        let target = PassTarget::Variables(reading.template(word));
+        let (host, span) = (String::new(), word.span);
+        level.pass.draft = Some(PassDraft { family, target, host, port: 80, uri: None, url: None, span });
+        return;
+    }
+    let Some(rest) = word.text.strip_prefix(SCHEME) else {
+        wrong_scheme(word, reading);
+        return;
+    };
+    let (host, uri) = split_uri(rest);
+    let Some((target, host, port)) = target(host, word, reading) else { return };
+    let (target, uri) = (PassTarget::Upstream(target), uri.map(str::to_owned));
+    let url = Some(word.text.clone());
+    level.pass.draft = Some(PassDraft { family, target, host, port, uri, url, span: word.span });
+}
+
+fn wrong_scheme(word: &Word, reading: &mut Reading<'_>) {
+    if word.text.starts_with("https://") {
+        reading
+            .error(word.span, "nginx knows proxy_pass to https://, Millstream does not (yet)")
+            .help("pass to the API's plain HTTP port")
+            .once();
+        return;
+    }
+    let bare = word.text.rsplit("://").next().unwrap_or_default();
+    reading.error(word.span, "invalid URL prefix").help(format!("write proxy_pass http://{bare};"));
+}
+
+/// Takes the host and the URI part of `host[/uri]` or `unix:/path[:/uri]` apart.
+fn split_uri(rest: &str) -> (&str, Option<&str>) {
+    if let Some(path) = rest.strip_prefix("unix:") {
+        return match path.find(':') {
+            Some(colon) => {
+                let uri = &path[colon + 1..];
+                (&rest[.."unix:".len() + colon], (!uri.is_empty()).then_some(uri))
+            }
+            None => (rest, None),
+        };
+    }
+    match rest.find(['/', '?']) {
+        Some(slash) => (&rest[..slash], Some(&rest[slash..])),
+        None => (rest, None),
+    }
+}
+
+/// The upstream of a host, with `$proxy_host` and `$proxy_port`.
+fn target(host: &str, word: &Word, reading: &mut Reading<'_>) -> Option<(UpstreamId, String, u16)> {
+    let named = |name: &str, reading: &Reading<'_>| {
+        reading
+            .declared
+            .upstreams
+            .iter()
+            .position(|group| !group.implicit && group.name.eq_ignore_ascii_case(name))
+    };
+    if let Some(index) = named(host, reading) {
+        return Some((UpstreamId(index as u32), host.to_owned(), 80));
+    }
+    let Some(address) = peer_address(host, 80) else {
+        reading
+            .error(word.span, format!("invalid host or port in proxy_pass \"{}\"", word.text))
+            .help("write http://host:port, http://name-of-an-upstream or http://unix:/path");
+        return None;
+    };
+    if let Some((name, port)) = host.split_once(':')
+        && named(name, reading).is_some()
+    {
+        reading
+            .error(word.span, format!("upstream \"{name}\" may not have port {port}"))
+            .help(format!("ports stand in the upstream block; write http://{name}"));
+        return None;
+    }
+    let (shown, port) = match &address {
+        PeerAddress::Unix(_) => ("localhost".to_owned(), 0),
+        PeerAddress::Tcp(socket) => (host_header(host, socket.port()), socket.port()),
+        PeerAddress::Name(name) => (host_header(host, name.port), name.port),
+    };
+    warn_of_misspelt_upstream(host, &address, word.span, reading);
+    let upstreams = &mut reading.declared.upstreams;
+    let index = match upstreams.iter().position(|group| group.implicit && group.name == host) {
+        Some(index) => index,
+        None => {
+            let mut group = empty(host, word.span, true);
+            group.servers.push(default_server(host, word.span, address));
+            upstreams.push(group);
+            upstreams.len() - 1
+        }
+    };
+    Some((UpstreamId(index as u32), shown, port))
+}
+
+/// The host as the Host field shows it: without the port where it is the scheme's.
+fn host_header(host: &str, port: u16) -> String {
+    if port == 80 { host.strip_suffix(":80").unwrap_or(host).to_owned() } else { host.to_owned() }
+}
+
+/// A bare word that is nearly the name of an upstream is hardly a host; nginx would ask the DNS and fail.
+fn warn_of_misspelt_upstream(host: &str, address: &PeerAddress, span: Span, reading: &mut Reading<'_>) {
+    if !matches!(address, PeerAddress::Name(_)) || host.contains(['.', ':']) || host == "localhost" {
+        return;
+    }
+    let names: Vec<String> = reading
+        .declared
+        .upstreams
+        .iter()
+        .filter(|group| !group.implicit)
+        .map(|group| group.name.clone())
+        .collect();
+    let Some(help) = suggest::did_you_mean(host, names.iter().map(String::as_str)) else { return };
+    reading
+        .diagnostics
+        .warning(span, format!("no upstream is named \"{host}\", so it is taken for a host name"))
+        .help(help);
+}

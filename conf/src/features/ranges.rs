@@ -1,0 +1,73 @@
+//! Directives of ranges and conditional requests.
+//!
+//! Next: `millstream-server`'s `answer`, where parts are cut and conditions compared (RFC 9110 §13 and §14).
+
+use super::context::HTTP_SERVER_LOCATION;
+use super::level::settings;
+use super::templates::without_templates;
+use super::{Apply, Row, once};
+
+/// `if_modified_since`: how a request's date is compared with the answer's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum IfModifiedSince {
+    /// The field is not looked at.
+    Off,
+    /// The same moment.
+    #[default]
+    Exact,
+    /// Not later than the request's.
+    Before,
+}
+
+without_templates!(IfModifiedSince);
+
+settings! {
+    /// Ranges and conditions of a location.
+    pub struct Ranges, RangesLevel(reading) {
+        /// `max_ranges`: more ranges in one request get the whole answer; `None` = no bound of the user's, 0 = no ranges.
+        max: Option<u32> = None,
+        /// `etag`, default on: files get an entity tag.
+        etag: bool = true,
+        /// `if_modified_since`, default exact.
+        if_modified_since: IfModifiedSince = IfModifiedSince::Exact,
+    }
+}
+
+/// The rows of this family.
+pub const ROWS: &[Row] = &[
+    once(
+        "max_ranges",
+        HTTP_SERVER_LOCATION,
+        (1, 1),
+        "number",
+        "",
+        "How many ranges one request may name; with more it gets the whole answer, with 0 no request gets a part.",
+        Apply::Level(|l, d, r| {
+            l.ranges.max = r.number(&d.args[0], 0, u64::from(u32::MAX)).map(|number| Some(number as u32));
+        }),
+    ),
+    once(
+        "etag",
+        HTTP_SERVER_LOCATION,
+        (1, 1),
+        "on | off",
+        "on",
+        "Whether files get an ETag.",
+        Apply::Level(|l, d, r| l.ranges.etag = r.flag(&d.args[0])),
+    ),
+    once(
+        "if_modified_since",
+        HTTP_SERVER_LOCATION,
+        (1, 1),
+        "off | exact | before",
+        "exact",
+        "How If-Modified-Since is compared with the time of last modification: not at all, the same moment, or that moment or a \
+         later one.",
+        Apply::Level(|l, d, r| {
+            const CHOICES: [IfModifiedSince; 3] =
+                [IfModifiedSince::Off, IfModifiedSince::Exact, IfModifiedSince::Before];
+            l.ranges.if_modified_since =
+                r.one_of(&d.args[0], &["off", "exact", "before"]).map(|index| CHOICES[index]);
+        }),
+    ),
+];

@@ -1,0 +1,95 @@
+//! Who may manage the cache: lists of addresses, and tokens.
+//!
+//! Nobody is let in here that the configuration does not name. Next: `api` and `pass/purge`, which have a right each;
+//! `forwarded`, another list of addresses.
+
+use std::sync::Arc;
+
+use super::level::level;
+use super::templates::without_templates;
+use crate::network::{self, Network};
+use crate::reading::Reading;
+use crate::source::Span;
+use crate::tree::Word;
+
+/// Who may purge or use the API: one of the addresses, or whoever shows the token.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ManageRight {
+    /// `proxy_cache_purge_allow` / `api_allow`; `None` = not written: nobody where there is a token, else loopback and Unix
+    /// sockets, and only for requests that were not forwarded by somebody else.
+    pub allow: Option<Vec<Network>>,
+    /// `proxy_cache_purge_token` / `api_token`: `Authorization: Bearer TOKEN`.
+    pub token: Option<String>,
+}
+
+without_templates!(ManageRight);
+
+level! {
+    /// What one level says of who may.
+    pub struct RightLevel {
+        /// `…_allow`: each with its place.
+        allow: Vec<(Network, Span)>,
+        /// `…_token`.
+        token: String,
+    }
+}
+
+impl RightLevel {
+    /// Who may.
+    pub(super) fn right(&self) -> Arc<ManageRight> {
+        let networks = |list: &Vec<(Network, Span)>| list.iter().map(|(network, _)| *network).collect();
+        Arc::new(ManageRight { allow: self.allow.as_ref().map(networks), token: self.token.clone() })
+    }
+
+    /// Lets more addresses in.
+    pub(super) fn allow(&mut self, words: &[Word], reading: &mut Reading<'_>) {
+        let networks = networks(words, reading);
+        self.allow.get_or_insert_default().extend(networks);
+    }
+}
+
+/// Reads the words of a list of networks; wrong ones are reported, and let nobody in.
+pub(super) fn networks(words: &[Word], reading: &mut Reading<'_>) -> Vec<(Network, Span)> {
+    let mut networks = Vec::with_capacity(words.len());
+    for word in words {
+        if !reading.without_variables(word, "a list of addresses") {
+            continue;
+        }
+        let Some((network, has_more_bits)) = reading.value(word.span, network::parse(&word.text)) else {
+            continue;
+        };
+        if has_more_bits {
+            reading
+                .diagnostics
+                .warning(word.span, format!("low address bits of \"{}\" are meaningless", word.text))
+                .help("bits beyond the mask are not looked at; write the network's first address");
+        }
+        networks.push((network, word.span));
+    }
+    networks
+}
+
+/// Fewer characters than this can be tried one after the other.
+const SHORT_TOKEN: usize = 16;
+
+/// Reads a bearer token (RFC 6750 §2.1): what a client can send in a field, and not empty.
+pub(super) fn token(word: &Word, reading: &mut Reading<'_>) -> Option<String> {
+    if !reading.without_variables(word, "a token") {
+        return None;
+    }
+    let body = word.text.trim_end_matches('=');
+    let may_be_sent = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~+/".contains(&byte);
+    if body.is_empty() || !body.bytes().all(may_be_sent) {
+        reading
+            .error(word.span, "a token consists of letters, digits and - . _ ~ + /, and may end with =")
+            .help("write one that nobody can guess, such as the output of: openssl rand -hex 32");
+        return None;
+    }
+    if body.len() < SHORT_TOKEN {
+        reading
+            .diagnostics
+            .warning(word.span, format!("a token of {} characters can be guessed", word.text.len()))
+            .help(format!("write at least {SHORT_TOKEN}, such as the output of: openssl rand -hex 32"));
+    }
+    Some(word.text.clone())
+}

@@ -1,0 +1,42 @@
+//! `slice`: large answers in pieces.
+//!
+//! What must fit together for it is checked where the cache is resolved, in `pass/cache`. Next: `millstream-server`'s `answer/slices`.
+
+use super::context::HTTP_SERVER_LOCATION;
+use super::level::level;
+use super::{Apply, Feature, Place, Row, once};
+use crate::reading::Reading;
+use crate::source::Span;
+
+level! {
+    /// What one level says of it.
+    pub struct SliceLevel {
+        /// The size in bytes, with its place; 0 = off.
+        size: (u64, Span),
+    }
+}
+
+impl Feature for SliceLevel {
+    type Settings = u64;
+
+    fn inherit(&mut self, above: &Self) {
+        self.inherit_open(above);
+    }
+
+    fn resolve(&self, _: &Place<'_>, _: &mut Reading<'_>) -> u64 {
+        self.size.map_or(0, |(size, _)| size)
+    }
+}
+
+/// The rows of this feature.
+pub const ROWS: &[Row] = &[once(
+    "slice",
+    HTTP_SERVER_LOCATION,
+    (1, 1),
+    "size",
+    "0",
+    "Large answers are asked for and cached in pieces of this size; 0 = whole. The key must contain `$slice_range`, the upstream \
+         be asked with `proxy_set_header Range $slice_range`, and `proxy_cache_valid` name 206 where answers say no lifetime \
+         themselves.",
+    Apply::Level(|l, d, r| l.slice.size = r.size(&d.args[0]).map(|size| (size, d.span))),
+)];

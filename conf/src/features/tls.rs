@@ -1,0 +1,288 @@
+//! Directives of TLS.
+//!
+//! What a file asks for that is unsafe is dropped with a warning that says so. Files are looked at (are they there, may
+//! they be read), never understood. Next: `tls/ciphers`; `millstream-net`'s `tls`, which loads them.
+
+use std::fs::File;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use super::context::HTTP_SERVER;
+use super::level::level;
+use super::{Apply, Feature, Level, MANY, Place, Row, idle, often, once};
+use crate::reading::Reading;
+use crate::source::Span;
+use crate::tree::{Directive, Word};
+
+pub mod ciphers;
+
+/// Protocol versions that are offered. Older ones are dropped at load with a warning.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[allow(missing_docs)]
+pub enum TlsVersion {
+    Tls12,
+    Tls13,
+}
+
+/// `ssl_*` of a server.
+#[derive(Debug, Clone)]
+pub struct Tls {
+    /// `ssl_certificate` and `ssl_certificate_key` pairs: PEM files, the leaf first.
+    pub certificates: Vec<(PathBuf, PathBuf)>,
+    /// Where the first `ssl_certificate` stands, for errors found when it is read.
+    pub span: Span,
+    /// Offered versions, never empty.
+    pub protocols: Vec<TlsVersion>,
+    /// `ssl_ciphers` as the names of cipher suites that are offered (IANA names), in order; empty = the library's own.
+    pub ciphers: Vec<String>,
+    /// `ssl_prefer_server_ciphers`.
+    pub prefer_server_ciphers: bool,
+    /// Sessions kept, from `ssl_session_cache` (4,000 per megabyte, as nginx counts); 0 = none.
+    pub session_cache: usize,
+    /// `ssl_session_timeout`.
+    pub session_timeout: Duration,
+}
+
+level! {
+    /// What one level says of it.
+    pub struct TlsLevel {
+        /// `ssl_certificate`s: file and place.
+        certificates: Vec<(PathBuf, Span)>,
+        /// `ssl_certificate_key`s: file and place.
+        certificate_keys: Vec<(PathBuf, Span)>,
+        /// `ssl_protocols`.
+        protocols: Vec<TlsVersion>,
+        /// `ssl_ciphers` as the suites that remain, with its place.
+        ciphers: (Vec<String>, Span),
+        /// `ssl_prefer_server_ciphers`.
+        prefer_server_ciphers: bool,
+        /// `ssl_session_cache` in sessions.
+        session_cache: usize,
+        /// `ssl_session_timeout`.
+        session_timeout: Duration,
+    }
+}
+
+impl Feature for TlsLevel {
+    type Settings = Option<Tls>;
+
+    fn inherit(&mut self, above: &Self) {
+        self.inherit_open(above);
+    }
+
+    fn resolve(&self, _: &Place<'_>, reading: &mut Reading<'_>) -> Option<Tls> {
+        let certificates = self.certificates.as_deref().unwrap_or_default();
+        let keys = self.certificate_keys.as_deref().unwrap_or_default();
+        let (_, span) = *certificates.first()?;
+        if let Some((path, span)) = certificates.get(keys.len()) {
+            reading
+                .error(
+                    *span,
+                    format!("no \"ssl_certificate_key\" is defined for certificate \"{}\"", path.display()),
+                )
+                .help("write ssl_certificate_key with the file of its key");
+        }
+        let protocols = self.protocols.clone().unwrap_or_else(|| vec![TlsVersion::Tls12, TlsVersion::Tls13]);
+        let (ciphers, ciphers_span) = self.ciphers.clone().unwrap_or((Vec::new(), span));
+        let only_tls13 = !ciphers.is_empty() && ciphers.iter().all(|name| !name.starts_with("TLS_ECDHE_"));
+        if only_tls13 && !protocols.contains(&TlsVersion::Tls13) {
+            reading
+                .error(ciphers_span, "ssl_ciphers leaves no cipher suite for the versions in ssl_protocols")
+                .help("write ssl_ciphers ECDHE+AESGCM:ECDHE+CHACHA20; or add TLSv1.3 to ssl_protocols");
+        }
+        Some(Tls {
+            certificates: certificates
+                .iter()
+                .zip(keys)
+                .map(|((file, _), (key, _))| (file.clone(), key.clone()))
+                .collect(),
+            span,
+            protocols,
+            ciphers,
+            prefer_server_ciphers: self.prefer_server_ciphers.unwrap_or(false),
+            session_cache: self.session_cache.unwrap_or(0),
+            session_timeout: self.session_timeout.unwrap_or(Duration::from_secs(300)),
+        })
+    }
+}
+
+/// The rows of this family.
+pub const ROWS: &[Row] = &[
+    often(
+        "ssl_certificate",
+        HTTP_SERVER,
+        (1, 1),
+        "file",
+        "",
+        "A PEM file with the server's certificate and those that lead up to its authority. Relative names hang on the directory of \
+         the main file.",
+        Apply::Level(|l, d, r| {
+            l.tls.certificates.get_or_insert_default().push(pem_file(&d.args[0], "certificate", r));
+        }),
+    ),
+    often(
+        "ssl_certificate_key",
+        HTTP_SERVER,
+        (1, 1),
+        "file",
+        "",
+        "A PEM file with the key of the certificate, in the order of the certificates.",
+        Apply::Level(|l, d, r| {
+            l.tls.certificate_keys.get_or_insert_default().push(pem_file(&d.args[0], "certificate key", r));
+        }),
+    ),
+    often(
+        "ssl_protocols",
+        HTTP_SERVER,
+        (1, MANY),
+        "TLSv1.2 | TLSv1.3 …",
+        "TLSv1.2 TLSv1.3",
+        "The versions that are offered. SSLv2, SSLv3, TLSv1 and TLSv1.1 are accepted as words and never offered.",
+        Apply::Level(protocols),
+    ),
+    once(
+        "ssl_ciphers",
+        HTTP_SERVER,
+        (1, 1),
+        "list",
+        "HIGH:!aNULL:!MD5",
+        "The suites that are offered for TLS 1.2, in OpenSSL's words. Of what the list allows, those with ECDHE and AES-GCM or \
+         ChaCha20 remain; the suites of TLS 1.3 are not chosen by it.",
+        Apply::Level(|l, d, r| {
+            l.tls.ciphers = ciphers::read(&d.args[0], r).map(|suites| (suites, d.args[0].span))
+        }),
+    ),
+    once(
+        "ssl_prefer_server_ciphers",
+        HTTP_SERVER,
+        (1, 1),
+        "on | off",
+        "off",
+        "Whether the server's order of suites counts before the client's.",
+        Apply::Level(|l, d, r| l.tls.prefer_server_ciphers = r.flag(&d.args[0])),
+    ),
+    once(
+        "ssl_session_cache",
+        HTTP_SERVER,
+        (1, 2),
+        "off | none | builtin[:size] | shared:name:size",
+        "none",
+        "Keeps TLS sessions, 4,000 a megabyte. All workers share it.",
+        Apply::Level(session_cache),
+    ),
+    once(
+        "ssl_session_timeout",
+        HTTP_SERVER,
+        (1, 1),
+        "time",
+        "5m",
+        "How long a session can be resumed.",
+        Apply::Level(|l, d, r| l.tls.session_timeout = r.duration(&d.args[0])),
+    ),
+    idle(
+        "ssl_buffer_size",
+        HTTP_SERVER,
+        (1, 1),
+        "size",
+        "How much goes into one TLS record.",
+        "the TLS library sizes its records by itself",
+    ),
+    idle(
+        "ssl_dhparam",
+        HTTP_SERVER,
+        (1, 1),
+        "file",
+        "The parameters of suites with DHE.",
+        "suites with DHE are not offered; those with ECDHE need no parameters",
+    ),
+];
+
+fn pem_file(word: &Word, what: &str, reading: &mut Reading<'_>) -> (PathBuf, Span) {
+    // A file that cannot be used goes on as one, so that nothing else is reported for want of it.
+    let path = reading.conf_prefix.resolve(&word.text);
+    if !reading.without_variables(word, "the name of a certificate") {
+        return (path, word.span);
+    }
+    if ["data:", "engine:", "store:"].iter().any(|kind| word.text.starts_with(kind)) {
+        reading
+            .error(word.span, "nginx knows certificates that are not files, Millstream does not (yet)")
+            .help("write the name of a PEM file");
+        return (path, word.span);
+    }
+    let opened = File::open(&path).and_then(|file| file.metadata()).map(|about| about.is_file());
+    let trouble = match opened {
+        Ok(true) => None,
+        Ok(false) => Some("it is not a file".to_owned()),
+        Err(error) => Some(error.to_string()),
+    };
+    if let Some(trouble) = trouble {
+        reading
+            .error(word.span, format!("cannot load {what} \"{}\": {trouble}", path.display()))
+            .help("write the name of a PEM file that may be read; relative names hang on the directory of the main file");
+    }
+    (path, word.span)
+}
+
+fn protocols(level: &mut Level, directive: &Directive, reading: &mut Reading<'_>) {
+    const WORDS: [&str; 6] = ["SSLv2", "SSLv3", "TLSv1", "TLSv1.1", "TLSv1.2", "TLSv1.3"];
+    let mut offered = level.tls.protocols.take().unwrap_or_default();
+    let mut dropped = Vec::new();
+    let mut misspelt = false;
+    for word in &directive.args {
+        match reading.one_of(word, &WORDS) {
+            Some(4) => offered.push(TlsVersion::Tls12),
+            Some(5) => offered.push(TlsVersion::Tls13),
+            Some(old) => dropped.push(WORDS[old]),
+            None => misspelt = true,
+        }
+    }
+    offered.sort();
+    offered.dedup();
+    if offered.is_empty() && !misspelt {
+        reading
+            .error(directive.span, "ssl_protocols leaves no version that is safe")
+            .help("write ssl_protocols TLSv1.2 TLSv1.3;");
+        return;
+    }
+    if !dropped.is_empty() {
+        let verb = if dropped.len() == 1 { "is" } else { "are" };
+        reading
+            .diagnostics
+            .warning(directive.span, format!("{} {verb} not offered (RFC 8996)", dropped.join(", ")))
+            .help("write ssl_protocols TLSv1.2 TLSv1.3;");
+    }
+    level.tls.protocols = (!offered.is_empty()).then_some(offered);
+}
+
+fn session_cache(level: &mut Level, directive: &Directive, reading: &mut Reading<'_>) {
+    const PER_MEGABYTE: u64 = 4000;
+    const SMALLEST_CACHE: u64 = 32 * 1024;
+    let mut sessions = 0u64;
+    for word in &directive.args {
+        let mut pieces = word.text.splitn(3, ':');
+        let kind = pieces.next().unwrap_or_default();
+        match (kind, pieces.next(), pieces.next()) {
+            ("off" | "none", None, None) => {}
+            ("builtin", None, None) => sessions = sessions.max(20_480),
+            ("builtin", Some(number), None) => {
+                let number = reading.number(&Reading::part(word, number), 0, 1 << 32);
+                sessions = sessions.max(number.unwrap_or(0));
+            }
+            ("shared", Some(name), Some(size)) if !name.is_empty() => {
+                let Some(bytes) = reading.size(&Reading::part(word, size)) else { continue };
+                if bytes < SMALLEST_CACHE {
+                    reading
+                        .error(word.span, format!("session cache \"{}\" is too small", word.text))
+                        .help("write at least 32k; a megabyte holds 4,000 sessions");
+                }
+                sessions = sessions.max(bytes.saturating_mul(PER_MEGABYTE) / (1024 * 1024));
+            }
+            _ => {
+                reading
+                    .error(word.span, format!("invalid session cache \"{}\"", word.text))
+                    .help("write off, none, builtin or shared:name:size, as in shared:SSL:10m");
+            }
+        }
+    }
+    level.tls.session_cache = Some(usize::try_from(sessions).unwrap_or(usize::MAX));
+}
