@@ -32,6 +32,7 @@ cargo xtask conformance --configurations DIR [NAME…]     configurations of oth
   --update          raises the score that is kept in tests/conformance/nginx-tests.tsv
 
   --configurations:
+  --probe           asks those that load, beside nginx, and compares the answers
   --update          keeps in tests/conformance/configurations.tsv which ones load now";
 
 /// What was asked for.
@@ -68,10 +69,15 @@ fn suite_of(arguments: &[String]) -> Result<suite::Options, String> {
 
 fn configurations_of(arguments: &[String]) -> Result<configurations::Options, String> {
     let (folder, rest) = arguments.split_first().ok_or(USAGE)?;
-    let mut options =
-        configurations::Options { folder: PathBuf::from(folder), only: Vec::new(), update: false };
+    let mut options = configurations::Options {
+        folder: PathBuf::from(folder),
+        only: Vec::new(),
+        update: false,
+        probe: false,
+    };
     for argument in rest {
         match argument.as_str() {
+            "--probe" => options.probe = true,
             "--update" => options.update = true,
             name if !name.starts_with('-') => options.only.push(name.to_owned()),
             _ => return Err(USAGE.to_owned()),

@@ -9,10 +9,12 @@ mod stock;
 mod template;
 mod assemble;
 mod edit;
+mod probe;
 
 use super::{blockers, folder, told_of};
 use millstream_tests::server::binary;
-use millstream_tests::{ports, target_directory};
+use millstream_tests::target_directory;
+use nodes::Node;
 use serde_json::json;
 use std::collections::BTreeSet;
 use std::fs;
@@ -22,6 +24,9 @@ use std::process::{Command, Stdio};
 /// The list's file.
 const LIST: &str = "configurations.tsv";
 
+/// Differences that are shown for each configuration; all of them are kept in a file.
+const SHOWN: usize = 5;
+
 /// What was asked for.
 pub(super) struct Options {
     /// The folder of folders.
@@ -30,6 +35,8 @@ pub(super) struct Options {
     pub(super) only: Vec<String>,
     /// Whether what loads now is kept.
     pub(super) update: bool,
+    /// Whether those that load are asked, beside nginx.
+    pub(super) probe: bool,
 }
 
 /// A row of the list.
@@ -54,36 +61,48 @@ struct Tested {
     nginx: Option<String>,
 }
 
+impl Tested {
+    fn loads(&self) -> bool {
+        self.blockers.is_empty() && self.nginx.is_none()
+    }
+}
+
 /// Tests them all.
 pub(super) fn run(options: &Options) -> Result<(), String> {
     let mut rows = list()?;
     let home = target_directory().join("conformance/configurations");
     let shared = home.join("shared");
     prepare(&shared)?;
+    let origin = probe::origin();
     let mut results = Vec::new();
     for (at, row) in rows.iter().enumerate() {
         let folder = options.folder.join(&row.name);
         if !(options.only.is_empty() || options.only.contains(&row.name)) || !folder.exists() {
             continue;
         }
-        let tested =
-            assembled(row, &folder, &home.join(&row.name), &shared).and_then(|file| test(&home, row, &file));
+        let own = home.join(&row.name);
+        let tested = assembled(row, &folder, &own, &shared, origin.port()).and_then(|tree| {
+            let tested = test(&own)?;
+            if options.probe && tested.loads() {
+                ask(row, &own, &tree)?;
+            }
+            Ok(tested)
+        });
         let tested = tested.unwrap_or_else(|error| Tested { blockers: BTreeSet::new(), nginx: Some(error) });
         tell(row, &tested);
         results.push((at, tested));
     }
-    let loads = |tested: &Tested| tested.blockers.is_empty() && tested.nginx.is_none();
-    let count = results.iter().filter(|(_, tested)| loads(tested)).count();
+    let count = results.iter().filter(|(_, tested)| tested.loads()).count();
     println!("{count} of {} configurations load", results.len());
     blockers::print(&blockers::table(results.iter().map(|(_, tested)| &tested.blockers)));
     write_results(&rows, &results)?;
-    let lost: Vec<_> = results.iter().filter(|(at, tested)| rows[*at].loads && !loads(tested)).collect();
+    let lost: Vec<_> = results.iter().filter(|(at, tested)| rows[*at].loads && !tested.loads()).collect();
     let lost: Vec<_> = lost.into_iter().map(|(at, _)| rows[*at].name.as_str()).collect();
     if !lost.is_empty() {
         return Err(format!("loaded before and do not now: {}", lost.join(", ")));
     }
     let won: Vec<usize> =
-        results.iter().filter(|(at, tested)| loads(tested) && !rows[*at].loads).map(|(at, _)| *at).collect();
+        results.iter().filter(|(at, tested)| tested.loads() && !rows[*at].loads).map(|(at, _)| *at).collect();
     for at in &won {
         rows[*at].loads = true;
     }
@@ -157,7 +176,7 @@ fn prepare(shared: &Path) -> Result<(), String> {
 }
 
 /// Writes the edited configuration into a folder of its own.
-fn assembled(row: &Row, folder: &Path, home: &Path, shared: &Path) -> Result<PathBuf, String> {
+fn assembled(row: &Row, folder: &Path, home: &Path, shared: &Path, origin: u16) -> Result<Vec<Node>, String> {
     if home.exists() {
         fs::remove_dir_all(home).map_err(|error| told_of(home, &error))?;
     }
@@ -169,32 +188,48 @@ fn assembled(row: &Row, folder: &Path, home: &Path, shared: &Path) -> Result<Pat
     let foreign: Vec<&str> = row.foreign.split_whitespace().collect();
     let values: Vec<_> = row.values.split('|').filter_map(|pair| pair.split_once('=')).collect();
     let mut tree = assemble::tree(folder, &row.path, &further, &values)?;
-    edit::Edit::new(home, ports::free(), &foreign).apply(&mut tree)?;
+    edit::Edit::new(home, origin, &foreign).apply(&mut tree)?;
     let file = home.join("nginx.conf");
     fs::write(&file, nodes::written(&tree)).map_err(|error| told_of(&file, &error))?;
-    Ok(file)
+    Ok(tree)
 }
 
-fn test(home: &Path, row: &Row, file: &Path) -> Result<Tested, String> {
-    let home = home.join(&row.name);
+/// nginx itself.
+fn nginx() -> PathBuf {
+    std::env::var_os("NGINX_BINARY").map_or_else(|| "nginx".into(), PathBuf::from)
+}
+
+/// Has both read the configuration in a folder.
+fn test(home: &Path) -> Result<Tested, String> {
     let tested = |program: &Path| {
         let mut command = Command::new(program);
-        command.arg("-t").arg("-p").arg(&home).arg("-c").arg(file).stdin(Stdio::null());
+        command.arg("-t").arg("-p").arg(home).arg("-c").arg(home.join("nginx.conf")).stdin(Stdio::null());
         command.output()
     };
     let ours = tested(binary()).map_err(|error| told_of(binary(), &error))?;
     let told = String::from_utf8_lossy(&ours.stderr).into_owned() + &String::from_utf8_lossy(&ours.stdout);
-    fs::write(home.join("told.txt"), &told).map_err(|error| told_of(&home, &error))?;
+    fs::write(home.join("told.txt"), &told).map_err(|error| told_of(home, &error))?;
     let mut blockers = blockers::of(&told);
     if !ours.status.success() && blockers.is_empty() {
         blockers.insert(ours.status.to_string());
     }
-    let program = std::env::var_os("NGINX_BINARY").unwrap_or_else(|| "nginx".into());
-    let nginx = tested(Path::new(&program)).ok().filter(|output| !output.status.success()).map(|output| {
+    let refused = tested(&nginx()).ok().filter(|output| !output.status.success()).map(|output| {
         let told = String::from_utf8_lossy(&output.stderr).into_owned();
         told.lines().find(|line| line.contains("[emerg]")).unwrap_or(&told).to_owned()
     });
-    Ok(Tested { blockers, nginx })
+    Ok(Tested { blockers, nginx: refused })
+}
+
+/// Asks both, and keeps what differs beside the configuration.
+fn ask(row: &Row, home: &Path, tree: &[Node]) -> Result<(), String> {
+    let compared = probe::compare(binary(), &nginx(), home, &probe::questions(tree))?;
+    let path = home.join("differences.txt");
+    fs::write(&path, compared.different.join("\n")).map_err(|error| told_of(&path, &error))?;
+    println!("asked     {}: {} of {} answers differ", row.name, compared.different.len(), compared.asked);
+    for line in compared.different.iter().take(SHOWN) {
+        println!("          {line}");
+    }
+    Ok(())
 }
 
 fn tell(row: &Row, tested: &Tested) {
