@@ -118,11 +118,7 @@ fn location(
     reading: &mut Reading<'_>,
 ) -> LocationId {
     let rows = checked(inside(directive), Context::Location, reading);
-    let mut level = Level::default();
-    for (row, directive) in &rows {
-        set(&mut level, row, directive, reading);
-    }
-    level.inherit(above);
+    let level = child(&rows, above, reading);
     let nested = if depth < MOST_NESTING {
         tree(&rows, &level, Some(&Outer { matches: &matches, text, depth }), http, reading)
     } else {
@@ -130,6 +126,16 @@ fn location(
         LocationTree::default()
     };
     push(matches, directive.span, nested, &level, http, reading)
+}
+
+/// The level of a block inside another one: what it says, and what it takes from above.
+fn child(rows: &[(&'static Row, &Directive)], above: &Level, reading: &mut Reading<'_>) -> Level {
+    let mut level = Level::default();
+    for (row, directive) in rows {
+        set(&mut level, row, directive, reading);
+    }
+    level.inherit(above);
+    level
 }
 
 fn insert(tree: &mut LocationTree, id: LocationId, http: &Http) {

@@ -48,48 +48,23 @@ impl Feature for ApiLevel {
 }
 
 /// The rows of this family.
+#[rustfmt::skip]
 pub const ROWS: &[Row] = &[
-    once(
-        "api",
-        LOCATION,
-        (0, 1),
-        "[write=on|off]",
-        "",
+    once("api", LOCATION, (0, 1), "[write=on|off]", "",
         "Makes the location the API, as in NGINX Plus; what changes something, such as purging, needs `write=on`. Strangers are refused: \
-         see `api_allow`.",
-        Apply::Level(api),
-    ),
-    often(
-        "api_allow",
-        HTTP_SERVER_LOCATION,
-        (1, MANY),
-        "address | CIDR | unix: | all …",
-        "127.0.0.1 ::1 unix:",
+        see `api_allow`.",
+        Apply::Level(api)),
+    often("api_allow", HTTP_SERVER_LOCATION, (1, MANY), "address | CIDR | unix: | all …", "127.0.0.1 ::1 unix:",
         "The clients that may use the API without a token. By default only this machine, and only where the request was not \
-         forwarded by a proxy before this one; with a token and without this directive, nobody. A level that writes one has none of the level above.",
-        Apply::Level(|l, d, r| l.api.right.allow(&d.args, r)),
-    )
-    .needing(Need::Api),
-    once(
-        "api_token",
-        HTTP_SERVER_LOCATION,
-        (1, 1),
-        "token",
-        "",
+        forwarded by a proxy before this one; with a token and without this directive, nobody. A level that writes one has none of the level above.",
+        Apply::Level(|l, d, r| l.api.right.allow(&d.args, r))).needing(Need::Api),
+    once("api_token", HTTP_SERVER_LOCATION, (1, 1), "token", "",
         "Whoever shows this token, in a field `Authorization: Bearer token`, may use the API from anywhere.",
-        Apply::Level(|l, d, r| l.api.right.token = token(&d.args[0], r)),
-    )
-    .needing(Need::Api),
-    once(
-        "control_socket",
-        MAIN,
-        (1, 1),
-        "path | off",
-        "logs/nginx.sock",
+        Apply::Level(|l, d, r| l.api.right.token = token(&d.args[0], r))).needing(Need::Api),
+    once("control_socket", MAIN, (1, 1), "path | off", "logs/nginx.sock",
         "A Unix socket with the API, `write=on`, that only the user who started the process can open: what `millstream purge` and \
-         `millstream explain` talk to. By default it stands beside the pid file and has its name, with `.sock` for `.pid`.",
-        Apply::Main(socket),
-    ),
+        `millstream explain` talk to. By default it stands beside the pid file and has its name, with `.sock` for `.pid`.",
+        Apply::Main(socket)),
 ];
 
 fn api(level: &mut Level, directive: &Directive, reading: &mut Reading<'_>) {

@@ -12,22 +12,20 @@ use crate::suggest;
 use crate::tree::{Directive, Word};
 
 /// The rows of this family.
-pub const ROWS: &[Row] = &[often(
-    "proxy_cache_path",
-    HTTP,
-    (2, MANY),
-    "path | memory keys_zone=name:size [levels=levels] [inactive=time] [max_size=size] [min_free=size] \
-         [use_temp_path=on|off] [memory=size] [purger=on|off] [purger_files=number] [purger_threshold=time] \
-         [purger_sleep=time] [manager_files=number] [manager_threshold=time] [manager_sleep=time] \
-         [loader_files=number] [loader_threshold=time] [loader_sleep=time]",
-    "",
-    "Defines a cache zone. `path` is a directory, or the word `memory` for a zone without files. `keys_zone` bounds the number of \
-         entries, 8,000 a megabyte; entries unused for `inactive` (10m) are removed; `max_size` bounds the files, `memory` (64m; \
-         Millstream's own) what hot entries take in memory. `purger=on` removes the files of what was purged in the background; \
-         else they go when they are next met. The loader lists the files at start, the manager removes what is unused or too \
-         much, each in steps of so many files (100; the purger 10) or so long (200ms), with a pause (50ms) after each.",
-    Apply::Declare(cache_path),
-)];
+#[rustfmt::skip]
+pub const ROWS: &[Row] = &[
+    often("proxy_cache_path", HTTP, (2, MANY),
+        "path | memory keys_zone=name:size [levels=levels] [inactive=time] [max_size=size] [min_free=size] \
+        [use_temp_path=on|off] [memory=size] [purger=on|off] [purger_files=number] [purger_threshold=time] \
+        [purger_sleep=time] [manager_files=number] [manager_threshold=time] [manager_sleep=time] \
+        [loader_files=number] [loader_threshold=time] [loader_sleep=time]", "",
+        "Defines a cache zone. `path` is a directory, or the word `memory` for a zone without files. `keys_zone` bounds the number of \
+        entries, 8,000 a megabyte; entries unused for `inactive` (10m) are removed; `max_size` bounds the files, `memory` (64m; \
+        Millstream's own) what hot entries take in memory. `purger=on` removes the files of what was purged in the background; \
+        else they go when they are next met. The loader lists the files at start, the manager removes what is unused or too \
+        much, each in steps of so many files (100; the purger 10) or so long (200ms), with a pause (50ms) after each.",
+        Apply::Declare(cache_path)),
+];
 
 /// The parameters of a zone beside [`PACES`].
 const PARAMETERS: [&str; 8] =

@@ -24,51 +24,23 @@ settings! {
 }
 
 /// The rows of this feature.
+#[rustfmt::skip]
 pub const ROWS: &[Row] = &[
-    once(
-        "client_body_timeout",
-        HTTP_SERVER_LOCATION,
-        (1, 1),
-        "time",
-        "60s",
+    once("client_body_timeout", HTTP_SERVER_LOCATION, (1, 1), "time", "60s",
         "How long a client may pause between two pieces of a body; then it gets 408.",
-        Apply::Level(|l, d, r| l.client_body.timeout = r.duration(&d.args[0])),
-    ),
-    once(
-        "client_max_body_size",
-        HTTP_SERVER_LOCATION,
-        (1, 1),
-        "size",
-        "1m",
+        Apply::Level(|l, d, r| l.client_body.timeout = r.duration(&d.args[0]))),
+    once("client_max_body_size", HTTP_SERVER_LOCATION, (1, 1), "size", "1m",
         "How large a request's body may be; a larger one gets 413. 0 sets no bound.",
-        Apply::Level(|l, d, r| l.client_body.max_size = r.offset(&d.args[0])),
-    ),
-    once(
-        "client_body_buffer_size",
-        HTTP_SERVER_LOCATION,
-        (1, 1),
-        "size",
-        "16k",
+        Apply::Level(|l, d, r| l.client_body.max_size = r.offset(&d.args[0]))),
+    once("client_body_buffer_size", HTTP_SERVER_LOCATION, (1, 1), "size", "16k",
         "How much of a body is held in memory; a longer one that must be held whole goes to a file.",
-        Apply::Level(|l, d, r| l.client_body.buffer_size = r.memory_size(&d.args[0])),
-    ),
-    once(
-        "client_body_temp_path",
-        HTTP_SERVER_LOCATION,
-        (1, 4),
-        "path [level1 [level2 [level3]]]",
-        "",
+        Apply::Level(|l, d, r| l.client_body.buffer_size = r.memory_size(&d.args[0]))),
+    once("client_body_temp_path", HTTP_SERVER_LOCATION, (1, 4), "path [level1 [level2 [level3]]]", "",
         "The directory for such files, which must be usable by `user`; only its last part is made where it is missing. The levels \
-         are accepted and not needed: the files have no names. Where none is written: `client_body_temp` below the prefix \
-         if that is there already, else $TMPDIR, `/var/tmp`, `/tmp`, `/dev/shm`, the first that can be used.",
-        Apply::Level(|l, d, r| l.client_body.temp_path = r.temp_path(&d.args)),
-    ),
-    idle(
-        "client_body_in_single_buffer",
-        HTTP_SERVER_LOCATION,
-        (1, 1),
-        "on | off",
+        are accepted and not needed: the files have no names. Where none is written: `client_body_temp` below the prefix \
+        if that is there already, else $TMPDIR, `/var/tmp`, `/tmp`, `/dev/shm`, the first that can be used.",
+        Apply::Level(|l, d, r| l.client_body.temp_path = r.temp_path(&d.args))),
+    idle("client_body_in_single_buffer", HTTP_SERVER_LOCATION, (1, 1), "on | off",
         "Whether a body is kept in one piece.",
-        "no variable reads the body, so its pieces do not matter",
-    ),
+        "no variable reads the body, so its pieces do not matter"),
 ];

@@ -25,60 +25,27 @@ settings! {
 }
 
 /// The rows of this feature.
+#[rustfmt::skip]
 pub const ROWS: &[Row] = &[
-    once(
-        "client_header_timeout",
-        HTTP_SERVER,
-        (1, 1),
-        "time",
-        "60s",
+    once("client_header_timeout", HTTP_SERVER, (1, 1), "time", "60s",
         "How long a client may take to send a request's head; then it gets 408.",
-        Apply::Level(|l, d, r| l.client_header.timeout = r.duration(&d.args[0])),
-    ),
-    once(
-        "client_header_buffer_size",
-        HTTP_SERVER,
-        (1, 1),
-        "size",
-        "1k",
+        Apply::Level(|l, d, r| l.client_header.timeout = r.duration(&d.args[0]))),
+    once("client_header_buffer_size", HTTP_SERVER, (1, 1), "size", "1k",
         "The first buffer for a request's head.",
-        Apply::Level(|l, d, r| l.client_header.buffer_size = r.memory_size(&d.args[0])),
-    ),
-    once(
-        "large_client_header_buffers",
-        HTTP_SERVER,
-        (2, 2),
-        "number size",
-        "4 8k",
+        Apply::Level(|l, d, r| l.client_header.buffer_size = r.memory_size(&d.args[0]))),
+    once("large_client_header_buffers", HTTP_SERVER, (2, 2), "number size", "4 8k",
         "How large a request's head may become: its line must fit one buffer (414), a field must too (431), and the whole head \
-         all of them (431).",
-        Apply::Level(large_client_header_buffers),
-    ),
-    once(
-        "merge_slashes",
-        HTTP_SERVER,
-        (1, 1),
-        "on | off",
-        "on",
+        all of them (431).",
+        Apply::Level(large_client_header_buffers)),
+    once("merge_slashes", HTTP_SERVER, (1, 1), "on | off", "on",
         "Whether several slashes in a row count as one.",
-        Apply::Level(|l, d, r| l.client_header.merge_slashes = r.flag(&d.args[0])),
-    ),
-    idle(
-        "connection_pool_size",
-        HTTP_SERVER,
-        (1, 1),
-        "size",
+        Apply::Level(|l, d, r| l.client_header.merge_slashes = r.flag(&d.args[0]))),
+    idle("connection_pool_size", HTTP_SERVER, (1, 1), "size",
         "The memory pool of a connection.",
-        "connections have no memory pools",
-    ),
-    idle(
-        "request_pool_size",
-        HTTP_SERVER,
-        (1, 1),
-        "size",
+        "connections have no memory pools"),
+    idle("request_pool_size", HTTP_SERVER, (1, 1), "size",
         "The memory pool of a request.",
-        "requests have no memory pools",
-    ),
+        "requests have no memory pools"),
 ];
 
 /// nginx asks that a line buffer is no smaller than the pool it hangs on.

@@ -58,16 +58,13 @@ impl Feature for ErrorPageLevel {
 }
 
 /// The rows of this feature.
-pub const ROWS: &[Row] = &[often(
-    "error_page",
-    HTTP_SERVER_LOCATION,
-    (2, MANY),
-    "code … [=[status]] uri",
-    "",
-    "What is answered for a status from 300 on: a path, an `@name` or a URL. `=200` changes the status, `=` alone takes the \
-         page's own. A level that writes one has none of the level above.",
-    Apply::Level(error_page),
-)];
+#[rustfmt::skip]
+pub const ROWS: &[Row] = &[
+    often("error_page", HTTP_SERVER_LOCATION, (2, MANY), "code … [=[status]] uri", "",
+        "What is answered for a status from 300 on: a path, an `@name` or a URL. `=200` changes the status, `=` alone takes the \
+        page's own. A level that writes one has none of the level above.",
+        Apply::Level(error_page)),
+];
 
 fn error_page(level: &mut Level, directive: &Directive, reading: &mut Reading<'_>) {
     let (uri, rest) = directive.args.split_last().expect("the table asks for two words");

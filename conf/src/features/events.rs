@@ -6,61 +6,30 @@ use super::context::EVENTS;
 use super::{Apply, Row, idle, once};
 
 /// The rows of this family.
+#[rustfmt::skip]
 pub const ROWS: &[Row] = &[
-    once(
-        "worker_connections",
-        EVENTS,
-        (1, 1),
-        "number",
-        "512",
+    once("worker_connections", EVENTS, (1, 1), "number", "512",
         "How many connections one worker holds at a time, those to upstreams included. It is a real bound: connections beyond \
-         it wait to be accepted, and those go first that idle longest or whose requests are the slowest to come. Where the \
-         limit of open files does not allow so many, a warning at start says how many it allows.",
+        it wait to be accepted, and those go first that idle longest or whose requests are the slowest to come. Where the \
+        limit of open files does not allow so many, a warning at start says how many it allows.",
         Apply::Main(|main, d, r| {
             if let Some(number) = r.number(&d.args[0], 1, 100_000_000) {
                 main.worker_connections = number as u32;
             }
-        }),
-    ),
-    once(
-        "multi_accept",
-        EVENTS,
-        (1, 1),
-        "on | off",
-        "off",
+        })),
+    once("multi_accept", EVENTS, (1, 1), "on | off", "off",
         "Whether a worker accepts every waiting connection before it serves those it has.",
-        Apply::Main(|main, d, r| main.multi_accept = r.flag(&d.args[0]).unwrap_or(false)),
-    ),
-    idle(
-        "accept_mutex",
-        EVENTS,
-        (1, 1),
-        "on | off",
+        Apply::Main(|main, d, r| main.multi_accept = r.flag(&d.args[0]).unwrap_or(false))),
+    idle("accept_mutex", EVENTS, (1, 1), "on | off",
         "Whether nginx's workers take turns to accept.",
-        "every worker has a listening socket of its own, so there is nothing to take turns for",
-    ),
-    idle(
-        "accept_mutex_delay",
-        EVENTS,
-        (1, 1),
-        "time",
+        "every worker has a listening socket of its own, so there is nothing to take turns for"),
+    idle("accept_mutex_delay", EVENTS, (1, 1), "time",
         "How long a worker of nginx waits for its turn to accept.",
-        "every worker has a listening socket of its own, so there is nothing to take turns for",
-    ),
-    idle(
-        "use",
-        EVENTS,
-        (1, 1),
-        "method",
+        "every worker has a listening socket of its own, so there is nothing to take turns for"),
+    idle("use", EVENTS, (1, 1), "method",
         "How nginx waits for events.",
-        "epoll is used, the best that the system has for this",
-    ),
-    idle(
-        "worker_aio_requests",
-        EVENTS,
-        (1, 1),
-        "number",
+        "epoll is used, the best that the system has for this"),
+    idle("worker_aio_requests", EVENTS, (1, 1), "number",
         "How many asynchronous disk operations a worker of nginx has under way.",
-        "disk operations run on threads of their own, with their own bound",
-    ),
+        "disk operations run on threads of their own, with their own bound"),
 ];

@@ -19,18 +19,15 @@ settings! {
 }
 
 /// The rows of this family.
-pub const ROWS: &[Row] = &[often(
-    "trusted_proxy",
-    HTTP_SERVER_LOCATION,
-    (1, MANY),
-    "address | CIDR | unix: | all …",
-    "",
-    "The proxies in front of this one whose X-Forwarded-For, X-Forwarded-Proto and X-Forwarded-Host are believed, in the \
-     variables `$forwarded_for`, `$forwarded_addr`, `$forwarded_proto` and `$forwarded_host`; of everybody else these say \
-     what the connection says. It is the address of the connection itself that counts. What becomes part of an answer \
-     belongs into `proxy_cache_key`. A level that writes one has none of the level above.",
-    Apply::Level(|l, d, r| {
-        let networks = networks(&d.args, r).into_iter().map(|(network, _)| network);
-        l.forwarded.trusted.get_or_insert_default().extend(networks);
-    }),
-)];
+#[rustfmt::skip]
+pub const ROWS: &[Row] = &[
+    often("trusted_proxy", HTTP_SERVER_LOCATION, (1, MANY), "address | CIDR | unix: | all …", "",
+        "The proxies in front of this one whose X-Forwarded-For, X-Forwarded-Proto and X-Forwarded-Host are believed, in the \
+        variables `$forwarded_for`, `$forwarded_addr`, `$forwarded_proto` and `$forwarded_host`; of everybody else these say \
+        what the connection says. It is the address of the connection itself that counts. What becomes part of an answer \
+        belongs into `proxy_cache_key`. A level that writes one has none of the level above.",
+        Apply::Level(|l, d, r| {
+            let networks = networks(&d.args, r).into_iter().map(|(network, _)| network);
+            l.forwarded.trusted.get_or_insert_default().extend(networks);
+        })),
+];

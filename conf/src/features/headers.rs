@@ -52,38 +52,20 @@ settings! {
 }
 
 /// The rows of this family.
+#[rustfmt::skip]
 pub const ROWS: &[Row] = &[
-    often(
-        "add_header",
-        HTTP_SERVER_LOCATION,
-        (2, 3),
-        "name value [always]",
-        "",
+    often("add_header", HTTP_SERVER_LOCATION, (2, 3), "name value [always]", "",
         "Adds a field to the answer, where its value is not empty, on the statuses 200, 201, 204, 206, 301, 302, 303, 304, 307 \
-         and 308, with `always` on every status. A level that writes one has none of the level above.",
-        Apply::Level(add_header),
-    ),
-    once(
-        "expires",
-        HTTP_SERVER_LOCATION,
-        (1, 2),
-        "[modified] time | @time | epoch | max | off",
-        "off",
+        and 308, with `always` on every status. A level that writes one has none of the level above.",
+        Apply::Level(add_header)),
+    once("expires", HTTP_SERVER_LOCATION, (1, 2), "[modified] time | @time | epoch | max | off", "off",
         "Sets Expires and Cache-Control of answers with the statuses 200, 201, 204, 206, 301, 302, 303, 304, 307 and 308: a time from now \
-         (negative: `no-cache`), with `modified` from the answer's last modification, with `@` a time of day; `epoch` is long \
-         past, `max` ten years. The word may come from a variable.",
-        Apply::Level(set_expires),
-    )
-    .deciding(),
-    once(
-        "server_tokens",
-        HTTP_SERVER_LOCATION,
-        (1, 1),
-        "on | off | build",
-        "on",
+        (negative: `no-cache`), with `modified` from the answer's last modification, with `@` a time of day; `epoch` is long \
+        past, `max` ten years. The word may come from a variable.",
+        Apply::Level(set_expires)).deciding(),
+    once("server_tokens", HTTP_SERVER_LOCATION, (1, 1), "on | off | build", "on",
         "Whether the Server field and the built-in error pages say the version.",
-        Apply::Level(server_tokens),
-    ),
+        Apply::Level(server_tokens)),
 ];
 
 /// Whether a word is a field name (RFC 9110 §5.1); reports it where not.

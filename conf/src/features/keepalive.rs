@@ -26,35 +26,18 @@ settings! {
 }
 
 /// The rows of this feature.
+#[rustfmt::skip]
 pub const ROWS: &[Row] = &[
-    once(
-        "keepalive_timeout",
-        HTTP_SERVER_LOCATION,
-        (1, 2),
-        "timeout [header_timeout]",
-        "75s",
+    once("keepalive_timeout", HTTP_SERVER_LOCATION, (1, 2), "timeout [header_timeout]", "75s",
         "How long an idle connection of a client stays open; 0 closes it after each answer. The second time is sent as \
-         `Keep-Alive: timeout=`.",
-        Apply::Level(keepalive_timeout),
-    ),
-    once(
-        "keepalive_requests",
-        HTTP_SERVER_LOCATION,
-        (1, 1),
-        "number",
-        "1000",
+        `Keep-Alive: timeout=`.",
+        Apply::Level(keepalive_timeout)),
+    once("keepalive_requests", HTTP_SERVER_LOCATION, (1, 1), "number", "1000",
         "How many requests one connection of a client may bring.",
-        Apply::Level(|l, d, r| l.keepalive.requests = r.number(&d.args[0], 0, u64::MAX)),
-    ),
-    once(
-        "keepalive_time",
-        HTTP_SERVER_LOCATION,
-        (1, 1),
-        "time",
-        "1h",
+        Apply::Level(|l, d, r| l.keepalive.requests = r.number(&d.args[0], 0, u64::MAX))),
+    once("keepalive_time", HTTP_SERVER_LOCATION, (1, 1), "time", "1h",
         "How old a connection of a client may become before it is closed after an answer.",
-        Apply::Level(|l, d, r| l.keepalive.time = r.duration(&d.args[0])),
-    ),
+        Apply::Level(|l, d, r| l.keepalive.time = r.duration(&d.args[0]))),
 ];
 
 fn keepalive_timeout(level: &mut Level, directive: &Directive, reading: &mut Reading<'_>) {

@@ -33,36 +33,19 @@ settings! {
 }
 
 /// The rows of this feature.
+#[rustfmt::skip]
 pub const ROWS: &[Row] = &[
-    once(
-        "lingering_close",
-        HTTP_SERVER_LOCATION,
-        (1, 1),
-        "off | on | always",
-        "on",
+    once("lingering_close", HTTP_SERVER_LOCATION, (1, 1), "off | on | always", "on",
         "Whether what a client still sends is read and thrown away before a connection is closed, so that it can read its answer.",
         Apply::Level(|l, d, r| {
             const CHOICES: [LingeringClose; 3] =
                 [LingeringClose::Off, LingeringClose::On, LingeringClose::Always];
             l.lingering.close = r.one_of(&d.args[0], &["off", "on", "always"]).map(|index| CHOICES[index]);
-        }),
-    ),
-    once(
-        "lingering_time",
-        HTTP_SERVER_LOCATION,
-        (1, 1),
-        "time",
-        "30s",
+        })),
+    once("lingering_time", HTTP_SERVER_LOCATION, (1, 1), "time", "30s",
         "How long that goes on at most.",
-        Apply::Level(|l, d, r| l.lingering.time = r.duration(&d.args[0])),
-    ),
-    once(
-        "lingering_timeout",
-        HTTP_SERVER_LOCATION,
-        (1, 1),
-        "time",
-        "5s",
+        Apply::Level(|l, d, r| l.lingering.time = r.duration(&d.args[0]))),
+    once("lingering_timeout", HTTP_SERVER_LOCATION, (1, 1), "time", "5s",
         "How long it waits for the next piece.",
-        Apply::Level(|l, d, r| l.lingering.timeout = r.duration(&d.args[0])),
-    ),
+        Apply::Level(|l, d, r| l.lingering.timeout = r.duration(&d.args[0]))),
 ];

@@ -16,31 +16,23 @@ use crate::suggest;
 use crate::tree::{Directive, Word};
 
 /// The rows of this family.
+#[rustfmt::skip]
 pub const ROWS: &[Row] = &[
-    often("server", HTTP, (0, 0), "{ … }", "", "A virtual server.", Apply::Block(Context::Server)),
-    often(
-        "listen",
-        SERVER,
-        (1, MANY),
+    often("server", HTTP, (0, 0), "{ … }", "",
+        "A virtual server.",
+        Apply::Block(Context::Server)),
+    often("listen", SERVER, (1, MANY),
         "address[:port[-port]] | port[-port] | unix:path [default_server] [ssl] [backlog=n] [rcvbuf=size] [sndbuf=size] [deferred] [reuseport] \
-         [ipv6only=on|off] [so_keepalive=on|off|[idle]:[interval]:[count]] [bind] [fastopen=n] [multipath]",
-        "*:80",
+        [ipv6only=on|off] [so_keepalive=on|off|[idle]:[interval]:[count]] [bind] [fastopen=n] [multipath]", "*:80",
         "Where the server listens: port 80 where only an address is written, every IPv4 address where only a port is. Without \
-         superuser rights the default is `*:8000`. The `default_server` of an address, else its first server, answers to names \
-         that no other has. `fastopen` and `multipath` are accepted without effect.",
-        Apply::Server(listen),
-    ),
-    often(
-        "server_name",
-        SERVER,
-        (1, MANY),
-        "name …",
-        "\"\"",
+        superuser rights the default is `*:8000`. The `default_server` of an address, else its first server, answers to names \
+        that no other has. `fastopen` and `multipath` are accepted without effect.",
+        Apply::Server(listen)),
+    often("server_name", SERVER, (1, MANY), "name …", "\"\"",
         "The names of the server: exact ones, `*.example.com`, `www.example.*`, `.example.com` for a name and all below it, or \
-         `~expression`, whose named captures become variables. An exact name wins, then the longest name with its asterisk in \
-         front, then the longest with it at the end, then the first expression.",
-        Apply::Server(server_name),
-    ),
+        `~expression`, whose named captures become variables. An exact name wins, then the longest name with its asterisk in \
+        front, then the longest with it at the end, then the first expression.",
+        Apply::Server(server_name)),
 ];
 
 /// `so_keepalive`.

@@ -31,17 +31,14 @@ pub enum LocationMatch {
 }
 
 /// The rows of this family.
-pub const ROWS: &[Row] = &[often(
-    "location",
-    SERVER_LOCATION,
-    (1, 2),
-    "[ = | ~ | ~* | ^~ ] uri { … } | @name { … }",
-    "",
-    "Settings for a part of the URIs. `=` takes one path; the longest prefix wins over shorter ones; the first expression (`~`, \
-         or `~*` without case) that fits wins over prefixes, unless the longest one was written with `^~`. `@name` is reached \
-         by `error_page` only.",
-    Apply::Block(Context::Location),
-)];
+#[rustfmt::skip]
+pub const ROWS: &[Row] = &[
+    often("location", SERVER_LOCATION, (1, 2), "[ = | ~ | ~* | ^~ ] uri { … } | @name { … }", "",
+        "Settings for a part of the URIs. `=` takes one path; the longest prefix wins over shorter ones; the first expression (`~`, \
+        or `~*` without case) that fits wins over prefixes, unless the longest one was written with `^~`. `@name` is reached \
+        by `error_page` only.",
+        Apply::Block(Context::Location)),
+];
 
 /// Understands the words of a `location`: the modifier may stand apart or at the front of the path.
 pub fn parse(args: &[Word], span: Span, reading: &mut Reading<'_>) -> Option<LocationMatch> {

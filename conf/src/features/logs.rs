@@ -125,56 +125,31 @@ impl Feature for LogsLevel {
 }
 
 /// The rows of this family.
+#[rustfmt::skip]
 pub const ROWS: &[Row] = &[
-    often(
-        "log_format",
-        HTTP,
-        (2, MANY),
-        "name [escape=default|json|none] string …",
-        "combined \"…\"",
+    often("log_format", HTTP, (2, MANY), "name [escape=default|json|none] string …", "combined \"…\"",
         "Names a format for access-log lines. `combined` is there from the start, as nginx has it.",
-        Apply::Declare(log_format),
-    ),
-    often(
-        "access_log",
-        HTTP_SERVER_LOCATION,
-        (1, MANY),
-        "path [format [buffer=size] [gzip[=level]] [flush=time] [if=condition]] | off",
-        "logs/access.log combined",
+        Apply::Declare(log_format)),
+    often("access_log", HTTP_SERVER_LOCATION, (1, MANY),
+        "path [format [buffer=size] [gzip[=level]] [flush=time] [if=condition]] | off", "logs/access.log combined",
         "Where requests are logged. `buffer` collects lines, `flush` bounds how long one waits, `gzip` compresses the file, and \
-         with `if` only requests are logged for which the condition is neither empty nor `0`. A level that writes one has none \
-         of the level above; where one of them is `off`, nothing is logged.",
-        Apply::Level(access_log),
-    ),
-    often(
-        "error_log",
-        HTTP_SERVER_LOCATION,
-        (1, 2),
-        "file | stderr [level]",
-        "logs/error.log error",
+        with `if` only requests are logged for which the condition is neither empty nor `0`. A level that writes one has none \
+        of the level above; where one of them is `off`, nothing is logged.",
+        Apply::Level(access_log)),
+    often("error_log", HTTP_SERVER_LOCATION, (1, 2), "file | stderr [level]", "logs/error.log error",
         "Where errors go and from which level on: debug, info, notice, warn, error, crit, alert or emerg.",
         Apply::Level(|l, d, r| {
             if let Some(log) = error_log(d, r) {
                 l.logs.error.get_or_insert_default().push(log);
             }
-        }),
-    ),
-    idle(
-        "open_log_file_cache",
-        HTTP_SERVER_LOCATION,
-        (1, 4),
+        })),
+    idle("open_log_file_cache", HTTP_SERVER_LOCATION, (1, 4),
         "max=number [inactive=time] [min_uses=number] [valid=time] | off",
         "Keeps log files open whose paths have variables.",
-        "every log file is open all the time",
-    ),
-    idle(
-        "log_subrequest",
-        HTTP_SERVER_LOCATION,
-        (1, 1),
-        "on | off",
+        "every log file is open all the time"),
+    idle("log_subrequest", HTTP_SERVER_LOCATION, (1, 1), "on | off",
         "Whether nginx logs subrequests.",
-        "there are no subrequests",
-    ),
+        "there are no subrequests"),
 ];
 
 /// The format that is there from the start: its name and its text.

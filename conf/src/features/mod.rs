@@ -288,7 +288,7 @@ pub enum Apply {
     Upstream(fn(&mut Upstream, &Directive, &mut Reading<'_>)),
 }
 
-/// One directive.
+/// One directive. Rows are laid out by hand, as the table that they are: what it is called and takes, what it means, what it does.
 #[derive(Debug, Clone, Copy)]
 pub struct Row {
     /// Its name.

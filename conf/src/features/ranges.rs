@@ -34,40 +34,23 @@ settings! {
 }
 
 /// The rows of this family.
+#[rustfmt::skip]
 pub const ROWS: &[Row] = &[
-    once(
-        "max_ranges",
-        HTTP_SERVER_LOCATION,
-        (1, 1),
-        "number",
-        "",
+    once("max_ranges", HTTP_SERVER_LOCATION, (1, 1), "number", "",
         "How many ranges one request may name; with more it gets the whole answer, with 0 no request gets a part.",
         Apply::Level(|l, d, r| {
             l.ranges.max = r.number(&d.args[0], 0, u64::from(u32::MAX)).map(|number| Some(number as u32));
-        }),
-    ),
-    once(
-        "etag",
-        HTTP_SERVER_LOCATION,
-        (1, 1),
-        "on | off",
-        "on",
+        })),
+    once("etag", HTTP_SERVER_LOCATION, (1, 1), "on | off", "on",
         "Whether files get an ETag.",
-        Apply::Level(|l, d, r| l.ranges.etag = r.flag(&d.args[0])),
-    ),
-    once(
-        "if_modified_since",
-        HTTP_SERVER_LOCATION,
-        (1, 1),
-        "off | exact | before",
-        "exact",
+        Apply::Level(|l, d, r| l.ranges.etag = r.flag(&d.args[0]))),
+    once("if_modified_since", HTTP_SERVER_LOCATION, (1, 1), "off | exact | before", "exact",
         "How If-Modified-Since is compared with the time of last modification: not at all, the same moment, or that moment or a \
-         later one.",
+        later one.",
         Apply::Level(|l, d, r| {
             const CHOICES: [IfModifiedSince; 3] =
                 [IfModifiedSince::Off, IfModifiedSince::Exact, IfModifiedSince::Before];
             l.ranges.if_modified_since =
                 r.one_of(&d.args[0], &["off", "exact", "before"]).map(|index| CHOICES[index]);
-        }),
-    ),
+        })),
 ];

@@ -54,17 +54,14 @@ impl Feature for ReturnLevel {
 }
 
 /// The rows of this feature.
-pub const ROWS: &[Row] = &[often(
-    "return",
-    SERVER_LOCATION,
-    (1, 2),
-    "code [text] | code URL | URL",
-    "",
-    "Answers at once. A URL goes with 301, 302, 303, 307 and 308 (left out, it is empty); without a text the statuses from 400 on \
-         get their built-in page or `error_page`, others an empty body. 444 closes the connection without an answer. In a server it \
-         comes before any location. Of several the first is taken.",
-    Apply::Level(returns),
-)];
+#[rustfmt::skip]
+pub const ROWS: &[Row] = &[
+    often("return", SERVER_LOCATION, (1, 2), "code [text] | code URL | URL", "",
+        "Answers at once. A URL goes with 301, 302, 303, 307 and 308 (left out, it is empty); without a text the statuses from 400 on \
+        get their built-in page or `error_page`, others an empty body. 444 closes the connection without an answer. In a server it \
+        comes before any location. Of several the first is taken.",
+        Apply::Level(returns)),
+];
 
 fn returns(level: &mut Level, directive: &Directive, reading: &mut Reading<'_>) {
     let first = &directive.args[0];

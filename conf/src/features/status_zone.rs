@@ -33,15 +33,12 @@ impl Feature for StatusZoneLevel {
 }
 
 /// The rows of this feature.
-pub const ROWS: &[Row] = &[once(
-    "status_zone",
-    SERVER_LOCATION,
-    (1, 1),
-    "name | off",
-    "",
-    "Counts the requests under this name. Nested locations count where their outer one does, unless they say `off`.",
-    Apply::Level(status_zone),
-)];
+#[rustfmt::skip]
+pub const ROWS: &[Row] = &[
+    once("status_zone", SERVER_LOCATION, (1, 1), "name | off", "",
+        "Counts the requests under this name. Nested locations count where their outer one does, unless they say `off`.",
+        Apply::Level(status_zone)),
+];
 
 fn status_zone(level: &mut Level, directive: &Directive, reading: &mut Reading<'_>) {
     let word = &directive.args[0];

@@ -107,94 +107,43 @@ impl Feature for TlsLevel {
 }
 
 /// The rows of this family.
+#[rustfmt::skip]
 pub const ROWS: &[Row] = &[
-    often(
-        "ssl_certificate",
-        HTTP_SERVER,
-        (1, 1),
-        "file",
-        "",
+    often("ssl_certificate", HTTP_SERVER, (1, 1), "file", "",
         "A PEM file with the server's certificate and those that lead up to its authority. Relative names hang on the directory of \
-         the main file.",
+        the main file.",
         Apply::Level(|l, d, r| {
             l.tls.certificates.get_or_insert_default().push(pem_file(&d.args[0], "certificate", r));
-        }),
-    ),
-    often(
-        "ssl_certificate_key",
-        HTTP_SERVER,
-        (1, 1),
-        "file",
-        "",
+        })),
+    often("ssl_certificate_key", HTTP_SERVER, (1, 1), "file", "",
         "A PEM file with the key of the certificate, in the order of the certificates.",
         Apply::Level(|l, d, r| {
             l.tls.certificate_keys.get_or_insert_default().push(pem_file(&d.args[0], "certificate key", r));
-        }),
-    ),
-    often(
-        "ssl_protocols",
-        HTTP_SERVER,
-        (1, MANY),
-        "TLSv1.2 | TLSv1.3 …",
-        "TLSv1.2 TLSv1.3",
+        })),
+    often("ssl_protocols", HTTP_SERVER, (1, MANY), "TLSv1.2 | TLSv1.3 …", "TLSv1.2 TLSv1.3",
         "The versions that are offered. SSLv2, SSLv3, TLSv1 and TLSv1.1 are accepted as words and never offered.",
-        Apply::Level(protocols),
-    ),
-    once(
-        "ssl_ciphers",
-        HTTP_SERVER,
-        (1, 1),
-        "list",
-        "HIGH:!aNULL:!MD5",
+        Apply::Level(protocols)),
+    once("ssl_ciphers", HTTP_SERVER, (1, 1), "list", "HIGH:!aNULL:!MD5",
         "The suites that are offered for TLS 1.2, in OpenSSL's words. Of what the list allows, those with ECDHE and AES-GCM or \
-         ChaCha20 remain; the suites of TLS 1.3 are not chosen by it.",
+        ChaCha20 remain; the suites of TLS 1.3 are not chosen by it.",
         Apply::Level(|l, d, r| {
             l.tls.ciphers = ciphers::read(&d.args[0], r).map(|suites| (suites, d.args[0].span))
-        }),
-    ),
-    once(
-        "ssl_prefer_server_ciphers",
-        HTTP_SERVER,
-        (1, 1),
-        "on | off",
-        "off",
+        })),
+    once("ssl_prefer_server_ciphers", HTTP_SERVER, (1, 1), "on | off", "off",
         "Whether the server's order of suites counts before the client's.",
-        Apply::Level(|l, d, r| l.tls.prefer_server_ciphers = r.flag(&d.args[0])),
-    ),
-    once(
-        "ssl_session_cache",
-        HTTP_SERVER,
-        (1, 2),
-        "off | none | builtin[:size] | shared:name:size",
-        "none",
+        Apply::Level(|l, d, r| l.tls.prefer_server_ciphers = r.flag(&d.args[0]))),
+    once("ssl_session_cache", HTTP_SERVER, (1, 2), "off | none | builtin[:size] | shared:name:size", "none",
         "Keeps TLS sessions, 4,000 a megabyte. All workers share it.",
-        Apply::Level(session_cache),
-    ),
-    once(
-        "ssl_session_timeout",
-        HTTP_SERVER,
-        (1, 1),
-        "time",
-        "5m",
+        Apply::Level(session_cache)),
+    once("ssl_session_timeout", HTTP_SERVER, (1, 1), "time", "5m",
         "How long a session can be resumed.",
-        Apply::Level(|l, d, r| l.tls.session_timeout = r.duration(&d.args[0])),
-    ),
-    idle(
-        "ssl_buffer_size",
-        HTTP_SERVER,
-        (1, 1),
-        "size",
+        Apply::Level(|l, d, r| l.tls.session_timeout = r.duration(&d.args[0]))),
+    idle("ssl_buffer_size", HTTP_SERVER, (1, 1), "size",
         "How much goes into one TLS record.",
-        "the TLS library sizes its records by itself",
-    ),
-    idle(
-        "ssl_dhparam",
-        HTTP_SERVER,
-        (1, 1),
-        "file",
+        "the TLS library sizes its records by itself"),
+    idle("ssl_dhparam", HTTP_SERVER, (1, 1), "file",
         "The parameters of suites with DHE.",
-        "suites with DHE are not offered; those with ECDHE need no parameters",
-    ),
+        "suites with DHE are not offered; those with ECDHE need no parameters"),
 ];
 
 fn pem_file(word: &Word, what: &str, reading: &mut Reading<'_>) -> (PathBuf, Span) {

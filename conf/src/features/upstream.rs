@@ -19,127 +19,63 @@ use crate::tree::{Directive, Word};
 use crate::variables::Builtin;
 
 /// The rows of this family.
+#[rustfmt::skip]
 pub const ROWS: &[Row] = &[
-    often(
-        "upstream",
-        HTTP,
-        (1, 1),
-        "name { … }",
-        "",
+    often("upstream", HTTP, (1, 1), "name { … }", "",
         "A group of servers that `proxy_pass` can name.",
-        Apply::Block(Context::Upstream),
-    ),
-    often(
-        "server",
-        UPSTREAM,
-        (1, super::MANY),
-        "address [weight=n] [max_fails=n] [fail_timeout=time] [max_conns=n] [backup] [down]",
-        "",
+        Apply::Block(Context::Upstream)),
+    often("server", UPSTREAM, (1, super::MANY),
+        "address [weight=n] [max_fails=n] [fail_timeout=time] [max_conns=n] [backup] [down]", "",
         "A server of the group: `host:port` (80 where there is no port) or `unix:/path`. Requests are shared out by weight, one by \
-         one and evenly (weight 1 where none is written). After `max_fails` (1) failures within `fail_timeout` (10s) a server is left \
-         alone for that time; 0 never leaves it alone.",
-        Apply::Upstream(server),
-    ),
-    often(
-        "least_conn",
-        UPSTREAM,
-        (0, 0),
-        "",
-        "",
+        one and evenly (weight 1 where none is written). After `max_fails` (1) failures within `fail_timeout` (10s) a server is left \
+        alone for that time; 0 never leaves it alone.",
+        Apply::Upstream(server)),
+    often("least_conn", UPSTREAM, (0, 0), "", "",
         "Asks the server with the fewest requests for its weight, of all workers; equals take turns.",
-        Apply::Upstream(|u, d, r| balance(u, d, BalanceMethod::LeastConn, None, r)),
-    ),
-    often(
-        "ip_hash",
-        UPSTREAM,
-        (0, 0),
-        "",
-        "",
+        Apply::Upstream(|u, d, r| balance(u, d, BalanceMethod::LeastConn, None, r))),
+    often("ip_hash", UPSTREAM, (0, 0), "", "",
         "Asks the same server for the same client, the one that nginx asks: by the first three octets of an IPv4 address or the \
-         whole of an IPv6 address.",
+        whole of an IPv6 address.",
         Apply::Upstream(|u, d, r| {
             let address = Variable::Builtin(Builtin::BinaryRemoteAddr);
             let key =
                 Template { parts: [Part::Variable(address)].into(), source: "$binary_remote_addr".into() };
             balance(u, d, BalanceMethod::IpHash, Some(key), r);
-        }),
-    ),
-    often(
-        "hash",
-        UPSTREAM,
-        (1, 2),
-        "key [consistent]",
-        "",
+        })),
+    often("hash", UPSTREAM, (1, 2), "key [consistent]", "",
         "Asks the same server for the same key, the one that nginx asks. With `consistent` (ketama) a server that comes or goes moves \
-         only the keys that are its own.",
-        Apply::Upstream(hash),
-    ),
-    often(
-        "random",
-        UPSTREAM,
-        (0, 2),
-        "[two [least_conn]]",
-        "",
+        only the keys that are its own.",
+        Apply::Upstream(hash)),
+    often("random", UPSTREAM, (0, 2), "[two [least_conn]]", "",
         "Asks any server, by weight; with `two` the less loaded of two.",
-        Apply::Upstream(random),
-    ),
-    once(
-        "keepalive",
-        UPSTREAM,
-        (1, 2),
-        "connections | auto",
-        "32",
+        Apply::Upstream(random)),
+    once("keepalive", UPSTREAM, (1, 2), "connections | auto", "32",
         "How many idle connections each worker keeps to the group; 0 keeps none, `auto` as many as were busy at once of late.",
-        Apply::Upstream(keepalive),
-    ),
-    once(
-        "keepalive_requests",
-        UPSTREAM,
-        (1, 1),
-        "number",
-        "1000",
+        Apply::Upstream(keepalive)),
+    once("keepalive_requests", UPSTREAM, (1, 1), "number", "1000",
         "How many requests go through one connection to a server of the group.",
         Apply::Upstream(|u, d, r| {
             if let Some(number) = r.number(&d.args[0], 0, u64::MAX) {
                 u.keepalive.requests = number;
             }
-        }),
-    ),
-    once(
-        "keepalive_time",
-        UPSTREAM,
-        (1, 1),
-        "time",
-        "1h",
+        })),
+    once("keepalive_time", UPSTREAM, (1, 1), "time", "1h",
         "How old a connection to a server of the group may become.",
         Apply::Upstream(|u, d, r| {
             if let Some(time) = r.duration(&d.args[0]) {
                 u.keepalive.time = time;
             }
-        }),
-    ),
-    once(
-        "keepalive_timeout",
-        UPSTREAM,
-        (1, 1),
-        "time",
-        "60s",
+        })),
+    once("keepalive_timeout", UPSTREAM, (1, 1), "time", "60s",
         "How long a connection to a server of the group may idle.",
         Apply::Upstream(|u, d, r| {
             if let Some(time) = r.duration(&d.args[0]) {
                 u.keepalive.timeout = time;
             }
-        }),
-    ),
-    once(
-        "zone",
-        UPSTREAM,
-        (1, 2),
-        "name [size]",
-        "",
+        })),
+    once("zone", UPSTREAM, (1, 2), "name [size]", "",
         "Names the group's state. It is shared between the workers with or without this.",
-        Apply::Upstream(zone),
-    ),
+        Apply::Upstream(zone)),
 ];
 
 /// nginx's page size, which its smallest shared memory is counted in.

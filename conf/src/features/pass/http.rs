@@ -145,84 +145,39 @@ const REUSED: &str =
     "what goes upstream is written anew from what was read, in buffers that grow as they need to";
 
 /// The rows that no other protocol has.
+#[rustfmt::skip]
 pub const ROWS: &[Row] = &[
-    once(
-        "proxy_pass",
-        LOCATION,
-        (1, 1),
-        "URL",
-        "",
+    once("proxy_pass", LOCATION, (1, 1), "URL", "",
         "Passes requests on: to the name of an upstream, `host:port` or `unix:/path`, each after `http://`. A URI part stands in \
-         for the part of the request's URI that the location's prefix matched; without one the URI goes on as it came. With \
-         variables the whole value is the URL.",
-        Apply::Level(|l, d, r| target::read(Family::Proxy, l, d, r)),
-    ),
-    once(
-        "proxy_http_version",
-        HTTP_SERVER_LOCATION,
-        (1, 1),
-        "1.0 | 1.1 | 2",
-        "1.1",
+        for the part of the request's URI that the location's prefix matched; without one the URI goes on as it came. With \
+        variables the whole value is the URL.",
+        Apply::Level(|l, d, r| target::read(Family::Proxy, l, d, r))),
+    once("proxy_http_version", HTTP_SERVER_LOCATION, (1, 1), "1.0 | 1.1 | 2", "1.1",
         "The HTTP version spoken to the upstream. With `2` there is a warning, and 1.1 is spoken.",
-        Apply::Level(|l, d, r| http_version(of(l), d, r)),
-    ),
-    often(
-        "proxy_set_header",
-        HTTP_SERVER_LOCATION,
-        (2, 2),
-        "field value",
-        "Host $proxy_host; Connection \"\"",
+        Apply::Level(|l, d, r| http_version(of(l), d, r))),
+    often("proxy_set_header", HTTP_SERVER_LOCATION, (2, 2), "field value", "Host $proxy_host; Connection \"\"",
         "Sets a field of the request to the upstream; an empty value removes it. A level that writes one has none of the level \
-         above, but the two defaults hold wherever the field is not set.",
-        Apply::Level(|l, d, r| set_header(of(l), d, r)),
-    ),
-    often(
-        "proxy_redirect",
-        HTTP_SERVER_LOCATION,
-        (1, 2),
-        "default | off | redirect replacement",
-        "default",
+        above, but the two defaults hold wherever the field is not set.",
+        Apply::Level(|l, d, r| set_header(of(l), d, r))),
+    often("proxy_redirect", HTTP_SERVER_LOCATION, (1, 2), "default | off | redirect replacement", "default",
         "Rewrites the Location and Refresh fields of answers: a prefix, or with `~` and `~*` what an expression matches. `default` \
-         turns the URL of the `proxy_pass` into the location's.",
-        Apply::Level(|l, d, r| redirect(of(l), d, r)),
-    ),
-    once(
-        "proxy_method",
-        HTTP_SERVER_LOCATION,
-        (1, 1),
-        "method",
-        "",
+        turns the URL of the `proxy_pass` into the location's.",
+        Apply::Level(|l, d, r| redirect(of(l), d, r))),
+    once("proxy_method", HTTP_SERVER_LOCATION, (1, 1), "method", "",
         "The method sent to the upstream in place of the client's.",
-        Apply::Level(|l, d, r| of(l).method = Some(r.template(&d.args[0]))),
-    ),
-    once(
-        "proxy_upgrade",
-        HTTP_SERVER_LOCATION,
-        (1, 1),
-        "on | off",
-        "off",
+        Apply::Level(|l, d, r| of(l).method = Some(r.template(&d.args[0])))),
+    once("proxy_upgrade", HTTP_SERVER_LOCATION, (1, 1), "on | off", "off",
         "Passes a client's wish for another protocol (`Upgrade`, as of WebSocket) to the upstream and, once that agrees, all bytes both \
-         ways. Such a request goes past the cache. Other requests are not touched, so it can stand where everything is \
-         proxied. `h2c` is not passed on: nobody could look into it. After 101 a connection ends when nothing moved for \
-         `proxy_read_timeout`.",
-        Apply::Level(|l, d, r| of(l).upgrade = r.flag(&d.args[0])),
-    ),
-    idle(
-        "proxy_headers_hash_max_size",
-        HTTP_SERVER_LOCATION,
-        (1, 1),
-        "size",
+        ways. Such a request goes past the cache. Other requests are not touched, so it can stand where everything is \
+        proxied. `h2c` is not passed on: nobody could look into it. After 101 a connection ends when nothing moved for \
+        `proxy_read_timeout`.",
+        Apply::Level(|l, d, r| of(l).upgrade = r.flag(&d.args[0]))),
+    idle("proxy_headers_hash_max_size", HTTP_SERVER_LOCATION, (1, 1), "size",
         "The largest hash table of request fields.",
-        REUSED,
-    ),
-    idle(
-        "proxy_headers_hash_bucket_size",
-        HTTP_SERVER_LOCATION,
-        (1, 1),
-        "size",
+        REUSED),
+    idle("proxy_headers_hash_bucket_size", HTTP_SERVER_LOCATION, (1, 1), "size",
         "The bucket size of the hash table of request fields.",
-        REUSED,
-    ),
+        REUSED),
 ];
 
 fn of(level: &mut Level) -> &mut HttpLevel {

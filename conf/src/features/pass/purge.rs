@@ -42,61 +42,28 @@ impl PurgeLevel {
 macro_rules! rows {
     ($prefix:literal, $family:expr) => {
         [
-            often(
-                concat!($prefix, "_cache_purge"),
-                HTTP_SERVER_LOCATION,
-                (1, MANY),
-                "string … | PURGE [from address …] | zone key",
-                "",
+            often(concat!($prefix, "_cache_purge"), HTTP_SERVER_LOCATION, (1, MANY),
+                "string … | PURGE [from address …] | zone key", "",
                 concat!("A request for which one of the strings is neither empty nor `0` purges the entry of its key, or every entry whose key begins \
-                 as its key does where that ends in `*`; it gets 204. That is as in NGINX Plus, and in addition only for those whom \
-                 `", $prefix, "_cache_purge_allow` or `", $prefix, "_cache_purge_token` lets. The two forms of the free purge module are known too: a method with \
-                 the addresses that may use it, and, in a location of its own, a zone with the key that each request there purges."),
-                Apply::Pass($family, purge::purge),
-            )
-            .needing(Need::Cache),
-            once(
-                concat!($prefix, "_cache_purge_methods"),
-                HTTP_SERVER_LOCATION,
-                (1, 1),
-                "on | off",
-                "on",
+                as its key does where that ends in `*`; it gets 204. That is as in NGINX Plus, and in addition only for those whom \
+                `", $prefix, "_cache_purge_allow` or `", $prefix, "_cache_purge_token` lets. The two forms of the free purge module are known too: a method with \
+                the addresses that may use it, and, in a location of its own, a zone with the key that each request there purges."),
+                Apply::Pass($family, purge::purge)).needing(Need::Cache),
+            once(concat!($prefix, "_cache_purge_methods"), HTTP_SERVER_LOCATION, (1, 1), "on | off", "on",
                 "Whether the methods PURGE and BAN purge in a location with a cache; `off` passes them to the upstream as any other method.",
-                Apply::Pass($family, |l, d, r| l.purge.methods = r.flag(&d.args[0])),
-            )
-            .needing(Need::Cache),
-            once(
-                concat!($prefix, "_cache_purge_soft"),
-                HTTP_SERVER_LOCATION,
-                (1, 1),
-                "on | off",
-                "off",
+                Apply::Pass($family, |l, d, r| l.purge.methods = r.flag(&d.args[0]))).needing(Need::Cache),
+            once(concat!($prefix, "_cache_purge_soft"), HTTP_SERVER_LOCATION, (1, 1), "on | off", "off",
                 "Whether purging marks entries as stale instead of removing them, so that they may still be answered where stale ones may.",
-                Apply::Pass($family, |l, d, r| l.purge.soft = r.flag(&d.args[0])),
-            )
-            .needing(Need::Cache),
-            often(
-                concat!($prefix, "_cache_purge_allow"),
-                HTTP_SERVER_LOCATION,
-                (1, MANY),
-                "address | CIDR | unix: | all …",
-                "127.0.0.1 ::1 unix:",
+                Apply::Pass($family, |l, d, r| l.purge.soft = r.flag(&d.args[0]))).needing(Need::Cache),
+            often(concat!($prefix, "_cache_purge_allow"), HTTP_SERVER_LOCATION, (1, MANY),
+                "address | CIDR | unix: | all …", "127.0.0.1 ::1 unix:",
                 "The clients that may purge without a token. By default only this machine, and only where the request was not forwarded by \
-                 a proxy before this one; with a token and without this directive, nobody. A level that writes one has none of the \
-                 level above.",
-                Apply::Pass($family, |l, d, r| l.purge.right.allow(&d.args, r)),
-            )
-            .needing(Need::Cache),
-            once(
-                concat!($prefix, "_cache_purge_token"),
-                HTTP_SERVER_LOCATION,
-                (1, 1),
-                "token",
-                "",
+                a proxy before this one; with a token and without this directive, nobody. A level that writes one has none of the \
+                level above.",
+                Apply::Pass($family, |l, d, r| l.purge.right.allow(&d.args, r))).needing(Need::Cache),
+            once(concat!($prefix, "_cache_purge_token"), HTTP_SERVER_LOCATION, (1, 1), "token", "",
                 "Whoever shows this token, in a field `Authorization: Bearer token`, may purge from anywhere.",
-                Apply::Pass($family, |l, d, r| l.purge.right.token = token(&d.args[0], r)),
-            )
-            .needing(Need::Cache),
+                Apply::Pass($family, |l, d, r| l.purge.right.token = token(&d.args[0], r))).needing(Need::Cache),
         ]
     };
 }

@@ -51,25 +51,14 @@ settings! {
 macro_rules! rows {
     ($prefix:literal, $family:expr) => {
         [
-            once(
-                concat!($prefix, "_store"),
-                HTTP_SERVER_LOCATION,
-                (1, 1),
-                "on | off | path",
-                "off",
+            once(concat!($prefix, "_store"), HTTP_SERVER_LOCATION, (1, 1), "on | off | path", "off",
                 "Keeps answers as files that nothing removes: `on` where `root` and the URI say, else at the path. A location that stores \
-                 does not cache.",
-                Apply::Pass($family, store::store),
-            ),
-            once(
-                concat!($prefix, "_store_access"),
-                HTTP_SERVER_LOCATION,
-                (1, 3),
-                "user:rw | group:rw | all:r …",
+                does not cache.",
+                Apply::Pass($family, store::store)),
+            once(concat!($prefix, "_store_access"), HTTP_SERVER_LOCATION, (1, 3), "user:rw | group:rw | all:r …",
                 "user:rw",
                 "Who may read (`r`) or read and write (`rw`) these files.",
-                Apply::Pass($family, store::access),
-            ),
+                Apply::Pass($family, store::access)),
         ]
     };
 }
