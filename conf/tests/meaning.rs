@@ -54,10 +54,7 @@ fn defaults_are_nginxs() {
     assert_eq!(main.error_logs[0].level, Level::Error);
     let server = server(&configuration);
     assert_eq!(server.settings.client_header.timeout, Duration::from_secs(60));
-    assert_eq!(
-        (server.settings.client_header.buffer_size, server.settings.client_header.large_buffers),
-        (1024, (4, 8192))
-    );
+    assert_eq!(server.settings.client_header.large_buffers, (4, 8192));
     assert!(server.settings.client_header.merge_slashes && server.name.is_empty());
     assert!(matches!(&server.names[..], [ServerName::Exact(name)] if name.is_empty()));
     let settings = prefix(&configuration, "/");

@@ -15,8 +15,6 @@ settings! {
     pub struct ClientHeader, ClientHeaderLevel(reading) {
         /// `client_header_timeout`, default 60 s.
         timeout: Duration = Duration::from_secs(60),
-        /// `client_header_buffer_size`, default 1 KiB.
-        buffer_size: usize = 1024,
         /// `large_client_header_buffers`, default 4 × 8 KiB: a line must fit one (414, 431), the head all.
         large_buffers: (usize, usize) = (4, 8192),
         /// `merge_slashes`, default on.
@@ -30,9 +28,6 @@ pub const ROWS: &[Row] = &[
     once("client_header_timeout", HTTP_SERVER, (1, 1), "time", "60s",
         "How long a client may take to send a request's head; then it gets 408.",
         Apply::Level(|l, d, r| l.client_header.timeout = r.duration(&d.args[0]))),
-    once("client_header_buffer_size", HTTP_SERVER, (1, 1), "size", "1k",
-        "The first buffer for a request's head.",
-        Apply::Level(|l, d, r| l.client_header.buffer_size = r.memory_size(&d.args[0]))),
     once("large_client_header_buffers", HTTP_SERVER, (2, 2), "number size", "4 8k",
         "How large a request's head may become: its line must fit one buffer (414), a field must too (431), and the whole head \
         all of them (431).",
@@ -40,6 +35,9 @@ pub const ROWS: &[Row] = &[
     once("merge_slashes", HTTP_SERVER, (1, 1), "on | off", "on",
         "Whether several slashes in a row count as one.",
         Apply::Level(|l, d, r| l.client_header.merge_slashes = r.flag(&d.args[0]))),
+    idle("client_header_buffer_size", HTTP_SERVER, (1, 1), "size",
+        "The first buffer for a request's head.",
+        "every connection reads into a buffer from one pool, and large_client_header_buffers is the bound"),
     idle("connection_pool_size", HTTP_SERVER, (1, 1), "size",
         "The memory pool of a connection.",
         "connections have no memory pools"),

@@ -10,6 +10,7 @@ mod names;
 mod sizes;
 mod words;
 mod metrics;
+mod features;
 
 use crate::{manuals, tree};
 
@@ -23,6 +24,7 @@ pub(crate) fn run() -> Result<(), String> {
     breaches.extend(sizes::check(&files, &reasons));
     breaches.extend(words::check(&files));
     breaches.extend(metrics::check(&files));
+    breaches.extend(features::check(&files));
     breaches.extend(manuals::check());
     if breaches.is_empty() {
         eprintln!("tidy: {} files, nothing to say", files.len());
