@@ -1,31 +1,33 @@
-//! `proxy_cache_path`: the zones that answers are kept in.
+//! `proxy_cache_path` and its kind: the zones that answers are kept in.
 //!
 //! A zone is declared before any location is read, so that order in the file does not matter. Next: `pass/cache`, whose
 //! directives use zones; `millstream-cache`'s `store`, which opens them.
 
-use super::context::HTTP;
-use super::{Apply, MANY, Row, often};
 use crate::declared::Kind;
 use crate::declared::cache_zone::{CacheZone, Pace};
 use crate::reading::{Reading, parameter};
 use crate::suggest;
 use crate::tree::{Directive, Word};
 
-/// The rows of this family.
-#[rustfmt::skip]
-pub const ROWS: &[Row] = &[
-    often("proxy_cache_path", HTTP, (2, MANY),
-        "path | memory keys_zone=name:size [levels=levels] [inactive=time] [max_size=size] [min_free=size] \
-        [use_temp_path=on|off] [memory=size] [purger=on|off] [purger_files=number] [purger_threshold=time] \
-        [purger_sleep=time] [manager_files=number] [manager_threshold=time] [manager_sleep=time] \
-        [loader_files=number] [loader_threshold=time] [loader_sleep=time]", "",
-        "Defines a cache zone. `path` is a directory, or the word `memory` for a zone without files. `keys_zone` bounds the number of \
-        entries, 8,000 a megabyte; entries unused for `inactive` (10m) are removed; `max_size` bounds the files, `memory` (64m; \
-        Millstream's own) what hot entries take in memory. `purger=on` removes the files of what was purged in the background; \
-        else they go when they are next met. The loader lists the files at start, the manager removes what is unused or too \
-        much, each in steps of so many files (100; the purger 10) or so long (200ms), with a pause (50ms) after each.",
-        Apply::Declare(cache_path)),
-];
+/// The row that declares zones, for one prefix.
+macro_rules! rows {
+    ($prefix:literal) => {
+        [
+            often(concat!($prefix, "_cache_path"), HTTP, (2, MANY),
+                "path | memory keys_zone=name:size [levels=levels] [inactive=time] [max_size=size] [min_free=size] \
+                [use_temp_path=on|off] [memory=size] [purger=on|off] [purger_files=number] [purger_threshold=time] \
+                [purger_sleep=time] [manager_files=number] [manager_threshold=time] [manager_sleep=time] \
+                [loader_files=number] [loader_threshold=time] [loader_sleep=time]", "",
+                "Defines a cache zone. `path` is a directory, or the word `memory` for a zone without files. `keys_zone` bounds the number of \
+                entries, 8,000 a megabyte; entries unused for `inactive` (10m) are removed; `max_size` bounds the files, `memory` (64m; \
+                Millstream's own) what hot entries take in memory. `purger=on` removes the files of what was purged in the background; \
+                else they go when they are next met. The loader lists the files at start, the manager removes what is unused or too \
+                much, each in steps of so many files (100; the purger 10) or so long (200ms), with a pause (50ms) after each.",
+                Apply::Declare(cache_zone::declare)),
+        ]
+    };
+}
+pub(super) use rows;
 
 /// The parameters of a zone beside [`PACES`].
 const PARAMETERS: [&str; 8] =
@@ -47,9 +49,9 @@ const PACES: [&str; 9] = [
 /// What hot entries of a zone may take in memory where `memory=` is not written, in bytes.
 pub const DEFAULT_MEMORY: u64 = 64 * 1024 * 1024;
 
-fn cache_path(directive: &Directive, reading: &mut Reading<'_>) {
+pub(super) fn declare(directive: &Directive, reading: &mut Reading<'_>) {
     let path = &directive.args[0];
-    if !reading.without_variables(path, "proxy_cache_path") {
+    if !reading.without_variables(path, &directive.name.text) {
         return;
     }
     let mut zone = CacheZone {
@@ -71,7 +73,10 @@ fn cache_path(directive: &Directive, reading: &mut Reading<'_>) {
         // A misspelt or wrong keys_zone has its own error already.
         if !directive.args[1..].iter().any(|word| word.text.starts_with("keys_zone")) {
             reading
-                .error(directive.span, "\"proxy_cache_path\" must have \"keys_zone\" parameter")
+                .error(
+                    directive.span,
+                    format!("\"{}\" must have \"keys_zone\" parameter", directive.name.text),
+                )
                 .help("add keys_zone=name:10m");
         }
         return;

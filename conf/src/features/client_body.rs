@@ -11,7 +11,7 @@ use crate::reading::TempPath;
 
 settings! {
     /// `client_body_*`, `client_max_body_size` of a location.
-    pub struct ClientBody, ClientBodyLevel(reading) {
+    pub struct ClientBody, ClientBodyLevel(place, reading) {
         /// `client_body_timeout`, default 60 s, between two reads.
         timeout: Duration = Duration::from_secs(60),
         /// `client_max_body_size`, default 1 MiB; 0 = no bound.

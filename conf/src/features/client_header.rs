@@ -12,7 +12,7 @@ use crate::tree::Directive;
 
 settings! {
     /// `client_header_*`, `large_client_header_buffers`, `merge_slashes` of a server.
-    pub struct ClientHeader, ClientHeaderLevel(reading) {
+    pub struct ClientHeader, ClientHeaderLevel(place, reading) {
         /// `client_header_timeout`, default 60 s.
         timeout: Duration = Duration::from_secs(60),
         /// `large_client_header_buffers`, default 4 × 8 KiB: a line must fit one (414, 431), the head all.

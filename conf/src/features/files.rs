@@ -11,7 +11,7 @@ use crate::tree::Directive;
 
 settings! {
     /// `root`, `index` of a location.
-    pub struct Files, FilesLevel(reading) {
+    pub struct Files, FilesLevel(place, reading) {
         /// `root`.
         root: Template = Template::literal(&reading.path("html").to_string_lossy()),
         /// `index` names, first that exists.

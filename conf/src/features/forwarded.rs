@@ -12,7 +12,7 @@ use crate::network::Network;
 
 settings! {
     /// What proxies in front are believed in a location.
-    pub struct Forwarded, ForwardedLevel(reading) {
+    pub struct Forwarded, ForwardedLevel(place, reading) {
         /// `trusted_proxy`: whose X-Forwarded-* are believed.
         trusted: Vec<Network> => Arc<[Network]> = Vec::new(),
     }

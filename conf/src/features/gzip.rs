@@ -35,7 +35,7 @@ without_templates!(GzipHttpVersion, GzipProxied);
 
 settings! {
     /// `gzip*` of a location.
-    pub struct Gzip, GzipLevel(reading) {
+    pub struct Gzip, GzipLevel(place, reading) {
         /// `gzip`, default off.
         enabled: bool = false,
         /// `gzip_comp_level` 1–9, default 1.

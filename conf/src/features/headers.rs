@@ -41,7 +41,7 @@ record! {
 
 settings! {
     /// Fields that are set on a location's answers.
-    pub struct AnswerHeaders, HeadersLevel(reading) {
+    pub struct AnswerHeaders, HeadersLevel(place, reading) {
         /// `add_header`s in force.
         add: Vec<AddHeader> => Arc<[AddHeader]> = Vec::new(),
         /// `expires`, default off.

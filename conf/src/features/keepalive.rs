@@ -12,7 +12,7 @@ use crate::tree::Directive;
 
 settings! {
     /// `keepalive_*` of a location.
-    pub struct Keepalive, KeepaliveLevel(reading) {
+    pub struct Keepalive, KeepaliveLevel(place, reading) {
         /// `keepalive_timeout`'s first argument, default 75 s; zero = no keep-alive.
         timeout: Duration = Duration::from_secs(75),
         /// Its second: sent as `Keep-Alive: timeout=`. A level that writes the first alone has the second of the level above, as

@@ -53,7 +53,7 @@ pub(crate) use level;
 macro_rules! settings {
     (
         $(#[$meta:meta])*
-        pub struct $name:ident, $level:ident($reading:ident) {
+        pub struct $name:ident, $level:ident($place:ident, $reading:ident) {
             $($(#[$field_meta:meta])* $field:ident: $type:ty $(=> $made:ty)? = $default:expr,)*
         }
     ) => {
@@ -77,7 +77,11 @@ macro_rules! settings {
             }
 
             #[allow(unused_variables)]
-            fn resolve(&self, _: &$crate::features::Place<'_>, $reading: &mut $crate::reading::Reading<'_>) -> $name {
+            fn resolve(
+                &self,
+                $place: &$crate::features::Place<'_>,
+                $reading: &mut $crate::reading::Reading<'_>,
+            ) -> $name {
                 $name { $($field: Option::clone(&self.$field).unwrap_or_else(|| $default).into(),)* }
             }
         }

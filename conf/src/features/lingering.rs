@@ -22,7 +22,7 @@ without_templates!(LingeringClose);
 
 settings! {
     /// `lingering_*` of a location.
-    pub struct Lingering, LingeringLevel(reading) {
+    pub struct Lingering, LingeringLevel(place, reading) {
         /// `lingering_close`, default on.
         close: LingeringClose = LingeringClose::On,
         /// `lingering_time`, default 30 s.

@@ -145,7 +145,6 @@ features! {
         listen "Listening and choosing a server",
         location "Locations and fixed answers",
         upstream "Upstream groups",
-        cache_zone "Cache zones",
     }
     server {
         /// `client_header_*`, `merge_slashes`.

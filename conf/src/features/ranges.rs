@@ -23,7 +23,7 @@ without_templates!(IfModifiedSince);
 
 settings! {
     /// Ranges and conditions of a location.
-    pub struct Ranges, RangesLevel(reading) {
+    pub struct Ranges, RangesLevel(place, reading) {
         /// `max_ranges`: more ranges in one request get the whole answer; `None` = no bound of the user's, 0 = no ranges.
         max: Option<u32> = None,
         /// `etag`, default on: files get an entity tag.

@@ -10,7 +10,7 @@ use super::{Apply, Row, idle, once};
 
 settings! {
     /// `send_timeout`, `tcp_nodelay` of a location.
-    pub struct Sending, SendLevel(reading) {
+    pub struct Sending, SendLevel(place, reading) {
         /// `send_timeout`, default 60 s, between two writes.
         timeout: Duration = Duration::from_secs(60),
         /// `tcp_nodelay`, default on.

@@ -106,7 +106,7 @@ mod tests {
 
     #[test]
     fn a_setting_that_nothing_sets_or_reads_is_a_breach() {
-        let feature = "settings! {\n    pub struct A, ALevel(reading) {\n        one: bool = false,\n        two: bool = false,\n        \
+        let feature = "settings! {\n    pub struct A, ALevel(place, reading) {\n        one: bool = false,\n        two: bool = false,\n        \
                        three: bool = true,\n    }\n}\nfn rows() { l.a.one = r.flag(d); l.a.two = None }\n";
         let files = [
             file("conf/src/features/a.rs", feature),

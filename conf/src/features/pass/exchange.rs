@@ -37,7 +37,7 @@ impl From<Placed<IgnoreHeaders>> for IgnoreHeaders {
 
 settings! {
     /// How a location exchanges with an upstream; each is named here as in the family `proxy_`.
-    pub struct Exchange, ExchangeLevel(reading) {
+    pub struct Exchange, ExchangeLevel(place, reading) {
         /// `proxy_hide_header`s in lower case, beside [`HIDDEN_FIELDS`].
         hide_headers: Vec<String> = Vec::new(),
         /// `proxy_pass_header`s in lower case, which are not hidden.
@@ -55,7 +55,7 @@ settings! {
         /// `proxy_max_temp_file_size`, default 1 GiB; 0 = never to a file.
         max_temp_file_size: Placed<u64> => u64 = Placed::nowhere(1024 * 1024 * 1024),
         /// `proxy_temp_path`.
-        temp_path: TempPath = reading.default_temp_path("proxy_temp"),
+        temp_path: TempPath = reading.default_temp_path(&place.level.pass.family().directive("temp")),
         /// `proxy_connect_timeout`, default 60 s.
         connect_timeout: Duration = MINUTE,
         /// `proxy_send_timeout`, default 60 s, between two writes.

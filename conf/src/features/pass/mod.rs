@@ -17,7 +17,8 @@ pub mod purge;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::context::HTTP_SERVER_LOCATION;
+use super::cache_zone;
+use super::context::{HTTP, HTTP_SERVER_LOCATION};
 use super::level::Placed;
 use super::location::LocationMatch;
 use super::right::token;
@@ -157,6 +158,7 @@ macro_rules! families {
         pub const SECTIONS: &[&[(&str, &[Row])]] = &[$(&[
             ($title, $protocol::ROWS),
             ($title, &exchange::rows!($prefix, Family::$family)),
+            ("Cache zones", &cache_zone::rows!($prefix)),
             ("Cache", &deciding(cache::rows!($prefix, Family::$family))),
             ("What the cache shares", &deciding(sharing::rows!($prefix, Family::$family))),
             ("Purging", &deciding(purge::rows!($prefix, Family::$family))),
@@ -217,6 +219,13 @@ impl Pass {
     pub fn http(&self) -> &HttpPass {
         let Protocol::Http(http) = &self.protocol;
         http
+    }
+}
+
+impl PassLevel {
+    /// The family of the directive that passes requests on here; the first one where there is none.
+    fn family(&self) -> Family {
+        self.draft.as_ref().map_or(FAMILIES[0], |draft| draft.family)
     }
 }
 

@@ -39,7 +39,7 @@ impl From<Placed<Store>> for Store {
 
 settings! {
     /// How a location keeps answers as files.
-    pub struct Storing, StoreLevel(reading) {
+    pub struct Storing, StoreLevel(place, reading) {
         /// `proxy_store`: answers of 200 are kept as files.
         place: Placed<Store> => Store = Placed::nowhere(Store::Off),
         /// `proxy_store_access`: permissions of these files, 0600 by default.
