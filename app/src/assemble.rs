@@ -4,17 +4,18 @@
 //! configuration is touched until everything new stands and [`Assembled::commit`] puts it in force.
 
 use crate::descriptors::Needs;
+use crate::names::LookedUp;
 use crate::{account, temporary};
 use millstream_cache::Store;
 use millstream_conf::diagnostics::Diagnostics;
 use millstream_conf::model::{
     CacheZone, Configuration, ErrorLog, Http, Level, Listener, LocationMatch, LogTarget, Main, PeerAddress,
-    Template, Upstream, UpstreamServer, Variable,
+    Upstream, UpstreamServer, Variable,
 };
 use millstream_conf::variables::Builtin;
 use millstream_net::address::Address;
 use millstream_net::limits;
-use millstream_net::resolve;
+use millstream_net::resolver::Resolver;
 use millstream_net::tls::{self, ServerConfig, TlsAcceptor};
 use millstream_server::generation::{ChooseCertificate, Shared};
 use millstream_server::route::server_name::HostTable;
@@ -23,6 +24,7 @@ use millstream_telemetry::log_writer::{self, LogSink, LogWriter};
 use millstream_telemetry::metrics::Registry;
 use millstream_upstream::Group;
 use std::collections::HashMap;
+use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -79,7 +81,9 @@ pub fn assemble(
     let log_sinks =
         configuration.http.log_files.iter().filter_map(|file| logs.open(&file.path, file.gzip)).collect();
     let http = &configuration.http;
-    let groups = http.upstreams.iter().map(|upstream| group(upstream, &mut findings)).collect();
+    let names = LookedUp::of(http);
+    let groups = groups(http, previous, &names, &mut findings);
+    let resolvers = resolvers(http, &names, &mut findings);
     let mut kept = Vec::new();
     let mut stores = Vec::with_capacity(http.cache_zones.len());
     for (index, zone) in http.cache_zones.iter().enumerate() {
@@ -97,22 +101,14 @@ pub fn assemble(
     let status_zones = http.status_zones.iter().map(|name| registry.zone(name)).collect();
     let miss_locations = miss_locations(http, registry);
     let hosts = http.listeners.iter().map(|listener| HostTable::new(http, listener)).collect();
-    let reads =
-        |wanted: fn(&Variable) -> bool| templates(http).any(|template| template.variables().any(wanted));
-    let keeps_sent_heads = reads(|variable| matches!(variable, Variable::SentHeader(_)));
-    let keeps_upstream_heads = reads(|variable| match variable {
-        Variable::UpstreamHeader(_) | Variable::UpstreamCookie(_) => true,
-        Variable::Builtin(builtin) => matches!(
-            builtin,
-            Builtin::UpstreamCacheAge | Builtin::UpstreamCacheLastModified | Builtin::UpstreamCacheEtag
-        ),
-        _ => false,
-    });
+    let (keeps_sent_heads, keeps_upstream_heads) =
+        (reads(http, is_of_sent_head), reads(http, is_of_upstream_head));
     let bounds = Needs::of(&configuration).bounds(limits::nofile());
     let shared = Shared {
         number,
         bounds,
         groups,
+        resolvers,
         stores,
         log_sinks,
         error_logs,
@@ -193,11 +189,11 @@ pub fn main_log_file(main: &Main, log_writer: &LogWriter) -> Option<LogSink> {
 pub fn probe(configuration: &mut Configuration, findings: &mut Diagnostics) {
     temporary::settle(configuration, findings);
     let http = &configuration.http;
-    for upstream in &http.upstreams {
-        for server in &upstream.servers {
-            addresses(server, findings);
-        }
+    let names = LookedUp::of(http);
+    for server in http.upstreams.iter().flat_map(|upstream| &upstream.servers) {
+        addresses(server, None, &names, findings);
     }
+    resolvers(http, &names, findings);
     certificates(http, findings);
     for file in &http.log_files {
         try_log(&file.path, findings);
@@ -262,28 +258,81 @@ impl Logs<'_> {
     }
 }
 
-fn group(upstream: &Upstream, findings: &mut Diagnostics) -> Arc<Group> {
-    let addresses: Vec<Vec<Address>> =
-        upstream.servers.iter().map(|server| addresses(server, findings)).collect();
+fn groups(
+    http: &Http,
+    previous: Option<&Shared>,
+    names: &LookedUp,
+    findings: &mut Diagnostics,
+) -> Vec<Arc<Group>> {
+    let group_of = |upstream: &Upstream| {
+        previous.into_iter().flat_map(|shared| &shared.groups).find(|group| group.name() == upstream.name)
+    };
+    http.upstreams.iter().map(|upstream| group(upstream, group_of(upstream), names, findings)).collect()
+}
+
+/// A group, with what is known of its servers from the group of that name before.
+fn group(
+    upstream: &Upstream,
+    before: Option<&Arc<Group>>,
+    names: &LookedUp,
+    findings: &mut Diagnostics,
+) -> Arc<Group> {
+    let known = before.map(|group| group.servers()).unwrap_or_default();
+    let mut addresses_of = |server: &UpstreamServer| {
+        let known = known.iter().find(|known| *known.name == *server.name);
+        addresses(server, known.map(|known| &*known.addresses), names, findings)
+    };
+    let addresses: Vec<Vec<Address>> = upstream.servers.iter().map(&mut addresses_of).collect();
     Group::open(upstream, &addresses)
 }
 
-/// The addresses of a server; a name is asked of the system.
-fn addresses(server: &UpstreamServer, findings: &mut Diagnostics) -> Vec<Address> {
+/// The addresses of a server. A name that is not found stops nothing: its server is where it was before a reload, or else
+/// down, and is asked for again (`names`). One that is to `resolve` has those that it had before, if any.
+fn addresses(
+    server: &UpstreamServer,
+    known: Option<&[Address]>,
+    names: &LookedUp,
+    findings: &mut Diagnostics,
+) -> Vec<Address> {
     match &server.address {
         PeerAddress::Tcp(address) => vec![Address::Tcp(*address)],
         PeerAddress::Unix(path) => vec![Address::Unix(Some(path.clone()))],
-        PeerAddress::Name(name) => match resolve::resolve_blocking(name) {
-            Ok(found) if !found.is_empty() => found.into_iter().map(Address::Tcp).collect(),
-            Ok(_) => no_host(server, "it has no address", findings),
-            Err(error) => no_host(server, &error.to_string(), findings),
+        PeerAddress::Name(_) if server.resolve => known.unwrap_or_default().to_vec(),
+        PeerAddress::Name(name) => match names.find(name) {
+            Ok(found) => found.into_iter().map(Address::Tcp).collect(),
+            Err(why) => {
+                let message = format!("host not found in upstream \"{}\": {why}", server.name);
+                findings.warning(server.span, message).help("the server is down until its name is found");
+                known.unwrap_or_default().to_vec()
+            }
         },
     }
 }
 
-fn no_host(server: &UpstreamServer, why: &str, findings: &mut Diagnostics) -> Vec<Address> {
-    findings.error(server.span, format!("host not found in upstream \"{}\": {why}", server.name));
-    Vec::new()
+/// The name servers, one value per `resolver`.
+fn resolvers(http: &Http, names: &LookedUp, findings: &mut Diagnostics) -> Vec<Arc<Resolver>> {
+    let mut made = Vec::with_capacity(http.resolvers.len());
+    for conf in &http.resolvers {
+        let mut servers: Vec<SocketAddr> = Vec::new();
+        for server in &conf.servers {
+            match server {
+                PeerAddress::Tcp(address) => servers.push(*address),
+                PeerAddress::Unix(_) => {}
+                PeerAddress::Name(name) => match names.find(name) {
+                    Ok(found) => servers.extend(found),
+                    Err(why) => {
+                        findings
+                            .error(conf.span, format!("host not found in resolver \"{}\": {why}", name.host));
+                    }
+                },
+            }
+        }
+        match Resolver::new(conf, &servers) {
+            Ok(resolver) => made.push(resolver),
+            Err(error) => _ = findings.error(conf.span, format!("the resolver cannot be used: {error}")),
+        }
+    }
+    made
 }
 
 /// The store of a zone that was there before.
@@ -351,7 +400,24 @@ fn acceptor(
     Some(TlsAcceptor::new(choose))
 }
 
-/// Every template that may read an answer's fields.
-fn templates(http: &Http) -> impl Iterator<Item = &Template> {
-    http.locations.iter().flat_map(|location| location.settings.templates())
+/// Whether any template reads such a variable.
+fn reads(http: &Http, wanted: fn(&Variable) -> bool) -> bool {
+    let of_locations = http.locations.iter().flat_map(|location| location.settings.templates());
+    let of_upstreams = http.upstreams.iter().filter_map(|upstream| upstream.balance.key.as_ref());
+    of_locations.chain(of_upstreams).any(|template| template.variables().any(wanted))
+}
+
+fn is_of_sent_head(variable: &Variable) -> bool {
+    matches!(variable, Variable::SentHeader(_))
+}
+
+fn is_of_upstream_head(variable: &Variable) -> bool {
+    match variable {
+        Variable::UpstreamHeader(_) | Variable::UpstreamCookie(_) => true,
+        Variable::Builtin(builtin) => matches!(
+            builtin,
+            Builtin::UpstreamCacheAge | Builtin::UpstreamCacheLastModified | Builtin::UpstreamCacheEtag
+        ),
+        _ => false,
+    }
 }

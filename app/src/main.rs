@@ -14,6 +14,7 @@ mod account;
 mod temporary;
 mod accepting;
 mod descriptors;
+mod names;
 mod assemble;
 mod check;
 mod serve_url;

@@ -10,6 +10,7 @@ use crate::assemble::{assemble, main_log_file};
 use crate::check;
 use crate::cli::ServeUrl;
 use crate::descriptors;
+use crate::names;
 use crate::panic_log;
 use crate::pid_file::PidFile;
 use crate::reload::{self, LoadAgain, log_findings};
@@ -301,6 +302,7 @@ impl Process {
             program: Program::of_this_process(),
             account,
         };
+        names::follow(&process.shared);
         process.spread_workers().map_err(|error| failed(format!("a worker cannot be started: {error}")))?;
         Ok(process)
     }
@@ -380,6 +382,7 @@ impl Process {
             return;
         };
         self.shared = reloaded.shared;
+        names::follow(&self.shared);
         let before = std::mem::replace(&mut self.listenings, reloaded.listenings);
         let main = &self.shared.configuration.main;
         self.log_writer.report_to(main_log_file(main, &self.log_writer).as_ref());

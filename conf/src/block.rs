@@ -167,7 +167,7 @@ fn only_nginx_knows(directive: &Directive, plus: bool, reading: &mut Reading<'_>
 
 /// Whether what others belong to is itself obeyed; if not, it has an error of its own or is left out.
 fn is_obeyed(owner: &str) -> bool {
-    owner == foreign::PASS_VARIABLES || features::rows().any(|row| row.name == owner)
+    features::rows().any(|row| row.name == owner)
 }
 
 fn never_left_out(directive: &Directive, message: String, why: &str, reading: &mut Reading<'_>) {

@@ -60,6 +60,7 @@ pub fn read(tree: &[Directive], defaults: Defaults, reading: &mut Reading<'_>) -
     }
     let declared = std::mem::take(&mut reading.declared);
     whole.upstreams = declared.upstreams;
+    whole.resolvers = declared.resolvers;
     whole.cache_zones = declared.cache_zones;
     whole.log_files = declared.log_files;
     whole.status_zones = declared.status_zones;
@@ -98,6 +99,7 @@ fn http(directive: &Directive, main: &Main, http: &mut Http, reading: &mut Readi
     for (row, directive) in &rows {
         set(&mut level, row, directive, reading);
     }
+    upstream::settle(&level, reading);
     purge_at::refuse_outside(&level, reading);
     level.logs.default_logs(&main.error_logs, reading);
     let mut drafts = Vec::new();

@@ -51,10 +51,6 @@ const SERVICE: &str = "what it describes would not be served at all";
 
 /// A `proxy_pass` to `https://`.
 const PASS_TLS: &str = "proxy_pass https";
-/// A `proxy_pass` with variables.
-pub const PASS_VARIABLES: &str = "proxy_pass $…";
-/// A `server` of an upstream with `resolve`.
-const SERVER_RESOLVE: &str = "server resolve";
 /// A `listen` with `http2` or `quic`.
 const LISTEN_HTTP2: &str = "listen http2";
 const LISTEN_QUIC: &str = "listen quic";
@@ -91,19 +87,6 @@ const TABLE: &[(Fate, &str)] = &[
     (LeftOut(HTTP_1), "http2 http3"),
     (LeftOut(ROUND_ROBIN), "least_time queue"),
     (BelongsTo(&["charset"]), "charset_types override_charset"),
-    (BelongsTo(&["resolver"]), "resolver_timeout"),
-    (
-        BelongsTo(&[
-            PASS_VARIABLES,
-            SERVER_RESOLVE,
-            "js_content",
-            "js_access",
-            "js_periodic",
-            "auth_jwt_key_request",
-            "auth_oidc",
-        ]),
-        "resolver",
-    ),
     (BelongsTo(&[PASS_TLS]), "proxy_ssl_*"),
     (BelongsTo(&["http2", LISTEN_HTTP2]), "http2_*"),
     (BelongsTo(&["http3", LISTEN_QUIC]), "http3_* quic_*"),
@@ -305,10 +288,8 @@ fn collect(tree: &[Directive], names: &mut HashSet<Box<str>>) {
         let form = match directive.name.text.as_str() {
             "proxy_pass" => match directive.args.first().map_or("", |word| word.text.as_str()) {
                 url if url.starts_with("https://") => Some(PASS_TLS),
-                url if url.contains('$') => Some(PASS_VARIABLES),
                 _ => None,
             },
-            "server" if has("resolve") => Some(SERVER_RESOLVE),
             "listen" if has("http2") => Some(LISTEN_HTTP2),
             "listen" if has("quic") => Some(LISTEN_QUIC),
             _ => None,

@@ -347,3 +347,41 @@ fn a_quote_that_is_not_closed_is_one_finding_wherever_its_directive_ends() {
         assert!(told.contains("quote") && told.contains("nginx.conf:5:"), "{told}");
     }
 }
+
+#[test]
+fn methods_and_resolvers_refuse_what_nginx_refuses() {
+    for (directives, message) in [
+        (
+            "upstream a { ip_hash; server 127.0.0.1; server 127.0.0.2 backup; }",
+            "does not support parameter \"backup\"",
+        ),
+        (
+            "upstream a { hash $uri; server 127.0.0.1; server 127.0.0.2 backup; }",
+            "does not support parameter \"backup\"",
+        ),
+        (
+            "upstream a { random; server 127.0.0.1; server 127.0.0.2 backup; }",
+            "does not support parameter \"backup\"",
+        ),
+        ("upstream a { hash $uri ketama; server 127.0.0.1; }", "invalid value \"ketama\""),
+        ("upstream a { random three; server 127.0.0.1; }", "invalid value \"three\""),
+        ("upstream a { random two least_time; server 127.0.0.1; }", "invalid value \"least_time\""),
+        (
+            "upstream a { hash $uri consistent; server 127.0.0.1 weight=100001; }",
+            "too large for a consistent hash",
+        ),
+        ("upstream a { server a.example resolve; }", "no resolver defined to resolve names at run time"),
+        ("resolver 127.0.0.1 ipv4=off ipv6=off;", "cannot both be \"off\""),
+        ("resolver valid=10s;", "no name servers defined"),
+        ("resolver unix:/x;", "invalid host or port in resolver"),
+    ] {
+        let loaded = text(&in_http(directives));
+        let errors = messages(&loaded, Severity::Error);
+        assert!(errors.len() == 1 && errors[0].contains(message), "{directives}: {errors:?}");
+    }
+    // As in nginx, a method that comes after does not see the backup, and the last method holds.
+    let loaded =
+        text(&in_http("upstream a { server 127.0.0.1; server 127.0.0.2 backup; ip_hash; hash $uri; }"));
+    assert!(messages(&loaded, Severity::Error).is_empty());
+    assert_eq!(messages(&loaded, Severity::Warning), ["load balancing method redefined | "]);
+}

@@ -183,7 +183,7 @@ fn what_no_location_uses_does_not_stop_a_start() {
         "map_hash_bucket_size 64; map_hash_max_size 2048;",
         "real_ip_header X-Forwarded-For; real_ip_recursive on;",
         "proxy_ssl_verify on; proxy_ssl_server_name on;",
-        "resolver 127.0.0.53; resolver_timeout 5s;",
+        "memcached_read_timeout 5s; memcached_next_upstream off;",
         "charset off; charset_types text/css;",
         "auth_basic off; auth_basic_user_file /x; satisfy any;",
         "ssl_dhparam /etc/dhparam.pem; ssl_trusted_certificate /x; ssl_crl /y; ssl_client_certificate /z;",
@@ -204,8 +204,9 @@ fn what_no_location_uses_does_not_stop_a_start() {
     );
     assert!(read(&text, false).configuration.is_some());
     // With a location that uses it, the one error is there.
-    let text =
-        in_http("resolver 127.0.0.53; server { listen 8080; location / { proxy_pass http://$arg_to; } }");
+    let text = in_http(
+        "memcached_read_timeout 5s; server { listen 8080; location / { memcached_pass 127.0.0.1:1; } }",
+    );
     assert_eq!(errors(&text, false).len(), 1, "{:#?}", errors(&text, false));
 }
 

@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use millstream_conf::model::{
-    Configuration, ErrorPageStatus, HttpVersion, KeepaliveSize, Level, ListenAddress, LocationMatch,
-    LogTarget, Pass, PassTarget, PeerAddress, Redirect, ReturnBody, Server, ServerName, Settings,
-    WorkerProcesses,
+    BalanceMethod, Configuration, ErrorPageStatus, HttpVersion, KeepaliveSize, Level, ListenAddress,
+    LocationMatch, LogTarget, Pass, PassTarget, PeerAddress, Redirect, ResolverId, ReturnBody, Server,
+    ServerName, Settings, WorkerProcesses,
 };
 use millstream_conf::{Options, load, load_text, manual};
 
@@ -223,6 +223,58 @@ fn proxy_pass_takes_names_addresses_sockets_uris_and_variables() {
     assert_eq!(proxy(&configuration, "/host/").http().host, "www.example");
     let variable = proxy(&configuration, "/variable/");
     assert!(matches!(variable.target, PassTarget::Variables(_)) && variable.http().redirects.is_empty());
+}
+
+#[test]
+fn an_upstream_has_one_method_and_what_it_goes_by() {
+    let cases: [(&str, BalanceMethod, Option<&str>); 9] = [
+        ("", BalanceMethod::RoundRobin, None),
+        ("least_conn;", BalanceMethod::LeastConn, None),
+        ("ip_hash;", BalanceMethod::IpHash, Some("$binary_remote_addr")),
+        ("hash $uri$is_args;", BalanceMethod::Hash, Some("$uri$is_args")),
+        ("hash $arg_a consistent;", BalanceMethod::ConsistentHash, Some("$arg_a")),
+        ("random;", BalanceMethod::Random, None),
+        ("random two;", BalanceMethod::RandomTwo, None),
+        ("random two least_conn;", BalanceMethod::RandomTwo, None),
+        ("ip_hash; least_conn;", BalanceMethod::LeastConn, None),
+    ];
+    for (text, method, key) in cases {
+        let configuration = with_http(&format!("upstream api {{ {text} server a.example; }}"));
+        let balance = &configuration.http.upstreams[0].balance;
+        assert_eq!(balance.method, method, "{text}");
+        assert_eq!(balance.key.as_ref().map(|key| &*key.source), key, "{text}");
+    }
+}
+
+#[test]
+fn a_resolver_holds_below_where_it_stands_and_for_upstreams_above_it() {
+    let configuration = with_http(
+        "upstream a { server a.example resolve; server 127.0.0.1 resolve; }
+         upstream b { server b.example resolve; resolver ns.example:5353; resolver_timeout 7s; }
+         resolver 127.0.0.11 [::1]:5300 valid=10s ipv6=off status_zone=x; resolver_timeout 3s;
+         server {
+             location /above/ { proxy_pass http://$http_host; }
+             location /own/ { resolver 127.0.0.53; proxy_pass http://$http_host; }
+         }",
+    );
+    let http = &configuration.http;
+    let of = |id: Option<ResolverId>| &http.resolvers[id.expect("there is one").0 as usize];
+    let tcp = |text: &str| PeerAddress::Tcp(text.parse().expect("an address"));
+    let above = &prefix(&configuration, "/above/").resolver;
+    assert_eq!(of(above.servers).servers, [tcp("127.0.0.11:53"), tcp("[::1]:5300")]);
+    assert_eq!(of(above.servers).valid, Some(Duration::from_secs(10)));
+    assert!(of(above.servers).ipv4 && !of(above.servers).ipv6);
+    assert_eq!(above.timeout, Duration::from_secs(3));
+    assert_eq!(of(prefix(&configuration, "/own/").resolver.servers).servers, [tcp("127.0.0.53:53")]);
+    let [a, b] = &http.upstreams[..] else { panic!("two") };
+    assert_eq!(a.resolver, above.servers);
+    assert_eq!(
+        (a.servers[0].resolve, a.servers[1].resolve),
+        (true, false),
+        "an address has nothing to resolve"
+    );
+    assert!(matches!(&of(b.resolver).servers[..], [PeerAddress::Name(name)] if name.port == 5353));
+    assert_eq!(b.resolver_timeout, Some(Duration::from_secs(7)));
 }
 
 #[test]

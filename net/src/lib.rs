@@ -23,6 +23,7 @@ pub mod temporary;
 pub mod stream;
 pub mod outlet;
 pub mod resolve;
+pub mod resolver;
 pub mod connect;
 pub mod listener;
 pub mod tls;

@@ -4,13 +4,9 @@
 
 use crate::timer::{Deadline, with_deadline};
 use crate::{blocking, clock};
-use millstream_conf::model::HostPort;
+use millstream_conf::model::{HostPort, RESOLVER_TIMEOUT};
 use std::io;
 use std::net::{SocketAddr, ToSocketAddrs};
-use std::time::Duration;
-
-/// The longest wait of [`resolve`]; nginx's `resolver_timeout`.
-pub const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The addresses of a name, each once, in the system's order; never empty. Blocks for as long as the resolver
 /// takes.
@@ -27,11 +23,11 @@ pub fn resolve_blocking(name: &HostPort) -> io::Result<Vec<SocketAddr>> {
     Ok(addresses)
 }
 
-/// As [`resolve_blocking`], off the caller's loop and for at most [`TIMEOUT`].
+/// As [`resolve_blocking`], off the caller's loop and for at most nginx's `resolver_timeout`.
 pub async fn resolve(name: &HostPort) -> io::Result<Vec<SocketAddr>> {
     let name = name.clone();
     let mut deadline = Deadline::new();
-    deadline.set(clock::now() + TIMEOUT);
+    deadline.set(clock::now() + RESOLVER_TIMEOUT);
     with_deadline(&mut deadline, blocking::run_name(move || resolve_blocking(&name))).await?
 }
 

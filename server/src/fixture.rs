@@ -42,6 +42,7 @@ pub(crate) fn worker(http: &str) -> Rc<Worker> {
         number: 1,
         bounds: Bounds { clients: 512, descriptors: 1024 },
         groups: groups.collect(),
+        resolvers: Vec::new(),
         stores: Vec::new(),
         log_sinks: Vec::new(),
         error_logs: conf.locations.iter().map(|_| ErrorLogs::new(Vec::new())).collect(),

@@ -7,6 +7,7 @@
 use crate::route::server_name::HostTable;
 use millstream_cache::{Front, Store};
 use millstream_conf::model::{Configuration, Http, ListenAddress};
+use millstream_net::resolver::Resolver;
 use millstream_net::tls::{ServerConfig, TlsAcceptor};
 use millstream_telemetry::access_log::AccessBuffer;
 use millstream_telemetry::error_log::ErrorLogs;
@@ -40,6 +41,8 @@ pub struct Shared {
     pub configuration: Configuration,
     /// One per `Http::upstreams`.
     pub groups: Vec<Arc<Group>>,
+    /// One per `Http::resolvers`.
+    pub resolvers: Vec<Arc<Resolver>>,
     /// One per `Http::cache_zones`.
     pub stores: Vec<Arc<Store>>,
     /// One per `Http::log_files`.

@@ -12,6 +12,7 @@ pub mod process;
 pub mod client;
 pub mod visitor;
 pub mod gate;
+pub mod name_server;
 pub mod origin;
 pub mod endless;
 pub mod gunicorn;

@@ -11,6 +11,7 @@ use millstream_conf::model::{BalanceMethod, Upstream, UpstreamKeepalive, Upstrea
 use millstream_net::address::Address;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 /// A group of upstream servers.
 #[derive(Debug)]
@@ -63,7 +64,7 @@ impl Server {
             },
             backup: conf.backup,
             addresses,
-            kept: true,
+            kept: !conf.resolve,
         }
     }
 }
@@ -72,24 +73,40 @@ impl Group {
     /// The group of an `upstream` block. `addresses` holds for each of its servers what it resolved to; the servers
     /// of a name with several addresses share its parameters.
     pub fn open(conf: &Upstream, addresses: &[Vec<Address>]) -> Arc<Group> {
-        let servers: Vec<Server> = conf
-            .servers
-            .iter()
-            .zip(addresses)
-            .map(|(server, addresses)| Server::of(server, addresses.clone()))
-            .collect();
-        let name: Arc<str> = conf.name.as_str().into();
-        let turns = Arc::new(Mutex::new(()));
-        let nobody = Peers::new((name.clone(), 0), conf.balance.method, Vec::new(), 0, &turns);
-        let state = State { servers: Vec::new(), in_force: Arc::new(nobody), next_id: 0 };
-        let group = Group {
-            name,
-            keepalive: conf.keepalive,
-            method: conf.balance.method,
-            number: AtomicU64::new(0),
-            state: Mutex::new(state),
-            turns,
+        let servers = conf.servers.iter().zip(addresses);
+        let servers = servers.map(|(server, addresses)| Server::of(server, addresses.clone())).collect();
+        Self::with(&conf.name, (conf.keepalive, conf.balance.method), servers)
+    }
+
+    /// The group of one server that no block names, with the defaults of `server`.
+    pub fn single(name: &str, keepalive: UpstreamKeepalive, addresses: Vec<Address>) -> Arc<Group> {
+        let server = Server {
+            name: name.into(),
+            parameters: Parameters {
+                weight: 1,
+                max_fails: 1,
+                fail_timeout: Duration::from_secs(10),
+                down: false,
+                max_conns: 0,
+            },
+            backup: false,
+            addresses,
+            kept: false,
         };
+        Self::with(name, (keepalive, BalanceMethod::RoundRobin), vec![server])
+    }
+
+    fn with(
+        name: &str,
+        (keepalive, method): (UpstreamKeepalive, BalanceMethod),
+        servers: Vec<Server>,
+    ) -> Arc<Group> {
+        let name: Arc<str> = name.into();
+        let turns = Arc::new(Mutex::new(()));
+        let nobody = Peers::new((name.clone(), 0), method, Vec::new(), 0, &turns);
+        let state = State { servers: Vec::new(), in_force: Arc::new(nobody), next_id: 0 };
+        let number = AtomicU64::new(0);
+        let group = Group { name, keepalive, method, number, state: Mutex::new(state), turns };
         group.publish(|known| *known = servers);
         Arc::new(group)
     }
@@ -130,6 +147,22 @@ impl Group {
         let identity = (self.name.clone(), number);
         state.in_force = Arc::new(Peers::new(identity, self.method, members, proper, &self.turns));
         self.number.store(number, Ordering::Release);
+    }
+
+    /// Gives a server, by its name as written, the addresses that it has now. Nothing happens where it has them already.
+    pub fn move_server(&self, name: &str, addresses: Vec<Address>) {
+        let is_same = |known: &[Address]| {
+            known.len() == addresses.len() && addresses.iter().all(|address| known.contains(address))
+        };
+        let moves = |server: &Server| *server.name == *name && !is_same(&server.addresses);
+        if !self.lock().servers.iter().any(moves) {
+            return;
+        }
+        self.publish(|servers| {
+            for server in servers.iter_mut().filter(|server| *server.name == *name) {
+                server.addresses.clone_from(&addresses);
+            }
+        });
     }
 
     /// What is changed under the lock is put in place whole, so a poisoned one is taken as it is.

@@ -3,6 +3,7 @@
 //! Each name is declared once, in a pass before any level is read (`configuration`), so that order does not matter, as in
 //! nginx. One registry knows the places of all of them, by kind. Next: `reading`, which holds it; `features/`, which declare.
 
+pub mod resolver;
 pub mod upstream;
 pub mod cache_zone;
 pub mod log;
@@ -14,6 +15,7 @@ use crate::source::Span;
 
 use cache_zone::CacheZone;
 use log::{LogFile, LogFormat};
+use resolver::Resolver;
 use upstream::Upstream;
 
 /// What a name stands for. Two kinds may share a name.
@@ -34,6 +36,8 @@ pub enum Kind {
 pub struct Declared {
     /// `upstream` blocks, then one implicit upstream per distinct `proxy_pass host:port`.
     pub upstreams: Vec<Upstream>,
+    /// `resolver`s.
+    pub resolvers: Vec<Resolver>,
     /// `proxy_cache_path` zones.
     pub cache_zones: Vec<CacheZone>,
     /// `log_format`s, `combined` first.

@@ -2,6 +2,7 @@
 //!
 //! What was written, not what is: no health, no resolved name. Next: `millstream-upstream`'s `group`, one at work.
 
+use super::resolver::ResolverId;
 use crate::address::PeerAddress;
 use crate::source::Span;
 use crate::template::Template;
@@ -26,6 +27,10 @@ pub struct Upstream {
     pub balance: Balance,
     /// Idle connections.
     pub keepalive: UpstreamKeepalive,
+    /// `resolver` for the names that are to be looked up again and again: its own, or that of the `http` block.
+    pub resolver: Option<ResolverId>,
+    /// `resolver_timeout`, where the group or the `http` block has one. Default 30 s.
+    pub resolver_timeout: Option<Duration>,
     /// `zone` name and size in bytes (state is shared between threads with or without one).
     pub zone: Option<(String, u64)>,
 }
@@ -49,6 +54,8 @@ pub struct UpstreamServer {
     pub backup: bool,
     /// Never used.
     pub down: bool,
+    /// Its name is looked up again when what it resolved to no longer holds.
+    pub resolve: bool,
     /// Connections at a time over all workers; 0 = no bound.
     pub max_conns: u32,
 }

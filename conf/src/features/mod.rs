@@ -34,6 +34,7 @@ pub mod forwarded;
 pub mod ranges;
 pub mod slice;
 pub mod gzip;
+pub mod resolver;
 pub mod pass;
 pub mod purge_at;
 
@@ -174,6 +175,8 @@ features! {
         lingering "Client side" LingeringLevel,
         /// `add_header`, `expires`, `server_tokens`.
         headers "Fields of the answer" HeadersLevel,
+        /// `resolver`, `resolver_timeout`.
+        resolver "Names" ResolverLevel,
         /// `proxy_pass` and its family.
         pass "Proxying" PassLevel,
         /// `proxy_cache_purge ZONE KEY`: every request here purges.

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use crate::declared::cache_zone::CacheZoneId;
 use crate::declared::log::LogFileId;
+use crate::declared::resolver::ResolverId;
 use crate::declared::upstream::UpstreamId;
 use crate::network::Network;
 use crate::reading::TempPath;
@@ -95,6 +96,7 @@ without_templates!(
     TempPath,
     CacheZoneId,
     LogFileId,
+    ResolverId,
     UpstreamId,
 );
 

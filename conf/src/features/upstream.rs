@@ -6,7 +6,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use super::context::{Context, HTTP, UPSTREAM};
-use super::{Apply, Row, often, once};
+use super::{Apply, Level, Row, often, once};
 use crate::address::{HostPort, PeerAddress};
 use crate::declared::upstream::{
     Balance, BalanceMethod, KeepaliveSize, Upstream, UpstreamKeepalive, UpstreamServer,
@@ -25,10 +25,11 @@ pub const ROWS: &[Row] = &[
         "A group of servers that `proxy_pass` can name.",
         Apply::Block(Context::Upstream)),
     often("server", UPSTREAM, (1, super::MANY),
-        "address [weight=n] [max_fails=n] [fail_timeout=time] [max_conns=n] [backup] [down]", "",
+        "address [weight=n] [max_fails=n] [fail_timeout=time] [max_conns=n] [backup] [down] [resolve]", "",
         "A server of the group: `host:port` (80 where there is no port) or `unix:/path`. Requests are shared out by weight, one by \
         one and evenly (weight 1 where none is written). After `max_fails` (1) failures within `fail_timeout` (10s) a server is left \
-        alone for that time; 0 never leaves it alone.",
+        alone for that time; 0 never leaves it alone. A name is looked up by the system at start, and until it is found its server is down; \
+        with `resolve` the `resolver` is asked, and asked again whenever its answer no longer holds.",
         Apply::Upstream(server)),
     often("least_conn", UPSTREAM, (0, 0), "", "",
         "Asks the server with the fewest requests for its weight, of all workers; equals take turns.",
@@ -90,7 +91,17 @@ pub fn empty(name: &str, span: Span, implicit: bool) -> Upstream {
         timeout: Duration::from_secs(60),
     };
     let balance = Balance::default();
-    Upstream { name: name.to_owned(), span, implicit, servers: Vec::new(), balance, keepalive, zone: None }
+    Upstream {
+        name: name.to_owned(),
+        span,
+        implicit,
+        servers: Vec::new(),
+        balance,
+        keepalive,
+        resolver: None,
+        resolver_timeout: None,
+        zone: None,
+    }
 }
 
 /// A server with nginx's defaults.
@@ -104,6 +115,7 @@ pub fn default_server(name: &str, span: Span, address: PeerAddress) -> UpstreamS
         fail_timeout: Duration::from_secs(10),
         backup: false,
         down: false,
+        resolve: false,
         max_conns: 0,
     }
 }
@@ -160,8 +172,9 @@ fn server(upstream: &mut Upstream, directive: &Directive, reading: &mut Reading<
 
 fn server_parameter(server: &mut UpstreamServer, word: &Word, reading: &mut Reading<'_>) {
     const MAX: u64 = u32::MAX as u64;
-    const KNOWN: [&str; 6] = ["weight", "max_fails", "fail_timeout", "max_conns", "backup", "down"];
-    const NGINX: [&str; 6] = ["slow_start", "resolve", "route", "service", "drain", "sticky"];
+    const KNOWN: [&str; 7] =
+        ["weight", "max_fails", "fail_timeout", "max_conns", "backup", "down", "resolve"];
+    const NGINX: [&str; 5] = ["slow_start", "route", "service", "drain", "sticky"];
     match parameter(word) {
         Some(("weight", value)) => {
             // The bound keeps the sums of smooth weighted round robin far inside 64 bits.
@@ -178,6 +191,7 @@ fn server_parameter(server: &mut UpstreamServer, word: &Word, reading: &mut Read
         }
         None if word.text == "backup" => server.backup = true,
         None if word.text == "down" => server.down = true,
+        None if word.text == "resolve" => server.resolve = matches!(server.address, PeerAddress::Name(_)),
         other => {
             let name = other.map_or(word.text.as_str(), |(name, _)| name);
             if NGINX.contains(&name) {
@@ -190,7 +204,7 @@ fn server_parameter(server: &mut UpstreamServer, word: &Word, reading: &mut Read
                 return;
             }
             let help = suggest::did_you_mean(name, KNOWN).unwrap_or_else(|| {
-                "the parameters are weight=, max_fails=, fail_timeout=, max_conns=, backup and down".into()
+                "the parameters are weight=, max_fails=, fail_timeout=, max_conns=, backup, down and resolve".into()
             });
             reading.error(word.span, format!("invalid parameter \"{}\"", word.text)).help(help);
         }
@@ -236,6 +250,29 @@ fn random(upstream: &mut Upstream, directive: &Directive, reading: &mut Reading<
 
 /// The largest sum of weights of a `hash … consistent`: 16 million points.
 const MOST_CONSISTENT_WEIGHT: u64 = 100_000;
+
+/// What a group takes over from the `http` block, once that is read.
+pub fn settle(level: &Level, reading: &mut Reading<'_>) {
+    let mut upstreams = std::mem::take(&mut reading.declared.upstreams);
+    for upstream in &mut upstreams {
+        upstream.resolver = upstream.resolver.or(level.resolver.servers.flatten());
+        upstream.resolver_timeout = upstream.resolver_timeout.or(level.resolver.timeout);
+        if let Some(server) = upstream.servers.iter().find(|server| server.resolve)
+            && upstream.resolver.is_none()
+        {
+            reading
+                .error(
+                    server.span,
+                    format!(
+                        "no resolver defined to resolve names at run time in upstream \"{}\"",
+                        upstream.name
+                    ),
+                )
+                .help("write resolver with the address of a name server in the http block or in this one");
+        }
+    }
+    reading.declared.upstreams = upstreams;
+}
 
 /// What only the whole block can tell.
 pub fn check(upstream: &Upstream, reading: &mut Reading<'_>) {

@@ -11,6 +11,7 @@ pub mod listen;
 pub use crate::address::{HostPort, ListenAddress, PeerAddress};
 pub use crate::declared::cache_zone::{CacheZone, CacheZoneId, Pace};
 pub use crate::declared::log::{Escape, LogFile, LogFileId, LogFormat};
+pub use crate::declared::resolver::{RESOLVER_TIMEOUT, Resolver, ResolverId};
 pub use crate::declared::upstream::{
     Balance, BalanceMethod, KeepaliveSize, Upstream, UpstreamId, UpstreamKeepalive, UpstreamServer,
 };
@@ -35,6 +36,7 @@ pub use crate::features::pass::target::PassTarget;
 pub use crate::features::pass::{Pass, Protocol};
 pub use crate::features::purge_at::PurgeAt;
 pub use crate::features::ranges::IfModifiedSince;
+pub use crate::features::resolver::Resolving;
 pub use crate::features::returns::{Return, ReturnBody};
 pub use crate::features::right::ManageRight;
 pub use crate::features::tls::{Tls, TlsVersion};
@@ -71,6 +73,8 @@ pub struct Http {
     pub locations: Vec<Location>,
     /// `upstream` blocks, then one implicit upstream per distinct `proxy_pass host:port`.
     pub upstreams: Vec<Upstream>,
+    /// `resolver`s.
+    pub resolvers: Vec<Resolver>,
     /// `proxy_cache_path` zones.
     pub cache_zones: Vec<CacheZone>,
     /// Access-log files; every distinct path once with its buffering.

@@ -29,6 +29,7 @@ mod shortage;
 mod diagnostics;
 mod disk;
 mod failures;
+mod names;
 mod memory;
 mod slow_readers;
 mod streams;

@@ -29,6 +29,7 @@ pub(crate) fn server(port: u16) -> UpstreamServer {
         fail_timeout: Duration::from_secs(10),
         backup: false,
         down: false,
+        resolve: false,
         max_conns: 0,
     }
 }
@@ -50,6 +51,8 @@ pub(crate) fn upstream(method: BalanceMethod, servers: Vec<UpstreamServer>) -> U
             time: Duration::from_secs(3600),
             timeout: Duration::from_secs(60),
         },
+        resolver: None,
+        resolver_timeout: None,
         zone: None,
     }
 }

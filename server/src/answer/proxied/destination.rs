@@ -1,17 +1,14 @@
 //! Which group of servers a request goes to, over which pool, and what the choice among them goes by.
 //!
 //! A fixed `proxy_pass` names its group at load. One with variables is evaluated here: its host is the name of an upstream
-//! block, an address, or a name that the system resolves; the latter two get a group for this one request.
+//! block, an address, or a name that is resolved; the latter two get a group for this one request.
 
 use super::report;
 use crate::generation::Generation;
 use crate::request::Request;
 use crate::sent_target::{Parts, split};
 use crate::variables::value;
-use millstream_conf::model::{
-    Balance, HostPort, KeepaliveSize, Level, Pass, PassTarget, PeerAddress, Upstream, UpstreamKeepalive,
-    UpstreamServer,
-};
+use millstream_conf::model::{HostPort, KeepaliveSize, Level, Pass, PassTarget, UpstreamKeepalive};
 use millstream_net::address::Address;
 use millstream_net::resolve;
 use millstream_upstream::{Group, Pool, Version};
@@ -66,8 +63,8 @@ pub(super) async fn find(
         time: Duration::from_secs(60),
         timeout: Duration::from_secs(60),
     };
-    let conf = single(&String::from_utf8_lossy(parts.authority), proxy, keepalive);
-    let peers = Version::of(Group::open(&conf, &[addresses]).in_force());
+    let group = Group::single(&String::from_utf8_lossy(parts.authority), keepalive, addresses);
+    let peers = Version::of(group.in_force());
     Ok(Destination { peers, pool: Rc::new(Pool::new(&keepalive)), key: Vec::new(), uri })
 }
 
@@ -79,7 +76,7 @@ fn of_group(request: &Request, generation: &Generation, index: usize, uri: Optio
     Destination { peers: upstream.version(), pool: upstream.pool().clone(), key, uri }
 }
 
-/// The addresses of an authority; resolved by the system where it is a name.
+/// The addresses of an authority; where it is a name, the `resolver` is asked, and the system where there is none.
 async fn addresses(request: &Request, parts: &Parts<'_>) -> Result<Vec<Address>, u16> {
     let text = std::str::from_utf8(parts.authority).map_err(|_| 500u16)?;
     if let Some(path) = text.strip_prefix("unix:") {
@@ -95,35 +92,22 @@ async fn addresses(request: &Request, parts: &Parts<'_>) -> Result<Vec<Address>,
         Some((host, port)) => (host, port.parse().map_err(|_| 500u16)?),
         None => (text, 80),
     };
-    match resolve::resolve(&HostPort { host: host.to_owned(), port }).await {
-        Ok(found) if !found.is_empty() => Ok(found.into_iter().map(Address::Tcp).collect()),
-        Ok(_) | Err(_) => {
-            report::write(request, Level::Error, format_args!("{host} could not be resolved"), None);
-            Err(502)
+    let resolving = &request.location().settings.resolver;
+    let found = match resolving.servers {
+        Some(id) => {
+            let resolver = &request.generation.shared.resolvers[id.0 as usize];
+            let found = resolver.resolve_in_turn(host, resolving.timeout).await;
+            let with_port = |ip| SocketAddr::new(ip, port);
+            found.map(|found| found.into_iter().map(with_port).collect()).map_err(|error| error.to_string())
         }
-    }
-}
-
-/// A group of one server.
-fn single(name: &str, proxy: &Pass, keepalive: UpstreamKeepalive) -> Upstream {
-    let server = UpstreamServer {
-        name: name.to_owned(),
-        span: Default::default(),
-        address: PeerAddress::Name(HostPort { host: name.to_owned(), port: proxy.http().port }),
-        weight: 1,
-        max_fails: 1,
-        fail_timeout: Duration::from_secs(10),
-        backup: false,
-        down: false,
-        max_conns: 0,
+        None => {
+            let name = HostPort { host: host.to_owned(), port };
+            resolve::resolve(&name).await.map_err(|error| error.to_string())
+        }
     };
-    Upstream {
-        name: name.to_owned(),
-        span: Default::default(),
-        implicit: true,
-        servers: vec![server],
-        balance: Balance::default(),
-        keepalive,
-        zone: None,
-    }
+    let found: Vec<SocketAddr> = found.map_err(|why| {
+        report::write(request, Level::Error, format_args!("{host} could not be resolved ({why})"), None);
+        502u16
+    })?;
+    Ok(found.into_iter().map(Address::Tcp).collect())
 }

@@ -1,0 +1,194 @@
+//! Names of upstream servers: looked up before a start, and followed while running.
+//!
+//! At start every name is asked of the system, all at once and for a bounded time; one that is not found stops nothing. From
+//! then on one thread (`net/src/resolver.rs`) asks for servers that are to `resolve` when what was said no longer holds, and
+//! of the system for those that were not found. What changes becomes the next version of their group.
+
+use millstream_conf::model::{Configuration, HostPort, Http, Level, PeerAddress, RESOLVER_TIMEOUT};
+use millstream_net::address::Address;
+use millstream_net::resolver::{self, Resolver};
+use millstream_net::timer::Deadline;
+use millstream_net::{clock, resolve};
+use millstream_server::generation::Shared;
+use millstream_telemetry::error_log::ErrorLogs;
+use millstream_upstream::Group;
+use std::collections::HashMap;
+use std::net::SocketAddr;
+use std::sync::mpsc::{self, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::Duration;
+
+/// How long a start or a reload waits for the system to find names.
+const LOOK_UP: Duration = Duration::from_secs(5);
+/// Threads that ask it at a time.
+const THREADS: usize = 16;
+/// How long a start or a reload waits for the first answers of name servers.
+const FIRST_ANSWERS: Duration = Duration::from_secs(2);
+/// Between two times that the system is asked for a name that is not found: at first, and at most.
+const FIRST_PAUSE: Duration = Duration::from_secs(1);
+const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+/// The least pause between two questions to name servers, as in nginx.
+const LEAST_PAUSE: Duration = Duration::from_secs(1);
+
+/// What the system says of names.
+pub struct LookedUp(HashMap<HostPort, Result<Vec<SocketAddr>, String>>);
+
+impl LookedUp {
+    /// Asks for all names that a configuration has look-ups at start for.
+    pub fn of(http: &Http) -> LookedUp {
+        let servers = http.upstreams.iter().flat_map(|upstream| &upstream.servers);
+        let servers = servers.filter(|server| !server.resolve).map(|server| &server.address);
+        let name_servers = http.resolvers.iter().flat_map(|resolver| &resolver.servers);
+        let mut names: Vec<HostPort> = Vec::new();
+        for address in servers.chain(name_servers) {
+            if let PeerAddress::Name(name) = address
+                && !names.contains(name)
+            {
+                names.push(name.clone());
+            }
+        }
+        LookedUp(ask_all(names))
+    }
+
+    /// The addresses of a name, or why there are none.
+    pub fn find(&self, name: &HostPort) -> Result<Vec<SocketAddr>, String> {
+        self.0.get(name).cloned().unwrap_or_else(|| Err("no answer in time".to_owned()))
+    }
+}
+
+/// Asks on threads that end by themselves: one that hangs holds nobody up.
+fn ask_all(names: Vec<HostPort>) -> HashMap<HostPort, Result<Vec<SocketAddr>, String>> {
+    let end = clock::now() + LOOK_UP;
+    let (tell, answers) = channel();
+    let count = names.len().min(THREADS);
+    let names = Arc::new(Mutex::new(names));
+    for _ in 0..count {
+        let (names, tell) = (names.clone(), tell.clone());
+        let ask = move || {
+            while let Some(name) = { names.lock().unwrap_or_else(PoisonError::into_inner).pop() } {
+                let found = resolve::resolve_blocking(&name).map_err(|error| error.to_string());
+                if tell.send((name, found)).is_err() {
+                    return;
+                }
+            }
+        };
+        // Those that can be started ask for all.
+        _ = std::thread::Builder::new().name("look-up".into()).spawn(ask);
+    }
+    drop(tell);
+    let mut found = HashMap::new();
+    while let Ok((name, answer)) = answers.recv_timeout(end.saturating_duration_since(clock::now())) {
+        found.insert(name, answer);
+    }
+    found
+}
+
+/// Follows the names of a configuration that has just been put in force, for as long as its groups exist. Waits a moment
+/// for the first answers about servers that have no address yet.
+pub fn follow(shared: &Shared) {
+    let (asked, first) = channel();
+    let Configuration { http, .. } = &shared.configuration;
+    for (group, conf) in shared.groups.iter().zip(&http.upstreams) {
+        let known = group.servers();
+        for (server, now) in conf.servers.iter().zip(&known) {
+            let PeerAddress::Name(name) = &server.address else { continue };
+            let followed = Followed {
+                group: Arc::downgrade(group),
+                server: server.name.as_str().into(),
+                name: name.clone(),
+                log: shared.main_log.clone(),
+            };
+            match conf.resolver.filter(|_| server.resolve) {
+                Some(id) => {
+                    let asked = now.addresses.is_empty().then(|| asked.clone());
+                    let resolver = shared.resolvers[id.0 as usize].clone();
+                    let timeout = conf.resolver_timeout.unwrap_or(RESOLVER_TIMEOUT);
+                    resolver::spawn(followed.by(resolver, timeout, asked));
+                }
+                None if now.addresses.is_empty() => resolver::spawn(followed.until_found()),
+                None => {}
+            }
+        }
+    }
+    drop(asked);
+    let end = clock::now() + FIRST_ANSWERS;
+    // Nobody sends: the last of them that has asked, or the time, ends it.
+    let _: Result<(), mpsc::RecvTimeoutError> =
+        first.recv_timeout(end.saturating_duration_since(clock::now()));
+}
+
+/// A server whose name is followed.
+struct Followed {
+    group: Weak<Group>,
+    server: Arc<str>,
+    name: HostPort,
+    log: ErrorLogs,
+}
+
+impl Followed {
+    /// By name servers, whenever what they said no longer holds. `asked` is let go of after the first time.
+    async fn by(self, resolver: Arc<Resolver>, timeout: Duration, mut asked: Option<Sender<()>>) {
+        let mut pause = Deadline::new();
+        let mut has_failed = false;
+        loop {
+            let answer = resolver.resolve(&self.name.host, timeout).await;
+            let now = clock::now();
+            let next = match answer {
+                Ok(found) => {
+                    has_failed = false;
+                    let addresses = found.addresses.iter().map(|ip| SocketAddr::new(*ip, self.name.port));
+                    if !self.publish(addresses.map(Address::Tcp).collect()) {
+                        return;
+                    }
+                    found.until
+                }
+                // What was known stays: a name server that fails says nothing about the servers.
+                Err(error) => {
+                    if !std::mem::replace(&mut has_failed, true) {
+                        self.complain(&error);
+                    }
+                    now + timeout
+                }
+            };
+            drop(asked.take());
+            pause.set(next.max(now + LEAST_PAUSE));
+            pause.passed().await;
+            if self.group.strong_count() == 0 {
+                return;
+            }
+        }
+    }
+
+    /// By the system, until it finds the name.
+    async fn until_found(self) {
+        let (mut pause, mut length) = (Deadline::new(), FIRST_PAUSE);
+        while self.group.strong_count() > 0 {
+            pause.set(clock::now() + length);
+            pause.passed().await;
+            length = (length * 2).min(LONGEST_PAUSE);
+            if let Ok(found) = resolve::resolve(&self.name).await {
+                self.log.write(
+                    Level::Notice,
+                    format_args!("{} is found, \"{}\" is up", self.name.host, self.server),
+                );
+                self.publish(found.into_iter().map(Address::Tcp).collect());
+                return;
+            }
+        }
+    }
+
+    /// `false` where the group is gone.
+    fn publish(&self, addresses: Vec<Address>) -> bool {
+        let Some(group) = self.group.upgrade() else { return false };
+        group.move_server(&self.server, addresses);
+        true
+    }
+
+    fn complain(&self, error: &resolver::ResolveError) {
+        let (host, server) = (&self.name.host, &self.server);
+        self.log.write(
+            Level::Error,
+            format_args!("{host} could not be resolved ({error}) for upstream server \"{server}\""),
+        );
+    }
+}

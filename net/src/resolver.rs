@@ -1,0 +1,314 @@
+//! Name servers that a configuration names: asked for addresses, and what they said kept for as long as it holds.
+//!
+//! All asking happens on one thread of the process's own, for all workers; a worker that waits for an answer waits for a
+//! message. Requests for one name at the same time are one question. Failures are not kept, as in nginx. The protocol itself is
+//! hickory's. Before: `resolve`, names asked of the system.
+
+use crate::timer::{Deadline, with_deadline};
+use crate::{clock, privileges};
+use hickory_resolver::TokioResolver;
+use hickory_resolver::config::{
+    ConnectionConfig, NameServerConfig, ProtocolConfig, ResolveHosts, ResolverConfig, ResolverOpts,
+    ServerOrderingStrategy,
+};
+use hickory_resolver::net::runtime::TokioRuntimeProvider;
+use hickory_resolver::net::{DnsError, NetError};
+use hickory_resolver::proto::op::ResponseCode;
+use hickory_resolver::proto::rr::{Name, RData, RecordType};
+use millstream_conf::model::Resolver as Conf;
+use std::collections::HashMap;
+use std::fmt;
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
+use tokio::runtime::Handle;
+use tokio::sync::oneshot;
+
+/// How long one server is waited for before it is asked again, or the next one is; nginx's.
+const RESEND: Duration = Duration::from_secs(5);
+/// How often a question is asked that nobody answers; whoever waits may give up before.
+const ATTEMPTS: usize = 6;
+/// Names kept or being asked for at a time: clients may choose them (`proxy_pass http://$host`).
+const MOST_NAMES: usize = 10_000;
+/// How long it holds that a name has no address, where nobody says; nginx's.
+const NOTHING: Duration = Duration::from_secs(10);
+
+/// What a name resolves to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Found {
+    /// Each once, IPv4 first; empty where the name does not exist or has none.
+    pub addresses: Vec<IpAddr>,
+    /// Until when that holds.
+    pub until: Instant,
+}
+
+/// Why nothing is known of a name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ResolveError {
+    /// It is none, or too long.
+    NoName,
+    /// It does not exist, or has no address.
+    NotFound,
+    /// No answer in time.
+    TimedOut,
+    /// More names are being asked for than are kept track of.
+    TooMany,
+    /// What the name servers answered, or what is wrong with them.
+    Refused(String),
+}
+
+impl fmt::Display for ResolveError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoName => f.write_str("invalid name"),
+            Self::NotFound => f.write_str("3: Host not found"),
+            Self::TimedOut => f.write_str("110: Operation timed out"),
+            Self::TooMany => f.write_str("too many names are being asked for"),
+            Self::Refused(why) => f.write_str(why),
+        }
+    }
+}
+
+impl std::error::Error for ResolveError {}
+
+type Answer = Result<Arc<Found>, ResolveError>;
+
+/// The name servers of one `resolver`.
+pub struct Resolver {
+    inner: TokioResolver,
+    valid: Option<Duration>,
+    types: Vec<RecordType>,
+    turn: AtomicUsize,
+    names: Mutex<HashMap<Box<str>, Entry>>,
+}
+
+enum Entry {
+    /// Asked for now; these wait.
+    Asked(Vec<oneshot::Sender<Answer>>),
+    Known(Arc<Found>),
+}
+
+impl fmt::Debug for Resolver {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Resolver").field("types", &self.types).finish_non_exhaustive()
+    }
+}
+
+impl Resolver {
+    /// Name servers at these addresses, with the parameters of a `resolver`.
+    ///
+    /// # Errors
+    /// Where the library refuses to work with them.
+    pub fn new(conf: &Conf, servers: &[SocketAddr]) -> io::Result<Arc<Resolver>> {
+        let mut options = ResolverOpts::default();
+        options.timeout = RESEND;
+        // What is answered is answered: only silence is asked again, below.
+        options.attempts = 0;
+        options.edns0 = false;
+        // What holds for how long is decided here, by `valid=`.
+        options.cache_size = 0;
+        options.use_hosts_file = ResolveHosts::Never;
+        options.num_concurrent_reqs = 1;
+        options.server_ordering_strategy = ServerOrderingStrategy::RoundRobin;
+        let servers = servers.iter().map(|server| {
+            let connection = |protocol| {
+                let mut connection = ConnectionConfig::new(protocol);
+                connection.port = server.port();
+                connection
+            };
+            let connections = vec![connection(ProtocolConfig::Udp), connection(ProtocolConfig::Tcp)];
+            NameServerConfig::new(server.ip(), true, connections)
+        });
+        let config = ResolverConfig::from_name_servers(servers.collect());
+        let building = TokioResolver::builder_with_config(config, TokioRuntimeProvider::default());
+        let inner = building.with_options(options).build().map_err(io::Error::other)?;
+        let types = [(conf.ipv4, RecordType::A), (conf.ipv6, RecordType::AAAA)];
+        Ok(Arc::new(Resolver {
+            inner,
+            valid: conf.valid,
+            types: types.into_iter().filter(|(wanted, _)| *wanted).map(|(_, kind)| kind).collect(),
+            turn: AtomicUsize::new(0),
+            names: Mutex::default(),
+        }))
+    }
+
+    /// The addresses of a name: as they are known, or asked for now, which may take as long as `timeout`.
+    ///
+    /// # Errors
+    /// As [`ResolveError`] says; a name without an address is none.
+    pub async fn resolve(self: &Arc<Self>, host: &str, timeout: Duration) -> Answer {
+        let mut deadline = Deadline::new();
+        deadline.set(clock::now() + timeout);
+        match self.known_or_asked(host) {
+            Ok(answer) => answer,
+            Err(waiting) => match with_deadline(&mut deadline, waiting).await {
+                Ok(answer) => answer.unwrap_or(Err(ResolveError::TimedOut)),
+                Err(_) => Err(ResolveError::TimedOut),
+            },
+        }
+    }
+
+    /// As [`Resolver::resolve`], for one request: each begins with another address.
+    pub async fn resolve_in_turn(
+        self: &Arc<Self>,
+        host: &str,
+        timeout: Duration,
+    ) -> Result<Vec<IpAddr>, ResolveError> {
+        let mut addresses = self.resolve(host, timeout).await?.addresses.clone();
+        if addresses.is_empty() {
+            return Err(ResolveError::NotFound);
+        }
+        let first = self.turn.fetch_add(1, Ordering::Relaxed) % addresses.len();
+        addresses.rotate_left(first);
+        Ok(addresses)
+    }
+
+    /// An answer, or the place in the line for it.
+    fn known_or_asked(self: &Arc<Self>, host: &str) -> Result<Answer, oneshot::Receiver<Answer>> {
+        let host = host.to_ascii_lowercase().into_boxed_str();
+        let now = clock::now();
+        let (sender, receiver) = oneshot::channel();
+        let mut names = self.lock();
+        match names.get_mut(&host) {
+            Some(Entry::Known(found)) if found.until > now => return Ok(Ok(found.clone())),
+            Some(Entry::Asked(waiting)) => {
+                // Who has gone away need not be told.
+                waiting.retain(|waiting| !waiting.is_closed());
+                waiting.push(sender);
+                return Err(receiver);
+            }
+            Some(Entry::Known(_)) | None => {}
+        }
+        if names.len() >= MOST_NAMES {
+            names.retain(|_, entry| matches!(entry, Entry::Known(found) if found.until > now));
+            if names.len() >= MOST_NAMES {
+                return Ok(Err(ResolveError::TooMany));
+            }
+        }
+        names.insert(host.clone(), Entry::Asked(vec![sender]));
+        drop(names);
+        let (resolver, asked) = (self.clone(), host.clone());
+        spawn(async move {
+            let asking = resolver.clone();
+            // A task of its own, so that a name is never left as one that is being asked for.
+            let answer = tokio::spawn(async move { asking.ask(&asked).await }).await;
+            let failed = |error: tokio::task::JoinError| Err(ResolveError::Refused(error.to_string()));
+            resolver.settle(host, &answer.unwrap_or_else(failed).map(Arc::new));
+        });
+        Err(receiver)
+    }
+
+    /// Keeps an answer, and gives it to all who wait.
+    fn settle(&self, host: Box<str>, answer: &Answer) {
+        let mut names = self.lock();
+        let before = match answer {
+            Ok(found) if !found.addresses.is_empty() => names.insert(host, Entry::Known(found.clone())),
+            _ => names.remove(&host),
+        };
+        drop(names);
+        if let Some(Entry::Asked(waiting)) = before {
+            for waiting in waiting {
+                // It may have gone away.
+                _ = waiting.send(answer.clone());
+            }
+        }
+    }
+
+    /// Asks for all kinds of addresses at once.
+    async fn ask(&self, host: &str) -> Result<Found, ResolveError> {
+        // The final dot keeps the library from trying names in other domains.
+        let name = Name::from_ascii(format!("{}.", host.trim_end_matches('.')));
+        let name = name.map_err(|_| ResolveError::NoName)?;
+        let of_type = |index: usize| {
+            let (kind, name) = (self.types.get(index).copied(), name.clone());
+            async move {
+                let kind = kind?;
+                for _ in 1..ATTEMPTS {
+                    match self.inner.lookup(name.clone(), kind).await {
+                        Err(NetError::Timeout) => {}
+                        answer => return Some(answer),
+                    }
+                }
+                Some(self.inner.lookup(name, kind).await)
+            }
+        };
+        let answers = tokio::join!(of_type(0), of_type(1));
+        let now = clock::now();
+        let (mut addresses, mut least, mut failure) = (Vec::new(), None::<Duration>, None);
+        for answer in [answers.0, answers.1].into_iter().flatten() {
+            match answer {
+                Ok(lookup) => {
+                    for record in lookup.answers() {
+                        let ttl = Duration::from_secs(u64::from(record.ttl));
+                        least = Some(least.map_or(ttl, |least| least.min(ttl)));
+                        let address = match &record.data {
+                            RData::A(address) => IpAddr::V4(address.0),
+                            RData::AAAA(address) => IpAddr::V6(address.0),
+                            _ => continue,
+                        };
+                        if !addresses.contains(&address) {
+                            addresses.push(address);
+                        }
+                    }
+                }
+                Err(error) if has_none(&error) => {}
+                Err(error) => failure = Some(reason(&error)),
+            }
+        }
+        // As in nginx, half an answer is none: it would take away addresses that are still good.
+        match failure {
+            Some(failure) => Err(failure),
+            None => Ok(Found { until: now + self.valid.or(least).unwrap_or(NOTHING), addresses }),
+        }
+    }
+
+    /// Nothing panics under it, so a poisoned lock is taken as it is.
+    fn lock(&self) -> MutexGuard<'_, HashMap<Box<str>, Entry>> {
+        self.names.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Whether a name server says that a name has no such address.
+fn has_none(error: &NetError) -> bool {
+    match error {
+        NetError::Dns(DnsError::NoRecordsFound(none)) => {
+            matches!(none.response_code, ResponseCode::NoError | ResponseCode::NXDomain)
+        }
+        _ => false,
+    }
+}
+
+/// In nginx's words.
+fn reason(error: &NetError) -> ResolveError {
+    let words = match error {
+        NetError::Timeout => return ResolveError::TimedOut,
+        NetError::Dns(DnsError::ResponseCode(ResponseCode::FormErr)) => "1: Format error",
+        NetError::Dns(DnsError::ResponseCode(ResponseCode::ServFail)) => "2: Server failure",
+        NetError::Dns(DnsError::ResponseCode(ResponseCode::NotImp)) => "4: Unimplemented",
+        NetError::Dns(DnsError::ResponseCode(ResponseCode::Refused)) => "5: Operation refused",
+        other => return ResolveError::Refused(other.to_string()),
+    };
+    ResolveError::Refused(words.to_owned())
+}
+
+/// Runs a task on the thread that asks, which is started when it is first needed: after privileges are dropped. Where the
+/// system gives no thread, nothing is asked, and whoever waits for it does so in vain.
+pub fn spawn(task: impl Future<Output = ()> + Send + 'static) {
+    static THREAD: OnceLock<Option<Handle>> = OnceLock::new();
+    let start = || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().ok()?;
+        let handle = runtime.handle().clone();
+        let serve = move || {
+            // Where that fails the thread has no more rights than the one that started it.
+            let _ = privileges::renounce();
+            runtime.block_on(std::future::pending::<()>());
+        };
+        std::thread::Builder::new().name("resolver".into()).spawn(serve).ok()?;
+        Some(handle)
+    };
+    if let Some(thread) = THREAD.get_or_init(start) {
+        thread.spawn(task);
+    }
+}

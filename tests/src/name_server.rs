@@ -1,0 +1,134 @@
+//! A name server on the loopback address (UDP) that says what the scenario tells it to, and counts what it is asked.
+//!
+//! Names it was told nothing about do not exist. Dropped, it answers no more.
+
+use std::collections::HashMap;
+use std::net::{IpAddr, UdpSocket};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+
+const SERVFAIL: u16 = 2;
+const NXDOMAIN: u16 = 3;
+const A: u16 = 1;
+const AAAA: u16 = 28;
+
+/// What is said of a name.
+#[derive(Debug, Clone)]
+enum Record {
+    Addresses(Vec<IpAddr>, u32),
+    Failure,
+}
+
+#[derive(Default)]
+struct State {
+    records: Mutex<HashMap<String, Record>>,
+    questions: Mutex<Vec<String>>,
+    over: AtomicBool,
+}
+
+/// A running name server.
+pub struct NameServer {
+    port: u16,
+    state: Arc<State>,
+}
+
+impl NameServer {
+    /// Answers on a port that the system chooses.
+    pub fn start() -> NameServer {
+        let socket = UdpSocket::bind("127.0.0.1:0").expect("a free port");
+        let port = socket.local_addr().expect("bound").port();
+        let state = Arc::new(State::default());
+        let shared = state.clone();
+        std::thread::spawn(move || serve(&socket, &shared));
+        NameServer { port, state }
+    }
+
+    /// `address:port`, as `resolver` has it.
+    pub fn address(&self) -> String {
+        format!("127.0.0.1:{}", self.port)
+    }
+
+    /// From now on a name has these addresses, for so many seconds each time it is asked for.
+    pub fn say(&self, name: &str, addresses: &[&str], ttl: u32) {
+        let addresses = addresses.iter().map(|text| text.parse().expect("an address")).collect();
+        self.records().insert(name.to_owned(), Record::Addresses(addresses, ttl));
+    }
+
+    /// From now on asking for a name is a failure of the server.
+    pub fn fail(&self, name: &str) {
+        self.records().insert(name.to_owned(), Record::Failure);
+    }
+
+    /// How often a name was asked for, kinds of addresses counted apart.
+    pub fn count(&self, name: &str) -> usize {
+        let questions = self.state.questions.lock().expect("nobody panics");
+        questions.iter().filter(|asked| *asked == name).count()
+    }
+
+    fn records(&self) -> std::sync::MutexGuard<'_, HashMap<String, Record>> {
+        self.state.records.lock().expect("nobody panics")
+    }
+}
+
+impl Drop for NameServer {
+    fn drop(&mut self) {
+        self.state.over.store(true, Ordering::SeqCst);
+        // Wakes the thread, which then drops its socket.
+        if let Ok(socket) = UdpSocket::bind("127.0.0.1:0") {
+            let _ = socket.send_to(b"", ("127.0.0.1", self.port));
+        }
+    }
+}
+
+fn serve(socket: &UdpSocket, state: &State) {
+    let mut packet = [0; 512];
+    while let Ok((length, asker)) = socket.recv_from(&mut packet) {
+        if state.over.load(Ordering::SeqCst) {
+            return;
+        }
+        if let Some(answer) = answer(&packet[..length], state) {
+            let _ = socket.send_to(&answer, asker);
+        }
+    }
+}
+
+/// The answer to a question (RFC 1035 §4.1).
+fn answer(packet: &[u8], state: &State) -> Option<Vec<u8>> {
+    let mut labels: Vec<String> = Vec::new();
+    let mut at = 12;
+    while let length @ 1.. = usize::from(*packet.get(at)?) {
+        labels.push(String::from_utf8_lossy(packet.get(at + 1..=at + length)?).to_lowercase());
+        at += length + 1;
+    }
+    let kind = u16::from_be_bytes([*packet.get(at + 1)?, *packet.get(at + 2)?]);
+    let question = packet.get(12..at + 5)?;
+    let name = labels.join(".");
+    state.questions.lock().expect("nobody panics").push(name.clone());
+    let record = state.records.lock().expect("nobody panics").get(&name).cloned();
+    let (code, addresses, ttl) = match record {
+        Some(Record::Addresses(addresses, ttl)) => (0, addresses, ttl),
+        Some(Record::Failure) => (SERVFAIL, Vec::new(), 0),
+        None => (NXDOMAIN, Vec::new(), 0),
+    };
+    let of_kind = |address: &&IpAddr| matches!((kind, address), (A, IpAddr::V4(_)) | (AAAA, IpAddr::V6(_)));
+    let addresses: Vec<&IpAddr> = addresses.iter().filter(of_kind).collect();
+    let mut out = packet.get(..2)?.to_vec();
+    for word in [0x8180 | code, 1, addresses.len() as u16, 0, 0] {
+        out.extend_from_slice(&u16::to_be_bytes(word));
+    }
+    out.extend_from_slice(question);
+    for address in addresses {
+        let bytes = match address {
+            IpAddr::V4(address) => address.octets().to_vec(),
+            IpAddr::V6(address) => address.octets().to_vec(),
+        };
+        // The name is the question's, in class IN.
+        out.extend_from_slice(&[0xc0, 12]);
+        out.extend_from_slice(&kind.to_be_bytes());
+        out.extend_from_slice(&[0, 1]);
+        out.extend_from_slice(&ttl.to_be_bytes());
+        out.extend_from_slice(&(bytes.len() as u16).to_be_bytes());
+        out.extend_from_slice(&bytes);
+    }
+    Some(out)
+}
