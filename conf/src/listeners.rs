@@ -72,15 +72,8 @@ fn add(found: &mut Vec<Found>, draft: &ListenDraft, server: ServerId, reading: &
             return reading.duplicate(draft.span, message, first);
         }
         known.socket_span = Some(draft.span);
-        let options = listener(draft, server);
-        let before = &mut known.listener;
-        before.backlog = options.backlog;
-        before.reuseport = options.reuseport;
-        before.deferred = options.deferred;
-        before.sndbuf = options.sndbuf;
-        before.rcvbuf = options.rcvbuf;
-        before.so_keepalive = options.so_keepalive;
-        before.ipv6only = options.ipv6only;
+        let Listener { address, span, ssl, servers, default_server, .. } = known.listener.clone();
+        known.listener = Listener { address, span, ssl, servers, default_server, ..listener(draft, server) };
     }
 }
 

@@ -86,6 +86,12 @@ impl Reading<'_> {
         found
     }
 
+    /// What a word of `choices` stands for; anything else is an error.
+    pub fn choice<T: Clone>(&mut self, word: &Word, choices: &[(&str, T)]) -> Option<T> {
+        let words: Vec<&str> = choices.iter().map(|(choice, _)| *choice).collect();
+        self.one_of(word, &words).map(|index| choices[index].1.clone())
+    }
+
     /// A size in bytes.
     pub fn size(&mut self, word: &Word) -> Option<u64> {
         self.value(word.span, value::size(&word.text))
@@ -202,6 +208,9 @@ impl Reading<'_> {
         self.error(span, message).help(help);
     }
 }
+
+/// What a word switches on, as a choice of [`Reading::choice`].
+pub type Switch<T> = fn(&mut T);
 
 /// A parameter `name=value` taken apart; `None` where the word has no equals sign.
 pub fn parameter(word: &Word) -> Option<(&str, Word)> {

@@ -4,7 +4,7 @@
 //! directives use zones; `millstream-cache`'s `store`, which opens them.
 
 use crate::declared::Kind;
-use crate::declared::cache_zone::{CacheZone, Pace};
+use crate::declared::cache_zone::CacheZone;
 use crate::reading::{Reading, parameter};
 use crate::suggest;
 use crate::tree::{Directive, Word};
@@ -46,9 +46,6 @@ const PACES: [&str; 9] = [
     "loader_sleep",
 ];
 
-/// What hot entries of a zone may take in memory where `memory=` is not written, in bytes.
-pub const DEFAULT_MEMORY: u64 = 64 * 1024 * 1024;
-
 pub(super) fn declare(directive: &Directive, reading: &mut Reading<'_>) {
     let path = &directive.args[0];
     if !reading.without_variables(path, &directive.name.text) {
@@ -57,7 +54,6 @@ pub(super) fn declare(directive: &Directive, reading: &mut Reading<'_>) {
     let mut zone = CacheZone {
         span: directive.span,
         path: (path.text != "memory").then(|| reading.path(path.text.trim_end_matches('/'))),
-        memory: DEFAULT_MEMORY,
         ..CacheZone::default()
     };
     for word in &directive.args[1..] {
@@ -109,7 +105,10 @@ fn zone_parameter(zone: &mut CacheZone, word: &Word, reading: &mut Reading<'_>) 
         Some(("use_temp_path", value)) => zone.use_temp_path = reading.flag(&value).unwrap_or(true),
         Some(("memory", value)) => zone.memory = reading.offset(&value).unwrap_or(zone.memory),
         Some(("purger", value)) => zone.purger = reading.flag(&value).unwrap_or(false),
-        Some((name, value)) if pace_of(zone, name).is_some() => pace(zone, name, &value, reading),
+        Some((name, value)) if PACES.contains(&name) => {
+            let (who, part) = name.split_once('_').expect("each has two parts");
+            pace(zone, (who, part), &value, reading);
+        }
         other => {
             let name = other.map_or(word.text.as_str(), |(name, _)| name);
             let known = PARAMETERS.into_iter().chain(PACES);
@@ -122,41 +121,21 @@ fn zone_parameter(zone: &mut CacheZone, word: &Word, reading: &mut Reading<'_>) 
     }
 }
 
-/// The pace that a parameter such as `loader_files` is a part of, and which part.
-fn pace_of<'z>(zone: &'z mut CacheZone, name: &str) -> Option<(&'z mut Pace, PacePart)> {
-    let (who, part) = name.split_once('_')?;
+/// A part of the pace of background work, such as `loader_files`.
+fn pace(zone: &mut CacheZone, (who, part): (&str, &str), value: &Word, reading: &mut Reading<'_>) {
     let pace = match who {
         "purger" => &mut zone.purger_pace,
         "manager" => &mut zone.manager_pace,
-        "loader" => &mut zone.loader_pace,
-        _ => return None,
+        _ => &mut zone.loader_pace,
     };
-    let part = match part {
-        "files" => PacePart::Files,
-        "threshold" => PacePart::Threshold,
-        "sleep" => PacePart::Sleep,
-        _ => return None,
-    };
-    Some((pace, part))
-}
-
-#[derive(Debug, Clone, Copy)]
-enum PacePart {
-    Files,
-    Threshold,
-    Sleep,
-}
-
-fn pace(zone: &mut CacheZone, name: &str, value: &Word, reading: &mut Reading<'_>) {
-    let Some((pace, part)) = pace_of(zone, name) else { return };
     match part {
         // nginx takes 0 too, and then works on one file at a time.
-        PacePart::Files => {
-            pace.files =
-                reading.number(value, 0, u64::from(u32::MAX)).map_or(pace.files, |n| (n as u32).max(1));
+        "files" => {
+            let files = reading.number(value, 0, u64::from(u32::MAX));
+            pace.files = files.map_or(pace.files, |files| (files as u32).max(1));
         }
-        PacePart::Threshold => pace.threshold = reading.duration(value).unwrap_or(pace.threshold),
-        PacePart::Sleep => pace.sleep = reading.duration(value).unwrap_or(pace.sleep),
+        "threshold" => pace.threshold = reading.duration(value).unwrap_or(pace.threshold),
+        _ => pace.sleep = reading.duration(value).unwrap_or(pace.sleep),
     }
 }
 

@@ -6,7 +6,7 @@ use super::context::HTTP_SERVER_LOCATION;
 use super::level::settings;
 use super::templates::without_templates;
 use super::{Apply, Level, MANY, Row, idle, often, once};
-use crate::reading::Reading;
+use crate::reading::{Reading, Switch};
 use crate::tree::Directive;
 
 /// The lowest HTTP version of a request whose answer is compressed.
@@ -80,8 +80,8 @@ pub const ROWS: &[Row] = &[
     once("gzip_http_version", HTTP_SERVER_LOCATION, (1, 1), "1.0 | 1.1", "1.1",
         "The lowest HTTP version of a request whose answer is compressed.",
         Apply::Level(|l, d, r| {
-            const CHOICES: [GzipHttpVersion; 2] = [GzipHttpVersion::Http10, GzipHttpVersion::Http11];
-            l.gzip.http_version = r.one_of(&d.args[0], &["1.0", "1.1"]).map(|index| CHOICES[index]);
+            use GzipHttpVersion::{Http10, Http11};
+            l.gzip.http_version = r.choice(&d.args[0], &[("1.0", Http10), ("1.1", Http11)]);
         })),
     idle("gzip_buffers", HTTP_SERVER_LOCATION, (2, 2), "number size",
         "Buffers for compressed output.",
@@ -113,24 +113,22 @@ fn gzip_types(level: &mut Level, directive: &Directive, reading: &mut Reading<'_
 }
 
 fn gzip_proxied(level: &mut Level, directive: &Directive, reading: &mut Reading<'_>) {
-    const WORDS: [&str; 9] =
-        ["off", "expired", "no-cache", "no-store", "private", "no_last_modified", "no_etag", "auth", "any"];
+    const WORDS: [(&str, Switch<GzipProxied>); 9] = [
+        ("off", |_| {}),
+        ("expired", |proxied| proxied.expired = true),
+        ("no-cache", |proxied| proxied.no_cache = true),
+        ("no-store", |proxied| proxied.no_store = true),
+        ("private", |proxied| proxied.private = true),
+        ("no_last_modified", |proxied| proxied.no_last_modified = true),
+        ("no_etag", |proxied| proxied.no_etag = true),
+        ("auth", |proxied| proxied.auth = true),
+        ("any", |proxied| proxied.any = true),
+    ];
     let mut proxied = level.gzip.proxied.unwrap_or_default();
-    let mut off = false;
     for word in &directive.args {
-        match reading.one_of(word, &WORDS) {
-            Some(0) => off = true,
-            Some(1) => proxied.expired = true,
-            Some(2) => proxied.no_cache = true,
-            Some(3) => proxied.no_store = true,
-            Some(4) => proxied.private = true,
-            Some(5) => proxied.no_last_modified = true,
-            Some(6) => proxied.no_etag = true,
-            Some(7) => proxied.auth = true,
-            Some(_) => proxied.any = true,
-            None => {}
-        }
+        reading.choice(word, &WORDS).into_iter().for_each(|switch_on| switch_on(&mut proxied));
     }
     // `off` wins over every other word.
+    let off = directive.args.iter().any(|word| word.text.eq_ignore_ascii_case("off"));
     level.gzip.proxied = Some(if off { GzipProxied::default() } else { proxied });
 }

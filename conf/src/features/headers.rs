@@ -82,13 +82,10 @@ pub(in crate::features) fn is_field_name(word: &Word, reading: &mut Reading<'_>)
 
 fn server_tokens(level: &mut Level, directive: &Directive, reading: &mut Reading<'_>) {
     let word = &directive.args[0];
-    if !template::is_literal(&word.text) {
-        reading.without_variables(word, "server_tokens");
-        return;
+    if reading.without_variables(word, "server_tokens") {
+        use ServerTokens::{Build, Off, On};
+        level.headers.server_tokens = reading.choice(word, &[("on", On), ("off", Off), ("build", Build)]);
     }
-    const CHOICES: [ServerTokens; 3] = [ServerTokens::On, ServerTokens::Off, ServerTokens::Build];
-    level.headers.server_tokens =
-        reading.one_of(word, &["on", "off", "build"]).map(|index| CHOICES[index].clone());
 }
 
 fn set_expires(level: &mut Level, directive: &Directive, reading: &mut Reading<'_>) {

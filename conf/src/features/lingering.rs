@@ -38,9 +38,8 @@ pub const ROWS: &[Row] = &[
     once("lingering_close", HTTP_SERVER_LOCATION, (1, 1), "off | on | always", "on",
         "Whether what a client still sends is read and thrown away before a connection is closed, so that it can read its answer.",
         Apply::Level(|l, d, r| {
-            const CHOICES: [LingeringClose; 3] =
-                [LingeringClose::Off, LingeringClose::On, LingeringClose::Always];
-            l.lingering.close = r.one_of(&d.args[0], &["off", "on", "always"]).map(|index| CHOICES[index]);
+            use LingeringClose::{Always, Off, On};
+            l.lingering.close = r.choice(&d.args[0], &[("off", Off), ("on", On), ("always", Always)]);
         })),
     once("lingering_time", HTTP_SERVER_LOCATION, (1, 1), "time", "30s",
         "How long that goes on at most.",

@@ -169,19 +169,18 @@ pub fn declare_combined(reading: &mut Reading<'_>) {
 
 /// The file or stream that an `error_log` names; `None` after its error was reported.
 pub(super) fn error_log(directive: &Directive, reading: &mut Reading<'_>) -> Option<ErrorLog> {
-    const LEVELS: [&str; 8] = ["emerg", "alert", "crit", "error", "warn", "notice", "info", "debug"];
-    const SEVERITIES: [LogLevel; 8] = [
-        LogLevel::Emerg,
-        LogLevel::Alert,
-        LogLevel::Crit,
-        LogLevel::Error,
-        LogLevel::Warn,
-        LogLevel::Notice,
-        LogLevel::Info,
-        LogLevel::Debug,
+    const LEVELS: [(&str, LogLevel); 8] = [
+        ("emerg", LogLevel::Emerg),
+        ("alert", LogLevel::Alert),
+        ("crit", LogLevel::Crit),
+        ("error", LogLevel::Error),
+        ("warn", LogLevel::Warn),
+        ("notice", LogLevel::Notice),
+        ("info", LogLevel::Info),
+        ("debug", LogLevel::Debug),
     ];
     let level = match directive.args.get(1) {
-        Some(word) => SEVERITIES[reading.one_of(word, &LEVELS)?],
+        Some(word) => reading.choice(word, &LEVELS)?,
         None => LogLevel::Error,
     };
     let word = &directive.args[0];
@@ -212,8 +211,8 @@ fn log_format(directive: &Directive, reading: &mut Reading<'_>) {
     let mut words = &directive.args[1..];
     let mut escape = Escape::Default;
     if let Some(("escape", kind)) = parameter(&words[0]) {
-        const KINDS: [Escape; 3] = [Escape::Default, Escape::Json, Escape::None];
-        escape = reading.one_of(&kind, &["default", "json", "none"]).map_or(escape, |index| KINDS[index]);
+        let kinds = [("default", Escape::Default), ("json", Escape::Json), ("none", Escape::None)];
+        escape = reading.choice(&kind, &kinds).unwrap_or(escape);
         words = &words[1..];
     }
     let (mut parts, mut source) = (Vec::new(), String::new());

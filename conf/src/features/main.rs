@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::context::{Context, EVERYWHERE, HTTP, MAIN};
 use super::logs::{self, ErrorLog};
-use super::{Apply, MANY, Row, idle, idle_often, often, once};
+use super::{Apply, MANY, Row, idle, often, once};
 use crate::reading::{Reading, parameter};
 use crate::tree::Directive;
 
@@ -119,9 +119,9 @@ pub const ROWS: &[Row] = &[
     once("http", MAIN, (0, 0), "{ … }", "",
         "The block for HTTP.",
         Apply::Block(Context::Http)),
-    idle_often("load_module", MAIN, (1, 1), "file",
+    often("load_module", MAIN, (1, 1), "file", "",
         "Loads a module of nginx.",
-        "modules of nginx are not loaded; a directive that only a module knows is told where it stands"),
+        Apply::Idle("modules of nginx are not loaded; a directive that only a module knows is told where it stands")),
     idle("master_process", MAIN, (1, 1), "on | off",
         "Whether nginx starts workers apart from its master.",
         "there is one process whose workers are threads, with no master beside it"),

@@ -382,15 +382,3 @@ const fn idle(
 ) -> Row {
     once(name, contexts, words, syntax, "", doc, Apply::Idle(why))
 }
-
-/// The same for one that may be repeated.
-const fn idle_often(
-    name: &'static str,
-    contexts: Contexts,
-    words: (usize, usize),
-    syntax: &'static str,
-    doc: &'static str,
-    why: &'static str,
-) -> Row {
-    often(name, contexts, words, syntax, "", doc, Apply::Idle(why))
-}

@@ -48,9 +48,7 @@ pub const ROWS: &[Row] = &[
         "How If-Modified-Since is compared with the time of last modification: not at all, the same moment, or that moment or a \
         later one.",
         Apply::Level(|l, d, r| {
-            const CHOICES: [IfModifiedSince; 3] =
-                [IfModifiedSince::Off, IfModifiedSince::Exact, IfModifiedSince::Before];
-            l.ranges.if_modified_since =
-                r.one_of(&d.args[0], &["off", "exact", "before"]).map(|index| CHOICES[index]);
+            use IfModifiedSince::{Before, Exact, Off};
+            l.ranges.if_modified_since = r.choice(&d.args[0], &[("off", Off), ("exact", Exact), ("before", Before)]);
         })),
 ];

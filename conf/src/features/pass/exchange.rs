@@ -9,7 +9,7 @@ use super::{CommonLevel, Family};
 use crate::features::headers::is_field_name;
 use crate::features::level::{Placed, settings};
 use crate::features::templates::without_templates;
-use crate::reading::{Reading, TempPath};
+use crate::reading::{Reading, Switch, TempPath};
 use crate::tree::Directive;
 
 /// `proxy_ignore_headers`, one flag per field.
@@ -205,31 +205,20 @@ pub(super) fn field_name(directive: &Directive, reading: &mut Reading<'_>) -> Op
 }
 
 pub(super) fn ignore_headers(level: &mut CommonLevel, directive: &Directive, reading: &mut Reading<'_>) {
-    const FIELDS: [&str; 9] = [
-        "X-Accel-Redirect",
-        "X-Accel-Expires",
-        "X-Accel-Limit-Rate",
-        "X-Accel-Buffering",
-        "X-Accel-Charset",
-        "Expires",
-        "Cache-Control",
-        "Set-Cookie",
-        "Vary",
+    const FIELDS: [(&str, Switch<IgnoreHeaders>); 9] = [
+        ("X-Accel-Redirect", |ignore| ignore.x_accel_redirect = true),
+        ("X-Accel-Expires", |ignore| ignore.x_accel_expires = true),
+        ("X-Accel-Limit-Rate", |ignore| ignore.x_accel_limit_rate = true),
+        ("X-Accel-Buffering", |ignore| ignore.x_accel_buffering = true),
+        ("X-Accel-Charset", |ignore| ignore.x_accel_charset = true),
+        ("Expires", |ignore| ignore.expires = true),
+        ("Cache-Control", |ignore| ignore.cache_control = true),
+        ("Set-Cookie", |ignore| ignore.set_cookie = true),
+        ("Vary", |ignore| ignore.vary = true),
     ];
     let mut ignore = level.exchange.ignore_headers.map(|written| written.value).unwrap_or_default();
     for word in &directive.args {
-        match FIELDS.iter().position(|field| field.eq_ignore_ascii_case(&word.text)) {
-            Some(0) => ignore.x_accel_redirect = true,
-            Some(1) => ignore.x_accel_expires = true,
-            Some(2) => ignore.x_accel_limit_rate = true,
-            Some(3) => ignore.x_accel_buffering = true,
-            Some(4) => ignore.x_accel_charset = true,
-            Some(5) => ignore.expires = true,
-            Some(6) => ignore.cache_control = true,
-            Some(7) => ignore.set_cookie = true,
-            Some(_) => ignore.vary = true,
-            None => reading.not_one_of(word, &FIELDS),
-        }
+        reading.choice(word, &FIELDS).into_iter().for_each(|switch_on| switch_on(&mut ignore));
     }
     level.exchange.ignore_headers = Some(Placed { value: ignore, span: directive.span });
 }

@@ -196,8 +196,7 @@ fn http_version(level: &mut HttpLevel, directive: &Directive, reading: &mut Read
         level.http_version = Some(HttpVersion::Http11);
         return;
     }
-    const VERSIONS: [HttpVersion; 2] = [HttpVersion::Http10, HttpVersion::Http11];
-    level.http_version = reading.one_of(word, &["1.0", "1.1"]).map(|index| VERSIONS[index]);
+    level.http_version = reading.choice(word, &[("1.0", HttpVersion::Http10), ("1.1", HttpVersion::Http11)]);
 }
 
 fn set_header(level: &mut HttpLevel, directive: &Directive, reading: &mut Reading<'_>) {
