@@ -9,8 +9,8 @@ use crate::{account, temporary};
 use millstream_cache::Store;
 use millstream_conf::diagnostics::Diagnostics;
 use millstream_conf::model::{
-    CacheZone, Configuration, ErrorLog, Http, Level, Listener, LocationMatch, LogTarget, Main, PeerAddress,
-    Upstream, UpstreamServer, Variable,
+    CacheZone, Configuration, ErrorLog, HostPort, Http, Level, Listener, LocationMatch, LogTarget, Main,
+    PeerAddress, Upstream, UpstreamServer, Variable,
 };
 use millstream_conf::variables::Builtin;
 use millstream_net::address::Address;
@@ -22,7 +22,7 @@ use millstream_server::route::server_name::HostTable;
 use millstream_telemetry::error_log::ErrorLogs;
 use millstream_telemetry::log_writer::{self, LogSink, LogWriter};
 use millstream_telemetry::metrics::Registry;
-use millstream_upstream::Group;
+use millstream_upstream::{Group, Server};
 use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::path::Path;
@@ -191,7 +191,7 @@ pub fn probe(configuration: &mut Configuration, findings: &mut Diagnostics) {
     let http = &configuration.http;
     let names = LookedUp::of(http);
     for server in http.upstreams.iter().flat_map(|upstream| &upstream.servers) {
-        addresses(server, None, &names, findings);
+        addresses(server, &[], &names, findings);
     }
     resolvers(http, &names, findings);
     certificates(http, findings);
@@ -278,11 +278,8 @@ fn group(
     findings: &mut Diagnostics,
 ) -> Arc<Group> {
     let known = before.map(|group| group.servers()).unwrap_or_default();
-    let mut addresses_of = |server: &UpstreamServer| {
-        let known = known.iter().find(|known| *known.name == *server.name);
-        addresses(server, known.map(|known| &*known.addresses), names, findings)
-    };
-    let addresses: Vec<Vec<Address>> = upstream.servers.iter().map(&mut addresses_of).collect();
+    let addresses: Vec<Vec<Address>> =
+        upstream.servers.iter().map(|server| addresses(server, &known, names, findings)).collect();
     Group::open(upstream, &addresses)
 }
 
@@ -290,23 +287,34 @@ fn group(
 /// down, and is asked for again (`names`). One that is to `resolve` has those that it had before, if any.
 fn addresses(
     server: &UpstreamServer,
-    known: Option<&[Address]>,
+    known: &[Server],
     names: &LookedUp,
     findings: &mut Diagnostics,
 ) -> Vec<Address> {
     match &server.address {
         PeerAddress::Tcp(address) => vec![Address::Tcp(*address)],
         PeerAddress::Unix(path) => vec![Address::Unix(Some(path.clone()))],
-        PeerAddress::Name(_) if server.resolve => known.unwrap_or_default().to_vec(),
+        PeerAddress::Name(name) if server.resolve => known_of(name, known),
         PeerAddress::Name(name) => match names.find(name) {
             Ok(found) => found.into_iter().map(Address::Tcp).collect(),
             Err(why) => {
                 let message = format!("host not found in upstream \"{}\": {why}", server.name);
                 findings.warning(server.span, message).help("the server is down until its name is found");
-                known.unwrap_or_default().to_vec()
+                known_of(name, known)
             }
         },
     }
+}
+
+/// The addresses that a host had before, at whichever port, with the port that it has now.
+fn known_of(name: &HostPort, known: &[Server]) -> Vec<Address> {
+    let is_its = |server: &&Server| server.name.split(':').next() == Some(&*name.host);
+    let at_port = |address: &Address| match address {
+        Address::Tcp(address) => Some(Address::Tcp(SocketAddr::new(address.ip(), name.port))),
+        Address::Unix(_) => None,
+    };
+    let found = known.iter().find(is_its);
+    found.into_iter().flat_map(|server| &server.addresses).filter_map(at_port).collect()
 }
 
 /// The name servers, one value per `resolver`.

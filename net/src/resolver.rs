@@ -28,7 +28,7 @@ use tokio::sync::oneshot;
 
 /// How long one server is waited for before it is asked again, or the next one is; nginx's.
 const RESEND: Duration = Duration::from_secs(5);
-/// How often a question is asked that nobody answers; whoever waits may give up before.
+/// How often a question is asked that nobody answers, each time of the next server; whoever waits may give up before.
 const ATTEMPTS: usize = 6;
 /// Names kept or being asked for at a time: clients may choose them (`proxy_pass http://$host`).
 const MOST_NAMES: usize = 10_000;
@@ -226,9 +226,9 @@ impl Resolver {
             async move {
                 let kind = kind?;
                 for _ in 1..ATTEMPTS {
-                    match self.inner.lookup(name.clone(), kind).await {
-                        Err(NetError::Timeout) => {}
-                        answer => return Some(answer),
+                    let answer = self.inner.lookup(name.clone(), kind).await;
+                    if matches!(answer, Ok(_) | Err(NetError::Dns(_))) {
+                        return Some(answer);
                     }
                 }
                 Some(self.inner.lookup(name, kind).await)

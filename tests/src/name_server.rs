@@ -17,6 +17,7 @@ const AAAA: u16 = 28;
 enum Record {
     Addresses(Vec<IpAddr>, u32),
     Failure,
+    Silence,
 }
 
 #[derive(Default)]
@@ -57,6 +58,11 @@ impl NameServer {
     /// From now on asking for a name is a failure of the server.
     pub fn fail(&self, name: &str) {
         self.records().insert(name.to_owned(), Record::Failure);
+    }
+
+    /// From now on nothing is said of a name.
+    pub fn hush(&self, name: &str) {
+        self.records().insert(name.to_owned(), Record::Silence);
     }
 
     /// How often a name was asked for, kinds of addresses counted apart.
@@ -108,6 +114,7 @@ fn answer(packet: &[u8], state: &State) -> Option<Vec<u8>> {
     let (code, addresses, ttl) = match record {
         Some(Record::Addresses(addresses, ttl)) => (0, addresses, ttl),
         Some(Record::Failure) => (SERVFAIL, Vec::new(), 0),
+        Some(Record::Silence) => return None,
         None => (NXDOMAIN, Vec::new(), 0),
     };
     let of_kind = |address: &&IpAddr| matches!((kind, address), (A, IpAddr::V4(_)) | (AAAA, IpAddr::V6(_)));

@@ -18,6 +18,7 @@ const FOLLOWED: &str = "pid @DIR@/nginx.pid; error_log @DIR@/error.log info; eve
             add_header X-Addr $upstream_addr always;
             location / { proxy_pass http://api; proxy_connect_timeout 5s; }
             location /by/ { proxy_pass http://$arg_host:@PORT1@/; }
+            location /patient/ { resolver_timeout 25s; proxy_pass http://$arg_host:@PORT1@/; }
         }
     }";
 
@@ -119,6 +120,28 @@ fn a_host_from_a_variable_is_asked_of_the_resolver_once_for_as_long_as_the_answe
     // A failure is not kept.
     names.say("short.test", &["127.0.0.1"], 60);
     assert_eq!(server.get("/by/?host=short.test").status, 200);
+}
+
+#[test]
+fn a_silent_name_server_is_asked_again_and_all_who_wait_are_answered() {
+    let (names, origin) = (NameServer::start(), Origin::fixed(200, &[], b"here"));
+    names.hush("slow.test");
+    let server = start(&names, &origin);
+    std::thread::scope(|scope| {
+        let asking: Vec<_> =
+            (0..4).map(|_| scope.spawn(|| server.get("/patient/?host=slow.test").status)).collect();
+        wait::until("the name is asked for", || names.count("slow.test") >= 2);
+        names.say("slow.test", &["127.0.0.1"], 60);
+        for asked in asking {
+            assert_eq!(asked.join().expect("no panic"), 200);
+        }
+    });
+    // Who is less patient hears of it in nginx's words.
+    names.hush("silent.test");
+    assert_eq!(server.get("/by/?host=silent.test").status, 502);
+    wait::until("the error log says so", || {
+        server.log().contains("silent.test could not be resolved (110: Operation timed out)")
+    });
 }
 
 #[test]
