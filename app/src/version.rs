@@ -35,7 +35,7 @@ const ASKED_FOR: &[(&str, &str)] = &[
     ("http_stub_status", "stub_status"),
 ];
 
-/// nginx's modules that are built unless left out. `rewrite` is not among them: a part of it has always been here.
+/// nginx's modules that are built unless left out. `rewrite` is not among them, as it is here.
 const USUAL: &[(&str, &str)] = &[
     ("http_charset", "charset"),
     ("http_ssi", "ssi"),

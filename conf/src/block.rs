@@ -177,7 +177,7 @@ fn never_left_out(directive: &Directive, message: String, why: &str, reading: &m
         .once();
     match directive.name.text.as_str() {
         // Their braces hold what a location may hold. Nothing of it is applied, as the configuration has an error.
-        "if" | "limit_except" => {
+        "limit_except" => {
             let mut nowhere = Level::default();
             for (row, directive) in checked(inside(directive), Context::Location, reading) {
                 set(&mut nowhere, row, directive, reading);

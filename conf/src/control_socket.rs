@@ -76,6 +76,12 @@ fn location(
     reading: &mut Reading<'_>,
 ) -> LocationId {
     let settings = level.settings(&matches, reading);
-    http.locations.push(Location { matches, span, nested: LocationTree::default(), settings });
+    http.locations.push(Location {
+        matches,
+        span,
+        nested: LocationTree::default(),
+        settings,
+        faces: Vec::new(),
+    });
     LocationId(http.locations.len() as u32 - 1)
 }

@@ -39,7 +39,6 @@ const HANDLER: &str =
 const ACCESS: &str = "it decides who is let in";
 const BOUNDS: &str = "it bounds how much a client may take";
 const ENCRYPTION: &str = "it decides how what is sent is protected on its way";
-const REWRITE: &str = "it decides what is answered and where clients are sent";
 const REDIRECT: &str = "it decides where clients are sent";
 const CLIENT: &str = "it decides whom a request is taken to come from";
 const UPSTREAM: &str = "it decides what the upstream is sent";
@@ -72,7 +71,7 @@ const SCRIPTS: &[&str] = &[
 const TABLE: &[(Fate, &str)] = &[
     (
         LeftOut(LOGS),
-        "debug_connection log_not_found rewrite_log uninitialized_variable_warn ssl_key_log session_log \
+        "debug_connection log_not_found ssl_key_log session_log \
                      session_log_format session_log_zone mgmt otel_*",
     ),
     (
@@ -163,7 +162,7 @@ const TABLE: &[(Fate, &str)] = &[
     (BelongsTo(&["health_check"]), "health_check_timeout match"),
     (
         Kept(CONTENT),
-        "alias try_files break recursive_error_pages add_before_body add_after_body autoindex charset_map \
+        "alias try_files recursive_error_pages add_before_body add_after_body autoindex charset_map \
                      source_charset dav_methods flv mp4 f4f hls gunzip gzip_static add_header_inherit add_trailer \
                      image_filter random_index ssi sub_filter xml_entities xslt_stylesheet js_body_filter js_filter \
                      js_header_filter js_periodic internal_redirect proxy_pass_trailers",
@@ -185,7 +184,6 @@ const TABLE: &[(Fate, &str)] = &[
                         ssl_session_ticket_key ssl_session_tickets",
     ),
     (Kept(REDIRECT), "absolute_redirect port_in_redirect server_name_in_redirect"),
-    (Kept(REWRITE), "rewrite"),
     (Kept(CLIENT), "set_real_ip_from proxy_protocol_tlv"),
     (
         Kept(UPSTREAM),
@@ -197,9 +195,9 @@ const TABLE: &[(Fate, &str)] = &[
     (
         Kept(VARIABLES),
         "ancient_browser ancient_browser_value modern_browser modern_browser_value geo geoip_city \
-                       geoip_country geoip_org js_set js_var keyval map num_map perl_set set split_clients",
+                       geoip_country geoip_org js_set js_var keyval map num_map perl_set split_clients",
     ),
-    (Kept(BRACES), "if limit_except"),
+    (Kept(BRACES), "limit_except"),
     (Kept(SERVICE), "mail stream"),
 ];
 

@@ -6,7 +6,6 @@
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
-use crate::captures;
 use crate::configuration::{self, Defaults};
 use crate::declared::Declared;
 use crate::diagnostics::Diagnostics;
@@ -17,6 +16,7 @@ use crate::include::{self, ConfPrefix};
 use crate::model::{Configuration, ErrorLog, Level, LogTarget};
 use crate::parser;
 use crate::reading::Reading;
+use crate::slots;
 use crate::source::Sources;
 use crate::tree::Directive;
 
@@ -97,16 +97,17 @@ fn understand(
         lenient: options.lenient,
         sources: &sources,
         diagnostics: &mut diagnostics,
-        named_captures: captures::collect(&tree),
+        slots: slots::collect(&tree),
         used_zones: Vec::new(),
         dependent: Vec::new(),
         obeyed: HashSet::new(),
         written: foreign::written(&tree),
-        defined_elsewhere: captures::defined_elsewhere(&tree),
+        defined_elsewhere: slots::defined_elsewhere(&tree),
         declared: Declared::default(),
     };
     logs::declare_combined(&mut reading);
-    let (main, http) = configuration::read(&tree, defaults, &mut reading);
+    let (main, mut http) = configuration::read(&tree, defaults, &mut reading);
+    http.slots = std::mem::take(&mut reading.slots);
     let control_socket = main.control_socket.clone();
     diagnostics.leave_out_consequences(&sources);
     diagnostics.leave_out_repeats();

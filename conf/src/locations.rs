@@ -7,7 +7,7 @@ use crate::block::{blocks, checked, inside, set};
 use crate::features::context::Context;
 use crate::features::listen::ServerDraft;
 use crate::features::location::parse;
-use crate::features::{Apply, Level, Row};
+use crate::features::{Apply, Level, Row, rewrite};
 use crate::model::{Http, Location, LocationId, LocationMatch, LocationTree, Server, ServerName};
 use crate::reading::Reading;
 use crate::source::Span;
@@ -28,6 +28,9 @@ pub fn server(
     for (row, directive) in &rows {
         match row.apply {
             Apply::Server(apply) => apply(&mut draft, directive, reading),
+            Apply::Block(Context::IfInLocation) => {
+                condition(directive, Context::IfInServer, &mut draft.level, reading);
+            }
             _ => set(&mut draft.level, row, directive, reading),
         }
     }
@@ -62,7 +65,7 @@ fn push(
 ) -> LocationId {
     let settings = level.settings(&matches, reading);
     advise::location(level, &settings, reading);
-    http.locations.push(Location { matches, span, nested, settings });
+    http.locations.push(Location { matches, span, nested, settings, faces: Vec::new() });
     LocationId(http.locations.len() as u32 - 1)
 }
 
@@ -118,24 +121,79 @@ fn location(
     reading: &mut Reading<'_>,
 ) -> LocationId {
     let rows = checked(inside(directive), Context::Location, reading);
-    let level = child(&rows, above, reading);
+    let mut level = Level::default();
+    let mut blocks = Vec::new();
+    for (row, directive) in &rows {
+        match row.apply {
+            Apply::Block(Context::IfInLocation) => {
+                blocks.extend(condition(directive, Context::IfInLocation, &mut level, reading));
+            }
+            _ => set(&mut level, row, directive, reading),
+        }
+    }
+    level.inherit(above);
+    let faces = settle(blocks, &matches, &mut level, http, reading);
     let nested = if depth < MOST_NESTING {
         tree(&rows, &level, Some(&Outer { matches: &matches, text, depth }), http, reading)
     } else {
         reading.error(directive.span, "locations are nested too deep").help("put them beside each other");
         LocationTree::default()
     };
-    push(matches, directive.span, nested, &level, http, reading)
+    let id = push(matches, directive.span, nested, &level, http, reading);
+    for face in &faces {
+        let others = faces.iter().chain([&id]).filter(|other| *other != face);
+        http.locations[face.0 as usize].faces = others.copied().collect();
+    }
+    http.locations[id.0 as usize].faces = faces;
+    id
 }
 
-/// The level of a block inside another one: what it says, and what it takes from above.
-fn child(rows: &[(&'static Row, &Directive)], above: &Level, reading: &mut Reading<'_>) -> Level {
+/// A block of an `if`.
+struct Block {
+    /// The place of its condition in the script.
+    at: usize,
+    level: Level,
+    span: Span,
+}
+
+/// Reads an `if`: its condition and what rewrites in its block go to the script around it, the rest is a level of its own.
+fn condition(
+    directive: &Directive,
+    inner: Context,
+    around: &mut Level,
+    reading: &mut Reading<'_>,
+) -> Option<Block> {
+    let condition = rewrite::condition(directive, reading);
+    let at = condition.map(|condition| around.rewrite.open(condition));
     let mut level = Level::default();
-    for (row, directive) in rows {
+    std::mem::swap(&mut level.rewrite.script, &mut around.rewrite.script);
+    for (row, directive) in checked(inside(directive), inner, reading) {
         set(&mut level, row, directive, reading);
     }
-    level.inherit(above);
-    level
+    std::mem::swap(&mut level.rewrite.script, &mut around.rewrite.script);
+    let at = at?;
+    around.rewrite.close(at);
+    Some(Block { at, level, span: directive.span })
+}
+
+/// Puts the `if` blocks of a location into the arena. Each takes from the location what it leaves open, and what answers there
+/// unless it says who else does.
+fn settle(
+    blocks: Vec<Block>,
+    matches: &LocationMatch,
+    around: &mut Level,
+    http: &mut Http,
+    reading: &mut Reading<'_>,
+) -> Vec<LocationId> {
+    let mut ids = Vec::new();
+    for Block { at, mut level, span } in blocks {
+        level.inherit(around);
+        level.inherit_content(around, reading);
+        let id = push(matches.clone(), span, LocationTree::default(), &level, http, reading);
+        around.rewrite.enters(at, id);
+        ids.push(id);
+    }
+    ids
 }
 
 fn insert(tree: &mut LocationTree, id: LocationId, http: &Http) {

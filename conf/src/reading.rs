@@ -12,6 +12,7 @@ use crate::declared::{Declared, Kind};
 use crate::diagnostics::{Diagnostic, Diagnostics};
 use crate::include::ConfPrefix;
 use crate::regular_expression::{self, Regex};
+use crate::slots::{self, Slot};
 use crate::source::{Sources, Span};
 use crate::suggest;
 use crate::template::{self, Scope, Template};
@@ -48,8 +49,8 @@ pub struct Reading<'a> {
     pub sources: &'a Sources,
     /// Where findings go.
     pub diagnostics: &'a mut Diagnostics,
-    /// Named captures of every expression in the configuration; as in nginx they are known everywhere.
-    pub named_captures: Vec<Box<str>>,
+    /// The variables that the configuration gives values to; as in nginx they are known everywhere.
+    pub slots: Vec<Slot>,
     /// Where `proxy_cache_path` zones are used: one flag per zone.
     pub used_zones: Vec<bool>,
     /// Directives that are obeyed only together with another one that may stand elsewhere: name and place of each.
@@ -156,14 +157,17 @@ impl Reading<'_> {
 
     /// A value with variables.
     pub fn template(&mut self, word: &Word) -> Template {
-        let scope =
-            Scope { named_captures: &self.named_captures, defined_elsewhere: &self.defined_elsewhere };
+        let scope = Scope { slots: &self.slots, defined_elsewhere: &self.defined_elsewhere };
         template::compile(word, &scope, self.diagnostics)
     }
 
     /// An expression; `None` after its error was reported.
     pub fn regex(&mut self, word: &Word, source: &str, ignore_case: bool) -> Option<Regex> {
-        regular_expression::compile(source, ignore_case, word.span, self.diagnostics)
+        let mut regex = regular_expression::compile(source, ignore_case, word.span, self.diagnostics)?;
+        let number = |name: &str| slots::number(&self.slots, name);
+        let slots = regex.names.iter().filter_map(|(name, group)| Some((number(name)?, *group)));
+        regex.slots = slots.collect();
+        Some(regex)
     }
 
     /// A word that must not hold variables, although nginx would take them here.

@@ -36,6 +36,8 @@ pub struct Regex {
     pub compiled: fancy_regex::Regex,
     /// Named captures: name and group number, in order of number.
     pub names: Vec<(Box<str>, usize)>,
+    /// The variables that take what a named group captures: their numbers in `Http::slots`, and the group's.
+    pub slots: Vec<(u16, usize)>,
 }
 
 /// Compiles an expression (without its leading `~` or `~*`); an error is reported at `span` and gives `None`.
@@ -71,7 +73,7 @@ pub fn compile(source: &str, ignore_case: bool, span: Span, diagnostics: &mut Di
                 );
                 return None;
             }
-            Some(Regex { source: source.to_string(), ignore_case, compiled, names })
+            Some(Regex { source: source.to_string(), ignore_case, compiled, names, slots: Vec::new() })
         }
         Err(error) => {
             let reason = error.to_string();

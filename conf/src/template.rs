@@ -6,6 +6,7 @@
 
 use crate::diagnostics::Diagnostics;
 use crate::nginx_variables;
+use crate::slots::{self, Slot};
 use crate::source::Span;
 use crate::suggest;
 use crate::tree::Word;
@@ -57,8 +58,8 @@ pub enum Variable {
     Argument(Box<str>),
     /// `$1` to `$9`: of the last regular expression that matched.
     Capture(u8),
-    /// A named capture of a `server_name` or `location` expression.
-    NamedCapture(Box<str>),
+    /// A variable that the configuration gives values to, by its number in `Http::slots`.
+    Slot(u16),
 }
 
 impl Template {
@@ -89,8 +90,8 @@ impl Template {
 /// What a template may name beside the table of variables.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Scope<'a> {
-    /// Named captures of the expressions that enclose the directive (`server_name`, `location`).
-    pub named_captures: &'a [Box<str>],
+    /// The variables that the configuration gives values to.
+    pub slots: &'a [Slot],
     /// Variables of directives that are not there yet, which have their own error.
     pub defined_elsewhere: &'a [Box<str>],
 }
@@ -145,8 +146,8 @@ pub fn variable(name: &str, scope: &Scope<'_>) -> Option<Variable> {
     if let [digit @ b'1'..=b'9'] = name.as_bytes() {
         return Some(Variable::Capture(digit - b'0'));
     }
-    if let Some(capture) = scope.named_captures.iter().find(|capture| capture.eq_ignore_ascii_case(name)) {
-        return Some(Variable::NamedCapture(capture.clone()));
+    if let Some(number) = slots::number(scope.slots, name) {
+        return Some(Variable::Slot(number));
     }
     let name = name.to_ascii_lowercase();
     if let Some(&(builtin, ..)) = VARIABLES.iter().find(|(_, known, _)| *known == name) {
@@ -225,8 +226,8 @@ fn help(name: &str, scope: &Scope<'_>) -> Option<String> {
     if let Some((prefix, doc)) = FAMILIES.iter().find(|(prefix, _)| lower == *prefix) {
         return Some(format!("write a name after \"${prefix}\": {doc}"));
     }
-    let captures = scope.named_captures.iter().map(|capture| &**capture);
-    let known = VARIABLES.iter().map(|(_, known, _)| *known).chain(captures);
+    let slots = scope.slots.iter().map(|slot| &*slot.name);
+    let known = VARIABLES.iter().map(|(_, known, _)| *known).chain(slots);
     if let Some(found) = suggest::nearest(name, known) {
         return Some(format!("did you mean \"${found}\"?"));
     }

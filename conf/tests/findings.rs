@@ -96,7 +96,7 @@ fn five_mistakes_in_one_file_are_five_located_errors() {
 #[test]
 fn directives_are_checked_for_name_place_number_and_block() {
     one_error(&in_location("proxy_pas http://api;"), "did you mean \"proxy_pass\"?");
-    one_error(&in_location("rewrite ^ /x;"), "nginx knows \"rewrite\", Millstream does not (yet)");
+    one_error(&in_location("sub_filter a b;"), "nginx knows \"sub_filter\", Millstream does not (yet)");
     one_error(&in_http("keyval $a $b zone=c;"), "NGINX Plus knows \"keyval\"");
     one_error(&in_http("proxy_pass http://127.0.0.1:8000;"), "it may stand in: location");
     one_error(

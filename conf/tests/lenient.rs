@@ -39,14 +39,10 @@ fn errors(text: &str, lenient: bool) -> Vec<Diagnostic> {
 
 #[test]
 fn lenient_leaves_out_nothing_that_chooses_content_lets_in_encrypts_or_redirects() {
-    let rows: [(&str, &str); 48] = [
+    let rows: [(&str, &str); 44] = [
         ("try_files /maintenance.html @app;", "what is answered"),
-        ("rewrite ^/old /new permanent;", "where clients are sent"),
         ("alias /srv/files/;", "what is answered"),
         ("internal;", "who is let in"),
-        ("set $skip 1;", "other directives"),
-        ("break;", "what is answered"),
-        ("if ($arg_a) { return 403; }", "braces"),
         ("autoindex on;", "what is answered"),
         ("sub_filter a b;", "what is answered"),
         ("gunzip on;", "what is answered"),
@@ -128,7 +124,6 @@ fn lenient_leaves_encryption_alone() {
 fn lenient_leaves_out_what_only_logs_tunes_or_decorates() {
     for directive in [
         "log_not_found off;",
-        "rewrite_log on;",
         "charset utf-8;",
         "gzip_disable msie6;",
         "gzip_static on;",
@@ -212,7 +207,7 @@ fn what_no_location_uses_does_not_stop_a_start() {
 
 #[test]
 fn what_only_follows_from_another_error_is_not_told() {
-    let rows: [(String, &str); 8] = [
+    let rows: [(String, &str); 6] = [
         (
             in_http(
                 "map $http_upgrade $connection_upgrade { default upgrade; '' close; } server { listen 8080; location / { \
@@ -228,7 +223,6 @@ fn what_only_follows_from_another_error_is_not_told() {
             ),
             "\"fastcgi_pass\"",
         ),
-        (in_location("set $a b; add_header X $a; return 200 $a;"), "\"set\""),
         (
             in_location(
                 "auth_request /a; auth_request_set $user $upstream_http_x_user; proxy_set_header U $user; satisfy any;",
@@ -236,7 +230,6 @@ fn what_only_follows_from_another_error_is_not_told() {
             "\"auth_request\"",
         ),
         (in_location("auth_basic x; auth_basic_user_file /x;"), "\"auth_basic\""),
-        (in_location("if ($uri ~ ^/(?<part>[a-z]+)) { return 200 $part; }"), "\"if\""),
         (
             in_http(
                 "server { listen 8443 ssl; ssl_certificate $ssl_server_name.pem; ssl_certificate_key $ssl_server_name.key; }",
@@ -269,7 +262,7 @@ fn what_only_follows_from_another_error_is_not_told() {
 #[test]
 fn a_directive_that_stands_in_many_places_is_told_once_with_their_number() {
     let locations: String =
-        (0..252).map(|number| format!("location /{number} {{\n rewrite ^ /x;\n}}\n")).collect();
+        (0..252).map(|number| format!("location /{number} {{\n sub_filter a b;\n}}\n")).collect();
     let loaded = read(&in_server(&locations), false);
     let found = findings(&loaded, Severity::Error);
     assert_eq!(found.len(), 1, "{found:#?}");
@@ -284,8 +277,8 @@ fn a_directive_that_stands_in_many_places_is_told_once_with_their_number() {
 #[test]
 fn the_inside_of_a_block_that_only_nginx_knows_is_checked() {
     let rows = [
-        ("if ($arg_a) { proxy_pas http://a; }", "proxy_pas"),
-        ("if ($arg_a) { return nothing; }", "nothing"),
+        ("limit_except GET { proxy_pas http://a; }", "proxy_pas"),
+        ("limit_except GET { return nothing; }", "nothing"),
         ("limit_except GET { add_header X $no_such_variable; }", "no_such_variable"),
     ];
     for (directive, part) in rows {

@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use millstream_conf::model::{
-    BalanceMethod, Configuration, ErrorPageStatus, HttpVersion, KeepaliveSize, Level, ListenAddress,
-    LocationMatch, LogTarget, Pass, PassTarget, PeerAddress, Redirect, ResolverId, ReturnBody, Server,
-    ServerName, Settings, WorkerProcesses,
+    BalanceMethod, Configuration, ErrorPageStatus, HttpVersion, Instruction, KeepaliveSize, Level,
+    ListenAddress, LocationMatch, LogTarget, Pass, PassTarget, PeerAddress, Redirect, ResolverId, Return,
+    ReturnBody, Server, ServerName, Settings, WorkerProcesses,
 };
 use millstream_conf::{Options, load, load_text, manual};
 
@@ -225,6 +225,11 @@ fn proxy_pass_takes_names_addresses_sockets_uris_and_variables() {
     assert!(matches!(variable.target, PassTarget::Variables(_)) && variable.http().redirects.is_empty());
 }
 
+fn first_return(settings: &Settings) -> &Return {
+    let Some(Instruction::Return(rule)) = settings.rewrite.script.first() else { panic!("it returns") };
+    rule
+}
+
 #[test]
 fn an_upstream_has_one_method_and_what_it_goes_by() {
     let cases: [(&str, BalanceMethod, Option<&str>); 9] = [
@@ -287,9 +292,9 @@ fn return_and_types_have_their_forms() {
     );
     let own = &configuration.http.location(server(&configuration).own);
     assert!(matches!(own.matches, LocationMatch::Server));
-    let first = own.settings.returns.as_ref().expect("the server returns");
+    let first = first_return(&own.settings);
     assert!(first.status == 301 && matches!(first.body, ReturnBody::Url(_)));
-    let of = |path| prefix(&configuration, path).returns.clone().expect("the location returns");
+    let of = |path| first_return(prefix(&configuration, path)).clone();
     assert!(matches!(of("/text"), r if r.status == 200 && matches!(r.body, ReturnBody::Text(_))));
     assert!(matches!(of("/url"), r if r.status == 302 && matches!(r.body, ReturnBody::Url(_))));
     assert!(matches!(of("/code"), r if r.status == 444 && matches!(r.body, ReturnBody::None)));

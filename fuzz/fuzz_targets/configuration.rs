@@ -9,6 +9,7 @@ use std::path::Path;
 use libfuzzer_sys::fuzz_target;
 use millstream_conf::diagnostics::Diagnostics;
 use millstream_conf::include::{self, ConfPrefix};
+use millstream_conf::slots::Slot;
 use millstream_conf::source::Sources;
 use millstream_conf::tree::{Directive, Word};
 use millstream_conf::{parser, regular_expression, template, value};
@@ -26,8 +27,8 @@ fuzz_target!(|text: &[u8]| {
     let mut words = Vec::new();
     collect(&tree, text.len() as u32, &mut words);
     for word in words.into_iter().take(100) {
-        let captures = ["name".into()];
-        let scope = template::Scope { named_captures: &captures, defined_elsewhere: &[] };
+        let slots = [Slot { name: "name".into(), is_routed: true, is_set: false }];
+        let scope = template::Scope { slots: &slots, defined_elsewhere: &[] };
         let compiled = template::compile(word, &scope, &mut diagnostics);
         if template::is_literal(&word.text) {
             assert_eq!(compiled.as_literal(), Some(word.text.as_str()));

@@ -5,9 +5,9 @@
 //! of this URL find?) is admitted here too, so that it comes out where a real one would. Next: `phase`.
 
 use crate::failure;
-use crate::request::{Captures, Request};
+use crate::request::Request;
 use crate::route::location::{self, Found};
-use crate::route::{Captured, Undecided, server_name::HostTable};
+use crate::route::{Undecided, server_name::HostTable};
 use millstream_conf::model::Level;
 use millstream_wire::h1::framing;
 use millstream_wire::target::Normal;
@@ -50,7 +50,7 @@ fn choose_host(request: &mut Request) -> Result<(), u16> {
     request.server = server;
     request.location = request.server().own;
     if let Some(captured) = captured {
-        take_captures(&mut request.captures, captured, &name);
+        request.take_captures(captured, &name);
     }
     if name.is_empty() {
         name.extend_from_slice(generation.http().server(server).name.as_bytes());
@@ -99,7 +99,7 @@ pub fn route(request: &mut Request) -> Result<(), u16> {
             request.enter(found);
             if let Some(captured) = captured {
                 let uri = std::mem::take(&mut request.uri);
-                take_captures(&mut request.captures, captured, &uri);
+                request.take_captures(captured, &uri);
                 request.uri = uri;
             }
         }
@@ -111,11 +111,4 @@ pub fn route(request: &mut Request) -> Result<(), u16> {
 pub fn undecided_by(request: &Request, undecided: &Undecided) -> u16 {
     failure::log(request, Level::Alert, format_args!("{undecided}"));
     500
-}
-
-fn take_captures(captures: &mut Captures, captured: Captured, text: &[u8]) {
-    captures.text.clear();
-    captures.text.extend_from_slice(text);
-    captures.groups = captured.groups;
-    captures.named.extend(captured.named);
 }

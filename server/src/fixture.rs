@@ -8,7 +8,7 @@ use crate::request::{ConnectionFacts, Request};
 use crate::route::server_name::HostTable;
 use crate::worker::Worker;
 use millstream_conf::load_text;
-use millstream_conf::model::{Configuration, Part, Template, Variable};
+use millstream_conf::model::{Configuration, Instruction, Part, Return, ReturnBody, Template, Variable};
 use millstream_conf::variables::VARIABLES;
 use millstream_net::{Address, clock};
 use millstream_telemetry::error_log::ErrorLogs;
@@ -92,8 +92,10 @@ pub(crate) fn admitted(worker: &Rc<Worker>, head: &str) -> Request {
 
 /// The name by which a test tells locations apart: the text of their `return`.
 pub(crate) fn answered_by(request: &Request) -> String {
-    let body = &request.location().settings.returns.as_ref().expect("each location of the test returns").body;
-    let millstream_conf::model::ReturnBody::Text(text) = body else { panic!("it returns a text") };
+    let script = &request.location().settings.rewrite.script;
+    let [Instruction::Return(Return { body: ReturnBody::Text(text), .. })] = &**script else {
+        panic!("each location of the test returns a text")
+    };
     String::from_utf8_lossy(&crate::variables::value(text, request)).into_owned()
 }
 

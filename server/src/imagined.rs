@@ -6,6 +6,7 @@
 use crate::admission;
 use crate::generation::Generation;
 use crate::request::{ConnectionFacts, Request};
+use crate::rewrite::{self, From, Settled};
 use crate::worker::Worker;
 use millstream_net::clock;
 use millstream_net::stream::TlsInfo;
@@ -59,6 +60,20 @@ impl Place {
         host: &[u8],
         fields: impl Iterator<Item = (&'a [u8], &'a [u8])>,
     ) -> Result<Request, u16> {
+        self.settle(method, target, host, fields).map(|(request, _)| request)
+    }
+
+    /// The same, with what comes before the location's own content.
+    ///
+    /// # Errors
+    /// The status that such a request would be refused with.
+    pub fn settle<'a>(
+        &self,
+        method: &str,
+        target: &[u8],
+        host: &[u8],
+        fields: impl Iterator<Item = (&'a [u8], &'a [u8])>,
+    ) -> Result<(Request, Settled), u16> {
         let mut request =
             Request::new(self.worker.clone(), self.generation.clone(), self.connection.clone(), clock::now());
         let out = &mut request.bytes;
@@ -80,8 +95,24 @@ impl Place {
         }
         request.method = request.head.method;
         admission::admit(&mut request)?;
-        admission::route(&mut request)?;
-        Ok(request)
+        let settled = settle(&mut request)?;
+        Ok((request, settled))
+    }
+}
+
+/// Takes an admitted request through the scripts to its location. Where one asks for a file there is none: what is in the way of
+/// the upstream is a file, and that is not what is cached.
+///
+/// # Errors
+/// The status that it would be refused with.
+pub fn settle(request: &mut Request) -> Result<Settled, u16> {
+    let mut from = From::Server;
+    loop {
+        match rewrite::settle(request, from) {
+            Settled::Test(_, paused) => from = From::Script(paused.answered(false)),
+            Settled::Status(status) => return Err(status),
+            settled => return Ok(settled),
+        }
     }
 }
 

@@ -7,6 +7,7 @@
 pub mod tries;
 pub mod time_text;
 pub mod route;
+pub mod slots;
 pub mod generation;
 pub mod worker;
 pub mod cache_report;
@@ -18,6 +19,7 @@ pub mod variables;
 pub mod failure;
 pub mod admission;
 pub mod restart;
+pub mod rewrite;
 pub mod imagined;
 pub mod location_text;
 pub mod filter;

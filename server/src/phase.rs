@@ -1,23 +1,26 @@
 //! The page to read: the phases of a request, in nginx's order.
 //!
 //! ```text
-//! admit → server's return → location → return → content ─┬─ a hit in memory, written on the spot
-//!             ▲                                          ├─ whatever else answers
-//!             └── Restart: index, error_page,            └─ a status
-//!                 X-Accel-Redirect
+//! admit → server's script → location → its script ⟲ → content ─┬─ a hit in memory, written on the spot
+//!                ▲                         ▲                   ├─ whatever else answers
+//!                │                         │                   ├─ a check that waits, and goes on behind itself
+//!                │                         └─ Restart::Named   └─ a status
+//!                └─ Restart::Uri: index, error_page, X-Accel-Redirect
 //! ```
-//! `admission` has admitted the request. Deciding waits for nothing; what must wait is carried out by `serve`, and what comes
-//! of it may lead back here ([`again`]). Next: `serve`; `answer`, for what each kind of content does.
+//! `admission` has admitted the request. Deciding waits for nothing: what must wait is carried out by `serve`, and what comes
+//! of it may lead back here ([`again`]). Next: `rewrite`, the phases up to the location's script; `serve`; `answer`, for what
+//! each kind of content does.
 
-use crate::admission;
 use crate::answer::cached;
 use crate::answer::hit::{self, Ready};
 use crate::answer::purge::{self, Purging};
 use crate::answer::slices;
 use crate::request::Request;
 use crate::restart::{Restart, Resumed};
+use crate::rewrite::file_test::FileTest;
+use crate::rewrite::{self, From, Paused, Settled};
 use millstream_cache::{Lookup, Now};
-use millstream_conf::model::{LocationId, LocationMatch, Settings};
+use millstream_conf::model::{LocationId, Settings};
 use millstream_telemetry::metrics::CacheStatus;
 use millstream_wire::h1::framing::Framing;
 
@@ -27,14 +30,18 @@ pub enum Step {
     Hit(Ready),
     /// Something answers that takes waiting.
     Content(Content),
+    /// It is not decided yet.
+    Wait(Check),
     /// A status: by its `error_page`, or the built-in one.
     Status(u16),
 }
 
 /// What answers.
 pub enum Content {
-    /// A `return` of the server or the location.
-    Return(LocationId),
+    /// A `return`: the level that wrote it, and its place in the script there.
+    Return(LocationId, usize),
+    /// The client is sent to a URL (`rewrite`), with 301 or 302.
+    Redirect(u16, Vec<u8>),
     /// The location's name is the path and a slash: the client is sent there.
     Slash,
     /// A file under `root`.
@@ -49,27 +56,38 @@ pub enum Content {
     Pass(Option<(Vec<u8>, Lookup)>),
 }
 
-/// Decides about an admitted request; a hit in memory is written to `out` at once.
-pub fn decide(request: &mut Request, now: Now, out: &mut Vec<u8>) -> Step {
-    let own = request.server().own;
-    if request.generation.http().location(own).settings.returns.is_some() {
-        request.enter(own);
-        return Step::Content(Content::Return(own));
+/// What is waited for before it is decided.
+pub enum Check {
+    /// A file that an `if` asks for.
+    File(FileTest, Paused),
+}
+
+impl Check {
+    /// Waits for what is asked; from where on the request is looked at then.
+    pub async fn wait(self, request: &mut Request) -> From {
+        match self {
+            Check::File(test, paused) => From::Script(paused.answered(test.ask(request).await)),
+        }
     }
-    if let Err(status) = admission::route(request) {
-        return Step::Status(status);
+}
+
+/// Decides about an admitted request, from one phase on; a hit in memory is written to `out` at once.
+pub fn decide(request: &mut Request, from: From, now: Now, out: &mut Vec<u8>) -> Step {
+    match rewrite::settle(request, from) {
+        Settled::Here => in_location(request, now, out),
+        Settled::Return(level, at) => Step::Content(Content::Return(level, at)),
+        Settled::Redirect(status, url) => Step::Content(Content::Redirect(status, url)),
+        Settled::Slash => Step::Content(Content::Slash),
+        Settled::Status(status) => Step::Status(status),
+        Settled::Test(test, paused) => Step::Wait(Check::File(test, paused)),
     }
-    if slash_is_missing(request) {
-        return Step::Content(Content::Slash);
-    }
-    in_location(request, now, out)
 }
 
 /// Goes on where a restart leads.
 pub fn again(request: &mut Request, restart: Restart, now: Now, out: &mut Vec<u8>) -> Step {
     match restart.apply(request) {
-        Ok(Resumed::Server) => decide(request, now, out),
-        Ok(Resumed::Location) => in_location(request, now, out),
+        Ok(Resumed::Server) => decide(request, From::Server, now, out),
+        Ok(Resumed::Location) => decide(request, From::Rewrite, now, out),
         Err(status) => Step::Status(status),
     }
 }
@@ -78,9 +96,6 @@ pub fn again(request: &mut Request, restart: Restart, now: Now, out: &mut Vec<u8
 fn in_location(request: &mut Request, now: Now, out: &mut Vec<u8>) -> Step {
     let generation = request.generation.clone();
     let settings = &generation.http().location(request.location).settings;
-    if settings.returns.is_some() {
-        return Step::Content(Content::Return(request.location));
-    }
     match content(request, settings, now) {
         Content::Pass(Some((key, Lookup::Fresh(found)))) if request.framing == Framing::None => {
             request.cache_status = Some(CacheStatus::Hit);
@@ -115,12 +130,4 @@ fn content(request: &mut Request, settings: &Settings, now: Now) -> Content {
         return Content::Slices;
     }
     Content::Pass(cached::find(request, cache, now))
-}
-
-/// Whether the location's name is the path and a slash more, which only the redirect to it makes good.
-fn slash_is_missing(request: &Request) -> bool {
-    match &request.location().matches {
-        LocationMatch::Exact(path) | LocationMatch::Prefix { path, .. } => path.len() > request.uri.len(),
-        LocationMatch::Regex(_) | LocationMatch::Named(_) | LocationMatch::Server => false,
-    }
 }

@@ -5,6 +5,8 @@
 
 use crate::cache_report::{CacheReport, Forward};
 use crate::generation::Generation;
+use crate::route::Captured;
+use crate::slots::Slots;
 use crate::tries::Tries;
 use crate::worker::Worker;
 use millstream_cache::policy::{Asker, Wish};
@@ -49,8 +51,6 @@ pub struct Captures {
     pub text: Vec<u8>,
     /// Group 0 is the whole match; a group that took no part is empty.
     pub groups: Vec<(u32, u32)>,
-    /// Named captures of every expression that matched so far: name and value.
-    pub named: Vec<(Box<str>, Box<[u8]>)>,
 }
 
 /// What has been answered so far, for variables and logs.
@@ -74,7 +74,6 @@ impl Captures {
     fn clear(&mut self) {
         self.text.clear();
         self.groups.clear();
-        self.named.clear();
     }
 }
 
@@ -132,6 +131,8 @@ pub struct Request {
     pub host: Vec<u8>,
     /// Captures.
     pub captures: Captures,
+    /// Variables that the configuration gives values to.
+    pub slots: Slots,
     /// The method in force (an error page is fetched with GET).
     pub method: Method,
     /// Whether the connection may go on after the answer.
@@ -146,6 +147,8 @@ pub struct Request {
     pub is_internal: bool,
     /// Whether path or query in force are not those that came.
     pub is_rewritten: bool,
+    /// Whether a `rewrite` with `break` took the path out of the location that still answers: it need not begin as that does.
+    pub is_outside: bool,
     /// Whether an `error_page` is being answered: a failure now gets the built-in page.
     pub in_error_page: bool,
     /// The status that an `error_page` puts in place of the page's own.
@@ -182,6 +185,8 @@ impl Request {
         connection: Rc<ConnectionFacts>,
         now: Instant,
     ) -> Self {
+        let mut slots = Slots::default();
+        slots.reset(generation.http().slots.len());
         Request {
             bytes: Vec::new(),
             head: RequestHead::default(),
@@ -196,6 +201,7 @@ impl Request {
             arguments: Arguments::Original,
             host: Vec::new(),
             captures: Captures::default(),
+            slots,
             method: Method::Get,
             keep_alive: true,
             pipelined: false,
@@ -203,6 +209,7 @@ impl Request {
             changes: 0,
             is_internal: false,
             is_rewritten: false,
+            is_outside: false,
             in_error_page: false,
             error_status: None,
             accel_fields: None,
@@ -230,6 +237,7 @@ impl Request {
         self.arguments = Arguments::Original;
         self.host.clear();
         self.captures.clear();
+        self.slots.reset(self.generation.http().slots.len());
         self.method = Method::default();
         self.keep_alive = true;
         self.pipelined = false;
@@ -237,6 +245,7 @@ impl Request {
         self.changes = 0;
         self.is_internal = false;
         self.is_rewritten = false;
+        self.is_outside = false;
         self.in_error_page = false;
         self.error_status = None;
         self.accel_fields = None;
@@ -250,6 +259,17 @@ impl Request {
         self.own_head = None;
         self.tries.clear();
         self.id.take();
+    }
+
+    /// Takes over what an expression captured of a text.
+    pub fn take_captures(&mut self, captured: Captured, text: &[u8]) {
+        for (slot, group) in captured.named {
+            let (start, end) = captured.groups.get(usize::from(group)).copied().unwrap_or_default();
+            self.slots.set(slot, &text[start as usize..end as usize]);
+        }
+        self.captures.text.clear();
+        self.captures.text.extend_from_slice(text);
+        self.captures.groups = captured.groups;
     }
 
     /// Comes into a location, as long as whose settings say the connection may be kept.
@@ -283,12 +303,14 @@ impl Request {
         copy.arguments = self.arguments.clone();
         copy.host = self.host.clone();
         copy.captures = self.captures.clone();
+        copy.slots = self.slots.clone();
         copy.method = if self.method == Method::Head { Method::Get } else { self.method };
         copy.cache_status = self.cache_status;
         copy.slice = self.slice;
         copy.asker = self.asker;
         copy.is_internal = self.is_internal;
         copy.is_rewritten = self.is_rewritten;
+        copy.is_outside = self.is_outside;
         copy
     }
 

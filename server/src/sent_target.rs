@@ -18,16 +18,15 @@ pub fn append(out: &mut Vec<u8>, request: &Request, proxy: &Pass, evaluated: Opt
             }
             encode_raw(uri, out);
         }
+        // A rewrite took the path out of the location: there is nothing that the URI could stand in place of.
+        (None, Some(_)) if request.is_outside => append_rewritten(out, request),
         (None, Some(uri)) => {
             encode_raw(uri.as_bytes(), out);
             escape_uri(&request.uri[matched(request).min(request.uri.len())..], out);
             append_query(out, request);
         }
         // An internal redirect has replaced what came.
-        (None, None) if is_replaced(request) => {
-            escape_uri(&request.uri, out);
-            append_query(out, request);
-        }
+        (None, None) if is_replaced(request) => append_rewritten(out, request),
         (None, None) => request.head.write_origin_form(&request.bytes, out),
     }
     if out.len() == start {
@@ -35,7 +34,16 @@ pub fn append(out: &mut Vec<u8>, request: &Request, proxy: &Pass, evaluated: Opt
     }
 }
 
-/// Whether an internal redirect has replaced the target that came.
+/// The path and query in force. A `rewrite` may have made a path without its slash, which no server would understand.
+fn append_rewritten(out: &mut Vec<u8>, request: &Request) {
+    if !request.uri.starts_with(b"/") {
+        out.push(b'/');
+    }
+    escape_uri(&request.uri, out);
+    append_query(out, request);
+}
+
+/// Whether something else is in force than the target that came.
 pub fn is_replaced(request: &Request) -> bool {
     request.is_rewritten || matches!(request.arguments, Arguments::Replaced(_))
 }

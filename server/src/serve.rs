@@ -12,7 +12,7 @@ use crate::request::Request;
 use crate::restart::{self, Restart};
 use crate::variables::value;
 use millstream_cache::Now;
-use millstream_conf::model::{ErrorPage, ErrorPageStatus, Level, Return};
+use millstream_conf::model::{ErrorPage, ErrorPageStatus, Instruction, Level};
 use millstream_net::buffers;
 
 /// Carries out a step and all that it leads to.
@@ -28,6 +28,12 @@ pub async fn finish(request: &mut Request, client: &mut Client, step: Step) {
                 }
                 Outcome::Status(status)
             }
+            Step::Wait(check) => {
+                let from = check.wait(request).await;
+                buffers::give(std::mem::replace(&mut out, buffers::take()));
+                step = phase::decide(request, from, Now::read(), &mut out);
+                continue;
+            }
             Step::Content(content) => match body_fits(request, client) {
                 Err(failure) => Outcome::Client(failure),
                 Ok(()) => carry_out(request, client, content).await,
@@ -36,6 +42,11 @@ pub async fn finish(request: &mut Request, client: &mut Client, step: Step) {
         let restart = match outcome {
             Outcome::Done => return,
             Outcome::Restart(restart) => restart,
+            Outcome::Redirect(status, url) => {
+                fixed::lead_to(request, &url);
+                step = Step::Status(status);
+                continue;
+            }
             Outcome::Status(status) => match Box::pin(answer_status(request, client, status)).await {
                 Some(restart) => restart,
                 None => return,
@@ -60,14 +71,15 @@ fn body_fits(request: &Request, client: &mut Client) -> Result<(), ClientFailure
 
 async fn carry_out(request: &mut Request, client: &mut Client, content: Content) -> Outcome {
     match content {
-        Content::Return(id) => {
-            let rule: Option<Return> = request.generation.http().location(id).settings.returns.clone();
-            match rule {
-                Some(rule) => Box::pin(fixed::returned(request, client, &rule)).await,
-                None => Outcome::Status(500),
+        Content::Return(level, at) => {
+            let generation = request.generation.clone();
+            match generation.http().location(level).settings.rewrite.script.get(at) {
+                Some(Instruction::Return(rule)) => Box::pin(fixed::returned(request, client, rule)).await,
+                _ => Outcome::Status(500),
             }
         }
-        Content::Slash => fixed::redirect_with_slash(request, client).await,
+        Content::Redirect(status, url) => Outcome::Redirect(status, url),
+        Content::Slash => fixed::redirect_with_slash(request),
         Content::File => Box::pin(file::answer(request, client)).await,
         Content::Slices => Box::pin(slices::answer(request, client)).await,
         Content::Purge(purging) => Box::pin(purge::answer(request, client, purging)).await,
@@ -108,7 +120,7 @@ async fn answer_status(request: &mut Request, client: &mut Client, status: u16) 
         return to_page(request, client, &page, status).await;
     }
     request.error_status = None;
-    if let Outcome::Client(failure) = fixed::page(request, client, status, None).await {
+    if let Outcome::Client(failure) = fixed::page(request, client, status).await {
         failed(request, client, failure);
     }
     None
@@ -147,7 +159,9 @@ async fn to_page(
         ErrorPageStatus::Is(code @ (301 | 302 | 303 | 307 | 308)) => code,
         _ => 302,
     };
-    if let Outcome::Client(failure) = fixed::redirect(request, client, redirect, &uri).await {
+    fixed::lead_to(request, &uri);
+    request.error_status = None;
+    if let Outcome::Client(failure) = fixed::page(request, client, redirect).await {
         failed(request, client, failure);
     }
     None

@@ -157,6 +157,41 @@ pub fn escape_component(text: &[u8], out: &mut Vec<u8>) {
     encode(text, out, |byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~'));
 }
 
+/// Appends a piece of a path as part of a query, so that it cannot end an argument (nginx's set for what a `rewrite` captures).
+pub fn escape_argument(text: &[u8], out: &mut Vec<u8>) {
+    encode(text, out, |byte| is_target_byte(byte) && !matches!(byte, b'%' | b'&' | b'+' | b';' | b'?'));
+}
+
+/// Takes percent-encoding away that a redirect does not need, up to its query, as nginx does of what a `rewrite` made: an
+/// escape that is none loses its `%`.
+pub fn relax(url: &[u8], out: &mut Vec<u8>) {
+    let mut at = 0;
+    while let Some(&byte) = url.get(at) {
+        let digits = (url.get(at + 1).copied().and_then(hex), url.get(at + 2).copied().and_then(hex));
+        match (byte, digits) {
+            (b'?', _) => break,
+            (b'%', (Some(high), Some(low))) => {
+                let decoded = high << 4 | low;
+                match decoded {
+                    b'&'..0x7f => out.push(decoded),
+                    _ => out.extend_from_slice(&url[at..at + 3]),
+                }
+                at += 3;
+                if decoded == b'?' {
+                    break;
+                }
+            }
+            (b'%', (None, _)) => at += 1,
+            (b'%', (Some(_), None)) => at += 3,
+            _ => {
+                out.push(byte);
+                at += 1;
+            }
+        }
+    }
+    out.extend_from_slice(url.get(at..).unwrap_or_default());
+}
+
 #[inline]
 fn encode(text: &[u8], out: &mut Vec<u8>, is_plain: impl Fn(u8) -> bool) {
     out.reserve(text.len());

@@ -49,8 +49,13 @@ pub const HTTP_SERVER: Contexts = HTTP.or(SERVER);
 pub const SERVER_LOCATION: Contexts = SERVER.or(LOCATION);
 /// `http`, `server` and `location`.
 pub const HTTP_SERVER_LOCATION: Contexts = HTTP_SERVER.or(LOCATION);
+/// The same, and an `if` in a location.
+pub const UP_TO_IF: Contexts = HTTP_SERVER_LOCATION.or(Contexts::only(Context::IfInLocation));
+/// `location` and an `if` in it.
+pub const LOCATION_IF: Contexts = LOCATION.or(Contexts::only(Context::IfInLocation));
 /// Every context whose blocks hold directives.
-pub const EVERYWHERE: Contexts = MAIN.or(EVENTS).or(HTTP_SERVER_LOCATION).or(UPSTREAM);
+pub const EVERYWHERE: Contexts =
+    MAIN.or(EVENTS).or(UP_TO_IF).or(UPSTREAM).or(Contexts::only(Context::IfInServer));
 
 /// Every context with its name, from the outermost.
 const NAMES: [(Context, &str); 13] = [

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use super::context::HTTP_SERVER_LOCATION;
+use super::context::UP_TO_IF;
 use super::level::level;
 use super::templates::{record, without_templates};
 use super::{Apply, Feature, Level, MANY, Place, Row, often};
@@ -60,7 +60,7 @@ impl Feature for ErrorPageLevel {
 /// The rows of this feature.
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
-    often("error_page", HTTP_SERVER_LOCATION, (2, MANY), "code … [=[status]] uri", "",
+    often("error_page", UP_TO_IF, (2, MANY), "code … [=[status]] uri", "",
         "What is answered for a status from 300 on: a path, an `@name` or a URL. `=200` changes the status, `=` alone takes the \
         page's own. A level that writes one has none of the level above.",
         Apply::Level(error_page)),

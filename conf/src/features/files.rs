@@ -2,7 +2,7 @@
 //!
 //! Next: `millstream-server`'s `answer/file`, which serves them; `types`, what they are said to be.
 
-use super::context::HTTP_SERVER_LOCATION;
+use super::context::{HTTP_SERVER_LOCATION, UP_TO_IF};
 use super::level::settings;
 use super::{Apply, Level, MANY, Row, idle, often, once};
 use crate::reading::Reading;
@@ -22,7 +22,7 @@ settings! {
 /// The rows of this feature.
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
-    once("root", HTTP_SERVER_LOCATION, (1, 1), "path", "html",
+    once("root", UP_TO_IF, (1, 1), "path", "html",
         "The directory that files are served from, where a location has no `proxy_pass`.",
         Apply::Level(root)),
     often("index", HTTP_SERVER_LOCATION, (1, MANY), "file …", "index.html",

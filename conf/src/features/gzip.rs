@@ -2,7 +2,7 @@
 //!
 //! Next: `millstream-server`'s `filter/gzip`, which compresses; a cached answer is compressed once and kept.
 
-use super::context::HTTP_SERVER_LOCATION;
+use super::context::{HTTP_SERVER_LOCATION, UP_TO_IF};
 use super::level::settings;
 use super::templates::without_templates;
 use super::{Apply, Level, MANY, Row, idle, often, once};
@@ -58,7 +58,7 @@ settings! {
 /// The rows of this family.
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
-    once("gzip", HTTP_SERVER_LOCATION, (1, 1), "on | off", "off",
+    once("gzip", UP_TO_IF, (1, 1), "on | off", "off",
         "Whether answers are compressed for clients that accept gzip. A cached answer is compressed once and the result kept.",
         Apply::Level(|l, d, r| l.gzip.enabled = r.flag(&d.args[0]))),
     once("gzip_comp_level", HTTP_SERVER_LOCATION, (1, 1), "level", "1",

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use super::context::HTTP_SERVER_LOCATION;
+use super::context::{HTTP_SERVER_LOCATION, UP_TO_IF};
 use super::level::settings;
 use super::templates::{record, without_templates};
 use super::{Apply, Level, Row, often, once};
@@ -54,11 +54,11 @@ settings! {
 /// The rows of this family.
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
-    often("add_header", HTTP_SERVER_LOCATION, (2, 3), "name value [always]", "",
+    often("add_header", UP_TO_IF, (2, 3), "name value [always]", "",
         "Adds a field to the answer, where its value is not empty, on the statuses 200, 201, 204, 206, 301, 302, 303, 304, 307 \
         and 308, with `always` on every status. A level that writes one has none of the level above.",
         Apply::Level(add_header)),
-    once("expires", HTTP_SERVER_LOCATION, (1, 2), "[modified] time | @time | epoch | max | off", "off",
+    once("expires", UP_TO_IF, (1, 2), "[modified] time | @time | epoch | max | off", "off",
         "Sets Expires and Cache-Control of answers with the statuses 200, 201, 204, 206, 301, 302, 303, 304, 307 and 308: a time from now \
         (negative: `no-cache`), with `modified` from the answer's last modification, with `@` a time of day; `epoch` is long \
         past, `max` ten years. The word may come from a variable.",

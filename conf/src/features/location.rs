@@ -10,6 +10,10 @@ use crate::regular_expression::Regex;
 use crate::source::Span;
 use crate::tree::Word;
 
+/// Index into `Http::locations`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct LocationId(pub u32);
+
 /// How a location was written.
 #[derive(Debug, Clone)]
 pub enum LocationMatch {

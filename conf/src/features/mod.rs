@@ -19,7 +19,7 @@ pub mod listen;
 pub mod location;
 pub mod client_header;
 pub mod tls;
-pub mod returns;
+pub mod rewrite;
 pub mod error_pages;
 pub mod files;
 pub mod types;
@@ -154,9 +154,8 @@ features! {
         tls "TLS" TlsLevel,
     }
     location {
-        /// `return`: of the location itself, or of its server (then it comes before location matching, on the
-        /// [`LocationMatch::Server`] location).
-        returns "Locations and fixed answers" ReturnLevel,
+        /// `set`, `if`, `rewrite`, `break`, `return`.
+        rewrite "Rewriting" RewriteLevel,
         /// `error_page`s in force.
         error_pages "Locations and fixed answers" ErrorPageLevel,
         /// `root`, `index`.
@@ -231,6 +230,14 @@ pub struct Written {
 }
 
 impl Level {
+    /// What an `if` takes beside what every level takes: who answers in the location around it.
+    pub fn inherit_content(&mut self, around: &Level, reading: &mut Reading<'_>) {
+        self.pass.inherit_target(&around.pass, reading);
+        if self.pass.draft.is_none() {
+            self.api.own = around.api.own;
+        }
+    }
+
     /// As with settings: a level that writes a directive has none of that name of the level above.
     fn inherit_written(&mut self, above: &Level) {
         let is_left_open = |name: &str| !self.written.iter().any(|own| own.name == name);

@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use super::context::HTTP_SERVER_LOCATION;
+use super::context::{HTTP_SERVER_LOCATION, UP_TO_IF};
 use super::level::settings;
 use super::{Apply, Row, idle, once};
 
@@ -30,7 +30,7 @@ pub const ROWS: &[Row] = &[
     idle("tcp_nopush", HTTP_SERVER_LOCATION, (1, 1), "on | off",
         "Whether nginx sends head and file in full packets (TCP_CORK).",
         "head and body leave in one write, so there is nothing to hold back"),
-    idle("sendfile", HTTP_SERVER_LOCATION, (1, 1), "on | off",
+    idle("sendfile", UP_TO_IF, (1, 1), "on | off",
         "Whether nginx copies files to sockets inside the kernel.",
         "hot answers are served from memory, where sendfile has nothing to save"),
     idle("sendfile_max_chunk", HTTP_SERVER_LOCATION, (1, 1), "size",

@@ -3,10 +3,11 @@
 //! Every address is here once, with all servers that share it and one that answers by default.
 //! Next: `millstream-net`'s `listener`, which opens them; `millstream-server`'s `route/server_name`, which chooses.
 
-use super::location::{LocationId, LocationTree};
+use super::location::LocationTree;
 use crate::address::ListenAddress;
 use crate::features::ServerSettings;
 use crate::features::listen::{ServerName, SocketKeepalive};
+use crate::features::location::LocationId;
 use crate::source::Span;
 
 /// Index into `Http::servers`.

@@ -4,12 +4,8 @@
 //! Next: `millstream-server`'s `route/location`, which finds one.
 
 use crate::features::Settings;
-use crate::features::location::LocationMatch;
+use crate::features::location::{LocationId, LocationMatch};
 use crate::source::Span;
-
-/// Index into `Http::locations`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct LocationId(pub u32);
 
 /// A location with everything that holds in it.
 #[derive(Debug)]
@@ -22,6 +18,8 @@ pub struct Location {
     pub nested: LocationTree,
     /// What is set.
     pub settings: Settings,
+    /// Its other faces: of a location its `if` blocks, of a block the location around it and the other blocks.
+    pub faces: Vec<LocationId>,
 }
 
 /// The locations of one level. `exact` and `prefixes` are sorted by path, `regexes` in file order.

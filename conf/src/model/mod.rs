@@ -22,7 +22,7 @@ pub use crate::features::headers::expires::{self, Expires};
 pub use crate::features::headers::{AddHeader, ServerTokens};
 pub use crate::features::lingering::{Lingering, LingeringClose};
 pub use crate::features::listen::{ServerName, SocketKeepalive};
-pub use crate::features::location::LocationMatch;
+pub use crate::features::location::{LocationId, LocationMatch};
 pub use crate::features::logs::{AccessLog, ErrorLog, LogLevel as Level, LogTarget};
 pub use crate::features::main::{Main, User, WorkerProcesses};
 pub use crate::features::pass::cache::usage::ProxyCache;
@@ -37,7 +37,9 @@ pub use crate::features::pass::{Pass, Protocol};
 pub use crate::features::purge_at::PurgeAt;
 pub use crate::features::ranges::IfModifiedSince;
 pub use crate::features::resolver::Resolving;
-pub use crate::features::returns::{Return, ReturnBody};
+pub use crate::features::rewrite::{
+    Condition, FileKind, Goal, Instruction, Return, ReturnBody, Rewrite, Scripted, Settable, Then,
+};
 pub use crate::features::right::ManageRight;
 pub use crate::features::tls::{Tls, TlsVersion};
 pub use crate::features::types::Types;
@@ -47,8 +49,9 @@ pub use crate::reading::TempPath;
 pub use crate::regular_expression::Regex;
 pub use crate::template::{Part, Template, Variable};
 pub use listen::{Listener, Server, ServerId};
-pub use location::{Location, LocationId, LocationTree};
+pub use location::{Location, LocationTree};
 
+use crate::slots::Slot;
 use crate::source::Sources;
 
 /// A whole configuration, checked.
@@ -81,6 +84,8 @@ pub struct Http {
     pub log_files: Vec<LogFile>,
     /// Names of `status_zone`s, each once; locations and servers hold indices into it.
     pub status_zones: Vec<String>,
+    /// The variables that the configuration gives values to.
+    pub slots: Vec<Slot>,
 }
 
 impl Http {

@@ -14,9 +14,9 @@ fn compiled(text: &str, captures: &[&str]) -> (Template, Vec<String>) {
     let file = sources.add("x".into(), text.as_bytes().to_vec());
     let tokens = lexer::tokens(file, &sources, &mut diagnostics);
     let Some(Token::Word(word)) = tokens.list.first() else { panic!("{text:?} starts with a word") };
-    let named_captures: Vec<Box<str>> = captures.iter().map(|&name| name.into()).collect();
-    let template =
-        compile(word, &Scope { named_captures: &named_captures, defined_elsewhere: &[] }, &mut diagnostics);
+    let slots: Vec<Slot> =
+        captures.iter().map(|&name| Slot { name: name.into(), is_routed: true, is_set: false }).collect();
+    let template = compile(word, &Scope { slots: &slots, defined_elsewhere: &[] }, &mut diagnostics);
     let findings = diagnostics.sorted().into_iter().map(|finding| {
         let span = finding.span.expect("it has a place");
         let shown = &text[span.start as usize..span.end as usize];
@@ -63,10 +63,7 @@ fn variables_are_cut_out_of_the_text_and_resolved() {
     check("$cookie_A_b", &[V(Variable::Cookie("a_b".into()))]);
     check("$arg_page", &[V(Variable::Argument("page".into()))]);
     check("$args", &[V(Variable::Builtin(Builtin::Args))]);
-    check(
-        "$name-$YEAR",
-        &[V(Variable::NamedCapture("Name".into())), text("-"), V(Variable::NamedCapture("year".into()))],
-    );
+    check("$name-$YEAR", &[V(Variable::Slot(0)), text("-"), V(Variable::Slot(1))]);
     check("$request_uri/", &[V(Variable::Builtin(Builtin::RequestUri)), text("/")]);
 }
 

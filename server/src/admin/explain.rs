@@ -17,6 +17,7 @@ use crate::answer::keyed::{self, Use};
 use crate::answer::{purge, slices};
 use crate::location_text::written;
 use crate::request::Request;
+use crate::rewrite::Settled;
 use key::KeyMade;
 use millstream_cache::{Entry, How, Now, Ruling, Scope, Sight};
 use millstream_conf::model::ProxyCache;
@@ -118,9 +119,10 @@ pub(crate) async fn answer(request: &Request) -> Result<Explanation, ApiRefusal>
     let url = Url::parse(&asked.url)?;
     let place = place::of(request, &url)?;
     let fields = asked.fields.iter().map(|(name, value)| (name.as_slice(), value.as_slice()));
-    let mut imagined = place.imagine(&asked.method, &url.target, &url.host, fields).map_err(|status| {
-        ApiRefusal::new(400, "UrlInvalid", format!("such a request would be refused with {status}"))
-    })?;
+    let (mut imagined, settled) =
+        place.settle(&asked.method, &url.target, &url.host, fields).map_err(|status| {
+            ApiRefusal::new(400, "UrlInvalid", format!("such a request would be refused with {status}"))
+        })?;
     let now = Now::read();
     if slices::applies(&imagined) {
         imagined.slice = Some(slices::first_start(&imagined));
@@ -129,7 +131,7 @@ pub(crate) async fn answer(request: &Request) -> Result<Explanation, ApiRefusal>
     let proxy = imagined.location().settings.pass.as_ref();
     let cache = proxy.and_then(|proxy| proxy.cache.as_ref());
     imagined.asker = cache.map(|cache| keyed::asker(&imagined, cache)).unwrap_or_default();
-    let mut explanation = routed(&imagined, &asked);
+    let mut explanation = routed(&imagined, &settled, &asked);
     explanation.server_note = place::unnamed(&place, &url);
     if explanation.now.status.is_some() {
         return Ok(explanation);
@@ -206,17 +208,18 @@ fn field(line: &[u8]) -> Option<(Vec<u8>, Vec<u8>)> {
 }
 
 /// Where the request comes to, and what is answered there without the cache.
-fn routed(request: &Request, asked: &Asked) -> Explanation {
+fn routed(request: &Request, settled: &Settled, asked: &Asked) -> Explanation {
     let http = request.generation.http();
     let (server, location) = (request.server(), request.location());
     let listener = http.listeners.get(request.connection.listener.get());
-    let own = &http.location(server.own).settings;
-    let now = if own.returns.is_some() {
-        Verdict::past("the server answers by \"return\"")
-    } else if location.settings.returns.is_some() {
-        Verdict::past("the location answers by \"return\"")
-    } else {
-        match &location.settings.pass {
+    let now = match settled {
+        Settled::Return(level, _) if *level == server.own => {
+            Verdict::past("the server answers by \"return\"")
+        }
+        Settled::Return(..) => Verdict::past("the location answers by \"return\""),
+        Settled::Redirect(..) => Verdict::past("a \"rewrite\" sends the client elsewhere"),
+        Settled::Slash => Verdict::past("the client is sent to the same path with a slash"),
+        _ => match &location.settings.pass {
             _ if location.settings.purge_at.is_some() => {
                 Verdict::past("every request here purges (proxy_cache_purge ZONE KEY)")
             }
@@ -227,7 +230,7 @@ fn routed(request: &Request, asked: &Asked) -> Explanation {
             None => Verdict::past("the location answers from files, which are not cached"),
             Some(proxy) if proxy.cache.is_none() => Verdict::past("the location has no proxy_cache"),
             Some(_) => Verdict::unknown(),
-        }
+        },
     };
     Explanation {
         url: String::from_utf8_lossy(&asked.url).into_owned(),

@@ -61,7 +61,7 @@ pub async fn answer(request: &mut Request, client: &mut Client) -> Outcome {
     match opened {
         Ok(Some(_)) if request.method == Method::Post => Outcome::Status(405),
         Ok(Some(opened)) => send(request, client, opened).await,
-        Ok(None) => fixed::redirect_with_slash(request, client).await,
+        Ok(None) => fixed::redirect_with_slash(request),
         Err(error) => {
             log(
                 request,

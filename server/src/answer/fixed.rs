@@ -13,7 +13,7 @@ pub async fn returned(request: &mut Request, client: &mut Client, rule: &Return)
     match &rule.body {
         ReturnBody::None if (400..600).contains(&rule.status) => Outcome::Status(rule.status),
         ReturnBody::None if rule.status == failure::CLOSE_WITHOUT_ANSWER => Outcome::Status(rule.status),
-        ReturnBody::None => page(request, client, rule.status, None).await,
+        ReturnBody::None => page(request, client, rule.status).await,
         ReturnBody::Text(_) if rule.status == 204 => {
             whole(request, client, rule.status, &Headers::default(), &[]).await
         }
@@ -22,10 +22,7 @@ pub async fn returned(request: &mut Request, client: &mut Client, rule: &Return)
             let body = value(template, request);
             text(request, client, rule.status, &body).await
         }
-        ReturnBody::Url(url) => {
-            let url = value(url, request);
-            page(request, client, rule.status, Some(&url)).await
-        }
+        ReturnBody::Url(url) => Outcome::Redirect(rule.status, value(url, request)),
     }
 }
 
@@ -36,13 +33,14 @@ async fn text(request: &mut Request, client: &mut Client, status: u16, body: &[u
     whole(request, client, status, &headers, body).await
 }
 
-/// Answers with a redirect.
-pub async fn redirect(request: &mut Request, client: &mut Client, status: u16, url: &[u8]) -> Outcome {
-    page(request, client, status, Some(url)).await
+/// The answer that follows has this Location, in place of one that an answer before it was to have.
+pub fn lead_to(request: &mut Request, url: &[u8]) {
+    let url = absolute(request, url);
+    request.accel_fields.get_or_insert_default().set(b"Location", &url);
 }
 
 /// Sends the client to the same path with a slash, its query kept.
-pub async fn redirect_with_slash(request: &mut Request, client: &mut Client) -> Outcome {
+pub fn redirect_with_slash(request: &Request) -> Outcome {
     let mut url = Vec::with_capacity(request.uri.len() + 1);
     target::escape_uri(&request.uri, &mut url);
     url.push(b'/');
@@ -50,23 +48,15 @@ pub async fn redirect_with_slash(request: &mut Request, client: &mut Client) -> 
         url.push(b'?');
         url.extend_from_slice(query);
     }
-    redirect(request, client, 301, &url).await
+    Outcome::Redirect(301, url)
 }
 
-/// Answers with the built-in page of a status, and a Location where one is given.
-pub async fn page(
-    request: &mut Request,
-    client: &mut Client,
-    status: u16,
-    location: Option<&[u8]>,
-) -> Outcome {
+/// Answers with the built-in page of a status.
+pub async fn page(request: &mut Request, client: &mut Client, status: u16) -> Outcome {
     let body = failure::page(status, &request.location().settings.headers.server_tokens);
     let mut headers = Headers::default();
     if !body.is_empty() {
         headers.push(b"Content-Type", b"text/html");
-    }
-    if let Some(url) = location {
-        headers.push(b"Location", &absolute(request, url));
     }
     whole(request, client, failure::public_status(status), &headers, &body).await
 }

@@ -6,6 +6,7 @@
 
 use super::keyed;
 use crate::admission;
+use crate::imagined;
 use crate::request::{Arguments, Request};
 use millstream_cache::{FillPermit, Now, Store, Turn, policy};
 use millstream_conf::model::Invalidation;
@@ -92,7 +93,7 @@ fn as_get(request: &Request) -> Request {
 fn of_reference(request: &Request, reference: &[u8]) -> Option<Request> {
     let (path, query) = resolve(request, reference)?;
     let mut other = as_get(request);
-    other.is_rewritten = false;
+    (other.is_rewritten, other.is_outside) = (false, false);
     other.arguments = Arguments::Original;
     other.head.path = appended(&mut other.bytes, &path);
     let end = match &query {
@@ -108,8 +109,8 @@ fn of_reference(request: &Request, reference: &[u8]) -> Option<Request> {
         }
     };
     other.head.target = Span { start: other.head.path.start, end };
-    let placed = admission::admit(&mut other).and_then(|()| admission::route(&mut other));
-    placed.ok().map(|()| other)
+    let settled = admission::admit(&mut other).and_then(|()| imagined::settle(&mut other));
+    settled.ok().map(|_| other)
 }
 
 fn appended(bytes: &mut Vec<u8>, text: &[u8]) -> Span {

@@ -94,6 +94,11 @@ pub fn asker(request: &Request, cache: &ProxyCache) -> Asker {
                         is_credential(FieldId::of(field.as_bytes()), field.as_bytes())
                     }
                     Variable::Cookie(_) | Variable::Builtin(_) => true,
+                    // It may have been set from any of them.
+                    Variable::Slot(number) => {
+                        let slots = &request.generation.http().slots;
+                        slots.get(usize::from(*number)).is_none_or(|slot| !slot.is_routed)
+                    }
                     _ => false,
                 });
             is_one && !variables::value(value, request).is_empty()

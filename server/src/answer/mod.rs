@@ -31,6 +31,8 @@ pub enum Outcome {
     Done,
     /// Nothing was sent; this status is to be answered, by an `error_page` or the built-in one.
     Status(u16),
+    /// Nothing was sent; as with a status, and the client is to be sent to this URL.
+    Redirect(u16, Vec<u8>),
     /// Nothing was sent; the request goes on elsewhere.
     Restart(Restart),
     /// The client failed.

@@ -17,6 +17,7 @@ use crate::failure;
 use crate::generation::Generation;
 use crate::phase::{self, Step};
 use crate::request::{ConnectionFacts, Request};
+use crate::rewrite::From;
 use crate::serve;
 use crate::worker::{Awaits, Place, Stage, Worker, idle_since};
 use millstream_cache::Now;
@@ -413,7 +414,7 @@ impl Connection {
     fn begin(&mut self, cx: &mut Context<'_>, request: &mut Request) -> Left {
         let now = Now { unix_milliseconds: clock::wall().unix_milliseconds(), instant: request.started };
         let mut out = buffers::take();
-        match phase::decide(request, now, &mut out) {
+        match phase::decide(request, From::Server, now, &mut out) {
             Step::Hit(ready) => match self.client.poll_whole(cx, request, out, ready.whole()) {
                 Poll::Ready(_) => Left::Nothing,
                 Poll::Pending => Left::Queued,

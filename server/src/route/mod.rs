@@ -11,13 +11,13 @@ mod tests;
 use millstream_conf::model::Regex;
 use std::fmt;
 
-/// What an expression captured: the groups' byte ranges in the text, and the named ones with their values.
+/// What an expression captured: the groups' byte ranges in the text, and which of them have names.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct Captured {
-    /// Group 0 is the whole match.
+    /// Group 0 is the whole match; one that took no part is empty.
     pub groups: Vec<(u32, u32)>,
-    /// Names with their values.
-    pub named: Vec<(Box<str>, Box<[u8]>)>,
+    /// The numbers of the variables that take a group's text, and the group's; of two groups the one that took part.
+    pub named: Vec<(u16, u16)>,
 }
 
 /// An expression needed more backtracking than is allowed, so that nobody knows whether it matches. It is answered with
@@ -49,13 +49,15 @@ pub fn capture(regex: &Regex, text: &[u8]) -> Result<Option<Captured>, Undecided
         .iter()
         .map(|group| group.map_or((0, 0), |found| (found.start() as u32, found.end() as u32)))
         .collect();
-    let named = regex
-        .names
-        .iter()
-        .filter_map(|(name, index)| {
-            let found = captures.get(*index)?;
-            Some((name.clone(), text[found.start()..found.end()].into()))
-        })
-        .collect();
+    let mut named: Vec<(u16, u16)> = Vec::new();
+    for &(slot, group) in &regex.slots {
+        let is_other = named.iter().any(|(known, _)| *known == slot);
+        if captures.get(group).is_some() {
+            named.retain(|(known, _)| *known != slot);
+        } else if is_other {
+            continue;
+        }
+        named.push((slot, group as u16));
+    }
     Ok(Some(Captured { groups, named }))
 }

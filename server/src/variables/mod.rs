@@ -13,7 +13,8 @@ pub use builtin::NGINX_VERSION;
 
 use crate::request::Request;
 use millstream_cache::key::{Parts, TooLong};
-use millstream_conf::model::{Part, Template, Variable};
+use millstream_conf::model::{Level, Part, Template, Variable};
+use millstream_telemetry::log_error;
 use millstream_wire::{FieldId, Fields, target};
 use std::time::Duration;
 
@@ -105,14 +106,26 @@ pub fn append(variable: &Variable, request: &Request, out: &mut Vec<u8>) -> Foun
                 None => Found::Nothing,
             }
         }
-        Variable::NamedCapture(name) => request
-            .captures
-            .named
-            .iter()
-            .rev()
-            .find(|(known, _)| known == name)
-            .map_or(Found::Nothing, |(_, value)| give(value, out)),
+        Variable::Slot(number) => match request.slots.value(*number) {
+            Some(value) => give(value, out),
+            None => not_set(request, *number),
+        },
     }
+}
+
+/// A variable of the configuration without a value: one that is captured is not there, one that is set elsewhere is empty, which
+/// is told once (`uninitialized_variable_warn`).
+fn not_set(request: &Request, number: u16) -> Found {
+    let http = request.generation.http();
+    let Some(slot) = http.slots.get(usize::from(number)).filter(|slot| slot.is_set) else {
+        return Found::Nothing;
+    };
+    if request.slots.miss(number) && request.location().settings.rewrite.warn {
+        let logs = &request.generation.shared.error_logs[request.location.0 as usize];
+        let (serial, name) = (request.connection.serial, &slot.name);
+        log_error!(logs, Level::Warn, "*{serial} using uninitialized \"{name}\" variable");
+    }
+    Found::Value
 }
 
 fn give(value: &[u8], out: &mut Vec<u8>) -> Found {

@@ -17,6 +17,7 @@ mod slow_peers;
 mod heads;
 mod expressions;
 mod returned;
+mod rewriting;
 mod cache;
 mod ranges;
 mod slices;

@@ -75,6 +75,27 @@ fn arguments_and_cookies_are_found_as_nginx_finds_them() {
     assert_eq!(cookie(b"a; b=1", b"a"), None);
 }
 
+#[test]
+fn what_a_rewrite_captures_is_escaped_for_a_query_and_a_redirect_keeps_only_the_escapes_that_it_needs() {
+    let escaped = |text: &[u8]| {
+        let mut out = Vec::new();
+        escape_argument(text, &mut out);
+        String::from_utf8_lossy(&out).into_owned()
+    };
+    assert_eq!(escaped(b"a/b c"), "a/b%20c");
+    assert_eq!(escaped(b"%&+;?#\""), "%25%26%2B%3B%3F%23%22");
+    assert_eq!(escaped(b"=@:,'\xff"), "=@:,'%FF");
+    let relaxed = |text: &str| {
+        let mut out = Vec::new();
+        relax(text.as_bytes(), &mut out);
+        String::from_utf8_lossy(&out).into_owned()
+    };
+    assert_eq!(relaxed("http://a/%41%2f%20%25"), "http://a/A/%20%25");
+    assert_eq!(relaxed("/a?%41"), "/a?%41");
+    assert_eq!(relaxed("/a%3f%41"), "/a?%41");
+    assert_eq!(relaxed("/%zz%4z%"), "/zz");
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 

@@ -5,7 +5,7 @@
 
 use super::target::{self, PassDraft};
 use super::{Family, Spoken};
-use crate::features::context::{HTTP_SERVER_LOCATION, LOCATION};
+use crate::features::context::{HTTP_SERVER_LOCATION, LOCATION_IF};
 use crate::features::headers::is_field_name;
 use crate::features::level::level;
 use crate::features::location::LocationMatch;
@@ -96,7 +96,7 @@ pub enum RedirectRule {
     /// `default`, with its place: it becomes a rule once the location is known.
     Default(Span),
     /// A pair.
-    Pair(Redirect),
+    Pair(Box<Redirect>),
 }
 
 level! {
@@ -147,7 +147,7 @@ const REUSED: &str =
 /// The rows that no other protocol has.
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
-    once("proxy_pass", LOCATION, (1, 1), "URL", "",
+    once("proxy_pass", LOCATION_IF, (1, 1), "URL", "",
         "Passes requests on: to the name of an upstream, `host:port` or `unix:/path`, each after `http://`. A URI part stands in \
         for the part of the request's URI that the location's prefix matched; without one the URI goes on as it came. With \
         variables the whole value is the URL.",
@@ -263,26 +263,20 @@ fn redirect(level: &mut HttpLevel, directive: &Directive, reading: &mut Reading<
             None => (source, false),
         };
         if let Some(from) = reading.regex(first, source, ignore_case) {
-            rules.push(RedirectRule::Pair(Redirect::Regex { from, to }));
+            rules.push(RedirectRule::Pair(Box::new(Redirect::Regex { from, to })));
         }
     } else {
         let from = reading.template(first);
-        rules.push(RedirectRule::Pair(Redirect::Prefix { from, to }));
+        rules.push(RedirectRule::Pair(Box::new(Redirect::Prefix { from, to })));
     }
 }
 
 fn check_uri(draft: &PassDraft, matches: &LocationMatch, reading: &mut Reading<'_>) {
-    let kind = match matches {
-        LocationMatch::Regex(_) => "a location with an expression",
-        LocationMatch::Named(_) => "a named location",
-        _ => return,
-    };
-    let Some(uri) = &draft.uri else { return };
-    let without = draft.url.as_deref().and_then(|url| url.strip_suffix(uri.as_str())).unwrap_or_default();
-    reading.error(draft.span, format!("\"proxy_pass\" cannot have URI part in {kind}")).help(format!(
-        "there is no prefix that it could replace; write proxy_pass {};",
-        without.trim_end_matches(':')
-    ));
+    match matches {
+        LocationMatch::Regex(_) => draft.refuse_uri("a location with an expression", reading),
+        LocationMatch::Named(_) => draft.refuse_uri("a named location", reading),
+        LocationMatch::Server | LocationMatch::Exact(_) | LocationMatch::Prefix { .. } => {}
+    }
 }
 
 fn set_headers(level: &HttpLevel) -> Vec<SetHeader> {
@@ -311,7 +305,7 @@ fn redirects(
     let mut redirects = Vec::new();
     for rule in rules {
         match rule {
-            RedirectRule::Pair(redirect) => redirects.push(redirect.clone()),
+            RedirectRule::Pair(redirect) => redirects.push(Redirect::clone(redirect)),
             RedirectRule::Default(span) => {
                 match default_redirect(draft, matches) {
                     Some(redirect) => redirects.push(redirect),

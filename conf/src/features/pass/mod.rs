@@ -252,6 +252,19 @@ impl CommonLevel {
     }
 }
 
+impl PassLevel {
+    /// What an `if` takes beside what every level takes: whom the location around it passes requests to, or that they purge.
+    pub fn inherit_target(&mut self, around: &PassLevel, reading: &mut Reading<'_>) {
+        if let Some(draft) = &self.draft {
+            return draft.refuse_uri("an \"if\"", reading);
+        }
+        self.draft.clone_from(&around.draft);
+        for family in FAMILIES {
+            self.common_mut(*family).purge.at.clone_from(&around.common(*family).purge.at);
+        }
+    }
+}
+
 impl Feature for PassLevel {
     type Settings = Option<Arc<Pass>>;
 

@@ -53,6 +53,19 @@ pub struct PassDraft {
     pub span: Span,
 }
 
+impl PassDraft {
+    /// Reports a URI part where there is no prefix that it could replace.
+    pub(super) fn refuse_uri(&self, place: &str, reading: &mut Reading<'_>) {
+        let Some(uri) = &self.uri else { return };
+        let without = self.url.as_deref().and_then(|url| url.strip_suffix(uri.as_str())).unwrap_or_default();
+        let name = self.family.directive("pass");
+        reading.error(self.span, format!("\"{name}\" cannot have URI part in {place}")).help(format!(
+            "there is no prefix that it could replace; write {name} {};",
+            without.trim_end_matches(':')
+        ));
+    }
+}
+
 /// What every URL begins with.
 const SCHEME: &str = "http://";
 

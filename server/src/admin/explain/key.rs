@@ -43,7 +43,7 @@ pub(super) fn made(request: &Request, cache: &ProxyCache) -> KeyMade {
         Part::Variable(variable) => {
             let mut value = Vec::new();
             variables::append(variable, request, &mut value);
-            Some(KeyPart { variable: name(variable), value: readable(&value) })
+            Some(KeyPart { variable: name(variable, request), value: readable(&value) })
         }
     });
     KeyMade {
@@ -56,7 +56,7 @@ pub(super) fn made(request: &Request, cache: &ProxyCache) -> KeyMade {
 }
 
 /// A variable as it is written.
-fn name(variable: &Variable) -> String {
+fn name(variable: &Variable, request: &Request) -> String {
     let prefixed = |prefix: &str, name: &str| format!("${prefix}{}", name.replace('-', "_"));
     match variable {
         Variable::Builtin(builtin) => VARIABLES
@@ -74,6 +74,9 @@ fn name(variable: &Variable) -> String {
         Variable::Cookie(name) => format!("$cookie_{name}"),
         Variable::Argument(name) => format!("$arg_{name}"),
         Variable::Capture(number) => format!("${number}"),
-        Variable::NamedCapture(name) => format!("${name}"),
+        Variable::Slot(number) => {
+            let slot = request.generation.http().slots.get(usize::from(*number));
+            slot.map_or_else(String::new, |slot| format!("${}", slot.name))
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! The upstream's head on its way to the client: what is hidden, what ends here, and `proxy_redirect`.
 
 use crate::admission::undecided_by;
-use crate::request::{Captures, Request};
+use crate::request::Request;
 use crate::route::{Undecided, capture};
 use crate::variables::value;
 use millstream_conf::model::{Exchange, Pass, Redirect};
@@ -91,8 +91,8 @@ fn redirect(request: &mut Request, proxy: &Pass, url: &[u8]) -> Result<Option<Ve
             }
             Redirect::Regex { from, to } => {
                 let Some(captured) = capture(from, url)? else { continue };
-                let own = Captures { text: url.to_vec(), groups: captured.groups, named: captured.named };
-                let before = std::mem::replace(&mut request.captures, own);
+                let before = std::mem::take(&mut request.captures);
+                request.take_captures(captured, url);
                 let replaced = value(to, request);
                 request.captures = before;
                 replaced

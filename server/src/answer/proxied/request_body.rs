@@ -64,7 +64,7 @@ pub(super) fn none(request: &mut Request) -> RequestBody {
     if let Some(early) = request.body.take() {
         return RequestBody::Memory(early.bytes);
     }
-    let announced = request.framing == Framing::Length(0) && !request.is_internal;
+    let announced = request.framing == Framing::Length(0) && request.method == request.head.method;
     if announced { RequestBody::Memory(Vec::new()) } else { RequestBody::None }
 }
 

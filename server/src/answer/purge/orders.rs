@@ -154,24 +154,46 @@ fn of_target(
     orders: &mut Orders,
 ) -> Result<(), Refusal> {
     for way in ways() {
-        let imagined = imagine(place, like, way, host, target)?;
-        let Some(cache) = cache_of(imagined.location()) else { continue };
-        // A key that is too long has nothing stored under it.
-        let Some(key) = keyed::key(&imagined, cache) else { continue };
-        if any_host {
-            let elsewhere = imagine(place, like, way, ANY_HOST, target)?;
-            if elsewhere.location != imagined.location || keyed::key(&elsewhere, cache).as_ref() != Some(&key)
-            {
-                return Err(HOSTS_MATTER);
-            }
+        let mut imagined = imagine(place, like, way, host, target)?;
+        let found = imagined.location;
+        // Which `if` held for others is not known.
+        let generation = imagined.generation.clone();
+        for id in generation.http().location(found).faces.iter().copied().chain([found]) {
+            imagined.location = id;
+            of_location(place, like, &imagined, (way, target), any_host, orders)?;
         }
-        if let Some(before) = before_slices(cache) {
-            // The whole is in pieces, one key each, with the range where the variable stands.
-            let prefix = [&variables::value(&before, &imagined)[..], b"bytes="].concat();
-            orders.add(imagined.location, cache, Matter::Prefix(prefix));
-        }
-        orders.add(imagined.location, cache, Matter::Key(key));
     }
+    Ok(())
+}
+
+fn of_location(
+    place: &Place,
+    like: &Request,
+    imagined: &Request,
+    (way, target): ((&str, bool), &[u8]),
+    any_host: bool,
+    orders: &mut Orders,
+) -> Result<(), Refusal> {
+    let Some(cache) = cache_of(imagined.location()) else { return Ok(()) };
+    // A key that is too long has nothing stored under it.
+    let Some(key) = keyed::key(imagined, cache) else { return Ok(()) };
+    if any_host {
+        let mut elsewhere = imagine(place, like, way, ANY_HOST, target)?;
+        let faces = &imagined.location().faces;
+        if elsewhere.location != imagined.location && !faces.contains(&elsewhere.location) {
+            return Err(HOSTS_MATTER);
+        }
+        elsewhere.location = imagined.location;
+        if keyed::key(&elsewhere, cache).as_ref() != Some(&key) {
+            return Err(HOSTS_MATTER);
+        }
+    }
+    if let Some(before) = before_slices(cache) {
+        // The whole is in pieces, one key each, with the range where the variable stands.
+        let prefix = [&variables::value(&before, imagined)[..], b"bytes="].concat();
+        orders.add(imagined.location, cache, Matter::Prefix(prefix));
+    }
+    orders.add(imagined.location, cache, Matter::Key(key));
     Ok(())
 }
 
@@ -244,7 +266,7 @@ fn is_foreseen(probe: &Request, cache: &ProxyCache, length: usize) -> bool {
         match part {
             Part::Literal(text) => value.extend_from_slice(text.as_bytes()),
             Part::Variable(variable) => {
-                if !is_of_url(variable, probe.location()) {
+                if !is_of_url(variable, probe.location(), probe.generation.http()) {
                     return false;
                 }
                 variables::append(variable, probe, &mut value);
@@ -259,12 +281,14 @@ fn is_foreseen(probe: &Request, cache: &ProxyCache, length: usize) -> bool {
 }
 
 /// Whether the URL, the method and the place where it was asked for tell the value.
-fn is_of_url(variable: &Variable, location: &Location) -> bool {
+fn is_of_url(variable: &Variable, location: &Location, http: &Http) -> bool {
     match variable {
         Variable::Builtin(Builtin::ProxyHost | Builtin::ProxyPort) | Variable::SentTarget => {
             let target = location.settings.pass.as_ref().map(|proxy| &proxy.target);
             match target {
-                Some(PassTarget::Variables(url)) => url.variables().all(|part| is_of_url(part, location)),
+                Some(PassTarget::Variables(url)) => {
+                    url.variables().all(|part| is_of_url(part, location, http))
+                }
                 _ => true,
             }
         }
@@ -287,8 +311,10 @@ fn is_of_url(variable: &Variable, location: &Location) -> bool {
         ),
         Variable::RequestHeader(name) => &**name == "host",
         // Those of a server's name; what a location's expression finds may depend on the rest of the URL.
-        Variable::NamedCapture(_) | Variable::Capture(_) => {
-            !matches!(location.matches, LocationMatch::Regex(_))
+        Variable::Capture(_) => !matches!(location.matches, LocationMatch::Regex(_)),
+        Variable::Slot(number) => {
+            http.slots.get(usize::from(*number)).is_some_and(|slot| slot.is_routed)
+                && !matches!(location.matches, LocationMatch::Regex(_))
         }
         _ => false,
     }
@@ -365,6 +391,7 @@ fn collect(http: &Http, tree: &LocationTree, path: &[u8], found: &mut Vec<Locati
         };
         if may_take {
             found.push(id);
+            found.extend(&location.faces);
             collect(http, &location.nested, path, found);
         }
     }

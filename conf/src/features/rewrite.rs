@@ -1,0 +1,262 @@
+//! The rewrite script of a server or a location: `set`, `if`, `rewrite`, `break` and `return`, in the order of the file.
+//!
+//! A block that was written in an `if` follows its condition; where that does not hold, what comes next is behind the block.
+//! Next: `condition` and `replacement`, which read words; `locations`, which reads the blocks; `millstream-server`'s `rewrite`,
+//! which carries a script out.
+
+mod condition;
+mod replacement;
+#[cfg(test)]
+mod tests;
+
+use super::context::{Context, Contexts, HTTP_SERVER_LOCATION, SERVER_LOCATION};
+use super::location::LocationId;
+use super::templates::{Templates, record, without_templates};
+use super::{Apply, Feature, Level, Place, Row, often, once};
+use crate::reading::Reading;
+use crate::slots;
+use crate::template::Template;
+use crate::tree::Directive;
+
+pub use condition::{Condition, FileKind};
+pub use replacement::{Goal, Rewrite, Then};
+
+record! {
+    /// The script of one level, and how it is carried out there.
+    pub struct Scripted {
+        /// The instructions; those of the server, on its own level, come before a location is looked for.
+        pub script: Box<[Instruction]>,
+        /// `rewrite_log`.
+        pub log: bool,
+        /// `uninitialized_variable_warn`.
+        pub warn: bool,
+    }
+}
+
+/// One step of a script.
+#[derive(Debug, Clone)]
+pub enum Instruction {
+    /// `set`.
+    Set {
+        /// What gets the value.
+        target: Settable,
+        /// The value.
+        value: Template,
+    },
+    /// `if`; what stands in its braces follows.
+    If {
+        /// When it is carried out.
+        condition: Condition,
+        /// The instruction to go on with where it does not hold.
+        otherwise: usize,
+        /// The settings of the block, which are a location's own; an `if` of a server has none.
+        location: Option<LocationId>,
+    },
+    /// `rewrite`.
+    Rewrite(Box<Rewrite>),
+    /// `return`.
+    Return(Return),
+    /// `break`.
+    Break,
+}
+
+impl Templates for Instruction {
+    fn templates<'t>(&'t self, all: &mut Vec<&'t Template>) {
+        match self {
+            Instruction::Set { value, .. } => all.push(value),
+            Instruction::If { condition, .. } => condition.templates(all),
+            Instruction::Rewrite(rewrite) => rewrite.templates(all),
+            Instruction::Return(rule) => rule.templates(all),
+            Instruction::Break => {}
+        }
+    }
+}
+
+/// What `set` may give a value to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Settable {
+    /// A variable of the configuration, by its number.
+    Slot(u16),
+    /// `$args`: the query in force.
+    Arguments,
+}
+
+/// What a `return` sends.
+#[derive(Debug, Clone)]
+pub enum ReturnBody {
+    /// Nothing of its own: the built-in page of the status.
+    None,
+    /// Text with the default type.
+    Text(Template),
+    /// A Location for 301, 302, 303, 307, 308; empty where none was written, as in nginx.
+    Url(Template),
+}
+
+impl Templates for ReturnBody {
+    fn templates<'t>(&'t self, all: &mut Vec<&'t Template>) {
+        match self {
+            ReturnBody::None => {}
+            ReturnBody::Text(text) | ReturnBody::Url(text) => all.push(text),
+        }
+    }
+}
+
+record! {
+    /// A `return`.
+    pub struct Return {
+        /// The status, 0–999; 444 closes the connection without an answer.
+        pub status: u16,
+        /// What goes with it.
+        pub body: ReturnBody,
+    }
+}
+
+/// What one level says of it. The script stays where it was written.
+#[derive(Debug, Clone, Default)]
+pub struct RewriteLevel {
+    /// The instructions so far.
+    pub script: Vec<Instruction>,
+    log: Option<bool>,
+    warn: Option<bool>,
+}
+
+impl RewriteLevel {
+    /// Begins what stands in the braces of an `if`: its place, to end it with.
+    pub fn open(&mut self, condition: Condition) -> usize {
+        self.script.push(Instruction::If { condition, otherwise: 0, location: None });
+        self.script.len() - 1
+    }
+
+    /// Ends it.
+    pub fn close(&mut self, at: usize) {
+        let end = self.script.len();
+        if let Some(Instruction::If { otherwise, .. }) = self.script.get_mut(at) {
+            *otherwise = end;
+        }
+    }
+
+    /// Says what holds where the `if` at a place does.
+    pub fn enters(&mut self, at: usize, id: LocationId) {
+        if let Some(Instruction::If { location, .. }) = self.script.get_mut(at) {
+            *location = Some(id);
+        }
+    }
+}
+
+impl Feature for RewriteLevel {
+    type Settings = Scripted;
+
+    fn inherit(&mut self, above: &Self) {
+        self.log = self.log.or(above.log);
+        self.warn = self.warn.or(above.warn);
+    }
+
+    fn resolve(&self, _: &Place<'_>, _: &mut Reading<'_>) -> Scripted {
+        Scripted {
+            script: self.script.clone().into(),
+            log: self.log.unwrap_or(false),
+            warn: self.warn.unwrap_or(true),
+        }
+    }
+}
+
+/// The condition of an `if`.
+pub fn condition(directive: &Directive, reading: &mut Reading<'_>) -> Option<Condition> {
+    condition::read(&directive.args, directive.span, reading)
+}
+
+/// Where a script may be written.
+const SCRIPTS: Contexts =
+    SERVER_LOCATION.or(Contexts::only(Context::IfInServer)).or(Contexts::only(Context::IfInLocation));
+/// Where it may be said how one is carried out.
+const ABOUT: Contexts = HTTP_SERVER_LOCATION.or(SCRIPTS);
+
+/// The rows of this feature.
+#[rustfmt::skip]
+pub const ROWS: &[Row] = &[
+    often("if", SERVER_LOCATION, (1, super::MANY), "(condition) { … }", "",
+        "Carries out what stands in its braces where the condition holds: `$variable` (neither empty nor `0`), `=`, `!=`, `~`, `~*`, \
+        `!~`, `!~*` between a variable and a text or an expression, `-f`, `-d`, `-e`, `-x` and the same with `!` before a path. In a \
+        location the block is a location of its own that inherits from the one around it; of several that hold, the last one's \
+        settings are in force.",
+        Apply::Block(Context::IfInLocation)),
+    often("set", SCRIPTS, (2, 2), "$variable value", "",
+        "Gives a variable a value, from here on and for the whole request. `$args` may be set too, which is the query in force.",
+        Apply::Level(set)),
+    often("rewrite", SCRIPTS, (2, 3), "regex replacement [last | break | redirect | permanent]", "",
+        "Replaces a path that the expression matches. Behind a `?` stands a new query, to which the one in force is appended unless the \
+        replacement ends in `?`. Without a flag the script goes on and a location is looked for at its end, with `last` at once; \
+        `break` stays in the location. `redirect` and `permanent` send the client there with 302 and 301, as does a replacement that \
+        begins with `http://`, `https://` or `$scheme` (302). A request may change its URI 10 times.",
+        Apply::Level(rewrite)),
+    often("break", SCRIPTS, (0, 0), "", "",
+        "Ends the script; the request stays in its location.",
+        Apply::Level(|level, _, _| level.rewrite.script.push(Instruction::Break))),
+    often("return", SCRIPTS, (1, 2), "code [text] | code URL | URL", "",
+        "Answers at once. A URL goes with 301, 302, 303, 307 and 308 (left out, it is empty); without a text the statuses from 400 on \
+        get their built-in page or `error_page`, others an empty body. 444 closes the connection without an answer. In a server it \
+        comes before any location. Of several the first is taken.",
+        Apply::Level(returns)),
+    once("rewrite_log", ABOUT, (1, 1), "on | off", "off",
+        "Writes to the error log, at `notice`, what each expression of a script was matched against and what came of it.",
+        Apply::Level(|l, d, r| l.rewrite.log = r.flag(&d.args[0]))),
+    once("uninitialized_variable_warn", ABOUT, (1, 1), "on | off", "on",
+        "Writes to the error log, at `warn`, that a variable was read that no `set` has given a value to.",
+        Apply::Level(|l, d, r| l.rewrite.warn = r.flag(&d.args[0]))),
+];
+
+fn set(level: &mut Level, directive: &Directive, reading: &mut Reading<'_>) {
+    let word = &directive.args[0];
+    let Some(name) = word.text.strip_prefix('$').filter(|name| !name.is_empty()) else {
+        reading
+            .error(word.span, format!("invalid variable name \"{}\"", word.text))
+            .help("write set $name value;");
+        return;
+    };
+    let target = match slots::number(&reading.slots, name) {
+        _ if name.eq_ignore_ascii_case("args") => Settable::Arguments,
+        Some(number) => Settable::Slot(number),
+        None => {
+            reading
+                .error(word.span, format!("the duplicate \"{name}\" variable"))
+                .help("it has a meaning of its own; choose another name");
+            return;
+        }
+    };
+    let value = reading.template(&directive.args[1]);
+    level.rewrite.script.push(Instruction::Set { target, value });
+}
+
+fn rewrite(level: &mut Level, directive: &Directive, reading: &mut Reading<'_>) {
+    if let Some(rule) = replacement::read(&directive.args, reading) {
+        level.rewrite.script.push(Instruction::Rewrite(Box::new(rule)));
+    }
+}
+
+fn returns(level: &mut Level, directive: &Directive, reading: &mut Reading<'_>) {
+    let first = &directive.args[0];
+    let second = directive.args.get(1);
+    let is_code = !first.text.is_empty() && first.text.bytes().all(|byte| byte.is_ascii_digit());
+    let parsed = if is_code {
+        reading.number(first, 0, 999).map(|status| (status as u16, second))
+    } else if second.is_none() && replacement::is_url(&first.text) {
+        Some((302, Some(first)))
+    } else {
+        reading.error(first.span, format!("invalid return code \"{}\"", first.text)).help(
+            "write return 200 \"text\"; or return 301 https://example.com/; or return https://example.com/;",
+        );
+        None
+    };
+    let Some((status, text)) = parsed else { return };
+    let text = text.map_or_else(|| Template::literal(""), |word| reading.template(word));
+    let is_empty = text.parts.is_empty();
+    // Without a text nginx sends the built-in page from 400 on, an empty Location with a redirect, and an empty body else.
+    let body = match status {
+        301 | 302 | 303 | 307 | 308 => ReturnBody::Url(text),
+        0..200 | 204 | 304 | 400.. if is_empty => ReturnBody::None,
+        _ => ReturnBody::Text(text),
+    };
+    level.rewrite.script.push(Instruction::Return(Return { status, body }));
+}
+
+without_templates!(LocationId);

@@ -1,0 +1,150 @@
+//! The words of an `if`: `($variable)`, `($variable = text)`, `($variable ~ expression)`, `(-f path)`, spaces inside the
+//! parentheses or none.
+
+use crate::features::templates::Templates;
+use crate::reading::Reading;
+use crate::regular_expression::Regex;
+use crate::source::Span;
+use crate::template::Template;
+use crate::tree::Word;
+
+/// The condition of an `if`. What stands left of a sign is a variable alone.
+#[derive(Debug, Clone)]
+pub enum Condition {
+    /// `$variable`: neither empty nor `0`.
+    Holds(Template),
+    /// `$variable = value`, `!=`.
+    Equals {
+        /// Left of the sign.
+        variable: Template,
+        /// Right of it.
+        value: Template,
+        /// `!=`.
+        negated: bool,
+    },
+    /// `$variable ~ expression`, `~*`, `!~`, `!~*`.
+    Matches {
+        /// Left of the sign.
+        variable: Template,
+        /// Right of it.
+        regex: Regex,
+        /// `!~`, `!~*`.
+        negated: bool,
+    },
+    /// `-f path` and the like.
+    File {
+        /// The path.
+        path: Template,
+        /// What must be there.
+        kind: FileKind,
+        /// `!-f` and the like.
+        negated: bool,
+    },
+}
+
+/// What a condition may ask of a path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FileKind {
+    /// `-f`: a regular file.
+    File,
+    /// `-d`: a directory.
+    Directory,
+    /// `-e`: anything.
+    Anything,
+    /// `-x`: a file that its owner may execute.
+    Executable,
+}
+
+impl Templates for Condition {
+    fn templates<'t>(&'t self, all: &mut Vec<&'t Template>) {
+        match self {
+            Condition::Holds(variable) | Condition::Matches { variable, .. } => all.push(variable),
+            Condition::Equals { variable, value, .. } => all.extend([variable, value]),
+            Condition::File { path, .. } => all.push(path),
+        }
+    }
+}
+
+/// Understands the words of an `if`.
+pub(super) fn read(args: &[Word], span: Span, reading: &mut Reading<'_>) -> Option<Condition> {
+    let Some(words) = without_parentheses(args) else {
+        return invalid(args.first().map_or(span, |word| word.span), args.first(), reading);
+    };
+    match words.as_slice() {
+        [variable] => of_variable(variable, reading).map(Condition::Holds),
+        [sign, path] if sign.text.trim_start_matches('!').starts_with('-') => file(sign, path, reading),
+        [variable, sign, right] => {
+            let left = of_variable(variable, reading)?;
+            compared(left, sign, right, reading)
+        }
+        other => invalid(span, other.first(), reading),
+    }
+}
+
+/// The words between the parentheses, which may stand apart or at the first and the last word.
+fn without_parentheses(args: &[Word]) -> Option<Vec<Word>> {
+    let mut words = args.to_vec();
+    let first = words.first_mut()?;
+    first.text = first.text.strip_prefix('(')?.to_owned();
+    if first.text.is_empty() {
+        words.remove(0);
+    }
+    let last = words.last_mut()?;
+    last.text = last.text.strip_suffix(')')?.to_owned();
+    if last.text.is_empty() {
+        words.pop();
+    }
+    (!words.is_empty()).then_some(words)
+}
+
+/// A word that is a variable, `$name` as in nginx.
+fn of_variable(word: &Word, reading: &mut Reading<'_>) -> Option<Template> {
+    let name = word.text.strip_prefix('$').unwrap_or_default();
+    let is_name = |name: &str| {
+        !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+    };
+    if !is_name(name) {
+        invalid::<()>(word.span, Some(word), reading);
+        return None;
+    }
+    let template = reading.template(word);
+    (template.parts.len() == 1).then_some(template)
+}
+
+fn compared(variable: Template, sign: &Word, right: &Word, reading: &mut Reading<'_>) -> Option<Condition> {
+    let negated = sign.text.starts_with('!');
+    match sign.text.as_str() {
+        "=" | "!=" => Some(Condition::Equals { variable, value: reading.template(right), negated }),
+        "~" | "~*" | "!~" | "!~*" => {
+            let ignore_case = sign.text.ends_with('*');
+            let regex = reading.regex(right, &right.text, ignore_case)?;
+            Some(Condition::Matches { variable, regex, negated })
+        }
+        other => {
+            reading
+                .error(sign.span, format!("unexpected \"{other}\" in condition"))
+                .help("compare with =, !=, ~, ~*, !~ or !~*");
+            None
+        }
+    }
+}
+
+fn file(sign: &Word, path: &Word, reading: &mut Reading<'_>) -> Option<Condition> {
+    let negated = sign.text.starts_with('!');
+    let kind = match sign.text.trim_start_matches('!') {
+        "-f" => FileKind::File,
+        "-d" => FileKind::Directory,
+        "-e" => FileKind::Anything,
+        "-x" => FileKind::Executable,
+        _ => return invalid(sign.span, Some(sign), reading),
+    };
+    Some(Condition::File { path: reading.template(path), kind, negated })
+}
+
+fn invalid<T>(span: Span, word: Option<&Word>, reading: &mut Reading<'_>) -> Option<T> {
+    let shown = word.map_or("", |word| word.text.as_str());
+    reading
+        .error(span, format!("invalid condition \"{shown}\""))
+        .help("write if ($variable), if ($variable = text), if ($variable ~ expression) or if (-f path)");
+    None
+}

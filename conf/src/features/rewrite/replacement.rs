@@ -1,0 +1,124 @@
+//! The words of a `rewrite`: what the path must match, and what stands in its place.
+
+use crate::features::templates::Templates;
+use crate::reading::Reading;
+use crate::regular_expression::Regex;
+use crate::template::{Part, Template};
+use crate::tree::Word;
+
+/// A `rewrite`.
+#[derive(Debug, Clone)]
+pub struct Rewrite {
+    /// What the path must match.
+    pub regex: Regex,
+    /// What comes of it.
+    pub goal: Goal,
+    /// Whether the query in force is appended; it is not where the replacement ends in `?`.
+    pub keeps_arguments: bool,
+}
+
+/// What a `rewrite` leads to.
+#[derive(Debug, Clone)]
+pub enum Goal {
+    /// Another path, and another query where the replacement has one.
+    Uri {
+        /// The path, not encoded.
+        path: Template,
+        /// What stands behind the `?`.
+        arguments: Option<Template>,
+        /// What happens next.
+        then: Then,
+    },
+    /// The client is sent elsewhere.
+    Redirect {
+        /// 301 or 302.
+        status: u16,
+        /// The URL.
+        url: Template,
+        /// Whether a `?` is in it, so that what is appended begins with `&`.
+        has_query: bool,
+    },
+}
+
+/// What follows a `rewrite` that matched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Then {
+    /// No flag: the next instruction.
+    Next,
+    /// `last`: a location is looked for anew.
+    Last,
+    /// `break`: the request stays in its location.
+    Break,
+}
+
+impl Templates for Rewrite {
+    fn templates<'t>(&'t self, all: &mut Vec<&'t Template>) {
+        match &self.goal {
+            Goal::Uri { path, arguments, .. } => {
+                all.push(path);
+                arguments.templates(all);
+            }
+            Goal::Redirect { url, .. } => all.push(url),
+        }
+    }
+}
+
+/// Whether a text is a URL for the client, by its beginning as in nginx.
+pub(super) fn is_url(text: &str) -> bool {
+    ["http://", "https://", "$scheme"].iter().any(|start| text.starts_with(start))
+}
+
+/// Understands the words of a `rewrite`.
+pub(super) fn read(args: &[Word], reading: &mut Reading<'_>) -> Option<Rewrite> {
+    let [expression, replacement, flag @ ..] = args else { return None };
+    if replacement.text.is_empty() {
+        reading.error(replacement.span, "empty replacement").help("write what stands in place of the path");
+        return None;
+    }
+    let regex = reading.regex(expression, &expression.text, false);
+    let (text, keeps_arguments) = match replacement.text.strip_suffix('?') {
+        Some(text) => (text, false),
+        None => (replacement.text.as_str(), true),
+    };
+    let redirect = match flag.first().map(|word| word.text.as_str()) {
+        None | Some("last" | "break") => is_url(text).then_some(302),
+        Some("redirect") => Some(302),
+        Some("permanent") => Some(301),
+        Some(_) => {
+            reading.not_one_of(&flag[0], &["last", "break", "redirect", "permanent"]);
+            return None;
+        }
+    };
+    let made = reading.template(&Reading::part(replacement, text));
+    let goal = match redirect {
+        Some(status) => Goal::Redirect { status, has_query: literals_with(&made, '?'), url: made },
+        None => {
+            let (path, arguments) = halves(&made);
+            let then = match flag.first().map(|word| word.text.as_str()) {
+                Some("last") => Then::Last,
+                Some("break") => Then::Break,
+                _ => Then::Next,
+            };
+            Goal::Uri { path, arguments, then }
+        }
+    };
+    Some(Rewrite { regex: regex?, goal, keeps_arguments })
+}
+
+fn literals_with(template: &Template, wanted: char) -> bool {
+    template.parts.iter().any(|part| matches!(part, Part::Literal(text) if text.contains(wanted)))
+}
+
+/// Path and query of a replacement: a `?` that is written parts them, one in a value does not.
+fn halves(template: &Template) -> (Template, Option<Template>) {
+    let whole = |parts: Vec<Part>| Template { parts: parts.into(), source: template.source.clone() };
+    let found = template.parts.iter().enumerate().find_map(|(at, part)| match part {
+        Part::Literal(text) => Some((at, text.split_once('?')?)),
+        Part::Variable(_) => None,
+    });
+    let Some((at, (before, behind))) = found else { return (template.clone(), None) };
+    let literal = |text: &str| (!text.is_empty()).then(|| Part::Literal(text.into()));
+    let path = template.parts[..at].iter().cloned().chain(literal(before)).collect();
+    let arguments = literal(behind).into_iter().chain(template.parts[at + 1..].iter().cloned()).collect();
+    (whole(path), Some(whole(arguments)))
+}

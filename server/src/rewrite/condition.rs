@@ -1,0 +1,69 @@
+//! Whether the condition of an `if` holds.
+
+use super::file_test::FileTest;
+use super::value;
+use crate::admission::undecided_by;
+use crate::failure;
+use crate::request::Request;
+use crate::route::capture;
+use crate::variables;
+use millstream_conf::model::{Condition, Level, Regex, Template};
+
+/// What is known of a condition.
+pub(super) enum Verdict {
+    Holds,
+    Fails,
+    /// Nothing yet: a file is to be looked for.
+    Ask(FileTest),
+}
+
+impl Verdict {
+    fn of(holds: bool) -> Self {
+        if holds { Verdict::Holds } else { Verdict::Fails }
+    }
+}
+
+/// Judges a condition; `answer` is what the file test that it asked for says. The error is the status to answer.
+pub(super) fn judge(
+    condition: &Condition,
+    request: &mut Request,
+    escapes: bool,
+    answer: Option<bool>,
+) -> Result<Verdict, u16> {
+    Ok(match condition {
+        Condition::Holds(variable) => Verdict::of(variables::holds(variable, request, &mut Vec::new())),
+        Condition::Equals { variable, value, negated } => {
+            let is_equal = variables::value(variable, request) == value::of(value, request, escapes);
+            Verdict::of(is_equal != *negated)
+        }
+        Condition::Matches { variable, regex, negated } => {
+            Verdict::of(matches(variable, regex, request)? != *negated)
+        }
+        Condition::File { path, kind, negated } => match answer {
+            Some(answer) => Verdict::of(answer != *negated),
+            None => Verdict::Ask(FileTest { path: value::of(path, request, escapes), kind: *kind }),
+        },
+    })
+}
+
+/// Whether a variable matches; what is captured stays for what follows, and a miss takes it away.
+fn matches(variable: &Template, regex: &Regex, request: &mut Request) -> Result<bool, u16> {
+    let text = variables::value(variable, request);
+    let captured = capture(regex, &text).map_err(|undecided| undecided_by(request, &undecided))?;
+    told(request, regex, &text, captured.is_some());
+    let is_match = captured.is_some();
+    match captured {
+        Some(captured) => request.take_captures(captured, &text),
+        None => request.captures.groups.clear(),
+    }
+    Ok(is_match)
+}
+
+/// `rewrite_log`: what an expression was matched against.
+pub(super) fn told(request: &Request, regex: &Regex, text: &[u8], is_match: bool) {
+    if request.location().settings.rewrite.log {
+        let verb = if is_match { "matches" } else { "does not match" };
+        let text = String::from_utf8_lossy(text);
+        failure::log(request, Level::Notice, format_args!("\"{}\" {verb} \"{text}\"", regex.source));
+    }
+}

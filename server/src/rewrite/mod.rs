@@ -1,0 +1,106 @@
+//! Where a request comes to, and under which URI: the phases from the server's script to that of the location.
+//!
+//! ```text
+//! server's script → location → its script ─┬─ the URI changed: location again, at most 10 times
+//!                                          └─ it did not: here
+//! ```
+//! Nothing here waits: a script that asks for a file stops, and goes on with the answer. Next: `script`, which carries
+//! one out; `phase`, which calls this and goes on.
+
+pub mod file_test;
+mod value;
+mod condition;
+mod replacement;
+mod script;
+#[cfg(test)]
+mod tests;
+
+use crate::admission;
+use crate::request::Request;
+use crate::restart::changed;
+use file_test::FileTest;
+use millstream_conf::model::{LocationId, LocationMatch};
+use script::Ran;
+
+pub use script::Paused;
+
+/// From where on a request is looked at.
+#[derive(Debug, Clone, Copy)]
+pub enum From {
+    /// The server's script.
+    Server,
+    /// The location of the path in force.
+    Location,
+    /// The script of the location in force.
+    Rewrite,
+    /// The rest of a script.
+    Script(Paused),
+}
+
+/// Where it came to.
+#[derive(Debug)]
+pub enum Settled {
+    /// To the location in force, whose other phases follow.
+    Here,
+    /// A `return`: the level that wrote it, and its place in the script there.
+    Return(LocationId, usize),
+    /// The client is sent to a URL, with 301 or 302.
+    Redirect(u16, Vec<u8>),
+    /// The location's name is the path and a slash: the client is sent there.
+    Slash,
+    /// A status.
+    Status(u16),
+    /// A file is to be looked for first.
+    Test(FileTest, Paused),
+}
+
+/// Runs the scripts of server and location, and finds the location, until the URI stays as it is.
+pub fn settle(request: &mut Request, from: From) -> Settled {
+    let own = request.server().own;
+    let mut from = from;
+    loop {
+        let paused = match from {
+            From::Server => Paused::at_start(own),
+            From::Location => {
+                if let Err(status) = admission::route(request) {
+                    return Settled::Status(status);
+                }
+                if slash_is_missing(request) {
+                    return Settled::Slash;
+                }
+                // Where there is none, the server's script was its script.
+                if request.location == own {
+                    return Settled::Here;
+                }
+                Paused::at_start(request.location)
+            }
+            From::Rewrite => Paused::at_start(request.location),
+            From::Script(paused) => paused,
+        };
+        let is_server = paused.owner == own;
+        let ran = script::run(request, paused);
+        if is_server && !matches!(ran, Ran::End { .. }) {
+            request.enter(own);
+        }
+        from = match ran {
+            Ran::End { .. } if is_server => From::Location,
+            Ran::End { changed: false } => return Settled::Here,
+            Ran::End { changed: true } => match changed(request) {
+                Ok(()) => From::Location,
+                Err(status) => return Settled::Status(status),
+            },
+            Ran::Return(at) => return Settled::Return(paused.owner, at),
+            Ran::Redirect(status, url) => return Settled::Redirect(status, url),
+            Ran::Status(status) => return Settled::Status(status),
+            Ran::Test(test, paused) => return Settled::Test(test, paused),
+        };
+    }
+}
+
+/// Whether the location's name is the path and a slash more, which only the redirect to it makes good.
+fn slash_is_missing(request: &Request) -> bool {
+    match &request.location().matches {
+        LocationMatch::Exact(path) | LocationMatch::Prefix { path, .. } => path.len() > request.uri.len(),
+        LocationMatch::Regex(_) | LocationMatch::Named(_) | LocationMatch::Server => false,
+    }
+}

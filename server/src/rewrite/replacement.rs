@@ -1,0 +1,99 @@
+//! A `rewrite`: what its expression finds in the path, and what it puts in place of path and query.
+
+use super::condition::told;
+use super::value;
+use crate::admission::undecided_by;
+use crate::failure;
+use crate::request::{Arguments, Request};
+use crate::route::capture;
+use millstream_conf::model::{Goal, Level, Rewrite, Template, Then};
+use millstream_wire::target;
+
+/// What came of a `rewrite`.
+pub(super) enum Replaced {
+    /// Its expression does not match.
+    Nothing,
+    /// Another URI is in force.
+    Uri(Then),
+    /// The client is sent to a URL.
+    Redirect(u16, Vec<u8>),
+}
+
+/// Applies a `rewrite`. The error is the status to answer.
+pub(super) fn apply(rule: &Rewrite, request: &mut Request) -> Result<Replaced, u16> {
+    let uri = std::mem::take(&mut request.uri);
+    let captured = capture(&rule.regex, &uri);
+    let is_match = matches!(captured, Ok(Some(_)));
+    if let Ok(Some(captured)) = captured {
+        request.take_captures(captured, &uri);
+        request.uri = uri;
+    } else {
+        request.uri = uri;
+        request.captures.groups.clear();
+        captured.map_err(|undecided| undecided_by(request, &undecided))?;
+    }
+    told(request, &rule.regex, &request.uri, is_match);
+    if !is_match {
+        return Ok(Replaced::Nothing);
+    }
+    request.is_internal = true;
+    request.is_rewritten = true;
+    match &rule.goal {
+        Goal::Redirect { status, url, has_query } => {
+            let url = redirect(rule, url, *has_query, request);
+            Ok(Replaced::Redirect(*status, url))
+        }
+        Goal::Uri { path, arguments, then } => {
+            replace(rule, path, arguments.as_ref(), request)?;
+            Ok(Replaced::Uri(*then))
+        }
+    }
+}
+
+fn redirect(rule: &Rewrite, url: &Template, has_query: bool, request: &Request) -> Vec<u8> {
+    let mut made = Vec::new();
+    target::relax(&value::of(url, request, true), &mut made);
+    if rule.keeps_arguments
+        && let Some(query) = request.query().filter(|query| !query.is_empty())
+    {
+        made.push(if has_query { b'&' } else { b'?' });
+        made.extend_from_slice(query);
+    }
+    if request.location().settings.rewrite.log {
+        let shown = String::from_utf8_lossy(&made);
+        failure::log(request, Level::Notice, format_args!("rewritten redirect: \"{shown}\""));
+    }
+    made
+}
+
+fn replace(
+    rule: &Rewrite,
+    path: &Template,
+    arguments: Option<&Template>,
+    request: &mut Request,
+) -> Result<(), u16> {
+    let uri = value::of(path, request, false);
+    if let Some(template) = arguments {
+        let mut query = value::of(template, request, true);
+        if rule.keeps_arguments
+            && let Some(before) = request.query().filter(|before| !before.is_empty())
+        {
+            query.push(b'&');
+            query.extend_from_slice(before);
+        }
+        request.arguments = Arguments::Replaced(query);
+    } else if !rule.keeps_arguments {
+        request.arguments = Arguments::Replaced(Vec::new());
+    }
+    request.uri = uri;
+    if request.location().settings.rewrite.log {
+        let (uri, query) = (&request.uri, request.query().unwrap_or_default());
+        let (uri, query) = (String::from_utf8_lossy(uri), String::from_utf8_lossy(query));
+        failure::log(request, Level::Notice, format_args!("rewritten data: \"{uri}\", args: \"{query}\""));
+    }
+    if request.uri.is_empty() {
+        failure::log(request, Level::Error, format_args!("the rewritten URI has a zero length"));
+        return Err(500);
+    }
+    Ok(())
+}

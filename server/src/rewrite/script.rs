@@ -1,0 +1,112 @@
+//! Carries out a script, instruction by instruction, to its end or to what answers.
+//!
+//! An `if` that holds puts the request into the location of its block; the script that goes on is still the same, so of
+//! several that hold the last one's settings stay, as in nginx.
+
+use super::condition::{self, Verdict};
+use super::file_test::FileTest;
+use super::replacement::{self, Replaced};
+use super::value;
+use crate::request::{Arguments, Request};
+use millstream_conf::model::{Instruction, LocationId, Settable, Then};
+
+/// A place in a script, and what is known there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Paused {
+    /// The level whose script it is.
+    pub owner: LocationId,
+    /// The instruction.
+    pub at: usize,
+    /// Whether the URI was changed so that a location is to be looked for.
+    pub changed: bool,
+    /// Whether captures are escaped in values: in nginx they are until a `rewrite` has matched.
+    pub escapes: bool,
+    /// What the file test says that the instruction asked for.
+    pub answer: Option<bool>,
+}
+
+impl Paused {
+    /// Before the first instruction.
+    pub fn at_start(owner: LocationId) -> Self {
+        Paused { owner, at: 0, changed: false, escapes: true, answer: None }
+    }
+
+    /// With what the file test says.
+    #[must_use]
+    pub fn answered(self, answer: bool) -> Self {
+        Paused { answer: Some(answer), ..self }
+    }
+}
+
+/// How a script went.
+#[derive(Debug)]
+pub(super) enum Ran {
+    /// To its end, or to a `break`; whether the URI was changed.
+    End { changed: bool },
+    /// To a `return`, at this place.
+    Return(usize),
+    /// To a redirect.
+    Redirect(u16, Vec<u8>),
+    /// To a status.
+    Status(u16),
+    /// To a file test.
+    Test(FileTest, Paused),
+}
+
+/// Carries out a script from a place in it.
+pub(super) fn run(request: &mut Request, from: Paused) -> Ran {
+    let generation = request.generation.clone();
+    let script = &generation.http().location(from.owner).settings.rewrite.script;
+    let mut now = from;
+    while let Some(instruction) = script.get(now.at) {
+        now.at = match instruction {
+            Instruction::Set { target, value } => {
+                set(request, *target, &value::of(value, request, now.escapes));
+                now.at + 1
+            }
+            Instruction::If { condition, otherwise, location } => {
+                match condition::judge(condition, request, now.escapes, now.answer.take()) {
+                    Ok(Verdict::Holds) => {
+                        if let Some(id) = location {
+                            request.enter(*id);
+                        }
+                        now.at + 1
+                    }
+                    Ok(Verdict::Fails) => *otherwise,
+                    Ok(Verdict::Ask(test)) => return Ran::Test(test, now),
+                    Err(status) => return Ran::Status(status),
+                }
+            }
+            Instruction::Rewrite(rule) => match replacement::apply(rule, request) {
+                Ok(Replaced::Nothing) => now.at + 1,
+                Ok(Replaced::Redirect(status, url)) => return Ran::Redirect(status, url),
+                Ok(Replaced::Uri(Then::Break)) => {
+                    request.is_outside = true;
+                    return Ran::End { changed: false };
+                }
+                Ok(Replaced::Uri(Then::Last)) => return Ran::End { changed: true },
+                Ok(Replaced::Uri(Then::Next)) => {
+                    (now.changed, now.escapes) = (true, false);
+                    now.at + 1
+                }
+                Err(status) => return Ran::Status(status),
+            },
+            Instruction::Return(_) => return Ran::Return(now.at),
+            Instruction::Break => {
+                request.is_outside |= now.changed;
+                return Ran::End { changed: false };
+            }
+        };
+    }
+    Ran::End { changed: now.changed }
+}
+
+fn set(request: &mut Request, target: Settable, value: &[u8]) {
+    match target {
+        Settable::Slot(number) => request.slots.set(number, value),
+        Settable::Arguments => {
+            request.arguments = Arguments::Replaced(value.to_vec());
+            request.is_rewritten = true;
+        }
+    }
+}

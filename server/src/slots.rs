@@ -1,0 +1,75 @@
+//! Variables that the configuration gives values to, by their numbers: what `set` sets and what named groups capture.
+//!
+//! The values of a request stand in one text one after the other, which is reused; setting one again appends it. A variable
+//! that was not set is told apart from an empty one. Before: `conf`, which numbers them; next: `variables`.
+
+use std::cell::Cell;
+
+/// The values of one request.
+#[derive(Debug, Clone, Default)]
+pub struct Slots {
+    text: Vec<u8>,
+    places: Vec<Cell<Place>>,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Place {
+    /// Neither set nor read.
+    Unset,
+    /// Read without a value.
+    Missed,
+    /// From here to there in the text.
+    At(u32, u32),
+}
+
+impl Slots {
+    /// Takes all values away, and makes room for so many variables.
+    pub fn reset(&mut self, count: usize) {
+        self.text.clear();
+        self.places.clear();
+        self.places.resize(count, Cell::new(Place::Unset));
+    }
+
+    /// A variable's value.
+    pub fn value(&self, number: u16) -> Option<&[u8]> {
+        match self.places.get(usize::from(number))?.get() {
+            Place::At(start, end) => Some(&self.text[start as usize..end as usize]),
+            Place::Unset | Place::Missed => None,
+        }
+    }
+
+    /// Notes that a variable was read without a value: whether for the first time.
+    pub fn miss(&self, number: u16) -> bool {
+        let Some(place) = self.places.get(usize::from(number)) else { return false };
+        matches!(place.replace(Place::Missed), Place::Unset)
+    }
+
+    /// Gives a variable a value.
+    pub fn set(&mut self, number: u16, value: &[u8]) {
+        let Some(place) = self.places.get(usize::from(number)) else { return };
+        let start = self.text.len() as u32;
+        self.text.extend_from_slice(value);
+        place.set(Place::At(start, self.text.len() as u32));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_variable_has_the_value_that_it_was_given_last_and_none_after_a_reset() {
+        let mut slots = Slots::default();
+        slots.reset(2);
+        assert_eq!(slots.value(0), None);
+        assert!(slots.miss(0) && !slots.miss(0), "it is missed for the first time once");
+        slots.set(0, b"one");
+        slots.set(1, b"");
+        slots.set(0, b"other");
+        assert_eq!((slots.value(0), slots.value(1)), (Some(&b"other"[..]), Some(&b""[..])));
+        slots.reset(1);
+        assert_eq!((slots.value(0), slots.value(1)), (None, None));
+        slots.set(1, b"past the end");
+        assert_eq!(slots.value(1), None);
+    }
+}

@@ -1,0 +1,312 @@
+//! Scripts, `set`, `if`, `rewrite`, `break` and `return`, as nginx carries them out: the same table holds for nginx itself
+//! (`MILLSTREAM_BINARY=/usr/sbin/nginx`).
+
+use millstream_tests::origin::{self, Origin};
+use millstream_tests::prefix::Prefix;
+use millstream_tests::server::Server;
+use millstream_tests::wait;
+
+/// Asks for a target: `200 body`, or the status and the Location.
+fn asked(server: &Server, target: &str) -> String {
+    let answer = server.get(target);
+    match (answer.status, answer.field("location")) {
+        (200, _) => format!("200 {}", answer.text()),
+        (status, Some(location)) => format!("{status} {location}"),
+        (status, None) => status.to_string(),
+    }
+}
+
+#[track_caller]
+fn check(server: &Server, cases: &[(&str, &str)]) {
+    for (target, expected) in cases {
+        let expected = expected.replace("@HERE@", &format!("http://localhost:{}", server.port()));
+        assert_eq!(asked(server, target), expected, "{target}");
+    }
+}
+
+/// Waits for something to be in the error log.
+fn told(server: &Server, what: &str) {
+    wait::until(what, || server.prefix().read("error.log").contains(what));
+}
+
+const START: &str = "pid @DIR@/nginx.pid; error_log @DIR@/error.log notice; worker_processes 1; events { worker_connections 64; }
+    http { access_log off; server { listen 127.0.0.1:@PORT@; server_name localhost; root @DIR@; keepalive_requests 10000;";
+
+fn served(locations: &str) -> Server {
+    Server::start(&format!("{START} {locations} }} }}"), &[])
+}
+
+#[test]
+fn a_rewrite_replaces_path_and_query_and_its_flag_says_what_follows() {
+    let server = served(
+        "location / { return 200 \"$uri?$args\"; }
+        location /next { rewrite ^/next/(.*)$ /next2/$1; rewrite ^/next2/(.*)$ /got/$1; }
+        location /last { rewrite ^/last/(.*)$ /got/$1 last; return 200 never; }
+        location /query { rewrite ^/query/(.*)$ /got?a=$1&b; }
+        location /drop { rewrite ^/drop/(.*)$ /got/$1?; }
+        location /own { rewrite ^/own/(.*)$ /got?a=$1?; }
+        location /value { rewrite ^ /got$arg_x last; }
+        location /none { rewrite ^/nothing$ /got last; return 200 \"none $uri\"; }
+        location /brk { rewrite ^/brk/(.*)$ /got/$1 break; return 200 never; }
+        location /redirect { rewrite ^/redirect/(.*)$ /got/$1 redirect; }
+        location /permanent { rewrite ^/permanent/(.*)$ /got/$1?z permanent; }
+        location /absolute { rewrite ^/absolute/(.*)$ http://example.com/$1?; }
+        location /scheme { rewrite ^ $scheme://example.com$uri; }
+        location /named { rewrite ^/named/(?<one>[a-z]+)/(?<two>.*)$ /got/$two/$one last; }
+        location /empty { rewrite ^/empty(.*)$ $1 last; }
+        location /case { rewrite (?i)^/CASE$ /got last; }",
+    );
+    check(
+        &server,
+        &[
+            ("/x?y", "200 /x?y"),
+            ("/next/a?q=1", "200 /got/a?q=1"),
+            ("/last/a%20b?q=1", "200 /got/a b?q=1"),
+            ("/query/v?q=1", "200 /got?a=v&b&q=1"),
+            ("/query/v", "200 /got?a=v&b"),
+            ("/query/a%26b", "200 /got?a=a%26b&b"),
+            ("/drop/a?q=1", "200 /got/a?"),
+            ("/own/v?q=1", "200 /got?a=v"),
+            ("/value?x=?y=1", "200 /got?y=1?x=?y=1"),
+            ("/none", "200 none /none"),
+            ("/brk/a", "404"),
+            ("/redirect/a%2f%20b?q=1", "302 @HERE@/got/a/%20b?q=1"),
+            ("/permanent/a?q=1", "301 @HERE@/got/a?z&q=1"),
+            ("/absolute/a?q=1", "302 http://example.com/a"),
+            ("/scheme?q=1", "302 http://example.com/scheme?q=1"),
+            ("/named/abc/def", "200 /got/def/abc?"),
+            ("/empty", "500"),
+            ("/case", "200 /got?"),
+        ],
+    );
+}
+
+#[test]
+fn an_endless_rewriting_ends_after_ten_changes_and_is_told() {
+    let server = served(
+        "location / { rewrite ^/(.*)$ /x$1; }
+        location /ten { rewrite \"^/ten(x{0,9})$\" /ten$1x last; return 200 $uri; }
+        location = /tenxxxxxxxxxx { return 200 ten; }
+        location /eleven { rewrite \"^/eleven(x{0,10})$\" /eleven$1x last; return 200 $uri; }",
+    );
+    check(&server, &[("/a", "500"), ("/ten", "200 ten"), ("/eleven", "500")]);
+    told(&server, "rewrite or internal redirection cycle while processing \"/xxxxxxxxxxxa\"");
+}
+
+#[test]
+fn a_server_s_script_comes_before_its_locations_and_again_after_a_redirect_inside() {
+    let server = served(
+        "set $seen \"$seen.\"; set $who server;
+        if ($arg_return) { return 200 \"server $who\"; }
+        if ($arg_to) { rewrite ^ /to/$arg_to? break; }
+        rewrite ^/first$ /second; rewrite ^/second$ /third;
+        location / { set $who location; return 200 \"$uri $who $seen\"; }
+        location /to { return 200 \"to $uri\"; }
+        location /page { error_page 404 /paged; return 404; }
+        location = /paged { return 200 \"paged $seen\"; }
+        location /named { error_page 404 = @named; return 404; }
+        location @named { return 200 \"named $uri $seen\"; }",
+    );
+    check(
+        &server,
+        &[
+            ("/x?return=1", "200 server server"),
+            ("/x?to=y", "200 to /to/y"),
+            ("/first", "200 /third location ."),
+            ("/x", "200 /x location ."),
+            ("/page", "404"),
+            ("/named", "200 named /named ."),
+        ],
+    );
+    let answer = server.get("/page");
+    assert_eq!((answer.status, answer.text().as_str()), (404, "paged .."));
+}
+
+#[test]
+fn conditions_hold_as_in_nginx() {
+    let prefix = Prefix::new();
+    prefix.write("file", "x");
+    std::fs::create_dir(prefix.join("directory")).expect("it can be made");
+    let template = format!(
+        "{START}
+        location /holds {{ if ($arg_a) {{ return 200 yes; }} return 200 no; }}
+        location /equals {{ if ($arg_a = b) {{ return 200 yes; }} if ($arg_a != c) {{ return 200 other; }} return 200 c; }}
+        location /template {{ if ($arg_a = \"x$arg_b\") {{ return 200 yes; }} return 200 no; }}
+        location /match {{ if ($arg_a ~ ^b(.)$) {{ return 200 \"yes $1\"; }} return 200 \"no $1\"; }}
+        location /mismatch {{ if ($arg_a !~ ^b(.)$) {{ return 200 yes; }} return 200 \"no $1\"; }}
+        location /nocase {{ if ($arg_a ~* ^B$) {{ return 200 yes; }} if ($arg_a !~* c) {{ return 200 other; }} return 200 c; }}
+        location /named {{ if ($arg_a ~ ^(?<part>.)) {{ set $got $part; }} return 200 \"$got\"; }}
+        location /f {{ if (-f @DIR@$arg_a) {{ return 200 yes; }} if (!-f @DIR@$arg_a) {{ return 200 no; }} }}
+        location /d {{ if (-d @DIR@$arg_a) {{ return 200 yes; }} if (!-d @DIR@$arg_a) {{ return 200 no; }} }}
+        location /e {{ if (-e @DIR@$arg_a) {{ return 200 yes; }} if (!-e @DIR@$arg_a) {{ return 200 no; }} }}
+        location /x {{ if (-x @DIR@$arg_a) {{ return 200 yes; }} if (!-x @DIR@$arg_a) {{ return 200 no; }} }}
+        location /both {{ if (-f @DIR@$arg_a) {{ set $x file; }} if (-d @DIR@$arg_b) {{ set $x \"${{x}}dir\"; }} return 200 \"$x\"; }}
+        }} }}"
+    );
+    let server = Server::start_in(prefix, &template, &[]);
+    check(
+        &server,
+        &[
+            ("/holds?a=1", "200 yes"),
+            ("/holds?a=0", "200 no"),
+            ("/holds?a=00", "200 yes"),
+            ("/holds?a=", "200 no"),
+            ("/holds", "200 no"),
+            ("/equals?a=b", "200 yes"),
+            ("/equals?a=B", "200 other"),
+            ("/equals?a=c", "200 c"),
+            ("/equals", "200 other"),
+            ("/template?a=xy&b=y", "200 yes"),
+            ("/template?a=xy", "200 no"),
+            ("/match?a=bc", "200 yes c"),
+            ("/match?a=c", "200 no "),
+            ("/mismatch?a=c", "200 yes"),
+            ("/mismatch?a=bc", "200 no c"),
+            ("/nocase?a=b", "200 yes"),
+            ("/nocase?a=xCx", "200 c"),
+            ("/nocase?a=x", "200 other"),
+            ("/named?a=xyz", "200 x"),
+            ("/named", "200 "),
+            ("/f?a=/file", "200 yes"),
+            ("/f?a=/directory", "200 no"),
+            ("/f?a=/nothing", "200 no"),
+            ("/f?a=/file/nothing", "200 no"),
+            ("/d?a=/directory", "200 yes"),
+            ("/d?a=/file", "200 no"),
+            ("/e?a=/file", "200 yes"),
+            ("/e?a=/directory", "200 yes"),
+            ("/e?a=/nothing", "200 no"),
+            ("/x?a=/directory", "200 yes"),
+            ("/x?a=/file", "200 no"),
+            ("/both?a=/file&b=/directory", "200 filedir"),
+            ("/both?a=/nothing&b=/directory", "200 dir"),
+        ],
+    );
+}
+
+#[test]
+fn of_conditions_that_hold_the_last_one_s_settings_are_in_force() {
+    let server = served(
+        "location / {
+            if ($arg_a) { add_header X-A a; set $x a; }
+            if ($arg_b) { add_header X-B b; set $x \"${x}b\"; }
+            add_header X-Own own;
+            error_page 404 = @shown; return 404;
+        }
+        location @shown { return 200 $x; }
+        location /settings {
+            if ($arg_a) { add_header X-A a; }
+            if ($arg_b) { add_header X-B b; }
+            add_header X-Own own; return 200 \"$arg_a$arg_b\";
+        }
+        location /root { root @DIR@/none; if ($arg_a) { root @DIR@; } }
+        location /page { error_page 403 /one; if ($arg_a) { error_page 403 /two; } return 403; }
+        location = /one { return 200 one; } location = /two { return 200 two; }",
+    );
+    for (target, expected) in [
+        ("/settings", [None, None, Some("own")]),
+        ("/settings?a=1", [Some("a"), None, None]),
+        ("/settings?b=1", [None, Some("b"), None]),
+        ("/settings?a=1&b=1", [None, Some("b"), None]),
+    ] {
+        let answer = server.get(target);
+        let fields = ["x-a", "x-b", "x-own"].map(|name| answer.field(name));
+        assert_eq!(fields, expected, "{target}");
+    }
+    server.prefix().write("root", "in root");
+    check(&server, &[("/?a=1&b=1", "200 ab"), ("/root", "404"), ("/root?a=1", "200 in root")]);
+    for (target, expected) in [("/page", "one"), ("/page?a=1", "two")] {
+        let answer = server.get(target);
+        assert_eq!((answer.status, answer.text().as_str()), (403, expected), "{target}");
+    }
+}
+
+#[test]
+fn an_if_passes_on_where_its_location_does_or_where_it_says_itself() {
+    let [one, other] = ["one", "other"].map(|name| {
+        Origin::start(move |request| {
+            origin::answer(200, &[], format!("{name} {}", request.target()).as_bytes())
+        })
+    });
+    let server = Server::start(
+        &format!(
+            "{START}
+            location /pass/ {{ proxy_pass http://@ONE@/up/; if ($arg_a) {{ add_header X-If 1; }}
+                if ($arg_b) {{ proxy_pass http://@OTHER@; }} }}
+            location /brk/ {{ proxy_pass http://@ONE@/up/; rewrite ^/brk/(.*)$ /moved/$1 break; }}
+            location /plain/ {{ proxy_pass http://@ONE@; rewrite ^/plain/(.*)$ /moved/$1?n=1 break; }}
+            location /kept/ {{ proxy_pass http://@ONE@; rewrite ^/other/(.*)$ /moved/$1 break; }}
+            location /args/ {{ proxy_pass http://@ONE@; set $args c=d; }}
+            location /stop/ {{ proxy_pass http://@ONE@/up/; rewrite ^/stop/(.*)$ /moved/$1; break; }}
+            }} }}"
+        ),
+        &[("ONE", &one.address()), ("OTHER", &other.address())],
+    );
+    check(
+        &server,
+        &[
+            ("/pass/x%20y", "200 one /up/x%20y"),
+            ("/pass/x?a=1", "200 one /up/x?a=1"),
+            ("/pass/x%2fy?b=1", "200 other /pass/x%2fy?b=1"),
+            ("/brk/x%20y?q", "200 one /moved/x%20y?q"),
+            ("/plain/x?q", "200 one /moved/x?n=1&q"),
+            ("/kept/%41?q", "200 one /kept/%41?q"),
+            ("/args/%41?q", "200 one /args/A?c=d"),
+            ("/stop/x", "200 one /moved/x"),
+        ],
+    );
+}
+
+#[test]
+fn set_variables_are_the_request_s_and_one_that_is_not_set_is_empty_and_told() {
+    let server = served(
+        "location / { set $a one; set $A \"$a two\"; return 200 \"$a|$b\"; }
+        location /b { set $b \"\"; return 200 \"[$b]\"; }
+        location /quiet { uninitialized_variable_warn off; return 200 \"[$b]\"; }
+        location /args { set $args x=1; return 200 \"$args $is_args $arg_x $request_uri\"; }",
+    );
+    check(&server, &[("/quiet", "200 []"), ("/b", "200 []"), ("/args?y", "200 x=1 ? 1 /args?y")]);
+    let log = server.prefix().read("error.log");
+    assert!(!log.contains("uninitialized"), "{log}");
+    check(&server, &[("/", "200 one two|")]);
+    told(&server, "using uninitialized \"b\" variable");
+}
+
+#[test]
+fn rewrite_log_tells_what_matched_and_what_came_of_it() {
+    let server = served(
+        "rewrite_log on;
+        location / { rewrite ^/no$ /x; rewrite ^/(.*)$ /got/$1?a=b break; return 200 never; }
+        location /to { if ($arg_x ~ y) { return 204; } rewrite ^ http://example.com/ redirect; }",
+    );
+    check(&server, &[("/name?c", "404"), ("/to?x=y", "204"), ("/to", "302 http://example.com/")]);
+    for line in [
+        "\"^/no$\" does not match \"/name\"",
+        "\"^/(.*)$\" matches \"/name\"",
+        "rewritten data: \"/got/name\", args: \"a=b&c\"",
+        "\"y\" matches \"y\"",
+        "rewritten redirect: \"http://example.com/\"",
+    ] {
+        told(&server, line);
+    }
+}
+
+#[test]
+fn a_return_answers_in_its_place_of_the_script() {
+    let server = served(
+        "location / { return 200 \"$uri\"; return 204; }
+        location /if { if ($arg_a = 1) { return 301 /one; } if ($arg_a = 2) { return 403 no; } if ($arg_a = 3) { return 444; } return 405; }
+        location /cond { set $x 1; if ($x) { return 307 $scheme://other.example$request_uri; } }",
+    );
+    check(
+        &server,
+        &[
+            ("/x", "200 /x"),
+            ("/if?a=1", "301 @HERE@/one"),
+            ("/if?a=2", "403"),
+            ("/if", "405"),
+            ("/cond?q", "307 http://other.example/cond?q"),
+        ],
+    );
+    assert!(server.client().request("GET", "/if?a=3", &[]).is_err(), "444 closes without an answer");
+}
