@@ -2,13 +2,14 @@
 //!
 //! ```text
 //!   Entry ── block ─▶ | key | field lines, packed | body, if it is small |
-//!         └─ more ──▶ what few have: a large body or one in a file, tags, a part, the compressed body
+//!         └─ more ──▶ what few have: a large body or one in a file, tags, a part, coded bodies
 //! ```
 //! The marks are what lets a worker answer from its own handle without writing to shared memory: whether the entry is
 //! still the stored one is only read, whether it is used is only written when it is not set yet. Next: `memory`,
 //! which holds entries; `front`, which holds handles.
 
 use crate::body::{Body, FileBody};
+use crate::coded::CodedBodies;
 use crate::footprint::{allocated, counted};
 use crate::head::{Head, Part};
 use crate::kept_lifetime::KeptLifetime;
@@ -19,8 +20,8 @@ use crate::tags::Tags;
 use crate::vary::VaryFields;
 use bytes::Bytes;
 use millstream_conf::model::ProxyCache;
-use millstream_wire::{Fields, packed};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use millstream_wire::{Coding, Fields, packed};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -56,9 +57,10 @@ impl Variant {
 pub struct Entry {
     retired: AtomicBool,
     used: AtomicBool,
-    gzip_claimed: AtomicBool,
+    /// The codings that somebody is making, each the bit of its number.
+    coding_claims: AtomicU8,
     ahead_claimed: AtomicBool,
-    /// Too much waited to be written to the disk when it came.
+    /// Not on the disk as it is: too much waited to be written when it came, or a coded body has been made since.
     unwritten: AtomicBool,
     status: u16,
     fields_at: u32,
@@ -81,7 +83,7 @@ struct More {
     tags: Tags,
     part: Option<Part>,
     body: Option<Body>,
-    gzip: OnceLock<Held>,
+    coded: CodedBodies,
 }
 
 /// A small body, for whoever sends it.
@@ -120,14 +122,14 @@ impl Entry {
         let more = OnceLock::new();
         if body.is_some() || !head.tags.is_empty() || head.part.is_some() {
             let tags = head.tags.clone();
-            let _ = more.set(Box::new(More { tags, part: head.part, body, gzip: OnceLock::new() }));
+            let _ = more.set(Box::new(More { tags, part: head.part, body, coded: CodedBodies::default() }));
         }
         // Keys and heads are bounded far below 4 GiB.
         let offset = |at: usize| u32::try_from(at).expect("a head is shorter than 4 GiB");
         Entry {
             retired: AtomicBool::new(false),
             used: AtomicBool::new(false),
-            gzip_claimed: AtomicBool::new(false),
+            coding_claims: AtomicU8::new(0),
             ahead_claimed: AtomicBool::new(false),
             unwritten: AtomicBool::new(false),
             status: head.status,
@@ -236,10 +238,15 @@ impl Entry {
         conf.background_update || self.lifetime().grants_stale(StaleCause::Updating, now)
     }
 
-    /// The body compressed with gzip, once somebody has made it.
+    /// The body in a coding, once somebody has made it.
     #[inline]
-    pub fn gzip_body(&self) -> Option<&Held> {
-        self.more.get()?.gzip.get()
+    pub fn coded_body(&self, coding: Coding) -> Option<&Held> {
+        self.more.get()?.coded.find(coding)
+    }
+
+    /// All codings that the body is there in, beside the plain one.
+    pub fn coded_bodies(&self) -> impl Iterator<Item = (Coding, &Held)> {
+        self.more.get().into_iter().flat_map(|more| more.coded.iter())
     }
 
     /// Whether another entry, or none, is stored in its place.
@@ -266,9 +273,8 @@ impl Entry {
 
     /// What it has in memory beside its block.
     fn held(&self) -> impl Iterator<Item = &Held> {
-        let more = self.more.get();
-        let body = more.and_then(|more| more.body.as_ref()).and_then(Body::memory);
-        body.into_iter().chain(more.and_then(|more| more.gzip.get()))
+        let body = self.large_body().and_then(Body::memory);
+        body.into_iter().chain(self.coded_bodies().map(|(_, body)| body))
     }
 
     /// No purge up to this number goes for it.
@@ -287,9 +293,7 @@ impl Entry {
         let mut head = self.head();
         head.lifetime.fresh_until = head.lifetime.fresh_until.min(at);
         let entry = Entry::new(self.key(), self.variant.clone(), (self.order, born), head, self.body());
-        if let Some(body) = self.gzip_body() {
-            entry.keep_gzip(body.clone());
-        }
+        entry.keep_all_coded(self);
         entry
     }
 
@@ -332,22 +336,29 @@ impl Entry {
     }
 
     /// True for exactly one caller until it gives the claim back.
-    pub(crate) fn claim_gzip(&self) -> bool {
-        let made = self.more.get().is_some_and(|more| more.gzip.get().is_some());
-        !made && !self.gzip_claimed.swap(true, Ordering::AcqRel)
+    pub(crate) fn claim_coding(&self, coding: Coding) -> bool {
+        let bit = 1 << coding.number();
+        self.coded_body(coding).is_none() && self.coding_claims.fetch_or(bit, Ordering::AcqRel) & bit == 0
     }
 
-    pub(crate) fn unclaim_gzip(&self) {
-        self.gzip_claimed.store(false, Ordering::Release);
+    pub(crate) fn unclaim_coding(&self, coding: Coding) {
+        self.coding_claims.fetch_and(!(1 << coding.number()), Ordering::Release);
     }
 
-    pub(crate) fn keep_gzip(&self, body: Held) -> bool {
-        self.more.get_or_init(Box::default).gzip.set(body).is_ok()
+    /// Keeps a coded form of its body; false where that coding is there.
+    pub(crate) fn keep_coded(&self, coding: Coding, body: Held) -> bool {
+        self.more.get_or_init(Box::default).coded.add(coding, body)
     }
 
-    /// Bytes that a compressed body of this length adds.
-    pub(crate) fn gzip_cost(length: usize) -> u64 {
-        allocated(length) + allocated(size_of::<More>())
+    /// Takes over what was made of another entry with the same body.
+    pub(crate) fn keep_all_coded(&self, other: &Entry) {
+        other.coded_bodies().for_each(|(coding, body)| _ = self.keep_coded(coding, body.clone()));
+    }
+
+    /// Bytes that a coded body of this length adds.
+    pub(crate) fn coded_cost(&self, length: usize) -> u64 {
+        let more = if self.more.get().is_none() { allocated(size_of::<More>()) } else { 0 };
+        CodedBodies::cost_of(length) + more
     }
 
     /// Bytes it takes, key included. The request fields that tell variants apart are shared by all of a key; each
@@ -358,9 +369,8 @@ impl Entry {
         });
         let more = self.more.get().map_or(0, |more| {
             let body = more.body.as_ref().and_then(Body::memory).map_or(0, |bytes| allocated(bytes.len()));
-            let gzip = more.gzip.get().map_or(0, |bytes| allocated(bytes.len()));
             let path = self.body_in_file().map_or(0, |file| allocated(file.path.as_os_str().len() + 16));
-            allocated(size_of::<More>()) + more.tags.cost() + body + gzip + path
+            allocated(size_of::<More>()) + more.tags.cost() + body + more.coded.cost() + path
         });
         counted::<Entry>() + allocated(self.block.len()) + variant + more
     }

@@ -1,8 +1,9 @@
-//! The bytes of a cache file: a fixed header, the stored head, the body, and a checksum for every block of the body.
+//! The bytes of a cache file: a fixed header, the stored head, the body, a checksum for every block of the body, and what was
+//! made of the body in other codings.
 //!
 //! ```text
-//! 0          72            72+head          …+body
-//! | fixed    | head (CRC)  | body           | CRC of each 64 KiB of the body |
+//! 0          72            72+head          …+body                           …+4 for each block
+//! | fixed    | head (CRC)  | body           | CRC of each 64 KiB of the body | coded bodies (CRC) |
 //! ```
 //! The fixed header is written last and carries a checksum of itself, the head and the table, so a file that was cut
 //! at any byte does not open, and a block that rotted is noticed before a byte of it is sent. It does no I/O: slices
@@ -12,7 +13,8 @@ use crate::head::{Head, Part, StoredHead};
 use crate::policy::{Lifetime, Revalidation, VaryRule};
 use crate::tags::{self, Tag, Tags};
 use crate::vary::{FIELDS, VaryFields};
-use millstream_wire::Headers;
+use bytes::Bytes;
+use millstream_wire::{Coding, Headers};
 use std::time::Duration;
 
 #[cfg(test)]
@@ -26,7 +28,7 @@ pub(crate) const BLOCK: usize = 64 * 1024;
 pub(crate) const LONGEST_HEAD: u32 = 1024 * 1024;
 
 const MAGIC: &[u8; 8] = b"MILLCACH";
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 
 /// What the fixed header says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,6 +47,10 @@ pub(crate) struct FileHeader {
     pub(crate) body_length: u64,
     /// Checksum of the table of checksums.
     pub(crate) table_checksum: u32,
+    /// Length of the coded bodies together.
+    pub(crate) coded_length: u32,
+    /// Checksum of these.
+    pub(crate) coded_checksum: u32,
 }
 
 impl FileHeader {
@@ -59,6 +65,8 @@ impl FileHeader {
         out[40..44].copy_from_slice(&self.head_checksum.to_le_bytes());
         out[44..48].copy_from_slice(&self.table_checksum.to_le_bytes());
         out[48..56].copy_from_slice(&self.born.to_le_bytes());
+        out[56..60].copy_from_slice(&self.coded_length.to_le_bytes());
+        out[60..64].copy_from_slice(&self.coded_checksum.to_le_bytes());
         let checksum = crc32fast::hash(&out[..68]);
         out[68..72].copy_from_slice(&checksum.to_le_bytes());
         out
@@ -78,6 +86,8 @@ impl FileHeader {
                 head_checksum: read.u32()?,
                 table_checksum: read.u32()?,
                 born: read.u64()?,
+                coded_length: read.u32()?,
+                coded_checksum: read.u32()?,
                 head_length,
             };
             (version == VERSION).then_some(header)
@@ -96,21 +106,29 @@ impl FileHeader {
         self.body_length.div_ceil(BLOCK as u64)
     }
 
+    /// Where the coded bodies begin; `None` where the header states a length no file can have.
+    pub(crate) fn coded_offset(&self) -> Option<u64> {
+        self.body_offset().checked_add(self.body_length)?.checked_add(self.blocks().checked_mul(4)?)
+    }
+
     /// Length of the whole file; `None` where the header states a length no file can have.
     pub(crate) fn file_length(&self) -> Option<u64> {
-        self.body_offset().checked_add(self.body_length)?.checked_add(self.blocks().checked_mul(4)?)
+        self.coded_offset()?.checked_add(u64::from(self.coded_length))
     }
 }
 
-/// Whether these are the first bytes of a file that is whole and not ours to read: one of version 1 of this format, or of
+/// Whether these are the first bytes of a file that is whole and not ours to read: one of an earlier version of this format, or of
 /// nginx, whose cache directory this may have been. Bytes that were damaged do not look so.
 pub(crate) fn is_foreign(fixed: &[u8; FIXED]) -> bool {
     let begin = |number: u64| fixed[..8] == number.to_le_bytes();
-    let first = fixed.starts_with(MAGIC)
-        && fixed[8..12] == 1u32.to_le_bytes()
-        && fixed[60..64] == crc32fast::hash(&fixed[..60]).to_le_bytes();
+    // Each version of ours had its own checksum at the end of its fixed header.
+    let earlier = |(version, end): (u32, usize)| {
+        fixed.starts_with(MAGIC)
+            && fixed[8..12] == version.to_le_bytes()
+            && fixed[end..end + 4] == crc32fast::hash(&fixed[..end]).to_le_bytes()
+    };
     // nginx: a version of 64 bits, 3 to 5 since its cache knows Vary.
-    first || (3..=5).any(begin)
+    [(1, 60), (2, 68)].into_iter().any(earlier) || (3..=5).any(begin)
 }
 
 /// Checksums of a body that arrives piece by piece.
@@ -267,6 +285,27 @@ pub(crate) fn decode_head(bytes: &[u8], body_length: u64) -> Option<FileHead> {
     let mut head = StoredHead::from_stored(status, headers, Some(body_length), lifetime, stored_at);
     (head.tags, head.part) = (Tags::from(tags), part);
     read.bytes.is_empty().then_some(FileHead { key, vary, head })
+}
+
+/// Writes the coded bodies.
+pub(crate) fn encode_coded<'a>(bodies: impl Iterator<Item = (Coding, &'a [u8])>) -> Vec<u8> {
+    let mut out = Vec::new();
+    for (coding, body) in bodies {
+        out.push(coding.number());
+        put(&mut out, body);
+    }
+    out
+}
+
+/// Reads what [`encode_coded`] wrote; a coding that is not known is passed over. Each has memory of its own,
+/// for it is held as long as it is read.
+pub(crate) fn decode_coded(bytes: &[u8]) -> Option<Vec<(Coding, Bytes)>> {
+    let (mut read, mut bodies) = (Reader { bytes }, Vec::new());
+    while !read.bytes.is_empty() {
+        let (number, body) = (read.u8()?, read.text()?);
+        bodies.extend(Coding::numbered(number).map(|coding| (coding, Bytes::copy_from_slice(body))));
+    }
+    Some(bodies)
 }
 
 fn put(out: &mut Vec<u8>, text: &[u8]) {

@@ -473,7 +473,11 @@ fn insert(
         Body::Memory(held) => Body::Memory(store.memory.loans.hold((**held).clone())),
         body => body.clone(),
     };
-    match store.memory.put(grant, &entry(body), now) {
+    let whole = entry(body);
+    for (coding, body) in &loaded.coded {
+        whole.keep_coded(*coding, store.memory.loans.hold(body.clone()));
+    }
+    match store.memory.put(grant, &whole, now) {
         Put::Stored => None,
         // Not asked of the disk again for this request: memory knows better.
         Put::Outdated => {

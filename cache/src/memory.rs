@@ -29,6 +29,7 @@ use crate::now::Now;
 use crate::purges::Purges;
 use crate::sync::{Mutex, MutexGuard};
 use foldhash::quality::RandomState;
+use millstream_wire::Coding;
 use obey::is_gone;
 use shard::{Evicted, Freed, Shard};
 use std::hash::{BuildHasher, Hasher};
@@ -211,9 +212,9 @@ impl Memory {
         }
     }
 
-    /// Counts the compressed body of a stored entry; false where there is no room or the entry is no longer stored.
-    pub(crate) fn add_gzip(&self, entry: &Arc<Entry>, body: Held) -> bool {
-        let (cost, hash) = (Entry::gzip_cost(body.len()), self.hash(entry.key()));
+    /// Counts a coded body of a stored entry; false where there is no room or the entry is no longer stored.
+    pub(crate) fn add_coded(&self, entry: &Arc<Entry>, coding: Coding, body: Held) -> bool {
+        let (cost, hash) = (entry.coded_cost(body.len()), self.hash(entry.key()));
         if !self.reserve(cost, 0, hash) {
             return false;
         }
@@ -225,7 +226,7 @@ impl Memory {
                 .iter_mut()
                 .find(|cell| cell.entry.as_ref().is_some_and(|held| Arc::ptr_eq(held, entry)));
             if let Some(cell) = stored
-                && entry.keep_gzip(body.clone())
+                && entry.keep_coded(coding, body.clone())
             {
                 body.enter();
                 cell.charge += cost;

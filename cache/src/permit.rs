@@ -103,9 +103,7 @@ impl FillPermit {
         // What was confirmed is as good as what was asked for at the same time.
         let orders = (self.grant().order, self.grant().born);
         let entry = Entry::new(old.key(), old.variant.clone(), orders, head.view(), old.body());
-        if let Some(body) = old.gzip_body() {
-            entry.keep_gzip(body.clone());
-        }
+        entry.keep_all_coded(old);
         let entry = Arc::new(entry);
         let known = old.variant.as_ref().map(|variant| &*variant.fields);
         let told_apart = vary.is_none_or(|vary| known.is_some_and(|known| known.covers(&vary)));

@@ -18,6 +18,7 @@ use bytes::Bytes;
 use millstream_conf::model::{CacheZone, Level};
 use millstream_net::{blocking, clock};
 use millstream_telemetry::error_log::ErrorLogs;
+use millstream_wire::{Coding, FieldId};
 use rate::Rate;
 use recent::Recent;
 use std::fmt;
@@ -346,11 +347,12 @@ impl Store {
         }
     }
 
-    /// The right to compress an entry's body, for one thread: worth it only where the body is in memory and plain.
-    pub fn claim_gzip(self: &Arc<Self>, entry: &Arc<Entry>) -> Option<GzipPermit> {
-        let plain = !entry.head().fields().has(millstream_wire::FieldId::ContentEncoding);
-        let claimed = plain && entry.body_in_memory().is_some() && !entry.is_retired() && entry.claim_gzip();
-        claimed.then(|| GzipPermit { store: self.clone(), entry: entry.clone() })
+    /// The right to make a coded form of an entry's body, for one thread: worth it only where the body is in memory and plain.
+    pub fn claim_coding(self: &Arc<Self>, entry: &Arc<Entry>, coding: Coding) -> Option<CodingPermit> {
+        let plain = !entry.head().fields().has(FieldId::ContentEncoding);
+        let is_worth_it = plain && entry.body_in_memory().is_some() && !entry.is_retired();
+        let claimed = is_worth_it && entry.claim_coding(coding);
+        claimed.then(|| CodingPermit { store: self.clone(), entry: entry.clone(), coding })
     }
 
     /// Whether a key's file may be there, as far as can be told without looking.
@@ -404,6 +406,9 @@ impl Store {
             Body::Memory(held) => disk.append(&mut spool, std::slice::from_ref(held)),
             Body::File(body) => disk.copy_body(&mut spool, body),
         };
+        spool.set_coded(file_format::encode_coded(
+            entry.coded_bodies().map(|(coding, body)| (coding, &body[..])),
+        ));
         if written {
             self.commit(disk, spool, entry_place(&key, entry, place), began, now);
         }
@@ -538,30 +543,35 @@ fn detach(work: impl FnOnce() + Send + 'static) {
     }
 }
 
-/// The right to compress an entry's body; dropping it gives it to the next who asks.
+/// The right to make a coded form of an entry's body; dropping it gives it to the next who asks.
 #[derive(Debug)]
-pub struct GzipPermit {
+pub struct CodingPermit {
     store: Arc<Store>,
     entry: Arc<Entry>,
+    coding: Coding,
 }
 
-impl GzipPermit {
-    /// The entry whose body is to be compressed.
+impl CodingPermit {
+    /// The entry whose body is to be coded.
     pub fn entry(&self) -> &Arc<Entry> {
         &self.entry
     }
 
-    /// Keeps the compressed body beside the plain one, counted in the zone's bytes. False where there is no room or
-    /// the entry has been replaced meanwhile. It is not written to disk: after a restart it is made once again.
+    /// Keeps the coded body beside the plain one, counted in the zone's bytes. False where there is no room or the entry has
+    /// been replaced meanwhile. A later round of tidying writes the file anew with all that was made until then.
     pub fn set(self, body: Bytes) -> bool {
         let body = self.store.memory.loans.hold(body);
-        self.store.memory.add_gzip(&self.entry, body)
+        let kept = self.store.memory.add_coded(&self.entry, self.coding, body);
+        if kept && self.store.disk.is_some() {
+            self.entry.set_unwritten(true);
+        }
+        kept
     }
 }
 
-impl Drop for GzipPermit {
+impl Drop for CodingPermit {
     fn drop(&mut self) {
-        // Once there is a compressed body a claim is refused anyhow.
-        self.entry.unclaim_gzip();
+        // Once there is a coded body a claim is refused anyhow.
+        self.entry.unclaim_coding(self.coding);
     }
 }

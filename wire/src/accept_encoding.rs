@@ -1,8 +1,9 @@
 //! `Accept-Encoding` (RFC 9110 §12.5.3): which codings a client takes.
 //!
-//! The same few codings are told apart for deciding what to send and for folding the many spellings of the field
-//! into one variant of a cache. Preference among codings is ours to choose; a weight only matters when it is zero.
+//! The same few codings are told apart for deciding what to send ([`Weights`]) and for folding the many spellings of the field
+//! into one variant of a cache ([`folded`]), where a weight only matters when it is zero.
 
+use crate::coding::Coding;
 use crate::list;
 
 /// The codings a client takes, of those the product knows.
@@ -50,11 +51,59 @@ impl AcceptEncoding {
     }
 }
 
-/// Whether a client that sent this value takes gzip.
-#[inline]
-pub fn accepts_gzip(value: &[u8]) -> bool {
-    // The way the field is sent by nearly everybody.
-    value.starts_with(b"gzip,") || value == b"gzip" || normalise(std::iter::once(value)).gzip
+/// How much a client likes each coding that can be made for it, in thousandths (RFC 9110 §12.4.2); 0 is a refusal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Weights {
+    /// By number.
+    codings: [u16; Coding::ALL.len()],
+    /// Of the plain content, where the field names it; otherwise it is what is left when no coding is taken.
+    identity: u16,
+}
+
+impl Weights {
+    /// Reads all lines of the field.
+    #[inline]
+    pub fn read<'a>(values: impl Iterator<Item = &'a [u8]> + Clone) -> Weights {
+        match common(values.clone()) {
+            Some(set) => Weights {
+                codings: [set.gzip, set.br, set.zstd].map(|is_taken| u16::from(is_taken) * FULL),
+                identity: 0,
+            },
+            None => Weights::of(&Said::read(values)),
+        }
+    }
+
+    fn of(said: &Said) -> Weights {
+        let others = said.weights[STAR].unwrap_or(0);
+        let codings = std::array::from_fn(|slot| said.weights[slot].unwrap_or(others));
+        Weights { codings, identity: said.weights[IDENTITY].unwrap_or(0) }
+    }
+
+    /// Whether no coding is taken.
+    #[inline]
+    pub fn is_none(&self) -> bool {
+        self.codings == [0; Coding::ALL.len()]
+    }
+
+    /// Whether a coding is taken.
+    #[inline]
+    pub fn takes(&self, coding: Coding) -> bool {
+        self.codings[usize::from(coding.number())] > 0
+    }
+
+    /// What the client likes best of these, of several that it likes as much the first; `None` is the plain content: where it
+    /// takes none of them, or names the plain one as better.
+    #[inline]
+    pub fn best(&self, offered: impl Iterator<Item = Coding>) -> Option<Coding> {
+        let (mut best, mut weight) = (None, self.identity.max(1) - 1);
+        for coding in offered {
+            let own = self.codings[usize::from(coding.number())];
+            if own > weight {
+                (best, weight) = (Some(coding), own);
+            }
+        }
+        best
+    }
 }
 
 /// What browsers and common clients send, so that most requests need no parsing.
@@ -71,14 +120,15 @@ const COMMON: [(&[u8], AcceptEncoding); 4] = [
 /// Reads all lines of the field. A coding that is named counts by its own weight, others by that of `*`.
 #[inline]
 pub fn normalise<'a>(values: impl Iterator<Item = &'a [u8]> + Clone) -> AcceptEncoding {
-    common(values.clone()).unwrap_or_else(|| parse(values).0)
+    common(values.clone()).unwrap_or_else(|| Said::read(values).set())
 }
 
 /// As [`normalise`], where the set is all that the field says; `None` where it names a coding that is not known here,
 /// says a thing twice, or has a weight that cannot be read: others may take such a field for more, or for less.
 #[inline]
 pub fn folded<'a>(values: impl Iterator<Item = &'a [u8]> + Clone) -> Option<AcceptEncoding> {
-    common(values.clone()).or_else(|| Some(parse(values)).filter(|(_, is_all)| *is_all).map(|(set, _)| set))
+    common(values.clone())
+        .or_else(|| Some(Said::read(values)).filter(|said| said.is_all).map(|said| said.set()))
 }
 
 fn common<'a>(mut values: impl Iterator<Item = &'a [u8]>) -> Option<AcceptEncoding> {
@@ -89,63 +139,84 @@ fn common<'a>(mut values: impl Iterator<Item = &'a [u8]>) -> Option<AcceptEncodi
     }
 }
 
-/// The codings, and whether they are all that was said.
-fn parse<'a>(values: impl Iterator<Item = &'a [u8]>) -> (AcceptEncoding, bool) {
-    const NAMES: [&[u8]; 6] = [b"gzip", b"br", b"zstd", b"deflate", b"*", b"identity"];
-    let mut named: [Option<bool>; NAMES.len()] = [None; NAMES.len()];
-    let mut is_all = true;
-    for element in values.flat_map(list::elements) {
-        let mut parameters = list::parameters(element);
-        let coding = parameters.next().unwrap_or_default();
-        let slot = NAMES
-            .iter()
-            .position(|name| coding.eq_ignore_ascii_case(name))
-            .or_else(|| coding.eq_ignore_ascii_case(b"x-gzip").then_some(0));
-        let Some(slot) = slot else {
-            is_all = false;
-            continue;
-        };
-        let first = parameters.next();
-        let weight = first.map_or(Some(true), is_positive_weight);
-        is_all &= weight.is_some() && parameters.next().is_none() && named[slot].is_none();
-        // Another parameter changes nothing; a weight that cannot be read counts as zero: to send the plain content is
-        // never wrong. Named twice, a refusal wins for the same reason.
-        let accepted = first
-            .into_iter()
-            .chain(parameters)
-            .all(|parameter| !is_weight(parameter) || is_positive_weight(parameter) == Some(true));
-        named[slot] = Some(named[slot].unwrap_or(true) && accepted);
+/// The names that are told apart; the codings at the places of their numbers.
+const NAMES: [&[u8]; 6] = [b"gzip", b"br", b"zstd", b"deflate", b"*", b"identity"];
+const DEFLATE: usize = 3;
+const STAR: usize = 4;
+const IDENTITY: usize = 5;
+/// The weight of what has none.
+const FULL: u16 = 1000;
+
+/// What a field says.
+struct Said {
+    /// The weight of each name, where it is named.
+    weights: [Option<u16>; NAMES.len()],
+    /// Whether these are all that was said.
+    is_all: bool,
+}
+
+impl Said {
+    fn read<'a>(values: impl Iterator<Item = &'a [u8]>) -> Said {
+        let (mut weights, mut is_all) = ([None; NAMES.len()], true);
+        for element in values.flat_map(list::elements) {
+            let mut parameters = list::parameters(element);
+            let coding = parameters.next().unwrap_or_default();
+            let slot = NAMES
+                .iter()
+                .position(|name| coding.eq_ignore_ascii_case(name))
+                .or_else(|| coding.eq_ignore_ascii_case(b"x-gzip").then_some(0));
+            let Some(slot) = slot else {
+                is_all = false;
+                continue;
+            };
+            let first = parameters.next();
+            let is_plain = first.is_none_or(|first| weight(first).is_some());
+            is_all &= is_plain && parameters.next().is_none() && weights[slot].is_none();
+            // Another parameter changes nothing; a weight that cannot be read counts as zero: to send the plain content is
+            // never wrong. Of two weights the lesser wins for the same reason.
+            let own = list::parameters(element).skip(1).filter(|parameter| is_weight(parameter));
+            let least = own.map(|parameter| weight(parameter).unwrap_or(0)).min().unwrap_or(FULL);
+            weights[slot] = Some(weights[slot].unwrap_or(FULL).min(least));
+        }
+        Said { weights, is_all }
     }
-    let others = named[4].unwrap_or(false);
-    let takes = |slot: usize| named[slot].unwrap_or(others);
-    let set = AcceptEncoding {
-        gzip: takes(0),
-        br: takes(1),
-        zstd: takes(2),
-        deflate: takes(3),
-        others,
-        refuses_plain: !named[5].or(named[4]).unwrap_or(true),
-    };
-    (set, is_all)
+
+    /// A coding that is named counts by its own weight, others by that of `*`.
+    fn set(&self) -> AcceptEncoding {
+        let is_positive = |slot: usize| self.weights[slot].map(|weight| weight > 0);
+        let others = is_positive(STAR).unwrap_or(false);
+        let takes = |coding: usize| is_positive(coding).unwrap_or(others);
+        AcceptEncoding {
+            gzip: takes(usize::from(Coding::Gzip.number())),
+            br: takes(usize::from(Coding::Br.number())),
+            zstd: takes(usize::from(Coding::Zstd.number())),
+            deflate: takes(DEFLATE),
+            others,
+            refuses_plain: !is_positive(IDENTITY).or(is_positive(STAR)).unwrap_or(true),
+        }
+    }
 }
 
 fn is_weight(parameter: &[u8]) -> bool {
     list::pair(parameter).0.eq_ignore_ascii_case(b"q")
 }
 
-/// `q=0.5` → true, `q=0`, `q=0.0` → false (RFC 9110 §12.4.2); `None` for anything that is no weight.
-fn is_positive_weight(parameter: &[u8]) -> Option<bool> {
+/// `q=0.5` → 500, `q=0.0` → 0 (RFC 9110 §12.4.2); `None` for anything that is no weight.
+fn weight(parameter: &[u8]) -> Option<u16> {
     let (_, value) = list::pair(parameter);
     let (whole, digits) = match value.filter(|_| is_weight(parameter))? {
         [whole] => (whole, &[][..]),
         [whole, b'.', digits @ ..] => (whole, digits),
         _ => return None,
     };
-    let is_zero = digits.iter().all(|&digit| digit == b'0');
-    let is_number = digits.len() <= 3 && digits.iter().all(u8::is_ascii_digit);
+    if digits.len() > 3 || !digits.iter().all(u8::is_ascii_digit) {
+        return None;
+    }
+    let places = [100, 10, 1];
+    let thousandths = digits.iter().zip(places).map(|(digit, place)| u16::from(digit - b'0') * place).sum();
     match whole {
-        b'0' if is_number => Some(!is_zero),
-        b'1' if is_number && is_zero => Some(true),
+        b'0' => Some(thousandths),
+        b'1' if thousandths == 0 => Some(FULL),
         _ => None,
     }
 }
@@ -177,7 +248,69 @@ mod tests {
             ("gzipp", false),
             ("deflate, br", false),
         ] {
-            assert_eq!(accepts_gzip(value.as_bytes()), expected, "{value}");
+            let weights = Weights::read(std::iter::once(value.as_bytes()));
+            assert_eq!(weights.takes(Coding::Gzip), expected, "{value}");
+        }
+    }
+
+    /// What a client gets that sent these lines, of br, zstd and gzip in the server's order.
+    fn best(lines: &str) -> &'static str {
+        let weights = Weights::read(lines.split('\n').map(str::as_bytes));
+        let chosen = weights.best([Coding::Br, Coding::Zstd, Coding::Gzip].into_iter());
+        chosen.map_or("identity", Coding::name)
+    }
+
+    #[test]
+    fn the_client_s_weights_choose_and_then_the_server_s_order() {
+        for (lines, expected) in [
+            // RFC 9110 §12.5.3: a weight says how much a coding is liked, and what has none weighs 1.
+            ("gzip, deflate, br, zstd", "br"),
+            ("zstd, gzip", "zstd"),
+            ("gzip", "gzip"),
+            ("x-gzip", "gzip"),
+            ("br;q=0.5, gzip", "gzip"),
+            ("br;q=0.5, gzip;q=0.501", "gzip"),
+            ("br;q=0.8, zstd;q=0.9, gzip;q=0.8", "zstd"),
+            ("gzip;q=0.001", "gzip"),
+            ("br;q=0, gzip;q=0.1", "gzip"),
+            ("GZIP; Q=0.7, BR;q=0.3", "gzip"),
+            // `*` stands for what is not named, and for nothing else.
+            ("*", "br"),
+            ("*;q=0.1", "br"),
+            ("br;q=0, *", "zstd"),
+            ("br;q=0.4, *;q=0.5", "zstd"),
+            ("gzip, *;q=0.5", "gzip"),
+            ("gzip, *;q=0", "gzip"),
+            ("*;q=0", "identity"),
+            ("br;q=0, zstd;q=0, gzip;q=0, *", "identity"),
+            // The plain content is what is left, unless it is named as better.
+            ("", "identity"),
+            ("identity", "identity"),
+            ("identity, gzip;q=0.5", "identity"),
+            ("identity;q=0.5, gzip;q=0.5", "gzip"),
+            ("identity;q=0.5, gzip;q=0.4", "identity"),
+            ("identity;q=0.5, gzip, br;q=0.4", "gzip"),
+            ("identity;q=0, gzip;q=0.1", "gzip"),
+            ("identity;q=0", "identity"),
+            ("identity;q=0, deflate", "identity"),
+            // What is not known, or cannot be read, is not taken.
+            ("compress, deflate, dcb, foo", "identity"),
+            ("foo;q=1, gzip;q=0.2", "gzip"),
+            ("gzip;q=x", "identity"),
+            ("gzip;q=2, br;q=0.0000", "identity"),
+            ("gzip;q=-1, zstd;q=0.1", "zstd"),
+            ("gzip;level=9", "gzip"),
+            ("gzip;level=9;q=0", "identity"),
+            ("gzip;q=1;q=0.2, zstd;q=0.3", "zstd"),
+            ("gzip, gzip;q=0.2, zstd;q=0.3", "zstd"),
+            (",, gzip ,,", "gzip"),
+            // Several lines are one list (RFC 9110 §5.3).
+            ("gzip;q=0.5\nbr;q=0.6", "br"),
+            ("gzip\nbr;q=0", "gzip"),
+            ("gzip\ngzip;q=0", "identity"),
+            ("identity\ngzip;q=0.9", "identity"),
+        ] {
+            assert_eq!(best(lines), expected, "{lines}");
         }
     }
 
@@ -188,7 +321,9 @@ mod tests {
         assert_eq!(fold("identity"), 0);
         assert_ne!(fold("gzip"), fold("br"));
         for (text, set) in COMMON {
-            assert_eq!(parse(std::iter::once(text)), (set, true));
+            let said = Said::read(std::iter::once(text));
+            assert_eq!((said.set(), said.is_all), (set, true));
+            assert_eq!(Weights::of(&said), Weights::read(std::iter::once(text)));
         }
     }
 

@@ -25,6 +25,7 @@ pub mod cache_control;
 pub mod etag;
 pub mod conditional;
 pub mod range;
+pub mod coding;
 pub mod accept_encoding;
 pub mod accept_language;
 pub mod host;
@@ -32,6 +33,7 @@ pub mod target;
 pub mod reference;
 pub mod h1;
 
+pub use coding::Coding;
 pub use field::Field;
 pub use field_id::FieldId;
 pub use fields::Fields;

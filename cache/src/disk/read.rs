@@ -10,6 +10,7 @@ use crate::file_format::{self, FIXED, FileHead, FileHeader};
 use crate::key::Key;
 use crate::now::Now;
 use bytes::Bytes;
+use millstream_wire::Coding;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
@@ -22,6 +23,8 @@ pub(crate) struct Loaded {
     pub(crate) born: u64,
     pub(crate) head: FileHead,
     pub(crate) body: Body,
+    /// The body in other codings, where it is in memory.
+    pub(crate) coded: Vec<(Coding, Bytes)>,
     /// The body, in its file.
     pub(crate) file: FileBody,
     size: u64,
@@ -105,12 +108,14 @@ impl Disk {
         let table = body::read_table(&file, &header)?;
         let head = read_head(&file, &header)?;
         let in_file = FileBody::new(path.into(), header.id, header.body_length);
+        let mut coded = Vec::new();
         let body = if header.body_length <= in_memory {
             let mut bytes = vec![0; header.body_length as usize];
             file.read_exact_at(&mut bytes, header.body_offset())?;
             if !file_format::body_matches(&bytes, &table) {
                 return Err(body::corrupt());
             }
+            coded = read_coded(&file, &header)?;
             Body::Memory(Bytes::from(bytes).into())
         } else {
             Body::File(in_file.clone())
@@ -120,6 +125,7 @@ impl Disk {
             born: header.born,
             head,
             body,
+            coded,
             file: in_file,
             size: header.file_length().unwrap_or(0),
         })
@@ -133,6 +139,19 @@ fn read_header(file: &File) -> io::Result<FileHeader> {
         true => io::ErrorKind::Unsupported.into(),
         false => body::corrupt(),
     })
+}
+
+fn read_coded(file: &File, header: &FileHeader) -> io::Result<Vec<(Coding, Bytes)>> {
+    if header.coded_length == 0 {
+        return Ok(Vec::new());
+    }
+    // The length of the file has been compared with what the header says.
+    let mut bytes = vec![0; header.coded_length as usize];
+    file.read_exact_at(&mut bytes, header.coded_offset().ok_or_else(body::corrupt)?)?;
+    if crc32fast::hash(&bytes) != header.coded_checksum {
+        return Err(body::corrupt());
+    }
+    file_format::decode_coded(&bytes).ok_or_else(body::corrupt)
 }
 
 fn read_head(file: &File, header: &FileHeader) -> io::Result<FileHead> {

@@ -23,6 +23,8 @@ pub(crate) struct Spool {
     path: Option<PathBuf>,
     header: FileHeader,
     sums: BlockChecksums,
+    /// The coded bodies, written behind everything else.
+    coded: Vec<u8>,
 }
 
 impl Spool {
@@ -51,11 +53,22 @@ impl Spool {
         Ok(())
     }
 
-    /// Writes table and header: from here on the file is whole.
+    /// The coded bodies that go with the plain one, see `file_format`.
+    pub(crate) fn set_coded(&mut self, coded: Vec<u8>) {
+        // They are made of bodies in memory, which are far below 4 GiB; too much of it is left out.
+        self.header.coded_length = u32::try_from(coded.len()).unwrap_or(0);
+        self.header.coded_checksum = crc32fast::hash(&coded);
+        self.coded = coded;
+    }
+
+    /// Writes table, coded bodies and header: from here on the file is whole.
     fn seal(&mut self) -> io::Result<()> {
         let (table, checksum) = std::mem::take(&mut self.sums).finish();
         self.header.table_checksum = checksum;
         self.file.write_all_at(&table, self.header.body_offset() + self.header.body_length)?;
+        if let Some(at) = self.header.coded_offset().filter(|_| self.header.coded_length > 0) {
+            self.file.write_all_at(&self.coded, at)?;
+        }
         self.file.write_all_at(&self.header.encode(), 0)
     }
 }
@@ -106,8 +119,11 @@ impl Disk {
                 head_checksum: crc32fast::hash(head),
                 body_length: 0,
                 table_checksum: 0,
+                coded_length: 0,
+                coded_checksum: 0,
             },
             sums: BlockChecksums::default(),
+            coded: Vec::new(),
         };
         spool.file.write_all_at(head, FIXED as u64)?;
         Ok(spool)

@@ -38,9 +38,17 @@ fn what_few_entries_have_is_kept_too() {
     assert_eq!((entry.head().tags, entry.head().part), (&head.tags, head.part));
     assert_eq!(entry.head().last_modified, Some(784_111_777));
     assert_eq!((entry.lifetime(), entry.age(start())), (head.lifetime, 0));
-    assert!(entry.gzip_body().is_none() && entry.claim_gzip() && !entry.claim_gzip());
-    assert!(entry.keep_gzip(Bytes::from_static(b"z").into()) && !entry.keep_gzip(Bytes::new().into()));
-    assert_eq!(entry.gzip_body().map(|held| &held[..]), Some(&b"z"[..]));
+    for coding in Coding::ALL {
+        assert!(
+            entry.coded_body(coding).is_none() && entry.claim_coding(coding) && !entry.claim_coding(coding)
+        );
+        let cost = entry.cost();
+        let added = entry.coded_cost(1);
+        assert!(entry.keep_coded(coding, Bytes::from_static(b"z").into()));
+        assert!(!entry.keep_coded(coding, Bytes::new().into()));
+        assert_eq!(entry.coded_body(coding).map(|held| &held[..]), Some(&b"z"[..]));
+        assert_eq!(entry.cost(), cost + added);
+    }
 }
 
 #[test]

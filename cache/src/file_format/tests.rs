@@ -28,6 +28,8 @@ fn header() -> FileHeader {
         head_checksum: 4,
         body_length: 3 * BLOCK as u64 + 1,
         table_checksum: 5,
+        coded_length: 9,
+        coded_checksum: 6,
     }
 }
 
@@ -37,7 +39,7 @@ fn a_header_comes_back_and_a_bit_less_or_other_does_not() {
     assert_eq!(FileHeader::decode(&bytes), Some(header()));
     assert_eq!(
         (header().blocks(), header().file_length()),
-        (4, Some(FIXED as u64 + 300 + 3 * 65536 + 1 + 16))
+        (4, Some(FIXED as u64 + 300 + 3 * 65536 + 1 + 16 + 9))
     );
     for length in 0..FIXED {
         assert_eq!(FileHeader::decode(&bytes[..length]), None);
@@ -53,6 +55,32 @@ fn a_header_comes_back_and_a_bit_less_or_other_does_not() {
 fn lengths_that_no_file_can_have_are_no_lengths() {
     let huge = FileHeader { body_length: u64::MAX - 3, ..header() };
     assert_eq!(huge.file_length(), None);
+}
+
+#[test]
+fn coded_bodies_come_back_and_one_that_nobody_knows_is_passed_over() {
+    let bodies = [(Coding::Zstd, &b"zz"[..]), (Coding::Gzip, b""), (Coding::Br, b"b")];
+    let bytes = encode_coded(bodies.into_iter());
+    let found = decode_coded(&bytes).expect("it was written so");
+    assert!(found.iter().map(|(coding, body)| (*coding, &body[..])).eq(bodies));
+    let later = [&[200, 1, 0, 0, 0, b'x'], &bytes[..]].concat();
+    assert_eq!(decode_coded(&later), Some(found));
+    for length in [1, 4, 6, bytes.len() - 1] {
+        assert_eq!(decode_coded(&bytes[..length]), None, "{length}");
+    }
+}
+
+#[test]
+fn a_file_of_an_earlier_version_is_nothing_to_complain_about() {
+    for (version, end) in [(1u32, 60), (2, 68)] {
+        let mut fixed = header().encode();
+        fixed[8..12].copy_from_slice(&version.to_le_bytes());
+        let checksum = crc32fast::hash(&fixed[..end]);
+        fixed[end..end + 4].copy_from_slice(&checksum.to_le_bytes());
+        assert!(FileHeader::decode(&fixed).is_none() && is_foreign(&fixed), "{version}");
+        fixed[20] ^= 1;
+        assert!(!is_foreign(&fixed), "{version}");
+    }
 }
 
 #[test]
@@ -93,5 +121,6 @@ proptest! {
     fn no_bytes_make_it_panic(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
         let _ = decode_head(&bytes, 0);
         let _ = FileHeader::decode(&bytes);
+        let _ = decode_coded(&bytes);
     }
 }

@@ -9,6 +9,7 @@ use crate::progress::Follower;
 use crate::samples::{begin, conf, fill, head, headers, lifetime, miss, ready, start, store, zone};
 use bytes::Bytes;
 use millstream_conf::model::UseStale;
+use millstream_wire::Coding;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
@@ -297,20 +298,23 @@ fn a_body_too_large_for_memory_is_passed_on_and_not_stored() {
 }
 
 #[test]
-fn a_body_is_compressed_by_one_and_counted() {
+fn a_body_is_coded_by_one_and_counted() {
     let (mut front, now) = (front(), start());
     fill(&mut front, b"key", b"plain plain plain", now);
     let (hit, store) = (fresh(get(&mut front, &conf(), now)), front.store().clone());
     let before = store.stats().memory_bytes;
-    let permit = store.claim_gzip(&hit.entry).expect("the first");
-    assert!(store.claim_gzip(&hit.entry).is_none());
-    drop(permit);
-    let permit = store.claim_gzip(&hit.entry).expect("given back");
-    assert!(permit.set(Bytes::from_static(b"gzip")));
-    assert!(store.claim_gzip(&hit.entry).is_none());
-    assert_eq!(hit.gzip_body().map(|held| &held[..]), Some(&b"gzip"[..]));
+    for coding in Coding::ALL {
+        let claim = || store.claim_coding(&hit.entry, coding);
+        let permit = claim().expect("the first");
+        assert!(claim().is_none());
+        drop(permit);
+        let permit = claim().expect("given back");
+        assert!(permit.set(Bytes::from_static(coding.name().as_bytes())));
+        assert!(claim().is_none());
+        assert_eq!(hit.coded_body(coding).map(|held| &held[..]), Some(coding.name().as_bytes()));
+    }
     let added = store.stats().memory_bytes - before;
-    assert!((4..=512).contains(&added), "{added}");
+    assert!((10..=1024).contains(&added), "{added}");
 }
 
 #[test]

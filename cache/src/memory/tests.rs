@@ -8,7 +8,7 @@ use crate::progress::Follower;
 use crate::samples::{begin, conf, fill, headers, ready, start, store, zone};
 use bytes::Bytes;
 use millstream_conf::model::{CacheZone, ProxyCache};
-use millstream_wire::Fields;
+use millstream_wire::{Coding, Fields};
 use proptest::prelude::*;
 use std::future::Future;
 use std::pin::pin;
@@ -57,7 +57,7 @@ fn everything_that_is_counted_is_given_back() {
         let key = format!("key {}", number % 20);
         fill_again(&mut front, &key, number as usize * 10);
         if let Lookup::Fresh(hit) = front.lookup(key.as_bytes(), Fields::default(), &conf(), start())
-            && let Some(permit) = store.claim_gzip(&hit.entry)
+            && let Some(permit) = store.claim_coding(&hit.entry, Coding::ALL[number as usize % 3])
         {
             assert!(permit.set(Bytes::from(vec![1; 50])));
         }
@@ -178,7 +178,7 @@ enum Step {
     GiveBack,
     Abort,
     Leave,
-    Compress { key: u8 },
+    Code { key: u8, coding: Coding },
     Purge { key: u8 },
 }
 
@@ -192,7 +192,7 @@ fn step() -> impl Strategy<Value = Step> {
         1 => Just(Step::GiveBack),
         1 => Just(Step::Abort),
         1 => Just(Step::Leave),
-        1 => (0..20u8).prop_map(|key| Step::Compress { key }),
+        1 => (0..20u8, 0..3usize).prop_map(|(key, coding)| Step::Code { key, coding: Coding::ALL[coding] }),
         1 => (0..20u8).prop_map(|key| Step::Purge { key }),
     ]
 }
@@ -229,10 +229,10 @@ fn take(front: &mut Front, held: &mut Held, conf: &ProxyCache, step: Step) {
         Step::GiveBack => drop(held.permits.pop()),
         Step::Abort => drop(held.fills.pop()),
         Step::Leave => drop((held.waiters.pop(), held.followers.pop())),
-        Step::Compress { key } => {
+        Step::Code { key, coding } => {
             let found = front.lookup(&name(key), Fields::default(), conf, start());
             if let Lookup::Fresh(hit) = found
-                && let Some(permit) = front.store().claim_gzip(&hit.entry)
+                && let Some(permit) = front.store().claim_coding(&hit.entry, coding)
             {
                 permit.set(Bytes::from(vec![1; 5000]));
             }

@@ -9,6 +9,7 @@ use std::fs;
 use std::os::unix::fs::FileExt;
 
 mod background;
+mod coded;
 mod kept;
 mod purging;
 mod removed;

@@ -17,14 +17,14 @@
 
 use super::Outcome;
 use super::follow::{self, Followed};
-use super::hit::{self, Coding, Ready};
+use super::hit::{self, Ready};
 use super::keyed::{self, Use, usage};
 use super::partial::{self, Step};
 use super::proxied::{self, Filling, Proxied};
 use super::{query, ranges, stored};
 use crate::cache_report::{CacheReport, Forward};
 use crate::client::Client;
-use crate::filter::gzip;
+use crate::filter::compressor::{self, Effort};
 use crate::request::Request;
 use crate::restart::Restart;
 use crate::variables;
@@ -36,15 +36,13 @@ use millstream_cache::{
 use millstream_conf::model::ProxyCache;
 use millstream_net::{blocking, buffers};
 use millstream_telemetry::metrics::{CacheStatus, Cause};
-use millstream_wire::Method;
 use millstream_wire::h1::framing::Framing;
+use millstream_wire::{Coding, Method};
 use std::future::poll_fn;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::Poll;
 
-/// Bodies up to this size are compressed at once on the worker; larger ones off it. At level 1 this is about 0.1 ms.
-const COMPRESS_INLINE: usize = 8 * 1024;
 /// Look-ups for one request at the most: an entry may vanish between look-up and read, but not for ever.
 const LOOKUPS: usize = 8;
 
@@ -420,8 +418,10 @@ pub async fn from_entry(
     let now = Now::read();
     report_entry(request, &hit, now);
     let mut coding = hit::coding(request, &hit.entry);
-    if coding == Coding::Gzip && !compressed(request, &hit).await {
-        coding = Coding::Identity;
+    if let Some(wanted) = coding
+        && !coded(request, &hit, wanted).await
+    {
+        coding = None;
     }
     let mut out = buffers::take();
     if let Some(ready) = hit::ready(request, &hit, coding, now, &mut out) {
@@ -448,27 +448,30 @@ pub async fn send_ready(request: &mut Request, client: &mut Client, out: Vec<u8>
     sent.map_or_else(Outcome::Client, |()| Outcome::Done)
 }
 
-/// Makes the compressed form of an entry where it is missing; whether it is there now. One thread makes it.
-async fn compressed(request: &Request, hit: &Hit) -> bool {
-    if hit.entry.gzip_body().is_some() {
+/// Makes the coded form of an entry where it is missing; whether it is there now. One thread makes it.
+async fn coded(request: &Request, hit: &Hit, coding: Coding) -> bool {
+    if hit.entry.coded_body(coding).is_some() {
         return true;
     }
     let Some(cache) = request.location().settings.pass.as_ref().and_then(|proxy| proxy.cache.as_ref()) else {
         return false;
     };
     let store = &request.generation.shared.stores[cache.zone.0 as usize];
-    let (Some(permit), Some(body)) = (store.claim_gzip(&hit.entry), hit.entry.body().memory().cloned())
+    let (Some(permit), Some(body)) =
+        (store.claim_coding(&hit.entry, coding), hit.entry.body().memory().cloned())
     else {
         return false;
     };
-    let level = request.location().settings.gzip.level;
-    let squeezed = if body.len() <= COMPRESS_INLINE {
-        gzip::whole(&body, level)
+    let effort = Effort::of(&request.location().settings, coding);
+    let squeezed = if effort.is_short(body.len()) {
+        compressor::whole(&body, effort)
     } else {
-        blocking::run(move || gzip::whole(&body, level)).await
+        blocking::run(move || compressor::whole(&body, effort)).await
     };
-    permit.set(Bytes::from(squeezed));
-    hit.entry.gzip_body().is_some()
+    if let Some(squeezed) = squeezed {
+        permit.set(Bytes::from(squeezed));
+    }
+    hit.entry.coded_body(coding).is_some()
 }
 
 /// Streams what somebody else's fill brings, as it arrives.

@@ -1,13 +1,14 @@
 //! A stored answer in memory, made ready: head and body as they go on the wire, kept per thread and location.
 //!
 //! A hit copies a prepared head, puts the date in and points at the body; nothing is allocated, nothing shared is written.
-//! The compressed body is made once for all and kept with the entry; no hit compresses.
+//! A coded body is made once for all and kept with the entry; no hit compresses.
 //! Next: `stored`, for what takes more than one write; `cached`, which decides what is answered from an entry.
 
 use super::conditions;
 use super::ranges::{self, Offer, Selection};
 use crate::client::WholeBody;
-use crate::filter::{expires, gzip, head};
+use crate::filter::coding::{self, Plain};
+use crate::filter::{expires, head};
 use crate::request::Request;
 use crate::tries::CachedFacts;
 use bytes::Bytes;
@@ -15,7 +16,7 @@ use millstream_cache::{Entry, Head, Held, Hit, Now};
 use millstream_net::memory_file::MemoryFile;
 use millstream_telemetry::metrics::CacheStatus;
 use millstream_wire::conditional::{self, Validators};
-use millstream_wire::{FieldId, Headers, date};
+use millstream_wire::{Coding, FieldId, Headers, date};
 use std::cell::{Cell, OnceCell};
 use std::ops::Range;
 use std::rc::Rc;
@@ -104,31 +105,25 @@ impl Ready {
     }
 }
 
-/// Which representation of an entry a request gets.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Coding {
-    /// As it was stored.
-    Identity,
-    /// Compressed by us.
-    Gzip,
-}
-
-/// The representation that suits a request. Compressing may still have to be done.
-pub fn coding(request: &Request, entry: &Arc<Entry>) -> Coding {
-    let settings = &request.location().settings.gzip;
-    if !settings.enabled || request.field(FieldId::AcceptEncoding).is_none() {
-        return Coding::Identity;
-    }
-    let fields = entry.head().fields();
-    let wanted = gzip::eligible(settings, entry.head().status, fields, Some(entry.length()))
-        && gzip::accepted(settings, request, fields);
-    if wanted { Coding::Gzip } else { Coding::Identity }
+/// The coding that suits a request; `None` is the body as it was stored. Making it may still have to be done.
+pub fn coding(request: &Request, entry: &Arc<Entry>) -> Option<Coding> {
+    let head = entry.head();
+    coding::choose(
+        request,
+        &Plain { status: head.status, fields: head.fields(), length: Some(entry.length()) },
+    )
 }
 
 /// Writes the head of a hit into `out` and says what follows. `None` where it takes more than one write: the body is not
 /// in memory, several ranges of it are wanted or none that exists, or its compressed form is not yet made; and where the
 /// entry is only a part of an answer.
-pub fn ready(request: &mut Request, hit: &Hit, coding: Coding, now: Now, out: &mut Vec<u8>) -> Option<Ready> {
+pub fn ready(
+    request: &mut Request,
+    hit: &Hit,
+    coding: Option<Coding>,
+    now: Now,
+    out: &mut Vec<u8>,
+) -> Option<Ready> {
     let entry = &hit.entry;
     let stored = entry.head();
     if stored.part.is_some() {
@@ -140,7 +135,7 @@ pub fn ready(request: &mut Request, hit: &Hit, coding: Coding, now: Now, out: &m
             conditional_head(request, entry, status, now, out);
             return Some(Ready::HeadOnly);
         }
-        if coding == Coding::Identity {
+        if coding.is_none() {
             match ranges::select(request, &offer(entry)) {
                 Selection::Whole => {}
                 Selection::Part(part) => return part_of(request, entry, part, now, out),
@@ -193,7 +188,7 @@ fn part_of(
         fields: headers.view(),
         length: Some(body.len() as u64),
         chunked: false,
-        compressed: false,
+        coding: None,
         age: Some(entry.age(now)),
     };
     head::encode(out, request, &plan);
@@ -212,7 +207,7 @@ pub fn remember(request: &mut Request, head: Head<'_>, now: Now) {
 fn unprepared(
     request: &mut Request,
     entry: &Arc<Entry>,
-    coding: Coding,
+    coding: Option<Coding>,
     now: Now,
     out: &mut Vec<u8>,
 ) -> Option<Ready> {
@@ -224,7 +219,7 @@ fn unprepared(
         fields: headers.view(),
         length: Some(prepared.body.len() as u64),
         chunked: false,
-        compressed: coding == Coding::Gzip,
+        coding,
         age: Some(entry.age(now)),
     };
     head::encode(out, request, &plan);
@@ -254,10 +249,10 @@ pub fn passed_on(request: &Request, head: Head<'_>) -> Headers {
     headers
 }
 
-fn prepare(request: &Request, entry: &Arc<Entry>, coding: Coding) -> Option<Prepared> {
+fn prepare(request: &Request, entry: &Arc<Entry>, coding: Option<Coding>) -> Option<Prepared> {
     let body = match coding {
-        Coding::Identity => entry.body().memory()?.clone(),
-        Coding::Gzip => entry.gzip_body()?.clone(),
+        None => entry.body().memory()?.clone(),
+        Some(coding) => entry.coded_body(coding)?.clone(),
     };
     let mut headers = passed_on(request, entry.head());
     ranges::announce(request, entry.head().status, &mut headers);
@@ -266,7 +261,7 @@ fn prepare(request: &Request, entry: &Arc<Entry>, coding: Coding) -> Option<Prep
         fields: headers.view(),
         length: Some(body.len() as u64),
         chunked: false,
-        compressed: coding == Coding::Gzip,
+        coding,
         age: None,
     };
     let (head, status) = (head::fixed(request, &plan), entry.head().status);
@@ -312,14 +307,14 @@ fn conditional_head(request: &mut Request, entry: &Arc<Entry>, status: u16, now:
     describe_no_body(&mut headers);
     let length = (status == 412).then_some(0);
     let age = Some(entry.age(now));
-    let plan = head::Plan { status, fields: headers.view(), length, chunked: false, compressed: false, age };
+    let plan = head::Plan { status, fields: headers.view(), length, chunked: false, coding: None, age };
     head::encode(out, request, &plan);
 }
 
-fn tag(request: &Request, coding: Coding) -> u64 {
+fn tag(request: &Request, coding: Option<Coding>) -> u64 {
     let status = request.cache_status.map_or(0, CacheStatus::number);
     request.generation.shared.number << 36
         | u64::from(request.location.0) << 8
-        | u64::from(status) << 1
-        | u64::from(coding == Coding::Gzip)
+        | u64::from(status) << 3
+        | coding.map_or(0, |coding| u64::from(coding.number()) + 1)
 }

@@ -10,7 +10,7 @@ pub mod multipart;
 mod tests;
 
 use super::Outcome;
-use crate::filter::gzip;
+use crate::filter::coding::{self, Plain};
 use crate::request::Request;
 use millstream_net::clock;
 use millstream_wire::conditional::{self, Validators};
@@ -30,6 +30,13 @@ pub struct Offer<'a> {
     pub length: Option<u64>,
     /// Whether its bytes come once and in order, so that there can only be one range.
     pub is_stream: bool,
+}
+
+impl Offer<'_> {
+    /// What decides about its coding.
+    fn plain(&self) -> Plain<'_> {
+        Plain { status: self.status, fields: self.fields, length: self.length }
+    }
 }
 
 /// What of an answer a request gets.
@@ -57,7 +64,7 @@ pub fn select(request: &Request, offer: &Offer<'_>) -> Selection {
         || !(offers_ranges(request, offer.fields))
         || !conditional::range_applies(request.fields(), offer.validators)
         || !is_strong(request, offer)
-        || gzip::applies(request, offer.status, offer.fields, offer.length)
+        || coding::choose(request, &offer.plain()).is_some()
     {
         return Selection::Whole;
     }

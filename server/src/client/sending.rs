@@ -4,7 +4,8 @@
 //! takes a part for the whole (RFC 9112 §8).
 
 use super::{Client, ClientFailure, Ending};
-use crate::filter::gzip::{self, Compressor};
+use crate::filter::coding::{self, Plain};
+use crate::filter::compressor::{Compressor, Effort};
 use crate::filter::head;
 use crate::request::Request;
 use bytes::{Buf, Bytes};
@@ -142,11 +143,13 @@ impl Client {
             request.keep_alive = false;
         }
         // HEAD too: it says what GET would (RFC 9110 §9.3.2).
-        let compress = answer_head.compressible
-            && gzip::applies(request, answer_head.status, answer_head.fields, answer_head.length);
-        let framed = framed(request, &answer_head, compress);
+        let AnswerHead { status, fields, length, .. } = answer_head;
+        let choose = || coding::choose(request, &Plain { status, fields, length });
+        let coding = if answer_head.compressible { choose() } else { None };
+        let effort = coding.map(|coding| Effort::of(&request.location().settings, coding));
+        let framed = framed(request, &answer_head, coding.is_some());
         let mut out = buffers::take();
-        let length = if compress { None } else { answer_head.length };
+        let length = if coding.is_some() { None } else { length };
         head::encode(
             &mut out,
             request,
@@ -155,11 +158,10 @@ impl Client {
                 fields: answer_head.fields,
                 length: if matches!(framed, Framed::Close | Framed::Chunked) { None } else { length },
                 chunked: framed == Framed::Chunked,
-                compressed: compress,
+                coding,
                 age: answer_head.age,
             },
         );
-        let level = request.location().settings.gzip.level;
         self.answer = Some(Box::new(Answer {
             head_left: out.len(),
             out,
@@ -167,7 +169,9 @@ impl Client {
             tail: Tail::None,
             framed,
             streams: answer_head.length.is_none(),
-            compressor: (compress && framed != Framed::Empty).then(|| Box::new(Compressor::new(level))),
+            compressor: effort
+                .filter(|_| framed != Framed::Empty)
+                .map(|effort| Box::new(Compressor::new(effort))),
             skipped: 0,
             ended: false,
             cut: false,
@@ -228,10 +232,14 @@ impl Client {
         let Some(answer) = &mut self.answer else { return };
         if let Some(mut compressor) = answer.compressor.take() {
             let mut squeezed = buffers::take();
-            compressor.finish(&mut squeezed);
+            let is_whole = compressor.finish(&mut squeezed);
             answer.frame(&squeezed);
             request.sent.compressed = Some(compressor.totals());
             buffers::give(squeezed);
+            if !is_whole {
+                answer.cut = true;
+                return;
+            }
         }
         answer.end(trailers);
     }

@@ -4,7 +4,8 @@
 //! those `add_header`s that read the request are written.
 
 use crate::failure::server_text;
-use crate::filter::{expires, gzip};
+use crate::filter::coding::{self, Plain};
+use crate::filter::expires;
 use crate::request::Request;
 use crate::time_text::with_now;
 use crate::variables;
@@ -12,7 +13,7 @@ use millstream_conf::model::{AddHeader, Expires, Settings, Template, Variable};
 use millstream_conf::variables::Builtin;
 use millstream_net::clock;
 use millstream_wire::h1::encode;
-use millstream_wire::{FieldId, Fields, Headers, date};
+use millstream_wire::{Coding, FieldId, Fields, Headers, date};
 use std::collections::HashSet;
 
 /// What a head says.
@@ -25,8 +26,8 @@ pub struct Plan<'a> {
     pub length: Option<u64>,
     /// Whether the body is chunked.
     pub chunked: bool,
-    /// Whether the body is compressed by us.
-    pub compressed: bool,
+    /// What the body is coded with by us.
+    pub coding: Option<Coding>,
     /// Age in seconds, for an answer out of the cache (RFC 9111 §5.1).
     pub age: Option<u64>,
 }
@@ -152,13 +153,13 @@ fn fixed_part(out: &mut Vec<u8>, request: &Request, plan: &Plan<'_>, stamped: bo
         if is_ours(id) && !(plan.status == 101 && id == FieldId::Upgrade)
             || plan.age.is_some() && id == FieldId::Age
             || stamped && matches!(id, FieldId::Expires | FieldId::CacheControl)
-            || plan.compressed && id == FieldId::AcceptRanges
+            || plan.coding.is_some() && id == FieldId::AcceptRanges
             || matches!(id, FieldId::LastModified | FieldId::ETag) && is_set(settings, plan.status, name)
         {
             continue;
         }
-        if plan.compressed && id == FieldId::ETag && !value.starts_with(b"W/") {
-            // The compressed bytes differ, so a strong validator no longer holds (RFC 9110 §8.8.1).
+        if plan.coding.is_some() && id == FieldId::ETag && !value.starts_with(b"W/") {
+            // The coded bytes differ, so a strong validator no longer holds (RFC 9110 §8.8.1).
             let weak = [b"W/", value].concat();
             encode::field(out, name, &weak);
         } else {
@@ -176,8 +177,8 @@ fn is_set(settings: &Settings, status: u16, name: &[u8]) -> bool {
 }
 
 fn framing(out: &mut Vec<u8>, plan: &Plan<'_>) {
-    if plan.compressed {
-        encode::field(out, b"Content-Encoding", b"gzip");
+    if let Some(coding) = plan.coding {
+        encode::field(out, b"Content-Encoding", coding.name().as_bytes());
     }
     if plan.chunked {
         encode::field(out, b"Transfer-Encoding", b"chunked");
@@ -188,13 +189,11 @@ fn framing(out: &mut Vec<u8>, plan: &Plan<'_>) {
     }
 }
 
-/// `gzip_vary`: the answer is one of two, whichever this client gets (RFC 9110 §12.5.5).
+/// `gzip_vary`: the answer is one of several, whichever this client gets (RFC 9110 §12.5.5).
 fn vary(out: &mut Vec<u8>, settings: &Settings, plan: &Plan<'_>) {
     let names_it = || plan.fields.all(FieldId::Vary).any(|value| mentions(value, b"accept-encoding"));
-    if settings.gzip.vary
-        && (plan.compressed || gzip::eligible(&settings.gzip, plan.status, plan.fields, plan.length))
-        && !names_it()
-    {
+    let plain = Plain { status: plan.status, fields: plan.fields, length: plan.length };
+    if settings.gzip.vary && (plan.coding.is_some() || coding::is_offered(settings, &plain)) && !names_it() {
         encode::field(out, b"Vary", b"Accept-Encoding");
     }
 }
@@ -202,10 +201,11 @@ fn vary(out: &mut Vec<u8>, settings: &Settings, plan: &Plan<'_>) {
 /// Adds what the whole answer would say by `vary`, to the head of a part of it or of a 304 while it still describes the whole
 /// (RFC 9110 §15.3.7, §15.4.5).
 pub fn vary_as_whole(request: &Request, headers: &mut Headers, length: Option<u64>) {
-    let gzip = &request.location().settings.gzip;
+    let settings = &request.location().settings;
     let names_it =
         |fields: Fields<'_>| fields.all(FieldId::Vary).any(|value| mentions(value, b"accept-encoding"));
-    if gzip.vary && gzip::eligible(gzip, 200, headers.view(), length) && !names_it(headers.view()) {
+    let plain = Plain { status: 200, fields: headers.view(), length };
+    if settings.gzip.vary && coding::is_offered(settings, &plain) && !names_it(headers.view()) {
         headers.push(b"Vary", b"Accept-Encoding");
     }
 }

@@ -1,8 +1,9 @@
-//! What is done to an answer on its way out: its head is written, its body compressed.
+//! What is done to an answer on its way out: its head is written, its body coded.
 //!
 //! Filters decide from the request, the location and the answer's fields alone; they do no I/O.
 
-pub mod gzip;
+pub mod compressor;
+pub mod coding;
 pub mod expires;
 pub mod head;
 #[cfg(test)]

@@ -1,9 +1,11 @@
 //! The head of an answer, byte by byte where it matters, and nginx's conditions for compressing.
 
-use super::{gzip, head};
+use super::coding::{self, Plain};
+use super::compressor::{Compressor, Effort, whole};
+use super::head;
 use crate::fixture::{admitted, worker};
 use crate::request::Request;
-use millstream_wire::Headers;
+use millstream_wire::{Coding, Headers};
 
 fn request(server: &str, head: &str) -> Request {
     admitted(&worker(&format!("server {{ listen 80; {server} }}")), head)
@@ -20,14 +22,8 @@ fn fields(lines: &[(&str, &str)]) -> Headers {
 /// The lines of a head, sorted, without its date.
 fn written(request: &mut Request, status: u16, lines: &[(&str, &str)], age: Option<u64>) -> Vec<String> {
     let headers = fields(lines);
-    let plan = head::Plan {
-        status,
-        fields: headers.view(),
-        length: Some(5),
-        chunked: false,
-        compressed: false,
-        age,
-    };
+    let plan =
+        head::Plan { status, fields: headers.view(), length: Some(5), chunked: false, coding: None, age };
     let mut out = Vec::new();
     head::encode(&mut out, request, &plan);
     let text = String::from_utf8(out).expect("it is text");
@@ -112,7 +108,8 @@ fn what_is_compressed_is_what_nginx_compresses() {
         |server: &str, head: &str, status: u16, lines: &[(&str, &str)], length: u64, expected: bool| {
             let headers = fields(lines);
             let request = request(&format!("gzip on; gzip_min_length 100; {server}"), head);
-            let applies = gzip::applies(&request, status, headers.view(), Some(length));
+            let plain = Plain { status, fields: headers.view(), length: Some(length) };
+            let applies = coding::choose(&request, &plain).is_some();
             assert_eq!(applies, expected, "{server} {head} {status} {lines:?} {length}");
         };
     let html: &[_] = &[("Content-Type", "text/html; charset=utf-8")];
@@ -143,7 +140,8 @@ fn a_request_through_a_proxy_is_compressed_as_gzip_proxied_says() {
     let check = |rule: &str, head: &str, extra: (&str, &str), expected: bool| {
         let headers = fields(&[("Content-Type", "text/html"), extra]);
         let request = request(&format!("gzip on; gzip_min_length 1; gzip_proxied {rule};"), head);
-        assert_eq!(gzip::applies(&request, 200, headers.view(), None), expected, "{rule} {extra:?}");
+        let plain = Plain { status: 200, fields: headers.view(), length: None };
+        assert_eq!(coding::choose(&request, &plain).is_some(), expected, "{rule} {extra:?}");
     };
     let none = ("X-None", "");
     check("off", proxied, none, false);
@@ -166,17 +164,21 @@ fn a_request_through_a_proxy_is_compressed_as_gzip_proxied_says() {
 #[test]
 fn a_body_compressed_in_pieces_is_one_gzip_stream() {
     use std::io::Read;
-    let mut compressor = gzip::Compressor::new(1);
+    let effort = |level: u32| {
+        let request = request(&format!("gzip_comp_level {level};"), GET);
+        Effort::of(&request.location().settings, Coding::Gzip)
+    };
+    let mut compressor = Compressor::new(effort(1));
     let mut out = Vec::new();
     for piece in ["hello ", "", "world ", "hello world"] {
         compressor.compress(piece.as_bytes(), &mut out);
     }
-    compressor.finish(&mut out);
+    assert!(compressor.finish(&mut out));
     assert_eq!(compressor.totals(), (23, out.len() as u64));
     let mut text = String::new();
     flate2::read::GzDecoder::new(out.as_slice()).read_to_string(&mut text).expect("it is a gzip stream");
     assert_eq!(text, "hello world hello world");
-    let whole = gzip::whole(text.as_bytes(), 6);
+    let whole = whole(text.as_bytes(), effort(6)).expect("there is memory");
     let mut again = String::new();
     flate2::read::GzDecoder::new(whole.as_slice()).read_to_string(&mut again).expect("it is a gzip stream");
     assert_eq!(again, text);

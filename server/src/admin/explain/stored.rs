@@ -9,10 +9,19 @@ use super::{Place, at};
 use crate::location_text::readable;
 use crate::request::Request;
 use millstream_cache::policy::{self, Because, RequestFacts};
-use millstream_cache::{Entry, How, Now, Part, Ruling};
+use millstream_cache::{Entry, Held, How, Now, Part, Ruling};
 use millstream_conf::model::{Pass, ProxyCache};
-use millstream_wire::Method;
+use millstream_wire::{Coding, Method};
 use serde::{Deserialize, Serialize};
+
+/// A body in a coding.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Coded {
+    /// Its name, as in Content-Encoding.
+    pub coding: String,
+    /// Its bytes.
+    pub length: u64,
+}
 
 /// A stored answer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -30,6 +39,9 @@ pub struct Stored {
     pub part: Option<String>,
     /// `memory` or `disk`.
     pub tier: String,
+    /// The codings that the body is kept in beside the plain one, with their bytes.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub codings: Vec<Coded>,
     /// How many tags it has.
     pub tags: usize,
     /// Seconds for the Age field.
@@ -117,6 +129,7 @@ pub(super) fn told(of: &Of<'_>, entry: &Entry, chosen: bool, now: Now) -> Stored
         length: entry.length(),
         part: head.part.as_ref().map(part),
         tier: if entry.body_in_file().is_none() { "memory" } else { "disk" }.to_owned(),
+        codings: entry.coded_bodies().map(coded).collect(),
         tags: head.tags.len(),
         age: entry.age(now),
         fresh: entry.is_fresh(now),
@@ -125,6 +138,10 @@ pub(super) fn told(of: &Of<'_>, entry: &Entry, chosen: bool, now: Now) -> Stored
         because: if is_default { "nothing says anything".to_owned() } else { because(&judgement.because) },
         at: place,
     }
+}
+
+fn coded((coding, body): (Coding, &Held)) -> Coded {
+    Coded { coding: coding.name().to_owned(), length: body.len() as u64 }
 }
 
 fn milliseconds(duration: std::time::Duration) -> i64 {

@@ -70,6 +70,9 @@ impl Stored {
         if let Some(part) = &self.part {
             writeln!(f, "    part      {part}")?;
         }
+        for coded in &self.codings {
+            writeln!(f, "    coded     {} with {} bytes", coded.coding, coded.length)?;
+        }
         for field in &self.varies_by {
             writeln!(f, "    for       {field}")?;
         }

@@ -48,7 +48,7 @@ impl<'a> Passing<'a> {
         let mut shown = visible(&self.proxy.exchange, fields);
         shown.extend(fields.lines().filter(|field| field.id == FieldId::Upgrade));
         let fields = Fields::new(fields.bytes(), &shown);
-        let plan = Plan { status: 101, fields, length: None, chunked: false, compressed: false, age: None };
+        let plan = Plan { status: 101, fields, length: None, chunked: false, coding: None, age: None };
         head::encode(&mut down.buffer, self.request, &plan);
         let head_length = down.buffer.len() as u64;
         down.buffer.extend_from_slice(&connection.take_read_ahead());

@@ -1,0 +1,120 @@
+//! In which coding a client gets an answer: the one place that chooses.
+//!
+//! The conditions are nginx's (`gzip*`); beyond them `no-transform` is honoured (RFC 9111 §5.2.2.6) and weights count
+//! (RFC 9110 §12.5.3). Next: `compressor`, which makes it; a cached answer is coded once and kept, see `answer/hit`.
+
+use crate::request::Request;
+use millstream_conf::model::{Gzip, GzipHttpVersion, GzipProxied, Settings};
+use millstream_wire::accept_encoding::Weights;
+use millstream_wire::{Coding, FieldId, Fields, cache_control};
+
+/// An answer as it is before anything is done to its body.
+pub struct Plain<'a> {
+    /// Its status.
+    pub status: u16,
+    /// Its fields.
+    pub fields: Fields<'a>,
+    /// Length of the body, where known.
+    pub length: Option<u64>,
+}
+
+/// What a location says of a coding.
+struct Rule<'a> {
+    coding: Coding,
+    enabled: bool,
+    min_length: u64,
+    types: &'a [String],
+    any_type: bool,
+}
+
+impl Rule<'_> {
+    fn covers(&self, plain: &Plain<'_>) -> bool {
+        self.enabled
+            && plain.length.is_none_or(|length| length >= self.min_length)
+            && plain.fields.get(FieldId::ContentType).is_some_and(|value| self.lists(value))
+    }
+
+    fn lists(&self, value: &[u8]) -> bool {
+        if self.any_type {
+            return true;
+        }
+        let media = value.split(|&byte| byte == b';').next().unwrap_or(value).trim_ascii();
+        media.eq_ignore_ascii_case(b"text/html")
+            || self.types.iter().any(|listed| media.eq_ignore_ascii_case(listed.as_bytes()))
+    }
+}
+
+/// What a location says of each coding, the one it would rather give first.
+fn rules(settings: &Settings) -> [Rule<'_>; 1] {
+    let gzip = &settings.gzip;
+    [Rule {
+        coding: Coding::Gzip,
+        enabled: gzip.enabled,
+        min_length: gzip.min_length,
+        types: &gzip.types,
+        any_type: gzip.any_type,
+    }]
+}
+
+/// The coding that this client gets the answer in: of those that the location offers for it, the one the client likes best. `None`
+/// is the plain body.
+pub fn choose(request: &Request, plain: &Plain<'_>) -> Option<Coding> {
+    let rules = rules(&request.location().settings);
+    if !rules.iter().any(|rule| rule.enabled) {
+        return None;
+    }
+    let weights = Weights::read(request.fields().all(FieldId::AcceptEncoding));
+    if weights.is_none() || !may_be_coded(plain) {
+        return None;
+    }
+    let suits = |rule: &&Rule<'_>| {
+        weights.takes(rule.coding) && rule.covers(plain) && is_allowed(request, rule.coding, plain.fields)
+    };
+    weights.best(rules.iter().filter(suits).map(|rule| rule.coding))
+}
+
+/// Whether some client would get the answer coded: such an answer varies (`gzip_vary`).
+pub fn is_offered(settings: &Settings, plain: &Plain<'_>) -> bool {
+    let rules = rules(settings);
+    rules.iter().any(|rule| rule.enabled)
+        && may_be_coded(plain)
+        && rules.iter().any(|rule| rule.covers(plain))
+}
+
+fn may_be_coded(plain: &Plain<'_>) -> bool {
+    matches!(plain.status, 200 | 403 | 404)
+        && plain.fields.get(FieldId::ContentEncoding).is_none()
+        && !cache_control::parse(plain.fields.all(FieldId::CacheControl)).no_transform
+}
+
+/// Whether nothing else keeps this client from a coding that it takes. As in nginx, the other codings know no such conditions.
+fn is_allowed(request: &Request, coding: Coding, fields: Fields<'_>) -> bool {
+    let gzip = &request.location().settings.gzip;
+    coding != Coding::Gzip
+        || (gzip.http_version == GzipHttpVersion::Http10 || request.is_http11())
+            && (request.field(FieldId::Via).is_none() || for_proxied(gzip, request, fields))
+}
+
+/// `gzip_proxied`: the request came through another proxy. As in nginx, once anything but `off` is set, an answer with
+/// neither Expires nor Cache-Control is compressed unless `no_last_modified` or `no_etag` keep it from that.
+fn for_proxied(gzip: &Gzip, request: &Request, fields: Fields<'_>) -> bool {
+    let rule = &gzip.proxied;
+    if *rule == GzipProxied::default() {
+        return false;
+    }
+    if rule.any || rule.auth && request.field(FieldId::Authorization).is_some() {
+        return true;
+    }
+    if let Some(expires) = fields.get(FieldId::Expires) {
+        let now = millstream_net::clock::wall().seconds;
+        let date = fields.get(FieldId::Date).and_then(millstream_wire::date::parse_http).unwrap_or(now);
+        return rule.expired && millstream_wire::date::parse_http(expires).is_some_and(|at| at < date);
+    }
+    if fields.has(FieldId::CacheControl) {
+        let control = cache_control::parse(fields.all(FieldId::CacheControl));
+        return rule.no_cache && control.no_cache.is_present()
+            || rule.no_store && control.no_store
+            || rule.private && control.private.is_present();
+    }
+    !(rule.no_last_modified && fields.has(FieldId::LastModified) || rule.no_etag && fields.has(FieldId::ETag))
+}
