@@ -10,7 +10,7 @@ use millstream_cache::Store;
 use millstream_conf::diagnostics::Diagnostics;
 use millstream_conf::model::{
     CacheZone, Configuration, ErrorLog, HostPort, Http, Level, Listener, LocationMatch, LogTarget, Main,
-    PeerAddress, Upstream, UpstreamServer, Variable,
+    PeerAddress, ServerId, Upstream, UpstreamServer, Variable,
 };
 use millstream_conf::variables::Builtin;
 use millstream_net::address::Address;
@@ -376,7 +376,9 @@ fn open_store(
 fn certificates(http: &Http, findings: &mut Diagnostics) -> Vec<Option<TlsAcceptor<ChooseCertificate>>> {
     let mut configs: HashMap<u32, Arc<ServerConfig>> = HashMap::new();
     for (index, server) in http.servers.iter().enumerate() {
-        let Some(conf) = &server.settings.tls else { continue };
+        let Some(conf) = server.settings.tls.as_ref().filter(|tls| !tls.certificates.is_empty()) else {
+            continue;
+        };
         match tls::server_config(conf) {
             Ok(config) => _ = configs.insert(index as u32, config),
             Err(error) => _ = findings.error(conf.span, error.to_string()),
@@ -393,17 +395,23 @@ fn acceptor(
     listener: &Listener,
     configs: &HashMap<u32, Arc<ServerConfig>>,
 ) -> Option<TlsAcceptor<ChooseCertificate>> {
-    let default = configs
-        .get(&listener.default_server.0)
-        .or_else(|| listener.servers.iter().find_map(|id| configs.get(&id.0)))?
-        .clone();
+    let rejects = |id: &ServerId| http.server(*id).settings.tls.as_ref().is_some_and(|tls| tls.rejects);
+    let rejecting: Vec<ServerId> = listener.servers.iter().copied().filter(rejects).collect();
+    let mut candidates = std::iter::once(&listener.default_server).chain(&listener.servers);
+    let default = candidates.find_map(|id| configs.get(&id.0)).cloned();
+    if default.is_none() && rejecting.is_empty() {
+        return None;
+    }
     let names = HostTable::new(http, listener);
     let configs = configs.clone();
     let choose: ChooseCertificate = Box::new(move |name: Option<&str>| {
         let host = name.unwrap_or_default().to_ascii_lowercase();
         // A name that an expression cannot decide about has no certificate.
         let (server, _) = names.find(host.as_bytes()).ok()?;
-        Some(configs.get(&server.0).unwrap_or(&default).clone())
+        if rejecting.contains(&server) {
+            return None;
+        }
+        configs.get(&server.0).or(default.as_ref()).cloned()
     });
     Some(TlsAcceptor::new(choose))
 }

@@ -30,7 +30,6 @@ use Fate::{BelongsTo, Default, Kept, LeftOut};
 const LOGS: &str = "only what is logged changes";
 const TUNING: &str = "only speed and resources change";
 const LOOK: &str = "only how an answer is labelled or looks changes";
-const HTTP_1: &str = "clients are answered with HTTP/1.1";
 const ROUND_ROBIN: &str = "the servers take turns";
 
 const CONTENT: &str = "it decides what is answered";
@@ -50,9 +49,6 @@ const SERVICE: &str = "what it describes would not be served at all";
 
 /// A `proxy_pass` to `https://`.
 const PASS_TLS: &str = "proxy_pass https";
-/// A `listen` with `http2` or `quic`.
-const LISTEN_HTTP2: &str = "listen http2";
-const LISTEN_QUIC: &str = "listen quic";
 
 /// What refuses a request. Without any of them `allow` lets in whom nobody keeps out, and `satisfy` has nothing to weigh.
 const REFUSING: &[&str] = &["deny", "auth_basic", "auth_request", "auth_jwt", "auth_oidc", "js_access"];
@@ -76,19 +72,15 @@ const TABLE: &[(Fate, &str)] = &[
     ),
     (
         LeftOut(TUNING),
-        "debug_points ssl_object_cache_inheritable working_directory chunked_transfer_encoding early_hints \
-                       keepalive_disable keepalive_min_timeout max_headers send_lowat subrequest_output_buffer_size \
+        "debug_points ssl_object_cache_inheritable working_directory early_hints \
+                       subrequest_output_buffer_size \
                        google_perftools_profiles gzip_disable gzip_no_buffer postpone_gzipping proxy_socket_keepalive \
-                       ssl_certificate_cache ssl_certificate_compression ssl_early_data ssl_stapling ssl_stapling_file \
-                       ssl_stapling_responder ssl_stapling_verify",
+                       ssl_certificate_cache ssl_certificate_compression",
     ),
     (LeftOut(LOOK), "charset msie_refresh"),
-    (LeftOut(HTTP_1), "http2 http3"),
     (LeftOut(ROUND_ROBIN), "least_time queue"),
     (BelongsTo(&["charset"]), "charset_types override_charset"),
     (BelongsTo(&[PASS_TLS]), "proxy_ssl_*"),
-    (BelongsTo(&["http2", LISTEN_HTTP2]), "http2_*"),
-    (BelongsTo(&["http3", LISTEN_QUIC]), "http3_* quic_*"),
     (BelongsTo(&["auth_basic", "auth_request", "auth_jwt"]), "auth_delay"),
     (BelongsTo(REFUSING), "allow satisfy"),
     (BelongsTo(&["limit_rate"]), "limit_rate_after"),
@@ -112,7 +104,6 @@ const TABLE: &[(Fate, &str)] = &[
     (BelongsTo(&["mp4"]), "mp4_*"),
     (BelongsTo(&["geoip_country", "geoip_city", "geoip_org"]), "geoip_proxy geoip_proxy_recursive"),
     (BelongsTo(&["gunzip"]), "gunzip_buffers"),
-    (BelongsTo(&["add_trailer"]), "add_trailer_inherit"),
     (BelongsTo(&["image_filter"]), "image_filter_*"),
     (BelongsTo(&["limit_conn"]), "limit_conn_*"),
     (BelongsTo(&["limit_req"]), "limit_req_*"),
@@ -130,7 +121,6 @@ const TABLE: &[(Fate, &str)] = &[
         "ssl_client_certificate ssl_crl ssl_ocsp ssl_ocsp_cache ssl_ocsp_responder \
                                          ssl_verify_depth",
     ),
-    (BelongsTo(&["ssl_verify_client", "ssl_stapling"]), "ssl_trusted_certificate"),
     (
         BelongsTo(&["xslt_stylesheet", "xml_entities"]),
         "xslt_last_modified xslt_param xslt_string_param xslt_types",
@@ -163,7 +153,7 @@ const TABLE: &[(Fate, &str)] = &[
     (
         Kept(CONTENT),
         "alias try_files recursive_error_pages add_before_body add_after_body autoindex charset_map \
-                     source_charset dav_methods flv mp4 f4f hls gunzip gzip_static add_header_inherit add_trailer \
+                     source_charset dav_methods flv mp4 f4f hls gunzip gzip_static add_header_inherit add_trailer_inherit \
                      image_filter random_index ssi sub_filter xml_entities xslt_stylesheet js_body_filter js_filter \
                      js_header_filter js_periodic internal_redirect proxy_pass_trailers",
     ),
@@ -175,20 +165,16 @@ const TABLE: &[(Fate, &str)] = &[
     (
         Kept(ACCESS),
         "deny disable_symlinks internal auth_basic auth_request auth_jwt auth_oidc js_access \
-                    proxy_allow_upstream secure_link secure_link_secret ssl_reject_handshake ssl_verify_client valid_referers",
+                    proxy_allow_upstream secure_link secure_link_secret ssl_verify_client valid_referers",
     ),
     (Kept(BOUNDS), "limit_conn limit_rate limit_req proxy_limit_rate"),
-    (
-        Kept(ENCRYPTION),
-        "acme_certificate ssl ssl_conf_command ssl_ecdh_curve ssl_ech_file ssl_engine ssl_password_file \
-                        ssl_session_ticket_key ssl_session_tickets",
-    ),
+    (Kept(ENCRYPTION), "acme_certificate ssl ssl_ech_file ssl_engine ssl_password_file"),
     (Kept(REDIRECT), "absolute_redirect port_in_redirect server_name_in_redirect"),
     (Kept(CLIENT), "set_real_ip_from proxy_protocol_tlv"),
     (
         Kept(UPSTREAM),
-        "client_body_in_file_only ignore_invalid_headers mirror proxy_bind proxy_pass_request_body \
-                      proxy_pass_request_headers proxy_request_dynamic proxy_set_body underscores_in_headers",
+        "client_body_in_file_only mirror proxy_bind proxy_pass_request_body \
+                      proxy_pass_request_headers proxy_request_dynamic proxy_set_body",
     ),
     (Kept(COOKIES), "proxy_cookie_domain proxy_cookie_flags proxy_cookie_path userid"),
     (Kept(CHOICE), "health_check ntlm state sticky sticky_cookie_insert"),
@@ -209,13 +195,10 @@ const DEFAULTS: &[(&str, &str)] = &[
     ("auth_request", "off"),
     ("autoindex", "off"),
     ("charset", "off"),
-    ("chunked_transfer_encoding", "on"),
     ("client_body_in_file_only", "off"),
     ("disable_symlinks", "off"),
     ("gunzip", "off"),
     ("gzip_static", "off"),
-    ("http2", "off"),
-    ("http3", "off"),
     ("image_filter", "off"),
     ("limit_rate", "0"),
     ("mirror", "off"),
@@ -232,11 +215,6 @@ const DEFAULTS: &[(&str, &str)] = &[
     ("server_name_in_redirect", "off"),
     ("ssi", "off"),
     ("ssl", "off"),
-    ("ssl_early_data", "off"),
-    ("ssl_ecdh_curve", "auto"),
-    ("ssl_reject_handshake", "off"),
-    ("ssl_session_tickets", "on"),
-    ("ssl_stapling", "off"),
     ("ssl_verify_client", "off"),
     ("userid", "off"),
 ];
@@ -265,9 +243,8 @@ pub fn fate(name: &str, args: &[Word]) -> Fate {
 /// The parameter of a `listen` that only nginx knows, and the reason why it is never left out.
 pub fn listen_parameter(name: &str) -> Option<Fate> {
     Some(match name {
-        "http2" | "spdy" => LeftOut(HTTP_1),
+        "spdy" => LeftOut("clients are answered with HTTP/1.1"),
         "setfib" | "accept_filter" => LeftOut(TUNING),
-        "quic" => Kept("the address would be opened for TCP instead"),
         "proxy_protocol" => Kept(CLIENT),
         _ => return None,
     })
@@ -282,17 +259,10 @@ pub fn written(tree: &[Directive]) -> HashSet<Box<str>> {
 
 fn collect(tree: &[Directive], names: &mut HashSet<Box<str>>) {
     for directive in tree {
-        let has = |parameter: &str| directive.args.iter().any(|word| word.text == parameter);
-        let form = match directive.name.text.as_str() {
-            "proxy_pass" => match directive.args.first().map_or("", |word| word.text.as_str()) {
-                url if url.starts_with("https://") => Some(PASS_TLS),
-                _ => None,
-            },
-            "listen" if has("http2") => Some(LISTEN_HTTP2),
-            "listen" if has("quic") => Some(LISTEN_QUIC),
-            _ => None,
-        };
-        names.extend(form.map(Box::from));
+        let is_encrypted = directive.args.first().is_some_and(|word| word.text.starts_with("https://"));
+        if directive.name.text == "proxy_pass" && is_encrypted {
+            names.insert(PASS_TLS.into());
+        }
         names.insert(directive.name.text.as_str().into());
         // Blocks in blocks are bounded by the parser.
         collect(directive.block.as_deref().unwrap_or_default(), names);

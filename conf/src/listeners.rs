@@ -14,7 +14,7 @@ pub fn collect(drafts: &[ServerDraft], reading: &mut Reading<'_>) -> Vec<Listene
     let mut found: Vec<Found> = Vec::new();
     for (index, draft) in drafts.iter().enumerate() {
         let server = ServerId(index as u32);
-        if draft.listens.is_empty() {
+        if draft.listens.is_empty() && !draft.has_quic {
             add(&mut found, &ListenDraft::new(default_address(), draft.span), server, reading);
         }
         for listen in &draft.listens {

@@ -18,9 +18,10 @@ pub use acceptor::{HandshakeError, TlsAcceptor};
 pub use rustls::ServerConfig;
 
 use certificates::Certificates;
-use millstream_conf::model::{Tls, TlsVersion};
+use millstream_conf::model::{Tls, TlsGroup, TlsVersion};
 use rustls::SupportedProtocolVersion;
-use rustls::crypto::aws_lc_rs;
+use rustls::crypto::aws_lc_rs::kx_group;
+use rustls::crypto::{SupportedKxGroup, aws_lc_rs};
 use rustls::server::{NoServerSessionStorage, ServerSessionMemoryCache, StoresServerSessions};
 use std::fmt;
 use std::io;
@@ -46,6 +47,8 @@ pub enum TlsError {
     NoneNamed,
     /// No cipher suite is left for the offered protocols.
     NoCiphers,
+    /// A file for `ssl_session_ticket_key` is not as long as a key.
+    TicketKey(PathBuf),
     /// The library refuses the settings.
     Library(rustls::Error),
 }
@@ -77,6 +80,9 @@ impl fmt::Display for TlsError {
             TlsError::NoCiphers => {
                 f.write_str("\"ssl_ciphers\" leaves no cipher suite for \"ssl_protocols\"")
             }
+            TlsError::TicketKey(file) => {
+                write!(f, "\"{}\" must be 48 or 80 bytes", file.display())
+            }
             TlsError::Library(error) => error.fmt(f),
         }
     }
@@ -92,7 +98,10 @@ pub fn server_config(tls: &Tls) -> Result<Arc<ServerConfig>, TlsError> {
     if provider.cipher_suites.is_empty() {
         return Err(TlsError::NoCiphers);
     }
-    let certificates = Certificates::read(&tls.certificates, &provider)?;
+    if !tls.groups.is_empty() {
+        provider.kx_groups = tls.groups.iter().map(|group| key_exchange(*group)).collect();
+    }
+    let certificates = Certificates::read(&tls.certificates, tls.stapled.as_deref(), &provider)?;
     // A version whose suites are all left out is not offered; the library refuses it otherwise.
     let versions: Vec<&'static SupportedProtocolVersion> =
         [(TlsVersion::Tls13, &rustls::version::TLS13), (TlsVersion::Tls12, &rustls::version::TLS12)]
@@ -109,8 +118,19 @@ pub fn server_config(tls: &Tls) -> Result<Arc<ServerConfig>, TlsError> {
     config.ignore_client_order = tls.prefer_server_ciphers;
     config.alpn_protocols = vec![b"http/1.1".to_vec()];
     config.session_storage = session_storage(tls.session_cache);
-    config.ticketer = sessions::tickets(tls.session_timeout).map_err(TlsError::Library)?;
+    if tls.session_tickets {
+        config.ticketer = sessions::tickets(tls.session_timeout, &tls.ticket_keys)?;
+    }
     Ok(Arc::new(config))
+}
+
+fn key_exchange(group: TlsGroup) -> &'static dyn SupportedKxGroup {
+    match group {
+        TlsGroup::X25519 => kx_group::X25519,
+        TlsGroup::P256 => kx_group::SECP256R1,
+        TlsGroup::P384 => kx_group::SECP384R1,
+        TlsGroup::X25519MlKem768 => kx_group::X25519MLKEM768,
+    }
 }
 
 fn session_storage(sessions: usize) -> Arc<dyn StoresServerSessions> {

@@ -11,6 +11,7 @@ pub mod slots;
 pub mod generation;
 pub mod worker;
 pub mod cache_report;
+pub mod browser;
 pub mod request;
 pub mod network;
 pub mod forwarded;

@@ -3,6 +3,7 @@
 //! A request owns its bytes, so it can outlive the read that brought it; its vectors are recycled per thread, so
 //! a cache hit allocates nothing. It does no I/O: the client's side is `client`, the upstream's `answer/proxied`.
 
+use crate::browser;
 use crate::cache_report::{CacheReport, Forward};
 use crate::generation::Generation;
 use crate::route::Captured;
@@ -60,6 +61,8 @@ pub struct Sent {
     pub status: u16,
     /// The head as sent, kept only where the configuration reads `$sent_http_`.
     pub head: Vec<u8>,
+    /// Trailer fields as sent.
+    pub trailers: Vec<u8>,
     /// All bytes written, head included.
     pub bytes: u64,
     /// Bytes of the body written.
@@ -80,7 +83,9 @@ impl Captures {
 impl Sent {
     fn clear(&mut self) {
         self.head.clear();
-        *self = Sent { head: std::mem::take(&mut self.head), ..Sent::default() };
+        self.trailers.clear();
+        let (head, trailers) = (std::mem::take(&mut self.head), std::mem::take(&mut self.trailers));
+        *self = Sent { head, trailers, ..Sent::default() };
     }
 }
 
@@ -278,6 +283,7 @@ impl Request {
         let settings = &self.generation.http().location(location).settings;
         self.keep_alive = self.keep_alive
             && !settings.keepalive.timeout.is_zero()
+            && !browser::is_excluded(settings.keepalive.disable, self.method, self.fields())
             && self.connection.requests.get() < settings.keepalive.requests
             && self.started.saturating_duration_since(self.connection.opened) < settings.keepalive.time;
     }

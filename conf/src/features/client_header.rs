@@ -19,6 +19,12 @@ settings! {
         large_buffers: (usize, usize) = (4, 8192),
         /// `merge_slashes`, default on.
         merge_slashes: bool = true,
+        /// `max_headers`, default 1,000.
+        max_fields: usize = 1000,
+        /// `ignore_invalid_headers`, default on.
+        ignore_invalid: bool = true,
+        /// `underscores_in_headers`, default off.
+        underscores: bool = false,
     }
 }
 
@@ -38,6 +44,20 @@ pub const ROWS: &[Row] = &[
     idle("client_header_buffer_size", HTTP_SERVER, (1, 1), "size",
         "The first buffer for a request's head.",
         "every connection reads into a buffer from one pool, and large_client_header_buffers is the bound"),
+    once("max_headers", HTTP_SERVER, (1, 1), "number", "1000",
+        "How many fields a request may have; more are answered with 431.",
+        Apply::Level(|l, d, r| {
+            let number = r.number(&d.args[0], 0, MOST_FIELDS);
+            l.client_header.max_fields = number.map(|number| number as usize);
+        })),
+    once("ignore_invalid_headers", HTTP_SERVER, (1, 1), "on | off", "on",
+        "Whether fields whose name has other characters than letters, digits and hyphens stay behind when a request is passed on. \
+        A name that is no token (RFC 9110 §5.1) is refused either way.",
+        Apply::Level(|l, d, r| l.client_header.ignore_invalid = r.flag(&d.args[0]))),
+    once("underscores_in_headers", HTTP_SERVER, (1, 1), "on | off", "off",
+        "Whether an underscore counts as a letter there. Many applications take `_` and `-` for the same, so that a client could \
+        pretend to be a proxy.",
+        Apply::Level(|l, d, r| l.client_header.underscores = r.flag(&d.args[0]))),
     idle("connection_pool_size", HTTP_SERVER, (1, 1), "size",
         "The memory pool of a connection.",
         "connections have no memory pools"),
@@ -46,15 +66,17 @@ pub const ROWS: &[Row] = &[
         "requests have no memory pools"),
 ];
 
-/// nginx asks that a line buffer is no smaller than the pool it hangs on.
-const SMALLEST_LINE_BUFFER: usize = 512;
+/// nginx asks that a line buffer is no smaller than `connection_pool_size`, which is at least this.
+const SMALLEST_LINE_BUFFER: usize = 128;
+/// Fields of a request at the most, whatever is written.
+const MOST_FIELDS: u64 = 100_000;
 
 fn large_client_header_buffers(level: &mut Level, directive: &Directive, reading: &mut Reading<'_>) {
     let Some((number, size)) = reading.pieces(&directive.args, 1) else { return };
     if size < SMALLEST_LINE_BUFFER {
         reading
-            .error(directive.args[1].span, "the \"large_client_header_buffers\" size must be at least 512")
-            .help("write at least 512, better 8k: the request line must fit into one");
+            .error(directive.args[1].span, "the \"large_client_header_buffers\" size must be at least 128")
+            .help("write at least 128, better 8k: the request line must fit into one");
         return;
     }
     level.client_header.large_buffers = Some((number, size));

@@ -57,7 +57,10 @@ pub const ROWS: &[Row] = &[
     often("add_header", UP_TO_IF, (2, 3), "name value [always]", "",
         "Adds a field to the answer, where its value is not empty, on the statuses 200, 201, 204, 206, 301, 302, 303, 304, 307 \
         and 308, with `always` on every status. A level that writes one has none of the level above.",
-        Apply::Level(add_header)),
+        Apply::Level(|l, d, r| {
+            let written = added(d, r);
+            l.headers.add.get_or_insert_default().extend(written);
+        })),
     once("expires", UP_TO_IF, (1, 2), "[modified] time | @time | epoch | max | off", "off",
         "Sets Expires and Cache-Control of answers with the statuses 200, 201, 204, 206, 301, 302, 303, 304, 307 and 308: a time from now \
         (negative: `no-cache`), with `modified` from the answer's last modification, with `@` a time of day; `epoch` is long \
@@ -114,14 +117,13 @@ fn set_expires(level: &mut Level, directive: &Directive, reading: &mut Reading<'
     };
 }
 
-fn add_header(level: &mut Level, directive: &Directive, reading: &mut Reading<'_>) {
+/// A field with its value and perhaps `always`; nothing after its error was reported.
+pub(in crate::features) fn added(directive: &Directive, reading: &mut Reading<'_>) -> Option<AddHeader> {
     let always = match directive.args.get(2) {
         Some(word) => reading.one_of(word, &["always"]).is_some(),
         None => false,
     };
     let value = reading.template(&directive.args[1]);
-    if is_field_name(&directive.args[0], reading) {
-        let name = directive.args[0].text.clone();
-        level.headers.add.get_or_insert_default().push(AddHeader { name, value, always });
-    }
+    let name = directive.args[0].text.clone();
+    is_field_name(&directive.args[0], reading).then_some(AddHeader { name, value, always })
 }

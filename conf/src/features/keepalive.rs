@@ -6,9 +6,21 @@ use std::time::Duration;
 
 use super::context::HTTP_SERVER_LOCATION;
 use super::level::settings;
-use super::{Apply, Level, Row, once};
+use super::templates::without_templates;
+use super::{Apply, Level, MANY, Row, idle, often, once};
 use crate::reading::Reading;
 use crate::tree::Directive;
+
+/// Browsers whose connections are not kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct KeepaliveDisable {
+    /// Old Microsoft browsers, after a POST.
+    pub msie6: bool,
+    /// Safari on a Mac.
+    pub safari: bool,
+}
+
+without_templates!(KeepaliveDisable);
 
 settings! {
     /// `keepalive_*` of a location.
@@ -22,6 +34,8 @@ settings! {
         requests: u64 = 1000,
         /// `keepalive_time`, default 1 h.
         time: Duration = Duration::from_secs(3600),
+        /// `keepalive_disable`, default msie6.
+        disable: KeepaliveDisable = KeepaliveDisable { msie6: true, safari: false },
     }
 }
 
@@ -38,7 +52,25 @@ pub const ROWS: &[Row] = &[
     once("keepalive_time", HTTP_SERVER_LOCATION, (1, 1), "time", "1h",
         "How old a connection of a client may become before it is closed after an answer.",
         Apply::Level(|l, d, r| l.keepalive.time = r.duration(&d.args[0]))),
+    often("keepalive_disable", HTTP_SERVER_LOCATION, (1, MANY), "none | msie6 | safari …", "msie6",
+        "Browsers whose connections are closed after an answer: `msie6`, after a POST, and `safari` on a Mac.",
+        Apply::Level(keepalive_disable)),
+    idle("keepalive_min_timeout", HTTP_SERVER_LOCATION, (1, 1), "time",
+        "How long an idle connection is kept at the least when nginx stops or is short of connections.",
+        "idle connections are closed last of all where places are short, and have half a second at a stop"),
 ];
+
+fn keepalive_disable(level: &mut Level, directive: &Directive, reading: &mut Reading<'_>) {
+    let none = KeepaliveDisable { msie6: false, safari: false };
+    let disable = level.keepalive.disable.get_or_insert(none);
+    for word in &directive.args {
+        match reading.one_of(word, &["none", "msie6", "safari"]) {
+            Some(1) => disable.msie6 = true,
+            Some(2) => disable.safari = true,
+            _ => {}
+        }
+    }
+}
 
 fn keepalive_timeout(level: &mut Level, directive: &Directive, reading: &mut Reading<'_>) {
     level.keepalive.timeout = reading.duration(&directive.args[0]);

@@ -6,6 +6,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
 
 use super::context::{Context, HTTP, SERVER};
+use super::http2::{http2_is_not_spoken, quic_is_not_opened};
 use super::{Apply, Level, MANY, Row, often};
 use crate::address::ListenAddress;
 use crate::foreign::{self, Fate};
@@ -22,11 +23,12 @@ pub const ROWS: &[Row] = &[
         "A virtual server.",
         Apply::Block(Context::Server)),
     often("listen", SERVER, (1, MANY),
-        "address[:port[-port]] | port[-port] | unix:path [default_server] [ssl] [backlog=n] [rcvbuf=size] [sndbuf=size] [deferred] [reuseport] \
+        "address[:port[-port]] | port[-port] | unix:path [default_server] [ssl] [http2] [quic] [backlog=n] [rcvbuf=size] [sndbuf=size] [deferred] [reuseport] \
         [ipv6only=on|off] [so_keepalive=on|off|[idle]:[interval]:[count]] [bind] [fastopen=n] [multipath]", "*:80",
         "Where the server listens: port 80 where only an address is written, every IPv4 address where only a port is. Without \
         superuser rights the default is `*:8000`. The `default_server` of an address, else its first server, answers to names \
-        that no other has. `fastopen` and `multipath` are accepted without effect.",
+        that no other has. `fastopen` and `multipath` are accepted without effect; with `http2` clients are answered with HTTP/1.1, \
+        and an address with `quic` is not opened, both with a warning.",
         Apply::Server(listen)),
     often("server_name", SERVER, (1, MANY), "name …", "\"\"",
         "The names of the server: exact ones, `*.example.com`, `www.example.*`, `.example.com` for a name and all below it, or \
@@ -75,6 +77,8 @@ pub struct ListenDraft {
     pub default_server: bool,
     /// `ssl`.
     pub ssl: bool,
+    /// `quic`: not opened, and not in the way of the same address for TCP.
+    pub quic: bool,
     /// Whether it sets anything of the socket; only one `listen` of an address may.
     pub sets_socket: bool,
     /// `backlog`.
@@ -109,6 +113,8 @@ pub struct ServerDraft {
     pub invalid_names: Vec<(String, Span)>,
     /// Its `listen`s.
     pub listens: Vec<ListenDraft>,
+    /// Whether one of them is for QUIC, so that none at all is not nginx's default.
+    pub has_quic: bool,
 }
 
 impl ListenDraft {
@@ -119,6 +125,7 @@ impl ListenDraft {
             span,
             default_server: false,
             ssl: false,
+            quic: false,
             sets_socket: false,
             backlog: 511,
             reuseport: false,
@@ -175,6 +182,10 @@ fn listen(server: &mut ServerDraft, directive: &Directive, reading: &mut Reading
     for word in &directive.args[1..] {
         listen_parameter(&mut options, word, reading);
     }
+    if options.quic {
+        server.has_quic = true;
+        return;
+    }
     for address in addresses {
         if let Some(first) = server.listens.iter().find(|other| other.address == address) {
             let first = first.span;
@@ -205,6 +216,11 @@ fn listen_parameter(draft: &mut ListenDraft, word: &Word, reading: &mut Reading<
     match word.text.as_str() {
         "default_server" | "default" => return draft.default_server = true,
         "ssl" => return draft.ssl = true,
+        "http2" => return http2_is_not_spoken(word.span, reading),
+        "quic" => {
+            quic_is_not_opened(word.span, reading);
+            return draft.quic = true;
+        }
         _ => {}
     }
     let name = word.text.split('=').next().unwrap_or_default();
@@ -256,9 +272,11 @@ fn only_nginx_knows(name: &str, fate: Fate, word: &Word, reading: &mut Reading<'
 }
 
 fn unknown_parameter(name: &str, word: &Word, reading: &mut Reading<'_>) {
-    const KNOWN: [&str; 12] = [
+    const KNOWN: [&str; 14] = [
         "default_server",
         "ssl",
+        "http2",
+        "quic",
         "backlog",
         "reuseport",
         "deferred",

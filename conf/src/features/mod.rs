@@ -15,6 +15,7 @@ pub mod main;
 pub mod events;
 pub mod upstream;
 pub mod cache_zone;
+pub mod http2;
 pub mod listen;
 pub mod location;
 pub mod client_header;
@@ -29,6 +30,7 @@ pub mod client_body;
 pub mod send;
 pub mod lingering;
 pub mod headers;
+pub mod trailers;
 pub mod api;
 pub mod forwarded;
 pub mod ranges;
@@ -144,6 +146,7 @@ features! {
         main "Process",
         events "Events",
         listen "Listening and choosing a server",
+        http2 "HTTP/2 and HTTP/3",
         location "Locations and fixed answers",
         upstream "Upstream groups",
     }
@@ -176,6 +179,8 @@ features! {
         headers "Fields of the answer" HeadersLevel,
         /// `resolver`, `resolver_timeout`.
         resolver "Names" ResolverLevel,
+        /// `add_trailer`s in force.
+        trailers "Fields of the answer" TrailersLevel,
         /// `proxy_pass` and its family.
         pass "Proxying" PassLevel,
         /// `proxy_cache_purge ZONE KEY`: every request here purges.

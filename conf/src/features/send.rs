@@ -9,12 +9,14 @@ use super::level::settings;
 use super::{Apply, Row, idle, once};
 
 settings! {
-    /// `send_timeout`, `tcp_nodelay` of a location.
+    /// `send_timeout`, `tcp_nodelay`, `chunked_transfer_encoding` of a location.
     pub struct Sending, SendLevel(place, reading) {
         /// `send_timeout`, default 60 s, between two writes.
         timeout: Duration = Duration::from_secs(60),
         /// `tcp_nodelay`, default on.
         tcp_nodelay: bool = true,
+        /// `chunked_transfer_encoding`, default on.
+        chunked: bool = true,
     }
 }
 
@@ -27,6 +29,12 @@ pub const ROWS: &[Row] = &[
     once("tcp_nodelay", HTTP_SERVER_LOCATION, (1, 1), "on | off", "on",
         "Whether small pieces are sent at once (TCP_NODELAY).",
         Apply::Level(|l, d, r| l.send.tcp_nodelay = r.flag(&d.args[0]))),
+    once("chunked_transfer_encoding", HTTP_SERVER_LOCATION, (1, 1), "on | off", "on",
+        "Whether answers without a length are chunked for HTTP/1.1 clients; else the connection's end is theirs.",
+        Apply::Level(|l, d, r| l.send.chunked = r.flag(&d.args[0]))),
+    idle("send_lowat", HTTP_SERVER_LOCATION, (1, 1), "size",
+        "The low-water mark of sockets to clients.",
+        "the system this runs on has no such mark for sending"),
     idle("tcp_nopush", HTTP_SERVER_LOCATION, (1, 1), "on | off",
         "Whether nginx sends head and file in full packets (TCP_CORK).",
         "head and body leave in one write, so there is nothing to hold back"),

@@ -15,6 +15,9 @@ use crate::source::Span;
 use crate::tree::{Directive, Word};
 
 pub mod ciphers;
+mod groups;
+
+pub use groups::TlsGroup;
 
 /// Protocol versions that are offered. Older ones are dropped at load with a warning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -41,6 +44,16 @@ pub struct Tls {
     pub session_cache: usize,
     /// `ssl_session_timeout`.
     pub session_timeout: Duration,
+    /// `ssl_session_tickets`.
+    pub session_tickets: bool,
+    /// `ssl_session_ticket_key`s: the first seals, all open; empty = the process's own.
+    pub ticket_keys: Vec<PathBuf>,
+    /// `ssl_ecdh_curve`, preferred first; empty = the library's own.
+    pub groups: Vec<TlsGroup>,
+    /// `ssl_stapling_file`: what the authority says of the certificate, in DER.
+    pub stapled: Option<PathBuf>,
+    /// `ssl_reject_handshake`.
+    pub rejects: bool,
 }
 
 level! {
@@ -60,6 +73,16 @@ level! {
         session_cache: usize,
         /// `ssl_session_timeout`.
         session_timeout: Duration,
+        /// `ssl_session_tickets`.
+        session_tickets: bool,
+        /// `ssl_session_ticket_key`s.
+        ticket_keys: Vec<PathBuf>,
+        /// `ssl_ecdh_curve`.
+        groups: Vec<TlsGroup>,
+        /// `ssl_stapling_file`.
+        stapled: PathBuf,
+        /// `ssl_reject_handshake`, with its place.
+        rejects: (bool, Span),
     }
 }
 
@@ -73,7 +96,12 @@ impl Feature for TlsLevel {
     fn resolve(&self, _: &Place<'_>, reading: &mut Reading<'_>) -> Option<Tls> {
         let certificates = self.certificates.as_deref().unwrap_or_default();
         let keys = self.certificate_keys.as_deref().unwrap_or_default();
-        let (_, span) = *certificates.first()?;
+        let (rejects, rejects_at) = self.rejects.unwrap_or_default();
+        let span = match certificates.first() {
+            Some((_, span)) => *span,
+            None if rejects => rejects_at,
+            None => return None,
+        };
         if let Some((path, span)) = certificates.get(keys.len()) {
             reading
                 .error(
@@ -102,6 +130,11 @@ impl Feature for TlsLevel {
             prefer_server_ciphers: self.prefer_server_ciphers.unwrap_or(false),
             session_cache: self.session_cache.unwrap_or(0),
             session_timeout: self.session_timeout.unwrap_or(Duration::from_secs(300)),
+            session_tickets: self.session_tickets.unwrap_or(true),
+            ticket_keys: self.ticket_keys.clone().unwrap_or_default(),
+            groups: self.groups.clone().unwrap_or_default(),
+            stapled: self.stapled.clone(),
+            rejects,
         })
     }
 }
@@ -138,6 +171,44 @@ pub const ROWS: &[Row] = &[
     once("ssl_session_timeout", HTTP_SERVER, (1, 1), "time", "5m",
         "How long a session can be resumed.",
         Apply::Level(|l, d, r| l.tls.session_timeout = r.duration(&d.args[0]))),
+    once("ssl_session_tickets", HTTP_SERVER, (1, 1), "on | off", "on",
+        "Whether sessions are given to clients as tickets, so that they can be resumed without memory here.",
+        Apply::Level(|l, d, r| l.tls.session_tickets = r.flag(&d.args[0]))),
+    often("ssl_session_ticket_key", HTTP_SERVER, (1, 1), "file", "",
+        "A file of 48 or 80 random bytes from which the key of tickets is made, so that several machines resume each other's \
+        sessions. The first one seals, all of them open. Without one the key is the process's and changes every six hours.",
+        Apply::Level(|l, d, r| {
+            let (path, _) = pem_file(&d.args[0], "session ticket key", r);
+            l.tls.ticket_keys.get_or_insert_default().push(path);
+        })),
+    once("ssl_ecdh_curve", HTTP_SERVER, (1, 1), "auto | name[:name …]", "auto",
+        "The groups for key exchange, preferred first: X25519, prime256v1, secp384r1, X25519MLKEM768. Others are left out with a \
+        warning.",
+        Apply::Level(|l, d, r| l.tls.groups = groups::read(&d.args[0], r))),
+    once("ssl_reject_handshake", HTTP_SERVER, (1, 1), "on | off", "off",
+        "Refuses handshakes for the names of this server (alert `unrecognized_name`); it then needs no certificate.",
+        Apply::Level(|l, d, r| l.tls.rejects = r.flag(&d.args[0]).map(|rejects| (rejects, d.span)))),
+    once("ssl_stapling_file", HTTP_SERVER, (1, 1), "file", "",
+        "A file with what the authority says of the certificate (an OCSP response in DER), which goes with every handshake.",
+        Apply::Level(|l, d, r| l.tls.stapled = Some(pem_file(&d.args[0], "OCSP response", r).0))),
+    idle("ssl_stapling", HTTP_SERVER, (1, 1), "on | off",
+        "Whether nginx asks the authority about the certificate and sends the answer along.",
+        "the authority is not asked; clients that want to know ask it themselves, and ssl_stapling_file is sent"),
+    idle("ssl_stapling_responder", HTTP_SERVER, (1, 1), "URL",
+        "Whom nginx asks.",
+        "the authority is not asked"),
+    idle("ssl_stapling_verify", HTTP_SERVER, (1, 1), "on | off",
+        "Whether nginx checks what the authority says.",
+        "the authority is not asked"),
+    idle("ssl_trusted_certificate", HTTP_SERVER, (1, 1), "file",
+        "Authorities for certificates of clients and for what is stapled, that are not sent to clients.",
+        "no certificate of a client is asked for, and what is stapled is sent as it is"),
+    idle("ssl_early_data", HTTP_SERVER, (1, 1), "on | off",
+        "Whether requests in the first packet of TLS 1.3 are taken.",
+        "they can be replayed by whoever sees them (RFC 8470); a client sends them after the handshake instead"),
+    often("ssl_conf_command", HTTP_SERVER, (2, 2), "name value", "",
+        "Commands to the OpenSSL library.",
+        Apply::Idle("the TLS library is not OpenSSL")),
     idle("ssl_buffer_size", HTTP_SERVER, (1, 1), "size",
         "How much goes into one TLS record.",
         "the TLS library sizes its records by itself"),

@@ -20,6 +20,7 @@ pub use crate::features::error_pages::{ErrorPage, ErrorPageStatus};
 pub use crate::features::gzip::{Gzip, GzipHttpVersion, GzipProxied};
 pub use crate::features::headers::expires::{self, Expires};
 pub use crate::features::headers::{AddHeader, ServerTokens};
+pub use crate::features::keepalive::KeepaliveDisable;
 pub use crate::features::lingering::{Lingering, LingeringClose};
 pub use crate::features::listen::{ServerName, SocketKeepalive};
 pub use crate::features::location::{LocationId, LocationMatch};
@@ -41,7 +42,7 @@ pub use crate::features::rewrite::{
     Condition, FileKind, Goal, Instruction, Return, ReturnBody, Rewrite, Scripted, Settable, Then,
 };
 pub use crate::features::right::ManageRight;
-pub use crate::features::tls::{Tls, TlsVersion};
+pub use crate::features::tls::{Tls, TlsGroup, TlsVersion};
 pub use crate::features::types::Types;
 pub use crate::features::{ServerSettings, Settings};
 pub use crate::network::Network;

@@ -15,8 +15,11 @@ use std::future::poll_fn;
 use std::io;
 use std::os::fd::AsFd;
 use std::sync::Arc;
-use tokio::io::Interest;
+use tokio::io::{AsyncWriteExt, Interest};
 use tokio_rustls::{LazyConfigAcceptor, StartHandshake};
+
+/// A record with the fatal alert `unrecognized_name` (RFC 6066 §3), before anything is agreed on.
+const UNRECOGNISED_NAME: [u8; 7] = [21, 3, 3, 0, 2, 2, 112];
 
 /// Why a handshake gave no encrypted stream.
 #[derive(Debug)]
@@ -75,6 +78,9 @@ where
             LazyConfigAcceptor::new(Acceptor::default(), transport).await?;
         let name = start.client_hello().server_name().map(str::to_ascii_lowercase);
         let Some(config) = (self.choose)(name.as_deref()) else {
+            let mut transport = start.io;
+            // The client may be gone; it is refused all the same.
+            _ = transport.write_all(&UNRECOGNISED_NAME).await;
             return Err(io::Error::new(io::ErrorKind::PermissionDenied, "no server for this name").into());
         };
         let session = start.into_stream(config).await?;

@@ -26,13 +26,19 @@ pub(super) struct Certificates {
 
 impl Certificates {
     /// Reads pairs of certificate and key files.
-    pub(super) fn read(pairs: &[(PathBuf, PathBuf)], provider: &CryptoProvider) -> Result<Self, TlsError> {
+    pub(super) fn read(
+        pairs: &[(PathBuf, PathBuf)],
+        stapled: Option<&Path>,
+        provider: &CryptoProvider,
+    ) -> Result<Self, TlsError> {
         if pairs.is_empty() {
             return Err(TlsError::NoneNamed);
         }
         let mut keys = Vec::with_capacity(pairs.len());
         for (certificate, key) in pairs {
-            keys.push(Arc::new(pair(certificate, key, provider)?));
+            let mut certified = pair(certificate, key, provider)?;
+            certified.ocsp = stapled.map(read).transpose()?;
+            keys.push(Arc::new(certified));
         }
         // Stable: among keys of a kind the file's order stays.
         keys.sort_by_key(|key| key.key.algorithm() == SignatureAlgorithm::RSA);
@@ -85,8 +91,19 @@ fn pair(certificate: &Path, key: &Path, provider: &CryptoProvider) -> Result<Cer
     match certified.keys_match() {
         // A key that cannot tell its public half is used unchecked; a handshake would show it.
         Ok(()) | Err(rustls::Error::InconsistentKeys(rustls::InconsistentKeys::Unknown)) => Ok(certified),
+        // What the library does not take, such as version 1, is the clients' to judge; it is enough that the key is in it.
+        Err(rustls::Error::InvalidCertificate(_)) if holds_key(&certified) => Ok(certified),
         Err(error) => Err(TlsError::Mismatch(certificate.to_path_buf(), key.to_path_buf(), error)),
     }
+}
+
+/// Whether the certificate has the public half of its key, as it stands in every certificate (RFC 5280 §4.1.2.7).
+fn holds_key(certified: &CertifiedKey) -> bool {
+    let (Some(public), Some(certificate)) = (certified.key.public_key(), certified.cert.first()) else {
+        return false;
+    };
+    let public: &[u8] = public.as_ref();
+    certificate.windows(public.len()).any(|part| part == public)
 }
 
 fn read(file: &Path) -> Result<Vec<u8>, TlsError> {

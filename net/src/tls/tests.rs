@@ -95,6 +95,11 @@ fn tls(certificates: Vec<(PathBuf, PathBuf)>) -> Tls {
         prefer_server_ciphers: false,
         session_cache: 4000,
         session_timeout: Duration::from_secs(300),
+        session_tickets: true,
+        ticket_keys: Vec::new(),
+        groups: Vec::new(),
+        stapled: None,
+        rejects: false,
     }
 }
 
@@ -313,11 +318,14 @@ fn the_name_a_client_asks_for_chooses_and_may_be_refused() {
             let (left, right) = UnixStream::pair().expect("a pair");
             let name = ServerName::try_from(asked.to_owned()).expect("a name");
             let connector = TlsConnector::from(files.client(&[]));
-            let (stream, _) = tokio::join!(acceptor.accept(left.into()), async {
+            let (stream, client) = tokio::join!(acceptor.accept(left.into()), async {
                 // Kept until the server has written its tickets, dropped by an error at once.
-                connector.connect(name, right).await.ok()
+                connector.connect(name, right).await
             });
             assert_eq!(stream.is_ok(), agreed);
+            if let Err(error) = client {
+                assert!(error.to_string().contains("UnrecognisedName"), "{error}");
+            }
         }
     });
 }
@@ -345,4 +353,69 @@ fn each_wrong_file_is_named_with_what_is_wrong() {
     check(&certificate, &broken, &broken, "cannot be used");
     check(&certificate, &other_key, &other_key, "does not belong to the certificate");
     assert!(matches!(server_config(&tls(Vec::new())), Err(TlsError::NoneNamed)));
+}
+
+/// Of version 1, as `openssl req -x509` makes them without extensions; the library takes none, clients do.
+const VERSION_1: &str = "-----BEGIN CERTIFICATE-----
+MIIBKDCBzwIUcDfYHFssvx3jSoQhBMBA5KgGsckwCgYIKoZIzj0EAwIwFjEUMBIG
+A1UEAwwLYXBpLmV4YW1wbGUwIBcNMjYxMTIyMTY0NzI0WhgPMjEyNjEwMjkxNjQ3
+MjRaMBYxFDASBgNVBAMMC2FwaS5leGFtcGxlMFkwEwYHKoZIzj0CAQYIKoZIzj0D
+AQcDQgAE/I8dhLjGcwRxnOgCVbbhoonWlnfTqYXtj7sxGux7XBbfbjy7lR+bH0ij
+h6YuVF32WN89+7uXA3iQ7a+h0hzSiDAKBggqhkjOPQQDAgNIADBFAiBjcMB4MUe8
+q5XvZIlvnIsf6Jg1FZBn0zhbm2UvvLMPvAIhAKI3rgR7PUOMt2zZYtoNP1+LxnMz
+fEdVw8PJItmqEFBC
+-----END CERTIFICATE-----
+";
+const VERSION_1_KEY: &str = "-----BEGIN PRIVATE KEY-----
+MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQguiBz5VwFI9rviSjd
+dehZc+i8ssBiHByNQRpRcFjls/ShRANCAAT8jx2EuMZzBHGc6AJVtuGiidaWd9Op
+he2PuzEa7HtcFt9uPLuVH5sfSKOHpi5UXfZY3z37u5cDeJDtr6HSHNKI
+-----END PRIVATE KEY-----
+";
+
+#[test]
+fn a_certificate_of_version_1_is_served_with_its_own_key_only() {
+    on_runtime(async {
+        let mut files = Files::new();
+        let pair = (files.write("v1.crt", VERSION_1), files.write("v1.key", VERSION_1_KEY));
+        let server = server_config(&tls(vec![pair.clone()])).expect("nginx serves it");
+        let (_, client) = handshake(&server, &files.client(&[])).await;
+        let refused = client.expect_err("this client takes no version 1").to_string();
+        assert!(refused.contains("UnsupportedCertVersion"), "{refused}");
+        let (_, other) = files.ecdsa();
+        assert!(server_config(&tls(vec![(pair.0, other)])).is_err());
+    });
+}
+
+#[test]
+fn the_groups_of_ssl_ecdh_curve_are_those_that_keys_are_exchanged_by() {
+    on_runtime(async {
+        let mut files = Files::new();
+        let settings = Tls { groups: vec![TlsGroup::P384], ..tls(vec![files.ecdsa()]) };
+        let server = server_config(&settings).expect("whole");
+        let (_, _, client) = agreed(&server, &files.client(&[])).await;
+        let group = client.get_ref().1.negotiated_key_exchange_group().expect("agreed");
+        assert_eq!(group.name(), rustls::NamedGroup::secp384r1);
+    });
+}
+
+#[test]
+fn without_tickets_and_without_a_cache_no_session_is_resumed() {
+    on_runtime(async {
+        let mut files = Files::new();
+        let pair = files.ecdsa();
+        for (session_tickets, resumed) in [(true, true), (false, false)] {
+            let settings = Tls { session_tickets, session_cache: 0, ..tls(vec![pair.clone()]) };
+            let server = server_config(&settings).expect("whole");
+            let client = files.client(&[]);
+            for expected in [false, resumed] {
+                let (info, mut stream, mut peer) = agreed(&server, &client).await;
+                assert_eq!(info.resumed, expected);
+                // The ticket comes before the answer, which the client reads to its end.
+                stream.shutdown_write().await.expect("open");
+                let mut answer = Vec::new();
+                peer.read_to_end(&mut answer).await.expect("a clean end");
+            }
+        }
+    });
 }

@@ -130,18 +130,23 @@ pub fn ready(
         return None;
     }
     remember(request, stored, now);
+    // Behind the body they are evaluated when it has gone out.
+    let has_trailers = !request.location().settings.trailers.add.is_empty();
     if stored.status == 200 && request.head.fields.iter().any(|field| is_asked_in_part(field.id)) {
         if let Some(status) = not_modified(request, entry) {
             conditional_head(request, entry, status, now, out);
             return Some(Ready::HeadOnly);
         }
-        if coding.is_none() {
+        if coding.is_none() && !has_trailers {
             match ranges::select(request, &offer(entry)) {
                 Selection::Whole => {}
                 Selection::Part(part) => return part_of(request, entry, part, now, out),
                 Selection::Parts(_) | Selection::Unsatisfiable(_) => return None,
             }
         }
+    }
+    if has_trailers {
+        return None;
     }
     let tag = tag(request, coding);
     if request.error_status.is_some() || request.accel_fields.is_some() || !head::can_be_fixed(request) {

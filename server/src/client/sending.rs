@@ -6,7 +6,7 @@
 use super::{Client, ClientFailure, Ending};
 use crate::filter::coding::{self, Plain};
 use crate::filter::compressor::{Compressor, Effort};
-use crate::filter::head;
+use crate::filter::{head, trailers};
 use crate::request::Request;
 use bytes::{Buf, Bytes};
 use millstream_cache::{Held, Loan, Span, Whereabouts};
@@ -241,7 +241,7 @@ impl Client {
                 return;
             }
         }
-        answer.end(trailers);
+        answer.end(request, trailers);
     }
 
     /// Frames a piece and writes it. What of a large piece the socket takes at once is not copied; of the rest the client
@@ -399,9 +399,13 @@ fn framed(request: &mut Request, head: &AnswerHead<'_>, compress: bool) -> Frame
     if !request.wants_body() || matches!(head.status, 100..=199 | 204 | 304) {
         return Framed::Empty;
     }
+    let chunks = request.is_http11() && request.location().settings.send.chunked;
+    let status = request.error_status.unwrap_or(head.status);
     match head.length {
-        Some(length) if !compress => Framed::Length(length),
-        _ if request.is_http11() => Framed::Chunked,
+        Some(length) if !compress && !(chunks && trailers::are_expected(request, status)) => {
+            Framed::Length(length)
+        }
+        _ if chunks => Framed::Chunked,
         _ => {
             request.keep_alive = false;
             Framed::Close
@@ -501,13 +505,13 @@ impl Answer {
         }
     }
 
-    fn end(&mut self, trailers: Option<Fields<'_>>) {
+    fn end(&mut self, request: &mut Request, of_upstream: Option<Fields<'_>>) {
         match self.framed {
             Framed::Length(left) if left > 0 => self.cut = true,
             Framed::Chunked => {
                 self.out.extend_from_slice(b"0\r\n");
-                for (_, name, value) in trailers.into_iter().flat_map(|fields| fields.iter()) {
-                    encode::field(&mut self.out, name, value);
+                if of_upstream.is_some() || trailers::are_expected(request, request.sent.status) {
+                    trailers::write(&mut self.out, request, of_upstream);
                 }
                 self.out.extend_from_slice(b"\r\n");
             }

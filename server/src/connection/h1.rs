@@ -40,8 +40,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
-/// Fields of a head at the most, as nginx's `max_headers`.
-const MAX_FIELDS: usize = 1000;
 /// An idle connection that was in use this recently is not closed at once by a graceful stop, nor by a reload that
 /// took its listener away: the client's next request may be on its way already, and closing would reset it.
 const DRAIN_GRACE: Duration = Duration::from_millis(500);
@@ -517,6 +515,7 @@ fn host_text(address: &Address) -> Box<str> {
 fn limits(request: &Request) -> HeadLimits {
     let http = request.generation.http();
     let listener = &http.listeners[request.connection.listener.get()];
-    let (number, size) = http.server(listener.default_server).settings.client_header.large_buffers;
-    HeadLimits { line: size, total: number.saturating_mul(size), fields: MAX_FIELDS }
+    let settings = &http.server(listener.default_server).settings.client_header;
+    let (number, size) = settings.large_buffers;
+    HeadLimits { line: size, total: number.saturating_mul(size), fields: settings.max_fields }
 }

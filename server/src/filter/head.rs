@@ -251,7 +251,7 @@ fn add_fields(out: &mut Vec<u8>, request: &Request, status: u16, which: impl Fn(
 }
 
 /// Those that count for a status: of several that set one validator the last, as in nginx.
-fn applying(adds: &[AddHeader], status: u16) -> impl Iterator<Item = &AddHeader> {
+pub(super) fn applying(adds: &[AddHeader], status: u16) -> impl Iterator<Item = &AddHeader> {
     adds.iter().enumerate().filter_map(move |(at, add)| {
         let is_set_again = || {
             let mut later = adds[at + 1..].iter().filter(|later| add_applies(later, status));
@@ -271,7 +271,7 @@ fn add_applies(add: &AddHeader, status: u16) -> bool {
 }
 
 /// Writes one added field; an empty value adds none. Line ends from variables cannot start a field of their own.
-fn write_add(out: &mut Vec<u8>, request: &Request, add: &AddHeader) {
+pub(super) fn write_add(out: &mut Vec<u8>, request: &Request, add: &AddHeader) {
     let start = out.len();
     out.extend_from_slice(add.name.as_bytes());
     out.extend_from_slice(b": ");

@@ -6,5 +6,6 @@ pub mod compressor;
 pub mod coding;
 pub mod expires;
 pub mod head;
+pub mod trailers;
 #[cfg(test)]
 mod tests;

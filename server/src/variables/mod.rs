@@ -83,8 +83,13 @@ pub fn append(variable: &Variable, request: &Request, out: &mut Vec<u8>) -> Foun
         Variable::Builtin(builtin) => builtin::append(*builtin, request, out),
         Variable::SentTarget => upstream::sent_target(request, out),
         Variable::RequestHeader(name) => join(request.fields(), name, out),
-        Variable::SentHeader(name) => sent_header(request, name, out),
-        Variable::SentTrailer(_) | Variable::UpstreamTrailer(_) => Found::Nothing,
+        Variable::SentHeader(name) => {
+            sent_field(request.sent.head.split(|&byte| byte == b'\n').skip(1), name, out)
+        }
+        Variable::SentTrailer(name) => {
+            sent_field(request.sent.trailers.split(|&byte| byte == b'\n'), name, out)
+        }
+        Variable::UpstreamTrailer(_) => Found::Nothing,
         Variable::UpstreamHeader(name) => match &request.tries.headers {
             Some(headers) => join(headers.view(), name, out),
             None => Found::Nothing,
@@ -149,10 +154,10 @@ fn join(fields: Fields<'_>, name: &str, out: &mut Vec<u8>) -> Found {
     found
 }
 
-/// A field of the head as sent: the head's lines are searched, for it is kept only where the configuration asks.
-fn sent_header(request: &Request, name: &str, out: &mut Vec<u8>) -> Found {
+/// A field as sent: its lines are searched, for a head is kept only where the configuration asks.
+fn sent_field<'a>(lines: impl Iterator<Item = &'a [u8]>, name: &str, out: &mut Vec<u8>) -> Found {
     let mut found = Found::Nothing;
-    for line in request.sent.head.split(|&byte| byte == b'\n').skip(1) {
+    for line in lines {
         let line = line.strip_suffix(b"\r").unwrap_or(line);
         let Some(colon) = line.iter().position(|&byte| byte == b':') else { continue };
         if line[..colon].eq_ignore_ascii_case(name.as_bytes()) {

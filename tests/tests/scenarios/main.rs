@@ -15,6 +15,8 @@ mod command_line;
 mod client_side;
 mod slow_peers;
 mod heads;
+mod trailers;
+mod odd_clients;
 mod expressions;
 mod returned;
 mod rewriting;

@@ -2,7 +2,7 @@
 //! and our own framing.
 //!
 //! Fields of the connection never pass (RFC 9110 §7.6.1), and no value can bring a line end with it. Names with other
-//! characters than letters, digits and hyphens are left out as nginx does by default: an application that maps `_`
+//! characters than letters, digits and hyphens are left out, unless `ignore_invalid_headers` or `underscores_in_headers` says otherwise: an application that maps `_`
 //! and `-` to the same name would take them for fields that a proxy vouches for. Next: `unkeyed`, what else is held back
 //! where an answer is to be shared.
 
@@ -195,13 +195,15 @@ fn append_fields(out: &mut Vec<u8>, plan: &Plan<'_>) {
     let named = NamedFields::of(fields);
     let keyed = plan.caching || plan.request.cache_status.is_some();
     let key = plan.proxy.cache.as_ref().filter(|_| keyed).map(|cache| &cache.key);
+    let settings = &plan.request.server().settings.client_header;
+    let goes_on = |name: &[u8]| !settings.ignore_invalid || is_plain(name, settings.underscores);
     for (id, name, value) in fields.iter() {
         let stays = id.is_hop_by_hop()
             || matches!(id, FieldId::Host | FieldId::ContentLength | FieldId::Expect | FieldId::Trailer)
             || (plan.caching && is_condition(id))
             // Ours stand in their place.
             || (plan.confirm.is_some() && is_precondition(id))
-            || (id == FieldId::Other && !is_plain(name))
+            || (id == FieldId::Other && !goes_on(name))
             || plan.proxy.http().set_headers.iter().any(|set| name.eq_ignore_ascii_case(set.name.as_bytes()))
             || named.has(name)
             || key.is_some_and(|key| unkeyed::ends_here(id, name, key));
@@ -222,6 +224,6 @@ fn is_precondition(id: FieldId) -> bool {
     )
 }
 
-fn is_plain(name: &[u8]) -> bool {
-    name.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'-')
+fn is_plain(name: &[u8], underscores: bool) -> bool {
+    name.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'-' || *byte == b'_' && underscores)
 }

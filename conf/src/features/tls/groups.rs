@@ -1,0 +1,52 @@
+//! `ssl_ecdh_curve`: OpenSSL's names of groups for key exchange.
+//!
+//! Next: `millstream-net`'s `tls`, which offers them.
+
+use crate::reading::Reading;
+use crate::tree::Word;
+
+/// A group that can be offered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum TlsGroup {
+    X25519,
+    P256,
+    P384,
+    X25519MlKem768,
+}
+
+/// OpenSSL's names in any case of their letters; several for some.
+const NAMES: [(&str, TlsGroup); 8] = [
+    ("X25519", TlsGroup::X25519),
+    ("prime256v1", TlsGroup::P256),
+    ("secp256r1", TlsGroup::P256),
+    ("P-256", TlsGroup::P256),
+    ("secp384r1", TlsGroup::P384),
+    ("P-384", TlsGroup::P384),
+    ("X25519MLKEM768", TlsGroup::X25519MlKem768),
+    ("X25519_MLKEM768", TlsGroup::X25519MlKem768),
+];
+
+/// The groups of a list; none where the library chooses.
+pub(super) fn read(word: &Word, reading: &mut Reading<'_>) -> Option<Vec<TlsGroup>> {
+    if word.text.eq_ignore_ascii_case("auto") {
+        return Some(Vec::new());
+    }
+    let (mut groups, mut others) = (Vec::new(), Vec::new());
+    for name in word.text.split(':') {
+        match NAMES.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)) {
+            Some((_, group)) if groups.contains(group) => {}
+            Some((_, group)) => groups.push(*group),
+            None => others.push(name),
+        }
+    }
+    if !others.is_empty() {
+        let verb = if others.len() == 1 { "is" } else { "are" };
+        let instead = if groups.is_empty() { "; the library's own groups are" } else { "" };
+        reading
+            .diagnostics
+            .warning(word.span, format!("{} {verb} not offered{instead}", others.join(", ")))
+            .help("write auto, or of X25519, prime256v1, secp384r1 and X25519MLKEM768 those that are wanted");
+    }
+    Some(groups)
+}

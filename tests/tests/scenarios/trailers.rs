@@ -1,0 +1,56 @@
+//! Trailer fields of `add_trailer`, and how answers are framed for them.
+
+use millstream_tests::client::Client;
+use millstream_tests::origin::Origin;
+use millstream_tests::server::Server;
+
+const SITE: &str = "pid @DIR@/nginx.pid; error_log @DIR@/error.log; events {}
+    http {
+        access_log off; default_type text/plain;
+        proxy_cache_path @DIR@/cache keys_zone=pages:1m;
+        add_trailer X-Host $host; add_trailer X-Always yes always; add_trailer X-Empty \"\";
+        add_trailer X-Sent $sent_trailer_x_host:$sent_http_content_type;
+        server {
+            listen 127.0.0.1:@PORT@; server_name localhost;
+            location /text { return 200 text; }
+            location /gone { return 404; }
+            location /whole { chunked_transfer_encoding off; return 200 whole; }
+            location /own { add_trailer X-Status $upstream_cache_status;
+                proxy_pass http://@ORIGIN@; proxy_cache pages; proxy_cache_valid 200 1h; }
+        }
+    }";
+
+/// All that is answered to one request.
+fn whole(server: &Server, method: &str, path: &str, version: &str) -> String {
+    let mut client: Client = server.client();
+    let request = format!("{method} {path} {version}\r\nHost: localhost\r\nConnection: close\r\n\r\n");
+    client.send(request).expect("open");
+    String::from_utf8(client.rest_of_connection().expect("an answer")).expect("text")
+}
+
+#[test]
+fn trailers_follow_the_body_of_a_chunked_answer_and_no_other() {
+    let origin = Origin::fixed(200, &[], b"body");
+    let server = Server::start(SITE, &[("ORIGIN", &origin.address())]);
+    let answer = whole(&server, "GET", "/text", "HTTP/1.1");
+    let (head, body) = answer.split_once("\r\n\r\n").expect("a head");
+    assert!(head.contains("Transfer-Encoding: chunked") && !head.contains("Content-Length"), "{head}");
+    let trailers = "X-Host: localhost\r\nX-Always: yes\r\nX-Sent: localhost:text/plain\r\n";
+    assert_eq!(body, format!("4\r\ntext\r\n0\r\n{trailers}\r\n"));
+
+    let gone = whole(&server, "GET", "/gone", "HTTP/1.1");
+    assert!(gone.ends_with("\r\n0\r\nX-Always: yes\r\n\r\n"), "{gone}");
+    for (method, path, version) in
+        [("GET", "/text", "HTTP/1.0"), ("HEAD", "/text", "HTTP/1.1"), ("GET", "/whole", "HTTP/1.1")]
+    {
+        let answer = whole(&server, method, path, version);
+        assert!(!answer.contains("X-Always") && answer.contains("Content-Length"), "{path}: {answer}");
+    }
+    // The level's own, evaluated when the body is out, also for an answer that is stored.
+    for status in ["MISS", "HIT", "HIT"] {
+        let answer = whole(&server, "GET", "/own", "HTTP/1.1");
+        assert!(answer.contains("4\r\nbody\r\n0\r\n"), "{answer}");
+        assert!(answer.ends_with(&format!("X-Status: {status}\r\n\r\n")), "{answer}");
+        assert!(!answer.contains("X-Always"), "{answer}");
+    }
+}
