@@ -9,14 +9,14 @@ use crate::{account, temporary};
 use millstream_cache::Store;
 use millstream_conf::diagnostics::Diagnostics;
 use millstream_conf::model::{
-    CacheZone, Configuration, ErrorLog, HostPort, Http, Level, Listener, LocationMatch, LogTarget, Main,
-    PeerAddress, ServerId, Upstream, UpstreamServer, Variable,
+    CacheZone, Configuration, ErrorLog, HostPort, Http, Level, Listener, Location, LocationMatch, LogTarget,
+    Main, PeerAddress, ServerId, Upstream, UpstreamServer, UpstreamTls, Variable,
 };
 use millstream_conf::variables::Builtin;
 use millstream_net::address::Address;
 use millstream_net::limits;
 use millstream_net::resolver::Resolver;
-use millstream_net::tls::{self, ServerConfig, TlsAcceptor};
+use millstream_net::tls::{self, ServerConfig, TlsAcceptor, TlsConnector};
 use millstream_server::generation::{ChooseCertificate, Shared};
 use millstream_server::route::server_name::HostTable;
 use millstream_telemetry::error_log::ErrorLogs;
@@ -93,6 +93,7 @@ pub fn assemble(
     }
     account::prove_caches(&configuration, &mut findings);
     let tls = certificates(http, &mut findings);
+    let connectors = connectors(http, &mut findings);
     findings.leave_out_repeats();
     if findings.has_errors() {
         return Err(findings);
@@ -114,6 +115,7 @@ pub fn assemble(
         error_logs,
         main_log,
         tls,
+        connectors,
         hosts,
         status_zones,
         registry: Arc::clone(registry),
@@ -388,6 +390,29 @@ fn certificates(http: &Http, findings: &mut Diagnostics) -> Vec<Option<TlsAccept
         .iter()
         .map(|listener| listener.ssl.then(|| acceptor(http, listener, &configs)).flatten())
         .collect()
+}
+
+/// One per location. Locations with the same settings share theirs, and with it the sessions.
+fn connectors(http: &Http, findings: &mut Diagnostics) -> Vec<Option<Arc<TlsConnector>>> {
+    let mut known: Vec<(Arc<UpstreamTls>, Arc<TlsConnector>)> = Vec::new();
+    let mut connector = |location: &Location| -> Option<Arc<TlsConnector>> {
+        let tls = location.settings.pass.as_ref()?.http().tls.as_ref()?;
+        if let Some((_, connector)) = known.iter().find(|(settings, _)| **settings == *tls.settings) {
+            return Some(connector.clone());
+        }
+        match TlsConnector::new(&tls.settings) {
+            Ok(connector) => {
+                let connector = Arc::new(connector);
+                known.push((tls.settings.clone(), connector.clone()));
+                Some(connector)
+            }
+            Err(error) => {
+                findings.error(tls.span, error.to_string());
+                None
+            }
+        }
+    };
+    http.locations.iter().map(&mut connector).collect()
 }
 
 fn acceptor(

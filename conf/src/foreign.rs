@@ -47,9 +47,6 @@ const VARIABLES: &str = "other directives need what it defines";
 const BRACES: &str = "what stands in its braces may keep somebody out or choose what is answered";
 const SERVICE: &str = "what it describes would not be served at all";
 
-/// A `proxy_pass` to `https://`.
-const PASS_TLS: &str = "proxy_pass https";
-
 /// What refuses a request. Without any of them `allow` lets in whom nobody keeps out, and `satisfy` has nothing to weigh.
 const REFUSING: &[&str] = &["deny", "auth_basic", "auth_request", "auth_jwt", "auth_oidc", "js_access"];
 const SCRIPTS: &[&str] = &[
@@ -67,7 +64,7 @@ const SCRIPTS: &[&str] = &[
 const TABLE: &[(Fate, &str)] = &[
     (
         LeftOut(LOGS),
-        "debug_connection log_not_found ssl_key_log session_log \
+        "debug_connection log_not_found proxy_ssl_key_log ssl_key_log session_log \
                      session_log_format session_log_zone mgmt otel_*",
     ),
     (
@@ -77,10 +74,8 @@ const TABLE: &[(Fate, &str)] = &[
                        google_perftools_profiles gzip_disable gzip_no_buffer postpone_gzipping proxy_socket_keepalive \
                        ssl_certificate_cache ssl_certificate_compression",
     ),
-    (LeftOut(LOOK), "charset msie_refresh"),
+    (LeftOut(LOOK), "msie_refresh"),
     (LeftOut(ROUND_ROBIN), "least_time queue"),
-    (BelongsTo(&["charset"]), "charset_types override_charset"),
-    (BelongsTo(&[PASS_TLS]), "proxy_ssl_*"),
     (BelongsTo(&["auth_basic", "auth_request", "auth_jwt"]), "auth_delay"),
     (BelongsTo(REFUSING), "allow satisfy"),
     (BelongsTo(&["limit_rate"]), "limit_rate_after"),
@@ -168,14 +163,13 @@ const TABLE: &[(Fate, &str)] = &[
                     proxy_allow_upstream secure_link secure_link_secret ssl_verify_client valid_referers",
     ),
     (Kept(BOUNDS), "limit_conn limit_rate limit_req proxy_limit_rate"),
-    (Kept(ENCRYPTION), "acme_certificate ssl ssl_ech_file ssl_engine ssl_password_file"),
+    (
+        Kept(ENCRYPTION),
+        "acme_certificate ssl ssl_ech_file ssl_engine ssl_password_file proxy_ssl_alpn proxy_ssl_password_file",
+    ),
     (Kept(REDIRECT), "absolute_redirect port_in_redirect server_name_in_redirect"),
     (Kept(CLIENT), "set_real_ip_from proxy_protocol_tlv"),
-    (
-        Kept(UPSTREAM),
-        "client_body_in_file_only mirror proxy_bind proxy_pass_request_body \
-                      proxy_pass_request_headers proxy_request_dynamic proxy_set_body",
-    ),
+    (Kept(UPSTREAM), "client_body_in_file_only mirror proxy_bind proxy_request_dynamic"),
     (Kept(COOKIES), "proxy_cookie_domain proxy_cookie_flags proxy_cookie_path userid"),
     (Kept(CHOICE), "health_check ntlm state sticky sticky_cookie_insert"),
     (
@@ -194,7 +188,6 @@ const DEFAULTS: &[(&str, &str)] = &[
     ("auth_jwt", "off"),
     ("auth_request", "off"),
     ("autoindex", "off"),
-    ("charset", "off"),
     ("client_body_in_file_only", "off"),
     ("disable_symlinks", "off"),
     ("gunzip", "off"),
@@ -208,8 +201,6 @@ const DEFAULTS: &[(&str, &str)] = &[
     ("proxy_cookie_flags", "off"),
     ("proxy_cookie_path", "off"),
     ("proxy_limit_rate", "0"),
-    ("proxy_pass_request_body", "on"),
-    ("proxy_pass_request_headers", "on"),
     ("random_index", "off"),
     ("recursive_error_pages", "off"),
     ("server_name_in_redirect", "off"),
@@ -250,7 +241,7 @@ pub fn listen_parameter(name: &str) -> Option<Fate> {
     })
 }
 
-/// The names of all directives of a configuration, with the few forms of a directive that others belong to.
+/// The names of all directives of a configuration.
 pub fn written(tree: &[Directive]) -> HashSet<Box<str>> {
     let mut names = HashSet::new();
     collect(tree, &mut names);
@@ -259,10 +250,6 @@ pub fn written(tree: &[Directive]) -> HashSet<Box<str>> {
 
 fn collect(tree: &[Directive], names: &mut HashSet<Box<str>>) {
     for directive in tree {
-        let is_encrypted = directive.args.first().is_some_and(|word| word.text.starts_with("https://"));
-        if directive.name.text == "proxy_pass" && is_encrypted {
-            names.insert(PASS_TLS.into());
-        }
         names.insert(directive.name.text.as_str().into());
         // Blocks in blocks are bounded by the parser.
         collect(directive.block.as_deref().unwrap_or_default(), names);

@@ -48,6 +48,7 @@ variables! {
     RemotePort "remote_port" "The client's port.",
     RemoteUser "remote_user" "The user of a Basic Authorization field.",
     Request "request" "The request line as it came.",
+    RequestBody "request_body" "The request's body, once it was read into memory to be passed on.",
     RequestCompletion "request_completion" "`OK` where the request was answered whole, else empty.",
     RequestFilename "request_filename" "The file path for the request: `root` and URI.",
     RequestId "request_id" "A random id of the request, 32 hexadecimal digits.",

@@ -258,8 +258,13 @@ fn locations_nest_as_in_nginx() {
 #[test]
 fn proxy_pass_says_what_it_cannot_be() {
     one_error(&in_location("proxy_pass api;"), "write proxy_pass http://api;");
-    one_error(&in_location("proxy_pass https://api;"), "https://");
-    one_error(&in_location("proxy_pass https://$host;"), "https://");
+    no_error(&in_location("proxy_pass https://api; proxy_ssl_server_name on;"));
+    no_error(&in_location("proxy_pass https://$host;"));
+    one_error(
+        &in_location("proxy_pass https://api; proxy_ssl_verify on;"),
+        "no proxy_ssl_trusted_certificate",
+    );
+    one_error(&in_location("proxy_pass ftp://api;"), "invalid URL prefix");
     one_error(&in_location("proxy_pass //$host;"), "invalid URL prefix");
     no_error(&in_location("proxy_pass $scheme://$host;"));
     no_error(&in_location("proxy_pass http://$host;"));

@@ -1,4 +1,4 @@
-//! TLS on the client side: from `ssl_*` directives to a configuration, and from a plain stream to an
+//! TLS on both sides: to clients from `ssl_*` directives to a configuration, and from a plain stream to an
 //! encrypted one.
 //!
 //! The protocol itself is rustls's. Here are read the PEM files, chosen the cipher suites and the
@@ -9,19 +9,21 @@ mod ciphers;
 mod certificates;
 mod sessions;
 mod acceptor;
+mod connector;
 
 #[cfg(test)]
 mod tests;
 
 pub use crate::stream::TlsInfo;
 pub use acceptor::{HandshakeError, TlsAcceptor};
+pub use connector::TlsConnector;
 pub use rustls::ServerConfig;
 
 use certificates::Certificates;
 use millstream_conf::model::{Tls, TlsGroup, TlsVersion};
 use rustls::SupportedProtocolVersion;
 use rustls::crypto::aws_lc_rs::kx_group;
-use rustls::crypto::{SupportedKxGroup, aws_lc_rs};
+use rustls::crypto::{CryptoProvider, SupportedKxGroup, aws_lc_rs};
 use rustls::server::{NoServerSessionStorage, ServerSessionMemoryCache, StoresServerSessions};
 use std::fmt;
 use std::io;
@@ -102,14 +104,7 @@ pub fn server_config(tls: &Tls) -> Result<Arc<ServerConfig>, TlsError> {
         provider.kx_groups = tls.groups.iter().map(|group| key_exchange(*group)).collect();
     }
     let certificates = Certificates::read(&tls.certificates, tls.stapled.as_deref(), &provider)?;
-    // A version whose suites are all left out is not offered; the library refuses it otherwise.
-    let versions: Vec<&'static SupportedProtocolVersion> =
-        [(TlsVersion::Tls13, &rustls::version::TLS13), (TlsVersion::Tls12, &rustls::version::TLS12)]
-            .into_iter()
-            .filter(|(version, _)| tls.protocols.contains(version))
-            .map(|(_, version)| version)
-            .filter(|version| provider.cipher_suites.iter().any(|suite| suite.version() == *version))
-            .collect();
+    let versions = versions(&provider, &tls.protocols);
     let mut config = ServerConfig::builder_with_provider(Arc::new(provider))
         .with_protocol_versions(&versions)
         .map_err(TlsError::Library)?
@@ -131,6 +126,16 @@ fn key_exchange(group: TlsGroup) -> &'static dyn SupportedKxGroup {
         TlsGroup::P384 => kx_group::SECP384R1,
         TlsGroup::X25519MlKem768 => kx_group::X25519MLKEM768,
     }
+}
+
+/// A version whose suites are all left out is not offered; the library refuses it otherwise.
+fn versions(provider: &CryptoProvider, wanted: &[TlsVersion]) -> Vec<&'static SupportedProtocolVersion> {
+    [(TlsVersion::Tls13, &rustls::version::TLS13), (TlsVersion::Tls12, &rustls::version::TLS12)]
+        .into_iter()
+        .filter(|(version, _)| wanted.contains(version))
+        .map(|(_, version)| version)
+        .filter(|version| provider.cipher_suites.iter().any(|suite| suite.version() == *version))
+        .collect()
 }
 
 fn session_storage(sessions: usize) -> Arc<dyn StoresServerSessions> {

@@ -48,6 +48,7 @@ pub(crate) fn worker(http: &str) -> Rc<Worker> {
         error_logs: conf.locations.iter().map(|_| ErrorLogs::new(Vec::new())).collect(),
         main_log: ErrorLogs::new(Vec::new()),
         tls: conf.listeners.iter().map(|_| None).collect(),
+        connectors: Vec::new(),
         hosts: conf.listeners.iter().map(|listener| HostTable::new(conf, listener)).collect(),
         status_zones: Vec::new(),
         registry: registry.clone(),

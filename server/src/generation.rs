@@ -8,7 +8,7 @@ use crate::route::server_name::HostTable;
 use millstream_cache::{Front, Store};
 use millstream_conf::model::{Configuration, Http, ListenAddress};
 use millstream_net::resolver::Resolver;
-use millstream_net::tls::{ServerConfig, TlsAcceptor};
+use millstream_net::tls::{ServerConfig, TlsAcceptor, TlsConnector};
 use millstream_telemetry::access_log::AccessBuffer;
 use millstream_telemetry::error_log::ErrorLogs;
 use millstream_telemetry::log_writer::LogSink;
@@ -53,6 +53,8 @@ pub struct Shared {
     pub main_log: ErrorLogs,
     /// One per `Http::listeners`; `None` for a plain one.
     pub tls: Vec<Option<TlsAcceptor<ChooseCertificate>>>,
+    /// One per `Http::locations`: how TLS is spoken to its upstream; `None` where it never is.
+    pub connectors: Vec<Option<Arc<TlsConnector>>>,
     /// One per `Http::listeners`.
     pub hosts: Vec<HostTable>,
     /// One per `Http::status_zones`: its number in the registry of metrics, which is the same over all reloads.

@@ -174,6 +174,8 @@ pub struct Request {
     pub report: Option<Box<CacheReport>>,
     /// A body that was read before it was known who answers (QUERY: it belongs to the key).
     pub body: Option<Box<EarlyBody>>,
+    /// The body as it was read to be passed on, where that is in memory.
+    pub read_body: Option<Rc<Vec<u8>>>,
     /// Fields of the upstream's answer for the client that asked, where some of them are not stored.
     pub own_head: Option<Box<Headers>>,
     /// The upstream servers asked.
@@ -225,6 +227,7 @@ impl Request {
             asker: Asker::default(),
             report: None,
             body: None,
+            read_body: None,
             own_head: None,
             tries: Tries::default(),
             id: OnceCell::new(),
@@ -261,6 +264,7 @@ impl Request {
         self.asker = Asker::default();
         self.report = None;
         self.body = None;
+        self.read_body = None;
         self.own_head = None;
         self.tries.clear();
         self.id.take();

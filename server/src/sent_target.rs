@@ -66,24 +66,31 @@ fn append_query(out: &mut Vec<u8>, request: &Request) {
 /// An evaluated `proxy_pass`, taken apart.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Parts<'a> {
+    /// Whether the scheme is https.
+    pub encrypted: bool,
     /// `host`, `host:port` or `unix:/path`.
     pub authority: &'a [u8],
     /// What follows, with its slash; empty where nothing does.
     pub uri: &'a [u8],
 }
 
-/// Takes `http://host[:port][/uri]` and `http://unix:/path[:/uri]` apart.
+/// Takes `http://host[:port][/uri]` and `http://unix:/path[:/uri]` apart, `https` likewise.
 pub fn split(url: &[u8]) -> Option<Parts<'_>> {
-    let (scheme, rest) = url.split_at_checked(7)?;
-    if !scheme.eq_ignore_ascii_case(b"http://") || rest.is_empty() {
-        return None;
-    }
+    let begins = |scheme: &[u8]| {
+        let (own, rest) = url.split_at_checked(scheme.len())?;
+        (own.eq_ignore_ascii_case(scheme) && !rest.is_empty()).then_some(rest)
+    };
+    let (encrypted, rest) = match begins(b"https://") {
+        Some(rest) => (true, rest),
+        None => (false, begins(b"http://")?),
+    };
     if let Some(path) = rest.strip_prefix(b"unix:") {
         let end = path.iter().position(|&byte| byte == b':').unwrap_or(path.len());
-        return Some(Parts { authority: &rest[..5 + end], uri: path.get(end + 1..).unwrap_or_default() });
+        let (authority, uri) = (&rest[..5 + end], path.get(end + 1..).unwrap_or_default());
+        return Some(Parts { encrypted, authority, uri });
     }
     let end = rest.iter().position(|&byte| matches!(byte, b'/' | b'?')).unwrap_or(rest.len());
-    (end > 0).then(|| Parts { authority: &rest[..end], uri: &rest[end..] })
+    (end > 0).then(|| Parts { encrypted, authority: &rest[..end], uri: &rest[end..] })
 }
 
 #[cfg(test)]
@@ -93,8 +100,11 @@ mod tests {
     #[test]
     fn an_evaluated_proxy_pass_is_taken_apart() {
         let check = |url: &str, expected: Option<(&str, &str)>| {
-            let expected = expected
-                .map(|(authority, uri)| Parts { authority: authority.as_bytes(), uri: uri.as_bytes() });
+            let expected = expected.map(|(authority, uri)| Parts {
+                encrypted: url.starts_with("https"),
+                authority: authority.as_bytes(),
+                uri: uri.as_bytes(),
+            });
             assert_eq!(split(url.as_bytes()), expected, "{url}");
         };
         check("http://api", Some(("api", "")));
@@ -103,7 +113,9 @@ mod tests {
         check("http://[::1]:80/", Some(("[::1]:80", "/")));
         check("http://unix:/run/api.sock", Some(("unix:/run/api.sock", "")));
         check("http://unix:/run/api.sock:/v1", Some(("unix:/run/api.sock", "/v1")));
-        check("https://api", None);
+        check("https://api/x", Some(("api", "/x")));
+        check("https://", None);
+        check("ftp://api", None);
         check("http://", None);
         check("api", None);
     }

@@ -15,6 +15,8 @@ use std::io;
 pub enum ExchangeError {
     /// connect(2) failed.
     Connect(io::Error),
+    /// The TLS handshake failed.
+    Handshake(io::Error),
     /// No connection within `proxy_connect_timeout`.
     ConnectTimeout,
     /// This process had no descriptor for a connection within that time.
@@ -59,6 +61,7 @@ impl ExchangeError {
             | Self::TooManyInterim
             | Self::UnexpectedUpgrade => Condition::InvalidHeader,
             Self::Connect(_)
+            | Self::Handshake(_)
             | Self::Write(_)
             | Self::Read(_)
             | Self::ClosedEarly { .. }
@@ -104,6 +107,7 @@ impl fmt::Display for ExchangeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Connect(error) => write!(f, "connect() failed {}", SystemError(error)),
+            Self::Handshake(error) => write!(f, "SSL handshake failed ({error})"),
             Self::NoDescriptor => f.write_str("no descriptor was free (24: Too many open files)"),
             Self::ConnectTimeout | Self::SendTimeout | Self::ReadTimeout => {
                 f.write_str("upstream timed out (110: Connection timed out)")

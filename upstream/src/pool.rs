@@ -10,6 +10,7 @@ use crate::error::ExchangeError;
 use crate::exchange::h1::Connection;
 use crate::lease::Lease;
 use crate::peer::Peer;
+use crate::secured::Secured;
 use millstream_conf::model::{KeepaliveSize, UpstreamKeepalive};
 use millstream_net::clock;
 use millstream_net::timer::Deadline;
@@ -68,11 +69,13 @@ impl Pool {
         }
     }
 
-    /// An idle connection to a peer, the one that idled least; `None` where there is none. No system call.
-    pub fn take(&self, peer: &Peer, now: Instant) -> Option<Box<Connection>> {
+    /// An idle connection to a peer, of the same TLS, the one that idled least; `None` where there is none. No system call.
+    pub fn take(&self, peer: &Peer, secured: Option<&Secured>, now: Instant) -> Option<Box<Connection>> {
         let mut idle = self.idle.borrow_mut();
         loop {
-            let place = idle.iter().rposition(|idle| idle.connection.peer() == peer.id)?;
+            let place = idle.iter().rposition(|idle| {
+                idle.connection.peer() == peer.id && idle.connection.secured() == secured
+            })?;
             let Idle { mut connection, since } = idle.remove(place)?;
             if self.is_over(&connection, since, now) || !connection.stream().is_quiet() {
                 continue;
@@ -86,9 +89,14 @@ impl Pool {
     ///
     /// # Errors
     /// As [`Connection::open`].
-    pub async fn connect(&self, peer: &Peer, timeout: Duration) -> Result<Box<Connection>, ExchangeError> {
+    pub async fn connect(
+        &self,
+        peer: &Peer,
+        secured: Option<&Secured>,
+        timeout: Duration,
+    ) -> Result<Box<Connection>, ExchangeError> {
         let lease = self.lease(clock::now());
-        let mut connection = Box::new(Connection::open(peer, timeout).await?);
+        let mut connection = Box::new(Connection::open(peer, secured, timeout).await?);
         connection.lease = Some(lease);
         Ok(connection)
     }

@@ -31,6 +31,7 @@ pub mod send;
 pub mod lingering;
 pub mod headers;
 pub mod trailers;
+pub mod charset;
 pub mod api;
 pub mod forwarded;
 pub mod ranges;
@@ -179,6 +180,8 @@ features! {
         headers "Fields of the answer" HeadersLevel,
         /// `resolver`, `resolver_timeout`.
         resolver "Names" ResolverLevel,
+        /// `charset*`.
+        charset "Fields of the answer" CharsetLevel,
         /// `add_trailer`s in force.
         trailers "Fields of the answer" TrailersLevel,
         /// `proxy_pass` and its family.

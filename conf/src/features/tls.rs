@@ -155,7 +155,7 @@ pub const ROWS: &[Row] = &[
         })),
     often("ssl_protocols", HTTP_SERVER, (1, MANY), "TLSv1.2 | TLSv1.3 …", "TLSv1.2 TLSv1.3",
         "The versions that are offered. SSLv2, SSLv3, TLSv1 and TLSv1.1 are accepted as words and never offered.",
-        Apply::Level(protocols)),
+        Apply::Level(|l, d, r| l.tls.protocols = versions(d, l.tls.protocols.take(), r))),
     once("ssl_ciphers", HTTP_SERVER, (1, 1), "list", "HIGH:!aNULL:!MD5",
         "The suites that are offered for TLS 1.2, in OpenSSL's words. Of what the list allows, those with ECDHE and AES-GCM or \
         ChaCha20 remain; the suites of TLS 1.3 are not chosen by it.",
@@ -217,7 +217,7 @@ pub const ROWS: &[Row] = &[
         "suites with DHE are not offered; those with ECDHE need no parameters"),
 ];
 
-fn pem_file(word: &Word, what: &str, reading: &mut Reading<'_>) -> (PathBuf, Span) {
+pub(in crate::features) fn pem_file(word: &Word, what: &str, reading: &mut Reading<'_>) -> (PathBuf, Span) {
     // A file that cannot be used goes on as one, so that nothing else is reported for want of it.
     let path = reading.conf_prefix.resolve(&word.text);
     if !reading.without_variables(word, "the name of a certificate") {
@@ -243,9 +243,15 @@ fn pem_file(word: &Word, what: &str, reading: &mut Reading<'_>) -> (PathBuf, Spa
     (path, word.span)
 }
 
-fn protocols(level: &mut Level, directive: &Directive, reading: &mut Reading<'_>) {
+/// The versions that a directive leaves, with those of the same name before; nothing after its error was reported.
+pub(in crate::features) fn versions(
+    directive: &Directive,
+    before: Option<Vec<TlsVersion>>,
+    reading: &mut Reading<'_>,
+) -> Option<Vec<TlsVersion>> {
+    let name = &directive.name.text;
     const WORDS: [&str; 6] = ["SSLv2", "SSLv3", "TLSv1", "TLSv1.1", "TLSv1.2", "TLSv1.3"];
-    let mut offered = level.tls.protocols.take().unwrap_or_default();
+    let mut offered = before.unwrap_or_default();
     let mut dropped = Vec::new();
     let mut misspelt = false;
     for word in &directive.args {
@@ -260,18 +266,18 @@ fn protocols(level: &mut Level, directive: &Directive, reading: &mut Reading<'_>
     offered.dedup();
     if offered.is_empty() && !misspelt {
         reading
-            .error(directive.span, "ssl_protocols leaves no version that is safe")
-            .help("write ssl_protocols TLSv1.2 TLSv1.3;");
-        return;
+            .error(directive.span, format!("{name} leaves no version that is safe"))
+            .help(format!("write {name} TLSv1.2 TLSv1.3;"));
+        return None;
     }
     if !dropped.is_empty() {
         let verb = if dropped.len() == 1 { "is" } else { "are" };
         reading
             .diagnostics
             .warning(directive.span, format!("{} {verb} not offered (RFC 8996)", dropped.join(", ")))
-            .help("write ssl_protocols TLSv1.2 TLSv1.3;");
+            .help(format!("write {name} TLSv1.2 TLSv1.3;"));
     }
-    level.tls.protocols = (!offered.is_empty()).then_some(offered);
+    (!offered.is_empty()).then_some(offered)
 }
 
 fn session_cache(level: &mut Level, directive: &Directive, reading: &mut Reading<'_>) {

@@ -16,6 +16,7 @@ pub use crate::declared::upstream::{
     Balance, BalanceMethod, KeepaliveSize, Upstream, UpstreamId, UpstreamKeepalive, UpstreamServer,
 };
 pub use crate::features::api::Api;
+pub use crate::features::charset::Charset;
 pub use crate::features::error_pages::{ErrorPage, ErrorPageStatus};
 pub use crate::features::gzip::{Gzip, GzipHttpVersion, GzipProxied};
 pub use crate::features::headers::expires::{self, Expires};
@@ -31,6 +32,7 @@ pub use crate::features::pass::cache::{Heuristic, Valid, ValidStatus};
 pub use crate::features::pass::exchange::{Exchange, IgnoreHeaders};
 pub use crate::features::pass::failures::{FailureWords, NextUpstream, UseStale};
 pub use crate::features::pass::http::{HttpPass, HttpVersion, Redirect, SetHeader};
+pub use crate::features::pass::secure::{PassTls, UpstreamTls};
 pub use crate::features::pass::sharing::{CacheVary, Credentials, Invalidation, StaleWhile};
 pub use crate::features::pass::store::Store;
 pub use crate::features::pass::target::PassTarget;

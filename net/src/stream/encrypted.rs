@@ -3,13 +3,12 @@
 //! On the heap, because it is ten times the size of a plain one. Made by `tls` only, after a whole handshake.
 
 use super::Stream;
-use rustls::server::ServerConnection;
 use std::cell::Cell;
 use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio_rustls::server::TlsStream;
+use tokio_rustls::TlsStream;
 
 /// What a TLS handshake agreed on.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -55,8 +54,7 @@ impl Encrypted {
 
     /// Whether decrypted bytes, or the end, wait inside the session.
     pub(super) fn has_plaintext(&self) -> bool {
-        let connection: &ServerConnection = self.session.get_ref().1;
-        !connection.wants_read()
+        !self.session.get_ref().1.wants_read()
     }
 }
 

@@ -8,8 +8,8 @@
 use super::ciphers;
 use crate::stream::{Encrypted, Stream, TlsInfo, Transport};
 use rustix::net::RecvFlags;
-use rustls::server::{Acceptor, ServerConnection};
-use rustls::{HandshakeKind, ProtocolVersion, ServerConfig};
+use rustls::server::Acceptor;
+use rustls::{CommonState, HandshakeKind, ProtocolVersion, ServerConfig};
 use std::fmt;
 use std::future::poll_fn;
 use std::io;
@@ -85,7 +85,7 @@ where
         };
         let session = start.into_stream(config).await?;
         let info = info(session.get_ref().1, name);
-        Ok(Stream::Tls(Box::new(Encrypted::new(session, info))))
+        Ok(Stream::Tls(Box::new(Encrypted::new(session.into(), info))))
     }
 }
 
@@ -111,7 +111,7 @@ async fn first_byte(stream: &Stream) -> io::Result<Option<u8>> {
     }
 }
 
-fn info(connection: &ServerConnection, name: Option<String>) -> TlsInfo {
+pub(super) fn info(connection: &CommonState, name: Option<String>) -> TlsInfo {
     TlsInfo {
         protocol: match connection.protocol_version() {
             Some(ProtocolVersion::TLSv1_3) => "TLSv1.3",

@@ -71,7 +71,11 @@ impl ResolvesServerCert for Certificates {
     }
 }
 
-fn pair(certificate: &Path, key: &Path, provider: &CryptoProvider) -> Result<CertifiedKey, TlsError> {
+pub(super) fn pair(
+    certificate: &Path,
+    key: &Path,
+    provider: &CryptoProvider,
+) -> Result<CertifiedKey, TlsError> {
     let chain = CertificateDer::pem_slice_iter(&read(certificate)?)
         .collect::<Result<Vec<_>, _>>()
         .map_err(|error| TlsError::Pem(certificate.to_path_buf(), error.to_string()))?;
@@ -106,6 +110,6 @@ fn holds_key(certified: &CertifiedKey) -> bool {
     certificate.windows(public.len()).any(|part| part == public)
 }
 
-fn read(file: &Path) -> Result<Vec<u8>, TlsError> {
+pub(super) fn read(file: &Path) -> Result<Vec<u8>, TlsError> {
     fs::read(file).map_err(|error| TlsError::Read(file.to_path_buf(), error))
 }

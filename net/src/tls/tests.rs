@@ -5,6 +5,7 @@ use crate::clock;
 use crate::outlet::Outlet;
 use crate::stream::{Hangup, Stream};
 use crate::timer::{Deadline, is_elapsed};
+use millstream_conf::model::UpstreamTls;
 use millstream_conf::source::Span;
 use rcgen::{CertifiedKey, KeyPair};
 use rustls::ClientConfig;
@@ -17,7 +18,7 @@ use std::task::Poll;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
-use tokio_rustls::TlsConnector;
+use tokio_rustls::TlsConnector as Connector;
 use tokio_rustls::client::TlsStream;
 
 fn on_runtime<F: Future>(future: F) -> F::Output {
@@ -112,7 +113,7 @@ async fn handshake(
     let (left, right) = UnixStream::pair().expect("a pair");
     let acceptor = TlsAcceptor::new(|_: Option<&str>| Some(Arc::clone(server)));
     let name = ServerName::try_from("api.example").expect("a name");
-    let connector = TlsConnector::from(Arc::clone(client));
+    let connector = Connector::from(Arc::clone(client));
     tokio::join!(acceptor.accept(left.into()), connector.connect(name, right))
 }
 
@@ -317,7 +318,7 @@ fn the_name_a_client_asks_for_chooses_and_may_be_refused() {
         for (asked, agreed) in [("WWW.example", true), ("api.example", false)] {
             let (left, right) = UnixStream::pair().expect("a pair");
             let name = ServerName::try_from(asked.to_owned()).expect("a name");
-            let connector = TlsConnector::from(files.client(&[]));
+            let connector = Connector::from(files.client(&[]));
             let (stream, client) = tokio::join!(acceptor.accept(left.into()), async {
                 // Kept until the server has written its tickets, dropped by an error at once.
                 connector.connect(name, right).await
@@ -416,6 +417,42 @@ fn without_tickets_and_without_a_cache_no_session_is_resumed() {
                 let mut answer = Vec::new();
                 peer.read_to_end(&mut answer).await.expect("a clean end");
             }
+        }
+    });
+}
+
+#[test]
+fn an_upstream_is_verified_only_where_that_is_asked_for() {
+    on_runtime(async {
+        let mut files = Files::new();
+        let pair = files.ecdsa();
+        let (stranger, _) = files.pair("stranger", KeyPair::generate().expect("a key"));
+        let old = (files.write("v1.crt", VERSION_1), files.write("v1.key", VERSION_1_KEY));
+        for (own, trusted, name, agreed) in [
+            (&pair, Some(&pair.0), "api.example:8443", true),
+            (&pair, Some(&pair.0), "other.example", false),
+            (&pair, Some(&pair.0), "", false),
+            (&pair, Some(&stranger), "api.example", false),
+            (&pair, None, "other.example", true),
+            (&old, None, "", true),
+        ] {
+            let server = server_config(&tls(vec![own.clone()])).expect("whole");
+            let acceptor = TlsAcceptor::new(|_: Option<&str>| Some(Arc::clone(&server)));
+            let connector = TlsConnector::new(&UpstreamTls {
+                sends_name: true,
+                verifies: trusted.is_some(),
+                trusted: trusted.cloned(),
+                revoked: None,
+                certificate: Some(pair.clone()),
+                protocols: vec![TlsVersion::Tls12, TlsVersion::Tls13],
+                ciphers: Vec::new(),
+                reuses_sessions: true,
+            })
+            .expect("whole");
+            let (left, right) = UnixStream::pair().expect("a pair");
+            let (_, client) =
+                tokio::join!(acceptor.accept(left.into()), connector.connect(right.into(), name));
+            assert_eq!(client.is_ok(), agreed, "{name}: {client:?}");
         }
     });
 }

@@ -173,15 +173,14 @@ async fn pass_on(
     let location = generation.http().location(request.location);
     // Borrowed from the configuration: counting references on it would bounce a cache line between workers.
     let Some(proxy) = location.settings.pass.as_deref() else { return Proxied::Failed(500) };
-    let found = match destination::known(request, &generation, proxy) {
-        Some(destination) => Ok(destination),
-        None => Box::pin(destination::find(request, &generation, proxy)).await,
+    let destination = match destination::known(request, &generation, proxy) {
+        Some(destination) => destination,
+        None => match Box::pin(destination::find(request, &generation, proxy)).await {
+            Ok(destination) => destination,
+            Err(status) => return Proxied::Failed(status),
+        },
     };
-    let destination = match found {
-        Ok(destination) => destination,
-        Err(status) => return Proxied::Failed(status),
-    };
-    let mut body = match client.as_deref_mut() {
+    let body = match client.as_deref_mut() {
         Some(client) if !client.body_pending() => request_body::none(request),
         Some(client) => match Box::pin(request_body::read(request, client, proxy)).await {
             Ok(body) => body,
@@ -189,6 +188,7 @@ async fn pass_on(
         },
         None => RequestBody::None,
     };
+    let mut body = request_body::as_sent(body, request, proxy);
     let (mut filling, mut rest) = match filling {
         Filling::Rest(permit, rest) => (Filling::Permit(permit), Some(rest)),
         filling => (filling, None),

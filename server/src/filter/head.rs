@@ -5,7 +5,7 @@
 
 use crate::failure::server_text;
 use crate::filter::coding::{self, Plain};
-use crate::filter::expires;
+use crate::filter::{charset, expires};
 use crate::request::Request;
 use crate::time_text::with_now;
 use crate::variables;
@@ -158,7 +158,11 @@ fn fixed_part(out: &mut Vec<u8>, request: &Request, plan: &Plan<'_>, stamped: bo
         {
             continue;
         }
-        if plan.coding.is_some() && id == FieldId::ETag && !value.starts_with(b"W/") {
+        if id == FieldId::ContentType
+            && let Some(named) = charset::named(&settings.charset, plan.status, value)
+        {
+            encode::field(out, name, &named);
+        } else if plan.coding.is_some() && id == FieldId::ETag && !value.starts_with(b"W/") {
             // The coded bytes differ, so a strong validator no longer holds (RFC 9110 §8.8.1).
             let weak = [b"W/", value].concat();
             encode::field(out, name, &weak);

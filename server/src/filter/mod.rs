@@ -5,6 +5,7 @@
 pub mod compressor;
 pub mod coding;
 pub mod expires;
+pub mod charset;
 pub mod head;
 pub mod trailers;
 #[cfg(test)]

@@ -4,6 +4,7 @@ use super::upstream::{self, each, number, seconds as optional_seconds};
 use super::{Found, give, give_some, seconds, value};
 use crate::forwarded;
 use crate::request::{ConnectionFacts, Request};
+use crate::sent_target;
 use crate::time_text::with_now;
 use millstream_conf::model::PassTarget;
 use millstream_conf::variables::Builtin;
@@ -32,6 +33,10 @@ pub(super) fn append(variable: Builtin, request: &Request, out: &mut Vec<u8>) ->
         B::RequestMethod => give_known(request.method_text(), out),
         B::RequestLength => decimal(request.head.length as u64 + request.body_received, out),
         B::RequestTime => elapsed(clock::now().saturating_duration_since(request.started), out),
+        B::RequestBody => match &request.read_body {
+            Some(body) => give_known(body, out),
+            None => Found::Nothing,
+        },
         B::RequestCompletion => give(if request.sent.complete { b"OK" } else { b"" }, out),
         B::RequestId => give(request.id.get_or_init(random_id), out),
         B::ServerProtocol => {
@@ -227,8 +232,7 @@ fn proxy_pass(
         PassTarget::Upstream(_) => write(proxy.http(), out),
         PassTarget::Variables(template) => {
             let url = value(template, request);
-            let host = url.strip_prefix(b"http://").unwrap_or(&url);
-            give(host.split(|&byte| byte == b'/').next().unwrap_or_default(), out)
+            give_some(sent_target::split(&url).map(|parts| parts.authority), out)
         }
     }
 }

@@ -17,6 +17,8 @@ mod slow_peers;
 mod heads;
 mod trailers;
 mod odd_clients;
+mod request_bodies;
+mod upstream_tls;
 mod expressions;
 mod returned;
 mod rewriting;

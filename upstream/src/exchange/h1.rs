@@ -14,6 +14,7 @@ mod body;
 use crate::error::ExchangeError;
 use crate::lease::Lease;
 use crate::peer::Peer;
+use crate::secured::Secured;
 use body::Body;
 use millstream_net::buffers;
 use millstream_net::clock;
@@ -91,6 +92,8 @@ pub struct Connection {
     body: Body,
     deadline: Deadline,
     peer: u64,
+    /// By what its handshake went; nothing on a plain connection.
+    secured: Option<Secured>,
     name: Rc<str>,
     opened: Instant,
     requests: u64,
@@ -111,8 +114,12 @@ impl Connection {
     /// Connects to a peer.
     ///
     /// # Errors
-    /// [`ExchangeError::Connect`] and [`ExchangeError::ConnectTimeout`].
-    pub async fn open(peer: &Peer, timeout: Duration) -> Result<Connection, ExchangeError> {
+    /// [`ExchangeError::Connect`], [`ExchangeError::Handshake`] and [`ExchangeError::ConnectTimeout`], which holds for either.
+    pub async fn open(
+        peer: &Peer,
+        secured: Option<&Secured>,
+        timeout: Duration,
+    ) -> Result<Connection, ExchangeError> {
         let mut deadline = Deadline::new();
         deadline.set(clock::now() + timeout);
         let stream = match with_deadline(&mut deadline, connect(&peer.address)).await {
@@ -120,7 +127,18 @@ impl Connection {
             Ok(Err(error)) => return Err(ExchangeError::Connect(error)),
             Err(_) => return Err(ExchangeError::ConnectTimeout),
         };
-        Ok(Self::over(stream, peer, deadline))
+        let Some(secured) = secured else { return Ok(Self::over(stream, peer, deadline)) };
+        deadline.set(clock::now() + timeout);
+        let handshake = Box::pin(secured.connector.connect(stream, &secured.name));
+        match with_deadline(&mut deadline, handshake).await {
+            Ok(Ok(stream)) => {
+                let mut connection = Self::over(stream, peer, deadline);
+                connection.secured = Some(secured.clone());
+                Ok(connection)
+            }
+            Ok(Err(error)) => Err(ExchangeError::Handshake(error)),
+            Err(_) => Err(ExchangeError::ConnectTimeout),
+        }
     }
 
     /// A connection that exists already.
@@ -133,6 +151,7 @@ impl Connection {
             body: Body::ended(),
             deadline,
             peer: peer.id,
+            secured: None,
             // A copy of its own: counting references on a name that all workers share would bounce its cache line.
             name: Rc::from(&*peer.name),
             opened: clock::now(),
@@ -440,6 +459,11 @@ impl Connection {
     /// The peer's number in its group.
     pub fn peer(&self) -> u64 {
         self.peer
+    }
+
+    /// By what its TLS handshake went.
+    pub fn secured(&self) -> Option<&Secured> {
+        self.secured.as_ref()
     }
 
     /// The peer's name, as in `$upstream_addr`.

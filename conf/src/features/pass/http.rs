@@ -3,6 +3,7 @@
 //! Here is only what no other protocol has. Before: `target`, whom a location passes to; next: `millstream-server`'s
 //! `answer/proxied/request_head` and `answer_head`.
 
+use super::secure::{self, PassTls, SecureLevel};
 use super::target::{self, PassDraft};
 use super::{Family, Spoken};
 use crate::features::context::{HTTP_SERVER_LOCATION, LOCATION_IF};
@@ -87,6 +88,14 @@ record! {
         pub method: Option<Template>,
         /// `proxy_upgrade`: a client's Upgrade is passed on.
         pub upgrade: bool,
+        /// `proxy_pass_request_headers`, default on.
+        pub passes_fields: bool,
+        /// `proxy_pass_request_body`, default on.
+        pub passes_body: bool,
+        /// `proxy_set_body`: what is sent in place of the client's body.
+        pub body: Option<Template>,
+        /// `proxy_ssl_*`, where the URL begins with `https://`, or may.
+        pub tls: Option<PassTls>,
     }
 }
 
@@ -112,6 +121,14 @@ level! {
         method: Template,
         /// `proxy_upgrade`.
         upgrade: bool,
+        /// `proxy_pass_request_headers`.
+        passes_fields: bool,
+        /// `proxy_pass_request_body`.
+        passes_body: bool,
+        /// `proxy_set_body`.
+        body: Template,
+        /// `proxy_ssl_*`.
+        secure: SecureLevel,
     }
 }
 
@@ -119,6 +136,9 @@ impl Spoken for HttpLevel {
     type Settings = HttpPass;
 
     fn inherit(&mut self, above: &Self) {
+        if let (Some(own), Some(outer)) = (&mut self.secure, &above.secure) {
+            own.inherit_open(outer);
+        }
         self.inherit_open(above);
     }
 
@@ -137,6 +157,12 @@ impl Spoken for HttpLevel {
             redirects: redirects(self, draft, matches, reading),
             method: self.method.clone(),
             upgrade: self.upgrade.unwrap_or(false),
+            passes_fields: self.passes_fields.unwrap_or(true),
+            passes_body: self.passes_body.unwrap_or(true),
+            body: self.body.clone(),
+            tls: draft
+                .may_be_encrypted
+                .then(|| self.secure.clone().unwrap_or_default().resolve(draft.span, reading)),
         }
     }
 }
@@ -144,11 +170,14 @@ impl Spoken for HttpLevel {
 const REUSED: &str =
     "what goes upstream is written anew from what was read, in buffers that grow as they need to";
 
+/// The rows of TLS to its upstreams.
+pub const TLS_ROWS: &[Row] = secure::ROWS;
+
 /// The rows that no other protocol has.
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
     once("proxy_pass", LOCATION_IF, (1, 1), "URL", "",
-        "Passes requests on: to the name of an upstream, `host:port` or `unix:/path`, each after `http://`. A URI part stands in \
+        "Passes requests on: to the name of an upstream, `host:port` or `unix:/path`, each after `http://` or `https://`. A URI part stands in \
         for the part of the request's URI that the location's prefix matched; without one the URI goes on as it came. With \
         variables the whole value is the URL.",
         Apply::Level(|l, d, r| target::read(Family::Proxy, l, d, r))),
@@ -166,6 +195,15 @@ pub const ROWS: &[Row] = &[
     once("proxy_method", HTTP_SERVER_LOCATION, (1, 1), "method", "",
         "The method sent to the upstream in place of the client's.",
         Apply::Level(|l, d, r| of(l).method = Some(r.template(&d.args[0])))),
+    once("proxy_pass_request_headers", HTTP_SERVER_LOCATION, (1, 1), "on | off", "on",
+        "Whether the client's fields go to the upstream; those of `proxy_set_header` do in any case.",
+        Apply::Level(|l, d, r| of(l).passes_fields = r.flag(&d.args[0]))),
+    once("proxy_pass_request_body", HTTP_SERVER_LOCATION, (1, 1), "on | off", "on",
+        "Whether the client's body goes to the upstream; without it no length is announced.",
+        Apply::Level(|l, d, r| of(l).passes_body = r.flag(&d.args[0]))),
+    once("proxy_set_body", HTTP_SERVER_LOCATION, (1, 1), "value", "",
+        "What is sent to the upstream in place of the client's body, which is read first.",
+        Apply::Level(|l, d, r| of(l).body = Some(r.template(&d.args[0])))),
     once("proxy_upgrade", HTTP_SERVER_LOCATION, (1, 1), "on | off", "off",
         "Passes a client's wish for another protocol (`Upgrade`, as of WebSocket) to the upstream and, once that agrees, all bytes both \
         ways. Such a request goes past the cache. Other requests are not touched, so it can stand where everything is \

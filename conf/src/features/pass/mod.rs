@@ -9,6 +9,7 @@ pub mod target;
 pub mod exchange;
 pub mod store;
 pub mod sharing;
+pub mod secure;
 pub mod http;
 mod made;
 pub mod cache;
@@ -157,6 +158,7 @@ macro_rules! families {
         /// The rows of every family, with their headings.
         pub const SECTIONS: &[&[(&str, &[Row])]] = &[$(&[
             ($title, $protocol::ROWS),
+            ("TLS to upstreams", $protocol::TLS_ROWS),
             ($title, &exchange::rows!($prefix, Family::$family)),
             ("Cache zones", &cache_zone::rows!($prefix)),
             ("Cache", &deciding(cache::rows!($prefix, Family::$family))),

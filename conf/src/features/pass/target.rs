@@ -49,6 +49,8 @@ pub struct PassDraft {
     pub uri: Option<String>,
     /// The URL as written, for the default `proxy_redirect`; `None` with variables.
     pub url: Option<String>,
+    /// Whether TLS is spoken there; with variables, whether it may be.
+    pub may_be_encrypted: bool,
     /// Where the URL stands.
     pub span: Span,
 }
@@ -66,8 +68,8 @@ impl PassDraft {
     }
 }
 
-/// What every URL begins with.
-const SCHEME: &str = "http://";
+/// What a URL begins with, and the port that is meant where none is written.
+const SCHEMES: [(&str, u16); 2] = [("http://", 80), ("https://", 443)];
 
 /// Reads a `proxy_pass`.
 pub(super) fn read(family: Family, level: &mut Level, directive: &Directive, reading: &mut Reading<'_>) {
@@ -75,34 +77,35 @@ pub(super) fn read(family: Family, level: &mut Level, directive: &Directive, rea
     if !template::is_literal(&word.text) {
         // What stands before the first variable decides already: with another scheme every request would be a 500.
         let start = word.text.split('$').next().unwrap_or_default();
-        if !start.starts_with(SCHEME) && !SCHEME.starts_with(start) {
+        let may_be = |scheme: &str| start.starts_with(scheme) || scheme.starts_with(start);
+        if !SCHEMES.iter().any(|(scheme, _)| may_be(scheme)) {
             wrong_scheme(word, reading);
             return;
         }
+        let may_be_encrypted = may_be("https://");
         let target = PassTarget::Variables(reading.template(word));
         let (host, span) = (String::new(), word.span);
-        level.pass.draft = Some(PassDraft { family, target, host, port: 80, uri: None, url: None, span });
+        level.pass.draft =
+            Some(PassDraft { family, target, host, port: 80, uri: None, url: None, may_be_encrypted, span });
         return;
     }
-    let Some(rest) = word.text.strip_prefix(SCHEME) else {
+    let mut schemes = SCHEMES.iter();
+    let Some((rest, port)) =
+        schemes.find_map(|(scheme, port)| Some((word.text.strip_prefix(scheme)?, *port)))
+    else {
         wrong_scheme(word, reading);
         return;
     };
+    let may_be_encrypted = port == 443;
     let (host, uri) = split_uri(rest);
-    let Some((target, host, port)) = target(host, word, reading) else { return };
+    let Some((target, host, port)) = target(host, port, word, reading) else { return };
     let (target, uri) = (PassTarget::Upstream(target), uri.map(str::to_owned));
     let url = Some(word.text.clone());
-    level.pass.draft = Some(PassDraft { family, target, host, port, uri, url, span: word.span });
+    level.pass.draft =
+        Some(PassDraft { family, target, host, port, uri, url, may_be_encrypted, span: word.span });
 }
 
 fn wrong_scheme(word: &Word, reading: &mut Reading<'_>) {
-    if word.text.starts_with("https://") {
-        reading
-            .error(word.span, "nginx knows proxy_pass to https://, Millstream does not (yet)")
-            .help("pass to the API's plain HTTP port")
-            .once();
-        return;
-    }
     let bare = word.text.rsplit("://").next().unwrap_or_default();
     reading.error(word.span, "invalid URL prefix").help(format!("write proxy_pass http://{bare};"));
 }
@@ -125,7 +128,12 @@ fn split_uri(rest: &str) -> (&str, Option<&str>) {
 }
 
 /// The upstream of a host, with `$proxy_host` and `$proxy_port`.
-fn target(host: &str, word: &Word, reading: &mut Reading<'_>) -> Option<(UpstreamId, String, u16)> {
+fn target(
+    host: &str,
+    default_port: u16,
+    word: &Word,
+    reading: &mut Reading<'_>,
+) -> Option<(UpstreamId, String, u16)> {
     let named = |name: &str, reading: &Reading<'_>| {
         reading
             .declared
@@ -134,9 +142,9 @@ fn target(host: &str, word: &Word, reading: &mut Reading<'_>) -> Option<(Upstrea
             .position(|group| !group.implicit && group.name.eq_ignore_ascii_case(name))
     };
     if let Some(index) = named(host, reading) {
-        return Some((UpstreamId(index as u32), host.to_owned(), 80));
+        return Some((UpstreamId(index as u32), host.to_owned(), default_port));
     }
-    let Some(address) = peer_address(host, 80) else {
+    let Some(address) = peer_address(host, default_port) else {
         reading
             .error(word.span, format!("invalid host or port in proxy_pass \"{}\"", word.text))
             .help("write http://host:port, http://name-of-an-upstream or http://unix:/path");
@@ -152,12 +160,14 @@ fn target(host: &str, word: &Word, reading: &mut Reading<'_>) -> Option<(Upstrea
     }
     let (shown, port) = match &address {
         PeerAddress::Unix(_) => ("localhost".to_owned(), 0),
-        PeerAddress::Tcp(socket) => (host_header(host, socket.port()), socket.port()),
-        PeerAddress::Name(name) => (host_header(host, name.port), name.port),
+        PeerAddress::Tcp(socket) => (host_header(host, default_port), socket.port()),
+        PeerAddress::Name(name) => (host_header(host, default_port), name.port),
     };
     warn_of_misspelt_upstream(host, &address, word.span, reading);
     let upstreams = &mut reading.declared.upstreams;
-    let index = match upstreams.iter().position(|group| group.implicit && group.name == host) {
+    let index = match upstreams.iter().position(|group| {
+        group.implicit && group.name == host && group.servers.iter().any(|server| server.address == address)
+    }) {
         Some(index) => index,
         None => {
             let mut group = empty(host, word.span, true);
@@ -170,8 +180,8 @@ fn target(host: &str, word: &Word, reading: &mut Reading<'_>) -> Option<(Upstrea
 }
 
 /// The host as the Host field shows it: without the port where it is the scheme's.
-fn host_header(host: &str, port: u16) -> String {
-    if port == 80 { host.strip_suffix(":80").unwrap_or(host).to_owned() } else { host.to_owned() }
+fn host_header(host: &str, default_port: u16) -> String {
+    host.strip_suffix(&format!(":{default_port}")).unwrap_or(host).to_owned()
 }
 
 /// A bare word that is nearly the name of an upstream is hardly a host; nginx would ask the DNS and fail.

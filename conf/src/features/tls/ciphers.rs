@@ -118,7 +118,7 @@ pub(super) struct Evaluated {
 }
 
 /// Reads an `ssl_ciphers`, with one warning for all that is dropped.
-pub(super) fn read(word: &Word, reading: &mut Reading<'_>) -> Option<Vec<String>> {
+pub(in crate::features) fn read(word: &Word, reading: &mut Reading<'_>) -> Option<Vec<String>> {
     let evaluated = evaluate(&word.text);
     for unknown in &evaluated.unknown {
         reading

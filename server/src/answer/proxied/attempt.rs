@@ -18,9 +18,7 @@ use millstream_net::timer::Deadline;
 use millstream_net::{buffers, clock};
 use millstream_telemetry::metrics::{Counter, Timing};
 use millstream_upstream::retry::is_peer_failure;
-use millstream_upstream::{
-    Ask, Attempt, Condition, Connection, Decision, ExchangeError, Peer, Pool, Turn, decide,
-};
+use millstream_upstream::{Ask, Attempt, Condition, Connection, Decision, ExchangeError, Peer, Turn, decide};
 use millstream_wire::h1::encode;
 use millstream_wire::h1::head::ResponseHead;
 use millstream_wire::{Fields, Headers};
@@ -148,7 +146,7 @@ impl Passing<'_> {
     ) -> Result<Box<Connection>, Broken> {
         self.asked_at = started;
         self.count(Counter::UpstreamRequests, 1);
-        let pooled = if fresh { None } else { self.destination.pool.take(peer, started) };
+        let pooled = if fresh { None } else { self.destination.pooled(peer, started) };
         let mut connection = match pooled {
             Some(connection) => {
                 self.count(Counter::UpstreamConnectionsReused, 1);
@@ -192,8 +190,7 @@ impl Passing<'_> {
 
     async fn connect(&mut self, peer: &Peer) -> Result<Box<Connection>, Broken> {
         self.count(Counter::UpstreamConnections, 1);
-        let opening =
-            open(&self.request.worker, &self.destination.pool, peer, self.proxy.exchange.connect_timeout);
+        let opening = open(&self.request.worker, self.destination, peer, self.proxy.exchange.connect_timeout);
         let watched = self.client.as_deref_mut().filter(|_| self.watching);
         match watch(watched, opening).await.map_err(Broken::Client)? {
             Ok(connection) => Ok(connection),
@@ -210,7 +207,10 @@ impl Passing<'_> {
                     bytes_sent: 0,
                     bytes_received: 0,
                 });
-                let doing = "while connecting to upstream";
+                let doing = match &error {
+                    ExchangeError::Handshake(_) => "while SSL handshaking to upstream",
+                    _ => "while connecting to upstream",
+                };
                 Err(Broken::Exchange(Failure { error, doing, stale: false, sent: false }))
             }
         }
@@ -480,7 +480,7 @@ impl Passing<'_> {
 /// A connection to a server, once there is a descriptor for it; both within `timeout`.
 async fn open(
     worker: &Rc<Worker>,
-    pool: &Pool,
+    destination: &Destination,
     peer: &Peer,
     timeout: Duration,
 ) -> Result<Box<Connection>, ExchangeError> {
@@ -494,7 +494,7 @@ async fn open(
                 worker.upstream(&mut whole).await.ok_or(ExchangeError::NoDescriptor)?
             }
         };
-        match pool.connect(peer, timeout).await {
+        match destination.connect(peer, timeout).await {
             // Files took what was reserved for connections.
             Err(ExchangeError::Connect(error)) if is_out_of_descriptors(&error) => {
                 complain_of_shortage(worker);

@@ -8,13 +8,13 @@ use crate::generation::Generation;
 use crate::request::Request;
 use crate::sent_target::{Parts, split};
 use crate::variables::value;
-use millstream_conf::model::{HostPort, KeepaliveSize, Level, Pass, PassTarget, UpstreamKeepalive};
+use millstream_conf::model::{HostPort, KeepaliveSize, Level, Pass, PassTarget, PassTls, UpstreamKeepalive};
 use millstream_net::address::Address;
 use millstream_net::resolve;
-use millstream_upstream::{Group, Pool, Version};
+use millstream_upstream::{Connection, ExchangeError, Group, Peer, Pool, Secured, Version};
 use std::net::{IpAddr, SocketAddr};
 use std::rc::Rc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Where a request goes.
 pub(super) struct Destination {
@@ -22,16 +22,40 @@ pub(super) struct Destination {
     pub(super) peers: Version,
     /// The worker's idle connections to them.
     pub(super) pool: Rc<Pool>,
+    /// By what TLS is spoken to them; nothing where they are spoken to in plain.
+    pub(super) secured: Option<Secured>,
     /// What the choice among them goes by.
     pub(super) key: Vec<u8>,
     /// The URI of a `proxy_pass` with variables, as evaluated; `None` where there is none.
     pub(super) uri: Option<Vec<u8>>,
 }
 
+impl Destination {
+    /// An idle connection to one of the servers.
+    pub(super) fn pooled(&self, peer: &Peer, now: Instant) -> Option<Box<Connection>> {
+        self.pool.take(peer, self.secured.as_ref(), now)
+    }
+
+    /// A new one.
+    pub(super) async fn connect(
+        &self,
+        peer: &Peer,
+        timeout: Duration,
+    ) -> Result<Box<Connection>, ExchangeError> {
+        self.pool.connect(peer, self.secured.as_ref(), timeout).await
+    }
+}
+
 /// The destination of a `proxy_pass` without variables.
 pub(super) fn known(request: &Request, generation: &Generation, proxy: &Pass) -> Option<Destination> {
     match &proxy.target {
-        PassTarget::Upstream(id) => Some(of_group(request, generation, id.0 as usize, None)),
+        PassTarget::Upstream(id) => {
+            let secured = match &proxy.http().tls {
+                Some(tls) => Some(secured(request, tls, &proxy.http().host)?),
+                None => None,
+            };
+            Some(of_group(request, generation, id.0 as usize, secured, None))
+        }
         PassTarget::Variables(_) => None,
     }
 }
@@ -52,9 +76,14 @@ pub(super) async fn find(
         return Err(500);
     };
     let uri = (!parts.uri.is_empty()).then(|| parts.uri.to_vec());
+    let tls = proxy.http().tls.as_ref().filter(|_| parts.encrypted);
+    let encrypted = tls.and_then(|tls| secured(request, tls, &String::from_utf8_lossy(parts.authority)));
+    if parts.encrypted && encrypted.is_none() {
+        return Err(500);
+    }
     let upstreams = &generation.http().upstreams;
     if let Some(index) = upstreams.iter().position(|upstream| upstream.name.as_bytes() == parts.authority) {
-        return Ok(of_group(request, generation, index, uri));
+        return Ok(of_group(request, generation, index, encrypted, uri));
     }
     let addresses = addresses(request, &parts).await?;
     let keepalive = UpstreamKeepalive {
@@ -65,15 +94,31 @@ pub(super) async fn find(
     };
     let group = Group::single(&String::from_utf8_lossy(parts.authority), keepalive, addresses);
     let peers = Version::of(group.in_force());
-    Ok(Destination { peers, pool: Rc::new(Pool::new(&keepalive)), key: Vec::new(), uri })
+    Ok(Destination { peers, pool: Rc::new(Pool::new(&keepalive)), secured: encrypted, key: Vec::new(), uri })
+}
+
+/// The TLS of the location in force; `host` is the name where none is written.
+fn secured(request: &Request, tls: &PassTls, host: &str) -> Option<Secured> {
+    let connector = request.generation.shared.connectors.get(request.location.0 as usize)?.clone()?;
+    let name = match &tls.name {
+        Some(name) => Rc::from(String::from_utf8_lossy(&value(name, request))),
+        None => Rc::from(host),
+    };
+    Some(Secured { connector, name })
 }
 
 /// A group of the configuration with the worker's connections to it.
-fn of_group(request: &Request, generation: &Generation, index: usize, uri: Option<Vec<u8>>) -> Destination {
+fn of_group(
+    request: &Request,
+    generation: &Generation,
+    index: usize,
+    secured: Option<Secured>,
+    uri: Option<Vec<u8>>,
+) -> Destination {
     let upstream = &generation.upstreams[index];
     let key = generation.http().upstreams[index].balance.key.as_ref();
     let key = key.map_or_else(Vec::new, |key| value(key, request));
-    Destination { peers: upstream.version(), pool: upstream.pool().clone(), key, uri }
+    Destination { peers: upstream.version(), pool: upstream.pool().clone(), secured, key, uri }
 }
 
 /// The addresses of an authority; where it is a name, the `resolver` is asked, and the system where there is none.
@@ -85,12 +130,13 @@ async fn addresses(request: &Request, parts: &Parts<'_>) -> Result<Vec<Address>,
     if let Ok(address) = text.parse::<SocketAddr>() {
         return Ok(vec![Address::Tcp(address)]);
     }
+    let default_port = if parts.encrypted { 443 } else { 80 };
     if let Ok(ip) = text.trim_matches(['[', ']']).parse::<IpAddr>() {
-        return Ok(vec![Address::Tcp(SocketAddr::new(ip, 80))]);
+        return Ok(vec![Address::Tcp(SocketAddr::new(ip, default_port))]);
     }
     let (host, port) = match text.rsplit_once(':') {
         Some((host, port)) => (host, port.parse().map_err(|_| 500u16)?),
-        None => (text, 80),
+        None => (text, default_port),
     };
     let resolving = &request.location().settings.resolver;
     let found = match resolving.servers {

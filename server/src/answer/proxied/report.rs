@@ -18,5 +18,6 @@ pub(super) fn url(request: &Request, proxy: &Pass, peer: &str, uri: Option<&[u8]
     let mut path = Vec::new();
     sent_target::append(&mut path, request, proxy, uri);
     let colon = if peer.starts_with("unix:") { ":" } else { "" };
-    format!("http://{peer}{colon}{}", String::from_utf8_lossy(&path))
+    let scheme = if proxy.http().tls.is_some() { "https" } else { "http" };
+    format!("{scheme}://{peer}{colon}{}", String::from_utf8_lossy(&path))
 }

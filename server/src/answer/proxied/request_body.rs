@@ -8,6 +8,7 @@ use super::request_head::Framed;
 use super::{Proxied, report};
 use crate::client::{BodyProgress, Client};
 use crate::request::Request;
+use crate::variables;
 use millstream_conf::model::{HttpVersion, Level, Pass};
 use millstream_net::{blocking, temporary};
 use millstream_wire::h1::framing::Framing;
@@ -15,6 +16,7 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
+use std::rc::Rc;
 use std::sync::Arc;
 
 /// Bytes read from a file at a time.
@@ -28,7 +30,7 @@ pub(super) enum RequestBody {
     /// There is none.
     None,
     /// Kept in memory; may be empty with a length announced.
-    Memory(Vec<u8>),
+    Memory(Rc<Vec<u8>>),
     /// Kept in a file.
     File(Arc<File>, u64),
     /// Passed on as it comes.
@@ -62,10 +64,26 @@ impl RequestBody {
 /// The body of a request that has none to be read.
 pub(super) fn none(request: &mut Request) -> RequestBody {
     if let Some(early) = request.body.take() {
-        return RequestBody::Memory(early.bytes);
+        return in_memory(request, early.bytes);
     }
     let announced = request.framing == Framing::Length(0) && request.method == request.head.method;
-    if announced { RequestBody::Memory(Vec::new()) } else { RequestBody::None }
+    if announced { RequestBody::Memory(Rc::default()) } else { RequestBody::None }
+}
+
+/// A body that is all in memory, which `$request_body` shows.
+fn in_memory(request: &mut Request, bytes: Vec<u8>) -> RequestBody {
+    let bytes = Rc::new(bytes);
+    request.read_body = Some(bytes.clone());
+    RequestBody::Memory(bytes)
+}
+
+/// What is sent in place of a body, where the location says so (`proxy_set_body`, `proxy_pass_request_body`).
+pub(super) fn as_sent(body: RequestBody, request: &Request, proxy: &Pass) -> RequestBody {
+    match &proxy.http().body {
+        Some(template) => RequestBody::Memory(Rc::new(variables::value(template, request))),
+        None if proxy.http().passes_body => body,
+        None => RequestBody::None,
+    }
 }
 
 /// Takes the body of a request, reading it whole where it is to be buffered.
@@ -77,6 +95,9 @@ pub(super) async fn read(
     if !client.body_pending() {
         return Ok(none(request));
     }
+    if !proxy.http().passes_body && proxy.http().body.is_none() {
+        return Ok(RequestBody::None);
+    }
     let length = match request.framing {
         Framing::Length(length) => Some(length),
         Framing::None | Framing::Chunked | Framing::Close => None,
@@ -86,17 +107,18 @@ pub(super) async fn read(
     // What was read already cannot be read again, so such a body is kept.
     if early.is_none()
         && !proxy.exchange.request_buffering
+        && proxy.http().body.is_none()
         && (length.is_some() || proxy.http().http_version == HttpVersion::Http11)
     {
         return Ok(RequestBody::Stream { length, begun: false });
     }
-    let in_memory = request.location().settings.client_body.buffer_size;
+    let room = request.location().settings.client_body.buffer_size;
     let mut bytes = early.map_or_else(
-        || Vec::with_capacity(length.map_or(0, |length| length.min(in_memory as u64) as usize)),
+        || Vec::with_capacity(length.map_or(0, |length| length.min(room as u64) as usize)),
         |early| early.bytes,
     );
-    if fill(request, client, &mut bytes, in_memory).await? {
-        Ok(RequestBody::Memory(bytes))
+    if fill(request, client, &mut bytes, room).await? {
+        Ok(in_memory(request, bytes))
     } else {
         read_to_file(request, client, bytes).await
     }

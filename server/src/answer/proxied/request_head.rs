@@ -191,6 +191,9 @@ fn append_conditions(out: &mut Vec<u8>, confirm: Option<&Entry>) {
 
 /// The client's fields that go on.
 fn append_fields(out: &mut Vec<u8>, plan: &Plan<'_>) {
+    if !plan.proxy.http().passes_fields {
+        return;
+    }
     let fields = plan.request.fields();
     let named = NamedFields::of(fields);
     let keyed = plan.caching || plan.request.cache_status.is_some();

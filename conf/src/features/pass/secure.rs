@@ -1,0 +1,169 @@
+//! `proxy_ssl_*`: TLS to upstream servers.
+//!
+//! Whether it is spoken says the scheme of the `proxy_pass`. Files are looked at, never understood. Next: `http`, whose part this
+//! is; `millstream-net`'s `tls/connector`, which loads the files and speaks.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use crate::features::context::HTTP_SERVER_LOCATION;
+use crate::features::level::level;
+use crate::features::templates::{record, without_templates};
+use crate::features::tls::{self, TlsVersion, ciphers};
+use crate::features::{Apply, Level, MANY, Row, idle, often, once};
+use crate::reading::Reading;
+use crate::source::Span;
+use crate::template::Template;
+
+/// How TLS is spoken to upstream servers: what connections under one name have in common.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UpstreamTls {
+    /// `proxy_ssl_server_name`: the name is sent (SNI).
+    pub sends_name: bool,
+    /// `proxy_ssl_verify`: the server's certificate must be of the name and of a trusted authority.
+    pub verifies: bool,
+    /// `proxy_ssl_trusted_certificate`.
+    pub trusted: Option<PathBuf>,
+    /// `proxy_ssl_crl`.
+    pub revoked: Option<PathBuf>,
+    /// `proxy_ssl_certificate` and its key: who we are.
+    pub certificate: Option<(PathBuf, PathBuf)>,
+    /// `proxy_ssl_protocols`, never empty.
+    pub protocols: Vec<TlsVersion>,
+    /// `proxy_ssl_ciphers` as the names of suites; empty = the library's own.
+    pub ciphers: Vec<String>,
+    /// `proxy_ssl_session_reuse`.
+    pub reuses_sessions: bool,
+}
+
+without_templates!(UpstreamTls);
+
+record! {
+    /// TLS to the upstream, of a location.
+    pub struct PassTls {
+        /// How it is spoken.
+        pub settings: Arc<UpstreamTls>,
+        /// `proxy_ssl_name`; `None` is the host of the `proxy_pass`.
+        pub name: Option<Template>,
+        /// Where the `proxy_pass` stands, for what is found wrong with files.
+        pub span: Span,
+    }
+}
+
+level! {
+    /// What one level says of it.
+    pub struct SecureLevel {
+        /// `proxy_ssl_name`.
+        name: Template,
+        /// `proxy_ssl_server_name`.
+        sends_name: bool,
+        /// `proxy_ssl_verify`.
+        verifies: bool,
+        /// `proxy_ssl_trusted_certificate`.
+        trusted: PathBuf,
+        /// `proxy_ssl_crl`.
+        revoked: PathBuf,
+        /// `proxy_ssl_certificate`.
+        certificate: PathBuf,
+        /// `proxy_ssl_certificate_key`.
+        certificate_key: PathBuf,
+        /// `proxy_ssl_protocols`.
+        protocols: Vec<TlsVersion>,
+        /// `proxy_ssl_ciphers`.
+        ciphers: Vec<String>,
+        /// `proxy_ssl_session_reuse`.
+        reuses_sessions: bool,
+    }
+}
+
+/// The rows of `proxy_ssl_*`.
+#[rustfmt::skip]
+pub const ROWS: &[Row] = &[
+    once("proxy_ssl_name", HTTP_SERVER_LOCATION, (1, 1), "name", "$proxy_host",
+        "The name of the upstream server that its certificate must have and that is sent; a port in it is left out.",
+        Apply::Level(|l, d, r| of(l).name = Some(r.template(&d.args[0])))),
+    once("proxy_ssl_server_name", HTTP_SERVER_LOCATION, (1, 1), "on | off", "off",
+        "Whether the name is sent (SNI); addresses never are.",
+        Apply::Level(|l, d, r| of(l).sends_name = r.flag(&d.args[0]))),
+    once("proxy_ssl_verify", HTTP_SERVER_LOCATION, (1, 1), "on | off", "off",
+        "Whether the upstream server's certificate is verified. Without it anybody on the way can pretend to be the server.",
+        Apply::Level(|l, d, r| of(l).verifies = r.flag(&d.args[0]))),
+    once("proxy_ssl_trusted_certificate", HTTP_SERVER_LOCATION, (1, 1), "file", "",
+        "A PEM file with the authorities that are trusted.",
+        Apply::Level(|l, d, r| of(l).trusted = Some(tls::pem_file(&d.args[0], "certificate", r).0))),
+    once("proxy_ssl_crl", HTTP_SERVER_LOCATION, (1, 1), "file", "",
+        "A PEM file with revoked certificates.",
+        Apply::Level(|l, d, r| of(l).revoked = Some(tls::pem_file(&d.args[0], "revocation list", r).0))),
+    once("proxy_ssl_certificate", HTTP_SERVER_LOCATION, (1, 1), "file", "",
+        "A PEM file with the certificate by which the upstream server knows us.",
+        Apply::Level(|l, d, r| of(l).certificate = Some(tls::pem_file(&d.args[0], "certificate", r).0))),
+    once("proxy_ssl_certificate_key", HTTP_SERVER_LOCATION, (1, 1), "file", "",
+        "A PEM file with its key.",
+        Apply::Level(|l, d, r| of(l).certificate_key = Some(tls::pem_file(&d.args[0], "certificate key", r).0))),
+    often("proxy_ssl_protocols", HTTP_SERVER_LOCATION, (1, MANY), "TLSv1.2 | TLSv1.3 …", "TLSv1.2 TLSv1.3",
+        "The versions that are spoken. SSLv2, SSLv3, TLSv1 and TLSv1.1 are accepted as words and never spoken.",
+        Apply::Level(|l, d, r| {
+            let before = of(l).protocols.take();
+            of(l).protocols = tls::versions(d, before, r);
+        })),
+    once("proxy_ssl_ciphers", HTTP_SERVER_LOCATION, (1, 1), "list", "DEFAULT",
+        "The suites that are spoken with TLS 1.2, as with `ssl_ciphers`.",
+        Apply::Level(|l, d, r| of(l).ciphers = ciphers::read(&d.args[0], r))),
+    once("proxy_ssl_session_reuse", HTTP_SERVER_LOCATION, (1, 1), "on | off", "on",
+        "Whether sessions with upstream servers are resumed.",
+        Apply::Level(|l, d, r| of(l).reuses_sessions = r.flag(&d.args[0]))),
+    idle("proxy_ssl_verify_depth", HTTP_SERVER_LOCATION, (1, 1), "number",
+        "How long the chain of a certificate may be.",
+        "the TLS library has a bound of its own, six certificates between the server's and the authority's"),
+    often("proxy_ssl_conf_command", HTTP_SERVER_LOCATION, (2, 2), "name value", "",
+        "Commands to the OpenSSL library.",
+        Apply::Idle("the TLS library is not OpenSSL")),
+    idle("proxy_ssl_certificate_cache", HTTP_SERVER_LOCATION, (1, 4), "off | max=n [inactive=time] [valid=time]",
+        "How long certificates with variables in their names are kept.",
+        "certificates are read at a start and at a reload"),
+];
+
+fn of(level: &mut Level) -> &mut SecureLevel {
+    level.pass.proxy.protocol.secure.get_or_insert_default()
+}
+
+impl SecureLevel {
+    /// What comes of it for a `proxy_pass` that stands there.
+    pub(super) fn resolve(&self, span: Span, reading: &mut Reading<'_>) -> PassTls {
+        let verifies = self.verifies.unwrap_or(false);
+        if verifies && self.trusted.is_none() {
+            reading
+                .error(span, "no proxy_ssl_trusted_certificate for proxy_ssl_verify")
+                .help("write proxy_ssl_trusted_certificate with the authorities, such as /etc/ssl/certs/ca-certificates.crt");
+        }
+        let certificate = match (&self.certificate, &self.certificate_key) {
+            (Some(certificate), Some(key)) => Some((certificate.clone(), key.clone())),
+            (Some(certificate), None) => {
+                let message = format!(
+                    "no \"proxy_ssl_certificate_key\" is defined for certificate \"{}\"",
+                    certificate.display()
+                );
+                reading.error(span, message).help("write proxy_ssl_certificate_key with the file of its key");
+                None
+            }
+            (None, _) => None,
+        };
+        PassTls {
+            settings: Arc::new(UpstreamTls {
+                sends_name: self.sends_name.unwrap_or(false),
+                verifies,
+                trusted: self.trusted.clone(),
+                revoked: self.revoked.clone(),
+                certificate,
+                protocols: self
+                    .protocols
+                    .clone()
+                    .unwrap_or_else(|| vec![TlsVersion::Tls12, TlsVersion::Tls13]),
+                ciphers: self.ciphers.clone().unwrap_or_default(),
+                reuses_sessions: self.reuses_sessions.unwrap_or(true),
+            }),
+            name: self.name.clone(),
+            span,
+        }
+    }
+}

@@ -1,0 +1,22 @@
+//! TLS to a peer: by which settings, and under which name.
+//!
+//! An idle connection is only taken for the same of both. Next: `pool`, which compares; `exchange/h1`, which connects.
+
+use millstream_net::tls::TlsConnector;
+use std::rc::Rc;
+use std::sync::Arc;
+
+/// What a connection's handshake goes by.
+#[derive(Debug, Clone)]
+pub struct Secured {
+    /// The settings, with their files.
+    pub connector: Arc<TlsConnector>,
+    /// The name of the server.
+    pub name: Rc<str>,
+}
+
+impl PartialEq for Secured {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.connector, &other.connector) && self.name == other.name
+    }
+}
