@@ -37,6 +37,8 @@ pub mod forwarded;
 pub mod ranges;
 pub mod slice;
 pub mod gzip;
+pub mod brotli;
+pub mod zstd;
 pub mod resolver;
 pub mod pass;
 pub mod purge_at;
@@ -198,6 +200,10 @@ features! {
         slice "Ranges and conditional requests" SliceLevel,
         /// `gzip*`.
         gzip "Compression" GzipLevel,
+        /// `brotli*`.
+        brotli "Compression" BrotliLevel,
+        /// `zstd*`.
+        zstd "Compression" ZstdLevel,
         /// `access_log`, `error_log`.
         logs "Logs" LogsLevel,
     }

@@ -23,6 +23,7 @@ mod expressions;
 mod returned;
 mod rewriting;
 mod cache;
+mod codings;
 mod ranges;
 mod slices;
 mod stored_files;
