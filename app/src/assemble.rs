@@ -10,7 +10,7 @@ use millstream_cache::Store;
 use millstream_conf::diagnostics::Diagnostics;
 use millstream_conf::model::{
     CacheZone, Configuration, ErrorLog, HostPort, Http, Level, Listener, Location, LocationMatch, LogTarget,
-    Main, PeerAddress, ServerId, Upstream, UpstreamServer, UpstreamTls, Variable,
+    Main, Making, PeerAddress, ServerId, Upstream, UpstreamServer, UpstreamTls, Variable,
 };
 use millstream_conf::variables::Builtin;
 use millstream_net::address::Address;
@@ -445,7 +445,8 @@ fn acceptor(
 fn reads(http: &Http, wanted: fn(&Variable) -> bool) -> bool {
     let of_locations = http.locations.iter().flat_map(|location| location.settings.templates());
     let of_upstreams = http.upstreams.iter().filter_map(|upstream| upstream.balance.key.as_ref());
-    of_locations.chain(of_upstreams).any(|template| template.variables().any(wanted))
+    let of_made = http.made.iter().filter_map(|made| made.making.as_ref()).flat_map(Making::templates);
+    of_locations.chain(of_upstreams).chain(of_made).any(|template| template.variables().any(wanted))
 }
 
 fn is_of_sent_head(variable: &Variable) -> bool {

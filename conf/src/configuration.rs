@@ -10,7 +10,7 @@ use std::time::Duration;
 use crate::block::{blocks, checked, inside, set};
 use crate::declared::Kind;
 use crate::features::context::Context;
-use crate::features::{Apply, Level, api, purge_at, upstream};
+use crate::features::{Apply, Level, api, made, purge_at, upstream};
 use crate::listeners;
 use crate::model::{ErrorLog, Http, KeepaliveSize, Main};
 use crate::reading::Reading;
@@ -64,6 +64,7 @@ pub fn read(tree: &[Directive], defaults: Defaults, reading: &mut Reading<'_>) -
     whole.cache_zones = declared.cache_zones;
     whole.log_files = declared.log_files;
     whole.status_zones = declared.status_zones;
+    whole.made = declared.made;
     (main, whole)
 }
 
@@ -88,6 +89,15 @@ fn events(directive: &Directive, main: &mut Main, reading: &mut Reading<'_>) {
 
 fn http(directive: &Directive, main: &Main, http: &mut Http, reading: &mut Reading<'_>) {
     let rows = checked(inside(directive), Context::Http, reading);
+    for (_, directive) in rows.iter().filter(|(row, _)| matches!(row.apply, Apply::Make(_))) {
+        made::name(directive, reading);
+    }
+    for (row, directive) in &rows {
+        if let Apply::Make(make) = row.apply {
+            made::read(make, directive, reading);
+        }
+    }
+    made::refuse_cycles(reading);
     for (row, directive) in &rows {
         match row.apply {
             Apply::Declare(declare) => declare(directive, reading),

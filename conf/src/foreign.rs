@@ -71,7 +71,7 @@ const TABLE: &[(Fate, &str)] = &[
         LeftOut(TUNING),
         "debug_points ssl_object_cache_inheritable working_directory early_hints \
                        subrequest_output_buffer_size \
-                       google_perftools_profiles gzip_no_buffer postpone_gzipping proxy_socket_keepalive \
+                       google_perftools_profiles gzip_disable gzip_no_buffer postpone_gzipping proxy_socket_keepalive \
                        ssl_certificate_cache ssl_certificate_compression",
     ),
     (LeftOut(LOOK), "msie_refresh"),
@@ -175,7 +175,7 @@ const TABLE: &[(Fate, &str)] = &[
     (
         Kept(VARIABLES),
         "ancient_browser ancient_browser_value modern_browser modern_browser_value geo geoip_city \
-                       geoip_country geoip_org js_set js_var keyval map num_map perl_set split_clients",
+                       geoip_country geoip_org js_set js_var keyval map num_map perl_set",
     ),
     (Kept(BRACES), "limit_except"),
     (Kept(SERVICE), "mail stream"),

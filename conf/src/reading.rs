@@ -157,7 +157,11 @@ impl Reading<'_> {
 
     /// A value with variables.
     pub fn template(&mut self, word: &Word) -> Template {
-        let scope = Scope { slots: &self.slots, defined_elsewhere: &self.defined_elsewhere };
+        let scope = Scope {
+            slots: &self.slots,
+            made: &self.declared.made_names,
+            defined_elsewhere: &self.defined_elsewhere,
+        };
         template::compile(word, &scope, self.diagnostics)
     }
 

@@ -77,7 +77,6 @@ const DEFINING: &[(&str, isize)] = &[
     ("map", 1),
     ("num_map", 1),
     ("perl_set", 0),
-    ("split_clients", 1),
 ];
 
 /// The variables that directives define which are not there yet.

@@ -60,7 +60,13 @@ pub enum Variable {
     Capture(u8),
     /// A variable that the configuration gives values to, by its number in `Http::slots`.
     Slot(u16),
+    /// A variable that the configuration makes out of others.
+    Made(MadeId),
 }
+
+/// Index into `Http::made`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct MadeId(pub u16);
 
 impl Template {
     /// A template without variables.
@@ -92,6 +98,8 @@ impl Template {
 pub struct Scope<'a> {
     /// The variables that the configuration gives values to.
     pub slots: &'a [Slot],
+    /// The variables that the configuration makes out of others: their names in the order of their numbers.
+    pub made: &'a [Box<str>],
     /// Variables of directives that are not there yet, which have their own error.
     pub defined_elsewhere: &'a [Box<str>],
 }
@@ -149,6 +157,9 @@ pub fn variable(name: &str, scope: &Scope<'_>) -> Option<Variable> {
     if let Some(number) = slots::number(scope.slots, name) {
         return Some(Variable::Slot(number));
     }
+    if let Some(id) = made(name, scope.made) {
+        return Some(Variable::Made(id));
+    }
     let name = name.to_ascii_lowercase();
     if let Some(&(builtin, ..)) = VARIABLES.iter().find(|(_, known, _)| *known == name) {
         return Some(Variable::Builtin(builtin));
@@ -171,6 +182,12 @@ pub fn variable(name: &str, scope: &Scope<'_>) -> Option<Variable> {
         "upstream_trailer_" => Variable::UpstreamTrailer(field()),
         _ => return None,
     })
+}
+
+/// The number of a made variable; its name may be in any case, as in nginx.
+pub fn made(name: &str, names: &[Box<str>]) -> Option<MadeId> {
+    let at = names.iter().position(|known| known.eq_ignore_ascii_case(name))?;
+    u16::try_from(at).ok().map(MadeId)
 }
 
 /// The end of the reference whose dollar stands at `dollar`, and its name or what is wrong with it.
@@ -227,7 +244,8 @@ fn help(name: &str, scope: &Scope<'_>) -> Option<String> {
         return Some(format!("write a name after \"${prefix}\": {doc}"));
     }
     let slots = scope.slots.iter().map(|slot| &*slot.name);
-    let known = VARIABLES.iter().map(|(_, known, _)| *known).chain(slots);
+    let made = scope.made.iter().map(|made| &**made);
+    let known = VARIABLES.iter().map(|(_, known, _)| *known).chain(slots).chain(made);
     if let Some(found) = suggest::nearest(name, known) {
         return Some(format!("did you mean \"${found}\"?"));
     }

@@ -28,7 +28,7 @@ fuzz_target!(|text: &[u8]| {
     collect(&tree, text.len() as u32, &mut words);
     for word in words.into_iter().take(100) {
         let slots = [Slot { name: "name".into(), is_routed: true, is_set: false }];
-        let scope = template::Scope { slots: &slots, defined_elsewhere: &[] };
+        let scope = template::Scope { slots: &slots, made: &["made".into()], defined_elsewhere: &[] };
         let compiled = template::compile(word, &scope, &mut diagnostics);
         if template::is_literal(&word.text) {
             assert_eq!(compiled.as_literal(), Some(word.text.as_str()));

@@ -98,9 +98,7 @@ pub fn route(request: &mut Request) -> Result<(), u16> {
         Found::Location(found, captured) => {
             request.enter(found);
             if let Some(captured) = captured {
-                let uri = std::mem::take(&mut request.uri);
-                request.take_captures(captured, &uri);
-                request.uri = uri;
+                request.take_captures(captured, &request.uri);
             }
         }
     }

@@ -12,6 +12,7 @@ pub mod generation;
 pub mod worker;
 pub mod cache_report;
 pub mod browser;
+pub mod remembered;
 pub mod request;
 pub mod network;
 pub mod forwarded;

@@ -6,6 +6,7 @@
 use crate::browser;
 use crate::cache_report::{CacheReport, Forward};
 use crate::generation::Generation;
+use crate::remembered::Remembered;
 use crate::route::Captured;
 use crate::slots::Slots;
 use crate::tries::Tries;
@@ -18,7 +19,7 @@ use millstream_telemetry::metrics::{CacheStatus, Cause};
 use millstream_wire::h1::framing::Framing;
 use millstream_wire::h1::head::RequestHead;
 use millstream_wire::{FieldId, Fields, Headers, Method, Version};
-use std::cell::{Cell, OnceCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::rc::Rc;
 use std::time::Instant;
 
@@ -134,10 +135,12 @@ pub struct Request {
     pub arguments: Arguments,
     /// `$host`, lower case.
     pub host: Vec<u8>,
-    /// Captures.
-    pub captures: Captures,
+    /// Captures; an expression of a `map` may match while a value is being evaluated.
+    pub captures: RefCell<Captures>,
     /// Variables that the configuration gives values to.
     pub slots: Slots,
+    /// Variables that the configuration makes out of others, as far as they were read.
+    pub made: Remembered,
     /// The method in force (an error page is fetched with GET).
     pub method: Method,
     /// Whether the connection may go on after the answer.
@@ -207,8 +210,9 @@ impl Request {
             uri: Vec::new(),
             arguments: Arguments::Original,
             host: Vec::new(),
-            captures: Captures::default(),
+            captures: RefCell::default(),
             slots,
+            made: Remembered::default(),
             method: Method::Get,
             keep_alive: true,
             pipelined: false,
@@ -244,8 +248,9 @@ impl Request {
         self.uri.clear();
         self.arguments = Arguments::Original;
         self.host.clear();
-        self.captures.clear();
+        self.captures.get_mut().clear();
         self.slots.reset(self.generation.http().slots.len());
+        self.made.clear();
         self.method = Method::default();
         self.keep_alive = true;
         self.pipelined = false;
@@ -271,14 +276,15 @@ impl Request {
     }
 
     /// Takes over what an expression captured of a text.
-    pub fn take_captures(&mut self, captured: Captured, text: &[u8]) {
+    pub fn take_captures(&self, captured: Captured, text: &[u8]) {
         for (slot, group) in captured.named {
             let (start, end) = captured.groups.get(usize::from(group)).copied().unwrap_or_default();
             self.slots.set(slot, &text[start as usize..end as usize]);
         }
-        self.captures.text.clear();
-        self.captures.text.extend_from_slice(text);
-        self.captures.groups = captured.groups;
+        let mut captures = self.captures.borrow_mut();
+        captures.text.clear();
+        captures.text.extend_from_slice(text);
+        captures.groups = captured.groups;
     }
 
     /// Comes into a location, as long as whose settings say the connection may be kept.
@@ -314,6 +320,7 @@ impl Request {
         copy.host = self.host.clone();
         copy.captures = self.captures.clone();
         copy.slots = self.slots.clone();
+        copy.made = self.made.clone();
         copy.method = if self.method == Method::Head { Method::Get } else { self.method };
         copy.cache_status = self.cache_status;
         copy.slice = self.slice;

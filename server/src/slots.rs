@@ -3,12 +3,12 @@
 //! The values of a request stand in one text one after the other, which is reused; setting one again appends it. A variable
 //! that was not set is told apart from an empty one. Before: `conf`, which numbers them; next: `variables`.
 
-use std::cell::Cell;
+use std::cell::{Cell, Ref, RefCell};
 
 /// The values of one request.
 #[derive(Debug, Clone, Default)]
 pub struct Slots {
-    text: Vec<u8>,
+    text: RefCell<Vec<u8>>,
     places: Vec<Cell<Place>>,
 }
 
@@ -25,15 +25,17 @@ enum Place {
 impl Slots {
     /// Takes all values away, and makes room for so many variables.
     pub fn reset(&mut self, count: usize) {
-        self.text.clear();
+        self.text.get_mut().clear();
         self.places.clear();
         self.places.resize(count, Cell::new(Place::Unset));
     }
 
     /// A variable's value.
-    pub fn value(&self, number: u16) -> Option<&[u8]> {
+    pub fn value(&self, number: u16) -> Option<Ref<'_, [u8]>> {
         match self.places.get(usize::from(number))?.get() {
-            Place::At(start, end) => Some(&self.text[start as usize..end as usize]),
+            Place::At(start, end) => {
+                Some(Ref::map(self.text.borrow(), |text| &text[start as usize..end as usize]))
+            }
             Place::Unset | Place::Missed => None,
         }
     }
@@ -44,12 +46,13 @@ impl Slots {
         matches!(place.replace(Place::Missed), Place::Unset)
     }
 
-    /// Gives a variable a value.
-    pub fn set(&mut self, number: u16, value: &[u8]) {
+    /// Gives a variable a value; an expression of a `map` does so while a value is being evaluated.
+    pub fn set(&self, number: u16, value: &[u8]) {
         let Some(place) = self.places.get(usize::from(number)) else { return };
-        let start = self.text.len() as u32;
-        self.text.extend_from_slice(value);
-        place.set(Place::At(start, self.text.len() as u32));
+        let mut text = self.text.borrow_mut();
+        let start = text.len() as u32;
+        text.extend_from_slice(value);
+        place.set(Place::At(start, text.len() as u32));
     }
 }
 
@@ -61,15 +64,18 @@ mod tests {
     fn a_variable_has_the_value_that_it_was_given_last_and_none_after_a_reset() {
         let mut slots = Slots::default();
         slots.reset(2);
-        assert_eq!(slots.value(0), None);
+        assert!(slots.value(0).is_none());
         assert!(slots.miss(0) && !slots.miss(0), "it is missed for the first time once");
         slots.set(0, b"one");
         slots.set(1, b"");
         slots.set(0, b"other");
-        assert_eq!((slots.value(0), slots.value(1)), (Some(&b"other"[..]), Some(&b""[..])));
+        assert_eq!(
+            (slots.value(0).as_deref(), slots.value(1).as_deref()),
+            (Some(&b"other"[..]), Some(&b""[..]))
+        );
         slots.reset(1);
-        assert_eq!((slots.value(0), slots.value(1)), (None, None));
+        assert!(slots.value(0).is_none() && slots.value(1).is_none());
         slots.set(1, b"past the end");
-        assert_eq!(slots.value(1), None);
+        assert!(slots.value(1).is_none());
     }
 }

@@ -15,8 +15,12 @@ pub(super) fn advise(of: &Cached<'_>, reading: &mut Reading<'_>) {
     let raw_is_keyed = key.variables().any(is_raw);
     let host_is_keyed = raw_is_keyed || key.variables().any(is_host);
     let told = of.sent.iter().find_map(|field| {
-        let raw = field.value.variables().any(is_raw) && !raw_is_keyed;
-        let host = field.value.variables().any(is_host) && !host_is_keyed;
+        // What the key names is told by it, whatever it is made of.
+        let read =
+            field.value.variables().filter(|variable| !key.variables().any(|named| named == *variable));
+        let read = read.flat_map(|variable| reading.declared.made_of(variable)).collect::<Vec<_>>();
+        let raw = read.iter().any(|variable| is_raw(variable)) && !raw_is_keyed;
+        let host = read.iter().any(|variable| is_host(variable)) && !host_is_keyed;
         (raw || host).then_some((field, if raw { "$http_host" } else { "$host" }))
     });
     let Some((field, told)) = told else { return };

@@ -16,7 +16,11 @@ pub(super) fn advise(of: &Cached<'_>, reading: &mut Reading<'_>) {
     let Some(span) = stored_without_a_word(of.written) else { return };
     let is_decided = of.written.sharing.credentials.is_some();
     let cache = of.cache;
-    if is_decided || tells_users_apart(&cache.key) || names_users(&cache.no_cache) || clears_cookies(of.sent)
+    let names_users = |templates: &[Template]| templates.iter().any(|one| tells_users_apart(one, reading));
+    if is_decided
+        || tells_users_apart(&cache.key, reading)
+        || names_users(&cache.no_cache)
+        || clears_cookies(of.sent)
     {
         return;
     }
@@ -66,14 +70,10 @@ fn stored_without_a_word(written: &CommonLevel) -> Option<Span> {
     valid.map(|(_, span)| *span).or(guessed.map(|(_, span)| span))
 }
 
-fn names_users(templates: &[Template]) -> bool {
-    templates.iter().any(tells_users_apart)
-}
-
-/// Whether a value differs from user to user.
-fn tells_users_apart(template: &Template) -> bool {
+/// Whether a value differs from user to user, be it by a `map` of what does.
+fn tells_users_apart(template: &Template, reading: &Reading<'_>) -> bool {
     const WORDS: [&str; 6] = ["cookie", "auth", "token", "secret", "session", "key"];
-    template.variables().any(|variable| match variable {
+    reading.reads(template).into_iter().any(|variable| match variable {
         Variable::Cookie(_) | Variable::Builtin(Builtin::RemoteUser) => true,
         Variable::RequestHeader(name) => WORDS.iter().any(|word| name.contains(word)),
         _ => false,

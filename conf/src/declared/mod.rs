@@ -7,14 +7,17 @@ pub mod resolver;
 pub mod upstream;
 pub mod cache_zone;
 pub mod log;
+pub mod made;
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::source::Span;
+use crate::template::Variable;
 
 use cache_zone::CacheZone;
 use log::{LogFile, LogFormat};
+use made::Made;
 use resolver::Resolver;
 use upstream::Upstream;
 
@@ -46,6 +49,10 @@ pub struct Declared {
     pub log_files: Vec<LogFile>,
     /// Names of `status_zone`s, each once; no directive declares them but their use.
     pub status_zones: Vec<String>,
+    /// Names of the variables that are made out of others, in lower case, in the order of their numbers.
+    pub made_names: Vec<Box<str>>,
+    /// The variables themselves.
+    pub made: Vec<Made>,
     places: HashMap<(Kind, Box<str>), Span>,
 }
 
@@ -59,6 +66,11 @@ impl Declared {
                 Ok(())
             }
         }
+    }
+
+    /// A variable, and those that it may be made of in the end.
+    pub fn made_of<'t>(&'t self, variable: &'t Variable) -> Vec<&'t Variable> {
+        made::made_of(&self.made, variable)
     }
 
     /// Index of a status zone, which is made where it is new.

@@ -15,6 +15,8 @@ pub mod main;
 pub mod events;
 pub mod upstream;
 pub mod cache_zone;
+pub mod made;
+pub mod split_clients;
 pub mod http2;
 pub mod listen;
 pub mod location;
@@ -37,8 +39,6 @@ pub mod forwarded;
 pub mod ranges;
 pub mod slice;
 pub mod gzip;
-pub mod brotli;
-pub mod zstd;
 pub mod resolver;
 pub mod pass;
 pub mod purge_at;
@@ -152,6 +152,7 @@ features! {
         http2 "HTTP/2 and HTTP/3",
         location "Locations and fixed answers",
         upstream "Upstream groups",
+        split_clients "Variables made of others",
     }
     server {
         /// `client_header_*`, `merge_slashes`.
@@ -200,10 +201,6 @@ features! {
         slice "Ranges and conditional requests" SliceLevel,
         /// `gzip*`.
         gzip "Compression" GzipLevel,
-        /// `brotli*`.
-        brotli "Compression" BrotliLevel,
-        /// `zstd*`.
-        zstd "Compression" ZstdLevel,
         /// `access_log`, `error_log`.
         logs "Logs" LogsLevel,
     }
@@ -299,6 +296,8 @@ pub enum Apply {
     Main(fn(&mut Main, &Directive, &mut Reading<'_>)),
     /// Declares a name for the whole http block, before any level of it is read.
     Declare(fn(&Directive, &mut Reading<'_>)),
+    /// Makes a variable out of others; its last word is the variable's name.
+    Make(made::Make),
     /// Sets something of the server block itself.
     Server(fn(&mut ServerDraft, &Directive, &mut Reading<'_>)),
     /// Sets something that levels inherit.
@@ -340,7 +339,7 @@ pub struct Row {
 impl Row {
     /// Whether it ends with a block and not with a semicolon.
     pub fn takes_block(&self) -> bool {
-        matches!(self.apply, Apply::Block(_) | Apply::Lines(_))
+        matches!(self.apply, Apply::Block(_) | Apply::Lines(_) | Apply::Make(_))
     }
 
     /// The row of a directive that decides about the cache.

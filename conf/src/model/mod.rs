@@ -11,12 +11,13 @@ pub mod listen;
 pub use crate::address::{HostPort, ListenAddress, PeerAddress};
 pub use crate::declared::cache_zone::{CacheZone, CacheZoneId, Pace};
 pub use crate::declared::log::{Escape, LogFile, LogFileId, LogFormat};
+pub use crate::declared::made::split_clients::SplitClients;
+pub use crate::declared::made::{self, Made, Making};
 pub use crate::declared::resolver::{RESOLVER_TIMEOUT, Resolver, ResolverId};
 pub use crate::declared::upstream::{
     Balance, BalanceMethod, KeepaliveSize, Upstream, UpstreamId, UpstreamKeepalive, UpstreamServer,
 };
 pub use crate::features::api::Api;
-pub use crate::features::brotli::Brotli;
 pub use crate::features::charset::Charset;
 pub use crate::features::error_pages::{ErrorPage, ErrorPageStatus};
 pub use crate::features::gzip::{Gzip, GzipHttpVersion, GzipProxied};
@@ -51,7 +52,7 @@ pub use crate::features::{ServerSettings, Settings};
 pub use crate::network::Network;
 pub use crate::reading::TempPath;
 pub use crate::regular_expression::Regex;
-pub use crate::template::{Part, Template, Variable};
+pub use crate::template::{MadeId, Part, Template, Variable};
 pub use listen::{Listener, Server, ServerId};
 pub use location::{Location, LocationTree};
 
@@ -90,6 +91,8 @@ pub struct Http {
     pub status_zones: Vec<String>,
     /// The variables that the configuration gives values to.
     pub slots: Vec<Slot>,
+    /// Variables that the configuration makes out of others.
+    pub made: Vec<Made>,
 }
 
 impl Http {

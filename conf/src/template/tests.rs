@@ -16,7 +16,7 @@ fn compiled(text: &str, captures: &[&str]) -> (Template, Vec<String>) {
     let Some(Token::Word(word)) = tokens.list.first() else { panic!("{text:?} starts with a word") };
     let slots: Vec<Slot> =
         captures.iter().map(|&name| Slot { name: name.into(), is_routed: true, is_set: false }).collect();
-    let template = compile(word, &Scope { slots: &slots, defined_elsewhere: &[] }, &mut diagnostics);
+    let template = compile(word, &Scope { slots: &slots, ..Scope::default() }, &mut diagnostics);
     let findings = diagnostics.sorted().into_iter().map(|finding| {
         let span = finding.span.expect("it has a place");
         let shown = &text[span.start as usize..span.end as usize];

@@ -93,7 +93,8 @@ pub fn asker(request: &Request, cache: &ProxyCache) -> Asker {
                     Variable::RequestHeader(field) => {
                         is_credential(FieldId::of(field.as_bytes()), field.as_bytes())
                     }
-                    Variable::Cookie(_) | Variable::Builtin(_) => true,
+                    // A made one is among them only where it is made of what the client sent.
+                    Variable::Cookie(_) | Variable::Builtin(_) | Variable::Made(_) => true,
                     // It may have been set from any of them.
                     Variable::Slot(number) => {
                         let slots = &request.generation.http().slots;

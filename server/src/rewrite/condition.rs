@@ -54,7 +54,7 @@ fn matches(variable: &Template, regex: &Regex, request: &mut Request) -> Result<
     let is_match = captured.is_some();
     match captured {
         Some(captured) => request.take_captures(captured, &text),
-        None => request.captures.groups.clear(),
+        None => request.captures.get_mut().groups.clear(),
     }
     Ok(is_match)
 }

@@ -29,7 +29,7 @@ pub(super) fn apply(rule: &Rewrite, request: &mut Request) -> Result<Replaced, u
         request.uri = uri;
     } else {
         request.uri = uri;
-        request.captures.groups.clear();
+        request.captures.get_mut().groups.clear();
         captured.map_err(|undecided| undecided_by(request, &undecided))?;
     }
     told(request, &rule.regex, &request.uri, is_match);

@@ -6,6 +6,7 @@
 
 mod upstream;
 mod builtin;
+mod made;
 #[cfg(test)]
 mod tests;
 
@@ -13,7 +14,7 @@ pub use builtin::NGINX_VERSION;
 
 use crate::request::Request;
 use millstream_cache::key::{Parts, TooLong};
-use millstream_conf::model::{Level, Part, Template, Variable};
+use millstream_conf::model::{Level, MadeId, Part, Template, Variable};
 use millstream_telemetry::log_error;
 use millstream_wire::{FieldId, Fields, target};
 use std::time::Duration;
@@ -105,26 +106,32 @@ pub fn append(variable: &Variable, request: &Request, out: &mut Vec<u8>) -> Foun
             .and_then(|query| target::argument(query, name.as_bytes()))
             .map_or(Found::Nothing, |value| give(value, out)),
         Variable::Capture(number) => {
-            let captures = &request.captures;
+            let captures = request.captures.borrow();
             match captures.groups.get(usize::from(*number)) {
                 Some(&(start, end)) => give(&captures.text[start as usize..end as usize], out),
                 None => Found::Nothing,
             }
         }
         Variable::Slot(number) => match request.slots.value(*number) {
-            Some(value) => give(value, out),
-            None => not_set(request, *number),
+            Some(value) => give(&value, out),
+            None => not_set(request, *number, out),
         },
+        Variable::Made(id) => made::append(*id, request, out),
     }
 }
 
 /// A variable of the configuration without a value: one that is captured is not there, one that is set elsewhere is empty, which
 /// is told once (`uninitialized_variable_warn`).
-fn not_set(request: &Request, number: u16) -> Found {
+fn not_set(request: &Request, number: u16, out: &mut Vec<u8>) -> Found {
     let http = request.generation.http();
-    let Some(slot) = http.slots.get(usize::from(number)).filter(|slot| slot.is_set) else {
+    let Some(slot) = http.slots.get(usize::from(number)) else { return Found::Nothing };
+    // Until it is set, a variable that is also made of others has that value.
+    if let Some(at) = http.made.iter().position(|made| made.name.eq_ignore_ascii_case(&slot.name)) {
+        return made::append(MadeId(at as u16), request, out);
+    }
+    if !slot.is_set {
         return Found::Nothing;
-    };
+    }
     if request.slots.miss(number) && request.location().settings.rewrite.warn {
         let logs = &request.generation.shared.error_logs[request.location.0 as usize];
         let (serial, name) = (request.connection.serial, &slot.name);

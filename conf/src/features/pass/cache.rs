@@ -246,7 +246,7 @@ pub(super) fn key(level: &mut CommonLevel, directive: &Directive, reading: &mut 
     let key = reading.template(word);
     let is_later =
         |variable: &Variable| matches!(variable, Variable::Builtin(known) if LATER.contains(known));
-    if key.variables().any(is_later) {
+    if reading.reads(&key).into_iter().any(is_later) {
         let name = &directive.name.text;
         reading
             .error(word.span, format!("a variable $upstream_cache_… cannot be a part of \"{name}\""))

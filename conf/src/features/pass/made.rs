@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use super::http::SetHeader;
 use super::sharing::Credentials;
+use crate::reading::Reading;
 use crate::template::{Template, Variable};
 use crate::variables::Builtin;
 
@@ -37,13 +38,14 @@ pub(super) fn fields(set: &[SetHeader], key: &Template) -> Arc<[Box<str>]> {
 }
 
 /// `proxy_cache_credentials public`, with the fields that the upstream is sent in place of the client's.
-pub(super) fn public(set: &[SetHeader], key: &Template) -> Credentials {
+pub(super) fn public(set: &[SetHeader], key: &Template, reading: &Reading<'_>) -> Credentials {
     let name = |field: &SetHeader| Box::<str>::from(field.name.to_ascii_lowercase());
     let is_clients = |variable: &Variable| match variable {
         Variable::RequestHeader(_) | Variable::Cookie(_) => true,
         Variable::Builtin(builtin) => *builtin == Builtin::RemoteUser,
         _ => false,
     };
+    let is_clients = |variable: &Variable| reading.declared.made_of(variable).into_iter().any(is_clients);
     // Which host is asked for says nothing of who asks.
     let hands_on = |field: &&SetHeader| {
         !field.name.eq_ignore_ascii_case("host")

@@ -78,5 +78,9 @@ fn name(variable: &Variable, request: &Request) -> String {
             let slot = request.generation.http().slots.get(usize::from(*number));
             slot.map_or_else(String::new, |slot| format!("${}", slot.name))
         }
+        Variable::Made(id) => {
+            let made = request.generation.http().made.get(usize::from(id.0));
+            made.map_or_else(String::new, |made| format!("${}", made.name))
+        }
     }
 }

@@ -91,10 +91,10 @@ fn redirect(request: &mut Request, proxy: &Pass, url: &[u8]) -> Result<Option<Ve
             }
             Redirect::Regex { from, to } => {
                 let Some(captured) = capture(from, url)? else { continue };
-                let before = std::mem::take(&mut request.captures);
+                let before = request.captures.take();
                 request.take_captures(captured, url);
                 let replaced = value(to, request);
-                request.captures = before;
+                request.captures.replace(before);
                 replaced
             }
         };

@@ -9,14 +9,16 @@ use super::Refusal;
 use super::asked::{Hosts, Wanted};
 use crate::answer::keyed;
 use crate::imagined::Place;
-use crate::request::{Captures, Request};
+use crate::request::Request;
 use crate::variables;
+use millstream_conf::model::made::reads;
 use millstream_conf::model::{
-    CacheZoneId, Http, Location, LocationId, LocationMatch, LocationTree, ManageRight, Part, PassTarget,
-    ProxyCache, ServerId, Template, Variable,
+    CacheZoneId, Http, Location, LocationId, LocationMatch, LocationTree, Making, ManageRight, Part,
+    PassTarget, ProxyCache, ServerId, Template, Variable,
 };
 use millstream_conf::variables::Builtin;
 use std::borrow::Cow;
+use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -244,8 +246,9 @@ fn key_prefix(probes: &mut [Request], id: LocationId, cache: &ProxyCache) -> Opt
         .map(|probe| {
             if probe.location != id {
                 // It would have come here with other captures, which nobody knows.
-                probe.captures = Captures::default();
+                probe.captures = RefCell::default();
                 probe.location = id;
+                probe.made.clear();
             }
             variables::value(&cache.key, probe)
         })
@@ -266,7 +269,9 @@ fn is_foreseen(probe: &Request, cache: &ProxyCache, length: usize) -> bool {
         match part {
             Part::Literal(text) => value.extend_from_slice(text.as_bytes()),
             Part::Variable(variable) => {
-                if !is_of_url(variable, probe.location(), probe.generation.http()) {
+                if !is_of_url(variable, probe.location(), probe.generation.http())
+                    && !is_made_of_place(variable, probe)
+                {
                     return false;
                 }
                 variables::append(variable, probe, &mut value);
@@ -318,6 +323,25 @@ fn is_of_url(variable: &Variable, location: &Location, http: &Http) -> bool {
         }
         _ => false,
     }
+}
+
+/// Whether a variable of the configuration is made of what is the same for all URLs that begin alike: of two paths a `map` may
+/// make two values.
+fn is_made_of_place(variable: &Variable, probe: &Request) -> bool {
+    let Variable::Made(id) = variable else { return false };
+    let made = &probe.generation.http().made;
+    let making = made.get(usize::from(id.0)).and_then(|made| made.making.as_ref());
+    let mut read = making.into_iter().flat_map(Making::templates).flat_map(|template| reads(made, template));
+    read.all(|variable| match variable {
+        Variable::Builtin(builtin) => matches!(
+            builtin,
+            Builtin::Host | Builtin::Scheme | Builtin::Https | Builtin::RequestMethod | Builtin::ServerName
+        ),
+        Variable::RequestHeader(name) => &**name == "host",
+        // What that one is made of is among the others.
+        Variable::Made(_) => true,
+        _ => false,
+    })
 }
 
 /// The part of a key before `$slice_range`; `None` where that is no part of it.

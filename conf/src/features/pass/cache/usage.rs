@@ -184,7 +184,7 @@ pub(in crate::features::pass) fn resolve(of: Of<'_>, reading: &mut Reading<'_>) 
         zone,
         made_fields: made::fields(of.sent, &key),
         credentials: match sharing.credentials {
-            Some(true) => made::public(of.sent, &key),
+            Some(true) => made::public(of.sent, &key, reading),
             _ => Credentials::Any,
         },
         vary: sharing.vary.map_or(or.vary, |(vary, _)| vary),

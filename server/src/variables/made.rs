@@ -1,0 +1,37 @@
+//! Variables that the configuration makes out of others: evaluated when first read, and remembered for the request.
+//!
+//! Before: `conf`'s `declared/made`, `remembered`; next: the ways to make one, a file each.
+
+mod split_clients;
+
+use super::Found;
+use crate::request::Request;
+use millstream_conf::model::{Level, MadeId, Making};
+use millstream_telemetry::log_error;
+
+/// Appends a made variable's value.
+pub(super) fn append(id: MadeId, request: &Request, out: &mut Vec<u8>) -> Found {
+    if request.made.append(id, out) {
+        return Found::Value;
+    }
+    let generation = request.generation.clone();
+    let Some(made) = generation.http().made.get(usize::from(id.0)) else { return Found::Nothing };
+    let Some(making) = &made.making else { return Found::Nothing };
+    if !request.made.begin(id) {
+        let logs = &request.generation.shared.error_logs[request.location.0 as usize];
+        log_error!(
+            logs,
+            Level::Error,
+            "*{} cycle while evaluating variable \"{}\"",
+            request.connection.serial,
+            made.name
+        );
+        return Found::Nothing;
+    }
+    let start = out.len();
+    match making {
+        Making::SplitClients(split) => split_clients::append(split, request, out),
+    }
+    request.made.end(made, &out[start..]);
+    Found::Value
+}
