@@ -174,7 +174,7 @@ const TABLE: &[(Fate, &str)] = &[
     (Kept(CHOICE), "health_check ntlm state sticky sticky_cookie_insert"),
     (
         Kept(VARIABLES),
-        "ancient_browser ancient_browser_value modern_browser modern_browser_value geo geoip_city \
+        "ancient_browser ancient_browser_value modern_browser modern_browser_value geoip_city \
                        geoip_country geoip_org js_set js_var keyval map num_map perl_set",
     ),
     (Kept(BRACES), "limit_except"),

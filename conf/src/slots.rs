@@ -70,7 +70,6 @@ const DEFINING: &[(&str, isize)] = &[
     ("auth_jwt_claim_set", 0),
     ("auth_jwt_header_set", 0),
     ("auth_request_set", 0),
-    ("geo", -1),
     ("js_set", 0),
     ("js_var", 0),
     ("keyval", 1),

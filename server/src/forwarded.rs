@@ -6,8 +6,10 @@
 
 use crate::network::contains;
 use crate::request::Request;
+use millstream_conf::model::Network;
 use millstream_net::Address;
 use millstream_wire::{FieldId, host, list};
+use smallvec::SmallVec;
 use std::net::{IpAddr, SocketAddr};
 
 #[cfg(test)]
@@ -22,35 +24,57 @@ pub fn is_trusted(request: &Request) -> bool {
 }
 
 fn trusts(request: &Request, address: &Address) -> bool {
-    request.location().settings.forwarded.trusted.iter().any(|network| contains(network, address))
+    is_among(&request.location().settings.forwarded.trusted, address)
+}
+
+fn is_among(networks: &[Network], address: &Address) -> bool {
+    networks.iter().any(|network| contains(network, address))
+}
+
+/// Whom a chain of proxies says the request came from, by lines of addresses: the last one, as far as `peer`, who sent them, is
+/// one of `proxies`; if `recursive`, on to the last that is none of theirs. What is no address ends the chain.
+pub fn behind(peer: &Address, lines: &[&[u8]], proxies: &[Network], recursive: bool) -> Option<SocketAddr> {
+    let mut found = None;
+    if !is_among(proxies, peer) {
+        return None;
+    }
+    for line in lines.iter().rev() {
+        let mut is_empty = true;
+        for element in line.rsplit(|byte| matches!(byte, b' ' | b',')).filter(|element| !element.is_empty()) {
+            is_empty = false;
+            let Some(next) = address(element) else { return found };
+            found = Some(next);
+            if !recursive || !is_among(proxies, &Address::Tcp(next)) {
+                return found;
+            }
+        }
+        if is_empty {
+            break;
+        }
+    }
+    found
 }
 
 /// Appends the chain of addresses for the upstream.
 pub fn append_for(request: &Request, out: &mut Vec<u8>) {
-    if is_trusted(request) {
-        for value in request.fields().all(FieldId::XForwardedFor) {
-            out.extend_from_slice(value);
-            out.extend_from_slice(b", ");
-        }
+    if !is_trusted(request) {
+        out.extend_from_slice(request.connection.remote_text.as_bytes());
+        return;
+    }
+    for value in request.fields().all(FieldId::XForwardedFor) {
+        out.extend_from_slice(value);
+        out.extend_from_slice(b", ");
     }
     out.extend_from_slice(request.connection.remote_text.as_bytes());
 }
 
 /// Appends the client's address.
 pub fn append_addr(request: &Request, out: &mut Vec<u8>) {
-    let mut found = None;
-    if is_trusted(request) {
-        let values: Vec<&[u8]> = request.fields().all(FieldId::XForwardedFor).collect();
-        for element in values.iter().rev().flat_map(|value| value.rsplit(|&byte| byte == b',')) {
-            let Some(ip) = address(element) else { break };
-            found = Some(ip);
-            if !trusts(request, &Address::Tcp(SocketAddr::new(ip, 0))) {
-                break;
-            }
-        }
-    }
+    let lines: SmallVec<[&[u8]; 4]> = request.fields().all(FieldId::XForwardedFor).collect();
+    let found =
+        behind(&request.connection.remote, &lines, &request.location().settings.forwarded.trusted, true);
     match found {
-        Some(ip) => out.extend_from_slice(ip.to_string().as_bytes()),
+        Some(address) => out.extend_from_slice(address.ip().to_string().as_bytes()),
         None => out.extend_from_slice(request.connection.remote_text.as_bytes()),
     }
 }
@@ -76,9 +100,9 @@ fn last(request: &Request, field: FieldId) -> Option<&[u8]> {
     list::elements(line).last().filter(|element| !element.is_empty())
 }
 
-/// An element of X-Forwarded-For: an address, some write a port behind it.
-fn address(element: &[u8]) -> Option<IpAddr> {
+/// An element of X-Forwarded-For: an address, some write a port behind it; 0 where there is none.
+fn address(element: &[u8]) -> Option<SocketAddr> {
     let text = std::str::from_utf8(element.trim_ascii()).ok()?;
     let bare = text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(text);
-    bare.parse().ok().or_else(|| text.parse::<SocketAddr>().ok().map(|socket| socket.ip()))
+    bare.parse::<IpAddr>().map(|ip| SocketAddr::new(ip, 0)).or_else(|_| text.parse()).ok()
 }

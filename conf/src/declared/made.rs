@@ -4,6 +4,7 @@
 //! who may share an answer has to ask. Before: `template`; next: `features/made`, which declares them; `millstream-server`'s
 //! `made`, which evaluates them.
 
+pub mod geo;
 pub mod split_clients;
 
 use crate::source::Span;
@@ -50,6 +51,8 @@ macro_rules! makings {
 }
 
 makings! {
+    /// `geo`.
+    geo Geo,
     /// `split_clients`.
     split_clients SplitClients,
 }

@@ -16,6 +16,7 @@ pub mod events;
 pub mod upstream;
 pub mod cache_zone;
 pub mod made;
+pub mod geo;
 pub mod split_clients;
 pub mod http2;
 pub mod listen;
@@ -152,6 +153,7 @@ features! {
         http2 "HTTP/2 and HTTP/3",
         location "Locations and fixed answers",
         upstream "Upstream groups",
+        geo "Variables made of others",
         split_clients "Variables made of others",
     }
     server {

@@ -11,6 +11,7 @@ pub mod listen;
 pub use crate::address::{HostPort, ListenAddress, PeerAddress};
 pub use crate::declared::cache_zone::{CacheZone, CacheZoneId, Pace};
 pub use crate::declared::log::{Escape, LogFile, LogFileId, LogFormat};
+pub use crate::declared::made::geo::Geo;
 pub use crate::declared::made::split_clients::SplitClients;
 pub use crate::declared::made::{self, Made, Making};
 pub use crate::declared::resolver::{RESOLVER_TIMEOUT, Resolver, ResolverId};

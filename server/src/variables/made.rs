@@ -2,6 +2,7 @@
 //!
 //! Before: `conf`'s `declared/made`, `remembered`; next: the ways to make one, a file each.
 
+mod geo;
 mod split_clients;
 
 use super::Found;
@@ -30,6 +31,7 @@ pub(super) fn append(id: MadeId, request: &Request, out: &mut Vec<u8>) -> Found 
     }
     let start = out.len();
     match making {
+        Making::Geo(geo) => geo::append(geo, request, out),
         Making::SplitClients(split) => split_clients::append(split, request, out),
     }
     request.made.end(made, &out[start..]);

@@ -33,3 +33,52 @@ fn a_client_is_in_the_share_that_nginx_puts_it_in() {
         assert_eq!(answer.text(), expected, "{who}");
     }
 }
+
+const GEO: &str = r#"pid @DIR@/nginx.pid; error_log @DIR@/error.log; events {}
+    http {
+        access_log off; default_type text/plain;
+        geo $client { default other; 127.0.0.0/8 loopback; 127.0.0.1 one; }
+        geo $arg_ip $by_argument { default default; 10.0.0.0/8 ten; 10.1.0.0/16 inner; 2001:db8::/32 six; 255.255.255.255 none; }
+        geo $arg_ip $by_range { ranges; default default; 10.0.0.0-10.2.0.9 a; 10.1.0.0-10.1.255.255 b; }
+        geo $proxied { proxy 127.0.0.1; default default; 192.0.2.0/24 test; 127.0.0.0/8 loopback; }
+        geo $recursive { proxy 127.0.0.1; proxy 10.0.0.0/8; proxy_recursive; default default; 192.0.2.0/24 test; 10.0.0.0/8 ten; }
+        server {
+            listen 127.0.0.1:@PORT@;
+            location / { return 200 "$client $by_argument $by_range"; }
+            location /proxied { return 200 "$proxied $recursive"; }
+        }
+    }"#;
+
+#[test]
+fn geo_goes_by_the_address_that_it_is_told() {
+    let server = Server::start(GEO, &[]);
+    let mut client = server.client();
+    for (ip, expected) in [
+        ("10.9.9.9", "one ten default"),
+        ("10.1.2.3", "one inner b"),
+        ("::ffff:10.2.0.9", "one ten a"),
+        ("2001:db8::5", "one six default"),
+        ("9.9.9.9", "one default default"),
+        ("nothing", "one none default"),
+    ] {
+        assert_eq!(client.get(&format!("/?ip={ip}")).expect("an answer").text(), expected, "{ip}");
+    }
+}
+
+#[test]
+fn geo_believes_its_proxies_alone() {
+    let server = Server::start(GEO, &[]);
+    for (fields, expected) in [
+        (&[][..], "loopback default"),
+        (&["192.0.2.1"], "test test"),
+        (&["192.0.2.1, 10.0.0.1"], "default test"),
+        (&["192.0.2.1", "10.0.0.1"], "default test"),
+        (&["203.0.113.1, 10.0.0.1, 127.0.0.1"], "loopback default"),
+        (&["no address"], "loopback default"),
+        (&["192.0.2.1:8080"], "test test"),
+        (&["192.0.2.7, nonsense, 10.0.0.1"], "default ten"),
+    ] {
+        let fields: Vec<_> = fields.iter().map(|value| ("X-Forwarded-For", *value)).collect();
+        assert_eq!(server.get_with("/proxied", &fields).text(), expected, "{fields:?}");
+    }
+}
