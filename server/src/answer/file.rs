@@ -87,7 +87,8 @@ fn leaves_root(uri: &[u8]) -> bool {
     uri.split(|&byte| byte == b'/').any(|segment| segment == b"..")
 }
 
-/// The first `index` name that exists is answered as a path of its own; a directory without one is forbidden.
+/// The first `index` name that exists is answered as a path of its own, and so is one that begins with a slash, whether it exists or
+/// not; a directory without any is forbidden.
 async fn index(request: &Request, directory: &[u8]) -> Outcome {
     let names: Vec<Vec<u8>> =
         request.location().settings.files.index.iter().map(|name| value(name, request)).collect();
@@ -96,12 +97,13 @@ async fn index(request: &Request, directory: &[u8]) -> Outcome {
     let found = blocking::run(move || {
         let first = names.into_iter().find(|name| {
             let path = [directory.as_slice(), name].concat();
-            Path::new(OsStr::from_bytes(&path)).is_file()
+            name.starts_with(b"/") || Path::new(OsStr::from_bytes(&path)).is_file()
         });
         (first, Path::new(OsStr::from_bytes(&directory)).is_dir())
     })
     .await;
     match found {
+        (Some(name), _) if name.starts_with(b"/") => Outcome::Restart(Restart::path(name)),
         (Some(name), _) => Outcome::Restart(Restart::path([request.uri.as_slice(), &name].concat())),
         (None, true) => {
             let shown = String::from_utf8_lossy(shown);
