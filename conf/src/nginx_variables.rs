@@ -7,7 +7,7 @@
 const NAMES: &str = "ancient_browser modern_browser msie connections_active connections_reading connections_waiting \
     connections_writing date_gmt date_local fastcgi_path_info fastcgi_script_name geoip_* http2 http3 invalid_referer \
     is_request_port limit_conn_status limit_rate limit_req_status memcached_key otel_* proxy_internal_body_length \
-    proxy_protocol_* realip_remote_addr realip_remote_port request_body_file request_port secure_link \
+    proxy_protocol_* request_body_file request_port secure_link \
     secure_link_expires session_log_* session_time ssl_alpn_protocol ssl_ciphers ssl_client_* ssl_curve ssl_curves \
     ssl_early_data ssl_ech_* ssl_preread_* ssl_session_id ssl_sigalg ssl_sigalgs tcpinfo_* uid_got uid_reset uid_set \
     upstream_first_byte_time upstream_last_server_name upstream_queue_time upstream_session_time acme_* jwt_* oidc_*";

@@ -43,6 +43,8 @@ variables! {
     ProxyHost "proxy_host" "Host and port of the `proxy_pass`, the scheme's own port left out.",
     ProxyPort "proxy_port" "Port of the `proxy_pass`.",
     QueryString "query_string" "The same as `$args`.",
+    RealipRemoteAddr "realip_remote_addr" "The address of the connection, whatever `set_real_ip_from` made of it.",
+    RealipRemotePort "realip_remote_port" "The port of the connection's other end, whatever `set_real_ip_from` made of it.",
     RealpathRoot "realpath_root" "`$document_root` with symbolic links resolved.",
     RemoteAddr "remote_addr" "The client's address.",
     RemotePort "remote_port" "The client's port.",

@@ -58,7 +58,7 @@ pub fn behind(peer: &Address, lines: &[&[u8]], proxies: &[Network], recursive: b
 /// Appends the chain of addresses for the upstream.
 pub fn append_for(request: &Request, out: &mut Vec<u8>) {
     if !is_trusted(request) {
-        out.extend_from_slice(request.connection.remote_text.as_bytes());
+        out.extend_from_slice(request.client_text().as_bytes());
         return;
     }
     for value in request.fields().all(FieldId::XForwardedFor) {
@@ -75,7 +75,7 @@ pub fn append_addr(request: &Request, out: &mut Vec<u8>) {
         behind(&request.connection.remote, &lines, &request.location().settings.forwarded.trusted, true);
     match found {
         Some(address) => out.extend_from_slice(address.ip().to_string().as_bytes()),
-        None => out.extend_from_slice(request.connection.remote_text.as_bytes()),
+        None => out.extend_from_slice(request.client_text().as_bytes()),
     }
 }
 

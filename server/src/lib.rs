@@ -16,6 +16,7 @@ pub mod remembered;
 pub mod request;
 pub mod network;
 pub mod forwarded;
+pub mod realip;
 pub mod sent_target;
 pub mod variables;
 pub mod failure;

@@ -1,11 +1,11 @@
 //! The page to read: the phases of a request, in nginx's order.
 //!
 //! ```text
-//! admit → server's script → location → its script ⟲ → content ─┬─ a hit in memory, written on the spot
-//!                ▲                         ▲                   ├─ whatever else answers
-//!                │                         │                   ├─ a check that waits, and goes on behind itself
-//!                │                         └─ Restart::Named   └─ a status
-//!                └─ Restart::Uri: index, error_page, X-Accel-Redirect
+//! admit → realip → server's script → location → its script ⟲ → realip → content ─┬─ a hit in memory, written on the spot
+//!                        ▲                         ▲                            ├─ whatever else answers
+//!                        │                         │                            ├─ a check that waits, and goes on behind itself
+//!                        │                         └─ Restart::Named            └─ a status
+//!                        └─ Restart::Uri: index, error_page, X-Accel-Redirect
 //! ```
 //! `admission` has admitted the request. Deciding waits for nothing: what must wait is carried out by `serve`, and what comes
 //! of it may lead back here ([`again`]). Next: `rewrite`, the phases up to the location's script; `serve`; `answer`, for what
@@ -15,6 +15,7 @@ use crate::answer::cached;
 use crate::answer::hit::{self, Ready};
 use crate::answer::purge::{self, Purging};
 use crate::answer::slices;
+use crate::realip;
 use crate::request::Request;
 use crate::restart::{Restart, Resumed};
 use crate::rewrite::file_test::FileTest;
@@ -73,6 +74,9 @@ impl Check {
 
 /// Decides about an admitted request, from one phase on; a hit in memory is written to `out` at once.
 pub fn decide(request: &mut Request, from: From, now: Now, out: &mut Vec<u8>) -> Step {
+    if matches!(from, From::Server) {
+        realip::take(request);
+    }
     match rewrite::settle(request, from) {
         Settled::Here => in_location(request, now, out),
         Settled::Return(level, at) => Step::Content(Content::Return(level, at)),
@@ -96,6 +100,9 @@ pub fn again(request: &mut Request, restart: Restart, now: Now, out: &mut Vec<u8
 fn in_location(request: &mut Request, now: Now, out: &mut Vec<u8>) -> Step {
     let generation = request.generation.clone();
     let settings = &generation.http().location(request.location).settings;
+    if settings.realip.is_some() {
+        realip::take(request);
+    }
     match content(request, settings, now) {
         Content::Pass(Some((key, Lookup::Fresh(found)))) if request.framing == Framing::None => {
             request.cache_status = Some(CacheStatus::Hit);

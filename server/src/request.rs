@@ -46,6 +46,15 @@ pub struct ConnectionFacts {
     pub requests: Cell<u64>,
 }
 
+/// Whom a request came from, as a trusted proxy says.
+#[derive(Debug, Clone)]
+pub struct ClientAddress {
+    /// The address; port 0 where it was not said.
+    pub address: Address,
+    /// Its text without port.
+    pub text: Box<str>,
+}
+
 /// Captures of the regular expression that matched last: text and byte ranges of its groups.
 #[derive(Debug, Default, Clone)]
 pub struct Captures {
@@ -123,6 +132,8 @@ pub struct Request {
     pub generation: Rc<Generation>,
     /// Its connection.
     pub connection: Rc<ConnectionFacts>,
+    /// Whom it came from, where that is not the connection's other end (`realip`).
+    pub client: Option<ClientAddress>,
     /// When its first byte was read.
     pub started: Instant,
     /// The server that took it.
@@ -204,6 +215,7 @@ impl Request {
             worker,
             generation,
             connection,
+            client: None,
             started: now,
             server: ServerId(0),
             location: LocationId(0),
@@ -244,6 +256,7 @@ impl Request {
         self.head.clear();
         self.framing = Framing::None;
         self.connection = connection;
+        self.client = None;
         self.started = now;
         self.uri.clear();
         self.arguments = Arguments::Original;
@@ -313,6 +326,7 @@ impl Request {
             Request::new(self.worker.clone(), self.generation.clone(), self.connection.clone(), self.started);
         copy.bytes = self.bytes.clone();
         copy.head = self.head.clone();
+        copy.client = self.client.clone();
         copy.server = self.server;
         copy.location = self.location;
         copy.uri = self.uri.clone();
@@ -343,6 +357,16 @@ impl Request {
         if let Some(report) = &mut self.report {
             (report.forward, report.detail) = (Some(forward), detail);
         }
+    }
+
+    /// The client's address.
+    pub fn client(&self) -> &Address {
+        self.client.as_ref().map_or(&self.connection.remote, |client| &client.address)
+    }
+
+    /// The client's address as text, without port.
+    pub fn client_text(&self) -> &str {
+        self.client.as_ref().map_or(&self.connection.remote_text, |client| &client.text)
     }
 
     /// The request's fields.

@@ -89,12 +89,13 @@ fn judge(right: &ManageRight, request: &Request) -> Result<(), &'static str> {
     if right.token.is_some() && right.allow.is_none() && bearer(request).is_some() {
         return Err("the token is not the one that is configured");
     }
-    let remote = &request.connection.remote;
+    let remote = request.client();
     match &right.allow {
         Some(networks) if networks.iter().any(|network| contains(network, remote)) => Ok(()),
         Some(_) => Err("the address is not among those that are allowed"),
         None if right.token.is_some() => Err("it shows no token"),
-        None if !is_local(remote) => {
+        // A proxy may pass a word of a stranger on, so the connection counts as well.
+        None if !is_local(remote) || !is_local(&request.connection.remote) => {
             Err("it comes from another machine, and neither a list of addresses nor a token is configured")
         }
         None => own_request(request),

@@ -37,6 +37,7 @@ pub mod trailers;
 pub mod charset;
 pub mod api;
 pub mod forwarded;
+pub mod realip;
 pub mod ranges;
 pub mod slice;
 pub mod gzip;
@@ -197,6 +198,8 @@ features! {
         api "API" ApiLevel,
         /// `trusted_proxy`.
         forwarded "Proxies in front" ForwardedLevel,
+        /// `set_real_ip_from`, `real_ip_*`; nothing where nobody is trusted.
+        realip "Proxies in front" RealipLevel,
         /// `max_ranges`, `etag`, `if_modified_since`.
         ranges "Ranges and conditional requests" RangesLevel,
         /// `slice` in bytes; 0 = off.

@@ -42,6 +42,7 @@ pub use crate::features::pass::target::PassTarget;
 pub use crate::features::pass::{Pass, Protocol};
 pub use crate::features::purge_at::PurgeAt;
 pub use crate::features::ranges::IfModifiedSince;
+pub use crate::features::realip::{RealIp, RealIpHeader};
 pub use crate::features::resolver::Resolving;
 pub use crate::features::rewrite::{
     Condition, FileKind, Goal, Instruction, Return, ReturnBody, Rewrite, Scripted, Settable, Then,

@@ -228,7 +228,7 @@ fn log(request: &Request, zone: &str, by: &str, text: &str, soft: bool) {
     let log = &request.generation.shared.error_logs[request.location.0 as usize];
     if log.enabled(Level::Info) {
         let how = if soft { "marked stale" } else { "purged" };
-        let client = &request.connection.remote_text;
+        let client = request.client_text();
         log.write(
             Level::Info,
             format_args!("cache zone \"{zone}\": {by} \"{text}\" {how}, client: {client}"),

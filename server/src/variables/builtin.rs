@@ -50,9 +50,11 @@ pub(super) fn append(variable: Builtin, request: &Request, out: &mut Vec<u8>) ->
         B::ContentLength => give_some(request.field(FieldId::ContentLength), out),
         B::ContentType => give_some(request.field(FieldId::ContentType), out),
         B::RemoteUser => remote_user(request, out),
-        B::RemoteAddr => give(connection.remote_text.as_bytes(), out),
-        B::BinaryRemoteAddr => binary_address(&connection.remote, out),
-        B::RemotePort => port(&connection.remote, out),
+        B::RemoteAddr => give(request.client_text().as_bytes(), out),
+        B::BinaryRemoteAddr => binary_address(request.client(), out),
+        B::RemotePort => port(request.client(), out),
+        B::RealipRemoteAddr => give(connection.remote_text.as_bytes(), out),
+        B::RealipRemotePort => port(&connection.remote, out),
         B::ServerAddr => server_address(&connection.local, out),
         B::ServerPort => port(&connection.local, out),
         B::ProxyAddXForwardedFor => forwarded_for(request, out),
@@ -201,6 +203,8 @@ fn binary_address(address: &Address, out: &mut Vec<u8>) -> Found {
 
 fn port(address: &Address, out: &mut Vec<u8>) -> Found {
     match address {
+        // A proxy need not say the port.
+        Address::Tcp(socket) if socket.port() == 0 => Found::Value,
         Address::Tcp(socket) => decimal(u64::from(socket.port()), out),
         Address::Unix(_) => Found::Nothing,
     }
@@ -219,7 +223,7 @@ fn forwarded_for(request: &Request, out: &mut Vec<u8>) -> Found {
         out.extend_from_slice(value);
         out.extend_from_slice(b", ");
     }
-    give(request.connection.remote_text.as_bytes(), out)
+    give(request.client_text().as_bytes(), out)
 }
 
 fn proxy_pass(

@@ -12,7 +12,7 @@ use std::net::{IpAddr, SocketAddr};
 /// Appends the value for the request's address.
 pub(super) fn append(geo: &Geo, request: &Request, out: &mut Vec<u8>) {
     let mut address = match &geo.address {
-        None => Some(request.connection.remote.clone()),
+        None => Some(request.client().clone()),
         Some(variable) => {
             let start = out.len();
             evaluate(variable, request, out);
