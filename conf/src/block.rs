@@ -183,35 +183,6 @@ fn never_left_out(directive: &Directive, message: String, why: &str, reading: &m
                 set(&mut nowhere, row, directive, reading);
             }
         }
-        "map" => map(directive, reading),
         _ => {}
-    }
-}
-
-/// The grammar of a `map`: a value, the variable, and lines of a key and what it becomes.
-fn map(directive: &Directive, reading: &mut Reading<'_>) {
-    if let [value, _] = &directive.args[..] {
-        reading.template(value);
-    }
-    for entry in inside(directive) {
-        let key = entry.name.text.as_str();
-        match &entry.args[..] {
-            [] if matches!(key, "hostnames" | "volatile") => {}
-            [becomes] => {
-                reading.template(becomes);
-                if let Some(source) = key.strip_prefix('~') {
-                    let (source, ignore_case) = match source.strip_prefix('*') {
-                        Some(source) => (source, true),
-                        None => (source, false),
-                    };
-                    let _ = reading.regex(&entry.name, source, ignore_case);
-                }
-            }
-            _ => {
-                reading
-                    .error(entry.span, "a line of a map is a key and one value")
-                    .help("write them as in default 0; and put values with spaces in quotes");
-            }
-        }
     }
 }

@@ -102,7 +102,6 @@ const TABLE: &[(Fate, &str)] = &[
     (BelongsTo(&["image_filter"]), "image_filter_*"),
     (BelongsTo(&["limit_conn"]), "limit_conn_*"),
     (BelongsTo(&["limit_req"]), "limit_req_*"),
-    (BelongsTo(&["map"]), "map_hash_bucket_size map_hash_max_size"),
     (BelongsTo(&["mirror"]), "mirror_request_body"),
     (BelongsTo(&["perl", "perl_set"]), "perl_modules perl_require"),
     (BelongsTo(&["valid_referers"]), "referer_hash_bucket_size referer_hash_max_size"),
@@ -174,7 +173,7 @@ const TABLE: &[(Fate, &str)] = &[
     (
         Kept(VARIABLES),
         "ancient_browser ancient_browser_value modern_browser modern_browser_value geoip_city \
-                       geoip_country geoip_org js_set js_var keyval map num_map perl_set",
+                       geoip_country geoip_org js_set js_var keyval num_map perl_set",
     ),
     (Kept(BRACES), "limit_except"),
     (Kept(SERVICE), "mail stream"),

@@ -43,6 +43,10 @@ fn gather(tree: &[Directive], slots: &mut BTreeMap<String, (bool, bool)>) {
             "server_name" | "location" | "if" | "rewrite" => {
                 words.for_each(|text| names_in(text, &mut names))
             }
+            "map" => {
+                let keys = directive.block.iter().flatten().map(|line| line.name.text.as_str());
+                keys.for_each(|key| names_in(key, &mut names));
+            }
             "set" => {
                 let name = words.take(1).filter_map(|word| word.strip_prefix('$'));
                 // What is there without the configuration has its own way of being set.
@@ -64,16 +68,14 @@ fn is_builtin(name: &str) -> bool {
     VARIABLES.iter().any(|(_, known, _)| known.eq_ignore_ascii_case(name))
 }
 
-/// Directives that define a variable and are not there yet, with the place of its name among their words, counted from the
-/// end where it is negative.
-const DEFINING: &[(&str, isize)] = &[
+/// Directives that define a variable and are not there yet, with the place of its name among their words.
+const DEFINING: &[(&str, usize)] = &[
     ("auth_jwt_claim_set", 0),
     ("auth_jwt_header_set", 0),
     ("auth_request_set", 0),
     ("js_set", 0),
     ("js_var", 0),
     ("keyval", 1),
-    ("map", 1),
     ("num_map", 1),
     ("perl_set", 0),
 ];
@@ -84,14 +86,8 @@ pub fn defined_elsewhere(tree: &[Directive]) -> Vec<Box<str>> {
     for directive in tree {
         let name = directive.name.text.as_str();
         if let Some((_, place)) = DEFINING.iter().find(|(known, _)| *known == name) {
-            let count = directive.args.len();
-            let at = if *place < 0 { count.checked_add_signed(*place) } else { usize::try_from(*place).ok() };
-            let word = at.and_then(|at| directive.args.get(at));
+            let word = directive.args.get(*place);
             names.extend(word.and_then(|word| word.text.strip_prefix('$')).map(Box::from));
-        }
-        if name == "map" {
-            let keys = directive.block.iter().flatten().map(|entry| entry.name.text.as_str());
-            keys.for_each(|key| names_in(key, &mut names));
         }
         // Blocks in blocks are bounded by the parser.
         names.extend(defined_elsewhere(directive.block.as_deref().unwrap_or_default()));

@@ -4,6 +4,7 @@
 //! who may share an answer has to ask. Before: `template`; next: `features/made`, which declares them; `millstream-server`'s
 //! `made`, which evaluates them.
 
+pub mod map;
 pub mod geo;
 pub mod split_clients;
 
@@ -51,6 +52,8 @@ macro_rules! makings {
 }
 
 makings! {
+    /// `map`.
+    map Map,
     /// `geo`.
     geo Geo,
     /// `split_clients`.

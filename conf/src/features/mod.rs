@@ -16,6 +16,7 @@ pub mod events;
 pub mod upstream;
 pub mod cache_zone;
 pub mod made;
+pub mod map;
 pub mod geo;
 pub mod split_clients;
 pub mod http2;
@@ -154,6 +155,7 @@ features! {
         http2 "HTTP/2 and HTTP/3",
         location "Locations and fixed answers",
         upstream "Upstream groups",
+        map "Variables made of others",
         geo "Variables made of others",
         split_clients "Variables made of others",
     }

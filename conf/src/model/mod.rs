@@ -12,6 +12,7 @@ pub use crate::address::{HostPort, ListenAddress, PeerAddress};
 pub use crate::declared::cache_zone::{CacheZone, CacheZoneId, Pace};
 pub use crate::declared::log::{Escape, LogFile, LogFileId, LogFormat};
 pub use crate::declared::made::geo::Geo;
+pub use crate::declared::made::map::Map;
 pub use crate::declared::made::split_clients::SplitClients;
 pub use crate::declared::made::{self, Made, Making};
 pub use crate::declared::resolver::{RESOLVER_TIMEOUT, Resolver, ResolverId};

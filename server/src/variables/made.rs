@@ -3,6 +3,7 @@
 //! Before: `conf`'s `declared/made`, `remembered`; next: the ways to make one, a file each.
 
 mod geo;
+mod map;
 mod split_clients;
 
 use super::Found;
@@ -31,6 +32,7 @@ pub(super) fn append(id: MadeId, request: &Request, out: &mut Vec<u8>) -> Found 
     }
     let start = out.len();
     match making {
+        Making::Map(map) => map::append(map, request, out),
         Making::Geo(geo) => geo::append(geo, request, out),
         Making::SplitClients(split) => split_clients::append(split, request, out),
     }

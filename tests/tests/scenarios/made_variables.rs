@@ -1,6 +1,8 @@
 //! Variables that a configuration makes out of others: each has the value that it has in nginx.
 
+use millstream_tests::prefix::Prefix;
 use millstream_tests::server::Server;
+use millstream_tests::wait;
 
 const SPLIT: &str = r#"pid @DIR@/nginx.pid; error_log @DIR@/error.log; events {}
     http {
@@ -32,6 +34,91 @@ fn a_client_is_in_the_share_that_nginx_puts_it_in() {
         let answer = client.get(&format!("/?x={who}")).expect("an answer");
         assert_eq!(answer.text(), expected, "{who}");
     }
+}
+
+const MAP: &str = r#"pid @DIR@/nginx.pid; error_log @DIR@/error.log; events {}
+    http {
+        access_log off; default_type text/plain;
+        map $arg_x $by_key {
+            hostnames;
+            default                     default;
+            ""                          empty;
+            example.com                 exact;
+            *.example.com               leading;
+            example.*                   trailing;
+            .both.org                   both;
+            \default                    escaped;
+            ~^(?<word>[a-z]+)/(\d+)$     "$word-$2";
+            ~*^UPPER\.LOWER$             whole;
+            ~^upper                     first;
+            more                        $arg_y;
+            include                     @DIR@/lines.conf;
+        }
+        map "$request_method:$arg_x" $joined { "GET:a" "a of $by_key"; }
+        map $uri $volatile_uri { volatile; default $uri; }
+        map $uri $kept_uri { default $uri; }
+        map $arg_x $around { here $around; default "[$around]"; }
+        server {
+            listen 127.0.0.1:@PORT@;
+            location / { return 200 "$by_key"; }
+            location /joined { return 200 "$joined"; }
+            location ~ ^/(captured) { return 200 "$by_key $1 $word"; }
+            location /around { return 200 "($around)"; }
+            location /index/ { root @DIR@; index no$volatile_uri$kept_uri /after; }
+            location /after { return 200 "$volatile_uri $kept_uri"; }
+        }
+    }"#;
+
+fn mapped() -> Server {
+    let prefix = Prefix::new();
+    prefix.write("lines.conf", "included yes;\n");
+    std::fs::create_dir(prefix.join("index")).expect("a directory");
+    Server::start_in(prefix, MAP, &[])
+}
+
+#[test]
+fn a_map_has_the_value_of_the_key_that_nginx_takes() {
+    let server = mapped();
+    let mut client = server.client();
+    for (path, expected) in [
+        ("/?x=other", "default"),
+        ("/", "empty"),
+        ("/?x=example.com", "exact"),
+        ("/?x=EXAMPLE.com.", "exact"),
+        ("/?x=a.b.example.com", "leading"),
+        ("/?x=example.org", "trailing"),
+        ("/?x=both.org", "both"),
+        ("/?x=a.both.org", "both"),
+        ("/?x=default", "escaped"),
+        ("/?x=abc/12", "abc-12"),
+        ("/?x=ABC/12", "default"),
+        ("/?x=upper.lower", "whole"),
+        ("/?x=upper", "first"),
+        ("/?x=more&y=further", "further"),
+        ("/?x=included", "yes"),
+        ("/joined?x=a", "a of default"),
+        ("/joined?x=b", ""),
+        // What an expression of a map captures is what `$1` is from there on.
+        ("/captured?x=abc/12", "abc-12 abc abc"),
+        ("/captured?x=b", "default captured "),
+    ] {
+        assert_eq!(client.get(path).expect("an answer").text(), expected, "{path}");
+    }
+}
+
+#[test]
+fn a_map_keeps_its_value_for_the_request_unless_it_is_volatile() {
+    let server = mapped();
+    assert_eq!(server.get("/index/").text(), "/after /index/");
+}
+
+#[test]
+fn a_map_that_comes_back_to_itself_has_no_value_and_the_log_says_so() {
+    let server = mapped();
+    assert_eq!(server.get("/around?x=here").status, 200);
+    wait::until("the error log says why", || {
+        server.log().contains("cycle while evaluating variable \"around\"")
+    });
 }
 
 const GEO: &str = r#"pid @DIR@/nginx.pid; error_log @DIR@/error.log; events {}

@@ -1,0 +1,151 @@
+//! `map`: a variable that has its value by what a text is.
+//!
+//! Which key is taken first and what is refused is nginx's to the letter. Next: `declared/made/map`, what comes of it.
+
+use std::collections::HashMap;
+
+use super::context::HTTP;
+use super::made::{lines, wrong_line};
+use super::{Apply, Row, idle, often};
+use crate::declared::made::Making;
+use crate::declared::made::map::{Keys, Map};
+use crate::reading::Reading;
+use crate::template::Template;
+use crate::tree::{Directive, Word};
+
+/// The rows of this feature.
+#[rustfmt::skip]
+pub const ROWS: &[Row] = &[
+    often("map", HTTP, (2, 2), "string $variable { key value; … }", "",
+        "Makes a variable that has its value by what a text with variables is, as in `map $http_upgrade $connection_upgrade { default upgrade; \
+        \"\" close; }`. Keys are compared without case. With `hostnames;` in front `*.example.com`, `.example.com` and `www.example.*` are keys as well, \
+        and a dot at the end of the text does not count. `~` and `~*` begin an expression, whose captures the value may name. Taken is \
+        the exact key, then the longest `*.name`, then the longest `name.*`, then the first expression that matches, then `default`. A \
+        backslash in front takes its meaning from a key such as `\\default`. Values may have variables. `include` reads lines from a file; \
+        `volatile;` looks up anew every time.",
+        Apply::Make(read)),
+    idle("map_hash_max_size", HTTP, (1, 1), "size",
+        "The largest hash table of a `map`.",
+        "hash tables grow as they need to"),
+    idle("map_hash_bucket_size", HTTP, (1, 1), "size",
+        "The bucket size of the hash tables of `map`s.",
+        "hash tables grow as they need to"),
+];
+
+/// What is read of one block.
+struct Draft {
+    map: Map,
+    volatile: bool,
+    /// Values by their text.
+    known: HashMap<Box<str>, u32>,
+}
+
+fn read(directive: &Directive, reading: &mut Reading<'_>) -> Option<(Making, bool)> {
+    let map = Map {
+        source: reading.template(&directive.args[0]),
+        hostnames: false,
+        exact: Keys::default(),
+        leading: Keys::default(),
+        trailing: Keys::default(),
+        expressions: Vec::new(),
+        default: None,
+        values: Vec::new(),
+    };
+    let mut draft = Draft { map, volatile: false, known: HashMap::new() };
+    for (key, words) in lines(directive, reading) {
+        match (key.text.as_str(), words) {
+            ("hostnames", []) => draft.map.hostnames = true,
+            ("volatile", []) => draft.volatile = true,
+            (_, [value]) => draft.line(key, value, reading),
+            _ => wrong_line(key, directive, reading),
+        }
+    }
+    Some((draft.map.into(), draft.volatile))
+}
+
+/// A key that nginx refuses: its words for it.
+enum Refused {
+    Invalid,
+    Conflicting,
+}
+
+impl Draft {
+    fn line(&mut self, key: &Word, word: &Word, reading: &mut Reading<'_>) {
+        let value = self.value(word, reading);
+        if key.text == "default" {
+            if self.map.default.replace(value).is_some() {
+                reading
+                    .error(key.span, "duplicate default map parameter")
+                    .help("keep one of them; write \\default for a key of that name");
+            }
+            return;
+        }
+        if let Some(source) = key.text.strip_prefix('~') {
+            let (source, ignore_case) = match source.strip_prefix('*') {
+                Some(source) => (source, true),
+                None => (source, false),
+            };
+            if let Some(regex) = reading.regex(key, source, ignore_case) {
+                self.map.expressions.push((regex, value));
+            }
+            return;
+        }
+        let text = key.text.strip_prefix('\\').unwrap_or(&key.text);
+        let added = if self.map.hostnames { self.name(text, value) } else { self.exact(text, value) };
+        match added {
+            Ok(()) => {}
+            Err(Refused::Invalid) => {
+                reading.error(key.span, format!("invalid hostname or wildcard \"{text}\"")).help(
+                    "an asterisk stands for whole labels at the beginning or the end, as in *.example.com",
+                );
+            }
+            Err(Refused::Conflicting) => {
+                reading.error(key.span, format!("conflicting parameter \"{text}\"")).help(
+                    "the same key stands above it (\".name\" is \"name\" and \"*.name\"); keep one of them",
+                );
+            }
+        }
+    }
+
+    /// The index of a value; the same words are the same value.
+    fn value(&mut self, word: &Word, reading: &mut Reading<'_>) -> u32 {
+        if let Some(&known) = self.known.get(word.text.as_str()) {
+            return known;
+        }
+        let index = self.map.values.len() as u32;
+        let value: Template = reading.template(word);
+        self.map.values.push(value);
+        self.known.insert(word.text.as_str().into(), index);
+        index
+    }
+
+    fn exact(&mut self, text: &str, value: u32) -> Result<(), Refused> {
+        insert(&mut self.map.exact, text.to_ascii_lowercase(), value)
+    }
+
+    /// A key that may be a wildcard name.
+    fn name(&mut self, text: &str, value: u32) -> Result<(), Refused> {
+        let asterisks = text.matches('*').count();
+        if asterisks > 1 || text.contains("..") || text.contains('\0') {
+            return Err(Refused::Invalid);
+        }
+        let lower = text.to_ascii_lowercase();
+        let leading = |map: &mut Map, name: &str| insert(&mut map.leading, format!(".{name}"), value);
+        if let Some(name) = lower.strip_prefix('.').filter(|name| !name.is_empty()) {
+            self.exact(name, value)?;
+            return leading(&mut self.map, name);
+        }
+        if let Some(name) = lower.strip_prefix("*.").filter(|name| !name.is_empty()) {
+            return leading(&mut self.map, name);
+        }
+        if let Some(name) = lower.strip_suffix(".*").filter(|name| !name.is_empty()) {
+            return insert(&mut self.map.trailing, format!("{name}."), value);
+        }
+        if asterisks > 0 { Err(Refused::Invalid) } else { self.exact(text, value) }
+    }
+}
+
+fn insert(keys: &mut Keys, key: String, value: u32) -> Result<(), Refused> {
+    let before = keys.insert(key.into_bytes().into(), value);
+    if before.is_none() { Ok(()) } else { Err(Refused::Conflicting) }
+}

@@ -1,0 +1,53 @@
+//! `map`: the value of the first key that a text is, in nginx's order.
+//!
+//! A look-up without expressions allocates nothing. What an expression captures is what `$1` and its names are from there on,
+//! as in nginx.
+
+use crate::request::Request;
+use crate::route::capture;
+use crate::variables::evaluate;
+use millstream_conf::model::{Level, Map};
+use millstream_telemetry::log_error;
+
+/// Appends the value of the text.
+pub(super) fn append(map: &Map, request: &Request, out: &mut Vec<u8>) {
+    let start = out.len();
+    evaluate(&map.source, request, out);
+    if map.hostnames && out.len() > start && out.last() == Some(&b'.') {
+        out.pop();
+    }
+    // Behind the text for as long as it is looked up, a copy in lower case.
+    let end = out.len();
+    out.extend_from_within(start..);
+    out[end..].make_ascii_lowercase();
+    let found = map.find(&out[end..]);
+    out.truncate(end);
+    let found = found.or_else(|| by_expression(map, request, &out[start..])).or(map.default);
+    out.truncate(start);
+    if let Some(value) = found.and_then(|found| map.values.get(found as usize)) {
+        evaluate(value, request, out);
+    }
+}
+
+/// The first expression that matches; an empty text is matched by none, as in nginx. One that cannot be decided ends the search,
+/// and `default` holds.
+fn by_expression(map: &Map, request: &Request, text: &[u8]) -> Option<u32> {
+    if text.is_empty() {
+        return None;
+    }
+    for (regex, value) in &map.expressions {
+        match capture(regex, text) {
+            Ok(None) => {}
+            Ok(Some(captured)) => {
+                request.take_captures(captured, text);
+                return Some(*value);
+            }
+            Err(undecided) => {
+                let logs = &request.generation.shared.error_logs[request.location.0 as usize];
+                log_error!(logs, Level::Alert, "*{} {undecided}", request.connection.serial);
+                return None;
+            }
+        }
+    }
+    None
+}
