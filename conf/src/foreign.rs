@@ -71,7 +71,7 @@ const TABLE: &[(Fate, &str)] = &[
         LeftOut(TUNING),
         "debug_points ssl_object_cache_inheritable working_directory early_hints \
                        subrequest_output_buffer_size \
-                       google_perftools_profiles gzip_disable gzip_no_buffer postpone_gzipping proxy_socket_keepalive \
+                       google_perftools_profiles gzip_no_buffer postpone_gzipping proxy_socket_keepalive \
                        ssl_certificate_cache ssl_certificate_compression",
     ),
     (LeftOut(LOOK), "msie_refresh"),

@@ -170,6 +170,11 @@ fn an_idle_directive_is_accepted_and_says_why() {
 fn values_are_checked_where_they_stand() {
     one_error(&in_location("gzip maybe;"), "maybe");
     one_error(&in_location("gzip_comp_level 10;"), "must be between 1 and 9");
+    one_error(&in_location("brotli_comp_level 12;"), "must be between 0 and 11");
+    one_error(&in_location("zstd_comp_level 0;"), "must be between 1 and 22");
+    for size in ["512", "500k", "32m"] {
+        one_error(&in_location(&format!("brotli_window {size};")), "write a power of two from 1k to 16m");
+    }
     one_error(&in_location("proxy_read_timeout 5x;"), "5x");
     one_error(&in_location("proxy_buffers 1 4k;"), "must be between 2");
     one_error(&in_location("proxy_next_upstream eror;"), "did you mean \"error\"?");

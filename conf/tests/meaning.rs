@@ -70,6 +70,23 @@ fn defaults_are_nginxs() {
 }
 
 #[test]
+fn every_coding_has_settings_of_its_own_with_the_defaults_of_its_module() {
+    let configuration = with_http(
+        "brotli on; zstd on; gzip_types text/css;
+         server { location / { brotli_window 16k; brotli_types text/css; zstd_comp_level 7; gzip_disable msie6 ^curl; } }",
+    );
+    let settings = prefix(&configuration, "/");
+    let (brotli, zstd) = (&settings.brotli, &settings.zstd);
+    assert_eq!((brotli.enabled, brotli.level, brotli.min_length, brotli.window), (true, 6, 20, 14));
+    assert_eq!((zstd.enabled, zstd.level, zstd.min_length), (true, 7, 20));
+    assert_eq!(
+        (&*brotli.types, zstd.types.is_empty(), settings.gzip.enabled),
+        (&["text/css".to_owned()][..], true, false)
+    );
+    assert_eq!((settings.gzip.disable.len(), with_http("server { }").http.servers.len()), (2, 1));
+}
+
+#[test]
 fn proxy_defaults_are_those_of_nginx_1_29_7() {
     let configuration = with_http("server { location / { proxy_pass http://127.0.0.1:8000; } }");
     let proxy = proxy(&configuration, "/");

@@ -7,6 +7,7 @@ use super::level::settings;
 use super::templates::without_templates;
 use super::{Apply, Level, MANY, Row, idle, often, once};
 use crate::reading::{Reading, Switch};
+use crate::regular_expression::Regex;
 use crate::tree::Directive;
 
 /// The lowest HTTP version of a request whose answer is compressed.
@@ -52,6 +53,8 @@ settings! {
         proxied: GzipProxied = GzipProxied::default(),
         /// `gzip_http_version`, default 1.1.
         http_version: GzipHttpVersion = GzipHttpVersion::Http11,
+        /// `gzip_disable`: User-Agents that get no gzip, default none.
+        disable: Vec<Regex> = Vec::new(),
     }
 }
 
@@ -69,9 +72,12 @@ pub const ROWS: &[Row] = &[
         Apply::Level(|l, d, r| l.gzip.min_length = r.size(&d.args[0]))),
     often("gzip_types", HTTP_SERVER_LOCATION, (1, MANY), "type …", "text/html",
         "The media types that are compressed beside `text/html`; `*` is any.",
-        Apply::Level(gzip_types)),
+        Apply::Level(|l, d, r| {
+            let (list, any) = (l.gzip.types.get_or_insert_default(), l.gzip.any_type.get_or_insert_default());
+            media_types((list, any), d, r);
+        })),
     once("gzip_vary", HTTP_SERVER_LOCATION, (1, 1), "on | off", "off",
-        "Whether `Vary: Accept-Encoding` is added where an answer could be compressed.",
+        "Whether `Vary: Accept-Encoding` is added where an answer could be compressed, in whichever coding.",
         Apply::Level(|l, d, r| l.gzip.vary = r.flag(&d.args[0]))),
     often("gzip_proxied", HTTP_SERVER_LOCATION, (1, MANY),
         "off | expired | no-cache | no-store | private | no_last_modified | no_etag | auth | any …", "off",
@@ -83,6 +89,9 @@ pub const ROWS: &[Row] = &[
             use GzipHttpVersion::{Http10, Http11};
             l.gzip.http_version = r.choice(&d.args[0], &[("1.0", Http10), ("1.1", Http11)]);
         })),
+    often("gzip_disable", HTTP_SERVER_LOCATION, (1, MANY), "regex …", "",
+        "Expressions for the User-Agents of clients that get no gzip, in any case; `msie6` is Internet Explorer 4 to 6.",
+        Apply::Level(gzip_disable)),
     idle("gzip_buffers", HTTP_SERVER_LOCATION, (2, 2), "number size",
         "Buffers for compressed output.",
         "compressed output is kept whole where it is cached and streamed in bounded pieces where not"),
@@ -94,9 +103,12 @@ pub const ROWS: &[Row] = &[
         "the compressor's own choice is used"),
 ];
 
-fn gzip_types(level: &mut Level, directive: &Directive, reading: &mut Reading<'_>) {
-    let list = level.gzip.types.get_or_insert_default();
-    let any = level.gzip.any_type.get_or_insert_default();
+/// The media types of a coding: a list beside `text/html`, and whether any will do.
+pub(super) fn media_types(
+    (list, any): (&mut Vec<String>, &mut bool),
+    directive: &Directive,
+    reading: &mut Reading<'_>,
+) {
     for word in &directive.args {
         let media_type = word.text.to_ascii_lowercase();
         if media_type == "*" {
@@ -109,6 +121,17 @@ fn gzip_types(level: &mut Level, directive: &Directive, reading: &mut Reading<'_
         } else {
             list.push(media_type);
         }
+    }
+}
+
+/// What nginx calls `msie6`: Internet Explorer 4 to 6, but not 6 with the security of Windows XP SP2.
+const MSIE6: &str = r"MSIE (?:[45]\.|6\.(?!.*SV1))";
+
+fn gzip_disable(level: &mut Level, directive: &Directive, reading: &mut Reading<'_>) {
+    let list = level.gzip.disable.get_or_insert_default();
+    for word in &directive.args {
+        let source = if &*word.text == "msie6" { MSIE6 } else { &word.text };
+        list.extend(reading.regex(word, source, true));
     }
 }
 

@@ -42,6 +42,8 @@ pub mod realip;
 pub mod ranges;
 pub mod slice;
 pub mod gzip;
+pub mod brotli;
+pub mod zstd;
 pub mod resolver;
 pub mod pass;
 pub mod purge_at;
@@ -208,6 +210,10 @@ features! {
         slice "Ranges and conditional requests" SliceLevel,
         /// `gzip*`.
         gzip "Compression" GzipLevel,
+        /// `brotli*`.
+        brotli "Compression" BrotliLevel,
+        /// `zstd*`.
+        zstd "Compression" ZstdLevel,
         /// `access_log`, `error_log`.
         logs "Logs" LogsLevel,
     }

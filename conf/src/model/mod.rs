@@ -20,6 +20,7 @@ pub use crate::declared::upstream::{
     Balance, BalanceMethod, KeepaliveSize, Upstream, UpstreamId, UpstreamKeepalive, UpstreamServer,
 };
 pub use crate::features::api::Api;
+pub use crate::features::brotli::Brotli;
 pub use crate::features::charset::Charset;
 pub use crate::features::error_pages::{ErrorPage, ErrorPageStatus};
 pub use crate::features::gzip::{Gzip, GzipHttpVersion, GzipProxied};

@@ -4,6 +4,7 @@
 //! (RFC 9110 §12.5.3). Next: `compressor`, which makes it; a cached answer is coded once and kept, see `answer/hit`.
 
 use crate::request::Request;
+use crate::route::capture;
 use millstream_conf::model::{Gzip, GzipHttpVersion, GzipProxied, Settings};
 use millstream_wire::accept_encoding::Weights;
 use millstream_wire::{Coding, FieldId, Fields, cache_control};
@@ -44,16 +45,23 @@ impl Rule<'_> {
     }
 }
 
-/// What a location says of each coding, the one it would rather give first.
-fn rules(settings: &Settings) -> [Rule<'_>; 1] {
-    let gzip = &settings.gzip;
-    [Rule {
-        coding: Coding::Gzip,
-        enabled: gzip.enabled,
-        min_length: gzip.min_length,
-        types: &gzip.types,
-        any_type: gzip.any_type,
-    }]
+/// The rule of a coding out of its feature's settings, which all have the same fields.
+macro_rules! rule {
+    ($coding:expr, $of:expr) => {
+        Rule {
+            coding: $coding,
+            enabled: $of.enabled,
+            min_length: $of.min_length,
+            types: &$of.types,
+            any_type: $of.any_type,
+        }
+    };
+}
+
+/// What a location says of each coding, the one it would rather give first: that which makes text smallest.
+fn rules(settings: &Settings) -> [Rule<'_>; 3] {
+    let Settings { gzip, brotli, zstd, .. } = settings;
+    [rule!(Coding::Br, brotli), rule!(Coding::Zstd, zstd), rule!(Coding::Gzip, gzip)]
 }
 
 /// The coding that this client gets the answer in: of those that the location offers for it, the one the client likes best. `None`
@@ -93,6 +101,13 @@ fn is_allowed(request: &Request, coding: Coding, fields: Fields<'_>) -> bool {
     coding != Coding::Gzip
         || (gzip.http_version == GzipHttpVersion::Http10 || request.is_http11())
             && (request.field(FieldId::Via).is_none() || for_proxied(gzip, request, fields))
+            && !is_disabled(gzip, request)
+}
+
+/// `gzip_disable`; an expression that cannot be decided counts as one that matches, for the plain content is never wrong.
+fn is_disabled(gzip: &Gzip, request: &Request) -> bool {
+    let agent = || request.field(FieldId::UserAgent).unwrap_or_default();
+    gzip.disable.iter().any(|regex| !matches!(capture(regex, agent()), Ok(None)))
 }
 
 /// `gzip_proxied`: the request came through another proxy. As in nginx, once anything but `off` is set, an answer with

@@ -13,45 +13,87 @@ use std::io::{self, Write};
 pub struct Effort {
     coding: Coding,
     level: u32,
+    /// Of Brotli, as a power of two.
+    window: u32,
 }
 
 impl Effort {
     /// What a location says of a coding.
     pub fn of(settings: &Settings, coding: Coding) -> Effort {
-        Effort { coding, level: settings.gzip.level }
+        let level = match coding {
+            Coding::Gzip => settings.gzip.level,
+            Coding::Br => settings.brotli.level,
+            Coding::Zstd => settings.zstd.level,
+        };
+        Effort { coding, level, window: settings.brotli.window }
     }
 
     /// Whether a body of this length is made so soon, in about 0.1 ms, that it is done at once on the worker.
     pub fn is_short(self, length: usize) -> bool {
-        length <= 8 * 1024
+        // Brotli from its middle levels on and zstd at its high ones take ten times as long.
+        let is_slow = match self.coding {
+            Coding::Gzip => false,
+            Coding::Br => self.level > 3,
+            Coding::Zstd => self.level > 9,
+        };
+        length <= if is_slow { 1024 } else { 8 * 1024 }
     }
 }
+
+/// The largest window that every client has memory for, as a power of two (RFC 9659 §3).
+const ZSTD_WINDOW: u32 = 23;
+/// The highest level whose own window is no larger.
+const ZSTD_WITHIN_WINDOW: u32 = 19;
+/// Output that the Brotli library holds at a time.
+const BROTLI_BUFFER: usize = 4 * 1024;
 
 /// A library at work, writing into memory.
 enum Encoder {
     Gzip(GzEncoder<Vec<u8>>),
+    Br(Box<brotli::CompressorWriter<Vec<u8>>>),
+    Zstd(zstd::stream::write::Encoder<'static, Vec<u8>>),
 }
 
 impl Encoder {
     fn new(effort: Effort, ready: Vec<u8>) -> io::Result<Encoder> {
-        Ok(Encoder::Gzip(GzEncoder::new(ready, gzip_level(effort.level))))
+        Ok(match effort.coding {
+            Coding::Gzip => Encoder::Gzip(GzEncoder::new(ready, gzip_level(effort.level))),
+            Coding::Br => {
+                let encoder =
+                    brotli::CompressorWriter::new(ready, BROTLI_BUFFER, effort.level, effort.window);
+                Encoder::Br(Box::new(encoder))
+            }
+            Coding::Zstd => {
+                let mut encoder = zstd::stream::write::Encoder::new(ready, effort.level as i32)?;
+                if effort.level > ZSTD_WITHIN_WINDOW {
+                    encoder.window_log(ZSTD_WINDOW)?;
+                }
+                Encoder::Zstd(encoder)
+            }
+        })
     }
 
     fn ready(&mut self) -> &mut Vec<u8> {
         match self {
             Encoder::Gzip(encoder) => encoder.get_mut(),
+            Encoder::Br(encoder) => encoder.get_mut(),
+            Encoder::Zstd(encoder) => encoder.get_mut(),
         }
     }
 
     fn writer(&mut self) -> &mut dyn Write {
         match self {
             Encoder::Gzip(encoder) => encoder,
+            Encoder::Br(encoder) => encoder,
+            Encoder::Zstd(encoder) => encoder,
         }
     }
 
     fn finish(self) -> io::Result<Vec<u8>> {
         match self {
             Encoder::Gzip(encoder) => encoder.finish(),
+            Encoder::Br(encoder) => Ok(encoder.into_inner()),
+            Encoder::Zstd(encoder) => encoder.finish(),
         }
     }
 }

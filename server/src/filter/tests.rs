@@ -162,6 +162,113 @@ fn a_request_through_a_proxy_is_compressed_as_gzip_proxied_says() {
 }
 
 #[test]
+fn clients_that_gzip_disable_names_get_no_gzip_and_other_codings_all_the_same() {
+    let check = |directives: &str, agent: &str, accepted: &str, expected: Option<Coding>| {
+        let headers = fields(&[("Content-Type", "text/html")]);
+        let head = format!(
+            "GET / HTTP/1.1\r\nHost: a\r\nAccept-Encoding: {accepted}\r\nUser-Agent: {agent}\r\n\r\n"
+        );
+        let request = request(&format!("gzip on; brotli on; {directives}"), &head);
+        let plain = Plain { status: 200, fields: headers.view(), length: None };
+        assert_eq!(coding::choose(&request, &plain), expected, "{directives} {agent}");
+    };
+    let (old, service_pack) =
+        ("Mozilla/4.0 (compatible; MSIE 6.0; Windows)", "Mozilla/4.0 (compatible; MSIE 6.0; SV1)");
+    check("", old, "gzip", Some(Coding::Gzip));
+    check("gzip_disable msie6;", old, "gzip", None);
+    check("gzip_disable msie6;", service_pack, "gzip", Some(Coding::Gzip));
+    check("gzip_disable msie6;", "MSIE 5.5", "gzip", None);
+    check("gzip_disable msie6;", "MSIE 7.0", "gzip", Some(Coding::Gzip));
+    check("gzip_disable msie6;", old, "gzip, br", Some(Coding::Br));
+    check(r#"gzip_disable "curl/7\." "^lynx";"#, "Curl/7.88", "gzip", None);
+    check(r#"gzip_disable "curl/7\." "^lynx";"#, "Lynx/2", "gzip", None);
+    check(r#"gzip_disable "curl/7\." "^lynx";"#, "curl/8.0", "gzip", Some(Coding::Gzip));
+}
+
+#[test]
+fn of_the_codings_that_are_on_for_an_answer_the_client_chooses() {
+    let check = |directives: &str, accepted: &str, expected: Option<Coding>| {
+        let headers = fields(&[("Content-Type", "application/json")]);
+        let head = format!("GET / HTTP/1.1\r\nHost: a\r\nAccept-Encoding: {accepted}\r\n\r\n");
+        let request = request(directives, &head);
+        let plain = Plain { status: 200, fields: headers.view(), length: Some(500) };
+        assert_eq!(coding::choose(&request, &plain), expected, "{directives} {accepted}");
+    };
+    let all = "gzip on; gzip_types application/json; brotli on; brotli_types application/json; zstd on; zstd_types *;";
+    let browser = "gzip, deflate, br, zstd";
+    check(all, browser, Some(Coding::Br));
+    check(all, "gzip, zstd", Some(Coding::Zstd));
+    check(all, "gzip, br;q=0.9", Some(Coding::Gzip));
+    check(all, "*;q=0", None);
+    check("gzip on; gzip_types application/json; brotli on;", browser, Some(Coding::Gzip));
+    check("gzip on; zstd on; zstd_types application/json; zstd_min_length 501;", browser, None);
+    check("zstd on; zstd_types application/json; zstd_min_length 500;", browser, Some(Coding::Zstd));
+    check("", browser, None);
+}
+
+fn effort(coding: Coding, level: u32) -> Effort {
+    let levels = format!("gzip_comp_level {level}; brotli_comp_level {level}; zstd_comp_level {level};");
+    Effort::of(&request(&levels, GET).location().settings, coding)
+}
+
+/// What a client reads of a coded body that has come so far.
+fn read(coding: Coding, bytes: &[u8]) -> Vec<u8> {
+    use std::io::Read;
+    let mut text = Vec::new();
+    // It may not have ended.
+    _ = match coding {
+        Coding::Gzip => flate2::read::GzDecoder::new(bytes).read_to_end(&mut text),
+        Coding::Br => brotli::Decompressor::new(bytes, 4096).read_to_end(&mut text),
+        Coding::Zstd => {
+            zstd::stream::read::Decoder::new(bytes).and_then(|mut body| body.read_to_end(&mut text))
+        }
+    };
+    text
+}
+
+#[test]
+fn a_body_in_pieces_is_one_stream_in_every_coding_and_all_of_it_is_there_after_a_pause() {
+    for coding in Coding::ALL {
+        for level in [1, 6, 9] {
+            let (mut compressor, mut out) = (Compressor::new(effort(coding, level)), Vec::new());
+            for piece in ["hello ", "", "world "] {
+                compressor.compress(piece.as_bytes(), &mut out);
+            }
+            compressor.flush(&mut out);
+            assert_eq!(read(coding, &out), b"hello world ", "{coding:?} {level}");
+            let paused = out.len();
+            compressor.flush(&mut out);
+            assert_eq!(out.len(), paused, "{coding:?}: nothing new, nothing sent");
+            compressor.compress(b"hello world", &mut out);
+            assert!(compressor.finish(&mut out));
+            assert_eq!(compressor.totals(), (23, out.len() as u64));
+            assert_eq!(read(coding, &out), b"hello world hello world");
+            let whole = whole(b"hello world hello world", effort(coding, level)).expect("there is memory");
+            assert_eq!(read(coding, &whole), b"hello world hello world");
+        }
+    }
+}
+
+#[test]
+fn zstd_needs_no_larger_window_than_clients_have() {
+    // RFC 9659 §3: 8 MiB. The length is not known when the stream begins, so the window is that of the level.
+    let body: Vec<u8> =
+        (0..100_000u32).map(|number| (number.wrapping_mul(2_654_435_761) >> 29) as u8).collect();
+    let (mut compressor, mut out) = (Compressor::new(effort_of_zstd(20)), Vec::new());
+    compressor.compress(&body, &mut out);
+    assert!(compressor.finish(&mut out));
+    let mut decoder = zstd::stream::read::Decoder::new(&out[..]).expect("a stream");
+    decoder.window_log_max(23).expect("a window");
+    let mut text = Vec::new();
+    std::io::Read::read_to_end(&mut decoder, &mut text).expect("within the window");
+    assert!(text == body);
+}
+
+fn effort_of_zstd(level: u32) -> Effort {
+    Effort::of(&request(&format!("zstd_comp_level {level};"), GET).location().settings, Coding::Zstd)
+}
+
+#[test]
 fn a_body_compressed_in_pieces_is_one_gzip_stream() {
     use std::io::Read;
     let effort = |level: u32| {

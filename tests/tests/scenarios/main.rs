@@ -24,6 +24,7 @@ mod returned;
 mod rewriting;
 mod made_variables;
 mod cache;
+mod codings;
 mod ranges;
 mod slices;
 mod stored_files;

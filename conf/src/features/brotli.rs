@@ -1,0 +1,67 @@
+//! Compression with Brotli (RFC 7932).
+//!
+//! Names and defaults are those of ngx_brotli. Next: `gzip`, whose conditions this one shares; `millstream-server`'s `filter/coding`.
+
+use super::context::{HTTP_SERVER_LOCATION, UP_TO_IF};
+use super::gzip::media_types;
+use super::level::settings;
+use super::{Apply, Level, MANY, Row, idle, often, once};
+use crate::reading::Reading;
+use crate::tree::Directive;
+
+settings! {
+    /// `brotli*` of a location.
+    pub struct Brotli, BrotliLevel(place, reading) {
+        /// `brotli`, default off.
+        enabled: bool = false,
+        /// `brotli_comp_level`, default 6.
+        level: u32 = 6,
+        /// `brotli_min_length` in bytes, default 20; compared with Content-Length only.
+        min_length: u64 = 20,
+        /// `brotli_types` beside `text/html`, in lower case.
+        types: Vec<String> = Vec::new(),
+        /// `brotli_types *`.
+        any_type: bool = false,
+        /// `brotli_window` as a power of two, default 19 (512k).
+        window: u32 = 19,
+    }
+}
+
+/// The rows of this family.
+#[rustfmt::skip]
+pub const ROWS: &[Row] = &[
+    once("brotli", UP_TO_IF, (1, 1), "on | off", "off",
+        "Whether answers are compressed for clients that accept br. Among the codings that a client likes as much, br comes \
+         before zstd and zstd before gzip. A cached answer is compressed once and the result kept.",
+        Apply::Level(|l, d, r| l.brotli.enabled = r.flag(&d.args[0]))),
+    once("brotli_comp_level", HTTP_SERVER_LOCATION, (1, 1), "level", "6",
+        "How hard to compress, 0 to 11.",
+        Apply::Level(|l, d, r| l.brotli.level = r.number(&d.args[0], 0, 11).map(|level| level as u32))),
+    once("brotli_min_length", HTTP_SERVER_LOCATION, (1, 1), "length", "20",
+        "Answers whose Content-Length is smaller stay as they are.",
+        Apply::Level(|l, d, r| l.brotli.min_length = r.size(&d.args[0]))),
+    often("brotli_types", HTTP_SERVER_LOCATION, (1, MANY), "type …", "text/html",
+        "The media types that are compressed beside `text/html`; `*` is any.",
+        Apply::Level(|l, d, r| {
+            let (list, any) = (l.brotli.types.get_or_insert_default(), l.brotli.any_type.get_or_insert_default());
+            media_types((list, any), d, r);
+        })),
+    once("brotli_window", HTTP_SERVER_LOCATION, (1, 1), "size", "512k",
+        "How far back the compressor looks: a power of two from 1k to 16m. Clients need as much memory.",
+        Apply::Level(window)),
+    idle("brotli_buffers", HTTP_SERVER_LOCATION, (2, 2), "number size",
+        "Buffers for compressed output.",
+        "compressed output is kept whole where it is cached and streamed in bounded pieces where not"),
+];
+
+fn window(level: &mut Level, directive: &Directive, reading: &mut Reading<'_>) {
+    let word = &directive.args[0];
+    let Some(size) = reading.size(word) else { return };
+    if size.is_power_of_two() && (1 << 10..=1 << 24).contains(&size) {
+        level.brotli.window = Some(size.trailing_zeros());
+    } else {
+        reading
+            .error(word.span, format!("invalid window \"{}\"", word.text))
+            .help("write a power of two from 1k to 16m, as 512k");
+    }
+}

@@ -1,0 +1,48 @@
+//! Compression with Zstandard (RFC 8878).
+//!
+//! Names and defaults are those of zstd-nginx-module. Next: `gzip`, whose conditions this one shares; `millstream-server`'s `filter/coding`.
+
+use super::context::{HTTP_SERVER_LOCATION, UP_TO_IF};
+use super::gzip::media_types;
+use super::level::settings;
+use super::{Apply, MANY, Row, idle, often, once};
+
+settings! {
+    /// `zstd*` of a location.
+    pub struct Zstd, ZstdLevel(place, reading) {
+        /// `zstd`, default off.
+        enabled: bool = false,
+        /// `zstd_comp_level`, default 1.
+        level: u32 = 1,
+        /// `zstd_min_length` in bytes, default 20; compared with Content-Length only.
+        min_length: u64 = 20,
+        /// `zstd_types` beside `text/html`, in lower case.
+        types: Vec<String> = Vec::new(),
+        /// `zstd_types *`.
+        any_type: bool = false,
+    }
+}
+
+/// The rows of this family.
+#[rustfmt::skip]
+pub const ROWS: &[Row] = &[
+    once("zstd", UP_TO_IF, (1, 1), "on | off", "off",
+        "Whether answers are compressed for clients that accept zstd. Among the codings that a client likes as much, br comes \
+         before zstd and zstd before gzip. A cached answer is compressed once and the result kept.",
+        Apply::Level(|l, d, r| l.zstd.enabled = r.flag(&d.args[0]))),
+    once("zstd_comp_level", HTTP_SERVER_LOCATION, (1, 1), "level", "1",
+        "How hard to compress, 1 to 22.",
+        Apply::Level(|l, d, r| l.zstd.level = r.number(&d.args[0], 1, 22).map(|level| level as u32))),
+    once("zstd_min_length", HTTP_SERVER_LOCATION, (1, 1), "length", "20",
+        "Answers whose Content-Length is smaller stay as they are.",
+        Apply::Level(|l, d, r| l.zstd.min_length = r.size(&d.args[0]))),
+    often("zstd_types", HTTP_SERVER_LOCATION, (1, MANY), "type …", "text/html",
+        "The media types that are compressed beside `text/html`; `*` is any.",
+        Apply::Level(|l, d, r| {
+            let (list, any) = (l.zstd.types.get_or_insert_default(), l.zstd.any_type.get_or_insert_default());
+            media_types((list, any), d, r);
+        })),
+    idle("zstd_buffers", HTTP_SERVER_LOCATION, (2, 2), "number size",
+        "Buffers for compressed output.",
+        "compressed output is kept whole where it is cached and streamed in bounded pieces where not"),
+];
