@@ -9,15 +9,17 @@ use crate::{account, temporary};
 use millstream_cache::Store;
 use millstream_conf::diagnostics::Diagnostics;
 use millstream_conf::model::{
-    CacheZone, Configuration, ErrorLog, HostPort, Http, Level, Listener, Location, LocationMatch, LogTarget,
-    Main, Making, PeerAddress, ServerId, Upstream, UpstreamServer, UpstreamTls, Variable,
+    CacheZone, Configuration, ErrorLog, HostPort, Http, Level, LimitZone, Listener, Location, LocationMatch,
+    LogTarget, Main, Making, PeerAddress, ServerId, Upstream, UpstreamServer, UpstreamTls, Variable,
 };
 use millstream_conf::variables::Builtin;
 use millstream_net::address::Address;
-use millstream_net::limits;
 use millstream_net::resolver::Resolver;
 use millstream_net::tls::{self, ServerConfig, TlsAcceptor, TlsConnector};
+use millstream_net::{clock, limits};
 use millstream_server::generation::{ChooseCertificate, Shared};
+use millstream_server::limit_zone::connections::ConnectionZone;
+use millstream_server::limit_zone::requests::RequestZone;
 use millstream_server::route::server_name::HostTable;
 use millstream_telemetry::error_log::ErrorLogs;
 use millstream_telemetry::log_writer::{self, LogSink, LogWriter};
@@ -104,6 +106,7 @@ pub fn assemble(
     let hosts = http.listeners.iter().map(|listener| HostTable::new(http, listener)).collect();
     let (keeps_sent_heads, keeps_upstream_heads) =
         (reads(http, is_of_sent_head), reads(http, is_of_upstream_head));
+    let (request_zones, connection_zones) = limit_zones(http, previous);
     let bounds = Needs::of(&configuration).bounds(limits::nofile());
     let shared = Shared {
         number,
@@ -111,6 +114,8 @@ pub fn assemble(
         groups,
         resolvers,
         stores,
+        request_zones,
+        connection_zones,
         log_sinks,
         error_logs,
         main_log,
@@ -126,6 +131,30 @@ pub fn assemble(
     };
     let left = left_by(previous, &shared.stores);
     Ok(Assembled { shared, kept, left })
+}
+
+/// The zones of `limit_req` and `limit_conn`. One that had the same name, key and size before goes on, with what it remembers.
+fn limit_zones(http: &Http, previous: Option<&Shared>) -> (Vec<Arc<RequestZone>>, Vec<Arc<ConnectionZone>>) {
+    let is_same = |before: &LimitZone, zone: &LimitZone| {
+        before.name == zone.name && before.size == zone.size && before.key.source == zone.key.source
+    };
+    let requests = http.request_zones.iter().map(|of| {
+        let known = previous.and_then(|shared| {
+            let before = &shared.configuration.http.request_zones;
+            let at = before.iter().position(|before| is_same(&before.zone, &of.zone))?;
+            Some(shared.request_zones[at].with_rate(of.rate))
+        });
+        Arc::new(known.unwrap_or_else(|| RequestZone::new(of.zone.size, of.rate, clock::now())))
+    });
+    let connections = http.connection_zones.iter().map(|of| {
+        let known = previous.and_then(|shared| {
+            let before = &shared.configuration.http.connection_zones;
+            let at = before.iter().position(|before| is_same(&before.zone, &of.zone))?;
+            Some(shared.connection_zones[at].clone())
+        });
+        known.unwrap_or_else(|| Arc::new(ConnectionZone::new(of.zone.size)))
+    });
+    (requests.collect(), connections.collect())
 }
 
 /// Stores of the configuration before that are not among these.

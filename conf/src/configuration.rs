@@ -65,6 +65,8 @@ pub fn read(tree: &[Directive], defaults: Defaults, reading: &mut Reading<'_>) -
     whole.log_files = declared.log_files;
     whole.status_zones = declared.status_zones;
     whole.made = declared.made;
+    whole.request_zones = declared.request_zones;
+    whole.connection_zones = declared.connection_zones;
     (main, whole)
 }
 

@@ -47,8 +47,6 @@ const VARIABLES: &str = "other directives need what it defines";
 const BRACES: &str = "what stands in its braces may keep somebody out or choose what is answered";
 const SERVICE: &str = "what it describes would not be served at all";
 
-/// What refuses a request. Without any of them `allow` lets in whom nobody keeps out, and `satisfy` has nothing to weigh.
-const REFUSING: &[&str] = &["deny", "auth_basic", "auth_request", "auth_jwt", "auth_oidc", "js_access"];
 const SCRIPTS: &[&str] = &[
     "js_access",
     "js_body_filter",
@@ -77,8 +75,6 @@ const TABLE: &[(Fate, &str)] = &[
     (LeftOut(LOOK), "msie_refresh"),
     (LeftOut(ROUND_ROBIN), "least_time queue"),
     (BelongsTo(&["auth_basic", "auth_request", "auth_jwt"]), "auth_delay"),
-    (BelongsTo(REFUSING), "allow satisfy"),
-    (BelongsTo(&["limit_rate"]), "limit_rate_after"),
     (BelongsTo(&["add_before_body", "add_after_body"]), "addition_types"),
     (BelongsTo(&["auth_basic"]), "auth_basic_user_file"),
     (BelongsTo(&["auth_request"]), "auth_request_set"),
@@ -100,8 +96,6 @@ const TABLE: &[(Fate, &str)] = &[
     (BelongsTo(&["geoip_country", "geoip_city", "geoip_org"]), "geoip_proxy geoip_proxy_recursive"),
     (BelongsTo(&["gunzip"]), "gunzip_buffers"),
     (BelongsTo(&["image_filter"]), "image_filter_*"),
-    (BelongsTo(&["limit_conn"]), "limit_conn_*"),
-    (BelongsTo(&["limit_req"]), "limit_req_*"),
     (BelongsTo(&["mirror"]), "mirror_request_body"),
     (BelongsTo(&["perl", "perl_set"]), "perl_modules perl_require"),
     (BelongsTo(&["valid_referers"]), "referer_hash_bucket_size referer_hash_max_size"),
@@ -157,10 +151,10 @@ const TABLE: &[(Fate, &str)] = &[
     ),
     (
         Kept(ACCESS),
-        "deny disable_symlinks internal auth_basic auth_request auth_jwt auth_oidc js_access \
+        "disable_symlinks internal auth_basic auth_request auth_jwt auth_oidc js_access \
                     proxy_allow_upstream secure_link secure_link_secret ssl_verify_client valid_referers",
     ),
-    (Kept(BOUNDS), "limit_conn limit_rate limit_req proxy_limit_rate"),
+    (Kept(BOUNDS), "proxy_limit_rate"),
     (
         Kept(ENCRYPTION),
         "acme_certificate ssl ssl_ech_file ssl_engine ssl_password_file proxy_ssl_alpn proxy_ssl_password_file",
@@ -191,7 +185,6 @@ const DEFAULTS: &[(&str, &str)] = &[
     ("gunzip", "off"),
     ("gzip_static", "off"),
     ("image_filter", "off"),
-    ("limit_rate", "0"),
     ("mirror", "off"),
     ("port_in_redirect", "on"),
     ("proxy_bind", "off"),

@@ -36,4 +36,6 @@ pub mod configuration;
 pub mod manual;
 pub mod load;
 
+pub use value::size;
+
 pub use load::{Loaded, Options, load, load_text};

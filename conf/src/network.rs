@@ -1,13 +1,13 @@
 //! Who somebody may be: `all`, `unix:`, an address or a network in CIDR form.
 //!
 //! Pure functions of text; names are never resolved. Before: `value`, the other kinds of words;
-//! next: `features/right` and `features/forwarded`, which read lists of these.
+//! next: `features/right`, `features/forwarded` and `features/access`, which read lists of these.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use crate::value::ValueError;
 
-/// One word of `proxy_cache_purge_allow` or `api_allow`.
+/// One word of `proxy_cache_purge_allow`, `api_allow`, `allow` or `deny`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Network {
     /// `all`.

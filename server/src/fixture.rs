@@ -44,6 +44,8 @@ pub(crate) fn worker(http: &str) -> Rc<Worker> {
         groups: groups.collect(),
         resolvers: Vec::new(),
         stores: Vec::new(),
+        request_zones: Vec::new(),
+        connection_zones: Vec::new(),
         log_sinks: Vec::new(),
         error_logs: conf.locations.iter().map(|_| ErrorLogs::new(Vec::new())).collect(),
         main_log: ErrorLogs::new(Vec::new()),

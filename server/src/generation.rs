@@ -4,6 +4,8 @@
 //! began with. Nothing in `Shared` is written after it is made, so reading it costs no shared write.
 //! Next: `worker`, which holds the current generation; `route`, which reads it.
 
+use crate::limit_zone::connections::ConnectionZone;
+use crate::limit_zone::requests::RequestZone;
 use crate::route::server_name::HostTable;
 use millstream_cache::{Front, Store};
 use millstream_conf::model::{Configuration, Http, ListenAddress};
@@ -45,6 +47,10 @@ pub struct Shared {
     pub resolvers: Vec<Arc<Resolver>>,
     /// One per `Http::cache_zones`.
     pub stores: Vec<Arc<Store>>,
+    /// One per `Http::request_zones`.
+    pub request_zones: Vec<Arc<RequestZone>>,
+    /// One per `Http::connection_zones`.
+    pub connection_zones: Vec<Arc<ConnectionZone>>,
     /// One per `Http::log_files`.
     pub log_sinks: Vec<LogSink>,
     /// One per `Http::locations`.

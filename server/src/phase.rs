@@ -1,29 +1,34 @@
 //! The page to read: the phases of a request, in nginx's order.
 //!
 //! ```text
-//! admit → realip → server's script → location → its script ⟲ → realip → content ─┬─ a hit in memory, written on the spot
-//!                        ▲                         ▲                            ├─ whatever else answers
-//!                        │                         │                            ├─ a check that waits, and goes on behind itself
-//!                        │                         └─ Restart::Named            └─ a status
+//! admit → realip → server's script → location → its script ⟲ → realip → limits → access → content ─┬─ a hit in memory, written on the spot
+//!                        ▲                         ▲                                              ├─ whatever else answers
+//!                        │                         │                                              ├─ a check that waits, and goes on behind itself
+//!                        │                         └─ Restart::Named                              └─ a status
 //!                        └─ Restart::Uri: index, error_page, X-Accel-Redirect
 //! ```
 //! `admission` has admitted the request. Deciding waits for nothing: what must wait is carried out by `serve`, and what comes
 //! of it may lead back here ([`again`]). Next: `rewrite`, the phases up to the location's script; `serve`; `answer`, for what
 //! each kind of content does.
 
+use crate::access;
 use crate::answer::cached;
 use crate::answer::hit::{self, Ready};
 use crate::answer::purge::{self, Purging};
 use crate::answer::slices;
+use crate::client::{Client, ClientFailure};
+use crate::limits::{self, Ruling};
 use crate::realip;
 use crate::request::Request;
 use crate::restart::{Restart, Resumed};
 use crate::rewrite::file_test::FileTest;
 use crate::rewrite::{self, From, Paused, Settled};
 use millstream_cache::{Lookup, Now};
-use millstream_conf::model::{LocationId, Settings};
+use millstream_conf::model::{LocationId, Phases, Settings};
+use millstream_net::timer::Deadline;
 use millstream_telemetry::metrics::CacheStatus;
 use millstream_wire::h1::framing::Framing;
+use std::time::Instant;
 
 /// What the phases come to.
 pub enum Step {
@@ -61,13 +66,23 @@ pub enum Content {
 pub enum Check {
     /// A file that an `if` asks for.
     File(FileTest, Paused),
+    /// A moment, before which a request is too early (`limit_req`).
+    Until(Instant),
 }
 
 impl Check {
     /// Waits for what is asked; from where on the request is looked at then.
-    pub async fn wait(self, request: &mut Request) -> From {
+    ///
+    /// # Errors
+    /// The client left meanwhile.
+    pub async fn wait(self, request: &mut Request, client: &mut Client) -> Result<From, ClientFailure> {
         match self {
-            Check::File(test, paused) => From::Script(paused.answered(test.ask(request).await)),
+            Check::File(test, paused) => Ok(From::Script(paused.answered(test.ask(request).await))),
+            Check::Until(moment) => {
+                let mut deadline = Deadline::new();
+                deadline.set(moment);
+                client.unless_gone(deadline.passed()).await.map(|()| From::Limits)
+            }
         }
     }
 }
@@ -103,6 +118,11 @@ fn in_location(request: &mut Request, now: Now, out: &mut Vec<u8>) -> Step {
     if settings.realip.is_some() {
         realip::take(request);
     }
+    if !settings.phases.is_none()
+        && let Some(step) = guards(request, settings)
+    {
+        return step;
+    }
     match content(request, settings, now) {
         Content::Pass(Some((key, Lookup::Fresh(found)))) if request.framing == Framing::None => {
             request.cache_status = Some(CacheStatus::Hit);
@@ -118,6 +138,21 @@ fn in_location(request: &mut Request, now: Now, out: &mut Vec<u8>) -> Step {
         }
         content => Step::Content(content),
     }
+}
+
+/// The phases that may keep a request from the content: limits, then access.
+fn guards(request: &mut Request, settings: &Settings) -> Option<Step> {
+    if settings.phases.has(Phases::LIMITS) {
+        match limits::pass(request, settings) {
+            Ruling::Passes => {}
+            Ruling::Until(moment) => return Some(Step::Wait(Check::Until(moment))),
+            Ruling::Refused(status) => return Some(Step::Status(status)),
+        }
+    }
+    if settings.phases.has(Phases::ACCESS) {
+        return access::judge(request, settings).err().map(Step::Status);
+    }
+    None
 }
 
 /// What answers in a location, once every phase before has let the request through.

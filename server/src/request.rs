@@ -6,6 +6,7 @@
 use crate::browser;
 use crate::cache_report::{CacheReport, Forward};
 use crate::generation::Generation;
+use crate::limit_zone::passed::Passed;
 use crate::remembered::Remembered;
 use crate::route::Captured;
 use crate::slots::Slots;
@@ -176,6 +177,10 @@ pub struct Request {
     pub accel_fields: Option<Box<Headers>>,
     /// What was answered.
     pub sent: Sent,
+    /// `$limit_rate`: bytes a second, where something else than the location says so.
+    pub limit_rate: Option<u64>,
+    /// What the limits made of it.
+    pub limited: Passed,
     /// `$upstream_cache_status`.
     pub cache_status: Option<CacheStatus>,
     /// Where the piece of a sliced answer begins that is being asked for (`slice`).
@@ -237,6 +242,8 @@ impl Request {
             error_status: None,
             accel_fields: None,
             sent: Sent::default(),
+            limit_rate: None,
+            limited: Passed::default(),
             cache_status: None,
             slice: None,
             wish: Wish::default(),
@@ -276,6 +283,8 @@ impl Request {
         self.error_status = None;
         self.accel_fields = None;
         self.sent.clear();
+        self.limit_rate = None;
+        self.limited = Passed::default();
         self.cache_status = None;
         self.slice = None;
         self.wish = Wish::default();

@@ -8,6 +8,7 @@ pub mod upstream;
 pub mod cache_zone;
 pub mod log;
 pub mod made;
+pub mod limit_zone;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -16,6 +17,7 @@ use crate::source::Span;
 use crate::template::Variable;
 
 use cache_zone::CacheZone;
+use limit_zone::{ConnectionZone, RequestZone};
 use log::{LogFile, LogFormat};
 use made::Made;
 use resolver::Resolver;
@@ -32,6 +34,10 @@ pub enum Kind {
     CacheDirectory,
     /// `log_format`.
     LogFormat,
+    /// `limit_req_zone`.
+    RequestZone,
+    /// `limit_conn_zone`.
+    ConnectionZone,
 }
 
 /// Everything that was declared, each kind in one list that its indices point into.
@@ -47,6 +53,10 @@ pub struct Declared {
     pub log_formats: Vec<Arc<LogFormat>>,
     /// Access-log files; every distinct path once with its buffering.
     pub log_files: Vec<LogFile>,
+    /// `limit_req_zone`s.
+    pub request_zones: Vec<RequestZone>,
+    /// `limit_conn_zone`s.
+    pub connection_zones: Vec<ConnectionZone>,
     /// Names of `status_zone`s, each once; no directive declares them but their use.
     pub status_zones: Vec<String>,
     /// Names of the variables that are made out of others, in lower case, in the order of their numbers.

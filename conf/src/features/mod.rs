@@ -7,6 +7,7 @@
 //! block against the table.
 
 pub mod context;
+pub mod phases;
 pub mod templates;
 pub mod level;
 pub mod right;
@@ -47,6 +48,12 @@ pub mod zstd;
 pub mod resolver;
 pub mod pass;
 pub mod purge_at;
+pub mod limit;
+pub mod limit_req;
+pub mod limit_conn;
+pub mod limit_rate;
+pub mod access;
+pub mod satisfy;
 
 use crate::declared::upstream::Upstream;
 pub use crate::reading::Need;
@@ -60,6 +67,7 @@ use listen::ServerDraft;
 use location::LocationMatch;
 use main::Main;
 use pass::{CommonLevel, Family};
+use phases::Phases;
 use templates::Templates;
 
 /// What one level says of a feature.
@@ -72,6 +80,11 @@ pub trait Feature: Clone + Default {
 
     /// Puts the defaults in, and checks what needs the whole level.
     fn resolve(&self, place: &Place<'_>, reading: &mut Reading<'_>) -> Self::Settings;
+
+    /// The phases before the content in which that has something to do.
+    fn phases(_: &Self::Settings) -> Phases {
+        Phases::NONE
+    }
 }
 
 /// What a feature is resolved for.
@@ -108,6 +121,8 @@ macro_rules! features {
         #[derive(Debug, Clone)]
         pub struct Settings {
             $($(#[$doc])* pub $name: <$name::$level as Feature>::Settings,)*
+            /// The phases before the content in which any of them has something to do.
+            pub phases: Phases,
         }
 
         impl Level {
@@ -127,7 +142,9 @@ macro_rules! features {
             /// What comes of it in a location, or on the level of a server.
             pub fn settings(&self, matches: &LocationMatch, reading: &mut Reading<'_>) -> Settings {
                 let place = Place { level: self, matches };
-                Settings { $($name: self.$name.resolve(&place, reading),)* }
+                $(let $name = self.$name.resolve(&place, reading);)*
+                let phases = Phases::NONE$(.or($name::$level::phases(&$name)))*;
+                Settings { $($name,)* phases }
             }
         }
 
@@ -200,6 +217,16 @@ features! {
         purge_at "Purging" PurgeAtLevel,
         /// `api`: this location is the API.
         api "API" ApiLevel,
+        /// `limit_req*`.
+        limit_req "Limits" LimitReqLevel,
+        /// `limit_conn*`.
+        limit_conn "Limits" LimitConnLevel,
+        /// `limit_rate*`.
+        limit_rate "Limits" LimitRateLevel,
+        /// `allow`, `deny`.
+        access "Access" AccessLevel,
+        /// `satisfy`.
+        satisfy "Access" SatisfyLevel,
         /// `trusted_proxy`.
         forwarded "Proxies in front" ForwardedLevel,
         /// `set_real_ip_from`, `real_ip_*`; nothing where nobody is trusted.

@@ -10,6 +10,9 @@ pub mod listen;
 
 pub use crate::address::{HostPort, ListenAddress, PeerAddress};
 pub use crate::declared::cache_zone::{CacheZone, CacheZoneId, Pace};
+pub use crate::declared::limit_zone::{
+    ConnectionZone, ConnectionZoneId, LimitZone, RequestZone, RequestZoneId,
+};
 pub use crate::declared::log::{Escape, LogFile, LogFileId, LogFormat};
 pub use crate::declared::made::geo::Geo;
 pub use crate::declared::made::map::Map;
@@ -19,6 +22,7 @@ pub use crate::declared::resolver::{RESOLVER_TIMEOUT, Resolver, ResolverId};
 pub use crate::declared::upstream::{
     Balance, BalanceMethod, KeepaliveSize, Upstream, UpstreamId, UpstreamKeepalive, UpstreamServer,
 };
+pub use crate::features::access::Rule;
 pub use crate::features::api::Api;
 pub use crate::features::brotli::Brotli;
 pub use crate::features::charset::Charset;
@@ -27,6 +31,10 @@ pub use crate::features::gzip::{Gzip, GzipHttpVersion, GzipProxied};
 pub use crate::features::headers::expires::{self, Expires};
 pub use crate::features::headers::{AddHeader, ServerTokens};
 pub use crate::features::keepalive::KeepaliveDisable;
+pub use crate::features::limit::TooMuch;
+pub use crate::features::limit_conn::{ConnectionLimit, ConnectionLimits};
+pub use crate::features::limit_rate::RequestSize;
+pub use crate::features::limit_req::{RequestLimit, RequestLimits};
 pub use crate::features::lingering::{Lingering, LingeringClose};
 pub use crate::features::listen::{ServerName, SocketKeepalive};
 pub use crate::features::location::{LocationId, LocationMatch};
@@ -42,6 +50,7 @@ pub use crate::features::pass::sharing::{CacheVary, Credentials, Invalidation, S
 pub use crate::features::pass::store::Store;
 pub use crate::features::pass::target::PassTarget;
 pub use crate::features::pass::{Pass, Protocol};
+pub use crate::features::phases::Phases;
 pub use crate::features::purge_at::PurgeAt;
 pub use crate::features::ranges::IfModifiedSince;
 pub use crate::features::realip::{RealIp, RealIpHeader};
@@ -50,6 +59,7 @@ pub use crate::features::rewrite::{
     Condition, FileKind, Goal, Instruction, Return, ReturnBody, Rewrite, Scripted, Settable, Then,
 };
 pub use crate::features::right::ManageRight;
+pub use crate::features::satisfy::Satisfy;
 pub use crate::features::tls::{Tls, TlsGroup, TlsVersion};
 pub use crate::features::types::Types;
 pub use crate::features::{ServerSettings, Settings};
@@ -91,6 +101,10 @@ pub struct Http {
     pub cache_zones: Vec<CacheZone>,
     /// Access-log files; every distinct path once with its buffering.
     pub log_files: Vec<LogFile>,
+    /// `limit_req_zone`s.
+    pub request_zones: Vec<RequestZone>,
+    /// `limit_conn_zone`s.
+    pub connection_zones: Vec<ConnectionZone>,
     /// Names of `status_zone`s, each once; locations and servers hold indices into it.
     pub status_zones: Vec<String>,
     /// The variables that the configuration gives values to.

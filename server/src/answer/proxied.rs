@@ -301,6 +301,11 @@ impl<'a> Passing<'a> {
             }
             (filling, _) => filling,
         };
+        let fields = head.view(connection.head_bytes());
+        if let Some(rate) = answer_head::limit_rate(&self.proxy.exchange, fields) {
+            // Also of an answer that only says which other is to be sent.
+            self.request.limit_rate = Some(rate);
+        }
         if let Some(outcome) = self.set_aside(&connection, head) {
             // What the request has done is done, whatever the client is answered.
             let fields = head.view(connection.head_bytes());

@@ -5,14 +5,16 @@
 //! Next: `connection/h1`, which owns a client between requests; `answer/`, which answers through it.
 
 mod body;
+mod tail;
 mod sending;
 mod stored;
 #[cfg(test)]
 mod tests;
 
 pub use body::BodyProgress;
-pub use sending::{AnswerHead, WholeBody};
+pub use sending::AnswerHead;
 pub use stored::Unsent;
+pub use tail::WholeBody;
 
 use crate::request::Request;
 use crate::worker::{Place, Watch};
@@ -24,6 +26,7 @@ use millstream_net::{buffers, clock};
 use sending::Answer;
 use std::future::poll_fn;
 use std::io::IoSlice;
+use std::pin::pin;
 use std::task::{Context, Poll};
 
 /// Why a client could not be read from or written to.
@@ -173,6 +176,19 @@ impl Client {
             self.hangup = self.place.watch().and_then(|watch| Some((Hangup::of(&self.stream).ok()?, watch)));
         }
         self.hangup.as_mut().map_or(Poll::Pending, |(hangup, _)| hangup.poll(cx))
+    }
+
+    /// What comes of something that waits on behalf of the client.
+    ///
+    /// # Errors
+    /// The client left meanwhile.
+    pub async fn unless_gone<F: Future>(&mut self, wait: F) -> Result<F::Output, ClientFailure> {
+        let mut wait = pin!(wait);
+        poll_fn(|cx| match wait.as_mut().poll(cx) {
+            Poll::Ready(output) => Poll::Ready(Ok(output)),
+            Poll::Pending => self.poll_gone(cx).map(|()| Err(ClientFailure::Gone)),
+        })
+        .await
     }
 
     /// Whether the client has closed its side by now.

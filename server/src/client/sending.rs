@@ -3,21 +3,21 @@
 //! An answer that cannot be ended as announced is abandoned: the connection closes without the last chunk, so no client
 //! takes a part for the whole (RFC 9112 §8).
 
+use super::tail::{Tail, WholeBody};
 use super::{Client, ClientFailure, Ending};
 use crate::filter::coding::{self, Plain};
 use crate::filter::compressor::{Compressor, Effort};
 use crate::filter::{head, trailers};
+use crate::limits::limit_rate::Pace;
 use crate::request::Request;
-use bytes::{Buf, Bytes};
-use millstream_cache::{Held, Loan, Span, Whereabouts};
+use bytes::Bytes;
+use millstream_cache::Span;
 use millstream_net::buffers;
-use millstream_net::memory_file::MemoryFile;
 use millstream_net::outlet::Outlet;
 use millstream_wire::Fields;
 use millstream_wire::h1::encode;
 use std::future::poll_fn;
 use std::io::{self, IoSlice};
-use std::ops::Range;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
@@ -48,70 +48,6 @@ enum Framed {
     Close,
 }
 
-/// What is left of a body that the socket did not take at once.
-#[derive(Debug, Default)]
-enum Tail {
-    #[default]
-    None,
-    /// A small one, or one that is nobody's but the answer's.
-    Bytes(Bytes),
-    /// One that is held by name, so that a slow client does not hold its memory.
-    Lent(Loan, Range<u64>),
-}
-
-impl Tail {
-    fn length(&self) -> usize {
-        match self {
-            Tail::None => 0,
-            Tail::Bytes(bytes) => bytes.len(),
-            Tail::Lent(_, part) => usize::try_from(part.end - part.start).unwrap_or(usize::MAX),
-        }
-    }
-
-    /// The bytes, where they are in memory: for one write, not to be held.
-    fn bytes(&self) -> Option<Bytes> {
-        match self {
-            Tail::None => Some(Bytes::new()),
-            Tail::Bytes(bytes) => Some(bytes.clone()),
-            Tail::Lent(loan, part) => match loan.part(part.clone()) {
-                Whereabouts::Memory(bytes) => Some(bytes),
-                Whereabouts::File(..) => None,
-            },
-        }
-    }
-
-    fn advance(&mut self, count: usize) {
-        match self {
-            Tail::None => {}
-            Tail::Bytes(bytes) => bytes.advance(count),
-            Tail::Lent(_, part) => part.start += count as u64,
-        }
-        if self.length() == 0 {
-            *self = Tail::None;
-        }
-    }
-}
-
-/// A body that is all there, for [`Client::poll_whole`].
-pub struct WholeBody<'a> {
-    /// Its bytes.
-    pub bytes: &'a Bytes,
-    /// What holds them for a slow client, where that is not the bytes themselves, and where in it they begin.
-    pub held: Option<(&'a Held, u64)>,
-    /// The same bytes as a file.
-    pub file: Option<&'a MemoryFile>,
-}
-
-impl WholeBody<'_> {
-    /// What is left of it behind so many bytes.
-    fn rest(&self, sent: usize) -> Tail {
-        match self.held.and_then(|(held, at)| Some((held.lend()?, at))) {
-            Some((loan, at)) => Tail::Lent(loan, at + sent as u64..at + self.bytes.len() as u64),
-            None => Tail::Bytes(self.bytes.slice(sent..)),
-        }
-    }
-}
-
 /// An answer being sent.
 pub(super) struct Answer {
     out: Vec<u8>,
@@ -128,6 +64,8 @@ pub(super) struct Answer {
     ended: bool,
     cut: bool,
     send_timeout: Duration,
+    /// How fast it may go out (`limit_rate`).
+    pace: Option<Box<Pace>>,
 }
 
 /// Pieces from this size on are written from where they are instead of being copied.
@@ -176,6 +114,7 @@ impl Client {
             ended: false,
             cut: false,
             send_timeout: request.location().settings.send.timeout,
+            pace: Pace::of(request),
         }));
     }
 
@@ -347,9 +286,10 @@ impl Client {
             ended: true,
             cut: false,
             send_timeout: request.location().settings.send.timeout,
+            pace: Pace::of(request),
         };
         let mut sent = 0;
-        let takes_files = self.stream.takes_files();
+        let takes_files = self.stream.takes_files() && whole.pace.is_none();
         let mut outlet = Outlet::new(&mut self.stream, &mut self.deadline, whole.send_timeout);
         if let Some(file) = body.file.filter(|_| takes_files)
             && let Poll::Ready(Ok(count)) =
@@ -522,6 +462,9 @@ impl Answer {
 
     /// Counts bytes that were written; gives how many of them were not of `out`.
     fn account(&mut self, request: &mut Request, count: usize) -> usize {
+        if let Some(pace) = &mut self.pace {
+            pace.wrote(request.sent.bytes, count as u64);
+        }
         let from_out = count.min(self.out.len() - self.written);
         self.written += from_out;
         let of_head = count.min(self.head_left);
@@ -540,7 +483,10 @@ impl Answer {
         sent: &mut usize,
     ) -> Poll<Result<(), ClientFailure>> {
         while self.written < self.out.len() || *sent < piece.len() {
+            let most = ready!(self.poll_most(outlet, cx, request))?;
             let (out, rest) = (&self.out[self.written..], &piece[*sent..]);
+            let out = &out[..out.len().min(most)];
+            let rest = &rest[..rest.len().min(most - out.len())];
             let wrote = if rest.is_empty() {
                 outlet.poll_write(cx, out)
             } else {
@@ -569,13 +515,34 @@ impl Answer {
     ) -> Poll<Result<(), ClientFailure>> {
         let part = span.part();
         while part.start + (*sent as u64) < part.end {
-            let rest = part.start + *sent as u64..part.end;
-            let wrote = outlet.poll_write_with_file(cx, &self.out[self.written..], span, rest);
+            let most = ready!(self.poll_most(outlet, cx, request))?;
+            let out = &self.out[self.written..];
+            let out = &out[..out.len().min(most)];
+            let start = part.start + *sent as u64;
+            let rest = start..part.end.min(start.saturating_add((most - out.len()) as u64));
+            let wrote = outlet.poll_write_with_file(cx, out, span, rest);
             *sent += self.wrote(ready!(wrote), request)?;
         }
         self.out.clear();
         self.written = 0;
         Poll::Ready(Ok(()))
+    }
+
+    /// How many bytes may be written now. What a TLS session holds back goes out before a pause.
+    fn poll_most(
+        &mut self,
+        outlet: &mut Outlet<'_>,
+        cx: &mut Context<'_>,
+        request: &Request,
+    ) -> Poll<Result<usize, ClientFailure>> {
+        let Some(pace) = &mut self.pace else { return Poll::Ready(Ok(usize::MAX)) };
+        if let Poll::Ready(most) = pace.poll_most(cx, request.sent.bytes) {
+            return Poll::Ready(Ok(most));
+        }
+        match outlet.poll_flush(cx) {
+            Poll::Ready(Err(error)) => Poll::Ready(Err(self.failed(&error))),
+            _ => Poll::Pending,
+        }
     }
 
     /// What one write came to: how much of it was the piece's.

@@ -451,7 +451,7 @@ impl Connection {
     }
 
     /// Logs and counts a request and decides how the connection goes on.
-    fn conclude(&mut self, request: Box<Request>, now: Instant) -> Next {
+    fn conclude(&mut self, mut request: Box<Request>, now: Instant) -> Next {
         let body_left = self.client.body_pending();
         let ending = self.client.settle();
         let metrics = &self.worker.metrics;
@@ -475,6 +475,8 @@ impl Connection {
         // A client that was told that it may go on is not cut by a graceful stop that began meanwhile: its next request
         // is answered, with `Connection: close`.
         let goes_on = request.keep_alive && !body_left && self.worker.stage() != Stage::Stopping;
+        // What follows on the connection is not held up by what this one counts for.
+        request.limited.under_way.clear();
         let unread = body_left || !self.client.rest().is_empty();
         spare::keep(request);
         match ending {

@@ -155,3 +155,9 @@ pub(super) fn buffering(exchange: &Exchange, fields: Fields<'_>) -> bool {
         _ => exchange.buffering,
     }
 }
+
+/// `X-Accel-Limit-Rate`: how many bytes a second the client is sent; 0 is as fast as it can.
+pub(super) fn limit_rate(exchange: &Exchange, fields: Fields<'_>) -> Option<u64> {
+    let value = fields.get(FieldId::XAccelLimitRate).filter(|_| !exchange.ignore_headers.x_accel_limit_rate);
+    value.and_then(millstream_wire::octets::decimal)
+}

@@ -1,0 +1,67 @@
+//! `allow` and `deny`: which addresses are let in.
+//!
+//! The first rule that names the client's address decides. Next: `satisfy`; `millstream-server`'s `access/addresses`.
+
+use std::sync::Arc;
+
+use super::context::HTTP_SERVER_LOCATION;
+use super::level::level;
+use super::phases::Phases;
+use super::right::networks;
+use super::templates::without_templates;
+use super::{Apply, Feature, Level, Place, Row, often};
+use crate::network::Network;
+use crate::reading::Reading;
+use crate::tree::Directive;
+
+/// An `allow` or a `deny`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Rule {
+    /// Whom it names.
+    pub network: Network,
+    /// Whether it lets them in.
+    pub allows: bool,
+}
+
+without_templates!(Rule);
+
+level! {
+    /// What one level says of it.
+    pub struct AccessLevel {
+        /// The rules, in order.
+        rules: Vec<Rule>,
+    }
+}
+
+impl Feature for AccessLevel {
+    type Settings = Arc<[Rule]>;
+
+    fn inherit(&mut self, above: &Self) {
+        self.inherit_open(above);
+    }
+
+    fn resolve(&self, _: &Place<'_>, _: &mut Reading<'_>) -> Arc<[Rule]> {
+        self.rules.clone().unwrap_or_default().into()
+    }
+
+    fn phases(rules: &Arc<[Rule]>) -> Phases {
+        Phases::ACCESS.only_if(!rules.is_empty())
+    }
+}
+
+/// The rows of this feature.
+#[rustfmt::skip]
+pub const ROWS: &[Row] = &[
+    often("allow", HTTP_SERVER_LOCATION, (1, 1), "address | CIDR | unix: | all", "",
+        "Lets these clients in. The rules of a level are tried in their order, and the first that names the client's address decides; \
+        who is named by none is let in. A level that writes one `allow` or `deny` has none of the level above.",
+        Apply::Level(|l, d, r| rule(l, d, r, true))),
+    often("deny", HTTP_SERVER_LOCATION, (1, 1), "address | CIDR | unix: | all", "",
+        "Keeps these clients out, with 403; see `allow`.",
+        Apply::Level(|l, d, r| rule(l, d, r, false))),
+];
+
+fn rule(level: &mut Level, directive: &Directive, reading: &mut Reading<'_>, allows: bool) {
+    let rules = networks(&directive.args, reading).into_iter().map(|(network, _)| Rule { network, allows });
+    level.access.rules.get_or_insert_default().extend(rules);
+}

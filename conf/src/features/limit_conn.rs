@@ -1,0 +1,115 @@
+//! `limit_conn`: how many requests of each key may be under way at a time.
+//!
+//! Next: `limit`, what it shares with `limit_req`; `millstream-server`'s `limits/limit_conn`.
+
+use std::sync::Arc;
+
+use super::context::{HTTP, HTTP_SERVER_LOCATION};
+use super::limit::{self, TooMuch, TooMuchLevel};
+use super::phases::Phases;
+use super::templates::{record, without_templates};
+use super::{Apply, Feature, Level, Place, Row, often, once};
+use crate::declared::Kind;
+use crate::declared::limit_zone::{ConnectionZone, ConnectionZoneId};
+use crate::reading::Reading;
+use crate::template::Template;
+use crate::tree::Directive;
+
+without_templates!(ConnectionZoneId);
+
+record! {
+    /// One `limit_conn`.
+    pub struct ConnectionLimit {
+        /// Whom it counts together.
+        pub zone: ConnectionZoneId,
+        /// The zone's key.
+        pub key: Template,
+        /// How many may be under way.
+        pub most: u32,
+    }
+}
+
+record! {
+    /// The limits of a location.
+    pub struct ConnectionLimits {
+        /// Each zone once, in order.
+        pub limits: Arc<[ConnectionLimit]>,
+        /// What becomes of a request that is too much for one of them.
+        pub too_much: TooMuch,
+    }
+}
+
+/// What one level says of it.
+#[derive(Debug, Clone, Default)]
+pub struct LimitConnLevel {
+    limits: Vec<ConnectionLimit>,
+    too_much: TooMuchLevel,
+}
+
+impl Feature for LimitConnLevel {
+    type Settings = ConnectionLimits;
+
+    fn inherit(&mut self, above: &Self) {
+        if self.limits.is_empty() {
+            self.limits.clone_from(&above.limits);
+        }
+        self.too_much.inherit(&above.too_much);
+    }
+
+    fn resolve(&self, place: &Place<'_>, reading: &mut Reading<'_>) -> ConnectionLimits {
+        let too_much = self.too_much.resolve(place, reading);
+        ConnectionLimits { limits: self.limits.clone().into(), too_much }
+    }
+
+    fn phases(settings: &ConnectionLimits) -> Phases {
+        Phases::LIMITS.only_if(!settings.limits.is_empty())
+    }
+}
+
+/// The rows of this feature.
+#[rustfmt::skip]
+pub const ROWS: &[Row] = &[
+    often("limit_conn_zone", HTTP, (2, 2), "key zone=name:size", "",
+        "Counts requests under way with the same key, such as `$binary_remote_addr`, for `limit_conn`. A megabyte holds about 16,000 \
+        keys; where there is no room for one more, its request is refused. Requests with an empty key are not counted.",
+        Apply::Declare(zone)),
+    often("limit_conn", HTTP_SERVER_LOCATION, (2, 2), "zone number", "",
+        "How many requests of one key of the zone may be under way at a time, over all workers. A level that writes one has none of the level \
+        above.",
+        Apply::Level(limit_conn)),
+    once("limit_conn_status", HTTP_SERVER_LOCATION, (1, 1), "code", "503",
+        "The status of requests that `limit_conn` refuses, 400 to 599.",
+        Apply::Level(|l, d, r| l.limit_conn.too_much.status(d, r))),
+    once("limit_conn_log_level", HTTP_SERVER_LOCATION, (1, 1), "info | notice | warn | error", "error",
+        "The level at which refused requests are logged.",
+        Apply::Level(|l, d, r| l.limit_conn.too_much.log_level(d, r))),
+    once("limit_conn_dry_run", HTTP_SERVER_LOCATION, (1, 1), "on | off", "off",
+        "Whether requests are only counted and logged, and let in all the same. `$limit_conn_status` says what would have been.",
+        Apply::Level(|l, d, r| l.limit_conn.too_much.dry_run(d, r))),
+];
+
+fn zone(directive: &Directive, reading: &mut Reading<'_>) {
+    if let Some(zone) = limit::zone(Kind::ConnectionZone, directive, reading, |_, _, _| false) {
+        reading.declared.connection_zones.push(ConnectionZone { zone });
+    }
+}
+
+fn limit_conn(level: &mut Level, directive: &Directive, reading: &mut Reading<'_>) {
+    let word = &directive.args[0];
+    let most = reading.number(&directive.args[1], 1, 65535);
+    let zones = &reading.declared.connection_zones;
+    let Some(at) = zones.iter().position(|known| known.zone.name == word.text) else {
+        let names: Vec<String> = zones.iter().map(|known| known.zone.name.clone()).collect();
+        let names = names.iter().map(String::as_str);
+        return limit::unknown_zone(word, &word.text, "limit_conn_zone", names, reading);
+    };
+    let limits = &mut level.limit_conn.limits;
+    let (zone, key) = (ConnectionZoneId(at as u32), zones[at].zone.key.clone());
+    if limits.iter().any(|known| known.zone == zone) {
+        reading
+            .error(directive.span, "\"limit_conn\" directive is duplicate")
+            .help("write each zone once in a block");
+        return;
+    }
+    limits.extend(most.map(|most| ConnectionLimit { zone, key, most: most as u32 }));
+}

@@ -1,0 +1,59 @@
+//! `limit_rate`: how fast an answer is sent to its client.
+//!
+//! Next: `millstream-server`'s `limits/limit_rate`.
+
+use super::context::HTTP_SERVER_LOCATION;
+use super::level::settings;
+use super::templates::Templates;
+use super::{Apply, Row, once};
+use crate::reading::Reading;
+use crate::template::Template;
+use crate::tree::Word;
+
+/// A size that may depend on the request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RequestSize {
+    /// In bytes; 0 = none.
+    Fixed(u64),
+    /// What its text comes to.
+    Variable(Template),
+}
+
+impl Templates for RequestSize {
+    fn templates<'t>(&'t self, all: &mut Vec<&'t Template>) {
+        match self {
+            RequestSize::Fixed(_) => {}
+            RequestSize::Variable(template) => all.push(template),
+        }
+    }
+}
+
+settings! {
+    /// `limit_rate*` of a location.
+    pub struct LimitRate, LimitRateLevel(place, reading) {
+        /// `limit_rate`: bytes a second, default no limit.
+        rate: RequestSize = RequestSize::Fixed(0),
+        /// `limit_rate_after`: bytes that are sent without a limit, default 0.
+        after: RequestSize = RequestSize::Fixed(0),
+    }
+}
+
+/// The rows of this feature.
+#[rustfmt::skip]
+pub const ROWS: &[Row] = &[
+    once("limit_rate", HTTP_SERVER_LOCATION, (1, 1), "rate", "0",
+        "How many bytes a second of one answer are sent to its client; 0 is no limit. The limit is one request's: a client with two \
+        connections gets twice as much. The rate may hold variables; `X-Accel-Limit-Rate` of an upstream's answer comes before it.",
+        Apply::Level(|l, d, r| l.limit_rate.rate = size(&d.args[0], r))),
+    once("limit_rate_after", HTTP_SERVER_LOCATION, (1, 1), "size", "0",
+        "How many bytes of an answer are sent before `limit_rate` holds.",
+        Apply::Level(|l, d, r| l.limit_rate.after = size(&d.args[0], r))),
+];
+
+fn size(word: &Word, reading: &mut Reading<'_>) -> Option<RequestSize> {
+    let template = reading.template(word);
+    match template.as_literal() {
+        Some(_) => reading.size(word).map(RequestSize::Fixed),
+        None => Some(RequestSize::Variable(template)),
+    }
+}

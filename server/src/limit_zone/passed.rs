@@ -1,0 +1,61 @@
+//! What the limits made of one request.
+//!
+//! A request is counted once; what counts it as under way goes with it. Before: `connections`; next: `request`, which has it.
+
+use super::connections::UnderWay;
+use smallvec::SmallVec;
+
+/// `$limit_req_status`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum RequestLimited {
+    Passed,
+    Delayed,
+    Rejected,
+    DelayedDryRun,
+    RejectedDryRun,
+}
+
+/// `$limit_conn_status`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum ConnectionLimited {
+    Passed,
+    Rejected,
+    RejectedDryRun,
+}
+
+/// What the limits made of a request.
+#[derive(Debug, Default)]
+pub struct Passed {
+    /// What `limit_req` made of it, once it was counted.
+    pub requests: Option<RequestLimited>,
+    /// What `limit_conn` made of it, once it was counted.
+    pub connections: Option<ConnectionLimited>,
+    /// What counts it as under way.
+    pub under_way: SmallVec<[UnderWay; 1]>,
+}
+
+impl RequestLimited {
+    /// nginx's word.
+    pub fn name(self) -> &'static str {
+        match self {
+            RequestLimited::Passed => "PASSED",
+            RequestLimited::Delayed => "DELAYED",
+            RequestLimited::Rejected => "REJECTED",
+            RequestLimited::DelayedDryRun => "DELAYED_DRY_RUN",
+            RequestLimited::RejectedDryRun => "REJECTED_DRY_RUN",
+        }
+    }
+}
+
+impl ConnectionLimited {
+    /// nginx's word.
+    pub fn name(self) -> &'static str {
+        match self {
+            ConnectionLimited::Passed => "PASSED",
+            ConnectionLimited::Rejected => "REJECTED",
+            ConnectionLimited::RejectedDryRun => "REJECTED_DRY_RUN",
+        }
+    }
+}

@@ -1,0 +1,66 @@
+//! `limit_conn`: the zones of a location count a request from here to its end.
+//!
+//! Where one of them refuses it, the others forget it at once. Before: `limit_zone/connections`.
+
+use super::limit_req::too_long;
+use super::with_key;
+use crate::failure;
+use crate::limit_zone::connections::Refused;
+use crate::limit_zone::passed::ConnectionLimited;
+use crate::request::Request;
+use millstream_conf::model::{ConnectionLimit, ConnectionLimits};
+
+/// Keys longer than this are not counted, as in nginx.
+const LONGEST_KEY: usize = 255;
+
+/// Counts a request, unless it was already.
+///
+/// # Errors
+/// The status of the refusal.
+pub(super) fn pass(request: &mut Request, settings: &ConnectionLimits) -> Result<(), u16> {
+    if request.limited.connections.is_some() {
+        return Ok(());
+    }
+    for limit in settings.limits.iter() {
+        let zone = request.generation.shared.connection_zones[limit.zone.0 as usize].clone();
+        let entered = with_key(&limit.key, request, |key| match key.len() {
+            0 => None,
+            ..=LONGEST_KEY => Some(zone.enter(key, limit.most)),
+            _ => {
+                too_long(request, &limit.key.source, LONGEST_KEY);
+                None
+            }
+        });
+        match entered {
+            None => {}
+            Some(Ok(under_way)) => {
+                request.limited.connections = Some(ConnectionLimited::Passed);
+                request.limited.under_way.push(under_way);
+            }
+            Some(Err(refused)) => return self::refused(request, settings, limit, refused),
+        }
+    }
+    Ok(())
+}
+
+fn refused(
+    request: &mut Request,
+    settings: &ConnectionLimits,
+    limit: &ConnectionLimit,
+    refused: Refused,
+) -> Result<(), u16> {
+    request.limited.under_way.clear();
+    let too_much = &settings.too_much;
+    if refused == Refused::TooMany {
+        let zone = &request.generation.http().connection_zones[limit.zone.0 as usize].zone.name;
+        let dry_run = if too_much.dry_run { ", dry run," } else { "" };
+        let what = format_args!("limiting connections{dry_run} by zone \"{zone}\"");
+        failure::log(request, too_much.log_level, what);
+    }
+    if too_much.dry_run {
+        request.limited.connections = Some(ConnectionLimited::RejectedDryRun);
+        return Ok(());
+    }
+    request.limited.connections = Some(ConnectionLimited::Rejected);
+    Err(too_much.status)
+}

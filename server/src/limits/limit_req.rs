@@ -1,0 +1,160 @@
+//! `limit_req`: the zones of a location are asked one after the other, and each must let the request in.
+//!
+//! Only once all have agreed it is counted in them; the longest delay is the request's. Before: `limit_zone/requests`, which does
+//! the arithmetic.
+
+use super::{Ruling, with_key};
+use crate::failure;
+use crate::limit_zone::Seat;
+use crate::limit_zone::passed::RequestLimited;
+use crate::limit_zone::requests::{RequestZone, Said};
+use crate::request::Request;
+use millstream_conf::model::{Level, RequestLimit, RequestLimits};
+use millstream_net::clock;
+use smallvec::SmallVec;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// Keys longer than this are not counted, as in nginx.
+const LONGEST_KEY: usize = 65535;
+
+/// What all zones together say.
+enum Together {
+    /// Nobody counts it.
+    Uncounted,
+    /// It is counted; the number of the limit that wants the longest delay, its excess and the delay.
+    Counted { limit: usize, excess: i64, delay: u64 },
+    /// The limit of this number refuses it, where it is too much with its excess.
+    Refused { limit: usize, excess: Option<i64> },
+}
+
+/// Counts a request, unless it was already.
+pub(super) fn pass(request: &mut Request, settings: &RequestLimits) -> Ruling {
+    if settings.limits.is_empty() || request.limited.requests.is_some() {
+        return Ruling::Passes;
+    }
+    let dry_run = settings.too_much.dry_run;
+    let now = clock::now();
+    match ask(request, &settings.limits, now) {
+        Together::Uncounted => Ruling::Passes,
+        Together::Counted { delay: 0, .. } => {
+            request.limited.requests = Some(RequestLimited::Passed);
+            Ruling::Passes
+        }
+        Together::Counted { limit, excess, delay } => {
+            let level = less_severe(settings.too_much.log_level);
+            log(request, level, Event::Delaying, dry_run, excess, &settings.limits[limit]);
+            if dry_run {
+                request.limited.requests = Some(RequestLimited::DelayedDryRun);
+                return Ruling::Passes;
+            }
+            request.limited.requests = Some(RequestLimited::Delayed);
+            Ruling::Until(now + Duration::from_millis(delay))
+        }
+        Together::Refused { limit, excess } => {
+            if let Some(excess) = excess {
+                let level = settings.too_much.log_level;
+                log(request, level, Event::Limiting, dry_run, excess, &settings.limits[limit]);
+            }
+            if dry_run {
+                request.limited.requests = Some(RequestLimited::RejectedDryRun);
+                return Ruling::Passes;
+            }
+            request.limited.requests = Some(RequestLimited::Rejected);
+            Ruling::Refused(settings.too_much.status)
+        }
+    }
+}
+
+/// Asks the zones in turn.
+fn ask(request: &Request, limits: &[RequestLimit], now: Instant) -> Together {
+    let mut held: SmallVec<[(usize, Seat); 4]> = SmallVec::new();
+    let mut last = None;
+    for (number, limit) in limits.iter().enumerate() {
+        let zone = zone(request, limit);
+        let is_last = number + 1 == limits.len();
+        let said = with_key(&limit.key, request, |key| match key.len() {
+            0 => None,
+            ..=LONGEST_KEY => Some(zone.ask(key, limit.burst, is_last, now)),
+            _ => {
+                too_long(request, &limit.key.source, LONGEST_KEY);
+                None
+            }
+        });
+        match said {
+            None => {}
+            Some(Said::Held(seat)) => held.push((number, seat)),
+            Some(Said::Counted(excess)) => last = Some((number, excess)),
+            Some(refused @ (Said::TooMuch(_) | Said::Full)) => {
+                held.iter().for_each(|(number, seat)| self::zone(request, &limits[*number]).release(*seat));
+                let excess = if let Said::TooMuch(excess) = refused { Some(excess) } else { None };
+                return Together::Refused { limit: number, excess };
+            }
+        }
+    }
+    if last.is_none() && held.is_empty() {
+        return Together::Uncounted;
+    }
+    // The later a zone was asked, the sooner its delay counts: of equal ones that of the later stands, as in nginx.
+    let counted = held.iter().rev().map(|(number, seat)| {
+        let excess = zone(request, &limits[*number]).count(*seat, now);
+        (*number, excess)
+    });
+    let mut longest = (0, 0, 0);
+    for (number, excess) in last.into_iter().chain(counted) {
+        let limit = &limits[number];
+        let delay = zone(request, limit).wait_for(excess.saturating_sub_unsigned(limit.undelayed).max(0));
+        if delay > longest.2 {
+            longest = (number, excess, delay);
+        }
+    }
+    Together::Counted { limit: longest.0, excess: longest.1, delay: longest.2 }
+}
+
+fn zone<'r>(request: &'r Request, limit: &RequestLimit) -> &'r Arc<RequestZone> {
+    &request.generation.shared.request_zones[limit.zone.0 as usize]
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Event {
+    Limiting,
+    Delaying,
+}
+
+/// nginx's lines, which people have their tools look for.
+fn log(request: &Request, level: Level, event: Event, dry_run: bool, excess: i64, limit: &RequestLimit) {
+    let zone = &request.generation.http().request_zones[limit.zone.0 as usize].zone.name;
+    let dry_run = if dry_run { ", dry run" } else { "" };
+    let (whole, thousandths) = (excess / 1000, excess % 1000);
+    match event {
+        Event::Limiting => {
+            let what = format_args!(
+                "limiting requests{dry_run}, excess: {whole}.{thousandths:03} by zone \"{zone}\""
+            );
+            failure::log(request, level, what);
+        }
+        Event::Delaying => {
+            let what = format_args!(
+                "delaying request{dry_run}, excess: {whole}.{thousandths:03}, by zone \"{zone}\""
+            );
+            failure::log(request, level, what);
+        }
+    }
+}
+
+/// A key that is too long to be counted by.
+pub(super) fn too_long(request: &Request, key: &str, longest: usize) {
+    failure::log(
+        request,
+        Level::Error,
+        format_args!("the value of the \"{key}\" key is more than {longest} bytes"),
+    );
+}
+
+fn less_severe(level: Level) -> Level {
+    match level {
+        Level::Error => Level::Warn,
+        Level::Warn => Level::Notice,
+        _ => Level::Info,
+    }
+}

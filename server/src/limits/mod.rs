@@ -1,0 +1,45 @@
+//! The phase of limits: how many requests a second, and how many at a time.
+//!
+//! It comes before the access phase, once for a request however often its URI changes. In nginx's order a request is first
+//! counted for its rate, perhaps delayed, and then for being under way. Next: `limit_req`, `limit_conn`; `limit_zone`, where is
+//! counted; `phase`.
+
+mod limit_req;
+mod limit_conn;
+pub mod limit_rate;
+
+use crate::request::Request;
+use millstream_conf::model::{Settings, Template};
+use millstream_net::buffers;
+use std::time::Instant;
+
+/// Lets a request pass, or says what it meets.
+pub enum Ruling {
+    /// It passes.
+    Passes,
+    /// It passes, but not before that moment.
+    Until(Instant),
+    /// It is refused with this status.
+    Refused(u16),
+}
+
+/// Counts a request in the zones of its location.
+pub fn pass(request: &mut Request, settings: &Settings) -> Ruling {
+    match limit_req::pass(request, &settings.limit_req) {
+        Ruling::Passes => {}
+        ruling => return ruling,
+    }
+    match limit_conn::pass(request, &settings.limit_conn) {
+        Ok(()) => Ruling::Passes,
+        Err(status) => Ruling::Refused(status),
+    }
+}
+
+/// What becomes of a key that was made in a buffer of the thread.
+fn with_key<T>(key: &Template, request: &Request, then: impl FnOnce(&[u8]) -> T) -> T {
+    let mut buffer = buffers::take();
+    crate::variables::evaluate(key, request, &mut buffer);
+    let made = then(&buffer);
+    buffers::give(buffer);
+    made
+}
