@@ -62,7 +62,7 @@ const SCRIPTS: &[&str] = &[
 const TABLE: &[(Fate, &str)] = &[
     (
         LeftOut(LOGS),
-        "debug_connection log_not_found proxy_ssl_key_log ssl_key_log session_log \
+        "debug_connection proxy_ssl_key_log ssl_key_log session_log \
                      session_log_format session_log_zone mgmt otel_*",
     ),
     (
@@ -139,7 +139,7 @@ const TABLE: &[(Fate, &str)] = &[
     (BelongsTo(&["health_check"]), "health_check_timeout match"),
     (
         Kept(CONTENT),
-        "alias try_files recursive_error_pages add_before_body add_after_body autoindex charset_map \
+        "recursive_error_pages add_before_body add_after_body autoindex charset_map \
                      source_charset dav_methods flv mp4 f4f hls gunzip gzip_static add_header_inherit add_trailer_inherit \
                      image_filter random_index ssi sub_filter xml_entities xslt_stylesheet js_body_filter js_filter \
                      js_header_filter js_periodic internal_redirect proxy_pass_trailers",
@@ -151,7 +151,7 @@ const TABLE: &[(Fate, &str)] = &[
     ),
     (
         Kept(ACCESS),
-        "disable_symlinks internal auth_basic auth_request auth_jwt auth_oidc js_access \
+        "disable_symlinks auth_basic auth_request auth_jwt auth_oidc js_access \
                     proxy_allow_upstream secure_link secure_link_secret ssl_verify_client valid_referers",
     ),
     (Kept(BOUNDS), "proxy_limit_rate"),

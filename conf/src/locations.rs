@@ -131,6 +131,7 @@ fn location(
             _ => set(&mut level, row, directive, reading),
         }
     }
+    level.files.stands_in(&matches, directive.span, reading);
     level.inherit(above);
     let faces = settle(blocks, &matches, &mut level, http, reading);
     let nested = if depth < MOST_NESTING {

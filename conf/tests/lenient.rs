@@ -40,9 +40,9 @@ fn errors(text: &str, lenient: bool) -> Vec<Diagnostic> {
 #[test]
 fn lenient_leaves_out_nothing_that_chooses_content_lets_in_encrypts_or_redirects() {
     let rows = [
-        ("try_files /maintenance.html @app;", "what is answered"),
-        ("alias /srv/files/;", "what is answered"),
-        ("internal;", "who is let in"),
+        ("random_index on;", "what is answered"),
+        ("image_filter test;", "what is answered"),
+        ("auth_oidc x;", "who is let in"),
         ("autoindex on;", "what is answered"),
         ("sub_filter a b;", "what is answered"),
         ("gunzip on;", "what is answered"),
@@ -105,8 +105,7 @@ fn lenient_leaves_encryption_alone() {
 
 #[test]
 fn lenient_leaves_out_what_only_logs_tunes_or_decorates() {
-    for directive in ["log_not_found off;", "gzip_static on;", "proxy_socket_keepalive on;", "otel_trace on;"]
-    {
+    for directive in ["msie_refresh on;", "gzip_static on;", "proxy_socket_keepalive on;", "otel_trace on;"] {
         let text = in_location(directive);
         let strict = errors(&text, false);
         assert_eq!(strict.len(), 1, "{directive}: {strict:#?}");
@@ -138,9 +137,9 @@ fn lenient_is_recommended_only_where_it_would_let_the_file_start() {
             .filter(|found| found.help.as_deref().is_some_and(|help| help.contains("start with --lenient")))
             .count()
     };
-    assert_eq!(recommended("log_not_found off; gzip_static on;"), 2);
-    assert_eq!(recommended("log_not_found off; gzip_static on; try_files $uri =404;"), 0);
-    assert_eq!(recommended("log_not_found off; proxy_pas http://a;"), 0);
+    assert_eq!(recommended("msie_refresh on; gzip_static on;"), 2);
+    assert_eq!(recommended("msie_refresh on; gzip_static on; sub_filter a b;"), 0);
+    assert_eq!(recommended("msie_refresh on; proxy_pas http://a;"), 0);
 }
 
 #[test]
@@ -289,19 +288,11 @@ fn the_caret_stands_under_the_place_after_letters_of_several_bytes() {
     assert_eq!(column(lines[1], "$no_such_variable"), column(lines[2], "^"), "{shown}");
 }
 
-/// What Debian's package installs, its includes put in: the one directive that is not there yet stops the start, clearly,
-/// and `--lenient` does not serve the site without it.
+/// What Debian's package installs, its includes put in.
 #[test]
-fn the_configuration_of_debians_package_has_one_clear_error() {
-    let text = include_str!("stock/debian.conf");
-    for lenient in [false, true] {
-        let loaded = read(text, lenient);
-        let found = findings(&loaded, Severity::Error);
-        assert_eq!(found.len(), 1, "{found:#?}");
-        assert!(found[0].message.contains("\"try_files\""), "{found:#?}");
-        let help = found[0].help.clone().unwrap_or_default();
-        assert!(help.contains("what is answered") && help.contains("even with --lenient"), "{help}");
-    }
+fn the_configuration_of_debians_package_loads() {
+    let loaded = read(include_str!("stock/debian.conf"), false);
+    assert!(loaded.configuration.is_some(), "{:#?}", findings(&loaded, Severity::Error));
 }
 
 #[test]

@@ -60,7 +60,7 @@ fn defaults_are_nginxs() {
     let settings = prefix(&configuration, "/");
     assert_eq!((settings.keepalive.timeout.as_secs(), settings.keepalive.requests), (75, 1000));
     assert_eq!((settings.keepalive.time.as_secs(), settings.client_body.max_size), (3600, 1 << 20));
-    assert_eq!(settings.files.root.as_literal(), Some("/prefix/html"));
+    assert_eq!(settings.files.root.path.as_literal(), Some("/prefix/html"));
     assert_eq!(settings.files.index[0].as_literal(), Some("index.html"));
     assert_eq!((&*settings.types.default, settings.types.by_extension.len()), ("text/plain", 3));
     assert_eq!(settings.logs.access[0].format.name, "combined");

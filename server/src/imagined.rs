@@ -6,7 +6,9 @@
 use crate::admission;
 use crate::generation::Generation;
 use crate::request::{ConnectionFacts, Request};
+use crate::restart::Resumed;
 use crate::rewrite::{self, From, Settled};
+use crate::try_files;
 use crate::worker::Worker;
 use millstream_net::clock;
 use millstream_net::stream::TlsInfo;
@@ -100,7 +102,7 @@ impl Place {
     }
 }
 
-/// Takes an admitted request through the scripts to its location. Where one asks for a file there is none: what is in the way of
+/// Takes an admitted request through the scripts to its location. Where one asks for a file, or `try_files` does, there is none: what is in the way of
 /// the upstream is a file, and that is not what is cached.
 ///
 /// # Errors
@@ -111,6 +113,12 @@ pub fn settle(request: &mut Request) -> Result<Settled, u16> {
         match rewrite::settle(request, from) {
             Settled::Test(_, paused) => from = From::Script(paused.answered(false)),
             Settled::Status(status) => return Err(status),
+            Settled::Here if request.location().settings.try_files.is_some() => {
+                from = match try_files::otherwise(request)?.apply(request)? {
+                    Resumed::Server => From::Server,
+                    Resumed::Location => From::Rewrite,
+                };
+            }
             settled => return Ok(settled),
         }
     }

@@ -24,6 +24,7 @@ pub mod failure;
 pub mod admission;
 pub mod restart;
 pub mod rewrite;
+pub mod try_files;
 pub mod imagined;
 pub mod location_text;
 pub mod limits;

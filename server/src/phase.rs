@@ -1,11 +1,11 @@
 //! The page to read: the phases of a request, in nginx's order.
 //!
 //! ```text
-//! admit → realip → server's script → location → its script ⟲ → realip → limits → access → content ─┬─ a hit in memory, written on the spot
-//!                        ▲                         ▲                                              ├─ whatever else answers
-//!                        │                         │                                              ├─ a check that waits, and goes on behind itself
-//!                        │                         └─ Restart::Named                              └─ a status
-//!                        └─ Restart::Uri: index, error_page, X-Accel-Redirect
+//! admit → realip → server's script → location → its script ⟲ → realip → limits → access → try_files → content ─┬─ a hit in memory
+//!                        ▲                         ▲                                                          ├─ whatever else answers
+//!                        │                         │                                    a check that waits, ──┤
+//!                        │                         └─ Restart::Named                 and goes on behind itself └─ a status
+//!                        └─ Restart::Uri: index, try_files, error_page, X-Accel-Redirect
 //! ```
 //! `admission` has admitted the request. Deciding waits for nothing: what must wait is carried out by `serve`, and what comes
 //! of it may lead back here ([`again`]). Next: `rewrite`, the phases up to the location's script; `serve`; `answer`, for what
@@ -23,6 +23,7 @@ use crate::request::Request;
 use crate::restart::{Restart, Resumed};
 use crate::rewrite::file_test::FileTest;
 use crate::rewrite::{self, From, Paused, Settled};
+use crate::try_files::{self, Tries};
 use millstream_cache::{Lookup, Now};
 use millstream_conf::model::{LocationId, Phases, Settings};
 use millstream_net::timer::Deadline;
@@ -50,7 +51,7 @@ pub enum Content {
     Redirect(u16, Vec<u8>),
     /// The location's name is the path and a slash: the client is sent there.
     Slash,
-    /// A file under `root`.
+    /// A file under `root` or `alias`.
     File,
     /// The upstream and the cache, piece by piece (`slice`).
     Slices,
@@ -68,22 +69,42 @@ pub enum Check {
     File(FileTest, Paused),
     /// A moment, before which a request is too early (`limit_req`).
     Until(Instant),
+    /// The files of a `try_files`.
+    Tries(Tries),
 }
 
 impl Check {
-    /// Waits for what is asked; from where on the request is looked at then.
+    /// Waits for what is asked, and goes on behind it.
     ///
     /// # Errors
     /// The client left meanwhile.
-    pub async fn wait(self, request: &mut Request, client: &mut Client) -> Result<From, ClientFailure> {
-        match self {
-            Check::File(test, paused) => Ok(From::Script(paused.answered(test.ask(request).await))),
+    pub async fn wait(
+        self,
+        request: &mut Request,
+        client: &mut Client,
+        out: &mut Vec<u8>,
+    ) -> Result<Step, ClientFailure> {
+        Ok(match self {
+            Check::File(test, paused) => {
+                let from = From::Script(paused.answered(test.ask(request).await));
+                decide(request, from, Now::read(), out)
+            }
             Check::Until(moment) => {
                 let mut deadline = Deadline::new();
                 deadline.set(moment);
-                client.unless_gone(deadline.passed()).await.map(|()| From::Limits)
+                client.unless_gone(deadline.passed()).await?;
+                decide(request, From::Limits, Now::read(), out)
             }
-        }
+            Check::Tries(tries) => {
+                if tries.ask(request).await {
+                    return Ok(content(request, Now::read(), out));
+                }
+                match try_files::otherwise(request) {
+                    Ok(restart) => again(request, restart, Now::read(), out),
+                    Err(status) => Step::Status(status),
+                }
+            }
+        })
     }
 }
 
@@ -123,7 +144,17 @@ fn in_location(request: &mut Request, now: Now, out: &mut Vec<u8>) -> Step {
     {
         return step;
     }
-    match content(request, settings, now) {
+    match try_files::begin(request) {
+        Some(tries) => Step::Wait(Check::Tries(tries)),
+        None => content(request, now, out),
+    }
+}
+
+/// The last phase: what answers, or a hit at once.
+fn content(request: &mut Request, now: Now, out: &mut Vec<u8>) -> Step {
+    let generation = request.generation.clone();
+    let settings = &generation.http().location(request.location).settings;
+    match chosen(request, settings, now) {
         Content::Pass(Some((key, Lookup::Fresh(found)))) if request.framing == Framing::None => {
             request.cache_status = Some(CacheStatus::Hit);
             cached::report_entry(request, &found, now);
@@ -156,7 +187,7 @@ fn guards(request: &mut Request, settings: &Settings) -> Option<Step> {
 }
 
 /// What answers in a location, once every phase before has let the request through.
-fn content(request: &mut Request, settings: &Settings, now: Now) -> Content {
+fn chosen(request: &mut Request, settings: &Settings, now: Now) -> Content {
     let Some(proxy) = &settings.pass else {
         return match settings {
             Settings { api: Some(_), .. } => Content::Api,

@@ -169,6 +169,8 @@ pub struct Request {
     pub is_rewritten: bool,
     /// Whether a `rewrite` with `break` took the path out of the location that still answers: it need not begin as that does.
     pub is_outside: bool,
+    /// Whether `try_files` found the URI in force below an `alias` that is a whole path by itself.
+    pub extends_alias: bool,
     /// Whether an `error_page` is being answered: a failure now gets the built-in page.
     pub in_error_page: bool,
     /// The status that an `error_page` puts in place of the page's own.
@@ -238,6 +240,7 @@ impl Request {
             is_internal: false,
             is_rewritten: false,
             is_outside: false,
+            extends_alias: false,
             in_error_page: false,
             error_status: None,
             accel_fields: None,
@@ -279,6 +282,7 @@ impl Request {
         self.is_internal = false;
         self.is_rewritten = false;
         self.is_outside = false;
+        self.extends_alias = false;
         self.in_error_page = false;
         self.error_status = None;
         self.accel_fields = None;
@@ -351,6 +355,7 @@ impl Request {
         copy.is_internal = self.is_internal;
         copy.is_rewritten = self.is_rewritten;
         copy.is_outside = self.is_outside;
+        copy.extends_alias = self.extends_alias;
         copy
     }
 

@@ -1,6 +1,6 @@
 //! How a request comes back into the phases: under another URI, or in a named location.
 //!
-//! `index`, `error_page` and `X-Accel-Redirect` all come back here, and nowhere else. From then on a request is internal.
+//! `index`, `try_files`, `error_page` and `X-Accel-Redirect` all come back here, and nowhere else. From then on a request is internal.
 //! Next: `phase`, which goes on with it.
 
 use crate::failure;
@@ -84,6 +84,8 @@ impl Restart {
                     request.arguments = Arguments::Replaced(query);
                 }
                 request.is_rewritten = true;
+                // The location that is found now is that of this path.
+                (request.is_outside, request.extends_alias) = (false, false);
                 let own = request.server().own;
                 request.enter(own);
                 Ok(Resumed::Server)

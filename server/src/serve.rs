@@ -28,14 +28,16 @@ pub async fn finish(request: &mut Request, client: &mut Client, step: Step) {
                 }
                 Outcome::Status(status)
             }
-            Step::Wait(check) => match check.wait(request, client).await {
-                Ok(from) => {
-                    buffers::give(std::mem::replace(&mut out, buffers::take()));
-                    step = phase::decide(request, from, Now::read(), &mut out);
-                    continue;
+            Step::Wait(check) => {
+                buffers::give(std::mem::replace(&mut out, buffers::take()));
+                match check.wait(request, client, &mut out).await {
+                    Ok(next) => {
+                        step = next;
+                        continue;
+                    }
+                    Err(failure) => Outcome::Client(failure),
                 }
-                Err(failure) => Outcome::Client(failure),
-            },
+            }
             Step::Content(content) => match body_fits(request, client) {
                 Err(failure) => Outcome::Client(failure),
                 Ok(()) => carry_out(request, client, content).await,

@@ -1,21 +1,73 @@
-//! Files: where they are, and which stands for a directory.
+//! Files: where they are (`root`, `alias`), and which stands for a directory.
 //!
 //! Next: `millstream-server`'s `answer/file`, which serves them; `types`, what they are said to be.
 
-use super::context::{HTTP_SERVER_LOCATION, UP_TO_IF};
+use super::context::{HTTP_SERVER_LOCATION, LOCATION, UP_TO_IF};
 use super::level::settings;
+use super::location::LocationMatch;
+use super::templates::{record, without_templates};
 use super::{Apply, Level, MANY, Row, idle, often, once};
 use crate::reading::Reading;
+use crate::source::Span;
 use crate::template::Template;
 use crate::tree::Directive;
 
 settings! {
-    /// `root`, `index` of a location.
+    /// Where the files of a location are.
     pub struct Files, FilesLevel(place, reading) {
-        /// `root`.
-        root: Template = Template::literal(&reading.path("html").to_string_lossy()),
+        /// `root` or `alias`.
+        root: Root = Root {
+            path: Template::literal(&reading.path("html").to_string_lossy()),
+            prefix: String::new(),
+            replaces: Replaces::Nothing,
+        },
         /// `index` names, first that exists.
         index: Vec<Template> = vec![Template::literal("index.html")],
+        /// `log_not_found`.
+        log_not_found: bool = true,
+    }
+}
+
+record! {
+    /// A `root` or an `alias`. A level below takes it as it stands here: what an `alias` replaces is the name of its own location.
+    pub struct Root {
+        /// The path.
+        pub path: Template,
+        /// The directory that a path hangs on which begins with a variable and turns out not to be absolute; ends in a slash.
+        pub prefix: String,
+        /// What it replaces of a URI.
+        pub replaces: Replaces,
+    }
+}
+
+/// What a path of the configuration replaces of a URI; the rest is appended to it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Replaces {
+    /// Nothing: it is a `root`.
+    Nothing,
+    /// The name of the location, of so many bytes.
+    Name(usize),
+    /// The whole: the `alias` of a location with an expression is the path of the file.
+    Whole,
+}
+
+without_templates!(Replaces);
+
+impl FilesLevel {
+    /// Says which location an `alias` written on this level is for.
+    pub fn stands_in(&mut self, matches: &LocationMatch, span: Span, reading: &mut Reading<'_>) {
+        let Some(Root { replaces: replaces @ Replaces::Name(_), .. }) = &mut self.root else { return };
+        *replaces = match matches {
+            LocationMatch::Exact(path) | LocationMatch::Prefix { path, .. } => Replaces::Name(path.len()),
+            LocationMatch::Regex(_) => Replaces::Whole,
+            LocationMatch::Server => Replaces::Nothing,
+            LocationMatch::Named(_) => {
+                reading
+                    .error(span, "the \"alias\" directive cannot be used inside the named location")
+                    .help("a named location has no path that it could replace; write root");
+                return;
+            }
+        };
     }
 }
 
@@ -24,10 +76,17 @@ settings! {
 pub const ROWS: &[Row] = &[
     once("root", UP_TO_IF, (1, 1), "path", "html",
         "The directory that files are served from, where a location has no `proxy_pass`.",
-        Apply::Level(root)),
+        Apply::Level(|l, d, r| place(l, d, Replaces::Nothing, r))),
+    once("alias", LOCATION, (1, 1), "path", "",
+        "The path that takes the place of the location's name in a URI; in a location with an expression it is the whole path of the \
+        file, with what was captured. A path that would go up out of it is refused.",
+        Apply::Level(|l, d, r| place(l, d, Replaces::Name(0), r))),
     often("index", HTTP_SERVER_LOCATION, (1, MANY), "file …", "index.html",
         "The files that stand for a directory; the first that is there is taken.",
         Apply::Level(index)),
+    once("log_not_found", HTTP_SERVER_LOCATION, (1, 1), "on | off", "on",
+        "Whether a file that is not there is told in the error log.",
+        Apply::Level(|l, d, r| l.files.log_not_found = r.flag(&d.args[0]))),
     idle("open_file_cache", HTTP_SERVER_LOCATION, (1, 2), "max=number [inactive=time] | off",
         "Keeps files open between requests.",
         "cached answers are held in memory, so there are no files to keep open"),
@@ -60,22 +119,34 @@ pub const ROWS: &[Row] = &[
         "files are read in pieces of a fixed size"),
 ];
 
-fn root(level: &mut Level, directive: &Directive, reading: &mut Reading<'_>) {
-    let word = &directive.args[0];
+/// Takes the path of a `root` or an `alias`, of which a level has one.
+fn place(level: &mut Level, directive: &Directive, replaces: Replaces, reading: &mut Reading<'_>) {
+    let (name, word) = (&directive.name.text, &directive.args[0]);
+    if let Some(earlier) = &level.files.root {
+        let earlier = if earlier.replaces == Replaces::Nothing { "root" } else { "alias" };
+        let message =
+            format!("\"{name}\" directive is duplicate, \"{earlier}\" directive was specified earlier");
+        reading.error(directive.span, message).help("keep one of them");
+        return;
+    }
     for own in ["$document_root", "${document_root}", "$realpath_root", "${realpath_root}"] {
         if word.text.contains(own) {
-            reading
-                .error(word.span, format!("the {own} variable cannot be used in the \"root\" directive"))
-                .help("it is what this directive sets; write a path");
+            let message = format!("the {own} variable cannot be used in the \"{name}\" directive");
+            reading.error(word.span, message).help("it is what this directive sets; write a path");
             return;
         }
     }
-    let trimmed = match word.text.trim_end_matches('/') {
-        "" => "/",
-        trimmed => trimmed,
+    let written = match (replaces, word.text.trim_end_matches('/')) {
+        (Replaces::Nothing, "") => "/",
+        (Replaces::Nothing, trimmed) => trimmed,
+        _ => word.text.as_str(),
     };
-    let full = if trimmed.starts_with('$') { trimmed.into() } else { reading.path(trimmed) };
-    level.files.root = Some(reading.template(&Reading::part(word, full.to_string_lossy())));
+    let full = if written.starts_with('$') { written.into() } else { reading.path(written) };
+    level.files.root = Some(Root {
+        path: reading.template(&Reading::part(word, full.to_string_lossy())),
+        prefix: reading.path("").to_string_lossy().into_owned(),
+        replaces,
+    });
 }
 
 fn index(level: &mut Level, directive: &Directive, reading: &mut Reading<'_>) {

@@ -30,7 +30,7 @@ pub enum LocationMatch {
     },
     /// `~` or `~*`.
     Regex(Regex),
-    /// `@name`, reached by `error_page` only.
+    /// `@name`, reached from inside only.
     Named(String),
 }
 
@@ -40,7 +40,7 @@ pub const ROWS: &[Row] = &[
     often("location", SERVER_LOCATION, (1, 2), "[ = | ~ | ~* | ^~ ] uri { … } | @name { … }", "",
         "Settings for a part of the URIs. `=` takes one path; the longest prefix wins over shorter ones; the first expression (`~`, \
         or `~*` without case) that fits wins over prefixes, unless the longest one was written with `^~`. `@name` is reached \
-        by `error_page` only.",
+        by `error_page`, `try_files` and `X-Accel-Redirect` only.",
         Apply::Block(Context::Location)),
 ];
 

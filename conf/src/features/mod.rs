@@ -28,6 +28,8 @@ pub mod tls;
 pub mod rewrite;
 pub mod error_pages;
 pub mod files;
+pub mod internal;
+pub mod try_files;
 pub mod types;
 pub mod status_zone;
 pub mod keepalive;
@@ -189,8 +191,12 @@ features! {
         rewrite "Rewriting" RewriteLevel,
         /// `error_page`s in force.
         error_pages "Locations and fixed answers" ErrorPageLevel,
-        /// `root`, `index`.
+        /// `root`, `alias`, `index`.
         files "Locations and fixed answers" FilesLevel,
+        /// `internal`.
+        internal "Locations and fixed answers" InternalLevel,
+        /// `try_files`.
+        try_files "Locations and fixed answers" TryFilesLevel,
         /// `types`, `default_type`.
         types "Locations and fixed answers" TypesLevel,
         /// Index of `status_zone` into `Http::status_zones`.

@@ -27,6 +27,7 @@ pub use crate::features::api::Api;
 pub use crate::features::brotli::Brotli;
 pub use crate::features::charset::Charset;
 pub use crate::features::error_pages::{ErrorPage, ErrorPageStatus};
+pub use crate::features::files::{Replaces, Root};
 pub use crate::features::gzip::{Gzip, GzipHttpVersion, GzipProxied};
 pub use crate::features::headers::expires::{self, Expires};
 pub use crate::features::headers::{AddHeader, ServerTokens};
@@ -61,6 +62,7 @@ pub use crate::features::rewrite::{
 pub use crate::features::right::ManageRight;
 pub use crate::features::satisfy::Satisfy;
 pub use crate::features::tls::{Tls, TlsGroup, TlsVersion};
+pub use crate::features::try_files::{Candidate, Otherwise, TryFiles};
 pub use crate::features::types::Types;
 pub use crate::features::{ServerSettings, Settings};
 pub use crate::network::Network;

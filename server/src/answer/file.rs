@@ -1,7 +1,7 @@
-//! Files under `root`: the type by extension, `index` in directories, validators, not-modified answers and ranges.
+//! Files under `root` or `alias`: the type by extension, `index` in directories, validators, not-modified answers and ranges.
 //!
 //! Opened and read off the worker's loop, in pieces of bounded size. The URI is normalised before it gets here
-//! (`wire::target`); a path that would leave the root all the same is forbidden.
+//! (`wire::target`); a path that would leave the root all the same is forbidden (`variables/file_path`).
 
 use super::ranges::multipart::Multipart;
 use super::ranges::{self, Offer, Selection};
@@ -11,6 +11,7 @@ use crate::failure::log;
 use crate::filter::head;
 use crate::request::Request;
 use crate::restart::Restart;
+use crate::variables::file_path::{self, Unmapped};
 use crate::variables::value;
 use millstream_conf::model::Level;
 use millstream_net::blocking;
@@ -41,11 +42,15 @@ pub async fn answer(request: &mut Request, client: &mut Client) -> Outcome {
     if !matches!(request.method, Method::Get | Method::Head | Method::Post) {
         return Outcome::Status(405);
     }
-    if leaves_root(&request.uri) {
-        return Outcome::Status(403);
-    }
-    let mut path = value(&request.location().settings.files.root, request);
-    path.extend_from_slice(&request.uri);
+    let path = match file_path::of(request) {
+        Ok(path) => path,
+        Err(Unmapped::LeavesRoot) => return Outcome::Status(403),
+        Err(Unmapped::Rewritten) => {
+            let what = "\"alias\" cannot be used in a location whose URI was rewritten";
+            log(request, Level::Alert, format_args!("{what}"));
+            return Outcome::Status(500);
+        }
+    };
     if path.contains(&0) {
         return Outcome::Status(404);
     }
@@ -63,12 +68,12 @@ pub async fn answer(request: &mut Request, client: &mut Client) -> Outcome {
         Ok(Some(opened)) => send(request, client, opened).await,
         Ok(None) => fixed::redirect_with_slash(request),
         Err(error) => {
-            log(
-                request,
-                Level::Error,
-                format_args!("open() \"{}\" failed ({})", path.display(), cause(&error)),
-            );
-            Outcome::Status(status_of(error.kind()))
+            let status = status_of(error.kind());
+            if status != 404 || request.location().settings.files.log_not_found {
+                let what = format_args!("open() \"{}\" failed ({})", path.display(), cause(&error));
+                log(request, Level::Error, what);
+            }
+            Outcome::Status(status)
         }
     }
 }
@@ -80,11 +85,6 @@ fn cause(error: &std::io::Error) -> String {
         Some(code) => format!("{code}: {}", text.split(" (os error").next().unwrap_or(&text)),
         None => text,
     }
-}
-
-/// Whether a path has a segment that goes up. One that came is normalised, but an `error_page` with variables makes any.
-fn leaves_root(uri: &[u8]) -> bool {
-    uri.split(|&byte| byte == b'/').any(|segment| segment == b"..")
 }
 
 /// The first `index` name that exists is answered as a path of its own, and so is one that begins with a slash, whether it exists or
@@ -112,8 +112,10 @@ async fn index(request: &Request, directory: &[u8]) -> Outcome {
         }
         (None, false) => {
             let shown = String::from_utf8_lossy(shown);
-            let cause = "2: No such file or directory";
-            log(request, Level::Error, format_args!("\"{shown}\" is not found ({cause})"));
+            if request.location().settings.files.log_not_found {
+                let cause = "2: No such file or directory";
+                log(request, Level::Error, format_args!("\"{shown}\" is not found ({cause})"));
+            }
             Outcome::Status(404)
         }
     }

@@ -93,7 +93,8 @@ fn as_get(request: &Request) -> Request {
 fn of_reference(request: &Request, reference: &[u8]) -> Option<Request> {
     let (path, query) = resolve(request, reference)?;
     let mut other = as_get(request);
-    (other.is_rewritten, other.is_outside) = (false, false);
+    (other.is_internal, other.is_rewritten) = (false, false);
+    (other.is_outside, other.extends_alias) = (false, false);
     other.arguments = Arguments::Original;
     other.head.path = appended(&mut other.bytes, &path);
     let end = match &query {

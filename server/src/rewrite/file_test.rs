@@ -32,11 +32,37 @@ impl FileTest {
         })
         .await;
         found.unwrap_or_else(|error| {
-            let what = format_args!("stat() \"{}\" failed ({error})", path.display());
-            failure::log(request, Level::Crit, what);
+            told(request, &path, &error);
             false
         })
     }
+}
+
+/// The first of several that is there. They are asked one after another, in one go off the loop.
+pub async fn first(tests: Vec<FileTest>, request: &Request) -> Option<usize> {
+    if tests.is_empty() {
+        return None;
+    }
+    let (found, failures) = blocking::run(move || {
+        let mut failures = Vec::new();
+        let found = tests.into_iter().position(|test| {
+            let path = PathBuf::from(OsString::from_vec(test.path));
+            is(&path, test.kind).unwrap_or_else(|error| {
+                failures.push((path, error));
+                false
+            })
+        });
+        (found, failures)
+    })
+    .await;
+    for (path, error) in failures {
+        told(request, &path, &error);
+    }
+    found
+}
+
+fn told(request: &Request, path: &Path, error: &std::io::Error) {
+    failure::log(request, Level::Crit, format_args!("stat() \"{}\" failed ({error})", path.display()));
 }
 
 fn is(path: &Path, kind: FileKind) -> std::io::Result<bool> {

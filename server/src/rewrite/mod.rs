@@ -67,6 +67,9 @@ pub fn settle(request: &mut Request, from: From) -> Settled {
                 if let Err(status) = admission::route(request) {
                     return Settled::Status(status);
                 }
+                if request.location().settings.internal && !request.is_internal {
+                    return Settled::Status(404);
+                }
                 if slash_is_missing(request) {
                     return Settled::Slash;
                 }

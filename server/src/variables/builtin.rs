@@ -1,7 +1,7 @@
 //! The variables with fixed names, one arm each.
 
 use super::upstream::{self, each, number, seconds as optional_seconds};
-use super::{Found, give, give_some, seconds, value};
+use super::{Found, file_path, give, give_some, seconds, value};
 use crate::forwarded;
 use crate::request::{ConnectionFacts, Request};
 use crate::sent_target;
@@ -93,12 +93,9 @@ pub(super) fn append(variable: Builtin, request: &Request, out: &mut Vec<u8>) ->
         B::BytesSent => decimal(request.sent.bytes, out),
         B::BodyBytesSent => decimal(request.sent.body_bytes, out),
         B::GzipRatio => gzip_ratio(request, out),
-        B::DocumentRoot => give(&value(&request.location().settings.files.root, request), out),
+        B::DocumentRoot => give(&file_path::root(request), out),
         B::RealpathRoot => realpath(request, out),
-        B::RequestFilename => {
-            super::evaluate(&request.location().settings.files.root, request, out);
-            give(&request.uri, out)
-        }
+        B::RequestFilename => give_some(file_path::of(request).ok().as_deref(), out),
         B::SslCipher | B::SslProtocol | B::SslServerName | B::SslSessionReused => {
             tls(variable, connection, out)
         }
@@ -268,7 +265,7 @@ fn gzip_ratio(request: &Request, out: &mut Vec<u8>) -> Found {
 
 fn realpath(request: &Request, out: &mut Vec<u8>) -> Found {
     use std::os::unix::ffi::{OsStrExt, OsStringExt};
-    let root = value(&request.location().settings.files.root, request);
+    let root = file_path::root(request);
     match std::fs::canonicalize(Path::new(std::ffi::OsStr::from_bytes(&root))) {
         Ok(path) => give(&path.into_os_string().into_vec(), out),
         Err(_) => Found::Nothing,

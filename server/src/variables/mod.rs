@@ -4,6 +4,7 @@
 //! writes `-` only for the former. Nothing is looked up by name but fields, cookies and arguments.
 //! Next: `conf`'s table of variables, whose every row is evaluated here.
 
+pub mod file_path;
 mod upstream;
 mod builtin;
 mod made;

@@ -23,6 +23,7 @@ mod expressions;
 mod returned;
 mod rewriting;
 mod made_variables;
+mod site_files;
 mod cache;
 mod codings;
 mod ranges;

@@ -10,7 +10,7 @@ use super::transfer::{cut, flushed};
 use super::{Passing, Proxied, report};
 use crate::client::{Client, ClientFailure};
 use crate::request::Request;
-use crate::variables::value;
+use crate::variables::{file_path, value};
 use millstream_conf::model::{Level, Pass, Store};
 use millstream_net::{blocking, clock};
 use millstream_upstream::{Connection, ExchangeError, Turn};
@@ -149,11 +149,10 @@ pub(super) struct Keeping {
 fn path(request: &Request, store: &Store) -> Option<Result<PathBuf, Vec<u8>>> {
     let path = match store {
         Store::Off => return None,
-        Store::Root => {
-            let mut path = value(&request.location().settings.files.root, request);
-            path.extend_from_slice(&request.uri);
-            path
-        }
+        Store::Root => match file_path::of(request) {
+            Ok(path) => path,
+            Err(_) => return Some(Err(request.uri.clone())),
+        },
         Store::Path(template) => value(template, request),
     };
     if path.is_empty() {

@@ -1,0 +1,98 @@
+//! `try_files`: the first of several files that is there, or else another URI, a named location or a status.
+//!
+//! As in nginx it holds on the level that wrote it alone: neither a nested location nor an `if` block has it. Next:
+//! `millstream-server`'s `try_files`, which looks for them.
+
+use super::context::SERVER_LOCATION;
+use super::templates::{Templates, record};
+use super::{Apply, Feature, Level, MANY, Place, Row, once};
+use crate::reading::Reading;
+use crate::template::Template;
+use crate::tree::Directive;
+
+record! {
+    /// A `try_files`.
+    pub struct TryFiles {
+        /// What is looked for, in order.
+        pub candidates: Vec<Candidate>,
+        /// What holds where nothing of it is there.
+        pub otherwise: Otherwise,
+    }
+}
+
+record! {
+    /// One file or directory that is looked for.
+    pub struct Candidate {
+        /// Its name, below `root` or `alias`.
+        pub name: Template,
+        /// Whether a directory is meant: it was written with a slash at its end.
+        pub is_directory: bool,
+    }
+}
+
+/// What holds where nothing is there.
+#[derive(Debug, Clone)]
+pub enum Otherwise {
+    /// `=code`.
+    Status(u16),
+    /// `@name`, or a path with its query.
+    Uri(Template),
+}
+
+impl Templates for Otherwise {
+    fn templates<'t>(&'t self, all: &mut Vec<&'t Template>) {
+        match self {
+            Otherwise::Status(_) => {}
+            Otherwise::Uri(uri) => all.push(uri),
+        }
+    }
+}
+
+/// What one level says of it.
+#[derive(Debug, Clone, Default)]
+pub struct TryFilesLevel {
+    written: Option<Box<TryFiles>>,
+}
+
+impl Feature for TryFilesLevel {
+    type Settings = Option<Box<TryFiles>>;
+
+    fn inherit(&mut self, _: &Self) {}
+
+    fn resolve(&self, _: &Place<'_>, _: &mut Reading<'_>) -> Self::Settings {
+        self.written.clone()
+    }
+}
+
+/// The rows of this feature.
+#[rustfmt::skip]
+pub const ROWS: &[Row] = &[
+    once("try_files", SERVER_LOCATION, (2, MANY), "file … uri | file … =code", "",
+        "Looks for files below `root` or `alias`, in order; a name that ends in a slash is a directory's. The first that is there \
+        becomes the URI of the request, which stays in its location. Where none is there the last word holds: another URI, with a query of \
+        its own or none; a named location; or a status. A level below does not inherit it, an `if` block neither.",
+        Apply::Level(try_files)),
+];
+
+fn try_files(level: &mut Level, directive: &Directive, reading: &mut Reading<'_>) {
+    let (last, files) = directive.args.split_last().expect("the table asks for two words");
+    let candidates = files.iter().map(|word| {
+        let name = word.text.strip_suffix('/');
+        let text = name.unwrap_or(&word.text);
+        Candidate { name: reading.template(&Reading::part(word, text)), is_directory: name.is_some() }
+    });
+    let candidates = candidates.collect();
+    let otherwise = match last.text.strip_prefix('=') {
+        None => Otherwise::Uri(reading.template(last)),
+        Some(code) => match code.parse() {
+            Ok(status @ 0..=999) => Otherwise::Status(status),
+            _ => {
+                reading
+                    .error(last.span, format!("invalid code \"{}\"", last.text))
+                    .help("write a status, as in =404");
+                return;
+            }
+        },
+    };
+    level.try_files.written = Some(Box::new(TryFiles { candidates, otherwise }));
+}

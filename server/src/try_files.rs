@@ -1,0 +1,149 @@
+//! `try_files`: which of several files stands for a request, and where it goes on without any of them.
+//!
+//! The names are made on the worker's loop and looked for off it, all in one go. As in nginx the file that is there becomes the URI
+//! of the request, which stays in its location. Before: `rewrite`; next: `phase`, which waits for it.
+
+use crate::request::Request;
+use crate::restart::Restart;
+use crate::rewrite::file_test::{self, FileTest};
+use crate::variables::{file_path, value};
+use millstream_conf::model::{FileKind, Otherwise, Replaces, Template};
+
+/// Files to look for, each with the URI that it makes.
+pub struct Tries {
+    tests: Vec<FileTest>,
+    uris: Vec<Found>,
+}
+
+/// What the URI becomes.
+#[derive(Debug, PartialEq, Eq)]
+enum Found {
+    /// It stays.
+    Same,
+    /// Another one.
+    Uri(Vec<u8>),
+    /// Another one, which is appended to an `alias` that is a whole path.
+    Appended(Vec<u8>),
+}
+
+/// What the location in force looks for; nothing where it has no `try_files`.
+pub fn begin(request: &Request) -> Option<Tries> {
+    let written = request.location().settings.try_files.as_ref()?;
+    let mut tries = Tries { tests: Vec::new(), uris: Vec::new() };
+    for candidate in &written.candidates {
+        let name = name(&candidate.name, request);
+        // What leads out of its directory is not there.
+        let Some(path) = path(request, &name) else { continue };
+        let kind = if candidate.is_directory { FileKind::Directory } else { FileKind::File };
+        tries.tests.push(FileTest { path, kind });
+        tries.uris.push(match request.location().settings.files.root.replaces {
+            Replaces::Nothing => Found::Uri(name),
+            Replaces::Name(length) => {
+                let kept = request.uri.get(..length).unwrap_or(&request.uri);
+                Found::Uri([kept, &name].concat())
+            }
+            Replaces::Whole if candidate.is_directory => Found::Same,
+            Replaces::Whole => Found::Appended(name),
+        });
+    }
+    Some(tries)
+}
+
+impl Tries {
+    /// Looks for the files; whether one is there, whose URI is in force then.
+    pub async fn ask(self, request: &mut Request) -> bool {
+        let Some(at) = file_test::first(self.tests, request).await else { return false };
+        match self.uris.into_iter().nth(at) {
+            Some(Found::Uri(uri)) => request.uri = uri,
+            Some(Found::Appended(uri)) => {
+                request.uri = uri;
+                request.extends_alias = true;
+            }
+            Some(Found::Same) | None => {}
+        }
+        true
+    }
+}
+
+/// Where a request goes on for which no file is there.
+///
+/// # Errors
+/// A status is to be answered.
+pub fn otherwise(request: &Request) -> Result<Restart, u16> {
+    match request.location().settings.try_files.as_ref().map(|written| &written.otherwise) {
+        Some(Otherwise::Uri(uri)) => Ok(Restart::read(&name(uri, request))),
+        Some(Otherwise::Status(status)) => Err(*status),
+        None => Err(404),
+    }
+}
+
+/// A name as it is looked for. With variables in it, it is a URI, of which an `alias` replaces the location's name, as in nginx.
+fn name(template: &Template, request: &Request) -> Vec<u8> {
+    let mut name = value(template, request);
+    if let Replaces::Name(length) = request.location().settings.files.root.replaces
+        && template.as_literal().is_none()
+        && let Some(replaced) = request.uri.get(..length)
+        && name.starts_with(replaced)
+    {
+        name.drain(..length);
+    }
+    name
+}
+
+/// The path of a name; `None` where it would be out of its directory, or in one beside it whose name begins so.
+fn path(request: &Request, name: &[u8]) -> Option<Vec<u8>> {
+    let is_root = request.location().settings.files.root.replaces == Replaces::Nothing;
+    if is_root && !name.starts_with(b"/") {
+        return None;
+    }
+    file_path::below(request, name).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Found, begin, otherwise};
+    use crate::fixture::{admitted, worker};
+    use crate::restart::Restart;
+
+    fn tried(server: &str, target: &str) -> Vec<String> {
+        let worker = worker(&format!("server {{ listen 80; {server} }}"));
+        let request = admitted(&worker, &format!("GET {target} HTTP/1.1\r\nHost: a\r\n\r\n"));
+        let tries = begin(&request).expect("it tries files");
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        let mut all: Vec<String> = (tries.tests.iter().zip(&tries.uris))
+            .map(|(test, uri)| match uri {
+                Found::Same => format!("{:?} {}", test.kind, text(&test.path)),
+                Found::Uri(uri) => format!("{:?} {} as {}", test.kind, text(&test.path), text(uri)),
+                Found::Appended(uri) => format!("{:?} {} with {}", test.kind, text(&test.path), text(uri)),
+            })
+            .collect();
+        all.push(match otherwise(&request) {
+            Ok(Restart::Uri { path, query }) => {
+                format!("{}?{}", text(&path), text(&query.unwrap_or_default()))
+            }
+            Ok(Restart::Named(name)) => text(&name),
+            Err(status) => status.to_string(),
+        });
+        all
+    }
+
+    #[test]
+    fn names_are_below_root_or_alias_and_nowhere_else() {
+        let root = "root /r; location / { try_files $uri $uri/ $arg_f /x.html /index.php?q=$uri&$args; }";
+        let fallback = "/index.php?q=/a/&f=/../b";
+        assert_eq!(
+            tried(root, "/a/?f=/../b"),
+            ["File /r/a/ as /a/", "Directory /r/a/ as /a/", "File /r/x.html as /x.html", fallback]
+        );
+        assert!(!tried(root, "/a?f=-beside").iter().any(|one| one.contains("/r-beside")));
+        let alias = "location /a/ { alias /d/; try_files $uri $uri/ /f $arg_f /a//a/index.php?$args; }";
+        assert_eq!(
+            tried(alias, "/a/b?f=../b"),
+            ["File /d/b as /a/b", "Directory /d/b as /a/b", "File /d//f as /a//f", "/a/index.php?f=../b"]
+        );
+        let whole = "location ~ ^/a/(.*)$ { alias /d/$1; try_files $uri /e/ =403; }";
+        assert_eq!(tried(whole, "/a/b"), ["File /d/b/a/b with /a/b", "Directory /d/b/e", "403"]);
+        let named = "location / { try_files /m.html @app; } location @app { return 200; }";
+        assert_eq!(tried(named, "/a"), ["File /nowhere/html/m.html as /m.html", "@app"]);
+    }
+}

@@ -1,0 +1,110 @@
+//! The file that a URI names: below `root`, or where an `alias` puts it.
+//!
+//! The one place that makes such a path, for files, `index`, `try_files`, `proxy_store` and `$request_filename`. No path leaves the
+//! directory that the configuration wrote: `/i../x` is no way out of an `alias` without a slash at the end of its location.
+
+use super::value;
+use crate::request::Request;
+use millstream_conf::model::Replaces;
+
+/// Why a URI names no file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unmapped {
+    /// The path would go up.
+    LeavesRoot,
+    /// A rewrite took the URI out of the location, whose name an `alias` was to replace.
+    Rewritten,
+}
+
+/// The value of `root` or `alias`.
+pub fn root(request: &Request) -> Vec<u8> {
+    let root = &request.location().settings.files.root;
+    let mut path = value(&root.path, request);
+    if !path.starts_with(b"/") {
+        path.splice(0..0, root.prefix.bytes());
+    }
+    path
+}
+
+/// The path of the file that the URI in force names.
+///
+/// # Errors
+/// It names none.
+pub fn of(request: &Request) -> Result<Vec<u8>, Unmapped> {
+    let rest = match request.location().settings.files.root.replaces {
+        Replaces::Name(length) => request.uri.get(length..).unwrap_or_default(),
+        Replaces::Whole if !request.extends_alias => &[],
+        Replaces::Nothing | Replaces::Whole => &request.uri,
+    };
+    below(request, rest)
+}
+
+/// The path of a name below `root` or `alias`.
+///
+/// # Errors
+/// It is no path there.
+pub fn below(request: &Request, name: &[u8]) -> Result<Vec<u8>, Unmapped> {
+    let settings = &request.location().settings.files.root;
+    if settings.replaces != Replaces::Nothing && request.is_outside {
+        return Err(Unmapped::Rewritten);
+    }
+    let mut path = root(request);
+    path.extend_from_slice(name);
+    // The configuration may go up, what comes with a request may not.
+    let written = ups(settings.path.source.as_bytes()) + ups(settings.prefix.as_bytes());
+    if ups(name) > 0 || ups(&path) > written { Err(Unmapped::LeavesRoot) } else { Ok(path) }
+}
+
+/// Segments that go up.
+fn ups(path: &[u8]) -> usize {
+    path.split(|&byte| byte == b'/').filter(|segment| *segment == b"..").count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Unmapped, of};
+    use crate::fixture::{admitted, worker};
+
+    #[test]
+    fn a_uri_names_a_file_below_root_or_where_its_alias_puts_it_and_nowhere_else() {
+        let worker = worker(
+            "server { listen 80; root /top/;
+                location /i { alias /data/w/; location /i/deep/ { } location ~ ^/i/re { } }
+                location /dot { alias /data/.; }
+                location = /exact { alias /data/file; }
+                location ~ ^/re/(.*)$ { alias /data/$1; }
+                location /arg/ { alias $arg_d/x/; }
+                location /up/ { alias /data/../other/; } }",
+        );
+        for (target, expected) in [
+            ("/a/b", Ok("/top/a/b")),
+            ("/i/a", Ok("/data/w//a")),
+            ("/i", Ok("/data/w/")),
+            ("/i../a", Err(Unmapped::LeavesRoot)),
+            ("/i..", Err(Unmapped::LeavesRoot)),
+            ("/i..a", Ok("/data/w/..a")),
+            ("/i%2e%2e/a", Err(Unmapped::LeavesRoot)),
+            ("/dot./a", Err(Unmapped::LeavesRoot)),
+            ("/i/deep/a", Ok("/data/w//deep/a")),
+            ("/i/re", Ok("/data/w//re")),
+            ("/exact", Ok("/data/file")),
+            ("/re/a/b", Ok("/data/a/b")),
+            ("/arg/a?d=/v", Ok("/v/x/a")),
+            ("/arg/a?d=v", Ok("/nowhere/v/x/a")),
+            ("/arg/a?d=/v/..", Err(Unmapped::LeavesRoot)),
+            ("/up/a", Ok("/data/../other/a")),
+        ] {
+            let request = admitted(&worker, &format!("GET {target} HTTP/1.1\r\nHost: a\r\n\r\n"));
+            let path = of(&request).map(|path| String::from_utf8_lossy(&path).into_owned());
+            assert_eq!(path, expected.map(str::to_owned), "{target}");
+        }
+    }
+
+    #[test]
+    fn an_alias_replaces_nothing_of_a_uri_that_a_rewrite_took_out_of_its_location() {
+        let worker = worker("server { listen 80; location /a/ { alias /data/; } }");
+        let mut request = admitted(&worker, "GET /a/b HTTP/1.1\r\nHost: a\r\n\r\n");
+        request.is_outside = true;
+        assert_eq!(of(&request), Err(Unmapped::Rewritten));
+    }
+}
