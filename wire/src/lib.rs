@@ -1,4 +1,4 @@
-//! HTTP as bytes and values: this crate turns the one into the other and nothing else.
+//! HTTP, and FastCGI, as bytes and values: this crate turns the one into the other and nothing else.
 //!
 //! It owns the grammar of RFC 9110, 9111 and 9112 as far as the product needs it: heads, framing, chunked bodies,
 //! dates, caching directives, conditions, ranges and targets. It never does I/O, never reads a clock and knows no
@@ -32,6 +32,7 @@ pub mod host;
 pub mod target;
 pub mod reference;
 pub mod h1;
+pub mod fastcgi;
 
 pub use coding::Coding;
 pub use field::Field;

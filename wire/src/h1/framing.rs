@@ -98,6 +98,22 @@ pub fn response(
     Ok(if is_empty { Framing::None } else { announced.unwrap_or(Framing::Close) })
 }
 
+/// Where the content of a CGI answer ends: where its stream does, or before that where a Content-Length says so. It has no
+/// transfer codings; a field of that name says nothing (RFC 3875 §6.3.4).
+///
+/// # Errors
+/// See [`FramingError`]; the answer is not used.
+pub fn cgi(request_method: Method, status: u16, fields: Fields<'_>) -> Result<Framing, FramingError> {
+    let mut lengths = fields.all(FieldId::ContentLength);
+    let announced = match (lengths.next(), lengths.next()) {
+        (Some(length), None) => Some(Framing::Length(content_length(length)?)),
+        (Some(_), Some(_)) => return Err(FramingError::ManyLengths),
+        (None, _) => None,
+    };
+    let is_empty = matches!(status, 204 | 304) || request_method == Method::Head;
+    Ok(if is_empty { Framing::None } else { announced.unwrap_or(Framing::Close) })
+}
+
 /// Whether the connection can carry another message after this one as far as its sender is concerned
 /// (RFC 9112 §9.3): HTTP/1.1 unless `close`, HTTP/1.0 only with `keep-alive`.
 #[inline]

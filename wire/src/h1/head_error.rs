@@ -89,6 +89,8 @@ impl From<BadHost> for HeadError {
 pub enum ResponseHeadError {
     /// Not `HTTP/1.x SP three digits [SP reason]` (RFC 9112 §4).
     BadStatusLine,
+    /// The Status field of a CGI answer is not one of three digits from 200 on, or stands there twice.
+    BadStatus,
     /// A field line outside of the grammar.
     BadField,
     /// A line, the number of fields or the whole head is past the limit.
@@ -100,6 +102,7 @@ impl ResponseHeadError {
     pub fn what(self) -> &'static str {
         match self {
             ResponseHeadError::BadStatusLine => "no valid HTTP/1.0 header",
+            ResponseHeadError::BadStatus => "invalid status",
             ResponseHeadError::BadField => "invalid header",
             ResponseHeadError::TooLarge => "too big header",
         }

@@ -94,3 +94,17 @@ fn persistence_follows_version_and_connection() {
         assert_eq!(is_persistent(version, fields(lines).view()), expected, "{version:?} {lines}");
     }
 }
+
+#[test]
+fn a_cgi_answer_ends_with_its_stream_or_where_its_length_says() {
+    let check = |method, status, lines: &str, expected| {
+        assert_eq!(cgi(method, status, fields(lines).view()), expected, "{lines}");
+    };
+    check(Method::Get, 200, "", Ok(Framing::Close));
+    check(Method::Get, 200, "Content-Length: 5", Ok(Framing::Length(5)));
+    check(Method::Get, 200, "Transfer-Encoding: chunked", Ok(Framing::Close));
+    check(Method::Get, 304, "", Ok(Framing::None));
+    check(Method::Head, 200, "Content-Length: 5", Ok(Framing::None));
+    check(Method::Get, 200, "Content-Length: 5|Content-Length: 5", Err(FramingError::ManyLengths));
+    check(Method::Head, 200, "Content-Length: -5", Err(FramingError::BadLength));
+}

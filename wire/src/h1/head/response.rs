@@ -4,6 +4,7 @@
 //! Next: `crate::h1::framing`.
 
 use crate::field::Field;
+use crate::field_id::FieldId;
 use crate::fields::Fields;
 use crate::h1::field_line::FieldScan;
 use crate::h1::head_error::ResponseHeadError;
@@ -79,6 +80,26 @@ impl ResponseHead {
         Ok(Progress::Complete)
     }
 
+    /// Reads a CGI answer's head (RFC 3875 §6.2), which has no status line: its Status field says it, a Location alone says
+    /// 302, and nothing at all 200. The same contract as [`ResponseHead::parse`].
+    ///
+    /// # Errors
+    /// The first thing that is wrong.
+    pub fn parse_cgi(&mut self, bytes: &[u8], limits: &HeadLimits) -> Result<Progress, ResponseHeadError> {
+        if let State::Line(_) = self.state {
+            self.state = State::Fields(FieldScan::starting_at(0));
+        }
+        if let State::Fields(scan) = &mut self.state {
+            if scan.read(bytes, &mut self.fields, limits)? == Progress::Partial {
+                return Ok(Progress::Partial);
+            }
+            self.length = scan.position();
+            self.state = State::Done;
+            self.status = cgi_status(self.view(bytes))?;
+        }
+        Ok(Progress::Complete)
+    }
+
     /// `HTTP/1.d SP ddd [SP reason]` (RFC 9112 §4). The space before an absent reason may be missing, as some
     /// servers leave it out and nobody reads the line differently for it.
     fn status_line(&mut self, line: &[u8]) -> Result<(), ResponseHeadError> {
@@ -117,5 +138,20 @@ impl ResponseHead {
         let mut fields = std::mem::take(&mut self.fields);
         fields.clear();
         *self = ResponseHead { fields, ..ResponseHead::default() };
+    }
+}
+
+/// What a CGI answer's fields say of its status. CGI has no interim answers.
+fn cgi_status(fields: Fields<'_>) -> Result<u16, ResponseHeadError> {
+    let mut said = fields.all_named(b"status");
+    match (said.next(), said.next()) {
+        (None, _) if fields.has(FieldId::Location) => Ok(302),
+        (None, _) => Ok(200),
+        (Some([a @ b'2'..=b'9', b @ b'0'..=b'9', c @ b'0'..=b'9', rest @ ..]), None)
+            if matches!(rest, [] | [b' ', ..]) =>
+        {
+            Ok([a, b, c].into_iter().fold(0, |status, digit| status * 10 + u16::from(digit - b'0')))
+        }
+        _ => Err(ResponseHeadError::BadStatus),
     }
 }

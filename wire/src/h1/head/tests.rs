@@ -293,3 +293,31 @@ proptest! {
         prop_assert_eq!(found, expected);
     }
 }
+
+#[test]
+fn the_status_of_a_cgi_answer_is_its_field_or_what_its_location_means() {
+    let check = |head: &str, expected: Result<u16, ResponseHeadError>| {
+        for cut in 0..head.len() {
+            let mut parsed = ResponseHead::default();
+            let early = parsed.parse_cgi(&head.as_bytes()[..cut], &HeadLimits::default());
+            let outcome = match early {
+                Ok(Progress::Partial) => parsed.parse_cgi(head.as_bytes(), &HeadLimits::default()),
+                early => early,
+            };
+            assert_eq!(outcome.map(|_| parsed.status), expected, "{head:?} cut at {cut}");
+            assert!(outcome.is_err() || parsed.length == head.len());
+        }
+    };
+    check("Content-Type: text/html\r\n\r\n", Ok(200));
+    check("Content-type: text/html\n\n", Ok(200));
+    check("\n", Ok(200));
+    check("Status: 404 Not Found\r\nContent-Type: text/html\r\n\r\n", Ok(404));
+    check("X: y\nstatus:  503\n\n", Ok(503));
+    check("Location: /elsewhere\r\n\r\n", Ok(302));
+    check("Status: 201 Created\r\nLocation: /new\r\n\r\n", Ok(201));
+    for bad in ["", "20", "2000", "abc", "100 Continue", "099", "200OK"] {
+        check(&format!("Status: {bad}\r\n\r\n"), Err(ResponseHeadError::BadStatus));
+    }
+    check("Status: 200\r\nStatus: 200\r\n\r\n", Err(ResponseHeadError::BadStatus));
+    check("HTTP/1.1 200 OK\r\n\r\n", Err(ResponseHeadError::BadField));
+}

@@ -1,0 +1,162 @@
+//! Records undone: what an application sends becomes one contiguous text, in the buffer it was read into.
+//!
+//! A record may be cut anywhere, its header too, so all that is not text is remembered here and never in the buffer. What
+//! the application complains of on STDERR is kept apart and bounded. After an error nothing more is taken for text.
+//!
+//! ```text
+//! header ─ content ─ padding ─ header … STDOUT(0) ─ END_REQUEST
+//! ```
+
+use super::{HEADER, Kind, REQUEST, VERSION};
+
+/// Bytes of STDERR that are kept until somebody takes them; a flood beyond that is dropped.
+const MOST_COMPLAINTS: usize = 8 * 1024;
+
+/// What is wrong with a record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RecordError {
+    /// Another version than 1.
+    Version(u8),
+    /// A kind that no application may send, or STDOUT behind its end.
+    Kind(u8),
+    /// A request that was never begun.
+    Request(u16),
+}
+
+impl RecordError {
+    /// What is wrong, to stand behind "upstream sent " in the error log.
+    pub fn what(self) -> &'static str {
+        match self {
+            RecordError::Version(_) => "unsupported FastCGI protocol version",
+            RecordError::Kind(_) => "invalid FastCGI record type",
+            RecordError::Request(_) => "unexpected FastCGI request id",
+        }
+    }
+
+    /// The number that is wrong.
+    pub fn number(self) -> u16 {
+        match self {
+            RecordError::Version(number) | RecordError::Kind(number) => number.into(),
+            RecordError::Request(number) => number,
+        }
+    }
+}
+
+/// What is read of an answer's records.
+#[derive(Debug, Default)]
+pub struct Records {
+    header: [u8; HEADER],
+    /// How much of the header has come.
+    filled: u8,
+    /// What is to come of the record's content and of its padding.
+    content: u16,
+    padding: u8,
+    stdout: Stdout,
+    /// END_REQUEST has begun.
+    ended: bool,
+    failed: Option<RecordError>,
+    complaints: Vec<u8>,
+}
+
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+enum Stdout {
+    #[default]
+    Open,
+    Closed,
+}
+
+impl Records {
+    /// Takes the records out of `buffer[from..]`: what stays there is text, and follows what was there before.
+    pub fn undo(&mut self, buffer: &mut Vec<u8>, from: usize) {
+        let (mut read, mut text) = (from.min(buffer.len()), from.min(buffer.len()));
+        while read < buffer.len() && self.failed.is_none() {
+            let rest = buffer.len() - read;
+            if self.content > 0 {
+                let size = rest.min(usize::from(self.content));
+                match self.header[1] {
+                    kind if kind == Kind::Stdout as u8 => {
+                        buffer.copy_within(read..read + size, text);
+                        text += size;
+                    }
+                    kind if kind == Kind::Stderr as u8 => self.complain(&buffer[read..read + size]),
+                    _ => {}
+                }
+                self.content -= size as u16;
+                read += size;
+            } else if self.padding > 0 {
+                let size = rest.min(usize::from(self.padding));
+                self.padding -= size as u8;
+                read += size;
+            } else {
+                let filled = usize::from(self.filled);
+                let size = rest.min(HEADER - filled);
+                self.header[filled..filled + size].copy_from_slice(&buffer[read..read + size]);
+                self.filled += size as u8;
+                read += size;
+                if usize::from(self.filled) == HEADER {
+                    self.filled = 0;
+                    self.failed = self.begin().err();
+                }
+            }
+        }
+        buffer.truncate(text);
+    }
+
+    /// A header is whole.
+    fn begin(&mut self) -> Result<(), RecordError> {
+        let [version, kind, id_high, id_low, high, low, padding, _] = self.header;
+        let request = u16::from_be_bytes([id_high, id_low]);
+        if version != VERSION {
+            return Err(RecordError::Version(version));
+        }
+        if request != REQUEST {
+            return Err(RecordError::Request(request));
+        }
+        (self.content, self.padding) = (u16::from_be_bytes([high, low]), padding);
+        match kind {
+            _ if self.ended => return Err(RecordError::Kind(kind)),
+            kind if kind == Kind::Stdout as u8 && self.stdout == Stdout::Open => {
+                if self.content == 0 {
+                    self.stdout = Stdout::Closed;
+                }
+            }
+            kind if kind == Kind::Stderr as u8 => {}
+            kind if kind == Kind::EndRequest as u8 => self.ended = true,
+            kind => return Err(RecordError::Kind(kind)),
+        }
+        Ok(())
+    }
+
+    fn complain(&mut self, text: &[u8]) {
+        let room = MOST_COMPLAINTS - self.complaints.len();
+        self.complaints.extend_from_slice(&text[..text.len().min(room)]);
+    }
+
+    /// Whether the last record has come whole.
+    ///
+    /// # Errors
+    /// What was found behind the last text.
+    pub fn is_ended(&self) -> Result<bool, RecordError> {
+        self.failed.map_or(Ok(self.ended && self.content == 0 && self.padding == 0), Err)
+    }
+
+    /// Whether no more text comes, though the last record may.
+    pub fn is_closed(&self) -> bool {
+        self.stdout == Stdout::Closed
+    }
+
+    /// Whether the last record has come and nothing behind it, so that another request may follow.
+    pub fn is_at_rest(&self) -> bool {
+        self.is_ended() == Ok(true) && self.filled == 0
+    }
+
+    /// What the application has complained of so far.
+    pub fn complaints(&self) -> &[u8] {
+        &self.complaints
+    }
+
+    /// The same, to be told once.
+    pub fn take_complaints(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.complaints)
+    }
+}
