@@ -425,7 +425,7 @@ fn certificates(http: &Http, findings: &mut Diagnostics) -> Vec<Option<TlsAccept
 fn connectors(http: &Http, findings: &mut Diagnostics) -> Vec<Option<Arc<TlsConnector>>> {
     let mut known: Vec<(Arc<UpstreamTls>, Arc<TlsConnector>)> = Vec::new();
     let mut connector = |location: &Location| -> Option<Arc<TlsConnector>> {
-        let tls = location.settings.pass.as_ref()?.http().tls.as_ref()?;
+        let tls = location.settings.pass.as_ref()?.http()?.tls.as_ref()?;
         if let Some((_, connector)) = known.iter().find(|(settings, _)| **settings == *tls.settings) {
             return Some(connector.clone());
         }

@@ -146,7 +146,7 @@ const TABLE: &[(Fate, &str)] = &[
     ),
     (
         Kept(HANDLER),
-        "empty_gif fastcgi_pass grpc_pass js_content memcached_pass perl scgi_pass uwsgi_pass stub_status status \
+        "empty_gif grpc_pass js_content memcached_pass perl scgi_pass uwsgi_pass stub_status status \
                      status_format upstream_conf",
     ),
     (

@@ -5,7 +5,7 @@
 
 /// Fixed names; one that ends with an asterisk stands for all that begin so.
 const NAMES: &str = "ancient_browser modern_browser msie connections_active connections_reading connections_waiting \
-    connections_writing date_gmt date_local fastcgi_path_info fastcgi_script_name geoip_* http2 http3 invalid_referer \
+    connections_writing date_gmt date_local geoip_* http2 http3 invalid_referer \
     is_request_port memcached_key otel_* proxy_internal_body_length \
     proxy_protocol_* request_body_file request_port secure_link \
     secure_link_expires session_log_* session_time ssl_alpn_protocol ssl_ciphers ssl_client_* ssl_curve ssl_curves \

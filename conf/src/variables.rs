@@ -26,6 +26,8 @@ variables! {
     ContentType "content_type" "The request's Content-Type field.",
     DocumentRoot "document_root" "The value of `root` for the request.",
     DocumentUri "document_uri" "The same as `$uri`.",
+    FastcgiPathInfo "fastcgi_path_info" "What `fastcgi_split_path_info` finds behind the script.",
+    FastcgiScriptName "fastcgi_script_name" "The script: the URI, or what `fastcgi_split_path_info` finds of it; with `fastcgi_index` where it ends with a slash.",
     ForwardedAddr "forwarded_addr" "The client's address: the last one in X-Forwarded-For that is no `trusted_proxy`, else that of the connection.",
     ForwardedFor "forwarded_for" "X-Forwarded-For for the upstream: what a `trusted_proxy` says, with its own address appended; else the connection's address alone.",
     ForwardedHost "forwarded_host" "The host that the client asked for: X-Forwarded-Host of a `trusted_proxy`, else the request's own with its port.",

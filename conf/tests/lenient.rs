@@ -53,7 +53,6 @@ fn lenient_leaves_out_nothing_that_chooses_content_lets_in_encrypts_or_redirects
         ("dav_methods PUT;", "what is answered"),
         ("stub_status;", "the files themselves"),
         ("empty_gif;", "the files themselves"),
-        ("fastcgi_pass 127.0.0.1:9000;", "the files themselves"),
         ("uwsgi_pass 127.0.0.1:9000;", "the files themselves"),
         ("scgi_pass 127.0.0.1:9000;", "the files themselves"),
         ("grpc_pass 127.0.0.1:9000;", "the files themselves"),
@@ -146,7 +145,7 @@ fn lenient_is_recommended_only_where_it_would_let_the_file_start() {
 fn what_no_location_uses_does_not_stop_a_start() {
     for directives in [
         "fastcgi_temp_path /var/f; uwsgi_temp_path /var/u; scgi_temp_path /var/s;",
-        "fastcgi_cache_path /var/c keys_zone=f:1m; fastcgi_buffers 8 16k; fastcgi_param A b;",
+        "uwsgi_cache_path /var/c keys_zone=f:1m; uwsgi_buffers 8 16k; uwsgi_param A b;",
         "map_hash_bucket_size 64; map_hash_max_size 2048;",
         "secure_link_md5 x;",
         "memcached_read_timeout 5s; memcached_next_upstream off;",
@@ -185,13 +184,7 @@ fn what_only_follows_from_another_error_is_not_told() {
             ),
             "\"js_set\"",
         ),
-        (
-            in_location(
-                "fastcgi_pass 127.0.0.1:9000; fastcgi_split_path_info ^(.+)(/.*)$; fastcgi_param A $fastcgi_script_name; \
-                 fastcgi_index i;",
-            ),
-            "\"fastcgi_pass\"",
-        ),
+        (in_location("uwsgi_pass 127.0.0.1:9000; uwsgi_param A $uri; uwsgi_buffering on;"), "\"uwsgi_pass\""),
         (
             in_location(
                 "auth_request /a; auth_request_set $user $upstream_http_x_user; proxy_set_header U $user; satisfy any;",

@@ -90,9 +90,14 @@ fn every_coding_has_settings_of_its_own_with_the_defaults_of_its_module() {
 fn proxy_defaults_are_those_of_nginx_1_29_7() {
     let configuration = with_http("server { location / { proxy_pass http://127.0.0.1:8000; } }");
     let proxy = proxy(&configuration, "/");
-    assert_eq!(proxy.http().http_version, HttpVersion::Http11);
-    let fields: Vec<_> =
-        proxy.http().set_headers.iter().map(|field| (&*field.name, &*field.value.source)).collect();
+    assert_eq!(proxy.http().expect("HTTP is spoken").http_version, HttpVersion::Http11);
+    let fields: Vec<_> = proxy
+        .http()
+        .expect("HTTP is spoken")
+        .set_headers
+        .iter()
+        .map(|field| (&*field.name, &*field.value.source))
+        .collect();
     assert_eq!(fields, [("Host", "$proxy_host"), ("Connection", "")]);
     for hidden in [
         "Date",
@@ -107,7 +112,10 @@ fn proxy_defaults_are_those_of_nginx_1_29_7() {
         assert!(proxy.exchange.hides(hidden.as_bytes()), "{hidden}");
     }
     assert!(!proxy.exchange.hides(b"Content-Type"));
-    assert_eq!((proxy.http().host.as_str(), proxy.http().port), ("127.0.0.1:8000", 8000));
+    assert_eq!(
+        (proxy.http().expect("HTTP is spoken").host.as_str(), proxy.http().expect("HTTP is spoken").port),
+        ("127.0.0.1:8000", 8000)
+    );
     assert_eq!(
         (proxy.exchange.buffer_size, proxy.exchange.buffers, proxy.exchange.max_temp_file_size),
         (4096, (8, 4096), 1 << 30)
@@ -117,8 +125,8 @@ fn proxy_defaults_are_those_of_nginx_1_29_7() {
             && proxy.exchange.next_upstream.timeout
             && !proxy.exchange.next_upstream.http_500
     );
-    let [Redirect::Prefix { from, to }] = &proxy.http().redirects[..] else {
-        panic!("{:?}", proxy.http().redirects)
+    let [Redirect::Prefix { from, to }] = &proxy.http().expect("HTTP is spoken").redirects[..] else {
+        panic!("{:?}", proxy.http().expect("HTTP is spoken").redirects)
     };
     assert_eq!((from.as_literal(), to.as_literal()), (Some("http://127.0.0.1:8000/"), Some("/")));
     let PassTarget::Upstream(id) = proxy.target else { panic!("a known target") };
@@ -180,8 +188,13 @@ fn lists_of_a_level_replace_those_above() {
     );
     assert_eq!((own.error_pages[0].status, own.error_pages[0].answer), (404, ErrorPageStatus::Is(200)));
     assert_eq!((own.logs.access.len(), own.gzip.enabled), (1, false));
-    let names: Vec<_> =
-        proxy(&configuration, "/own").http().set_headers.iter().map(|field| field.name.clone()).collect();
+    let names: Vec<_> = proxy(&configuration, "/own")
+        .http()
+        .expect("HTTP is spoken")
+        .set_headers
+        .iter()
+        .map(|field| field.name.clone())
+        .collect();
     assert_eq!(names, ["host", "Connection"], "the default Host is not added beside the file's own");
     let (_, outer) = server(&configuration).locations.prefixes[1];
     let nested = &configuration.http.location(outer).nested.prefixes[0];
@@ -223,10 +236,16 @@ fn proxy_pass_takes_names_addresses_sockets_uris_and_variables() {
     );
     let name = proxy(&configuration, "/name/");
     assert_eq!(
-        (name.http().host.as_str(), name.http().port, name.http().uri.as_deref()),
+        (
+            name.http().expect("HTTP is spoken").host.as_str(),
+            name.http().expect("HTTP is spoken").port,
+            name.http().expect("HTTP is spoken").uri.as_deref()
+        ),
         ("api", 80, Some("/v1/"))
     );
-    let [Redirect::Prefix { from, to }] = &name.http().redirects[..] else { panic!("one redirect") };
+    let [Redirect::Prefix { from, to }] = &name.http().expect("HTTP is spoken").redirects[..] else {
+        panic!("one redirect")
+    };
     assert_eq!((from.as_literal(), to.as_literal()), (Some("http://api/v1/"), Some("/name/")));
     let group = &configuration.http.upstreams[0];
     assert_eq!(group.keepalive.size, KeepaliveSize::Auto);
@@ -235,11 +254,20 @@ fn proxy_pass_takes_names_addresses_sockets_uris_and_variables() {
     );
     assert_eq!(group.servers[1].address, PeerAddress::Tcp("[::1]:80".parse().expect("an address")));
     let socket = proxy(&configuration, "/socket/");
-    assert_eq!((socket.http().host.as_str(), socket.http().uri.as_deref()), ("localhost", Some("/y/")));
+    assert_eq!(
+        (
+            socket.http().expect("HTTP is spoken").host.as_str(),
+            socket.http().expect("HTTP is spoken").uri.as_deref()
+        ),
+        ("localhost", Some("/y/"))
+    );
     assert_eq!(configuration.http.upstreams[1].servers[0].address, PeerAddress::Unix("/run/x.sock".into()));
-    assert_eq!(proxy(&configuration, "/host/").http().host, "www.example");
+    assert_eq!(proxy(&configuration, "/host/").http().expect("HTTP is spoken").host, "www.example");
     let variable = proxy(&configuration, "/variable/");
-    assert!(matches!(variable.target, PassTarget::Variables(_)) && variable.http().redirects.is_empty());
+    assert!(
+        matches!(variable.target, PassTarget::Variables(_))
+            && variable.http().expect("HTTP is spoken").redirects.is_empty()
+    );
 }
 
 fn first_return(settings: &Settings) -> &Return {

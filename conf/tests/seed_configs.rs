@@ -198,6 +198,6 @@ fn keepalive_has_two_servers_and_long_lived_connections() {
 fn two_apis_leaves_redirects_alone() {
     let configuration = loaded("two-apis");
     let proxy = root_location(&configuration).pass.clone().expect("a proxy");
-    assert!(proxy.http().redirects.is_empty());
+    assert!(proxy.http().expect("HTTP is spoken").redirects.is_empty());
     assert_eq!(upstream(&configuration).servers.len(), 2);
 }

@@ -11,7 +11,7 @@ use millstream_wire::target::{encode_raw, escape_uri};
 /// Appends the target. `evaluated` is the URI of a `proxy_pass` with variables, which stands for the whole.
 pub fn append(out: &mut Vec<u8>, request: &Request, proxy: &Pass, evaluated: Option<&[u8]>) {
     let start = out.len();
-    match (evaluated, &proxy.http().uri) {
+    match (evaluated, proxy.http().and_then(|http| http.uri.as_deref())) {
         (Some(uri), _) => {
             if !uri.starts_with(b"/") {
                 out.push(b'/');

@@ -14,6 +14,7 @@ pub mod visitor;
 pub mod gate;
 pub mod name_server;
 pub mod origin;
+pub mod application;
 pub mod endless;
 pub mod gunicorn;
 pub mod load;

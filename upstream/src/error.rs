@@ -1,9 +1,10 @@
 //! What can go wrong in an exchange with an upstream server, in nginx's words.
 //!
 //! Every error but one is the upstream's or the network's fault, never the client's; which status it becomes and whether
-//! another server is asked is decided in `retry`. Next: `exchange/h1`, which makes these.
+//! another server is asked is decided in `retry`. Next: `exchange`, which makes these.
 
 use crate::retry::Condition;
+use millstream_wire::fastcgi::RecordError;
 use millstream_wire::h1::chunked::ChunkedError;
 use millstream_wire::h1::framing::FramingError;
 use millstream_wire::h1::head::ResponseHeadError;
@@ -34,7 +35,7 @@ pub enum ExchangeError {
         /// Whether any byte of the answer had come: without one, a pooled connection was merely stale.
         any_bytes: bool,
     },
-    /// The head is no HTTP/1 answer.
+    /// The head is no answer of the protocol.
     BadHead(ResponseHeadError),
     /// The framing of the answer cannot be relied on (RFC 9112 §6.3).
     BadFraming(FramingError),
@@ -42,7 +43,13 @@ pub enum ExchangeError {
     HeadTooLarge,
     /// The chunked coding of the body is broken.
     BadBody(ChunkedError),
-    /// More interim answers than [`crate::exchange::h1::MAX_INTERIM`] in a row.
+    /// What came is no record of the protocol.
+    BadRecord(RecordError),
+    /// The application ended its answer before that was whole.
+    EndedEarly,
+    /// `fastcgi_catch_stderr` names what the application complained of.
+    Caught,
+    /// More interim answers than [`crate::exchange::connection::MAX_INTERIM`] in a row.
     TooManyInterim,
     /// 101 though no other protocol was asked for.
     UnexpectedUpgrade,
@@ -56,6 +63,9 @@ impl ExchangeError {
                 Condition::Timeout
             }
             Self::BadHead(_)
+            | Self::BadRecord(_)
+            | Self::EndedEarly
+            | Self::Caught
             | Self::BadFraming(_)
             | Self::HeadTooLarge
             | Self::TooManyInterim
@@ -117,6 +127,9 @@ impl fmt::Display for ExchangeError {
             Self::ClosedEarly { .. } => f.write_str("upstream prematurely closed connection"),
             Self::BadHead(error) => write!(f, "upstream sent {}", error.what()),
             Self::BadFraming(error) => write!(f, "upstream sent {}", error.what()),
+            Self::BadRecord(error) => write!(f, "upstream sent {}: {}", error.what(), error.number()),
+            Self::Caught => f.write_str("upstream sent what fastcgi_catch_stderr names"),
+            Self::EndedEarly => f.write_str("upstream prematurely closed FastCGI stdout"),
             Self::HeadTooLarge => f.write_str("upstream sent too big header"),
             Self::BadBody(error) => write!(f, "upstream sent invalid chunked response ({})", error.what()),
             Self::UnexpectedUpgrade => f.write_str("upstream sent unexpected \"101 Switching Protocols\""),

@@ -1,5 +1,13 @@
-//! Talking to an upstream server, one file per protocol.
+//! Talking to an upstream server: a connection, and a file for each protocol that is spoken over it.
 //!
-//! So far there is one. Next: `h1`.
+//! What every exchange has (stream, buffer, time limits, traffic, place in the pool) is the connection's; what a protocol says
+//! is its speaker's. Next: `connection`; `speaker`, the door to the protocols; `http1` and `fastcgi`, the protocols.
 
-pub mod h1;
+mod body;
+mod http1;
+mod fastcgi;
+mod speaker;
+pub mod connection;
+
+pub use fastcgi::Complaints;
+pub use speaker::Speaker;

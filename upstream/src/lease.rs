@@ -1,6 +1,6 @@
 //! The count of busy connections that `keepalive auto` sizes a pool by. A lease adds one while it lives.
 //!
-//! It is never shared between threads. Next: `pool`, which counts; `exchange/h1`, which holds one.
+//! It is never shared between threads. Next: `pool`, which counts; `exchange/connection`, which holds one.
 
 use std::cell::Cell;
 use std::rc::Rc;

@@ -3,7 +3,7 @@
 //! It never sees a client, a cache or a location; it gets a head's bytes, moves them, and says in its errors whose
 //! fault a failure was. Floors, lowest first: the pure decisions (`retry`, `balance`) with the error and what they go by,
 //! the versions of a group, the exchange on one connection, the pool of idle ones, and a worker's way to it all.
-//! Next: `group` (who there is), `balance` (whose turn), `pool` (connections), `exchange/h1` (talking);
+//! Next: `group` (who there is), `balance` (whose turn), `pool` (connections), `exchange` (talking);
 //! `millstream-server`'s `answer/proxied`.
 
 pub mod retry;
@@ -22,7 +22,8 @@ pub mod local;
 
 pub use balance::Ask;
 pub use error::ExchangeError;
-pub use exchange::h1::{Connection, Held, Part};
+pub use exchange::connection::{Connection, Held, Part};
+pub use exchange::{Complaints, Speaker};
 pub use group::{Group, Server};
 pub use local::LocalGroup;
 pub use peer::Peer;

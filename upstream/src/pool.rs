@@ -4,10 +4,10 @@
 //! connections report readability to one task ([`Pool::tend`]): an idle connection has nothing to say, so one that does
 //! was closed or sent what nobody asked for, and is dropped at once. The same task closes those whose time is
 //! over, with one timer. A worker spawns that task; without it the same happens when connections are taken and put.
-//! Next: `exchange/h1`, whose connections these are.
+//! Next: `exchange/connection`, whose connections these are.
 
 use crate::error::ExchangeError;
-use crate::exchange::h1::Connection;
+use crate::exchange::connection::Connection;
 use crate::lease::Lease;
 use crate::peer::Peer;
 use crate::secured::Secured;

@@ -45,6 +45,7 @@ pub use crate::features::pass::cache::usage::ProxyCache;
 pub use crate::features::pass::cache::{Heuristic, Valid, ValidStatus};
 pub use crate::features::pass::exchange::{Exchange, IgnoreHeaders};
 pub use crate::features::pass::failures::{FailureWords, NextUpstream, UseStale};
+pub use crate::features::pass::fastcgi::{FastCgiPass, Param, Says};
 pub use crate::features::pass::http::{HttpPass, HttpVersion, Redirect, SetHeader};
 pub use crate::features::pass::secure::{PassTls, UpstreamTls};
 pub use crate::features::pass::sharing::{CacheVary, Credentials, Invalidation, StaleWhile};

@@ -15,6 +15,7 @@ mod report;
 mod destination;
 mod unkeyed;
 mod request_head;
+mod params;
 mod request_body;
 mod answer_head;
 mod learning;
@@ -242,7 +243,7 @@ fn awaited(filling: &Filling, proxy: &Pass) -> Option<(Awaited, Duration)> {
 
 /// The method that is sent: `proxy_method`'s, and GET for a HEAD whose answer is to be stored.
 fn method(request: &Request, proxy: &Pass, caching: bool) -> Method {
-    match &proxy.http().method {
+    match proxy.http().and_then(|http| http.method.as_ref()) {
         _ if caching && request.method == Method::Head => Method::Get,
         Some(template) => Method::of(&crate::variables::value(template, request)),
         None => request.method,

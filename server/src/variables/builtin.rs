@@ -4,6 +4,7 @@ use super::upstream::{self, each, number, seconds as optional_seconds};
 use super::{Found, file_path, give, give_some, seconds, value};
 use crate::forwarded;
 use crate::request::{ConnectionFacts, Request};
+use crate::route::capture;
 use crate::sent_target;
 use crate::time_text::with_now;
 use millstream_conf::model::PassTarget;
@@ -79,6 +80,7 @@ pub(super) fn append(variable: Builtin, request: &Request, out: &mut Vec<u8>) ->
         B::LimitConnStatus => give_some(request.limited.connections.map(|made| made.name().as_bytes()), out),
         B::ProxyHost => proxy_pass(request, out, |pass, out| give(pass.host.as_bytes(), out)),
         B::ProxyPort => proxy_pass(request, out, |pass, out| decimal(u64::from(pass.port), out)),
+        B::FastcgiScriptName | B::FastcgiPathInfo => script(variable, request, out),
         B::Connection => decimal(connection.serial, out),
         B::ConnectionRequests => decimal(connection.requests.get(), out),
         B::ConnectionTime => elapsed(clock::now().saturating_duration_since(connection.opened), out),
@@ -232,13 +234,36 @@ fn proxy_pass(
     write: impl Fn(&millstream_conf::model::HttpPass, &mut Vec<u8>) -> Found,
 ) -> Found {
     let Some(proxy) = &request.location().settings.pass else { return Found::Nothing };
+    let Some(http) = proxy.http() else { return Found::Nothing };
     match &proxy.target {
-        PassTarget::Upstream(_) => write(proxy.http(), out),
+        PassTarget::Upstream(_) => write(http, out),
         PassTarget::Variables(template) => {
             let url = value(template, request);
             give_some(sent_target::split(&url).map(|parts| parts.authority), out)
         }
     }
+}
+
+/// The script that the URI names and what follows it, by `fastcgi_split_path_info` and `fastcgi_index`.
+fn script(variable: Builtin, request: &Request, out: &mut Vec<u8>) -> Found {
+    let pass = request.location().settings.pass.as_ref();
+    let fastcgi = pass.and_then(|pass| pass.fastcgi());
+    let regex = fastcgi.and_then(|fastcgi| fastcgi.split_path_info.as_ref());
+    // Of an expression that cannot be decided nothing follows, and the whole URI is hardly a script.
+    let parts = regex.and_then(|regex| capture(regex, &request.uri).ok().flatten());
+    let part = |number: usize| {
+        let (start, end) = *parts.as_ref()?.groups.get(number)?;
+        request.uri.get(start as usize..end as usize)
+    };
+    if variable == Builtin::FastcgiPathInfo {
+        return if regex.is_some() { give(part(2).unwrap_or_default(), out) } else { Found::Nothing };
+    }
+    let name = part(1).unwrap_or(&request.uri);
+    out.extend_from_slice(name);
+    if let Some(fastcgi) = fastcgi.filter(|_| name.ends_with(b"/")) {
+        out.extend_from_slice(fastcgi.index.as_bytes());
+    }
+    Found::Value
 }
 
 /// The key, of a request for which the cache was asked.

@@ -38,6 +38,7 @@ mod diagnostics;
 mod disk;
 mod failures;
 mod names;
+mod fastcgi;
 mod memory;
 mod slow_readers;
 mod streams;

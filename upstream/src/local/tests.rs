@@ -1,7 +1,7 @@
 //! What a worker keeps when the peers of a group change.
 
 use super::LocalGroup;
-use crate::exchange::h1::tests::on_runtime;
+use crate::exchange::connection::tests::on_runtime;
 use crate::group::fixture::{group, server};
 use crate::pool::tests::used;
 use millstream_conf::model::BalanceMethod;

@@ -1,8 +1,9 @@
 //! The pool under a clock that is handed in, with socket pairs for peers.
 
 use super::Pool;
-use crate::exchange::h1::Connection;
-use crate::exchange::h1::tests::{on_runtime, pair};
+use crate::exchange::Speaker;
+use crate::exchange::connection::Connection;
+use crate::exchange::connection::tests::{on_runtime, pair};
 use crate::peer::Peer;
 use millstream_conf::model::{KeepaliveSize, UpstreamKeepalive};
 use millstream_net::address::Address;
@@ -39,7 +40,7 @@ async fn again(
     mut connection: Box<Connection>,
     mut theirs: UnixStream,
 ) -> Option<(Box<Connection>, UnixStream)> {
-    connection.begin(Method::Get, true);
+    connection.begin(Speaker::http1(false), Method::Get, true);
     connection.sent_whole();
     theirs.write_all(b"HTTP/1.1 204 No Content\r\n\r\n").await.ok()?;
     connection.read_head(&mut ResponseHead::default(), 4096, LONG).await.ok()?;

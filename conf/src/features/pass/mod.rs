@@ -2,7 +2,7 @@
 //!
 //! The rows, the model and the manual of what they share are made once per prefix; a protocol's own part is a file of its own. A
 //! new family is that file and a line in [`families!`]. Next: `target`, `exchange`, `store`, `cache`, `sharing` and `purge`, which they
-//! share; `http`; `millstream-server`'s `answer/proxied`.
+//! share; `http` and `fastcgi`; `millstream-server`'s `answer/proxied`.
 
 pub mod failures;
 pub mod target;
@@ -11,6 +11,7 @@ pub mod store;
 pub mod sharing;
 pub mod secure;
 pub mod http;
+pub mod fastcgi;
 mod made;
 pub mod cache;
 pub mod purge;
@@ -32,7 +33,8 @@ use crate::tree::Directive;
 use cache::CacheLevel;
 use cache::usage::{self, Of, ProxyCache};
 use exchange::{Exchange, ExchangeLevel};
-use http::{HttpPass, SetHeader};
+use fastcgi::FastCgiPass;
+use http::{HttpPass, HttpVersion, SetHeader};
 use purge::PurgeLevel;
 use sharing::SharingLevel;
 use store::{Store, StoreLevel, Storing};
@@ -48,6 +50,9 @@ trait Spoken: Clone + Default {
 
     /// The request fields that the level makes, without defaults.
     fn sent(&self) -> &[SetHeader];
+
+    /// Changes what every family has to what this one has by default.
+    fn adjust(_: &mut Exchange) {}
 
     /// What comes of it for a `proxy_pass` or one of its kind.
     fn resolve(
@@ -143,6 +148,12 @@ macro_rules! families {
                 }
             }
 
+            fn adjust(family: Family, exchange: &mut Exchange) {
+                match family {
+                    $(Family::$family => $protocol::$level::adjust(exchange),)*
+                }
+            }
+
             fn inherit_families(&mut self, above: &Self) {
                 $(self.$field.common.inherit(&above.$field.common);
                 self.$field.protocol.inherit(&above.$field.protocol);)*
@@ -172,6 +183,8 @@ macro_rules! families {
 families! {
     /// `proxy_*`.
     Proxy proxy "proxy" http HttpLevel Http HttpPass "Proxying",
+    /// `fastcgi_*`.
+    FastCgi fastcgi "fastcgi" fastcgi FastCgiLevel FastCgi FastCgiPass "FastCGI",
 }
 
 /// The rows of directives that decide about what the cache does.
@@ -217,10 +230,33 @@ record! {
 }
 
 impl Pass {
-    /// HTTP, the one protocol that there is.
-    pub fn http(&self) -> &HttpPass {
-        let Protocol::Http(http) = &self.protocol;
-        http
+    /// HTTP, where that is spoken.
+    pub fn http(&self) -> Option<&HttpPass> {
+        match &self.protocol {
+            Protocol::Http(http) => Some(http),
+            Protocol::FastCgi(_) => None,
+        }
+    }
+
+    /// FastCGI, where that is spoken.
+    pub fn fastcgi(&self) -> Option<&FastCgiPass> {
+        match &self.protocol {
+            Protocol::FastCgi(fastcgi) => Some(fastcgi),
+            Protocol::Http(_) => None,
+        }
+    }
+
+    /// The request fields that are made for the upstream.
+    pub fn set_headers(&self) -> &[SetHeader] {
+        match &self.protocol {
+            Protocol::Http(http) => &http.set_headers,
+            Protocol::FastCgi(fastcgi) => &fastcgi.set_headers,
+        }
+    }
+
+    /// Whether a body can be sent on whose length is not known yet.
+    pub fn takes_unknown_length(&self) -> bool {
+        self.http().is_some_and(|http| http.http_version == HttpVersion::Http11)
     }
 }
 
@@ -281,10 +317,12 @@ impl Feature for PassLevel {
         let draft = self.draft.as_ref()?;
         let (family, common) = (draft.family, self.common(draft.family));
         let of = Of { level: place.level, family, common, sent: self.sent(family) };
+        let mut exchange = common.exchange.resolve(place, reading);
+        PassLevel::adjust(family, &mut exchange);
         Some(Arc::new(Pass {
             target: draft.target.clone(),
             protocol: self.protocol(draft, place.matches, reading),
-            exchange: common.exchange.resolve(place, reading),
+            exchange,
             store: common.store.resolve(place, reading),
             cache: usage::resolve(of, reading),
         }))

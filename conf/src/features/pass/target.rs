@@ -73,6 +73,9 @@ const SCHEMES: [(&str, u16); 2] = [("http://", 80), ("https://", 443)];
 
 /// Reads a `proxy_pass`.
 pub(super) fn read(family: Family, level: &mut Level, directive: &Directive, reading: &mut Reading<'_>) {
+    if is_taken(level, directive, reading) {
+        return;
+    }
     let word = &directive.args[0];
     if !template::is_literal(&word.text) {
         // What stands before the first variable decides already: with another scheme every request would be a 500.
@@ -98,11 +101,21 @@ pub(super) fn read(family: Family, level: &mut Level, directive: &Directive, rea
     };
     let may_be_encrypted = port == 443;
     let (host, uri) = split_uri(rest);
-    let Some((target, host, port)) = target(host, port, word, reading) else { return };
+    let Some((target, host, port)) = target(host, Some(port), word, reading) else { return };
     let (target, uri) = (PassTarget::Upstream(target), uri.map(str::to_owned));
     let url = Some(word.text.clone());
     level.pass.draft =
         Some(PassDraft { family, target, host, port, uri, url, may_be_encrypted, span: word.span });
+}
+
+/// Whether requests of the location are passed on by a directive of another name already.
+pub(super) fn is_taken(level: &Level, directive: &Directive, reading: &mut Reading<'_>) -> bool {
+    let Some(draft) = &level.pass.draft else { return false };
+    let (name, other) = (&directive.name.text, draft.family.directive("pass"));
+    reading
+        .error(directive.span, format!("\"{name}\" directive is duplicate: the location has a \"{other}\""))
+        .help("a location passes its requests to one place; keep one of them");
+    true
 }
 
 fn wrong_scheme(word: &Word, reading: &mut Reading<'_>) {
@@ -127,10 +140,10 @@ fn split_uri(rest: &str) -> (&str, Option<&str>) {
     }
 }
 
-/// The upstream of a host, with `$proxy_host` and `$proxy_port`.
-fn target(
+/// The upstream of a host, with `$proxy_host` and `$proxy_port`; `usual` is the port that may be left out, if any may.
+pub(super) fn target(
     host: &str,
-    default_port: u16,
+    usual: Option<u16>,
     word: &Word,
     reading: &mut Reading<'_>,
 ) -> Option<(UpstreamId, String, u16)> {
@@ -142,26 +155,34 @@ fn target(
             .position(|group| !group.implicit && group.name.eq_ignore_ascii_case(name))
     };
     if let Some(index) = named(host, reading) {
-        return Some((UpstreamId(index as u32), host.to_owned(), default_port));
+        return Some((UpstreamId(index as u32), host.to_owned(), usual.unwrap_or(0)));
     }
-    let Some(address) = peer_address(host, default_port) else {
+    let (scheme, directive) =
+        if usual.is_some() { (SCHEMES[0].0, "proxy_pass") } else { ("", "fastcgi_pass") };
+    let Some(address) = peer_address(host, usual.unwrap_or(0)) else {
         reading
-            .error(word.span, format!("invalid host or port in proxy_pass \"{}\"", word.text))
-            .help("write http://host:port, http://name-of-an-upstream or http://unix:/path");
+            .error(word.span, format!("invalid host or port in {directive} \"{}\"", word.text))
+            .help(format!("write {scheme}host:port, {scheme}name-of-an-upstream or {scheme}unix:/path"));
         return None;
     };
+    if has_no_port(&address) {
+        reading.error(word.span, format!("no port in upstream \"{host}\"")).help(format!(
+            "no upstream is named \"{host}\"; write {directive} {host}:9000; or the name of one"
+        ));
+        return None;
+    }
     if let Some((name, port)) = host.split_once(':')
         && named(name, reading).is_some()
     {
         reading
             .error(word.span, format!("upstream \"{name}\" may not have port {port}"))
-            .help(format!("ports stand in the upstream block; write http://{name}"));
+            .help(format!("ports stand in the upstream block; write {scheme}{name}"));
         return None;
     }
     let (shown, port) = match &address {
         PeerAddress::Unix(_) => ("localhost".to_owned(), 0),
-        PeerAddress::Tcp(socket) => (host_header(host, default_port), socket.port()),
-        PeerAddress::Name(name) => (host_header(host, default_port), name.port),
+        PeerAddress::Tcp(socket) => (host_header(host, usual.unwrap_or(0)), socket.port()),
+        PeerAddress::Name(name) => (host_header(host, usual.unwrap_or(0)), name.port),
     };
     warn_of_misspelt_upstream(host, &address, word.span, reading);
     let upstreams = &mut reading.declared.upstreams;
@@ -177,6 +198,14 @@ fn target(
         }
     };
     Some((UpstreamId(index as u32), shown, port))
+}
+
+fn has_no_port(address: &PeerAddress) -> bool {
+    match address {
+        PeerAddress::Unix(_) => false,
+        PeerAddress::Tcp(socket) => socket.port() == 0,
+        PeerAddress::Name(name) => name.port == 0,
+    }
 }
 
 /// The host as the Host field shows it: without the port where it is the scheme's.

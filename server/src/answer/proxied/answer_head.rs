@@ -33,7 +33,7 @@ pub(super) fn rewritten(
     proxy: &Pass,
     fields: Fields<'_>,
 ) -> Result<Option<Headers>, u16> {
-    if proxy.http().redirects.is_empty() || !(fields.has(FieldId::Location) || fields.has(FieldId::Refresh)) {
+    if redirects(proxy).is_empty() || !(fields.has(FieldId::Location) || fields.has(FieldId::Refresh)) {
         return Ok(None);
     }
     let mut changed = Vec::new();
@@ -70,6 +70,11 @@ pub(super) fn with_lines(fields: Fields<'_>, changed: Vec<(usize, Vec<u8>)>) -> 
     headers
 }
 
+/// The `proxy_redirect`s in force; another protocol has none.
+fn redirects(proxy: &Pass) -> &[Redirect] {
+    proxy.http().map_or(&[], |http| &http.redirects)
+}
+
 /// Where the URL of a Refresh value starts.
 fn position_of_url(text: &[u8]) -> Option<usize> {
     text.windows(4).position(|window| window.eq_ignore_ascii_case(b"url=")).map(|at| at + 4)
@@ -77,7 +82,7 @@ fn position_of_url(text: &[u8]) -> Option<usize> {
 
 /// The URL that the first `proxy_redirect` that fits makes.
 fn redirect(request: &mut Request, proxy: &Pass, url: &[u8]) -> Result<Option<Vec<u8>>, Undecided> {
-    for rule in &proxy.http().redirects {
+    for rule in redirects(proxy) {
         let replaced = match rule {
             Redirect::Prefix { from, to } => {
                 let from = value(from, request);

@@ -6,25 +6,25 @@
 
 use super::destination::Destination;
 use super::request_body::{PIECE, RequestBody, read_at};
-use super::request_head::{self, Plan, Written};
-use super::{Passing, answer_head, report};
+use super::request_head::{self, Framed, Plan, Written};
+use super::{Passing, answer_head, params, report};
 use crate::client::{BodyProgress, Client, ClientFailure};
 use crate::tries::Try;
 use crate::worker::Worker;
 use millstream_cache::Awaited;
-use millstream_conf::model::Level;
+use millstream_conf::model::{Level, Protocol};
 use millstream_net::limits::is_out_of_descriptors;
 use millstream_net::timer::Deadline;
 use millstream_net::{buffers, clock};
 use millstream_telemetry::metrics::{Counter, Timing};
 use millstream_upstream::retry::is_peer_failure;
-use millstream_upstream::{Ask, Attempt, Condition, Connection, Decision, ExchangeError, Peer, Turn, decide};
-use millstream_wire::h1::encode;
+use millstream_upstream::{
+    Ask, Attempt, Condition, Connection, Decision, ExchangeError, Peer, Speaker, Turn, decide,
+};
 use millstream_wire::h1::head::ResponseHead;
 use millstream_wire::{Fields, Headers};
 use std::fs::File;
 use std::future::poll_fn;
-use std::io::IoSlice;
 use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -178,8 +178,18 @@ impl Passing<'_> {
             rest: self.rest.as_deref(),
             framed: self.body.framed(),
         };
-        let written = request_head::write(&mut out, &plan);
-        connection.begin(self.method, written.keep);
+        let (speaker, written) = match &self.proxy.protocol {
+            Protocol::Http(http) => {
+                let speaker = Speaker::http1(plan.framed == Framed::Chunked);
+                (speaker, request_head::write(&mut out, &plan, http))
+            }
+            Protocol::FastCgi(fastcgi) => {
+                let url = report::url(self.request, self.proxy, &peer.name, None);
+                let complaints = report::complaints(self.request, fastcgi, &url);
+                (Speaker::fastcgi(complaints), params::write(&mut out, &plan, fastcgi))
+            }
+        };
+        connection.begin(speaker, self.method, written.keep);
         let outcome = self.converse(&mut connection, out, head, written).await;
         match &outcome {
             Ok(()) => self.note_head(&connection, head),
@@ -277,16 +287,14 @@ impl Passing<'_> {
     async fn send(&mut self, connection: &mut Connection, out: &[u8]) -> Result<bool, ExchangeError> {
         let timeout = self.proxy.exchange.send_timeout;
         match &self.body {
-            RequestBody::None => connection.write(out, timeout).await?,
-            RequestBody::Memory(bytes) => {
-                connection.write_all(&mut [IoSlice::new(out), IoSlice::new(bytes)], timeout).await?;
-            }
+            RequestBody::None => connection.send(out, b"", true, timeout).await?,
+            RequestBody::Memory(bytes) => connection.send(out, bytes, true, timeout).await?,
             RequestBody::File(file, length) => {
-                connection.write(out, timeout).await?;
+                connection.send(out, b"", false, timeout).await?;
                 Box::pin(send_file(connection, file, *length, timeout)).await?;
             }
             RequestBody::Stream { .. } => {
-                connection.write(out, timeout).await?;
+                connection.send(out, b"", false, timeout).await?;
                 return Ok(false);
             }
         }
@@ -295,11 +303,9 @@ impl Passing<'_> {
 
     /// Passes the body on as it comes. `false`: the upstream speaks before all of it is out.
     async fn send_stream(&mut self, connection: &mut Connection) -> Result<bool, Broken> {
-        let RequestBody::Stream { length, begun } = &mut self.body else { return Ok(true) };
+        let RequestBody::Stream { begun, .. } = &mut self.body else { return Ok(true) };
         let Some(client) = self.client.as_deref_mut() else { return Ok(true) };
-        let chunked = length.is_none();
         let mut piece = buffers::take();
-        let mut size = Vec::with_capacity(20);
         let outcome = loop {
             piece.clear();
             let step = {
@@ -320,19 +326,7 @@ impl Passing<'_> {
             };
             *begun = true;
             let ended = progress == BodyProgress::End;
-            size.clear();
-            let framed = chunked && !piece.is_empty();
-            if framed {
-                encode::chunk_head(&mut size, piece.len());
-            }
-            let tail: &[u8] = match (framed, chunked && ended) {
-                (true, true) => b"\r\n0\r\n\r\n",
-                (true, false) => b"\r\n",
-                (false, true) => b"0\r\n\r\n",
-                (false, false) => b"",
-            };
-            let mut parts = [IoSlice::new(&size), IoSlice::new(&piece), IoSlice::new(tail)];
-            match connection.write_all(&mut parts, self.proxy.exchange.send_timeout).await {
+            match connection.send(b"", &piece, ended, self.proxy.exchange.send_timeout).await {
                 Ok(()) if ended => break Ok(true),
                 Ok(()) => {}
                 // What it has to say, if anything, is read next.
@@ -534,13 +528,15 @@ async fn send_file(
     timeout: Duration,
 ) -> Result<(), ExchangeError> {
     let (mut sent, mut piece) = (0, Vec::new());
-    while sent < length {
+    loop {
         let size = usize::try_from(length - sent).unwrap_or(PIECE).min(PIECE);
         piece = read_at(file, piece, sent, size).await.map_err(ExchangeError::Write)?;
-        connection.write(&piece, timeout).await?;
         sent += size as u64;
+        connection.send(b"", &piece, sent == length, timeout).await?;
+        if sent == length {
+            return Ok(());
+        }
     }
-    Ok(())
 }
 
 /// Statuses that `proxy_next_upstream` can name.

@@ -8,10 +8,10 @@ use super::filling::Kept;
 use super::{Filling, Passing, Proxied};
 use millstream_cache::{FillPermit, Hit, Now, Part, StoredHead};
 use millstream_upstream::{Connection, Turn};
-use millstream_wire::h1::encode;
 use millstream_wire::h1::head::ResponseHead;
 use millstream_wire::range::ContentRange;
 use millstream_wire::{FieldId, Fields, date, etag};
+use std::borrow::Cow;
 use std::rc::Rc;
 
 /// What is missing beside a stored part.
@@ -41,16 +41,16 @@ impl Rest {
         Some(Rest { hit: hit.clone(), part, wanted, complete })
     }
 
-    /// Writes the fields that ask for it.
-    pub(super) fn write(&self, out: &mut Vec<u8>) {
+    /// The fields that ask for it.
+    pub(super) fn fields(&self) -> [(&'static [u8], Cow<'_, [u8]>); 2] {
         let ContentRange { first, last, .. } = self.wanted;
         let value = if last + 1 == self.complete {
             format!("bytes={first}-")
         } else {
             format!("bytes={first}-{last}")
         };
-        encode::field(out, b"Range", value.as_bytes());
-        encode::field(out, b"If-Range", self.hit.entry.head().etag().unwrap_or_default());
+        let tag = self.hit.entry.head().etag().unwrap_or_default();
+        [(b"Range", value.into_bytes().into()), (b"If-Range", tag.into())]
     }
 
     /// Whether a 206 is what was asked for, of the representation that the part is of.

@@ -50,8 +50,9 @@ impl Destination {
 pub(super) fn known(request: &Request, generation: &Generation, proxy: &Pass) -> Option<Destination> {
     match &proxy.target {
         PassTarget::Upstream(id) => {
-            let secured = match &proxy.http().tls {
-                Some(tls) => Some(secured(request, tls, &proxy.http().host)?),
+            let http = proxy.http();
+            let secured = match http.and_then(|http| Some((http.tls.as_ref()?, http))) {
+                Some((tls, http)) => Some(secured(request, tls, &http.host)?),
                 None => None,
             };
             Some(of_group(request, generation, id.0 as usize, secured, None))
@@ -70,13 +71,22 @@ pub(super) async fn find(
         return known(request, generation, proxy).ok_or(500);
     };
     let url = value(template, request);
-    let Some(parts) = split(&url) else {
+    let parts = match proxy.http() {
+        Some(_) => split(&url),
+        None => application(&url),
+    };
+    let Some(parts) = parts else {
         let text = String::from_utf8_lossy(&url);
-        report::write(request, Level::Error, format_args!("invalid URL prefix in \"{text}\""), None);
+        report::write(
+            request,
+            Level::Error,
+            format_args!("invalid address or URL prefix in \"{text}\""),
+            None,
+        );
         return Err(500);
     };
     let uri = (!parts.uri.is_empty()).then(|| parts.uri.to_vec());
-    let tls = proxy.http().tls.as_ref().filter(|_| parts.encrypted);
+    let tls = proxy.http().and_then(|http| http.tls.as_ref()).filter(|_| parts.encrypted);
     let encrypted = tls.and_then(|tls| secured(request, tls, &String::from_utf8_lossy(parts.authority)));
     if parts.encrypted && encrypted.is_none() {
         return Err(500);
@@ -119,6 +129,15 @@ fn of_group(
     let key = generation.http().upstreams[index].balance.key.as_ref();
     let key = key.map_or_else(Vec::new, |key| value(key, request));
     Destination { peers: upstream.version(), pool: upstream.pool().clone(), secured, key, uri }
+}
+
+/// An evaluated `fastcgi_pass`: an address and nothing else.
+fn application(address: &[u8]) -> Option<Parts<'_>> {
+    let authority = match address.strip_suffix(b":") {
+        Some(path) if path.starts_with(b"unix:") => path,
+        _ => address,
+    };
+    (!authority.is_empty()).then_some(Parts { encrypted: false, authority, uri: b"" })
 }
 
 /// The addresses of an authority; where it is a name, the `resolver` is asked, and the system where there is none.

@@ -3,8 +3,12 @@
 use crate::failure::describe;
 use crate::request::Request;
 use crate::sent_target;
-use millstream_conf::model::{Level, Pass};
+use millstream_conf::model::{FastCgiPass, Level, Pass};
 use millstream_telemetry::log_error;
+use millstream_upstream::Complaints;
+
+/// Bytes of one complaint that are written; nginx's lines end there too.
+const MOST_OF_COMPLAINT: usize = 2048;
 
 /// Writes a line about a request; `upstream` is the URL that was asked.
 pub(super) fn write(request: &Request, level: Level, what: std::fmt::Arguments<'_>, upstream: Option<&str>) {
@@ -13,11 +17,35 @@ pub(super) fn write(request: &Request, level: Level, what: std::fmt::Arguments<'
     log_error!(logs, level, "*{serial} {what}{}", describe(request, upstream));
 }
 
+/// Writes what a FastCGI application complains of as it comes, also where the request has gone on or its client has left;
+/// says whether `fastcgi_catch_stderr` names it.
+pub(super) fn complaints(request: &Request, pass: &FastCgiPass, upstream: &str) -> Complaints {
+    let (generation, location) = (request.generation.clone(), request.location);
+    let (serial, about) = (request.connection.serial, describe(request, Some(upstream)));
+    let caught = pass.catch_stderr.clone();
+    Box::new(move |text| {
+        let is_end = |byte: &u8| matches!(byte, b'\r' | b'\n' | b'.' | b' ');
+        let length = text.iter().rposition(|byte| !is_end(byte)).map_or(0, |last| last + 1);
+        let said = String::from_utf8_lossy(&text[..length.min(MOST_OF_COMPLAINT)]);
+        let logs = &generation.shared.error_logs[location.0 as usize];
+        log_error!(
+            logs,
+            Level::Error,
+            "*{serial} FastCGI sent in stderr: \"{said}\" while reading upstream{about}"
+        );
+        caught.iter().any(|pattern| memchr::memmem::find(text, pattern.as_bytes()).is_some())
+    })
+}
+
 /// The URL of a peer as nginx's log has it: `http://127.0.0.1:8000/path`, `http://unix:/run/api.sock:/path`.
 pub(super) fn url(request: &Request, proxy: &Pass, peer: &str, uri: Option<&[u8]>) -> String {
+    let colon = if peer.starts_with("unix:") { ":" } else { "" };
+    if proxy.fastcgi().is_some() {
+        return format!("fastcgi://{peer}{colon}");
+    }
     let mut path = Vec::new();
     sent_target::append(&mut path, request, proxy, uri);
-    let colon = if peer.starts_with("unix:") { ":" } else { "" };
-    let scheme = if proxy.http().tls.is_some() { "https" } else { "http" };
+    let is_encrypted = proxy.http().is_some_and(|http| http.tls.is_some());
+    let scheme = if is_encrypted { "https" } else { "http" };
     format!("{scheme}://{peer}{colon}{}", String::from_utf8_lossy(&path))
 }

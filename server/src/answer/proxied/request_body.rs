@@ -9,7 +9,7 @@ use super::{Proxied, report};
 use crate::client::{BodyProgress, Client};
 use crate::request::Request;
 use crate::variables;
-use millstream_conf::model::{HttpVersion, Level, Pass};
+use millstream_conf::model::{Level, Pass};
 use millstream_net::{blocking, temporary};
 use millstream_wire::h1::framing::Framing;
 use std::fs::File;
@@ -79,9 +79,10 @@ fn in_memory(request: &mut Request, bytes: Vec<u8>) -> RequestBody {
 
 /// What is sent in place of a body, where the location says so (`proxy_set_body`, `proxy_pass_request_body`).
 pub(super) fn as_sent(body: RequestBody, request: &Request, proxy: &Pass) -> RequestBody {
-    match &proxy.http().body {
+    let Some(http) = proxy.http() else { return body };
+    match &http.body {
         Some(template) => RequestBody::Memory(Rc::new(variables::value(template, request))),
-        None if proxy.http().passes_body => body,
+        None if http.passes_body => body,
         None => RequestBody::None,
     }
 }
@@ -95,20 +96,20 @@ pub(super) async fn read(
     if !client.body_pending() {
         return Ok(none(request));
     }
-    if !proxy.http().passes_body && proxy.http().body.is_none() {
+    if proxy.http().is_some_and(|http| !http.passes_body && http.body.is_none()) {
         return Ok(RequestBody::None);
     }
     let length = match request.framing {
         Framing::Length(length) => Some(length),
         Framing::None | Framing::Chunked | Framing::Close => None,
     };
-    // HTTP/1.0 has no chunks: a body of unknown length must be counted first.
+    // HTTP/1.0 has no chunks, and an application wants to be told: a body of unknown length must be counted first.
     let early = request.body.take();
     // What was read already cannot be read again, so such a body is kept.
     if early.is_none()
         && !proxy.exchange.request_buffering
-        && proxy.http().body.is_none()
-        && (length.is_some() || proxy.http().http_version == HttpVersion::Http11)
+        && proxy.http().is_none_or(|http| http.body.is_none())
+        && (length.is_some() || proxy.takes_unknown_length())
     {
         return Ok(RequestBody::Stream { length, begun: false });
     }

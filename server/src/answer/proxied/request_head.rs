@@ -1,5 +1,5 @@
 //! The head that goes upstream, written anew: request line, `proxy_set_header`s, the client's other end-to-end fields,
-//! and our own framing.
+//! and our own framing. In FastCGI the same fields go on as parameters (`params`).
 //!
 //! Fields of the connection never pass (RFC 9110 §7.6.1), and no value can bring a line end with it. Names with other
 //! characters than letters, digits and hyphens are left out, unless `ignore_invalid_headers` or `underscores_in_headers` says otherwise: an application that maps `_`
@@ -11,11 +11,13 @@ use crate::request::Request;
 use crate::sent_target;
 use crate::variables;
 use millstream_cache::Entry;
-use millstream_conf::model::{HttpVersion, Pass, SetHeader};
+use millstream_conf::model::{HttpPass, HttpVersion, Pass, SetHeader};
 use millstream_wire::connection::NamedFields;
 use millstream_wire::h1::encode;
 use millstream_wire::octets::is_token;
 use millstream_wire::{FieldId, Method};
+use smallvec::SmallVec;
+use std::borrow::Cow;
 
 #[cfg(test)]
 mod tests;
@@ -57,16 +59,16 @@ pub(super) struct Written {
     pub(super) upgrade: bool,
 }
 
-/// Appends the head.
-pub(super) fn write(out: &mut Vec<u8>, plan: &Plan<'_>) -> Written {
-    append_method(out, plan);
+/// Appends the head in HTTP/1.
+pub(super) fn write(out: &mut Vec<u8>, plan: &Plan<'_>, http: &HttpPass) -> Written {
+    append_method(out, plan, http);
     out.push(b' ');
     sent_target::append(out, plan.request, plan.proxy, plan.uri);
-    let http11 = plan.proxy.http().http_version == HttpVersion::Http11;
+    let http11 = http.http_version == HttpVersion::Http11;
     out.extend_from_slice(if http11 { b" HTTP/1.1\r\n" } else { b" HTTP/1.0\r\n" });
     let mut written = Written { keep: http11, upgrade: false };
     let is_upgrade = plan.request.is_upgrade();
-    for set in &plan.proxy.http().set_headers {
+    for set in &http.set_headers {
         if !(is_upgrade && is_of_upgrade(&set.name)) {
             append_set(out, plan.request, set, &mut written);
         }
@@ -78,27 +80,28 @@ pub(super) fn write(out: &mut Vec<u8>, plan: &Plan<'_>) -> Written {
     match plan.framed {
         Framed::None => {}
         // There is no body that would be misread without it.
-        Framed::Length(0) if leaves_out_length(plan) => {}
+        Framed::Length(0) if leaves_out_length(plan, http) => {}
         Framed::Length(length) => encode::number_field(out, b"Content-Length", length),
         Framed::Chunked => encode::field(out, b"Transfer-Encoding", b"chunked"),
     }
-    append_conditions(out, plan.confirm);
-    if let Some(rest) = plan.rest {
-        rest.write(out);
+    for (name, value) in conditions(plan) {
+        encode::field(out, name, &value);
     }
-    append_fields(out, plan);
+    for (_, name, value) in going_on(plan) {
+        encode::field(out, name, value);
+    }
     out.extend_from_slice(b"\r\n");
     written
 }
 
-fn append_method(out: &mut Vec<u8>, plan: &Plan<'_>) {
+fn append_method(out: &mut Vec<u8>, plan: &Plan<'_>, http: &HttpPass) {
     if plan.method != plan.request.method
         && let Some(name) = plan.method.name()
     {
         out.extend_from_slice(name.as_bytes());
         return;
     }
-    if let Some(template) = &plan.proxy.http().method {
+    if let Some(template) = &http.method {
         let start = out.len();
         variables::evaluate(template, plan.request, out);
         if is_token(&out[start..]) {
@@ -155,12 +158,8 @@ fn append_upgrade(out: &mut Vec<u8>, request: &Request) {
 /// Whether the request goes upstream with a credential of whoever sent it (RFC 9111 §3.5 is about the request that is
 /// answered). One that stands in the configuration is the proxy's own and identifies nobody.
 pub(super) fn has_credential(request: &Request, proxy: &Pass) -> bool {
-    let mut made = proxy
-        .http()
-        .set_headers
-        .iter()
-        .filter(|set| set.name.eq_ignore_ascii_case("authorization"))
-        .peekable();
+    let mut made =
+        proxy.set_headers().iter().filter(|set| set.name.eq_ignore_ascii_case("authorization")).peekable();
     if made.peek().is_none() {
         return request.field(FieldId::Authorization).is_some();
     }
@@ -170,50 +169,53 @@ pub(super) fn has_credential(request: &Request, proxy: &Pass) -> bool {
 }
 
 /// Whether `proxy_set_header Content-Length ""` is in force.
-fn leaves_out_length(plan: &Plan<'_>) -> bool {
-    let mut set = plan.proxy.http().set_headers.iter();
+fn leaves_out_length(plan: &Plan<'_>, http: &HttpPass) -> bool {
+    let mut set = http.set_headers.iter();
     set.any(|set| {
         set.name.eq_ignore_ascii_case("content-length")
             && variables::value(&set.value, plan.request).is_empty()
     })
 }
 
-/// The conditions that ask whether a stored answer is still good (RFC 9111 §4.3.1).
-fn append_conditions(out: &mut Vec<u8>, confirm: Option<&Entry>) {
-    let Some(entry) = confirm else { return };
-    if let Some(value) = entry.head().fields().get(FieldId::LastModified) {
-        encode::field(out, b"If-Modified-Since", value);
+/// The conditions that ask whether a stored answer is still good (RFC 9111 §4.3.1), and what alone is asked for.
+pub(super) fn conditions<'a>(plan: &Plan<'a>) -> SmallVec<[(&'static [u8], Cow<'a, [u8]>); 4]> {
+    let mut fields = SmallVec::new();
+    if let Some(entry) = plan.confirm {
+        let modified = entry.head().fields().get(FieldId::LastModified);
+        fields.extend(modified.map(|value| (&b"If-Modified-Since"[..], value.into())));
+        fields.extend(entry.head().etag().map(|value| (&b"If-None-Match"[..], value.into())));
     }
-    if let Some(value) = entry.head().etag() {
-        encode::field(out, b"If-None-Match", value);
+    if let Some(rest) = plan.rest {
+        fields.extend(rest.fields());
     }
+    fields
 }
 
 /// The client's fields that go on.
-fn append_fields(out: &mut Vec<u8>, plan: &Plan<'_>) {
-    if !plan.proxy.http().passes_fields {
-        return;
-    }
+pub(super) fn going_on<'a>(
+    plan: &'a Plan<'a>,
+) -> impl Iterator<Item = (FieldId, &'a [u8], &'a [u8])> + use<'a> {
     let fields = plan.request.fields();
     let named = NamedFields::of(fields);
     let keyed = plan.caching || plan.request.cache_status.is_some();
     let key = plan.proxy.cache.as_ref().filter(|_| keyed).map(|cache| &cache.key);
     let settings = &plan.request.server().settings.client_header;
     let goes_on = |name: &[u8]| !settings.ignore_invalid || is_plain(name, settings.underscores);
-    for (id, name, value) in fields.iter() {
-        let stays = id.is_hop_by_hop()
+    let passes = plan.proxy.http().is_none_or(|http| http.passes_fields);
+    let set = plan.proxy.set_headers();
+    fields.iter().filter(move |(id, name, _)| {
+        let stays = !passes
+            || id.is_hop_by_hop()
             || matches!(id, FieldId::Host | FieldId::ContentLength | FieldId::Expect | FieldId::Trailer)
-            || (plan.caching && is_condition(id))
+            || (plan.caching && is_condition(*id))
             // Ours stand in their place.
-            || (plan.confirm.is_some() && is_precondition(id))
-            || (id == FieldId::Other && !goes_on(name))
-            || plan.proxy.http().set_headers.iter().any(|set| name.eq_ignore_ascii_case(set.name.as_bytes()))
+            || (plan.confirm.is_some() && is_precondition(*id))
+            || (*id == FieldId::Other && !goes_on(name))
+            || set.iter().any(|set| name.eq_ignore_ascii_case(set.name.as_bytes()))
             || named.has(name)
-            || key.is_some_and(|key| unkeyed::ends_here(id, name, key));
-        if !stays {
-            encode::field(out, name, value);
-        }
-    }
+            || key.is_some_and(|key| unkeyed::ends_here(*id, name, key));
+        !stays
+    })
 }
 
 fn is_condition(id: FieldId) -> bool {

@@ -173,7 +173,7 @@ pub(in crate::features::pass) fn resolve(of: Of<'_>, reading: &mut Reading<'_>) 
     let (cache, sharing, purge) = (&of.common.cache, &of.common.sharing, &of.common.purge);
     let (zone, span) = cache.zone?;
     let zone = zone?;
-    let key = cache.key.as_ref().map_or_else(default_key, |(key, _)| key.clone());
+    let key = cache.key.as_ref().map_or_else(|| default_key(of.family), |(key, _)| key.clone());
     check_slice(&of, &key, reading);
     let key_names_credential = made::names_credential(of.sent, &key);
     note(of.family, key_names_credential, span, reading);
@@ -248,10 +248,21 @@ fn note(family: Family, key_names_credential: bool, span: Span, reading: &mut Re
 /// After an internal redirect `$request_uri` is still the client's, and one client's file would be found as the answer
 /// of a URL that gives each another; so the last part is the target as it is sent, as it is in nginx where nothing is
 /// written.
-fn default_key() -> Template {
-    let parts =
-        [Variable::Builtin(Builtin::Scheme), Variable::Builtin(Builtin::ProxyHost), Variable::SentTarget];
-    Template { parts: parts.map(Part::Variable).into(), source: DEFAULT_CACHE_KEY.into() }
+///
+/// An application is sent both: the client's target, and the script that the location found for it.
+fn default_key(family: Family) -> Template {
+    use Variable::Builtin as Fixed;
+    let (source, parts): (_, Box<[Variable]>) = match family {
+        Family::Proxy => (
+            DEFAULT_CACHE_KEY,
+            [Fixed(Builtin::Scheme), Fixed(Builtin::ProxyHost), Variable::SentTarget].into(),
+        ),
+        Family::FastCgi => (
+            "$scheme$host$request_uri$uri",
+            [Builtin::Scheme, Builtin::Host, Builtin::RequestUri, Builtin::Uri].map(Fixed).into(),
+        ),
+    };
+    Template { parts: parts.into_iter().map(Part::Variable).collect(), source: source.into() }
 }
 
 /// Without the range in its key every piece would be found as the first one, and without the request's field no piece

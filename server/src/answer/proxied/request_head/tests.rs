@@ -30,7 +30,7 @@ fn sent(words: &str, fields: &str, cached: bool) -> String {
         framed: Framed::None,
     };
     let mut out = Vec::new();
-    write(&mut out, &plan);
+    write(&mut out, &plan, proxy.http().expect("in HTTP"));
     String::from_utf8(out).expect("all of it is text")
 }
 

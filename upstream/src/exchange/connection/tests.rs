@@ -1,6 +1,6 @@
 //! Exchanges with a scripted peer on a unix socket pair: what is read, when it ends, and what may be used again.
 
-use super::{Connection, Deadline, Part};
+use super::{Connection, Deadline, Part, Speaker};
 use crate::error::ExchangeError;
 use crate::peer::Peer;
 use millstream_net::address::Address;
@@ -8,7 +8,6 @@ use millstream_net::stream::Stream;
 use millstream_wire::Method;
 use millstream_wire::h1::head::ResponseHead;
 use std::future::poll_fn;
-use std::io::IoSlice;
 use std::pin::pin;
 use std::task::Poll;
 use std::time::Duration;
@@ -36,8 +35,8 @@ async fn exchange(
     close: bool,
 ) -> Result<(u16, Vec<u8>, bool), ExchangeError> {
     let (mut connection, mut peer) = pair(0);
-    connection.begin(method, true);
-    connection.write(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n", LONG).await?;
+    connection.begin(Speaker::http1(false), method, true);
+    connection.send(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n", b"", true, LONG).await?;
     connection.sent_whole();
     let script = async {
         let mut request = [0; 64];
@@ -139,11 +138,8 @@ fn interim_answers_are_bounded() {
 fn head_and_small_body_come_in_one_read_and_stay_readable_together() {
     on_runtime(async {
         let (mut connection, mut peer) = pair(0);
-        connection.begin(Method::Get, true);
-        connection
-            .write_all(&mut [IoSlice::new(b"GET / "), IoSlice::new(b"HTTP/1.1\r\n\r\n")], LONG)
-            .await
-            .expect("sent");
+        connection.begin(Speaker::http1(false), Method::Get, true);
+        connection.send(b"GET / ", b"HTTP/1.1\r\n\r\n", true, LONG).await.expect("sent");
         connection.sent_whole();
         peer.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nX-A: b\r\n\r\nhi").await.expect("sent");
         let mut head = ResponseHead::default();
@@ -160,7 +156,7 @@ fn head_and_small_body_come_in_one_read_and_stay_readable_together() {
 fn a_connection_whose_request_was_not_sent_whole_is_not_used_again() {
     on_runtime(async {
         let (mut connection, mut peer) = pair(0);
-        connection.begin(Method::Post, true);
+        connection.begin(Speaker::http1(false), Method::Post, true);
         peer.write_all(b"HTTP/1.1 413 Too Large\r\nContent-Length: 0\r\n\r\n").await.expect("sent");
         let mut head = ResponseHead::default();
         connection.read_head(&mut head, 4096, LONG).await.expect("a head");
@@ -174,7 +170,7 @@ fn a_silent_upstream_runs_into_read_timeout() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     runtime.block_on(async {
         let (mut connection, _peer) = pair(0);
-        connection.begin(Method::Get, true);
+        connection.begin(Speaker::http1(false), Method::Get, true);
         let mut head = ResponseHead::default();
         let error = connection.read_head(&mut head, 4096, Duration::from_millis(5)).await;
         assert!(matches!(error, Err(ExchangeError::ReadTimeout)));
@@ -185,8 +181,11 @@ fn a_silent_upstream_runs_into_read_timeout() {
 fn while_an_answer_is_waited_for_no_buffer_is_held() {
     on_runtime(async {
         let (mut connection, mut peer) = pair(0);
-        connection.begin(Method::Get, true);
-        connection.write(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n", LONG).await.expect("the socket takes it");
+        connection.begin(Speaker::http1(false), Method::Get, true);
+        connection
+            .send(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n", b"", true, LONG)
+            .await
+            .expect("the socket takes it");
         let mut head = ResponseHead::default();
         for (piece, holds) in [(&b""[..], false), (b"HTTP/1.1 200 OK\r\n", true), (b"A: b\r\n", true)] {
             peer.write_all(piece).await.expect("the socket takes it");
@@ -198,5 +197,103 @@ fn while_an_answer_is_waited_for_no_buffer_is_held() {
             }
             assert_eq!(connection.buffer.capacity() > 0, holds, "{:?}", piece.escape_ascii().to_string());
         }
+    });
+}
+
+/// A record of FastCGI.
+fn record(kind: u8, content: &[u8]) -> Vec<u8> {
+    let length = u16::try_from(content.len()).expect("short").to_be_bytes();
+    [&[1, kind, 0, 1, length[0], length[1], 0, 0], content].concat()
+}
+
+/// As [`exchange`], in FastCGI.
+async fn applied(
+    method: Method,
+    pieces: &[&[u8]],
+    close: bool,
+) -> Result<(u16, Vec<u8>, bool), ExchangeError> {
+    let (mut connection, mut peer) = pair(0);
+    connection.begin(Speaker::fastcgi(Box::new(|text| text == b"fatal")), method, true);
+    connection.send(b"head", b"", true, LONG).await?;
+    connection.sent_whole();
+    let script = async {
+        for piece in pieces {
+            let _ = peer.write_all(piece).await;
+            tokio::task::yield_now().await;
+        }
+        if close {
+            let _ = peer.shutdown().await;
+        }
+    };
+    let talk = async {
+        let mut head = ResponseHead::default();
+        connection.read_head(&mut head, 4096, LONG).await?;
+        let mut body = Vec::new();
+        while let Some(data) = connection.read_body(LONG).await? {
+            body.extend_from_slice(data);
+        }
+        Ok((head.status, body, connection.reusable()))
+    };
+    tokio::join!(script, talk).1
+}
+
+#[test]
+fn an_applications_answer_ends_where_it_says_and_not_where_the_connection_does() {
+    let end = record(3, &[0; 8]);
+    let check = |name: &str, answer: Vec<u8>, method, close, expected: (u16, &str, bool)| {
+        for size in [1, answer.len()] {
+            let pieces: Vec<&[u8]> = answer.chunks(size).collect();
+            let (status, body, reusable) = on_runtime(applied(method, &pieces, close)).expect(name);
+            assert_eq!((status, &*String::from_utf8_lossy(&body), reusable), expected, "{name}, by {size}");
+        }
+    };
+    let get = Method::Get;
+    let closed = [record(6, b"\nx"), record(6, b"")].concat();
+    check("closed stream, and then the connection", closed, get, true, (200, "x", false));
+    let parts = [record(6, b"Status: 404 No\r"), record(7, b"oh"), record(6, b"\n\r\nhel"), record(6, b"lo")];
+    check("stream", [&parts.concat()[..], &end].concat(), get, false, (404, "hello", true));
+    let announced = record(6, b"Content-Length: 2\n\nhi");
+    check("length", announced, get, false, (200, "hi", false));
+    let empty = record(6, b"Content-Length: 2\n\n");
+    check("HEAD", [&empty[..], &end].concat(), Method::Head, true, (200, "", false));
+    let more = record(6, b"Content-Length: 2\n\nhi there");
+    check("more than announced", [&more[..], &end].concat(), get, true, (200, "hi", false));
+}
+
+#[test]
+fn an_applications_answer_that_is_cut_or_no_record_is_an_error() {
+    let run = |answer: &[u8]| on_runtime(applied(Method::Get, &[answer], true)).expect_err("a bad answer");
+    let (end, head) = (record(3, &[0; 8]), record(6, b"Content-Length: 5\n\nhel"));
+    assert!(matches!(run(b""), ExchangeError::ClosedEarly { any_bytes: false }));
+    assert!(matches!(run(&record(6, b"X: y\n")), ExchangeError::ClosedEarly { any_bytes: true }));
+    assert!(matches!(run(&end), ExchangeError::EndedEarly));
+    assert!(matches!(run(&[&head[..], &end].concat()), ExchangeError::EndedEarly));
+    assert!(matches!(run(&record(6, b"X: y\n\nhel")), ExchangeError::ClosedEarly { .. }), "not by closing");
+    assert!(matches!(run(b"HTTP/1.1 200 OK\r\n\r\n"), ExchangeError::BadRecord(_)));
+    let caught = [record(7, b"fatal"), record(6, b"\n")].concat();
+    assert!(matches!(run(&caught), ExchangeError::Caught));
+    let long = record(6, &[b'x'; 5000]);
+    assert!(matches!(run(&long), ExchangeError::HeadTooLarge));
+}
+
+#[test]
+fn a_body_goes_to_an_application_in_records() {
+    on_runtime(async {
+        let (mut connection, mut peer) = pair(0);
+        connection.begin(Speaker::fastcgi(Box::new(|text| text == b"fatal")), Method::Post, true);
+        let body = vec![b'b'; 70_000];
+        let send = async {
+            connection.send(b"head", &body, false, LONG).await?;
+            connection.send(b"", b"tail", true, LONG).await
+        };
+        let read = async {
+            let mut sent = vec![0; 4 + 8 + 65_535 + 8 + 4465 + 8 + 4 + 8];
+            peer.read_exact(&mut sent).await.map(|_| sent)
+        };
+        let (written, sent) = tokio::join!(send, read);
+        written.expect("the socket takes it");
+        let sent = sent.expect("all of it comes");
+        let expected = [b"head".to_vec(), record(5, &body[..65_535]), record(5, &body[65_535..])];
+        assert!(sent == [&expected.concat()[..], &record(5, b"tail"), &record(5, b"")].concat());
     });
 }

@@ -1,6 +1,6 @@
 //! Where an answer's body ends and which bytes of the buffer are its data. Pure: it sees bytes, never a socket.
 //!
-//! How it is framed was decided by `millstream-wire`'s `framing`. Next: `h1`, which reads the bytes.
+//! How it is framed was decided by `millstream-wire`'s `framing`. Next: `connection`, which reads the bytes.
 
 use crate::error::ExchangeError;
 use millstream_wire::Fields;
@@ -19,7 +19,7 @@ pub(super) enum Body {
     Length(u64),
     /// Chunked; the flag says whether the last chunk and the trailers came.
     Chunked(Box<Decoder>, bool),
-    /// Until the connection closes; the flag says whether it has.
+    /// Until the connection closes, or whatever the protocol ends its stream with; the flag says whether it has.
     Close(bool),
 }
 
@@ -85,8 +85,8 @@ impl Body {
         }
     }
 
-    /// The connection closed. Returns whether that is how this body ends.
-    pub(super) fn ended_by_close(&mut self) -> bool {
+    /// The connection closed, or the stream has ended. Returns whether that is how this body ends.
+    pub(super) fn ended_with_stream(&mut self) -> bool {
         if let Self::Close(ended) = self {
             *ended = true;
         }

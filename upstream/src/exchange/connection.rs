@@ -1,30 +1,29 @@
-//! One HTTP/1 exchange after another on one connection to an upstream server.
+//! One exchange after another on one connection to an upstream server, whoever speaks.
 //!
 //! ```text
-//! begin → write_all… → sent_whole → read_head (1xx: again) → read_body… → Ended ┬ reusable → pool
+//! begin → send… → sent_whole → read_head (1xx: again) → read_body… → Ended ┬ reusable → pool
 //!                                                                            └ not → dropped
 //! ```
 //!
 //! The connection reads into one pooled buffer and hands out slices of it, so a small answer is read by one call and
 //! never copied here; while there is nothing to read it has none. A part that was handed out, and the head, stay where they are until the next read. It decides
-//! nothing about retries and knows no client. Next: `body` for what follows a head, `pool` for what happens between exchanges.
+//! nothing about retries and knows no client. Next: `speaker` for what is said, `body` for what follows a head, `pool` for what happens
+//! between exchanges.
 
-mod body;
-
+use super::body::{self, Body};
+use super::speaker::Speaker;
 use crate::error::ExchangeError;
 use crate::lease::Lease;
 use crate::peer::Peer;
 use crate::secured::Secured;
-use body::Body;
 use millstream_net::buffers;
 use millstream_net::clock;
 use millstream_net::connect::connect;
 use millstream_net::outlet::Outlet;
 use millstream_net::stream::Stream;
 use millstream_net::timer::{Deadline, is_elapsed, with_deadline};
-use millstream_wire::h1::framing::{self, Framing};
 use millstream_wire::h1::head::{HeadLimits, Progress, ResponseHead, ResponseHeadError};
-use millstream_wire::{Fields, Method, Version};
+use millstream_wire::{Fields, Method};
 use std::fmt;
 use std::future::poll_fn;
 use std::io::{self, IoSlice};
@@ -90,6 +89,7 @@ pub struct Connection {
     /// Where the head that was read last starts in `buffer`, and its length.
     head: (usize, usize),
     body: Body,
+    speaker: Speaker,
     deadline: Deadline,
     peer: u64,
     /// By what its handshake went; nothing on a plain connection.
@@ -149,6 +149,7 @@ impl Connection {
             start: 0,
             head: (0, 0),
             body: Body::ended(),
+            speaker: Speaker::http1(false),
             deadline,
             peer: peer.id,
             secured: None,
@@ -171,7 +172,8 @@ impl Connection {
 
     /// Starts an exchange. `method` decides how the answer is framed; `keep` says whether the request allows the
     /// connection to be used again.
-    pub fn begin(&mut self, method: Method, keep: bool) {
+    pub fn begin(&mut self, speaker: Speaker, method: Method, keep: bool) {
+        self.speaker = speaker;
         self.method = method;
         self.keep = keep;
         self.sent = false;
@@ -183,11 +185,35 @@ impl Connection {
         self.body = Body::pending();
     }
 
-    /// Writes all of some pieces, by one call where the kernel takes them.
+    /// Sends a head, as it is, and behind it a piece of the request's body, framed; each may be empty. `last` ends the body.
     ///
     /// # Errors
     /// [`ExchangeError::Write`], and [`ExchangeError::SendTimeout`] where nothing could be written for `timeout`.
-    pub async fn write_all(
+    pub async fn send(
+        &mut self,
+        mut head: &[u8],
+        mut piece: &[u8],
+        last: bool,
+        timeout: Duration,
+    ) -> Result<(), ExchangeError> {
+        let mut before = Vec::new();
+        loop {
+            let (framed, rest) = piece.split_at(piece.len().min(self.speaker.most()));
+            before.clear();
+            let behind = self.speaker.frame(framed.len(), last && rest.is_empty(), &mut before);
+            let mut parts = [IoSlice::new(&[]); 4];
+            let filled = [head, &before, framed, behind].into_iter().filter(|part| !part.is_empty());
+            let count = parts.iter_mut().zip(filled).map(|(place, part)| *place = IoSlice::new(part)).count();
+            self.write_all(&mut parts[..count], timeout).await?;
+            if rest.is_empty() {
+                return Ok(());
+            }
+            (head, piece) = (&[], rest);
+        }
+    }
+
+    /// Writes all of some pieces, by one call where the kernel takes them.
+    async fn write_all(
         &mut self,
         pieces: &mut [IoSlice<'_>],
         timeout: Duration,
@@ -201,11 +227,6 @@ impl Connection {
             Err(error) if is_elapsed(&error) => Err(ExchangeError::SendTimeout),
             Err(error) => Err(ExchangeError::Write(error)),
         }
-    }
-
-    /// Writes all of one piece. Errors as [`Connection::write_all`].
-    pub async fn write(&mut self, bytes: &[u8], timeout: Duration) -> Result<(), ExchangeError> {
-        self.write_all(&mut [IoSlice::new(bytes)], timeout).await
     }
 
     /// Notes that the request, body included, is out. A connection where it is not is never used again.
@@ -228,7 +249,7 @@ impl Connection {
         head.clear();
         loop {
             if self.start < self.buffer.len() {
-                match head.parse(&self.buffer[self.start..], &limits) {
+                match self.speaker.parse(head, &self.buffer[self.start..], &limits) {
                     Ok(Progress::Complete) => return self.accept_head(head),
                     Ok(Progress::Partial) if self.buffer.len() - self.start >= limit => {
                         return Err(ExchangeError::HeadTooLarge);
@@ -237,6 +258,9 @@ impl Connection {
                     Err(ResponseHeadError::TooLarge) => return Err(ExchangeError::HeadTooLarge),
                     Err(error) => return Err(ExchangeError::BadHead(error)),
                 }
+            }
+            if self.speaker.is_ended(self.keep)? {
+                return Err(ExchangeError::EndedEarly);
             }
             if poll_fn(|context| self.poll_fill(context, Wait::Whole(timeout))).await? == 0 {
                 return Err(ExchangeError::ClosedEarly { any_bytes: self.received > 0 });
@@ -253,12 +277,8 @@ impl Connection {
             self.interim += 1;
             return if self.interim > MAX_INTERIM { Err(ExchangeError::TooManyInterim) } else { Ok(()) };
         }
-        let framing = framing::response(self.method, head.version, head.status, fields)
-            .map_err(ExchangeError::BadFraming)?;
-        self.keep &= head.version == Version::Http11
-            && head.status != 101
-            && framing != Framing::Close
-            && !fields.connection_lists("close");
+        let (framing, keep) = self.speaker.accept(self.method, head, fields)?;
+        self.keep &= keep;
         self.body = Body::of(framing);
         Ok(())
     }
@@ -271,7 +291,7 @@ impl Connection {
     /// The next piece of the body as far as it is in the buffer.
     ///
     /// # Errors
-    /// [`ExchangeError::BadBody`] for a broken chunked coding.
+    /// [`ExchangeError::BadBody`] for a broken chunked coding, and what a protocol finds wrong with its records.
     pub fn next_part(&mut self) -> Result<Part<'_>, ExchangeError> {
         Ok(match self.advance()? {
             Found::Data { from, to } => Part::Data(&self.buffer[from..to]),
@@ -290,7 +310,11 @@ impl Connection {
             }
             body::Step::More { used } => {
                 self.start += used;
-                Ok(Found::Nothing)
+                match self.speaker.is_ended(self.keep)? {
+                    false => Ok(Found::Nothing),
+                    true if self.body.ended_with_stream() => Ok(Found::End),
+                    true => Err(ExchangeError::EndedEarly),
+                }
             }
             body::Step::End { used } => {
                 self.start += used;
@@ -337,7 +361,7 @@ impl Connection {
             // kernel would hold back for 40 ms.
             self.stream.acknowledge_now();
         }
-        if ready!(filled)? == 0 && !self.body.ended_by_close() {
+        if ready!(filled)? == 0 && !(self.speaker.ends_by_close() && self.body.ended_with_stream()) {
             return Poll::Ready(Err(ExchangeError::ClosedEarly { any_bytes: true }));
         }
         Poll::Ready(Ok(()))
@@ -355,7 +379,9 @@ impl Connection {
     /// Reads once. No buffer is held while nothing is in it: an upstream that is slow to answer costs none.
     fn poll_read(&mut self, context: &mut Context<'_>) -> Poll<io::Result<usize>> {
         self.make_room();
+        let from = self.buffer.len();
         let read = self.stream.poll_read_into(context, &mut self.buffer, usize::MAX);
+        self.speaker.received(&mut self.buffer, from);
         if read.is_pending() && self.buffer.is_empty() {
             buffers::give(std::mem::take(&mut self.buffer));
         }
@@ -419,7 +445,12 @@ impl Connection {
     /// Whether another exchange may follow: both messages ended cleanly, nothing is left over (bytes behind an answer
     /// belong to nobody, RFC 9112 §6.3), and neither side asked to close.
     pub fn reusable(&self) -> bool {
-        self.keep && self.sent && self.body.is_ended() && self.start == self.buffer.len() && self.may_idle()
+        self.keep
+            && self.sent
+            && self.body.is_ended()
+            && self.start == self.buffer.len()
+            && self.speaker.is_at_rest()
+            && self.may_idle()
     }
 
     /// Whether nobody needs what is kept with it.
@@ -501,6 +532,7 @@ impl Connection {
             buffers::give(buffer);
         }
         self.body = Body::ended();
+        self.speaker = Speaker::http1(false);
     }
 }
 

@@ -1,0 +1,212 @@
+//! `fastcgi_pass`: speaking FastCGI to an application, such as PHP-FPM.
+//!
+//! Here is only what no other protocol has. Before: `target`, whom a location passes to; next: `millstream-server`'s
+//! `answer/proxied/params`.
+
+use super::exchange::Exchange;
+use super::http::SetHeader;
+use super::target::{self, PassDraft, PassTarget};
+use super::{Family, Spoken};
+use crate::features::context::{HTTP_SERVER_LOCATION, LOCATION};
+use crate::features::level::level;
+use crate::features::location::LocationMatch;
+use crate::features::templates::{record, without_templates};
+use crate::features::{Apply, Level, Row, often, once};
+use crate::reading::Reading;
+use crate::regular_expression::Regex;
+use crate::template::{self, Part, Template, Variable};
+use crate::tree::{Directive, Word};
+use crate::variables::Builtin;
+
+/// What a parameter says beyond its value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Says {
+    /// Nothing.
+    Itself,
+    /// The method, which is the one that is sent: GET for a HEAD whose answer is to be stored.
+    Method,
+    /// The body's length, which is that of the body that is sent.
+    Length,
+}
+
+without_templates!(Says);
+
+record! {
+    /// A `fastcgi_param`.
+    pub struct Param {
+        /// Its name.
+        pub name: String,
+        /// Its value.
+        pub value: Template,
+        /// `if_not_empty`: it is not sent where its value is empty.
+        pub if_not_empty: bool,
+        /// What it says.
+        pub says: Says,
+    }
+}
+
+record! {
+    /// FastCGI to the application, of a location.
+    pub struct FastCgiPass {
+        /// `fastcgi_param`s in order.
+        pub params: Vec<Param>,
+        /// The request fields among them (`HTTP_…`), by the names that fields have.
+        pub set_headers: Vec<SetHeader>,
+        /// `fastcgi_index`; empty = none.
+        pub index: String,
+        /// `fastcgi_split_path_info`.
+        pub split_path_info: Option<Regex>,
+        /// `fastcgi_keep_conn`, default off.
+        pub keep_conn: bool,
+        /// `fastcgi_catch_stderr`s.
+        pub catch_stderr: Vec<String>,
+    }
+}
+
+/// The parameters of a level, and the request fields among them.
+#[derive(Debug, Clone, Default)]
+pub struct Params {
+    all: Vec<Param>,
+    fields: Vec<SetHeader>,
+}
+
+level! {
+    /// What one level says of it.
+    pub struct FastCgiLevel {
+        /// `fastcgi_param`s.
+        params: Params,
+        /// `fastcgi_index`.
+        index: String,
+        /// `fastcgi_split_path_info`.
+        split_path_info: Regex,
+        /// `fastcgi_keep_conn`.
+        keep_conn: bool,
+        /// `fastcgi_catch_stderr`s.
+        catch_stderr: Vec<String>,
+    }
+}
+
+impl Spoken for FastCgiLevel {
+    type Settings = FastCgiPass;
+
+    fn inherit(&mut self, above: &Self) {
+        self.inherit_open(above);
+    }
+
+    fn sent(&self) -> &[SetHeader] {
+        self.params.as_ref().map_or(&[], |params| &params.fields)
+    }
+
+    /// An application has no date and no name of its own that ours would stand for; its status is a field.
+    fn adjust(exchange: &mut Exchange) {
+        exchange.hide_headers.push("status".to_owned());
+        for name in ["date", "server", "x-pad"] {
+            if !exchange.hide_headers.iter().any(|hidden| hidden == name) {
+                exchange.pass_headers.push(name.to_owned());
+            }
+        }
+    }
+
+    fn resolve(&self, _: &PassDraft, _: &LocationMatch, _: &mut Reading<'_>) -> FastCgiPass {
+        let Params { all, fields } = self.params.clone().unwrap_or_default();
+        FastCgiPass {
+            params: all,
+            set_headers: fields,
+            index: self.index.clone().unwrap_or_default(),
+            split_path_info: self.split_path_info.clone(),
+            keep_conn: self.keep_conn.unwrap_or(false),
+            catch_stderr: self.catch_stderr.clone().unwrap_or_default(),
+        }
+    }
+}
+
+/// The rows that no other protocol has.
+#[rustfmt::skip]
+pub const ROWS: &[Row] = &[
+    once("fastcgi_pass", LOCATION, (1, 1), "address", "",
+        "Passes requests on to a FastCGI application: to the name of an upstream, `host:port` or `unix:/path`. With variables the \
+        whole value is the address.",
+        Apply::Level(pass)),
+    often("fastcgi_param", HTTP_SERVER_LOCATION, (2, 3), "name value [if_not_empty]", "",
+        "Sets a parameter of the application; with `if_not_empty` only where its value is not empty. The request's fields are \
+        parameters by themselves (`HTTP_ACCEPT` …), unless one of that name is set. A level that writes one has none of the level \
+        above.",
+        Apply::Level(|l, d, r| param(of(l), d, r))),
+    once("fastcgi_index", HTTP_SERVER_LOCATION, (1, 1), "name", "",
+        "The file that `$fastcgi_script_name` names where the URI ends with a slash.",
+        Apply::Level(|l, d, _| of(l).index = Some(d.args[0].text.clone()))),
+    once("fastcgi_split_path_info", LOCATION, (1, 1), "regex", "",
+        "An expression of two groups that parts the URI into `$fastcgi_script_name` and `$fastcgi_path_info`.",
+        Apply::Level(|l, d, r| of(l).split_path_info = split_path_info(&d.args[0], r))),
+    once("fastcgi_keep_conn", HTTP_SERVER_LOCATION, (1, 1), "on | off", "off",
+        "Asks the application to leave connections open, to be used again.",
+        Apply::Level(|l, d, r| of(l).keep_conn = r.flag(&d.args[0]))),
+    often("fastcgi_catch_stderr", HTTP_SERVER_LOCATION, (1, 1), "text", "",
+        "An answer is an invalid one where the application writes this text to its error stream before the head has come.",
+        Apply::Level(|l, d, _| of(l).catch_stderr.get_or_insert_default().push(d.args[0].text.clone()))),
+];
+
+/// Applications are not spoken to over TLS.
+pub const TLS_ROWS: &[Row] = &[];
+
+fn of(level: &mut Level) -> &mut FastCgiLevel {
+    &mut level.pass.fastcgi.protocol
+}
+
+fn pass(level: &mut Level, directive: &Directive, reading: &mut Reading<'_>) {
+    if target::is_taken(level, directive, reading) {
+        return;
+    }
+    let word = &directive.args[0];
+    let family = Family::FastCgi;
+    let (target, host, port) = if !template::is_literal(&word.text) {
+        (PassTarget::Variables(reading.template(word)), String::new(), 0)
+    } else if word.text.contains("://") {
+        let bare = word.text.rsplit("://").next().unwrap_or_default();
+        reading
+            .error(word.span, format!("invalid host in fastcgi_pass \"{}\"", word.text))
+            .help(format!("an application has no URL; write fastcgi_pass {bare};"));
+        return;
+    } else {
+        let text = word.text.strip_suffix(':').filter(|text| text.starts_with("unix:")).unwrap_or(&word.text);
+        let Some((id, host, port)) = target::target(text, None, word, reading) else { return };
+        (PassTarget::Upstream(id), host, port)
+    };
+    let (uri, url, span) = (None, None, word.span);
+    level.pass.draft =
+        Some(PassDraft { family, target, host, port, uri, url, may_be_encrypted: false, span });
+}
+
+fn param(level: &mut FastCgiLevel, directive: &Directive, reading: &mut Reading<'_>) {
+    let [name, word, rest @ ..] = &directive.args[..] else { return };
+    // The level has one, whatever becomes of it.
+    level.params.get_or_insert_default();
+    if let Some(flag) = rest.first()
+        && reading.one_of(flag, &["if_not_empty"]).is_none()
+    {
+        return;
+    }
+    let value = reading.template(word);
+    let says = match &*value.parts {
+        [Part::Variable(Variable::Builtin(Builtin::RequestMethod))] => Says::Method,
+        [Part::Variable(Variable::Builtin(Builtin::ContentLength))] => Says::Length,
+        _ => Says::Itself,
+    };
+    let params = level.params.get_or_insert_default();
+    if let Some(field) = name.text.strip_prefix("HTTP_") {
+        let field = field.replace('_', "-").to_ascii_lowercase();
+        params.fields.push(SetHeader { name: field, value: value.clone() });
+    }
+    params.all.push(Param { name: name.text.clone(), value, if_not_empty: !rest.is_empty(), says });
+}
+
+fn split_path_info(word: &Word, reading: &mut Reading<'_>) -> Option<Regex> {
+    let regex = reading.regex(word, &word.text, false)?;
+    if regex.compiled.captures_len() < 3 {
+        reading
+            .error(word.span, format!("pattern \"{}\" must have 2 captures", word.text))
+            .help("write ^(.+\\.php)(/.*)$, of which the first is the script and the second what follows it");
+        return None;
+    }
+    Some(regex)
+}

@@ -1,0 +1,106 @@
+//! What an application is told of a request.
+
+use super::super::request_head::Framed;
+use super::{Plan, write};
+use crate::admission;
+use crate::fixture::{admitted, worker};
+use millstream_wire::Method;
+
+/// The parameters that go to an application from a location with these words, in order.
+fn sent(words: &str, request: &str, framed: Framed) -> Vec<(String, String)> {
+    let http = format!("server {{ listen 80; location / {{ fastcgi_pass 127.0.0.1:1; {words} }} }}");
+    let mut request = admitted(&worker(&http), request);
+    admission::route(&mut request).expect("it is decided");
+    let generation = request.generation.clone();
+    let settings = &generation.http().location(request.location).settings;
+    let proxy = settings.pass.as_deref().expect("it is passed on");
+    let plan = Plan {
+        request: &request,
+        proxy,
+        method: Method::Get,
+        uri: None,
+        caching: false,
+        confirm: None,
+        rest: None,
+        framed,
+    };
+    let mut out = Vec::new();
+    write(&mut out, &plan, proxy.fastcgi().expect("in FastCGI"));
+    assert_eq!(&out[..16], [1, 1, 0, 1, 0, 8, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0]);
+    assert_eq!(&out[out.len() - 8..], [1, 4, 0, 1, 0, 0, 0, 0]);
+    let length = usize::from(u16::from_be_bytes([out[20], out[21]]));
+    let (mut pairs, mut rest) = (Vec::new(), &out[24..24 + length]);
+    assert_eq!(out.len(), 24 + length + 8, "one record takes them all");
+    while let [name, value, text @ ..] = rest {
+        let (name, value) = (usize::from(*name), usize::from(*value));
+        let read = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        pairs.push((read(&text[..name]), read(&text[name..name + value])));
+        rest = &text[name + value..];
+    }
+    pairs
+}
+
+fn check(words: &str, request: &str, framed: Framed, expected: &[(&str, &str)]) {
+    let sent = sent(words, request, framed);
+    let sent: Vec<_> = sent.iter().map(|(name, value)| (&**name, &**value)).collect();
+    assert_eq!(sent, expected, "{words}");
+}
+
+#[test]
+fn the_requests_fields_are_parameters_as_cgi_names_them() {
+    let head = "GET / HTTP/1.1\r\nHost: Api.Example\r\nAccept-Language: en\r\nX-A: 1\r\nx-a: 2\r\nCookie: a=1\r\n\
+        Cookie: b=2\r\nProxy: http://evil.test\r\nConnection: close, X-Hop\r\nX-Hop: y\r\nX_Odd: z\r\nTE: trailers\r\n\r\n";
+    check(
+        "",
+        head,
+        Framed::None,
+        &[
+            ("HTTP_HOST", "Api.Example"),
+            ("HTTP_ACCEPT_LANGUAGE", "en"),
+            ("HTTP_X_A", "1, 2"),
+            ("HTTP_COOKIE", "a=1; b=2"),
+        ],
+    );
+}
+
+#[test]
+fn parameters_are_sent_as_set_and_stand_in_the_place_of_fields() {
+    check(
+        "fastcgi_param A 1; fastcgi_param EMPTY $arg_none; fastcgi_param GONE $arg_none if_not_empty; \
+         fastcgi_param QUERY_STRING $query_string if_not_empty; fastcgi_param HTTP_X_A mine; \
+         fastcgi_param HTTP_HOST $server_name;",
+        "GET /?x=1 HTTP/1.1\r\nHost: a\r\nX-A: theirs\r\n\r\n",
+        Framed::None,
+        &[("A", "1"), ("EMPTY", ""), ("QUERY_STRING", "x=1"), ("HTTP_X_A", "mine"), ("HTTP_HOST", "")],
+    );
+}
+
+#[test]
+fn an_application_is_told_the_method_and_the_length_that_are_sent() {
+    let words = "fastcgi_param REQUEST_METHOD $request_method; fastcgi_param CONTENT_LENGTH $content_length;";
+    let check = |method: &str, framed, told: &str, length: &str| {
+        let head = format!("{method} / HTTP/1.0\r\n\r\n");
+        check(words, &head, framed, &[("REQUEST_METHOD", told), ("CONTENT_LENGTH", length)]);
+    };
+    check("GET", Framed::None, "GET", "");
+    check("HEAD", Framed::None, "GET", "");
+    check("GET", Framed::Length(70_000), "GET", "70000");
+    check("GET", Framed::Length(0), "GET", "0");
+}
+
+#[test]
+fn the_script_is_parted_from_what_follows_it_and_has_an_index() {
+    let params = "fastcgi_param S $fastcgi_script_name; fastcgi_param P $fastcgi_path_info;";
+    let check = |words: &str, path: &str, script: &str, info: &str| {
+        let head = format!("GET {path} HTTP/1.0\r\n\r\n");
+        check(&format!("{words} {params}"), &head, Framed::None, &[("S", script), ("P", info)]);
+    };
+    check("", "/a.php/b", "/a.php/b", "");
+    check("fastcgi_index index.php;", "/blog/", "/blog/index.php", "");
+    check("fastcgi_index index.php;", "/blog", "/blog", "");
+    let split = "fastcgi_index index.php; fastcgi_split_path_info ^(.+?\\.php)(/.*)$;";
+    check(split, "/a.php/b/c.php/d", "/a.php", "/b/c.php/d");
+    check(split, "/a.php", "/a.php", "");
+    check(split, "/", "/index.php", "");
+    check("fastcgi_split_path_info ^(/app/)(.*)$; fastcgi_index x;", "/app/y", "/app/x", "y");
+}

@@ -1,0 +1,84 @@
+//! FastCGI: a request's body in records, and an answer's records undone in the buffer they were read into.
+//!
+//! The answer's text is a CGI head and a body, which end where the application says so and not where the connection does.
+
+use crate::error::ExchangeError;
+use millstream_wire::fastcgi::{Kind, Records, encode};
+use millstream_wire::h1::framing::{self, Framing};
+use millstream_wire::h1::head::ResponseHead;
+use millstream_wire::{Fields, Method};
+use std::fmt;
+
+/// Hears what an application complains of, as it comes, and says whether that makes its answer an invalid one.
+pub type Complaints = Box<dyn Fn(&[u8]) -> bool>;
+
+/// One exchange in FastCGI.
+pub struct FastCgi {
+    records: Records,
+    complaints: Complaints,
+    /// A complaint before the head made the answer an invalid one.
+    caught: bool,
+    /// The head has come.
+    headed: bool,
+}
+
+impl FastCgi {
+    pub(super) fn new(complaints: Complaints) -> FastCgi {
+        FastCgi { records: Records::default(), complaints, caught: false, headed: false }
+    }
+
+    pub(super) fn received(&mut self, buffer: &mut Vec<u8>, from: usize) {
+        self.records.undo(buffer, from);
+        if !self.records.complaints().is_empty() {
+            let caught = (self.complaints)(&self.records.take_complaints());
+            self.caught |= caught && !self.headed;
+        }
+    }
+
+    /// How the answer is framed. Whether the connection can be used again is known once its last record has come.
+    pub(super) fn accept(
+        &mut self,
+        method: Method,
+        head: &ResponseHead,
+        fields: Fields<'_>,
+    ) -> Result<(Framing, bool), ExchangeError> {
+        if self.caught {
+            return Err(ExchangeError::Caught);
+        }
+        self.headed = true;
+        let framing = framing::cgi(method, head.status, fields).map_err(ExchangeError::BadFraming)?;
+        Ok((framing, true))
+    }
+
+    /// Where the connection is to be kept the last record is waited for, which follows the end of the text.
+    pub(super) fn is_ended(&self, keep: bool) -> Result<bool, ExchangeError> {
+        if self.caught {
+            return Err(ExchangeError::Caught);
+        }
+        let ended = self.records.is_ended().map_err(ExchangeError::BadRecord)?;
+        Ok(ended || !keep && self.is_closed())
+    }
+
+    pub(super) fn is_closed(&self) -> bool {
+        self.records.is_closed()
+    }
+
+    pub(super) fn is_at_rest(&self) -> bool {
+        self.records.is_at_rest()
+    }
+}
+
+impl fmt::Debug for FastCgi {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("FastCgi").field("records", &self.records).finish_non_exhaustive()
+    }
+}
+
+/// What stands before and behind a piece of the request's body, which is at most [`encode::MOST`] bytes long.
+pub(super) fn frame(length: usize, last: bool, before: &mut Vec<u8>) -> &'static [u8] {
+    const END: &[u8] = &[1, Kind::Stdin as u8, 0, 1, 0, 0, 0, 0];
+    if length > 0 {
+        before.extend_from_slice(&encode::header(Kind::Stdin, length));
+    }
+    if last { END } else { b"" }
+}

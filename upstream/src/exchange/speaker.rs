@@ -1,0 +1,111 @@
+//! The door to the protocols: what a connection asks of whoever speaks over it.
+//!
+//! Head out and body out go through [`Speaker::frame`], what comes in through [`Speaker::received`], after which it is text: a head
+//! ([`Speaker::parse`], [`Speaker::accept`]) and a body. The response's head is the same value whoever spoke. A protocol is
+//! a file and an arm in each method here; there is nothing to be called through a table, and HTTP/1 costs a comparison.
+
+use super::fastcgi::{self, Complaints, FastCgi};
+use super::http1::{self, Http1};
+use crate::error::ExchangeError;
+use millstream_wire::fastcgi::encode::MOST;
+use millstream_wire::h1::framing::Framing;
+use millstream_wire::h1::head::{HeadLimits, Progress, ResponseHead, ResponseHeadError};
+use millstream_wire::{Fields, Method};
+
+/// Who speaks, and how far an exchange has come.
+#[derive(Debug)]
+pub enum Speaker {
+    /// HTTP/1.0 or 1.1.
+    Http1(Http1),
+    /// FastCGI.
+    FastCgi(FastCgi),
+}
+
+impl Speaker {
+    /// HTTP/1, with a body that is chunked or whose length was announced.
+    pub fn http1(chunked: bool) -> Speaker {
+        Speaker::Http1(Http1 { chunked })
+    }
+
+    /// FastCGI, with who hears what the application complains of.
+    pub fn fastcgi(complaints: Complaints) -> Speaker {
+        Speaker::FastCgi(FastCgi::new(complaints))
+    }
+
+    /// The longest piece of a request's body that is framed at once.
+    pub(super) fn most(&self) -> usize {
+        match self {
+            Speaker::Http1(_) => usize::MAX,
+            Speaker::FastCgi(_) => MOST,
+        }
+    }
+
+    /// What stands before and behind a piece of the request's body.
+    pub(super) fn frame(&self, length: usize, last: bool, before: &mut Vec<u8>) -> &'static [u8] {
+        match self {
+            Speaker::Http1(http1) => http1.frame(length, last, before),
+            Speaker::FastCgi(_) => fastcgi::frame(length, last, before),
+        }
+    }
+
+    /// Makes text of what was read to `buffer[from..]`.
+    pub(super) fn received(&mut self, buffer: &mut Vec<u8>, from: usize) {
+        match self {
+            Speaker::Http1(_) => {}
+            Speaker::FastCgi(spoken) => spoken.received(buffer, from),
+        }
+    }
+
+    /// Reads a head from the start of the text.
+    pub(super) fn parse(
+        &self,
+        head: &mut ResponseHead,
+        text: &[u8],
+        limits: &HeadLimits,
+    ) -> Result<Progress, ResponseHeadError> {
+        match self {
+            Speaker::Http1(_) => head.parse(text, limits),
+            Speaker::FastCgi(_) => head.parse_cgi(text, limits),
+        }
+    }
+
+    /// How the answer of a final head is framed, and whether that lets the connection be used again.
+    pub(super) fn accept(
+        &mut self,
+        method: Method,
+        head: &ResponseHead,
+        fields: Fields<'_>,
+    ) -> Result<(Framing, bool), ExchangeError> {
+        match self {
+            Speaker::Http1(_) => http1::accept(method, head, fields),
+            Speaker::FastCgi(spoken) => spoken.accept(method, head, fields),
+        }
+    }
+
+    /// Whether the upstream has said that no more text comes; `keep`: the connection is to be used again.
+    ///
+    /// # Errors
+    /// What came in place of text.
+    pub(super) fn is_ended(&self, keep: bool) -> Result<bool, ExchangeError> {
+        match self {
+            Speaker::Http1(_) => Ok(false),
+            Speaker::FastCgi(spoken) => spoken.is_ended(keep),
+        }
+    }
+
+    /// Whether the end of the connection can be the end of a body.
+    pub(super) fn ends_by_close(&self) -> bool {
+        match self {
+            Speaker::Http1(_) => true,
+            Speaker::FastCgi(spoken) => spoken.is_closed(),
+        }
+    }
+
+    /// Whether all of an exchange has come once its body has, so that another may follow.
+    pub(super) fn is_at_rest(&self) -> bool {
+        match self {
+            Speaker::Http1(_) => true,
+            Speaker::FastCgi(spoken) => spoken.is_at_rest(),
+        }
+    }
+}
