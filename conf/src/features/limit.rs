@@ -72,7 +72,7 @@ pub(super) fn zone(
         return None;
     };
     let message = format!("{directive_name} \"{name}\" is already bound to another key");
-    reading.declare(kind, &name, directive.span, message).then(|| LimitZone {
+    reading.declare(kind, &name, directive.span, message).then_some(LimitZone {
         name,
         span: directive.span,
         key,

@@ -342,7 +342,7 @@ fn framed(request: &mut Request, head: &AnswerHead<'_>, compress: bool) -> Frame
     let chunks = request.is_http11() && request.location().settings.send.chunked;
     let status = request.error_status.unwrap_or(head.status);
     match head.length {
-        Some(length) if !compress && !(chunks && trailers::are_expected(request, status)) => {
+        Some(length) if !(compress || chunks && trailers::are_expected(request, status)) => {
             Framed::Length(length)
         }
         _ if chunks => Framed::Chunked,

@@ -25,7 +25,7 @@ pub(super) fn pass(request: &mut Request, settings: &ConnectionLimits) -> Result
         let zone = request.generation.shared.connection_zones[limit.zone.0 as usize].clone();
         let entered = with_key(&limit.key, request, |key| match key.len() {
             0 => None,
-            ..=LONGEST_KEY => Some(zone.enter(key, limit.most)),
+            1..=LONGEST_KEY => Some(zone.enter(key, limit.most)),
             _ => {
                 too_long(request, &limit.key.source, LONGEST_KEY);
                 None

@@ -75,7 +75,7 @@ fn ask(request: &Request, limits: &[RequestLimit], now: Instant) -> Together {
         let is_last = number + 1 == limits.len();
         let said = with_key(&limit.key, request, |key| match key.len() {
             0 => None,
-            ..=LONGEST_KEY => Some(zone.ask(key, limit.burst, is_last, now)),
+            1..=LONGEST_KEY => Some(zone.ask(key, limit.burst, is_last, now)),
             _ => {
                 too_long(request, &limit.key.source, LONGEST_KEY);
                 None

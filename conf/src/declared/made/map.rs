@@ -44,7 +44,7 @@ impl Map {
         }
         let dots = || lower.iter().enumerate().filter(|&(_, &byte)| byte == b'.').map(|(at, _)| at);
         let leading = dots().find_map(|at| self.leading.get(&lower[at..]));
-        let trailing = || dots().filter_map(|at| self.trailing.get(&lower[..=at])).last();
+        let trailing = || dots().filter_map(|at| self.trailing.get(&lower[..=at])).next_back();
         leading.or_else(trailing).copied()
     }
 

@@ -177,8 +177,11 @@ fn leaves_out_length(plan: &Plan<'_>, http: &HttpPass) -> bool {
     })
 }
 
+/// Fields that the gateway adds to a request: name and value.
+pub(super) type Added<'a> = SmallVec<[(&'static [u8], Cow<'a, [u8]>); 4]>;
+
 /// The conditions that ask whether a stored answer is still good (RFC 9111 §4.3.1), and what alone is asked for.
-pub(super) fn conditions<'a>(plan: &Plan<'a>) -> SmallVec<[(&'static [u8], Cow<'a, [u8]>); 4]> {
+pub(super) fn conditions<'a>(plan: &Plan<'a>) -> Added<'a> {
     let mut fields = SmallVec::new();
     if let Some(entry) = plan.confirm {
         let modified = entry.head().fields().get(FieldId::LastModified);

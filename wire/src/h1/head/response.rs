@@ -147,11 +147,13 @@ fn cgi_status(fields: Fields<'_>) -> Result<u16, ResponseHeadError> {
     match (said.next(), said.next()) {
         (None, _) if fields.has(FieldId::Location) => Ok(302),
         (None, _) => Ok(200),
-        (Some([a @ b'2'..=b'9', b @ b'0'..=b'9', c @ b'0'..=b'9', rest @ ..]), None)
-            if matches!(rest, [] | [b' ', ..]) =>
-        {
-            Ok([a, b, c].into_iter().fold(0, |status, digit| status * 10 + u16::from(digit - b'0')))
-        }
+        (
+            Some(
+                [a @ b'2'..=b'9', b @ b'0'..=b'9', c @ b'0'..=b'9']
+                | [a @ b'2'..=b'9', b @ b'0'..=b'9', c @ b'0'..=b'9', b' ', ..],
+            ),
+            None,
+        ) => Ok([a, b, c].into_iter().fold(0, |status, digit| status * 10 + u16::from(digit - b'0'))),
         _ => Err(ResponseHeadError::BadStatus),
     }
 }
