@@ -83,7 +83,7 @@ fn what_failed_in_a_log_may_fail_again_and_nothing_else() {
     let (status, told, complained) = bench(&["-n", "100", "-c", "1", "--log", &log, &url]);
     assert_eq!(status, 0, "{complained}");
     assert!(told.contains("Errors: 50 (50.0 %)"), "{told}");
-    assert!(complained.contains("1 of the distinct ones failed in the log too"), "{complained}");
+    assert!(complained.contains("1 of the distinct requests failed in the log too"), "{complained}");
     let (_, told, complained) = bench(&["-n", "100", "-c", "1", "--status", "200", "--log", &log, &url]);
     assert!(told.contains("Errors: 100 (100 %)") && !complained.contains("in the log too"), "{complained}");
 }
