@@ -1,7 +1,7 @@
 //! The values of made variables (`map`, `geo` …) that one request has read so far.
 //!
 //! They stand in one text, which the next request reuses; a request that reads none touches nothing here. One that comes back to
-//! itself has no value, and no chain of them is longer than [`DEEPEST`]. Next: `request`, which has one; `variables/made`, which
+//! itself has no value, and no chain of them is longer than `DEEPEST`. Next: `request`, which has one; `variables/made`, which
 //! makes the values.
 
 use millstream_conf::model::{Made, MadeId};

@@ -1,4 +1,4 @@
-//! Variables that a configuration makes out of others: each kind is a file below, listed in [`makings!`].
+//! Variables that a configuration makes out of others: each kind is a file below, listed in `makings!`.
 //!
 //! Plain data. What one reads may be made itself; what it comes to in the end is for [`reads`] to say, which every judgement about
 //! who may share an answer has to ask. Before: `template`; next: `features/made`, which declares them; `millstream-server`'s

@@ -1,7 +1,7 @@
 //! What one level (http, server, location) says of a feature, and how it takes what it leaves open from the level above.
 //!
-//! [`level!`] makes the struct, every setting optional; lists count as one setting, so a level that writes one `add_header`
-//! has none of the level above. [`settings!`] makes in addition the resolved data, with the defaults. A feature with a rule of its
+//! `level!` makes the struct, every setting optional; lists count as one setting, so a level that writes one `add_header`
+//! has none of the level above. `settings!` makes in addition the resolved data, with the defaults. A feature with a rule of its
 //! own writes [`Feature`](super::Feature) by hand. Next: the features.
 
 use crate::source::Span;

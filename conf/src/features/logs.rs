@@ -158,7 +158,7 @@ const COMBINED: (&str, &str) = (
     "$remote_addr - $remote_user [$time_local] \"$request\" $status $body_bytes_sent \"$http_referer\" \"$http_user_agent\"",
 );
 
-/// Declares [`COMBINED`].
+/// Declares `COMBINED`.
 pub fn declare_combined(reading: &mut Reading<'_>) {
     let (name, text) = COMBINED;
     let word = Word { text: text.to_owned(), span: Span::default(), quoted: true };

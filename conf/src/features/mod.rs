@@ -1,7 +1,7 @@
 //! Everything that a configuration can say, one file a feature.
 //!
 //! A feature's file holds its rows in the table of directives, what one level may say of it and how that is inherited, what comes of
-//! it with nginx's defaults, and the templates in it. [`features!`] lists them: it makes [`Level`], [`Settings`] and
+//! it with nginx's defaults, and the templates in it. `features!` lists them: it makes [`Level`], [`Settings`] and
 //! [`ServerSettings`], inheritance, resolution, the walk over templates and the manual's order. Blocks that are no levels (main, events,
 //! upstream, a server's own directives) have rows of their own kinds here too. Next: the features; `block`, which checks a
 //! block against the table.

@@ -1,6 +1,6 @@
 //! The walk over every text with variables, so that what a configuration reads is known at load.
 //!
-//! [`record!`] makes the walk of a struct of all its fields, and a type without a walk of its own does not compile in one:
+//! `record!` makes the walk of a struct of all its fields, and a type without a walk of its own does not compile in one:
 //! no template can be forgotten. Next: `Settings::templates`, which `millstream`'s `assemble` asks.
 
 use std::net::IpAddr;

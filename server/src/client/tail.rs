@@ -51,7 +51,7 @@ impl Tail {
     }
 }
 
-/// A body that is all there, for [`Client::poll_whole`].
+/// A body that is all there, for `Client::poll_whole`.
 pub struct WholeBody<'a> {
     /// Its bytes.
     pub bytes: &'a Bytes,

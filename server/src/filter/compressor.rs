@@ -1,6 +1,6 @@
 //! Making coded bodies: whole ones, and streams that are given out piece by piece.
 //!
-//! Each coding is a library behind [`Encoder`]; nothing else knows which. Next: `coding`, which says what is made.
+//! Each coding is a library behind `Encoder`; nothing else knows which. Next: `coding`, which says what is made.
 
 use flate2::Compression;
 use flate2::write::GzEncoder;

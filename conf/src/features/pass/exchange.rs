@@ -38,7 +38,7 @@ impl From<Placed<IgnoreHeaders>> for IgnoreHeaders {
 settings! {
     /// How a location exchanges with an upstream; each is named here as in the family `proxy_`.
     pub struct Exchange, ExchangeLevel(place, reading) {
-        /// `proxy_hide_header`s in lower case, beside [`HIDDEN_FIELDS`].
+        /// `proxy_hide_header`s in lower case, beside `HIDDEN_FIELDS`.
         hide_headers: Vec<String> = Vec::new(),
         /// `proxy_pass_header`s in lower case, which are not hidden.
         pass_headers: Vec<String> = Vec::new(),

@@ -1,7 +1,7 @@
 //! Passing requests on: what every family of prefixes (`proxy_` …) has, and the list of the families.
 //!
 //! The rows, the model and the manual of what they share are made once per prefix; a protocol's own part is a file of its own. A
-//! new family is that file and a line in [`families!`]. Next: `target`, `exchange`, `store`, `cache`, `sharing` and `purge`, which they
+//! new family is that file and a line in `families!`. Next: `target`, `exchange`, `store`, `cache`, `sharing` and `purge`, which they
 //! share; `http` and `fastcgi`; `millstream-server`'s `answer/proxied`.
 
 pub mod failures;
