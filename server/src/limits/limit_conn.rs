@@ -2,7 +2,6 @@
 //!
 //! Where one of them refuses it, the others forget it at once. Before: `limit_zone/connections`.
 
-use super::limit_req::too_long;
 use super::with_key;
 use crate::failure;
 use crate::limit_zone::connections::Refused;
@@ -23,14 +22,7 @@ pub(super) fn pass(request: &mut Request, settings: &ConnectionLimits) -> Result
     }
     for limit in settings.limits.iter() {
         let zone = request.generation.shared.connection_zones[limit.zone.0 as usize].clone();
-        let entered = with_key(&limit.key, request, |key| match key.len() {
-            0 => None,
-            1..=LONGEST_KEY => Some(zone.enter(key, limit.most)),
-            _ => {
-                too_long(request, &limit.key.source, LONGEST_KEY);
-                None
-            }
-        });
+        let entered = with_key(&limit.key, LONGEST_KEY, request, |key| zone.enter(key, limit.most));
         match entered {
             None => {}
             Some(Ok(under_way)) => {

@@ -73,14 +73,7 @@ fn ask(request: &Request, limits: &[RequestLimit], now: Instant) -> Together {
     for (number, limit) in limits.iter().enumerate() {
         let zone = zone(request, limit);
         let is_last = number + 1 == limits.len();
-        let said = with_key(&limit.key, request, |key| match key.len() {
-            0 => None,
-            1..=LONGEST_KEY => Some(zone.ask(key, limit.burst, is_last, now)),
-            _ => {
-                too_long(request, &limit.key.source, LONGEST_KEY);
-                None
-            }
-        });
+        let said = with_key(&limit.key, LONGEST_KEY, request, |key| zone.ask(key, limit.burst, is_last, now));
         match said {
             None => {}
             Some(Said::Held(seat)) => held.push((number, seat)),
@@ -140,15 +133,6 @@ fn log(request: &Request, level: Level, event: Event, dry_run: bool, excess: i64
             failure::log(request, level, what);
         }
     }
-}
-
-/// A key that is too long to be counted by.
-pub(super) fn too_long(request: &Request, key: &str, longest: usize) {
-    failure::log(
-        request,
-        Level::Error,
-        format_args!("the value of the \"{key}\" key is more than {longest} bytes"),
-    );
 }
 
 fn less_severe(level: Level) -> Level {

@@ -8,8 +8,9 @@ mod limit_req;
 mod limit_conn;
 pub mod limit_rate;
 
+use crate::failure;
 use crate::request::Request;
-use millstream_conf::model::{Settings, Template};
+use millstream_conf::model::{Level, Settings, Template};
 use millstream_net::buffers;
 use std::time::Instant;
 
@@ -35,11 +36,22 @@ pub fn pass(request: &mut Request, settings: &Settings) -> Ruling {
     }
 }
 
-/// What becomes of a key that was made in a buffer of the thread.
-fn with_key<T>(key: &Template, request: &Request, then: impl FnOnce(&[u8]) -> T) -> T {
+/// What becomes of a key that was made in a buffer of the thread. One that is empty, or longer than `longest` bytes, is not
+/// counted, as in nginx.
+fn with_key<T>(
+    key: &Template,
+    longest: usize,
+    request: &Request,
+    then: impl FnOnce(&[u8]) -> T,
+) -> Option<T> {
     let mut buffer = buffers::take();
     crate::variables::evaluate(key, request, &mut buffer);
-    let made = then(&buffer);
+    let made = (1..=longest).contains(&buffer.len()).then(|| then(&buffer));
+    if buffer.len() > longest {
+        let source = &key.source;
+        let what = format_args!("the value of the \"{source}\" key is more than {longest} bytes");
+        failure::log(request, Level::Error, what);
+    }
     buffers::give(buffer);
     made
 }
