@@ -97,7 +97,9 @@ impl Check {
             }
             Check::Tries(tries) => {
                 if tries.ask(request).await {
-                    return Ok(content(request, Now::read(), out));
+                    let generation = request.generation.clone();
+                    let settings = &generation.http().location(request.location).settings;
+                    return Ok(content(request, settings, Now::read(), out));
                 }
                 match try_files::otherwise(request) {
                     Ok(restart) => again(request, restart, Now::read(), out),
@@ -136,9 +138,7 @@ pub fn again(request: &mut Request, restart: Restart, now: Now, out: &mut Vec<u8
 fn in_location(request: &mut Request, now: Now, out: &mut Vec<u8>) -> Step {
     let generation = request.generation.clone();
     let settings = &generation.http().location(request.location).settings;
-    if settings.realip.is_some() {
-        realip::take(request);
-    }
+    realip::take(request);
     if !settings.phases.is_none()
         && let Some(step) = guards(request, settings)
     {
@@ -146,14 +146,12 @@ fn in_location(request: &mut Request, now: Now, out: &mut Vec<u8>) -> Step {
     }
     match try_files::begin(request) {
         Some(tries) => Step::Wait(Check::Tries(tries)),
-        None => content(request, now, out),
+        None => content(request, settings, now, out),
     }
 }
 
 /// The last phase: what answers, or a hit at once.
-fn content(request: &mut Request, now: Now, out: &mut Vec<u8>) -> Step {
-    let generation = request.generation.clone();
-    let settings = &generation.http().location(request.location).settings;
+fn content(request: &mut Request, settings: &Settings, now: Now, out: &mut Vec<u8>) -> Step {
     match chosen(request, settings, now) {
         Content::Pass(Some((key, Lookup::Fresh(found)))) if request.framing == Framing::None => {
             request.cache_status = Some(CacheStatus::Hit);

@@ -15,7 +15,7 @@ mod tests;
 
 /// Takes the address that the settings in force have the request come from.
 pub fn take(request: &mut Request) {
-    if request.client.is_some() {
+    if request.client.is_some() || request.location().settings.realip.is_none() {
         return;
     }
     let generation = request.generation.clone();
