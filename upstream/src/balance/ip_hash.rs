@@ -3,7 +3,7 @@
 //! An IPv4 address counts with its first three octets, an IPv6 address as a whole; all clients of unix sockets are one.
 
 use super::shares::Shares;
-use super::{Ask, MOST_MISSES, Set};
+use super::{Ask, Set};
 
 /// What the first hash of a request starts from; nginx's numbers, here and below.
 const START: u32 = 89;
@@ -15,21 +15,8 @@ pub(super) fn choose(shares: &Shares, set: Set<'_>, ask: &mut Ask<'_>) -> Option
         whole if whole.len() == 16 => whole,
         _ => &[0; 3],
     };
-    let mut search = ask.tried.search.clone();
-    if search.rounds == 0 {
-        search.hash = START;
-    }
-    let mut found = None;
-    while found.is_none() && search.misses <= MOST_MISSES {
-        search.hash = address.iter().fold(search.hash, |hash, octet| (hash * 113 + u32::from(*octet)) % 6271);
-        search.rounds += 1;
-        let index = shares.find(u64::from(search.hash));
-        if set.is_open(index, ask) {
-            found = Some(set.first + index);
-        } else {
-            search.misses += 1;
-        }
-    }
-    ask.tried.search = search;
-    found
+    shares.search(set, ask, |search| {
+        let start = if search.rounds == 0 { START } else { search.hash };
+        address.iter().fold(start, |hash, octet| (hash * 113 + u32::from(*octet)) % 6271)
+    })
 }

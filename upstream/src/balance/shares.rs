@@ -1,6 +1,8 @@
 //! The peers' weights laid end to end, so that a number falls on one of them.
 
+use super::{Ask, MOST_MISSES, Set};
 use crate::peer::Member;
+use crate::tried::Search;
 
 /// Where each peer's share ends.
 #[derive(Debug)]
@@ -28,5 +30,29 @@ impl Shares {
     pub(super) fn find(&self, number: u64) -> usize {
         let place = number % self.total();
         self.ends.partition_point(|end| *end <= place)
+    }
+
+    /// Goes from one number to the next that `hash` makes until it falls on a server that may be asked. `None`: let the
+    /// others take turns.
+    pub(super) fn search(
+        &self,
+        set: Set<'_>,
+        ask: &mut Ask<'_>,
+        hash: impl Fn(&Search) -> u32,
+    ) -> Option<usize> {
+        let mut search = ask.tried.search.clone();
+        let mut found = None;
+        while found.is_none() && search.misses <= MOST_MISSES {
+            search.hash = hash(&search);
+            search.rounds += 1;
+            let index = self.find(u64::from(search.hash));
+            if set.is_open(index, ask) {
+                found = Some(set.first + index);
+            } else {
+                search.misses += 1;
+            }
+        }
+        ask.tried.search = search;
+        found
     }
 }
