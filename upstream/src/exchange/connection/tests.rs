@@ -27,16 +27,18 @@ pub(crate) fn pair(id: u64) -> (Connection, UnixStream) {
     (Connection::over(Stream::from(ours), &peer, Deadline::new()), theirs)
 }
 
-/// Runs one GET against an answer that comes in the given pieces; the last one is followed by a close where asked.
+/// Runs one exchange against an answer that comes in the given pieces; the last one is followed by a close where asked.
 /// Gives status, body and whether the connection may be used again.
-async fn exchange(
+async fn talk(
+    speaker: Speaker,
+    head: &[u8],
     method: Method,
     pieces: &[&[u8]],
     close: bool,
 ) -> Result<(u16, Vec<u8>, bool), ExchangeError> {
     let (mut connection, mut peer) = pair(0);
-    connection.begin(Speaker::http1(false), method, true);
-    connection.send(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n", b"", true, LONG).await?;
+    connection.begin(speaker, method, true);
+    connection.send(head, b"", true, LONG).await?;
     connection.sent_whole();
     let script = async {
         let mut request = [0; 64];
@@ -64,6 +66,16 @@ async fn exchange(
         Ok((head.status, body, connection.reusable()))
     };
     tokio::join!(script, talk).1
+}
+
+/// [`talk`] in HTTP/1.
+async fn exchange(
+    method: Method,
+    pieces: &[&[u8]],
+    close: bool,
+) -> Result<(u16, Vec<u8>, bool), ExchangeError> {
+    let head = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n";
+    talk(Speaker::http1(false), head, method, pieces, close).await
 }
 
 #[test]
@@ -206,35 +218,14 @@ fn record(kind: u8, content: &[u8]) -> Vec<u8> {
     [&[1, kind, 0, 1, length[0], length[1], 0, 0], content].concat()
 }
 
-/// As [`exchange`], in FastCGI.
+/// [`talk`] in FastCGI.
 async fn applied(
     method: Method,
     pieces: &[&[u8]],
     close: bool,
 ) -> Result<(u16, Vec<u8>, bool), ExchangeError> {
-    let (mut connection, mut peer) = pair(0);
-    connection.begin(Speaker::fastcgi(Box::new(|text| text == b"fatal")), method, true);
-    connection.send(b"head", b"", true, LONG).await?;
-    connection.sent_whole();
-    let script = async {
-        for piece in pieces {
-            let _ = peer.write_all(piece).await;
-            tokio::task::yield_now().await;
-        }
-        if close {
-            let _ = peer.shutdown().await;
-        }
-    };
-    let talk = async {
-        let mut head = ResponseHead::default();
-        connection.read_head(&mut head, 4096, LONG).await?;
-        let mut body = Vec::new();
-        while let Some(data) = connection.read_body(LONG).await? {
-            body.extend_from_slice(data);
-        }
-        Ok((head.status, body, connection.reusable()))
-    };
-    tokio::join!(script, talk).1
+    let speaker = Speaker::fastcgi(Box::new(|text| text == b"fatal"));
+    talk(speaker, b"head", method, pieces, close).await
 }
 
 #[test]
