@@ -101,14 +101,19 @@ fn after_a_graceful_stop_began_new_connections_are_refused_while_what_is_in_prog
     assert!(server.stop(Signal::QUIT).is_some_and(|status| status.success()));
 }
 
-#[test]
-fn after_an_upgrade_the_new_process_accepts_while_the_old_one_finishes() {
-    let gate = Arc::new(Gate::default());
-    let origin = behind(&gate);
+/// A daemon whose program was started anew (USR2) with a request in progress, and whose old process was told to finish.
+struct Upgraded {
+    server: Server,
+    /// Whose request the old process has.
+    client: Client,
+    old: u32,
+    new: u32,
+}
+
+fn upgraded(origin: &Origin) -> Upgraded {
     // nginx ignores USR2 unless it runs as a daemon.
-    let values = [("ORIGIN", origin.address()), ("MORE", String::new()), ("ZONE", String::new())];
-    let mut values: Vec<(&str, &str)> = values.iter().map(|(name, value)| (*name, value.as_str())).collect();
-    values.push(("PLACES", ""));
+    let address = origin.address();
+    let values = [("ORIGIN", address.as_str()), ("MORE", ""), ("ZONE", ""), ("PLACES", "")];
     let server = Server::start_daemon(SITE, &values);
     let old = server.current_id();
     let mut client = server.client();
@@ -119,6 +124,14 @@ fn after_an_upgrade_the_new_process_accepts_while_the_old_one_finishes() {
     let new = server.current_id();
     wait::until("the new process has its workers", || server.get("/fixed").status == 200);
     send(old, Signal::QUIT);
+    Upgraded { server, client, old, new }
+}
+
+#[test]
+fn after_an_upgrade_the_new_process_accepts_while_the_old_one_finishes() {
+    let gate = Arc::new(Gate::default());
+    let origin = behind(&gate);
+    let Upgraded { server, mut client, old, new } = upgraded(&origin);
     for _ in 0..50 {
         assert_eq!(server.get("/fixed").status, 200, "the port never stops to answer");
     }
@@ -135,19 +148,7 @@ fn after_an_upgrade_the_new_process_accepts_while_the_old_one_finishes() {
 fn an_old_process_that_finishes_after_an_upgrade_holds_no_socket() {
     let gate = Arc::new(Gate::default());
     let origin = behind(&gate);
-    let values = [("ORIGIN", origin.address()), ("MORE", String::new()), ("ZONE", String::new())];
-    let mut values: Vec<(&str, &str)> = values.iter().map(|(name, value)| (*name, value.as_str())).collect();
-    values.push(("PLACES", ""));
-    let server = Server::start_daemon(SITE, &values);
-    let old = server.current_id();
-    let mut client = server.client();
-    client.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n").expect("sent");
-    wait::until("the API has the request", || origin.count() == 1);
-    server.signal(Signal::USR2);
-    wait::until("the pid file names a new process", || ![0, old].contains(&server.current_id()));
-    let new = server.current_id();
-    wait::until("the new process has its workers", || server.get("/fixed").status == 200);
-    send(old, Signal::QUIT);
+    let Upgraded { server, mut client, old, new } = upgraded(&origin);
     send(new, Signal::TERM);
     wait::until("the new process ends", || !is_alive(new));
     // What the old one held of the sockets it would share with the new one: clients would connect and hang.

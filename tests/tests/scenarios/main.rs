@@ -21,6 +21,7 @@ mod request_bodies;
 mod upstream_tls;
 mod expressions;
 mod returned;
+mod targets;
 mod rewriting;
 mod made_variables;
 mod site_files;

@@ -1,28 +1,11 @@
 //! Scripts, `set`, `if`, `rewrite`, `break` and `return`, as nginx carries them out: the same table holds for nginx itself
 //! (`MILLSTREAM_BINARY=/usr/sbin/nginx`).
 
+use super::targets::check;
 use millstream_tests::origin::{self, Origin};
 use millstream_tests::prefix::Prefix;
 use millstream_tests::server::Server;
 use millstream_tests::wait;
-
-/// Asks for a target: `200 body`, or the status and the Location.
-fn asked(server: &Server, target: &str) -> String {
-    let answer = server.get(target);
-    match (answer.status, answer.field("location")) {
-        (200, _) => format!("200 {}", answer.text()),
-        (status, Some(location)) => format!("{status} {location}"),
-        (status, None) => status.to_string(),
-    }
-}
-
-#[track_caller]
-fn check(server: &Server, cases: &[(&str, &str)]) {
-    for (target, expected) in cases {
-        let expected = expected.replace("@HERE@", &format!("http://localhost:{}", server.port()));
-        assert_eq!(asked(server, target), expected, "{target}");
-    }
-}
 
 /// Waits for something to be in the error log.
 fn told(server: &Server, what: &str) {

@@ -1,28 +1,11 @@
 //! Which file answers: `internal`, `alias`, `try_files`, as nginx has them: the same tables hold for nginx itself
 //! (`MILLSTREAM_BINARY=/usr/sbin/nginx`), but for what Millstream keeps back where nginx does not.
 
+use super::targets::check;
 use millstream_tests::origin::{self, Origin};
 use millstream_tests::prefix::Prefix;
 use millstream_tests::server::{Server, is_nginx};
 use millstream_tests::wait;
-
-/// Asks for a target: status, then the Location or the body of a 200.
-fn asked(server: &Server, target: &str) -> String {
-    let answer = server.get(target);
-    match (answer.status, answer.field("location")) {
-        (200, _) => format!("200 {}", answer.text()),
-        (status, Some(location)) => format!("{status} {location}"),
-        (status, None) => status.to_string(),
-    }
-}
-
-#[track_caller]
-fn check(server: &Server, cases: &[(&str, &str)]) {
-    for (target, expected) in cases {
-        let expected = expected.replace("@HERE@", &format!("http://localhost:{}", server.port()));
-        assert_eq!(asked(server, target), expected, "{target}");
-    }
-}
 
 const START: &str = "pid @DIR@/nginx.pid; error_log @DIR@/error.log notice; worker_processes 1; events { worker_connections 64; }
     http { access_log off; server { listen 127.0.0.1:@PORT@; server_name localhost; root @DIR@/www; keepalive_requests 10000;";
