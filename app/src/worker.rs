@@ -12,6 +12,7 @@ use millstream_net::timer::Deadline;
 use millstream_net::{clock, privileges};
 use millstream_server::connection;
 use millstream_server::generation::{Generation, Shared};
+use millstream_server::loop_lag;
 use millstream_server::worker::{Stage, Worker};
 use millstream_telemetry::log_writer::LogWriter;
 use millstream_telemetry::metrics::WorkerMetrics;
@@ -74,7 +75,7 @@ pub struct Start {
 pub fn start(start: Start) -> io::Result<Handle> {
     let (orders, receiver) = unbounded_channel();
     let mut building = tokio::runtime::Builder::new_current_thread();
-    building.enable_all();
+    building.enable_all().on_thread_unpark(loop_lag::waited);
     let thread =
         std::thread::Builder::new().name(format!("worker {}", start.spread.index)).spawn(move || {
             let Start { shared, listenings, spread, metrics, log_writer, ended } = start;
@@ -90,6 +91,7 @@ pub fn start(start: Start) -> io::Result<Handle> {
                     return;
                 }
             };
+            loop_lag::watch(runtime.metrics(), metrics.clone());
             runtime.block_on(async {
                 let worker = Worker::new(metrics, log_writer, Generation::new(shared));
                 run(&worker, listenings, spread, receiver).await;

@@ -6,6 +6,7 @@
 
 pub mod tries;
 pub mod time_text;
+pub mod loop_lag;
 pub mod route;
 pub mod slots;
 pub mod limit_zone;

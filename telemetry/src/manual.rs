@@ -9,9 +9,8 @@ use std::fmt::Write;
 pub fn metrics_markdown() -> String {
     let mut page = String::from(
         "# Metrics\n\nGenerated from `telemetry/src/metrics/table.rs`; change it there.\n\n\
-         What is counted, by thread, and summed by whoever looks. Of these the API serves the misses (`GET …/misses`), and beside them the \
-         state of each cache zone (`GET …/caches`); see [purging.md](purging.md). The names are those that a page for Prometheus will have; \
-         none is served yet.\n",
+         What is counted since the process started; a reload changes nothing. `GET …/metrics` of the API has all of it in Prometheus's text \
+         format. The state of each cache zone is in `GET …/caches`; see [purging.md](purging.md).\n",
     );
     section(&mut page, "Counters", Counter::ALL.iter().map(|counter| counter.line()));
     section(&mut page, "Gauges", Gauge::ALL.iter().map(|gauge| gauge.line()));

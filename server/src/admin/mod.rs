@@ -5,9 +5,10 @@
 //! POST …/caches/ZONE/purge    POST …/purge            purges, as the JSON body says (DELETE means the same)
 //! GET  …/explain?url=URL&header=Name:value            why this URL is answered as it is
 //! GET  …/misses                                       why requests were not answered from the cache, by location
+//! GET  …/metrics                                      all that is counted, as Prometheus reads it
 //! ```
 //! A version and `http` may stand in front (`/api/9/http/caches`). Strangers are refused first; without `write=on` nothing
-//! is changed. Everything is JSON, bodies are bounded. Next: `resource`, `caches`, `purging`, `explain`.
+//! is changed. All but the metrics is JSON, bodies are bounded. Next: `resource`, `caches`, `purging`, `explain`.
 
 pub mod resource;
 pub mod place;
@@ -15,6 +16,7 @@ pub mod caches;
 pub mod purging;
 pub mod explain;
 mod misses;
+mod metrics;
 
 use crate::answer::Outcome;
 use crate::answer::purge::{Refusal, json};
@@ -100,7 +102,9 @@ pub async fn answer(request: &mut Request, client: &mut Client) -> Outcome {
 
 async fn read(request: &mut Request, client: &mut Client, resource: Resource) -> Result<Outcome, ApiRefusal> {
     match resource {
-        Resource::Root => Ok(json(request, client, 200, &["caches", "purge", "explain", "misses"]).await),
+        Resource::Root => {
+            Ok(json(request, client, 200, &["caches", "purge", "explain", "misses", "metrics"]).await)
+        }
         Resource::Caches => {
             let all = caches::all(&request.generation.shared);
             Ok(json(request, client, 200, &all).await)
@@ -111,6 +115,7 @@ async fn read(request: &mut Request, client: &mut Client, resource: Resource) ->
             Ok(json(request, client, 200, &one).await)
         }
         Resource::Misses => Ok(json(request, client, 200, &misses::all(request)).await),
+        Resource::Metrics => Ok(metrics::answer(request, client).await),
         Resource::Explain => {
             let explanation = explain::answer(request).await?;
             Ok(json(request, client, 200, &explanation).await)

@@ -23,6 +23,8 @@ pub enum Resource {
     Explain,
     /// Why requests were not answered from the cache.
     Misses,
+    /// All that is counted.
+    Metrics,
 }
 
 /// What a request's path names.
@@ -50,6 +52,7 @@ fn named(path: &str) -> Option<Resource> {
         ["purge"] => Resource::Purge(None),
         ["explain"] => Resource::Explain,
         ["misses"] => Resource::Misses,
+        ["metrics"] => Resource::Metrics,
         _ => return None,
     })
 }

@@ -15,6 +15,7 @@ use crate::admission;
 use crate::client::{Client, Ending};
 use crate::failure;
 use crate::generation::Generation;
+use crate::loop_lag;
 use crate::phase::{self, Step};
 use crate::request::{ConnectionFacts, Request};
 use crate::rewrite::From;
@@ -347,6 +348,7 @@ impl Connection {
         self.follow_generation();
         self.facts.requests.set(self.facts.requests.get() + 1);
         let now = clock::now();
+        loop_lag::tell(&self.worker.metrics, now);
         let mut request = match spare::take(&self.generation) {
             Some(mut request) => {
                 request.reset(self.facts.clone(), now);
@@ -405,7 +407,9 @@ impl Connection {
         if request.keep_alive && self.client.body_pending() && !self.client.awaits_continue() {
             Box::pin(self.client.discard_body(&mut request)).await;
         }
-        self.conclude(request, clock::now())
+        let now = clock::now();
+        loop_lag::tell(&self.worker.metrics, now);
+        self.conclude(request, now)
     }
 
     /// Decides about a request; a hit in memory is answered here, in one write.

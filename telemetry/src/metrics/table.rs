@@ -79,6 +79,7 @@ table! {
     /// What takes time; recorded in microseconds, shown in seconds.
     Timing {
         UpstreamHeader: "millstream_upstream_header_duration_seconds", "", "Time from sending a request upstream to having the head of the answer.";
+        LoopHeld: "millstream_worker_loop_held_duration_seconds", "", "Stretches of a millisecond or more for which one thing held a worker's loop and all its other connections waited.";
     }
 }
 

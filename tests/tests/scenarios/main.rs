@@ -41,6 +41,7 @@ mod failures;
 mod names;
 mod fastcgi;
 mod memory;
+mod metrics;
 mod slow_readers;
 mod streams;
 mod malformed;
