@@ -13,12 +13,12 @@
 
 use crate::access;
 use crate::answer::cached;
-use crate::answer::hit::{self, Ready};
 use crate::answer::purge::{self, Purging};
 use crate::answer::slices;
 use crate::client::{Client, ClientFailure};
 use crate::limits::{self, Ruling};
 use crate::realip;
+use crate::representation::hit::{self, Ready};
 use crate::request::Request;
 use crate::restart::{Restart, Resumed};
 use crate::rewrite::file_test::FileTest;

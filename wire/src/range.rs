@@ -2,7 +2,7 @@
 //!
 //! Only the `bytes` unit is known. Ranges come out in the order they were asked for, cut to the representation.
 //! What is no range is refused as in nginx; whether `Range` counts at all is for
-//! [`crate::conditional::range_applies`]. Next: `millstream-server`'s `answer/ranges`, which answers them.
+//! [`crate::conditional::range_applies`]. Next: `millstream-server`'s `representation/ranges`, which answers them.
 
 use crate::list;
 use crate::octets::decimal;

@@ -12,19 +12,21 @@
 //!                     ├ our turn ────▶ upstream, filling
 //!                     └ too long ────▶ upstream, storing nothing
 //! ```
-//! Next: `keyed` (who may ask, and under which key), `hit` (the fast door for entries in memory), `proxied` (the
+//! Next: `keyed` (who may ask, and under which key), `hit` (the fast door for entries in memory), `gateway` (the
 //! upstream's side).
 
 use super::Outcome;
-use super::follow::{self, Followed};
-use super::hit::{self, Ready};
-use super::keyed::{self, Use, usage};
 use super::partial::{self, Step};
-use super::proxied::{self, Filling, Proxied};
-use super::{query, ranges, stored};
+use super::stored;
 use crate::cache_report::{CacheReport, Forward};
+use crate::caching::keyed::{self, Use, usage};
+use crate::caching::query;
 use crate::client::Client;
 use crate::filter::compressor::{self, Effort};
+use crate::gateway::{self, Filling, Proxied};
+use crate::representation::follow::{self, Followed};
+use crate::representation::hit::{self, Ready};
+use crate::representation::ranges;
 use crate::request::Request;
 use crate::restart::Restart;
 use crate::variables;
@@ -358,7 +360,7 @@ async fn upstream(
     fallback: Option<Rc<Hit>>,
 ) -> Outcome {
     let mut fallback = fallback;
-    let proxied = proxied::answer(request, Some(&mut *client), filling, &mut fallback).await;
+    let proxied = gateway::answer(request, Some(&mut *client), filling, &mut fallback).await;
     settle(request, client, proxied, fallback).await
 }
 
@@ -390,7 +392,7 @@ pub async fn settle(
             }
         }
         Proxied::Again(_) => Outcome::Status(502),
-        Proxied::Unsatisfiable(length) => ranges::refuse(request, length),
+        Proxied::Unsatisfiable(length) => Outcome::Status(ranges::refuse(request, length)),
         Proxied::Revalidated(entry) => {
             request.cache_status = Some(CacheStatus::Revalidated);
             let hit = Rc::new(Hit { entry, prepared: Prepared::default() });
@@ -404,7 +406,7 @@ pub fn refresh_detached(request: &Request, permit: FillPermit, found: &Rc<Hit>) 
     let mut copy = request.for_refresh();
     let fallback = found.clone();
     tokio::task::spawn_local(async move {
-        _ = proxied::answer(&mut copy, None, Filling::Permit(permit), &mut Some(fallback)).await;
+        _ = gateway::answer(&mut copy, None, Filling::Permit(permit), &mut Some(fallback)).await;
     });
 }
 
@@ -489,6 +491,6 @@ pub fn followed(request: &mut Request, followed: Followed) -> Outcome {
     match followed {
         Followed::Done => Outcome::Done,
         Followed::Client(failure) => Outcome::Client(failure),
-        Followed::Unsatisfiable(length) => ranges::refuse(request, length),
+        Followed::Unsatisfiable(length) => Outcome::Status(ranges::refuse(request, length)),
     }
 }

@@ -3,12 +3,13 @@
 //! Opened and read off the worker's loop, in pieces of bounded size. The URI is normalised before it gets here
 //! (`wire::target`); a path that would leave the root all the same is forbidden (`variables/file_path`).
 
-use super::ranges::multipart::Multipart;
-use super::ranges::{self, Offer, Selection};
-use super::{Outcome, conditions, fixed, media_type, stored};
+use super::{Outcome, fixed, media_type, stored};
 use crate::client::{AnswerHead, Client, ClientFailure};
 use crate::failure::log;
 use crate::filter::head;
+use crate::representation::conditions;
+use crate::representation::ranges::multipart::Multipart;
+use crate::representation::ranges::{self, Offer, Selection};
 use crate::request::Request;
 use crate::restart::Restart;
 use crate::variables::file_path::{self, Unmapped};
@@ -194,7 +195,7 @@ async fn send(request: &mut Request, client: &mut Client, opened: Opened) -> Out
             let layout = Multipart::new(&mut headers, ranges, length);
             (206, layout.length(), Parts::Several(layout))
         }
-        Selection::Unsatisfiable(length) => return ranges::refuse(request, length),
+        Selection::Unsatisfiable(length) => return Outcome::Status(ranges::refuse(request, length)),
     };
     let (fields, length) = (headers.view(), Some(length));
     client.begin(request, AnswerHead { status, fields, length, compressible: true, age: None });

@@ -4,15 +4,6 @@
 //! decision alone, and what follows `serve`'s.
 
 pub mod media_type;
-pub mod query;
-pub mod keyed;
-pub mod conditions;
-pub mod ranges;
-pub mod invalidation;
-pub mod tagged;
-pub mod hit;
-pub mod follow;
-pub mod proxied;
 pub mod stored;
 pub mod partial;
 pub mod cached;

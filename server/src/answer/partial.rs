@@ -8,12 +8,13 @@
 //!                   ├ HEAD, proxy_cache_convert_head off ─▶ HEAD is asked, nothing stored
 //!                   └ else ───────────────────────────────▶ as any request
 //! ```
-//! It decides, and answers from parts; who asks is `cached`. Next: `proxied/combining`, which checks what comes.
+//! It decides, and answers from parts; who asks is `cached`. Next: `gateway/combining`, which checks what comes.
 
-use super::proxied::{Filling, Rest};
-use super::{Outcome, conditions, hit, ranges, stored};
+use super::{Outcome, stored};
 use crate::client::{AnswerHead, Client};
 use crate::filter::head;
+use crate::gateway::{Filling, Rest};
+use crate::representation::{conditions, hit, ranges};
 use crate::request::Request;
 use millstream_cache::{Entry, FillPermit, Hit, Lookup, Now, Part};
 use millstream_conf::model::ProxyCache;

@@ -13,11 +13,12 @@ mod piece;
 #[cfg(test)]
 mod tests;
 
-use super::ranges::{self, Offer, Selection};
-use super::{Outcome, cached, conditions, follow, hit, stored};
+use super::{Outcome, cached, stored};
 use crate::client::{AnswerHead, Client, ClientFailure};
 use crate::failure;
 use crate::filter::head;
+use crate::representation::ranges::{self, Offer, Selection};
+use crate::representation::{conditions, follow, hit};
 use crate::request::Request;
 use millstream_cache::{Hit, Now, Prepared};
 use millstream_conf::model::Level;
@@ -113,7 +114,7 @@ async fn in_pieces(request: &mut Request, client: &mut Client, first: Piece, who
     let range = match begin(request, client, &first, whole) {
         Ok(Some(range)) => range,
         Ok(None) => return stored::close(request, client).await,
-        Err(length) => return ranges::refuse(request, length),
+        Err(length) => return Outcome::Status(ranges::refuse(request, length)),
     };
     match send(request, client, first, whole, range).await {
         Ok(()) => stored::close(request, client).await,
@@ -230,7 +231,7 @@ fn forget(request: &Request, starts: &[u64]) {
     let Some(cache) = settings.pass.as_ref().and_then(|proxy| proxy.cache.as_ref()) else { return };
     for &start in starts {
         let copy = piece::copy(request, start);
-        if let Some(key) = super::keyed::key(&copy, cache) {
+        if let Some(key) = crate::caching::keyed::key(&copy, cache) {
             request.generation.shared.stores[cache.zone.0 as usize].invalidate(&key);
         }
     }

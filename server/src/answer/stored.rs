@@ -3,11 +3,12 @@
 //! Read piece by piece, so what is held in memory has a bound; one that turns out damaged ends the answer, for its
 //! length is announced. What is in memory and asked for in one piece is `hit`'s.
 
-use super::ranges::multipart::Multipart;
-use super::ranges::{self, Selection};
-use super::{Outcome, hit};
+use super::Outcome;
 use crate::client::{AnswerHead, Client, Unsent};
 use crate::filter::head;
+use crate::representation::hit;
+use crate::representation::ranges::multipart::Multipart;
+use crate::representation::ranges::{self, Selection};
 use crate::request::Request;
 use millstream_cache::{BodyReader, Entry, Hit, Now};
 use std::rc::Rc;
@@ -30,7 +31,7 @@ pub async fn answer(
         Selection::Whole => 0..length,
         Selection::Part(part) => part.clone(),
         Selection::Parts(parts) => parts.first().cloned().unwrap_or_default(),
-        Selection::Unsatisfiable(length) => return Ok(ranges::refuse(request, *length)),
+        Selection::Unsatisfiable(length) => return Ok(Outcome::Status(ranges::refuse(request, *length))),
     };
     let Ok(mut reader) = entry.body().open(first.clone()).await else { return Err(hit) };
     if let Selection::Part(_) | Selection::Parts(_) = selection {

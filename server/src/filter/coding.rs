@@ -1,7 +1,7 @@
 //! In which coding a client gets an answer: the one place that chooses.
 //!
 //! The conditions are nginx's (`gzip*`); beyond them `no-transform` is honoured (RFC 9111 §5.2.2.6) and weights count
-//! (RFC 9110 §12.5.3). Next: `compressor`, which makes it; a cached answer is coded once and kept, see `answer/hit`.
+//! (RFC 9110 §12.5.3). Next: `compressor`, which makes it; a cached answer is coded once and kept, see `representation/hit`.
 
 use crate::request::Request;
 use crate::route::capture;

@@ -1,7 +1,7 @@
 //! `fastcgi_pass`: speaking FastCGI to an application, such as PHP-FPM.
 //!
 //! Here is only what no other protocol has. Before: `target`, whom a location passes to; next: `millstream-server`'s
-//! `answer/proxied/params`.
+//! `gateway/params`.
 
 use super::exchange::Exchange;
 use super::http::SetHeader;

@@ -1,7 +1,7 @@
 //! `proxy_pass`: speaking HTTP to the upstream.
 //!
 //! Here is only what no other protocol has. Before: `target`, whom a location passes to; next: `millstream-server`'s
-//! `answer/proxied/request_head` and `answer_head`.
+//! `gateway/request_head` and `answer_head`.
 
 use super::secure::{self, PassTls, SecureLevel};
 use super::target::{self, PassDraft};

@@ -2,7 +2,7 @@
 //!
 //! The rows, the model and the manual of what they share are made once per prefix; a protocol's own part is a file of its own. A
 //! new family is that file and a line in `families!`. Next: `target`, `exchange`, `store`, `cache`, `sharing` and `purge`, which they
-//! share; `http` and `fastcgi`; `millstream-server`'s `answer/proxied`.
+//! share; `http` and `fastcgi`; `millstream-server`'s `gateway`.
 
 pub mod failures;
 pub mod target;

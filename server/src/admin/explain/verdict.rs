@@ -3,8 +3,8 @@
 //! It follows `answer/cached`'s diagram, on what was seen instead of on rights to fill.
 
 use super::{at, stored, text};
-use crate::answer::keyed::Use;
 use crate::answer::partial;
+use crate::caching::keyed::Use;
 use crate::location_text::readable;
 use crate::request::Request;
 use crate::variables::{self, holds};

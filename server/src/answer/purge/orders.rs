@@ -7,7 +7,7 @@
 
 use super::Refusal;
 use super::asked::{Hosts, Wanted};
-use crate::answer::keyed;
+use crate::caching::keyed;
 use crate::imagined::Place;
 use crate::request::Request;
 use crate::variables;

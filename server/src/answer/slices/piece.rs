@@ -1,13 +1,13 @@
 //! One piece of a sliced answer: from the cache, or from a fetch that nobody but the cache waits for.
 //!
 //! A fetch is a task of its own, so it goes on while another piece is sent and when the client leaves; it is never longer
-//! than a piece. What reads it follows the fill. Next: `proxied::open`.
+//! than a piece. What reads it follows the fill. Next: `gateway::open`.
 
 use super::Broken;
-use crate::answer::proxied::{self, Filling, Opened, Proxied};
 use crate::answer::{cached, stored};
 use crate::cache_report::{CacheReport, Forward};
 use crate::client::{Client, Unsent};
+use crate::gateway::{self, Filling, Opened, Proxied};
 use crate::request::Request;
 use crate::tries::Tries;
 use millstream_cache::{Entry, Follower, Head, Hit, Lookup, Now, StaleCause, Woken};
@@ -229,7 +229,7 @@ async fn ask(
     };
     let (tap, opened) = oneshot::channel();
     let stale = fallback.clone();
-    tokio::task::spawn_local(proxied::open(request, filling, stale, tap));
+    tokio::task::spawn_local(gateway::open(request, filling, stale, tap));
     match opened.await {
         Ok(Opened::Stream(follower, tries, report)) => {
             let source = Source::Stream(follower);

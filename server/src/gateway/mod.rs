@@ -30,8 +30,8 @@ mod tunnel;
 #[cfg(test)]
 mod tests;
 
-use super::{invalidation, tagged};
 use crate::cache_report::CacheReport;
+use crate::caching::{invalidation, tagged};
 use crate::client::{Client, ClientFailure};
 use crate::request::Request;
 use crate::tries::Tries;

@@ -5,7 +5,7 @@
 //! would get (RFC 9110 §9.3.3). Nothing here keeps the client waiting. Next: `proxied`, for the answer's own way.
 
 use super::{Filling, Passing, unkeyed};
-use crate::answer::{invalidation, keyed};
+use crate::caching::{invalidation, keyed};
 use millstream_cache::policy::{self, Asker, Storable};
 use millstream_cache::{Entry, FillPermit, Now};
 use millstream_conf::model::ProxyCache;

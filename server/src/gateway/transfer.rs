@@ -6,9 +6,9 @@
 
 use super::answer_head::{announced, buffering, rewritten, visible};
 use super::{Passing, Proxied, report, spill};
-use crate::answer::ranges::{self, Offer, Selection, forced};
 use crate::client::{AnswerHead, Client, ClientFailure};
 use crate::filter::head;
+use crate::representation::ranges::{self, Offer, Selection, forced};
 use crate::request::Request;
 use millstream_conf::model::{Level, Store};
 use millstream_net::clock;

@@ -9,7 +9,6 @@ pub mod multipart;
 #[cfg(test)]
 mod tests;
 
-use super::Outcome;
 use crate::filter::coding::{self, Plain};
 use crate::request::Request;
 use millstream_net::clock;
@@ -117,9 +116,9 @@ pub fn describe_part(headers: &mut Headers, part: &Range<u64>, complete: Option<
     headers.set(b"Content-Range", &value);
 }
 
-/// Nothing of what was asked exists: the page of 416 says how long the whole is (RFC 9110 §15.5.17).
-pub fn refuse(request: &mut Request, length: u64) -> Outcome {
+/// Nothing of what was asked exists: the page of the status says how long the whole is (RFC 9110 §15.5.17).
+pub fn refuse(request: &mut Request, length: u64) -> u16 {
     let value = format!("bytes */{length}");
     request.accel_fields.get_or_insert_default().set(b"Content-Range", value.as_bytes());
-    Outcome::Status(416)
+    416
 }

@@ -6,7 +6,7 @@
 //! where the cache has no part in the request nothing is held back. X-Forwarded-For and X-Real-IP are not here: they
 //! say who asks, not what for, and logs live on them. The reasons are in the table. Next: `request_head`.
 
-use crate::answer::keyed::names_field;
+use crate::caching::keyed::names_field;
 use millstream_conf::model::{ProxyCache, Template};
 use millstream_wire::{FieldId, Fields};
 

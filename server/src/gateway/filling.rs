@@ -6,7 +6,7 @@
 //! its followers see the cut. One that nobody reads any more is ended after `proxy_cache_unread_timeout`.
 
 use super::{Opened, Passing, Proxied, report};
-use crate::answer::follow::{self, Followed};
+use crate::representation::follow::{self, Followed};
 use crate::worker::Worker;
 use bytes::Bytes;
 use millstream_cache::{BodyReader, Fill, FillBounds};
