@@ -74,9 +74,7 @@ const TABLE: &[(Fate, &str)] = &[
     ),
     (LeftOut(LOOK), "msie_refresh"),
     (LeftOut(ROUND_ROBIN), "least_time queue"),
-    (BelongsTo(&["auth_basic", "auth_request", "auth_jwt"]), "auth_delay"),
     (BelongsTo(&["add_before_body", "add_after_body"]), "addition_types"),
-    (BelongsTo(&["auth_basic"]), "auth_basic_user_file"),
     (BelongsTo(&["auth_request"]), "auth_request_set"),
     (BelongsTo(&["auth_jwt"]), "auth_jwt_*"),
     (
@@ -151,7 +149,7 @@ const TABLE: &[(Fate, &str)] = &[
     ),
     (
         Kept(ACCESS),
-        "disable_symlinks auth_basic auth_request auth_jwt auth_oidc js_access \
+        "disable_symlinks auth_request auth_jwt auth_oidc js_access \
                     proxy_allow_upstream secure_link secure_link_secret ssl_verify_client valid_referers",
     ),
     (Kept(BOUNDS), "proxy_limit_rate"),
@@ -176,7 +174,6 @@ const TABLE: &[(Fate, &str)] = &[
 /// Words with which a directive says what holds without it, so that nothing is lost without it.
 const DEFAULTS: &[(&str, &str)] = &[
     ("absolute_redirect", "on"),
-    ("auth_basic", "off"),
     ("auth_jwt", "off"),
     ("auth_request", "off"),
     ("autoindex", "off"),

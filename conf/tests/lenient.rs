@@ -58,7 +58,6 @@ fn lenient_leaves_out_nothing_that_chooses_content_lets_in_encrypts_or_redirects
         ("grpc_pass 127.0.0.1:9000;", "the files themselves"),
         ("memcached_pass 127.0.0.1:9000;", "the files themselves"),
         ("js_content a.b;", "the files themselves"),
-        ("auth_basic x;", "who is let in"),
         ("auth_request /auth;", "who is let in"),
         ("auth_jwt x;", "who is let in"),
         ("js_access a.b;", "who is let in"),
@@ -148,7 +147,6 @@ fn what_no_location_uses_does_not_stop_a_start() {
         "map_hash_bucket_size 64; map_hash_max_size 2048;",
         "secure_link_md5 x;",
         "memcached_read_timeout 5s; memcached_next_upstream off;",
-        "auth_basic off; auth_basic_user_file /x;",
         "ssl_dhparam /etc/dhparam.pem; ssl_trusted_certificate /x; ssl_crl /y; ssl_client_certificate /z;",
         "ssl_session_tickets on; ssl_verify_client off; ssl_stapling off; http2 off; http2_push on;",
         "autoindex off; autoindex_exact_size off; absolute_redirect on; server_name_in_redirect off;",
@@ -174,7 +172,7 @@ fn what_no_location_uses_does_not_stop_a_start() {
 
 #[test]
 fn what_only_follows_from_another_error_is_not_told() {
-    let rows: [(String, &str); 5] = [
+    let rows: [(String, &str); 4] = [
         (
             in_http(
                 "js_set $connection_upgrade main.upgrade; server { listen 8080; location / { \
@@ -190,7 +188,6 @@ fn what_only_follows_from_another_error_is_not_told() {
             ),
             "\"auth_request\"",
         ),
-        (in_location("auth_basic x; auth_basic_user_file /x;"), "\"auth_basic\""),
         (
             in_http(
                 "server { listen 8443 ssl; ssl_certificate $ssl_server_name.pem; ssl_certificate_key $ssl_server_name.key; }",

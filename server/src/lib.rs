@@ -16,6 +16,7 @@ pub mod cache_report;
 pub mod browser;
 pub mod remembered;
 pub mod request;
+pub mod basic_credential;
 pub mod network;
 pub mod forwarded;
 pub mod realip;

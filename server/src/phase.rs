@@ -11,11 +11,11 @@
 //! of it may lead back here ([`again`]). Next: `rewrite`, the phases up to the location's script; `serve`; `answer`, for what
 //! each kind of content does.
 
-use crate::access;
+use crate::access::{self, Entry, Question, Weighing};
 use crate::answer::cached;
 use crate::answer::purge::{self, Purging};
 use crate::answer::slices;
-use crate::client::{Client, ClientFailure};
+use crate::failure;
 use crate::limits::{self, Ruling};
 use crate::realip;
 use crate::representation::hit::{self, Ready};
@@ -25,8 +25,8 @@ use crate::rewrite::file_test::FileTest;
 use crate::rewrite::{self, From, Paused, Settled};
 use crate::try_files::{self, Tries};
 use millstream_cache::{Lookup, Now};
-use millstream_conf::model::{LocationId, Phases, Settings};
-use millstream_net::timer::Deadline;
+use millstream_conf::model::{Level, LocationId, Phases, Settings};
+use millstream_net::clock;
 use millstream_telemetry::metrics::CacheStatus;
 use millstream_wire::h1::framing::Framing;
 use std::time::Instant;
@@ -69,45 +69,21 @@ pub enum Check {
     File(FileTest, Paused),
     /// A moment, before which a request is too early (`limit_req`).
     Until(Instant),
+    /// A moment, before which a refused request is not told so (`auth_delay`); and the status.
+    Refusal(Instant, u16),
+    /// Who the client is; and how far the checks of its access have come.
+    Access(Question, Weighing),
     /// The files of a `try_files`.
     Tries(Tries),
 }
 
-impl Check {
-    /// Waits for what is asked, and goes on behind it.
-    ///
-    /// # Errors
-    /// The client left meanwhile.
-    pub async fn wait(
-        self,
-        request: &mut Request,
-        client: &mut Client,
-        out: &mut Vec<u8>,
-    ) -> Result<Step, ClientFailure> {
-        Ok(match self {
-            Check::File(test, paused) => {
-                let from = From::Script(paused.answered(test.ask(request).await));
-                decide(request, from, Now::read(), out)
-            }
-            Check::Until(moment) => {
-                let mut deadline = Deadline::new();
-                deadline.set(moment);
-                client.unless_gone(deadline.passed()).await?;
-                decide(request, From::Limits, Now::read(), out)
-            }
-            Check::Tries(tries) => {
-                if tries.ask(request).await {
-                    let generation = request.generation.clone();
-                    let settings = &generation.http().location(request.location).settings;
-                    return Ok(content(request, settings, Now::read(), out));
-                }
-                match try_files::otherwise(request) {
-                    Ok(restart) => again(request, restart, Now::read(), out),
-                    Err(status) => Step::Status(status),
-                }
-            }
-        })
-    }
+/// A phase that may keep a request from the content.
+#[derive(Debug, Clone, Copy)]
+pub enum Guard {
+    /// The limits; once they have let a request wait, they let it pass.
+    Limits,
+    /// The access phase, from one of its checks on.
+    Access(Weighing),
 }
 
 /// Decides about an admitted request, from one phase on; a hit in memory is written to `out` at once.
@@ -136,22 +112,29 @@ pub fn again(request: &mut Request, restart: Restart, now: Now, out: &mut Vec<u8
 
 /// The phases of the location in force.
 fn in_location(request: &mut Request, now: Now, out: &mut Vec<u8>) -> Step {
+    realip::take(request);
+    guarded(request, Guard::Limits, now, out)
+}
+
+/// The phases of the location in force, from one of those on that may keep the request from the content.
+pub fn guarded(request: &mut Request, from: Guard, now: Now, out: &mut Vec<u8>) -> Step {
     let generation = request.generation.clone();
     let settings = &generation.http().location(request.location).settings;
-    realip::take(request);
     if !settings.phases.is_none()
-        && let Some(step) = guards(request, settings)
+        && let Some(step) = guards(request, settings, from)
     {
         return step;
     }
     match try_files::begin(request) {
         Some(tries) => Step::Wait(Check::Tries(tries)),
-        None => content(request, settings, now, out),
+        None => content(request, now, out),
     }
 }
 
 /// The last phase: what answers, or a hit at once.
-fn content(request: &mut Request, settings: &Settings, now: Now, out: &mut Vec<u8>) -> Step {
+pub fn content(request: &mut Request, now: Now, out: &mut Vec<u8>) -> Step {
+    let generation = request.generation.clone();
+    let settings = &generation.http().location(request.location).settings;
     match chosen(request, settings, now) {
         Content::Pass(Some((key, Lookup::Fresh(found)))) if request.framing == Framing::None => {
             request.cache_status = Some(CacheStatus::Hit);
@@ -170,18 +153,35 @@ fn content(request: &mut Request, settings: &Settings, now: Now, out: &mut Vec<u
 }
 
 /// The phases that may keep a request from the content: limits, then access.
-fn guards(request: &mut Request, settings: &Settings) -> Option<Step> {
-    if settings.phases.has(Phases::LIMITS) {
-        match limits::pass(request, settings) {
-            Ruling::Passes => {}
-            Ruling::Until(moment) => return Some(Step::Wait(Check::Until(moment))),
-            Ruling::Refused(status) => return Some(Step::Status(status)),
+fn guards(request: &mut Request, settings: &Settings, from: Guard) -> Option<Step> {
+    let weighing = match from {
+        Guard::Access(weighing) => weighing,
+        Guard::Limits => {
+            if settings.phases.has(Phases::LIMITS) {
+                match limits::pass(request, settings) {
+                    Ruling::Passes => {}
+                    Ruling::Until(moment) => return Some(Step::Wait(Check::Until(moment))),
+                    Ruling::Refused(status) => return Some(Step::Status(status)),
+                }
+            }
+            Weighing::default()
         }
+    };
+    if !settings.phases.has(Phases::ACCESS) {
+        return None;
     }
-    if settings.phases.has(Phases::ACCESS) {
-        return access::judge(request, settings).err().map(Step::Status);
+    match access::judge(request, settings, weighing) {
+        Entry::Granted => None,
+        Entry::Refused(401) if !settings.auth_delay.is_zero() => Some(delayed(request, settings)),
+        Entry::Refused(status) => Some(Step::Status(status)),
+        Entry::Asks(question, weighing) => Some(Step::Wait(Check::Access(question, weighing))),
     }
-    None
+}
+
+/// A refusal that waits, however soon it was decided.
+fn delayed(request: &Request, settings: &Settings) -> Step {
+    failure::log(request, Level::Info, format_args!("delaying unauthorized request"));
+    Step::Wait(Check::Refusal(clock::now() + settings.auth_delay, 401))
 }
 
 /// What answers in a location, once every phase before has let the request through.

@@ -1,7 +1,10 @@
 //! Carries out what the phases decided, until the client has an answer or is gone.
 //!
 //! Failures come back as a status and become an `error_page` or the built-in one in a single place; what leads elsewhere goes
-//! back to `phase`. A hit in memory is written by the connection and never comes here. Next: `answer`.
+//! back to `phase`. A hit in memory is written by the connection and never comes here. Next: `waiting`, for what is not decided
+//! yet; `answer`.
+
+mod waiting;
 
 use crate::admin;
 use crate::answer::{Outcome, cached, file, fixed, purge, slices};
@@ -30,7 +33,7 @@ pub async fn finish(request: &mut Request, client: &mut Client, step: Step) {
             }
             Step::Wait(check) => {
                 buffers::give(std::mem::replace(&mut out, buffers::take()));
-                match check.wait(request, client, &mut out).await {
+                match waiting::on(check, request, client, &mut out).await {
                     Ok(next) => {
                         step = next;
                         continue;

@@ -55,6 +55,8 @@ pub mod limit_req;
 pub mod limit_conn;
 pub mod limit_rate;
 pub mod access;
+pub mod auth_basic;
+pub mod auth_delay;
 pub mod satisfy;
 
 use crate::declared::upstream::Upstream;
@@ -231,6 +233,10 @@ features! {
         limit_rate "Limits" LimitRateLevel,
         /// `allow`, `deny`.
         access "Access" AccessLevel,
+        /// `auth_basic*`.
+        auth_basic "Access" AuthBasicLevel,
+        /// `auth_delay`.
+        auth_delay "Access" AuthDelayLevel,
         /// `satisfy`.
         satisfy "Access" SatisfyLevel,
         /// `trusted_proxy`.

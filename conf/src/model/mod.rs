@@ -24,6 +24,7 @@ pub use crate::declared::upstream::{
 };
 pub use crate::features::access::Rule;
 pub use crate::features::api::Api;
+pub use crate::features::auth_basic::Basic;
 pub use crate::features::brotli::Brotli;
 pub use crate::features::charset::Charset;
 pub use crate::features::error_pages::{ErrorPage, ErrorPageStatus};

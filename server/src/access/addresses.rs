@@ -2,15 +2,15 @@
 //!
 //! It is the address that `realip` found, where that is trusted. Next: `network`, which compares.
 
-use super::{Opinion, forbidden};
+use super::{Opinion, Question, forbidden};
 use crate::network::contains;
 use crate::request::Request;
 use millstream_conf::model::{Satisfy, Settings};
 
 /// What the rules of a location say; nothing where none names the client.
-pub(super) fn judge(request: &Request, settings: &Settings) -> Opinion {
+pub(super) fn judge(request: &mut Request, settings: &Settings) -> Result<Opinion, Question> {
     let remote = request.client();
-    match settings.access.iter().find(|rule| contains(&rule.network, remote)) {
+    Ok(match settings.access.iter().find(|rule| contains(&rule.network, remote)) {
         None => Opinion::None,
         Some(rule) if rule.allows => Opinion::LetsIn,
         Some(_) => {
@@ -20,12 +20,12 @@ pub(super) fn judge(request: &Request, settings: &Settings) -> Opinion {
             }
             Opinion::Refuses(403)
         }
-    }
+    })
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::judge;
+    use super::super::{Entry, Weighing, judge};
     use crate::fixture::{admitted, worker};
     use millstream_net::Address;
     use std::rc::Rc;
@@ -39,8 +39,14 @@ mod tests {
             Err(_) => Address::Unix(None),
         };
         Rc::get_mut(&mut request.connection).expect("nobody else holds it").remote = remote;
-        let settings = &request.location().settings;
-        assert_eq!(judge(&request, settings), expected, "{rules} {client}");
+        let generation = request.generation.clone();
+        let settings = &generation.http().location(request.location).settings;
+        let entry = match judge(&mut request, settings, Weighing::default()) {
+            Entry::Granted => Ok(()),
+            Entry::Refused(status) => Err(status),
+            Entry::Asks(..) => panic!("addresses are known"),
+        };
+        assert_eq!(entry, expected, "{rules} {client}");
     }
 
     #[test]

@@ -1,17 +1,23 @@
-//! The access phase: who is let in, by address, by password, by what another service says.
+//! The access phase: who is let in, by address, by password.
 //!
 //! It comes before the content, so it guards what the cache has, files, the API and purges as well. It never looks at what
-//! would be answered. Before: `limits`; next: `addresses` and the other checks; `phase`.
+//! would be answered. A check that has to wait says what it asks; the weighing goes on behind it. Before: `limits`; next:
+//! `addresses` and `auth_basic`, the checks; `phase`.
 
+mod password;
+mod users;
+mod remembered;
 mod addresses;
+pub mod auth_basic;
 
 use crate::failure;
 use crate::request::Request;
 use millstream_conf::model::{Level, Satisfy, Settings};
+use millstream_wire::FieldId;
 
 /// What one check says of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Opinion {
+pub enum Opinion {
     /// Nothing: the location does not ask it.
     None,
     /// It lets the request in.
@@ -20,36 +26,95 @@ enum Opinion {
     Refuses(u16),
 }
 
-/// The checks, in nginx's order.
-const CHECKS: [fn(&Request, &Settings) -> Opinion; 1] = [addresses::judge];
+/// What a check has to wait for.
+pub enum Question {
+    /// Whether a name and its password are right.
+    Password(auth_basic::Question),
+}
 
-/// Lets a request into its location.
-///
-/// # Errors
-/// The status of the refusal.
-pub fn judge(request: &Request, settings: &Settings) -> Result<(), u16> {
-    let mut refusal = None;
-    for check in CHECKS {
-        match (check(request, settings), settings.satisfy) {
+/// How far the checks of a request have come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Weighing {
+    /// The place in [`CHECKS`] of the one that is asked next.
+    at: usize,
+    /// What that one said, where it had to wait.
+    heard: Option<Opinion>,
+    /// What those before it refused with, where any may let the request in.
+    refusal: Option<u16>,
+}
+
+/// What the checks come to.
+pub enum Entry {
+    /// The request is let in.
+    Granted,
+    /// It is refused with this status.
+    Refused(u16),
+    /// This is to be asked first.
+    Asks(Question, Weighing),
+}
+
+/// A check, which may have a question first.
+type Check = fn(&mut Request, &Settings) -> Result<Opinion, Question>;
+
+/// The checks, in nginx's order.
+const CHECKS: [Check; 2] = [addresses::judge, auth_basic::judge];
+
+impl Weighing {
+    /// The next check, which had to wait, has said something.
+    #[must_use]
+    pub fn hears(self, opinion: Opinion) -> Weighing {
+        Weighing { heard: Some(opinion), ..self }
+    }
+}
+
+/// Lets a request into its location, or not; from one check on.
+pub fn judge(request: &mut Request, settings: &Settings, weighing: Weighing) -> Entry {
+    let Weighing { at, mut heard, mut refusal } = weighing;
+    for (at, check) in CHECKS.iter().enumerate().skip(at) {
+        let opinion = match heard.take().map_or_else(|| check(request, settings), Ok) {
+            Ok(opinion) => opinion,
+            Err(question) => return Entry::Asks(question, Weighing { at, heard: None, refusal }),
+        };
+        match (opinion, settings.satisfy) {
             (Opinion::None, _) | (Opinion::LetsIn, Satisfy::All) => {}
-            (Opinion::LetsIn, Satisfy::Any) => return Ok(()),
+            (Opinion::LetsIn, Satisfy::Any) => {
+                if refusal == Some(401) {
+                    withdraw_challenges(request);
+                }
+                return Entry::Granted;
+            }
             (Opinion::Refuses(status @ (401 | 403)), Satisfy::Any) => {
                 // How to be let in is worth more to the client than that its address is not.
                 if refusal != Some(401) {
                     refusal = Some(status);
                 }
             }
-            (Opinion::Refuses(status), _) => return Err(status),
+            (Opinion::Refuses(status), _) => return Entry::Refused(status),
         }
     }
     match refusal {
-        None => Ok(()),
+        None => Entry::Granted,
         Some(status) => {
             if status == 403 {
                 forbidden(request);
             }
-            Err(status)
+            Entry::Refused(status)
         }
+    }
+}
+
+/// Says in the answer to come how to be let in (RFC 9110 §11.6.1), once however often the request is refused.
+fn challenge(request: &mut Request, how: &[u8]) {
+    let fields = request.accel_fields.get_or_insert_default();
+    if fields.view().all(FieldId::WwwAuthenticate).all(|known| known != how) {
+        fields.push_id(FieldId::WwwAuthenticate, how);
+    }
+}
+
+/// The request is let in after all.
+fn withdraw_challenges(request: &mut Request) {
+    if let Some(fields) = &mut request.accel_fields {
+        fields.remove(FieldId::WwwAuthenticate);
     }
 }
 

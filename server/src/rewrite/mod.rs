@@ -35,8 +35,6 @@ pub enum From {
     Rewrite,
     /// The rest of a script.
     Script(Paused),
-    /// The limits of the location in force: its scripts have run.
-    Limits,
 }
 
 /// Where it came to.
@@ -81,7 +79,6 @@ pub fn settle(request: &mut Request, from: From) -> Settled {
             }
             From::Rewrite => Paused::at_start(request.location),
             From::Script(paused) => paused,
-            From::Limits => return Settled::Here,
         };
         let is_server = paused.owner == own;
         let ran = script::run(request, paused);

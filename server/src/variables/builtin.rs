@@ -2,6 +2,7 @@
 
 use super::upstream::{self, each, number, seconds as optional_seconds};
 use super::{Found, file_path, give, give_some, seconds, value};
+use crate::basic_credential;
 use crate::forwarded;
 use crate::request::{ConnectionFacts, Request};
 use crate::route::capture;
@@ -159,40 +160,7 @@ pub(super) fn request_line(request: &Request) -> &[u8] {
 }
 
 fn remote_user(request: &Request, out: &mut Vec<u8>) -> Found {
-    let Some(value) = request.field(FieldId::Authorization) else { return Found::Nothing };
-    let Some((scheme, rest)) = value.split_at_checked(6) else { return Found::Nothing };
-    if !scheme.eq_ignore_ascii_case(b"basic ") {
-        return Found::Nothing;
-    }
-    match base64(rest.trim_ascii()) {
-        Some(decoded) if decoded.contains(&b':') => {
-            give(decoded.split(|&byte| byte == b':').next().unwrap_or_default(), out)
-        }
-        _ => Found::Nothing,
-    }
-}
-
-/// Decodes base64 (RFC 4648 §4); `None` where it is not.
-fn base64(text: &[u8]) -> Option<Vec<u8>> {
-    let text = text.strip_suffix(b"==").or_else(|| text.strip_suffix(b"=")).unwrap_or(text);
-    let (mut out, mut bits, mut count) = (Vec::with_capacity(text.len() * 3 / 4), 0u32, 0);
-    for &byte in text {
-        let value = match byte {
-            b'A'..=b'Z' => byte - b'A',
-            b'a'..=b'z' => byte - b'a' + 26,
-            b'0'..=b'9' => byte - b'0' + 52,
-            b'+' => 62,
-            b'/' => 63,
-            _ => return None,
-        };
-        bits = bits << 6 | u32::from(value);
-        count += 6;
-        if count >= 8 {
-            count -= 8;
-            out.push((bits >> count) as u8);
-        }
-    }
-    Some(out)
+    basic_credential::of(request).map_or(Found::Nothing, |sent| give(&sent.user, out))
 }
 
 fn binary_address(address: &Address, out: &mut Vec<u8>) -> Found {

@@ -49,6 +49,7 @@ mod flask_example;
 mod examples;
 mod purge;
 mod access;
+mod auth_basic;
 mod limits;
 mod limit_rate;
 mod explain;

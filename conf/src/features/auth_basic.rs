@@ -1,0 +1,72 @@
+//! `auth_basic`: users with passwords (RFC 7617).
+//!
+//! Next: `millstream-server`'s `access/auth_basic`.
+
+use super::context::HTTP_SERVER_LOCATION;
+use super::level::level;
+use super::phases::Phases;
+use super::templates::record;
+use super::{Apply, Feature, Level, Place, Row, once};
+use crate::reading::Reading;
+use crate::template::Template;
+use crate::tree::Directive;
+use std::path::PathBuf;
+
+record! {
+    /// Whom a location asks for.
+    pub struct Basic {
+        /// What a client is told that it asks of; `off` asks nobody.
+        pub realm: Template,
+        /// The file with names and passwords.
+        pub users: Template,
+        /// The directory that a relative name of it hangs on.
+        pub directory: PathBuf,
+    }
+}
+
+level! {
+    /// What one level says of it.
+    pub struct AuthBasicLevel {
+        /// `auth_basic`.
+        realm: Template,
+        /// `auth_basic_user_file`.
+        users: Template,
+    }
+}
+
+impl Feature for AuthBasicLevel {
+    type Settings = Option<Basic>;
+
+    fn inherit(&mut self, above: &Self) {
+        self.inherit_open(above);
+    }
+
+    /// As in nginx, a realm without a file asks nobody.
+    fn resolve(&self, _: &Place<'_>, reading: &mut Reading<'_>) -> Option<Basic> {
+        let (realm, users) = (self.realm.clone()?, self.users.clone()?);
+        let directory = reading.conf_prefix.resolve("");
+        (realm.as_literal() != Some("off")).then_some(Basic { realm, users, directory })
+    }
+
+    fn phases(settings: &Option<Basic>) -> Phases {
+        Phases::ACCESS.only_if(settings.is_some())
+    }
+}
+
+/// The rows of this feature.
+#[rustfmt::skip]
+pub const ROWS: &[Row] = &[
+    once("auth_basic", HTTP_SERVER_LOCATION, (1, 1), "string | off", "off",
+        "Asks clients for a name and a password, in the realm of this name; needs `auth_basic_user_file`. Who has none or a wrong one gets 401. \
+        A password that was right is not computed again for a while.",
+        Apply::Level(realm)),
+    once("auth_basic_user_file", HTTP_SERVER_LOCATION, (1, 1), "file", "",
+        "The file of names and passwords, lines of `name:password`, with `#` before comments. The password is as `htpasswd` or `openssl passwd` write \
+        it: bcrypt (`$2y$`), SHA-256 and SHA-512 (`$5$`, `$6$`), yescrypt (`$y$`), MD5 (`$apr1$`, `$1$`), `{SHA}`, `{SSHA}`, or `{PLAIN}` with \
+        the word itself; the thirteen characters of DES are read too. Changes hold within a second; a relative name hangs on the directory of the main file.",
+        Apply::Level(|l, d, r| l.auth_basic.users = Some(r.template(&d.args[0])))),
+];
+
+fn realm(level: &mut Level, directive: &Directive, reading: &mut Reading<'_>) {
+    level.auth_basic.realm = Some(reading.template(&directive.args[0]));
+}

@@ -1,0 +1,142 @@
+//! `auth_basic`: a name and a password (RFC 7617) that a file knows.
+//!
+//! The file is read and the password computed on a thread that may take its time, a few at a time over the whole process, so that
+//! wrong ones cannot take all cores. What was right is `remembered`. Next: `users`, the files; `password`, which knows the formats.
+
+use super::password::{self, Unreadable};
+use super::remembered::{self, Memory, Token};
+use super::users::{FileState, Users};
+use super::{Opinion, Question as Asked, challenge};
+use crate::basic_credential::{self, BasicCredential};
+use crate::failure;
+use crate::request::Request;
+use crate::variables::value;
+use millstream_conf::model::{Level, Settings};
+use millstream_net::{blocking, clock};
+use millstream_telemetry::error_log::SystemError;
+use std::ffi::OsStr;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use tokio::sync::Semaphore;
+
+/// Passwords computed at a time.
+const AT_A_TIME: usize = 2;
+
+static PLACES: Semaphore = Semaphore::const_new(AT_A_TIME);
+
+/// Whether a name and its password are right by a file.
+pub struct Question {
+    realm: Vec<u8>,
+    file: PathBuf,
+    sent: BasicCredential,
+    token: Token,
+    /// The state of the file by which they were right.
+    right_for: Option<FileState>,
+}
+
+/// What a file says.
+enum Finding {
+    /// They are right, by this state of the file; and whether that was computed.
+    Right(FileState, bool),
+    Wrong,
+    NoUser,
+    Unreadable,
+    NoFile(io::Error),
+}
+
+/// What the location's file says of a request, where that is known without asking it.
+pub(super) fn judge(request: &mut Request, settings: &Settings) -> Result<Opinion, Asked> {
+    let Some(basic) = &settings.auth_basic else { return Ok(Opinion::None) };
+    let realm = value(&basic.realm, request);
+    if realm == b"off" {
+        return Ok(Opinion::None);
+    }
+    let Some(sent) = basic_credential::of(request) else {
+        let what = format_args!("no user/password was provided for basic authentication");
+        failure::log(request, Level::Info, what);
+        return Ok(refused(request, &realm));
+    };
+    let file = value(&basic.users, request);
+    let file = basic.directory.join(Path::new(OsStr::from_bytes(&file)));
+    let token = Token::of(&file, &sent);
+    let right_for = match remembered::look(&token, clock::now()) {
+        Memory::Right => return Ok(Opinion::LetsIn),
+        Memory::RightFor(state) => Some(state),
+        Memory::Nothing => None,
+    };
+    Err(Asked::Password(Question { realm, file, sent, token, right_for }))
+}
+
+/// Says how to be let in.
+fn refused(request: &mut Request, realm: &[u8]) -> Opinion {
+    let mut text = b"Basic realm=\"".to_vec();
+    // A variable may hold line ends, which must not become a field of their own.
+    text.extend(realm.iter().filter(|byte| !matches!(byte, b'\r' | b'\n' | 0)));
+    text.push(b'"');
+    challenge(request, &text);
+    Opinion::Refuses(401)
+}
+
+impl Question {
+    /// Asks the file, and remembers what is right.
+    pub async fn answer(self, request: &mut Request) -> Opinion {
+        let Question { realm, file, sent, token, right_for } = self;
+        let place = PLACES.acquire().await;
+        let (path, asked) = (file.clone(), sent.clone());
+        // The work is done to its end also where the client has left, and so is its place kept.
+        let finding = blocking::run(move || {
+            let _place = place;
+            find(&path, &asked, right_for)
+        })
+        .await;
+        let (user, file) = (String::from_utf8_lossy(&sent.user), file.display());
+        let log = |level, what: std::fmt::Arguments<'_>| failure::log(request, level, what);
+        match finding {
+            Finding::Right(state, is_computed) => {
+                remembered::remember(token, state, is_computed, clock::now());
+                Opinion::LetsIn
+            }
+            Finding::Wrong => {
+                log(Level::Error, format_args!("user \"{user}\": password mismatch"));
+                refused(request, &realm)
+            }
+            Finding::NoUser => {
+                log(Level::Error, format_args!("user \"{user}\" was not found in \"{file}\""));
+                refused(request, &realm)
+            }
+            Finding::Unreadable => {
+                let format = "has a format that is not read";
+                log(Level::Crit, format_args!("the password of user \"{user}\" in \"{file}\" {format}"));
+                Opinion::Refuses(500)
+            }
+            Finding::NoFile(error) => {
+                let is_gone = error.kind() == io::ErrorKind::NotFound;
+                let level = if is_gone { Level::Error } else { Level::Crit };
+                log(level, format_args!("open() \"{file}\" failed {}", SystemError(&error)));
+                Opinion::Refuses(if is_gone { 403 } else { 500 })
+            }
+        }
+    }
+}
+
+/// Looks a name up and compares its password. Blocks.
+fn find(path: &Path, sent: &BasicCredential, right_for: Option<FileState>) -> Finding {
+    let users = match Users::open(path) {
+        Ok(users) => users,
+        Err(error) => return Finding::NoFile(error),
+    };
+    let state = users.state;
+    if right_for == Some(state) {
+        return Finding::Right(state, false);
+    }
+    match users.password_of(&sent.user) {
+        Err(error) => Finding::NoFile(error),
+        Ok(None) => Finding::NoUser,
+        Ok(Some(stored)) => match password::is_right(&sent.password, &stored) {
+            Ok(true) => Finding::Right(state, true),
+            Ok(false) => Finding::Wrong,
+            Err(Unreadable) => Finding::Unreadable,
+        },
+    }
+}

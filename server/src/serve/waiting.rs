@@ -1,0 +1,60 @@
+//! Waits for what must be known before a request is decided about, and goes on behind it.
+//!
+//! What is waited for guards whatever comes behind it, hits included: nothing is looked for in the cache before. Next: `phase`.
+
+use crate::access::Question;
+use crate::client::{Client, ClientFailure};
+use crate::phase::{self, Check, Guard, Step};
+use crate::request::Request;
+use crate::rewrite::From;
+use crate::try_files;
+use millstream_cache::Now;
+use millstream_net::timer::Deadline;
+use std::time::Instant;
+
+/// Waits, and goes on.
+///
+/// # Errors
+/// The client left meanwhile.
+pub(super) async fn on(
+    check: Check,
+    request: &mut Request,
+    client: &mut Client,
+    out: &mut Vec<u8>,
+) -> Result<Step, ClientFailure> {
+    Ok(match check {
+        Check::File(test, paused) => {
+            let from = From::Script(paused.answered(test.ask(request).await));
+            phase::decide(request, from, Now::read(), out)
+        }
+        Check::Until(moment) => {
+            until(moment, client).await?;
+            phase::guarded(request, Guard::Limits, Now::read(), out)
+        }
+        Check::Refusal(moment, status) => {
+            until(moment, client).await?;
+            Step::Status(status)
+        }
+        Check::Access(question, weighing) => {
+            let opinion = match question {
+                Question::Password(question) => client.unless_gone(question.answer(request)).await?,
+            };
+            phase::guarded(request, Guard::Access(weighing.hears(opinion)), Now::read(), out)
+        }
+        Check::Tries(tries) => {
+            if tries.ask(request).await {
+                return Ok(phase::content(request, Now::read(), out));
+            }
+            match try_files::otherwise(request) {
+                Ok(restart) => phase::again(request, restart, Now::read(), out),
+                Err(status) => Step::Status(status),
+            }
+        }
+    })
+}
+
+async fn until(moment: Instant, client: &mut Client) -> Result<(), ClientFailure> {
+    let mut deadline = Deadline::new();
+    deadline.set(moment);
+    client.unless_gone(deadline.passed()).await
+}
