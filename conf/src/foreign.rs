@@ -160,7 +160,7 @@ const TABLE: &[(Fate, &str)] = &[
     (Kept(REDIRECT), "absolute_redirect port_in_redirect server_name_in_redirect"),
     (Kept(CLIENT), "proxy_protocol_tlv"),
     (Kept(UPSTREAM), "client_body_in_file_only mirror proxy_bind proxy_request_dynamic"),
-    (Kept(COOKIES), "proxy_cookie_domain proxy_cookie_flags proxy_cookie_path userid"),
+    (Kept(COOKIES), "userid"),
     (Kept(CHOICE), "health_check ntlm state sticky sticky_cookie_insert"),
     (
         Kept(VARIABLES),
@@ -185,9 +185,6 @@ const DEFAULTS: &[(&str, &str)] = &[
     ("mirror", "off"),
     ("port_in_redirect", "on"),
     ("proxy_bind", "off"),
-    ("proxy_cookie_domain", "off"),
-    ("proxy_cookie_flags", "off"),
-    ("proxy_cookie_path", "off"),
     ("proxy_limit_rate", "0"),
     ("random_index", "off"),
     ("recursive_error_pages", "off"),

@@ -123,7 +123,28 @@ pub(in crate::features) fn added(directive: &Directive, reading: &mut Reading<'_
         Some(word) => reading.one_of(word, &["always"]).is_some(),
         None => false,
     };
-    let value = reading.template(&directive.args[1]);
-    let name = directive.args[0].text.clone();
-    is_field_name(&directive.args[0], reading).then_some(AddHeader { name, value, always })
+    let [name, word, ..] = &directive.args[..] else { return None };
+    let field = field(name, word, reading);
+    let value = reading.template(field.as_ref().map_or(word, |(_, value)| value));
+    field.map(|(name, _)| AddHeader { name, value, always })
+}
+
+/// The name of a field and the word of its value. nginx puts a colon of its own behind the name, so that one that is written there
+/// begins the value.
+pub(in crate::features) fn field(
+    name: &Word,
+    value: &Word,
+    reading: &mut Reading<'_>,
+) -> Option<(String, Word)> {
+    let Some(bare) = name.text.strip_suffix(':') else {
+        return is_field_name(name, reading).then(|| (name.text.clone(), value.clone()));
+    };
+    let bare = Reading::part(name, bare);
+    if !is_field_name(&bare, reading) {
+        return None;
+    }
+    let message = format!("the colon becomes a part of the value: \"{}: : …\" is sent", bare.text);
+    let help = format!("write {} without a colon", bare.text);
+    reading.diagnostics.warning(name.span, message).help(help);
+    Some((bare.text, Reading::part(value, format!(": {}", value.text))))
 }

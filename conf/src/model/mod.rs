@@ -44,6 +44,7 @@ pub use crate::features::logs::{AccessLog, ErrorLog, LogLevel as Level, LogTarge
 pub use crate::features::main::{Main, User, WorkerProcesses};
 pub use crate::features::pass::cache::usage::ProxyCache;
 pub use crate::features::pass::cache::{Heuristic, Valid, ValidStatus};
+pub use crate::features::pass::cookie::{CookieFlags, CookieRule, Cookies, Pattern};
 pub use crate::features::pass::exchange::{Exchange, IgnoreHeaders};
 pub use crate::features::pass::failures::{FailureWords, NextUpstream, UseStale};
 pub use crate::features::pass::fastcgi::{FastCgiPass, Param, Says};

@@ -1,8 +1,12 @@
-//! The upstream's head on its way to the client: what is hidden, what ends here, and `proxy_redirect`.
+//! The upstream's head on its way to the client: what is hidden, what ends here, `proxy_redirect` and `proxy_cookie_*`.
+//!
+//! Next: `cookie`, which changes one cookie.
 
+use super::cookie;
+use super::replacement::{matched, sanitised};
 use crate::admission::undecided_by;
 use crate::request::Request;
-use crate::route::{Undecided, capture};
+use crate::route::Undecided;
 use crate::variables::value;
 use millstream_conf::model::{Exchange, Pass, Redirect};
 use millstream_wire::connection::NamedFields;
@@ -26,19 +30,29 @@ pub(super) fn visible(exchange: &Exchange, fields: Fields<'_>) -> Visible {
     fields.lines().filter(goes_on).collect()
 }
 
-/// The head with Location and Refresh rewritten by `proxy_redirect`; `None` where nothing changes. The error is the status
-/// to answer with where that cannot be told.
+/// The head with Location and Refresh rewritten by `proxy_redirect`, and cookies by `proxy_cookie_*`; `None` where nothing
+/// changes. The error is the status to answer with where that cannot be told.
 pub(super) fn rewritten(
     request: &mut Request,
     proxy: &Pass,
     fields: Fields<'_>,
 ) -> Result<Option<Headers>, u16> {
-    if redirects(proxy).is_empty() || !(fields.has(FieldId::Location) || fields.has(FieldId::Refresh)) {
+    let Some(http) = proxy.http() else { return Ok(None) };
+    let leads_elsewhere = fields.has(FieldId::Location) || fields.has(FieldId::Refresh);
+    let redirects = leads_elsewhere && !http.redirects.is_empty();
+    let cookies = !http.cookies.are_untouched() && fields.has(FieldId::SetCookie);
+    if !redirects && !cookies {
         return Ok(None);
     }
     let mut changed = Vec::new();
     for (line, (id, _, text)) in fields.iter().enumerate() {
         let at = match id {
+            FieldId::SetCookie if cookies => {
+                let cookie = cookie::rewritten(request, &http.cookies, text);
+                let cookie = cookie.map_err(|undecided| undecided_by(request, &undecided))?;
+                changed.extend(cookie.map(|cookie| (line, cookie)));
+                continue;
+            }
             FieldId::Location => 0,
             FieldId::Refresh => match position_of_url(text) {
                 Some(at) => at,
@@ -46,7 +60,7 @@ pub(super) fn rewritten(
             },
             _ => continue,
         };
-        let found = redirect(request, proxy, &text[at..]);
+        let found = redirect(request, &http.redirects, &text[at..]);
         let Some(mut url) = found.map_err(|undecided| undecided_by(request, &undecided))? else { continue };
         if id == FieldId::Location && url.starts_with(b"/") {
             url = absolute(request, &url);
@@ -70,19 +84,14 @@ pub(super) fn with_lines(fields: Fields<'_>, changed: Vec<(usize, Vec<u8>)>) -> 
     headers
 }
 
-/// The `proxy_redirect`s in force; another protocol has none.
-fn redirects(proxy: &Pass) -> &[Redirect] {
-    proxy.http().map_or(&[], |http| &http.redirects)
-}
-
 /// Where the URL of a Refresh value starts.
 fn position_of_url(text: &[u8]) -> Option<usize> {
     text.windows(4).position(|window| window.eq_ignore_ascii_case(b"url=")).map(|at| at + 4)
 }
 
 /// The URL that the first `proxy_redirect` that fits makes.
-fn redirect(request: &mut Request, proxy: &Pass, url: &[u8]) -> Result<Option<Vec<u8>>, Undecided> {
-    for rule in redirects(proxy) {
+fn redirect(request: &mut Request, rules: &[Redirect], url: &[u8]) -> Result<Option<Vec<u8>>, Undecided> {
+    for rule in rules {
         let replaced = match rule {
             Redirect::Prefix { from, to } => {
                 let from = value(from, request);
@@ -94,24 +103,14 @@ fn redirect(request: &mut Request, proxy: &Pass, url: &[u8]) -> Result<Option<Ve
                 replaced.extend_from_slice(rest);
                 replaced
             }
-            Redirect::Regex { from, to } => {
-                let Some(captured) = capture(from, url)? else { continue };
-                let before = request.captures.take();
-                request.take_captures(captured, url);
-                let replaced = value(to, request);
-                request.captures.replace(before);
-                replaced
-            }
+            Redirect::Regex { from, to } => match matched(request, from, to, url)? {
+                Some(replaced) => replaced,
+                None => continue,
+            },
         };
         return Ok(Some(sanitised(replaced)));
     }
     Ok(None)
-}
-
-/// A decoded variable may hold line ends; they must not become fields of their own.
-fn sanitised(mut text: Vec<u8>) -> Vec<u8> {
-    text.retain(|byte| !matches!(byte, b'\r' | b'\n' | 0));
-    text
 }
 
 /// A rewritten Location that is only a path gets the scheme and host that the client used, as in nginx.

@@ -17,6 +17,8 @@ mod unkeyed;
 mod request_head;
 mod params;
 mod request_body;
+mod replacement;
+mod cookie;
 mod answer_head;
 mod learning;
 mod attempt;

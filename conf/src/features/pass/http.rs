@@ -3,20 +3,21 @@
 //! Here is only what no other protocol has. Before: `target`, whom a location passes to; next: `millstream-server`'s
 //! `gateway/request_head` and `answer_head`.
 
+use super::cookie::{self, CookieFlags, CookieRule, Cookies};
 use super::secure::{self, PassTls, SecureLevel};
 use super::target::{self, PassDraft};
 use super::{Family, Spoken};
 use crate::features::context::{HTTP_SERVER_LOCATION, LOCATION_IF};
-use crate::features::headers::is_field_name;
+use crate::features::headers::field;
 use crate::features::level::level;
 use crate::features::location::LocationMatch;
 use crate::features::templates::{Templates, record, without_templates};
-use crate::features::{Apply, Level, Row, idle, often, once};
+use crate::features::{Apply, Level, MANY, Row, idle, often, once};
 use crate::reading::Reading;
 use crate::regular_expression::Regex;
 use crate::source::Span;
 use crate::template::{Part, Template, Variable};
-use crate::tree::{Directive, Word};
+use crate::tree::Directive;
 use crate::variables::Builtin;
 
 /// HTTP version spoken to the upstream.
@@ -84,6 +85,8 @@ record! {
         pub set_headers: Vec<SetHeader>,
         /// `proxy_redirect` in order; `default` is already written out, `off` is empty.
         pub redirects: Vec<Redirect>,
+        /// `proxy_cookie_*`.
+        pub cookies: Cookies,
         /// `proxy_method`.
         pub method: Option<Template>,
         /// `proxy_upgrade`: a client's Upgrade is passed on.
@@ -117,6 +120,12 @@ level! {
         set_headers: Vec<SetHeader>,
         /// `proxy_redirect`s; empty = `off`.
         redirects: Vec<RedirectRule>,
+        /// `proxy_cookie_domain`s; empty = `off`, as with the other two.
+        cookie_domains: Vec<CookieRule>,
+        /// `proxy_cookie_path`s.
+        cookie_paths: Vec<CookieRule>,
+        /// `proxy_cookie_flags`.
+        cookie_flags: Vec<CookieFlags>,
         /// `proxy_method`.
         method: Template,
         /// `proxy_upgrade`.
@@ -155,6 +164,11 @@ impl Spoken for HttpLevel {
             http_version: self.http_version.unwrap_or(HttpVersion::Http11),
             set_headers: set_headers(self),
             redirects: redirects(self, draft, matches, reading),
+            cookies: Cookies {
+                domains: self.cookie_domains.clone().unwrap_or_default(),
+                paths: self.cookie_paths.clone().unwrap_or_default(),
+                flags: self.cookie_flags.clone().unwrap_or_default(),
+            },
             method: self.method.clone(),
             upgrade: self.upgrade.unwrap_or(false),
             passes_fields: self.passes_fields.unwrap_or(true),
@@ -192,6 +206,19 @@ pub const ROWS: &[Row] = &[
         "Rewrites the Location and Refresh fields of answers: a prefix, or with `~` and `~*` what an expression matches. `default` \
         turns the URL of the `proxy_pass` into the location's.",
         Apply::Level(|l, d, r| redirect(of(l), d, r))),
+    often("proxy_cookie_domain", HTTP_SERVER_LOCATION, (1, 2), "off | domain replacement", "off",
+        "Replaces a `domain` of the cookies that the upstream sets; with `~` the domain is an expression, in any case. The first that \
+        fits holds, and a dot before the domain says nothing.",
+        Apply::Level(|l, d, r| cookie::domain(of(l), d, r))),
+    often("proxy_cookie_path", HTTP_SERVER_LOCATION, (1, 2), "off | path replacement", "off",
+        "Replaces the beginning of a `path` of the cookies that the upstream sets, or with `~` and `~*` the whole of one that an \
+        expression matches. The first that fits holds.",
+        Apply::Level(|l, d, r| cookie::path(of(l), d, r))),
+    often("proxy_cookie_flags", HTTP_SERVER_LOCATION, (1, MANY), "off | cookie [flag …]", "off",
+        "Sets flags of the cookies that the upstream sets, or takes them out: secure, httponly, samesite=strict, samesite=lax, \
+        samesite=none, nosecure, nohttponly, nosamesite. With `~` the cookie's name is an expression, in any case. The first that \
+        fits holds.",
+        Apply::Level(|l, d, r| cookie::flags(of(l), d, r))),
     once("proxy_method", HTTP_SERVER_LOCATION, (1, 1), "method", "",
         "The method sent to the upstream in place of the client's.",
         Apply::Level(|l, d, r| of(l).method = Some(r.template(&d.args[0])))),
@@ -241,37 +268,17 @@ fn set_header(level: &mut HttpLevel, directive: &Directive, reading: &mut Readin
     let [name, word] = &directive.args[..] else { return };
     // The level has one, whatever becomes of it.
     level.set_headers.get_or_insert_default();
-    if let Some(bare) = name.text.strip_suffix(':') {
-        colon_in_name(level, &Reading::part(name, bare), word, reading);
-        return;
-    }
-    let value = reading.template(word);
-    if is_field_name(name, reading) {
-        let name = name.text.clone();
-        level.set_headers.get_or_insert_default().push(SetHeader { name, value });
-    }
-}
-
-/// nginx puts a colon of its own behind the name, so that the one written there begins the value. Without a value there is
-/// no field to send.
-fn colon_in_name(level: &mut HttpLevel, name: &Word, word: &Word, reading: &mut Reading<'_>) {
-    if word.text.is_empty() {
+    // nginx takes the colon for the beginning of the value, and without a value there is no field to send.
+    if name.text.ends_with(':') && word.text.is_empty() {
         reading.diagnostics.idle(
             name.span,
             "\"proxy_set_header\" has no effect here: no field has a colon in its name, so there is none to remove",
         );
         return;
     }
-    let value = reading.template(&Reading::part(word, format!(": {}", word.text)));
-    if is_field_name(name, reading) {
-        reading
-            .diagnostics
-            .warning(
-                name.span,
-                format!("the colon becomes a part of the value: \"{0}: : …\" is sent", name.text),
-            )
-            .help(format!("write {} without a colon", name.text));
-        let name = name.text.clone();
+    let field = field(name, word, reading);
+    let value = reading.template(field.as_ref().map_or(word, |(_, value)| value));
+    if let Some((name, _)) = field {
         level.set_headers.get_or_insert_default().push(SetHeader { name, value });
     }
 }

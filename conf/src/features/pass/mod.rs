@@ -10,6 +10,7 @@ pub mod exchange;
 pub mod store;
 pub mod sharing;
 pub mod secure;
+pub mod cookie;
 pub mod http;
 pub mod fastcgi;
 mod made;

@@ -1,0 +1,29 @@
+//! What stands in place of a part of a field: what an expression makes of it, fit to be sent.
+//!
+//! Next: `cookie` and `answer_head`, which replace with it.
+
+use crate::request::Request;
+use crate::route::{Undecided, capture};
+use crate::variables::value;
+use millstream_conf::model::{Regex, Template};
+
+/// What an expression that matches makes of a text, with its captures.
+pub(super) fn matched(
+    request: &mut Request,
+    from: &Regex,
+    to: &Template,
+    text: &[u8],
+) -> Result<Option<Vec<u8>>, Undecided> {
+    let Some(captured) = capture(from, text)? else { return Ok(None) };
+    let before = request.captures.take();
+    request.take_captures(captured, text);
+    let replaced = value(to, request);
+    request.captures.replace(before);
+    Ok(Some(replaced))
+}
+
+/// A decoded variable may hold line ends; they must not become fields of their own.
+pub(super) fn sanitised(mut text: Vec<u8>) -> Vec<u8> {
+    text.retain(|byte| !matches!(byte, b'\r' | b'\n' | 0));
+    text
+}
