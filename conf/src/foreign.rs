@@ -83,7 +83,6 @@ const TABLE: &[(Fate, &str)] = &[
                                  extra_auth_args frontchannel_logout_uri issuer logout_token_hint logout_uri pkce \
                                  post_logout_uri redirect_uri scope session_store session_timeout userinfo",
     ),
-    (BelongsTo(&["autoindex"]), "autoindex_*"),
     (BelongsTo(&["dav_methods"]), "create_full_put_path dav_access min_delete_depth"),
     (BelongsTo(&["fastcgi_pass"]), "fastcgi_*"),
     (BelongsTo(&["scgi_pass"]), "scgi_*"),
@@ -97,7 +96,6 @@ const TABLE: &[(Fate, &str)] = &[
     (BelongsTo(&["mirror"]), "mirror_request_body"),
     (BelongsTo(&["perl", "perl_set"]), "perl_modules perl_require"),
     (BelongsTo(&["valid_referers"]), "referer_hash_bucket_size referer_hash_max_size"),
-    (BelongsTo(&["secure_link"]), "secure_link_md5"),
     (BelongsTo(&["ssi"]), "ssi_*"),
     (BelongsTo(&["sub_filter"]), "sub_filter_*"),
     (BelongsTo(&["userid"]), "userid_*"),
@@ -137,20 +135,19 @@ const TABLE: &[(Fate, &str)] = &[
     (BelongsTo(&["health_check"]), "health_check_timeout match"),
     (
         Kept(CONTENT),
-        "recursive_error_pages add_before_body add_after_body autoindex charset_map \
-                     source_charset dav_methods flv mp4 f4f hls gunzip gzip_static add_header_inherit add_trailer_inherit \
+        "recursive_error_pages add_before_body add_after_body charset_map \
+                     source_charset dav_methods flv mp4 f4f hls gunzip add_header_inherit add_trailer_inherit \
                      image_filter random_index ssi sub_filter xml_entities xslt_stylesheet js_body_filter js_filter \
                      js_header_filter js_periodic internal_redirect proxy_pass_trailers",
     ),
     (
         Kept(HANDLER),
-        "empty_gif grpc_pass js_content memcached_pass perl scgi_pass uwsgi_pass stub_status status \
+        "empty_gif grpc_pass js_content memcached_pass perl scgi_pass uwsgi_pass status \
                      status_format upstream_conf",
     ),
     (
         Kept(ACCESS),
-        "disable_symlinks auth_request auth_jwt auth_oidc js_access \
-                    proxy_allow_upstream secure_link secure_link_secret ssl_verify_client valid_referers",
+        "auth_request auth_jwt auth_oidc js_access proxy_allow_upstream ssl_verify_client valid_referers",
     ),
     (Kept(BOUNDS), "proxy_limit_rate"),
     (
@@ -176,11 +173,8 @@ const DEFAULTS: &[(&str, &str)] = &[
     ("absolute_redirect", "on"),
     ("auth_jwt", "off"),
     ("auth_request", "off"),
-    ("autoindex", "off"),
     ("client_body_in_file_only", "off"),
-    ("disable_symlinks", "off"),
     ("gunzip", "off"),
-    ("gzip_static", "off"),
     ("image_filter", "off"),
     ("mirror", "off"),
     ("port_in_redirect", "on"),
@@ -201,10 +195,6 @@ pub fn fate(name: &str, args: &[Word]) -> Fate {
         && DEFAULTS.iter().any(|(known, value)| *known == name && *value == word.text)
     {
         return Default;
-    }
-    // The files that it looks for stand beside those that are served without it; with `always` they stand alone.
-    if name == "gzip_static" && args.first().is_some_and(|word| word.text == "on") {
-        return LeftOut(TUNING);
     }
     let named = |entries: &str| entries.split_whitespace().any(|known| known == name);
     let begins = |entries: &str| {

@@ -179,7 +179,8 @@ fn values_are_checked_where_they_stand() {
     one_error(&in_location("proxy_buffers 1 4k;"), "must be between 2");
     one_error(&in_location("proxy_next_upstream eror;"), "did you mean \"error\"?");
     one_error(&in_location("lingering_close sometimes;"), "write one of: off, on, always");
-    one_error(&in_location("add_header X: y;"), "is not a field name");
+    one_warning(&in_location("add_header X: y;"), "becomes a part of the value");
+    one_error(&in_location("add_header \"X Y\" y;"), "is not a field name");
     no_error(&in_location("proxy_set_header X-By: \"\";"));
     one_warning(&in_location("proxy_set_header X-By: $server_addr;"), "becomes a part of the value");
     one_error(&in_location("proxy_set_header \"X By\" a;"), "is not a field name");
@@ -407,4 +408,18 @@ fn methods_and_resolvers_refuse_what_nginx_refuses() {
         text(&in_http("upstream a { server 127.0.0.1; server 127.0.0.2 backup; ip_hash; hash $uri; }"));
     assert!(messages(&loaded, Severity::Error).is_empty());
     assert_eq!(messages(&loaded, Severity::Warning), ["load balancing method redefined | "]);
+}
+
+#[test]
+fn rules_for_cookies_links_and_lists_are_checked() {
+    one_error(&in_location("proxy_cookie_path /;"), "invalid value \"/\"");
+    one_error(&in_location("proxy_cookie_path off; proxy_cookie_path / /a;"), "duplicate");
+    one_error(&in_location("proxy_cookie_flags a securee;"), "did you mean \"secure\"?");
+    no_error(&in_location(
+        "proxy_cookie_flags a $arg_a; proxy_cookie_domain a .b; proxy_cookie_path ~*/A/ /;",
+    ));
+    one_error(&in_location("disable_symlinks on to=/a;"), "invalid parameter");
+    one_error(&in_location("autoindex_format yaml;"), "write one of: html, xml, json, jsonp");
+    one_error(&in_location("gzip_static sometimes;"), "write one of: off, on, always");
+    one_error(&in_location("secure_link_secret $arg_a;"), "nginx allows variables");
 }

@@ -22,6 +22,7 @@ pub mod forwarded;
 pub mod realip;
 pub mod sent_target;
 pub mod variables;
+pub mod followed;
 pub mod failure;
 pub mod admission;
 pub mod restart;

@@ -57,6 +57,8 @@ pub enum Content {
     Slices,
     /// Something is to go from the cache.
     Purge(Purging),
+    /// The counts of connections.
+    StubStatus,
     /// The API.
     Api,
     /// The upstream, through the cache where it was looked up.
@@ -189,6 +191,7 @@ fn chosen(request: &mut Request, settings: &Settings, now: Now) -> Content {
     let Some(proxy) = &settings.pass else {
         return match settings {
             Settings { api: Some(_), .. } => Content::Api,
+            Settings { stub_status: true, .. } => Content::StubStatus,
             Settings { purge_at: Some(_), .. } => Content::Purge(Purging::Location),
             _ => Content::File,
         };

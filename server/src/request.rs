@@ -201,6 +201,8 @@ pub struct Request {
     pub own_head: Option<Box<Headers>>,
     /// The upstream servers asked.
     pub tries: Tries,
+    /// Whether `$secure_link` is being made, out of what may name it.
+    pub is_checking_link: Cell<bool>,
     /// `$request_id`, made when first read.
     pub id: OnceCell<[u8; 32]>,
 }
@@ -256,6 +258,7 @@ impl Request {
             read_body: None,
             own_head: None,
             tries: Tries::default(),
+            is_checking_link: Cell::new(false),
             id: OnceCell::new(),
         }
     }

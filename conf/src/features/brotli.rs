@@ -3,7 +3,7 @@
 //! Names and defaults are those of ngx_brotli. Next: `gzip`, whose conditions this one shares; `millstream-server`'s `filter/coding`.
 
 use super::context::{HTTP_SERVER_LOCATION, UP_TO_IF};
-use super::gzip::media_types;
+use super::gzip::{Precoded, media_types, precoded};
 use super::level::settings;
 use super::{Apply, Level, MANY, Row, idle, often, once};
 use crate::reading::Reading;
@@ -14,6 +14,8 @@ settings! {
     pub struct Brotli, BrotliLevel(place, reading) {
         /// `brotli`, default off.
         enabled: bool = false,
+        /// `brotli_static`, default off.
+        precoded: Precoded = Precoded::Off,
         /// `brotli_comp_level`, default 6.
         level: u32 = 6,
         /// `brotli_min_length` in bytes, default 20; compared with Content-Length only.
@@ -34,6 +36,10 @@ pub const ROWS: &[Row] = &[
         "Whether answers are compressed for clients that accept br. Among the codings that a client likes as much, br comes \
          before zstd and zstd before gzip. A cached answer is compressed once and the result kept.",
         Apply::Level(|l, d, r| l.brotli.enabled = r.flag(&d.args[0]))),
+    once("brotli_static", HTTP_SERVER_LOCATION, (1, 1), "on | off | always", "off",
+        "Whether a file beside the one that is asked for, whose name has `.br` at its end, is sent in its place: with `on` to clients \
+        that accept br, with `always` to all.",
+        Apply::Level(|l, d, r| l.brotli.precoded = precoded(&d.args[0], r))),
     once("brotli_comp_level", HTTP_SERVER_LOCATION, (1, 1), "level", "6",
         "How hard to compress, 0 to 11.",
         Apply::Level(|l, d, r| l.brotli.level = r.number(&d.args[0], 0, 11).map(|level| level as u32))),

@@ -8,7 +8,7 @@ use super::templates::without_templates;
 use super::{Apply, Level, MANY, Row, idle, often, once};
 use crate::reading::{Reading, Switch};
 use crate::regular_expression::Regex;
-use crate::tree::Directive;
+use crate::tree::{Directive, Word};
 
 /// The lowest HTTP version of a request whose answer is compressed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,13 +32,25 @@ pub struct GzipProxied {
     pub auth: bool,
 }
 
-without_templates!(GzipHttpVersion, GzipProxied);
+/// `gzip_static` and its like: whether files that are coded already stand in for others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum Precoded {
+    Off,
+    /// For clients that take the coding.
+    On,
+    Always,
+}
+
+without_templates!(GzipHttpVersion, GzipProxied, Precoded);
 
 settings! {
     /// `gzip*` of a location.
     pub struct Gzip, GzipLevel(place, reading) {
         /// `gzip`, default off.
         enabled: bool = false,
+        /// `gzip_static`, default off.
+        precoded: Precoded = Precoded::Off,
         /// `gzip_comp_level` 1–9, default 1.
         level: u32 = 1,
         /// `gzip_min_length` in bytes, default 20; compared with Content-Length only.
@@ -64,6 +76,10 @@ pub const ROWS: &[Row] = &[
     once("gzip", UP_TO_IF, (1, 1), "on | off", "off",
         "Whether answers are compressed for clients that accept gzip. A cached answer is compressed once and the result kept.",
         Apply::Level(|l, d, r| l.gzip.enabled = r.flag(&d.args[0]))),
+    once("gzip_static", HTTP_SERVER_LOCATION, (1, 1), "on | off | always", "off",
+        "Whether a file beside the one that is asked for, whose name has `.gz` at its end, is sent in its place: with `on` to clients \
+        that accept gzip, with `always` to all.",
+        Apply::Level(|l, d, r| l.gzip.precoded = precoded(&d.args[0], r))),
     once("gzip_comp_level", HTTP_SERVER_LOCATION, (1, 1), "level", "1",
         "How hard to compress, 1 to 9.",
         Apply::Level(|l, d, r| l.gzip.level = r.number(&d.args[0], 1, 9).map(|level| level as u32))),
@@ -122,6 +138,12 @@ pub(super) fn media_types(
             list.push(media_type);
         }
     }
+}
+
+/// The word of a `gzip_static` or one of its like.
+pub(super) fn precoded(word: &Word, reading: &mut Reading<'_>) -> Option<Precoded> {
+    use Precoded::{Always, Off, On};
+    reading.choice(word, &[("off", Off), ("on", On), ("always", Always)])
 }
 
 /// What nginx calls `msie6`: Internet Explorer 4 to 6, but not 6 with the security of Windows XP SP2.

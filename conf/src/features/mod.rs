@@ -28,6 +28,9 @@ pub mod tls;
 pub mod rewrite;
 pub mod error_pages;
 pub mod files;
+pub mod symlinks;
+pub mod autoindex;
+pub mod stub_status;
 pub mod internal;
 pub mod try_files;
 pub mod types;
@@ -58,6 +61,7 @@ pub mod access;
 pub mod auth_basic;
 pub mod auth_delay;
 pub mod satisfy;
+pub mod secure_link;
 
 use crate::declared::upstream::Upstream;
 pub use crate::reading::Need;
@@ -195,6 +199,12 @@ features! {
         error_pages "Locations and fixed answers" ErrorPageLevel,
         /// `root`, `alias`, `index`.
         files "Locations and fixed answers" FilesLevel,
+        /// `disable_symlinks`; nothing where every link is followed.
+        symlinks "Locations and fixed answers" SymlinksLevel,
+        /// `autoindex*`.
+        autoindex "Locations and fixed answers" AutoindexLevel,
+        /// `stub_status`: this location shows it.
+        stub_status "Locations and fixed answers" StubStatusLevel,
         /// `internal`.
         internal "Locations and fixed answers" InternalLevel,
         /// `try_files`.
@@ -239,6 +249,8 @@ features! {
         auth_delay "Access" AuthDelayLevel,
         /// `satisfy`.
         satisfy "Access" SatisfyLevel,
+        /// `secure_link*`.
+        secure_link "Access" SecureLinkLevel,
         /// `trusted_proxy`.
         forwarded "Proxies in front" ForwardedLevel,
         /// `set_real_ip_from`, `real_ip_*`; nothing where nobody is trusted.
@@ -298,6 +310,7 @@ impl Level {
         self.pass.inherit_target(&around.pass, reading);
         if self.pass.draft.is_none() {
             self.api.own = around.api.own;
+            self.stub_status = around.stub_status;
         }
     }
 

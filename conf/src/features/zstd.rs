@@ -3,7 +3,7 @@
 //! Names and defaults are those of zstd-nginx-module. Next: `gzip`, whose conditions this one shares; `millstream-server`'s `filter/coding`.
 
 use super::context::{HTTP_SERVER_LOCATION, UP_TO_IF};
-use super::gzip::media_types;
+use super::gzip::{Precoded, media_types, precoded};
 use super::level::settings;
 use super::{Apply, MANY, Row, idle, often, once};
 
@@ -12,6 +12,8 @@ settings! {
     pub struct Zstd, ZstdLevel(place, reading) {
         /// `zstd`, default off.
         enabled: bool = false,
+        /// `zstd_static`, default off.
+        precoded: Precoded = Precoded::Off,
         /// `zstd_comp_level`, default 1.
         level: u32 = 1,
         /// `zstd_min_length` in bytes, default 20; compared with Content-Length only.
@@ -30,6 +32,10 @@ pub const ROWS: &[Row] = &[
         "Whether answers are compressed for clients that accept zstd. Among the codings that a client likes as much, br comes \
          before zstd and zstd before gzip. A cached answer is compressed once and the result kept.",
         Apply::Level(|l, d, r| l.zstd.enabled = r.flag(&d.args[0]))),
+    once("zstd_static", HTTP_SERVER_LOCATION, (1, 1), "on | off | always", "off",
+        "Whether a file beside the one that is asked for, whose name has `.zst` at its end, is sent in its place: with `on` to clients \
+        that accept zstd, with `always` to all.",
+        Apply::Level(|l, d, r| l.zstd.precoded = precoded(&d.args[0], r))),
     once("zstd_comp_level", HTTP_SERVER_LOCATION, (1, 1), "level", "1",
         "How hard to compress, 1 to 22.",
         Apply::Level(|l, d, r| l.zstd.level = r.number(&d.args[0], 1, 22).map(|level| level as u32))),

@@ -25,11 +25,12 @@ pub use crate::declared::upstream::{
 pub use crate::features::access::Rule;
 pub use crate::features::api::Api;
 pub use crate::features::auth_basic::Basic;
+pub use crate::features::autoindex::{Autoindex, AutoindexFormat};
 pub use crate::features::brotli::Brotli;
 pub use crate::features::charset::Charset;
 pub use crate::features::error_pages::{ErrorPage, ErrorPageStatus};
 pub use crate::features::files::{Replaces, Root};
-pub use crate::features::gzip::{Gzip, GzipHttpVersion, GzipProxied};
+pub use crate::features::gzip::{Gzip, GzipHttpVersion, GzipProxied, Precoded};
 pub use crate::features::headers::expires::{self, Expires};
 pub use crate::features::headers::{AddHeader, ServerTokens};
 pub use crate::features::keepalive::KeepaliveDisable;
@@ -64,6 +65,8 @@ pub use crate::features::rewrite::{
 };
 pub use crate::features::right::ManageRight;
 pub use crate::features::satisfy::Satisfy;
+pub use crate::features::secure_link::SecureLink;
+pub use crate::features::symlinks::{Refused, Symlinks};
 pub use crate::features::tls::{Tls, TlsGroup, TlsVersion};
 pub use crate::features::try_files::{Candidate, Otherwise, TryFiles};
 pub use crate::features::types::Types;

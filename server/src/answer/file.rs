@@ -1,12 +1,15 @@
 //! Files under `root` or `alias`: the type by extension, `index` in directories, validators, not-modified answers and ranges.
 //!
+//! What may stand in for a file says `precoded`, what for a directory without an index `autoindex`.
 //! Opened and read off the worker's loop, in pieces of bounded size. The URI is normalised before it gets here
 //! (`wire::target`); a path that would leave the root all the same is forbidden (`variables/file_path`).
 
-use super::{Outcome, fixed, media_type, stored};
+use super::precoded::{self, Beside};
+use super::{Outcome, autoindex, fixed, media_type, stored};
 use crate::client::{AnswerHead, Client, ClientFailure};
 use crate::failure::log;
 use crate::filter::head;
+use crate::followed::Followed;
 use crate::representation::conditions;
 use crate::representation::ranges::multipart::Multipart;
 use crate::representation::ranges::{self, Offer, Selection};
@@ -17,7 +20,7 @@ use crate::variables::value;
 use millstream_conf::model::Level;
 use millstream_net::blocking;
 use millstream_wire::conditional::{self, Validators};
-use millstream_wire::{FieldId, Headers, Method, date};
+use millstream_wire::{Coding, FieldId, Headers, Method, date};
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::ErrorKind;
@@ -36,6 +39,10 @@ struct Opened {
     file: File,
     length: u64,
     modified: i64,
+    /// What it is coded with, where it stands in for another.
+    coding: Option<Coding>,
+    /// Whether other clients get another file.
+    varies: bool,
 }
 
 /// Answers with the file that the URI names.
@@ -56,12 +63,13 @@ pub async fn answer(request: &mut Request, client: &mut Client) -> Outcome {
         return Outcome::Status(404);
     }
     if request.uri.ends_with(b"/") {
-        return index(request, &path).await;
+        return index(request, client, &path).await;
     }
     let path = PathBuf::from(OsStr::from_bytes(&path));
+    let (beside, followed) = (precoded::beside(request, &path), Followed::of(request));
     let opened = blocking::run({
         let path = path.clone();
-        move || open(&path)
+        move || best(&path, &beside, &followed)
     })
     .await;
     match opened {
@@ -69,7 +77,7 @@ pub async fn answer(request: &mut Request, client: &mut Client) -> Outcome {
         Ok(Some(opened)) => send(request, client, opened).await,
         Ok(None) => fixed::redirect_with_slash(request),
         Err(error) => {
-            let status = status_of(error.kind());
+            let status = status_of(&error);
             if status != 404 || request.location().settings.files.log_not_found {
                 let what = format_args!("open() \"{}\" failed ({})", path.display(), cause(&error));
                 log(request, Level::Error, what);
@@ -90,22 +98,27 @@ fn cause(error: &std::io::Error) -> String {
 
 /// The first `index` name that exists is answered as a path of its own, and so is one that begins with a slash, whether it exists or
 /// not; a directory without any is forbidden.
-async fn index(request: &Request, directory: &[u8]) -> Outcome {
+async fn index(request: &mut Request, client: &mut Client, directory: &[u8]) -> Outcome {
     let names: Vec<Vec<u8>> =
         request.location().settings.files.index.iter().map(|name| value(name, request)).collect();
     let shown = directory;
     let directory = directory.to_vec();
+    let followed = Followed::of(request);
     let found = blocking::run(move || {
+        let metadata = |path: &[u8]| followed.metadata(Path::new(OsStr::from_bytes(path)));
         let first = names.into_iter().find(|name| {
             let path = [directory.as_slice(), name].concat();
-            name.starts_with(b"/") || Path::new(OsStr::from_bytes(&path)).is_file()
+            name.starts_with(b"/") || metadata(&path).is_ok_and(|found| found.is_file())
         });
-        (first, Path::new(OsStr::from_bytes(&directory)).is_dir())
+        (first, metadata(&directory).is_ok_and(|found| found.is_dir()))
     })
     .await;
     match found {
         (Some(name), _) if name.starts_with(b"/") => Outcome::Restart(Restart::path(name)),
         (Some(name), _) => Outcome::Restart(Restart::path([request.uri.as_slice(), &name].concat())),
+        (None, true) if request.location().settings.autoindex.enabled && request.method != Method::Post => {
+            autoindex::answer(request, client, shown.to_vec()).await
+        }
         (None, true) => {
             let shown = String::from_utf8_lossy(shown);
             log(request, Level::Error, format_args!("directory index of \"{shown}\" is forbidden"));
@@ -122,25 +135,39 @@ async fn index(request: &Request, directory: &[u8]) -> Outcome {
     }
 }
 
+/// Opens the file that a client gets in place of a path: the first of those coded ones that is there, else the path's own.
+fn best(path: &Path, beside: &Beside, followed: &Followed) -> std::io::Result<Option<Opened>> {
+    let is_file = |path: &PathBuf| followed.metadata(path).is_ok_and(|found| found.is_file());
+    let varies = beside.varying.iter().any(is_file);
+    for (coding, path) in &beside.wanted {
+        if let Ok(Some(opened)) = open(path, followed) {
+            return Ok(Some(Opened { coding: Some(*coding), varies, ..opened }));
+        }
+    }
+    Ok(open(path, followed)?.map(|opened| Opened { varies, ..opened }))
+}
+
 /// Opens a regular file; `None` is a directory.
-fn open(path: &Path) -> std::io::Result<Option<Opened>> {
-    let metadata = std::fs::metadata(path)?;
+fn open(path: &Path, followed: &Followed) -> std::io::Result<Option<Opened>> {
+    let metadata = followed.metadata(path)?;
     if metadata.is_dir() {
         return Ok(None);
     }
     if !metadata.is_file() {
         return Err(ErrorKind::NotFound.into());
     }
-    let file = File::open(path)?;
+    let file = followed.open(path)?;
     let metadata = file.metadata()?;
     let since = metadata.modified()?.duration_since(UNIX_EPOCH).unwrap_or_default();
-    Ok(Some(Opened { file, length: metadata.len(), modified: since.as_secs() as i64 }))
+    let (length, modified) = (metadata.len(), since.as_secs() as i64);
+    Ok(Some(Opened { file, length, modified, coding: None, varies: false }))
 }
 
-fn status_of(kind: ErrorKind) -> u16 {
-    match kind {
+fn status_of(error: &std::io::Error) -> u16 {
+    match error.kind() {
         ErrorKind::NotFound | ErrorKind::NotADirectory | ErrorKind::InvalidFilename => 404,
         ErrorKind::PermissionDenied => 403,
+        _ if error.raw_os_error() == Some(rustix::io::Errno::LOOP.raw_os_error()) => 403,
         _ => 500,
     }
 }
@@ -166,6 +193,9 @@ async fn send(request: &mut Request, client: &mut Client, opened: Opened) -> Out
     if let Some(tag) = tag {
         headers.push(b"ETag", tag);
     }
+    if opened.varies && settings.gzip.vary {
+        headers.push(b"Vary", b"Accept-Encoding");
+    }
     if !is_modified {
         head::vary_as_whole(request, &mut headers, Some(opened.length));
         headers.remove(FieldId::ContentType);
@@ -173,6 +203,9 @@ async fn send(request: &mut Request, client: &mut Client, opened: Opened) -> Out
         let not_modified = AnswerHead { status: 304, fields, length: None, compressible: false, age: None };
         client.begin(request, not_modified);
         return stored::close(request, client).await;
+    }
+    if let Some(coding) = opened.coding {
+        headers.push(b"Content-Encoding", coding.name().as_bytes());
     }
     let fields = headers.view();
     let offer = Offer { status: 200, fields, validators, length: Some(length), is_stream: false };

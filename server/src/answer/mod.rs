@@ -10,6 +10,9 @@ pub mod cached;
 pub mod slices;
 pub mod fixed;
 pub mod purge;
+pub mod stub_status;
+pub mod autoindex;
+pub mod precoded;
 pub mod file;
 
 use crate::client::ClientFailure;

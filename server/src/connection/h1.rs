@@ -61,7 +61,7 @@ struct Connection {
     is_leaving: bool,
     last_used: Instant,
     ticket: Option<Ticket>,
-    _counted: Counted,
+    counted: Counted,
 }
 
 enum HeadOutcome {
@@ -169,7 +169,7 @@ async fn open(
     worker.metrics.add(Counter::ConnectionsAccepted, 1);
     worker.metrics.gauge_add(Gauge::ConnectionsActive, 1);
     Some(Connection {
-        _counted: Counted(worker.metrics.clone()),
+        counted: Counted { metrics: worker.metrics.clone(), state: None },
         worker,
         facts,
         address,
@@ -181,12 +181,29 @@ async fn open(
     })
 }
 
-/// A connection in the gauge, also if it ends by a panic.
-struct Counted(Arc<WorkerMetrics>);
+/// A connection in the gauges, also if it ends by a panic.
+struct Counted {
+    metrics: Arc<WorkerMetrics>,
+    /// What it does beside being open; nothing is idle.
+    state: Option<Gauge>,
+}
+
+impl Counted {
+    fn is(&mut self, state: Option<Gauge>) {
+        if self.state == state {
+            return;
+        }
+        for (gauge, change) in [(self.state, -1), (state, 1)] {
+            gauge.into_iter().for_each(|gauge| self.metrics.gauge_add(gauge, change));
+        }
+        self.state = state;
+    }
+}
 
 impl Drop for Counted {
     fn drop(&mut self) {
-        self.0.gauge_add(Gauge::ConnectionsActive, -1);
+        self.is(None);
+        self.metrics.gauge_add(Gauge::ConnectionsActive, -1);
     }
 }
 
@@ -212,6 +229,7 @@ impl Connection {
                 HeadOutcome::TimedOut(None) => break,
             };
             if let Next::Close(closing) = next {
+                self.counted.is(None);
                 Box::pin(self.close(closing)).await;
                 return;
             }
@@ -292,6 +310,7 @@ impl Connection {
         pending: &mut Option<Box<Request>>,
     ) -> Poll<HeadOutcome> {
         let idle = pending.is_none();
+        self.counted.is((!idle).then_some(Gauge::ConnectionsReading));
         let awaits = match pending {
             None => Awaits::Request(self.last_used),
             Some(request) => {
@@ -392,7 +411,9 @@ impl Connection {
         if let Err(status) = admitted {
             return Box::pin(self.refuse(request, status)).await;
         }
-        match poll_fn(|cx| Poll::Ready(self.begin(cx, &mut request))).await {
+        let left = poll_fn(|cx| Poll::Ready(self.begin(cx, &mut request))).await;
+        self.counted.is((!matches!(left, Left::Nothing)).then_some(Gauge::ConnectionsWriting));
+        match left {
             Left::Nothing => {
                 let now = request.started;
                 return self.conclude(request, now);
@@ -441,6 +462,7 @@ impl Connection {
     /// Refuses a request whose head or framing is wrong: it is not known where the next one begins, so this is the last.
     async fn refuse(&mut self, mut request: Box<Request>, status: u16) -> Next {
         request.keep_alive = false;
+        self.counted.is(Some(Gauge::ConnectionsWriting));
         let log = &request.generation.shared.error_logs[request.location.0 as usize];
         if log.enabled(Level::Info) {
             let described = failure::describe(&request, None);

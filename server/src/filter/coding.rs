@@ -7,7 +7,7 @@ use crate::request::Request;
 use crate::route::capture;
 use millstream_conf::model::{Gzip, GzipHttpVersion, GzipProxied, Settings};
 use millstream_wire::accept_encoding::Weights;
-use millstream_wire::{Coding, FieldId, Fields, cache_control};
+use millstream_wire::{Coding, FieldId, Fields, Headers, cache_control};
 
 /// An answer as it is before anything is done to its body.
 pub struct Plain<'a> {
@@ -79,6 +79,21 @@ pub fn choose(request: &Request, plain: &Plain<'_>) -> Option<Coding> {
         weights.takes(rule.coding) && rule.covers(plain) && is_allowed(request, rule.coding, plain.fields)
     };
     weights.best(rules.iter().filter(suits).map(|rule| rule.coding))
+}
+
+/// Those of some codings that this client takes, what it likes best first, and before the plain content: of several that it likes as
+/// much in their order.
+pub fn by_preference(request: &Request, offered: impl Iterator<Item = Coding>) -> Vec<Coding> {
+    let weights = Weights::read(request.fields().all(FieldId::AcceptEncoding));
+    let nothing = Headers::default();
+    let mut left: Vec<Coding> =
+        offered.filter(|coding| is_allowed(request, *coding, nothing.view())).collect();
+    let mut ordered = Vec::new();
+    while let Some(best) = weights.best(left.iter().copied()) {
+        left.retain(|coding| *coding != best);
+        ordered.push(best);
+    }
+    ordered
 }
 
 /// Whether some client would get the answer coded: such an answer varies (`gzip_vary`).

@@ -1,6 +1,7 @@
 //! A question to the file system that a script or `try_files` asks: whether something is there. Asked off the worker's loop.
 
 use crate::failure;
+use crate::followed::Followed;
 use crate::request::Request;
 use millstream_conf::model::{FileKind, Level};
 use millstream_net::blocking;
@@ -26,8 +27,9 @@ impl FileTest {
     /// Asks; what cannot be looked at is told and counts as not there.
     pub async fn ask(self, request: &Request) -> bool {
         let path = PathBuf::from(OsString::from_vec(self.path));
+        let followed = Followed::of(request);
         let (path, found) = blocking::run(move || {
-            let found = is(&path, self.kind);
+            let found = is(&path, self.kind, &followed);
             (path, found)
         })
         .await;
@@ -43,11 +45,12 @@ pub async fn first(tests: Vec<FileTest>, request: &Request) -> Option<usize> {
     if tests.is_empty() {
         return None;
     }
+    let followed = Followed::of(request);
     let (found, failures) = blocking::run(move || {
         let mut failures = Vec::new();
         let found = tests.into_iter().position(|test| {
             let path = PathBuf::from(OsString::from_vec(test.path));
-            is(&path, test.kind).unwrap_or_else(|error| {
+            is(&path, test.kind, &followed).unwrap_or_else(|error| {
                 failures.push((path, error));
                 false
             })
@@ -65,8 +68,8 @@ fn told(request: &Request, path: &Path, error: &std::io::Error) {
     failure::log(request, Level::Crit, format_args!("stat() \"{}\" failed ({error})", path.display()));
 }
 
-fn is(path: &Path, kind: FileKind) -> std::io::Result<bool> {
-    let found = match path.metadata() {
+fn is(path: &Path, kind: FileKind, followed: &Followed) -> std::io::Result<bool> {
+    let found = match followed.metadata(path) {
         Ok(found) => found,
         Err(error) => match error.kind() {
             // The last one is a path with a zero byte in it, which no file has.

@@ -1,7 +1,8 @@
 //! The variables with fixed names, one arm each.
 
+use super::connections::Connections;
 use super::upstream::{self, each, number, seconds as optional_seconds};
-use super::{Found, file_path, give, give_some, seconds, value};
+use super::{Found, file_path, give, give_some, seconds, secure_link, value};
 use crate::basic_credential;
 use crate::forwarded;
 use crate::request::{ConnectionFacts, Request};
@@ -84,6 +85,10 @@ pub(super) fn append(variable: Builtin, request: &Request, out: &mut Vec<u8>) ->
         B::FastcgiScriptName | B::FastcgiPathInfo => script(variable, request, out),
         B::Connection => decimal(connection.serial, out),
         B::ConnectionRequests => decimal(connection.requests.get(), out),
+        B::ConnectionsActive => decimal(Connections::of(request).active, out),
+        B::ConnectionsReading => decimal(Connections::of(request).reading, out),
+        B::ConnectionsWaiting => decimal(Connections::of(request).waiting, out),
+        B::ConnectionsWriting => decimal(Connections::of(request).writing, out),
         B::ConnectionTime => elapsed(clock::now().saturating_duration_since(connection.opened), out),
         B::Pipe => give(if request.pipelined { b"p" } else { b"." }, out),
         B::Pid => decimal(u64::from(std::process::id()), out),
@@ -99,6 +104,8 @@ pub(super) fn append(variable: Builtin, request: &Request, out: &mut Vec<u8>) ->
         B::DocumentRoot => give(&file_path::root(request), out),
         B::RealpathRoot => realpath(request, out),
         B::RequestFilename => give_some(file_path::of(request).ok().as_deref(), out),
+        B::SecureLink => secure_link::append(request, out),
+        B::SecureLinkExpires => secure_link::append_expires(request, out),
         B::SslCipher | B::SslProtocol | B::SslServerName | B::SslSessionReused => {
             tls(variable, connection, out)
         }

@@ -6,12 +6,15 @@
 
 pub mod file_path;
 mod upstream;
+mod secure_link;
+mod connections;
 mod builtin;
 mod made;
 #[cfg(test)]
 mod tests;
 
 pub use builtin::NGINX_VERSION;
+pub use connections::Connections;
 
 use crate::request::Request;
 use millstream_cache::key::{Parts, TooLong};

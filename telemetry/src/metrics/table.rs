@@ -72,6 +72,8 @@ table! {
     /// What rises and falls.
     Gauge {
         ConnectionsActive: "millstream_client_connections", "state=\"active\"", "Open client connections, by state.";
+        ConnectionsReading: "millstream_client_connections", "state=\"reading\"", "Client connections of which a part of a head was read.";
+        ConnectionsWriting: "millstream_client_connections", "state=\"writing\"", "Client connections that are being answered, hits that are written at once left out.";
     }
 }
 

@@ -25,6 +25,7 @@ mod targets;
 mod rewriting;
 mod made_variables;
 mod site_files;
+mod directories;
 mod cache;
 mod codings;
 mod ranges;

@@ -1,9 +1,7 @@
 //! `proxy_cookie_*`: what is changed in the cookies that the upstream sets.
 //!
-//! A level that writes one of the three has none of that name of the level above; `off` is an empty list. Before: `http`, whose rows
-//! these are among; next: `millstream-server`'s `answer/proxied/cookie`, which changes them.
+//! A level that writes one of the three has none of that name of the level above; `off` is an empty list. Next: `http`, which has the rows; `millstream-server`'s `gateway/cookie`, which changes them.
 
-use super::http::HttpLevel;
 use crate::features::templates::{Templates, record};
 use crate::reading::Reading;
 use crate::regular_expression::Regex;
@@ -78,9 +76,16 @@ const FLAGS: [&str; 8] = [
     "nosamesite",
 ];
 
-/// Reads a `proxy_cookie_domain`; a dot before a domain says nothing.
-pub(super) fn domain(level: &mut HttpLevel, directive: &Directive, reading: &mut Reading<'_>) {
-    let Some((first, second)) = pair(&mut level.cookie_domains, directive, reading) else { return };
+/// Those of one of the three of a level, as far as they are read.
+type Rules<T> = Option<Vec<T>>;
+
+/// The `proxy_cookie_domain`s of a level with one more; a dot before a domain says nothing.
+pub(super) fn domain(
+    mut list: Rules<CookieRule>,
+    directive: &Directive,
+    reading: &mut Reading<'_>,
+) -> Rules<CookieRule> {
+    let Some((first, second)) = pair(&mut list, directive, reading) else { return list };
     let rule = match first.text.strip_prefix('~') {
         Some(source) => reading
             .regex(first, source, true)
@@ -93,12 +98,17 @@ pub(super) fn domain(level: &mut HttpLevel, directive: &Directive, reading: &mut
             Some(CookieRule { from: Pattern::Text(bare(first)), to: bare(second) })
         }
     };
-    level.cookie_domains.get_or_insert_default().extend(rule);
+    list.get_or_insert_default().extend(rule);
+    list
 }
 
-/// Reads a `proxy_cookie_path`.
-pub(super) fn path(level: &mut HttpLevel, directive: &Directive, reading: &mut Reading<'_>) {
-    let Some((first, second)) = pair(&mut level.cookie_paths, directive, reading) else { return };
+/// The `proxy_cookie_path`s of a level with one more.
+pub(super) fn path(
+    mut list: Rules<CookieRule>,
+    directive: &Directive,
+    reading: &mut Reading<'_>,
+) -> Rules<CookieRule> {
+    let Some((first, second)) = pair(&mut list, directive, reading) else { return list };
     let from = match first.text.strip_prefix('~') {
         Some(source) => match source.strip_prefix('*') {
             Some(source) => reading.regex(first, source, true),
@@ -108,12 +118,17 @@ pub(super) fn path(level: &mut HttpLevel, directive: &Directive, reading: &mut R
         None => Some(Pattern::Text(reading.template(first))),
     };
     let to = reading.template(second);
-    level.cookie_paths.get_or_insert_default().extend(from.map(|from| CookieRule { from, to }));
+    list.get_or_insert_default().extend(from.map(|from| CookieRule { from, to }));
+    list
 }
 
-/// Reads a `proxy_cookie_flags`.
-pub(super) fn flags(level: &mut HttpLevel, directive: &Directive, reading: &mut Reading<'_>) {
-    let Some((first, rest)) = words(&mut level.cookie_flags, directive, reading) else { return };
+/// The `proxy_cookie_flags` of a level with one more.
+pub(super) fn flags(
+    mut list: Rules<CookieFlags>,
+    directive: &Directive,
+    reading: &mut Reading<'_>,
+) -> Rules<CookieFlags> {
+    let Some((first, rest)) = words(&mut list, directive, reading) else { return list };
     for word in rest.iter().filter(|word| crate::template::is_literal(&word.text)) {
         reading.one_of(word, &FLAGS);
     }
@@ -122,11 +137,12 @@ pub(super) fn flags(level: &mut HttpLevel, directive: &Directive, reading: &mut 
         Some(source) => reading.regex(first, source, true).map(Pattern::Regex),
         None => Some(Pattern::Text(reading.template(first))),
     };
-    level.cookie_flags.get_or_insert_default().extend(name.map(|name| CookieFlags { name, flags }));
+    list.get_or_insert_default().extend(name.map(|name| CookieFlags { name, flags }));
+    list
 }
 
 fn pair<'d, T>(
-    list: &mut Option<Vec<T>>,
+    list: &mut Rules<T>,
     directive: &'d Directive,
     reading: &mut Reading<'_>,
 ) -> Option<(&'d Word, &'d Word)> {
@@ -135,7 +151,7 @@ fn pair<'d, T>(
 
 /// The words of a rule; nothing of an `off`, which empties the list and stands alone in its block.
 fn words<'d, T>(
-    list: &mut Option<Vec<T>>,
+    list: &mut Rules<T>,
     directive: &'d Directive,
     reading: &mut Reading<'_>,
 ) -> Option<(&'d Word, &'d [Word])> {

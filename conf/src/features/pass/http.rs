@@ -209,16 +209,16 @@ pub const ROWS: &[Row] = &[
     often("proxy_cookie_domain", HTTP_SERVER_LOCATION, (1, 2), "off | domain replacement", "off",
         "Replaces a `domain` of the cookies that the upstream sets; with `~` the domain is an expression, in any case. The first that \
         fits holds, and a dot before the domain says nothing.",
-        Apply::Level(|l, d, r| cookie::domain(of(l), d, r))),
+        Apply::Level(|l, d, r| of(l).cookie_domains = cookie::domain(of(l).cookie_domains.take(), d, r))),
     often("proxy_cookie_path", HTTP_SERVER_LOCATION, (1, 2), "off | path replacement", "off",
         "Replaces the beginning of a `path` of the cookies that the upstream sets, or with `~` and `~*` the whole of one that an \
         expression matches. The first that fits holds.",
-        Apply::Level(|l, d, r| cookie::path(of(l), d, r))),
+        Apply::Level(|l, d, r| of(l).cookie_paths = cookie::path(of(l).cookie_paths.take(), d, r))),
     often("proxy_cookie_flags", HTTP_SERVER_LOCATION, (1, MANY), "off | cookie [flag …]", "off",
         "Sets flags of the cookies that the upstream sets, or takes them out: secure, httponly, samesite=strict, samesite=lax, \
         samesite=none, nosecure, nohttponly, nosamesite. With `~` the cookie's name is an expression, in any case. The first that \
         fits holds.",
-        Apply::Level(|l, d, r| cookie::flags(of(l), d, r))),
+        Apply::Level(|l, d, r| of(l).cookie_flags = cookie::flags(of(l).cookie_flags.take(), d, r))),
     once("proxy_method", HTTP_SERVER_LOCATION, (1, 1), "method", "",
         "The method sent to the upstream in place of the client's.",
         Apply::Level(|l, d, r| of(l).method = Some(r.template(&d.args[0])))),

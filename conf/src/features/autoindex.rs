@@ -1,0 +1,56 @@
+//! `autoindex`: whether a directory without an index is shown, and how.
+//!
+//! Next: `millstream-server`'s `answer/autoindex`, which lists it.
+
+use super::context::{HTTP_SERVER_LOCATION, UP_TO_IF};
+use super::level::settings;
+use super::templates::without_templates;
+use super::{Apply, Row, once};
+
+/// `autoindex_format`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum AutoindexFormat {
+    Html,
+    Xml,
+    Json,
+    Jsonp,
+}
+
+without_templates!(AutoindexFormat);
+
+settings! {
+    /// `autoindex*` of a location.
+    pub struct Autoindex, AutoindexLevel(place, reading) {
+        /// `autoindex`, default off.
+        enabled: bool = false,
+        /// `autoindex_format`, default html.
+        format: AutoindexFormat = AutoindexFormat::Html,
+        /// `autoindex_exact_size`, default on.
+        exact_size: bool = true,
+        /// `autoindex_localtime`, default off.
+        localtime: bool = false,
+    }
+}
+
+/// The rows of this feature.
+#[rustfmt::skip]
+pub const ROWS: &[Row] = &[
+    once("autoindex", UP_TO_IF, (1, 1), "on | off", "off",
+        "Whether a directory in which none of the `index` files is there is answered with a list of its files. Names that begin with a \
+        dot are left out; of a directory with more than 100,000 files only so many are listed, which the error log says.",
+        Apply::Level(|l, d, r| l.autoindex.enabled = r.flag(&d.args[0]))),
+    once("autoindex_format", HTTP_SERVER_LOCATION, (1, 1), "html | xml | json | jsonp", "html",
+        "What such a list is written in; with `jsonp` the argument `callback` of the query names the function.",
+        Apply::Level(|l, d, r| {
+            use AutoindexFormat::{Html, Json, Jsonp, Xml};
+            l.autoindex.format =
+                r.choice(&d.args[0], &[("html", Html), ("xml", Xml), ("json", Json), ("jsonp", Jsonp)]);
+        })),
+    once("autoindex_exact_size", HTTP_SERVER_LOCATION, (1, 1), "on | off", "on",
+        "Whether an HTML list has sizes in bytes, or rounded with K, M and G.",
+        Apply::Level(|l, d, r| l.autoindex.exact_size = r.flag(&d.args[0]))),
+    once("autoindex_localtime", HTTP_SERVER_LOCATION, (1, 1), "on | off", "off",
+        "Whether an HTML list has times of the local time zone, or of UTC.",
+        Apply::Level(|l, d, r| l.autoindex.localtime = r.flag(&d.args[0]))),
+];

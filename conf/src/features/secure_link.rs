@@ -1,0 +1,75 @@
+//! `secure_link`: links that carry a hash, which only who knows a secret can make.
+//!
+//! A level takes `secure_link` and `secure_link_md5` from above one by one. Next: `millstream-server`'s `variables/secure_link`,
+//! which compares.
+
+use super::context::{HTTP_SERVER_LOCATION, LOCATION};
+use super::level::level;
+use super::templates::record;
+use super::{Apply, Feature, Place, Row, once};
+use crate::reading::Reading;
+use crate::template::Template;
+
+record! {
+    /// `secure_link*` of a location.
+    pub struct SecureLink {
+        /// `secure_link`: where the hash stands, and behind a comma when the link expires.
+        pub link: Option<Template>,
+        /// `secure_link_md5`: what the hash is made of.
+        pub md5: Option<Template>,
+        /// `secure_link_secret`.
+        pub secret: Option<String>,
+    }
+}
+
+level! {
+    /// What one level says of it.
+    pub struct SecureLinkLevel {
+        /// `secure_link`.
+        link: Template,
+        /// `secure_link_md5`.
+        md5: Template,
+        /// `secure_link_secret`.
+        secret: String,
+    }
+}
+
+impl Feature for SecureLinkLevel {
+    type Settings = SecureLink;
+
+    fn inherit(&mut self, above: &Self) {
+        if self.secret.is_some() {
+            return;
+        }
+        if self.link.is_some() || self.md5.is_some() {
+            self.link = self.link.take().or_else(|| above.link.clone());
+            self.md5 = self.md5.take().or_else(|| above.md5.clone());
+            return;
+        }
+        self.inherit_open(above);
+    }
+
+    fn resolve(&self, _: &Place<'_>, _: &mut Reading<'_>) -> SecureLink {
+        SecureLink { link: self.link.clone(), md5: self.md5.clone(), secret: self.secret.clone() }
+    }
+}
+
+/// The rows of this feature.
+#[rustfmt::skip]
+pub const ROWS: &[Row] = &[
+    once("secure_link", HTTP_SERVER_LOCATION, (1, 1), "expression", "",
+        "Where a request has its hash, in base64url, and behind a comma the second since 1970 in which the link expires. \
+        `$secure_link` is `1` where the hash is right, `0` where it is right and expired, else empty.",
+        Apply::Level(|l, d, r| l.secure_link.link = Some(r.template(&d.args[0])))),
+    once("secure_link_md5", HTTP_SERVER_LOCATION, (1, 1), "expression", "",
+        "What the hash of a right link is the MD5 of; a secret is to be a part of it.",
+        Apply::Level(|l, d, r| l.secure_link.md5 = Some(r.template(&d.args[0])))),
+    once("secure_link_secret", LOCATION, (1, 1), "word", "",
+        "Links `/prefix/hash/link` whose hash is the MD5 of link and this word, in hexadecimal digits: `$secure_link` is the link where \
+        that is right, else empty.",
+        Apply::Level(|l, d, r| {
+            if r.without_variables(&d.args[0], "secure_link_secret") {
+                l.secure_link.secret = Some(d.args[0].text.clone());
+            }
+        })),
+];

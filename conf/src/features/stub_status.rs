@@ -1,0 +1,29 @@
+//! `stub_status`: a page with the counts of connections.
+//!
+//! It stays where it is written, as whatever answers does. Next: `millstream-server`'s `answer/stub_status`.
+
+use super::context::SERVER_LOCATION;
+use super::{Apply, Feature, Place, Row, once};
+use crate::reading::Reading;
+
+/// What one level says of it: whether it is there.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct StubStatusLevel(pub bool);
+
+impl Feature for StubStatusLevel {
+    type Settings = bool;
+
+    fn inherit(&mut self, _: &Self) {}
+
+    fn resolve(&self, _: &Place<'_>, _: &mut Reading<'_>) -> bool {
+        self.0
+    }
+}
+
+/// The rows of this feature.
+#[rustfmt::skip]
+pub const ROWS: &[Row] = &[
+    once("stub_status", SERVER_LOCATION, (0, 1), "[on]", "",
+        "Answers with the counts of connections and requests, as text in nginx's form. Any word behind it means the same.",
+        Apply::Level(|l, _, _| l.stub_status.0 = true)),
+];

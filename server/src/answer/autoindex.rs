@@ -1,0 +1,149 @@
+//! `autoindex`: the files of a directory as a page, read off the worker's loop.
+//!
+//! As in nginx no name that begins with a dot is shown. Next: `page`, which writes the list.
+
+mod page;
+
+use super::{Outcome, fixed};
+use crate::client::Client;
+use crate::failure::log;
+use crate::filter::charset;
+use crate::request::Request;
+use millstream_conf::model::{AutoindexFormat, Level};
+use millstream_net::{blocking, clock};
+use millstream_wire::{Headers, target};
+use page::{Entry, Kind, Look};
+use std::ffi::OsString;
+use std::io::{self, ErrorKind};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
+
+/// Files of a directory that are shown: a page of about 20 MB.
+const MOST: usize = 100_000;
+/// Bytes of the name of a function that a `jsonp` list may call.
+const LONGEST_CALLBACK: usize = 128;
+
+/// What was found in a directory.
+struct Listing {
+    entries: Vec<Entry>,
+    /// Whether there is more than may be shown.
+    is_cut: bool,
+}
+
+/// Answers with the list of a directory that is there.
+pub async fn answer(request: &mut Request, client: &mut Client, directory: Vec<u8>) -> Outcome {
+    let settings = &request.location().settings.autoindex;
+    let (format, look) = (settings.format, look(request));
+    let Ok(callback) = callback(request, format) else { return Outcome::Status(400) };
+    let path = PathBuf::from(OsString::from_vec(directory));
+    let uri = request.uri.clone();
+    let (path, made) = blocking::run(move || {
+        let made = read(&path).map(|listing| {
+            let text = match format {
+                AutoindexFormat::Html => page::html(&uri, &listing.entries, &look),
+                AutoindexFormat::Xml => page::xml(&listing.entries),
+                AutoindexFormat::Json | AutoindexFormat::Jsonp => {
+                    page::json(&listing.entries, callback.as_deref())
+                }
+            };
+            (text, listing.is_cut)
+        });
+        (path, made)
+    })
+    .await;
+    match made {
+        Ok((text, is_cut)) => {
+            if is_cut {
+                let what = format_args!("directory \"{}\" has more files than are listed", path.display());
+                log(request, Level::Error, what);
+            }
+            let mut headers = Headers::default();
+            headers.push(b"Content-Type", media_type(format));
+            fixed::whole(request, client, 200, &headers, &text).await
+        }
+        Err(error) => {
+            log(request, Level::Error, format_args!("opendir() \"{}\" failed ({error})", path.display()));
+            Outcome::Status(match error.kind() {
+                ErrorKind::NotFound | ErrorKind::NotADirectory | ErrorKind::InvalidFilename => 404,
+                ErrorKind::PermissionDenied => 403,
+                _ => 500,
+            })
+        }
+    }
+}
+
+fn media_type(format: AutoindexFormat) -> &'static [u8] {
+    match format {
+        AutoindexFormat::Html => b"text/html",
+        AutoindexFormat::Xml => b"text/xml; charset=utf-8",
+        AutoindexFormat::Json => b"application/json",
+        AutoindexFormat::Jsonp => b"application/javascript",
+    }
+}
+
+fn look(request: &Request) -> Look {
+    let settings = &request.location().settings.autoindex;
+    Look {
+        exact_size: settings.exact_size,
+        utc_offset: if settings.localtime { clock::utc_offset(clock::wall().seconds) } else { 0 },
+        is_utf8: charset::named(&request.location().settings.charset, 200, b"text/html")
+            .is_some_and(|named| named.to_ascii_lowercase().ends_with(b"charset=utf-8")),
+    }
+}
+
+/// The function that a `jsonp` list calls, as the query names it; an error is a name that is none.
+fn callback(request: &Request, format: AutoindexFormat) -> Result<Option<Vec<u8>>, ()> {
+    let named = request.query().and_then(|query| target::argument(query, b"callback"));
+    let Some(name) = named.filter(|name| format == AutoindexFormat::Jsonp && !name.is_empty()) else {
+        return Ok(None);
+    };
+    let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.');
+    if name.len() > LONGEST_CALLBACK || !name.iter().all(is_plain) {
+        let shown = String::from_utf8_lossy(name);
+        log(request, Level::Info, format_args!("client sent invalid callback name: \"{shown}\""));
+        return Err(());
+    }
+    Ok(Some(name.to_vec()))
+}
+
+fn read(directory: &Path) -> io::Result<Listing> {
+    let mut listing = Listing { entries: Vec::new(), is_cut: false };
+    for found in std::fs::read_dir(directory)? {
+        let found = found?;
+        let name = found.file_name();
+        if name.as_bytes().starts_with(b".") {
+            continue;
+        }
+        if listing.entries.len() == MOST {
+            listing.is_cut = true;
+            break;
+        }
+        listing.entries.extend(entry(&found.path(), name)?);
+    }
+    let key = |entry: &Entry| entry.kind != Kind::Directory;
+    listing.entries.sort_unstable_by(|one, other| (key(one), &one.name).cmp(&(key(other), &other.name)));
+    Ok(listing)
+}
+
+/// A file, or what its link leads to; one whose link leads nowhere is shown as the link that it is, one that cannot be looked at is
+/// left out.
+fn entry(path: &Path, name: OsString) -> io::Result<Option<Entry>> {
+    let metadata = match path.metadata() {
+        Err(error) if error.kind() == ErrorKind::PermissionDenied => return Ok(None),
+        Err(_) => match path.symlink_metadata() {
+            // Removed while the directory was read.
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            found => found?,
+        },
+        Ok(metadata) => metadata,
+    };
+    let kind = match metadata.file_type() {
+        file if file.is_dir() => Kind::Directory,
+        file if file.is_file() => Kind::File,
+        _ => Kind::Other,
+    };
+    let modified = metadata.modified()?.duration_since(UNIX_EPOCH).unwrap_or_default();
+    let (modified, size) = (modified.as_secs() as i64, metadata.len());
+    Ok(Some(Entry { name: name.into_vec(), kind, modified, size }))
+}

@@ -1,0 +1,131 @@
+//! Files opened by paths whose symbolic links are followed only as far as the location lets them be (`disable_symlinks`).
+//!
+//! Where links are refused a path is walked name by name, each from the directory before, so that nobody can put a link where none
+//! was a moment ago. It blocks: for threads of `blocking` only. Next: `rewrite/file_test` and `answer/file`, which open so.
+
+use crate::request::Request;
+use crate::variables::value;
+use millstream_conf::model::Refused;
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, fstat, openat, statat};
+use rustix::io::Errno;
+use std::fs::{File, Metadata};
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+/// Which links are refused.
+#[derive(Debug, Clone, Default)]
+pub struct Followed {
+    /// The links, and the beginning of paths in which they are followed all the same.
+    refused: Option<(Refused, Vec<u8>)>,
+}
+
+impl Followed {
+    /// As the location of a request has it.
+    pub fn of(request: &Request) -> Followed {
+        let symlinks = &request.location().settings.symlinks;
+        let refused = symlinks.as_ref().map(|symlinks| {
+            let from = symlinks.from.as_ref().map(|from| value(from, request));
+            (symlinks.refused, from.unwrap_or_default())
+        });
+        Followed { refused }
+    }
+
+    /// What a path leads to.
+    pub fn metadata(&self, path: &Path) -> io::Result<Metadata> {
+        match self.walk(path, OFlags::PATH) {
+            None => path.metadata(),
+            Some(found) => File::from(found?).metadata(),
+        }
+    }
+
+    /// The file that a path leads to, to be read.
+    pub fn open(&self, path: &Path) -> io::Result<File> {
+        match self.walk(path, OFlags::RDONLY | OFlags::NONBLOCK) {
+            None => File::open(path),
+            Some(found) => found.map(File::from).map_err(io::Error::from),
+        }
+    }
+
+    /// Walks to the end of a path, which is opened with these flags; `None` where nothing is refused.
+    fn walk(&self, path: &Path, last: OFlags) -> Option<Result<OwnedFd, Errno>> {
+        let (refused, from) = self.refused.as_ref()?;
+        let bytes = path.as_os_str().as_bytes();
+        let (trusted, names) = match bytes.strip_prefix(from.as_slice()) {
+            // All of it is trusted.
+            Some([]) => return None,
+            Some(rest) if rest[0] == b'/' || from.ends_with(b"/") => (from.as_slice(), rest),
+            _ => (&b""[..], bytes),
+        };
+        Some(walk(*refused, if trusted.is_empty() { b"/" } else { trusted }, names, last))
+    }
+}
+
+fn walk(refused: Refused, trusted: &[u8], names: &[u8], last: OFlags) -> Result<OwnedFd, Errno> {
+    let mut at = openat(CWD, trusted, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
+    let mut names = names.split(|&byte| byte == b'/').filter(|name| !name.is_empty()).peekable();
+    while let Some(name) = names.next() {
+        let flags = if names.peek().is_some() { OFlags::PATH } else { last } | OFlags::CLOEXEC;
+        at = step(refused, at, name, flags)?;
+    }
+    Ok(at)
+}
+
+fn step(refused: Refused, at: OwnedFd, name: &[u8], flags: OFlags) -> Result<OwnedFd, Errno> {
+    let is_link = |mode| FileType::from_raw_mode(mode) == FileType::Symlink;
+    match refused {
+        Refused::All => {
+            let found = openat(&at, name, flags | OFlags::NOFOLLOW, Mode::empty())?;
+            // A path alone is opened even where it is a link.
+            if flags.contains(OFlags::PATH) && is_link(fstat(&found)?.st_mode) {
+                return Err(Errno::LOOP);
+            }
+            Ok(found)
+        }
+        Refused::OfOthers => {
+            let found = openat(&at, name, flags, Mode::empty())?;
+            let link = statat(at.as_fd(), name, AtFlags::SYMLINK_NOFOLLOW)?;
+            if is_link(link.st_mode) && link.st_uid != fstat(&found)?.st_uid {
+                return Err(Errno::LOOP);
+            }
+            Ok(found)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Followed;
+    use millstream_conf::model::Refused;
+    use std::os::unix::fs::symlink;
+
+    #[test]
+    fn links_are_followed_only_where_they_may_be() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let root = folder.path().canonicalize().expect("it is there");
+        std::fs::create_dir_all(root.join("real/deep")).expect("made");
+        std::fs::write(root.join("real/deep/file"), "x").expect("written");
+        symlink(root.join("real"), root.join("link")).expect("made");
+        symlink(root.join("real/deep/file"), root.join("real/alias")).expect("made");
+        let rule = |refused, from: &str| Followed {
+            refused: Some((refused, format!("{}{from}", root.display()).into_bytes())),
+        };
+        let none = Followed { refused: Some((Refused::All, Vec::new())) };
+        for (path, follows_none, from_link, of_others) in [
+            ("real/deep/file", true, true, true),
+            ("real/alias", false, false, true),
+            ("link/deep/file", false, true, true),
+            ("link", false, true, true),
+            ("link/alias", false, false, true),
+            ("real/deep", true, true, true),
+            ("real/none", false, false, false),
+        ] {
+            let full = root.join(path);
+            assert_eq!(none.metadata(&full).is_ok(), follows_none, "{path}");
+            assert_eq!(rule(Refused::All, "/link").metadata(&full).is_ok(), from_link, "{path} from link");
+            assert_eq!(rule(Refused::OfOthers, "").metadata(&full).is_ok(), of_others, "{path} of others");
+            assert_eq!(none.open(&full).is_ok(), follows_none, "{path}, opened");
+        }
+    }
+}
