@@ -140,7 +140,6 @@ fn what_no_location_uses_does_not_stop_a_start() {
         "fastcgi_temp_path /var/f; uwsgi_temp_path /var/u; scgi_temp_path /var/s;",
         "uwsgi_cache_path /var/c keys_zone=f:1m; uwsgi_buffers 8 16k; uwsgi_param A b;",
         "map_hash_bucket_size 64; map_hash_max_size 2048;",
-        "auth_basic_user_file x;",
         "memcached_read_timeout 5s; memcached_next_upstream off;",
         "ssl_dhparam /etc/dhparam.pem; ssl_trusted_certificate /x; ssl_crl /y; ssl_client_certificate /z;",
         "ssl_session_tickets on; ssl_verify_client off; ssl_stapling off; http2 off; http2_push on;",
