@@ -29,12 +29,14 @@ mod reload;
 mod running;
 
 use cli::Command;
+use millstream_net::allocator;
 use std::process::ExitCode;
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
+    allocator::give_back_soon();
     match cli::parse(std::env::args_os()) {
         Command::Nothing(missing) => cli::help(&missing),
         Command::Version => version::short(),

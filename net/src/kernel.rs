@@ -10,6 +10,7 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
+use std::time::Duration;
 
 /// Largest scratch space offered for one user or group entry; a group with more members than fit is an error.
 const LARGEST_ENTRY: usize = 1 << 20;
@@ -212,4 +213,23 @@ pub(crate) fn before_exec(command: &mut Command, tie: TieToParent) {
     // SAFETY: in the child of a process with threads nothing may be called that takes a lock or allocates. `tie` makes two
     // system calls; its errors are numbers.
     unsafe { command.pre_exec(move || tie.tie()) };
+}
+
+/// mimalloc's number for `purge_delay`, which stands in its C header alone (`mi_option_e`).
+const PURGE_DELAY: libmimalloc_sys::mi_option_t = 15;
+
+/// mimalloc gives what was freed back to the kernel after so long; what the environment says of it goes before.
+pub(crate) fn purge_freed_memory_after(delay: Duration) {
+    let milliseconds = libc::c_long::try_from(delay.as_millis()).unwrap_or(libc::c_long::MAX);
+    // SAFETY: it writes one number of a static table after checking the index. It is not safe beside other threads that set
+    // options, and there are none: this is called once, first thing in `main`.
+    unsafe { libmimalloc_sys::mi_option_set_default(PURGE_DELAY, milliseconds) };
+}
+
+/// How long mimalloc keeps what was freed.
+#[cfg(test)]
+pub(crate) fn freed_memory_purged_after() -> Duration {
+    // SAFETY: it reads one number of a static table after checking the index.
+    let milliseconds = unsafe { libmimalloc_sys::mi_option_get(PURGE_DELAY) };
+    Duration::from_millis(milliseconds.try_into().unwrap_or_default())
 }

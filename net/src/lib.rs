@@ -7,6 +7,7 @@
 //! [`stream`] for what everything else holds in its hands.
 
 mod kernel;
+pub mod allocator;
 pub mod child;
 pub mod privileges;
 pub mod clock;
