@@ -19,6 +19,7 @@ pub mod cores;
 pub mod limits;
 pub mod daemon;
 pub mod address;
+pub mod file_look;
 pub mod memory_file;
 pub mod temporary;
 pub mod stream;

@@ -1,11 +1,12 @@
 //! Files opened by paths whose symbolic links are followed only as far as the location lets them be (`disable_symlinks`).
 //!
 //! Where links are refused a path is walked name by name, each from the directory before, so that nobody can put a link where none
-//! was a moment ago. It blocks: for threads of `blocking` only. Next: `rewrite/file_test` and `answer/file`, which open so.
+//! was a moment ago. It blocks: for threads of `blocking` only, but for what is known at once. Next: `rewrite/file_test` and `answer/file`, which open so.
 
 use crate::request::Request;
 use crate::variables::value;
 use millstream_conf::model::Refused;
+use millstream_net::file_look::look_at_once;
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, fstat, openat, statat};
 use rustix::io::Errno;
 use std::fs::{File, Metadata};
@@ -38,6 +39,14 @@ impl Followed {
             None => path.metadata(),
             Some(found) => File::from(found?).metadata(),
         }
+    }
+
+    /// The same where the kernel knows it without waiting; nothing where links are refused, which takes a walk.
+    pub fn metadata_at_once(&self, path: &Path) -> Option<io::Result<Metadata>> {
+        if self.refused.is_some() {
+            return None;
+        }
+        look_at_once(path)
     }
 
     /// The file that a path leads to, to be read.

@@ -127,16 +127,28 @@ pub fn guarded(request: &mut Request, from: Guard, now: Now, out: &mut Vec<u8>) 
     {
         return step;
     }
-    match try_files::begin(request) {
-        Some(tries) => Step::Wait(Check::Tries(tries)),
-        None => content(request, now, out),
+    match try_files::begin(request).map(|tries| tries.ask_at_once(request)) {
+        None => content(request, settings, now, out),
+        Some(Ok(is_found)) => tried(request, is_found, now, out),
+        Some(Err(tries)) => Step::Wait(Check::Tries(tries)),
+    }
+}
+
+/// What follows `try_files`: the content, or where the request goes on without a file.
+pub fn tried(request: &mut Request, is_found: bool, now: Now, out: &mut Vec<u8>) -> Step {
+    if is_found {
+        let generation = request.generation.clone();
+        let settings = &generation.http().location(request.location).settings;
+        return content(request, settings, now, out);
+    }
+    match try_files::otherwise(request) {
+        Ok(restart) => again(request, restart, now, out),
+        Err(status) => Step::Status(status),
     }
 }
 
 /// The last phase: what answers, or a hit at once.
-pub fn content(request: &mut Request, now: Now, out: &mut Vec<u8>) -> Step {
-    let generation = request.generation.clone();
-    let settings = &generation.http().location(request.location).settings;
+fn content(request: &mut Request, settings: &Settings, now: Now, out: &mut Vec<u8>) -> Step {
     match chosen(request, settings, now) {
         Content::Pass(Some((key, Lookup::Fresh(found)))) if request.framing == Framing::None => {
             request.cache_status = Some(CacheStatus::Hit);

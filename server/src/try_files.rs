@@ -1,6 +1,6 @@
 //! `try_files`: which of several files stands for a request, and where it goes on without any of them.
 //!
-//! The names are made on the worker's loop and looked for off it, all in one go. As in nginx the file that is there becomes the URI
+//! The names are looked for on the worker's loop where the kernel has them in its memory, else off it, all in one go. As in nginx the file that is there becomes the URI
 //! of the request, which stays in its location. Before: `rewrite`; next: `phase`, which waits for it.
 
 use crate::request::Request;
@@ -50,19 +50,37 @@ pub fn begin(request: &Request) -> Option<Tries> {
 }
 
 impl Tries {
-    /// Looks for the files; whether one is there, whose URI is in force then.
-    pub async fn ask(self, request: &mut Request) -> bool {
-        let Some(at) = file_test::first(self.tests, request).await else { return false };
-        match self.uris.into_iter().nth(at) {
-            Some(Found::Uri(uri)) => request.uri = uri,
-            Some(Found::Appended(uri)) => {
-                request.uri = uri;
-                request.extends_alias = true;
-            }
-            Some(Found::Same) | None => {}
+    /// Looks for the files, and goes on with the first that is there: its URI is in force then. Gives itself back where a
+    /// disk has to be waited for.
+    ///
+    /// # Errors
+    /// The files are to be looked for off the loop.
+    pub fn ask_at_once(mut self, request: &mut Request) -> Result<bool, Tries> {
+        match file_test::first_at_once(&self.tests, request) {
+            Some(found) => Ok(take(request, found.map(|at| self.uris.swap_remove(at)))),
+            None => Err(self),
         }
-        true
     }
+
+    /// The same off the loop.
+    pub async fn ask(mut self, request: &mut Request) -> bool {
+        let found = file_test::first(self.tests, request).await;
+        take(request, found.map(|at| self.uris.swap_remove(at)))
+    }
+}
+
+/// Puts what was found in force; whether there was anything.
+fn take(request: &mut Request, found: Option<Found>) -> bool {
+    match found {
+        None => return false,
+        Some(Found::Same) => {}
+        Some(Found::Uri(uri)) => request.uri = uri,
+        Some(Found::Appended(uri)) => {
+            request.uri = uri;
+            request.extends_alias = true;
+        }
+    }
+    true
 }
 
 /// Where a request goes on for which no file is there.

@@ -1,15 +1,18 @@
-//! A question to the file system that a script or `try_files` asks: whether something is there. Asked off the worker's loop.
+//! A question to the file system that a script or `try_files` asks: whether something is there.
+//!
+//! Asked on the worker's loop where the kernel has the answer in its memory, else off it.
 
 use crate::failure;
 use crate::followed::Followed;
 use crate::request::Request;
 use millstream_conf::model::{FileKind, Level};
 use millstream_net::blocking;
-use std::ffi::OsString;
-use std::io::ErrorKind;
-use std::os::unix::ffi::OsStringExt;
+use std::ffi::OsStr;
+use std::fs::Metadata;
+use std::io::{self, ErrorKind};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// What is asked.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,34 +27,61 @@ pub struct FileTest {
 const OWNER_EXECUTES: u32 = 0o100;
 
 impl FileTest {
-    /// Asks; what cannot be looked at is told and counts as not there.
-    pub async fn ask(self, request: &Request) -> bool {
-        let path = PathBuf::from(OsString::from_vec(self.path));
-        let followed = Followed::of(request);
-        let (path, found) = blocking::run(move || {
-            let found = is(&path, self.kind, &followed);
-            (path, found)
-        })
-        .await;
-        found.unwrap_or_else(|error| {
-            told(request, &path, &error);
+    /// The answer, where the kernel has it; what cannot be looked at is told and counts as not there.
+    pub fn ask_at_once(&self, request: &Request) -> Option<bool> {
+        let path = Path::new(OsStr::from_bytes(&self.path));
+        let found = Followed::of(request).metadata_at_once(path)?;
+        Some(self.is(found).unwrap_or_else(|error| {
+            told(request, path, &error);
             false
+        }))
+    }
+
+    /// Asks off the loop.
+    pub async fn ask(self, request: &Request) -> bool {
+        first(vec![self], request).await.is_some()
+    }
+
+    fn is(&self, found: io::Result<Metadata>) -> io::Result<bool> {
+        let found = match found {
+            Ok(found) => found,
+            Err(error) => match error.kind() {
+                // The last one is a path with a zero byte in it, which no file has.
+                ErrorKind::NotFound
+                | ErrorKind::NotADirectory
+                | ErrorKind::InvalidFilename
+                | ErrorKind::InvalidInput => return Ok(false),
+                _ => return Err(error),
+            },
+        };
+        Ok(match self.kind {
+            FileKind::File => found.is_file(),
+            FileKind::Directory => found.is_dir(),
+            FileKind::Anything => found.is_file() || found.is_dir(),
+            FileKind::Executable => found.mode() & OWNER_EXECUTES != 0,
         })
     }
 }
 
+/// The first of several that is there, where the kernel can say so of each up to it; else nothing is said.
+pub fn first_at_once(tests: &[FileTest], request: &Request) -> Option<Option<usize>> {
+    for (at, test) in tests.iter().enumerate() {
+        if test.ask_at_once(request)? {
+            return Some(Some(at));
+        }
+    }
+    Some(None)
+}
+
 /// The first of several that is there. They are asked one after another, in one go off the loop.
 pub async fn first(tests: Vec<FileTest>, request: &Request) -> Option<usize> {
-    if tests.is_empty() {
-        return None;
-    }
     let followed = Followed::of(request);
     let (found, failures) = blocking::run(move || {
         let mut failures = Vec::new();
         let found = tests.into_iter().position(|test| {
-            let path = PathBuf::from(OsString::from_vec(test.path));
-            is(&path, test.kind, &followed).unwrap_or_else(|error| {
-                failures.push((path, error));
+            let path = Path::new(OsStr::from_bytes(&test.path));
+            test.is(followed.metadata(path)).unwrap_or_else(|error| {
+                failures.push((path.to_path_buf(), error));
                 false
             })
         });
@@ -64,26 +94,6 @@ pub async fn first(tests: Vec<FileTest>, request: &Request) -> Option<usize> {
     found
 }
 
-fn told(request: &Request, path: &Path, error: &std::io::Error) {
+fn told(request: &Request, path: &Path, error: &io::Error) {
     failure::log(request, Level::Crit, format_args!("stat() \"{}\" failed ({error})", path.display()));
-}
-
-fn is(path: &Path, kind: FileKind, followed: &Followed) -> std::io::Result<bool> {
-    let found = match followed.metadata(path) {
-        Ok(found) => found,
-        Err(error) => match error.kind() {
-            // The last one is a path with a zero byte in it, which no file has.
-            ErrorKind::NotFound
-            | ErrorKind::NotADirectory
-            | ErrorKind::InvalidFilename
-            | ErrorKind::InvalidInput => return Ok(false),
-            _ => return Err(error),
-        },
-    };
-    Ok(match kind {
-        FileKind::File => found.is_file(),
-        FileKind::Directory => found.is_dir(),
-        FileKind::Anything => found.is_file() || found.is_dir(),
-        FileKind::Executable => found.mode() & OWNER_EXECUTES != 0,
-    })
 }

@@ -4,7 +4,7 @@
 //! server's script → location → its script ─┬─ the URI changed: location again, at most 10 times
 //!                                          └─ it did not: here
 //! ```
-//! Nothing here waits: a script that asks for a file stops, and goes on with the answer. Next: `script`, which carries
+//! Nothing here waits: a script that asks for a file of which the kernel has to ask a disk stops, and goes on with the answer. Next: `script`, which carries
 //! one out; `phase`, which calls this and goes on.
 
 pub mod file_test;
@@ -95,7 +95,10 @@ pub fn settle(request: &mut Request, from: From) -> Settled {
             Ran::Return(at) => return Settled::Return(paused.owner, at),
             Ran::Redirect(status, url) => return Settled::Redirect(status, url),
             Ran::Status(status) => return Settled::Status(status),
-            Ran::Test(test, paused) => return Settled::Test(test, paused),
+            Ran::Test(test, paused) => match test.ask_at_once(request) {
+                Some(is_there) => From::Script(paused.answered(is_there)),
+                None => return Settled::Test(test, paused),
+            },
         };
     }
 }

@@ -7,7 +7,6 @@ use crate::client::{Client, ClientFailure};
 use crate::phase::{self, Check, Guard, Step};
 use crate::request::Request;
 use crate::rewrite::From;
-use crate::try_files;
 use millstream_cache::Now;
 use millstream_net::timer::Deadline;
 use std::time::Instant;
@@ -42,13 +41,8 @@ pub(super) async fn on(
             phase::guarded(request, Guard::Access(weighing.hears(opinion)), Now::read(), out)
         }
         Check::Tries(tries) => {
-            if tries.ask(request).await {
-                return Ok(phase::content(request, Now::read(), out));
-            }
-            match try_files::otherwise(request) {
-                Ok(restart) => phase::again(request, restart, Now::read(), out),
-                Err(status) => Step::Status(status),
-            }
+            let is_found = tries.ask(request).await;
+            phase::tried(request, is_found, Now::read(), out)
         }
     })
 }
