@@ -75,7 +75,6 @@ const TABLE: &[(Fate, &str)] = &[
     (LeftOut(LOOK), "msie_refresh"),
     (LeftOut(ROUND_ROBIN), "least_time queue"),
     (BelongsTo(&["add_before_body", "add_after_body"]), "addition_types"),
-    (BelongsTo(&["auth_request"]), "auth_request_set"),
     (BelongsTo(&["auth_jwt"]), "auth_jwt_*"),
     (
         BelongsTo(&["auth_oidc"]),
@@ -147,7 +146,7 @@ const TABLE: &[(Fate, &str)] = &[
     ),
     (
         Kept(ACCESS),
-        "auth_request auth_jwt auth_oidc js_access proxy_allow_upstream ssl_verify_client valid_referers",
+        "auth_jwt auth_oidc js_access proxy_allow_upstream ssl_verify_client valid_referers",
     ),
     (Kept(BOUNDS), "proxy_limit_rate"),
     (
@@ -172,7 +171,6 @@ const TABLE: &[(Fate, &str)] = &[
 const DEFAULTS: &[(&str, &str)] = &[
     ("absolute_redirect", "on"),
     ("auth_jwt", "off"),
-    ("auth_request", "off"),
     ("client_body_in_file_only", "off"),
     ("gunzip", "off"),
     ("image_filter", "off"),

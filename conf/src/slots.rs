@@ -26,7 +26,7 @@ pub fn number(slots: &[Slot], name: &str) -> Option<u16> {
     u16::try_from(at).ok()
 }
 
-/// The variables of all `set`s and of all named captures.
+/// The variables of all `set`s and `auth_request_set`s and of all named captures.
 pub fn collect(tree: &[Directive]) -> Vec<Slot> {
     let mut found = BTreeMap::new();
     gather(tree, &mut found);
@@ -47,7 +47,7 @@ fn gather(tree: &[Directive], slots: &mut BTreeMap<String, (bool, bool)>) {
                 let keys = directive.block.iter().flatten().map(|line| line.name.text.as_str());
                 keys.for_each(|key| names_in(key, &mut names));
             }
-            "set" => {
+            "set" | "auth_request_set" => {
                 let name = words.take(1).filter_map(|word| word.strip_prefix('$'));
                 // What is there without the configuration has its own way of being set.
                 names.extend(name.filter(|name| !is_builtin(name)).map(Box::from));
@@ -72,7 +72,6 @@ fn is_builtin(name: &str) -> bool {
 const DEFINING: &[(&str, usize)] = &[
     ("auth_jwt_claim_set", 0),
     ("auth_jwt_header_set", 0),
-    ("auth_request_set", 0),
     ("js_set", 0),
     ("js_var", 0),
     ("keyval", 1),

@@ -55,7 +55,6 @@ fn lenient_leaves_out_nothing_that_chooses_content_lets_in_encrypts_or_redirects
         ("grpc_pass 127.0.0.1:9000;", "the files themselves"),
         ("memcached_pass 127.0.0.1:9000;", "the files themselves"),
         ("js_content a.b;", "the files themselves"),
-        ("auth_request /auth;", "who is let in"),
         ("auth_jwt x;", "who is let in"),
         ("js_access a.b;", "who is let in"),
         ("limit_except GET { proxy_read_timeout 5s; }", "braces"),
@@ -166,7 +165,7 @@ fn what_no_location_uses_does_not_stop_a_start() {
 
 #[test]
 fn what_only_follows_from_another_error_is_not_told() {
-    let rows: [(String, &str); 4] = [
+    let rows: [(String, &str); 3] = [
         (
             in_http(
                 "js_set $connection_upgrade main.upgrade; server { listen 8080; location / { \
@@ -176,12 +175,6 @@ fn what_only_follows_from_another_error_is_not_told() {
             "\"js_set\"",
         ),
         (in_location("uwsgi_pass 127.0.0.1:9000; uwsgi_param A $uri; uwsgi_buffering on;"), "\"uwsgi_pass\""),
-        (
-            in_location(
-                "auth_request /a; auth_request_set $user $upstream_http_x_user; proxy_set_header U $user; satisfy any;",
-            ),
-            "\"auth_request\"",
-        ),
         (
             in_http(
                 "server { listen 8443 ssl; ssl_certificate $ssl_server_name.pem; ssl_certificate_key $ssl_server_name.key; }",

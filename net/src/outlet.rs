@@ -1,5 +1,6 @@
 //! The way out of a connection: every write to a peer has a bound on how long it may take nothing.
 //!
+//! What is answered to a request of our own goes the same way, into memory, which takes all at once.
 //! The bound is `send_timeout`'s, as nginx counts it: it runs from the moment the peer takes no more and begins anew with
 //! every byte it takes. Whoever writes to a peer writes through here, so that no write can be without one.
 
@@ -22,22 +23,37 @@ mod tests;
 /// [`Elapsed`] once `timeout` has passed without a byte.
 #[derive(Debug)]
 pub struct Outlet<'s> {
-    stream: &'s mut Stream,
+    to: To<'s>,
     deadline: &'s mut Deadline,
     timeout: Duration,
+}
+
+/// Where bytes go.
+#[derive(Debug)]
+enum To<'s> {
+    Stream(&'s mut Stream),
+    Memory(&'s mut Vec<u8>),
 }
 
 impl<'s> Outlet<'s> {
     /// Writes to `stream`. `deadline` belongs to its writing for as long as something waits to be written.
     #[inline]
     pub fn new(stream: &'s mut Stream, deadline: &'s mut Deadline, timeout: Duration) -> Outlet<'s> {
-        Outlet { stream, deadline, timeout }
+        Outlet { to: To::Stream(stream), deadline, timeout }
+    }
+
+    /// Appends to `memory`, without a bound of its own.
+    pub fn into_memory(memory: &'s mut Vec<u8>, deadline: &'s mut Deadline) -> Outlet<'s> {
+        Outlet { to: To::Memory(memory), deadline, timeout: Duration::MAX }
     }
 
     /// Writes some of `bytes`, which are not empty.
     #[inline]
     pub fn poll_write(&mut self, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        let wrote = Pin::new(&mut *self.stream).poll_write(context, bytes);
+        let wrote = match &mut self.to {
+            To::Stream(stream) => Pin::new(&mut **stream).poll_write(context, bytes),
+            To::Memory(memory) => Poll::Ready(Ok(append(memory, bytes))),
+        };
         self.bounded(context, wrote.map(not_zero))
     }
 
@@ -48,11 +64,14 @@ impl<'s> Outlet<'s> {
         context: &mut Context<'_>,
         parts: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        let wrote = Pin::new(&mut *self.stream).poll_write_vectored(context, parts);
+        let wrote = match &mut self.to {
+            To::Stream(stream) => Pin::new(&mut **stream).poll_write_vectored(context, parts),
+            To::Memory(memory) => Poll::Ready(Ok(parts.iter().map(|part| append(memory, part)).sum())),
+        };
         self.bounded(context, wrote.map(not_zero))
     }
 
-    /// As [`Stream::poll_write_with_file`].
+    /// As [`Stream::poll_write_with_file`], which memory is not to be asked for.
     pub fn poll_write_with_file(
         &mut self,
         context: &mut Context<'_>,
@@ -60,20 +79,29 @@ impl<'s> Outlet<'s> {
         file: &impl AsFd,
         part: Range<u64>,
     ) -> Poll<io::Result<usize>> {
-        let wrote = self.stream.poll_write_with_file(context, head, file, part);
+        let wrote = match &mut self.to {
+            To::Stream(stream) => stream.poll_write_with_file(context, head, file, part),
+            To::Memory(_) => Poll::Ready(Ok(0)),
+        };
         self.bounded(context, wrote.map(not_zero))
     }
 
     /// Ready once nothing is held back: a TLS session keeps records that the socket did not take.
     #[inline]
     pub fn poll_flush(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let flushed = Pin::new(&mut *self.stream).poll_flush(context);
+        let flushed = match &mut self.to {
+            To::Stream(stream) => Pin::new(&mut **stream).poll_flush(context),
+            To::Memory(_) => Poll::Ready(Ok(())),
+        };
         self.bounded(context, flushed)
     }
 
     /// Ends our direction once everything is out.
     pub fn poll_shutdown(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let shut = Pin::new(&mut *self.stream).poll_shutdown(context);
+        let shut = match &mut self.to {
+            To::Stream(stream) => Pin::new(&mut **stream).poll_shutdown(context),
+            To::Memory(_) => Poll::Ready(Ok(())),
+        };
         self.bounded(context, shut)
     }
 
@@ -107,11 +135,17 @@ impl<'s> Outlet<'s> {
 
     fn waits(&mut self, context: &mut Context<'_>) -> Poll<io::Error> {
         // A session may have passed on some of what it holds, and yet wait.
-        if self.stream.has_moved() || self.deadline.at().is_none() {
+        let has_moved = matches!(&self.to, To::Stream(stream) if stream.has_moved());
+        if has_moved || self.deadline.at().is_none() {
             self.deadline.set(clock::now() + self.timeout);
         }
         self.deadline.poll(context).map(|()| Elapsed.into())
     }
+}
+
+fn append(memory: &mut Vec<u8>, bytes: &[u8]) -> usize {
+    memory.extend_from_slice(bytes);
+    bytes.len()
 }
 
 fn not_zero(wrote: io::Result<usize>) -> io::Result<usize> {

@@ -83,6 +83,9 @@ pub fn describe(request: &Request, upstream: Option<&str>) -> String {
     };
     let mut line = format!(", client: {}, server: {}", text(Builtin::RemoteAddr), request.server().name);
     line += &format!(", request: \"{}\"", text(Builtin::Request));
+    if request.is_subrequest {
+        line += &format!(", subrequest: \"{}\"", String::from_utf8_lossy(&request.uri));
+    }
     if let Some(upstream) = upstream {
         line += &format!(", upstream: \"{upstream}\"");
     }

@@ -181,7 +181,8 @@ fn guards(request: &mut Request, settings: &Settings, from: Guard) -> Option<Ste
             Weighing::default()
         }
     };
-    if !settings.phases.has(Phases::ACCESS) {
+    // Whoever asks by a subrequest has been let in, or asks who is.
+    if request.is_subrequest || !settings.phases.has(Phases::ACCESS) {
         return None;
     }
     match access::judge(request, settings, weighing) {

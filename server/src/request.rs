@@ -163,6 +163,8 @@ pub struct Request {
     pub body_received: u64,
     /// Changes of its URI so far, and of its location by name; bounded in `restart`.
     pub changes: u8,
+    /// Whether another request asks by it, which wants the head of its answer alone.
+    pub is_subrequest: bool,
     /// Whether it is no longer where it came to: what a client alone cannot reach is open to it.
     pub is_internal: bool,
     /// Whether path or query in force are not those that came.
@@ -239,6 +241,7 @@ impl Request {
             pipelined: false,
             body_received: 0,
             changes: 0,
+            is_subrequest: false,
             is_internal: false,
             is_rewritten: false,
             is_outside: false,
@@ -282,6 +285,7 @@ impl Request {
         self.pipelined = false;
         self.body_received = 0;
         self.changes = 0;
+        self.is_subrequest = false;
         self.is_internal = false;
         self.is_rewritten = false;
         self.is_outside = false;
@@ -336,6 +340,33 @@ impl Request {
         }
     }
 
+    /// A request of its own by which this one asks: a GET of a path of the same server, without body, query, conditions and ranges, for
+    /// these are about what the client wants. As in nginx, `$request_uri` and the fields are the client's, and so are the variables
+    /// that the configuration sets and what the limits made of the request, until it gives them back.
+    pub fn subrequest(&mut self, path: &[u8]) -> Box<Request> {
+        let (worker, generation) = (self.worker.clone(), self.generation.clone());
+        let mut sub = Box::new(Request::new(worker, generation, self.connection.clone(), clock::now()));
+        sub.bytes = self.bytes.clone();
+        sub.head = self.head.clone();
+        sub.head.fields.retain(|field| !is_about_content(field.id));
+        sub.client = self.client.clone();
+        sub.server = self.server;
+        sub.location = self.server().own;
+        sub.uri = path.to_vec();
+        sub.arguments = Arguments::Replaced(Vec::new());
+        sub.host = self.host.clone();
+        (sub.is_subrequest, sub.is_internal, sub.is_rewritten) = (true, true, true);
+        self.exchange(&mut sub);
+        sub
+    }
+
+    /// Gives or takes back what a request and a subrequest have in common.
+    pub fn exchange(&mut self, other: &mut Request) {
+        std::mem::swap(&mut self.slots, &mut other.slots);
+        std::mem::swap(&mut self.limited, &mut other.limited);
+        std::mem::swap(&mut self.id, &mut other.id);
+    }
+
     /// A copy for a refresh that goes on without the client: a GET, routed as this one.
     pub fn for_refresh(&self) -> Request {
         let mut copy =
@@ -355,6 +386,7 @@ impl Request {
         copy.cache_status = self.cache_status;
         copy.slice = self.slice;
         copy.asker = self.asker;
+        copy.is_subrequest = self.is_subrequest;
         copy.is_internal = self.is_internal;
         copy.is_rewritten = self.is_rewritten;
         copy.is_outside = self.is_outside;
@@ -434,7 +466,7 @@ impl Request {
 
     /// Whether the answer has a body on the wire.
     pub fn wants_body(&self) -> bool {
-        self.method != Method::Head
+        self.method != Method::Head && !self.is_subrequest
     }
 
     /// Whether the request wishes for another protocol (RFC 9110 §7.8) that its location lets it have (`proxy_upgrade`).
@@ -457,4 +489,18 @@ impl Request {
     pub fn is_http11(&self) -> bool {
         self.head.version == Version::Http11
     }
+}
+
+/// Fields that say what of an answer a client wants, and in which protocol.
+fn is_about_content(id: FieldId) -> bool {
+    matches!(
+        id,
+        FieldId::IfMatch
+            | FieldId::IfNoneMatch
+            | FieldId::IfModifiedSince
+            | FieldId::IfUnmodifiedSince
+            | FieldId::IfRange
+            | FieldId::Range
+            | FieldId::Upgrade
+    )
 }

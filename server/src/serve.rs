@@ -4,6 +4,7 @@
 //! back to `phase`. A hit in memory is written by the connection and never comes here. Next: `waiting`, for what is not decided
 //! yet; `answer`.
 
+mod subrequest;
 mod waiting;
 
 use crate::admin;
@@ -18,9 +19,9 @@ use millstream_cache::Now;
 use millstream_conf::model::{ErrorPage, ErrorPageStatus, Instruction, Level};
 use millstream_net::buffers;
 
-/// Carries out a step and all that it leads to.
-pub async fn finish(request: &mut Request, client: &mut Client, step: Step) {
-    let (mut step, mut out) = (step, Vec::new());
+/// Carries out a step and all that it leads to; `out` has the head of a hit.
+pub async fn finish(request: &mut Request, client: &mut Client, step: Step, out: Vec<u8>) {
+    let (mut step, mut out) = (step, out);
     loop {
         let outcome = match step {
             Step::Hit(ready) => cached::send_ready(request, client, std::mem::take(&mut out), ready).await,

@@ -60,6 +60,7 @@ pub mod limit_rate;
 pub mod access;
 pub mod auth_basic;
 pub mod auth_delay;
+pub mod auth_request;
 pub mod satisfy;
 pub mod secure_link;
 
@@ -245,6 +246,8 @@ features! {
         access "Access" AccessLevel,
         /// `auth_basic*`.
         auth_basic "Access" AuthBasicLevel,
+        /// `auth_request*`.
+        auth_request "Access" AuthRequestLevel,
         /// `auth_delay`.
         auth_delay "Access" AuthDelayLevel,
         /// `satisfy`.

@@ -16,7 +16,7 @@ use super::{Apply, Feature, Level, Place, Row, often, once};
 use crate::reading::Reading;
 use crate::slots;
 use crate::template::Template;
-use crate::tree::Directive;
+use crate::tree::{Directive, Word};
 
 pub use condition::{Condition, FileKind};
 pub use replacement::{Goal, Rewrite, Then};
@@ -206,25 +206,29 @@ pub const ROWS: &[Row] = &[
 ];
 
 fn set(level: &mut Level, directive: &Directive, reading: &mut Reading<'_>) {
-    let word = &directive.args[0];
+    let Some(target) = settable(&directive.args[0], reading) else { return };
+    let value = reading.template(&directive.args[1]);
+    level.rewrite.script.push(Instruction::Set { target, value });
+}
+
+/// The variable that a directive gives a value to.
+pub fn settable(word: &Word, reading: &mut Reading<'_>) -> Option<Settable> {
     let Some(name) = word.text.strip_prefix('$').filter(|name| !name.is_empty()) else {
         reading
             .error(word.span, format!("invalid variable name \"{}\"", word.text))
-            .help("write set $name value;");
-        return;
+            .help("write $name and then its value");
+        return None;
     };
-    let target = match slots::number(&reading.slots, name) {
-        _ if name.eq_ignore_ascii_case("args") => Settable::Arguments,
-        Some(number) => Settable::Slot(number),
+    match slots::number(&reading.slots, name) {
+        _ if name.eq_ignore_ascii_case("args") => Some(Settable::Arguments),
+        Some(number) => Some(Settable::Slot(number)),
         None => {
             reading
                 .error(word.span, format!("the duplicate \"{name}\" variable"))
                 .help("it has a meaning of its own; choose another name");
-            return;
+            None
         }
-    };
-    let value = reading.template(&directive.args[1]);
-    level.rewrite.script.push(Instruction::Set { target, value });
+    }
 }
 
 fn rewrite(level: &mut Level, directive: &Directive, reading: &mut Reading<'_>) {
@@ -259,4 +263,4 @@ fn returns(level: &mut Level, directive: &Directive, reading: &mut Reading<'_>) 
     level.rewrite.script.push(Instruction::Return(Return { status, body }));
 }
 
-without_templates!(LocationId);
+without_templates!(LocationId, Settable);

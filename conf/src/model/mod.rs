@@ -25,6 +25,7 @@ pub use crate::declared::upstream::{
 pub use crate::features::access::Rule;
 pub use crate::features::api::Api;
 pub use crate::features::auth_basic::Basic;
+pub use crate::features::auth_request::AuthRequest;
 pub use crate::features::autoindex::{Autoindex, AutoindexFormat};
 pub use crate::features::brotli::Brotli;
 pub use crate::features::charset::Charset;

@@ -1,14 +1,15 @@
-//! The access phase: who is let in, by address, by password.
+//! The access phase: who is let in, by address, by password, by what another service says.
 //!
 //! It comes before the content, so it guards what the cache has, files, the API and purges as well. It never looks at what
 //! would be answered. A check that has to wait says what it asks; the weighing goes on behind it. Before: `limits`; next:
-//! `addresses` and `auth_basic`, the checks; `phase`.
+//! `addresses`, `auth_basic` and `auth_request`, the checks; `phase`.
 
 mod password;
 mod users;
 mod remembered;
 mod addresses;
 pub mod auth_basic;
+pub mod auth_request;
 
 use crate::failure;
 use crate::request::Request;
@@ -30,6 +31,8 @@ pub enum Opinion {
 pub enum Question {
     /// Whether a name and its password are right.
     Password(auth_basic::Question),
+    /// What the answer to a subrequest says.
+    Service,
 }
 
 /// How far the checks of a request have come.
@@ -57,7 +60,7 @@ pub enum Entry {
 type Check = fn(&mut Request, &Settings) -> Result<Opinion, Question>;
 
 /// The checks, in nginx's order.
-const CHECKS: [Check; 2] = [addresses::judge, auth_basic::judge];
+const CHECKS: [Check; 3] = [addresses::judge, auth_basic::judge, auth_request::judge];
 
 impl Weighing {
     /// The next check, which had to wait, has said something.

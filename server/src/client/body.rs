@@ -164,8 +164,8 @@ impl Client {
             Poll::Ready(Ok(count)) => Poll::Ready(Ok(count)),
             Poll::Pending => {
                 self.release_buffer();
-                self.place.wait(Awaits::Body(since), cx.waker());
-                if self.place.is_shed() {
+                self.end.wait(Awaits::Body(since), cx.waker());
+                if self.end.is_shed() {
                     return Poll::Ready(Err(ClientFailure::Timeout));
                 }
                 self.deadline.poll(cx).map(|()| Err(ClientFailure::Timeout))
@@ -173,7 +173,7 @@ impl Client {
         })
         .await;
         self.deadline.clear();
-        self.place.set_busy();
+        self.end.set_busy();
         let count = outcome?;
         if let Some(body) = &mut self.body {
             body.idle_since = idle_since(since, count, clock::now());

@@ -4,6 +4,7 @@
 //! small answer leaves in one write. Timeouts hold between two reads or two writes, as nginx counts them.
 //! Next: `connection/h1`, which owns a client between requests; `answer/`, which answers through it.
 
+mod end;
 mod body;
 mod tail;
 mod sending;
@@ -12,14 +13,15 @@ mod stored;
 mod tests;
 
 pub use body::BodyProgress;
+pub use end::Inside;
 pub use sending::AnswerHead;
 pub use stored::Unsent;
 pub use tail::WholeBody;
 
 use crate::request::Request;
-use crate::worker::{Place, Watch};
+use crate::worker::{Awaits, Place, Watch};
 use body::Body;
-use millstream_net::outlet::Outlet;
+use end::End;
 use millstream_net::stream::{Hangup, Stream};
 use millstream_net::timer::{Deadline, is_elapsed};
 use millstream_net::{buffers, clock};
@@ -27,7 +29,7 @@ use sending::Answer;
 use std::future::poll_fn;
 use std::io::IoSlice;
 use std::pin::pin;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker};
 
 /// Why a client could not be read from or written to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -74,10 +76,9 @@ pub enum Ending {
 /// Bytes read ahead of the request in progress at the most, while watching whether the client leaves.
 const READ_AHEAD: usize = 64 * 1024;
 
-/// A client connection.
+/// A client: that of a connection, or a request that asks by a subrequest.
 pub struct Client {
-    stream: Stream,
-    place: Place,
+    end: End,
     deadline: Deadline,
     rest: Vec<u8>,
     body: Option<Box<Body>>,
@@ -90,9 +91,25 @@ pub struct Client {
 impl Client {
     /// A client on an open connection.
     pub fn new(stream: Stream, place: Place) -> Self {
+        Client::at(End::Connection(stream, place))
+    }
+
+    /// A client inside.
+    pub fn inside(inside: Inside) -> Self {
+        Client::at(End::Inside(inside))
+    }
+
+    /// What the one inside was answered.
+    pub fn into_answer(mut self) -> Vec<u8> {
+        match &mut self.end {
+            End::Connection(..) => Vec::new(),
+            End::Inside(inside) => std::mem::take(&mut inside.answer),
+        }
+    }
+
+    fn at(end: End) -> Self {
         Client {
-            stream,
-            place,
+            end,
             deadline: Deadline::new(),
             rest: Vec::new(),
             body: None,
@@ -102,19 +119,27 @@ impl Client {
         }
     }
 
-    /// The connection.
-    pub fn stream(&mut self) -> &mut Stream {
-        &mut self.stream
+    /// The connection with its place; a client inside has none.
+    pub fn connection(&mut self) -> Option<(&mut Stream, &Place)> {
+        match &mut self.end {
+            End::Connection(stream, place) => Some((stream, place)),
+            End::Inside(_) => None,
+        }
     }
 
-    /// The connection's place among those of its worker.
-    pub fn place(&self) -> &Place {
-        &self.place
+    /// Says what is waited for, see [`Place::wait`].
+    pub fn wait(&self, awaits: Awaits, waker: &Waker) {
+        self.end.wait(awaits, waker);
     }
 
-    /// The connection with its place, to be closed.
-    pub fn parts(&mut self) -> (&mut Stream, &Place) {
-        (&mut self.stream, &self.place)
+    /// Whether the connection was asked to close because a newcomer needs its place.
+    pub fn is_shed(&self) -> bool {
+        self.end.is_shed()
+    }
+
+    /// Says that a request has come, see [`Place::set_busy`].
+    pub fn set_busy(&self) {
+        self.end.set_busy();
     }
 
     /// The timeout in force.
@@ -145,7 +170,7 @@ impl Client {
         if self.rest.len() == self.rest.capacity() {
             self.rest.reserve_exact(self.rest.capacity().min(at_most));
         }
-        self.stream.poll_read_into(cx, &mut self.rest, at_most)
+        self.end.poll_read_into(cx, &mut self.rest, at_most)
     }
 
     /// Gives the read buffer back while nothing is in it.
@@ -158,6 +183,9 @@ impl Client {
     /// Ready when the client has closed its side. Reads ahead what is pipelined, up to a bound; past that it watches without
     /// reading. While a request body is unread it does not watch either: reading the body will notice.
     pub fn poll_gone(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        if let Some(has_left) = self.end.has_left() {
+            return if has_left { Poll::Ready(()) } else { Poll::Pending };
+        }
         if self.body_pending() {
             return Poll::Pending;
         }
@@ -172,8 +200,7 @@ impl Client {
             }
         }
         if self.hangup.is_none() {
-            // Without a descriptor the close is seen at the next write.
-            self.hangup = self.place.watch().and_then(|watch| Some((Hangup::of(&self.stream).ok()?, watch)));
+            self.hangup = self.end.hangup();
         }
         self.hangup.as_mut().map_or(Poll::Pending, |(hangup, _)| hangup.poll(cx))
     }
@@ -203,14 +230,14 @@ impl Client {
         request: &mut Request,
     ) -> Poll<Result<(), ClientFailure>> {
         let Some(answer) = &mut self.answer else { return Poll::Ready(Ok(())) };
-        let mut outlet = Outlet::new(&mut self.stream, &mut self.deadline, answer.send_timeout());
+        let mut outlet = self.end.outlet(&mut self.deadline, answer.send_timeout());
         answer.poll_write(&mut outlet, cx, request)
     }
 
     /// Writes bytes that are of no answer.
     async fn write(&mut self, request: &Request, bytes: &[u8]) -> Result<(), ClientFailure> {
         let timeout = request.location().settings.send.timeout;
-        let outlet = Outlet::new(&mut self.stream, &mut self.deadline, timeout);
+        let outlet = self.end.outlet(&mut self.deadline, timeout);
         outlet.write_all(&mut [IoSlice::new(bytes)]).await.map_err(|error| ClientFailure::of_writing(&error))
     }
 

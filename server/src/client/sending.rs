@@ -196,7 +196,7 @@ impl Client {
             return self.flush(request).await;
         }
         let Some(answer) = &mut self.answer else { return Ok(()) };
-        let mut outlet = Outlet::new(&mut self.stream, &mut self.deadline, answer.send_timeout);
+        let mut outlet = self.end.outlet(&mut self.deadline, answer.send_timeout);
         answer.open_piece(piece.len());
         let mut piece = piece;
         poll_fn(|cx| {
@@ -214,7 +214,7 @@ impl Client {
 
     /// Whether pieces of the body may stay in a file for [`Client::send_span`].
     pub(super) fn takes_files(&self) -> bool {
-        self.stream.takes_files() && self.answer.as_ref().is_some_and(|answer| answer.compressor.is_none())
+        self.end.takes_files() && self.answer.as_ref().is_some_and(|answer| answer.compressor.is_none())
     }
 
     /// Frames a piece that is in a file, and lets the kernel send it.
@@ -234,7 +234,7 @@ impl Client {
             self.cut = true;
             return Err(ClientFailure::Gone);
         }
-        let mut outlet = Outlet::new(&mut self.stream, &mut self.deadline, answer.send_timeout);
+        let mut outlet = self.end.outlet(&mut self.deadline, answer.send_timeout);
         answer.open_piece(length);
         let mut sent = 0;
         poll_fn(|cx| answer.poll_write_span(&mut outlet, cx, request, span, &mut sent)).await?;
@@ -289,8 +289,8 @@ impl Client {
             pace: Pace::of(request),
         };
         let mut sent = 0;
-        let takes_files = self.stream.takes_files() && whole.pace.is_none();
-        let mut outlet = Outlet::new(&mut self.stream, &mut self.deadline, whole.send_timeout);
+        let takes_files = self.end.takes_files() && whole.pace.is_none();
+        let mut outlet = self.end.outlet(&mut self.deadline, whole.send_timeout);
         if let Some(file) = body.file.filter(|_| takes_files)
             && let Poll::Ready(Ok(count)) =
                 outlet.poll_write_with_file(cx, &whole.out, file, 0..file.length() as u64)

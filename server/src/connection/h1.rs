@@ -216,7 +216,7 @@ impl Connection {
                 HeadOutcome::Closed => {
                     if let Some(request) = pending {
                         // nginx's status for who leaves in the middle of a head, and the one for who takes too long.
-                        self.left(request, if self.client.place().is_shed() { 408 } else { 400 });
+                        self.left(request, if self.client.is_shed() { 408 } else { 400 });
                     }
                     break;
                 }
@@ -275,7 +275,7 @@ impl Connection {
                 match request.head.parse(self.client.rest(), &limits) {
                     Ok(Progress::Complete) => {
                         self.client.deadline().clear();
-                        self.client.place().set_busy();
+                        self.client.set_busy();
                         let request = pending.take().expect("it was put there above");
                         return Poll::Ready(HeadOutcome::Request(self.take_head(request)));
                     }
@@ -317,10 +317,10 @@ impl Connection {
                 Awaits::Head(idle_since(request.started, self.client.rest().len(), clock::now()))
             }
         };
-        self.client.place().wait(awaits, cx.waker());
+        self.client.wait(awaits, cx.waker());
         self.follow_generation();
         let stage = self.worker.stage();
-        if stage == Stage::Stopping || self.client.place().is_shed() {
+        if stage == Stage::Stopping || self.client.is_shed() {
             return Poll::Ready(HeadOutcome::Closed);
         }
         if idle && (stage == Stage::Draining || self.is_leaving) {
@@ -422,7 +422,7 @@ impl Connection {
             Left::Queued => _ = Box::pin(self.client.flush(&mut request)).await,
             Left::Step(step) => {
                 request.tighten();
-                Box::pin(serve::finish(&mut request, &mut self.client, *step)).await;
+                Box::pin(serve::finish(&mut request, &mut self.client, *step, Vec::new())).await;
             }
         }
         if request.keep_alive && self.client.body_pending() && !self.client.awaits_continue() {
@@ -471,7 +471,7 @@ impl Connection {
                 format_args!("client sent a request that was refused with {status}{described}"),
             );
         }
-        serve::finish(&mut request, &mut self.client, Step::Status(status)).await;
+        serve::finish(&mut request, &mut self.client, Step::Status(status), Vec::new()).await;
         self.conclude(request, clock::now());
         Next::Close(Closing::Unread)
     }
@@ -519,7 +519,7 @@ impl Connection {
         let http = self.generation.http();
         let server = http.listeners[self.facts.listener.get()].default_server;
         let settings: &Settings = &http.location(http.server(server).own).settings;
-        let (stream, place) = self.client.parts();
+        let Some((stream, place)) = self.client.connection() else { return };
         let unread = match closing {
             Closing::Clean => stream.has_unread(),
             Closing::Unread => true,

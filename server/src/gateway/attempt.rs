@@ -318,7 +318,7 @@ impl Passing<'_> {
             };
             let progress = match step {
                 None => {
-                    client.place().set_busy();
+                    client.set_busy();
                     break Ok(false);
                 }
                 Some(Err(failure)) => break Err(Broken::Client(failure)),

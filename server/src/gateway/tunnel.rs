@@ -58,7 +58,8 @@ impl<'a> Passing<'a> {
         let timeout = self.proxy.exchange.read_timeout;
         let mut deadline = Deadline::new();
         deadline.set(clock::now() + timeout);
-        let (near, far) = (client.stream(), connection.stream_mut());
+        let Some((near, _)) = client.connection() else { return Proxied::Failed(502) };
+        let far = connection.stream_mut();
         let outcome = poll_fn(|context| {
             let before = (down.moved, up.moved);
             // The order makes what one direction read go out in the same round.

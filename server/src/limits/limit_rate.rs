@@ -29,7 +29,8 @@ impl Pace {
     /// That of an answer; nothing where it may go as fast as it can.
     pub fn of(request: &Request) -> Option<Box<Pace>> {
         let settings = &request.location().settings.limit_rate;
-        if request.limit_rate.is_none() && settings.rate == RequestSize::Fixed(0) {
+        let is_unlimited = request.limit_rate.is_none() && settings.rate == RequestSize::Fixed(0);
+        if is_unlimited || request.is_subrequest {
             return None;
         }
         let rate = request.limit_rate.unwrap_or_else(|| bytes(&settings.rate, request));

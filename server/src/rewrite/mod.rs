@@ -22,7 +22,7 @@ use file_test::FileTest;
 use millstream_conf::model::{LocationId, LocationMatch};
 use script::Ran;
 
-pub use script::Paused;
+pub use script::{Paused, set};
 
 /// From where on a request is looked at.
 #[derive(Debug, Clone, Copy)]

@@ -101,7 +101,8 @@ pub(super) fn run(request: &mut Request, from: Paused) -> Ran {
     Ran::End { changed: now.changed }
 }
 
-fn set(request: &mut Request, target: Settable, value: &[u8]) {
+/// Gives a variable of the configuration a value.
+pub fn set(request: &mut Request, target: Settable, value: &[u8]) {
     match target {
         Settable::Slot(number) => request.slots.set(number, value),
         Settable::Arguments => {

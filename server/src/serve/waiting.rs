@@ -2,12 +2,14 @@
 //!
 //! What is waited for guards whatever comes behind it, hits included: nothing is looked for in the cache before. Next: `phase`.
 
-use crate::access::Question;
+use super::subrequest;
+use crate::access::{Opinion, Question, auth_request};
 use crate::client::{Client, ClientFailure};
 use crate::phase::{self, Check, Guard, Step};
 use crate::request::Request;
 use crate::rewrite::From;
 use millstream_cache::Now;
+use millstream_net::buffers;
 use millstream_net::timer::Deadline;
 use std::time::Instant;
 
@@ -37,6 +39,7 @@ pub(super) async fn on(
         Check::Access(question, weighing) => {
             let opinion = match question {
                 Question::Password(question) => client.unless_gone(question.answer(request)).await?,
+                Question::Service => service(request, client).await?,
             };
             phase::guarded(request, Guard::Access(weighing.hears(opinion)), Now::read(), out)
         }
@@ -45,6 +48,17 @@ pub(super) async fn on(
             phase::tried(request, is_found, Now::read(), out)
         }
     })
+}
+
+/// What the service says that the location asks.
+async fn service(request: &mut Request, client: &mut Client) -> Result<Opinion, ClientFailure> {
+    let generation = request.generation.clone();
+    let settings = &generation.http().location(request.location).settings.auth_request;
+    let uri = settings.uri.as_deref().unwrap_or_default();
+    let answered = subrequest::ask(request, client, uri.as_bytes()).await?;
+    let opinion = auth_request::heard(request, settings, &answered.request, &answered.head);
+    buffers::give(answered.head);
+    Ok(opinion)
 }
 
 async fn until(moment: Instant, client: &mut Client) -> Result<(), ClientFailure> {

@@ -33,6 +33,10 @@ pub(super) fn append(variable: Builtin, request: &Request, out: &mut Vec<u8>) ->
         B::Uri | B::DocumentUri => give_known(&request.uri, out),
         B::RequestUri => give_known(request.request_uri(), out),
         B::Request => give(request_line(request), out),
+        // As in nginx a subrequest shows the method of the request that asks by it.
+        B::RequestMethod if request.is_subrequest => {
+            give_known(request.head.method_text.of(&request.bytes), out)
+        }
         B::RequestMethod => give_known(request.method_text(), out),
         B::RequestLength => decimal(request.head.length as u64 + request.body_received, out),
         B::RequestTime => elapsed(clock::now().saturating_duration_since(request.started), out),

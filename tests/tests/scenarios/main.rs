@@ -51,6 +51,7 @@ mod examples;
 mod purge;
 mod access;
 mod auth_basic;
+mod auth_request;
 mod limits;
 mod limit_rate;
 mod explain;

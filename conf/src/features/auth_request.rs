@@ -1,0 +1,72 @@
+//! `auth_request` and `auth_request_set`: another service says who is let in.
+//!
+//! Next: `millstream-server`'s `access/auth_request`.
+
+use super::context::HTTP_SERVER_LOCATION;
+use super::level::level;
+use super::phases::Phases;
+use super::rewrite::{Settable, settable};
+use super::templates::record;
+use super::{Apply, Feature, Level, Place, Row, often, once};
+use crate::reading::Reading;
+use crate::template::Template;
+use crate::tree::Directive;
+
+record! {
+    /// What a location asks of another service.
+    pub struct AuthRequest {
+        /// The path of the subrequest; nothing where none is asked.
+        pub uri: Option<Box<str>>,
+        /// The variables that get values out of its answer.
+        pub set: Box<[(Settable, Template)]>,
+    }
+}
+
+level! {
+    /// What one level says of it.
+    pub struct AuthRequestLevel {
+        /// `auth_request`; `off` is no path.
+        uri: Option<Box<str>>,
+        /// `auth_request_set`s.
+        set: Vec<(Settable, Template)>,
+    }
+}
+
+impl Feature for AuthRequestLevel {
+    type Settings = AuthRequest;
+
+    fn inherit(&mut self, above: &Self) {
+        self.inherit_open(above);
+    }
+
+    fn resolve(&self, _: &Place<'_>, _: &mut Reading<'_>) -> AuthRequest {
+        AuthRequest { uri: self.uri.clone().flatten(), set: self.set.clone().unwrap_or_default().into() }
+    }
+
+    fn phases(settings: &AuthRequest) -> Phases {
+        Phases::ACCESS.only_if(settings.uri.is_some())
+    }
+}
+
+/// The rows of this feature.
+#[rustfmt::skip]
+pub const ROWS: &[Row] = &[
+    once("auth_request", HTTP_SERVER_LOCATION, (1, 1), "uri | off", "off",
+        "Asks by a subrequest for this path of the same server, a GET without a body, before anything is answered, from the cache as well. \
+        With 2xx the request is let in, with 401 and 403 it is refused (401 with the `WWW-Authenticate` of the answer), any other answer \
+        is an error. In the location of the path `$request_uri`, `$request_method` and the client's fields are those of the request.",
+        Apply::Level(|l, d, _| {
+            let word = &d.args[0];
+            l.auth_request.uri = Some((word.text != "off").then(|| word.text.as_str().into()));
+        })),
+    often("auth_request_set", HTTP_SERVER_LOCATION, (2, 2), "$variable value", "",
+        "Gives a variable a value once the subrequest of `auth_request` is answered, whatever the answer; the value may have the \
+        variables of that answer, such as `$upstream_http_x_user`. A level that writes one has none of the level above.",
+        Apply::Level(set)),
+];
+
+fn set(level: &mut Level, directive: &Directive, reading: &mut Reading<'_>) {
+    let Some(target) = settable(&directive.args[0], reading) else { return };
+    let value = reading.template(&directive.args[1]);
+    level.auth_request.set.get_or_insert_default().push((target, value));
+}

@@ -1,0 +1,97 @@
+//! Where a client is: at the other end of a connection, or inside, where a request asks by a subrequest.
+//!
+//! Whoever answers need not know. Next: `client`, which reads and writes through it; `serve/subrequest`, which is inside.
+
+use crate::worker::{Awaits, Place, Watch};
+use millstream_net::buffers;
+use millstream_net::outlet::Outlet;
+use millstream_net::stream::{Hangup, Stream};
+use millstream_net::timer::Deadline;
+use std::cell::Cell;
+use std::io;
+use std::rc::Rc;
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+/// Where a client is.
+pub(super) enum End {
+    /// At the other end of a connection, which has a place among those of its worker.
+    Connection(Stream, Place),
+    /// In this process.
+    Inside(Inside),
+}
+
+/// A request that asks by a subrequest.
+pub struct Inside {
+    /// Whether the client that it serves has left; whoever polls the subrequest says so.
+    pub left: Rc<Cell<bool>>,
+    /// What it is answered, head and body.
+    pub answer: Vec<u8>,
+}
+
+impl End {
+    /// The way out.
+    pub(super) fn outlet<'s>(&'s mut self, deadline: &'s mut Deadline, timeout: Duration) -> Outlet<'s> {
+        match self {
+            End::Connection(stream, _) => Outlet::new(stream, deadline, timeout),
+            End::Inside(inside) => Outlet::into_memory(&mut inside.answer, deadline),
+        }
+    }
+
+    /// Reads once; from inside nothing comes.
+    pub(super) fn poll_read_into(
+        &mut self,
+        cx: &mut Context<'_>,
+        buffer: &mut Vec<u8>,
+        at_most: usize,
+    ) -> Poll<io::Result<usize>> {
+        match self {
+            End::Connection(stream, _) => stream.poll_read_into(cx, buffer, at_most),
+            End::Inside(_) => Poll::Ready(Ok(0)),
+        }
+    }
+
+    /// Whether the kernel can send it files.
+    pub(super) fn takes_files(&self) -> bool {
+        matches!(self, End::Connection(stream, _) if stream.takes_files())
+    }
+
+    /// Something that sees the close without reading; without a descriptor for it the close is seen at the next write.
+    pub(super) fn hangup(&self) -> Option<(Hangup, Watch)> {
+        let End::Connection(stream, place) = self else { return None };
+        place.watch().and_then(|watch| Some((Hangup::of(stream).ok()?, watch)))
+    }
+
+    /// Whether who is inside has no client any more; nothing for one at a connection.
+    pub(super) fn has_left(&self) -> Option<bool> {
+        match self {
+            End::Connection(..) => None,
+            End::Inside(inside) => Some(inside.left.get()),
+        }
+    }
+
+    /// See [`Place::wait`].
+    pub(super) fn wait(&self, awaits: Awaits, waker: &Waker) {
+        if let End::Connection(_, place) = self {
+            place.wait(awaits, waker);
+        }
+    }
+
+    /// See [`Place::is_shed`].
+    pub(super) fn is_shed(&self) -> bool {
+        matches!(self, End::Connection(_, place) if place.is_shed())
+    }
+
+    /// See [`Place::set_busy`].
+    pub(super) fn set_busy(&self) {
+        if let End::Connection(_, place) = self {
+            place.set_busy();
+        }
+    }
+}
+
+impl Drop for Inside {
+    fn drop(&mut self) {
+        buffers::give(std::mem::take(&mut self.answer));
+    }
+}
