@@ -175,11 +175,4 @@ fn never_left_out(directive: &Directive, message: String, why: &str, reading: &m
         .error(directive.name.span, message)
         .help(format!("{why}, so it is not left out even with --lenient"))
         .once();
-    if directive.name.text == "limit_except" {
-        // Its braces hold what a location may hold. Nothing of it is applied, as the configuration has an error.
-        let mut nowhere = Level::default();
-        for (row, directive) in checked(inside(directive), Context::Location, reading) {
-            set(&mut nowhere, row, directive, reading);
-        }
-    }
 }

@@ -82,6 +82,7 @@ fn location(
         nested: LocationTree::default(),
         settings,
         faces: Vec::new(),
+        except: None,
     });
     LocationId(http.locations.len() as u32 - 1)
 }

@@ -38,13 +38,11 @@ const HANDLER: &str =
 const ACCESS: &str = "it decides who is let in";
 const BOUNDS: &str = "it bounds how much a client may take";
 const ENCRYPTION: &str = "it decides how what is sent is protected on its way";
-const REDIRECT: &str = "it decides where clients are sent";
 const CLIENT: &str = "it decides whom a request is taken to come from";
 const UPSTREAM: &str = "it decides what the upstream is sent";
 const COOKIES: &str = "it decides which cookies a client gets";
 const CHOICE: &str = "it decides which server is asked";
 const VARIABLES: &str = "other directives need what it defines";
-const BRACES: &str = "what stands in its braces may keep somebody out or choose what is answered";
 const SERVICE: &str = "what it describes would not be served at all";
 
 const SCRIPTS: &[&str] = &[
@@ -134,7 +132,7 @@ const TABLE: &[(Fate, &str)] = &[
     (BelongsTo(&["health_check"]), "health_check_timeout match"),
     (
         Kept(CONTENT),
-        "recursive_error_pages add_before_body add_after_body charset_map \
+        "add_before_body add_after_body charset_map \
                      source_charset dav_methods flv mp4 f4f hls gunzip add_header_inherit add_trailer_inherit \
                      image_filter random_index ssi sub_filter xml_entities xslt_stylesheet js_body_filter js_filter \
                      js_header_filter js_periodic internal_redirect proxy_pass_trailers",
@@ -153,7 +151,6 @@ const TABLE: &[(Fate, &str)] = &[
         Kept(ENCRYPTION),
         "acme_certificate ssl ssl_ech_file ssl_engine ssl_password_file proxy_ssl_alpn proxy_ssl_password_file",
     ),
-    (Kept(REDIRECT), "absolute_redirect port_in_redirect server_name_in_redirect"),
     (Kept(CLIENT), "proxy_protocol_tlv"),
     (Kept(UPSTREAM), "client_body_in_file_only mirror proxy_bind proxy_request_dynamic"),
     (Kept(COOKIES), "userid"),
@@ -163,24 +160,19 @@ const TABLE: &[(Fate, &str)] = &[
         "ancient_browser ancient_browser_value modern_browser modern_browser_value geoip_city \
                        geoip_country geoip_org js_set js_var keyval num_map perl_set",
     ),
-    (Kept(BRACES), "limit_except"),
     (Kept(SERVICE), "mail stream"),
 ];
 
 /// Words with which a directive says what holds without it, so that nothing is lost without it.
 const DEFAULTS: &[(&str, &str)] = &[
-    ("absolute_redirect", "on"),
     ("auth_jwt", "off"),
     ("client_body_in_file_only", "off"),
     ("gunzip", "off"),
     ("image_filter", "off"),
     ("mirror", "off"),
-    ("port_in_redirect", "on"),
     ("proxy_bind", "off"),
     ("proxy_limit_rate", "0"),
     ("random_index", "off"),
-    ("recursive_error_pages", "off"),
-    ("server_name_in_redirect", "off"),
     ("ssi", "off"),
     ("ssl", "off"),
     ("ssl_verify_client", "off"),

@@ -6,9 +6,11 @@ use crate::advise;
 use crate::block::{blocks, checked, inside, set};
 use crate::features::context::Context;
 use crate::features::listen::ServerDraft;
-use crate::features::location::parse;
+use crate::features::location::{methods, parse};
 use crate::features::{Apply, Level, Row, rewrite};
-use crate::model::{Http, Location, LocationId, LocationMatch, LocationTree, Server, ServerName};
+use crate::model::{
+    Http, LimitExcept, Location, LocationId, LocationMatch, LocationTree, Server, ServerName,
+};
 use crate::reading::Reading;
 use crate::source::Span;
 use crate::tree::{Directive, Word};
@@ -65,7 +67,7 @@ fn push(
 ) -> LocationId {
     let settings = level.settings(&matches, reading);
     advise::location(level, &settings, reading);
-    http.locations.push(Location { matches, span, nested, settings, faces: Vec::new() });
+    http.locations.push(Location { matches, span, nested, settings, faces: Vec::new(), except: None });
     LocationId(http.locations.len() as u32 - 1)
 }
 
@@ -122,18 +124,24 @@ fn location(
 ) -> LocationId {
     let rows = checked(inside(directive), Context::Location, reading);
     let mut level = Level::default();
-    let mut blocks = Vec::new();
+    let (mut blocks, mut except) = (Vec::new(), None);
     for (row, directive) in &rows {
         match row.apply {
             Apply::Block(Context::IfInLocation) => {
                 blocks.extend(condition(directive, Context::IfInLocation, &mut level, reading));
             }
+            Apply::Block(Context::LimitExcept) => except = Some(limit_except(directive, reading)),
             _ => set(&mut level, row, directive, reading),
         }
     }
     level.files.stands_in(&matches, directive.span, reading);
     level.inherit(above);
-    let faces = settle(blocks, &matches, &mut level, http, reading);
+    let mut faces = settle(blocks, &matches, &mut level, http, reading);
+    let except = except.map(|(methods, inner)| {
+        let location = face(inner, &matches, directive.span, &level, http, reading);
+        faces.push(location);
+        LimitExcept { methods, location }
+    });
     let nested = if depth < MOST_NESTING {
         tree(&rows, &level, Some(&Outer { matches: &matches, text, depth }), http, reading)
     } else {
@@ -145,7 +153,8 @@ fn location(
         let others = faces.iter().chain([&id]).filter(|other| *other != face);
         http.locations[face.0 as usize].faces = others.copied().collect();
     }
-    http.locations[id.0 as usize].faces = faces;
+    let own = &mut http.locations[id.0 as usize];
+    (own.faces, own.except) = (faces, except);
     id
 }
 
@@ -187,14 +196,36 @@ fn settle(
     reading: &mut Reading<'_>,
 ) -> Vec<LocationId> {
     let mut ids = Vec::new();
-    for Block { at, mut level, span } in blocks {
-        level.inherit(around);
-        level.inherit_content(around, reading);
-        let id = push(matches.clone(), span, LocationTree::default(), &level, http, reading);
+    for Block { at, level, span } in blocks {
+        let id = face(level, matches, span, around, http, reading);
         around.rewrite.enters(at, id);
         ids.push(id);
     }
     ids
+}
+
+/// A block in a location that is a location of its own: it takes what it leaves open, and what answers, from the one around it.
+fn face(
+    mut level: Level,
+    matches: &LocationMatch,
+    span: Span,
+    around: &Level,
+    http: &mut Http,
+    reading: &mut Reading<'_>,
+) -> LocationId {
+    level.inherit(around);
+    level.inherit_content(around, reading);
+    push(matches.clone(), span, LocationTree::default(), &level, http, reading)
+}
+
+/// Reads a `limit_except`: the methods that it is not for, and what holds for the others.
+fn limit_except(directive: &Directive, reading: &mut Reading<'_>) -> (Box<[Box<str>]>, Level) {
+    let methods = methods(&directive.args, reading);
+    let mut level = Level::default();
+    for (row, directive) in checked(inside(directive), Context::LimitExcept, reading) {
+        set(&mut level, row, directive, reading);
+    }
+    (methods, level)
 }
 
 fn insert(tree: &mut LocationTree, id: LocationId, http: &Http) {

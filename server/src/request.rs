@@ -320,10 +320,18 @@ impl Request {
         captures.groups = captured.groups;
     }
 
-    /// Comes into a location, as long as whose settings say the connection may be kept.
+    /// Comes into a location, or what stands in its `limit_except` for the method; the connection may be kept for as long as its
+    /// settings say.
     pub fn enter(&mut self, location: LocationId) {
+        let mut found = self.generation.http().location(location);
         self.location = location;
-        let settings = &self.generation.http().location(location).settings;
+        if let Some(except) = &found.except
+            && !except.methods.iter().any(|method| method.as_bytes() == self.method_text())
+        {
+            self.location = except.location;
+            found = self.generation.http().location(except.location);
+        }
+        let settings = &found.settings;
         self.keep_alive = self.keep_alive
             && !settings.keepalive.timeout.is_zero()
             && !browser::is_excluded(settings.keepalive.disable, self.method, self.fields())

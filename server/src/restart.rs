@@ -108,6 +108,11 @@ impl Restart {
     }
 }
 
+/// Whether the URI may be changed once more; where it may not, an error has no page of its own.
+pub fn may_change(request: &Request) -> bool {
+    request.changes <= CHANGES
+}
+
 /// Counts a change of the URI.
 ///
 /// # Errors

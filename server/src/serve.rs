@@ -124,6 +124,7 @@ async fn answer_status(request: &mut Request, client: &mut Client, status: u16) 
         request.keep_alive = false;
     }
     if !request.in_error_page
+        && restart::may_change(request)
         && let Some(page) = page_for(request, status)
     {
         return to_page(request, client, &page, status).await;
@@ -151,7 +152,7 @@ async fn to_page(
     status: u16,
 ) -> Option<Restart> {
     let uri = value(&page.uri, request);
-    request.in_error_page = true;
+    request.in_error_page = !request.location().settings.recursive_error_pages;
     if matches!(uri.first(), Some(b'/' | b'@')) {
         request.error_status = match page.answer {
             ErrorPageStatus::Keep => Some(status),

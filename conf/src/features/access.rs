@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use super::context::HTTP_SERVER_LOCATION;
+use super::context::UP_TO_EXCEPT;
 use super::level::level;
 use super::phases::Phases;
 use super::right::networks;
@@ -52,11 +52,11 @@ impl Feature for AccessLevel {
 /// The rows of this feature.
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
-    often("allow", HTTP_SERVER_LOCATION, (1, 1), "address | CIDR | unix: | all", "",
+    often("allow", UP_TO_EXCEPT, (1, 1), "address | CIDR | unix: | all", "",
         "Lets these clients in. The rules of a level are tried in their order, and the first that names the client's address decides; \
         who is named by none is let in. A level that writes one `allow` or `deny` has none of the level above.",
         Apply::Level(|l, d, r| rule(l, d, r, true))),
-    often("deny", HTTP_SERVER_LOCATION, (1, 1), "address | CIDR | unix: | all", "",
+    often("deny", UP_TO_EXCEPT, (1, 1), "address | CIDR | unix: | all", "",
         "Keeps these clients out, with 403; see `allow`.",
         Apply::Level(|l, d, r| rule(l, d, r, false))),
 ];

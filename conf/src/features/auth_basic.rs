@@ -2,7 +2,7 @@
 //!
 //! Next: `millstream-server`'s `access/auth_basic`.
 
-use super::context::HTTP_SERVER_LOCATION;
+use super::context::UP_TO_EXCEPT;
 use super::level::level;
 use super::phases::Phases;
 use super::templates::record;
@@ -56,11 +56,11 @@ impl Feature for AuthBasicLevel {
 /// The rows of this feature.
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
-    once("auth_basic", HTTP_SERVER_LOCATION, (1, 1), "string | off", "off",
+    once("auth_basic", UP_TO_EXCEPT, (1, 1), "string | off", "off",
         "Asks clients for a name and a password, in the realm of this name; needs `auth_basic_user_file`. Who has none or a wrong one gets 401. \
         A password that was right is not computed again for a while.",
         Apply::Level(realm)),
-    once("auth_basic_user_file", HTTP_SERVER_LOCATION, (1, 1), "file", "",
+    once("auth_basic_user_file", UP_TO_EXCEPT, (1, 1), "file", "",
         "The file of names and passwords, lines of `name:password`, with `#` before comments. The password is as `htpasswd` or `openssl passwd` write \
         it: bcrypt (`$2y$`), SHA-256 and SHA-512 (`$5$`, `$6$`), yescrypt (`$y$`), MD5 (`$apr1$`, `$1$`), `{SHA}`, `{SSHA}`, or `{PLAIN}` with \
         the word itself; the thirteen characters of DES are read too. Changes hold within a second; a relative name hangs on the directory of the main file.",

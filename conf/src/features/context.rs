@@ -19,6 +19,7 @@ pub enum Context {
     IfInServer,
     /// `if` in a location, which is a location of its own without a path.
     IfInLocation,
+    /// `limit_except` in a location, which is such a one too.
     LimitExcept,
     /// Blocks of free lines, which no row is asked about.
     Types,
@@ -51,11 +52,13 @@ pub const SERVER_LOCATION: Contexts = SERVER.or(LOCATION);
 pub const HTTP_SERVER_LOCATION: Contexts = HTTP_SERVER.or(LOCATION);
 /// The same, and an `if` in a location.
 pub const UP_TO_IF: Contexts = HTTP_SERVER_LOCATION.or(Contexts::only(Context::IfInLocation));
+/// The same without it, and a `limit_except`.
+pub const UP_TO_EXCEPT: Contexts = HTTP_SERVER_LOCATION.or(Contexts::only(Context::LimitExcept));
 /// `location` and an `if` in it.
 pub const LOCATION_IF: Contexts = LOCATION.or(Contexts::only(Context::IfInLocation));
 /// Every context whose blocks hold directives.
 pub const EVERYWHERE: Contexts =
-    MAIN.or(EVENTS).or(UP_TO_IF).or(UPSTREAM).or(Contexts::only(Context::IfInServer));
+    MAIN.or(EVENTS).or(UP_TO_IF).or(UP_TO_EXCEPT).or(UPSTREAM).or(Contexts::only(Context::IfInServer));
 
 /// Every context with its name, from the outermost.
 const NAMES: [(Context, &str); 13] = [

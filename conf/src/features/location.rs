@@ -3,11 +3,12 @@
 //! Which location may stand in which is for `locations` to say. Next: `locations`, which reads the blocks; `millstream-server`'s
 //! `route/location`, which finds one for a request.
 
-use super::context::{Context, SERVER_LOCATION};
-use super::{Apply, Row, often};
+use super::context::{Context, LOCATION, SERVER_LOCATION};
+use super::{Apply, MANY, Row, often, once};
 use crate::reading::Reading;
 use crate::regular_expression::Regex;
 use crate::source::Span;
+use crate::suggest;
 use crate::tree::Word;
 
 /// Index into `Http::locations`.
@@ -42,7 +43,52 @@ pub const ROWS: &[Row] = &[
         or `~*` without case) that fits wins over prefixes, unless the longest one was written with `^~`. `@name` is reached \
         by `error_page`, `try_files` and `X-Accel-Redirect` only.",
         Apply::Block(Context::Location)),
+    once("limit_except", LOCATION, (1, MANY), "method … { … }", "",
+        "What stands in the braces holds for all methods but these; GET stands for HEAD too. They may hold what says who is let in \
+        (`allow`, `deny`, `auth_basic`), where requests are logged and where they are passed on; all else is that of the location, but \
+        for its script (`return`, `rewrite`, `set`, `if`), which is not for these methods, as in nginx.",
+        Apply::Block(Context::LimitExcept)),
 ];
+
+/// The methods that nginx has names for.
+const METHODS: [&str; 16] = [
+    "GET",
+    "HEAD",
+    "POST",
+    "PUT",
+    "DELETE",
+    "MKCOL",
+    "COPY",
+    "MOVE",
+    "OPTIONS",
+    "PROPFIND",
+    "PROPPATCH",
+    "LOCK",
+    "UNLOCK",
+    "PATCH",
+    "CONNECT",
+    "TRACE",
+];
+
+/// The methods that a `limit_except` is not for, in upper case.
+pub fn methods(words: &[Word], reading: &mut Reading<'_>) -> Box<[Box<str>]> {
+    let mut methods: Vec<Box<str>> = Vec::new();
+    for word in words {
+        match METHODS.iter().find(|known| word.text.eq_ignore_ascii_case(known)) {
+            Some(&known) => methods.push(known.into()),
+            None => {
+                let help = suggest::did_you_mean(&word.text.to_ascii_uppercase(), METHODS.iter().copied());
+                reading
+                    .error(word.span, format!("invalid method \"{}\"", word.text))
+                    .help(help.unwrap_or_else(|| format!("the methods are {}", METHODS.join(", "))));
+            }
+        }
+    }
+    if methods.iter().any(|method| &**method == "GET") {
+        methods.push("HEAD".into());
+    }
+    methods.into()
+}
 
 /// Understands the words of a `location`: the modifier may stand apart or at the front of the path.
 pub fn parse(args: &[Word], span: Span, reading: &mut Reading<'_>) -> Option<LocationMatch> {

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::context::{HTTP, HTTP_SERVER_LOCATION, UP_TO_IF};
+use super::context::{HTTP, HTTP_SERVER_LOCATION, UP_TO_EXCEPT, UP_TO_IF};
 use super::level::level;
 use super::templates::{Templates, record, without_templates};
 use super::{Apply, Feature, MANY, Place, Row, idle, often};
@@ -130,7 +130,7 @@ pub const ROWS: &[Row] = &[
     often("log_format", HTTP, (2, MANY), "name [escape=default|json|none] string …", "combined \"…\"",
         "Names a format for access-log lines. `combined` is there from the start, as nginx has it.",
         Apply::Declare(log_format)),
-    often("access_log", UP_TO_IF, (1, MANY),
+    often("access_log", UP_TO_IF.or(UP_TO_EXCEPT), (1, MANY),
         "path [format [buffer=size] [gzip[=level]] [flush=time] [if=condition]] | off", "logs/access.log combined",
         "Where requests are logged. `buffer` collects lines, `flush` bounds how long one waits, `gzip` compresses the file, and \
         with `if` only requests are logged for which the condition is neither empty nor `0`. A level that writes one has none \

@@ -27,6 +27,8 @@ pub mod client_header;
 pub mod tls;
 pub mod rewrite;
 pub mod error_pages;
+pub mod recursive_error_pages;
+pub mod redirects;
 pub mod files;
 pub mod symlinks;
 pub mod autoindex;
@@ -198,6 +200,10 @@ features! {
         rewrite "Rewriting" RewriteLevel,
         /// `error_page`s in force.
         error_pages "Locations and fixed answers" ErrorPageLevel,
+        /// `recursive_error_pages`.
+        recursive_error_pages "Locations and fixed answers" RecursiveErrorPagesLevel,
+        /// `absolute_redirect`, `port_in_redirect`, `server_name_in_redirect`.
+        redirects "Locations and fixed answers" RedirectsLevel,
         /// `root`, `alias`, `index`.
         files "Locations and fixed answers" FilesLevel,
         /// `disable_symlinks`; nothing where every link is followed.

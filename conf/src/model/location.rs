@@ -20,6 +20,17 @@ pub struct Location {
     pub settings: Settings,
     /// Its other faces: of a location its `if` blocks, of a block the location around it and the other blocks.
     pub faces: Vec<LocationId>,
+    /// What holds in its place for some methods.
+    pub except: Option<LimitExcept>,
+}
+
+/// A `limit_except`.
+#[derive(Debug, Clone)]
+pub struct LimitExcept {
+    /// The methods that it is not for.
+    pub methods: Box<[Box<str>]>,
+    /// What holds for all others.
+    pub location: LocationId,
 }
 
 /// The locations of one level. `exact` and `prefixes` are sorted by path, `regexes` in file order.

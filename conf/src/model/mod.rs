@@ -60,6 +60,7 @@ pub use crate::features::phases::Phases;
 pub use crate::features::purge_at::PurgeAt;
 pub use crate::features::ranges::IfModifiedSince;
 pub use crate::features::realip::{RealIp, RealIpHeader};
+pub use crate::features::redirects::Redirects;
 pub use crate::features::resolver::Resolving;
 pub use crate::features::rewrite::{
     Condition, FileKind, Goal, Instruction, Return, ReturnBody, Rewrite, Scripted, Settable, Then,
@@ -77,7 +78,7 @@ pub use crate::reading::TempPath;
 pub use crate::regular_expression::Regex;
 pub use crate::template::{MadeId, Part, Template, Variable};
 pub use listen::{Listener, Server, ServerId};
-pub use location::{Location, LocationTree};
+pub use location::{LimitExcept, Location, LocationTree};
 
 use crate::slots::Slot;
 use crate::source::Sources;

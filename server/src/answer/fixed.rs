@@ -6,7 +6,9 @@ use crate::failure;
 use crate::request::Request;
 use crate::variables::value;
 use millstream_conf::model::{Return, ReturnBody};
-use millstream_wire::{Headers, target};
+use millstream_net::Address;
+use millstream_wire::{FieldId, Headers, target};
+use std::net::IpAddr;
 
 /// Answers as a `return` says.
 pub async fn returned(request: &mut Request, client: &mut Client, rule: &Return) -> Outcome {
@@ -88,12 +90,24 @@ pub async fn whole(
 /// `absolute_redirect`: a path becomes a URL of the host and port that were asked, as in nginx by default.
 fn absolute(request: &Request, url: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(url.len() + 32);
-    if url.starts_with(b"/") {
+    let settings = &request.location().settings.redirects;
+    if url.starts_with(b"/") && settings.absolute {
         let encrypted = request.connection.tls.is_some();
         out.extend_from_slice(if encrypted { b"https://" } else { b"http://" });
-        out.extend_from_slice(&request.host);
+        let is_named = request.head.authority.is_some()
+            || request.field(FieldId::Host).is_some_and(|host| !host.is_empty());
+        match &request.connection.local {
+            _ if settings.server_name => out.extend_from_slice(request.server().name.as_bytes()),
+            // Who named no host came to an address.
+            Address::Tcp(local) if !is_named => match local.ip().to_canonical() {
+                IpAddr::V4(address) => out.extend_from_slice(address.to_string().as_bytes()),
+                IpAddr::V6(address) => out.extend_from_slice(format!("[{address}]").as_bytes()),
+            },
+            _ => out.extend_from_slice(&request.host),
+        }
         let usual = if encrypted { 443 } else { 80 };
-        if let millstream_net::Address::Tcp(local) = &request.connection.local
+        if let Address::Tcp(local) = &request.connection.local
+            && settings.port
             && local.port() != usual
         {
             out.extend_from_slice(format!(":{}", local.port()).as_bytes());

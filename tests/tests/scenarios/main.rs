@@ -52,6 +52,8 @@ mod purge;
 mod access;
 mod auth_basic;
 mod auth_request;
+mod methods;
+mod redirects;
 mod limits;
 mod limit_rate;
 mod explain;

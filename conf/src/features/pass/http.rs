@@ -7,7 +7,7 @@ use super::cookie::{self, CookieFlags, CookieRule, Cookies};
 use super::secure::{self, PassTls, SecureLevel};
 use super::target::{self, PassDraft};
 use super::{Family, Spoken};
-use crate::features::context::{HTTP_SERVER_LOCATION, LOCATION_IF};
+use crate::features::context::{Context, Contexts, HTTP_SERVER_LOCATION, LOCATION_IF};
 use crate::features::headers::field;
 use crate::features::level::level;
 use crate::features::location::LocationMatch;
@@ -190,7 +190,7 @@ pub const TLS_ROWS: &[Row] = secure::ROWS;
 /// The rows that no other protocol has.
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
-    once("proxy_pass", LOCATION_IF, (1, 1), "URL", "",
+    once("proxy_pass", LOCATION_IF.or(Contexts::only(Context::LimitExcept)), (1, 1), "URL", "",
         "Passes requests on: to the name of an upstream, `host:port` or `unix:/path`, each after `http://` or `https://`. A URI part stands in \
         for the part of the request's URI that the location's prefix matched; without one the URI goes on as it came. With \
         variables the whole value is the URL.",

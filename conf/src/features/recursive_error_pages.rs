@@ -1,0 +1,36 @@
+//! `recursive_error_pages`: whether a page for an error may have one itself.
+//!
+//! Before: `error_pages`; next: `millstream-server`'s `serve`.
+
+use super::context::UP_TO_IF;
+use super::level::level;
+use super::{Apply, Feature, Place, Row, once};
+use crate::reading::Reading;
+
+level! {
+    /// What one level says of it.
+    pub struct RecursiveErrorPagesLevel {
+        /// Whether it may.
+        recursive: bool,
+    }
+}
+
+impl Feature for RecursiveErrorPagesLevel {
+    type Settings = bool;
+
+    fn inherit(&mut self, above: &Self) {
+        self.inherit_open(above);
+    }
+
+    fn resolve(&self, _: &Place<'_>, _: &mut Reading<'_>) -> bool {
+        self.recursive.unwrap_or(false)
+    }
+}
+
+/// The rows of this feature.
+#[rustfmt::skip]
+pub const ROWS: &[Row] = &[
+    once("recursive_error_pages", UP_TO_IF, (1, 1), "on | off", "off",
+        "Whether what `error_page` led to may itself be led elsewhere by an `error_page`; a request may change its URI 10 times.",
+        Apply::Level(|l, d, r| l.recursive_error_pages.recursive = r.flag(&d.args[0]))),
+];

@@ -1,0 +1,33 @@
+//! How a path that a client is sent to becomes a URL.
+//!
+//! Next: `millstream-server`'s `answer/fixed`.
+
+use super::context::HTTP_SERVER_LOCATION;
+use super::level::settings;
+use super::{Apply, Row, once};
+
+settings! {
+    /// `absolute_redirect`, `port_in_redirect`, `server_name_in_redirect` of a location.
+    pub struct Redirects, RedirectsLevel(place, reading) {
+        /// `absolute_redirect`, default on.
+        absolute: bool = true,
+        /// `port_in_redirect`, default on.
+        port: bool = true,
+        /// `server_name_in_redirect`, default off.
+        server_name: bool = false,
+    }
+}
+
+/// The rows of this feature.
+#[rustfmt::skip]
+pub const ROWS: &[Row] = &[
+    once("absolute_redirect", HTTP_SERVER_LOCATION, (1, 1), "on | off", "on",
+        "Whether the client is sent to a URL with scheme and host, or to the path alone.",
+        Apply::Level(|l, d, r| l.redirects.absolute = r.flag(&d.args[0]))),
+    once("port_in_redirect", HTTP_SERVER_LOCATION, (1, 1), "on | off", "on",
+        "Whether such a URL names the port that the request came to, where that is not the usual one of the scheme.",
+        Apply::Level(|l, d, r| l.redirects.port = r.flag(&d.args[0]))),
+    once("server_name_in_redirect", HTTP_SERVER_LOCATION, (1, 1), "on | off", "off",
+        "Whether such a URL names the first `server_name` and not the host that was asked for.",
+        Apply::Level(|l, d, r| l.redirects.server_name = r.flag(&d.args[0]))),
+];
