@@ -48,7 +48,7 @@ pub fn add(path: &Path, span: Span, error_logs: &[ErrorLog], http: &mut Http, re
 fn server(span: Span, error_logs: &[ErrorLog], http: &mut Http, reading: &mut Reading<'_>) -> Server {
     let right = RightLevel { allow: Some(vec![(Network::Unix, span)]), token: None };
     let mut level = Level {
-        logs: LogsLevel { access: Some(None), error: Some(error_logs.to_vec()) },
+        logs: LogsLevel { access: Some(None), error: Some(error_logs.to_vec()), ..LogsLevel::default() },
         api: ApiLevel { own: None, right },
         ..Level::default()
     };

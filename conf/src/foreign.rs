@@ -142,10 +142,7 @@ const TABLE: &[(Fate, &str)] = &[
         "empty_gif grpc_pass js_content memcached_pass perl scgi_pass uwsgi_pass status \
                      status_format upstream_conf",
     ),
-    (
-        Kept(ACCESS),
-        "auth_jwt auth_oidc js_access proxy_allow_upstream ssl_verify_client valid_referers",
-    ),
+    (Kept(ACCESS), "auth_jwt auth_oidc js_access proxy_allow_upstream ssl_verify_client valid_referers"),
     (Kept(BOUNDS), "proxy_limit_rate"),
     (
         Kept(ENCRYPTION),

@@ -21,6 +21,7 @@ pub mod network;
 pub mod forwarded;
 pub mod realip;
 pub mod sent_target;
+pub mod redirect;
 pub mod variables;
 pub mod followed;
 pub mod failure;

@@ -10,7 +10,7 @@ use std::time::Duration;
 use super::context::{HTTP, HTTP_SERVER_LOCATION, UP_TO_EXCEPT, UP_TO_IF};
 use super::level::level;
 use super::templates::{Templates, record, without_templates};
-use super::{Apply, Feature, MANY, Place, Row, idle, often};
+use super::{Apply, Feature, MANY, Place, Row, idle, often, once};
 use crate::declared::Kind;
 use crate::declared::log::{Escape, LogFile, LogFileId, LogFormat};
 use crate::reading::{Reading, parameter};
@@ -76,6 +76,8 @@ record! {
     pub struct Logs {
         /// `access_log`s; empty = off.
         pub access: Arc<[AccessLog]>,
+        /// `log_subrequest`: whether subrequests have lines of their own.
+        pub subrequests: bool,
         /// `error_log`s; never empty.
         pub error: Arc<[ErrorLog]>,
     }
@@ -86,6 +88,8 @@ level! {
     pub struct LogsLevel {
         /// `access_log`s; nothing in it = `off`, beside which no other of the level counts.
         access: Option<Vec<AccessLog>>,
+        /// `log_subrequest`.
+        subrequests: bool,
         /// `error_log`s.
         error: Vec<ErrorLog>,
     }
@@ -119,6 +123,7 @@ impl Feature for LogsLevel {
     fn resolve(&self, _: &Place<'_>, _: &mut Reading<'_>) -> Logs {
         Logs {
             access: self.access.clone().flatten().unwrap_or_default().into(),
+            subrequests: self.subrequests.unwrap_or(false),
             error: self.error.clone().unwrap_or_default().into(),
         }
     }
@@ -147,9 +152,9 @@ pub const ROWS: &[Row] = &[
         "max=number [inactive=time] [min_uses=number] [valid=time] | off",
         "Keeps log files open whose paths have variables.",
         "every log file is open all the time"),
-    idle("log_subrequest", HTTP_SERVER_LOCATION, (1, 1), "on | off",
-        "Whether nginx logs subrequests.",
-        "there are no subrequests"),
+    once("log_subrequest", HTTP_SERVER_LOCATION, (1, 1), "on | off", "off",
+        "Whether the subrequests of `auth_request` have lines of their own in the access log, as their location says.",
+        Apply::Level(|l, d, r| l.logs.subrequests = r.flag(&d.args[0]))),
 ];
 
 /// The format that is there from the start: its name and its text.

@@ -3,12 +3,11 @@
 use super::{Outcome, media_type};
 use crate::client::{AnswerHead, Client};
 use crate::failure;
+use crate::redirect;
 use crate::request::Request;
 use crate::variables::value;
 use millstream_conf::model::{Return, ReturnBody};
-use millstream_net::Address;
-use millstream_wire::{FieldId, Headers, target};
-use std::net::IpAddr;
+use millstream_wire::{Headers, target};
 
 /// Answers as a `return` says.
 pub async fn returned(request: &mut Request, client: &mut Client, rule: &Return) -> Outcome {
@@ -37,7 +36,9 @@ async fn text(request: &mut Request, client: &mut Client, status: u16, body: &[u
 
 /// The answer that follows has this Location, in place of one that an answer before it was to have.
 pub fn lead_to(request: &mut Request, url: &[u8]) {
-    let url = absolute(request, url);
+    let mut url = redirect::absolute(request, url.to_vec());
+    // A line end that came in through a variable must not become a field of its own.
+    url.iter_mut().filter(|byte| matches!(byte, b'\r' | b'\n' | 0)).for_each(|byte| *byte = b' ');
     request.accel_fields.get_or_insert_default().set(b"Location", &url);
 }
 
@@ -85,35 +86,4 @@ pub async fn whole(
         Ok(()) => Outcome::Done,
         Err(failure) => Outcome::Client(failure),
     }
-}
-
-/// `absolute_redirect`: a path becomes a URL of the host and port that were asked, as in nginx by default.
-fn absolute(request: &Request, url: &[u8]) -> Vec<u8> {
-    let mut out = Vec::with_capacity(url.len() + 32);
-    let settings = &request.location().settings.redirects;
-    if url.starts_with(b"/") && settings.absolute {
-        let encrypted = request.connection.tls.is_some();
-        out.extend_from_slice(if encrypted { b"https://" } else { b"http://" });
-        let is_named = request.head.authority.is_some()
-            || request.field(FieldId::Host).is_some_and(|host| !host.is_empty());
-        match &request.connection.local {
-            _ if settings.server_name => out.extend_from_slice(request.server().name.as_bytes()),
-            // Who named no host came to an address.
-            Address::Tcp(local) if !is_named => match local.ip().to_canonical() {
-                IpAddr::V4(address) => out.extend_from_slice(address.to_string().as_bytes()),
-                IpAddr::V6(address) => out.extend_from_slice(format!("[{address}]").as_bytes()),
-            },
-            _ => out.extend_from_slice(&request.host),
-        }
-        let usual = if encrypted { 443 } else { 80 };
-        if let Address::Tcp(local) = &request.connection.local
-            && settings.port
-            && local.port() != usual
-        {
-            out.extend_from_slice(format!(":{}", local.port()).as_bytes());
-        }
-    }
-    // A line end that came in through a variable must not become a field of its own.
-    out.extend(url.iter().map(|&byte| if matches!(byte, b'\r' | b'\n' | 0) { b' ' } else { byte }));
-    out
 }

@@ -5,6 +5,7 @@
 use super::cookie;
 use super::replacement::{matched, sanitised};
 use crate::admission::undecided_by;
+use crate::redirect;
 use crate::request::Request;
 use crate::route::Undecided;
 use crate::variables::value;
@@ -62,8 +63,9 @@ pub(super) fn rewritten(
         };
         let found = redirect(request, &http.redirects, &text[at..]);
         let Some(mut url) = found.map_err(|undecided| undecided_by(request, &undecided))? else { continue };
-        if id == FieldId::Location && url.starts_with(b"/") {
-            url = absolute(request, &url);
+        if id == FieldId::Location {
+            // As in nginx, what is rewritten goes the way of our own redirects.
+            url = redirect::absolute(request, url);
         }
         changed.push((line, [&text[..at], &url].concat()));
     }
@@ -111,19 +113,6 @@ fn redirect(request: &mut Request, rules: &[Redirect], url: &[u8]) -> Result<Opt
         return Ok(Some(sanitised(replaced)));
     }
     Ok(None)
-}
-
-/// A rewritten Location that is only a path gets the scheme and host that the client used, as in nginx.
-fn absolute(request: &Request, path: &[u8]) -> Vec<u8> {
-    let scheme: &[u8] = if request.connection.tls.is_some() { b"https://" } else { b"http://" };
-    let port = match &request.connection.local {
-        millstream_net::address::Address::Tcp(local) => {
-            let usual = if request.connection.tls.is_some() { 443 } else { 80 };
-            if local.port() == usual { String::new() } else { format!(":{}", local.port()) }
-        }
-        millstream_net::address::Address::Unix(_) => String::new(),
-    };
-    [scheme, &request.host, port.as_bytes(), path].concat()
 }
 
 /// What an answer with `X-Accel-Redirect` says about the answer it leads to, as in nginx.

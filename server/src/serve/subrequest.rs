@@ -5,12 +5,13 @@
 //! being fetched goes on where others wait for it, and ends else. Next: `access/auth_request`, which reads the answer.
 
 use super::finish;
+use crate::access_log;
 use crate::client::{Client, ClientFailure, Inside};
 use crate::phase;
 use crate::request::Request;
 use crate::rewrite::From;
 use millstream_cache::Now;
-use millstream_net::buffers;
+use millstream_net::{buffers, clock};
 use std::cell::Cell;
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
@@ -61,5 +62,9 @@ fn serve<'a>(sub: &'a mut Request, inside: &'a mut Client) -> Pin<Box<dyn Future
         let step = phase::decide(sub, From::Server, Now::read(), &mut out);
         finish(sub, inside, step, out).await;
         inside.settle();
+        if sub.location().settings.logs.subrequests {
+            // Whoever waits for the line of a request waits for those before it.
+            _ = access_log::write(sub, clock::now());
+        }
     })
 }

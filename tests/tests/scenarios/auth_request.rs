@@ -55,7 +55,7 @@ const CHECKED: &str = "worker_processes 1; pid @DIR@/nginx.pid; error_log @DIR@/
             location @elsewhere { proxy_pass http://@SERVICE@; }
             location = /check-file { internal; root @DIR@; limit_rate 1; }
             location = /check-none { internal; return 404; }
-            location = /check-sets { internal; set $set \"by the check\"; return 204; }
+            location = /check-sets { internal; log_subrequest on; set $set \"by the check\"; return 204; }
         }
     }";
 
@@ -212,6 +212,10 @@ fn a_subrequest_goes_through_the_phases_of_its_own_location() {
     let answer = server.get("/file");
     assert_eq!((answer.status, answer.text().as_str()), (200, "content"));
     assert_eq!(server.get("/sets").field("x-set"), Some("by the check"));
+    wait::until("it is logged where that is wished", || {
+        let log = server.prefix().read("access.log");
+        log.contains("/check-sets 204") && !log.contains("/check-limited")
+    });
     wait::until("it is told of what", || server.log().contains(", subrequest: \"/check-limited\""));
 }
 

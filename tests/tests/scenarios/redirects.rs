@@ -1,6 +1,8 @@
 //! Where a client is sent to, and what stands in for an error of a page for an error.
 
+use millstream_tests::origin::Origin;
 use millstream_tests::server::Server;
+use millstream_tests::wait;
 
 const REDIRECTS: &str = "worker_processes 1; pid @DIR@/nginx.pid; error_log @DIR@/error.log; events {}
     http {
@@ -15,6 +17,7 @@ const REDIRECTS: &str = "worker_processes 1; pid @DIR@/nginx.pid; error_log @DIR
             location /both { server_name_in_redirect on; port_in_redirect off; location /both/slash/ { proxy_pass http://127.0.0.1:1; } }
             location /url { absolute_redirect off; return 302 http://else.example/to; }
             location /rewritten { absolute_redirect off; rewrite ^ /to?a=b permanent; }
+            location /proxied { absolute_redirect off; proxy_redirect http://inside/ /outside/; proxy_pass http://@ORIGIN@; }
             location /page { absolute_redirect off; error_page 404 =303 http://else.example/; return 404; }
 
             location /first { error_page 404 = /second; return 404; }
@@ -29,7 +32,8 @@ const REDIRECTS: &str = "worker_processes 1; pid @DIR@/nginx.pid; error_log @DIR
 
 #[test]
 fn a_path_becomes_a_url_as_the_location_says() {
-    let server = Server::start(REDIRECTS, &[]);
+    let origin = Origin::fixed(302, &[("Location", "http://inside/to")], b"");
+    let server = Server::start(REDIRECTS, &[("ORIGIN", &origin.address())]);
     let port = server.port();
     for (path, host, expected) in [
         ("/usual", "second.example", format!("http://second.example:{port}/to")),
@@ -40,6 +44,7 @@ fn a_path_becomes_a_url_as_the_location_says() {
         ("/both/slash", "second.example", "http://first.example/both/slash/".into()),
         ("/url", "a", "http://else.example/to".into()),
         ("/rewritten", "a", "/to?a=b".into()),
+        ("/proxied", "a", "/outside/to".into()),
         ("/page", "a", "http://else.example/".into()),
     ] {
         let mut client = server.client();
@@ -55,7 +60,7 @@ fn a_path_becomes_a_url_as_the_location_says() {
 
 #[test]
 fn an_error_of_a_page_for_an_error_has_a_page_where_the_location_says_so() {
-    let server = Server::start(REDIRECTS, &[]);
+    let server = Server::start(REDIRECTS, &[("ORIGIN", "127.0.0.1:1")]);
     for (path, status, text) in [
         ("/first", 404, "404 Not Found"),
         ("/second", 200, "third"),
@@ -67,5 +72,5 @@ fn an_error_of_a_page_for_an_error_has_a_page_where_the_location_says_so() {
         assert_eq!(answer.status, status, "{path}");
         assert!(answer.text().contains(text), "{path}: {}", answer.text());
     }
-    assert!(server.log().contains("redirection cycle"), "{}", server.log());
+    wait::until("it is told", || server.log().contains("redirection cycle"));
 }
