@@ -187,7 +187,7 @@ fn miss_locations(http: &Http, registry: &Registry) -> Vec<u32> {
         }
         for id in ids {
             let location = http.location(id);
-            if location.settings.pass.as_ref().is_some_and(|proxy| proxy.cache.is_some()) {
+            if location.settings.cache().is_some() {
                 numbers[id.0 as usize] = registry.location(&location_name(&server.name, &location.matches));
             }
         }
@@ -389,7 +389,7 @@ fn open_store(
     let temp = http
         .locations
         .iter()
-        .filter_map(|location| location.settings.pass.as_ref())
+        .filter_map(|location| location.settings.pass())
         .find(|proxy| proxy.cache.as_ref().is_some_and(|cache| http.cache_zone(cache.zone).name == zone.name))
         // Files of a cache have names until they are whole: those belong into a folder of its own.
         .filter(|proxy| proxy.exchange.temp_path.written.is_some())
@@ -425,7 +425,7 @@ fn certificates(http: &Http, findings: &mut Diagnostics) -> Vec<Option<TlsAccept
 fn connectors(http: &Http, findings: &mut Diagnostics) -> Vec<Option<Arc<TlsConnector>>> {
     let mut known: Vec<(Arc<UpstreamTls>, Arc<TlsConnector>)> = Vec::new();
     let mut connector = |location: &Location| -> Option<Arc<TlsConnector>> {
-        let tls = location.settings.pass.as_ref()?.http()?.tls.as_ref()?;
+        let tls = location.settings.pass()?.http()?.tls.as_ref()?;
         if let Some((_, connector)) = known.iter().find(|(settings, _)| **settings == *tls.settings) {
             return Some(connector.clone());
         }

@@ -6,7 +6,7 @@
 
 use crate::account;
 use millstream_conf::diagnostics::Diagnostics;
-use millstream_conf::model::{Configuration, TempPath, User};
+use millstream_conf::model::{Configuration, Handler, TempPath, User};
 use millstream_conf::source::Span;
 use millstream_net::privileges::{self, Account};
 use millstream_net::temporary;
@@ -36,10 +36,10 @@ fn settle_among(folders: Vec<PathBuf>, configuration: &mut Configuration, findin
     let mut places = Places { user, folders, chosen: BTreeMap::new(), found: Vec::new(), findings };
     for location in &mut configuration.http.locations {
         let own = &mut location.settings;
-        if own.client_body.temp_path.written.is_some() || own.pass.is_some() {
+        if own.client_body.temp_path.written.is_some() || own.pass().is_some() {
             places.settle("client_body_temp_path", &mut own.client_body.temp_path);
         }
-        if let Some(proxy) = &mut own.pass {
+        if let Handler::Pass(proxy) = &mut own.content {
             places.settle("proxy_temp_path", &mut Arc::make_mut(proxy).exchange.temp_path);
         }
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use millstream_conf::diagnostics::Severity;
 use millstream_conf::model::{
-    Configuration, Expires, Heuristic, IfModifiedSince, ListenAddress, ManageRight, Network, Pace,
+    Configuration, Expires, Handler, Heuristic, IfModifiedSince, ListenAddress, ManageRight, Network, Pace,
     ProxyCache, Settings, Store,
 };
 use millstream_conf::{Loaded, Options, load, load_text};
@@ -68,7 +68,7 @@ fn settings<'a>(configuration: &'a Configuration, path: &str) -> &'a Settings {
 }
 
 fn cache_of(configuration: &Configuration, path: &str) -> ProxyCache {
-    let proxy = settings(configuration, path).pass.as_ref().expect("the location proxies");
+    let proxy = settings(configuration, path).pass().expect("the location proxies");
     proxy.cache.clone().expect("the location caches")
 }
 
@@ -300,7 +300,9 @@ fn a_zone_and_a_key_purge_in_a_location_of_their_own() {
                    proxy_cache_purge_allow unix:; } location /";
     let configuration = model(&in_cached("").replace("location /", purging));
     let id = configuration.http.servers[0].locations.regexes[0];
-    let place = configuration.http.location(id).settings.purge_at.clone().expect("it purges");
+    let Handler::Purge(place) = &configuration.http.location(id).settings.content else {
+        panic!("it purges")
+    };
     assert_eq!((place.zone.0, &*place.key.source, place.soft), (0, "$scheme$1*", true));
     assert_eq!(place.right.allow.as_deref(), Some(&[Network::Unix][..]));
     let own = "needs a location of its own";
@@ -369,7 +371,7 @@ fn a_location_stores_or_caches() {
              location /off { proxy_pass http://127.0.0.1:1; proxy_store off; proxy_store_access user:r; }
              location /path { proxy_pass http://127.0.0.1:1; proxy_store data$uri; proxy_store_access user:rw group:r; } } }",
     );
-    let proxy = |path| settings(&configuration, path).pass.clone().expect("the location proxies");
+    let proxy = |path| settings(&configuration, path).pass().cloned().expect("the location proxies");
     assert!(
         proxy("/").cache.is_some() && proxy("/").store.place == Store::Off && proxy("/").store.mode == 0o600
     );
@@ -410,7 +412,7 @@ fn ranges_conditions_and_expires_have_nginxs_forms() {
     assert!(matches!(of("expires modified $arg_e;").headers.expires, Expires::Variable(_, true)));
     let ranges =
         settings(&model(&in_location("proxy_pass http://127.0.0.1:1; proxy_force_ranges on;")), "/").clone();
-    assert!(ranges.pass.expect("it proxies").exchange.force_ranges);
+    assert!(ranges.pass().expect("it proxies").exchange.force_ranges);
     one_error(&in_location("expires never;"), "epoch, max or off");
     one_error(&in_location("expires modified max;"), "cannot be used with \"modified\"");
     one_error(&in_location("expires modifed 1d;"), "did you mean \"modified\"?");
@@ -460,12 +462,13 @@ fn the_api_is_a_location_of_its_own() {
         "events { } http { access_log off; api_token 0123456789abcdef; server {
          location /api { api write=on; api_allow 10.0.0.0/8; location /api/x { } } location /see { api; } location / { } } }",
     );
-    let api = settings(&configuration, "/api").api.clone().expect("the API");
+    let content = |path| settings(&configuration, path).content.clone();
+    let Handler::Api(api) = content("/api") else { panic!("the API") };
     assert!(api.write && api.right.token.is_some());
     assert_eq!(api.right.allow.as_deref(), Some(&[ip("10.0.0.0", 8)][..]));
-    let see = settings(&configuration, "/see").api.clone().expect("the API");
+    let Handler::Api(see) = content("/see") else { panic!("the API") };
     assert!(!see.write && see.right.allow.is_none());
-    assert!(settings(&configuration, "/").api.is_none());
+    assert!(matches!(content("/"), Handler::Files));
     one_error(&in_location("api writes=on;"), "did you mean \"write\"?");
     one_error(&in_location("api on;"), "write api; or api write=on;");
     one_warning(&in_location("api; proxy_pass http://127.0.0.1:1;"), "the API answers");
@@ -489,7 +492,7 @@ fn the_control_socket_is_a_server_of_its_own_that_nobody_else_may_open() {
     let server = configuration.http.server(control.default_server);
     let [(path, id)] = &server.locations.prefixes[..] else { panic!("one location") };
     let settings = &configuration.http.location(*id).settings;
-    let api = settings.api.as_ref().expect("the API");
+    let Handler::Api(api) = &settings.content else { panic!("the API") };
     assert!(path == "/" && api.write && api.right.token.is_none());
     assert_eq!(api.right.allow.as_deref(), Some(&[Network::Unix][..]));
     assert!(settings.logs.access.is_empty() && !settings.logs.error.is_empty());

@@ -1,6 +1,5 @@
 //! What a right configuration means: defaults, inheritance and the model of each family.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use millstream_conf::model::{
@@ -30,8 +29,8 @@ fn prefix<'a>(configuration: &'a Configuration, path: &str) -> &'a Settings {
     &configuration.http.location(found.expect("the location is there").1).settings
 }
 
-fn proxy(configuration: &Configuration, path: &str) -> Arc<Pass> {
-    prefix(configuration, path).pass.clone().expect("the location proxies")
+fn proxy(configuration: &Configuration, path: &str) -> Pass {
+    prefix(configuration, path).pass().cloned().expect("the location proxies")
 }
 
 #[test]
@@ -199,7 +198,7 @@ fn lists_of_a_level_replace_those_above() {
     let (_, outer) = server(&configuration).locations.prefixes[1];
     let nested = &configuration.http.location(outer).nested.prefixes[0];
     let nested = &configuration.http.location(nested.1).settings;
-    assert!(nested.pass.is_none(), "proxy_pass is not inherited");
+    assert!(nested.pass().is_none(), "proxy_pass is not inherited");
     assert_eq!(nested.headers.add[0].name, "B");
 }
 

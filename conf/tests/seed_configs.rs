@@ -63,7 +63,7 @@ fn root_location(configuration: &Configuration) -> &millstream_conf::model::Sett
 }
 
 fn upstream(configuration: &Configuration) -> &Upstream {
-    let proxy = root_location(configuration).pass.as_ref().expect("every seed proxies");
+    let proxy = root_location(configuration).pass().expect("every seed proxies");
     let PassTarget::Upstream(id) = proxy.target else { panic!("every seed names an upstream") };
     configuration.http.upstream(id)
 }
@@ -131,8 +131,7 @@ fn api_2_compresses_at_level_2_and_logs_nothing() {
 #[test]
 fn api_3_caches_per_credential_for_a_day_and_errors_for_a_minute() {
     let configuration = loaded("api-3-cache-disk");
-    let cache =
-        root_location(&configuration).pass.as_ref().and_then(|proxy| proxy.cache.clone()).expect("a cache");
+    let cache = root_location(&configuration).pass().and_then(|proxy| proxy.cache.clone()).expect("a cache");
     assert!(cache.key_names_credential);
     let valid: Vec<_> = cache.valid.iter().map(|valid| (valid.status, valid.time.as_secs())).collect();
     assert_eq!(
@@ -157,7 +156,7 @@ fn api_5_buffers_the_log_of_its_location() {
 #[test]
 fn blog_3_collapses_and_serves_stale_while_it_updates() {
     let configuration = loaded("blog-3-microcache-lock");
-    let proxy = root_location(&configuration).pass.clone().expect("a proxy");
+    let proxy = root_location(&configuration).pass().cloned().expect("a proxy");
     let cache = proxy.cache.as_ref().expect("a cache inherited from the server");
     assert!(cache.lock && cache.use_stale.updating && !cache.use_stale.error);
     let zone = configuration.http.cache_zone(cache.zone);
@@ -197,7 +196,7 @@ fn keepalive_has_two_servers_and_long_lived_connections() {
 #[test]
 fn two_apis_leaves_redirects_alone() {
     let configuration = loaded("two-apis");
-    let proxy = root_location(&configuration).pass.clone().expect("a proxy");
+    let proxy = root_location(&configuration).pass().cloned().expect("a proxy");
     assert!(proxy.http().expect("HTTP is spoken").redirects.is_empty());
     assert_eq!(upstream(&configuration).servers.len(), 2);
 }

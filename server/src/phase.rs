@@ -25,7 +25,7 @@ use crate::rewrite::file_test::FileTest;
 use crate::rewrite::{self, From, Paused, Settled};
 use crate::try_files::{self, Tries};
 use millstream_cache::{Lookup, Now};
-use millstream_conf::model::{Level, LocationId, Phases, Settings};
+use millstream_conf::model::{Handler, Level, LocationId, Phases, Settings};
 use millstream_net::clock;
 use millstream_telemetry::metrics::CacheStatus;
 use millstream_wire::h1::framing::Framing;
@@ -201,13 +201,12 @@ fn delayed(request: &Request, settings: &Settings) -> Step {
 
 /// What answers in a location, once every phase before has let the request through.
 fn chosen(request: &mut Request, settings: &Settings, now: Now) -> Content {
-    let Some(proxy) = &settings.pass else {
-        return match settings {
-            Settings { api: Some(_), .. } => Content::Api,
-            Settings { stub_status: true, .. } => Content::StubStatus,
-            Settings { purge_at: Some(_), .. } => Content::Purge(Purging::Location),
-            _ => Content::File,
-        };
+    let proxy = match &settings.content {
+        Handler::Pass(proxy) => proxy,
+        Handler::Api(_) => return Content::Api,
+        Handler::StubStatus(_) => return Content::StubStatus,
+        Handler::Purge(_) => return Content::Purge(Purging::Location),
+        Handler::Files => return Content::File,
     };
     let Some(cache) = &proxy.cache else { return Content::Pass(None) };
     if let Some(purging) = purge::in_cached_location(request, cache) {

@@ -480,7 +480,7 @@ impl Request {
     /// Whether the request wishes for another protocol (RFC 9110 §7.8) that its location lets it have (`proxy_upgrade`).
     /// `h2c` is none of them: an HTTP that nobody here could look into.
     pub fn is_upgrade(&self) -> bool {
-        self.location().settings.pass.as_ref().and_then(|pass| pass.http()).is_some_and(|http| http.upgrade)
+        self.location().settings.pass().and_then(|pass| pass.http()).is_some_and(|http| http.upgrade)
             && self.wishes_upgrade()
     }
 

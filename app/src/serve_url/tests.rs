@@ -48,8 +48,7 @@ fn the_text_loads_without_a_warning_and_holds_what_is_promised() {
     let local = ListenAddress::Tcp("127.0.0.1:8080".parse().expect("an address"));
     assert_eq!(http.listeners.iter().map(|listener| &listener.address).collect::<Vec<_>>(), [&local]);
     assert_eq!((http.cache_zones[0].memory, http.cache_zones[0].path.as_ref()), (256 << 20, None));
-    let proxied =
-        http.locations.iter().find_map(|location| location.settings.pass.as_ref()).expect("it proxies");
+    let proxied = http.locations.iter().find_map(|location| location.settings.pass()).expect("it proxies");
     let cache = proxied.cache.as_ref().expect("it caches");
     assert!(cache.lock && cache.background_update, "collapse, and stale while refreshing");
     assert!(cache.valid.is_empty(), "only what the API allows is cached");
@@ -69,7 +68,7 @@ fn the_text_loads_without_a_warning_and_holds_what_is_promised() {
 fn microcache_keeps_credentials_out_and_fields_that_nobody_listed_apart() {
     let configuration =
         load(&ServeUrl { microcache: Some("1s".into()), ..serve(&["http://127.0.0.1:8000"]) });
-    let proxied = configuration.http.locations.iter().find_map(|location| location.settings.pass.as_ref());
+    let proxied = configuration.http.locations.iter().find_map(|location| location.settings.pass());
     let cache = proxied.and_then(|proxy| proxy.cache.as_ref()).expect("it caches");
     assert!(cache.valid.iter().all(|valid| valid.time == Duration::from_secs(1)) && !cache.valid.is_empty());
     assert!(matches!(cache.credentials, Credentials::Public { .. }));

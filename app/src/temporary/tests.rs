@@ -15,11 +15,11 @@ fn settled(directives: &str, prefix: &Path, folders: &[&Path]) -> ([PathBuf; 2],
     let mut findings = Diagnostics::default();
     let folders = folders.iter().map(|folder| folder.to_path_buf()).collect();
     settle_among(folders, &mut configuration, &mut findings);
-    let own = configuration.http.locations.iter().find(|location| location.settings.pass.is_some());
+    let own = configuration.http.locations.iter().find(|location| location.settings.pass().is_some());
     let own = &own.expect("it proxies").settings;
     let places = [
         own.client_body.temp_path.path.clone(),
-        own.pass.as_ref().expect("it proxies").exchange.temp_path.path.clone(),
+        own.pass().expect("it proxies").exchange.temp_path.path.clone(),
     ];
     let said =
         |finding: &&millstream_conf::diagnostics::Diagnostic| (finding.severity, finding.message.clone());

@@ -48,7 +48,7 @@ pub fn location(level: &Level, settings: &Settings, reading: &mut Reading<'_>) {
 }
 
 fn cached<'a>(level: &'a Level, settings: &'a Settings) -> Option<Cached<'a>> {
-    let cache = settings.pass.as_ref()?.cache.as_ref()?;
+    let cache = settings.cache()?;
     let family = level.pass.draft.as_ref()?.family;
     let written = level.pass.common(family);
     let (_, span) = written.cache.zone?;

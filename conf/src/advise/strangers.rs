@@ -3,7 +3,7 @@
 use crate::features::Level;
 use crate::features::pass::FAMILIES;
 use crate::features::right::RightLevel;
-use crate::model::Settings;
+use crate::model::{Handler, Settings};
 use crate::network::Network;
 use crate::reading::Reading;
 
@@ -11,13 +11,13 @@ use crate::reading::Reading;
 pub(super) fn advise(level: &Level, settings: &Settings, reading: &mut Reading<'_>) {
     for family in FAMILIES {
         let purge = &level.pass.common(*family).purge;
-        let caches = settings.pass.as_ref().is_some_and(|pass| pass.cache.is_some())
+        let caches = settings.cache().is_some()
             && level.pass.draft.as_ref().is_some_and(|draft| draft.family == *family);
-        if caches || settings.purge_at.is_some() && purge.at.is_some() {
+        if caches || matches!(settings.content, Handler::Purge(_)) && purge.at.is_some() {
             warn(&family.directive("cache_purge_allow"), &purge.right, "purge", reading);
         }
     }
-    if settings.api.as_ref().is_some_and(|api| api.write) {
+    if matches!(&settings.content, Handler::Api(api) if api.write) {
         warn("api_allow", &level.api.right, "change", reading);
     }
 }

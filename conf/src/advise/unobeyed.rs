@@ -1,12 +1,12 @@
 //! A directive without what it belongs to: `proxy_cache_purge_soft on;` without a cache, `api_token` without an API.
 
 use crate::features::Need;
-use crate::model::Location;
+use crate::model::{Handler, Location};
 use crate::reading::Reading;
 
 /// What purges, tags or explains without a cache, and who may use an API that is nowhere.
 pub(super) fn advise(locations: &[Location], reading: &mut Reading<'_>) {
-    let has_api = locations.iter().any(|location| location.settings.api.is_some());
+    let has_api = locations.iter().any(|location| matches!(location.settings.content, Handler::Api(_)));
     for (need, name, span) in std::mem::take(&mut reading.dependent) {
         let (is_obeyed, needs, help) = match need {
             Need::Api => {

@@ -73,12 +73,17 @@ use crate::source::Span;
 use crate::template::Template;
 use crate::tree::Directive;
 
+use api::Api;
 use context::{Context, Contexts};
 use listen::ServerDraft;
 use location::LocationMatch;
 use main::Main;
-use pass::{CommonLevel, Family};
+use pass::cache::usage::ProxyCache;
+use pass::{CommonLevel, Family, Pass};
 use phases::Phases;
+use purge_at::PurgeAt;
+use stub_status::StubStatus;
+use std::sync::Arc;
 use templates::Templates;
 
 /// What one level says of a feature.
@@ -111,12 +116,14 @@ macro_rules! features {
     (
         rows { $($(#[$other_doc:meta])* $other:ident $other_title:literal,)* }
         server { $($(#[$server_doc:meta])* $server:ident $server_title:literal $server_level:ident,)* }
+        content { $($(#[$content_doc:meta])* $content:ident $content_title:literal $content_level:ident $handler:ident($what:ty),)* }
         location { $($(#[$doc:meta])* $name:ident $title:literal $level:ident,)* }
     ) => {
         /// Everything that one level says.
         #[derive(Debug, Clone, Default)]
         pub struct Level {
             $($(#[$server_doc])* pub $server: $server::$server_level,)*
+            $($(#[$content_doc])* pub $content: $content::$content_level,)*
             $($(#[$doc])* pub $name: $name::$level,)*
             /// The directives in force that decide about the cache, those of the outermost level first.
             pub written: Vec<Written>,
@@ -132,8 +139,27 @@ macro_rules! features {
         #[derive(Debug, Clone)]
         pub struct Settings {
             $($(#[$doc])* pub $name: <$name::$level as Feature>::Settings,)*
+            /// What answers.
+            pub content: Handler,
             /// The phases before the content in which any of them has something to do.
             pub phases: Phases,
+        }
+
+        /// What answers in a location, where no `return` or `rewrite` does before.
+        #[derive(Debug, Clone)]
+        pub enum Handler {
+            $($(#[$content_doc])* $handler($what),)*
+            /// A file under `root` or `alias`.
+            Files,
+        }
+
+        impl Templates for Handler {
+            fn templates<'t>(&'t self, all: &mut Vec<&'t Template>) {
+                match self {
+                    $(Handler::$handler(what) => what.templates(all),)*
+                    Handler::Files => {}
+                }
+            }
         }
 
         impl Level {
@@ -141,6 +167,7 @@ macro_rules! features {
             pub fn inherit(&mut self, above: &Level) {
                 self.inherit_written(above);
                 $(self.$server.inherit(&above.$server);)*
+                $(self.$content.inherit(&above.$content);)*
                 $(self.$name.inherit(&above.$name);)*
             }
 
@@ -155,7 +182,13 @@ macro_rules! features {
                 let place = Place { level: self, matches };
                 $(let $name = self.$name.resolve(&place, reading);)*
                 let phases = Phases::NONE$(.or($name::$level::phases(&$name)))*;
-                Settings { $($name,)* phases }
+                Settings { $($name,)* content: self.handler(&place, reading), phases }
+            }
+
+            /// The first that the level names; every one is looked at, for what is wrong with it.
+            fn handler(&self, place: &Place<'_>, reading: &mut Reading<'_>) -> Handler {
+                let content = None$(.or(self.$content.resolve(place, reading).map(Handler::$handler)))*;
+                content.unwrap_or(Handler::Files)
             }
         }
 
@@ -164,6 +197,7 @@ macro_rules! features {
             pub fn templates(&self) -> Vec<&Template> {
                 let mut all = Vec::new();
                 $(self.$name.templates(&mut all);)*
+                self.content.templates(&mut all);
                 all
             }
         }
@@ -172,6 +206,7 @@ macro_rules! features {
         const SECTIONS: &[(&str, &[Row])] = &[
             $(($other_title, $other::ROWS),)*
             $(($server_title, $server::ROWS),)*
+            $(($content_title, $content::ROWS),)*
             $(($title, $name::ROWS),)*
         ];
     };
@@ -195,6 +230,16 @@ features! {
         /// `ssl_*`; nothing where there is no certificate.
         tls "TLS" TlsLevel,
     }
+    content {
+        /// `proxy_pass` and its family: the upstream, through the cache where that is on.
+        pass "Proxying" PassLevel Pass(Arc<Pass>),
+        /// `api`: this location is the API.
+        api "API" ApiLevel Api(Api),
+        /// `stub_status`: the counts of connections.
+        stub_status "Locations and fixed answers" StubStatusLevel StubStatus(StubStatus),
+        /// `proxy_cache_purge ZONE KEY`: every request here purges.
+        purge_at "Purging" PurgeAtLevel Purge(Arc<PurgeAt>),
+    }
     location {
         /// `set`, `if`, `rewrite`, `break`, `return`.
         rewrite "Rewriting" RewriteLevel,
@@ -210,8 +255,6 @@ features! {
         symlinks "Locations and fixed answers" SymlinksLevel,
         /// `autoindex*`.
         autoindex "Locations and fixed answers" AutoindexLevel,
-        /// `stub_status`: this location shows it.
-        stub_status "Locations and fixed answers" StubStatusLevel,
         /// `internal`.
         internal "Locations and fixed answers" InternalLevel,
         /// `try_files`.
@@ -236,12 +279,6 @@ features! {
         charset "Fields of the answer" CharsetLevel,
         /// `add_trailer`s in force.
         trailers "Fields of the answer" TrailersLevel,
-        /// `proxy_pass` and its family.
-        pass "Proxying" PassLevel,
-        /// `proxy_cache_purge ZONE KEY`: every request here purges.
-        purge_at "Purging" PurgeAtLevel,
-        /// `api`: this location is the API.
-        api "API" ApiLevel,
         /// `limit_req*`.
         limit_req "Limits" LimitReqLevel,
         /// `limit_conn*`.
@@ -276,6 +313,21 @@ features! {
         zstd "Compression" ZstdLevel,
         /// `access_log`, `error_log`.
         logs "Logs" LogsLevel,
+    }
+}
+
+impl Settings {
+    /// How requests are passed on, where they are.
+    pub fn pass(&self) -> Option<&Pass> {
+        match &self.content {
+            Handler::Pass(pass) => Some(pass),
+            _ => None,
+        }
+    }
+
+    /// The cache that what is passed on goes through.
+    pub fn cache(&self) -> Option<&ProxyCache> {
+        self.pass()?.cache.as_ref()
     }
 }
 

@@ -3,20 +3,27 @@
 //! It stays where it is written, as whatever answers does. Next: `millstream-server`'s `answer/stub_status`.
 
 use super::context::SERVER_LOCATION;
+use super::templates::without_templates;
 use super::{Apply, Feature, Place, Row, once};
 use crate::reading::Reading;
+
+/// The page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StubStatus;
+
+without_templates!(StubStatus);
 
 /// What one level says of it: whether it is there.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct StubStatusLevel(pub bool);
 
 impl Feature for StubStatusLevel {
-    type Settings = bool;
+    type Settings = Option<StubStatus>;
 
     fn inherit(&mut self, _: &Self) {}
 
-    fn resolve(&self, _: &Place<'_>, _: &mut Reading<'_>) -> bool {
-        self.0
+    fn resolve(&self, _: &Place<'_>, _: &mut Reading<'_>) -> Option<StubStatus> {
+        self.0.then_some(StubStatus)
     }
 }
 

@@ -22,6 +22,7 @@ pub use crate::declared::resolver::{RESOLVER_TIMEOUT, Resolver, ResolverId};
 pub use crate::declared::upstream::{
     Balance, BalanceMethod, KeepaliveSize, Upstream, UpstreamId, UpstreamKeepalive, UpstreamServer,
 };
+pub use crate::features::Handler;
 pub use crate::features::access::Rule;
 pub use crate::features::api::Api;
 pub use crate::features::auth_basic::Basic;

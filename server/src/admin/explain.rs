@@ -20,7 +20,7 @@ use crate::request::Request;
 use crate::rewrite::Settled;
 use key::KeyMade;
 use millstream_cache::{Entry, How, Now, Ruling, Scope, Sight};
-use millstream_conf::model::ProxyCache;
+use millstream_conf::model::{Handler, ProxyCache};
 use millstream_conf::source::Span;
 use millstream_wire::FieldId;
 use serde::{Deserialize, Serialize};
@@ -128,7 +128,7 @@ pub(crate) async fn answer(request: &Request) -> Result<Explanation, ApiRefusal>
         imagined.slice = Some(slices::first_start(&imagined));
     }
     keyed::part_with_named(&mut imagined);
-    let proxy = imagined.location().settings.pass.as_ref();
+    let proxy = imagined.location().settings.pass();
     let cache = proxy.and_then(|proxy| proxy.cache.as_ref());
     imagined.asker = cache.map(|cache| keyed::asker(&imagined, cache)).unwrap_or_default();
     let mut explanation = routed(&imagined, &settled, &asked);
@@ -137,7 +137,7 @@ pub(crate) async fn answer(request: &Request) -> Result<Explanation, ApiRefusal>
         return Ok(explanation);
     }
     let settings = &imagined.location().settings;
-    let Some(proxy) = &settings.pass else { return Ok(explanation) };
+    let Some(proxy) = settings.pass() else { return Ok(explanation) };
     let Some(cache) = &proxy.cache else { return Ok(explanation) };
     let usage = keyed::usage(&imagined, cache);
     let key = match &usage {
@@ -219,17 +219,16 @@ fn routed(request: &Request, settled: &Settled, asked: &Asked) -> Explanation {
         Settled::Return(..) => Verdict::past("the location answers by \"return\""),
         Settled::Redirect(..) => Verdict::past("a \"rewrite\" sends the client elsewhere"),
         Settled::Slash => Verdict::past("the client is sent to the same path with a slash"),
-        _ => match &location.settings.pass {
-            _ if location.settings.purge_at.is_some() => {
-                Verdict::past("every request here purges (proxy_cache_purge ZONE KEY)")
-            }
-            Some(proxy) if proxy.cache.as_ref().is_some_and(|cache| purges(request, cache)) => {
+        _ => match &location.settings.content {
+            Handler::Purge(_) => Verdict::past("every request here purges (proxy_cache_purge ZONE KEY)"),
+            Handler::Api(_) => Verdict::past("this is the API"),
+            Handler::StubStatus(_) => Verdict::past("this is a page of counts (stub_status)"),
+            Handler::Files => Verdict::past("the location answers from files, which are not cached"),
+            Handler::Pass(proxy) if proxy.cache.as_ref().is_some_and(|cache| purges(request, cache)) => {
                 Verdict::past("the request purges: its method does, or proxy_cache_purge holds")
             }
-            None if location.settings.api.is_some() => Verdict::past("this is the API"),
-            None => Verdict::past("the location answers from files, which are not cached"),
-            Some(proxy) if proxy.cache.is_none() => Verdict::past("the location has no proxy_cache"),
-            Some(_) => Verdict::unknown(),
+            Handler::Pass(proxy) if proxy.cache.is_none() => Verdict::past("the location has no proxy_cache"),
+            Handler::Pass(_) => Verdict::unknown(),
         },
     };
     Explanation {

@@ -23,6 +23,7 @@ use crate::answer::purge::{Refusal, json};
 use crate::client::{BodyProgress, Client, ClientFailure};
 use crate::request::Request;
 use crate::right;
+use millstream_conf::model::Handler;
 use millstream_wire::{FieldId, Method};
 use resource::Resource;
 use serde::{Deserialize, Serialize};
@@ -72,7 +73,7 @@ impl From<Refusal> for ApiRefusal {
 
 /// Answers a request to the API.
 pub async fn answer(request: &mut Request, client: &mut Client) -> Outcome {
-    let Some(api) = request.location().settings.api.clone() else { return Outcome::Status(404) };
+    let Handler::Api(api) = request.location().settings.content.clone() else { return Outcome::Status(404) };
     if !right::admits(&api.right, request, right::API, request.location) {
         let text =
             "the API is for this machine, or for whom api_allow or api_token admits; the error log says more";

@@ -139,7 +139,7 @@ pub async fn answer(request: &mut Request, client: &mut Client, found: Option<(V
     // The configuration is borrowed through a handle of this thread: no count that other workers share is touched.
     let generation = request.generation.clone();
     let settings = &generation.http().location(request.location).settings;
-    let Some(cache) = settings.pass.as_ref().and_then(|proxy| proxy.cache.as_ref()) else {
+    let Some(cache) = settings.cache() else {
         return upstream(request, client, Filling::No, None).await;
     };
     let mut found = found;
@@ -455,7 +455,7 @@ async fn coded(request: &Request, hit: &Hit, coding: Coding) -> bool {
     if hit.entry.coded_body(coding).is_some() {
         return true;
     }
-    let Some(cache) = request.location().settings.pass.as_ref().and_then(|proxy| proxy.cache.as_ref()) else {
+    let Some(cache) = request.location().settings.cache() else {
         return false;
     };
     let store = &request.generation.shared.stores[cache.zone.0 as usize];

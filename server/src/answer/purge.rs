@@ -16,7 +16,7 @@ use crate::right;
 use crate::variables::{self, holds};
 use asked::{Hosts, PurgeMethod, Wanted};
 use millstream_cache::{How, Purge, What, key};
-use millstream_conf::model::{Level, ProxyCache, PurgeAt};
+use millstream_conf::model::{Handler, Level, ProxyCache, PurgeAt};
 use millstream_telemetry::metrics::{Counter, WorkerMetrics};
 use millstream_wire::{Headers, Method};
 use orders::{Matter, Orders};
@@ -93,18 +93,18 @@ pub fn in_cached_location(request: &Request, cache: &ProxyCache) -> Option<Purgi
 pub async fn answer(request: &mut Request, client: &mut Client, purging: Purging) -> Outcome {
     let generation = request.generation.clone();
     let settings = &generation.http().location(request.location).settings;
-    let cache = settings.pass.as_ref().and_then(|proxy| proxy.cache.as_ref());
-    let (right, soft) = match (purging, &settings.purge_at, cache) {
-        (Purging::Location, Some(at), _) => (&at.right, at.soft),
+    let cache = settings.cache();
+    let (right, soft) = match (purging, &settings.content, cache) {
+        (Purging::Location, Handler::Purge(at), _) => (&at.right, at.soft),
         (Purging::Method(_) | Purging::Condition, _, Some(cache)) => (&cache.purge_right, cache.purge_soft),
         _ => return Outcome::Status(500),
     };
     if !right::admits(right, request, right::PURGE, request.location) {
         return Outcome::Status(403);
     }
-    let found = match (purging, &settings.purge_at) {
+    let found = match (purging, &settings.content) {
         (Purging::Method(method), _) => by_method(request, method),
-        (Purging::Location, Some(at)) => Ok((by_location(request, at), None)),
+        (Purging::Location, Handler::Purge(at)) => Ok((by_location(request, at), None)),
         _ => by_condition(request).map(|orders| (orders, None)),
     };
     let (orders, asked_soft) = match found {

@@ -44,7 +44,7 @@ pub fn applies(request: &Request) -> bool {
     settings.slice > 0
         && matches!(request.method, Method::Get | Method::Head)
         && request.framing == Framing::None
-        && settings.pass.as_ref().is_some_and(|proxy| proxy.cache.is_some())
+        && settings.cache().is_some()
         // Another protocol has no pieces.
         && !(request.fields().connection_lists("upgrade") && request.fields().has(FieldId::Upgrade))
 }
@@ -228,7 +228,7 @@ fn fetch(request: &Request, start: u64) -> Coming {
 /// Pieces that do not belong together are fetched anew by the next request.
 fn forget(request: &Request, starts: &[u64]) {
     let settings = &request.location().settings;
-    let Some(cache) = settings.pass.as_ref().and_then(|proxy| proxy.cache.as_ref()) else { return };
+    let Some(cache) = settings.cache() else { return };
     for &start in starts {
         let copy = piece::copy(request, start);
         if let Some(key) = crate::caching::keyed::key(&copy, cache) {

@@ -133,7 +133,7 @@ async fn ended(
 
 /// A piece of an entry could not be read as it was written.
 pub fn damaged(request: &Request, entry: &Arc<Entry>) {
-    let cache = request.location().settings.pass.as_ref().and_then(|proxy| proxy.cache.as_ref());
+    let cache = request.location().settings.cache();
     if let Some(cache) = cache {
         request.generation.shared.stores[cache.zone.0 as usize].damaged(entry);
     }

@@ -22,7 +22,7 @@ pub async fn after(request: &Request, status: u16, fields: Fields<'_>, mut own: 
     if !policy::invalidates(request.method, status) {
         return;
     }
-    let Some(cache) = request.location().settings.pass.as_ref().and_then(|proxy| proxy.cache.as_ref()) else {
+    let Some(cache) = request.location().settings.cache() else {
         return;
     };
     if policy::looks_up(cache, request.method) {
@@ -46,7 +46,7 @@ pub fn is_target(request: &Request, reference: &[u8]) -> bool {
 
 /// Drops what is stored for a request, as `proxy_cache_invalidation` of its location has it.
 async fn forget(request: &Request, own: Option<&mut FillPermit>) {
-    let Some(cache) = request.location().settings.pass.as_ref().and_then(|proxy| proxy.cache.as_ref()) else {
+    let Some(cache) = request.location().settings.cache() else {
         return;
     };
     if cache.invalidation == Invalidation::Off {

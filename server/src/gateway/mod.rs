@@ -175,7 +175,7 @@ async fn pass_on(
     let generation = request.generation.clone();
     let location = generation.http().location(request.location);
     // Borrowed from the configuration: counting references on it would bounce a cache line between workers.
-    let Some(proxy) = location.settings.pass.as_deref() else { return Proxied::Failed(500) };
+    let Some(proxy) = location.settings.pass() else { return Proxied::Failed(500) };
     let destination = match destination::known(request, &generation, proxy) {
         Some(destination) => destination,
         None => match Box::pin(destination::find(request, &generation, proxy)).await {

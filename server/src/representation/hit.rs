@@ -233,7 +233,7 @@ fn unprepared(
 
 /// The fields of a stored answer as this location passes them on.
 pub fn passed_on(request: &Request, head: Head<'_>) -> Headers {
-    let proxy = request.location().settings.pass.as_deref();
+    let proxy = request.location().settings.pass();
     // The answer was made when its Date says. Another one beside its Age and Expires would shorten its life twice
     // (RFC 9111 §4.2.1); only where `expires` gives it a new one it has a new Date too.
     let keeps_date = expires::in_force(request, head.status).is_none();

@@ -94,7 +94,7 @@ fn offers_ranges(request: &Request, fields: Fields<'_>) -> bool {
 
 /// `proxy_force_ranges`.
 pub fn forced(request: &Request) -> bool {
-    request.location().settings.pass.as_ref().is_some_and(|proxy| proxy.exchange.force_ranges)
+    request.location().settings.pass().is_some_and(|proxy| proxy.exchange.force_ranges)
 }
 
 /// Settles Accept-Ranges in the head of a whole answer that the cache can give parts of: it has ranges, unless the origin

@@ -106,5 +106,5 @@ fn slash_missing(http: &Http, tree: &LocationTree, path: &[u8]) -> Option<Locati
         list.binary_search_by(|(name, _)| name.as_bytes().iter().cmp(wanted())).ok().map(|at| list[at].1)
     };
     let found = first(&tree.exact).or_else(|| first(&tree.prefixes))?;
-    http.location(found).settings.pass.is_some().then_some(found)
+    http.location(found).settings.pass().is_some().then_some(found)
 }

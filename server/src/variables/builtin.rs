@@ -212,7 +212,7 @@ fn proxy_pass(
     out: &mut Vec<u8>,
     write: impl Fn(&millstream_conf::model::HttpPass, &mut Vec<u8>) -> Found,
 ) -> Found {
-    let Some(proxy) = &request.location().settings.pass else { return Found::Nothing };
+    let Some(proxy) = request.location().settings.pass() else { return Found::Nothing };
     let Some(http) = proxy.http() else { return Found::Nothing };
     match &proxy.target {
         PassTarget::Upstream(_) => write(http, out),
@@ -225,7 +225,7 @@ fn proxy_pass(
 
 /// The script that the URI names and what follows it, by `fastcgi_split_path_info` and `fastcgi_index`.
 fn script(variable: Builtin, request: &Request, out: &mut Vec<u8>) -> Found {
-    let pass = request.location().settings.pass.as_ref();
+    let pass = request.location().settings.pass();
     let fastcgi = pass.and_then(|pass| pass.fastcgi());
     let regex = fastcgi.and_then(|fastcgi| fastcgi.split_path_info.as_ref());
     // Of an expression that cannot be decided nothing follows, and the whole URI is hardly a script.
@@ -247,7 +247,7 @@ fn script(variable: Builtin, request: &Request, out: &mut Vec<u8>) -> Found {
 
 /// The key, of a request for which the cache was asked.
 fn cache_key(request: &Request, out: &mut Vec<u8>) -> Found {
-    let cache = request.location().settings.pass.as_ref().and_then(|proxy| proxy.cache.as_ref());
+    let cache = request.location().settings.cache();
     match (cache, request.cache_status) {
         (Some(cache), Some(_)) => {
             super::evaluate(&cache.key, request, out);

@@ -80,7 +80,7 @@ pub(super) fn slice_range(request: &Request, out: &mut Vec<u8>) -> Found {
 /// `proxy_pass` have made another of it. A URI part of `proxy_pass` alone makes two locations' answers one for neither:
 /// `proxy_redirect` has written each location's own prefix into them.
 pub(super) fn sent_target(request: &Request, out: &mut Vec<u8>) -> Found {
-    let Some(proxy) = &request.location().settings.pass else { return Found::Nothing };
+    let Some(proxy) = request.location().settings.pass() else { return Found::Nothing };
     let url = match &proxy.target {
         PassTarget::Upstream(_) => Vec::new(),
         PassTarget::Variables(template) => super::value(template, request),

@@ -149,7 +149,7 @@ fn an_if_in_a_location_has_all_settings_and_takes_what_it_leaves_open() {
     assert_eq!((entered(&script[0]), entered(&script[1]), script.len()), (Some(first), Some(second), 3));
     for (id, headers, uri) in [(first, 1, Some("/x/")), (second, 0, None)] {
         let settings = &http.location(id).settings;
-        let pass = settings.pass.as_ref().expect("it passes on");
+        let pass = settings.pass().expect("it passes on");
         assert_eq!(
             (settings.headers.add.len(), pass.http().and_then(|http| http.uri.as_deref())),
             (headers, uri)

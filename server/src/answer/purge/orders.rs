@@ -289,7 +289,7 @@ fn is_foreseen(probe: &Request, cache: &ProxyCache, length: usize) -> bool {
 fn is_of_url(variable: &Variable, location: &Location, http: &Http) -> bool {
     match variable {
         Variable::Builtin(Builtin::ProxyHost | Builtin::ProxyPort) | Variable::SentTarget => {
-            let target = location.settings.pass.as_ref().map(|proxy| &proxy.target);
+            let target = location.settings.pass().map(|proxy| &proxy.target);
             match target {
                 Some(PassTarget::Variables(url)) => {
                     url.variables().all(|part| is_of_url(part, location, http))
@@ -384,7 +384,7 @@ fn imagine(
 }
 
 fn cache_of(location: &Location) -> Option<&ProxyCache> {
-    location.settings.pass.as_ref()?.cache.as_ref()
+    location.settings.cache()
 }
 
 /// The caches of a server, one for each location that has one.

@@ -108,7 +108,7 @@ pub(super) fn copy(request: &Request, start: u64) -> Request {
 pub(super) async fn open(mut request: Request) -> Result<Option<Piece>, Proxied> {
     let generation = request.generation.clone();
     let settings = &generation.http().location(request.location).settings;
-    let Some(cache) = settings.pass.as_ref().and_then(|proxy| proxy.cache.as_ref()) else { return Ok(None) };
+    let Some(cache) = settings.cache() else { return Ok(None) };
     let Some((key, mut lookup)) = cached::find(&mut request, cache, Now::read()) else { return Ok(None) };
     for _ in 0..LOOKUPS {
         if request.wish.only_if_cached

@@ -19,7 +19,7 @@ fn request(words: &str, head: &str) -> Request {
 
 fn used(words: &str, head: &str) -> Use {
     let request = request(words, head);
-    let proxy = request.location().settings.pass.as_ref().expect("it is proxied");
+    let proxy = request.location().settings.pass().expect("it is proxied");
     usage(&request, proxy.cache.as_ref().expect("it is cached"))
 }
 
@@ -47,7 +47,7 @@ fn an_internal_redirect_has_the_key_of_where_it_goes() {
         request.uri = uri.as_bytes().to_vec();
         request.arguments = Arguments::Replaced(b"d=2".to_vec());
         request.is_rewritten = true;
-        let proxy = request.location().settings.pass.as_ref().expect("it is proxied");
+        let proxy = request.location().settings.pass().expect("it is proxied");
         key(&request, proxy.cache.as_ref().expect("it is cached")).expect("it is short")
     };
     assert_eq!(text(&key_of("/int/a b")).escape_ascii().to_string(), "http127.0.0.1:1/int/a%20b?d=2");
@@ -118,7 +118,7 @@ fn a_key_of_more_than_8_kib_goes_past_the_cache() {
     assert_eq!(used(words, &get(&long, "")), Use::Past);
     looked_up(words, &get(&long[..long.len() - 2], ""));
     let request = request(words, &get(&long, ""));
-    let proxy = request.location().settings.pass.as_ref().expect("it is proxied");
+    let proxy = request.location().settings.pass().expect("it is proxied");
     assert_eq!(key(&request, proxy.cache.as_ref().expect("it is cached")), None);
 }
 

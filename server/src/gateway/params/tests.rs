@@ -13,7 +13,7 @@ fn sent(words: &str, request: &str, framed: Framed) -> Vec<(String, String)> {
     admission::route(&mut request).expect("it is decided");
     let generation = request.generation.clone();
     let settings = &generation.http().location(request.location).settings;
-    let proxy = settings.pass.as_deref().expect("it is passed on");
+    let proxy = settings.pass().expect("it is passed on");
     let plan = Plan {
         request: &request,
         proxy,

@@ -18,7 +18,7 @@ fn sent(words: &str, fields: &str, cached: bool) -> String {
     request.cache_status = cached.then_some(CacheStatus::Miss);
     let generation = request.generation.clone();
     let settings = &generation.http().location(request.location).settings;
-    let proxy = settings.pass.as_deref().expect("it is proxied");
+    let proxy = settings.pass().expect("it is proxied");
     let plan = Plan {
         request: &request,
         proxy,
@@ -106,7 +106,7 @@ fn a_credential_made_of_the_request_counts_and_one_of_the_configuration_does_not
         ));
         let request =
             crate::fixture::admitted(&worker, &format!("GET / HTTP/1.1\r\nHost: a\r\n{fields}\r\n"));
-        let proxy = request.location().settings.pass.as_ref().expect("it is proxied");
+        let proxy = request.location().settings.pass().expect("it is proxied");
         assert_eq!(super::has_credential(&request, proxy), expected, "{words} {fields}");
     };
     check("", "", false);
