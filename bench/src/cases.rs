@@ -29,6 +29,8 @@ pub(crate) struct Case {
     pub(crate) varnish: &'static str,
     /// Whether the report says how many requests reached the origin.
     pub(crate) counts_origin: bool,
+    /// CPU per request beside nginx that Millstream may take at the most.
+    pub(crate) bar: Option<f64>,
 }
 
 const NONE: Case = Case {
@@ -43,6 +45,7 @@ const NONE: Case = Case {
     haproxy: "",
     varnish: "",
     counts_origin: false,
+    bar: None,
 };
 
 /// Every case, in the order of the report.
@@ -63,6 +66,7 @@ pub(crate) const ALL: &[Case] = &[
         products: &[Millstream, Nginx, Haproxy],
         nginx: "bench/conf/proxied.conf",
         haproxy: "bench/conf/proxied.cfg",
+        bar: Some(0.85),
         ..NONE
     },
     Case {
@@ -73,6 +77,7 @@ pub(crate) const ALL: &[Case] = &[
         products: &[Millstream, Nginx, Haproxy, Floor],
         nginx: "tests/seed-configs/api-5-buffered-log.conf",
         haproxy: "bench/conf/hit.cfg",
+        bar: Some(0.45),
         ..NONE
     },
     Case {
@@ -83,6 +88,69 @@ pub(crate) const ALL: &[Case] = &[
         products: &[Millstream, Nginx, Varnish],
         nginx: "tests/seed-configs/api-5-buffered-log.conf",
         varnish: "bench/conf/plain.vcl",
+        bar: Some(0.55),
+        ..NONE
+    },
+    Case {
+        name: "guarded",
+        about: "cache hit, 900 B of JSON, behind `map`, `if` and `limit_req`",
+        target: "/api?size=900&age=86400",
+        size: 900,
+        products: &[Millstream, Nginx],
+        nginx: "bench/conf/guarded.conf",
+        bar: Some(0.6),
+        ..NONE
+    },
+    Case {
+        name: "large",
+        about: "cache hit, 1 MiB",
+        target: "/large?size=1048576&age=86400",
+        connections: Some(50),
+        size: 1 << 20,
+        products: &[Millstream, Nginx],
+        nginx: "tests/seed-configs/api-5-buffered-log.conf",
+        bar: Some(0.95),
+        ..NONE
+    },
+    Case {
+        name: "huge",
+        about: "cache hit, 10 MiB, out of a file",
+        target: "/huge?size=10485760&age=86400",
+        connections: Some(20),
+        size: 10 << 20,
+        products: &[Millstream, Nginx],
+        nginx: "tests/seed-configs/api-5-buffered-log.conf",
+        bar: Some(1.0),
+        ..NONE
+    },
+    Case {
+        name: "file",
+        about: "a static file of 900 B",
+        target: "/900.json",
+        size: 900,
+        products: &[Millstream, Nginx],
+        nginx: "bench/conf/files.conf",
+        bar: Some(0.95),
+        ..NONE
+    },
+    Case {
+        name: "open-file",
+        about: "a static file of 900 B, kept open by `open_file_cache`",
+        target: "/open/900.json",
+        size: 900,
+        products: &[Millstream, Nginx],
+        nginx: "bench/conf/files.conf",
+        bar: Some(0.95),
+        ..NONE
+    },
+    Case {
+        name: "return",
+        about: "`return 200` with a text",
+        target: "/return",
+        size: 36,
+        products: &[Millstream, Nginx],
+        nginx: "bench/conf/files.conf",
+        bar: Some(0.95),
         ..NONE
     },
     Case {

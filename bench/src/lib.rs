@@ -93,6 +93,8 @@ fn write(path: &str, text: &str) -> Result<(), String> {
 /// Where the programs under measurement are.
 struct Programs {
     millstream: Option<PathBuf>,
+    /// The nginx of `--nginx`, or of the path.
+    nginx: Option<PathBuf>,
     origin: PathBuf,
     floor: PathBuf,
     purge: PathBuf,
@@ -148,6 +150,7 @@ fn build(options: &Options) -> Result<Programs, String> {
     let program = |name| folder.join(name);
     Ok(Programs {
         millstream,
+        nginx: options.nginx.clone().or_else(|| product::find("nginx")),
         origin: program("origin"),
         floor: program("floor"),
         purge: program("purge"),

@@ -1,5 +1,7 @@
 //! The flags of `cargo xtask bench`, and their text for `--help`.
 
+use std::path::PathBuf;
+
 use crate::cases;
 
 /// Clients of `stampede` at most: each is a port of the loopback address and two open files.
@@ -67,6 +69,8 @@ pub struct Options {
     pub runs: u32,
     /// Minutes of `soak`.
     pub minutes: u32,
+    /// The nginx to measure, where it is not the one on the path.
+    pub nginx: Option<PathBuf>,
     /// Where to write the results as JSON.
     pub json: Option<String>,
     /// Where to write the results as Markdown.
@@ -88,6 +92,7 @@ impl Options {
             files: 1_000_000,
             runs: 10,
             minutes: 20,
+            nginx: None,
             json: None,
             markdown: None,
         };
@@ -120,6 +125,7 @@ impl Options {
                 "--only" => options.only = value()?.split(',').map(str::to_owned).collect(),
                 "--skip-peers" => options.skip_peers = true,
                 "--no-millstream" => options.millstream = false,
+                "--nginx" => options.nginx = Some(value()?.into()),
                 "--json" => options.json = Some(value()?),
                 "--markdown" => options.markdown = Some(value()?),
                 _ => return Err(format!("unknown argument {argument}\n{}", usage())),
@@ -140,7 +146,7 @@ fn number(text: &str) -> Result<u32, String> {
 /// What there is to be written after `bench`.
 pub(crate) fn usage() -> String {
     let mut text = "cargo xtask bench [--duration SECONDS] [--rounds N] [--connections N] [--only CASE,…] [--skip-peers] \
-                    [--no-millstream] [--json FILE] [--markdown FILE]\ncargo xtask bench idle | memory | eviction\n\
+                    [--no-millstream] [--nginx PATH] [--json FILE] [--markdown FILE]\ncargo xtask bench idle | memory | eviction\n\
                     cargo xtask bench stampede [--clients N] [--rounds N] [--skip-peers] [--no-millstream] [--markdown FILE]\n\
                     cargo xtask bench refresh [--rounds N] [--skip-peers] [--no-millstream] [--markdown FILE]\n\
                     cargo xtask bench purge\n\

@@ -104,7 +104,10 @@ pub(crate) fn on_files(
 ) -> Result<Started, String> {
     match product {
         Product::Varnish => varnish(vcl, origin_port),
-        Product::Nginx => on_nginx_file(product, &find("nginx").ok_or("no nginx")?, nginx, origin_port),
+        Product::Nginx => {
+            let binary = programs.nginx.as_deref().ok_or("no nginx")?;
+            on_nginx_file(product, binary, nginx, origin_port)
+        }
         _ => {
             let binary = programs.millstream.as_deref().ok_or("Millstream was not built")?;
             on_nginx_file(Product::Millstream, binary, nginx, origin_port)
@@ -161,6 +164,7 @@ pub(crate) fn configure(
             ("ORIGIN", &format!("127.0.0.1:{origin_port}")),
             ("ORIGIN_HOST", "127.0.0.1"),
             ("ORIGIN_PORT", &origin_port),
+            ("FILES", workspace().join("bench/files").to_str().unwrap_or_default()),
         ],
     );
     Ok(prefix.write(name, &text))

@@ -45,8 +45,13 @@ impl Product {
     /// The installed version in the peer's own words.
     pub(crate) fn version(self) -> Option<String> {
         let (_, program) = self.package()?;
+        self.version_of(&find(program)?)
+    }
+
+    /// The version of a program of this kind.
+    pub(crate) fn version_of(self, program: &Path) -> Option<String> {
         let flag = if self == Product::Nginx || self == Product::Varnish { "-V" } else { "-v" };
-        let output = Command::new(find(program)?).arg(flag).output().ok()?;
+        let output = Command::new(program).arg(flag).output().ok()?;
         let text = [output.stdout, output.stderr].concat();
         String::from_utf8_lossy(&text).lines().next().map(|line| line.trim_end().to_owned())
     }

@@ -56,10 +56,15 @@ pub(crate) fn markdown(options: &Options, outcomes: &[Outcome]) -> String {
         outcomes.iter().flat_map(|outcome| &outcome.series).map(|series| series.product).collect();
     products.dedup();
     for product in [Product::Nginx, Product::Haproxy, Product::Varnish] {
-        if let Some(version) = products.contains(&product).then(|| product.version()).flatten() {
+        let version = || match (product, &options.nginx) {
+            (Product::Nginx, Some(named)) => product.version_of(named),
+            _ => product.version(),
+        };
+        if let Some(version) = products.contains(&product).then(version).flatten() {
             let _ = writeln!(text, "- {version}");
         }
     }
+    text.push_str(&bars(outcomes));
     for outcome in outcomes {
         let rows: Vec<Row> = outcome.series.iter().map(row).collect();
         let ours = rows.iter().find(|row| row.product == Product::Millstream);
@@ -88,6 +93,28 @@ pub(crate) fn markdown(options: &Options, outcomes: &[Outcome]) -> String {
         for row in &rows {
             let _ = writeln!(text, "{}", line(row, ours, counts));
         }
+    }
+    text
+}
+
+/// What each case may take of nginx's CPU at the most, and what it took: one line a case.
+fn bars(outcomes: &[Outcome]) -> String {
+    let mut text = String::new();
+    for outcome in outcomes {
+        let rows: Vec<Row> = outcome.series.iter().map(row).collect();
+        let of = |product| rows.iter().find(|row| row.product == product && row.cpu > 0.0 && row.rate > 0.0);
+        let (Some(bar), Some(ours), Some(nginx)) =
+            (outcome.case.bar, of(Product::Millstream), of(Product::Nginx))
+        else {
+            continue;
+        };
+        if text.is_empty() {
+            text.push_str("\n| case | CPU beside nginx | at the most | | requests/s beside nginx |\n");
+            text.push_str("| --- | ---: | ---: | --- | ---: |\n");
+        }
+        let (cpu, rate) = (ours.cpu / nginx.cpu, ours.rate / nginx.rate);
+        let verdict = if cpu <= bar { "ok" } else { "too much" };
+        let _ = writeln!(text, "| {} | {cpu:.2} | {bar:.2} | {verdict} | {rate:.2}x |", outcome.case.about);
     }
     text
 }
