@@ -12,17 +12,19 @@ use crate::loan::{Held, Loan};
 use bytes::Bytes;
 use checked::{Blocks, Checked};
 use millstream_net::blocking;
-use rustix::io::{ReadWriteFlags, preadv2};
+use millstream_net::read_file::ReadFile;
 use std::fs::File;
-use std::io::{self, IoSliceMut};
+use std::io;
 use std::ops::Range;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Blocks of a span at the most: half a megabyte.
-const SPAN: u64 = 8;
+/// Blocks of a span at the most: two megabytes, as nginx sends at a time.
+const SPAN: u64 = 32;
+/// Blocks that are read and checked before the first of them is sent: half a megabyte.
+const CHECKED_AT_A_TIME: u64 = 8;
 
 /// Where a body is.
 #[derive(Debug, Clone)]
@@ -86,8 +88,13 @@ impl Body {
                 None => Source::Memory { bytes: (**held).clone(), range },
             })),
             Body::File(body) => {
-                let body = body.clone();
-                let open = blocking::run(move || OpenFile::open(&body)).await?;
+                let open = match OpenFile::open_at_once(body) {
+                    Some(open) => open?,
+                    None => {
+                        let body = body.clone();
+                        blocking::run(move || OpenFile::open(&body)).await?
+                    }
+                };
                 Ok(BodyReader(Source::File { open: Arc::new(open), range }))
             }
         }
@@ -156,8 +163,8 @@ impl BodyReader {
         }
     }
 
-    /// As [`BodyReader::next`], for a connection that files can be sent on: what is in a file stays there, at most half
-    /// a megabyte at a time.
+    /// As [`BodyReader::next`], for a connection that files can be sent on: what is in a file stays there, at most two
+    /// megabytes at a time.
     pub async fn next_to_send(&mut self) -> Option<io::Result<Piece>> {
         let Source::File { open, range } = &mut self.0 else {
             return self.next().await.map(|bytes| bytes.map(Piece::Bytes));
@@ -166,10 +173,14 @@ impl BodyReader {
             return None;
         }
         let block = range.start / BLOCK as u64;
-        let part = range.start..range.end.min((block + SPAN) * BLOCK as u64);
+        let up_to = |blocks: u64| range.start..range.end.min((block + blocks) * BLOCK as u64);
+        let mut part = up_to(SPAN);
         if !open.is_ready(&part) {
-            let (open, part) = (open.clone(), part.clone());
-            if let Err(error) = blocking::run(move || open.check(&part)).await {
+            part = up_to(CHECKED_AT_A_TIME);
+            let (open, unread) = (open.clone(), part.clone());
+            if !open.is_ready(&part)
+                && let Err(error) = blocking::run(move || open.check(&unread)).await
+            {
                 range.start = range.end;
                 return Some(Err(error));
             }
@@ -211,18 +222,47 @@ impl AsFd for Span {
 /// A file that was found to be the right one. Its checksums stay in it: those of a large body are large themselves.
 #[derive(Debug)]
 struct OpenFile {
-    file: File,
+    file: ReadFile,
     body_offset: u64,
     length: u64,
     checked: Arc<Blocks>,
 }
 
 impl OpenFile {
-    fn open(body: &FileBody) -> io::Result<OpenFile> {
-        let file = File::open(&body.path)?;
+    /// Opens the file of a body that somebody read before, where no disk is needed for that.
+    fn open_at_once(body: &FileBody) -> Option<io::Result<OpenFile>> {
+        let file = match ReadFile::open_at_once(&body.path)? {
+            Ok(file) => file,
+            Err(error) => return Some(Err(error)),
+        };
         let mut fixed = [0; FIXED];
-        file.read_exact_at(&mut fixed, 0)?;
-        let header = FileHeader::decode(&fixed)
+        match file.read_at_once(&mut fixed, 0)? {
+            Ok(FIXED) => {}
+            // Whether that is a file's end or the end of what is at hand, another read will tell.
+            Ok(_) => return None,
+            Err(error) => return Some(Err(error)),
+        }
+        OpenFile::of(body, file, &fixed, |_, _| None).transpose()
+    }
+
+    /// Opens the file of a body. Blocks.
+    fn open(body: &FileBody) -> io::Result<OpenFile> {
+        let file = ReadFile::open_waiting(&body.path)?;
+        let mut fixed = [0; FIXED];
+        file.file().read_exact_at(&mut fixed, 0)?;
+        let opened = OpenFile::of(body, file, &fixed, |file, header| Some(check_table(file, header)))?;
+        opened.ok_or_else(corrupt)
+    }
+
+    /// The open file, if it is the body's. `check` checks its table of checksums, once while the file stays what it is: then
+    /// each block's own sum is read with the block. Nothing where it cannot be checked now.
+    fn of(
+        body: &FileBody,
+        file: ReadFile,
+        fixed: &[u8; FIXED],
+        check: impl Fn(&File, &FileHeader) -> Option<io::Result<()>>,
+    ) -> io::Result<Option<OpenFile>> {
+        let header = FileHeader::decode(fixed)
             .filter(|header| header.id == body.id && header.body_length == body.length)
             .ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, "the entry's file has been replaced"))?;
         let found = file.metadata()?;
@@ -230,24 +270,18 @@ impl OpenFile {
         if header.file_length() != Some(found.len()) {
             return Err(corrupt());
         }
-        // Once while the file stays what it is; then each block's own sum is read with the block.
         if !checked.has_table() {
-            check_table(&file, &header)?;
+            let Some(outcome) = check(file.file(), &header) else { return Ok(None) };
+            outcome?;
             checked.add_table();
         }
-        Ok(OpenFile { file, body_offset: header.body_offset(), length: body.length, checked })
+        Ok(Some(OpenFile { file, body_offset: header.body_offset(), length: body.length, checked }))
     }
 
     /// Whether a part was checked before and needs no reading from the disk, as far as a look at each block tells.
     fn is_ready(&self, part: &Range<u64>) -> bool {
-        blocks(part).all(|block| self.checked.has(block) && self.is_resident(block * BLOCK as u64))
-            && self.is_resident(part.end - 1)
-    }
-
-    fn is_resident(&self, at: u64) -> bool {
-        let mut byte = [0];
-        let offset = self.body_offset + at;
-        preadv2(&self.file, &mut [IoSliceMut::new(&mut byte)], offset, ReadWriteFlags::NOWAIT) == Ok(1)
+        blocks(part).all(|block| self.checked.has(block))
+            && self.file.is_at_hand(&(part.start + self.body_offset..part.end + self.body_offset))
     }
 
     /// Reads a part and checks it.
@@ -261,9 +295,9 @@ impl OpenFile {
         let start = block * BLOCK as u64;
         let length = (self.length - start).min(BLOCK as u64);
         bytes.resize(length as usize, 0);
-        self.file.read_exact_at(bytes, self.body_offset + start)?;
+        self.file.file().read_exact_at(bytes, self.body_offset + start)?;
         let mut stated = [0; 4];
-        self.file.read_exact_at(&mut stated, self.body_offset + self.length + block * 4)?;
+        self.file.file().read_exact_at(&mut stated, self.body_offset + self.length + block * 4)?;
         if stated != crc32fast::hash(bytes).to_le_bytes() {
             return Err(corrupt());
         }

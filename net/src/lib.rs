@@ -21,6 +21,7 @@ pub mod daemon;
 pub mod address;
 pub mod file_look;
 pub mod memory_file;
+pub mod read_file;
 pub mod temporary;
 pub mod stream;
 pub mod outlet;

@@ -13,6 +13,7 @@
 
 use crate::access::{self, Entry, Question, Weighing};
 use crate::answer::cached;
+use crate::answer::fixed;
 use crate::answer::purge::{self, Purging};
 use crate::answer::slices;
 use crate::failure;
@@ -33,8 +34,8 @@ use std::time::Instant;
 
 /// What the phases come to.
 pub enum Step {
-    /// The head of a stored answer is in the buffer; its body, if any, is at hand.
-    Hit(Ready),
+    /// The head of an answer is in the buffer; its body, if any, is at hand.
+    Ready(Ready),
     /// Something answers that takes waiting.
     Content(Content),
     /// It is not decided yet.
@@ -95,11 +96,21 @@ pub fn decide(request: &mut Request, from: From, now: Now, out: &mut Vec<u8>) ->
     }
     match rewrite::settle(request, from) {
         Settled::Here => in_location(request, now, out),
-        Settled::Return(level, at) => Step::Content(Content::Return(level, at)),
+        Settled::Return(level, at) => returned(request, level, at, out),
         Settled::Redirect(status, url) => Step::Content(Content::Redirect(status, url)),
         Settled::Slash => Step::Content(Content::Slash),
         Settled::Status(status) => Step::Status(status),
         Settled::Test(test, paused) => Step::Wait(Check::File(test, paused)),
+    }
+}
+
+/// A `return`, at once where it is a text.
+fn returned(request: &mut Request, level: LocationId, at: usize, out: &mut Vec<u8>) -> Step {
+    let generation = request.generation.clone();
+    let rule = fixed::rule(generation.http(), level, at);
+    match rule.and_then(|rule| fixed::at_once(request, rule, out)) {
+        Some(ready) => Step::Ready(ready),
+        None => Step::Content(Content::Return(level, at)),
     }
 }
 
@@ -157,7 +168,7 @@ fn content(request: &mut Request, settings: &Settings, now: Now, out: &mut Vec<u
             match hit::ready(request, &found, coding, now, out) {
                 Some(ready) => {
                     millstream_net::buffers::give(key);
-                    Step::Hit(ready)
+                    Step::Ready(ready)
                 }
                 None => Step::Content(Content::Pass(Some((key, Lookup::Fresh(found))))),
             }

@@ -16,7 +16,7 @@ use crate::request::Request;
 use crate::restart::{self, Restart};
 use crate::variables::value;
 use millstream_cache::Now;
-use millstream_conf::model::{ErrorPage, ErrorPageStatus, Instruction, Level};
+use millstream_conf::model::{ErrorPage, ErrorPageStatus, Level};
 use millstream_net::buffers;
 
 /// Carries out a step and all that it leads to; `out` has the head of a hit.
@@ -24,7 +24,7 @@ pub async fn finish(request: &mut Request, client: &mut Client, step: Step, out:
     let (mut step, mut out) = (step, out);
     loop {
         let outcome = match step {
-            Step::Hit(ready) => cached::send_ready(request, client, std::mem::take(&mut out), ready).await,
+            Step::Ready(ready) => cached::send_ready(request, client, std::mem::take(&mut out), ready).await,
             Step::Status(status) => {
                 // It is read past where the connection goes on; of a refused request nobody knows where it ends.
                 if request.keep_alive && !client.body_known() {
@@ -81,9 +81,9 @@ async fn carry_out(request: &mut Request, client: &mut Client, content: Content)
     match content {
         Content::Return(level, at) => {
             let generation = request.generation.clone();
-            match generation.http().location(level).settings.rewrite.script.get(at) {
-                Some(Instruction::Return(rule)) => Box::pin(fixed::returned(request, client, rule)).await,
-                _ => Outcome::Status(500),
+            match fixed::rule(generation.http(), level, at) {
+                Some(rule) => Box::pin(fixed::returned(request, client, rule)).await,
+                None => Outcome::Status(500),
             }
         }
         Content::Redirect(status, url) => Outcome::Redirect(status, url),

@@ -3,11 +3,43 @@
 use super::{Outcome, media_type};
 use crate::client::{AnswerHead, Client};
 use crate::failure;
+use crate::filter::coding::{self, Plain};
+use crate::filter::head::{self, Plan};
 use crate::redirect;
+use crate::representation::hit::Ready;
 use crate::request::Request;
 use crate::variables::value;
-use millstream_conf::model::{Return, ReturnBody};
+use millstream_conf::model::{Http, Instruction, LocationId, Return, ReturnBody};
+use millstream_wire::h1::framing::Framing;
 use millstream_wire::{Headers, target};
+
+/// The `return` at a place in a level's script.
+pub fn rule(http: &Http, level: LocationId, at: usize) -> Option<&Return> {
+    match http.location(level).settings.rewrite.script.get(at) {
+        Some(Instruction::Return(rule)) => Some(rule),
+        _ => None,
+    }
+}
+
+/// A `return` with a text, made ready for one write; nothing where it takes more than that, or is no text.
+pub fn at_once(request: &mut Request, rule: &Return, out: &mut Vec<u8>) -> Option<Ready> {
+    let ReturnBody::Text(template) = &rule.body else { return None };
+    let has_trailers = !request.location().settings.trailers.add.is_empty();
+    if rule.status == 204 || request.framing != Framing::None || has_trailers {
+        return None;
+    }
+    let (status, media) = (rule.status, media_type::of(request));
+    let mut headers = Headers::default();
+    headers.push(b"Content-Type", &media);
+    request.sent.status = status;
+    let body = value(template, request);
+    let (fields, length) = (headers.view(), Some(body.len() as u64));
+    if coding::choose(request, &Plain { status, fields, length }).is_some() {
+        return None;
+    }
+    head::encode(out, request, &Plan { status, fields, length, chunked: false, coding: None, age: None });
+    Some(if request.wants_body() { Ready::Text(body.into()) } else { Ready::HeadOnly })
+}
 
 /// Answers as a `return` says.
 pub async fn returned(request: &mut Request, client: &mut Client, rule: &Return) -> Outcome {

@@ -11,13 +11,14 @@ use crate::filter::{head, trailers};
 use crate::limits::limit_rate::Pace;
 use crate::request::Request;
 use bytes::Bytes;
-use millstream_cache::Span;
 use millstream_net::buffers;
 use millstream_net::outlet::Outlet;
 use millstream_wire::Fields;
 use millstream_wire::h1::encode;
 use std::future::poll_fn;
 use std::io::{self, IoSlice};
+use std::ops::Range;
+use std::os::fd::AsFd;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
@@ -212,19 +213,19 @@ impl Client {
         Ok(())
     }
 
-    /// Whether pieces of the body may stay in a file for [`Client::send_span`].
-    pub(super) fn takes_files(&self) -> bool {
+    /// Whether pieces of the body may stay in a file for [`Client::send_file`].
+    pub fn takes_files(&self) -> bool {
         self.end.takes_files() && self.answer.as_ref().is_some_and(|answer| answer.compressor.is_none())
     }
 
     /// Frames a piece that is in a file, and lets the kernel send it.
-    pub(super) async fn send_span(
+    pub async fn send_file(
         &mut self,
         request: &mut Request,
-        span: &Span,
+        file: &dyn AsFd,
+        part: Range<u64>,
     ) -> Result<(), ClientFailure> {
         let Some(answer) = &mut self.answer else { return Ok(()) };
-        let part = span.part();
         let length = usize::try_from(part.end - part.start).unwrap_or(usize::MAX);
         if answer.framed == Framed::Empty {
             return Ok(());
@@ -237,7 +238,7 @@ impl Client {
         let mut outlet = self.end.outlet(&mut self.deadline, answer.send_timeout);
         answer.open_piece(length);
         let mut sent = 0;
-        poll_fn(|cx| answer.poll_write_span(&mut outlet, cx, request, span, &mut sent)).await?;
+        poll_fn(|cx| answer.poll_write_file(&mut outlet, cx, request, file, &part, &mut sent)).await?;
         answer.close_piece();
         Ok(())
     }
@@ -289,16 +290,15 @@ impl Client {
             pace: Pace::of(request),
         };
         let mut sent = 0;
-        let takes_files = self.end.takes_files() && whole.pace.is_none();
+        body.file = body.file.filter(|_| self.end.takes_files());
         let mut outlet = self.end.outlet(&mut self.deadline, whole.send_timeout);
-        if let Some(file) = body.file.filter(|_| takes_files)
-            && let Poll::Ready(Ok(count)) =
-                outlet.poll_write_with_file(cx, &whole.out, file, 0..file.length() as u64)
-        {
-            sent = whole.account(request, count);
-        }
-        // Goes on where the file left off, and meets any error again.
-        let step = whole.poll_write_piece(&mut outlet, cx, request, body.bytes, &mut sent);
+        let step = match body.file {
+            Some(file) => {
+                let part = 0..body.bytes.len() as u64;
+                whole.poll_write_file(&mut outlet, cx, request, &**file, &part, &mut sent)
+            }
+            None => whole.poll_write_piece(&mut outlet, cx, request, body.bytes, &mut sent),
+        };
         match &step {
             Poll::Pending => {
                 whole.tail = body.rest(sent);
@@ -376,12 +376,18 @@ impl Answer {
         cx: &mut Context<'_>,
         request: &mut Request,
     ) -> Poll<Result<(), ClientFailure>> {
-        // What was moved to a file meanwhile is read piece by piece, by whoever flushes.
-        let Some(bytes) = self.tail.bytes() else {
-            return self.poll_write_piece(outlet, cx, request, &[], &mut 0);
-        };
         let (mut tail, mut sent) = (std::mem::take(&mut self.tail), 0);
-        let step = self.poll_write_piece(outlet, cx, request, &bytes, &mut sent);
+        let step = match (&tail, tail.bytes()) {
+            (Tail::File(file, part), _) => {
+                self.poll_write_file(outlet, cx, request, &**file, part, &mut sent)
+            }
+            (_, Some(bytes)) => self.poll_write_piece(outlet, cx, request, &bytes, &mut sent),
+            // What was moved to a file meanwhile is read piece by piece, by whoever flushes.
+            (_, None) => {
+                self.tail = tail;
+                return self.poll_write_piece(outlet, cx, request, &[], &mut sent);
+            }
+        };
         if step.is_pending() {
             tail.advance(sent);
             self.tail = tail;
@@ -494,6 +500,16 @@ impl Answer {
             };
             *sent += self.wrote(ready!(wrote), request)?;
         }
+        self.poll_written(outlet, cx, request)
+    }
+
+    /// Everything was written that was to be.
+    fn poll_written(
+        &mut self,
+        outlet: &mut Outlet<'_>,
+        cx: &mut Context<'_>,
+        request: &mut Request,
+    ) -> Poll<Result<(), ClientFailure>> {
         self.out.clear();
         self.written = 0;
         // A TLS stream may hold records back until it is flushed.
@@ -505,27 +521,25 @@ impl Answer {
     }
 
     /// As [`Answer::poll_write_piece`], for a piece in a file.
-    fn poll_write_span(
+    fn poll_write_file(
         &mut self,
         outlet: &mut Outlet<'_>,
         cx: &mut Context<'_>,
         request: &mut Request,
-        span: &Span,
+        file: &dyn AsFd,
+        part: &Range<u64>,
         sent: &mut usize,
     ) -> Poll<Result<(), ClientFailure>> {
-        let part = span.part();
         while part.start + (*sent as u64) < part.end {
             let most = ready!(self.poll_most(outlet, cx, request))?;
             let out = &self.out[self.written..];
             let out = &out[..out.len().min(most)];
             let start = part.start + *sent as u64;
             let rest = start..part.end.min(start.saturating_add((most - out.len()) as u64));
-            let wrote = outlet.poll_write_with_file(cx, out, span, rest);
+            let wrote = outlet.poll_write_with_file(cx, out, &file, rest);
             *sent += self.wrote(ready!(wrote), request)?;
         }
-        self.out.clear();
-        self.written = 0;
-        Poll::Ready(Ok(()))
+        self.poll_written(outlet, cx, request)
     }
 
     /// How many bytes may be written now. What a TLS session holds back goes out before a pause.

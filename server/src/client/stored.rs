@@ -33,7 +33,7 @@ impl Client {
                 None => return Ok(()),
                 Some(Err(_)) => return Err(Unsent::Body),
                 Some(Ok(Piece::Bytes(bytes))) => self.send(request, bytes).await,
-                Some(Ok(Piece::Span(span))) => self.send_span(request, &span).await,
+                Some(Ok(Piece::Span(span))) => self.send_file(request, &span, span.part()).await,
             };
             sent.map_err(Unsent::Client)?;
         }

@@ -438,7 +438,7 @@ impl Connection {
         let now = Now { unix_milliseconds: clock::wall().unix_milliseconds(), instant: request.started };
         let mut out = buffers::take();
         match phase::decide(request, From::Server, now, &mut out) {
-            Step::Hit(ready) => match self.client.poll_whole(cx, request, out, ready.whole()) {
+            Step::Ready(ready) => match self.client.poll_whole(cx, request, out, ready.whole()) {
                 Poll::Ready(_) => Left::Nothing,
                 Poll::Pending => Left::Queued,
             },

@@ -19,6 +19,7 @@ use millstream_wire::conditional::{self, Validators};
 use millstream_wire::{Coding, FieldId, Headers, date};
 use std::cell::{Cell, OnceCell};
 use std::ops::Range;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -28,7 +29,7 @@ pub struct Prepared {
     status: u16,
     body: Held,
     uses: Cell<u32>,
-    file: OnceCell<Option<SentFile>>,
+    file: OnceCell<Option<Rc<dyn AsFd>>>,
 }
 
 /// Bodies from this size on are sent from a file in memory once they are in demand: the kernel then takes their pages as
@@ -45,18 +46,24 @@ thread_local! {
     static OPEN_FILES: Cell<usize> = const { Cell::new(0) };
 }
 
-/// A body's file; counted while it is there.
+/// A body's file; counted while it is there, a slow client's too.
 struct SentFile(MemoryFile);
 
 impl SentFile {
-    fn of(body: &Bytes) -> Option<Self> {
+    fn of(body: &Bytes) -> Option<Rc<dyn AsFd>> {
         let open = OPEN_FILES.get();
         if open >= FILES {
             return None;
         }
         let file = MemoryFile::holding(body).ok()?;
         OPEN_FILES.set(open + 1);
-        Some(SentFile(file))
+        Some(Rc::new(SentFile(file)))
+    }
+}
+
+impl AsFd for SentFile {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
     }
 }
 
@@ -74,6 +81,8 @@ pub enum Ready {
     Body(Rc<Prepared>),
     /// A range of the body, not copied: its bytes, the body, and where in it they begin.
     Part(Bytes, Held, u64),
+    /// A text that was made for this answer.
+    Text(Bytes),
 }
 
 impl Ready {
@@ -86,12 +95,13 @@ impl Ready {
                 let held = &prepared.body;
                 WholeBody { bytes: held, held: Some((held, 0)), file: self.file() }
             }
+            Ready::Text(text) => WholeBody { bytes: text, held: None, file: None },
             Ready::Part(part, held, at) => WholeBody { bytes: part, held: Some((held, *at)), file: None },
         }
     }
 
     /// The body as a file, where it is of a size and in such demand that sending it so is cheaper.
-    fn file(&self) -> Option<&MemoryFile> {
+    fn file(&self) -> Option<&Rc<dyn AsFd>> {
         let Ready::Body(prepared) = self else { return None };
         if !(FILE_FROM..=FILE_UP_TO).contains(&prepared.body.len()) {
             return None;
@@ -101,7 +111,7 @@ impl Ready {
         if uses <= FILE_AFTER {
             return None;
         }
-        prepared.file.get_or_init(|| SentFile::of(&prepared.body)).as_ref().map(|file| &file.0)
+        prepared.file.get_or_init(|| SentFile::of(&prepared.body)).as_ref()
     }
 }
 

@@ -1,0 +1,147 @@
+//! A file to be read: opened and read on the loop where the kernel can say at once, else off it.
+//!
+//! What the kernel has in its memory it gives at once: names (`RESOLVE_CACHED`) and pages (`RWF_NOWAIT`). Whatever would wait for
+//! a disk is done on a thread of `blocking`, so that no loop waits. Next: `stream`, which sends files.
+
+use crate::blocking;
+use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, fstatfs, open, openat2};
+use rustix::io::{Errno, ReadWriteFlags, preadv2};
+use std::fs::{File, Metadata};
+use std::io::{self, IoSliceMut};
+use std::ops::Range;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+use std::sync::OnceLock;
+
+/// One page in so many bytes is asked for where a whole part of a file is said to be at hand: pages come and go in runs.
+const PROBE: u64 = 256 * 1024;
+/// What `statfs` calls the filesystems that are memory: tmpfs and ramfs. Neither answers `RWF_NOWAIT`.
+const IN_MEMORY: [i64; 2] = [0x0102_1994, 0x8584_58f6];
+
+/// A file, or a directory, that is open for reading.
+#[derive(Debug)]
+pub struct ReadFile {
+    file: File,
+    /// Whether its filesystem is memory; found out where that matters.
+    in_memory: OnceLock<bool>,
+}
+
+impl ReadFile {
+    /// Opens a file. A pipe that nobody writes to is not waited for.
+    ///
+    /// # Errors
+    /// As the system says.
+    pub async fn open(path: &Path) -> io::Result<ReadFile> {
+        match ReadFile::open_at_once(path) {
+            Some(opened) => opened,
+            None => {
+                let path = path.to_path_buf();
+                blocking::run(move || ReadFile::open_waiting(&path)).await
+            }
+        }
+    }
+
+    /// Opens a file whose name the kernel has in its memory; `None` where it has to ask a disk, or does not know how (Linux
+    /// before 5.12).
+    pub fn open_at_once(path: &Path) -> Option<io::Result<ReadFile>> {
+        match openat2(CWD, path, FLAGS, Mode::empty(), ResolveFlags::CACHED) {
+            Err(Errno::AGAIN | Errno::NOSYS | Errno::INVAL | Errno::PERM) => None,
+            opened => Some(opened.map(|file| File::from(file).into()).map_err(Into::into)),
+        }
+    }
+
+    /// Opens a file. Blocks.
+    ///
+    /// # Errors
+    /// As the system says.
+    pub fn open_waiting(path: &Path) -> io::Result<ReadFile> {
+        Ok(File::from(open(path, FLAGS, Mode::empty())?).into())
+    }
+
+    /// The file itself, for whoever may wait.
+    pub fn file(&self) -> &File {
+        &self.file
+    }
+
+    /// What the system knows of it; of an open file it knows that at once.
+    ///
+    /// # Errors
+    /// As the system says.
+    pub fn metadata(&self) -> io::Result<Metadata> {
+        self.file.metadata()
+    }
+
+    /// Reads what is at hand, which may be less than there is; `None` where a disk has to be waited for.
+    pub fn read_at_once(&self, bytes: &mut [u8], at: u64) -> Option<io::Result<usize>> {
+        match preadv2(&self.file, &mut [IoSliceMut::new(bytes)], at, ReadWriteFlags::NOWAIT) {
+            Err(Errno::AGAIN) => None,
+            Err(Errno::OPNOTSUPP | Errno::NOSYS) => self.is_in_memory().then(|| self.file.read_at(bytes, at)),
+            read => Some(read.map_err(Into::into)),
+        }
+    }
+
+    /// Whether a part is at hand, as far as some looks into it tell.
+    pub fn is_at_hand(&self, part: &Range<u64>) -> bool {
+        if self.in_memory.get() == Some(&true) {
+            return true;
+        }
+        let looks = (part.start..part.end).step_by(PROBE as usize).chain(part.end.checked_sub(1));
+        looks.into_iter().all(|at| matches!(self.read_at_once(&mut [0], at), Some(Ok(1))))
+    }
+
+    fn is_in_memory(&self) -> bool {
+        *self
+            .in_memory
+            .get_or_init(|| fstatfs(&self.file).is_ok_and(|found| IN_MEMORY.contains(&found.f_type)))
+    }
+}
+
+impl From<File> for ReadFile {
+    fn from(file: File) -> ReadFile {
+        ReadFile { file, in_memory: OnceLock::new() }
+    }
+}
+
+impl AsFd for ReadFile {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.file.as_fd()
+    }
+}
+
+const FLAGS: OFlags = OFlags::RDONLY.union(OFlags::CLOEXEC).union(OFlags::NONBLOCK).union(OFlags::NOCTTY);
+
+#[cfg(test)]
+mod tests {
+    use super::ReadFile;
+    use std::io::ErrorKind;
+    use std::path::Path;
+
+    #[test]
+    fn a_file_in_the_kernels_memory_is_read_without_waiting_on_a_disk_and_on_tmpfs() {
+        for folder in [env!("CARGO_MANIFEST_DIR"), "/dev/shm"] {
+            let place = tempfile::tempdir_in(folder).expect("a folder");
+            let path = place.path().join("a");
+            std::fs::write(&path, vec![b'x'; 600_000]).expect("written");
+            // Where the kernel cannot say at once, a thread does.
+            let opened = ReadFile::open_at_once(&path).unwrap_or_else(|| ReadFile::open_waiting(&path));
+            let file = opened.expect("it opens");
+            assert_eq!(file.metadata().expect("it is open").len(), 600_000);
+            if let Some(read) = file.read_at_once(&mut [0; 10], 599_998) {
+                assert_eq!(read.expect("it is readable"), 2, "{folder}");
+            }
+            let mut byte = [0];
+            if file.is_at_hand(&(0..600_000)) {
+                let read = file.read_at_once(&mut byte, 599_999).expect("it is at hand");
+                assert_eq!((read.expect("it is readable"), byte), (1, *b"x"), "{folder}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_not_there_is_said_by_its_kind() {
+        let missing = Path::new("/proc/self/there-is-no-such-file");
+        let opened = ReadFile::open_at_once(missing).unwrap_or_else(|| ReadFile::open_waiting(missing));
+        assert_eq!(opened.expect_err("nothing is there").kind(), ErrorKind::NotFound);
+    }
+}
