@@ -6,9 +6,11 @@
 //! bounds.
 
 use crate::accepting;
-use millstream_conf::model::Configuration;
+use millstream_conf::model::{Configuration, Http};
+use millstream_conf::source::Span;
 use millstream_net::limits;
 use millstream_server::generation::Bounds;
+use std::collections::HashMap;
 use std::fmt;
 
 /// Standard streams, signals, the threads that serve nobody, and what libraries open for a moment.
@@ -21,6 +23,8 @@ const OF_A_ZONE: u64 = 8;
 const MOST_FILES: u64 = 1024;
 /// So is a quarter of a worker's connections for upstreams, up to this.
 const MOST_UPSTREAMS: u64 = 256;
+/// Files of all `open_file_cache`s get what they ask for up to this part of what is left.
+const PART_KEPT_OPEN: u64 = 8;
 
 /// What a configuration needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,6 +34,8 @@ pub struct Needs {
     workers: u64,
     /// `worker_connections`.
     connections: u64,
+    /// `open_file_cache`s, and the files that they keep open together in a worker.
+    kept_open: (u64, u64),
 }
 
 /// `worker_connections` that the limit of open files does not allow.
@@ -53,22 +59,34 @@ impl Needs {
             fixed: OF_THE_PROCESS + OF_A_WORKER * workers + sockets + logs + OF_A_ZONE * zones,
             workers,
             connections: u64::from(configuration.main.worker_connections),
+            kept_open: kept_open(http),
         }
     }
 
     /// A limit with which every worker has all its `worker_connections` for clients, an upstream connection beside each.
     pub fn wanted(&self) -> u64 {
         let connections = self.workers.saturating_mul(self.connections).saturating_mul(2);
-        connections.saturating_add(MOST_FILES).saturating_add(self.fixed)
+        let others = connections.saturating_add(MOST_FILES);
+        let kept_open = self.workers.saturating_mul(self.kept_open.1);
+        // So much that they get all of it.
+        let with_kept_open = others.saturating_add(kept_open).max(kept_open.saturating_mul(PART_KEPT_OPEN));
+        with_kept_open.saturating_add(self.fixed)
     }
 
     /// What a worker may have open under a limit.
     pub fn bounds(&self, limit: u64) -> Bounds {
         let left = limit.saturating_sub(self.fixed);
+        let (caches, files) = self.kept_open;
+        let kept_open = (left / PART_KEPT_OPEN / self.workers.max(1)).min(files);
+        let left = left - kept_open * self.workers;
         let connections = (left - MOST_FILES.min(left / 4)) / self.workers.max(1);
         let clients = connections - MOST_UPSTREAMS.min(connections / 4);
         let bound = |number: u64| usize::try_from(number).unwrap_or(usize::MAX).max(1);
-        Bounds { clients: bound(clients.min(self.connections)), descriptors: bound(connections) }
+        Bounds {
+            clients: bound(clients.min(self.connections)),
+            descriptors: bound(connections),
+            kept_files: usize::try_from(kept_open / caches.max(1)).unwrap_or(usize::MAX),
+        }
     }
 
     /// What is to be said where the limit is too low.
@@ -76,6 +94,13 @@ impl Needs {
         let clients = self.bounds(limit).clients;
         ((clients as u64) < self.connections).then_some(Misfit { needs: *self, limit, clients })
     }
+}
+
+/// The `open_file_cache`s of a configuration, each once, and the files that they keep open together.
+fn kept_open(http: &Http) -> (u64, u64) {
+    let all = http.locations.iter().filter_map(|location| location.settings.open_file_cache.kept);
+    let each: HashMap<Span, u64> = all.map(|kept| (kept.span, kept.max as u64)).collect();
+    (each.len() as u64, each.values().fold(0, |sum, max| sum.saturating_add(*max)))
 }
 
 impl fmt::Display for Misfit {
@@ -113,7 +138,7 @@ mod tests {
     use super::*;
 
     fn needs(workers: u64, connections: u64) -> Needs {
-        Needs { fixed: 50, workers, connections }
+        Needs { fixed: 50, workers, connections, kept_open: (0, 0) }
     }
 
     #[test]
@@ -132,7 +157,7 @@ mod tests {
         for limit in [0, 50, 60, 100, 256, 1024, 4096, 65_536, u64::MAX] {
             for workers in [1, 2, 64] {
                 let needs = needs(workers, 512);
-                let Bounds { clients, descriptors } = needs.bounds(limit);
+                let Bounds { clients, descriptors, .. } = needs.bounds(limit);
                 assert!(clients >= 1 && descriptors >= clients, "{limit}: {clients} of {descriptors}");
                 if descriptors >= 4 {
                     assert!(clients < descriptors, "{limit}: {clients} of {descriptors}");
@@ -143,6 +168,16 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn files_that_are_kept_open_take_a_small_part_of_what_others_need() {
+        let needs = Needs { kept_open: (2, 10_000), ..needs(2, 512) };
+        assert_eq!(needs.bounds(needs.wanted()).kept_files, 5000);
+        assert_eq!(needs.misfit(needs.wanted()), None);
+        let few = needs.bounds(850);
+        assert_eq!(few.kept_files, 25, "800 / 8 / 2 workers / 2 caches");
+        assert!(few.clients > 150 && few.descriptors > few.clients, "{few:?}");
     }
 
     #[test]

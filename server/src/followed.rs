@@ -33,6 +33,11 @@ impl Followed {
         Followed { refused }
     }
 
+    /// Whether there are links that are not followed.
+    pub fn refuses_some(&self) -> bool {
+        self.refused.is_some()
+    }
+
     /// What a path leads to.
     pub fn metadata(&self, path: &Path) -> io::Result<Metadata> {
         match self.walk(path, OFlags::PATH) {

@@ -6,6 +6,7 @@
 
 use crate::limit_zone::connections::ConnectionZone;
 use crate::limit_zone::requests::RequestZone;
+use crate::open_files::OpenFiles;
 use crate::route::server_name::HostTable;
 use millstream_cache::{Front, Store};
 use millstream_conf::model::{Configuration, Http, ListenAddress};
@@ -31,6 +32,8 @@ pub struct Bounds {
     /// Connections that keep requests waiting for one to an upstream; more than `clients`, so that whoever was let in can
     /// be served.
     pub descriptors: usize,
+    /// Files that each `open_file_cache` keeps open, whatever its `max` says.
+    pub kept_files: usize,
 }
 
 /// What all workers share of one configuration.
@@ -85,6 +88,8 @@ pub struct Generation {
     pub upstreams: Vec<LocalGroup>,
     /// One per log file.
     pub logs: Vec<RefCell<AccessBuffer>>,
+    /// The files that are kept open.
+    pub open_files: RefCell<OpenFiles>,
 }
 
 impl Generation {
@@ -100,6 +105,7 @@ impl Generation {
                 .zip(&http.log_files)
                 .map(|(sink, file)| RefCell::new(AccessBuffer::new(sink.clone(), file)))
                 .collect(),
+            open_files: RefCell::new(OpenFiles::new(shared.bounds.kept_files)),
             shared,
         })
     }

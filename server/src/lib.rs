@@ -10,6 +10,7 @@ pub mod loop_lag;
 pub mod route;
 pub mod slots;
 pub mod limit_zone;
+pub mod open_files;
 pub mod generation;
 pub mod worker;
 pub mod cache_report;

@@ -33,6 +33,7 @@ pub mod files;
 pub mod symlinks;
 pub mod autoindex;
 pub mod stub_status;
+pub mod open_file_cache;
 pub mod internal;
 pub mod try_files;
 pub mod types;
@@ -82,8 +83,8 @@ use pass::cache::usage::ProxyCache;
 use pass::{CommonLevel, Family, Pass};
 use phases::Phases;
 use purge_at::PurgeAt;
-use stub_status::StubStatus;
 use std::sync::Arc;
+use stub_status::StubStatus;
 use templates::Templates;
 
 /// What one level says of a feature.
@@ -255,6 +256,8 @@ features! {
         symlinks "Locations and fixed answers" SymlinksLevel,
         /// `autoindex*`.
         autoindex "Locations and fixed answers" AutoindexLevel,
+        /// `open_file_cache*`.
+        open_file_cache "Locations and fixed answers" OpenFileCacheLevel,
         /// `internal`.
         internal "Locations and fixed answers" InternalLevel,
         /// `try_files`.

@@ -45,6 +45,7 @@ pub use crate::features::listen::{ServerName, SocketKeepalive};
 pub use crate::features::location::{LocationId, LocationMatch};
 pub use crate::features::logs::{AccessLog, ErrorLog, LogLevel as Level, LogTarget};
 pub use crate::features::main::{Main, User, WorkerProcesses};
+pub use crate::features::open_file_cache::{KeptFiles, OpenFileCache};
 pub use crate::features::pass::cache::usage::ProxyCache;
 pub use crate::features::pass::cache::{Heuristic, Valid, ValidStatus};
 pub use crate::features::pass::cookie::{CookieFlags, CookieRule, Cookies, Pattern};

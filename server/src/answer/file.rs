@@ -1,15 +1,16 @@
 //! Files under `root` or `alias`: the type by extension, `index` in directories, validators, not-modified answers and ranges.
 //!
 //! What may stand in for a file says `precoded`, what for a directory without an index `autoindex`.
-//! Opened and read off the worker's loop, in pieces of bounded size. The URI is normalised before it gets here
-//! (`wire::target`); a path that would leave the root all the same is forbidden (`variables/file_path`).
+//! Opened and read on the worker's loop where the kernel has it in memory, else off it; the kernel sends it where that can be.
+//! The URI is normalised before it gets here (`wire::target`); a path that would leave the root all the same is forbidden (`variables/file_path`).
 
-use super::precoded::{self, Beside};
+use super::precoded;
 use super::{Outcome, autoindex, fixed, media_type, stored};
 use crate::client::{AnswerHead, Client, ClientFailure};
 use crate::failure::log;
 use crate::filter::head;
 use crate::followed::Followed;
+use crate::open_files::{self, Found, OpenFile};
 use crate::representation::conditions;
 use crate::representation::ranges::multipart::Multipart;
 use crate::representation::ranges::{self, Offer, Selection};
@@ -22,23 +23,23 @@ use millstream_net::blocking;
 use millstream_wire::conditional::{self, Validators};
 use millstream_wire::{Coding, FieldId, Headers, Method, date};
 use std::ffi::OsStr;
-use std::fs::File;
 use std::io::ErrorKind;
 use std::ops::Range;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::UNIX_EPOCH;
 
 /// Bytes read from a file at a time.
-const PIECE: usize = 64 * 1024;
+const PIECE: u64 = 64 * 1024;
+/// Bytes that the kernel sends of a file at a time: as much as nginx has it send before others get their turn.
+const SENT_AT_A_TIME: u64 = 2 * 1024 * 1024;
+/// Up to here reading costs less than a second system call to send it.
+const READ_UP_TO: u64 = 16 * 1024;
 
-/// A file that was opened.
+/// A file that goes out.
 struct Opened {
-    file: File,
-    length: u64,
-    modified: i64,
+    of: Arc<OpenFile>,
     /// What it is coded with, where it stands in for another.
     coding: Option<Coding>,
     /// Whether other clients get another file.
@@ -66,13 +67,7 @@ pub async fn answer(request: &mut Request, client: &mut Client) -> Outcome {
         return index(request, client, &path).await;
     }
     let path = PathBuf::from(OsStr::from_bytes(&path));
-    let (beside, followed) = (precoded::beside(request, &path), Followed::of(request));
-    let opened = blocking::run({
-        let path = path.clone();
-        move || best(&path, &beside, &followed)
-    })
-    .await;
-    match opened {
+    match best(request, &path).await {
         Ok(Some(_)) if request.method == Method::Post => Outcome::Status(405),
         Ok(Some(opened)) => send(request, client, opened).await,
         Ok(None) => fixed::redirect_with_slash(request),
@@ -135,32 +130,34 @@ async fn index(request: &mut Request, client: &mut Client, directory: &[u8]) -> 
     }
 }
 
-/// Opens the file that a client gets in place of a path: the first of those coded ones that is there, else the path's own.
-fn best(path: &Path, beside: &Beside, followed: &Followed) -> std::io::Result<Option<Opened>> {
-    let is_file = |path: &PathBuf| followed.metadata(path).is_ok_and(|found| found.is_file());
-    let varies = beside.varying.iter().any(is_file);
+/// Opens the file that a client gets in place of a path: the first of those coded ones that is there, else the path's own; nothing
+/// where that is a directory.
+async fn best(request: &Request, path: &Path) -> std::io::Result<Option<Opened>> {
+    let (beside, followed) = (precoded::beside(request, path), Followed::of(request));
+    let open = async |path: &Path| open(request, &followed, path).await;
+    let mut varies = false;
+    for path in &beside.varying {
+        varies |= matches!(open(path).await, Ok(Found::File(_)));
+    }
     for (coding, path) in &beside.wanted {
-        if let Ok(Some(opened)) = open(path, followed) {
-            return Ok(Some(Opened { coding: Some(*coding), varies, ..opened }));
+        if let Ok(Found::File(of)) = open(path).await {
+            return Ok(Some(Opened { of, coding: Some(*coding), varies }));
         }
     }
-    Ok(open(path, followed)?.map(|opened| Opened { varies, ..opened }))
+    match open(path).await? {
+        Found::File(of) => Ok(Some(Opened { of, coding: None, varies })),
+        Found::Directory => Ok(None),
+    }
 }
 
-/// Opens a regular file; `None` is a directory.
-fn open(path: &Path, followed: &Followed) -> std::io::Result<Option<Opened>> {
-    let metadata = followed.metadata(path)?;
-    if metadata.is_dir() {
-        return Ok(None);
+/// Opens what is at a path. What one location refuses to follow another one may have opened, so then nothing is kept.
+async fn open(request: &Request, followed: &Followed, path: &Path) -> std::io::Result<Found> {
+    if followed.refuses_some() {
+        let (followed, path) = (followed.clone(), path.to_path_buf());
+        return Found::of(blocking::run(move || followed.open(&path)).await?.into());
     }
-    if !metadata.is_file() {
-        return Err(ErrorKind::NotFound.into());
-    }
-    let file = followed.open(path)?;
-    let metadata = file.metadata()?;
-    let since = metadata.modified()?.duration_since(UNIX_EPOCH).unwrap_or_default();
-    let (length, modified) = (metadata.len(), since.as_secs() as i64);
-    Ok(Some(Opened { file, length, modified, coding: None, varies: false }))
+    let settings = &request.location().settings.open_file_cache;
+    open_files::open(&request.generation.open_files, settings, path).await
 }
 
 fn status_of(error: &std::io::Error) -> u16 {
@@ -175,10 +172,10 @@ fn status_of(error: &std::io::Error) -> u16 {
 async fn send(request: &mut Request, client: &mut Client, opened: Opened) -> Outcome {
     let settings = &request.location().settings;
     let media = media_type::of(request);
-    let etag = format!("\"{:x}-{:x}\"", opened.modified, opened.length);
+    let etag = format!("\"{:x}-{:x}\"", opened.of.modified, opened.of.length);
     let tag = settings.ranges.etag.then_some(etag.as_bytes());
     let (validators, length) =
-        (Validators { etag: tag, last_modified: Some(opened.modified) }, opened.length);
+        (Validators { etag: tag, last_modified: Some(opened.of.modified) }, opened.of.length);
     let is_modified = match conditions::evaluate(request, validators) {
         conditional::Outcome::Proceed => true,
         conditional::Outcome::NotModified => false,
@@ -188,7 +185,7 @@ async fn send(request: &mut Request, client: &mut Client, opened: Opened) -> Out
     headers.push(b"Content-Type", &media);
     // The page of an error says nothing about when the error was made.
     if request.error_status.is_none_or(|status| status == 200) {
-        headers.push(b"Last-Modified", &date::format_http(opened.modified));
+        headers.push(b"Last-Modified", &date::format_http(opened.of.modified));
     }
     if let Some(tag) = tag {
         headers.push(b"ETag", tag);
@@ -197,7 +194,7 @@ async fn send(request: &mut Request, client: &mut Client, opened: Opened) -> Out
         headers.push(b"Vary", b"Accept-Encoding");
     }
     if !is_modified {
-        head::vary_as_whole(request, &mut headers, Some(opened.length));
+        head::vary_as_whole(request, &mut headers, Some(opened.of.length));
         headers.remove(FieldId::ContentType);
         let fields = headers.view();
         let not_modified = AnswerHead { status: 304, fields, length: None, compressible: false, age: None };
@@ -235,7 +232,7 @@ async fn send(request: &mut Request, client: &mut Client, opened: Opened) -> Out
     if !request.wants_body() {
         return stored::close(request, client).await;
     }
-    send_body(request, client, opened.file, parts).await
+    send_body(request, client, &opened.of, parts).await
 }
 
 /// What goes out of a file.
@@ -250,11 +247,15 @@ fn settings_offer_ranges(request: &Request) -> bool {
         && request.location().settings.ranges.max != Some(0)
 }
 
-async fn send_body(request: &mut Request, client: &mut Client, file: File, parts: Parts) -> Outcome {
-    let file = Arc::new(file);
+async fn send_body(
+    request: &mut Request,
+    client: &mut Client,
+    file: &Arc<OpenFile>,
+    parts: Parts,
+) -> Outcome {
     let sent = match parts {
-        Parts::One(range) => send_range(request, client, &file, range).await,
-        Parts::Several(layout) => send_parts(request, client, &file, &layout).await,
+        Parts::One(range) => send_range(request, client, file, range).await,
+        Parts::Several(layout) => send_parts(request, client, file, &layout).await,
     };
     match sent {
         Ok(()) => stored::close(request, client).await,
@@ -276,7 +277,7 @@ enum Cut {
 async fn send_parts(
     request: &mut Request,
     client: &mut Client,
-    file: &Arc<File>,
+    file: &Arc<OpenFile>,
     layout: &Multipart,
 ) -> Result<(), Cut> {
     let mut text = Vec::with_capacity(256);
@@ -295,25 +296,43 @@ async fn send_parts(
 async fn send_range(
     request: &mut Request,
     client: &mut Client,
-    file: &Arc<File>,
+    of: &Arc<OpenFile>,
     mut range: Range<u64>,
 ) -> Result<(), Cut> {
-    let mut piece = Vec::with_capacity(PIECE.min((range.end - range.start) as usize));
+    let is_sent_by_kernel = range.end - range.start > READ_UP_TO && client.takes_files();
     while range.start < range.end {
-        let (file, wanted) = (file.clone(), range.clone());
-        let read = blocking::run(move || {
-            piece.resize((wanted.end - wanted.start).min(PIECE as u64) as usize, 0);
-            let read = file.read_at(&mut piece, wanted.start);
-            piece.truncate(*read.as_ref().unwrap_or(&0));
-            piece
-        })
-        .await;
-        piece = read;
+        let part = range.start..range.end.min(range.start + SENT_AT_A_TIME);
+        if is_sent_by_kernel && of.file.is_at_hand(&part) {
+            range.start = part.end;
+            client.send_file(request, &of.file, part).await.map_err(Cut::Client)?;
+            continue;
+        }
+        let piece = read(of, range.start..range.end.min(range.start + PIECE)).await;
         if piece.is_empty() {
             return Err(Cut::File);
         }
         range.start += piece.len() as u64;
-        client.send(request, std::mem::take(&mut piece).into()).await.map_err(Cut::Client)?;
+        client.send(request, piece.into()).await.map_err(Cut::Client)?;
     }
     Ok(())
+}
+
+/// Reads some of a part: nothing where it cannot be read.
+async fn read(of: &Arc<OpenFile>, part: Range<u64>) -> Vec<u8> {
+    let mut bytes = vec![0; (part.end - part.start) as usize];
+    let read = match of.file.read_at_once(&mut bytes, part.start) {
+        Some(read) => read,
+        None => {
+            let of = of.clone();
+            let (read, filled) = blocking::run(move || {
+                let read = of.file.file().read_at(&mut bytes, part.start);
+                (read, bytes)
+            })
+            .await;
+            bytes = filled;
+            read
+        }
+    };
+    bytes.truncate(read.unwrap_or_default());
+    bytes
 }

@@ -221,3 +221,72 @@ fn what_is_not_there_is_told_unless_log_not_found_is_off() {
     let log = server.prefix().read("error.log");
     assert!(!log.contains("/www/quiet"), "{log}");
 }
+
+#[test]
+fn files_stay_as_they_were_opened_for_as_long_as_open_file_cache_says() {
+    let server = served(
+        "open_file_cache max=100; open_file_cache_valid 1h;
+        location /kept/ { alias @DIR@/other/; }
+        location /often/ { alias @DIR@/other/; open_file_cache max=100; open_file_cache_min_uses 3; }
+        location /errors/ { alias @DIR@/other/; open_file_cache max=100; open_file_cache_errors on; }
+        location /moment/ { alias @DIR@/other/; open_file_cache max=100; open_file_cache_valid 0; }
+        location /one/ { alias @DIR@/other/; open_file_cache max=1; }
+        location /never/ { alias @DIR@/other/; open_file_cache off; }",
+        &[],
+    );
+    let replace = |name: &str, text: &str| {
+        let new = server.prefix().write("new", text);
+        std::fs::rename(new, server.prefix().join(name)).expect("it takes its place");
+    };
+    replace("other/file", "old");
+    let before = [
+        ("/kept/file", "200 old"),
+        ("/often/file", "200 old"),
+        ("/moment/file", "200 old"),
+        ("/one/file", "200 old"),
+        ("/never/file", "200 old"),
+        ("/kept/none", "404"),
+        ("/errors/none", "404"),
+        ("/one/sub/index.html", "200 other/sub/index.html"),
+    ];
+    check(&server, &before);
+    replace("other/file", "changed");
+    replace("other/none", "now");
+    check(
+        &server,
+        &[
+            ("/kept/file", "200 old"),
+            // Its first use was not often enough, and neither is its second; from its third on it is kept.
+            ("/often/file", "200 changed"),
+            ("/often/file", "200 changed"),
+            ("/moment/file", "200 changed"),
+            // Another file took the only place.
+            ("/one/file", "200 changed"),
+            ("/never/file", "200 changed"),
+            ("/kept/none", "200 now"),
+            ("/errors/none", "404"),
+        ],
+    );
+    replace("other/file", "last");
+    check(&server, &[("/often/file", "200 changed"), ("/kept/file", "200 old"), ("/never/file", "200 last")]);
+}
+
+#[test]
+fn a_file_goes_out_whole_and_in_parts_whatever_its_length() {
+    let server = served("location /kept/ { alias @DIR@/www/; open_file_cache max=10; }", &[]);
+    // Read, sent by the kernel, and sent in several turns.
+    for length in [0, 1, 16 * 1024, 16 * 1024 + 1, 300_000, 5_000_000] {
+        let whole: Vec<u8> = (0..length).map(|at| b'a' + (at % 23) as u8).collect();
+        std::fs::write(server.prefix().join(&format!("www/{length}")), &whole).expect("written");
+        for path in [format!("/{length}"), format!("/kept/{length}"), format!("/kept/{length}")] {
+            let answer = server.get(&path);
+            assert!(answer.status == 200 && answer.body == whole, "{path}");
+            if length > 10 {
+                let part = server.get_with(&path, &[("Range", "bytes=5-")]);
+                assert!(part.status == 206 && part.body == whole[5..], "{path}, a part");
+                let parts = server.get_with(&path, &[("Range", "bytes=5-,0-1")]);
+                assert!(parts.status == 206 && parts.body.len() > length - 3, "{path}, parts");
+            }
+        }
+    }
+}
