@@ -58,12 +58,12 @@ http {
 /// What is counted only where we have made a mistake: `app/src/panic_log/tests.rs` shows these.
 const NOT_CAUSED: [&str; 1] = ["millstream_panics_total"];
 
-/// An API that does what the path says; `/silent` and what is asked again of `/zoned/stale` wait for the gate.
+/// An API that does what the path says; `/silent`, `/plain/slow` and what is asked again of `/zoned/stale` wait for the gate.
 fn api(gate: &Arc<Gate>) -> Origin {
     let gate = Arc::clone(gate);
     let stale_asked = std::sync::atomic::AtomicBool::new(false);
     Origin::start(move |request: &Request| match request.target() {
-        "/silent" => vec![Step::Pass(Arc::clone(&gate)), Step::Close],
+        "/silent" | "/plain/slow" => vec![Step::Pass(Arc::clone(&gate)), Step::Close],
         "/plain/nonsense" => vec![Step::Send(b"nonsense\r\n\r\n".to_vec()), Step::Close],
         "/plain/cut" => {
             vec![Step::Send(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n1".to_vec()), Step::Close]
@@ -155,8 +155,9 @@ fn every_figure_of_the_metrics_grows_by_what_it_counts() {
     let origin = api(&gate);
     let server = Server::start(TEMPLATE, &[("ORIGIN", &origin.address()), ("CLOSED", &closed)]);
     let counted = Counted { server, caused: RefCell::default() };
-    clients(&counted);
+    // First, while no connection to the API is kept.
     upstreams(&counted);
+    clients(&counted);
     zones(&counted);
     gate.open();
     purges(&counted);
@@ -179,6 +180,14 @@ fn clients(counted: &Counted) {
         });
     });
     drop(kept);
+    let mut one = counted.client();
+    counted.causes(&[("millstream_client_connections{state=\"reading\"}", 1.0)], || {
+        one.send("GET /plain/slow HTTP/1.1\r\nHo").expect("sent");
+    });
+    counted.causes(&[("millstream_client_connections{state=\"writing\"}", 1.0)], || {
+        one.send("st: a\r\n\r\n").expect("sent");
+    });
+    drop(one);
     counted.causes_at_least(&[("millstream_requests_total", 5.0)], || {
         let mut client = counted.client();
         (0..5).for_each(|_| _ = client.get("/zoned/return/4").expect("an answer"));
