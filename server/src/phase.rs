@@ -12,10 +12,10 @@
 //! each kind of content does.
 
 use crate::access::{self, Entry, Question, Weighing};
-use crate::answer::cached;
 use crate::answer::fixed;
 use crate::answer::purge::{self, Purging};
 use crate::answer::slices;
+use crate::answer::{cached, course};
 use crate::failure;
 use crate::limits::{self, Ruling};
 use crate::realip;
@@ -226,5 +226,5 @@ fn chosen(request: &mut Request, settings: &Settings, now: Now) -> Content {
     if settings.slice > 0 && slices::applies(request) {
         return Content::Slices;
     }
-    Content::Pass(cached::find(request, cache, now))
+    Content::Pass(course::find(request, cache, now))
 }

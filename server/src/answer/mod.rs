@@ -5,6 +5,7 @@
 
 pub mod media_type;
 pub mod stored;
+pub mod course;
 pub mod partial;
 pub mod cached;
 pub mod slices;

@@ -10,13 +10,14 @@
 //! ```
 //! It decides, and answers from parts; who asks is `cached`. Next: `gateway/combining`, which checks what comes.
 
+use super::course::beside;
 use super::{Outcome, stored};
 use crate::client::{AnswerHead, Client};
 use crate::filter::head;
 use crate::gateway::{Filling, Rest};
 use crate::representation::{conditions, hit, ranges};
 use crate::request::Request;
-use millstream_cache::{Entry, FillPermit, Hit, Lookup, Now, Part};
+use millstream_cache::{Entry, Hit, Lookup, Now, Part};
 use millstream_conf::model::ProxyCache;
 use millstream_telemetry::metrics::CacheStatus;
 use millstream_wire::conditional::{self, Validators};
@@ -81,10 +82,6 @@ pub async fn step(
 /// The answer to a request that says no-store is not stored.
 fn stored_by(request: &Request, filling: Filling) -> Filling {
     if request.wish.no_store { Filling::No } else { filling }
-}
-
-fn beside(request: &Request, cache: &ProxyCache, key: &[u8]) -> FillPermit {
-    request.generation.fronts[cache.zone.0 as usize].borrow().beside(key, request.asker)
 }
 
 /// Whether the request's range is passed on: `proxy_cache_max_range_offset`, judged by the first range as in nginx.

@@ -1,30 +1,28 @@
 //! One piece of a sliced answer: from the cache, or from a fetch that nobody but the cache waits for.
 //!
 //! A fetch is a task of its own, so it goes on while another piece is sent and when the client leaves; it is never longer
-//! than a piece. What reads it follows the fill. Next: `gateway::open`.
+//! than a piece. What reads it follows the fill. Next: `course`, which says how a piece is had, and `gateway::open`.
 
 use super::Broken;
-use crate::answer::{cached, stored};
-use crate::cache_report::{CacheReport, Forward};
+use crate::answer::course::{self, Course, LOOKUPS, Right};
+use crate::answer::stored;
+use crate::cache_report::CacheReport;
 use crate::client::{Client, Unsent};
 use crate::gateway::{self, Filling, Opened, Proxied};
 use crate::request::Request;
 use crate::tries::Tries;
-use millstream_cache::{Entry, Follower, Head, Hit, Lookup, Now, StaleCause, Woken};
+use millstream_cache::{Entry, Follower, Head, Hit, Now};
 use millstream_conf::model::ProxyCache;
 use millstream_telemetry::metrics::CacheStatus;
 use millstream_wire::FieldId;
 use millstream_wire::range::ContentRange;
 use std::future::{Future, poll_fn};
-use std::ops::Range;
+use std::ops::{ControlFlow, Range};
 use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Poll, ready};
 use tokio::sync::oneshot;
-
-/// Look-ups for one piece at the most.
-const LOOKUPS: usize = 8;
 
 /// Where a piece's bytes come from.
 pub(super) enum Source {
@@ -109,146 +107,84 @@ pub(super) async fn open(mut request: Request) -> Result<Option<Piece>, Proxied>
     let generation = request.generation.clone();
     let settings = &generation.http().location(request.location).settings;
     let Some(cache) = settings.cache() else { return Ok(None) };
-    let Some((key, mut lookup)) = cached::find(&mut request, cache, Now::read()) else { return Ok(None) };
+    let Some((key, mut lookup)) = course::find(&mut request, cache, Now::read()) else { return Ok(None) };
     for _ in 0..LOOKUPS {
-        if request.wish.only_if_cached
-            && !matches!(lookup, Lookup::Fresh(_) | Lookup::Ahead(..) | Lookup::Disk(_))
-        {
+        if course::is_refused(&request, &lookup) {
             return Err(Proxied::Failed(504));
         }
-        lookup = match lookup {
-            Lookup::Fresh(found) => {
-                return Ok(Some(of_entry(request.report.take(), found.entry.clone(), CacheStatus::Hit)));
-            }
-            Lookup::Ahead(found, permit) => {
-                cached::refresh_detached(&request, permit, &found);
-                return Ok(Some(of_entry(request.report.take(), found.entry.clone(), CacheStatus::Hit)));
-            }
-            Lookup::Stale(found, permit) => {
-                return stale(request, cache, &key, found, permit).await.map(Some);
-            }
-            Lookup::Miss(permit) => {
-                let status = request.cache_status.unwrap_or(CacheStatus::Miss);
-                return ask(request, Filling::Permit(permit), None, status).await.map(Some);
-            }
-            Lookup::Apart(permit) => {
-                return ask(request, Filling::Permit(permit), None, CacheStatus::Bypass).await.map(Some);
-            }
-            Lookup::Busy(waiter, fallback) => match waiter.wait(request.fields(), cache, Now::read()).await {
-                Woken::Retry => match cached::find(&mut request, cache, Now::read()) {
-                    Some((_, lookup)) => lookup,
-                    None => return Ok(None),
-                },
-                Woken::Streaming(follower) => return Ok(Some(of_other(request, follower))),
-                Woken::Fill(permit) => {
-                    let status = if fallback.is_some() { CacheStatus::Expired } else { CacheStatus::Miss };
-                    return ask(request, Filling::Permit(permit), fallback, status).await.map(Some);
-                }
-                Woken::Failed(failure) => {
-                    let now = Now::read();
-                    let may = |found: &Rc<Hit>| found.entry.may_serve_stale(failure.cause, cache, now);
-                    let found = fallback.filter(may).ok_or(Proxied::Failed(failure.status))?;
-                    return Ok(Some(of_entry(
-                        request.report.take(),
-                        found.entry.clone(),
-                        CacheStatus::Stale,
-                    )));
-                }
-                Woken::Timeout => break,
-            },
-            Lookup::Scarce => break,
-            Lookup::Disk(probe) => {
-                let found = probe.load(request.fields(), cache, Now::read()).await;
-                let front = generation.fronts[cache.zone.0 as usize].borrow();
-                cached::wished(&front, &request, &key, found, Now::read())
-            }
+        lookup = match course::step(&mut request, cache, &key, lookup).await {
+            ControlFlow::Continue(lookup) => lookup,
+            ControlFlow::Break(course) => return take(request, cache, &key, course).await.map(Some),
         };
     }
-    let permit = generation.fronts[cache.zone.0 as usize].borrow().beside(&key, request.asker);
-    ask(request, Filling::Along(permit), None, CacheStatus::Miss).await.map(Some)
+    let course = course::given_up(&mut request);
+    take(request, cache, &key, course).await.map(Some)
 }
 
-fn of_entry(mut report: Option<Box<CacheReport>>, entry: Arc<Entry>, status: CacheStatus) -> Piece {
-    if let Some(report) = &mut report {
-        report.note_lifetime(&entry.head().lifetime, Now::read());
-    }
-    Piece { source: Source::Entry(entry), cache_status: Some(status), tries: None, report }
-}
-
-/// A piece that somebody else's request brings.
-fn of_other(mut request: Request, follower: Follower) -> Piece {
-    request.report_forward(Forward::Miss, None);
-    if let Some(report) = &mut request.report {
-        report.collapsed = true;
-        report.note_lifetime(&follower.head().lifetime, Now::read());
-    }
-    let (cache_status, report) = (Some(CacheStatus::Hit), request.report);
-    Piece { source: Source::Stream(follower), cache_status, tries: None, report }
-}
-
-/// As for any answer: a stale piece is used where that is allowed, else confirmed or fetched anew.
-async fn stale(
+/// Gets a piece in the way that a look-up came to.
+async fn take(
     mut request: Request,
     cache: &ProxyCache,
     key: &[u8],
-    found: Rc<Hit>,
-    permit: Option<millstream_cache::FillPermit>,
+    course: Course,
 ) -> Result<Piece, Proxied> {
-    let now = Now::read();
-    let insists = cached::insists(&request, &found, now);
-    let permit = permit.or_else(|| insists.then(|| cached::beside(&request, cache, key)));
-    let Some(permit) = permit else {
-        return Ok(of_entry(request.report.take(), found.entry.clone(), CacheStatus::Updating));
-    };
-    let may = found.entry.may_serve_stale(StaleCause::Updating, cache, now);
-    let detached = found.entry.is_updated_behind(cache, now);
-    if may && detached && !insists {
-        cached::refresh_detached(&request, permit, &found);
-        return Ok(of_entry(request.report.take(), found.entry.clone(), CacheStatus::Stale));
+    let (cache_status, report) = (request.cache_status, request.report.take());
+    match course {
+        Course::Entry(found) => Ok(of_entry(report, found.entry.clone(), cache_status)),
+        Course::Follow(follower) => {
+            Ok(Piece { source: Source::Stream(follower), cache_status, tries: None, report })
+        }
+        Course::Ask(right, fallback) => {
+            request.report = report;
+            let filling = match right {
+                Right::Fill(permit) | Right::Apart(permit) if request.wish.no_store => Filling::Along(permit),
+                Right::Fill(permit) | Right::Apart(permit) => Filling::Permit(permit),
+                Right::None => Filling::Along(course::beside(&request, cache, key)),
+            };
+            ask(request, filling, fallback).await
+        }
+        Course::Failed(ending, fallback) => instead(ending, report, fallback),
     }
-    ask(request, Filling::Permit(permit), Some(found), CacheStatus::Expired).await
+}
+
+fn of_entry(mut report: Option<Box<CacheReport>>, entry: Arc<Entry>, status: Option<CacheStatus>) -> Piece {
+    if let Some(report) = &mut report {
+        report.note_lifetime(&entry.head().lifetime, Now::read());
+    }
+    Piece { source: Source::Entry(entry), cache_status: status, tries: None, report }
 }
 
 /// Fetches a piece in a task of its own and reads along.
-async fn ask(
-    mut request: Request,
-    filling: Filling,
-    fallback: Option<Rc<Hit>>,
-    status: CacheStatus,
-) -> Result<Piece, Proxied> {
-    request.cache_status = Some(status);
-    let forward = match status {
-        CacheStatus::Bypass => Forward::Bypass,
-        CacheStatus::Expired => Forward::Stale,
-        _ => Forward::Miss,
-    };
-    request.report_forward(forward, None);
-    let filling = match filling {
-        Filling::Permit(permit) if request.wish.no_store => Filling::Along(permit),
-        filling => filling,
-    };
+async fn ask(request: Request, filling: Filling, fallback: Option<Rc<Hit>>) -> Result<Piece, Proxied> {
+    let cache_status = request.cache_status;
     let (tap, opened) = oneshot::channel();
     let stale = fallback.clone();
     tokio::task::spawn_local(gateway::open(request, filling, stale, tap));
     match opened.await {
         Ok(Opened::Stream(follower, tries, report)) => {
-            let source = Source::Stream(follower);
-            Ok(Piece { source, cache_status: Some(status), tries: Some(*tries), report })
+            Ok(Piece { source: Source::Stream(follower), cache_status, tries: Some(*tries), report })
         }
-        Ok(Opened::Ended(Proxied::Revalidated(entry), report)) => {
-            Ok(of_entry(report, entry, CacheStatus::Revalidated))
-        }
-        Ok(Opened::Ended(Proxied::Stale(status), mut report)) => match fallback {
-            Some(hit) => {
-                if let Some(report) = &mut report {
-                    report.detail = Some("stale_on_error");
-                }
-                Ok(of_entry(report, hit.entry.clone(), CacheStatus::Stale))
-            }
-            None => Err(Proxied::Failed(status)),
-        },
-        Ok(Opened::Ended(ending, _)) => Err(ending),
+        Ok(Opened::Ended(ending, report)) => instead(ending, report, fallback),
         Err(_) => Err(Proxied::Failed(502)),
+    }
+}
+
+/// What stands in for a piece that did not come.
+fn instead(
+    ending: Proxied,
+    mut report: Option<Box<CacheReport>>,
+    fallback: Option<Rc<Hit>>,
+) -> Result<Piece, Proxied> {
+    match (ending, fallback) {
+        (Proxied::Revalidated(entry), _) => Ok(of_entry(report, entry, Some(CacheStatus::Revalidated))),
+        (Proxied::Stale(_), Some(hit)) => {
+            if let Some(report) = &mut report {
+                report.detail = Some("stale_on_error");
+            }
+            Ok(of_entry(report, hit.entry.clone(), Some(CacheStatus::Stale)))
+        }
+        (Proxied::Stale(status), None) => Err(Proxied::Failed(status)),
+        (ending, _) => Err(ending),
     }
 }
 
