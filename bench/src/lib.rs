@@ -20,6 +20,7 @@ mod stampede;
 mod refresh;
 mod purge;
 mod warm;
+mod index;
 mod generator;
 mod embedded;
 mod ours;
@@ -47,11 +48,12 @@ pub fn run(arguments: &[String]) -> Result<(), String> {
         Work::Eviction => return storage::eviction(&storage_program()?),
         _ => {}
     }
-    if let Work::Attack | Work::Streams | Work::Soak = options.work {
+    if let Work::Attack | Work::Streams | Work::Soak | Work::Index = options.work {
         let millstream = millstream(&options)?;
         let text = match options.work {
             Work::Attack => attack::run(&options, millstream.as_deref())?,
             Work::Streams => streams::run(&options, &millstream.ok_or("this is about Millstream itself")?)?,
+            Work::Index => index::run(&options, &millstream.ok_or("this is about Millstream itself")?)?,
             _ => soak::run(&options, &millstream.ok_or("this is about Millstream itself")?)?,
         };
         return print(&options, &text);

@@ -9,6 +9,8 @@ const MOST_CLIENTS: u32 = 20_000;
 
 /// Files of `warm` at most: each takes a block of the disk and an inode.
 const MOST_FILES: u32 = 4_000_000;
+/// Names of `index` at most: each takes 40 bytes of the disk.
+const MOST_NAMES: u32 = 50_000_000;
 
 /// The commands of the bench.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,6 +31,8 @@ pub enum Work {
     Purge,
     /// A restart on a directory full of files.
     Warm,
+    /// An index of ten million files, and the worker's loop.
+    Index,
     /// Whether the limit is named in cases that are built for it.
     Verdict,
     /// `millstream bench` beside other load generators.
@@ -63,7 +67,7 @@ pub struct Options {
     pub work: Work,
     /// Clients of `stampede`.
     pub clients: usize,
-    /// Files of `warm`.
+    /// Files of `warm` and `index`.
     pub files: u32,
     /// Runs of each case of `verdict`.
     pub runs: u32,
@@ -108,6 +112,7 @@ impl Options {
                 // It measures the cache alone.
                 "purge" => (options.work, options.millstream) = (Work::Purge, false),
                 "warm" => options.work = Work::Warm,
+                "index" => (options.work, options.files) = (Work::Index, 10_000_000),
                 "verdict" => options.work = Work::Verdict,
                 "find-max" => options.work = Work::FindMax,
                 "stall" => options.work = Work::Stall,
@@ -117,7 +122,10 @@ impl Options {
                 "--minutes" => options.minutes = number(&value()?)?.clamp(1, 24 * 60),
                 "generator" => options.work = Work::Generator,
                 "--runs" => options.runs = number(&value()?)?.clamp(1, 1000),
-                "--files" => options.files = number(&value()?)?.clamp(1, MOST_FILES),
+                "--files" => {
+                    let most = if options.work == Work::Index { MOST_NAMES } else { MOST_FILES };
+                    options.files = number(&value()?)?.clamp(1, most);
+                }
                 "--clients" => options.clients = number(&value()?)?.clamp(1, MOST_CLIENTS) as usize,
                 "--duration" => options.duration = number(&value()?)?.max(1),
                 "--rounds" => options.rounds = number(&value()?)?.max(1) as usize,
@@ -151,6 +159,7 @@ pub(crate) fn usage() -> String {
                     cargo xtask bench refresh [--rounds N] [--skip-peers] [--no-millstream] [--markdown FILE]\n\
                     cargo xtask bench purge\n\
                     cargo xtask bench warm [--files N] [--rounds N] [--markdown FILE]\n\
+                    cargo xtask bench index [--files N] [--markdown FILE]\n\
                     cargo xtask bench verdict [--runs N]\n\
                     cargo xtask bench find-max | stall [--rounds N] [--markdown FILE]\n\
                     cargo xtask bench attack [--only ATTACK,…] [--skip-peers] [--no-millstream] [--markdown FILE]\n\

@@ -25,6 +25,7 @@ const USAGE: &str = "cargo xtask COMMAND
   bench memory          bytes per stored entry beyond its content, longest store and look-up
   bench eviction        hit ratios on Zipf traces, plain and mixed with a scan, beside other ways to evict
   bench warm            a restart on a million files: first hit, whole index, its memory
+  bench index           an index of ten million files: how long it ever holds a worker's loop, its memory
   bench stampede        2,000 clients at once on one cold entry, beside nginx and Varnish
   bench refresh         one client beside a refresh in the background, beside nginx
   bench purge           a purge by tag among a million entries

@@ -80,6 +80,10 @@ impl Index {
                 self.items[index] = item;
             }
             None => {
+                if self.items.len() == self.items.capacity() {
+                    // All parts are alike, and so would all have half of their room free at once.
+                    self.items.reserve_exact((self.items.len() / 8).max(4));
+                }
                 self.items.push(item);
                 let index = (self.items.len() - 1) as u32;
                 let (hasher, items) = (&self.hasher, &self.items);

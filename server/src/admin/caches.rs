@@ -46,6 +46,8 @@ pub struct DiskTier {
     pub bytes: u64,
     /// Files removed since the start.
     pub removed: u64,
+    /// Memory that the index of the files takes.
+    pub index_bytes: u64,
     /// Damaged files found, and removed, since the start.
     pub corrupt: u64,
     /// Reads and writes that failed since the start.
@@ -78,6 +80,7 @@ pub fn one(shared: &Shared, index: usize) -> Zone {
         files: stats.files,
         bytes: stats.disk_bytes,
         removed: stats.files_removed,
+        index_bytes: stats.index_bytes,
         corrupt: stats.corrupt,
         errors: stats.disk_errors,
         unwritten: stats.unwritten,
