@@ -8,6 +8,7 @@ mod crates;
 mod modules;
 mod names;
 mod sizes;
+mod types;
 mod words;
 mod metrics;
 mod features;
@@ -22,6 +23,7 @@ pub(crate) fn run() -> Result<(), String> {
     breaches.extend(modules::check(&files));
     breaches.extend(names::check(&files));
     breaches.extend(sizes::check(&files, &reasons));
+    breaches.extend(types::check(&files));
     breaches.extend(words::check(&files));
     breaches.extend(metrics::check(&files));
     breaches.extend(features::check(&files));
