@@ -17,6 +17,7 @@ use crate::answer::purge::{self, Purging};
 use crate::answer::slices;
 use crate::answer::{cached, course};
 use crate::failure;
+use crate::gateway::Begun;
 use crate::limits::{self, Ruling};
 use crate::realip;
 use crate::representation::hit::{self, Ready};
@@ -64,6 +65,8 @@ pub enum Content {
     Api,
     /// The upstream, through the cache where it was looked up.
     Pass(Option<(Vec<u8>, Lookup)>),
+    /// The upstream, which is asked already.
+    Begun(Box<Begun>),
 }
 
 /// What is waited for before it is decided.

@@ -94,6 +94,7 @@ async fn carry_out(request: &mut Request, client: &mut Client, content: Content)
         Content::StubStatus => Box::pin(stub_status::answer(request, client)).await,
         Content::Api => Box::pin(admin::answer(request, client)).await,
         Content::Pass(found) => cached::answer(request, client, found).await,
+        Content::Begun(begun) => cached::go_on(request, client, *begun).await,
     }
 }
 

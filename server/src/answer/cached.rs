@@ -15,7 +15,7 @@ use super::stored;
 use crate::caching::query;
 use crate::client::Client;
 use crate::filter::compressor::{self, Effort};
-use crate::gateway::{self, Filling, Proxied};
+use crate::gateway::{self, Begun, Filling, Proxied};
 use crate::representation::follow::{self, Followed};
 use crate::representation::hit::{self, Ready};
 use crate::representation::ranges;
@@ -126,6 +126,12 @@ async fn upstream(
     let mut fallback = fallback;
     let proxied = gateway::answer(request, Some(&mut *client), filling, &mut fallback).await;
     settle(request, client, proxied, fallback).await
+}
+
+/// Ends an exchange that was begun, with which the cache has nothing to do.
+pub async fn go_on(request: &mut Request, client: &mut Client, begun: Begun) -> Outcome {
+    let proxied = gateway::go_on(request, client, begun).await;
+    settle(request, client, proxied, None).await
 }
 
 /// What follows from how a request fared that was passed on; `fallback` is the entry it could fall back on.

@@ -14,9 +14,10 @@ use crate::access_log;
 use crate::admission;
 use crate::client::{Client, Ending};
 use crate::failure;
+use crate::gateway::{self, Begun};
 use crate::generation::Generation;
 use crate::loop_lag;
-use crate::phase::{self, Step};
+use crate::phase::{self, Content, Step};
 use crate::request::{ConnectionFacts, Request};
 use crate::rewrite::From;
 use crate::serve;
@@ -77,6 +78,8 @@ enum Left {
     Nothing,
     /// A hit that the socket did not take whole.
     Queued,
+    /// To wait for the upstream, which is asked.
+    Begun(Box<Begun>),
     /// All but the decision.
     Step(Box<Step>),
 }
@@ -420,6 +423,13 @@ impl Connection {
             }
             // A client that fails now is seen by `conclude`: its answer is not whole.
             Left::Queued => _ = Box::pin(self.client.flush(&mut request)).await,
+            Left::Begun(mut begun) => {
+                request.tighten();
+                if !poll_fn(|cx| begun.poll(cx, &mut request, &mut self.client)).await {
+                    let step = Step::Content(Content::Begun(begun));
+                    Box::pin(serve::finish(&mut request, &mut self.client, step, Vec::new())).await;
+                }
+            }
             Left::Step(step) => {
                 request.tighten();
                 Box::pin(serve::finish(&mut request, &mut self.client, *step, Vec::new())).await;
@@ -433,7 +443,8 @@ impl Connection {
         self.conclude(request, now)
     }
 
-    /// Decides about a request; a hit in memory is answered here, in one write.
+    /// Decides about a request. A hit in memory is answered here, in one write, and an upstream that is to be asked for
+    /// something common is asked.
     fn begin(&mut self, cx: &mut Context<'_>, request: &mut Request) -> Left {
         let now = Now { unix_milliseconds: clock::wall().unix_milliseconds(), instant: request.started };
         let mut out = buffers::take();
@@ -444,6 +455,11 @@ impl Connection {
             },
             step => {
                 buffers::give(out);
+                if let Step::Content(Content::Pass(None)) = step
+                    && let Some(begun) = gateway::begin(cx, request, &mut self.client)
+                {
+                    return Left::Begun(begun);
+                }
                 Left::Step(Box::new(step))
             }
         }

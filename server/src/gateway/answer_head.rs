@@ -31,6 +31,15 @@ pub(super) fn visible(exchange: &Exchange, fields: Fields<'_>) -> Visible {
     fields.lines().filter(goes_on).collect()
 }
 
+/// Whether `proxy_redirect` or `proxy_cookie_*` have to do with a head.
+pub(super) fn may_be_rewritten(proxy: &Pass, fields: Fields<'_>) -> bool {
+    proxy.http().is_some_and(|http| {
+        let leads_elsewhere = || fields.has(FieldId::Location) || fields.has(FieldId::Refresh);
+        let redirects = !http.redirects.is_empty() && leads_elsewhere();
+        redirects || !http.cookies.are_untouched() && fields.has(FieldId::SetCookie)
+    })
+}
+
 /// The head with Location and Refresh rewritten by `proxy_redirect`, and cookies by `proxy_cookie_*`; `None` where nothing
 /// changes. The error is the status to answer with where that cannot be told.
 pub(super) fn rewritten(
@@ -38,17 +47,11 @@ pub(super) fn rewritten(
     proxy: &Pass,
     fields: Fields<'_>,
 ) -> Result<Option<Headers>, u16> {
-    let Some(http) = proxy.http() else { return Ok(None) };
-    let leads_elsewhere = fields.has(FieldId::Location) || fields.has(FieldId::Refresh);
-    let redirects = leads_elsewhere && !http.redirects.is_empty();
-    let cookies = !http.cookies.are_untouched() && fields.has(FieldId::SetCookie);
-    if !redirects && !cookies {
-        return Ok(None);
-    }
+    let Some(http) = proxy.http().filter(|_| may_be_rewritten(proxy, fields)) else { return Ok(None) };
     let mut changed = Vec::new();
     for (line, (id, _, text)) in fields.iter().enumerate() {
         let at = match id {
-            FieldId::SetCookie if cookies => {
+            FieldId::SetCookie if !http.cookies.are_untouched() => {
                 let cookie = cookie::rewritten(request, &http.cookies, text);
                 let cookie = cookie.map_err(|undecided| undecided_by(request, &undecided))?;
                 changed.extend(cookie.map(|cookie| (line, cookie)));

@@ -4,35 +4,24 @@
 //! come (RFC 9110 §15.2). An answer that arrives before the request's body is out ends the sending of it.
 //! Next: `request_head` for what is sent, `millstream-upstream`'s `retry` for what follows a failure.
 
+use super::broken::{Broken, Failure, broken};
 use super::destination::Destination;
-use super::request_body::{PIECE, RequestBody, read_at};
+use super::opening::open;
 use super::request_head::{self, Framed, Plan, Written};
+use super::watching::{watch, watch_for_others};
 use super::{Passing, answer_head, params, report};
-use crate::client::{BodyProgress, Client, ClientFailure};
+use crate::client::ClientFailure;
 use crate::tries::Try;
-use crate::worker::Worker;
-use millstream_cache::Awaited;
-use millstream_conf::model::{Level, Protocol};
-use millstream_net::limits::is_out_of_descriptors;
-use millstream_net::timer::Deadline;
+use millstream_conf::model::Protocol;
 use millstream_net::{buffers, clock};
-use millstream_telemetry::metrics::{Counter, Timing};
-use millstream_upstream::retry::is_peer_failure;
+use millstream_telemetry::metrics::Counter;
 use millstream_upstream::{
-    Ask, Attempt, Condition, Connection, Decision, ExchangeError, Peer, Speaker, Turn, decide,
+    Ask, Attempt, Condition, Connection, Decision, ExchangeError, Peer, Speaker, Tried, Turn, decide,
 };
+use millstream_wire::Fields;
 use millstream_wire::h1::head::ResponseHead;
-use millstream_wire::{Fields, Headers};
-use std::fs::File;
-use std::future::poll_fn;
-use std::pin::pin;
 use std::rc::Rc;
-use std::sync::Arc;
-use std::task::{Poll, ready};
-use std::time::{Duration, Instant};
-
-/// How often a request looks again for a descriptor that something other than connections has taken.
-const LOOK_AGAIN: Duration = Duration::from_millis(50);
+use std::time::Instant;
 
 /// An accepted answer: its head is parsed, its body is on the connection.
 pub(super) struct Asked {
@@ -48,36 +37,58 @@ pub(super) enum Stop {
     Upstream(Condition, u16),
 }
 
-/// How one attempt failed.
-enum Broken {
-    Client(ClientFailure),
-    Exchange(Failure),
+/// A search for a server that answers, begun before.
+pub(super) struct Asking {
+    pub(super) tried: Tried,
+    pub(super) started: Instant,
+    /// Whose turn it is.
+    pub(super) turn: Turn,
+    /// What has come of it; nothing yet where there is no connection.
+    pub(super) underway: Option<Underway>,
 }
 
-/// A failed exchange.
-struct Failure {
-    error: ExchangeError,
-    /// What was being done, in nginx's words.
-    doing: &'static str,
-    /// The connection was merely stale.
-    stale: bool,
-    /// Some of the request had been sent.
-    sent: bool,
+/// An exchange with one server that has begun.
+pub(super) struct Underway {
+    pub(super) connection: Box<Connection>,
+    pub(super) written: Written,
+    pub(super) at: At,
+}
+
+/// How far an exchange has come.
+pub(super) enum At {
+    /// The request's head, and how much of it is out.
+    Sending(Vec<u8>, usize),
+    /// All of the request is out.
+    Sent,
+    /// So ended the reading of the first head.
+    Read(Result<(), ExchangeError>),
 }
 
 impl Passing<'_> {
-    /// Asks servers until one gives a head that is accepted.
-    pub(super) async fn ask(&mut self, head: &mut ResponseHead) -> Result<Asked, Stop> {
+    /// Asks servers until one gives a head that is accepted. `begun`: the first is asked already.
+    pub(super) async fn ask(
+        &mut self,
+        begun: Option<Asking>,
+        head: &mut ResponseHead,
+    ) -> Result<Asked, Stop> {
         let Destination { peers, key, .. } = self.destination;
-        let mut tried = peers.tried(self.proxy.exchange.next_upstream_tries);
-        let started = clock::now();
+        let (mut tried, started, mut first) = match begun {
+            Some(Asking { tried, started, turn, underway }) => (tried, started, Some((turn, underway))),
+            None => (peers.tried(self.proxy.exchange.next_upstream_tries), clock::now(), None),
+        };
         let mut now = started;
         loop {
-            let Ok(turn) = peers.choose(Ask { key, tried: &mut tried, now }) else {
-                self.nobody(peers.group());
-                return Err(Stop::Upstream(Condition::Error, 502));
+            let (turn, underway) = match first.take() {
+                Some(first) => first,
+                None => match peers.choose(Ask { key, tried: &mut tried, now }) {
+                    Ok(turn) => (turn, None),
+                    Err(_) => {
+                        self.nobody(peers.group());
+                        return Err(Stop::Upstream(Condition::Error, 502));
+                    }
+                },
             };
-            if let Some(ending) = self.ask_peer(turn, head, tried.left(), started, now).await {
+            if let Some(ending) = self.ask_peer(turn, underway, head, tried.left(), started, now).await {
                 return ending;
             }
             self.count(Counter::UpstreamRetries, 1);
@@ -89,6 +100,7 @@ impl Passing<'_> {
     async fn ask_peer(
         &mut self,
         turn: Turn,
+        mut underway: Option<Underway>,
         head: &mut ResponseHead,
         tries_left: u32,
         started: Instant,
@@ -96,7 +108,11 @@ impl Passing<'_> {
     ) -> Option<Result<Asked, Stop>> {
         let mut fresh = false;
         loop {
-            let (connection, failure) = match self.attempt(turn.peer(), fresh, now, head).await {
+            let attempted = match underway.take() {
+                Some(underway) => self.converse(underway, head).await,
+                None => self.attempt(turn.peer(), fresh, now, head).await,
+            };
+            let (connection, failure) = match attempted {
                 Ok(connection) if !may_ask_again(head.status) => return Some(Ok(Asked { connection, turn })),
                 Ok(connection) => (Some(connection), None),
                 Err(Broken::Client(failure)) => return Some(Err(Stop::Client(failure))),
@@ -156,10 +172,21 @@ impl Passing<'_> {
             None => Box::pin(self.connect(peer)).await?,
         };
         let connected = if connection.is_pooled() { started } else { clock::now() };
+        let (out, written) = self.begin_exchange(&mut connection, peer, connected);
+        self.converse(Underway { connection, written, at: At::Sending(out, 0) }, head).await
+    }
+
+    /// Records the try and writes the request's head, which is not sent yet.
+    pub(super) fn begin_exchange(
+        &mut self,
+        connection: &mut Connection,
+        peer: &Peer,
+        connected: Instant,
+    ) -> (Vec<u8>, Written) {
         self.request.tries.list.push(Try {
             peer: connection.peer_name().clone(),
             status: 0,
-            connect_time: Some(connected.saturating_duration_since(started)),
+            connect_time: Some(connected.saturating_duration_since(self.asked_at)),
             header_time: None,
             response_time: None,
             response_length: 0,
@@ -190,12 +217,7 @@ impl Passing<'_> {
             }
         };
         connection.begin(speaker, self.method, written.keep);
-        let outcome = self.converse(&mut connection, out, head, written).await;
-        match &outcome {
-            Ok(()) => self.note_head(&connection, head),
-            Err(_) => self.note_end(&connection, 0, clock::now()),
-        }
-        outcome.map(|()| connection)
+        (out, written)
     }
 
     async fn connect(&mut self, peer: &Peer) -> Result<Box<Connection>, Broken> {
@@ -226,30 +248,40 @@ impl Passing<'_> {
         }
     }
 
-    /// Sends the request and reads heads until a final one. The request's own head goes once it is sent: the answer may
-    /// take long.
+    /// Goes on with an exchange up to a final head, and records how that went.
     async fn converse(
         &mut self,
-        connection: &mut Connection,
-        out: Vec<u8>,
+        Underway { mut connection, written, at }: Underway,
         head: &mut ResponseHead,
+    ) -> Result<Box<Connection>, Broken> {
+        let outcome = self.exchange_heads(&mut connection, written, at, head).await;
+        match &outcome {
+            Ok(()) => self.note_head(&connection, head, clock::now()),
+            Err(_) => self.note_end(&connection, 0, clock::now()),
+        }
+        outcome.map(|()| connection)
+    }
+
+    /// Sends the request and reads heads until a final one. The request's own head goes once it is sent: the answer may
+    /// take long.
+    async fn exchange_heads(
+        &mut self,
+        connection: &mut Connection,
         written: Written,
+        at: At,
+        head: &mut ResponseHead,
     ) -> Result<(), Broken> {
-        let sent = self.send(connection, &out).await;
-        buffers::give(out);
-        let mut whole = match sent {
-            Ok(whole) => whole,
-            Err(error @ ExchangeError::Write(_)) => {
-                // The upstream may have answered, a 413 say, and closed without reading all of the request.
-                let timeout = self.proxy.exchange.read_timeout;
-                let answered =
-                    Box::pin(connection.read_head(head, self.proxy.exchange.buffer_size, timeout)).await;
-                if answered.is_ok() && !head.is_interim() && head.status != 101 {
-                    return Ok(());
+        let (mut whole, mut read) = match at {
+            At::Sending(out, from) => {
+                let sent = self.send(connection, &out[from..]).await;
+                buffers::give(out);
+                match sent {
+                    Ok(whole) => (whole, None),
+                    Err(error) => return self.answered_early(connection, error, head).await,
                 }
-                return Err(broken(connection, error, "while sending request to upstream"));
             }
-            Err(error) => return Err(broken(connection, error, "while sending request to upstream")),
+            At::Sent => (true, None),
+            At::Read(outcome) => (true, Some(outcome)),
         };
         loop {
             if !whole {
@@ -258,15 +290,11 @@ impl Passing<'_> {
             if whole {
                 connection.sent_whole();
             }
-            let reading =
-                connection.read_head(head, self.proxy.exchange.buffer_size, self.proxy.exchange.read_timeout);
-            let watched = self.client.as_deref_mut();
-            let read = match &self.awaited {
-                _ if self.watching => watch(watched, reading).await,
-                Some((awaited, bound)) => watch_for_others(watched, reading, awaited, *bound).await,
-                None => Ok(reading.await),
+            let outcome = match read.take() {
+                Some(outcome) => outcome,
+                None => self.read_head(connection, head).await.map_err(Broken::Client)?,
             };
-            if let Err(error) = read.map_err(Broken::Client)? {
+            if let Err(error) = outcome {
                 return Err(broken(connection, error, "while reading response header from upstream"));
             }
             if head.is_interim() {
@@ -283,59 +311,37 @@ impl Passing<'_> {
         }
     }
 
-    /// Sends the head and a body that is kept. `false`: the body is to be passed on as it comes.
-    async fn send(&mut self, connection: &mut Connection, out: &[u8]) -> Result<bool, ExchangeError> {
-        let timeout = self.proxy.exchange.send_timeout;
-        match &self.body {
-            RequestBody::None => connection.send(out, b"", true, timeout).await?,
-            RequestBody::Memory(bytes) => connection.send(out, bytes, true, timeout).await?,
-            RequestBody::File(file, length) => {
-                connection.send(out, b"", false, timeout).await?;
-                Box::pin(send_file(connection, file, *length, timeout)).await?;
-            }
-            RequestBody::Stream { .. } => {
-                connection.send(out, b"", false, timeout).await?;
-                return Ok(false);
+    /// Sending failed: the upstream may have answered, a 413 say, and closed without reading all of the request.
+    async fn answered_early(
+        &mut self,
+        connection: &mut Connection,
+        error: ExchangeError,
+        head: &mut ResponseHead,
+    ) -> Result<(), Broken> {
+        if let ExchangeError::Write(_) = error {
+            let timeout = self.proxy.exchange.read_timeout;
+            let answered =
+                Box::pin(connection.read_head(head, self.proxy.exchange.buffer_size, timeout)).await;
+            if answered.is_ok() && !head.is_interim() && head.status != 101 {
+                return Ok(());
             }
         }
-        Ok(true)
+        Err(broken(connection, error, "while sending request to upstream"))
     }
 
-    /// Passes the body on as it comes. `false`: the upstream speaks before all of it is out.
-    async fn send_stream(&mut self, connection: &mut Connection) -> Result<bool, Broken> {
-        let RequestBody::Stream { begun, .. } = &mut self.body else { return Ok(true) };
-        let Some(client) = self.client.as_deref_mut() else { return Ok(true) };
-        let mut piece = buffers::take();
-        let outcome = loop {
-            piece.clear();
-            let step = {
-                let mut reading = pin!(client.read_body(self.request, &mut piece));
-                poll_fn(|context| match reading.as_mut().poll(context) {
-                    Poll::Ready(progress) => Poll::Ready(Some(progress)),
-                    Poll::Pending => connection.poll_speaks(context).map(|()| None),
-                })
-                .await
-            };
-            let progress = match step {
-                None => {
-                    client.set_busy();
-                    break Ok(false);
-                }
-                Some(Err(failure)) => break Err(Broken::Client(failure)),
-                Some(Ok(progress)) => progress,
-            };
-            *begun = true;
-            let ended = progress == BodyProgress::End;
-            match connection.send(b"", &piece, ended, self.proxy.exchange.send_timeout).await {
-                Ok(()) if ended => break Ok(true),
-                Ok(()) => {}
-                // What it has to say, if anything, is read next.
-                Err(ExchangeError::Write(_)) => break Ok(false),
-                Err(error) => break Err(broken(connection, error, "while sending request to upstream")),
-            }
-        };
-        buffers::give(piece);
-        outcome
+    async fn read_head(
+        &mut self,
+        connection: &mut Connection,
+        head: &mut ResponseHead,
+    ) -> Result<Result<(), ExchangeError>, ClientFailure> {
+        let reading =
+            connection.read_head(head, self.proxy.exchange.buffer_size, self.proxy.exchange.read_timeout);
+        let watched = self.client.as_deref_mut();
+        match &self.awaited {
+            _ if self.watching => watch(watched, reading).await,
+            Some((awaited, bound)) => watch_for_others(watched, reading, awaited, *bound).await,
+            None => Ok(reading.await),
+        }
     }
 
     async fn pass_interim(&mut self, status: u16, fields: Fields<'_>) -> Result<(), Broken> {
@@ -345,251 +351,9 @@ impl Passing<'_> {
         let fields = Fields::new(fields.bytes(), &visible);
         client.interim(self.request, status, fields).await.map_err(Broken::Client)
     }
-
-    /// Records that a head has come.
-    fn note_head(&mut self, connection: &Connection, head: &ResponseHead) {
-        let elapsed = clock::now().saturating_duration_since(self.asked_at);
-        let Some(last) = self.request.tries.list.last_mut() else { return };
-        last.status = head.status;
-        last.header_time = Some(elapsed);
-        self.request.worker.metrics.observe(Timing::UpstreamHeader, elapsed);
-        if self.request.generation.shared.keeps_upstream_heads {
-            let fields = head.view(connection.head_bytes());
-            self.request.tries.headers = Some(Rc::new(Headers::copied_from(fields, |_, _, _| true)));
-        }
-    }
-
-    /// No server is live.
-    fn nobody(&mut self, group: &str) {
-        self.count(Counter::UpstreamNoPeers, 1);
-        let url = report::url(self.request, self.proxy, group, self.destination.uri.as_deref());
-        let what = format_args!("no live upstreams while connecting to upstream");
-        report::write(self.request, Level::Error, what, Some(&url));
-        self.request.tries.list.push(Try {
-            peer: group.into(),
-            status: 502,
-            connect_time: None,
-            header_time: None,
-            response_time: Some(Duration::ZERO),
-            response_length: 0,
-            bytes_sent: 0,
-            bytes_received: 0,
-        });
-    }
-
-    /// Logs and counts a failure, and puts its status into the try.
-    fn report_failure(&mut self, peer: &Peer, failure: &Failure) {
-        let condition = failure.error.condition();
-        self.count(
-            match condition {
-                Condition::Timeout => Counter::UpstreamTimeouts,
-                Condition::InvalidHeader => Counter::UpstreamInvalidHeaders,
-                Condition::Error | Condition::Status(_) => Counter::UpstreamErrors,
-            },
-            1,
-        );
-        self.note_failure(condition);
-        let url = report::url(self.request, self.proxy, &peer.name, self.destination.uri.as_deref());
-        let what = format_args!("{} {}", failure.error, failure.doing);
-        report::write(self.request, Level::Error, what, Some(&url));
-    }
-
-    fn note_failure(&mut self, condition: Condition) {
-        if let Some(last) = self.request.tries.list.last_mut() {
-            last.status = if condition == Condition::Timeout { 504 } else { 502 };
-        }
-    }
-
-    /// A failure of its server takes it out after `max_fails` of them; 403 and 404 say nothing about it.
-    fn hold_against(&mut self, turn: Turn, condition: Condition, now: Instant) {
-        if let Condition::Status(status) = condition
-            && !is_peer_failure(&self.proxy.exchange.next_upstream, status)
-        {
-            return;
-        }
-        let name = turn.peer().name.clone();
-        if turn.failed(now) {
-            self.count(Counter::UpstreamPeersFailed, 1);
-            let url = report::url(self.request, self.proxy, &name, self.destination.uri.as_deref());
-            let what = format_args!("upstream server temporarily disabled while connecting to upstream");
-            report::write(self.request, Level::Warn, what, Some(&url));
-        }
-    }
-
-    pub(super) fn count(&self, counter: Counter, by: u64) {
-        self.request.worker.metrics.add(counter, by);
-    }
-
-    /// The exchange has ended: records it, and keeps the connection where it can be used again.
-    pub(super) fn finished(&mut self, connection: Box<Connection>, turn: Turn, length: u64) {
-        let now = clock::now();
-        self.note_end(&connection, length, now);
-        self.report_leftover(&connection);
-        self.destination.pool.put(connection, now);
-        turn.succeeded();
-    }
-
-    /// Says so where the upstream sent more than it announced.
-    pub(super) fn report_leftover(&mut self, connection: &Connection) {
-        if connection.has_leftover() {
-            let url = report::url(
-                self.request,
-                self.proxy,
-                connection.peer_name(),
-                self.destination.uri.as_deref(),
-            );
-            let what =
-                format_args!("upstream sent more data than its response is long while reading upstream");
-            report::write(self.request, Level::Warn, what, Some(&url));
-        }
-    }
-
-    /// Records the end of an answer's body.
-    pub(super) fn note_end(&mut self, connection: &Connection, length: u64, now: Instant) {
-        self.note_traffic(connection.traffic(), length, now);
-    }
-
-    /// As [`Passing::note_end`], of an exchange whose connection is somebody else's by now.
-    pub(super) fn note_traffic(&mut self, (received, sent): (u64, u64), length: u64, now: Instant) {
-        self.count(Counter::UpstreamBytesReceived, received);
-        self.count(Counter::UpstreamBytesSent, sent);
-        if let Some(last) = self.request.tries.list.last_mut() {
-            last.response_time = Some(now.saturating_duration_since(self.asked_at));
-            last.response_length = length;
-            (last.bytes_received, last.bytes_sent) = (received, sent);
-        }
-    }
-
-    /// A body broke off: logged; the client will see the cut.
-    pub(super) fn broke_off(&mut self, connection: &Connection, error: &ExchangeError, length: u64) {
-        self.note_end(connection, length, clock::now());
-        let timed_out = error.condition() == Condition::Timeout;
-        self.count(if timed_out { Counter::UpstreamTimeouts } else { Counter::UpstreamErrors }, 1);
-        let url =
-            report::url(self.request, self.proxy, connection.peer_name(), self.destination.uri.as_deref());
-        report::write(self.request, Level::Error, format_args!("{error} while reading upstream"), Some(&url));
-    }
-}
-
-/// A connection to a server, once there is a descriptor for it; both within `timeout`.
-async fn open(
-    worker: &Rc<Worker>,
-    destination: &Destination,
-    peer: &Peer,
-    timeout: Duration,
-) -> Result<Box<Connection>, ExchangeError> {
-    let (mut whole, mut pause) = (Deadline::new(), Deadline::new());
-    loop {
-        let place = match worker.try_upstream() {
-            Some(place) => place,
-            None => {
-                complain_of_shortage(worker);
-                whole.set(whole.at().unwrap_or_else(|| clock::now() + timeout));
-                worker.upstream(&mut whole).await.ok_or(ExchangeError::NoDescriptor)?
-            }
-        };
-        match destination.connect(peer, timeout).await {
-            // Files took what was reserved for connections.
-            Err(ExchangeError::Connect(error)) if is_out_of_descriptors(&error) => {
-                complain_of_shortage(worker);
-                let now = clock::now();
-                whole.set(whole.at().unwrap_or(now + timeout));
-                if whole.at().is_some_and(|end| end <= now) {
-                    return Err(ExchangeError::NoDescriptor);
-                }
-                worker.make_room(now);
-                pause.set(now + LOOK_AGAIN);
-                pause.passed().await;
-            }
-            Ok(mut connection) => {
-                connection.hold(Box::new(place));
-                return Ok(connection);
-            }
-            Err(error) => return Err(error),
-        }
-    }
-}
-
-fn complain_of_shortage(worker: &Worker) {
-    if worker.may_complain(clock::now()) {
-        let log = &worker.generation().shared.main_log;
-        log.write(
-            Level::Crit,
-            format_args!("the limit of open files is reached, requests wait for connections to upstreams"),
-        );
-    }
-}
-
-/// Sends a body that is kept in a file.
-async fn send_file(
-    connection: &mut Connection,
-    file: &Arc<File>,
-    length: u64,
-    timeout: Duration,
-) -> Result<(), ExchangeError> {
-    let (mut sent, mut piece) = (0, Vec::new());
-    loop {
-        let size = usize::try_from(length - sent).unwrap_or(PIECE).min(PIECE);
-        piece = read_at(file, piece, sent, size).await.map_err(ExchangeError::Write)?;
-        sent += size as u64;
-        connection.send(b"", &piece, sent == length, timeout).await?;
-        if sent == length {
-            return Ok(());
-        }
-    }
 }
 
 /// Statuses that `proxy_next_upstream` can name.
-fn may_ask_again(status: u16) -> bool {
+pub(super) fn may_ask_again(status: u16) -> bool {
     matches!(status, 403 | 404 | 429 | 500 | 502 | 503 | 504)
-}
-
-fn broken(connection: &Connection, error: ExchangeError, doing: &'static str) -> Broken {
-    let (received, sent) = connection.traffic();
-    let stale = connection.is_pooled() && received == 0 && error.is_stale();
-    Broken::Exchange(Failure { error, doing, stale, sent: sent > 0 })
-}
-
-/// What a future gives, unless the client leaves first.
-async fn watch<F: Future>(client: Option<&mut Client>, future: F) -> Result<F::Output, ClientFailure> {
-    let mut future = pin!(future);
-    let Some(client) = client else { return Ok(future.await) };
-    poll_fn(|context| match future.as_mut().poll(context) {
-        Poll::Ready(output) => Poll::Ready(Ok(output)),
-        Poll::Pending => client.poll_gone(context).map(|()| Err(ClientFailure::Gone)),
-    })
-    .await
-}
-
-/// As [`watch`], for an answer that is asked for the cache: a client that leaves ends it after `bound`, unless others wait
-/// for the answer then.
-async fn watch_for_others<F: Future>(
-    client: Option<&mut Client>,
-    future: F,
-    awaited: &Awaited,
-    bound: Duration,
-) -> Result<F::Output, ClientFailure> {
-    let mut future = pin!(future);
-    let Some(client) = client else { return Ok(future.await) };
-    let (mut has_left, mut deadline) = (false, Deadline::new());
-    poll_fn(|context| {
-        if let Poll::Ready(output) = future.as_mut().poll(context) {
-            return Poll::Ready(Ok(output));
-        }
-        if !has_left {
-            ready!(client.poll_gone(context));
-            has_left = true;
-        }
-        loop {
-            if deadline.at().is_none() {
-                deadline.set(clock::now() + bound);
-            }
-            ready!(deadline.poll(context));
-            deadline.clear();
-            if !awaited.by_others() {
-                return Poll::Ready(Err(ClientFailure::Gone));
-            }
-        }
-    })
-    .await
 }

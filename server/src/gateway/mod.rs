@@ -21,6 +21,12 @@ mod replacement;
 mod cookie;
 mod answer_head;
 mod learning;
+mod judging;
+mod watching;
+mod broken;
+mod opening;
+mod accounts;
+mod sending;
 mod attempt;
 mod spill;
 mod transfer;
@@ -28,27 +34,28 @@ mod storing;
 mod filling;
 mod combining;
 mod tunnel;
+mod begun;
 
 #[cfg(test)]
 mod tests;
 
 use crate::cache_report::CacheReport;
-use crate::caching::{invalidation, tagged};
+use crate::caching::invalidation;
 use crate::client::{Client, ClientFailure};
 use crate::request::Request;
 use crate::tries::Tries;
-use attempt::{Asked, Stop};
+use attempt::{Asked, Asking, Stop};
+pub use begun::{Begun, begin, go_on};
 pub use combining::Rest;
 use destination::Destination;
-use millstream_cache::policy::{self, Lifetime, Reason, RequestFacts, Storable};
+use millstream_cache::policy::{self, Reason};
 use millstream_cache::{
-    Awaited, Entry, Failure, FillPermit, Follower, Hit, Moment, Now, StaleCause, StoredHead, Tags,
+    Awaited, Entry, Failure, FillPermit, Follower, Hit, Moment, Now, StaleCause, StoredHead,
 };
-use millstream_conf::model::{Pass, ProxyCache, Store};
-use millstream_telemetry::metrics::Cause;
+use millstream_conf::model::{Pass, Store};
 use millstream_upstream::{Condition, Connection, Turn};
 use millstream_wire::h1::head::ResponseHead;
-use millstream_wire::{FieldId, Fields, Headers, Method};
+use millstream_wire::{Fields, Headers, Method};
 use request_body::RequestBody;
 use std::cell::Cell;
 use std::rc::Rc;
@@ -220,7 +227,7 @@ async fn pass_on(
             since,
         };
         let mut head = HEAD.take().unwrap_or_default();
-        let outcome = passing.run(filling, &mut head).await;
+        let outcome = passing.run(None, filling, &mut head).await;
         head.clear();
         HEAD.set(Some(head));
         match outcome {
@@ -273,15 +280,32 @@ fn failed(filling: Filling, condition: Condition) {
 }
 
 impl<'a> Passing<'a> {
-    async fn run(&mut self, filling: Filling, head: &mut ResponseHead) -> Proxied {
-        let Asked { connection, turn } = match self.ask(head).await {
-            Ok(asked) => asked,
-            Err(Stop::Client(failure)) => return Proxied::ClientFailed(failure),
-            Err(Stop::Upstream(condition, status)) => {
+    /// Asks, and does with the answer what is to be done. `begun`: the first server is asked already.
+    async fn run(&mut self, begun: Option<Asking>, filling: Filling, head: &mut ResponseHead) -> Proxied {
+        match self.ask(begun, head).await {
+            Ok(asked) => self.answered(asked, filling, head).await,
+            Err(stop) => self.stopped(stop, filling),
+        }
+    }
+
+    /// There is no answer.
+    fn stopped(&mut self, stop: Stop, filling: Filling) -> Proxied {
+        match stop {
+            Stop::Client(failure) => Proxied::ClientFailed(failure),
+            Stop::Upstream(condition, status) => {
                 failed(filling, condition);
-                return self.fall_back(condition, status);
+                self.fall_back(condition, status)
             }
-        };
+        }
+    }
+
+    /// What is to be done with an answer.
+    async fn answered(
+        &mut self,
+        Asked { connection, turn }: Asked,
+        filling: Filling,
+        head: &mut ResponseHead,
+    ) -> Proxied {
         if let Some(report) = &mut self.request.report {
             report.forward_status = Some(head.status);
         }
@@ -304,11 +328,7 @@ impl<'a> Passing<'a> {
             }
             (filling, _) => filling,
         };
-        let fields = head.view(connection.head_bytes());
-        if let Some(rate) = answer_head::limit_rate(&self.proxy.exchange, fields) {
-            // Also of an answer that only says which other is to be sent.
-            self.request.limit_rate = Some(rate);
-        }
+        self.take_limit_rate(head.view(connection.head_bytes()));
         if let Some(outcome) = self.set_aside(&connection, head) {
             // What the request has done is done, whatever the client is answered.
             let fields = head.view(connection.head_bytes());
@@ -340,6 +360,13 @@ impl<'a> Passing<'a> {
         self.pass(connection, turn, head, filling).await
     }
 
+    /// `X-Accel-Limit-Rate`, also of an answer that only says which other is to be sent.
+    fn take_limit_rate(&mut self, fields: Fields<'_>) {
+        if let Some(rate) = answer_head::limit_rate(&self.proxy.exchange, fields) {
+            self.request.limit_rate = Some(rate);
+        }
+    }
+
     /// A failure that nobody else is asked about: the stale entry where it may stand in, else a status.
     fn fall_back(&self, condition: Condition, status: u16) -> Proxied {
         let cause = match condition {
@@ -351,124 +378,9 @@ impl<'a> Passing<'a> {
         if self.stale_covers(cause) { Proxied::Stale(status) } else { Proxied::Failed(status) }
     }
 
-    fn stale_covers(&self, cause: StaleCause) -> bool {
-        match (&self.stale, &self.proxy.cache) {
-            (Some(stale), Some(cache)) => stale.entry.may_serve_stale(cause, cache, Now::read()),
-            _ => false,
-        }
-    }
-
     /// Whether somebody wants the answer, and not only the cache.
     fn is_read(&self) -> bool {
         self.client.is_some() || self.tap.is_some()
-    }
-
-    /// Answers that do not go to the client as they are.
-    fn set_aside(&self, connection: &Connection, head: &ResponseHead) -> Option<Proxied> {
-        let status = head.status;
-        if status >= 400 && self.stale_covers(StaleCause::Status(status)) {
-            return Some(Proxied::Stale(status));
-        }
-        if status >= 300
-            && self.proxy.exchange.intercept_errors
-            && self.is_read()
-            && !self.request.in_error_page
-        {
-            let pages = &self.request.location().settings.error_pages;
-            if pages.iter().any(|page| page.status == status) {
-                return Some(Proxied::Intercepted(status));
-            }
-        }
-        let redirect = head.view(connection.head_bytes()).get(FieldId::XAccelRedirect);
-        match redirect {
-            Some(uri)
-                if !self.proxy.exchange.ignore_headers.x_accel_redirect
-                    && self.is_read()
-                    && (uri.starts_with(b"/") || uri.starts_with(b"@")) =>
-            {
-                Some(Proxied::Redirect(uri.to_vec()))
-            }
-            _ => None,
-        }
-    }
-
-    /// Whether the request asks the upstream to confirm the stale entry. A 304 says that the answer would be a 200 (RFC 9110
-    /// §13.1.3), so it confirms no stored 404.
-    fn revalidates(&self) -> bool {
-        self.stale.as_ref().is_some_and(|stale| matches!(stale.entry.head().status, 200 | 206))
-            && self.proxy.cache.as_ref().is_some_and(|cache| cache.revalidate)
-    }
-
-    /// A 304 to our own condition: the stored answer lives on with the fields of the new one (RFC 9111 §4.3.4), if it is
-    /// the one that the 304 means.
-    fn confirmed(&mut self, filling: Filling, stale: &Rc<Hit>, fields: Fields<'_>) -> Proxied {
-        let entry = &stale.entry;
-        if !learning::confirms(entry, fields) {
-            // Of something else than what is stored: nothing here is what the upstream has now.
-            return Proxied::Again(filling);
-        }
-        let (Filling::Permit(permit), Some(cache)) = (filling, &self.proxy.cache) else {
-            return Proxied::Revalidated(entry.clone());
-        };
-        let now = Now::read();
-        let headers: Headers = entry.head().updated(fields);
-        let as_stored = (entry.head().status, entry.head().part.is_some());
-        match self.storable_as(cache, self.method, as_stored, headers.view(), now) {
-            Storable::Yes(lifetime) => {
-                self.report_stored(&lifetime, now);
-                Proxied::Revalidated(permit.refresh(entry, headers, lifetime, now))
-            }
-            Storable::No(reason) => {
-                self.report_not_stored(reason);
-                permit.uncacheable(Some(reason), now);
-                Proxied::Revalidated(entry.clone())
-            }
-        }
-    }
-
-    /// The terms under which an answer is stored, and what it can be purged by.
-    fn terms(
-        &self,
-        cache: &ProxyCache,
-        answer: (u16, bool),
-        fields: Fields<'_>,
-        now: Now,
-    ) -> Result<(Lifetime, Tags), Reason> {
-        match self.storable_as(cache, self.method, answer, fields, now) {
-            Storable::Yes(_) if unkeyed::asks_for_unnamed_form(self.request.fields(), cache, fields) => {
-                Err(Reason::Unnamed)
-            }
-            Storable::Yes(lifetime) => {
-                let tags = tagged::tags(self.request, cache, fields).ok_or(Reason::TooManyTags)?;
-                Ok((lifetime, tags))
-            }
-            Storable::No(reason) => Err(reason),
-        }
-    }
-
-    /// As if the request had been sent with this method; the flag is a 206 whose place in the whole is known.
-    fn storable_as(
-        &self,
-        cache: &ProxyCache,
-        method: Method,
-        (status, partial): (u16, bool),
-        fields: Fields<'_>,
-        now: Now,
-    ) -> Storable {
-        let facts = RequestFacts {
-            method,
-            has_authorization: request_head::has_credential(self.request, self.proxy),
-            asker: self.request.asker,
-            delay: millstream_net::clock::now().saturating_duration_since(self.asked_at),
-            partial,
-            is_of_target: self.is_of_target(fields),
-        };
-        let mut scratch = Vec::new();
-        let no_cache = cache
-            .no_cache
-            .iter()
-            .any(|template| crate::variables::holds(template, self.request, &mut scratch));
-        policy::storable(cache, &self.proxy.exchange.ignore_headers, &facts, status, fields, now, no_cache)
     }
 
     /// Passes an accepted answer to the client and, where it may be stored, to the cache.
@@ -559,22 +471,6 @@ impl<'a> Passing<'a> {
         failed(filling, Condition::Status(status));
         self.discard(connection, turn);
         Proxied::Failed(status)
-    }
-
-    fn report_stored(&mut self, lifetime: &Lifetime, now: Now) {
-        if let Some(report) = &mut self.request.report {
-            report.stored = true;
-            report.note_lifetime(lifetime, now);
-        }
-    }
-
-    fn report_not_stored(&mut self, reason: Reason) {
-        if let Some(cause) = Cause::not_stored(reason.name()) {
-            self.request.count_miss(cause);
-        }
-        if let Some(report) = &mut self.request.report {
-            report.detail = Some(reason.name());
-        }
     }
 
     /// Passes an answer that is not stored to who reads it by way of a fill.

@@ -121,7 +121,7 @@ impl<'a> Passing<'a> {
         let length = shared.written.get();
         let failed = shared.failed.take();
         match &failed {
-            None => self.finished(connection, turn, length),
+            None => self.finished(connection, turn, length, clock::now()),
             Some(Failure::Upstream(error)) => self.broke_off(&connection, error, length),
             Some(Failure::Disk(error)) => {
                 complain(self.request, &path, error);

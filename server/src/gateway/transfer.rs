@@ -19,7 +19,7 @@ use millstream_wire::{FieldId, Fields, Headers};
 use std::future::poll_fn;
 use std::io;
 use std::task::{Context, Poll};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How moving a body ended.
 pub(super) enum Moved {
@@ -33,11 +33,10 @@ pub(super) enum Moved {
     Client(ClientFailure),
 }
 
-/// Moves a body from the upstream into the client's buffer and from there out.
-struct Mover<'m> {
-    client: &'m mut Client,
-    request: &'m mut Request,
-    connection: &'m mut Connection,
+/// A body on its way from the upstream into the client's buffer and from there out.
+pub(super) struct Transfer {
+    pub(super) connection: Box<Connection>,
+    pub(super) turn: Turn,
     /// Bytes framed and not yet written at the most.
     bound: usize,
     /// Whether a full buffer ends the moving, because there is a file to go on with.
@@ -46,17 +45,7 @@ struct Mover<'m> {
     watching: bool,
     timeout: Duration,
     /// Bytes of the body so far.
-    length: u64,
-}
-
-/// How a body is passed on.
-struct Pass {
-    /// Whether the upstream is read ahead of the client.
-    buffered: bool,
-    /// Whether a file takes what the memory for that does not.
-    spills: bool,
-    /// Bytes of the body that went before.
-    length: u64,
+    pub(super) length: u64,
 }
 
 impl<'a> Passing<'a> {
@@ -91,57 +80,71 @@ impl<'a> Passing<'a> {
             self.discard(connection, turn);
             return flushed(client, self.request).await;
         }
-        let spills = buffered && self.proxy.exchange.max_temp_file_size > 0;
-        self.pass_body(client, connection, turn, Pass { buffered, spills, length: 0 }).await
+        let transfer = self.body_on_its_way(client, connection, turn, buffered);
+        self.pass_body(client, transfer).await
     }
 
-    /// Passes the rest of a body on.
-    async fn pass_body(
-        &mut self,
+    /// The body of an answer whose head is made.
+    pub(super) fn body_on_its_way(
+        &self,
         client: &mut Client,
-        mut connection: Box<Connection>,
+        connection: Box<Connection>,
         turn: Turn,
-        Pass { buffered, spills, length }: Pass,
-    ) -> Proxied {
-        let proxy = self.proxy;
+        buffered: bool,
+    ) -> Transfer {
         if !buffered {
             client.unbuffered();
         }
-        let (count, size) = proxy.exchange.buffers;
-        let mut mover = Mover {
-            client: &mut *client,
-            request: &mut *self.request,
-            connection: &mut connection,
-            bound: if buffered { proxy.exchange.buffer_size + count * size } else { 1 },
-            spills,
+        let exchange = &self.proxy.exchange;
+        let (count, size) = exchange.buffers;
+        Transfer {
+            connection,
+            turn,
+            bound: if buffered { exchange.buffer_size + count * size } else { 1 },
+            spills: buffered && exchange.max_temp_file_size > 0,
             watching: self.watching,
-            timeout: proxy.exchange.read_timeout,
-            length,
-        };
-        let moved = poll_fn(|context| mover.poll(context)).await;
-        let length = mover.length;
+            timeout: exchange.read_timeout,
+            length: 0,
+        }
+    }
+
+    /// Passes a body on.
+    pub(super) async fn pass_body(&mut self, client: &mut Client, mut transfer: Transfer) -> Proxied {
+        let moved = poll_fn(|context| transfer.poll(context, client, self.request)).await;
+        self.moved(client, transfer, moved).await
+    }
+
+    /// What follows once a body has been moved, or has not.
+    pub(super) async fn moved(&mut self, client: &mut Client, transfer: Transfer, moved: Moved) -> Proxied {
+        let length = transfer.length;
         match moved {
             Moved::Whole => {
-                client.end(self.request, connection.trailers().filter(|trailers| !trailers.is_empty()));
-                self.finished(connection, turn, length);
+                self.ended(client, transfer, clock::now());
                 flushed(client, self.request).await
             }
-            Moved::Full => Box::pin(self.spill(client, connection, turn, length)).await,
+            Moved::Full => Box::pin(self.spill(client, transfer)).await,
             Moved::Upstream(error) => {
-                self.broke_off(&connection, &error, length);
-                drop(connection);
+                self.broke_off(&transfer.connection, &error, length);
+                drop(transfer);
                 cut(client, self.request).await
             }
             Moved::Client(failure) => {
-                self.note_end(&connection, length, clock::now());
+                self.note_end(&transfer.connection, length, clock::now());
                 Proxied::ClientFailed(failure)
             }
         }
     }
 
+    /// The body has ended cleanly.
+    pub(super) fn ended(&mut self, client: &mut Client, transfer: Transfer, now: Instant) {
+        let Transfer { connection, turn, length, .. } = transfer;
+        client.end(self.request, connection.trailers().filter(|trailers| !trailers.is_empty()));
+        self.finished(connection, turn, length, now);
+    }
+
     /// Makes the client's head; whether the body is to be buffered. The error is the length of an answer in which the
     /// range does not exist.
-    fn begin(
+    pub(super) fn begin(
         &mut self,
         client: &mut Client,
         connection: &Connection,
@@ -202,17 +205,12 @@ impl<'a> Passing<'a> {
     /// Lets go of an answer whose body nobody wants. The connection is kept where the rest is there already.
     pub(super) fn discard(&mut self, mut connection: Box<Connection>, turn: Turn) {
         while matches!(connection.next_part(), Ok(Part::Data(_))) {}
-        self.finished(connection, turn, 0);
+        self.finished(connection, turn, 0, clock::now());
     }
 
     /// Goes on through a file, once the client is too slow for the memory that one answer may take.
-    async fn spill(
-        &mut self,
-        client: &mut Client,
-        connection: Box<Connection>,
-        turn: Turn,
-        length: u64,
-    ) -> Proxied {
+    async fn spill(&mut self, client: &mut Client, transfer: Transfer) -> Proxied {
+        let Transfer { connection, turn, length, bound, watching, timeout, .. } = transfer;
         let (pool, proxy) = (&self.destination.pool, self.proxy);
         let moved = spill::through_file(client, self.request, (connection, turn), proxy, pool).await;
         let length = length + moved.length;
@@ -234,7 +232,8 @@ impl<'a> Passing<'a> {
             spill::Ending::NoFile(error, (connection, turn), piece) => {
                 self.complain_of_file(&error);
                 client.push(self.request, &piece);
-                self.pass_body(client, connection, turn, Pass { buffered: true, spills: false, length }).await
+                let rest = Transfer { connection, turn, bound, spills: false, watching, timeout, length };
+                self.pass_body(client, rest).await
             }
             spill::Ending::Unreadable(error) => {
                 self.complain_of_file(&error);
@@ -250,32 +249,38 @@ impl<'a> Passing<'a> {
     }
 }
 
-impl Mover<'_> {
-    fn poll(&mut self, context: &mut Context<'_>) -> Poll<Moved> {
+impl Transfer {
+    /// Moves what there is. Nothing is to be moved once it was ready.
+    pub(super) fn poll(
+        &mut self,
+        context: &mut Context<'_>,
+        client: &mut Client,
+        request: &mut Request,
+    ) -> Poll<Moved> {
         loop {
-            while self.client.queued() < self.bound {
+            while client.queued() < self.bound {
                 match self.connection.next_part() {
                     Ok(Part::Data(piece)) => {
                         self.length += piece.len() as u64;
-                        self.client.push(self.request, piece);
+                        client.push(request, piece);
                     }
                     Ok(Part::Empty) => break,
                     Ok(Part::End) => return Poll::Ready(Moved::Whole),
                     Err(error) => return Poll::Ready(Moved::Upstream(error)),
                 }
             }
-            let full = self.client.queued() >= self.bound;
+            let full = client.queued() >= self.bound;
             if !full {
                 match self.connection.poll_fill_body(context, self.timeout) {
                     Poll::Ready(Ok(())) => continue,
                     Poll::Ready(Err(error)) => return Poll::Ready(Moved::Upstream(error)),
-                    Poll::Pending => self.client.pause(self.request),
+                    Poll::Pending => client.pause(request),
                 }
             }
-            match self.client.poll_flush(context, self.request) {
+            match client.poll_flush(context, request) {
                 Poll::Ready(Ok(())) if full => {}
                 Poll::Ready(Ok(())) if self.watching => {
-                    return self.client.poll_gone(context).map(|()| Moved::Client(ClientFailure::Gone));
+                    return client.poll_gone(context).map(|()| Moved::Client(ClientFailure::Gone));
                 }
                 Poll::Ready(Ok(())) => return Poll::Pending,
                 Poll::Ready(Err(failure)) => return Poll::Ready(Moved::Client(failure)),

@@ -14,6 +14,7 @@ mod serve_shared;
 mod command_line;
 mod client_side;
 mod slow_peers;
+mod idle_connections;
 mod heads;
 mod trailers;
 mod odd_clients;

@@ -212,6 +212,21 @@ impl Connection {
         }
     }
 
+    /// Sends what the socket takes at once of bytes that need no framing. The error is how many it took; whoever is told
+    /// goes on with [`Connection::send`], which meets what is wrong again.
+    pub fn send_at_once(
+        &mut self,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+        timeout: Duration,
+    ) -> Result<(), usize> {
+        let mut outlet = Outlet::new(&mut self.stream, &mut self.deadline, timeout);
+        let Poll::Ready(Ok(sent)) = outlet.poll_write(context, bytes) else { return Err(0) };
+        let flushed = sent == bytes.len() && matches!(outlet.poll_flush(context), Poll::Ready(Ok(())));
+        self.written += sent as u64;
+        if flushed { Ok(()) } else { Err(sent) }
+    }
+
     /// Writes all of some pieces, by one call where the kernel takes them.
     async fn write_all(
         &mut self,
@@ -245,25 +260,36 @@ impl Connection {
         limit: usize,
         timeout: Duration,
     ) -> Result<(), ExchangeError> {
-        let limits = HeadLimits { line: limit, total: limit, fields: MAX_FIELDS };
         head.clear();
+        poll_fn(|context| self.poll_read_head(context, head, limit, timeout)).await
+    }
+
+    /// [`Connection::read_head`] for callers that poll. `head` is clear at first, and the same one each time.
+    pub fn poll_read_head(
+        &mut self,
+        context: &mut Context<'_>,
+        head: &mut ResponseHead,
+        limit: usize,
+        timeout: Duration,
+    ) -> Poll<Result<(), ExchangeError>> {
+        let limits = HeadLimits { line: limit, total: limit, fields: MAX_FIELDS };
         loop {
             if self.start < self.buffer.len() {
                 match self.speaker.parse(head, &self.buffer[self.start..], &limits) {
-                    Ok(Progress::Complete) => return self.accept_head(head),
+                    Ok(Progress::Complete) => return Poll::Ready(self.accept_head(head)),
                     Ok(Progress::Partial) if self.buffer.len() - self.start >= limit => {
-                        return Err(ExchangeError::HeadTooLarge);
+                        return Poll::Ready(Err(ExchangeError::HeadTooLarge));
                     }
                     Ok(Progress::Partial) => {}
-                    Err(ResponseHeadError::TooLarge) => return Err(ExchangeError::HeadTooLarge),
-                    Err(error) => return Err(ExchangeError::BadHead(error)),
+                    Err(ResponseHeadError::TooLarge) => return Poll::Ready(Err(ExchangeError::HeadTooLarge)),
+                    Err(error) => return Poll::Ready(Err(ExchangeError::BadHead(error))),
                 }
             }
             if self.speaker.is_ended(self.keep)? {
-                return Err(ExchangeError::EndedEarly);
+                return Poll::Ready(Err(ExchangeError::EndedEarly));
             }
-            if poll_fn(|context| self.poll_fill(context, Wait::Whole(timeout))).await? == 0 {
-                return Err(ExchangeError::ClosedEarly { any_bytes: self.received > 0 });
+            if ready!(self.poll_fill(context, Wait::Whole(timeout)))? == 0 {
+                return Poll::Ready(Err(ExchangeError::ClosedEarly { any_bytes: self.received > 0 }));
             }
         }
     }
@@ -461,6 +487,11 @@ impl Connection {
     /// Whether bytes follow the answer that do not belong to it.
     pub fn has_leftover(&self) -> bool {
         self.body.is_ended() && self.start < self.buffer.len()
+    }
+
+    /// Whether bytes were read that are of nothing that is whole yet.
+    pub fn has_unread(&self) -> bool {
+        self.start < self.buffer.len()
     }
 
     /// The stream itself, for a tunnel.

@@ -1,0 +1,139 @@
+//! What is recorded of an exchange: its [`Try`], counters, and the lines of the error log. It decides nothing.
+
+use super::broken::Failure;
+use super::{Passing, report};
+use crate::tries::Try;
+use millstream_conf::model::Level;
+use millstream_net::clock;
+use millstream_telemetry::metrics::{Counter, Timing};
+use millstream_upstream::retry::is_peer_failure;
+use millstream_upstream::{Condition, Connection, ExchangeError, Peer, Turn};
+use millstream_wire::Headers;
+use millstream_wire::h1::head::ResponseHead;
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+
+impl Passing<'_> {
+    /// Records that a head has come.
+    pub(super) fn note_head(&mut self, connection: &Connection, head: &ResponseHead, now: Instant) {
+        let elapsed = now.saturating_duration_since(self.asked_at);
+        let Some(last) = self.request.tries.list.last_mut() else { return };
+        last.status = head.status;
+        last.header_time = Some(elapsed);
+        self.request.worker.metrics.observe(Timing::UpstreamHeader, elapsed);
+        if self.request.generation.shared.keeps_upstream_heads {
+            let fields = head.view(connection.head_bytes());
+            self.request.tries.headers = Some(Rc::new(Headers::copied_from(fields, |_, _, _| true)));
+        }
+    }
+
+    /// No server is live.
+    pub(super) fn nobody(&mut self, group: &str) {
+        self.count(Counter::UpstreamNoPeers, 1);
+        let url = report::url(self.request, self.proxy, group, self.destination.uri.as_deref());
+        let what = format_args!("no live upstreams while connecting to upstream");
+        report::write(self.request, Level::Error, what, Some(&url));
+        self.request.tries.list.push(Try {
+            peer: group.into(),
+            status: 502,
+            connect_time: None,
+            header_time: None,
+            response_time: Some(Duration::ZERO),
+            response_length: 0,
+            bytes_sent: 0,
+            bytes_received: 0,
+        });
+    }
+
+    /// Logs and counts a failure, and puts its status into the try.
+    pub(super) fn report_failure(&mut self, peer: &Peer, failure: &Failure) {
+        let condition = failure.error.condition();
+        self.count(
+            match condition {
+                Condition::Timeout => Counter::UpstreamTimeouts,
+                Condition::InvalidHeader => Counter::UpstreamInvalidHeaders,
+                Condition::Error | Condition::Status(_) => Counter::UpstreamErrors,
+            },
+            1,
+        );
+        self.note_failure(condition);
+        let url = report::url(self.request, self.proxy, &peer.name, self.destination.uri.as_deref());
+        let what = format_args!("{} {}", failure.error, failure.doing);
+        report::write(self.request, Level::Error, what, Some(&url));
+    }
+
+    pub(super) fn note_failure(&mut self, condition: Condition) {
+        if let Some(last) = self.request.tries.list.last_mut() {
+            last.status = if condition == Condition::Timeout { 504 } else { 502 };
+        }
+    }
+
+    /// A failure of its server takes it out after `max_fails` of them; 403 and 404 say nothing about it.
+    pub(super) fn hold_against(&mut self, turn: Turn, condition: Condition, now: Instant) {
+        if let Condition::Status(status) = condition
+            && !is_peer_failure(&self.proxy.exchange.next_upstream, status)
+        {
+            return;
+        }
+        let name = turn.peer().name.clone();
+        if turn.failed(now) {
+            self.count(Counter::UpstreamPeersFailed, 1);
+            let url = report::url(self.request, self.proxy, &name, self.destination.uri.as_deref());
+            let what = format_args!("upstream server temporarily disabled while connecting to upstream");
+            report::write(self.request, Level::Warn, what, Some(&url));
+        }
+    }
+
+    pub(super) fn count(&self, counter: Counter, by: u64) {
+        self.request.worker.metrics.add(counter, by);
+    }
+
+    /// The exchange has ended: records it, and keeps the connection where it can be used again.
+    pub(super) fn finished(&mut self, connection: Box<Connection>, turn: Turn, length: u64, now: Instant) {
+        self.note_end(&connection, length, now);
+        self.report_leftover(&connection);
+        self.destination.pool.put(connection, now);
+        turn.succeeded();
+    }
+
+    /// Says so where the upstream sent more than it announced.
+    pub(super) fn report_leftover(&mut self, connection: &Connection) {
+        if connection.has_leftover() {
+            let url = report::url(
+                self.request,
+                self.proxy,
+                connection.peer_name(),
+                self.destination.uri.as_deref(),
+            );
+            let what =
+                format_args!("upstream sent more data than its response is long while reading upstream");
+            report::write(self.request, Level::Warn, what, Some(&url));
+        }
+    }
+
+    /// Records the end of an answer's body.
+    pub(super) fn note_end(&mut self, connection: &Connection, length: u64, now: Instant) {
+        self.note_traffic(connection.traffic(), length, now);
+    }
+
+    /// As [`Passing::note_end`], of an exchange whose connection is somebody else's by now.
+    pub(super) fn note_traffic(&mut self, (received, sent): (u64, u64), length: u64, now: Instant) {
+        self.count(Counter::UpstreamBytesReceived, received);
+        self.count(Counter::UpstreamBytesSent, sent);
+        if let Some(last) = self.request.tries.list.last_mut() {
+            last.response_time = Some(now.saturating_duration_since(self.asked_at));
+            last.response_length = length;
+            (last.bytes_received, last.bytes_sent) = (received, sent);
+        }
+    }
+
+    /// A body broke off: logged; the client will see the cut.
+    pub(super) fn broke_off(&mut self, connection: &Connection, error: &ExchangeError, length: u64) {
+        self.note_end(connection, length, clock::now());
+        let timed_out = error.condition() == Condition::Timeout;
+        self.count(if timed_out { Counter::UpstreamTimeouts } else { Counter::UpstreamErrors }, 1);
+        let url =
+            report::url(self.request, self.proxy, connection.peer_name(), self.destination.uri.as_deref());
+        report::write(self.request, Level::Error, format_args!("{error} while reading upstream"), Some(&url));
+    }
+}

@@ -1,0 +1,305 @@
+//! The common exchange, without a future of its own: a request without a body, a server with an idle connection, an answer
+//! that goes to the client as it comes.
+//!
+//! ```text
+//! begin ─ no idle connection, or its socket is full ─┐
+//!   │                                                │
+//! asked ─ a failure, an answer that needs judging ───┤
+//!   │ a plain answer                                 ├─▶ go_on, which knows all cases
+//! body ── a slow client, a cut ──────────────────────┤
+//!   │ whole                                          │
+//! flushing ─ the client failed ──────────────────────┘
+//! ```
+//!
+//! Each step is that of the ordinary way ([`super::answer`]), taken by polling; whatever takes more than a step is left to
+//! it, in the state in which it is. Nothing is decided here that is not decided there.
+
+use super::attempt::{Asking, At, Underway};
+use super::destination::{self, Destination};
+use super::request_body::RequestBody;
+use super::transfer::{Moved, Transfer, flushed};
+use super::{Filling, HEAD, Passing, Proxied, answer_head, method};
+use crate::client::{Client, ClientFailure};
+use crate::generation::Generation;
+use crate::request::Request;
+use millstream_cache::policy;
+use millstream_conf::model::{Pass, Store};
+use millstream_net::{buffers, clock};
+use millstream_telemetry::metrics::Counter;
+use millstream_upstream::{Ask, Connection, Tried, Turn};
+use millstream_wire::h1::framing::Framing;
+use millstream_wire::h1::head::ResponseHead;
+use std::cell::OnceCell;
+use std::mem;
+use std::task::{Context, Poll, ready};
+use std::time::Instant;
+
+/// An exchange that was begun at once, and how far it has come.
+pub struct Begun {
+    destination: Destination,
+    /// When a server was asked first.
+    started: Instant,
+    stage: Stage,
+    /// The head that came, where it is left to [`go_on`] to judge.
+    head: Option<Box<ResponseHead>>,
+}
+
+/// How far an exchange has come.
+enum Stage {
+    /// A server was chosen; what has come of asking it.
+    Asking(Tried, Turn, Option<Underway>),
+    /// The head is in the client's buffer, the body on its way there.
+    Body(Transfer),
+    /// The body came so far, and not to its clean end.
+    Moved(Transfer, Moved),
+    /// All is in the client's buffer, or out.
+    Flushing,
+    /// It is over.
+    Ended(Proxied),
+}
+
+/// The moment at which a task was woken, read when it is first wanted.
+type Woken = OnceCell<Instant>;
+
+/// Asks a server without waiting. `None`: this request is none for here, and nothing was done.
+pub fn begin(context: &mut Context<'_>, request: &mut Request, client: &mut Client) -> Option<Box<Begun>> {
+    let generation = request.generation.clone();
+    let proxy = pass_of(request, &generation)?;
+    let is_common = request.framing == Framing::None
+        && request.body.is_none()
+        && proxy.cache.is_none()
+        && proxy.store.place == Store::Off
+        && proxy.http().is_some_and(|http| http.body.is_none());
+    if !is_common {
+        return None;
+    }
+    let destination = destination::known(request, &generation, proxy)?;
+    if destination.pool.is_empty() {
+        return None;
+    }
+    let started = clock::now();
+    let mut tried = destination.peers.tried(proxy.exchange.next_upstream_tries);
+    let ask = Ask { key: &destination.key, tried: &mut tried, now: started };
+    let turn = destination.peers.choose(ask).ok()?;
+    let underway = destination.pooled(turn.peer(), started).map(|mut connection| {
+        let mut passing = Passing::plain(request, client, proxy, &destination, started);
+        passing.count(Counter::UpstreamRequests, 1);
+        passing.count(Counter::UpstreamConnectionsReused, 1);
+        let (out, written) = passing.begin_exchange(&mut connection, turn.peer(), started);
+        let at = match connection.send_at_once(context, &out, proxy.exchange.send_timeout) {
+            Ok(()) => {
+                buffers::give(out);
+                connection.sent_whole();
+                At::Sent
+            }
+            Err(sent) => At::Sending(out, sent),
+        };
+        Underway { connection, written, at }
+    });
+    let stage = Stage::Asking(tried, turn, underway);
+    Some(Box::new(Begun { destination, started, stage, head: None }))
+}
+
+/// Ends what polling alone could not.
+pub async fn go_on(request: &mut Request, client: &mut Client, begun: Begun) -> Proxied {
+    let generation = request.generation.clone();
+    let Some(proxy) = pass_of(request, &generation) else { return Proxied::Failed(500) };
+    let Begun { destination, started, stage, head } = begun;
+    match stage {
+        Stage::Asking(tried, turn, underway) => {
+            let mut head = head.or_else(|| HEAD.take()).unwrap_or_default();
+            let asking = Asking { tried, started, turn, underway };
+            let mut passing = Passing::plain(request, client, proxy, &destination, started);
+            let proxied = passing.run(Some(asking), Filling::No, &mut head).await;
+            HEAD.set(Some(head));
+            proxied
+        }
+        Stage::Body(transfer) => {
+            let mut passing = Passing::plain(request, client, proxy, &destination, started);
+            match passing.client.take() {
+                Some(client) => passing.pass_body(client, transfer).await,
+                None => Proxied::Done,
+            }
+        }
+        Stage::Moved(transfer, moved) => {
+            let mut passing = Passing::plain(request, client, proxy, &destination, started);
+            match passing.client.take() {
+                Some(client) => passing.moved(client, transfer, moved).await,
+                None => Proxied::Done,
+            }
+        }
+        Stage::Flushing => flushed(client, request).await,
+        Stage::Ended(proxied) => proxied,
+    }
+}
+
+/// The `proxy_pass` in force.
+fn pass_of<'g>(request: &Request, generation: &'g Generation) -> Option<&'g Pass> {
+    generation.http().location(request.location).settings.pass()
+}
+
+impl Begun {
+    /// Goes on as far as polling leads: `true` once the client has its answer, `false` where [`go_on`] is to end it.
+    pub fn poll(
+        &mut self,
+        context: &mut Context<'_>,
+        request: &mut Request,
+        client: &mut Client,
+    ) -> Poll<bool> {
+        let generation = request.generation.clone();
+        let Some(proxy) = pass_of(request, &generation) else { return Poll::Ready(false) };
+        let woken = Woken::new();
+        loop {
+            let next = match &mut self.stage {
+                Stage::Asking(..) => ready!(self.poll_head(context, request, client, proxy, &woken)),
+                Stage::Body(transfer) => {
+                    let moved = ready!(transfer.poll(context, client, request));
+                    self.moved(moved, request, client, proxy, &woken)
+                }
+                Stage::Flushing => match ready!(client.poll_flush(context, request)) {
+                    Ok(()) => return Poll::Ready(true),
+                    Err(failure) => Some(Stage::Ended(Proxied::ClientFailed(failure))),
+                },
+                Stage::Moved(..) | Stage::Ended(_) => None,
+            };
+            match next {
+                Some(stage) => self.stage = stage,
+                None => return Poll::Ready(false),
+            }
+        }
+    }
+
+    /// Waits for the head; a plain one goes to the client.
+    fn poll_head(
+        &mut self,
+        context: &mut Context<'_>,
+        request: &mut Request,
+        client: &mut Client,
+        proxy: &Pass,
+        woken: &Woken,
+    ) -> Poll<Option<Stage>> {
+        let Stage::Asking(_, _, Some(Underway { connection, at: at @ At::Sent, .. })) = &mut self.stage
+        else {
+            return Poll::Ready(None);
+        };
+        let mut passing = Passing::plain(request, client, proxy, &self.destination, self.started);
+        let mut head = HEAD.take().unwrap_or_default();
+        head.clear();
+        let (size, timeout) = (proxy.exchange.buffer_size, proxy.exchange.read_timeout);
+        match connection.poll_read_head(context, &mut head, size, timeout) {
+            Poll::Pending => {
+                HEAD.set(Some(head));
+                if connection.has_unread() {
+                    // A head that comes in pieces is not read from its beginning with each of them.
+                    return Poll::Ready(None);
+                }
+                ready!(passing.poll_left(context));
+                passing.note_end(connection, 0, clock::now());
+                return Poll::Ready(Some(Stage::Ended(Proxied::ClientFailed(ClientFailure::Gone))));
+            }
+            Poll::Ready(Ok(())) if passing.is_plain(connection, &head) => {}
+            Poll::Ready(read) => {
+                *at = At::Read(read);
+                self.head = Some(head);
+                return Poll::Ready(None);
+            }
+        }
+        let stage = mem::replace(&mut self.stage, Stage::Flushing);
+        let Stage::Asking(_, turn, Some(Underway { connection, .. })) = stage else {
+            return Poll::Ready(None);
+        };
+        let stage = passing.accept(connection, turn, &head, *woken.get_or_init(clock::now));
+        HEAD.set(Some(head));
+        Poll::Ready(Some(stage))
+    }
+
+    /// The body has been moved, or has not.
+    fn moved(
+        &mut self,
+        moved: Moved,
+        request: &mut Request,
+        client: &mut Client,
+        proxy: &Pass,
+        woken: &Woken,
+    ) -> Option<Stage> {
+        let Stage::Body(transfer) = mem::replace(&mut self.stage, Stage::Flushing) else { return None };
+        let Moved::Whole = moved else { return Some(Stage::Moved(transfer, moved)) };
+        let mut passing = Passing::plain(request, client, proxy, &self.destination, self.started);
+        let client = passing.client.take()?;
+        passing.ended(client, transfer, *woken.get_or_init(clock::now));
+        Some(Stage::Flushing)
+    }
+}
+
+impl<'a> Passing<'a> {
+    /// A request without a body whose answer is its client's alone.
+    fn plain(
+        request: &'a mut Request,
+        client: &'a mut Client,
+        proxy: &'a Pass,
+        destination: &'a Destination,
+        asked_at: Instant,
+    ) -> Passing<'a> {
+        Passing {
+            method: method(request, proxy, false),
+            request,
+            client: Some(client),
+            proxy,
+            destination,
+            body: RequestBody::None,
+            caching: false,
+            stale: None,
+            rest: None,
+            tap: None,
+            watching: !proxy.exchange.ignore_client_abort,
+            left: false,
+            awaited: None,
+            asked_at,
+            since: None,
+        }
+    }
+
+    /// Ready when the client has left and that ends the request.
+    fn poll_left(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        match &mut self.client {
+            Some(client) if self.watching => client.poll_gone(context),
+            _ => Poll::Pending,
+        }
+    }
+
+    /// Whether an answer goes on as it is, with nothing to be thought of beside it.
+    fn is_plain(&self, connection: &Connection, head: &ResponseHead) -> bool {
+        let fields = head.view(connection.head_bytes());
+        matches!(head.status, 200..400)
+            && !policy::invalidates(self.request.method, head.status)
+            && !answer_head::may_be_rewritten(self.proxy, fields)
+            && self.set_aside(connection, head).is_none()
+    }
+
+    /// Makes the client's head.
+    fn accept(
+        &mut self,
+        connection: Box<Connection>,
+        turn: Turn,
+        head: &ResponseHead,
+        now: Instant,
+    ) -> Stage {
+        self.note_head(&connection, head, now);
+        self.take_limit_rate(head.view(connection.head_bytes()));
+        let Some(client) = self.client.take() else { return Stage::Ended(Proxied::Done) };
+        match self.begin(client, &connection, head) {
+            Ok(buffered) if self.request.wants_body() => {
+                Stage::Body(self.body_on_its_way(client, connection, turn, buffered))
+            }
+            Ok(_) => {
+                client.end(self.request, None);
+                self.discard(connection, turn);
+                Stage::Flushing
+            }
+            Err(length) => {
+                self.discard(connection, turn);
+                Stage::Ended(Proxied::Unsatisfiable(length))
+            }
+        }
+    }
+}

@@ -1,0 +1,28 @@
+//! How an attempt with one server failed.
+
+use crate::client::ClientFailure;
+use millstream_upstream::{Connection, ExchangeError};
+
+/// How one attempt failed.
+pub(super) enum Broken {
+    Client(ClientFailure),
+    Exchange(Failure),
+}
+
+/// A failed exchange.
+pub(super) struct Failure {
+    pub(super) error: ExchangeError,
+    /// What was being done, in nginx's words.
+    pub(super) doing: &'static str,
+    /// The connection was merely stale.
+    pub(super) stale: bool,
+    /// Some of the request had been sent.
+    pub(super) sent: bool,
+}
+
+/// An exchange that failed, and whether its connection was merely stale.
+pub(super) fn broken(connection: &Connection, error: ExchangeError, doing: &'static str) -> Broken {
+    let (received, sent) = connection.traffic();
+    let stale = connection.is_pooled() && received == 0 && error.is_stale();
+    Broken::Exchange(Failure { error, doing, stale, sent: sent > 0 })
+}

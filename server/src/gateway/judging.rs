@@ -1,0 +1,146 @@
+//! What an answer is good for: whether it goes on as it is, whether the stale entry stands in for it, whether it may be
+//! stored and on which terms. Nothing is sent or stored here.
+
+use super::{Filling, Passing, Proxied, learning, request_head, unkeyed};
+use crate::caching::tagged;
+use millstream_cache::policy::{self, Lifetime, Reason, RequestFacts, Storable};
+use millstream_cache::{Hit, Now, StaleCause, Tags};
+use millstream_conf::model::ProxyCache;
+use millstream_telemetry::metrics::Cause;
+use millstream_upstream::Connection;
+use millstream_wire::h1::head::ResponseHead;
+use millstream_wire::{FieldId, Fields, Headers, Method};
+use std::rc::Rc;
+
+impl Passing<'_> {
+    pub(super) fn stale_covers(&self, cause: StaleCause) -> bool {
+        match (&self.stale, &self.proxy.cache) {
+            (Some(stale), Some(cache)) => stale.entry.may_serve_stale(cause, cache, Now::read()),
+            _ => false,
+        }
+    }
+
+    /// Answers that do not go to the client as they are.
+    pub(super) fn set_aside(&self, connection: &Connection, head: &ResponseHead) -> Option<Proxied> {
+        let status = head.status;
+        if status >= 400 && self.stale_covers(StaleCause::Status(status)) {
+            return Some(Proxied::Stale(status));
+        }
+        if status >= 300
+            && self.proxy.exchange.intercept_errors
+            && self.is_read()
+            && !self.request.in_error_page
+        {
+            let pages = &self.request.location().settings.error_pages;
+            if pages.iter().any(|page| page.status == status) {
+                return Some(Proxied::Intercepted(status));
+            }
+        }
+        let redirect = head.view(connection.head_bytes()).get(FieldId::XAccelRedirect);
+        match redirect {
+            Some(uri)
+                if !self.proxy.exchange.ignore_headers.x_accel_redirect
+                    && self.is_read()
+                    && (uri.starts_with(b"/") || uri.starts_with(b"@")) =>
+            {
+                Some(Proxied::Redirect(uri.to_vec()))
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether the request asks the upstream to confirm the stale entry. A 304 says that the answer would be a 200 (RFC 9110
+    /// §13.1.3), so it confirms no stored 404.
+    pub(super) fn revalidates(&self) -> bool {
+        self.stale.as_ref().is_some_and(|stale| matches!(stale.entry.head().status, 200 | 206))
+            && self.proxy.cache.as_ref().is_some_and(|cache| cache.revalidate)
+    }
+
+    /// A 304 to our own condition: the stored answer lives on with the fields of the new one (RFC 9111 §4.3.4), if it is
+    /// the one that the 304 means.
+    pub(super) fn confirmed(&mut self, filling: Filling, stale: &Rc<Hit>, fields: Fields<'_>) -> Proxied {
+        let entry = &stale.entry;
+        if !learning::confirms(entry, fields) {
+            // Of something else than what is stored: nothing here is what the upstream has now.
+            return Proxied::Again(filling);
+        }
+        let (Filling::Permit(permit), Some(cache)) = (filling, &self.proxy.cache) else {
+            return Proxied::Revalidated(entry.clone());
+        };
+        let now = Now::read();
+        let headers: Headers = entry.head().updated(fields);
+        let as_stored = (entry.head().status, entry.head().part.is_some());
+        match self.storable_as(cache, self.method, as_stored, headers.view(), now) {
+            Storable::Yes(lifetime) => {
+                self.report_stored(&lifetime, now);
+                Proxied::Revalidated(permit.refresh(entry, headers, lifetime, now))
+            }
+            Storable::No(reason) => {
+                self.report_not_stored(reason);
+                permit.uncacheable(Some(reason), now);
+                Proxied::Revalidated(entry.clone())
+            }
+        }
+    }
+
+    /// The terms under which an answer is stored, and what it can be purged by.
+    pub(super) fn terms(
+        &self,
+        cache: &ProxyCache,
+        answer: (u16, bool),
+        fields: Fields<'_>,
+        now: Now,
+    ) -> Result<(Lifetime, Tags), Reason> {
+        match self.storable_as(cache, self.method, answer, fields, now) {
+            Storable::Yes(_) if unkeyed::asks_for_unnamed_form(self.request.fields(), cache, fields) => {
+                Err(Reason::Unnamed)
+            }
+            Storable::Yes(lifetime) => {
+                let tags = tagged::tags(self.request, cache, fields).ok_or(Reason::TooManyTags)?;
+                Ok((lifetime, tags))
+            }
+            Storable::No(reason) => Err(reason),
+        }
+    }
+
+    /// As if the request had been sent with this method; the flag is a 206 whose place in the whole is known.
+    pub(super) fn storable_as(
+        &self,
+        cache: &ProxyCache,
+        method: Method,
+        (status, partial): (u16, bool),
+        fields: Fields<'_>,
+        now: Now,
+    ) -> Storable {
+        let facts = RequestFacts {
+            method,
+            has_authorization: request_head::has_credential(self.request, self.proxy),
+            asker: self.request.asker,
+            delay: millstream_net::clock::now().saturating_duration_since(self.asked_at),
+            partial,
+            is_of_target: self.is_of_target(fields),
+        };
+        let mut scratch = Vec::new();
+        let no_cache = cache
+            .no_cache
+            .iter()
+            .any(|template| crate::variables::holds(template, self.request, &mut scratch));
+        policy::storable(cache, &self.proxy.exchange.ignore_headers, &facts, status, fields, now, no_cache)
+    }
+
+    pub(super) fn report_stored(&mut self, lifetime: &Lifetime, now: Now) {
+        if let Some(report) = &mut self.request.report {
+            report.stored = true;
+            report.note_lifetime(lifetime, now);
+        }
+    }
+
+    pub(super) fn report_not_stored(&mut self, reason: Reason) {
+        if let Some(cause) = Cause::not_stored(reason.name()) {
+            self.request.count_miss(cause);
+        }
+        if let Some(report) = &mut self.request.report {
+            report.detail = Some(reason.name());
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! A new connection to a server: a place among the worker's connections first, then the connection itself.
+
+use super::destination::Destination;
+use crate::worker::Worker;
+use millstream_conf::model::Level;
+use millstream_net::clock;
+use millstream_net::limits::is_out_of_descriptors;
+use millstream_net::timer::Deadline;
+use millstream_upstream::{Connection, ExchangeError, Peer};
+use std::rc::Rc;
+use std::time::Duration;
+
+/// How often a request looks again for a descriptor that something other than connections has taken.
+const LOOK_AGAIN: Duration = Duration::from_millis(50);
+
+/// A connection to a server, once there is a descriptor for it; both within `timeout`.
+pub(super) async fn open(
+    worker: &Rc<Worker>,
+    destination: &Destination,
+    peer: &Peer,
+    timeout: Duration,
+) -> Result<Box<Connection>, ExchangeError> {
+    let (mut whole, mut pause) = (Deadline::new(), Deadline::new());
+    loop {
+        let place = match worker.try_upstream() {
+            Some(place) => place,
+            None => {
+                complain_of_shortage(worker);
+                whole.set(whole.at().unwrap_or_else(|| clock::now() + timeout));
+                worker.upstream(&mut whole).await.ok_or(ExchangeError::NoDescriptor)?
+            }
+        };
+        match destination.connect(peer, timeout).await {
+            // Files took what was reserved for connections.
+            Err(ExchangeError::Connect(error)) if is_out_of_descriptors(&error) => {
+                complain_of_shortage(worker);
+                let now = clock::now();
+                whole.set(whole.at().unwrap_or(now + timeout));
+                if whole.at().is_some_and(|end| end <= now) {
+                    return Err(ExchangeError::NoDescriptor);
+                }
+                worker.make_room(now);
+                pause.set(now + LOOK_AGAIN);
+                pause.passed().await;
+            }
+            Ok(mut connection) => {
+                connection.hold(Box::new(place));
+                return Ok(connection);
+            }
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+fn complain_of_shortage(worker: &Worker) {
+    if worker.may_complain(clock::now()) {
+        let log = &worker.generation().shared.main_log;
+        log.write(
+            Level::Crit,
+            format_args!("the limit of open files is reached, requests wait for connections to upstreams"),
+        );
+    }
+}

@@ -1,0 +1,94 @@
+//! The request on its way to a server: the head, and the body out of memory, out of a file, or as the client sends it.
+
+use super::Passing;
+use super::broken::{Broken, broken};
+use super::request_body::{PIECE, RequestBody, read_at};
+use crate::client::BodyProgress;
+use millstream_net::buffers;
+use millstream_upstream::{Connection, ExchangeError};
+use std::fs::File;
+use std::future::{Future, poll_fn};
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::Poll;
+use std::time::Duration;
+
+impl Passing<'_> {
+    /// Sends the head and a body that is kept. `false`: the body is to be passed on as it comes.
+    pub(super) async fn send(
+        &mut self,
+        connection: &mut Connection,
+        out: &[u8],
+    ) -> Result<bool, ExchangeError> {
+        let timeout = self.proxy.exchange.send_timeout;
+        match &self.body {
+            RequestBody::None => connection.send(out, b"", true, timeout).await?,
+            RequestBody::Memory(bytes) => connection.send(out, bytes, true, timeout).await?,
+            RequestBody::File(file, length) => {
+                connection.send(out, b"", false, timeout).await?;
+                Box::pin(send_file(connection, file, *length, timeout)).await?;
+            }
+            RequestBody::Stream { .. } => {
+                connection.send(out, b"", false, timeout).await?;
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Passes the body on as it comes. `false`: the upstream speaks before all of it is out.
+    pub(super) async fn send_stream(&mut self, connection: &mut Connection) -> Result<bool, Broken> {
+        let RequestBody::Stream { begun, .. } = &mut self.body else { return Ok(true) };
+        let Some(client) = self.client.as_deref_mut() else { return Ok(true) };
+        let mut piece = buffers::take();
+        let outcome = loop {
+            piece.clear();
+            let step = {
+                let mut reading = pin!(client.read_body(self.request, &mut piece));
+                poll_fn(|context| match reading.as_mut().poll(context) {
+                    Poll::Ready(progress) => Poll::Ready(Some(progress)),
+                    Poll::Pending => connection.poll_speaks(context).map(|()| None),
+                })
+                .await
+            };
+            let progress = match step {
+                None => {
+                    client.set_busy();
+                    break Ok(false);
+                }
+                Some(Err(failure)) => break Err(Broken::Client(failure)),
+                Some(Ok(progress)) => progress,
+            };
+            *begun = true;
+            let ended = progress == BodyProgress::End;
+            match connection.send(b"", &piece, ended, self.proxy.exchange.send_timeout).await {
+                Ok(()) if ended => break Ok(true),
+                Ok(()) => {}
+                // What it has to say, if anything, is read next.
+                Err(ExchangeError::Write(_)) => break Ok(false),
+                Err(error) => break Err(broken(connection, error, "while sending request to upstream")),
+            }
+        };
+        buffers::give(piece);
+        outcome
+    }
+}
+
+/// Sends a body that is kept in a file.
+async fn send_file(
+    connection: &mut Connection,
+    file: &Arc<File>,
+    length: u64,
+    timeout: Duration,
+) -> Result<(), ExchangeError> {
+    let (mut sent, mut piece) = (0, Vec::new());
+    loop {
+        let size = usize::try_from(length - sent).unwrap_or(PIECE).min(PIECE);
+        piece = read_at(file, piece, sent, size).await.map_err(ExchangeError::Write)?;
+        sent += size as u64;
+        connection.send(b"", &piece, sent == length, timeout).await?;
+        if sent == length {
+            return Ok(());
+        }
+    }
+}
