@@ -65,6 +65,7 @@ pub fn read(tree: &[Directive], defaults: Defaults, reading: &mut Reading<'_>) -
     whole.log_files = declared.log_files;
     whole.status_zones = declared.status_zones;
     whole.made = declared.made;
+    whole.conversions = declared.conversions;
     whole.request_zones = declared.request_zones;
     whole.connection_zones = declared.connection_zones;
     (main, whole)
@@ -102,7 +103,7 @@ fn http(directive: &Directive, main: &Main, http: &mut Http, reading: &mut Readi
     made::refuse_cycles(reading);
     for (row, directive) in &rows {
         match row.apply {
-            Apply::Declare(declare) => declare(directive, reading),
+            Apply::Declare(declare) | Apply::DeclareLines(declare) => declare(directive, reading),
             Apply::Block(Context::Upstream) => upstream(directive, reading),
             _ => {}
         }

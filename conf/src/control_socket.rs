@@ -32,6 +32,7 @@ pub fn add(path: &Path, span: Span, error_logs: &[ErrorLog], http: &mut Http, re
         address,
         span,
         ssl: false,
+        proxy_protocol: false,
         backlog: 16,
         reuseport: false,
         deferred: false,

@@ -88,13 +88,11 @@ const TABLE: &[(Fate, &str)] = &[
     (BelongsTo(&["memcached_pass"]), "memcached_*"),
     (BelongsTo(&["mp4"]), "mp4_*"),
     (BelongsTo(&["geoip_country", "geoip_city", "geoip_org"]), "geoip_proxy geoip_proxy_recursive"),
-    (BelongsTo(&["gunzip"]), "gunzip_buffers"),
     (BelongsTo(&["image_filter"]), "image_filter_*"),
     (BelongsTo(&["mirror"]), "mirror_request_body"),
     (BelongsTo(&["perl", "perl_set"]), "perl_modules perl_require"),
     (BelongsTo(&["valid_referers"]), "referer_hash_bucket_size referer_hash_max_size"),
     (BelongsTo(&["ssi"]), "ssi_*"),
-    (BelongsTo(&["sub_filter"]), "sub_filter_*"),
     (BelongsTo(&["userid"]), "userid_*"),
     (
         BelongsTo(&["ssl_verify_client"]),
@@ -132,9 +130,8 @@ const TABLE: &[(Fate, &str)] = &[
     (BelongsTo(&["health_check"]), "health_check_timeout match"),
     (
         Kept(CONTENT),
-        "add_before_body add_after_body charset_map \
-                     source_charset dav_methods flv mp4 f4f hls gunzip add_header_inherit add_trailer_inherit \
-                     image_filter random_index ssi sub_filter xml_entities xslt_stylesheet js_body_filter js_filter \
+        "add_before_body add_after_body dav_methods flv mp4 f4f hls add_header_inherit add_trailer_inherit \
+                     image_filter random_index ssi xml_entities xslt_stylesheet js_body_filter js_filter \
                      js_header_filter js_periodic internal_redirect proxy_pass_trailers",
     ),
     (
@@ -164,7 +161,6 @@ const TABLE: &[(Fate, &str)] = &[
 const DEFAULTS: &[(&str, &str)] = &[
     ("auth_jwt", "off"),
     ("client_body_in_file_only", "off"),
-    ("gunzip", "off"),
     ("image_filter", "off"),
     ("mirror", "off"),
     ("proxy_bind", "off"),
@@ -198,7 +194,6 @@ pub fn listen_parameter(name: &str) -> Option<Fate> {
     Some(match name {
         "spdy" => LeftOut("clients are answered with HTTP/1.1"),
         "setfib" | "accept_filter" => LeftOut(TUNING),
-        "proxy_protocol" => Kept(CLIENT),
         _ => return None,
     })
 }

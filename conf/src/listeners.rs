@@ -58,6 +58,7 @@ fn add(found: &mut Vec<Found>, draft: &ListenDraft, server: ServerId, reading: &
     };
     known.listener.servers.push(server);
     known.listener.ssl |= draft.ssl;
+    known.listener.proxy_protocol |= draft.proxy_protocol;
     if draft.default_server {
         if let Some(first) = known.default_span {
             let message = format!("a duplicate default server for {}", shown(&draft.address));
@@ -72,8 +73,17 @@ fn add(found: &mut Vec<Found>, draft: &ListenDraft, server: ServerId, reading: &
             return reading.duplicate(draft.span, message, first);
         }
         known.socket_span = Some(draft.span);
-        let Listener { address, span, ssl, servers, default_server, .. } = known.listener.clone();
-        known.listener = Listener { address, span, ssl, servers, default_server, ..listener(draft, server) };
+        let Listener { address, span, ssl, proxy_protocol, servers, default_server, .. } =
+            known.listener.clone();
+        known.listener = Listener {
+            address,
+            span,
+            ssl,
+            proxy_protocol,
+            servers,
+            default_server,
+            ..listener(draft, server)
+        };
     }
 }
 
@@ -82,6 +92,7 @@ fn listener(draft: &ListenDraft, server: ServerId) -> Listener {
         address: draft.address.clone(),
         span: draft.span,
         ssl: draft.ssl,
+        proxy_protocol: draft.proxy_protocol,
         backlog: draft.backlog,
         reuseport: draft.reuseport,
         deferred: draft.deferred,

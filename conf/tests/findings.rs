@@ -96,7 +96,7 @@ fn five_mistakes_in_one_file_are_five_located_errors() {
 #[test]
 fn directives_are_checked_for_name_place_number_and_block() {
     one_error(&in_location("proxy_pas http://api;"), "did you mean \"proxy_pass\"?");
-    one_error(&in_location("sub_filter a b;"), "nginx knows \"sub_filter\", Millstream does not (yet)");
+    one_error(&in_location("image_filter test;"), "nginx knows \"image_filter\", Millstream does not (yet)");
     one_error(&in_http("keyval $a $b zone=c;"), "NGINX Plus knows \"keyval\"");
     one_error(&in_http("proxy_pass http://127.0.0.1:8000;"), "it may stand in: location");
     one_error(
@@ -226,10 +226,7 @@ fn listening_and_names_follow_nginx() {
         "http2 off; http3 on; http2_max_concurrent_streams 9; server { listen 80; http2_chunk_size 8k; }",
     ));
     // Of the two servers of one address each may name a protocol; only options of the socket are the address's.
-    one_error(
-        &in_http("server { listen 80 proxy_protocol; } server { listen 80 proxy_protocol; }"),
-        "parameter \"proxy_protocol\"",
-    );
+    no_error(&in_http("server { listen 80 proxy_protocol; } server { listen 80 proxy_protocol; }"));
     no_error(&in_server("listen 81 fastopen=256; listen 82 multipath;"));
     one_error(
         &in_http("server { listen 80 fastopen=1; } server { listen 80 fastopen=2; }"),
@@ -408,6 +405,28 @@ fn methods_and_resolvers_refuse_what_nginx_refuses() {
         text(&in_http("upstream a { server 127.0.0.1; server 127.0.0.2 backup; ip_hash; hash $uri; }"));
     assert!(messages(&loaded, Severity::Error).is_empty());
     assert_eq!(messages(&loaded, Severity::Warning), ["load balancing method redefined | "]);
+}
+
+#[test]
+fn what_changes_bodies_is_checked() {
+    one_error(&in_location("sub_filter \"\" a;"), "empty search pattern");
+    one_error(&in_location("charset utf-8; source_charset koi8-r;"), "no \"charset_map\" between");
+    no_error(&in_location("charset utf-8; source_charset UTF-8; sub_filter $arg_a $arg_b; gunzip on;"));
+    no_error(&in_location("charset $arg_a; source_charset koi8-r;"));
+    for (map, part) in [
+        ("charset_map a A { }", "same charsets"),
+        ("charset_map utf-8 a { }", "second column"),
+        ("charset_map a b { } charset_map b a { }", "duplicate \"charset_map\""),
+        ("charset_map a b { C0; }", "invalid parameters number"),
+        ("charset_map a b { C0 100; }", "invalid value \"100\""),
+        ("charset_map a utf-8 { C0 D1; }", "invalid value \"D1\""),
+        ("charset_map a utf-8 { C0 4142; }", "invalid value \"4142\""),
+    ] {
+        one_error(&in_http(&format!("{map} server {{ listen 80; }}")), part);
+    }
+    no_error(&in_http(
+        "charset_map a utf-8 { 80 E282AC; 41 42; } server { listen 80; charset a; source_charset utf-8; }",
+    ));
 }
 
 #[test]

@@ -25,6 +25,7 @@ pub mod read_file;
 pub mod temporary;
 pub mod stream;
 pub mod outlet;
+pub mod proxy_protocol;
 pub mod resolve;
 pub mod resolver;
 pub mod connect;

@@ -73,6 +73,7 @@ pub(crate) fn parsed(worker: &Rc<Worker>, head: &str) -> Request {
         local: tcp("198.51.100.1:8080"),
         listener: Cell::new(0),
         is_plain_on_tls: false,
+        proxied: None,
         tls: None,
         opened: clock::now(),
         requests: Cell::new(1),

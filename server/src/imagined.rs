@@ -137,6 +137,7 @@ fn seen_as(facts: &Rc<ConnectionFacts>, encrypted: bool) -> Rc<ConnectionFacts> 
         local: facts.local.clone(),
         listener: Cell::new(facts.listener.get()),
         is_plain_on_tls: false,
+        proxied: None,
         tls: encrypted.then(|| Box::new(tls)),
         opened: facts.opened,
         requests: facts.requests.clone(),

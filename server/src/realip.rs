@@ -4,8 +4,9 @@
 //! counts. Before: `forwarded`, which walks along the proxies; next: `Request::client`, which everybody asks.
 
 use crate::forwarded;
+use crate::network::contains;
 use crate::request::{ClientAddress, Request};
-use millstream_conf::model::RealIpHeader;
+use millstream_conf::model::{Network, RealIpHeader};
 use millstream_net::Address;
 use millstream_wire::FieldId;
 use smallvec::SmallVec;
@@ -24,12 +25,22 @@ pub fn take(request: &mut Request) {
     let lines: SmallVec<[&[u8]; 4]> = match &realip.header {
         RealIpHeader::ForwardedFor => fields.all(FieldId::XForwardedFor).collect(),
         RealIpHeader::Field(name) => fields.named(name.as_bytes()).into_iter().collect(),
-        RealIpHeader::ProxyProtocol => return,
+        RealIpHeader::ProxyProtocol => return from_header(request, &realip.from),
     };
     let found = forwarded::behind(&request.connection.remote, &lines, &realip.from, realip.recursive);
     drop(lines);
     if let Some(address) = found {
         request.client =
             Some(ClientAddress { text: address.ip().to_string().into(), address: Address::Tcp(address) });
+    }
+}
+
+/// What the header of the PROXY protocol says, where who sent it is trusted.
+fn from_header(request: &mut Request, proxies: &[Network]) {
+    let connection = &request.connection;
+    let is_trusted = proxies.iter().any(|network| contains(network, &connection.remote));
+    if let Some(said) = connection.proxied.as_ref().filter(|_| is_trusted) {
+        let (text, address) = (said.source.ip().to_string().into(), Address::Tcp(said.source));
+        request.client = Some(ClientAddress { text, address });
     }
 }

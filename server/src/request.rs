@@ -14,6 +14,7 @@ use crate::tries::Tries;
 use crate::worker::Worker;
 use millstream_cache::policy::{Asker, Wish};
 use millstream_conf::model::{Location, LocationId, Server, ServerId};
+use millstream_net::proxy_protocol::Proxied;
 use millstream_net::stream::TlsInfo;
 use millstream_net::{Address, buffers, clock};
 use millstream_telemetry::metrics::{CacheStatus, Cause};
@@ -39,6 +40,8 @@ pub struct ConnectionFacts {
     pub listener: Cell<usize>,
     /// Whether it came to a TLS port without TLS: each of its requests is refused (497).
     pub is_plain_on_tls: bool,
+    /// Whom a proxy speaks for (`listen … proxy_protocol`).
+    pub proxied: Option<Box<Proxied>>,
     /// TLS facts, where it is encrypted; boxed, for most connections idle without any.
     pub tls: Option<Box<TlsInfo>>,
     /// When it was accepted.

@@ -9,6 +9,7 @@ pub mod cache_zone;
 pub mod log;
 pub mod made;
 pub mod limit_zone;
+pub mod charset_map;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -17,6 +18,7 @@ use crate::source::Span;
 use crate::template::Variable;
 
 use cache_zone::CacheZone;
+use charset_map::Conversion;
 use limit_zone::{ConnectionZone, RequestZone};
 use log::{LogFile, LogFormat};
 use made::Made;
@@ -38,6 +40,8 @@ pub enum Kind {
     RequestZone,
     /// `limit_conn_zone`.
     ConnectionZone,
+    /// `charset_map`: both charsets.
+    CharsetMap,
 }
 
 /// Everything that was declared, each kind in one list that its indices point into.
@@ -63,6 +67,8 @@ pub struct Declared {
     pub made_names: Vec<Box<str>>,
     /// The variables themselves.
     pub made: Vec<Made>,
+    /// Conversions between charsets, each way of a `charset_map` for itself.
+    pub conversions: Vec<Conversion>,
     places: HashMap<(Kind, Box<str>), Span>,
 }
 

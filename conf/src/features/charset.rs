@@ -1,24 +1,75 @@
-//! `charset`: what a text answer says of its characters.
+//! `charset`: what a text answer says of its characters, and into what they are converted.
 //!
-//! It is only said; nothing is converted (`charset_map` is not there). Next: `millstream-server`'s `filter/charset`.
+//! Before: `charset_map`, the conversions; next: `millstream-server`'s `filter/charset`.
 
 use std::sync::Arc;
 
 use super::context::{HTTP_SERVER_LOCATION, UP_TO_IF};
-use super::level::settings;
-use super::{Apply, Level, MANY, Row, once};
+use super::level::level;
+use super::phases::Phases;
+use super::templates::record;
+use super::{Apply, Feature, Level, MANY, Place, Row, once};
 use crate::reading::Reading;
-use crate::tree::Directive;
+use crate::source::Span;
+use crate::template::{self, Template};
+use crate::tree::{Directive, Word};
 
-settings! {
+record! {
     /// `charset*` of a location.
-    pub struct Charset, CharsetLevel(place, reading) {
+    pub struct Charset {
         /// `charset`; `None` = off.
-        name: Option<Arc<str>> = None,
+        pub name: Option<Template>,
+        /// `source_charset`.
+        pub source: Option<Template>,
         /// `override_charset`, default off.
-        overrides: bool = false,
+        pub overrides: bool,
         /// `charset_types`, in lower case; `None` = every type.
-        types: Option<Arc<[Box<str>]>> = Some(DEFAULT_TYPES.iter().map(|name| Box::from(*name)).collect()),
+        pub types: Option<Arc<[Box<str>]>>,
+        /// Whether there is any `charset_map`.
+        pub converts: bool,
+    }
+}
+
+level! {
+    /// What one level says of it.
+    pub struct CharsetLevel {
+        /// `charset`; nothing inside is `off`.
+        name: Option<Template>,
+        /// `source_charset`, with its place.
+        source: (Template, Span),
+        /// `override_charset`.
+        overrides: bool,
+        /// `charset_types`; nothing inside is every type.
+        types: Option<Arc<[Box<str>]>>,
+    }
+}
+
+impl Feature for CharsetLevel {
+    type Settings = Charset;
+
+    fn inherit(&mut self, above: &Self) {
+        self.inherit_open(above);
+    }
+
+    fn resolve(&self, _: &Place<'_>, reading: &mut Reading<'_>) -> Charset {
+        let name = self.name.clone().flatten();
+        if let (Some(name), Some((source, span))) = (&name, &self.source) {
+            is_known(source, name, *span, reading);
+        }
+        Charset {
+            converts: name.is_some() && !reading.declared.conversions.is_empty(),
+            name,
+            source: self.source.as_ref().map(|(source, _)| source.clone()),
+            overrides: self.overrides.unwrap_or(false),
+            types: self
+                .types
+                .clone()
+                .unwrap_or_else(|| Some(DEFAULT_TYPES.iter().map(|name| Box::from(*name)).collect())),
+        }
+    }
+
+    fn phases(charset: &Charset) -> Phases {
+        Phases::FILTERS.only_if(charset.converts)
     }
 }
 
@@ -35,32 +86,54 @@ const DEFAULT_TYPES: [&str; 6] = [
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
     once("charset", UP_TO_IF, (1, 1), "charset | off", "off",
-        "Adds `; charset=` to the Content-Type of answers, except redirects by 301 and 302. Nothing is converted.",
-        Apply::Level(charset)),
+        "Adds `; charset=` to the Content-Type of answers, except redirects by 301 and 302. Where it is known which charset an answer is in \
+        (`source_charset`, or what the answer says itself) and there is a `charset_map`, the text is converted. May be a variable.",
+        Apply::Level(|l, d, r| {
+            if d.args[0].text == "off" {
+                l.charset.name = Some(None);
+            } else if let Some(name) = name(&d.args[0], r) {
+                l.charset.name = Some(Some(name));
+            }
+        })),
+    once("source_charset", UP_TO_IF, (1, 1), "charset", "",
+        "The charset that answers are in which do not say it themselves. Where it is another one than that of `charset`, they are \
+        converted by a `charset_map`. May be a variable.",
+        Apply::Level(|l, d, r| l.charset.source = name(&d.args[0], r).map(|name| (name, d.args[0].span)))),
     once("override_charset", UP_TO_IF, (1, 1), "on | off", "off",
-        "Whether it takes the place of a charset that the answer names.",
+        "Whether answers that name a charset themselves are converted from it.",
         Apply::Level(|l, d, r| l.charset.overrides = r.flag(&d.args[0]))),
     once("charset_types", HTTP_SERVER_LOCATION, (1, MANY), "type … | *",
         "text/html text/xml text/plain text/vnd.wap.wml application/javascript application/rss+xml",
         "The media types beside text/html that it holds for.",
-        Apply::Level(|l, d, _| {
-            let all = d.args.iter().any(|word| word.text == "*");
-            let named = d.args.iter().map(|word| Box::from(word.text.to_ascii_lowercase()));
-            l.charset.types = Some((!all).then(|| named.chain([Box::from("text/html")]).collect()));
-        })),
+        Apply::Level(charset_types)),
 ];
 
-fn charset(level: &mut Level, directive: &Directive, reading: &mut Reading<'_>) {
-    let word = &directive.args[0];
-    if !reading.without_variables(word, "charset") {
-        return;
-    }
+fn charset_types(level: &mut Level, directive: &Directive, _: &mut Reading<'_>) {
+    let all = directive.args.iter().any(|word| word.text == "*");
+    let named = directive.args.iter().map(|word| Box::from(word.text.to_ascii_lowercase()));
+    level.charset.types = Some((!all).then(|| named.chain([Box::from("text/html")]).collect()));
+}
+
+/// The name of a charset, or the variable that has it.
+fn name(word: &Word, reading: &mut Reading<'_>) -> Option<Template> {
     let token = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.:+".contains(&byte);
-    if word.text.is_empty() || !word.text.bytes().all(token) {
-        reading
-            .error(word.span, format!("\"{}\" is not the name of a charset", word.text))
-            .help("write a name such as utf-8, or off");
-        return;
+    let is_name = !word.text.is_empty() && word.text.bytes().all(token);
+    if is_name || !template::is_literal(&word.text) {
+        return Some(reading.template(word));
     }
-    level.charset.name = Some((word.text != "off").then(|| word.text.as_str().into()));
+    reading
+        .error(word.span, format!("\"{}\" is not the name of a charset", word.text))
+        .help("write a name such as utf-8, or off");
+    None
+}
+
+/// As in nginx, what is to be converted needs a map.
+fn is_known(source: &Template, target: &Template, span: Span, reading: &mut Reading<'_>) {
+    let (Some(source), Some(target)) = (source.as_literal(), target.as_literal()) else { return };
+    let fits = |from: &str, to: &str| from.eq_ignore_ascii_case(source) && to.eq_ignore_ascii_case(target);
+    let mut conversions = reading.declared.conversions.iter();
+    if !source.eq_ignore_ascii_case(target) && !conversions.any(|known| fits(&known.from, &known.to)) {
+        let message = format!("no \"charset_map\" between the charsets \"{source}\" and \"{target}\"");
+        reading.error(span, message).help("write a charset_map in the http block, or include one of nginx's");
+    }
 }

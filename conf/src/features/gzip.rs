@@ -133,7 +133,7 @@ pub(super) fn media_types(
             reading
                 .diagnostics
                 .warning(word.span, format!("duplicate MIME type \"{media_type}\""))
-                .help("remove it; text/html is always compressed");
+                .help("remove it; text/html is among them in any case");
         } else {
             list.push(media_type);
         }

@@ -49,13 +49,15 @@ macro_rules! level {
 }
 pub(crate) use level;
 
-/// A feature whose settings are inherited one by one: `name: type = default`, and `type => resolved type` where they differ.
+/// A feature whose settings are inherited one by one: `name: type = default`, and `type => resolved type` where they differ; behind
+/// them perhaps `phases`, the function that says in which phases something is to be done.
 macro_rules! settings {
     (
         $(#[$meta:meta])*
         pub struct $name:ident, $level:ident($place:ident, $reading:ident) {
             $($(#[$field_meta:meta])* $field:ident: $type:ty $(=> $made:ty)? = $default:expr,)*
         }
+        $(phases |$settings:ident| $phases:expr)?
     ) => {
         $crate::features::templates::record! {
             $(#[$meta])*
@@ -84,6 +86,10 @@ macro_rules! settings {
             ) -> $name {
                 $name { $($field: Option::clone(&self.$field).unwrap_or_else(|| $default).into(),)* }
             }
+
+            $(fn phases($settings: &$name) -> $crate::features::phases::Phases {
+                $phases
+            })?
         }
     };
     (@made $type:ty) => { $type };

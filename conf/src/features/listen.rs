@@ -23,11 +23,12 @@ pub const ROWS: &[Row] = &[
         "A virtual server.",
         Apply::Block(Context::Server)),
     often("listen", SERVER, (1, MANY),
-        "address[:port[-port]] | port[-port] | unix:path [default_server] [ssl] [http2] [quic] [backlog=n] [rcvbuf=size] [sndbuf=size] [deferred] [reuseport] \
+        "address[:port[-port]] | port[-port] | unix:path [default_server] [ssl] [http2] [quic] [proxy_protocol] [backlog=n] [rcvbuf=size] [sndbuf=size] [deferred] [reuseport] \
         [ipv6only=on|off] [so_keepalive=on|off|[idle]:[interval]:[count]] [bind] [fastopen=n] [multipath]", "*:80",
         "Where the server listens: port 80 where only an address is written, every IPv4 address where only a port is. Without \
         superuser rights the default is `*:8000`. The `default_server` of an address, else its first server, answers to names \
-        that no other has. `fastopen` and `multipath` are accepted without effect; with `http2` clients are answered with HTTP/1.1, \
+        that no other has. With `proxy_protocol` each connection begins with a header of the PROXY protocol, version 1 or 2, in which a proxy says \
+        whom it speaks for; one without it is closed. `fastopen` and `multipath` are accepted without effect; with `http2` clients are answered with HTTP/1.1, \
         and an address with `quic` is not opened, both with a warning.",
         Apply::Server(listen)),
     often("server_name", SERVER, (1, MANY), "name …", "\"\"",
@@ -77,6 +78,8 @@ pub struct ListenDraft {
     pub default_server: bool,
     /// `ssl`.
     pub ssl: bool,
+    /// `proxy_protocol`.
+    pub proxy_protocol: bool,
     /// `quic`: not opened, and not in the way of the same address for TCP.
     pub quic: bool,
     /// Whether it sets anything of the socket; only one `listen` of an address may.
@@ -125,6 +128,7 @@ impl ListenDraft {
             span,
             default_server: false,
             ssl: false,
+            proxy_protocol: false,
             quic: false,
             sets_socket: false,
             backlog: 511,
@@ -216,6 +220,7 @@ fn listen_parameter(draft: &mut ListenDraft, word: &Word, reading: &mut Reading<
     match word.text.as_str() {
         "default_server" | "default" => return draft.default_server = true,
         "ssl" => return draft.ssl = true,
+        "proxy_protocol" => return draft.proxy_protocol = true,
         "http2" => return http2_is_not_spoken(word.span, reading),
         "quic" => {
             quic_is_not_opened(word.span, reading);
@@ -272,11 +277,12 @@ fn only_nginx_knows(name: &str, fate: Fate, word: &Word, reading: &mut Reading<'
 }
 
 fn unknown_parameter(name: &str, word: &Word, reading: &mut Reading<'_>) {
-    const KNOWN: [&str; 14] = [
+    const KNOWN: [&str; 15] = [
         "default_server",
         "ssl",
         "http2",
         "quic",
+        "proxy_protocol",
         "backlog",
         "reuseport",
         "deferred",

@@ -44,6 +44,7 @@ pub mod send;
 pub mod lingering;
 pub mod headers;
 pub mod trailers;
+pub mod charset_map;
 pub mod charset;
 pub mod api;
 pub mod forwarded;
@@ -51,6 +52,8 @@ pub mod realip;
 pub mod ranges;
 pub mod slice;
 pub mod gzip;
+pub mod gunzip;
+pub mod sub_filter;
 pub mod brotli;
 pub mod zstd;
 pub mod resolver;
@@ -224,6 +227,7 @@ features! {
         map "Variables made of others",
         geo "Variables made of others",
         split_clients "Variables made of others",
+        charset_map "Fields of the answer",
     }
     server {
         /// `client_header_*`, `merge_slashes`.
@@ -314,6 +318,10 @@ features! {
         brotli "Compression" BrotliLevel,
         /// `zstd*`.
         zstd "Compression" ZstdLevel,
+        /// `gunzip`.
+        gunzip "Compression" GunzipLevel,
+        /// `sub_filter*`.
+        sub_filter "Changing bodies" SubFilterLevel,
         /// `access_log`, `error_log`.
         logs "Logs" LogsLevel,
     }
@@ -425,6 +433,8 @@ pub enum Apply {
     Main(fn(&mut Main, &Directive, &mut Reading<'_>)),
     /// Declares a name for the whole http block, before any level of it is read.
     Declare(fn(&Directive, &mut Reading<'_>)),
+    /// The same with a block of free lines, which the table is not asked about.
+    DeclareLines(fn(&Directive, &mut Reading<'_>)),
     /// Makes a variable out of others; its last word is the variable's name.
     Make(made::Make),
     /// Sets something of the server block itself.
@@ -468,7 +478,7 @@ pub struct Row {
 impl Row {
     /// Whether it ends with a block and not with a semicolon.
     pub fn takes_block(&self) -> bool {
-        matches!(self.apply, Apply::Block(_) | Apply::Lines(_) | Apply::Make(_))
+        matches!(self.apply, Apply::Block(_) | Apply::Lines(_) | Apply::DeclareLines(_) | Apply::Make(_))
     }
 
     /// The row of a directive that decides about the cache.

@@ -3,7 +3,7 @@
 //! Each feature says which are its own. Before: `context`; next: `access` and `limit_req`, two of them; `millstream-server`'s
 //! `phase`, which asks.
 
-/// A set of phases between the choice of a location and its content.
+/// A set of phases behind the choice of a location, the content itself left out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Phases(u8);
 
@@ -14,6 +14,9 @@ impl Phases {
     pub const LIMITS: Phases = Phases(1);
     /// `allow`, `deny`, `auth_basic`, `auth_request`.
     pub const ACCESS: Phases = Phases(2);
+    /// What is done to a body before it is coded, or said behind it: `gunzip`, `sub_filter`, `charset_map`, `add_trailer`. Such an
+    /// answer is not prepared once for all.
+    pub const FILTERS: Phases = Phases(4);
 
     /// These where a condition holds, else none.
     pub const fn only_if(self, condition: bool) -> Phases {

@@ -72,8 +72,8 @@ pub const ROWS: &[Row] = &[
         A name is resolved when the configuration is read.",
         Apply::Level(from)),
     once("real_ip_header", HTTP_SERVER_LOCATION, (1, 1), "field | X-Real-IP | X-Forwarded-For | proxy_protocol", "X-Real-IP",
-        "The field that says the address: of `X-Forwarded-For` all lines count, of others the first. `proxy_protocol` says nothing until \
-        there are listeners that take it.",
+        "The field that says the address: of `X-Forwarded-For` all lines count, of others the first. `proxy_protocol` is the header of the \
+        PROXY protocol, on listeners that take it.",
         Apply::Level(header)),
     once("real_ip_recursive", HTTP_SERVER_LOCATION, (1, 1), "on | off", "off",
         "Whether the client's address is the last one in the field that is not one of `set_real_ip_from`, and not just the last one.",
@@ -116,16 +116,11 @@ fn named(text: &str) -> Option<std::vec::IntoIter<SocketAddr>> {
     if is_name { (text, 0).to_socket_addrs().ok() } else { None }
 }
 
-fn header(level: &mut Level, directive: &Directive, reading: &mut Reading<'_>) {
+fn header(level: &mut Level, directive: &Directive, _: &mut Reading<'_>) {
     let word = &directive.args[0];
     level.realip.header = Some(match word.text.as_str() {
         "X-Forwarded-For" => RealIpHeader::ForwardedFor,
-        "proxy_protocol" => {
-            reading
-                .diagnostics
-                .idle(word.span, "\"proxy_protocol\" says nothing here: it comes with the PROXY protocol");
-            RealIpHeader::ProxyProtocol
-        }
+        "proxy_protocol" => RealIpHeader::ProxyProtocol,
         name => RealIpHeader::Field(name.into()),
     });
 }

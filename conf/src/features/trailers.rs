@@ -7,6 +7,7 @@ use std::sync::Arc;
 use super::context::UP_TO_IF;
 use super::headers::{AddHeader, added};
 use super::level::settings;
+use super::phases::Phases;
 use super::{Apply, Row, often};
 
 settings! {
@@ -15,6 +16,7 @@ settings! {
         /// `add_trailer`s in force.
         add: Vec<AddHeader> => Arc<[AddHeader]> = Vec::new(),
     }
+    phases |made| Phases::FILTERS.only_if(!made.add.is_empty())
 }
 
 /// The rows of this feature.

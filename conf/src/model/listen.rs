@@ -23,6 +23,8 @@ pub struct Listener {
     pub span: Span,
     /// `ssl`.
     pub ssl: bool,
+    /// `proxy_protocol`.
+    pub proxy_protocol: bool,
     /// `backlog`, default 511.
     pub backlog: u32,
     /// `reuseport`.

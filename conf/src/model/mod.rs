@@ -10,6 +10,7 @@ pub mod listen;
 
 pub use crate::address::{HostPort, ListenAddress, PeerAddress};
 pub use crate::declared::cache_zone::{CacheZone, CacheZoneId, Pace};
+pub use crate::declared::charset_map::{Conversion, Table};
 pub use crate::declared::limit_zone::{
     ConnectionZone, ConnectionZoneId, LimitZone, RequestZone, RequestZoneId,
 };
@@ -70,6 +71,7 @@ pub use crate::features::rewrite::{
 pub use crate::features::right::ManageRight;
 pub use crate::features::satisfy::Satisfy;
 pub use crate::features::secure_link::SecureLink;
+pub use crate::features::sub_filter::{SubFilter, Substitution};
 pub use crate::features::symlinks::{Refused, Symlinks};
 pub use crate::features::tls::{Tls, TlsGroup, TlsVersion};
 pub use crate::features::try_files::{Candidate, Otherwise, TryFiles};
@@ -123,6 +125,8 @@ pub struct Http {
     pub slots: Vec<Slot>,
     /// Variables that the configuration makes out of others.
     pub made: Vec<Made>,
+    /// Conversions between charsets.
+    pub conversions: Vec<Conversion>,
 }
 
 impl Http {

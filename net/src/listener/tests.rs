@@ -17,6 +17,7 @@ fn listener(address: ListenAddress) -> Listener {
         address,
         span: Span::default(),
         ssl: false,
+        proxy_protocol: false,
         backlog: 511,
         reuseport: false,
         deferred: false,

@@ -121,6 +121,7 @@ fn connection(index: usize, listener: &Listener, name: &[u8]) -> ConnectionFacts
         local,
         listener: Cell::new(index),
         is_plain_on_tls: false,
+        proxied: None,
         tls: listener.ssl.then(|| Box::new(tls)),
         opened: clock::now(),
         requests: Cell::new(1),

@@ -87,7 +87,7 @@ fn look(request: &Request) -> Look {
     Look {
         exact_size: settings.exact_size,
         utc_offset: if settings.localtime { clock::utc_offset(clock::wall().seconds) } else { 0 },
-        is_utf8: charset::named(&request.location().settings.charset, 200, b"text/html")
+        is_utf8: charset::named(request, 200, b"text/html", false)
             .is_some_and(|named| named.to_ascii_lowercase().ends_with(b"charset=utf-8")),
     }
 }

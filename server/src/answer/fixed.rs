@@ -3,6 +3,7 @@
 use super::{Outcome, media_type};
 use crate::client::{AnswerHead, Client};
 use crate::failure;
+use crate::filter::chain;
 use crate::filter::coding::{self, Plain};
 use crate::filter::head::{self, Plan};
 use crate::redirect;
@@ -24,8 +25,7 @@ pub fn rule(http: &Http, level: LocationId, at: usize) -> Option<&Return> {
 /// A `return` with a text, made ready for one write; nothing where it takes more than that, or is no text.
 pub fn at_once(request: &mut Request, rule: &Return, out: &mut Vec<u8>) -> Option<Ready> {
     let ReturnBody::Text(template) = &rule.body else { return None };
-    let has_trailers = !request.location().settings.trailers.add.is_empty();
-    if rule.status == 204 || request.framing != Framing::None || has_trailers {
+    if rule.status == 204 || request.framing != Framing::None || chain::is_there(request) {
         return None;
     }
     let (status, media) = (rule.status, media_type::of(request));

@@ -7,6 +7,7 @@
 mod end;
 mod body;
 mod tail;
+mod framing;
 mod sending;
 mod stored;
 #[cfg(test)]
@@ -14,7 +15,7 @@ mod tests;
 
 pub use body::BodyProgress;
 pub use end::Inside;
-pub use sending::AnswerHead;
+pub use framing::AnswerHead;
 pub use stored::Unsent;
 pub use tail::WholeBody;
 

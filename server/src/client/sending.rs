@@ -1,10 +1,12 @@
-//! Sending an answer: head and body framed into one buffer, compressed on the way where the location says so.
+//! Sending an answer: head and body framed into one buffer, changed and compressed on the way where the location says so.
 //!
 //! An answer that cannot be ended as announced is abandoned: the connection closes without the last chunk, so no client
 //! takes a part for the whole (RFC 9112 §8).
 
+use super::framing::{AnswerHead, Framed, framed};
 use super::tail::{Tail, WholeBody};
 use super::{Client, ClientFailure, Ending};
+use crate::filter::chain::{self, Chain};
 use crate::filter::coding::{self, Plain};
 use crate::filter::compressor::{Compressor, Effort};
 use crate::filter::{head, trailers};
@@ -22,33 +24,6 @@ use std::os::fd::AsFd;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-/// The head of an answer, before the filters.
-pub struct AnswerHead<'a> {
-    /// The status.
-    pub status: u16,
-    /// End-to-end fields; framing, Date, Server and Connection fields in them are left out.
-    pub fields: Fields<'a>,
-    /// The body's length, where known.
-    pub length: Option<u64>,
-    /// Whether the body may be compressed on its way.
-    pub compressible: bool,
-    /// Age in seconds in place of the one in the fields, for an answer out of the cache (RFC 9111 §5.1).
-    pub age: Option<u64>,
-}
-
-/// How the body's end is shown.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Framed {
-    /// No body on the wire (HEAD, 204, 304).
-    Empty,
-    /// That many bytes are still to come.
-    Length(u64),
-    /// Chunks.
-    Chunked,
-    /// The connection's end.
-    Close,
-}
-
 /// An answer being sent.
 pub(super) struct Answer {
     out: Vec<u8>,
@@ -57,6 +32,8 @@ pub(super) struct Answer {
     tail: Tail,
     head_left: usize,
     framed: Framed,
+    /// What the body goes through first.
+    chain: Option<Chain>,
     compressor: Option<Box<Compressor>>,
     /// Whether what the compressor holds goes out when the source pauses.
     streams: bool,
@@ -73,6 +50,8 @@ pub(super) struct Answer {
 const WRITE_IN_PLACE: usize = 8 * 1024;
 /// A body up to this size is copied behind its head: a vectored write costs the kernel more than that.
 const WRITE_TOGETHER: usize = 4 * 1024;
+/// Bytes that go through filters before what comes of them is written: `gunzip` makes up to a thousand times as many of them.
+const FILTERED_AT_ONCE: usize = 16 * 1024;
 
 impl Client {
     /// Makes the head of the answer; nothing is written yet.
@@ -82,6 +61,14 @@ impl Client {
             request.keep_alive = false;
         }
         // HEAD too: it says what GET would (RFC 9110 §9.3.2).
+        let streams = answer_head.length.is_none();
+        let changed = chain::of(request, answer_head.status, answer_head.fields, answer_head.length);
+        let answer_head = match &changed {
+            Some((_, draft)) => {
+                AnswerHead { fields: draft.headers.view(), length: draft.length, ..answer_head }
+            }
+            None => answer_head,
+        };
         let AnswerHead { status, fields, length, .. } = answer_head;
         let choose = || coding::choose(request, &Plain { status, fields, length });
         let coding = if answer_head.compressible { choose() } else { None };
@@ -107,7 +94,8 @@ impl Client {
             written: 0,
             tail: Tail::None,
             framed,
-            streams: answer_head.length.is_none(),
+            streams,
+            chain: changed.map(|(chain, _)| chain).filter(|_| framed != Framed::Empty),
             compressor: effort
                 .filter(|_| framed != Framed::Empty)
                 .map(|effort| Box::new(Compressor::new(effort))),
@@ -136,16 +124,8 @@ impl Client {
     pub fn push(&mut self, request: &mut Request, piece: &[u8]) {
         let Some(answer) = &mut self.answer else { return };
         let piece = answer.wanted(piece);
-        match &mut answer.compressor {
-            Some(compressor) => {
-                let mut squeezed = buffers::take();
-                compressor.compress(piece, &mut squeezed);
-                request.sent.compressed = Some(compressor.totals());
-                answer.frame(&squeezed);
-                buffers::give(squeezed);
-            }
-            None => answer.frame(piece),
-        }
+        let changed = answer.chain.as_mut().map(|chain| chain.take(request, piece));
+        answer.code(request, changed.as_deref().unwrap_or(piece));
     }
 
     /// The source has nothing more for now: what the compressor holds back of a stream is framed, so that the client gets
@@ -170,6 +150,15 @@ impl Client {
     /// Frames the end of the body. Trailer fields are sent where the body is chunked.
     pub fn end(&mut self, request: &mut Request, trailers: Option<Fields<'_>>) {
         let Some(answer) = &mut self.answer else { return };
+        if let Some(chain) = answer.chain.take() {
+            match chain.end(request) {
+                Some(rest) => answer.code(request, &rest),
+                None => {
+                    answer.cut = true;
+                    return;
+                }
+            }
+        }
         if let Some(mut compressor) = answer.compressor.take() {
             let mut squeezed = buffers::take();
             let is_whole = compressor.finish(&mut squeezed);
@@ -189,12 +178,10 @@ impl Client {
     pub async fn send(&mut self, request: &mut Request, piece: Bytes) -> Result<(), ClientFailure> {
         let in_place = piece.len() >= WRITE_IN_PLACE
             && self.answer.as_ref().is_some_and(|answer| {
-                answer.compressor.is_none() && answer.skipped == 0 && answer.room_for(piece.len())
+                answer.is_as_it_comes() && answer.skipped == 0 && answer.room_for(piece.len())
             });
         if !in_place {
-            self.push(request, &piece);
-            drop(piece);
-            return self.flush(request).await;
+            return self.send_changed(request, piece).await;
         }
         let Some(answer) = &mut self.answer else { return Ok(()) };
         let mut outlet = self.end.outlet(&mut self.deadline, answer.send_timeout);
@@ -213,9 +200,22 @@ impl Client {
         Ok(())
     }
 
+    /// Frames what comes of a piece and writes it. A piece that filters go through is taken in parts, for much may come of little.
+    async fn send_changed(&mut self, request: &mut Request, mut piece: Bytes) -> Result<(), ClientFailure> {
+        let is_filtered = self.answer.as_ref().is_some_and(|answer| answer.chain.is_some());
+        while is_filtered && piece.len() > FILTERED_AT_ONCE {
+            let part = piece.split_to(FILTERED_AT_ONCE);
+            self.push(request, &part);
+            self.flush(request).await?;
+        }
+        self.push(request, &piece);
+        drop(piece);
+        self.flush(request).await
+    }
+
     /// Whether pieces of the body may stay in a file for [`Client::send_file`].
     pub fn takes_files(&self) -> bool {
-        self.end.takes_files() && self.answer.as_ref().is_some_and(|answer| answer.compressor.is_none())
+        self.end.takes_files() && self.answer.as_ref().is_some_and(|answer| answer.is_as_it_comes())
     }
 
     /// Frames a piece that is in a file, and lets the kernel send it.
@@ -281,6 +281,7 @@ impl Client {
             written: 0,
             tail: Tail::None,
             framed: Framed::Empty,
+            chain: None,
             compressor: None,
             streams: false,
             skipped: 0,
@@ -332,24 +333,6 @@ impl Client {
         request.sent.bytes += out.len() as u64;
         buffers::give(out);
         outcome
-    }
-}
-
-fn framed(request: &mut Request, head: &AnswerHead<'_>, compress: bool) -> Framed {
-    if !request.wants_body() || matches!(head.status, 100..=199 | 204 | 304) {
-        return Framed::Empty;
-    }
-    let chunks = request.is_http11() && request.location().settings.send.chunked;
-    let status = request.error_status.unwrap_or(head.status);
-    match head.length {
-        Some(length) if !(compress || chunks && trailers::are_expected(request, status)) => {
-            Framed::Length(length)
-        }
-        _ if chunks => Framed::Chunked,
-        _ => {
-            request.keep_alive = false;
-            Framed::Close
-        }
     }
 }
 
@@ -420,6 +403,25 @@ impl Answer {
             Framed::Length(left) => left >= length as u64,
             Framed::Chunked | Framed::Close => true,
             Framed::Empty => false,
+        }
+    }
+
+    /// Whether neither filters nor a coding make something else of the body.
+    fn is_as_it_comes(&self) -> bool {
+        self.chain.is_none() && self.compressor.is_none()
+    }
+
+    /// Frames a piece that has gone through the filters.
+    fn code(&mut self, request: &mut Request, piece: &[u8]) {
+        match &mut self.compressor {
+            Some(compressor) => {
+                let mut squeezed = buffers::take();
+                compressor.compress(piece, &mut squeezed);
+                request.sent.compressed = Some(compressor.totals());
+                self.frame(&squeezed);
+                buffers::give(squeezed);
+            }
+            None => self.frame(piece),
         }
     }
 

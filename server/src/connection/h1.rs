@@ -25,6 +25,7 @@ use crate::worker::{Awaits, Place, Stage, Worker, idle_since};
 use millstream_cache::Now;
 use millstream_conf::model::{Level, ListenAddress, Settings};
 use millstream_net::Address;
+use millstream_net::proxy_protocol::{self, HeaderError, Proxied};
 use millstream_net::stream::Stream;
 use millstream_net::timer::{Deadline, with_deadline};
 use millstream_net::tls::HandshakeError;
@@ -134,6 +135,11 @@ async fn open(
 ) -> Option<Connection> {
     let listener = generation.listener_of(&address)?;
     let opened = clock::now();
+    let mut stream = stream;
+    let proxied = match generation.http().listeners[listener].proxy_protocol {
+        true => proxied(&mut stream, &generation, listener, &place, &remote).await?,
+        false => None,
+    };
     let (stream, is_plain_on_tls) = match &generation.shared.tls[listener] {
         None => (stream, false),
         Some(acceptor) => {
@@ -165,6 +171,7 @@ async fn open(
         local: stream.local().unwrap_or(Address::Unix(None)),
         listener: Cell::new(listener),
         is_plain_on_tls,
+        proxied,
         tls: stream.tls().cloned().map(Box::new),
         opened,
         requests: Cell::new(0),
@@ -182,6 +189,30 @@ async fn open(
         last_used: opened,
         ticket: None,
     })
+}
+
+/// What the header of the PROXY protocol says; nothing at all where the connection is to be closed.
+async fn proxied(
+    stream: &mut Stream,
+    generation: &Generation,
+    listener: usize,
+    place: &Place,
+    remote: &Address,
+) -> Option<Option<Box<Proxied>>> {
+    let now = clock::now();
+    let id = generation.http().listeners[listener].default_server;
+    let mut deadline = Deadline::new();
+    deadline.set(now + generation.http().server(id).settings.client_header.timeout);
+    let header = Box::pin(proxy_protocol::read(stream, &mut deadline));
+    match place.unless_shed(Awaits::Head(now), header).await? {
+        Ok(said) => Some(said.map(Box::new)),
+        Err(error) => {
+            let level = if matches!(error, HeaderError::Broken(_)) { Level::Error } else { Level::Info };
+            let what = format_args!("{error} while reading PROXY protocol, client: {remote}");
+            generation.shared.main_log.write(level, what);
+            None
+        }
+    }
 }
 
 /// A connection in the gauges, also if it ends by a panic.

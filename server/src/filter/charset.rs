@@ -1,60 +1,177 @@
-//! `charset`: the Content-Type of an answer with the charset that the location says.
+//! `charset`: the Content-Type of an answer with the charset that the location says, and its text in that charset.
 //!
-//! Before: `head`, which asks for each Content-Type that it writes.
+//! Whether there is anything to convert is decided as in nginx; the conversion itself is `recode`'s. Before: `head`, which asks for
+//! each Content-Type that it writes; next: `chain`.
 
-use millstream_conf::model::Charset;
+use super::body::{BodyFilter, Draft};
+use super::recode::Recode;
+use crate::failure;
+use crate::request::Request;
+use crate::variables::value;
+use millstream_conf::model::{Charset, Level};
+use millstream_wire::FieldId;
 
-/// The value with its charset; `None` where it stays as it is.
-pub fn named(settings: &Charset, status: u16, value: &[u8]) -> Option<Vec<u8>> {
-    let name = settings.name.as_deref()?;
-    if matches!(status, 301 | 302) || value.is_empty() {
+/// What becomes of an answer.
+struct Decided {
+    /// The new Content-Type.
+    named: Vec<u8>,
+    /// Which conversion its text goes through.
+    conversion: Option<usize>,
+}
+
+/// Why an answer stays as it is.
+enum Kept {
+    /// Nothing is said of it.
+    Unsaid,
+    /// It is not known how to convert it: from which charset into which.
+    NoMap(Vec<u8>, Vec<u8>),
+}
+
+/// The Content-Type with its charset; `None` where it stays as it is. `is_coded` is whether the body has a content coding.
+pub fn named(request: &Request, status: u16, media: &[u8], is_coded: bool) -> Option<Vec<u8>> {
+    let settings = &request.location().settings.charset;
+    settings.name.as_ref()?;
+    if matches!(status, 301 | 302) {
         return None;
     }
-    let mut parts = value.split(|&byte| byte == b';').map(<[u8]>::trim_ascii);
+    decided(request, settings, media, is_coded).ok().map(|decided| decided.named)
+}
+
+/// Whether what is said is the same for all answers of a location.
+pub fn is_fixed(settings: &Charset) -> bool {
+    let names = settings.name.iter().chain(&settings.source);
+    names.into_iter().all(|name| name.as_literal().is_some())
+}
+
+/// Begins, where the text is in one charset and is to be in another.
+pub(super) fn begin(request: &Request, draft: &mut Draft) -> Option<Box<dyn BodyFilter>> {
+    let settings = &request.location().settings.charset;
+    if !settings.converts {
+        return None;
+    }
+    let fields = draft.headers.view();
+    let media = fields.get(FieldId::ContentType)?;
+    let is_coded = fields.get(FieldId::ContentEncoding).is_some();
+    let generation = request.generation.clone();
+    match decided(request, settings, media, is_coded) {
+        Ok(Decided { conversion: Some(conversion), .. }) => {
+            let recode = Recode::new(generation, conversion);
+            if !recode.keeps_length() {
+                draft.resize();
+            }
+            Some(Box::new(recode))
+        }
+        Ok(_) | Err(Kept::Unsaid) => None,
+        Err(Kept::NoMap(from, to)) => {
+            let (from, to) = (String::from_utf8_lossy(&from), String::from_utf8_lossy(&to));
+            let what = format_args!("no \"charset_map\" between the charsets \"{from}\" and \"{to}\"");
+            failure::log(request, Level::Error, what);
+            None
+        }
+    }
+}
+
+fn decided(
+    request: &Request,
+    settings: &Charset,
+    content_type: &[u8],
+    is_coded: bool,
+) -> Result<Decided, Kept> {
+    let Some(target) = settings.name.as_ref().filter(|_| !content_type.is_empty()) else {
+        return Err(Kept::Unsaid);
+    };
+    let mut parts = content_type.split(|&byte| byte == b';').map(<[u8]>::trim_ascii);
     let media = parts.next().unwrap_or_default();
-    let is_charset =
-        |part: &&[u8]| part.get(..8).is_some_and(|start| start.eq_ignore_ascii_case(b"charset="));
-    let others: Vec<&[u8]> = parts.clone().filter(|part| !is_charset(part)).collect();
-    let wanted = if parts.any(|part| is_charset(&part)) {
-        settings.overrides
-    } else {
+    let others: Vec<&[u8]> = parts.clone().filter(|part| said(part).is_none()).collect();
+    let own = parts.find_map(said);
+    let is_listed = || {
         let types = settings.types.as_deref();
         types.is_none_or(|types| types.iter().any(|known| media.eq_ignore_ascii_case(known.as_bytes())))
     };
-    if !wanted {
-        return None;
+    if !(if own.is_some() { settings.overrides } else { is_listed() }) {
+        return Err(Kept::Unsaid);
     }
-    let mut made = media.to_vec();
+    let target = value(target, request);
+    if !is_name(&target) {
+        return Err(Kept::Unsaid);
+    }
+    let source = match own {
+        Some(own) => Some(own.to_vec()),
+        None => settings.source.as_ref().map(|source| value(source, request)),
+    };
+    let mut conversion = None;
+    if let Some(source) = source.filter(|source| !source.eq_ignore_ascii_case(&target)) {
+        if is_coded {
+            return Err(Kept::Unsaid);
+        }
+        conversion = find(request, &source, &target);
+        if conversion.is_none() {
+            return Err(Kept::NoMap(source, target));
+        }
+    }
+    let mut named = media.to_vec();
     for other in others {
-        made.extend_from_slice(b"; ");
-        made.extend_from_slice(other);
+        named.extend_from_slice(b"; ");
+        named.extend_from_slice(other);
     }
-    made.extend_from_slice(b"; charset=");
-    made.extend_from_slice(name.as_bytes());
-    Some(made)
+    named.extend_from_slice(b"; charset=");
+    named.extend_from_slice(&target);
+    Ok(Decided { named, conversion })
+}
+
+fn find(request: &Request, source: &[u8], target: &[u8]) -> Option<usize> {
+    let is = |name: &str, wanted: &[u8]| name.as_bytes().eq_ignore_ascii_case(wanted);
+    let conversions = &request.generation.http().conversions;
+    conversions.iter().position(|known| is(&known.from, source) && is(&known.to, target))
+}
+
+/// The charset that a parameter of a Content-Type says, without its quotes.
+fn said(part: &[u8]) -> Option<&[u8]> {
+    let (name, value) = part.split_at_checked(8)?;
+    let bare = value.strip_prefix(b"\"").and_then(|value| value.strip_suffix(b"\"")).unwrap_or(value);
+    name.eq_ignore_ascii_case(b"charset=").then_some(bare)
+}
+
+/// Whether a value of a variable can stand in a field.
+fn is_name(name: &[u8]) -> bool {
+    !name.is_empty() && name.iter().all(|byte| byte.is_ascii_alphanumeric() || b"-_.:+".contains(byte))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::named;
+    use crate::fixture::{admitted, worker};
 
     #[test]
     fn a_charset_is_said_of_the_types_that_it_holds_for() {
-        let types: std::sync::Arc<[Box<str>]> = [Box::from("text/html"), Box::from("text/css")].into();
-        for (value, status, overrides, expected) in [
-            ("text/html", 200, false, Some("text/html; charset=utf-8")),
-            ("TEXT/CSS; a=b", 404, false, Some("TEXT/CSS; a=b; charset=utf-8")),
-            ("text/html; charset=koi8-r", 200, false, None),
-            ("text/html; Charset=koi8-r", 200, true, Some("text/html; charset=utf-8")),
-            ("image/png", 200, true, None),
-            ("text/html", 301, false, None),
-            ("text/html", 302, true, None),
-            ("", 200, true, None),
+        let worker = worker(
+            "charset_map koi8-r utf-8 { C0 D18E; }
+             server { listen 80; charset_types text/css; charset utf-8;
+                location /a { } location /o { override_charset on; } location /off { charset off; }
+                location /v { charset $arg_c; charset_types *; } location /s { source_charset koi8-r; } }",
+        );
+        for (target, value, status, expected) in [
+            ("/a", "text/html", 200, Some("text/html; charset=utf-8")),
+            ("/a", "TEXT/CSS; a=b", 404, Some("TEXT/CSS; a=b; charset=utf-8")),
+            ("/a", "text/html; charset=koi8-r", 200, None),
+            ("/o", "text/html; Charset=KOI8-r", 200, Some("text/html; charset=utf-8")),
+            ("/o", "text/html; charset=\"UTF-8\"", 200, Some("text/html; charset=utf-8")),
+            ("/o", "text/html; charset=latin1", 200, None),
+            ("/o", "image/png", 200, None),
+            ("/a", "text/html", 301, None),
+            ("/o", "text/html", 302, None),
+            ("/o", "", 200, None),
+            ("/off", "text/html", 200, None),
+            ("/v?c=utf-8", "image/png", 200, Some("image/png; charset=utf-8")),
+            ("/v?c=a;b", "image/png", 200, None),
+            ("/v", "image/png", 200, None),
+            ("/s", "text/html", 200, Some("text/html; charset=utf-8")),
         ] {
-            let settings = Charset { name: Some("utf-8".into()), overrides, types: Some(types.clone()) };
-            let made = named(&settings, status, value.as_bytes());
-            assert_eq!(made.as_deref(), expected.map(str::as_bytes), "{value}");
-            assert_eq!(named(&Charset { name: None, ..settings }, status, value.as_bytes()), None);
+            let request = admitted(&worker, &format!("GET {target} HTTP/1.1\r\nHost: a\r\n\r\n"));
+            let made = named(&request, status, value.as_bytes(), false);
+            assert_eq!(made.as_deref(), expected.map(str::as_bytes), "{target} {value}");
         }
+        let request = admitted(&worker, "GET /s HTTP/1.1\r\nHost: a\r\n\r\n");
+        assert_eq!(named(&request, 200, b"text/html", true), None, "what is coded is not converted");
     }
 }

@@ -36,13 +36,28 @@ impl Rule<'_> {
     }
 
     fn lists(&self, value: &[u8]) -> bool {
-        if self.any_type {
-            return true;
-        }
-        let media = value.split(|&byte| byte == b';').next().unwrap_or(value).trim_ascii();
-        media.eq_ignore_ascii_case(b"text/html")
-            || self.types.iter().any(|listed| media.eq_ignore_ascii_case(listed.as_bytes()))
+        self.any_type || lists(self.types, value)
     }
+}
+
+/// Whether a Content-Type is `text/html` or one of these.
+pub(super) fn lists(types: &[String], value: &[u8]) -> bool {
+    let media = value.split(|&byte| byte == b';').next().unwrap_or(value).trim_ascii();
+    media.eq_ignore_ascii_case(b"text/html")
+        || types.iter().any(|listed| media.eq_ignore_ascii_case(listed.as_bytes()))
+}
+
+/// Whether Vary says that an answer is one of several by its coding.
+pub(super) fn varies(fields: Fields<'_>) -> bool {
+    let is_it = |member: &[u8]| member == b"*" || member.eq_ignore_ascii_case(b"accept-encoding");
+    let members = |value| <[u8]>::split(value, |&byte| byte == b',').map(<[u8]>::trim_ascii);
+    fields.all(FieldId::Vary).any(|value| members(value).any(is_it))
+}
+
+/// Whether this client takes an answer in a coding.
+pub(super) fn takes(request: &Request, coding: Coding, fields: Fields<'_>) -> bool {
+    let weights = Weights::read(request.fields().all(FieldId::AcceptEncoding));
+    weights.takes(coding) && is_allowed(request, coding, fields)
 }
 
 /// The rule of a coding out of its feature's settings, which all have the same fields.

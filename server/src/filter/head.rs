@@ -85,9 +85,11 @@ fn with_handed_on(fields: Fields<'_>, handed_on: &Headers) -> Headers {
     headers
 }
 
-/// Whether heads of this location have a part that does not change: not where a variable says which fields there are.
+/// Whether heads of this location have a part that does not change: not where a variable says which fields there are, or
+/// what Content-Type says.
 pub fn can_be_fixed(request: &Request) -> bool {
-    !matches!(request.location().settings.headers.expires, Expires::Variable(..))
+    let settings = &request.location().settings;
+    !matches!(settings.headers.expires, Expires::Variable(..)) && charset::is_fixed(&settings.charset)
 }
 
 /// Makes the unchanging part of a head for a cached answer.
@@ -140,6 +142,7 @@ fn stamp_fixed(out: &mut Vec<u8>, fixed: &Fixed) -> bool {
 /// `stamped`: what `expires` says takes the place of the answer's own fields.
 fn fixed_part(out: &mut Vec<u8>, request: &Request, plan: &Plan<'_>, stamped: bool) -> Option<usize> {
     let settings = &request.location().settings;
+    let is_coded = || plan.fields.has(FieldId::ContentEncoding);
     encode::status_line(out, plan.status);
     if plan.fields.get(FieldId::Server).is_none() {
         encode::field(out, b"Server", server_text(&settings.headers.server_tokens).as_bytes());
@@ -159,7 +162,7 @@ fn fixed_part(out: &mut Vec<u8>, request: &Request, plan: &Plan<'_>, stamped: bo
             continue;
         }
         if id == FieldId::ContentType
-            && let Some(named) = charset::named(&settings.charset, plan.status, value)
+            && let Some(named) = charset::named(request, plan.status, value, is_coded())
         {
             encode::field(out, name, &named);
         } else if plan.coding.is_some() && id == FieldId::ETag && !value.starts_with(b"W/") {
@@ -195,9 +198,15 @@ fn framing(out: &mut Vec<u8>, plan: &Plan<'_>) {
 
 /// `gzip_vary`: the answer is one of several, whichever this client gets (RFC 9110 §12.5.5).
 fn vary(out: &mut Vec<u8>, settings: &Settings, plan: &Plan<'_>) {
-    let names_it = || plan.fields.all(FieldId::Vary).any(|value| mentions(value, b"accept-encoding"));
     let plain = Plain { status: plan.status, fields: plan.fields, length: plan.length };
-    if settings.gzip.vary && (plan.coding.is_some() || coding::is_offered(settings, &plain)) && !names_it() {
+    let is_decoded = || {
+        settings.gunzip.enabled
+            && plan.fields.get(FieldId::ContentEncoding).is_some_and(|coding| coding == b"gzip")
+    };
+    if settings.gzip.vary
+        && (plan.coding.is_some() || coding::is_offered(settings, &plain) || is_decoded())
+        && !coding::varies(plan.fields)
+    {
         encode::field(out, b"Vary", b"Accept-Encoding");
     }
 }
@@ -206,19 +215,10 @@ fn vary(out: &mut Vec<u8>, settings: &Settings, plan: &Plan<'_>) {
 /// (RFC 9110 §15.3.7, §15.4.5).
 pub fn vary_as_whole(request: &Request, headers: &mut Headers, length: Option<u64>) {
     let settings = &request.location().settings;
-    let names_it =
-        |fields: Fields<'_>| fields.all(FieldId::Vary).any(|value| mentions(value, b"accept-encoding"));
     let plain = Plain { status: 200, fields: headers.view(), length };
-    if settings.gzip.vary && coding::is_offered(settings, &plain) && !names_it(headers.view()) {
+    if settings.gzip.vary && coding::is_offered(settings, &plain) && !coding::varies(headers.view()) {
         headers.push(b"Vary", b"Accept-Encoding");
     }
-}
-
-fn mentions(list: &[u8], name: &[u8]) -> bool {
-    list.split(|&byte| byte == b',').any(|member| {
-        let member = member.trim_ascii();
-        member == b"*" || member.eq_ignore_ascii_case(name)
-    })
 }
 
 fn finish(out: &mut Vec<u8>, request: &Request, age: Option<u64>, adds: bool, status: u16) {

@@ -1,11 +1,16 @@
-//! What is done to an answer on its way out: its head is written, its body coded.
+//! What is done to an answer on its way out: its body is changed and coded, its head written.
 //!
-//! Filters decide from the request, the location and the answer's fields alone; they do no I/O.
+//! Filters decide from the request, the location and the answer's fields alone; they do no I/O. Next: `chain`, the filters of a body.
 
 pub mod compressor;
 pub mod coding;
-pub mod expires;
+mod body;
+mod gunzip;
+mod sub_filter;
+mod recode;
 pub mod charset;
+pub mod chain;
+pub mod expires;
 pub mod head;
 pub mod trailers;
 #[cfg(test)]

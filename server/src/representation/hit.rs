@@ -7,6 +7,7 @@
 use super::conditions;
 use super::ranges::{self, Offer, Selection};
 use crate::client::WholeBody;
+use crate::filter::chain;
 use crate::filter::coding::{self, Plain};
 use crate::filter::{expires, head};
 use crate::request::Request;
@@ -115,8 +116,12 @@ impl Ready {
     }
 }
 
-/// The coding that suits a request; `None` is the body as it was stored. Making it may still have to be done.
+/// The coding that suits a request; `None` is the body as it was stored, or one that filters go through first. Making it may still
+/// have to be done.
 pub fn coding(request: &Request, entry: &Arc<Entry>) -> Option<Coding> {
+    if chain::is_there(request) {
+        return None;
+    }
     let head = entry.head();
     coding::choose(
         request,
@@ -140,14 +145,13 @@ pub fn ready(
         return None;
     }
     remember(request, stored, now);
-    // Behind the body they are evaluated when it has gone out.
-    let has_trailers = !request.location().settings.trailers.add.is_empty();
+    let is_filtered = chain::is_there(request);
     if stored.status == 200 && request.head.fields.iter().any(|field| is_asked_in_part(field.id)) {
         if let Some(status) = not_modified(request, entry) {
             conditional_head(request, entry, status, now, out);
             return Some(Ready::HeadOnly);
         }
-        if coding.is_none() && !has_trailers {
+        if coding.is_none() && !is_filtered {
             match ranges::select(request, &offer(entry)) {
                 Selection::Whole => {}
                 Selection::Part(part) => return part_of(request, entry, part, now, out),
@@ -155,7 +159,7 @@ pub fn ready(
             }
         }
     }
-    if has_trailers {
+    if is_filtered {
         return None;
     }
     let tag = tag(request, coding);

@@ -2,13 +2,14 @@
 //!
 //! It selects and writes heads; the bytes come from whoever has them: `hit` and `stored` (the cache), `follow` (a fill
 //! on its way), `file`. As in nginx, an answer that is compressed on its way has no ranges, and neither has one of unknown
-//! length. Against RFC 9110 §14.2 nginx answers HEAD with ranges as well; here `Range` counts in GET alone.
+//! length, or whose length filters change. Against RFC 9110 §14.2 nginx answers HEAD with ranges as well; here `Range` counts in GET alone.
 //! Next: `multipart`, several ranges in one answer.
 
 pub mod multipart;
 #[cfg(test)]
 mod tests;
 
+use crate::filter::chain::{self, Change};
 use crate::filter::coding::{self, Plain};
 use crate::request::Request;
 use millstream_net::clock;
@@ -67,10 +68,16 @@ pub fn select(request: &Request, offer: &Offer<'_>) -> Selection {
     {
         return Selection::Whole;
     }
+    let change = chain::change(request, offer.fields, offer.length);
+    if change == Change::Length {
+        return Selection::Whole;
+    }
     match range::parse(value, length, if offer.is_stream { Some(1) } else { most }) {
         Ranges::Ignore => Selection::Whole,
         Ranges::Unsatisfiable => Selection::Unsatisfiable(length),
         Ranges::Parts(mut parts) if parts.len() == 1 => Selection::Part(parts.remove(0)),
+        // What stands between the parts is not to be changed with them.
+        Ranges::Parts(_) if change == Change::Bytes => Selection::Whole,
         Ranges::Parts(parts) => Selection::Parts(parts),
     }
 }

@@ -33,6 +33,7 @@ fn from_address(configuration: &str, head: &str, from: &str) -> Request {
         local: known.local.clone(),
         listener: known.listener.clone(),
         is_plain_on_tls: false,
+        proxied: None,
         tls: None,
         opened: known.opened,
         requests: known.requests.clone(),

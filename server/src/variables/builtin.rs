@@ -13,8 +13,10 @@ use millstream_conf::model::PassTarget;
 use millstream_conf::variables::Builtin;
 use millstream_net::Address;
 use millstream_net::clock;
+use millstream_net::proxy_protocol::Proxied;
 use millstream_wire::{FieldId, Version};
 use std::io::Write;
+use std::net::IpAddr;
 use std::path::Path;
 use std::time::Duration;
 
@@ -62,6 +64,12 @@ pub(super) fn append(variable: Builtin, request: &Request, out: &mut Vec<u8>) ->
         B::RemotePort => port(request.client(), out),
         B::RealipRemoteAddr => give(connection.remote_text.as_bytes(), out),
         B::RealipRemotePort => port(&connection.remote, out),
+        B::ProxyProtocolAddr => proxied(request, out, |said, out| ip(said.source.ip(), out)),
+        B::ProxyProtocolPort => proxied(request, out, |said, out| decimal(said.source.port().into(), out)),
+        B::ProxyProtocolServerAddr => proxied(request, out, |said, out| ip(said.destination.ip(), out)),
+        B::ProxyProtocolServerPort => {
+            proxied(request, out, |said, out| decimal(said.destination.port().into(), out))
+        }
         B::ServerAddr => server_address(&connection.local, out),
         B::ServerPort => port(&connection.local, out),
         B::ProxyAddXForwardedFor => forwarded_for(request, out),
@@ -189,6 +197,15 @@ fn port(address: &Address, out: &mut Vec<u8>) -> Found {
         Address::Tcp(socket) => decimal(u64::from(socket.port()), out),
         Address::Unix(_) => Found::Nothing,
     }
+}
+
+fn proxied(request: &Request, out: &mut Vec<u8>, write: impl Fn(&Proxied, &mut Vec<u8>) -> Found) -> Found {
+    request.connection.proxied.as_ref().map_or(Found::Nothing, |said| write(said, out))
+}
+
+fn ip(address: IpAddr, out: &mut Vec<u8>) -> Found {
+    _ = write!(out, "{address}");
+    Found::Value
 }
 
 fn server_address(address: &Address, out: &mut Vec<u8>) -> Found {

@@ -1,0 +1,29 @@
+//! `gunzip`: whether who takes no gzip gets a plain answer where there is only a coded one.
+//!
+//! Next: `millstream-server`'s `filter/gunzip`, which decodes.
+
+use super::context::{HTTP_SERVER_LOCATION, UP_TO_IF};
+use super::level::settings;
+use super::phases::Phases;
+use super::{Apply, Row, idle, once};
+
+settings! {
+    /// `gunzip` of a location.
+    pub struct Gunzip, GunzipLevel(place, reading) {
+        /// `gunzip`, default off.
+        enabled: bool = false,
+    }
+    phases |made| Phases::FILTERS.only_if(made.enabled)
+}
+
+/// The rows of this feature.
+#[rustfmt::skip]
+pub const ROWS: &[Row] = &[
+    once("gunzip", UP_TO_IF, (1, 1), "on | off", "off",
+        "Whether answers that come coded with gzip are decoded for clients that do not accept it. Such an answer has no ranges and is sent \
+        without a length.",
+        Apply::Level(|l, d, r| l.gunzip.enabled = r.flag(&d.args[0]))),
+    idle("gunzip_buffers", HTTP_SERVER_LOCATION, (2, 2), "number size",
+        "Buffers for decoded output.",
+        "what is decoded is sent in bounded pieces"),
+];

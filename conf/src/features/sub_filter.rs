@@ -1,0 +1,81 @@
+//! `sub_filter`: texts in an answer that others take the place of.
+//!
+//! Next: `millstream-server`'s `filter/sub_filter`, which finds them.
+
+use std::sync::Arc;
+
+use super::context::HTTP_SERVER_LOCATION;
+use super::gzip::media_types;
+use super::level::settings;
+use super::phases::Phases;
+use super::templates::record;
+use super::{Apply, Level, MANY, Row, often, once};
+use crate::reading::Reading;
+use crate::template::Template;
+use crate::tree::Directive;
+
+record! {
+    /// A `sub_filter`.
+    pub struct Substitution {
+        /// The text, which is found in any case of its letters.
+        pub from: Template,
+        /// What stands there instead.
+        pub to: Template,
+    }
+}
+
+settings! {
+    /// `sub_filter*` of a location.
+    pub struct SubFilter, SubFilterLevel(place, reading) {
+        /// `sub_filter`s in force.
+        list: Vec<Substitution> => Arc<[Substitution]> = Vec::new(),
+        /// `sub_filter_once`, default on.
+        once: bool = true,
+        /// `sub_filter_last_modified`, default off.
+        last_modified: bool = false,
+        /// `sub_filter_types` beside `text/html`, in lower case.
+        types: Vec<String> = Vec::new(),
+        /// `sub_filter_types *`.
+        any_type: bool = false,
+    }
+    phases |made| Phases::FILTERS.only_if(!made.list.is_empty())
+}
+
+/// The rows of this feature.
+#[rustfmt::skip]
+pub const ROWS: &[Row] = &[
+    often("sub_filter", HTTP_SERVER_LOCATION, (2, 2), "text replacement", "",
+        "Puts a text in place of another one in the bodies of answers; both may have variables. The text is found in any case of its letters. Of \
+        several the first that fits at a place is taken. Such an answer has no ranges and is sent without a length; one that is coded \
+        already (Content-Encoding), or a part of an answer (206), stays as it is. A level that writes one has none of the level above.",
+        Apply::Level(sub_filter)),
+    once("sub_filter_once", HTTP_SERVER_LOCATION, (1, 1), "on | off", "on",
+        "Whether each text is replaced once, or wherever it is.",
+        Apply::Level(|l, d, r| l.sub_filter.once = r.flag(&d.args[0]))),
+    once("sub_filter_last_modified", HTTP_SERVER_LOCATION, (1, 1), "on | off", "off",
+        "Whether Last-Modified stays, and the ETag as a weak one; else both are left out.",
+        Apply::Level(|l, d, r| l.sub_filter.last_modified = r.flag(&d.args[0]))),
+    often("sub_filter_types", HTTP_SERVER_LOCATION, (1, MANY), "type …", "text/html",
+        "The media types in which texts are replaced, beside `text/html`; `*` is any.",
+        Apply::Level(|l, d, r| {
+            let (list, any) = (l.sub_filter.types.get_or_insert_default(), l.sub_filter.any_type.get_or_insert_default());
+            media_types((list, any), d, r);
+        })),
+];
+
+/// Texts of one level: more would have to be compared at each place of a body.
+const MOST: usize = 255;
+
+fn sub_filter(level: &mut Level, directive: &Directive, reading: &mut Reading<'_>) {
+    let [from, to] = &directive.args[..] else { return };
+    let list = level.sub_filter.list.get_or_insert_default();
+    if from.text.is_empty() {
+        reading.error(from.span, "empty search pattern").help("write the text that is to be found");
+    } else if list.len() == MOST {
+        reading
+            .error(directive.span, format!("number of search patterns exceeds {MOST}"))
+            .help("put some of them into another location");
+    } else {
+        list.push(Substitution { from: reading.template(from), to: reading.template(to) });
+    }
+}

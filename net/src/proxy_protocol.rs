@@ -1,0 +1,252 @@
+//! The PROXY protocol, versions 1 and 2: what a proxy in front says of a connection before its first byte.
+//!
+//! The header is looked at where it lies and then taken, byte for byte: what follows it is left for TLS or HTTP. Before: `stream`.
+
+use crate::stream::Stream;
+use crate::timer::{Deadline, is_elapsed};
+use rustix::net::{RecvFlags, recv};
+use std::fmt;
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::os::fd::AsFd;
+
+/// Whom a proxy speaks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Proxied {
+    /// The client, as the proxy sees it.
+    pub source: SocketAddr,
+    /// The address that the client connected to.
+    pub destination: SocketAddr,
+}
+
+/// Why there is no header.
+#[derive(Debug)]
+pub enum HeaderError {
+    /// It is none of the protocol: what came.
+    Broken(Vec<u8>),
+    /// The connection ended or failed.
+    Io(io::Error),
+    /// It did not come in time.
+    Timeout,
+}
+
+impl fmt::Display for HeaderError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            HeaderError::Broken(bytes) => write!(f, "broken header: \"{}\"", bytes.escape_ascii()),
+            HeaderError::Io(error) => write!(f, "{error}"),
+            HeaderError::Timeout => write!(f, "timed out"),
+        }
+    }
+}
+
+const SIGNATURE: &[u8; 12] = b"\r\n\r\n\0\r\nQUIT\n";
+/// Bytes of a header of version 1.
+const LONGEST_LINE: usize = 107;
+/// Bytes of a header of version 2, as nginx reads it.
+const LONGEST: usize = 4096;
+/// Bytes of what came that an error shows.
+const SHOWN: usize = LONGEST_LINE;
+
+/// Takes the header off a connection; `None` where the proxy speaks for itself, or for nobody that it knows.
+///
+/// # Errors
+/// There is none.
+pub async fn read(stream: &mut Stream, deadline: &mut Deadline) -> Result<Option<Proxied>, HeaderError> {
+    let mut header = Vec::new();
+    loop {
+        // Nothing behind it is ever taken with it.
+        if let Parsed::Whole(_, said) = parse(&header) {
+            return Ok(said);
+        }
+        stream.readable(deadline).await.map_err(failed)?;
+        let known = header.len();
+        header.resize(LONGEST, 0);
+        let seen = recv(stream.as_fd(), &mut header[known..], RecvFlags::PEEK | RecvFlags::DONTWAIT);
+        let seen = match seen {
+            Ok((count, _)) => count,
+            Err(rustix::io::Errno::AGAIN) => 0,
+            Err(error) => return Err(HeaderError::Io(error.into())),
+        };
+        header.truncate(known + seen);
+        let wanted = match parse(&header) {
+            Parsed::Whole(length, _) => length - known,
+            // With nothing seen this waits for a byte, or finds the end.
+            Parsed::Partial => seen.max(1),
+            Parsed::Broken => {
+                header.truncate(SHOWN);
+                return Err(HeaderError::Broken(header));
+            }
+        };
+        header.truncate(known);
+        take(stream, wanted, &mut header, deadline).await?;
+    }
+}
+
+fn failed(error: io::Error) -> HeaderError {
+    if is_elapsed(&error) { HeaderError::Timeout } else { HeaderError::Io(error) }
+}
+
+/// Takes so many bytes off.
+async fn take(
+    stream: &mut Stream,
+    count: usize,
+    into: &mut Vec<u8>,
+    deadline: &mut Deadline,
+) -> Result<(), HeaderError> {
+    let end = into.len() + count;
+    while into.len() < end {
+        let left = end - into.len();
+        if stream.read_into(into, left, deadline).await.map_err(failed)? == 0 {
+            return Err(HeaderError::Io(io::ErrorKind::UnexpectedEof.into()));
+        }
+    }
+    Ok(())
+}
+
+/// What bytes at the beginning of a connection are.
+#[derive(Debug, PartialEq, Eq)]
+enum Parsed {
+    /// A header of so many bytes.
+    Whole(usize, Option<Proxied>),
+    /// The beginning of one.
+    Partial,
+    Broken,
+}
+
+fn parse(bytes: &[u8]) -> Parsed {
+    let common = bytes.len().min(SIGNATURE.len());
+    if bytes[..common] == SIGNATURE[..common] {
+        return if common < SIGNATURE.len() { Parsed::Partial } else { second(bytes) };
+    }
+    first(bytes)
+}
+
+/// Version 1: a line of text.
+fn first(bytes: &[u8]) -> Parsed {
+    const START: &[u8] = b"PROXY ";
+    let common = bytes.len().min(START.len());
+    if bytes[..common] != START[..common] {
+        return Parsed::Broken;
+    }
+    let Some(end) = bytes.iter().take(LONGEST_LINE).position(|&byte| byte == b'\n') else {
+        return if bytes.len() < LONGEST_LINE { Parsed::Partial } else { Parsed::Broken };
+    };
+    let line = bytes[..end].strip_suffix(b"\r").and_then(|line| std::str::from_utf8(&line[common..]).ok());
+    match line.and_then(said) {
+        Some(said) => Parsed::Whole(end + 1, said),
+        None => Parsed::Broken,
+    }
+}
+
+/// What a line of version 1 says.
+fn said(line: &str) -> Option<Option<Proxied>> {
+    let (family, rest) = line.split_once(' ').unwrap_or((line, ""));
+    if family == "UNKNOWN" {
+        return Some(None);
+    }
+    let mut words = rest.split(' ');
+    let mut address = || -> Option<IpAddr> {
+        let word = words.next()?;
+        match family {
+            "TCP4" => word.parse::<Ipv4Addr>().ok().map(IpAddr::V4),
+            "TCP6" => word.parse::<Ipv6Addr>().ok().map(IpAddr::V6),
+            _ => None,
+        }
+    };
+    let (source, destination) = (address()?, address()?);
+    let mut port = || -> Option<u16> { words.next()?.parse().ok() };
+    let (source, destination) = (SocketAddr::new(source, port()?), SocketAddr::new(destination, port()?));
+    words.next().is_none().then_some(Some(Proxied { source, destination }))
+}
+
+/// Version 2: binary.
+fn second(bytes: &[u8]) -> Parsed {
+    const FIXED: usize = 16;
+    let Some(fixed) = bytes.get(SIGNATURE.len()..FIXED) else { return Parsed::Partial };
+    let [version_command, family_transport, high, low] = *fixed else { return Parsed::Broken };
+    let length = FIXED + usize::from(u16::from_be_bytes([high, low]));
+    if version_command >> 4 != 2 || length > LONGEST {
+        return Parsed::Broken;
+    }
+    let Some(body) = bytes.get(FIXED..length) else { return Parsed::Partial };
+    // LOCAL is the proxy itself; of other transports than TCP there are no addresses that count.
+    if version_command & 0xf != 1 || family_transport & 0xf != 1 {
+        return Parsed::Whole(length, None);
+    }
+    let pair = match family_transport >> 4 {
+        1 => pair(body, |octets: [u8; 4]| IpAddr::V4(octets.into())),
+        2 => pair(body, |octets: [u8; 16]| IpAddr::V6(octets.into())),
+        _ => return Parsed::Whole(length, None),
+    };
+    pair.map_or(Parsed::Broken, |pair| Parsed::Whole(length, Some(pair)))
+}
+
+/// Two addresses and their ports.
+fn pair<const N: usize>(body: &[u8], address: impl Fn([u8; N]) -> IpAddr) -> Option<Proxied> {
+    let at =
+        |place: usize| body.get(place..place + N).and_then(|octets| octets.try_into().ok()).map(&address);
+    let port = |place: usize| body.get(place..place + 2).map(|pair| u16::from_be_bytes([pair[0], pair[1]]));
+    Some(Proxied {
+        source: SocketAddr::new(at(0)?, port(2 * N)?),
+        destination: SocketAddr::new(at(N)?, port(2 * N + 2)?),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn proxied(source: &str, destination: &str) -> Option<Proxied> {
+        let address = |text: &str| text.parse().expect("it is an address");
+        Some(Proxied { source: address(source), destination: address(destination) })
+    }
+
+    fn binary(command: u8, family: u8, body: &[u8]) -> Vec<u8> {
+        let length = (body.len() as u16).to_be_bytes();
+        [SIGNATURE, &[command, family, length[0], length[1]][..], body].concat()
+    }
+
+    #[test]
+    fn headers_of_both_versions_say_both_addresses() {
+        let four = proxied("192.0.2.1:4000", "198.51.100.2:443");
+        let six = proxied("[2001:db8::1]:4000", "[2001:db8::2]:443");
+        let v4 = [192, 0, 2, 1, 198, 51, 100, 2, 0x0f, 0xa0, 0x01, 0xbb];
+        let mut v6 = Vec::new();
+        for address in ["2001:db8::1", "2001:db8::2"] {
+            v6.extend_from_slice(&address.parse::<Ipv6Addr>().expect("it is one").octets());
+        }
+        v6.extend_from_slice(&[0x0f, 0xa0, 0x01, 0xbb, 0x04, 0, 1, 9]);
+        for (header, expected) in [
+            (b"PROXY TCP4 192.0.2.1 198.51.100.2 4000 443\r\n".to_vec(), four),
+            (b"PROXY TCP6 2001:db8::1 2001:db8::2 4000 443\r\n".to_vec(), six),
+            (b"PROXY UNKNOWN\r\n".to_vec(), None),
+            (b"PROXY UNKNOWN and whatever follows\r\n".to_vec(), None),
+            (binary(0x21, 0x11, &v4), four),
+            (binary(0x21, 0x21, &v6), six),
+            (binary(0x20, 0x00, b""), None),
+            (binary(0x21, 0x12, &v4), None),
+            (binary(0x21, 0x31, &[0; 216]), None),
+        ] {
+            let behind = [&header[..], b"GET / HTTP/1.1\r\n"].concat();
+            assert_eq!(parse(&behind), Parsed::Whole(header.len(), expected), "{}", header.escape_ascii());
+            for cut in 0..header.len() {
+                assert_eq!(parse(&header[..cut]), Parsed::Partial, "{} of {}", cut, header.escape_ascii());
+            }
+        }
+        for broken in [
+            &b"GET / HTTP/1.1\r\n"[..],
+            b"PROXY TCP4 192.0.2.1 198.51.100.2 4000\r\n",
+            b"PROXY TCP4 192.0.2.1 198.51.100.2 4000 65536\r\n",
+            b"PROXY TCP4 2001:db8::1 2001:db8::2 4000 443\r\n",
+            b"PROXY TCP4 192.0.2.1 198.51.100.2 4000 443 1\r\n",
+            b"PROXY UNKNOWN\n",
+            &[b"PROXY UNKNOWN ", &[b'x'; 100][..]].concat(),
+            &binary(0x11, 0x11, &v4),
+            &binary(0x21, 0x11, &v4[..8]),
+            &binary(0x21, 0x11, &[0; 5000]),
+        ] {
+            assert_eq!(parse(broken), Parsed::Broken, "{}", broken.escape_ascii());
+        }
+    }
+}
