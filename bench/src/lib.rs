@@ -103,14 +103,22 @@ struct Programs {
     verdict: PathBuf,
 }
 
-/// Builds the program that measures the cache as a store.
-fn storage_program() -> Result<PathBuf, String> {
+/// Builds as packages are built (the `dist` profile), and says in which folder it lies.
+///
+/// # Errors
+/// The build failed.
+pub fn build_to_measure(arguments: &[&str]) -> Result<PathBuf, String> {
     let target = millstream_tests::target_directory();
     let mut cargo = Command::new(env!("CARGO"));
-    cargo.args(["build", "--release", "--quiet", "-p", "millstream-bench", "--bin", "storage"]);
+    cargo.args(["build", "--profile", "dist", "--quiet"]).args(arguments);
     cargo.env("CARGO_TARGET_DIR", &target).current_dir(millstream_tests::workspace());
     let status = cargo.status().map_err(|error| format!("cargo: {error}"))?;
-    if status.success() { Ok(target.join("release/storage")) } else { Err("the release build failed".into()) }
+    if status.success() { Ok(target.join("dist")) } else { Err("the build failed".to_owned()) }
+}
+
+/// Builds the program that measures the cache as a store.
+fn storage_program() -> Result<PathBuf, String> {
+    Ok(build_to_measure(&["-p", "millstream-bench", "--bin", "storage"])?.join("storage"))
 }
 
 /// Builds Millstream alone, unless `MILLSTREAM_BINARY` names a ready one; none with `--no-millstream`.
@@ -121,33 +129,17 @@ fn millstream(options: &Options) -> Result<Option<PathBuf>, String> {
     if let Some(ready) = std::env::var_os("MILLSTREAM_BINARY") {
         return Ok(Some(ready.into()));
     }
-    let target = millstream_tests::target_directory();
-    let mut cargo = Command::new(env!("CARGO"));
-    cargo.args(["build", "--release", "--quiet", "-p", "millstream"]);
-    cargo.env("CARGO_TARGET_DIR", &target).current_dir(millstream_tests::workspace());
-    let status = cargo.status().map_err(|error| format!("cargo: {error}"))?;
-    if status.success() {
-        Ok(Some(target.join("release/millstream")))
-    } else {
-        Err("the release build failed".into())
-    }
+    Ok(Some(build_to_measure(&["-p", "millstream"])?.join("millstream")))
 }
 
-/// Builds the release binaries. `MILLSTREAM_BINARY` names a ready one instead of building it.
+/// Builds all programs of a comparison. `MILLSTREAM_BINARY` names a ready one instead of building it.
 fn build(options: &Options) -> Result<Programs, String> {
-    let target = millstream_tests::target_directory();
-    let folder = target.join("release");
     let given = std::env::var_os("MILLSTREAM_BINARY").map(PathBuf::from);
-    let mut cargo = Command::new(env!("CARGO"));
-    cargo.args(["build", "--release", "--quiet", "-p", "millstream-bench", "--bins"]);
+    let mut arguments = vec!["-p", "millstream-bench", "--bins"];
     if given.is_none() && options.millstream {
-        cargo.args(["-p", "millstream"]);
+        arguments.extend(["-p", "millstream"]);
     }
-    cargo.env("CARGO_TARGET_DIR", &target).current_dir(millstream_tests::workspace());
-    let status = cargo.status().map_err(|error| format!("cargo: {error}"))?;
-    if !status.success() {
-        return Err("the release build failed".into());
-    }
+    let folder = build_to_measure(&arguments)?;
     let millstream = options.millstream.then(|| given.unwrap_or_else(|| folder.join("millstream")));
     let program = |name| folder.join(name);
     Ok(Programs {

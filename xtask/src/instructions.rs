@@ -55,16 +55,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
 }
 
 fn build() -> Result<std::path::PathBuf, String> {
-    let target = millstream_tests::target_directory();
-    let status = Command::new(env!("CARGO"))
-        .args(["build", "--release", "--quiet", "-p", "millstream-benches"])
-        .env("CARGO_TARGET_DIR", &target)
-        .current_dir(tree::root())
-        .status();
-    if !status.is_ok_and(|status| status.success()) {
-        return Err("the release build of millstream-benches failed".into());
-    }
-    Ok(target.join("release/instructions"))
+    Ok(millstream_bench::build_to_measure(&["-p", "millstream-benches"])?.join("instructions"))
 }
 
 fn read_baseline() -> Counts {

@@ -232,7 +232,7 @@ mod tests {
         }
     }
 
-    /// `cargo test --release -p millstream-cache longest -- --ignored --nocapture`
+    /// `cargo test --profile dist -p millstream-cache longest -- --ignored --nocapture`
     #[test]
     #[ignore = "takes a gigabyte and some time; it prints a figure"]
     fn the_longest_that_a_file_of_ten_million_is_waited_for() {
