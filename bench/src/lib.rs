@@ -29,6 +29,7 @@ mod stall;
 mod attack;
 mod streams;
 mod soak;
+mod wordpress;
 pub mod verdict;
 
 use std::path::PathBuf;
@@ -67,6 +68,7 @@ pub fn run(arguments: &[String]) -> Result<(), String> {
         Work::Warm => warm::run(&options, &programs)?,
         Work::FindMax => ceiling::run(&options, &programs)?,
         Work::Stall => stall::run(&options, &programs)?,
+        Work::WordPress => wordpress::run(&options, &programs)?,
         Work::Generator => generator::run(&options, &programs)?,
         Work::Verdict => return verdict::run(&options, &programs),
         _ => {

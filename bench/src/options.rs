@@ -47,6 +47,8 @@ pub enum Work {
     Streams,
     /// Mixed traffic for minutes, and what is left of it.
     Soak,
+    /// WordPress through PHP-FPM, beside nginx.
+    WordPress,
 }
 
 /// What to measure and for how long.
@@ -119,6 +121,7 @@ impl Options {
                 "attack" => options.work = Work::Attack,
                 "streams" => (options.work, options.clients) = (Work::Streams, 1_000),
                 "soak" => options.work = Work::Soak,
+                "wordpress" => options.work = Work::WordPress,
                 "--minutes" => options.minutes = number(&value()?)?.clamp(1, 24 * 60),
                 "generator" => options.work = Work::Generator,
                 "--runs" => options.runs = number(&value()?)?.clamp(1, 1000),
@@ -165,6 +168,7 @@ pub(crate) fn usage() -> String {
                     cargo xtask bench attack [--only ATTACK,…] [--skip-peers] [--no-millstream] [--markdown FILE]\n\
                     cargo xtask bench streams [--clients N] [--markdown FILE]\n\
                     cargo xtask bench soak [--minutes N] [--markdown FILE]\n\
+                    cargo xtask bench wordpress [--duration SECONDS] [--rounds N] [--nginx PATH] [--markdown FILE]\n\
                     cargo xtask bench generator [--duration SECONDS] [--rounds N] [--connections N] [--markdown FILE]\ncases:"
         .to_owned();
     for case in cases::ALL {

@@ -133,6 +133,30 @@ pub(crate) fn on_nginx_file(
     })
 }
 
+/// Millstream or nginx on a file that has a site in a folder behind it.
+pub(crate) fn on_site(
+    product: Product,
+    file: &str,
+    site: &Path,
+    programs: &Programs,
+) -> Result<Started, String> {
+    let binary = match product {
+        Product::Millstream => programs.millstream.clone().ok_or("Millstream was not built")?,
+        _ => programs.nginx.clone().ok_or("no nginx")?,
+    };
+    start(product, &Prefix::new, |port, prefix| {
+        let path = workspace().join(file);
+        let text = std::fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+        let folder = |path: &Path| path.to_str().unwrap_or_default().to_owned();
+        let (own, site, port) = (folder(prefix.path()), folder(site), port.to_string());
+        let text = fill(&text, &[("DIR", &own), ("SITE", &site), ("PORT", &port)]);
+        let mut command = Command::new(binary);
+        command.arg("-c").arg(prefix.write("nginx.conf", &text));
+        command.arg("-p").arg(prefix.path()).args(["-g", "daemon off;"]);
+        Ok(command)
+    })
+}
+
 /// Millstream as `serve` in front of a port.
 pub(crate) fn serving(binary: &Path, origin_port: u16, options: &[&str]) -> Result<Started, String> {
     start(Product::Millstream, &Prefix::new, |port, _| {
