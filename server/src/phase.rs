@@ -167,8 +167,8 @@ fn content(request: &mut Request, settings: &Settings, now: Now, out: &mut Vec<u
         Content::Pass(Some((key, Lookup::Fresh(found)))) if request.framing == Framing::None => {
             request.cache_status = Some(CacheStatus::Hit);
             cached::report_entry(request, &found, now);
-            let coding = hit::coding(request, &found.entry);
-            match hit::ready(request, &found, coding, now, out) {
+            let chosen = hit::choose(request, &found.entry);
+            match hit::ready(request, &found, &chosen, now, out) {
                 Some(ready) => {
                     millstream_net::buffers::give(key);
                     Step::Ready(ready)

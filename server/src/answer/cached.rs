@@ -16,9 +16,9 @@ use crate::caching::query;
 use crate::client::Client;
 use crate::filter::compressor::{self, Effort};
 use crate::gateway::{self, Begun, Filling, Proxied};
+use crate::representation::chosen::{self, Chosen};
 use crate::representation::follow::{self, Followed};
 use crate::representation::hit::{self, Ready};
-use crate::representation::ranges;
 use crate::request::Request;
 use crate::restart::Restart;
 use bytes::Bytes;
@@ -162,7 +162,7 @@ pub async fn settle(
             }
         }
         Proxied::Again(_) => Outcome::Status(502),
-        Proxied::Unsatisfiable(length) => Outcome::Status(ranges::refuse(request, length)),
+        Proxied::Unsatisfiable(length) => Outcome::Status(chosen::refuse(request, length)),
         Proxied::Revalidated(entry) => {
             request.cache_status = Some(CacheStatus::Revalidated);
             let hit = Rc::new(Hit { entry, prepared: Prepared::default() });
@@ -180,14 +180,14 @@ pub async fn from_entry(
 ) -> Result<Outcome, Rc<Hit>> {
     let now = Now::read();
     report_entry(request, &hit, now);
-    let mut coding = hit::coding(request, &hit.entry);
-    if let Some(wanted) = coding
+    let mut chosen = hit::choose(request, &hit.entry);
+    if let Chosen::Whole(Some(wanted)) = chosen
         && !coded(request, &hit, wanted).await
     {
-        coding = None;
+        chosen = Chosen::Whole(None);
     }
     let mut out = buffers::take();
-    if let Some(ready) = hit::ready(request, &hit, coding, now, &mut out) {
+    if let Some(ready) = hit::ready(request, &hit, &chosen, now, &mut out) {
         drop(hit);
         return Ok(send_ready(request, client, out, ready).await);
     }
@@ -252,6 +252,6 @@ pub fn followed(request: &mut Request, followed: Followed) -> Outcome {
     match followed {
         Followed::Done => Outcome::Done,
         Followed::Client(failure) => Outcome::Client(failure),
-        Followed::Unsatisfiable(length) => Outcome::Status(ranges::refuse(request, length)),
+        Followed::Unsatisfiable(length) => Outcome::Status(chosen::refuse(request, length)),
     }
 }

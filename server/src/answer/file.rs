@@ -6,22 +6,20 @@
 
 use super::precoded;
 use super::{Outcome, autoindex, fixed, media_type, stored};
-use crate::client::{AnswerHead, Client, ClientFailure};
+use crate::client::{Client, ClientFailure};
 use crate::failure::log;
-use crate::filter::head;
 use crate::followed::Followed;
 use crate::open_files::{self, Found, OpenFile};
-use crate::representation::conditions;
-use crate::representation::ranges::multipart::Multipart;
-use crate::representation::ranges::{self, Offer, Selection};
+use crate::representation::chosen::{self, Chosen, Extent, Offer};
+use crate::representation::multipart::Multipart;
 use crate::request::Request;
 use crate::restart::Restart;
 use crate::variables::file_path::{self, Unmapped};
 use crate::variables::value;
 use millstream_conf::model::Level;
 use millstream_net::blocking;
-use millstream_wire::conditional::{self, Validators};
-use millstream_wire::{Coding, FieldId, Headers, Method, date};
+use millstream_wire::conditional::Validators;
+use millstream_wire::{Coding, Headers, Method, date};
 use std::ffi::OsStr;
 use std::io::ErrorKind;
 use std::ops::Range;
@@ -175,12 +173,7 @@ async fn send(request: &mut Request, client: &mut Client, opened: Opened) -> Out
     let etag = format!("\"{:x}-{:x}\"", opened.of.modified, opened.of.length);
     let tag = settings.ranges.etag.then_some(etag.as_bytes());
     let (validators, length) =
-        (Validators { etag: tag, last_modified: Some(opened.of.modified) }, opened.of.length);
-    let is_modified = match conditions::evaluate(request, validators) {
-        conditional::Outcome::Proceed => true,
-        conditional::Outcome::NotModified => false,
-        conditional::Outcome::PreconditionFailed => return Outcome::Status(412),
-    };
+        (Validators { etag: tag, last_modified: Some(opened.of.modified) }, Some(opened.of.length));
     let mut headers = Headers::default();
     headers.push(b"Content-Type", &media);
     // The page of an error says nothing about when the error was made.
@@ -193,69 +186,33 @@ async fn send(request: &mut Request, client: &mut Client, opened: Opened) -> Out
     if opened.varies && settings.gzip.vary {
         headers.push(b"Vary", b"Accept-Encoding");
     }
-    if !is_modified {
-        head::vary_as_whole(request, &mut headers, Some(opened.of.length));
-        headers.remove(FieldId::ContentType);
-        let fields = headers.view();
-        let not_modified = AnswerHead { status: 304, fields, length: None, compressible: false, age: None };
-        client.begin(request, not_modified);
-        return stored::close(request, client).await;
-    }
     if let Some(coding) = opened.coding {
         headers.push(b"Content-Encoding", coding.name().as_bytes());
     }
-    let fields = headers.view();
-    let offer = Offer { status: 200, fields, validators, length: Some(length), is_stream: false };
-    let selection = ranges::select(request, &offer);
-    if let Selection::Part(_) | Selection::Parts(_) = selection {
-        head::vary_as_whole(request, &mut headers, Some(length));
+    let offer = Offer { status: 200, fields: headers.view(), validators, length, is_stream: false };
+    let chosen = chosen::choose(request, &offer);
+    if chosen == Chosen::PreconditionFailed {
+        return Outcome::Status(412);
     }
-    let (status, length, parts) = match selection {
-        Selection::Whole => {
-            if settings_offer_ranges(request) {
-                headers.push(b"Accept-Ranges", b"bytes");
-            }
-            (200, length, Parts::One(0..length))
-        }
-        Selection::Part(part) => {
-            ranges::describe_part(&mut headers, &part, Some(length));
-            (206, part.end - part.start, Parts::One(part))
-        }
-        Selection::Parts(ranges) => {
-            let layout = Multipart::new(&mut headers, ranges, length);
-            (206, layout.length(), Parts::Several(layout))
-        }
-        Selection::Unsatisfiable(length) => return Outcome::Status(ranges::refuse(request, length)),
+    let shape = match chosen.shape(request, headers, 200, length) {
+        Ok(shape) => shape,
+        Err(length) => return Outcome::Status(chosen::refuse(request, length)),
     };
-    let (fields, length) = (headers.view(), Some(length));
-    client.begin(request, AnswerHead { status, fields, length, compressible: true, age: None });
-    if !request.wants_body() {
-        return stored::close(request, client).await;
-    }
-    send_body(request, client, &opened.of, parts).await
-}
-
-/// What goes out of a file.
-enum Parts {
-    One(Range<u64>),
-    Several(Multipart),
-}
-
-/// As nginx, an answer of 200 says that there are ranges, unless `max_ranges` takes them away.
-fn settings_offer_ranges(request: &Request) -> bool {
-    request.error_status.is_none_or(|status| status == 200)
-        && request.location().settings.ranges.max != Some(0)
+    shape.begin(request, client, None);
+    send_body(request, client, &opened.of, shape.extent).await
 }
 
 async fn send_body(
     request: &mut Request,
     client: &mut Client,
     file: &Arc<OpenFile>,
-    parts: Parts,
+    extent: Extent,
 ) -> Outcome {
-    let sent = match parts {
-        Parts::One(range) => send_range(request, client, file, range).await,
-        Parts::Several(layout) => send_parts(request, client, file, &layout).await,
+    let sent = match extent {
+        Extent::Nothing => Ok(()),
+        Extent::Whole => send_range(request, client, file, 0..file.length).await,
+        Extent::Part(range) => send_range(request, client, file, range).await,
+        Extent::Parts(layout) => send_parts(request, client, file, &layout).await,
     };
     match sent {
         Ok(()) => stored::close(request, client).await,

@@ -104,14 +104,8 @@ pub async fn whole(
     headers: &Headers,
     body: &[u8],
 ) -> Outcome {
-    let head = AnswerHead {
-        status,
-        fields: headers.view(),
-        length: Some(body.len() as u64),
-        compressible: true,
-        age: None,
-    };
-    client.begin(request, head);
+    let (fields, length) = (headers.view(), Some(body.len() as u64));
+    client.begin(request, AnswerHead { status, fields, length, age: None });
     client.push(request, body);
     client.end(request, None);
     match client.flush(request).await {

@@ -12,18 +12,17 @@
 
 use super::course::beside;
 use super::{Outcome, stored};
-use crate::client::{AnswerHead, Client};
-use crate::filter::head;
+use crate::client::Client;
 use crate::gateway::{Filling, Rest};
-use crate::representation::{conditions, hit, ranges};
+use crate::representation::chosen::{self, Extent};
+use crate::representation::hit;
 use crate::request::Request;
-use millstream_cache::{Entry, Hit, Lookup, Now, Part};
+use millstream_cache::{Entry, Hit, Lookup, Now};
 use millstream_conf::model::ProxyCache;
 use millstream_telemetry::metrics::CacheStatus;
-use millstream_wire::conditional::{self, Validators};
+use millstream_wire::conditional::Validators;
 use millstream_wire::range::{self, Spec};
 use millstream_wire::{FieldId, Method};
-use std::ops::Range;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -123,32 +122,23 @@ async fn of_part(
 async fn from_part(request: &mut Request, client: &mut Client, entry: &Arc<Entry>) -> Option<Outcome> {
     let part = entry.head().part?;
     let validators = Validators { etag: entry.head().etag(), last_modified: entry.head().last_modified };
-    let range = within(request, &part, validators)?;
+    let chosen = chosen::choose_within(request, &part, validators)?;
     let now = Now::read();
-    let mut headers = hit::passed_on(request, entry.head());
-    let (status, length) = match conditions::evaluate(request, validators) {
-        conditional::Outcome::Proceed => (206, range.end - range.start),
-        conditional::Outcome::NotModified => (304, 0),
-        conditional::Outcome::PreconditionFailed => (412, 0),
+    let headers = hit::passed_on(request, entry.head());
+    let shape = chosen.shape(request, headers, 206, part.complete).ok()?;
+    let wanted = match &shape.extent {
+        Extent::Part(range) => range.start - part.first..range.end - part.first,
+        _ => 0..0,
     };
     // Read before the head is sent: the file may be gone.
-    let offset = range.start - part.first..range.end - part.first;
-    let mut reader = entry.body().open(offset).await.ok()?;
+    let mut reader = entry.body().open(wanted).await.ok()?;
     hit::remember(request, entry.head(), now);
     request.cache_status = Some(CacheStatus::Hit);
     if let Some(report) = &mut request.report {
         report.note_lifetime(&entry.head().lifetime, now);
     }
-    head::vary_as_whole(request, &mut headers, part.complete);
-    if status == 206 {
-        ranges::describe_part(&mut headers, &range, part.complete);
-    } else {
-        hit::describe_no_body(&mut headers);
-        headers.remove(FieldId::ContentRange);
-    }
-    let (fields, length, age) = (headers.view(), Some(length), Some(entry.age(now)));
-    client.begin(request, AnswerHead { status, fields, length, compressible: false, age });
-    if status != 206 {
+    shape.begin(request, client, Some(entry.age(now)));
+    if let Extent::Nothing = shape.extent {
         return Some(stored::close(request, client).await);
     }
     Some(stored::send_all(request, client, stored::in_file(entry), &mut reader).await)
@@ -158,23 +148,5 @@ async fn from_part(request: &mut Request, client: &mut Client, entry: &Arc<Entry
 pub fn lies_within(request: &Request, entry: &Entry) -> bool {
     let head = entry.head();
     let validators = Validators { etag: head.etag(), last_modified: head.last_modified };
-    head.part.is_some_and(|part| within(request, &part, validators).is_some())
-}
-
-/// The one range that a request asks for, where all of it is in the part; positions in the whole.
-fn within(request: &Request, part: &Part, validators: Validators<'_>) -> Option<Range<u64>> {
-    if request.method != Method::Get
-        || request.error_status.is_some_and(|status| status != 200)
-        || request.location().settings.ranges.max == Some(0)
-        || !conditional::range_applies(request.fields(), validators)
-    {
-        return None;
-    }
-    let spec = range::only(request.field(FieldId::Range)?)?;
-    let range = match (spec, part.complete) {
-        (_, Some(complete)) => spec.of(complete),
-        (Spec::Between(first, last), None) => first..last.checked_add(1)?,
-        (Spec::From(_) | Spec::Last(_), None) => return None,
-    };
-    (range.start < range.end && range.start >= part.first && range.end <= part.last + 1).then_some(range)
+    head.part.is_some_and(|part| chosen::choose_within(request, &part, validators).is_some())
 }

@@ -14,18 +14,17 @@ mod piece;
 mod tests;
 
 use super::{Outcome, cached, stored};
-use crate::client::{AnswerHead, Client, ClientFailure};
+use crate::client::{Client, ClientFailure};
 use crate::failure;
-use crate::filter::head;
-use crate::representation::ranges::{self, Offer, Selection};
-use crate::representation::{conditions, follow, hit};
+use crate::representation::chosen::{self, Extent, Offer};
+use crate::representation::{follow, hit};
 use crate::request::Request;
 use millstream_cache::{Hit, Now, Prepared};
 use millstream_conf::model::Level;
-use millstream_wire::conditional::{self, Validators};
+use millstream_wire::conditional::Validators;
 use millstream_wire::h1::framing::Framing;
 use millstream_wire::range::{self, Spec};
-use millstream_wire::{FieldId, Headers, Method};
+use millstream_wire::{FieldId, Method};
 use piece::{Piece, Source, Whole};
 use std::ops::Range;
 use std::rc::Rc;
@@ -114,7 +113,7 @@ async fn in_pieces(request: &mut Request, client: &mut Client, first: Piece, who
     let range = match begin(request, client, &first, whole) {
         Ok(Some(range)) => range,
         Ok(None) => return stored::close(request, client).await,
-        Err(length) => return Outcome::Status(ranges::refuse(request, length)),
+        Err(length) => return Outcome::Status(chosen::refuse(request, length)),
     };
     match send(request, client, first, whole, range).await {
         Ok(()) => stored::close(request, client).await,
@@ -145,42 +144,20 @@ fn begin(
     headers.remove(FieldId::ContentRange);
     headers.remove(FieldId::AcceptRanges);
     let age = Some(head.age(now)).filter(|age| *age > 0 || matches!(first.source, Source::Entry(_)));
-    let validators = Validators { etag: head.etag(), last_modified: head.last_modified };
-    let condition = conditions::evaluate(request, validators);
-    if condition == conditional::Outcome::NotModified {
-        head::vary_as_whole(request, &mut headers, Some(whole.complete));
-    }
-    if condition != conditional::Outcome::Proceed {
-        hit::describe_no_body(&mut headers);
-        let status = if condition == conditional::Outcome::NotModified { 304 } else { 412 };
-        let (fields, length) = (headers.view(), Some(0));
-        client.begin(request, AnswerHead { status, fields, length, compressible: false, age });
-        return Ok(None);
-    }
-    let complete = whole.complete;
-    let fields = headers.view();
-    let offer = Offer { status: 200, fields, validators, length: Some(complete), is_stream: true };
-    let (status, range) = match ranges::select(request, &offer) {
-        Selection::Part(part) => (206, part),
-        Selection::Unsatisfiable(length) => return Err(length),
-        Selection::Whole | Selection::Parts(_) => (200, 0..complete),
+    let offer = Offer {
+        status: 200,
+        fields: headers.view(),
+        validators: Validators { etag: head.etag(), last_modified: head.last_modified },
+        length: Some(whole.complete),
+        is_stream: true,
     };
-    if status == 206 {
-        head::vary_as_whole(request, &mut headers, Some(complete));
-        ranges::describe_part(&mut headers, &range, Some(complete));
-    } else {
-        announce(request, &mut headers);
-    }
-    let (fields, length) = (headers.view(), Some(range.end - range.start));
-    client.begin(request, AnswerHead { status, fields, length, compressible: true, age });
-    Ok(Some(range).filter(|_| request.wants_body()))
-}
-
-/// An answer that is fetched in ranges has ranges, as in nginx.
-fn announce(request: &Request, headers: &mut Headers) {
-    if request.location().settings.ranges.max != Some(0) {
-        headers.set(b"Accept-Ranges", b"bytes");
-    }
+    let shape = chosen::choose(request, &offer).shape(request, headers, 200, Some(whole.complete))?;
+    shape.begin(request, client, age);
+    Ok(match shape.extent {
+        Extent::Nothing => None,
+        Extent::Part(part) => Some(part),
+        Extent::Whole | Extent::Parts(_) => Some(0..whole.complete),
+    })
 }
 
 /// A piece on its way.

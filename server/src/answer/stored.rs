@@ -4,11 +4,10 @@
 //! length is announced. What is in memory and asked for in one piece is `hit`'s.
 
 use super::Outcome;
-use crate::client::{AnswerHead, Client, Unsent};
-use crate::filter::head;
+use crate::client::{Client, Unsent};
+use crate::representation::chosen::{self, Extent};
 use crate::representation::hit;
-use crate::representation::ranges::multipart::Multipart;
-use crate::representation::ranges::{self, Selection};
+use crate::representation::multipart::Multipart;
 use crate::request::Request;
 use millstream_cache::{BodyReader, Entry, Hit, Now};
 use std::rc::Rc;
@@ -24,43 +23,28 @@ pub async fn answer(
 ) -> Result<Outcome, Rc<Hit>> {
     let entry = &hit.entry;
     hit::remember(request, entry.head(), now);
-    let mut headers = hit::passed_on(request, entry.head());
-    let (status, length) = (entry.head().status, entry.length());
-    let selection = ranges::select(request, &hit::offer(entry));
-    let first = match &selection {
-        Selection::Whole => 0..length,
-        Selection::Part(part) => part.clone(),
-        Selection::Parts(parts) => parts.first().cloned().unwrap_or_default(),
-        Selection::Unsatisfiable(length) => return Ok(Outcome::Status(ranges::refuse(request, *length))),
+    let (headers, status) = (hit::passed_on(request, entry.head()), entry.head().status);
+    let shape = match hit::choose(request, entry).shape(request, headers, status, Some(entry.length())) {
+        Ok(shape) => shape,
+        Err(length) => return Ok(Outcome::Status(chosen::refuse(request, length))),
     };
-    let Ok(mut reader) = entry.body().open(first.clone()).await else { return Err(hit) };
-    if let Selection::Part(_) | Selection::Parts(_) = selection {
-        head::vary_as_whole(request, &mut headers, Some(length));
-    }
-    let (status, length, multipart) = match selection {
-        Selection::Parts(parts) => {
-            let multipart = Multipart::new(&mut headers, parts, length);
-            (206, multipart.length(), Some(multipart))
-        }
-        Selection::Part(part) => {
-            ranges::describe_part(&mut headers, &part, Some(length));
-            (206, part.end - part.start, None)
-        }
-        Selection::Whole | Selection::Unsatisfiable(_) => {
-            ranges::announce(request, status, &mut headers);
-            (status, length, None)
-        }
+    let first = match &shape.extent {
+        Extent::Nothing | Extent::Whole => 0..entry.length(),
+        Extent::Part(part) => part.clone(),
+        Extent::Parts(layout) => layout.ranges.first().cloned().unwrap_or_default(),
     };
-    let age = Some(entry.age(now));
-    let (fields, length) = (headers.view(), Some(length));
-    client.begin(request, AnswerHead { status, fields, length, compressible: true, age });
-    let file = in_file(entry);
-    let body = multipart.as_ref().map(|_| reader.again());
+    // Read before the head is sent: the file may be gone.
+    let Ok(mut reader) = entry.body().open(first).await else { return Err(hit) };
+    shape.begin(request, client, Some(entry.age(now)));
+    let (file, body) = (in_file(entry), reader.again());
     drop(hit);
-    let sent = match (&multipart, body, request.wants_body()) {
-        (_, _, false) => Ok(()),
-        (Some(multipart), Some(body), true) => send_parts(request, client, &body, multipart).await,
-        (_, _, true) => client.send_stored(request, &mut reader).await,
+    let sent = match &shape.extent {
+        Extent::Nothing => Ok(()),
+        Extent::Parts(multipart) => send_parts(request, client, &body, multipart).await,
+        Extent::Whole | Extent::Part(_) => {
+            drop(body);
+            client.send_stored(request, &mut reader).await
+        }
     };
     Ok(ended(request, client, file.as_ref(), sent).await)
 }

@@ -14,8 +14,6 @@ pub struct AnswerHead<'a> {
     pub fields: Fields<'a>,
     /// The body's length, where known.
     pub length: Option<u64>,
-    /// Whether the body may be compressed on its way.
-    pub compressible: bool,
     /// Age in seconds in place of the one in the fields, for an answer out of the cache (RFC 9111 §5.1).
     pub age: Option<u64>,
 }

@@ -70,8 +70,7 @@ impl Client {
             None => answer_head,
         };
         let AnswerHead { status, fields, length, .. } = answer_head;
-        let choose = || coding::choose(request, &Plain { status, fields, length });
-        let coding = if answer_head.compressible { choose() } else { None };
+        let coding = coding::choose(request, &Plain { status, fields, length });
         let effort = coding.map(|coding| Effort::of(&request.location().settings, coding));
         let framed = framed(request, &answer_head, coding.is_some());
         let mut out = buffers::take();

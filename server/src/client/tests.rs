@@ -117,7 +117,7 @@ async fn answer(head: &str, length: Option<u64>, pieces: &[&str], abandoned: boo
     let (mut client, mut other) = pair();
     let headers = Headers::default();
     let fields = headers.view();
-    client.begin(&mut request, AnswerHead { status: 200, fields, length, compressible: false, age: None });
+    client.begin(&mut request, AnswerHead { status: 200, fields, length, age: None });
     for piece in pieces {
         client.push(&mut request, piece.as_bytes());
     }

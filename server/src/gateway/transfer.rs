@@ -7,8 +7,7 @@
 use super::answer_head::{announced, buffering, rewritten, visible};
 use super::{Passing, Proxied, report, spill};
 use crate::client::{AnswerHead, Client, ClientFailure};
-use crate::filter::head;
-use crate::representation::ranges::{self, Offer, Selection, forced};
+use crate::representation::chosen::{self, Extent, Offer, forced};
 use crate::request::Request;
 use millstream_conf::model::{Level, Store};
 use millstream_net::clock;
@@ -170,9 +169,8 @@ impl<'a> Passing<'a> {
             self.begin_in_ranges(client, &offer)?;
             return Ok(buffered);
         }
-        let compressible = head.status != 206;
-        let head = AnswerHead { status: head.status, fields, length, compressible, age: None };
-        client.begin(self.request, head);
+        let status = head.status;
+        client.begin(self.request, AnswerHead { status, fields, length, age: None });
         Ok(buffered)
     }
 
@@ -183,22 +181,13 @@ impl<'a> Passing<'a> {
 
     /// A range is cut out of a whole answer: `proxy_force_ranges`, or the client's own that stayed behind.
     fn begin_in_ranges(&mut self, client: &mut Client, offer: &Offer<'_>) -> Result<(), u64> {
-        let mut headers = Headers::copied_from(offer.fields, |_, _, _| true);
-        let (status, length, skipped) = match ranges::select(self.request, offer) {
-            Selection::Part(part) => {
-                head::vary_as_whole(self.request, &mut headers, offer.length);
-                ranges::describe_part(&mut headers, &part, offer.length);
-                (206, Some(part.end - part.start), part.start)
-            }
-            Selection::Unsatisfiable(length) => return Err(length),
-            Selection::Whole | Selection::Parts(_) => {
-                ranges::announce(self.request, 200, &mut headers);
-                (200, offer.length, 0)
-            }
-        };
-        let fields = headers.view();
-        client.begin(self.request, AnswerHead { status, fields, length, compressible: true, age: None });
-        client.skip(skipped);
+        let headers = Headers::copied_from(offer.fields, |_, _, _| true);
+        let shape =
+            chosen::choose_range(self.request, offer).shape(self.request, headers, 200, offer.length)?;
+        shape.begin(self.request, client, None);
+        if let Extent::Part(part) = shape.extent {
+            client.skip(part.start);
+        }
         Ok(())
     }
 

@@ -4,14 +4,12 @@
 //! with once it has its part, however long the fill goes on. A fill that breaks off cuts the answer.
 //! Next: `gateway/filling`, the other side.
 
-use super::ranges::{self, Offer, Selection};
-use super::{conditions, hit};
-use crate::client::{AnswerHead, Client, ClientFailure};
-use crate::filter::head;
+use super::chosen::{self, Extent, Offer};
+use super::hit;
+use crate::client::{Client, ClientFailure};
 use crate::request::Request;
-use millstream_cache::{Follower, StoredHead};
-use millstream_wire::Headers;
-use millstream_wire::conditional::{Outcome, Validators};
+use millstream_cache::Follower;
+use millstream_wire::conditional::Validators;
 use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::task::{Poll, ready};
@@ -30,15 +28,6 @@ pub enum Followed {
     Client(ClientFailure),
 }
 
-/// What goes out under which head.
-struct Chosen {
-    status: u16,
-    headers: Headers,
-    length: Option<u64>,
-    /// Bytes of the body that are passed over; `None`: no body.
-    skipped: Option<u64>,
-}
-
 /// Answers from a fill as it arrives. `age` is what the answer says of its age.
 pub async fn serve(
     request: &mut Request,
@@ -47,15 +36,33 @@ pub async fn serve(
     age: Option<u64>,
 ) -> Followed {
     let stored = follower.head().clone();
-    let Chosen { status, headers, length, skipped } = match choose(request, &stored) {
-        Ok(chosen) => chosen,
+    let offer = Offer {
+        status: stored.status,
+        fields: stored.fields(),
+        validators: Validators { etag: stored.etag(), last_modified: stored.last_modified },
+        length: stored.content_length,
+        is_stream: true,
+    };
+    let chosen = chosen::choose(request, &offer);
+    // Fields that are not stored are for the client that asked all the same.
+    let headers = match request.own_head.take() {
+        Some(own) => *own,
+        None => hit::passed_on(request, stored.view()),
+    };
+    let shape = match chosen.shape(request, headers, stored.status, stored.content_length) {
+        Ok(shape) => shape,
         Err(length) => return Followed::Unsatisfiable(length),
     };
-    client.begin(request, AnswerHead { status, fields: headers.view(), length, compressible: true, age });
-    let outcome = match skipped.filter(|_| request.wants_body()) {
-        Some(skipped) => {
-            client.skip(skipped);
-            pass(request, client, follower, status == 206).await
+    shape.begin(request, client, age);
+    let first = match shape.extent {
+        Extent::Nothing => None,
+        Extent::Part(part) => Some(part.start),
+        Extent::Whole | Extent::Parts(_) => Some(0),
+    };
+    let outcome = match first {
+        Some(first) => {
+            client.skip(first);
+            pass(request, client, follower, shape.status == 206).await
         }
         None => {
             client.end(request, None);
@@ -63,50 +70,6 @@ pub async fn serve(
         }
     };
     outcome.map_or_else(Followed::Client, |()| Followed::Done)
-}
-
-fn choose(request: &mut Request, stored: &StoredHead) -> Result<Chosen, u64> {
-    // Fields that are not stored are for the client that asked all the same.
-    let mut headers = match request.own_head.take() {
-        Some(own) => *own,
-        None => hit::passed_on(request, stored.view()),
-    };
-    let (status, length) = (stored.status, stored.content_length);
-    if status != 200 {
-        let length = length.filter(|_| status != 204);
-        return Ok(Chosen { status, headers, length, skipped: Some(0) });
-    }
-    let validators = Validators { etag: stored.etag(), last_modified: stored.last_modified };
-    match conditions::evaluate(request, validators) {
-        Outcome::Proceed => {}
-        Outcome::NotModified => {
-            head::vary_as_whole(request, &mut headers, length);
-            hit::describe_no_body(&mut headers);
-            return Ok(Chosen { status: 304, headers, length, skipped: None });
-        }
-        Outcome::PreconditionFailed => {
-            hit::describe_no_body(&mut headers);
-            return Ok(Chosen { status: 412, headers, length: Some(0), skipped: None });
-        }
-    }
-    let offer = Offer { status, fields: stored.fields(), validators, length, is_stream: true };
-    match ranges::select(request, &offer) {
-        Selection::Part(part) => {
-            head::vary_as_whole(request, &mut headers, length);
-            ranges::describe_part(&mut headers, &part, length);
-            Ok(Chosen {
-                status: 206,
-                headers,
-                length: Some(part.end - part.start),
-                skipped: Some(part.start),
-            })
-        }
-        Selection::Unsatisfiable(length) => Err(length),
-        Selection::Whole | Selection::Parts(_) => {
-            ranges::announce(request, status, &mut headers);
-            Ok(Chosen { status, headers, length, skipped: Some(0) })
-        }
-    }
 }
 
 /// Cache to client.

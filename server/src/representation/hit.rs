@@ -4,11 +4,9 @@
 //! A coded body is made once for all and kept with the entry; no hit compresses.
 //! Next: `stored`, for what takes more than one write; `cached`, which decides what is answered from an entry.
 
-use super::conditions;
-use super::ranges::{self, Offer, Selection};
+use super::chosen::{self, Chosen, Offer, Shape};
 use crate::client::WholeBody;
 use crate::filter::chain;
-use crate::filter::coding::{self, Plain};
 use crate::filter::{expires, head};
 use crate::request::Request;
 use crate::tries::CachedFacts;
@@ -16,7 +14,7 @@ use bytes::Bytes;
 use millstream_cache::{Entry, Head, Held, Hit, Now};
 use millstream_net::memory_file::MemoryFile;
 use millstream_telemetry::metrics::CacheStatus;
-use millstream_wire::conditional::{self, Validators};
+use millstream_wire::conditional::Validators;
 use millstream_wire::{Coding, FieldId, Headers, date};
 use std::cell::{Cell, OnceCell};
 use std::ops::Range;
@@ -116,17 +114,9 @@ impl Ready {
     }
 }
 
-/// The coding that suits a request; `None` is the body as it was stored, or one that filters go through first. Making it may still
-/// have to be done.
-pub fn coding(request: &Request, entry: &Arc<Entry>) -> Option<Coding> {
-    if chain::is_there(request) {
-        return None;
-    }
-    let head = entry.head();
-    coding::choose(
-        request,
-        &Plain { status: head.status, fields: head.fields(), length: Some(entry.length()) },
-    )
+/// What of an entry a request gets. The coding may still have to be made.
+pub fn choose(request: &Request, entry: &Arc<Entry>) -> Chosen {
+    chosen::choose(request, &offer(entry))
 }
 
 /// Writes the head of a hit into `out` and says what follows. `None` where it takes more than one write: the body is not
@@ -135,7 +125,7 @@ pub fn coding(request: &Request, entry: &Arc<Entry>) -> Option<Coding> {
 pub fn ready(
     request: &mut Request,
     hit: &Hit,
-    coding: Option<Coding>,
+    chosen: &Chosen,
     now: Now,
     out: &mut Vec<u8>,
 ) -> Option<Ready> {
@@ -145,23 +135,16 @@ pub fn ready(
         return None;
     }
     remember(request, stored, now);
-    let is_filtered = chain::is_there(request);
-    if stored.status == 200 && request.head.fields.iter().any(|field| is_asked_in_part(field.id)) {
-        if let Some(status) = not_modified(request, entry) {
-            conditional_head(request, entry, status, now, out);
+    let coding = match chosen {
+        Chosen::NotModified | Chosen::PreconditionFailed => {
+            shaped(request, entry, chosen.clone(), now, out)?;
             return Some(Ready::HeadOnly);
         }
-        if coding.is_none() && !is_filtered {
-            match ranges::select(request, &offer(entry)) {
-                Selection::Whole => {}
-                Selection::Part(part) => return part_of(request, entry, part, now, out),
-                Selection::Parts(_) | Selection::Unsatisfiable(_) => return None,
-            }
-        }
-    }
-    if is_filtered {
-        return None;
-    }
+        _ if chain::is_there(request) => return None,
+        Chosen::Part(part) => return part_of(request, entry, part, now, out),
+        Chosen::Parts(_) | Chosen::Unsatisfiable(_) => return None,
+        Chosen::Whole(coding) => *coding,
+    };
     let tag = tag(request, coding);
     if request.error_status.is_some() || request.accel_fields.is_some() || !head::can_be_fixed(request) {
         return unprepared(request, entry, coding, now, out);
@@ -178,39 +161,53 @@ pub fn ready(
     Some(if request.wants_body() { Ready::Body(prepared) } else { Ready::HeadOnly })
 }
 
-/// What of an entry may be asked for in ranges.
-pub fn offer(entry: &Arc<Entry>) -> Offer<'_> {
+fn offer(entry: &Arc<Entry>) -> Offer<'_> {
+    let head = entry.head();
     Offer {
-        status: entry.head().status,
-        fields: entry.head().fields(),
-        validators: validators(entry),
+        status: head.status,
+        fields: head.fields(),
+        validators: Validators { etag: head.etag(), last_modified: head.last_modified },
         length: Some(entry.length()),
         is_stream: false,
     }
+}
+
+/// Writes the head of what was chosen, for this one answer.
+fn shaped(
+    request: &mut Request,
+    entry: &Arc<Entry>,
+    chosen: Chosen,
+    now: Now,
+    out: &mut Vec<u8>,
+) -> Option<Shape> {
+    let headers = passed_on(request, entry.head());
+    let coding = if let Chosen::Whole(coding) = chosen { coding } else { None };
+    // A body that is coded is there whole by now.
+    let coded = coding.and_then(|coding| entry.coded_body(coding)).map(|body| body.len() as u64);
+    let shape = chosen.shape(request, headers, entry.head().status, Some(entry.length())).ok()?;
+    let plan = head::Plan {
+        status: shape.status,
+        fields: shape.headers.view(),
+        length: coded.or(shape.length),
+        chunked: false,
+        coding,
+        age: Some(entry.age(now)),
+    };
+    head::encode(out, request, &plan);
+    Some(shape)
 }
 
 /// One range of a body in memory.
 fn part_of(
     request: &mut Request,
     entry: &Arc<Entry>,
-    part: Range<u64>,
+    part: &Range<u64>,
     now: Now,
     out: &mut Vec<u8>,
 ) -> Option<Ready> {
     let held = entry.body().memory()?.clone();
     let body = held.slice(part.start as usize..part.end as usize);
-    let mut headers = passed_on(request, entry.head());
-    head::vary_as_whole(request, &mut headers, Some(entry.length()));
-    ranges::describe_part(&mut headers, &part, Some(entry.length()));
-    let plan = head::Plan {
-        status: 206,
-        fields: headers.view(),
-        length: Some(body.len() as u64),
-        chunked: false,
-        coding: None,
-        age: Some(entry.age(now)),
-    };
-    head::encode(out, request, &plan);
+    shaped(request, entry, Chosen::Part(part.clone()), now, out)?;
     Some(Ready::Part(body, held, part.start))
 }
 
@@ -231,17 +228,7 @@ fn unprepared(
     out: &mut Vec<u8>,
 ) -> Option<Ready> {
     let prepared = prepare(request, entry, coding)?;
-    let mut headers = passed_on(request, entry.head());
-    ranges::announce(request, entry.head().status, &mut headers);
-    let plan = head::Plan {
-        status: entry.head().status,
-        fields: headers.view(),
-        length: Some(prepared.body.len() as u64),
-        chunked: false,
-        coding,
-        age: Some(entry.age(now)),
-    };
-    head::encode(out, request, &plan);
+    shaped(request, entry, Chosen::Whole(coding), now, out)?;
     Some(if request.wants_body() { Ready::Body(Rc::new(prepared)) } else { Ready::HeadOnly })
 }
 
@@ -274,7 +261,7 @@ fn prepare(request: &Request, entry: &Arc<Entry>, coding: Option<Coding>) -> Opt
         Some(coding) => entry.coded_body(coding)?.clone(),
     };
     let mut headers = passed_on(request, entry.head());
-    ranges::announce(request, entry.head().status, &mut headers);
+    chosen::announce(request, entry.head().status, &mut headers);
     let plan = head::Plan {
         status: entry.head().status,
         fields: headers.view(),
@@ -285,49 +272,6 @@ fn prepare(request: &Request, entry: &Arc<Entry>, coding: Option<Coding>) -> Opt
     };
     let (head, status) = (head::fixed(request, &plan), entry.head().status);
     Some(Prepared { head, status, body, uses: Cell::new(0), file: OnceCell::new() })
-}
-
-/// Conditional requests are answered from the entry (RFC 9110 §13.2.2); only a 200 has validators worth comparing.
-fn not_modified(request: &Request, entry: &Arc<Entry>) -> Option<u16> {
-    match conditions::evaluate(request, validators(entry)) {
-        conditional::Outcome::Proceed => None,
-        conditional::Outcome::NotModified => Some(304),
-        conditional::Outcome::PreconditionFailed => Some(412),
-    }
-}
-
-fn validators(entry: &Arc<Entry>) -> Validators<'_> {
-    Validators { etag: entry.head().etag(), last_modified: entry.head().last_modified }
-}
-
-/// Fields by which a client asks for less than the whole answer.
-fn is_asked_in_part(id: FieldId) -> bool {
-    matches!(
-        id,
-        FieldId::IfMatch
-            | FieldId::IfNoneMatch
-            | FieldId::IfModifiedSince
-            | FieldId::IfUnmodifiedSince
-            | FieldId::Range
-    )
-}
-
-/// Takes out what describes a body, for an answer without one (RFC 9110 §15.4.5).
-pub fn describe_no_body(headers: &mut Headers) {
-    for id in [FieldId::ContentType, FieldId::ContentEncoding, FieldId::AcceptRanges] {
-        headers.remove(id);
-    }
-}
-
-/// A 304 carries the validators and what caches need.
-fn conditional_head(request: &mut Request, entry: &Arc<Entry>, status: u16, now: Now, out: &mut Vec<u8>) {
-    let mut headers = passed_on(request, entry.head());
-    head::vary_as_whole(request, &mut headers, Some(entry.length()));
-    describe_no_body(&mut headers);
-    let length = (status == 412).then_some(0);
-    let age = Some(entry.age(now));
-    let plan = head::Plan { status, fields: headers.view(), length, chunked: false, coding: None, age };
-    head::encode(out, request, &plan);
 }
 
 fn tag(request: &Request, coding: Option<Coding>) -> u64 {

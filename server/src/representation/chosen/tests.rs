@@ -1,8 +1,8 @@
 //! Every answer to a range is what slicing the body gives, and several of them are laid out byte by byte.
 
-use super::multipart::Multipart;
 use super::*;
 use crate::fixture::{admitted, worker};
+use crate::representation::multipart::Multipart;
 use crate::worker::Worker;
 use proptest::prelude::*;
 use std::rc::Rc;
@@ -21,26 +21,26 @@ fn fields(lines: &[(&str, &str)]) -> Headers {
     headers
 }
 
-fn selected(lines: &str, answer: &[(&str, &str)], status: u16, length: Option<u64>) -> Selection {
+fn selected(lines: &str, answer: &[(&str, &str)], status: u16, length: Option<u64>) -> Chosen {
     let headers = fields(answer);
     let validators = Validators::of(headers.view());
     let offer = Offer { status, fields: headers.view(), validators, length, is_stream: false };
-    select(&request(lines), &offer)
+    choose(&request(lines), &offer)
 }
 
 #[test]
 fn a_range_is_of_a_whole_answer_with_a_known_length() {
-    let check = |lines: &str, answer: &[(&str, &str)], expected: Selection| {
+    let check = |lines: &str, answer: &[(&str, &str)], expected: Chosen| {
         assert_eq!(selected(lines, answer, 200, Some(10)), expected, "{lines}");
     };
-    check("", &[], Selection::Whole);
-    check("Range: bytes=2-4\r\n", &[], Selection::Part(2..5));
-    check("Range: bytes=2-4,6-\r\n", &[], Selection::Parts(vec![2..5, 6..10]));
-    check("Range: bytes=20-\r\n", &[], Selection::Unsatisfiable(10));
-    check("Range: lines=2-4\r\n", &[], Selection::Whole);
-    check("Range: bytes=2-4\r\n", &[("Accept-Ranges", "none")], Selection::Whole);
-    assert_eq!(selected("Range: bytes=2-4\r\n", &[], 404, Some(10)), Selection::Whole);
-    assert_eq!(selected("Range: bytes=2-4\r\n", &[], 200, None), Selection::Whole);
+    check("", &[], Chosen::Whole(None));
+    check("Range: bytes=2-4\r\n", &[], Chosen::Part(2..5));
+    check("Range: bytes=2-4,6-\r\n", &[], Chosen::Parts(vec![2..5, 6..10]));
+    check("Range: bytes=20-\r\n", &[], Chosen::Unsatisfiable(10));
+    check("Range: lines=2-4\r\n", &[], Chosen::Whole(None));
+    check("Range: bytes=2-4\r\n", &[("Accept-Ranges", "none")], Chosen::Whole(None));
+    assert_eq!(selected("Range: bytes=2-4\r\n", &[], 404, Some(10)), Chosen::Whole(None));
+    assert_eq!(selected("Range: bytes=2-4\r\n", &[], 200, None), Chosen::Whole(None));
     let mut head = request("Range: bytes=2-4\r\n");
     head.method = Method::Head;
     let offer = Offer {
@@ -50,7 +50,7 @@ fn a_range_is_of_a_whole_answer_with_a_known_length() {
         length: Some(10),
         is_stream: false,
     };
-    assert_eq!(select(&head, &offer), Selection::Whole, "RFC 9110 §14.2: GET alone");
+    assert_eq!(choose(&head, &offer), Chosen::Whole(None), "RFC 9110 §14.2: GET alone");
 }
 
 #[test]
@@ -65,14 +65,17 @@ fn if_range_asks_for_the_very_representation() {
         ("Mon, 07 Nov 1994 08:49:37 GMT", false),
     ] {
         let lines = format!("Range: bytes=0-1\r\nIf-Range: {value}\r\n");
-        let expected = if is_part { Selection::Part(0..2) } else { Selection::Whole };
+        let expected = if is_part { Chosen::Part(0..2) } else { Chosen::Whole(None) };
         assert_eq!(selected(&lines, &answer, 200, Some(10)), expected, "{value}");
     }
     let same_second = [("Date", date), ("Last-Modified", date)];
     let by_date = format!("Range: bytes=0-1\r\nIf-Range: {date}\r\n");
-    assert_eq!(selected(&by_date, &same_second, 200, Some(10)), Selection::Whole, "RFC 9110 §8.8.2.2");
+    assert_eq!(selected(&by_date, &same_second, 200, Some(10)), Chosen::Whole(None), "RFC 9110 §8.8.2.2");
     let weak = [("ETag", "W/\"a\"")];
-    assert_eq!(selected("Range: bytes=0-1\r\nIf-Range: W/\"a\"\r\n", &weak, 200, Some(10)), Selection::Whole);
+    assert_eq!(
+        selected("Range: bytes=0-1\r\nIf-Range: W/\"a\"\r\n", &weak, 200, Some(10)),
+        Chosen::Whole(None)
+    );
 }
 
 #[test]
@@ -80,13 +83,54 @@ fn a_stream_gives_one_range_or_the_whole() {
     let headers = fields(&[]);
     let of_stream = |lines: &str| {
         let validators = Validators::default();
-        select(
+        choose(
             &request(lines),
             &Offer { status: 200, fields: headers.view(), validators, length: Some(10), is_stream: true },
         )
     };
-    assert_eq!(of_stream("Range: bytes=2-4\r\n"), Selection::Part(2..5));
-    assert_eq!(of_stream("Range: bytes=2-4,6-\r\n"), Selection::Whole);
+    assert_eq!(of_stream("Range: bytes=2-4\r\n"), Chosen::Part(2..5));
+    assert_eq!(of_stream("Range: bytes=2-4,6-\r\n"), Chosen::Whole(None));
+}
+
+#[test]
+fn conditions_come_before_the_range_and_only_a_200_has_either() {
+    let date = "Sun, 06 Nov 1994 08:49:37 GMT";
+    let answer = [("ETag", "\"a\""), ("Last-Modified", date)];
+    let range = "Range: bytes=2-4\r\n";
+    for (lines, expected) in [
+        ("If-None-Match: \"a\"\r\n".to_owned(), Chosen::NotModified),
+        (format!("If-None-Match: \"a\"\r\n{range}"), Chosen::NotModified),
+        (format!("If-None-Match: \"b\"\r\n{range}"), Chosen::Part(2..5)),
+        (format!("If-Modified-Since: {date}\r\n"), Chosen::NotModified),
+        (format!("If-Match: \"b\"\r\n{range}"), Chosen::PreconditionFailed),
+        ("Range: bytes=90-\r\n".to_owned(), Chosen::Unsatisfiable(10)),
+    ] {
+        assert_eq!(selected(&lines, &answer, 200, Some(10)), expected, "{lines}");
+        assert_eq!(selected(&lines, &answer, 404, Some(10)), Chosen::Whole(None), "{lines}");
+    }
+}
+
+#[test]
+fn a_head_says_what_goes_with_it() {
+    let shape = |chosen: Chosen, status| {
+        let headers = fields(&[("Content-Type", "a/b"), ("Content-Range", "bytes 0-1/2"), ("ETag", "\"a\"")]);
+        let shape = chosen.shape(&request(""), headers, status, Some(10)).expect("it exists");
+        let names: Vec<String> = shape
+            .headers
+            .view()
+            .iter()
+            .map(|(_, name, _)| String::from_utf8_lossy(name).into_owned())
+            .collect();
+        (shape.status, shape.length, names.join(" "))
+    };
+    let whole = "Content-Type Content-Range ETag Accept-Ranges";
+    assert_eq!(shape(Chosen::Whole(None), 200), (200, Some(10), whole.to_owned()));
+    assert_eq!(shape(Chosen::Whole(None), 204).1, None, "RFC 9110 §8.6");
+    assert_eq!(shape(Chosen::NotModified, 200), (304, None, "ETag".to_owned()));
+    assert_eq!(shape(Chosen::PreconditionFailed, 200), (412, Some(0), "ETag".to_owned()));
+    assert_eq!(shape(Chosen::Part(2..5), 200).1, Some(3));
+    let missing = Chosen::Unsatisfiable(10).shape(&request(""), Headers::default(), 200, Some(10));
+    assert_eq!(missing.expect_err("nothing of it exists"), 10);
 }
 
 /// A body of several parts as it goes on the wire.
@@ -162,12 +206,12 @@ proptest! {
             if start < end { &body[start as usize..end as usize] } else { &[][..] }
         }).filter(|slice| !slice.is_empty()).collect();
         match selected(&format!("Range: bytes={}\r\n", texts.join(", ")), &[], 200, Some(length)) {
-            Selection::Whole => prop_assert!(length == 0 || expected.len() > 1),
-            Selection::Unsatisfiable(of) => prop_assert!(of == length && expected.is_empty()),
-            Selection::Part(part) => {
+            Chosen::Whole(None) => prop_assert!(length == 0 || expected.len() > 1),
+            Chosen::Unsatisfiable(of) => prop_assert!(of == length && expected.is_empty()),
+            Chosen::Part(part) => {
                 prop_assert_eq!(expected, vec![&body[part.start as usize..part.end as usize]]);
             }
-            Selection::Parts(parts) => {
+            Chosen::Parts(parts) => {
                 let layout = Multipart::new(&mut fields(&[("Content-Type", "a/b")]), parts, length);
                 let wire = whole(&layout, &body);
                 prop_assert_eq!(layout.length(), wire.len() as u64);
@@ -179,6 +223,7 @@ proptest! {
                 let contents: Vec<&[u8]> = read.iter().map(|(_, content)| content.as_slice()).collect();
                 prop_assert_eq!(expected, contents);
             }
+            other => prop_assert!(false, "{other:?}"),
         }
     }
 }

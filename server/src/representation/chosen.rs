@@ -1,0 +1,297 @@
+//! What of an answer a client gets, for every answer that is at hand: its conditions, range and coding, in this order.
+//!
+//! The one file that decides it, whether the answer is in memory, in a file, on its way or fresh from the upstream: an
+//! [`Offer`] becomes what is [`Chosen`], and that a [`Shape`], the head with the extent of the body. The bytes come from whoever
+//! has them. As in nginx, an answer that is compressed on its way has no ranges, and neither has one of unknown length, or
+//! whose length filters change.
+//! Against RFC 9110 §14.2 nginx answers HEAD with ranges as well; here `Range` counts in GET alone. Next: `multipart`,
+//! several ranges in one answer; `hit` and `follow`, which send.
+
+use super::multipart::Multipart;
+use crate::client::{AnswerHead, Client};
+use crate::filter::chain::{self, Change};
+use crate::filter::coding::{self, Plain};
+use crate::filter::head;
+use crate::request::Request;
+use millstream_cache::Part;
+use millstream_conf::model::IfModifiedSince;
+use millstream_net::clock;
+use millstream_wire::conditional::{self, Outcome, Validators};
+use millstream_wire::range::{self, ContentRange, Ranges, Spec};
+use millstream_wire::{Coding, FieldId, Fields, Headers, Method, date};
+use std::ops::Range;
+
+#[cfg(test)]
+mod tests;
+
+/// An answer, whole, as it is at hand.
+#[derive(Debug, Clone, Copy)]
+pub struct Offer<'a> {
+    /// Its status; only a 200 has conditions and ranges.
+    pub status: u16,
+    /// Its fields.
+    pub fields: Fields<'a>,
+    /// What conditions and `If-Range` are compared with.
+    pub validators: Validators<'a>,
+    /// Length of the body, where known.
+    pub length: Option<u64>,
+    /// Whether its bytes come once and in order, so that there can only be one range.
+    pub is_stream: bool,
+}
+
+/// What of an answer a request gets.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Chosen {
+    /// All of it, with its own status; coded, where no filters go through it first, which may leave it another one.
+    Whole(Option<Coding>),
+    /// One range: 206.
+    Part(Range<u64>),
+    /// Several ranges, as they were asked for: 206, multipart.
+    Parts(Vec<Range<u64>>),
+    /// Only that the client's copy is still good: 304.
+    NotModified,
+    /// Only that it is not what the client expects: 412.
+    PreconditionFailed,
+    /// Nothing of what was asked exists in an answer of this length: 416, see [`refuse`].
+    Unsatisfiable(u64),
+}
+
+/// A head, and how much of the body goes with it.
+#[derive(Debug)]
+pub struct Shape {
+    /// The status.
+    pub status: u16,
+    /// The fields.
+    pub headers: Headers,
+    /// Length of the body before it is coded, where known.
+    pub length: Option<u64>,
+    /// What goes out of the body.
+    pub extent: Extent,
+}
+
+/// What goes out of a body.
+#[derive(Debug)]
+pub enum Extent {
+    /// Nothing.
+    Nothing,
+    /// All of it.
+    Whole,
+    /// One range.
+    Part(Range<u64>),
+    /// Several ranges with heads between them.
+    Parts(Multipart),
+}
+
+/// Chooses by conditions, then by range (RFC 9110 §13.2.2).
+pub fn choose(request: &Request, offer: &Offer<'_>) -> Chosen {
+    // Most requests ask for the whole: one look at their fields tells.
+    if offer.status == 200 && request.head.fields.iter().any(|field| asks_for_less(field.id)) {
+        match evaluate(request, offer.validators) {
+            Outcome::Proceed => {}
+            Outcome::NotModified => return Chosen::NotModified,
+            Outcome::PreconditionFailed => return Chosen::PreconditionFailed,
+        }
+    }
+    choose_range(request, offer)
+}
+
+/// Chooses by range alone: the upstream has judged the conditions.
+pub fn choose_range(request: &Request, offer: &Offer<'_>) -> Chosen {
+    let Offer { status, fields, length, .. } = *offer;
+    let coding = coding::choose(request, &Plain { status, fields, length });
+    if coding.is_none()
+        && let Some(value) = request.field(FieldId::Range)
+        && let (Method::Get, 200, Some(length)) = (request.method, status, length)
+        && may_have_ranges(request, offer)
+    {
+        let most = if offer.is_stream { Some(1) } else { request.location().settings.ranges.max };
+        let change = chain::change(request, fields, Some(length));
+        match range::parse(value, length, most) {
+            _ if change == Change::Length => {}
+            Ranges::Ignore => {}
+            Ranges::Unsatisfiable => return Chosen::Unsatisfiable(length),
+            Ranges::Parts(mut parts) if parts.len() == 1 => return Chosen::Part(parts.remove(0)),
+            // What stands between the parts is not to be changed with them.
+            Ranges::Parts(_) if change == Change::Bytes || offer.is_stream => {}
+            Ranges::Parts(parts) => return Chosen::Parts(parts),
+        }
+    }
+    Chosen::Whole(coding.filter(|_| !chain::is_there(request)))
+}
+
+/// Chooses of a stored part of an answer; nothing where the one range that is asked for does not lie within. Positions are those in
+/// the whole.
+pub fn choose_within(request: &Request, part: &Part, validators: Validators<'_>) -> Option<Chosen> {
+    if request.method != Method::Get
+        || has_no_ranges(request)
+        || !conditional::range_applies(request.fields(), validators)
+    {
+        return None;
+    }
+    let spec = range::only(request.field(FieldId::Range)?)?;
+    let range = match (spec, part.complete) {
+        (_, Some(complete)) => spec.of(complete),
+        (Spec::Between(first, last), None) => first..last.checked_add(1)?,
+        (Spec::From(_) | Spec::Last(_), None) => return None,
+    };
+    let is_within = range.start < range.end && range.start >= part.first && range.end <= part.last + 1;
+    is_within.then(|| match evaluate(request, validators) {
+        Outcome::Proceed => Chosen::Part(range),
+        Outcome::NotModified => Chosen::NotModified,
+        Outcome::PreconditionFailed => Chosen::PreconditionFailed,
+    })
+}
+
+impl Chosen {
+    /// The head, out of the fields as this location passes them on. `length` is that of the whole.
+    ///
+    /// # Errors
+    /// The length of an answer in which nothing of what was asked exists: see [`refuse`].
+    pub fn shape(
+        self,
+        request: &Request,
+        mut headers: Headers,
+        status: u16,
+        length: Option<u64>,
+    ) -> Result<Shape, u64> {
+        if matches!(self, Chosen::NotModified | Chosen::Part(_) | Chosen::Parts(_)) {
+            head::vary_as_whole(request, &mut headers, length);
+        }
+        let (status, length, extent) = match self {
+            Chosen::Whole(_) => {
+                announce(request, status, &mut headers);
+                // RFC 9110 §8.6: an answer that never has a body says nothing about its length.
+                (status, length.filter(|_| status != 204), Extent::Whole)
+            }
+            Chosen::Part(part) => {
+                describe_part(&mut headers, &part, length);
+                (206, Some(part.end - part.start), Extent::Part(part))
+            }
+            Chosen::Parts(ranges) => {
+                let layout = Multipart::new(&mut headers, ranges, length.unwrap_or_default());
+                (206, Some(layout.length()), Extent::Parts(layout))
+            }
+            Chosen::NotModified | Chosen::PreconditionFailed => {
+                describe_no_body(&mut headers);
+                let failed = self == Chosen::PreconditionFailed;
+                (if failed { 412 } else { 304 }, failed.then_some(0), Extent::Nothing)
+            }
+            Chosen::Unsatisfiable(length) => return Err(length),
+        };
+        let extent = if request.wants_body() { extent } else { Extent::Nothing };
+        Ok(Shape { status, headers, length, extent })
+    }
+}
+
+/// Whether a field may make an answer less than the whole.
+fn asks_for_less(id: FieldId) -> bool {
+    matches!(
+        id,
+        FieldId::IfMatch | FieldId::IfNoneMatch | FieldId::IfModifiedSince | FieldId::IfUnmodifiedSince
+    )
+}
+
+impl Shape {
+    /// Begins the answer. `age` is what it says of its age, out of the cache.
+    pub fn begin(&self, request: &mut Request, client: &mut Client, age: Option<u64>) {
+        let Shape { status, length, .. } = *self;
+        client.begin(request, AnswerHead { status, fields: self.headers.view(), length, age });
+    }
+}
+
+/// Evaluates a request's conditions against the validators of an answer of 200.
+fn evaluate(request: &Request, validators: Validators<'_>) -> Outcome {
+    // The page of an error is not what the client has a copy of.
+    if is_page_of_error(request) {
+        return Outcome::Proceed;
+    }
+    match conditional::evaluate(request.method, request.fields(), validators) {
+        Outcome::NotModified if !date_counts(request, validators) => Outcome::Proceed,
+        outcome => outcome,
+    }
+}
+
+/// Whether a 304 that a date alone gave is one by `if_modified_since` too: as in nginx the default asks for the very date.
+fn date_counts(request: &Request, validators: Validators<'_>) -> bool {
+    if request.fields().has(FieldId::IfNoneMatch) {
+        return true;
+    }
+    match request.location().settings.ranges.if_modified_since {
+        IfModifiedSince::Off => false,
+        IfModifiedSince::Exact => {
+            request.field(FieldId::IfModifiedSince).and_then(date::parse_http) == validators.last_modified
+        }
+        IfModifiedSince::Before => true,
+    }
+}
+
+fn is_page_of_error(request: &Request) -> bool {
+    request.error_status.is_some_and(|status| status != 200)
+}
+
+/// Whether nothing has ranges here: `max_ranges 0`, or the page of an error.
+fn has_no_ranges(request: &Request) -> bool {
+    request.location().settings.ranges.max == Some(0) || is_page_of_error(request)
+}
+
+fn may_have_ranges(request: &Request, offer: &Offer<'_>) -> bool {
+    !has_no_ranges(request)
+        && offers_ranges(request, offer.fields)
+        && conditional::range_applies(request.fields(), offer.validators)
+        && is_strong(request, offer)
+}
+
+/// A date in `If-Range` is only good where the answer did not change in the second it was made in (RFC 9110 §8.8.2.2).
+fn is_strong(request: &Request, offer: &Offer<'_>) -> bool {
+    let by_date = request.field(FieldId::IfRange).is_some_and(|value| !value.ends_with(b"\""));
+    if !by_date {
+        return true;
+    }
+    let made = offer.fields.get(FieldId::Date).and_then(date::parse_http);
+    let made = made.unwrap_or_else(|| clock::wall().seconds);
+    offer.validators.last_modified.is_some_and(|modified| modified < made)
+}
+
+/// Who has an answer whole can give any part of it; only where the origin says that there are none, there are none.
+fn offers_ranges(request: &Request, fields: Fields<'_>) -> bool {
+    forced(request)
+        || !fields.get(FieldId::AcceptRanges).is_some_and(|value| value.eq_ignore_ascii_case(b"none"))
+}
+
+/// `proxy_force_ranges`.
+pub fn forced(request: &Request) -> bool {
+    request.location().settings.pass().is_some_and(|proxy| proxy.exchange.force_ranges)
+}
+
+/// Settles Accept-Ranges in the head of a whole answer of which parts can be had: it has ranges, unless the origin says that
+/// there are none.
+pub fn announce(request: &Request, status: u16, headers: &mut Headers) {
+    if request.location().settings.ranges.max == Some(0) {
+        headers.remove(FieldId::AcceptRanges);
+    } else if status == 200 && !is_page_of_error(request) && offers_ranges(request, headers.view()) {
+        headers.set(b"Accept-Ranges", b"bytes");
+    }
+}
+
+/// Makes a head that of one range of a whole of `complete` bytes (`None`: not known).
+fn describe_part(headers: &mut Headers, part: &Range<u64>, complete: Option<u64>) {
+    let range = ContentRange { first: part.start, last: part.end.saturating_sub(1), complete };
+    let mut value = Vec::with_capacity(48);
+    range.write(&mut value);
+    headers.remove(FieldId::AcceptRanges);
+    headers.set(b"Content-Range", &value);
+}
+
+/// Takes out what describes a body, for an answer without one (RFC 9110 §15.4.5).
+fn describe_no_body(headers: &mut Headers) {
+    for id in [FieldId::ContentType, FieldId::ContentEncoding, FieldId::ContentRange, FieldId::AcceptRanges] {
+        headers.remove(id);
+    }
+}
+
+/// Nothing of what was asked exists: the page of 416 says how long the whole is (RFC 9110 §15.5.17). Gives the status.
+pub fn refuse(request: &mut Request, length: u64) -> u16 {
+    let value = format!("bytes */{length}");
+    request.accel_fields.get_or_insert_default().set(b"Content-Range", value.as_bytes());
+    416
+}
