@@ -29,6 +29,8 @@ pub(crate) struct Case {
     pub(crate) varnish: &'static str,
     /// Whether the report says how many requests reached the origin.
     pub(crate) counts_origin: bool,
+    /// Whether it is asked for over TLS.
+    pub(crate) tls: bool,
     /// CPU per request beside nginx that Millstream may take at the most.
     pub(crate) bar: Option<f64>,
 }
@@ -45,6 +47,7 @@ const NONE: Case = Case {
     haproxy: "",
     varnish: "",
     counts_origin: false,
+    tls: false,
     bar: None,
 };
 
@@ -89,6 +92,17 @@ pub(crate) const ALL: &[Case] = &[
         nginx: "tests/seed-configs/api-5-buffered-log.conf",
         varnish: "bench/conf/plain.vcl",
         bar: Some(0.55),
+        ..NONE
+    },
+    Case {
+        name: "hit-tls",
+        about: "cache hit over TLS, 900 B of JSON, keep-alive",
+        target: "/api?size=900&age=86400",
+        size: 900,
+        products: &[Millstream, Nginx],
+        nginx: "bench/conf/tls.conf",
+        tls: true,
+        bar: Some(0.46),
         ..NONE
     },
     Case {

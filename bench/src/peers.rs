@@ -179,6 +179,9 @@ pub(crate) fn configure(
     let text = std::fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
     // nginx without Plus does not know this word; it changes nothing that is measured.
     let text = text.replace("status_zone wordpress;", "");
+    if text.contains("ssl_certificate ") {
+        certify(prefix)?;
+    }
     let (port, origin_port) = (port.to_string(), origin.to_string());
     let text = fill(
         &text,
@@ -192,6 +195,15 @@ pub(crate) fn configure(
         ],
     );
     Ok(prefix.write(name, &text))
+}
+
+/// Writes a certificate for the loopback address beside a server's file.
+fn certify(prefix: &Prefix) -> Result<(), String> {
+    let made = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]);
+    let made = made.map_err(|error| format!("no certificate: {error}"))?;
+    prefix.write("certificate.pem", &made.cert.pem());
+    prefix.write("key.pem", &made.signing_key.serialize_pem());
+    Ok(())
 }
 
 fn start(
