@@ -342,8 +342,7 @@ impl Request {
             && self.started.saturating_duration_since(self.connection.opened) < settings.keepalive.time;
     }
 
-    /// Gives the buffer that the head was read into back, for what may take long: there are many slow requests, and a head
-    /// is small.
+    /// Gives the buffer that a long head was read into back, for what may take long.
     pub fn tighten(&mut self) {
         if self.bytes.capacity() > 2 * self.bytes.len().max(512) {
             let tight = Vec::from(self.bytes.as_slice());

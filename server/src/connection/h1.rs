@@ -50,6 +50,9 @@ const DRAIN_GRACE: Duration = Duration::from_millis(500);
 /// The longest that a connection stays open for its line to be in the log.
 const LOG_WAIT: Duration = Duration::from_millis(250);
 
+/// Heads up to this size are copied out of the buffer that they were read into, which then stays where it is.
+const COPIED: usize = 2048;
+
 static SERIAL: AtomicU64 = AtomicU64::new(1);
 
 struct Connection {
@@ -366,7 +369,8 @@ impl Connection {
         }
         if self.client.deadline().at().is_none() {
             let timeout = self.waiting_timeout(pending.as_deref());
-            self.client.deadline().set(clock::now() + timeout);
+            let since = if idle && self.facts.requests.get() > 0 { self.last_used } else { clock::now() };
+            self.client.deadline().set(since + timeout);
         }
         self.client.deadline().poll(cx).map(|()| HeadOutcome::TimedOut(pending.take()))
     }
@@ -421,7 +425,14 @@ impl Connection {
     fn take_head(&mut self, mut request: Box<Request>) -> Box<Request> {
         let rest = self.client.rest();
         let length = request.head.length;
-        if rest.len() == length {
+        if length <= COPIED {
+            request.bytes.extend_from_slice(&rest[..length]);
+            if rest.len() == length {
+                rest.clear();
+            } else {
+                rest.drain(..length);
+            }
+        } else if rest.len() == length {
             std::mem::swap(&mut request.bytes, rest);
             if rest.capacity() < buffers::SIZE {
                 // It held a head only; what is read next wants a buffer.
@@ -455,14 +466,20 @@ impl Connection {
             // A client that fails now is seen by `conclude`: its answer is not whole.
             Left::Queued => _ = Box::pin(self.client.flush(&mut request)).await,
             Left::Begun(mut begun) => {
-                request.tighten();
-                if !poll_fn(|cx| begun.poll(cx, &mut request, &mut self.client)).await {
-                    let step = Step::Content(Content::Begun(begun));
-                    Box::pin(serve::finish(&mut request, &mut self.client, step, Vec::new())).await;
+                self.hold_little(&mut request);
+                match poll_fn(|cx| begun.poll(cx, &mut request, &mut self.client)).await {
+                    Some(now) => {
+                        loop_lag::tell(&self.worker.metrics, now);
+                        return self.conclude(request, now);
+                    }
+                    None => {
+                        let step = Step::Content(Content::Begun(begun));
+                        Box::pin(serve::finish(&mut request, &mut self.client, step, Vec::new())).await;
+                    }
                 }
             }
             Left::Step(step) => {
-                request.tighten();
+                self.hold_little(&mut request);
                 Box::pin(serve::finish(&mut request, &mut self.client, *step, Vec::new())).await;
             }
         }
@@ -472,6 +489,12 @@ impl Connection {
         let now = clock::now();
         loop_lag::tell(&self.worker.metrics, now);
         self.conclude(request, now)
+    }
+
+    /// What may take long holds no buffers: there are many slow requests, and a head is small.
+    fn hold_little(&mut self, request: &mut Request) {
+        request.tighten();
+        self.client.release_buffer();
     }
 
     /// Decides about a request. A hit in memory is answered here, in one write, and an upstream that is to be asked for

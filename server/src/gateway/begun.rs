@@ -90,6 +90,7 @@ pub fn begin(context: &mut Context<'_>, request: &mut Request, client: &mut Clie
             Ok(()) => {
                 buffers::give(out);
                 connection.sent_whole();
+                connection.wait_for_head_until(started + proxy.exchange.read_timeout);
                 At::Sent
             }
             Err(sent) => At::Sending(out, sent),
@@ -139,15 +140,16 @@ fn pass_of<'g>(request: &Request, generation: &'g Generation) -> Option<&'g Pass
 }
 
 impl Begun {
-    /// Goes on as far as polling leads: `true` once the client has its answer, `false` where [`go_on`] is to end it.
+    /// Goes on as far as polling leads: the moment of the last step once the client has its answer, `None` where [`go_on`]
+    /// is to end it.
     pub fn poll(
         &mut self,
         context: &mut Context<'_>,
         request: &mut Request,
         client: &mut Client,
-    ) -> Poll<bool> {
+    ) -> Poll<Option<Instant>> {
         let generation = request.generation.clone();
-        let Some(proxy) = pass_of(request, &generation) else { return Poll::Ready(false) };
+        let Some(proxy) = pass_of(request, &generation) else { return Poll::Ready(None) };
         let woken = Woken::new();
         loop {
             let next = match &mut self.stage {
@@ -157,14 +159,14 @@ impl Begun {
                     self.moved(moved, request, client, proxy, &woken)
                 }
                 Stage::Flushing => match ready!(client.poll_flush(context, request)) {
-                    Ok(()) => return Poll::Ready(true),
+                    Ok(()) => return Poll::Ready(Some(*woken.get_or_init(clock::now))),
                     Err(failure) => Some(Stage::Ended(Proxied::ClientFailed(failure))),
                 },
                 Stage::Moved(..) | Stage::Ended(_) => None,
             };
             match next {
                 Some(stage) => self.stage = stage,
-                None => return Poll::Ready(false),
+                None => return Poll::Ready(None),
             }
         }
     }

@@ -249,6 +249,13 @@ impl Connection {
         self.sent = true;
     }
 
+    /// A head is waited for until then, where it is known without reading the clock. The first call that reads one says
+    /// it otherwise.
+    pub fn wait_for_head_until(&mut self, until: Instant) {
+        self.deadline.set(until);
+        self.waiting = true;
+    }
+
     /// Reads the next head, interim (1xx) or final; a final one starts the body. `limit` is `proxy_buffer_size`, and
     /// `timeout` bounds the wait for all of it, as in nginx. May be dropped and called again.
     ///
