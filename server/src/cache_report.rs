@@ -75,14 +75,8 @@ impl CacheReport {
         self.ttl = Some(left);
     }
 
-    /// Appends the field for an answer of this status. It stands behind those of caches nearer to the origin.
-    pub fn write_field(&self, out: &mut Vec<u8>, status: u16) {
-        out.extend_from_slice(b"Cache-Status: ");
-        self.write(out, status);
-        out.extend_from_slice(b"\r\n");
-    }
-
-    fn write(&self, out: &mut Vec<u8>, status: u16) {
+    /// Appends the field's value for an answer of this status. It stands behind those of caches nearer to the origin.
+    pub fn write(&self, out: &mut Vec<u8>, status: u16) {
         out.extend_from_slice(NAME);
         match self.forward {
             None => out.extend_from_slice(b"; hit"),

@@ -9,6 +9,7 @@
 //! While a connection is idle it holds no buffer. A cache hit is written from here without another future.
 //! Next: `phase`, which decides.
 
+use super::counted::Counted;
 use super::{lingering, spare};
 use crate::access_log;
 use crate::admission;
@@ -31,14 +32,13 @@ use millstream_net::timer::{Deadline, with_deadline};
 use millstream_net::tls::HandshakeError;
 use millstream_net::{buffers, clock};
 use millstream_telemetry::log_writer::Ticket;
-use millstream_telemetry::metrics::{Counter, Gauge, WorkerMetrics};
+use millstream_telemetry::metrics::{Counter, Gauge};
 use millstream_wire::Version;
 use millstream_wire::h1::head::{HeadError, HeadLimits, Progress};
 use std::cell::Cell;
 use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::rc::Rc;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
@@ -180,9 +180,8 @@ async fn open(
         requests: Cell::new(0),
     });
     worker.metrics.add(Counter::ConnectionsAccepted, 1);
-    worker.metrics.gauge_add(Gauge::ConnectionsActive, 1);
     Some(Connection {
-        counted: Counted { metrics: worker.metrics.clone(), state: None },
+        counted: Counted::new(worker.metrics.clone()),
         worker,
         facts,
         address,
@@ -215,32 +214,6 @@ async fn proxied(
             generation.shared.main_log.write(level, what);
             None
         }
-    }
-}
-
-/// A connection in the gauges, also if it ends by a panic.
-struct Counted {
-    metrics: Arc<WorkerMetrics>,
-    /// What it does beside being open; nothing is idle.
-    state: Option<Gauge>,
-}
-
-impl Counted {
-    fn is(&mut self, state: Option<Gauge>) {
-        if self.state == state {
-            return;
-        }
-        for (gauge, change) in [(self.state, -1), (state, 1)] {
-            gauge.into_iter().for_each(|gauge| self.metrics.gauge_add(gauge, change));
-        }
-        self.state = state;
-    }
-}
-
-impl Drop for Counted {
-    fn drop(&mut self) {
-        self.is(None);
-        self.metrics.gauge_add(Gauge::ConnectionsActive, -1);
     }
 }
 

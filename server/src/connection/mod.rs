@@ -4,6 +4,7 @@
 
 mod spare;
 mod lingering;
+mod counted;
 mod h1;
 #[cfg(test)]
 mod tests;

@@ -3,12 +3,12 @@
 //! Reckoned at every answer, also at one out of the cache. Pure but for [`in_force`], which reads the location and, for a
 //! variable, the request. Next: `head`, which writes what is decided here.
 
+use crate::filter::sink::Sink;
 use crate::request::Request;
 use crate::variables::value;
 use millstream_conf::model::Expires;
 use millstream_conf::model::expires::parse;
 use millstream_wire::date;
-use millstream_wire::h1::encode;
 use std::borrow::Cow;
 
 /// The second that stands for the past, and the one that stands for ever, as nginx has them.
@@ -86,15 +86,14 @@ fn next(time: i64, now: i64, offset: impl Fn(i64) -> i32) -> i64 {
 
 impl Stamp {
     /// Writes the two fields.
-    pub fn write(&self, out: &mut Vec<u8>) {
-        encode::field(out, b"Expires", &date::format_http(self.expires));
+    pub(super) fn write(&self, sink: &mut Sink<'_>) {
+        sink.field(b"Expires", &date::format_http(self.expires));
         match self.max_age {
-            None => encode::field(out, b"Cache-Control", b"no-cache"),
-            Some(seconds) => {
-                out.extend_from_slice(b"Cache-Control: max-age=");
+            None => sink.field(b"Cache-Control", b"no-cache"),
+            Some(seconds) => sink.made(b"Cache-Control", |out| {
+                out.extend_from_slice(b"max-age=");
                 out.extend_from_slice(itoa::Buffer::new().format(seconds).as_bytes());
-                out.extend_from_slice(b"\r\n");
-            }
+            }),
         }
     }
 }

@@ -5,14 +5,13 @@
 
 use crate::failure::server_text;
 use crate::filter::coding::{self, Plain};
+use crate::filter::sink::{Onward, Sink};
 use crate::filter::{charset, expires};
 use crate::request::Request;
-use crate::time_text::with_now;
 use crate::variables;
 use millstream_conf::model::{AddHeader, Expires, Settings, Template, Variable};
 use millstream_conf::variables::Builtin;
 use millstream_net::clock;
-use millstream_wire::h1::encode;
 use millstream_wire::{Coding, FieldId, Fields, Headers, date};
 use std::collections::HashSet;
 
@@ -56,19 +55,18 @@ pub fn encode(out: &mut Vec<u8>, request: &mut Request, plan: &Plan<'_>) {
     let fields = handed_on.as_ref().map_or(plan.fields, Headers::view);
     let plan = &Plan { status, fields, ..*plan };
     request.sent.status = status;
-    let start = out.len();
+    let mut sink = Sink::new(out);
     let stamp = expires::in_force(request, status).and_then(|expires| {
         let modified = plan.fields.get(FieldId::LastModified).and_then(date::parse_http);
         expires::stamp(&expires, modified, clock::wall().seconds, clock::utc_offset)
     });
-    fixed_part(out, request, plan, stamp.is_some());
+    fixed_part(&mut sink, request, plan, stamp.is_some());
     let age = if stamp.is_some() { None } else { plan.age };
     if let Some(stamp) = stamp {
-        stamp.write(out);
+        stamp.write(&mut sink);
     }
-    keep_sent(request, &out[start..]);
-    finish(out, request, age, true, status);
-    keep_sent(request, &out[start..]);
+    keep_sent(request, &sink);
+    finish(sink, request, age, true, status);
 }
 
 /// The answer that an `X-Accel-Redirect` led to, with the fields that came with the redirect in place of its own.
@@ -100,13 +98,14 @@ pub fn fixed(request: &Request, plan: &Plan<'_>) -> Fixed {
         let modified = plan.fields.get(FieldId::LastModified).and_then(date::parse_http);
         (expires.into_owned(), modified)
     });
-    let date_at = fixed_part(&mut bytes, request, plan, expires.is_some());
+    let mut sink = Sink::new(&mut bytes);
+    let date_at = fixed_part(&mut sink, request, plan, expires.is_some());
     if expires.is_some() {
         return Fixed { bytes, date_at, adds_vary: true, expires };
     }
     let adds = || applying(&settings.headers.add, plan.status);
     for add in adds().filter(|add| is_constant(&add.value)) {
-        write_add(&mut bytes, request, add);
+        write_add(&mut sink, request, add);
     }
     Fixed { bytes, date_at, adds_vary: adds().any(|add| !is_constant(&add.value)), expires: None }
 }
@@ -114,43 +113,38 @@ pub fn fixed(request: &Request, plan: &Plan<'_>) -> Fixed {
 /// Writes a head from its unchanging part.
 pub fn from_fixed(out: &mut Vec<u8>, request: &mut Request, fixed: &Fixed, age: Option<u64>, status: u16) {
     request.sent.status = status;
-    let start = out.len();
-    out.extend_from_slice(&fixed.bytes);
-    if let Some(at) = fixed.date_at {
-        with_now(|now| out[start + at..start + at + now.http.len()].copy_from_slice(&now.http));
-    }
+    let mut sink = Sink::new(out);
+    sink.prepared(&fixed.bytes, fixed.date_at);
     let mut age = age;
     if fixed.adds_vary {
-        if stamp_fixed(out, fixed) {
+        if stamp_fixed(&mut sink, fixed) {
             age = None;
         }
-        keep_sent(request, &out[start..]);
-        add_fields(out, request, status, |add| fixed.expires.is_some() || !is_constant(&add.value));
+        keep_sent(request, &sink);
+        add_fields(&mut sink, request, status, |add| fixed.expires.is_some() || !is_constant(&add.value));
     }
-    finish(out, request, age, false, status);
-    keep_sent(request, &out[start..]);
+    finish(sink, request, age, false, status);
 }
 
 /// Writes what `expires` says now, if anything. Such a lifetime begins with this answer and its Date, so no Age goes with
 /// it: a cache would take that off a lifetime that never had it (RFC 9111 §4.2.3).
-fn stamp_fixed(out: &mut Vec<u8>, fixed: &Fixed) -> bool {
+fn stamp_fixed(sink: &mut Sink<'_>, fixed: &Fixed) -> bool {
     let Some((expires, modified)) = &fixed.expires else { return false };
     let stamp = expires::stamp(expires, *modified, clock::wall().seconds, clock::utc_offset);
-    stamp.inspect(|stamp| stamp.write(out)).is_some()
+    stamp.inspect(|stamp| stamp.write(sink)).is_some()
 }
 
 /// `stamped`: what `expires` says takes the place of the answer's own fields.
-fn fixed_part(out: &mut Vec<u8>, request: &Request, plan: &Plan<'_>, stamped: bool) -> Option<usize> {
+fn fixed_part(sink: &mut Sink<'_>, request: &Request, plan: &Plan<'_>, stamped: bool) -> Option<usize> {
     let settings = &request.location().settings;
     let is_coded = || plan.fields.has(FieldId::ContentEncoding);
-    encode::status_line(out, plan.status);
+    sink.status(plan.status);
     if plan.fields.get(FieldId::Server).is_none() {
-        encode::field(out, b"Server", server_text(&settings.headers.server_tokens).as_bytes());
+        sink.field(b"Server", server_text(&settings.headers.server_tokens).as_bytes());
     }
     let mut date_at = None;
     if plan.fields.get(FieldId::Date).is_none() {
-        date_at = Some(out.len() + b"Date: ".len());
-        with_now(|now| encode::field(out, b"Date", &now.http));
+        date_at = Some(sink.date());
     }
     for (id, name, value) in plan.fields.iter() {
         if is_ours(id) && !(plan.status == 101 && id == FieldId::Upgrade)
@@ -164,17 +158,20 @@ fn fixed_part(out: &mut Vec<u8>, request: &Request, plan: &Plan<'_>, stamped: bo
         if id == FieldId::ContentType
             && let Some(named) = charset::named(request, plan.status, value, is_coded())
         {
-            encode::field(out, name, &named);
+            sink.field(name, &named);
         } else if plan.coding.is_some() && id == FieldId::ETag && !value.starts_with(b"W/") {
             // The coded bytes differ, so a strong validator no longer holds (RFC 9110 §8.8.1).
             let weak = [b"W/", value].concat();
-            encode::field(out, name, &weak);
+            sink.field(name, &weak);
         } else {
-            encode::field(out, name, value);
+            sink.field(name, value);
         }
     }
-    framing(out, plan);
-    vary(out, settings, plan);
+    if let Some(coding) = plan.coding {
+        sink.field(b"Content-Encoding", coding.name().as_bytes());
+    }
+    sink.framing(plan.chunked, plan.length.filter(|_| !matches!(plan.status, 100..=199 | 204 | 304)));
+    vary(sink, settings, plan);
     date_at
 }
 
@@ -183,21 +180,8 @@ fn is_set(settings: &Settings, status: u16, name: &[u8]) -> bool {
     applying(&settings.headers.add, status).any(|add| name.eq_ignore_ascii_case(add.name.as_bytes()))
 }
 
-fn framing(out: &mut Vec<u8>, plan: &Plan<'_>) {
-    if let Some(coding) = plan.coding {
-        encode::field(out, b"Content-Encoding", coding.name().as_bytes());
-    }
-    if plan.chunked {
-        encode::field(out, b"Transfer-Encoding", b"chunked");
-    } else if let Some(length) = plan.length
-        && !matches!(plan.status, 100..=199 | 204 | 304)
-    {
-        encode::number_field(out, b"Content-Length", length);
-    }
-}
-
 /// `gzip_vary`: the answer is one of several, whichever this client gets (RFC 9110 §12.5.5).
-fn vary(out: &mut Vec<u8>, settings: &Settings, plan: &Plan<'_>) {
+fn vary(sink: &mut Sink<'_>, settings: &Settings, plan: &Plan<'_>) {
     let plain = Plain { status: plan.status, fields: plan.fields, length: plan.length };
     let is_decoded = || {
         settings.gunzip.enabled
@@ -207,7 +191,7 @@ fn vary(out: &mut Vec<u8>, settings: &Settings, plan: &Plan<'_>) {
         && (plan.coding.is_some() || coding::is_offered(settings, &plain) || is_decoded())
         && !coding::varies(plan.fields)
     {
-        encode::field(out, b"Vary", b"Accept-Encoding");
+        sink.field(b"Vary", b"Accept-Encoding");
     }
 }
 
@@ -221,36 +205,27 @@ pub fn vary_as_whole(request: &Request, headers: &mut Headers, length: Option<u6
     }
 }
 
-fn finish(out: &mut Vec<u8>, request: &Request, age: Option<u64>, adds: bool, status: u16) {
+fn finish(mut sink: Sink<'_>, request: &mut Request, age: Option<u64>, adds: bool, status: u16) {
     if let Some(age) = age {
-        encode::number_field(out, b"Age", age);
+        sink.number(b"Age", age);
     }
     if let Some(report) = &request.report {
-        report.write_field(out, status);
+        sink.made(b"Cache-Status", |out| report.write(out, status));
     }
     if adds {
-        add_fields(out, request, status, |_| true);
+        add_fields(&mut sink, request, status, |_| true);
     }
-    if status == 101 {
-        out.extend_from_slice(b"Connection: upgrade\r\n\r\n");
-        return;
-    }
-    if request.keep_alive {
-        out.extend_from_slice(b"Connection: keep-alive\r\n");
-        if let Some(timeout) = request.location().settings.keepalive.header {
-            out.extend_from_slice(b"Keep-Alive: timeout=");
-            out.extend_from_slice(itoa::Buffer::new().format(timeout.as_secs()).as_bytes());
-            out.extend_from_slice(b"\r\n");
-        }
-    } else {
-        out.extend_from_slice(b"Connection: close\r\n");
-    }
-    out.extend_from_slice(b"\r\n");
+    sink.end(match status {
+        101 => Onward::Upgrade,
+        _ if request.keep_alive => Onward::Keep(request.location().settings.keepalive.header),
+        _ => Onward::Close,
+    });
+    keep_sent(request, &sink);
 }
 
-fn add_fields(out: &mut Vec<u8>, request: &Request, status: u16, which: impl Fn(&AddHeader) -> bool) {
+fn add_fields(sink: &mut Sink<'_>, request: &Request, status: u16, which: impl Fn(&AddHeader) -> bool) {
     for add in applying(&request.location().settings.headers.add, status).filter(|add| which(add)) {
-        write_add(out, request, add);
+        write_add(sink, request, add);
     }
 }
 
@@ -274,23 +249,9 @@ fn add_applies(add: &AddHeader, status: u16) -> bool {
     add.always || expires::is_ordinary(status)
 }
 
-/// Writes one added field; an empty value adds none. Line ends from variables cannot start a field of their own.
-pub(super) fn write_add(out: &mut Vec<u8>, request: &Request, add: &AddHeader) {
-    let start = out.len();
-    out.extend_from_slice(add.name.as_bytes());
-    out.extend_from_slice(b": ");
-    let value_at = out.len();
-    variables::evaluate(&add.value, request, out);
-    if out.len() == value_at {
-        out.truncate(start);
-        return;
-    }
-    for byte in &mut out[value_at..] {
-        if matches!(byte, b'\r' | b'\n' | 0) {
-            *byte = b' ';
-        }
-    }
-    out.extend_from_slice(b"\r\n");
+/// Writes one added field.
+pub(super) fn write_add(sink: &mut Sink<'_>, request: &Request, add: &AddHeader) {
+    sink.made(add.name.as_bytes(), |out| variables::evaluate(&add.value, request, out));
 }
 
 /// Whether a value is the same at every hit of an entry.
@@ -298,9 +259,9 @@ fn is_constant(value: &Template) -> bool {
     value.variables().all(|variable| matches!(variable, Variable::Builtin(Builtin::UpstreamCacheStatus)))
 }
 
-fn keep_sent(request: &mut Request, head: &[u8]) {
+fn keep_sent(request: &mut Request, sink: &Sink<'_>) {
     if request.generation.shared.keeps_sent_heads {
         request.sent.head.clear();
-        request.sent.head.extend_from_slice(head);
+        request.sent.head.extend_from_slice(sink.said());
     }
 }

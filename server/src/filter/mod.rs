@@ -10,6 +10,7 @@ mod sub_filter;
 mod recode;
 pub mod charset;
 pub mod chain;
+mod sink;
 pub mod expires;
 pub mod head;
 pub mod trailers;

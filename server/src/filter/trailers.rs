@@ -4,6 +4,7 @@
 //! `client/sending`, which frames them.
 
 use crate::filter::head;
+use crate::filter::sink::Sink;
 use crate::request::Request;
 use millstream_wire::Fields;
 use millstream_wire::h1::encode;
@@ -25,7 +26,7 @@ pub fn write(out: &mut Vec<u8>, request: &mut Request, of_upstream: Option<Field
     request.sent.trailers = sent;
     for add in head::applying(&request.location().settings.trailers.add.clone(), status) {
         let mut line = Vec::new();
-        head::write_add(&mut line, request, add);
+        head::write_add(&mut Sink::new(&mut line), request, add);
         request.sent.trailers.extend_from_slice(&line);
     }
     out.extend_from_slice(&request.sent.trailers);
