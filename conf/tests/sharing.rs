@@ -102,6 +102,20 @@ fn a_location_that_stores_answers_to_post_without_their_body_in_the_key_is_warne
 }
 
 #[test]
+fn a_cache_behind_passwords_that_the_upstream_gets_is_said_to_keep_nothing() {
+    const PASSWORDS: &str = "every request has a credential";
+    for (directives, part) in [
+        ("auth_basic closed; auth_basic_user_file users;", PASSWORDS),
+        ("auth_basic closed; auth_basic_user_file users; proxy_set_header Authorization \"\";", ""),
+        ("auth_basic closed; auth_basic_user_file users; proxy_cache_key $uri$http_authorization;", ""),
+        ("auth_basic closed; auth_basic_user_file users; proxy_cache_credentials public;", ""),
+        ("auth_basic off; auth_basic_user_file users;", ""),
+    ] {
+        check(directives, part);
+    }
+}
+
+#[test]
 fn an_upstream_that_is_told_a_host_which_the_key_lacks_is_warned_about() {
     for (directives, part) in [
         ("proxy_set_header Host $host;", HOSTS),

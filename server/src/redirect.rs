@@ -4,7 +4,7 @@
 
 use crate::request::Request;
 use millstream_net::Address;
-use millstream_wire::FieldId;
+use millstream_wire::{FieldId, host};
 use std::net::IpAddr;
 
 /// A path with the scheme, host and port that were asked before it, where the location says so; a URL as it is.
@@ -17,8 +17,8 @@ pub fn absolute(request: &Request, url: Vec<u8>) -> Vec<u8> {
     let (scheme, usual) = if encrypted { ("https://", 443) } else { ("http://", 80) };
     let mut out = Vec::with_capacity(url.len() + 64);
     out.extend_from_slice(scheme.as_bytes());
-    let names_host =
-        request.head.authority.is_some() || request.field(FieldId::Host).is_some_and(|host| !host.is_empty());
+    let names = |host: &[u8]| host::validate(host).is_ok();
+    let names_host = request.head.authority.is_some() || request.field(FieldId::Host).is_some_and(names);
     match &request.connection.local {
         _ if settings.server_name => out.extend_from_slice(request.server().name.as_bytes()),
         // Who named no host came to an address.

@@ -8,6 +8,7 @@ mod unlisted;
 mod cookies;
 mod bodies;
 mod hosts;
+mod passwords;
 mod strangers;
 mod api_beside_pass;
 mod unused_zones;
@@ -41,6 +42,7 @@ pub fn location(level: &Level, settings: &Settings, reading: &mut Reading<'_>) {
         cookies::advise(&cached, reading);
         bodies::advise(&cached, reading);
         hosts::advise(&cached, reading);
+        passwords::advise(&cached, settings, reading);
         unlisted::advise(&cached, reading);
     }
     strangers::advise(level, settings, reading);

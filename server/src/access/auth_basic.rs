@@ -65,7 +65,7 @@ pub(super) fn judge(request: &mut Request, settings: &Settings) -> Result<Opinio
         Memory::RightFor(state) => Some(state),
         Memory::Nothing => None,
     };
-    Err(Asked::Password(Question { realm, file, sent, token, right_for }))
+    Err(Asked::Password(Box::new(Question { realm, file, sent, token, right_for })))
 }
 
 /// Says how to be let in.
@@ -107,8 +107,9 @@ impl Question {
             }
             Finding::Unreadable => {
                 let format = "has a format that is not read";
-                log(Level::Crit, format_args!("the password of user \"{user}\" in \"{file}\" {format}"));
-                Opinion::Refuses(500)
+                log(Level::Error, format_args!("the password of user \"{user}\" in \"{file}\" {format}"));
+                // As crypt(3) has it: such a line is nobody's password.
+                refused(request, &realm)
             }
             Finding::NoFile(error) => {
                 let is_gone = error.kind() == io::ErrorKind::NotFound;

@@ -30,7 +30,7 @@ pub enum Opinion {
 /// What a check has to wait for.
 pub enum Question {
     /// Whether a name and its password are right.
-    Password(auth_basic::Question),
+    Password(Box<auth_basic::Question>),
     /// What the answer to a subrequest says.
     Service,
 }

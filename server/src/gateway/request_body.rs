@@ -79,10 +79,9 @@ fn in_memory(request: &mut Request, bytes: Vec<u8>) -> RequestBody {
 
 /// What is sent in place of a body, where the location says so (`proxy_set_body`, `proxy_pass_request_body`).
 pub(super) fn as_sent(body: RequestBody, request: &Request, proxy: &Pass) -> RequestBody {
-    let Some(http) = proxy.http() else { return body };
-    match &http.body {
+    match proxy.http().and_then(|http| http.body.as_ref()) {
         Some(template) => RequestBody::Memory(Rc::new(variables::value(template, request))),
-        None if http.passes_body => body,
+        None if proxy.exchange.passes_body => body,
         None => RequestBody::None,
     }
 }
@@ -96,7 +95,7 @@ pub(super) async fn read(
     if !client.body_pending() {
         return Ok(none(request));
     }
-    if proxy.http().is_some_and(|http| !http.passes_body && http.body.is_none()) {
+    if !proxy.exchange.passes_body && proxy.http().is_none_or(|http| http.body.is_none()) {
         return Ok(RequestBody::None);
     }
     let length = match request.framing {

@@ -204,7 +204,7 @@ pub(super) fn going_on<'a>(
     let key = plan.proxy.cache.as_ref().filter(|_| keyed).map(|cache| &cache.key);
     let settings = &plan.request.server().settings.client_header;
     let goes_on = |name: &[u8]| !settings.ignore_invalid || is_plain(name, settings.underscores);
-    let passes = plan.proxy.http().is_none_or(|http| http.passes_fields);
+    let passes = plan.proxy.exchange.passes_fields;
     let set = plan.proxy.set_headers();
     fields.iter().filter(move |(id, name, _)| {
         let stays = !passes

@@ -27,6 +27,8 @@ fn exchange() -> Exchange {
         next_upstream_timeout: Duration::ZERO,
         intercept_errors: false,
         ignore_client_abort: false,
+        passes_fields: true,
+        passes_body: true,
         force_ranges: false,
     }
 }

@@ -10,6 +10,7 @@ const REDIRECTS: &str = "worker_processes 1; pid @DIR@/nginx.pid; error_log @DIR
         server {
             listen 127.0.0.1:@PORT@;
             server_name first.example second.example;
+            error_page 400 /usual;
             location /usual { return 301 /to; }
             location /path { absolute_redirect off; return 301 /to; }
             location /portless { port_in_redirect off; return 302 /to; }
@@ -38,6 +39,7 @@ fn a_path_becomes_a_url_as_the_location_says() {
     for (path, host, expected) in [
         ("/usual", "second.example", format!("http://second.example:{port}/to")),
         ("/usual", "", format!("http://127.0.0.1:{port}/to")),
+        ("/usual", ".", format!("http://127.0.0.1:{port}/to")),
         ("/path", "second.example", "/to".into()),
         ("/portless", "second.example", "http://second.example/to".into()),
         ("/named", "second.example", format!("http://first.example:{port}/to")),
@@ -50,6 +52,7 @@ fn a_path_becomes_a_url_as_the_location_says() {
         let mut client = server.client();
         let head = match host {
             "" => format!("GET {path} HTTP/1.0\r\n\r\n"),
+            "." => format!("GET {path} HTTP/1.0\r\nHost: .\r\n\r\n"),
             host => format!("GET {path} HTTP/1.1\r\nHost: {host}\r\n\r\n"),
         };
         client.send(head).expect("sent");

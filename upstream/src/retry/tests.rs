@@ -25,6 +25,8 @@ fn exchange(next_upstream: NextUpstream, timeout: u64) -> Exchange {
         next_upstream_timeout: Duration::from_secs(timeout),
         intercept_errors: false,
         ignore_client_abort: false,
+        passes_fields: true,
+        passes_body: true,
         force_ranges: false,
     }
 }

@@ -72,6 +72,10 @@ settings! {
         intercept_errors: bool = false,
         /// `proxy_ignore_client_abort`, default off.
         ignore_client_abort: bool = false,
+        /// `proxy_pass_request_headers`, default on.
+        passes_fields: bool = true,
+        /// `proxy_pass_request_body`, default on.
+        passes_body: bool = true,
         /// `proxy_force_ranges`: ranges are answered whatever Accept-Ranges says. Default off.
         force_ranges: bool = false,
     }
@@ -190,6 +194,12 @@ macro_rules! rows {
                 "Fields of the upstream's answer that have no effect here: X-Accel-Redirect, X-Accel-Expires, X-Accel-Limit-Rate, \
                 X-Accel-Buffering, X-Accel-Charset, Expires, Cache-Control, Set-Cookie, Vary.",
                 Apply::Pass($family, exchange::ignore_headers)).deciding(),
+            once(concat!($prefix, "_pass_request_headers"), HTTP_SERVER_LOCATION, (1, 1), "on | off", "on",
+                "Whether the client's fields go to the upstream; those that the location sets do in any case.",
+                Apply::Pass($family, |l, d, r| l.exchange.passes_fields = r.flag(&d.args[0]))),
+            once(concat!($prefix, "_pass_request_body"), HTTP_SERVER_LOCATION, (1, 1), "on | off", "on",
+                "Whether the client's body goes to the upstream; without it no length is announced.",
+                Apply::Pass($family, |l, d, r| l.exchange.passes_body = r.flag(&d.args[0]))),
             once(concat!($prefix, "_force_ranges"), HTTP_SERVER_LOCATION, (1, 1), "on | off", "off",
                 "Whether ranges of upstream answers are served whatever their Accept-Ranges says.",
                 Apply::Pass($family, |l, d, r| l.exchange.force_ranges = r.flag(&d.args[0]))),

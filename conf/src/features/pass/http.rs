@@ -91,10 +91,6 @@ record! {
         pub method: Option<Template>,
         /// `proxy_upgrade`: a client's Upgrade is passed on.
         pub upgrade: bool,
-        /// `proxy_pass_request_headers`, default on.
-        pub passes_fields: bool,
-        /// `proxy_pass_request_body`, default on.
-        pub passes_body: bool,
         /// `proxy_set_body`: what is sent in place of the client's body.
         pub body: Option<Template>,
         /// `proxy_ssl_*`, where the URL begins with `https://`, or may.
@@ -130,10 +126,6 @@ level! {
         method: Template,
         /// `proxy_upgrade`.
         upgrade: bool,
-        /// `proxy_pass_request_headers`.
-        passes_fields: bool,
-        /// `proxy_pass_request_body`.
-        passes_body: bool,
         /// `proxy_set_body`.
         body: Template,
         /// `proxy_ssl_*`.
@@ -171,8 +163,6 @@ impl Spoken for HttpLevel {
             },
             method: self.method.clone(),
             upgrade: self.upgrade.unwrap_or(false),
-            passes_fields: self.passes_fields.unwrap_or(true),
-            passes_body: self.passes_body.unwrap_or(true),
             body: self.body.clone(),
             tls: draft
                 .may_be_encrypted
@@ -222,12 +212,6 @@ pub const ROWS: &[Row] = &[
     once("proxy_method", HTTP_SERVER_LOCATION, (1, 1), "method", "",
         "The method sent to the upstream in place of the client's.",
         Apply::Level(|l, d, r| of(l).method = Some(r.template(&d.args[0])))),
-    once("proxy_pass_request_headers", HTTP_SERVER_LOCATION, (1, 1), "on | off", "on",
-        "Whether the client's fields go to the upstream; those of `proxy_set_header` do in any case.",
-        Apply::Level(|l, d, r| of(l).passes_fields = r.flag(&d.args[0]))),
-    once("proxy_pass_request_body", HTTP_SERVER_LOCATION, (1, 1), "on | off", "on",
-        "Whether the client's body goes to the upstream; without it no length is announced.",
-        Apply::Level(|l, d, r| of(l).passes_body = r.flag(&d.args[0]))),
     once("proxy_set_body", HTTP_SERVER_LOCATION, (1, 1), "value", "",
         "What is sent to the upstream in place of the client's body, which is read first.",
         Apply::Level(|l, d, r| of(l).body = Some(r.template(&d.args[0])))),
