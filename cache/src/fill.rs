@@ -18,7 +18,8 @@ use crate::memory::Grant;
 use crate::now::Now;
 use crate::policy::Reason;
 use crate::progress::{Follower, Progress};
-use crate::store::{Place, Store};
+use crate::store::{Placed, Store};
+use crate::variants::FilePlace;
 use bytes::Bytes;
 use millstream_net::timer::Deadline;
 use millstream_net::{blocking, clock, temporary};
@@ -299,13 +300,11 @@ impl Fill {
             if store.memory.purges.rules().go_for(born, &head.tags, key.text()) {
                 return None;
             }
-            let values = variant.as_ref().map(|variant| &*variant.values);
-            let (name, _, is_base) = store.place(&key, values);
-            let vary = variant.as_ref().map(|variant| &*variant.fields);
+            let place = store.place(&key, variant.as_ref().map(|variant| &*variant.values));
             // The epoch is in the file already. As the key's own file it begins a new one; beside another own file it
             // is only good where that has the same.
-            let place = Place { key: &key, vary, values, file: (name, spool.epoch(), is_base) };
-            store.commit(&disk, *spool, place, began, now)
+            let file = FilePlace { epoch: spool.epoch(), ..place };
+            store.commit(&disk, *spool, Placed { key: &key, variant: variant.as_ref(), file }, began, now)
         })
         .await?;
         let entry = self.entry(Body::File(body));
@@ -326,7 +325,7 @@ impl Fill {
             let expected = self.expected.unwrap_or(self.held);
             let spool = blocking::run(move || {
                 let variant = progress.variant.as_ref();
-                let (_, epoch, _) = store.place(&grant.key, variant.map(|variant| &*variant.values));
+                let epoch = store.place(&grant.key, variant.map(|variant| &*variant.values)).epoch;
                 let vary = variant.map(|variant: &Variant| (&*variant.fields, &*variant.values));
                 let head = file_format::encode_head(grant.key.bytes(), vary, progress.head.view());
                 let identity = Identity { id: disk::random_id(), epoch, born: grant.born };

@@ -4,19 +4,14 @@
 //! read, and a count that no other thread sees goes up. Handles are bounded, and one whose entry has been replaced or
 //! removed is dropped when it is come upon. Everything else goes to the store. Next: `memory/lookup`.
 
-use crate::body::Body;
-use crate::disk::Name;
-use crate::disk::{Disk, Loaded};
 use crate::entry::{Entry, Variant};
-use crate::key::{self, Key};
-use crate::memory::{Asked, BaseFile, Found, Grant, Put};
+use crate::key::Key;
+use crate::memory::{Asked, Found, Grant};
 use crate::now::Now;
 use crate::permit::{FillPermit, Waiter};
 use crate::policy::Asker;
-use crate::purges::Verdict;
 use crate::store::Store;
 use millstream_conf::model::ProxyCache;
-use millstream_net::blocking;
 use millstream_wire::Fields;
 use std::any::Any;
 use std::cell::RefCell;
@@ -24,8 +19,11 @@ use std::ops::Deref;
 use std::rc::Rc;
 use std::sync::Arc;
 
+mod probe;
 #[cfg(test)]
 mod tests;
+
+pub use probe::DiskProbe;
 
 /// Handles in a set: their hashes fill one cache line.
 const WAYS: usize = 8;
@@ -36,8 +34,6 @@ const MOST_SETS: usize = 2048;
 const PREPARED: usize = 4;
 /// Sets that one call of [`Front::sweep`] looks at.
 const SWEEP: usize = 256;
-/// Looks at the disk for one request; more are only needed where others change the key at the same time.
-const PROBES: usize = 3;
 
 /// A worker's way into a zone.
 #[derive(Debug)]
@@ -326,165 +322,6 @@ fn answer(
             let waiter = Waiter::new(store.clone(), (slot, grant), aged_at, asked.needs());
             Lookup::Busy(waiter, entry.map(hit))
         }
-        Found::Probe(grant) => Lookup::Disk(DiskProbe { permit: permit(grant), asker: asked.asker }),
-    }
-}
-
-/// The right to look for a key's file; others who ask for the key wait for it.
-#[derive(Debug)]
-pub struct DiskProbe {
-    permit: FillPermit,
-    asker: Asker,
-}
-
-impl DiskProbe {
-    /// Looks, off the loop, and gives what there is for the request now. Never [`Lookup::Disk`].
-    pub async fn load(self, request: Fields<'_>, conf: &ProxyCache, now: Now) -> Lookup {
-        let DiskProbe { mut permit, asker } = self;
-        for _ in 0..PROBES {
-            let store = permit.store().clone();
-            let grant = permit.grant().clone();
-            let unkept = read(&store, &grant, request, now).await;
-            // The line has ended; if this future was dropped before, the permit has given it back.
-            drop(permit);
-            if let Some(entry) = unkept {
-                let is_fresh = entry.is_fresh(now);
-                let hit = Rc::new(Hit { entry, prepared: Prepared::default() });
-                return if is_fresh { Lookup::Fresh(hit) } else { Lookup::Scarce };
-            }
-            let (key, hash) = (grant.key.bytes(), grant.key.hash());
-            let asked = Asked { key, hash, request, conf, now, asker, counts_use: false };
-            let handle = |entry| Rc::new(Hit { entry, prepared: Prepared::default() });
-            match answer(&store, &asked, look_up(&store, &asked), handle) {
-                Lookup::Disk(again) => permit = again.permit,
-                lookup => return lookup,
-            }
-        }
-        Lookup::Scarce
-    }
-}
-
-/// Reads what the disk has for a key and puts it in memory; gives it where memory has no room. The line has ended
-/// afterwards.
-async fn read(store: &Arc<Store>, grant: &Grant, request: Fields<'_>, now: Now) -> Option<Arc<Entry>> {
-    let Some(disk) = store.disk.clone() else {
-        store.memory.end(grant);
-        return None;
-    };
-    let in_memory = store.largest_in_memory();
-    let file = |name| {
-        let (disk, key) = (disk.clone(), grant.key.clone());
-        blocking::run(move || disk.read(&name, &key, in_memory, now))
-    };
-    let name = key::md5(grant.key.bytes());
-    let Some(mut loaded) = file(name).await else {
-        store.memory.absent_on_disk(grant);
-        return None;
-    };
-    let Some((fields, values)) = loaded.head.vary.take() else {
-        if !obeys(store, grant, &mut loaded, now) {
-            remove(&disk, name, grant).await;
-            store.memory.absent_on_disk(grant);
-            return None;
-        }
-        store.memory.found_on_disk(grant, BaseFile { epoch: loaded.epoch, values: None }, None);
-        return insert(store, grant, (&name, loaded), None, now);
-    };
-    // Where a purge goes for it, it stays all the same: variants that are in other files count only beside it.
-    let variant = Variant { fields: Arc::new(fields), values: values.into() };
-    let base = BaseFile { epoch: loaded.epoch, values: Some(variant.values.clone()) };
-    store.memory.found_on_disk(grant, base, Some(variant.fields.clone()));
-    let mut wanted = Vec::with_capacity(64);
-    variant.fields.write(request, &mut wanted);
-    if *wanted == *variant.values {
-        if !obeys(store, grant, &mut loaded, now) {
-            absent(store, grant, &wanted);
-            return None;
-        }
-        return insert(store, grant, (&name, loaded), Some(variant), now);
-    }
-    let name = key::md5_of_variant(grant.key.bytes(), &wanted);
-    let Some(mut other) = file(name).await else {
-        absent(store, grant, &wanted);
-        return None;
-    };
-    let same = other.head.vary.take().is_some_and(|(fields, values)| {
-        other.epoch == loaded.epoch && fields == *variant.fields && *values == *wanted
-    });
-    if !same || !obeys(store, grant, &mut other, now) {
-        // Not the same: it belonged to a file under the key's own name that is gone, and so is what it says.
-        remove(&disk, name, grant).await;
-        absent(store, grant, &wanted);
-        return None;
-    }
-    let variant = Variant { fields: variant.fields, values: wanted.into() };
-    insert(store, grant, (&name, other), Some(variant), now)
-}
-
-/// Brings what was read in line with the purges since it was stored. False where it is gone.
-fn obeys(store: &Store, grant: &Grant, loaded: &mut Loaded, now: Now) -> bool {
-    let purges = &store.memory.purges;
-    purges.outnumber(loaded.born);
-    let head = &mut loaded.head.head;
-    match purges.verdict(loaded.born, &head.tags, grant.key.text()) {
-        Verdict::Untouched(upto) => loaded.born = upto,
-        Verdict::Soft { at, upto } => {
-            let until = &mut head.lifetime.fresh_until;
-            *until = (*until).min(at).min(now.unix_milliseconds);
-            loaded.born = upto;
-        }
-        Verdict::Hard => return false,
-    }
-    true
-}
-
-/// Removes a file that was read; one that has taken its place meanwhile stays.
-async fn remove(disk: &Arc<Disk>, name: Name, grant: &Grant) {
-    let (disk, order) = (disk.clone(), grant.order);
-    blocking::run(move || disk.unlink(&name, order)).await;
-}
-
-/// The variant has no file. Where the request turned out to belong to another variant than it was taken for, the line
-/// only ends: the next look-up knows better.
-fn absent(store: &Store, grant: &Grant, wanted: &[u8]) {
-    if grant.values.as_deref() == Some(wanted) {
-        store.memory.absent_on_disk(grant);
-    } else {
-        store.memory.end(grant);
-    }
-}
-
-/// Keeps what was read in memory, and ends the line. Gives it, with its body left in the file, where there is no room.
-fn insert(
-    store: &Store,
-    grant: &Grant,
-    (name, loaded): (&Name, Loaded),
-    variant: Option<Variant>,
-    now: Now,
-) -> Option<Arc<Entry>> {
-    // What was read is as old as its file: whatever was asked for since then is newer.
-    let order = store.disk.as_ref().map_or(0, |disk| disk.order(name));
-    let variant = variant.map(Arc::new);
-    let entry = |body: Body| {
-        let head = loaded.head.head.view();
-        Arc::new(Entry::new(grant.key.bytes(), variant.clone(), (order, loaded.born), head, body))
-    };
-    let body = match &loaded.body {
-        Body::Memory(held) => Body::Memory(store.memory.loans.hold((**held).clone())),
-        body => body.clone(),
-    };
-    let whole = entry(body);
-    for (coding, body) in &loaded.coded {
-        whole.keep_coded(*coding, store.memory.loans.hold(body.clone()));
-    }
-    match store.memory.put(grant, &whole, now) {
-        Put::Stored => None,
-        // Not asked of the disk again for this request: memory knows better.
-        Put::Outdated => {
-            store.memory.absent_on_disk(grant);
-            None
-        }
-        // An answer all the same, and the file is there for the next one.
-        Put::NoRoom => Some(entry(Body::File(loaded.file.clone()))),
+        Found::Probe(grant) => Lookup::Disk(DiskProbe::new(permit(grant), asked.asker)),
     }
 }

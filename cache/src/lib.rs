@@ -19,6 +19,7 @@ mod loan;
 mod coded;
 pub mod body;
 pub mod entry;
+mod variants;
 mod budget;
 mod progress;
 mod line;

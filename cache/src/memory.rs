@@ -10,6 +10,7 @@ mod slot;
 mod shard;
 mod lookup;
 mod change;
+mod files;
 mod obey;
 
 #[cfg(test)]
@@ -20,7 +21,7 @@ pub(crate) use change::{Gone, Put};
 pub(crate) use lookup::{Asked, Found, Grant};
 pub(crate) use obey::as_ruled;
 pub(crate) use shard::Swept;
-pub(crate) use slot::{BaseFile, Slot};
+pub(crate) use slot::Slot;
 
 use crate::budget::{Budget, Room};
 use crate::entry::Entry;

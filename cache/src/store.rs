@@ -2,17 +2,16 @@
 //!
 //! It outlives a reload when name and path stay. Reading goes through `front`, storing through `permit`; here is what
 //! belongs to neither: opening, bounds, purging, writing behind, and tidying. Nothing here waits for a disk on a
-//! worker's loop. Next: `permit`.
+//! worker's loop. Next: `permit`, `write`.
 
-use crate::body::{Body, FileBody};
-use crate::disk::{self, Disk, Identity};
+use crate::disk::{self, Disk};
 use crate::entry::Entry;
 use crate::file_format;
 use crate::key::{self, Key, most_keys};
-use crate::memory::{BaseFile, Memory, Slot, Swept};
+use crate::memory::{Memory, Slot, Swept};
 use crate::now::Now;
 use crate::purges::{Journal, Verdict};
-use crate::vary::VaryFields;
+use crate::variants;
 use behind::Behind;
 use bytes::Bytes;
 use millstream_conf::model::{CacheZone, Level};
@@ -29,6 +28,7 @@ use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
 mod behind;
+mod write;
 mod recent;
 mod rate;
 mod purge;
@@ -39,6 +39,8 @@ mod tests;
 
 pub use rate::Turn;
 pub use sight::{LineSight, Refusal, Sight};
+pub(crate) use write::Placed;
+use write::values_of;
 
 /// Bodies above this stay on disk and are read from there piece by piece.
 const LARGEST_BESIDE_DISK: u64 = 1024 * 1024;
@@ -282,10 +284,10 @@ impl Store {
                 let values = cell.values.as_deref();
                 match &store.disk {
                     Some(disk) if what == Swept::Used => {
-                        disk.touch(&file_name(slot, values), now);
-                        if has_own_file(slot, values) {
+                        disk.touch(&slot.file_name(values), now);
+                        if slot.has_file_beside(values) {
                             // It counts only beside the key's own file.
-                            disk.touch(&key::md5(slot.key()), now);
+                            disk.touch(&variants::own(slot.key()), now);
                         }
                     }
                     Some(_) if what == Swept::Unwritten => {
@@ -296,9 +298,11 @@ impl Store {
                         }
                     }
                     // The file under the key's own name stays beside files of variants: they count only with it.
-                    Some(_) if purged.len() < PURGED && (values.is_none() || has_own_file(slot, values)) => {
+                    Some(_)
+                        if purged.len() < PURGED && (values.is_none() || slot.has_file_beside(values)) =>
+                    {
                         let order = cell.entry.as_ref().map_or(0, |entry| entry.order);
-                        purged.push((file_name(slot, values), order.saturating_add(1)));
+                        purged.push((slot.file_name(values), order.saturating_add(1)));
                     }
                     _ => {}
                 }
@@ -342,7 +346,7 @@ impl Store {
         self.memory.forget(entry);
         if let (Some(disk), Some(body)) = (self.disk.clone(), entry.body_in_file()) {
             let key = Key::new(entry.key(), self.hash(entry.key()));
-            let (name, id) = (self.place(&key, values_of(entry)).0, body.id);
+            let (name, id) = (self.place(&key, values_of(entry)).name, body.id);
             detach(move || disk.discard_if(&name, id));
         }
     }
@@ -357,92 +361,7 @@ impl Store {
 
     /// Whether a key's file may be there, as far as can be told without looking.
     pub(crate) fn may_be_on_disk(&self, slot: &Slot, values: Option<&[u8]>) -> bool {
-        self.disk.as_ref().is_some_and(|disk| disk.may_have(&file_name(slot, values)))
-    }
-
-    /// Which file is an entry's, and the epoch to write into it. The last is whether it is the key's own. Blocks.
-    pub(crate) fn place(&self, key: &Key, values: Option<&[u8]>) -> (disk::Name, u64, bool) {
-        let own = key::md5(key.bytes());
-        // Where that file is gone, purged or removed by hand, the files of variants beside it are gone with it: so it is
-        // begun anew, with an epoch of its own.
-        let is_there = || self.disk.as_ref().is_some_and(|disk| disk.path(&own).exists());
-        match self.memory.base_of(key).filter(|_| is_there()) {
-            Some(base) if base.values.as_deref() != values => {
-                let name = key::md5_of_variant(key.bytes(), values.unwrap_or_default());
-                (name, base.epoch, false)
-            }
-            Some(base) => (own, base.epoch, true),
-            None => (own, disk::random_id(), true),
-        }
-    }
-
-    /// Writes an entry to disk, off the loop. `began` is when its fill was granted.
-    pub(crate) fn save(self: &Arc<Self>, entry: &Arc<Entry>, began: u64, now: Now) {
-        let Some(disk) = self.disk.clone() else { return };
-        let cost = entry.cost();
-        let waiting = self.pending.fetch_add(cost, Ordering::Relaxed) + cost;
-        let pending = Pending { store: self.clone(), cost };
-        if waiting > PENDING {
-            // A later round of tidying finds it, if it is still stored then.
-            entry.set_unwritten(true);
-            self.unwritten.fetch_add(1, Ordering::Relaxed);
-            return;
-        }
-        let entry = entry.clone();
-        self.behind.push(move || pending.store.write(&disk, &entry, began, now));
-    }
-
-    fn write(&self, disk: &Disk, entry: &Arc<Entry>, began: u64, now: Now) {
-        if !self.memory.spares(entry) {
-            return;
-        }
-        let key = Key::new(entry.key(), self.hash(entry.key()));
-        let place = self.place(&key, values_of(entry));
-        let head = file_format::encode_head(entry.key(), vary_of(entry), entry.head());
-        let id = entry.body_in_file().map_or_else(disk::random_id, |body| body.id);
-        let identity = Identity { id, epoch: place.1, born: entry.born() };
-        let Some(mut spool) = disk.begin(&head, identity, entry.length()) else { return };
-        let written = match &entry.body() {
-            Body::Memory(held) => disk.append(&mut spool, std::slice::from_ref(held)),
-            Body::File(body) => disk.copy_body(&mut spool, body),
-        };
-        spool.set_coded(file_format::encode_coded(
-            entry.coded_bodies().map(|(coding, body)| (coding, &body[..])),
-        ));
-        if written {
-            self.commit(disk, spool, entry_place(&key, entry, place), began, now);
-        }
-    }
-
-    /// Gives a written file its name; `began` is the fill's place in the order. Blocks.
-    pub(crate) fn commit(
-        &self,
-        disk: &Disk,
-        spool: disk::Spool,
-        place: Place<'_>,
-        began: u64,
-        now: Now,
-    ) -> Option<FileBody> {
-        let (name, epoch, is_base) = place.file;
-        let is_current = || self.memory.purged_at(place.key.hash()) <= began;
-        let body = disk.commit(spool, &name, (began, place.key.hash()), now, is_current)?;
-        if is_base {
-            let base = BaseFile { epoch, values: place.values.map(Arc::from) };
-            self.memory.written(place.key, place.vary, base);
-        }
-        Some(body)
-    }
-}
-
-/// Bytes that wait to be written; no longer once it is dropped, written or not.
-struct Pending {
-    store: Arc<Store>,
-    cost: u64,
-}
-
-impl Drop for Pending {
-    fn drop(&mut self) {
-        self.store.pending.fetch_sub(self.cost, Ordering::Relaxed);
+        self.disk.as_ref().is_some_and(|disk| disk.may_have(&slot.file_name(values)))
     }
 }
 
@@ -455,52 +374,13 @@ impl Drop for Tidying {
     }
 }
 
-/// Where an entry's file belongs.
-pub(crate) struct Place<'a> {
-    pub(crate) key: &'a Key,
-    pub(crate) vary: Option<&'a VaryFields>,
-    pub(crate) values: Option<&'a [u8]>,
-    pub(crate) file: (disk::Name, u64, bool),
-}
-
-fn entry_place<'a>(key: &'a Key, entry: &'a Entry, file: (disk::Name, u64, bool)) -> Place<'a> {
-    let variant = entry.variant.as_ref();
-    Place {
-        key,
-        vary: variant.map(|variant| &*variant.fields),
-        values: variant.map(|variant| &*variant.values),
-        file,
-    }
-}
-
-fn values_of(entry: &Entry) -> Option<&[u8]> {
-    entry.variant.as_ref().map(|variant| &*variant.values)
-}
-
-fn vary_of(entry: &Entry) -> Option<(&VaryFields, &[u8])> {
-    entry.variant.as_ref().map(|variant| (&*variant.fields, &*variant.values))
-}
-
-fn file_name(slot: &Slot, values: Option<&[u8]>) -> disk::Name {
-    match (&slot.base, values) {
-        (Some(base), Some(values)) if base.values.as_deref() != Some(values) => {
-            key::md5_of_variant(slot.key(), values)
-        }
-        _ => key::md5(slot.key()),
-    }
-}
-
 /// What the thread that looks after the files sees of the zone.
 struct Above(Weak<Store>);
 
 impl disk::Zone for Above {
     fn unlinked(&self, name: &disk::Name, key: u64) {
         if let Some(store) = self.0.upgrade() {
-            store.memory.unlinked(
-                key,
-                |key| key::md5(key) == *name,
-                |key, values| key::md5_of_variant(key, values) == *name,
-            );
+            store.memory.unlinked(key, name);
         }
     }
 
@@ -512,11 +392,6 @@ impl disk::Zone for Above {
         let Some(store) = self.0.upgrade() else { return false };
         store.memory.purges.verdict(born, &file.head.tags, key::text(&file.key)) == Verdict::Hard
     }
-}
-
-/// Whether a variant has a file beside the key's own one.
-fn has_own_file(slot: &Slot, values: Option<&[u8]>) -> bool {
-    slot.base.as_ref().is_some_and(|base| base.values.as_deref() != values)
 }
 
 fn open_journal(zone: &CacheZone, path: &Path, memory: &Memory, log: &ErrorLogs) -> Arc<Journal> {

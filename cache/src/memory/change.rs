@@ -7,7 +7,7 @@
 use super::cells::Cell;
 use super::lookup::Grant;
 use super::shard::After;
-use super::slot::{BaseFile, Full, Slot};
+use super::slot::{Full, Slot};
 use super::{Memory, Shard};
 use crate::entry::{Entry, Variant};
 use crate::key::Key;
@@ -258,51 +258,6 @@ impl Memory {
         held
     }
 
-    /// A look at the disk found which file stands under the key's own name.
-    pub(crate) fn found_on_disk(&self, grant: &Grant, base: BaseFile, vary: Option<Arc<VaryFields>>) {
-        self.change(&grant.key, |shard, index, after| {
-            let Some(index) = index else { return };
-            let slot = shard.slot(index);
-            if slot.vary.is_none()
-                && let Some(vary) = &vary
-            {
-                // Cannot be too many: they were few enough to be written.
-                let _ = settle_vary(slot, Some((**vary).clone()), after);
-            }
-            // Otherwise the file is older than what memory knows about the key.
-            if slot.vary == vary {
-                slot.base = Some(Box::new(base));
-            }
-        });
-    }
-
-    /// The file is not there: it is not looked for again, and the line ends.
-    pub(crate) fn absent_on_disk(&self, grant: &Grant) {
-        self.cell(grant, |cell, after| {
-            cell.absent_on_disk = true;
-            end_line(cell, grant, after);
-        });
-    }
-
-    /// Remembers the file that now stands under the key's own name.
-    pub(crate) fn written(&self, key: &Key, vary: Option<&VaryFields>, base: BaseFile) {
-        self.change(key, |shard, index, _| {
-            if let Some(index) = index {
-                let slot = shard.slot(index);
-                if slot.vary.as_deref() == vary {
-                    slot.base = Some(Box::new(base));
-                }
-            }
-        });
-    }
-
-    /// The file that stands under a key's own name, as far as it is known here.
-    pub(crate) fn base_of(&self, key: &Key) -> Option<BaseFile> {
-        let mut shard = self.shard(key.hash());
-        let index = shard.find(key.hash(), key.bytes())?;
-        shard.slot(index).base.as_deref().cloned()
-    }
-
     /// Takes an entry out that turned out to be unusable, if it is still the stored one.
     pub(crate) fn forget(&self, entry: &Arc<Entry>) {
         self.change(&Key::new(entry.key(), self.hash(entry.key())), |shard, index, after| {
@@ -315,38 +270,6 @@ impl Memory {
             slot.base = None;
             shard.remove_if_empty(index);
         });
-    }
-
-    /// Somebody removed a file of a key, of which only the hash is known: the key's own, and everything of the key goes
-    /// as by a purge; or that of a variant, and the variant goes. Whether there was such a key.
-    pub(crate) fn unlinked(
-        &self,
-        hash: u64,
-        is_own: impl Fn(&[u8]) -> bool,
-        is_of: impl Fn(&[u8], &[u8]) -> bool,
-    ) -> bool {
-        let place = |slot: &Slot| {
-            slot.cells
-                .iter()
-                .position(|cell| cell.values.as_deref().is_some_and(|values| is_of(slot.key(), values)))
-        };
-        let mut after = After::default();
-        let mut shard = self.shard(hash);
-        if let Some(index) = shard.find_by(hash, |slot| is_own(slot.key())) {
-            let key = shard.slot(index).shared_key();
-            drop(shard);
-            self.purge(key.bytes());
-            return true;
-        }
-        let Some(index) = shard.find_by(hash, |slot| place(slot).is_some()) else { return false };
-        let slot = shard.slot(index);
-        if let Some(at) = place(slot) {
-            take_entry(slot, at, &mut after);
-        }
-        shard.remove_if_empty(index);
-        drop(shard);
-        self.free(after.freed);
-        true
     }
 
     /// Takes everything of a key out.
@@ -374,7 +297,7 @@ impl Memory {
         })
     }
 
-    fn cell(&self, grant: &Grant, change: impl FnOnce(&mut Cell, &mut After)) {
+    pub(super) fn cell(&self, grant: &Grant, change: impl FnOnce(&mut Cell, &mut After)) {
         self.change(&grant.key, |shard, index, after| {
             if let Some(index) = index {
                 let slot = shard.slot(index);
@@ -402,12 +325,12 @@ impl Memory {
 }
 
 /// The answer would make the key vary by more fields than are kept apart.
-struct TooMany;
+pub(super) struct TooMany;
 
 /// Brings an answer's Vary and the key's together. Variants are kept apart by all fields that any answer has named: to
 /// keep an answer apart by one field more than it asks for is safe, by one less is not. Where a field is new, what
 /// was stored without it can no longer be told apart and goes.
-fn settle_vary(
+pub(super) fn settle_vary(
     slot: &mut Slot,
     vary: Option<VaryFields>,
     after: &mut After,
@@ -515,7 +438,7 @@ fn put(
 }
 
 /// Takes the entry out of a cell, and the cell where nobody holds a right to it.
-fn take_entry(slot: &mut Slot, at: usize, after: &mut After) {
+pub(super) fn take_entry(slot: &mut Slot, at: usize, after: &mut After) {
     if !slot.cells[at].is_pinned() {
         after.freed.cell(slot.remove(at));
         return;
@@ -536,7 +459,7 @@ pub(super) fn empty(slot: &mut Slot, at: usize, after: &mut After) {
     after.freed.entry(entry);
 }
 
-fn end_line(cell: &mut Cell, grant: &Grant, after: &mut After) {
+pub(super) fn end_line(cell: &mut Cell, grant: &Grant, after: &mut After) {
     if let Some(mut line) = cell.line.take_if(|line| Some(line.right) == grant.right) {
         line.release(&mut after.wake);
     }

@@ -9,6 +9,7 @@ use super::cells::{Cell, Cells};
 use crate::entry::Entry;
 use crate::footprint::allocated;
 use crate::key::Key;
+use crate::variants::BaseFile;
 use crate::vary::VaryFields;
 use millstream_wire::Fields;
 use std::sync::Arc;
@@ -20,15 +21,6 @@ mod tests;
 pub(crate) const VARIANTS: usize = 128;
 /// A slot's share of the table that finds it: four bytes and a mark, in a table that is at least 7/16 full.
 const TABLE_SHARE: u64 = 12;
-
-/// The file under the key's own name.
-#[derive(Debug, Clone)]
-pub(crate) struct BaseFile {
-    /// Variants with another epoch do not count.
-    pub(crate) epoch: u64,
-    /// The variant that is in it.
-    pub(crate) values: Option<Arc<[u8]>>,
-}
 
 /// No variant may go for another one.
 #[derive(Debug)]

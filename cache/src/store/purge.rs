@@ -12,6 +12,7 @@ use crate::memory::{Gone, Grant};
 use crate::now::Now;
 use crate::purges::{How, LONGEST_PREFIX, Purge, Purged, Rule, Scope, What, number_of_key};
 use crate::tags::Tag;
+use crate::variants;
 use millstream_net::clock;
 use millstream_net::timer::{Deadline, with_deadline};
 use std::fs::File;
@@ -148,7 +149,7 @@ impl Store {
     ) -> Option<impl Future<Output = ()> + use<>> {
         let removed = self.outdate(key, own);
         let disk = self.disk.clone()?;
-        let may_be_there = disk.may_gain(&key::md5(key));
+        let may_be_there = disk.may_gain(&variants::own(key));
         let (done, waiting) = oneshot::channel();
         self.behind.push_first(move || {
             removed.take_names(&disk);
@@ -179,7 +180,7 @@ impl Store {
 
     /// Before memory forgets: whoever misses there must not find the file, which goes later.
     fn doom(&self, key: &[u8]) -> Option<Sentence> {
-        self.disk.as_ref().map(|disk| disk.doom(key::md5(key)))
+        self.disk.as_ref().map(|disk| disk.doom(variants::own(key)))
     }
 
     /// Makes a purge that is in force last, off the loop; outside of a runtime there is none to hold up.
@@ -236,8 +237,7 @@ struct Removed {
 impl Removed {
     /// Removes them, so that they are gone after a failure of power too; whether the key's own file was there. Blocks.
     fn unlink(&self, disk: &Disk) -> io::Result<bool> {
-        let own = key::md5(&self.key);
-        let path = disk.path(&own);
+        let path = disk.path(&variants::own(&self.key));
         let was_there = path.exists();
         self.take_names(disk);
         if let Some(directory) = path.parent().filter(|_| was_there) {
@@ -251,15 +251,12 @@ impl Removed {
 
     /// Removes them, so that they are gone after the end of the process too. Blocks.
     fn take_names(&self, disk: &Disk) {
-        disk.unlink(&key::md5(&self.key), self.order);
-        for values in &self.variants {
-            disk.unlink(&key::md5_of_variant(&self.key, values), self.order);
-        }
+        variants::names(&self.key, &self.variants).for_each(|name| disk.unlink(&name, self.order));
     }
 
     /// Whether the key's own file is there all the same. A newer one, of an answer that was asked for after the purge, is not
     /// it.
     fn is_left(&self, disk: &Disk) -> bool {
-        disk.has_older(&key::md5(&self.key), self.order)
+        disk.has_older(&variants::own(&self.key), self.order)
     }
 }

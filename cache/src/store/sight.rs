@@ -12,6 +12,7 @@ use crate::now::Now;
 use crate::policy::Reason;
 use crate::purges::{How, Ruling, Scope, number_of_key};
 use crate::tags::Tags;
+use crate::variants::{self, OwnFile, Wanted};
 use millstream_conf::model::ProxyCache;
 use millstream_net::blocking;
 use millstream_wire::Fields;
@@ -82,7 +83,7 @@ impl Store {
         }
         sight.is_scarce = sight.chosen.is_none() && sight.uses.saturating_add(1) < conf.min_uses;
         sight.may_be_on_disk =
-            !absent && self.disk.as_ref().is_some_and(|disk| disk.may_have(&key::md5(key)));
+            !absent && self.disk.as_ref().is_some_and(|disk| disk.may_have(&variants::own(key)));
         sight.purge = self.ruling(&sight.entries, key);
         let number = number_of_key(key::text(key));
         sight.invalidated_at = self.unsafe_requests.find(number).map(|(at, _)| at);
@@ -109,32 +110,16 @@ impl Store {
             let entry = Entry::new(key.bytes(), variant, (0, loaded.born), head, loaded.body);
             as_ruled(&self.memory.purges.rules(), &Arc::new(entry), now)
         };
-        let Some(mut own) = look(key::md5(key.bytes())).await else { return (Vec::new(), None) };
-        let Some((fields, values)) = own.head.vary.take() else {
-            let entries: Vec<_> = entry(own, None).into_iter().collect();
+        let Some(mut loaded) = look(variants::own(key.bytes())).await else { return (Vec::new(), None) };
+        let own = OwnFile::of(loaded.epoch, loaded.head.vary.take());
+        let mut entries: Vec<_> = entry(loaded, own.variant.clone()).into_iter().collect();
+        let Wanted::Beside(name, wanted) = own.wanted(key.bytes(), request) else {
             let chosen = (!entries.is_empty()).then_some(0);
             return (entries, chosen);
         };
-        let variant = Variant { fields: Arc::new(fields), values: values.into() };
-        let mut wanted = Vec::with_capacity(64);
-        let is_own = variant.fits(request, &mut wanted);
-        let epoch = own.epoch;
-        let fields = variant.fields.clone();
-        let mut entries: Vec<_> = entry(own, Some(variant)).into_iter().collect();
-        if is_own {
-            let chosen = (!entries.is_empty()).then_some(0);
-            return (entries, chosen);
-        }
-        let Some(mut other) = look(key::md5_of_variant(key.bytes(), &wanted)).await else {
-            return (entries, None);
-        };
-        let vary = other
-            .head
-            .vary
-            .take()
-            .filter(|(read, values)| other.epoch == epoch && *read == *fields && **values == *wanted);
-        let variant = vary.map(|(_, values)| Variant { fields, values: values.into() });
-        let found = variant.and_then(|variant| entry(other, Some(variant)));
+        let Some(mut loaded) = look(name).await else { return (entries, None) };
+        let variant = own.beside(&wanted, loaded.epoch, loaded.head.vary.take());
+        let found = variant.and_then(|variant| entry(loaded, Some(variant)));
         let chosen = found.is_some().then_some(entries.len());
         entries.extend(found);
         (entries, chosen)

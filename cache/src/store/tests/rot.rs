@@ -1,7 +1,7 @@
 //! Bytes that changed while nobody looked: whichever it is, none is handed out.
 
 use super::*;
-use crate::body::Piece;
+use crate::body::{Body, Piece};
 use std::os::fd::AsFd;
 
 /// What a reader that leaves pieces in their file hands out, read as the kernel would.

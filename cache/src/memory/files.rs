@@ -1,0 +1,99 @@
+//! What memory knows of a key's files: which is its own one, which is looked for in vain, which others have removed.
+//!
+//! Which variant is in which file is `variants`' to say. Next: `change`, everything else that changes a key.
+
+use super::Memory;
+use super::change::{end_line, settle_vary, take_entry};
+use super::lookup::Grant;
+use super::shard::After;
+use super::slot::Slot;
+use crate::key::Key;
+use crate::variants::{self, BaseFile, FileName, OwnFile};
+use crate::vary::VaryFields;
+
+impl Slot {
+    /// The name of the file that a variant has, where it has one.
+    pub(crate) fn file_name(&self, values: Option<&[u8]>) -> FileName {
+        variants::name_of(self.key(), self.base.as_deref(), values)
+    }
+
+    /// Whether a variant's file is one beside the key's own.
+    pub(crate) fn has_file_beside(&self, values: Option<&[u8]>) -> bool {
+        variants::is_beside(self.base.as_deref(), values)
+    }
+}
+
+impl Memory {
+    /// A look at the disk found which file stands under the key's own name.
+    pub(crate) fn found_on_disk(&self, grant: &Grant, own: &OwnFile) {
+        let vary = own.variant.as_ref().map(|variant| variant.fields.clone());
+        self.change(&grant.key, |shard, index, after| {
+            let Some(index) = index else { return };
+            let slot = shard.slot(index);
+            if slot.vary.is_none()
+                && let Some(vary) = &vary
+            {
+                // Cannot be too many: they were few enough to be written.
+                let _ = settle_vary(slot, Some((**vary).clone()), after);
+            }
+            // Otherwise the file is older than what memory knows about the key.
+            if slot.vary == vary {
+                slot.base = Some(Box::new(own.base()));
+            }
+        });
+    }
+
+    /// The file is not there: it is not looked for again, and the line ends.
+    pub(crate) fn absent_on_disk(&self, grant: &Grant) {
+        self.cell(grant, |cell, after| {
+            cell.absent_on_disk = true;
+            end_line(cell, grant, after);
+        });
+    }
+
+    /// Remembers the file that now stands under the key's own name.
+    pub(crate) fn written(&self, key: &Key, vary: Option<&VaryFields>, base: BaseFile) {
+        self.change(key, |shard, index, _| {
+            if let Some(index) = index {
+                let slot = shard.slot(index);
+                if slot.vary.as_deref() == vary {
+                    slot.base = Some(Box::new(base));
+                }
+            }
+        });
+    }
+
+    /// The file that stands under a key's own name, as far as it is known here.
+    pub(crate) fn base_of(&self, key: &Key) -> Option<BaseFile> {
+        let mut shard = self.shard(key.hash());
+        let index = shard.find(key.hash(), key.bytes())?;
+        shard.slot(index).base.as_deref().cloned()
+    }
+
+    /// Somebody removed a file of a key, of which only the hash is known: the key's own, and everything of the key goes
+    /// as by a purge; or that of a variant, and the variant goes. Whether there was such a key.
+    pub(crate) fn unlinked(&self, hash: u64, name: &FileName) -> bool {
+        let place = |slot: &Slot| {
+            slot.cells.iter().position(|cell| {
+                cell.values.as_deref().is_some_and(|values| variants::beside(slot.key(), values) == *name)
+            })
+        };
+        let mut after = After::default();
+        let mut shard = self.shard(hash);
+        if let Some(index) = shard.find_by(hash, |slot| variants::own(slot.key()) == *name) {
+            let key = shard.slot(index).shared_key();
+            drop(shard);
+            self.purge(key.bytes());
+            return true;
+        }
+        let Some(index) = shard.find_by(hash, |slot| place(slot).is_some()) else { return false };
+        let slot = shard.slot(index);
+        if let Some(at) = place(slot) {
+            take_entry(slot, at, &mut after);
+        }
+        shard.remove_if_empty(index);
+        drop(shard);
+        self.free(after.freed);
+        true
+    }
+}
