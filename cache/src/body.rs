@@ -84,8 +84,8 @@ impl Body {
         let range = range.start.min(self.len())..range.end.min(self.len());
         match self {
             Body::Memory(held) => Ok(BodyReader(match held.lend() {
-                Some(loan) => Source::Loan { loan, range },
-                None => Source::Memory { bytes: (**held).clone(), range },
+                Some(loan) => BodySource::Loan { loan, range },
+                None => BodySource::Memory { bytes: (**held).clone(), range },
             })),
             Body::File(body) => {
                 let open = match OpenFile::open_at_once(body) {
@@ -95,7 +95,7 @@ impl Body {
                         blocking::run(move || OpenFile::open(&body)).await?
                     }
                 };
-                Ok(BodyReader(Source::File { open: Arc::new(open), range }))
+                Ok(BodyReader(BodySource::File { open: Arc::new(open), range }))
             }
         }
     }
@@ -103,10 +103,10 @@ impl Body {
 
 /// Reads a part of a body.
 #[derive(Debug)]
-pub struct BodyReader(Source);
+pub struct BodyReader(BodySource);
 
 #[derive(Debug)]
-enum Source {
+enum BodySource {
     Memory { bytes: Bytes, range: Range<u64> },
     Loan { loan: Loan, range: Range<u64> },
     File { open: Arc<OpenFile>, range: Range<u64> },
@@ -123,27 +123,33 @@ impl BodyReader {
         let within =
             |length: u64| range.start.min(length)..range.end.min(length).max(range.start.min(length));
         BodyReader(match &self.0 {
-            Source::Memory { bytes, .. } => {
-                Source::Memory { bytes: bytes.clone(), range: within(bytes.len() as u64) }
+            BodySource::Memory { bytes, .. } => {
+                BodySource::Memory { bytes: bytes.clone(), range: within(bytes.len() as u64) }
             }
-            Source::Loan { loan, .. } => Source::Loan { loan: loan.clone(), range: within(loan.length()) },
-            Source::File { open, .. } => Source::File { open: open.clone(), range: within(open.length) },
+            BodySource::Loan { loan, .. } => {
+                BodySource::Loan { loan: loan.clone(), range: within(loan.length()) }
+            }
+            BodySource::File { open, .. } => {
+                BodySource::File { open: open.clone(), range: within(open.length) }
+            }
         })
     }
 
     /// The next piece, at most 64 KiB; `None` after the last. After an error the answer must be cut.
     pub async fn next(&mut self) -> Option<io::Result<Bytes>> {
         match &mut self.0 {
-            Source::File { range, .. } | Source::Loan { range, .. } | Source::Memory { range, .. }
+            BodySource::File { range, .. }
+            | BodySource::Loan { range, .. }
+            | BodySource::Memory { range, .. }
                 if range.is_empty() =>
             {
                 None
             }
-            Source::Memory { bytes, range } => {
+            BodySource::Memory { bytes, range } => {
                 let part = std::mem::take(range);
                 Some(Ok(bytes.slice(part.start as usize..part.end as usize)))
             }
-            Source::Loan { loan, range } => {
+            BodySource::Loan { loan, range } => {
                 let piece = loan.read(range.clone()).await;
                 match &piece {
                     Ok(bytes) => range.start += bytes.len() as u64,
@@ -151,7 +157,7 @@ impl BodyReader {
                 }
                 Some(piece)
             }
-            Source::File { open, range } => {
+            BodySource::File { open, range } => {
                 let (open, wanted) = (open.clone(), range.clone());
                 let piece = blocking::run(move || open.read(wanted)).await;
                 match &piece {
@@ -166,7 +172,7 @@ impl BodyReader {
     /// As [`BodyReader::next`], for a connection that files can be sent on: what is in a file stays there, at most two
     /// megabytes at a time.
     pub async fn next_to_send(&mut self) -> Option<io::Result<Piece>> {
-        let Source::File { open, range } = &mut self.0 else {
+        let BodySource::File { open, range } = &mut self.0 else {
             return self.next().await.map(|bytes| bytes.map(Piece::Bytes));
         };
         if range.is_empty() {

@@ -64,7 +64,7 @@ struct State {
     /// The whole body, once it is an entry's.
     loan: Option<Loan>,
     end: Option<End>,
-    places: Vec<Option<Place>>,
+    places: Vec<Option<ReaderPlace>>,
     followers: usize,
     /// Whether anybody has ever read.
     was_read: bool,
@@ -92,7 +92,7 @@ enum End {
 }
 
 #[derive(Debug)]
-struct Place {
+struct ReaderPlace {
     position: u64,
     waker: Option<Waker>,
 }
@@ -116,7 +116,7 @@ impl Progress {
         if !state.has_beginning() {
             return None;
         }
-        let place = Some(Place { position: 0, waker: None });
+        let place = Some(ReaderPlace { position: 0, waker: None });
         let free = state.places.iter().position(Option::is_none);
         let index = free.unwrap_or(state.places.len());
         match free {

@@ -60,7 +60,7 @@ pub fn parse(file: FileId, sources: &Sources, diagnostics: &mut Diagnostics) -> 
 }
 
 /// A block whose `}` has not come yet.
-struct Block {
+struct OpenBlock {
     /// `None` where nothing stood before its brace.
     directive: Option<Directive>,
     children: Vec<Directive>,
@@ -70,7 +70,7 @@ struct Block {
 struct Builder<'a> {
     /// Words since the last `;`, `{` or `}`.
     words: Vec<Word>,
-    blocks: Vec<Block>,
+    blocks: Vec<OpenBlock>,
     top: Vec<Directive>,
     too_deep: bool,
     errors: usize,
@@ -98,7 +98,7 @@ impl Builder<'_> {
                 "close the blocks before it",
             );
         }
-        self.blocks.push(Block { directive, children: Vec::new(), brace });
+        self.blocks.push(OpenBlock { directive, children: Vec::new(), brace });
     }
 
     fn close(&mut self) {

@@ -34,11 +34,11 @@ pub(super) enum Happening {
 /// The directories of one cache under watch.
 #[derive(Debug, Default)]
 pub(super) struct Watch {
-    state: Mutex<State>,
+    state: Mutex<Watches>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct Watches {
     inotify: Option<Arc<OwnedFd>>,
     numbers: HashMap<Directory, i32>,
     directories: HashMap<i32, Directory>,
@@ -57,7 +57,7 @@ impl Watch {
     /// Forgets everything and begins anew, watching nothing.
     pub(super) fn renew(&self) {
         let inotify = inotify::init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC).ok().map(Arc::new);
-        *lock(&self.state) = State { refused: inotify.is_none(), inotify, ..State::default() };
+        *lock(&self.state) = Watches { refused: inotify.is_none(), inotify, ..Watches::default() };
     }
 
     /// Whether some directory could not be watched.
@@ -124,7 +124,7 @@ impl Watch {
     }
 }
 
-impl State {
+impl Watches {
     fn add(&mut self, tree: &Tree, directory: Directory, anew: bool) -> io::Result<()> {
         let Some(inotify) = self.inotify.clone() else { return Ok(()) };
         for directory in tree.down_to(directory) {

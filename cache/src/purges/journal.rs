@@ -24,13 +24,13 @@ const SLACK: usize = 1024;
 #[derive(Debug)]
 pub(crate) struct Journal {
     directory: PathBuf,
-    queue: Mutex<Queue>,
-    state: Mutex<State>,
+    queue: Mutex<Records>,
+    state: Mutex<InFile>,
 }
 
 /// Records that wait for the next write.
 #[derive(Debug, Default)]
-struct Queue {
+struct Records {
     bytes: Vec<u8>,
     records: usize,
     /// Tickets given out.
@@ -38,7 +38,7 @@ struct Queue {
 }
 
 #[derive(Debug)]
-struct State {
+struct InFile {
     file: Option<File>,
     /// Records in the file, as far as this process knows.
     records: usize,
@@ -50,7 +50,7 @@ impl Journal {
     /// Reads the journal of a directory into `purges`. `now` is in milliseconds since 1970. An error says that what
     /// could not be read was replaced by a purge of everything.
     pub(crate) fn open(directory: &Path, purges: &Purges, now: i64) -> (Journal, io::Result<()>) {
-        let mut state = State { file: None, records: 0, written: 0 };
+        let mut state = InFile { file: None, records: 0, written: 0 };
         let read = read(&directory.join(NAME)).and_then(|read| {
             let Some(bytes) = read else { return Ok(false) };
             let decoded = rule::decode(&bytes);
@@ -95,10 +95,10 @@ impl Journal {
             // Whoever wrote before has taken this record along.
             return Ok(());
         }
-        let Queue { bytes, records, tickets } = {
+        let Records { bytes, records, tickets } = {
             let mut queue = lock(&self.queue);
             let tickets = queue.tickets;
-            std::mem::replace(&mut *queue, Queue { tickets, ..Queue::default() })
+            std::mem::replace(&mut *queue, Records { tickets, ..Records::default() })
         };
         let written = match state.file_in_place(&self.directory) {
             Some(file) if state.records <= 2 * purges.rules().len() + SLACK => {
@@ -119,7 +119,7 @@ impl Journal {
     }
 }
 
-impl State {
+impl InFile {
     /// The file, where it still has its name: the directory may have been removed, or another process (the next one, at
     /// an upgrade) may have written a new journal.
     fn file_in_place(&self, directory: &Path) -> Option<&File> {

@@ -58,7 +58,7 @@ impl Behind {
         }
         queue.turns += 1;
         drop(queue);
-        let turn = Turn { behind: self.clone(), over: false };
+        let turn = Shift { behind: self.clone(), over: false };
         match tokio::runtime::Handle::try_current() {
             // Where the runtime ends first, the turn is given back by being dropped and the work stays in the queue.
             Ok(runtime) => _ = runtime.spawn(blocking::run(move || turn.take())),
@@ -96,12 +96,12 @@ impl Behind {
 }
 
 /// One thread's turn; over when the queue is empty, or when it is dropped.
-struct Turn {
+struct Shift {
     behind: Arc<Behind>,
     over: bool,
 }
 
-impl Turn {
+impl Shift {
     fn take(mut self) {
         loop {
             let mut queue = self.behind.lock();
@@ -118,7 +118,7 @@ impl Turn {
     }
 }
 
-impl Drop for Turn {
+impl Drop for Shift {
     fn drop(&mut self) {
         if !self.over {
             self.behind.lock().turns -= 1;

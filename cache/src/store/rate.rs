@@ -29,7 +29,7 @@ pub enum Turn {
 /// The turns of a zone's keys.
 #[derive(Debug, Default)]
 pub(super) struct Rate {
-    places: Vec<Place>,
+    places: Vec<KeyTurn>,
     /// Bytes of the keys in promises.
     promised: usize,
     /// Whether nothing may be put off any more.
@@ -37,7 +37,7 @@ pub(super) struct Rate {
 }
 
 #[derive(Debug, Clone, Default)]
-struct Place {
+struct KeyTurn {
     hash: u64,
     /// The next turn is not before this moment; 0 = the place is free.
     next: i64,
@@ -51,7 +51,7 @@ struct Promise {
     interval: i64,
 }
 
-impl Place {
+impl KeyTurn {
     /// The promise whose time has come; the next turn is an interval later. A clock that was set back puts it off by no more
     /// than the rate does.
     fn take_due(&mut self, at: i64, now: i64) -> Option<Box<[u8]>> {
@@ -70,14 +70,14 @@ impl Rate {
             return Turn::Now;
         }
         if self.places.is_empty() {
-            self.places = vec![Place::default(); SETS * WAYS];
+            self.places = vec![KeyTurn::default(); SETS * WAYS];
         }
         let interval = i64::try_from(interval.as_millis()).unwrap_or(i64::MAX).max(1);
         let set = &mut self.places[places_of(hash)];
         let Some(place) = set.iter_mut().find(|place| place.hash == hash && place.next != 0) else {
             let free = set.iter_mut().filter(|place| place.promise.is_none()).min_by_key(|place| place.next);
             if let Some(place) = free {
-                *place = Place { hash, next: now.saturating_add(interval), promise: None };
+                *place = KeyTurn { hash, next: now.saturating_add(interval), promise: None };
             }
             return Turn::Now;
         };

@@ -1,7 +1,7 @@
 //! `proxy_cache_vary unlisted`: what a request says in fields of which nobody knows that they mean nothing to an answer.
 //!
 //! An API that nobody described may answer by any field: a tenant, a currency, a test group. So the list is of those that
-//! may be left out, each for one of the reasons in [`Why`]; every other field makes a variant of its own. Credentials are
+//! may be left out, each for one of the reasons in [`Meaningless`]; every other field makes a variant of its own. Credentials are
 //! left out too: they are the matter of `proxy_cache_credentials`, and an answer that says `public` would else be stored
 //! once for each. Accept, Accept-Language, Accept-Encoding and Origin are compared by their own rules. Next: `vary`.
 
@@ -13,7 +13,7 @@ pub(super) const NAME: &[u8] = b":unlisted";
 
 /// Why a field makes no variant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Why {
+enum Meaningless {
     /// It ends at this hop, or is left out where an answer is to be stored.
     StaysHere,
     /// Whoever wants to know it has it in the key, or is compared by a rule of its own.
@@ -29,10 +29,10 @@ enum Why {
     Program,
 }
 
-use Why::{Compared, Program, StaysHere, Trace, Whence, Wish};
+use Meaningless::{Compared, Program, StaysHere, Trace, Whence, Wish};
 
 /// Why a field that is known by its number makes no variant; `None` = it makes one.
-fn known(id: FieldId) -> Option<Why> {
+fn known(id: FieldId) -> Option<Meaningless> {
     Some(match id {
         FieldId::Connection
         | FieldId::KeepAlive
@@ -71,7 +71,7 @@ fn known(id: FieldId) -> Option<Why> {
 }
 
 /// Other fields that make no variant, in lower case.
-const OTHERS: &[(&str, Why)] = &[
+const OTHERS: &[(&str, Meaningless)] = &[
     ("traceparent", Trace),
     ("tracestate", Trace),
     ("b3", Trace),

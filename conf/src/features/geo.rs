@@ -21,7 +21,7 @@ mod flat;
 mod ranges;
 
 use flat::{Flat, Networks};
-use ranges::Ranges;
+use ranges::GeoRanges;
 
 /// The rows of this feature.
 #[rustfmt::skip]
@@ -36,11 +36,11 @@ pub const ROWS: &[Row] = &[
 
 /// What is read of one block.
 #[derive(Default)]
-struct Draft {
+struct GeoDraft {
     v4: Networks,
     v6: Networks,
     /// `ranges`, which take the place of networks.
-    ranges: Option<Ranges>,
+    ranges: Option<GeoRanges>,
     proxies: Vec<Network>,
     recursive: bool,
     volatile: bool,
@@ -49,7 +49,7 @@ struct Draft {
     known: HashMap<Box<str>, u32>,
 }
 
-impl Draft {
+impl GeoDraft {
     fn value(&mut self, word: &Word) -> u32 {
         if let Some(&known) = self.known.get(word.text.as_str()) {
             return known;
@@ -66,7 +66,7 @@ fn read(directive: &Directive, reading: &mut Reading<'_>) -> Option<(Making, boo
         [address, _] => Some(variable(address, reading)?),
         _ => None,
     };
-    let mut draft = Draft::default();
+    let mut draft = GeoDraft::default();
     // An empty value for whatever no line is about.
     draft.value(&Reading::part(&directive.name, ""));
     for (key, words) in lines(directive, reading) {
@@ -119,7 +119,7 @@ fn variable(word: &Word, reading: &mut Reading<'_>) -> Option<Template> {
     None
 }
 
-fn begin_ranges(draft: &mut Draft, key: &Word, reading: &mut Reading<'_>) {
+fn begin_ranges(draft: &mut GeoDraft, key: &Word, reading: &mut Reading<'_>) {
     if !draft.v4.is_empty() || !draft.v6.is_empty() {
         reading
             .error(key.span, "the \"ranges\" directive must be the first directive inside \"geo\" block")
@@ -130,7 +130,7 @@ fn begin_ranges(draft: &mut Draft, key: &Word, reading: &mut Reading<'_>) {
 }
 
 /// A network and its value, or `delete` and a network.
-fn line(draft: &mut Draft, key: &Word, word: &Word, reading: &mut Reading<'_>) {
+fn line(draft: &mut GeoDraft, key: &Word, word: &Word, reading: &mut Reading<'_>) {
     if key.text == "default" {
         let value = draft.value(word);
         let before = draft.v4.insert(0, 0, value);
@@ -157,7 +157,7 @@ fn line(draft: &mut Draft, key: &Word, word: &Word, reading: &mut Reading<'_>) {
 }
 
 /// A range and its value, `default` and a value, or `delete` and a range.
-fn range(draft: &mut Draft, key: &Word, word: &Word, reading: &mut Reading<'_>) {
+fn range(draft: &mut GeoDraft, key: &Word, word: &Word, reading: &mut Reading<'_>) {
     if key.text == "default" {
         let value = draft.value(word);
         let before = draft.ranges.as_mut().and_then(|ranges| ranges.default.replace(value));
@@ -199,7 +199,7 @@ fn nothing_to_delete(reading: &mut Reading<'_>, net: &Word, what: &str) {
 
 /// Tells of a line that takes the place of another one.
 fn duplicate(
-    draft: &Draft,
+    draft: &GeoDraft,
     what: &str,
     net: &Word,
     value: &Word,

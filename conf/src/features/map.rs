@@ -33,7 +33,7 @@ pub const ROWS: &[Row] = &[
 ];
 
 /// What is read of one block.
-struct Draft {
+struct MapDraft {
     map: Map,
     volatile: bool,
     /// Values by their text.
@@ -51,7 +51,7 @@ fn read(directive: &Directive, reading: &mut Reading<'_>) -> Option<(Making, boo
         default: None,
         values: Vec::new(),
     };
-    let mut draft = Draft { map, volatile: false, known: HashMap::new() };
+    let mut draft = MapDraft { map, volatile: false, known: HashMap::new() };
     for (key, words) in lines(directive, reading) {
         match (key.text.as_str(), words) {
             ("hostnames", []) => draft.map.hostnames = true,
@@ -64,12 +64,12 @@ fn read(directive: &Directive, reading: &mut Reading<'_>) -> Option<(Making, boo
 }
 
 /// A key that nginx refuses: its words for it.
-enum Refused {
+enum Unfit {
     Invalid,
     Conflicting,
 }
 
-impl Draft {
+impl MapDraft {
     fn line(&mut self, key: &Word, word: &Word, reading: &mut Reading<'_>) {
         let value = self.value(word, reading);
         if key.text == "default" {
@@ -94,12 +94,12 @@ impl Draft {
         let added = if self.map.hostnames { self.name(text, value) } else { self.exact(text, value) };
         match added {
             Ok(()) => {}
-            Err(Refused::Invalid) => {
+            Err(Unfit::Invalid) => {
                 reading.error(key.span, format!("invalid hostname or wildcard \"{text}\"")).help(
                     "an asterisk stands for whole labels at the beginning or the end, as in *.example.com",
                 );
             }
-            Err(Refused::Conflicting) => {
+            Err(Unfit::Conflicting) => {
                 reading.error(key.span, format!("conflicting parameter \"{text}\"")).help(
                     "the same key stands above it (\".name\" is \"name\" and \"*.name\"); keep one of them",
                 );
@@ -119,15 +119,15 @@ impl Draft {
         index
     }
 
-    fn exact(&mut self, text: &str, value: u32) -> Result<(), Refused> {
+    fn exact(&mut self, text: &str, value: u32) -> Result<(), Unfit> {
         insert(&mut self.map.exact, text.to_ascii_lowercase(), value)
     }
 
     /// A key that may be a wildcard name.
-    fn name(&mut self, text: &str, value: u32) -> Result<(), Refused> {
+    fn name(&mut self, text: &str, value: u32) -> Result<(), Unfit> {
         let asterisks = text.matches('*').count();
         if asterisks > 1 || text.contains("..") || text.contains('\0') {
-            return Err(Refused::Invalid);
+            return Err(Unfit::Invalid);
         }
         let lower = text.to_ascii_lowercase();
         let leading = |map: &mut Map, name: &str| insert(&mut map.leading, format!(".{name}"), value);
@@ -141,11 +141,11 @@ impl Draft {
         if let Some(name) = lower.strip_suffix(".*").filter(|name| !name.is_empty()) {
             return insert(&mut self.map.trailing, format!("{name}."), value);
         }
-        if asterisks > 0 { Err(Refused::Invalid) } else { self.exact(text, value) }
+        if asterisks > 0 { Err(Unfit::Invalid) } else { self.exact(text, value) }
     }
 }
 
-fn insert(keys: &mut Keys, key: String, value: u32) -> Result<(), Refused> {
+fn insert(keys: &mut Keys, key: String, value: u32) -> Result<(), Unfit> {
     let before = keys.insert(key.into_bytes().into(), value);
-    if before.is_none() { Ok(()) } else { Err(Refused::Conflicting) }
+    if before.is_none() { Ok(()) } else { Err(Unfit::Conflicting) }
 }

@@ -8,7 +8,7 @@ use crate::source_text::{code_only, without_tests};
 use crate::tree::File;
 
 /// Crates in which every name is settled. A crate comes into the list when its last twin is gone, and never leaves it.
-const SETTLED: [&str; 3] = ["net", "telemetry", "upstream"];
+const SETTLED: [&str; 6] = ["cache", "conf", "net", "telemetry", "upstream", "wire"];
 
 /// A breach for each name that several types of a crate have.
 pub(super) fn check(files: &[File]) -> Vec<String> {

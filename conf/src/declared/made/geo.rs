@@ -20,23 +20,23 @@ pub struct Geo {
     /// Whether the last address there that is none of theirs counts, and not just the last one.
     pub recursive: bool,
     /// Values of IPv4 addresses.
-    pub v4: Table<u32>,
+    pub v4: GeoTable<u32>,
     /// Values of all other addresses.
-    pub v6: Table<u128>,
+    pub v6: GeoTable<u128>,
     /// The values, each once.
     pub values: Box<[Box<str>]>,
 }
 
 /// Where each value begins.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Table<T> {
+pub struct GeoTable<T> {
     /// Sorted; the first is 0.
     pub starts: Box<[T]>,
     /// Indices into `Geo::values`.
     pub values: Box<[u32]>,
 }
 
-impl<T: Ord> Table<T> {
+impl<T: Ord> GeoTable<T> {
     fn find(&self, address: &T) -> Option<u32> {
         let behind = self.starts.partition_point(|start| start <= address);
         self.values.get(behind.checked_sub(1)?).copied()

@@ -4,7 +4,7 @@
 
 use std::collections::HashMap;
 
-use crate::declared::made::geo::Table;
+use crate::declared::made::geo::GeoTable;
 
 /// Networks of one kind of address with the indices of their values.
 #[derive(Debug, Default)]
@@ -28,7 +28,7 @@ impl Networks {
     }
 
     /// Laid out flat; what is in no network has the first value.
-    pub(super) fn table<T: Address>(&self) -> Table<T> {
+    pub(super) fn table<T: Address>(&self) -> GeoTable<T> {
         let mut entries: Vec<_> = self.entries.iter().map(|(&network, &value)| (network, value)).collect();
         // Whoever lies in another comes behind it.
         entries.sort_unstable();
@@ -79,10 +79,10 @@ impl Flat {
         }
     }
 
-    pub(super) fn table<T: Address>(self) -> Table<T> {
+    pub(super) fn table<T: Address>(self) -> GeoTable<T> {
         let (starts, values) = self.starts.into_iter().map(|(start, value)| (T::upper(start), value)).unzip();
         let (starts, values): (Vec<T>, Vec<u32>) = (starts, values);
-        Table { starts: starts.into(), values: values.into() }
+        GeoTable { starts: starts.into(), values: values.into() }
     }
 }
 

@@ -7,14 +7,14 @@ use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 
 use super::flat::Flat;
-use crate::declared::made::geo::Table;
+use crate::declared::made::geo::GeoTable;
 
 /// A piece of a range: its first and last address within its 65,536, and the index of its value.
 type Piece = (u16, u16, u32);
 
 /// All ranges of a block.
 #[derive(Debug, Default)]
-pub(super) struct Ranges {
+pub(super) struct GeoRanges {
     /// `default`.
     pub(super) default: Option<u32>,
     /// By the upper half of the address, sorted and apart.
@@ -29,7 +29,7 @@ pub(super) fn parse(text: &str) -> Option<(u32, u32)> {
     (first <= last && last < u32::MAX).then_some((first, last))
 }
 
-impl Ranges {
+impl GeoRanges {
     /// Adds a range. What it takes the place of, piece by piece, is the value before; a piece that it only shares addresses with is
     /// the error.
     pub(super) fn insert(
@@ -80,7 +80,7 @@ impl Ranges {
     }
 
     /// Laid out flat.
-    pub(super) fn table(&self) -> Table<u32> {
+    pub(super) fn table(&self) -> GeoTable<u32> {
         let default = self.default.unwrap_or(0);
         let mut flat = Flat::new(default);
         let mut next = 0u128;

@@ -47,19 +47,19 @@ pub struct RequestHead {
     pub fields: Vec<Field>,
     /// Bytes of the head, the empty line and skipped empty lines before it included; zero until it is whole.
     pub length: usize,
-    state: State,
+    state: RequestState,
 }
 
 #[derive(Debug, Clone, Copy)]
-enum State {
+enum RequestState {
     Line(LineScan),
     Fields(FieldScan),
     Done,
 }
 
-impl Default for State {
-    fn default() -> State {
-        State::Line(LineScan::default())
+impl Default for RequestState {
+    fn default() -> RequestState {
+        RequestState::Line(LineScan::default())
     }
 }
 
@@ -71,7 +71,7 @@ impl RequestHead {
     /// The first thing that is wrong, as early as it can be seen. The head is then of no use.
     #[inline]
     pub fn parse(&mut self, bytes: &[u8], limits: &HeadLimits) -> Result<Progress, HeadError> {
-        if let State::Line(scan) = &mut self.state {
+        if let RequestState::Line(scan) = &mut self.state {
             let Some(line) = read_line(bytes, scan, limits)? else {
                 return Ok(Progress::Partial);
             };
@@ -83,14 +83,14 @@ impl RequestHead {
             self.version = line.version;
             let Target { path, query, authority } = request_line::target(bytes, self.method, &line)?;
             (self.path, self.query, self.authority) = (path, query, authority);
-            self.state = State::Fields(FieldScan::starting_at(line.next));
+            self.state = RequestState::Fields(FieldScan::starting_at(line.next));
         }
-        if let State::Fields(scan) = &mut self.state {
+        if let RequestState::Fields(scan) = &mut self.state {
             if scan.read(bytes, &mut self.fields, limits)? == Progress::Partial {
                 return Ok(Progress::Partial);
             }
             self.length = scan.position();
-            self.state = State::Done;
+            self.state = RequestState::Done;
             self.check_host(bytes)?;
         }
         Ok(Progress::Complete)

@@ -26,20 +26,20 @@ pub struct ResponseHead {
     pub fields: Vec<Field>,
     /// Bytes of the head with its empty line; zero until it is whole.
     pub length: usize,
-    state: State,
+    state: ResponseState,
 }
 
 #[derive(Debug, Clone, Copy)]
-enum State {
+enum ResponseState {
     /// The status line; so many bytes have been searched for its end.
     Line(u32),
     Fields(FieldScan),
     Done,
 }
 
-impl Default for State {
-    fn default() -> State {
-        State::Line(0)
+impl Default for ResponseState {
+    fn default() -> ResponseState {
+        ResponseState::Line(0)
     }
 }
 
@@ -51,7 +51,7 @@ impl ResponseHead {
     /// The first thing that is wrong; the upstream's connection is then of no use any more.
     #[inline]
     pub fn parse(&mut self, bytes: &[u8], limits: &HeadLimits) -> Result<Progress, ResponseHeadError> {
-        if let State::Line(searched) = self.state {
+        if let ResponseState::Line(searched) = self.state {
             // Whoever does not speak HTTP/1 is told from one who does at the first differing byte.
             let known = bytes.len().min(b"HTTP/1.".len());
             if bytes[..known] != b"HTTP/1."[..known] {
@@ -63,19 +63,19 @@ impl ResponseHead {
                 return Err(ResponseHeadError::TooLarge);
             }
             if end.is_none() {
-                self.state = State::Line(next as u32);
+                self.state = ResponseState::Line(next as u32);
                 return Ok(Progress::Partial);
             }
             let line = &bytes[..next - 1];
             self.status_line(line.strip_suffix(b"\r").unwrap_or(line))?;
-            self.state = State::Fields(FieldScan::starting_at(next));
+            self.state = ResponseState::Fields(FieldScan::starting_at(next));
         }
-        if let State::Fields(scan) = &mut self.state {
+        if let ResponseState::Fields(scan) = &mut self.state {
             if scan.read(bytes, &mut self.fields, limits)? == Progress::Partial {
                 return Ok(Progress::Partial);
             }
             self.length = scan.position();
-            self.state = State::Done;
+            self.state = ResponseState::Done;
         }
         Ok(Progress::Complete)
     }
@@ -86,15 +86,15 @@ impl ResponseHead {
     /// # Errors
     /// The first thing that is wrong.
     pub fn parse_cgi(&mut self, bytes: &[u8], limits: &HeadLimits) -> Result<Progress, ResponseHeadError> {
-        if let State::Line(_) = self.state {
-            self.state = State::Fields(FieldScan::starting_at(0));
+        if let ResponseState::Line(_) = self.state {
+            self.state = ResponseState::Fields(FieldScan::starting_at(0));
         }
-        if let State::Fields(scan) = &mut self.state {
+        if let ResponseState::Fields(scan) = &mut self.state {
             if scan.read(bytes, &mut self.fields, limits)? == Progress::Partial {
                 return Ok(Progress::Partial);
             }
             self.length = scan.position();
-            self.state = State::Done;
+            self.state = ResponseState::Done;
             self.status = cgi_status(self.view(bytes))?;
         }
         Ok(Progress::Complete)
