@@ -19,7 +19,6 @@ pub mod cores;
 pub mod limits;
 pub mod daemon;
 pub mod address;
-pub mod file_look;
 pub mod memory_file;
 pub mod read_file;
 pub mod temporary;

@@ -45,10 +45,7 @@ impl ReadFile {
     /// Opens a file whose name the kernel has in its memory; `None` where it has to ask a disk, or does not know how (Linux
     /// before 5.12).
     pub fn open_at_once(path: &Path) -> Option<io::Result<ReadFile>> {
-        match openat2(CWD, path, FLAGS, Mode::empty(), ResolveFlags::CACHED) {
-            Err(Errno::AGAIN | Errno::NOSYS | Errno::INVAL | Errno::PERM) => None,
-            opened => Some(opened.map(|file| File::from(file).into()).map_err(Into::into)),
-        }
+        Some(at_once(path, FLAGS)?.map(ReadFile::from))
     }
 
     /// Opens a file. Blocks.
@@ -97,6 +94,19 @@ impl ReadFile {
     }
 }
 
+/// What the kernel knows of a path without waiting, links followed; `None` as for [`ReadFile::open_at_once`]. Nothing is opened but
+/// the name, so that no pipe and no device hears of it.
+pub fn look_at_once(path: &Path) -> Option<io::Result<Metadata>> {
+    Some(at_once(path, OFlags::PATH.union(OFlags::CLOEXEC))?.and_then(|name| name.metadata()))
+}
+
+fn at_once(path: &Path, flags: OFlags) -> Option<io::Result<File>> {
+    match openat2(CWD, path, flags, Mode::empty(), ResolveFlags::CACHED) {
+        Err(Errno::AGAIN | Errno::NOSYS | Errno::INVAL | Errno::PERM) => None,
+        opened => Some(opened.map(File::from).map_err(Into::into)),
+    }
+}
+
 impl From<File> for ReadFile {
     fn from(file: File) -> ReadFile {
         ReadFile { file, in_memory: OnceLock::new() }
@@ -113,7 +123,7 @@ const FLAGS: OFlags = OFlags::RDONLY.union(OFlags::CLOEXEC).union(OFlags::NONBLO
 
 #[cfg(test)]
 mod tests {
-    use super::ReadFile;
+    use super::{ReadFile, look_at_once};
     use std::io::ErrorKind;
     use std::path::Path;
 
@@ -143,5 +153,25 @@ mod tests {
         let missing = Path::new("/proc/self/there-is-no-such-file");
         let opened = ReadFile::open_at_once(missing).unwrap_or_else(|| ReadFile::open_waiting(missing));
         assert_eq!(opened.expect_err("nothing is there").kind(), ErrorKind::NotFound);
+    }
+
+    #[test]
+    fn what_is_said_at_once_is_what_is_there() {
+        let place = tempfile::tempdir().expect("a folder");
+        let path = place.path().join("a");
+        std::fs::write(&path, b"abc").expect("written");
+        std::os::unix::fs::symlink(&path, place.path().join("link")).expect("linked");
+        for (name, length) in [("a", 3), ("link", 3)] {
+            let path = place.path().join(name);
+            path.metadata().expect("it is there");
+            if let Some(found) = look_at_once(&path) {
+                assert_eq!(found.expect("it is there").len(), length, "{name}");
+            }
+        }
+        for (name, kind) in [("none", ErrorKind::NotFound), ("a/b", ErrorKind::NotADirectory)] {
+            if let Some(found) = look_at_once(&place.path().join(name)) {
+                assert_eq!(found.expect_err("nothing is there").kind(), kind, "{name}");
+            }
+        }
     }
 }

@@ -6,7 +6,7 @@
 use crate::request::Request;
 use crate::variables::value;
 use millstream_conf::model::Refused;
-use millstream_net::file_look::look_at_once;
+use millstream_net::read_file::look_at_once;
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, fstat, openat, statat};
 use rustix::io::Errno;
 use std::fs::{File, Metadata};

@@ -238,7 +238,7 @@ mod tests {
 
     #[test]
     fn a_file_is_known_until_it_is_to_be_looked_at_again_and_forgotten_once_nobody_asks() {
-        let (mut files, settings, start) = (OpenFiles::new(100), settings(1, false), Instant::now());
+        let (mut files, settings, start) = (OpenFiles::new(100), settings(1, false), clock::now());
         let at = |seconds| start + Duration::from_secs(seconds);
         let known: Vec<bool> =
             [0, 1, 4, 6, 7].map(|seconds| asked(&mut files, &settings, "/a", at(seconds))).into();
@@ -251,7 +251,7 @@ mod tests {
 
     #[test]
     fn as_many_files_are_known_as_there_may_be_and_those_that_are_asked_for_stay() {
-        let (mut files, settings, now) = (OpenFiles::new(100), settings(1, false), Instant::now());
+        let (mut files, settings, now) = (OpenFiles::new(100), settings(1, false), clock::now());
         for path in ["/a", "/b", "/a", "/c", "/d"] {
             asked(&mut files, &settings, path, now);
         }
@@ -263,7 +263,7 @@ mod tests {
 
     #[test]
     fn a_file_stays_open_from_its_nth_use_on_and_a_failure_is_known_only_where_that_is_wanted() {
-        let now = Instant::now();
+        let now = clock::now();
         let mut files = OpenFiles::new(100);
         let known: Vec<bool> = (0..4).map(|_| asked(&mut files, &settings(3, false), "/a", now)).collect();
         assert_eq!(known, [false, false, false, true]);

@@ -45,7 +45,7 @@ without_templates!(KeptFiles);
 pub const ROWS: &[Row] = &[
     once("open_file_cache", HTTP_SERVER_LOCATION, (1, 2), "max=number [inactive=time] | off", "off",
         "Keeps static files open between requests, each worker its own: `max` of them, and none that was not asked for for `inactive` \
-        (60s). Stored answers need none.",
+        (60s). All of them together get an eighth of the limit of open files at the most. Stored answers need none.",
         Apply::Level(kept)),
     once("open_file_cache_errors", HTTP_SERVER_LOCATION, (1, 1), "on | off", "off",
         "Whether `open_file_cache` remembers too that a file cannot be opened.",

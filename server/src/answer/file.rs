@@ -21,6 +21,7 @@ use millstream_net::blocking;
 use millstream_wire::conditional::Validators;
 use millstream_wire::{Coding, Headers, Method, date};
 use std::ffi::OsStr;
+use std::fs::Metadata;
 use std::io::ErrorKind;
 use std::ops::Range;
 use std::os::unix::ffi::OsStrExt;
@@ -95,20 +96,19 @@ async fn index(request: &mut Request, client: &mut Client, directory: &[u8]) -> 
     let names: Vec<Vec<u8>> =
         request.location().settings.files.index.iter().map(|name| value(name, request)).collect();
     let shown = directory;
-    let directory = directory.to_vec();
     let followed = Followed::of(request);
-    let found = blocking::run(move || {
-        let metadata = |path: &[u8]| followed.metadata(Path::new(OsStr::from_bytes(path)));
-        let first = names.into_iter().find(|name| {
-            let path = [directory.as_slice(), name].concat();
-            name.starts_with(b"/") || metadata(&path).is_ok_and(|found| found.is_file())
-        });
-        (first, metadata(&directory).is_ok_and(|found| found.is_dir()))
-    })
-    .await;
-    match found {
-        (Some(name), _) if name.starts_with(b"/") => Outcome::Restart(Restart::path(name)),
-        (Some(name), _) => Outcome::Restart(Restart::path([request.uri.as_slice(), &name].concat())),
+    let found = match look_for(&names, directory, |path| followed.metadata_at_once(path)) {
+        Some(found) => found,
+        None => {
+            let (names, directory) = (names.clone(), directory.to_vec());
+            let look = move || look_for(&names, &directory, |path| Some(followed.metadata(path)));
+            blocking::run(look).await.unwrap_or_default()
+        }
+    };
+    let (name, is_there) = (found.name.and_then(|at| names.get(at)), found.directory);
+    match (name, is_there) {
+        (Some(name), _) if name.starts_with(b"/") => Outcome::Restart(Restart::path(name.clone())),
+        (Some(name), _) => Outcome::Restart(Restart::path([request.uri.as_slice(), name].concat())),
         (None, true) if request.location().settings.autoindex.enabled && request.method != Method::Post => {
             autoindex::answer(request, client, shown.to_vec()).await
         }
@@ -126,6 +126,33 @@ async fn index(request: &mut Request, client: &mut Client, directory: &[u8]) -> 
             Outcome::Status(404)
         }
     }
+}
+
+/// What stands for a directory.
+#[derive(Default)]
+struct Index {
+    /// Which of the names.
+    name: Option<usize>,
+    /// Whether the directory is there.
+    directory: bool,
+}
+
+/// Looks for the first name that stands for a directory; nothing where `metadata` cannot say.
+fn look_for(
+    names: &[Vec<u8>],
+    directory: &[u8],
+    metadata: impl Fn(&Path) -> Option<std::io::Result<Metadata>>,
+) -> Option<Index> {
+    for (at, name) in names.iter().enumerate() {
+        let path = [directory, name].concat();
+        if name.starts_with(b"/")
+            || metadata(Path::new(OsStr::from_bytes(&path)))?.is_ok_and(|found| found.is_file())
+        {
+            return Some(Index { name: Some(at), directory: true });
+        }
+    }
+    let found = metadata(Path::new(OsStr::from_bytes(directory)))?;
+    Some(Index { name: None, directory: found.is_ok_and(|found| found.is_dir()) })
 }
 
 /// Opens the file that a client gets in place of a path: the first of those coded ones that is there, else the path's own; nothing
