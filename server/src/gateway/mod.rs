@@ -9,8 +9,8 @@
 //! What goes upstream is written anew from the parsed request, never copied. Nothing is sent to the client before a final
 //! head is accepted, so until then every failure still has a status. Whether another server is asked is decided in
 //! `millstream-upstream`'s `retry`; whether an answer may be stored, in `millstream-cache`'s `policy`.
-//! Each stage is a value that the next one uses up: a search for a server ([`attempt::Asking`]), an exchange with one
-//! ([`attempt::Underway`]), an answer ([`attempt::Asked`]), a body on its way ([`transfer::Transfer`]). What is common needs no future: `begun`.
+//! Each stage is a value that the next one uses up: a search for a server (`attempt::Asking`), an exchange with one
+//! (`Underway`), an answer (`Asked`), a body on its way (`transfer::Transfer`). What is common needs no future: `begun`.
 //! Next: `attempt`, `answer_head`, then the three ways to pass a body.
 
 mod report;
