@@ -126,6 +126,7 @@ pub fn assemble(
         registry: Arc::clone(registry),
         miss_locations,
         keeps_sent_heads,
+        names_body_files: reads(http, is_of_body_file),
         keeps_upstream_heads,
         configuration,
     };
@@ -480,6 +481,10 @@ fn reads(http: &Http, wanted: fn(&Variable) -> bool) -> bool {
 
 fn is_of_sent_head(variable: &Variable) -> bool {
     matches!(variable, Variable::SentHeader(_))
+}
+
+fn is_of_body_file(variable: &Variable) -> bool {
+    matches!(variable, Variable::Builtin(Builtin::RequestBodyFile))
 }
 
 fn is_of_upstream_head(variable: &Variable) -> bool {

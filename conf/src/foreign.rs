@@ -146,7 +146,7 @@ const TABLE: &[(Fate, &str)] = &[
         "acme_certificate ssl ssl_ech_file ssl_engine ssl_password_file proxy_ssl_alpn proxy_ssl_password_file",
     ),
     (Kept(CLIENT), "proxy_protocol_tlv"),
-    (Kept(UPSTREAM), "client_body_in_file_only mirror proxy_bind proxy_request_dynamic"),
+    (Kept(UPSTREAM), "mirror proxy_bind proxy_request_dynamic"),
     (Kept(COOKIES), "userid"),
     (Kept(CHOICE), "health_check ntlm state sticky sticky_cookie_insert"),
     (
@@ -160,7 +160,6 @@ const TABLE: &[(Fate, &str)] = &[
 /// Words with which a directive says what holds without it, so that nothing is lost without it.
 const DEFAULTS: &[(&str, &str)] = &[
     ("auth_jwt", "off"),
-    ("client_body_in_file_only", "off"),
     ("image_filter", "off"),
     ("mirror", "off"),
     ("proxy_bind", "off"),

@@ -64,6 +64,7 @@ variables! {
     RemoteUser "remote_user" "The user of a Basic Authorization field.",
     Request "request" "The request line as it came.",
     RequestBody "request_body" "The request's body, once it was read into memory to be passed on.",
+    RequestBodyFile "request_body_file" "The file that holds the request's body, where it is in one.",
     RequestCompletion "request_completion" "`OK` where the request was answered whole, else empty.",
     RequestFilename "request_filename" "The file path for the request: `root` and URI.",
     RequestId "request_id" "A random id of the request, 32 hexadecimal digits.",

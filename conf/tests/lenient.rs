@@ -220,9 +220,7 @@ fn the_inside_of_a_limit_except_is_checked() {
 #[test]
 fn a_variable_of_nginx_that_is_not_there_is_said_to_be_so() {
     let found = errors(
-        &in_location(
-            "add_header X $request_body_file; add_header Y $ssl_client_s_dn; add_header Z $geoip_city;",
-        ),
+        &in_location("add_header X $tcpinfo_rtt; add_header Y $ssl_client_s_dn; add_header Z $geoip_city;"),
         false,
     );
     assert_eq!(found.len(), 3, "{found:#?}");

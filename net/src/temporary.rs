@@ -1,4 +1,4 @@
-//! Files without a name: what does not fit memory for a while, gone with its last handle however the process ends.
+//! Files for a while: what does not fit memory, mostly without a name, gone with its last handle however the process ends.
 //!
 //! Where the filesystem has no such files (O_TMPFILE) one is made and unlinked at once. Nothing here chooses a folder.
 
@@ -13,6 +13,14 @@ use std::path::Path;
 /// Those of the filesystem: no such folder, no right to it, read-only, no room.
 pub fn file_in(folder: &Path) -> io::Result<File> {
     tempfile::tempfile_in(folder)
+}
+
+/// A new file in a folder with a name, which goes with the second value. Blocks.
+///
+/// # Errors
+/// Those of [`file_in`].
+pub fn named_file_in(folder: &Path) -> io::Result<(File, tempfile::TempPath)> {
+    tempfile::Builder::new().prefix("").rand_bytes(10).tempfile_in(folder).map(|file| file.into_parts())
 }
 
 /// Makes a folder that nobody else may enter, as nginx does: its last part alone. One that is there stays as it is.

@@ -56,6 +56,7 @@ pub(crate) fn worker(http: &str) -> Rc<Worker> {
         registry: registry.clone(),
         miss_locations: Vec::new(),
         keeps_sent_heads: true,
+        names_body_files: false,
         keeps_upstream_heads: true,
         configuration,
     };

@@ -74,6 +74,8 @@ pub struct Shared {
     pub miss_locations: Vec<u32>,
     /// Whether any template reads `$sent_http_`, so that heads are kept until the log line is written.
     pub keeps_sent_heads: bool,
+    /// Whether something reads `$request_body_file`.
+    pub names_body_files: bool,
     /// Whether any template reads `$upstream_http_` or `$upstream_cookie_`.
     pub keeps_upstream_heads: bool,
 }

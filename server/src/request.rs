@@ -22,8 +22,10 @@ use millstream_wire::h1::framing::Framing;
 use millstream_wire::h1::head::RequestHead;
 use millstream_wire::{FieldId, Fields, Headers, Method, Version};
 use std::cell::{Cell, OnceCell, RefCell};
+use std::path::PathBuf;
 use std::rc::Rc;
 use std::time::Instant;
+use tempfile::TempPath;
 
 /// What holds for a connection as a whole.
 #[derive(Debug)]
@@ -110,6 +112,15 @@ pub struct EarlyBody {
     pub bytes: Vec<u8>,
     /// Whether that is all.
     pub is_whole: bool,
+}
+
+/// A file with a name that holds a request's body; gone with the request, unless it is to stay.
+#[derive(Debug)]
+pub struct BodyFile {
+    /// Its path.
+    pub path: PathBuf,
+    /// What removes it.
+    pub removed_by: Option<TempPath>,
 }
 
 /// The query string that is in force.
@@ -202,6 +213,8 @@ pub struct Request {
     pub body: Option<Box<EarlyBody>>,
     /// The body as it was read to be passed on, where that is in memory.
     pub read_body: Option<Rc<Vec<u8>>>,
+    /// The file with a name that holds the body.
+    pub body_file: Option<Box<BodyFile>>,
     /// Fields of the upstream's answer for the client that asked, where some of them are not stored.
     pub own_head: Option<Box<Headers>>,
     /// The upstream servers asked.
@@ -262,6 +275,7 @@ impl Request {
             report: None,
             body: None,
             read_body: None,
+            body_file: None,
             own_head: None,
             tries: Tries::default(),
             is_checking_link: Cell::new(false),
@@ -306,6 +320,7 @@ impl Request {
         self.report = None;
         self.body = None;
         self.read_body = None;
+        self.body_file = None;
         self.own_head = None;
         self.tries.clear();
         self.id.take();

@@ -6,8 +6,22 @@ use std::time::Duration;
 
 use super::context::HTTP_SERVER_LOCATION;
 use super::level::settings;
+use super::templates::without_templates;
 use super::{Apply, Row, idle, once};
 use crate::reading::TempPath;
+
+/// `client_body_in_file_only`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum InFileOnly {
+    Off,
+    /// The files are removed with their requests.
+    Clean,
+    /// The files stay.
+    On,
+}
+
+without_templates!(InFileOnly);
 
 settings! {
     /// `client_body_*`, `client_max_body_size` of a location.
@@ -20,6 +34,8 @@ settings! {
         buffer_size: usize = 16 * 1024,
         /// `client_body_temp_path`.
         temp_path: TempPath = reading.default_temp_path("client_body_temp"),
+        /// `client_body_in_file_only`, default off.
+        in_file_only: InFileOnly = InFileOnly::Off,
     }
 }
 
@@ -40,7 +56,14 @@ pub const ROWS: &[Row] = &[
         are accepted and not needed: the files have no names. Where none is written: `client_body_temp` below the prefix \
         if that is there already, else $TMPDIR, `/var/tmp`, `/tmp`, `/dev/shm`, the first that can be used.",
         Apply::Level(|l, d, r| l.client_body.temp_path = r.temp_path(&d.args))),
+    once("client_body_in_file_only", HTTP_SERVER_LOCATION, (1, 1), "on | clean | off", "off",
+        "Whether every body that is held whole goes to a file with a name, which `$request_body_file` tells: with `clean` it is removed when the \
+        request is done, with `on` it stays.",
+        Apply::Level(|l, d, r| {
+            use InFileOnly::{Clean, Off, On};
+            l.client_body.in_file_only = r.choice(&d.args[0], &[("on", On), ("clean", Clean), ("off", Off)]);
+        })),
     idle("client_body_in_single_buffer", HTTP_SERVER_LOCATION, (1, 1), "on | off",
         "Whether a body is kept in one piece.",
-        "no variable reads the body, so its pieces do not matter"),
+        "a body that is held in memory always is in one piece"),
 ];

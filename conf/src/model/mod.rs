@@ -31,6 +31,7 @@ pub use crate::features::auth_request::AuthRequest;
 pub use crate::features::autoindex::{Autoindex, AutoindexFormat};
 pub use crate::features::brotli::Brotli;
 pub use crate::features::charset::Charset;
+pub use crate::features::client_body::InFileOnly;
 pub use crate::features::error_pages::{ErrorPage, ErrorPageStatus};
 pub use crate::features::files::{Replaces, Root};
 pub use crate::features::gzip::{Gzip, GzipHttpVersion, GzipProxied, Precoded};

@@ -245,7 +245,14 @@ impl Client {
     /// Writes everything framed so far.
     pub async fn flush(&mut self, request: &mut Request) -> Result<(), ClientFailure> {
         loop {
-            poll_fn(|cx| self.poll_flush(cx, request)).await?;
+            poll_fn(|cx| match self.poll_flush(cx, request) {
+                // Who has left is not written to by and by (`limit_rate`).
+                Poll::Pending if self.answer.as_ref().is_some_and(|answer| answer.is_paused()) => {
+                    self.poll_gone(cx).map(|()| Err(ClientFailure::Gone))
+                }
+                step => step,
+            })
+            .await?;
             let Some(answer) = &mut self.answer else { return Ok(()) };
             match answer.read_on().await {
                 Ok(true) => {}

@@ -377,6 +377,11 @@ impl Answer {
         step
     }
 
+    /// Whether nothing is written for now, as fast as the client might be.
+    pub(super) fn is_paused(&self) -> bool {
+        self.pace.as_ref().is_some_and(|pace| pace.is_paused())
+    }
+
     pub(super) fn send_timeout(&self) -> Duration {
         self.send_timeout
     }

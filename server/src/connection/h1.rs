@@ -10,7 +10,7 @@
 //! Next: `phase`, which decides.
 
 use super::counted::Counted;
-use super::{lingering, spare};
+use super::{lingering, proxied, spare};
 use crate::access_log;
 use crate::admission;
 use crate::client::{Client, Ending};
@@ -26,7 +26,6 @@ use crate::worker::{Awaits, Place, Stage, Worker, idle_since};
 use millstream_cache::Now;
 use millstream_conf::model::{Level, ListenAddress, Settings};
 use millstream_net::Address;
-use millstream_net::proxy_protocol::{self, HeaderError, Proxied};
 use millstream_net::stream::Stream;
 use millstream_net::timer::{Deadline, with_deadline};
 use millstream_net::tls::HandshakeError;
@@ -140,7 +139,7 @@ async fn open(
     let opened = clock::now();
     let mut stream = stream;
     let proxied = match generation.http().listeners[listener].proxy_protocol {
-        true => proxied(&mut stream, &generation, listener, &place, &remote).await?,
+        true => proxied::read(&mut stream, &generation, listener, &place, &remote).await?,
         false => None,
     };
     let (stream, is_plain_on_tls) = match &generation.shared.tls[listener] {
@@ -191,30 +190,6 @@ async fn open(
         last_used: opened,
         ticket: None,
     })
-}
-
-/// What the header of the PROXY protocol says; nothing at all where the connection is to be closed.
-async fn proxied(
-    stream: &mut Stream,
-    generation: &Generation,
-    listener: usize,
-    place: &Place,
-    remote: &Address,
-) -> Option<Option<Box<Proxied>>> {
-    let now = clock::now();
-    let id = generation.http().listeners[listener].default_server;
-    let mut deadline = Deadline::new();
-    deadline.set(now + generation.http().server(id).settings.client_header.timeout);
-    let header = Box::pin(proxy_protocol::read(stream, &mut deadline));
-    match place.unless_shed(Awaits::Head(now), header).await? {
-        Ok(said) => Some(said.map(Box::new)),
-        Err(error) => {
-            let level = if matches!(error, HeaderError::Broken(_)) { Level::Error } else { Level::Info };
-            let what = format_args!("{error} while reading PROXY protocol, client: {remote}");
-            generation.shared.main_log.write(level, what);
-            None
-        }
-    }
 }
 
 impl Connection {
@@ -544,7 +519,8 @@ impl Connection {
         // A client that was told that it may go on is not cut by a graceful stop that began meanwhile: its next request
         // is answered, with `Connection: close`.
         let goes_on = request.keep_alive && !body_left && self.worker.stage() != Stage::Stopping;
-        // What follows on the connection is not held up by what this one counts for.
+        // What follows on the connection is not held up by what this one counts for, nor does its body stay with it.
+        request.body_file = None;
         request.limited.under_way.clear();
         let unread = body_left || !self.client.rest().is_empty();
         spare::keep(request);

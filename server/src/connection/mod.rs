@@ -3,6 +3,7 @@
 //! Next: `h1`, HTTP/1.0 and 1.1.
 
 mod spare;
+mod proxied;
 mod lingering;
 mod counted;
 mod h1;

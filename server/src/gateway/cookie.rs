@@ -158,7 +158,7 @@ impl Flags {
     fn set(&self, parts: &mut Vec<Attribute>) {
         let (secure, http_only) =
             (self.secure.map(|on| on.then_some(None)), self.http_only.map(|on| on.then_some(None)));
-        let same_site = self.same_site.map(|site| site.map(|site| Some(site)));
+        let same_site = self.same_site.map(|site| site.map(Some));
         for (name, wanted) in [("Secure", secure), ("HttpOnly", http_only), ("SameSite", same_site)] {
             match wanted {
                 None => {}

@@ -1,15 +1,15 @@
 //! The client's body on its way upstream: read whole before anybody is asked (`proxy_request_buffering on`), in memory or
 //! past `client_body_buffer_size` in a file, or passed on as it comes.
 //!
-//! A body that is kept can be sent once more, so a request with one can be retried. Files have no name, and are read and
-//! written off the worker's loop; how much one may hold is `client_max_body_size`.
+//! A body that is kept can be sent once more, so a request with one can be retried. Files have no name, unless somebody is to read them
+//! (`client_body_in_file_only`, `$request_body_file`), and are read and written off the worker's loop; how much one may hold is `client_max_body_size`.
 
 use super::request_head::Framed;
 use super::{Proxied, report};
 use crate::client::{BodyProgress, Client};
-use crate::request::Request;
+use crate::request::{BodyFile, Request};
 use crate::variables;
-use millstream_conf::model::{Level, Pass};
+use millstream_conf::model::{InFileOnly, Level, Pass};
 use millstream_net::{blocking, temporary};
 use millstream_wire::h1::framing::Framing;
 use std::fs::File;
@@ -117,7 +117,8 @@ pub(super) async fn read(
         || Vec::with_capacity(length.map_or(0, |length| length.min(room as u64) as usize)),
         |early| early.bytes,
     );
-    if fill(request, client, &mut bytes, room).await? {
+    let is_named = request.location().settings.client_body.in_file_only != InFileOnly::Off;
+    if fill(request, client, &mut bytes, room).await? && !is_named {
         Ok(in_memory(request, bytes))
     } else {
         read_to_file(request, client, bytes).await
@@ -145,8 +146,18 @@ async fn read_to_file(
     client: &mut Client,
     mut bytes: Vec<u8>,
 ) -> Result<RequestBody, Proxied> {
-    let folder = request.location().settings.client_body.temp_path.path.clone();
-    let file = match open(folder.clone()).await {
+    let settings = &request.location().settings.client_body;
+    let (folder, in_file_only) = (settings.temp_path.path.clone(), settings.in_file_only);
+    let is_named = in_file_only != InFileOnly::Off || request.generation.shared.names_body_files;
+    let opened = if is_named {
+        open_named(folder.clone(), in_file_only == InFileOnly::On).await.map(|(file, named)| {
+            request.body_file = Some(Box::new(named));
+            file
+        })
+    } else {
+        open(folder.clone()).await
+    };
+    let file = match opened {
         Ok(file) => Arc::new(file),
         Err(error) => return Err(unwritable(request, &folder, &error)),
     };
@@ -181,6 +192,26 @@ pub(super) async fn open(folder: PathBuf) -> io::Result<File> {
             temporary::file_in(&folder)
         }
         result => result,
+    })
+    .await
+}
+
+/// The same with a name, which stays if it is to.
+async fn open_named(folder: PathBuf, stays: bool) -> io::Result<(File, BodyFile)> {
+    blocking::run(move || {
+        let (file, path) = match temporary::named_file_in(&folder) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                temporary::make_folder(&folder)?;
+                temporary::named_file_in(&folder)?
+            }
+            result => result?,
+        };
+        let named = if stays {
+            BodyFile { path: path.keep().map_err(|kept| kept.error)?, removed_by: None }
+        } else {
+            BodyFile { path: path.to_path_buf(), removed_by: Some(path) }
+        };
+        Ok((file, named))
     })
     .await
 }

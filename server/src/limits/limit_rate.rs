@@ -53,6 +53,11 @@ impl Pace {
         }
     }
 
+    /// Whether it waits.
+    pub fn is_paused(&self) -> bool {
+        self.pause.at().is_some()
+    }
+
     /// So many bytes more were written, beside those that were `sent` before.
     pub fn wrote(&mut self, sent: u64, more: u64) {
         let pause = self.pause_after(sent, more);

@@ -17,6 +17,7 @@ use millstream_net::proxy_protocol::Proxied;
 use millstream_wire::{FieldId, Version};
 use std::io::Write;
 use std::net::IpAddr;
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::time::Duration;
 
@@ -46,6 +47,9 @@ pub(super) fn append(variable: Builtin, request: &Request, out: &mut Vec<u8>) ->
             Some(body) => give_known(body, out),
             None => Found::Nothing,
         },
+        B::RequestBodyFile => {
+            give_some(request.body_file.as_ref().map(|file| file.path.as_os_str().as_bytes()), out)
+        }
         B::RequestCompletion => give(if request.sent.complete { b"OK" } else { b"" }, out),
         B::RequestId => give(request.id.get_or_init(random_id), out),
         B::ServerProtocol => {
@@ -285,7 +289,7 @@ fn gzip_ratio(request: &Request, out: &mut Vec<u8>) -> Found {
 }
 
 fn realpath(request: &Request, out: &mut Vec<u8>) -> Found {
-    use std::os::unix::ffi::{OsStrExt, OsStringExt};
+    use std::os::unix::ffi::OsStringExt;
     let root = file_path::root(request);
     match std::fs::canonicalize(Path::new(std::ffi::OsStr::from_bytes(&root))) {
         Ok(path) => give(&path.into_os_string().into_vec(), out),

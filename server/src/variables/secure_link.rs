@@ -41,18 +41,25 @@ pub(super) fn append(request: &Request, out: &mut Vec<u8>) -> Found {
 /// Appends when the link expires, as it says itself.
 pub(super) fn append_expires(request: &Request, out: &mut Vec<u8>) -> Found {
     let Some(link) = &request.location().settings.secure_link.link else { return Found::Nothing };
-    match expires(&value(link, request)).1 {
-        Some((text, Some(_))) => give(text, out),
+    match parts(&value(link, request)).1 {
+        Some(Expiry { text, second: Some(_) }) => give(text, out),
         _ => Found::Nothing,
     }
 }
 
-/// The hash of a link, and its second as text and number, where there is one behind a comma.
-fn expires(link: &[u8]) -> (&[u8], Option<(&[u8], Option<i64>)>) {
+/// When a link expires, as it says behind a comma.
+struct Expiry<'l> {
+    text: &'l [u8],
+    /// Nothing where that is no second.
+    second: Option<i64>,
+}
+
+/// The hash of a link, and when it expires if it says so.
+fn parts(link: &[u8]) -> (&[u8], Option<Expiry<'_>>) {
     let Some(comma) = link.iter().position(|&byte| byte == b',') else { return (link, None) };
     let text = &link[comma + 1..];
-    let seconds = millstream_wire::octets::decimal(text).and_then(|seconds| i64::try_from(seconds).ok());
-    (&link[..comma], Some((text, seconds.filter(|seconds| *seconds > 0))))
+    let second = millstream_wire::octets::decimal(text).and_then(|second| i64::try_from(second).ok());
+    (&link[..comma], Some(Expiry { text, second: second.filter(|second| *second > 0) }))
 }
 
 /// Whether a link whose hash is right has not expired yet; nothing where the hash is wrong.
@@ -60,10 +67,9 @@ fn by_expression(request: &Request) -> Option<bool> {
     let settings = &request.location().settings.secure_link;
     let (link, md5) = (settings.link.as_ref()?, settings.md5.as_ref()?);
     let link = value(link, request);
-    let (hash, until) = expires(&link);
-    let is_valid = match until {
-        Some((_, Some(until))) => until >= clock::wall().seconds,
-        Some((_, None)) => return None,
+    let (hash, expiry) = parts(&link);
+    let is_valid = match expiry {
+        Some(expiry) => expiry.second? >= clock::wall().seconds,
         None => true,
     };
     let hash = BASE64.decode(hash).ok()?;
