@@ -13,11 +13,9 @@ use crate::now::Now;
 use crate::purges::{Journal, Verdict};
 use crate::variants;
 use behind::Behind;
-use bytes::Bytes;
 use millstream_conf::model::{CacheZone, Level};
 use millstream_net::{blocking, clock};
 use millstream_telemetry::error_log::ErrorLogs;
-use millstream_wire::{Coding, FieldId};
 use rate::Rate;
 use recent::Recent;
 use std::fmt;
@@ -29,6 +27,7 @@ use std::time::Duration;
 
 mod behind;
 mod write;
+mod coding;
 mod recent;
 mod rate;
 mod purge;
@@ -37,6 +36,7 @@ mod sight;
 #[cfg(test)]
 mod tests;
 
+pub use coding::CodingPermit;
 pub use rate::Turn;
 pub use sight::{LineSight, Refusal, Sight};
 pub(crate) use write::Placed;
@@ -351,14 +351,6 @@ impl Store {
         }
     }
 
-    /// The right to make a coded form of an entry's body, for one thread: worth it only where the body is in memory and plain.
-    pub fn claim_coding(self: &Arc<Self>, entry: &Arc<Entry>, coding: Coding) -> Option<CodingPermit> {
-        let plain = !entry.head().fields().has(FieldId::ContentEncoding);
-        let is_worth_it = plain && entry.body_in_memory().is_some() && !entry.is_retired();
-        let claimed = is_worth_it && entry.claim_coding(coding);
-        claimed.then(|| CodingPermit { store: self.clone(), entry: entry.clone(), coding })
-    }
-
     /// Whether a key's file may be there, as far as can be told without looking.
     pub(crate) fn may_be_on_disk(&self, slot: &Slot, values: Option<&[u8]>) -> bool {
         self.disk.as_ref().is_some_and(|disk| disk.may_have(&slot.file_name(values)))
@@ -415,38 +407,5 @@ fn detach(work: impl FnOnce() + Send + 'static) {
     match tokio::runtime::Handle::try_current() {
         Ok(runtime) => _ = runtime.spawn(blocking::run(work)),
         Err(_) => work(),
-    }
-}
-
-/// The right to make a coded form of an entry's body; dropping it gives it to the next who asks.
-#[derive(Debug)]
-pub struct CodingPermit {
-    store: Arc<Store>,
-    entry: Arc<Entry>,
-    coding: Coding,
-}
-
-impl CodingPermit {
-    /// The entry whose body is to be coded.
-    pub fn entry(&self) -> &Arc<Entry> {
-        &self.entry
-    }
-
-    /// Keeps the coded body beside the plain one, counted in the zone's bytes. False where there is no room or the entry has
-    /// been replaced meanwhile. A later round of tidying writes the file anew with all that was made until then.
-    pub fn set(self, body: Bytes) -> bool {
-        let body = self.store.memory.loans.hold(body);
-        let kept = self.store.memory.add_coded(&self.entry, self.coding, body);
-        if kept && self.store.disk.is_some() {
-            self.entry.set_unwritten(true);
-        }
-        kept
-    }
-}
-
-impl Drop for CodingPermit {
-    fn drop(&mut self) {
-        // Once there is a coded body a claim is refused anyhow.
-        self.entry.unclaim_coding(self.coding);
     }
 }

@@ -4,6 +4,7 @@ use super::*;
 use crate::front::{DiskProbe, Front, Lookup};
 use crate::permit::Woken;
 use crate::samples::{begin, conf, head, headers, miss, start, store, zone};
+use bytes::Bytes;
 use millstream_wire::{Fields, Headers};
 use std::fs;
 use std::os::unix::fs::FileExt;

@@ -1,0 +1,52 @@
+//! The right to make a coded form of an entry's body, which one thread has at a time.
+//!
+//! What is made is kept beside the plain body; making it is for whoever holds the right. Next: `coded`, the list.
+
+use super::Store;
+use crate::entry::Entry;
+use bytes::Bytes;
+use millstream_wire::{Coding, FieldId};
+use std::sync::Arc;
+
+impl Store {
+    /// The right to make a coded form of an entry's body, for one thread: worth it only where the body is in memory and plain.
+    pub fn claim_coding(self: &Arc<Self>, entry: &Arc<Entry>, coding: Coding) -> Option<CodingPermit> {
+        let plain = !entry.head().fields().has(FieldId::ContentEncoding);
+        let is_worth_it = plain && entry.body_in_memory().is_some() && !entry.is_retired();
+        let claimed = is_worth_it && entry.claim_coding(coding);
+        claimed.then(|| CodingPermit { store: self.clone(), entry: entry.clone(), coding })
+    }
+}
+
+/// The right to make a coded form of an entry's body; dropping it gives it to the next who asks.
+#[derive(Debug)]
+pub struct CodingPermit {
+    store: Arc<Store>,
+    entry: Arc<Entry>,
+    coding: Coding,
+}
+
+impl CodingPermit {
+    /// The entry whose body is to be coded.
+    pub fn entry(&self) -> &Arc<Entry> {
+        &self.entry
+    }
+
+    /// Keeps the coded body beside the plain one, counted in the zone's bytes. False where there is no room or the entry has
+    /// been replaced meanwhile. A later round of tidying writes the file anew with all that was made until then.
+    pub fn set(self, body: Bytes) -> bool {
+        let body = self.store.memory.loans.hold(body);
+        let kept = self.store.memory.add_coded(&self.entry, self.coding, body);
+        if kept && self.store.disk.is_some() {
+            self.entry.set_unwritten(true);
+        }
+        kept
+    }
+}
+
+impl Drop for CodingPermit {
+    fn drop(&mut self) {
+        // Once there is a coded body a claim is refused anyhow.
+        self.entry.unclaim_coding(self.coding);
+    }
+}
