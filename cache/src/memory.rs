@@ -2,7 +2,7 @@
 //!
 //! A worker comes here only when its own handles do not answer ([`crate::front`]), so a shard's lock is held for a
 //! look-up or a change, never for a hit that repeats. What is let go is dropped after the lock. Waiters are woken after
-//! the lock. Next: `memory/lookup` (what a request gets), `memory/change` (what a fill does).
+//! the lock. Next: `memory/lookup` (what a request gets), `memory/change` (what is stored), `memory/right` (what the right to fill does).
 
 mod slab;
 mod cells;
@@ -10,6 +10,7 @@ mod slot;
 mod shard;
 mod lookup;
 mod change;
+mod right;
 mod files;
 mod obey;
 

@@ -5,7 +5,8 @@
 
 use super::Memory;
 use super::cells::Cell;
-use super::change::{UNCACHEABLE_FOR, empty};
+use super::change::empty;
+use super::right::UNCACHEABLE_FOR;
 use super::shard::After;
 use super::slot::Slot;
 use crate::entry::Entry;
