@@ -183,6 +183,7 @@ fn miss_locations(http: &Http, registry: &Registry) -> Vec<u32> {
             let paths = tree.exact.iter().chain(&tree.prefixes).chain(&tree.named).map(|(_, id)| *id);
             for id in paths.chain(tree.regexes.iter().copied()) {
                 ids.push(id);
+                ids.extend(&http.location(id).faces);
                 trees.push(&http.location(id).nested);
             }
         }

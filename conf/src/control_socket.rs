@@ -4,6 +4,7 @@
 //! opened here. Before: `features/api`, which reads the directive; next: `configuration`, which calls this.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use crate::features::Level;
 use crate::features::api::ApiLevel;
@@ -83,6 +84,7 @@ fn location(
         nested: LocationTree::default(),
         settings,
         faces: Vec::new(),
+        zones: Arc::from([]),
         except: None,
     });
     LocationId(http.locations.len() as u32 - 1)

@@ -30,6 +30,7 @@ pub mod block;
 pub mod advise;
 pub mod listeners;
 pub mod check;
+pub mod zones;
 pub mod locations;
 pub mod control_socket;
 pub mod configuration;

@@ -14,6 +14,8 @@ use crate::model::{
 use crate::reading::Reading;
 use crate::source::Span;
 use crate::tree::{Directive, Word};
+use crate::zones;
+use std::sync::Arc;
 
 /// How deep locations may stand in each other.
 const MOST_NESTING: usize = 32;
@@ -65,10 +67,21 @@ fn push(
     http: &mut Http,
     reading: &mut Reading<'_>,
 ) -> LocationId {
-    let settings = level.settings(&matches, reading);
+    let mut settings = level.settings(&matches, reading);
     advise::location(level, &settings, reading);
-    http.locations.push(Location { matches, span, nested, settings, faces: Vec::new(), except: None });
-    LocationId(http.locations.len() as u32 - 1)
+    let in_zones = zones::apart(&mut settings, &reading.declared.cache_zones);
+    let id = LocationId(http.locations.len() as u32);
+    let numbers = (id.0 + 1..).map(LocationId);
+    let zones: Arc<[_]> = in_zones.iter().map(|(name, _)| name.clone()).zip(numbers).collect();
+    let mut add = |matches, nested, settings| {
+        let (zones, faces) = (zones.clone(), Vec::new());
+        http.locations.push(Location { matches, span, nested, settings, faces, zones, except: None });
+    };
+    add(matches.clone(), nested, settings);
+    for (_, settings) in in_zones {
+        add(matches.clone(), LocationTree::default(), settings);
+    }
+    id
 }
 
 /// The location that a block stands in.
@@ -149,13 +162,21 @@ fn location(
         LocationTree::default()
     };
     let id = push(matches, directive.span, nested, &level, http, reading);
+    http.locations[id.0 as usize].except = except;
+    faces.push(id);
+    acquaint(faces, http);
+    id
+}
+
+/// Tells each face of a location which others there are, those for zones included.
+fn acquaint(mut faces: Vec<LocationId>, http: &mut Http) {
+    let in_zones = faces.iter().flat_map(|face| http.location(*face).zones.iter().map(|(_, id)| *id));
+    let in_zones: Vec<LocationId> = in_zones.collect();
+    faces.extend(in_zones);
     for face in &faces {
-        let others = faces.iter().chain([&id]).filter(|other| *other != face);
+        let others = faces.iter().filter(|other| *other != face);
         http.locations[face.0 as usize].faces = others.copied().collect();
     }
-    let own = &mut http.locations[id.0 as usize];
-    (own.faces, own.except) = (faces, except);
-    id
 }
 
 /// A block of an `if`.

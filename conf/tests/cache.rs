@@ -555,3 +555,32 @@ fn what_is_often_written_wrongly_is_told_as_it_has_to_be_written() {
         one_warning(&memory, "this zone has no files");
     }
 }
+
+#[test]
+fn a_zone_that_requests_choose_is_fixed_in_a_face_of_the_location_for_each() {
+    let http = model(
+        "events { } http { access_log off; proxy_cache_path /a keys_zone=a:1m; proxy_cache_path /b keys_zone=b:1m; \
+         proxy_cache_key $uri$http_authorization; proxy_no_cache $http_cookie; \
+         server { listen 8080; location / { proxy_cache $arg_zone; proxy_pass http://127.0.0.1:8000; \
+         if ($arg_if) { add_header X-If yes; } } } }",
+    )
+    .http;
+    let (_, id) = &http.servers[0].locations.prefixes[0];
+    let location = http.location(*id);
+    assert!(location.settings.cache().is_none(), "a request that chooses none has none");
+    // The block of the `if`, and for both of them a face in each zone.
+    assert_eq!(location.faces.len(), 5);
+    for face in location.faces.iter().chain([id]) {
+        let face = http.location(*face);
+        let named: Vec<&str> = face.zones.iter().map(|(name, _)| &**name).collect();
+        assert_eq!(named, ["a", "b"]);
+        assert_eq!(face.faces.len(), 5);
+        let pass = face.settings.pass().expect("it passes on");
+        assert_ne!(pass.cache.is_some(), pass.chosen_zone.is_some());
+        for (name, fixed) in face.zones.iter() {
+            let fixed = http.location(*fixed).settings.cache().expect("a zone");
+            assert_eq!(http.cache_zone(fixed.zone).name, **name);
+            assert_eq!((&*fixed.key.source, fixed.no_cache.len()), ("$uri$http_authorization", 1));
+        }
+    }
+}

@@ -4,6 +4,7 @@
 //! that come. It is never answered and never counted. Next: `answer/purge`, which looks for its key; `admin/explain`.
 
 use crate::admission;
+use crate::chosen_zone;
 use crate::generation::Generation;
 use crate::request::{ConnectionFacts, Request};
 use crate::restart::Resumed;
@@ -119,7 +120,14 @@ pub fn settle(request: &mut Request) -> Result<Settled, u16> {
                     Resumed::Location => From::Rewrite,
                 };
             }
-            settled => return Ok(settled),
+            settled => {
+                if matches!(settled, Settled::Here)
+                    && let Some(face) = chosen_zone::chosen(request)?
+                {
+                    request.location = face;
+                }
+                return Ok(settled);
+            }
         }
     }
 }

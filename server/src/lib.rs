@@ -30,6 +30,7 @@ pub mod admission;
 pub mod restart;
 pub mod rewrite;
 pub mod try_files;
+pub mod chosen_zone;
 pub mod imagined;
 pub mod location_text;
 pub mod limits;

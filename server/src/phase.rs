@@ -16,6 +16,7 @@ use crate::answer::fixed;
 use crate::answer::purge::{self, Purging};
 use crate::answer::slices;
 use crate::answer::{cached, course};
+use crate::chosen_zone;
 use crate::failure;
 use crate::gateway::Begun;
 use crate::limits::{self, Ruling};
@@ -27,7 +28,7 @@ use crate::rewrite::file_test::FileTest;
 use crate::rewrite::{self, From, Paused, Settled};
 use crate::try_files::{self, Tries};
 use millstream_cache::{Lookup, Now};
-use millstream_conf::model::{Handler, Level, LocationId, Phases, Settings};
+use millstream_conf::model::{Handler, Level, LocationId, Pass, Phases, Settings};
 use millstream_net::clock;
 use millstream_telemetry::metrics::CacheStatus;
 use millstream_wire::h1::framing::Framing;
@@ -67,6 +68,8 @@ pub enum Content {
     Pass(Option<(Vec<u8>, Lookup)>),
     /// The upstream, which is asked already.
     Begun(Box<Begun>),
+    /// Nothing can.
+    Status(u16),
 }
 
 /// What is waited for before it is decided.
@@ -222,7 +225,7 @@ fn chosen(request: &mut Request, settings: &Settings, now: Now) -> Content {
         Handler::Purge(_) => return Content::Purge(Purging::Location),
         Handler::Files => return Content::File,
     };
-    let Some(cache) = &proxy.cache else { return Content::Pass(None) };
+    let Some(cache) = &proxy.cache else { return uncached(request, proxy, now) };
     if let Some(purging) = purge::in_cached_location(request, cache) {
         return Content::Purge(purging);
     }
@@ -230,4 +233,27 @@ fn chosen(request: &mut Request, settings: &Settings, now: Now) -> Content {
         return Content::Slices;
     }
     Content::Pass(course::find(request, cache, now))
+}
+
+/// What answers in a location that has no cache of its own: the upstream, or the same location with the zone that the request chooses.
+fn uncached(request: &mut Request, proxy: &Pass, now: Now) -> Content {
+    if proxy.chosen_zone.is_none() {
+        return Content::Pass(None);
+    }
+    // A request that purges means what is stored in any of the zones.
+    if let Some((face, cache)) = chosen_zone::any(request)
+        && let Some(purging) = purge::in_cached_location(request, cache)
+    {
+        request.location = face;
+        return Content::Purge(purging);
+    }
+    match chosen_zone::chosen(request) {
+        Ok(None) => Content::Pass(None),
+        Ok(Some(face)) => {
+            request.location = face;
+            let generation = request.generation.clone();
+            chosen(request, &generation.http().location(face).settings, now)
+        }
+        Err(status) => Content::Status(status),
+    }
 }

@@ -95,6 +95,7 @@ async fn carry_out(request: &mut Request, client: &mut Client, content: Content)
         Content::Api => Box::pin(admin::answer(request, client)).await,
         Content::Pass(found) => cached::answer(request, client, found).await,
         Content::Begun(begun) => cached::go_on(request, client, *begun).await,
+        Content::Status(status) => Outcome::Status(status),
     }
 }
 

@@ -53,7 +53,7 @@ fn cached<'a>(level: &'a Level, settings: &'a Settings) -> Option<Cached<'a>> {
     let cache = settings.cache()?;
     let family = level.pass.draft.as_ref()?.family;
     let written = level.pass.common(family);
-    let (_, span) = written.cache.zone?;
+    let span = written.cache.zone_at()?;
     Some(Cached { family, written, sent: level.pass.sent(family), cache, span })
 }
 

@@ -6,6 +6,7 @@
 use crate::features::Settings;
 use crate::features::location::{LocationId, LocationMatch};
 use crate::source::Span;
+use std::sync::Arc;
 
 /// A location with everything that holds in it.
 #[derive(Debug)]
@@ -18,8 +19,11 @@ pub struct Location {
     pub nested: LocationTree,
     /// What is set.
     pub settings: Settings,
-    /// Its other faces: of a location its `if` blocks, of a block the location around it and the other blocks.
+    /// Its other faces: of a location its `if` blocks, of a block the location around it and the other blocks, and of each those
+    /// with the zones that a request may choose.
     pub faces: Vec<LocationId>,
+    /// Where a request chooses the zone of the cache: the zones by name, each with the face in which it is fixed.
+    pub zones: Arc<[(Box<str>, LocationId)]>,
     /// What holds in its place for some methods.
     pub except: Option<LimitExcept>,
 }

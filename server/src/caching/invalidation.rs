@@ -6,10 +6,11 @@
 
 use super::keyed;
 use crate::admission;
+use crate::chosen_zone;
 use crate::imagined;
 use crate::request::{Arguments, Request};
 use millstream_cache::{FillPermit, Now, Store, Turn, policy};
-use millstream_conf::model::Invalidation;
+use millstream_conf::model::{Invalidation, ProxyCache};
 use millstream_net::timer::Deadline;
 use millstream_wire::reference::Reference;
 use millstream_wire::{FieldId, Fields, Method, Span};
@@ -22,7 +23,7 @@ pub async fn after(request: &Request, status: u16, fields: Fields<'_>, mut own: 
     if !policy::invalidates(request.method, status) {
         return;
     }
-    let Some(cache) = request.location().settings.cache() else {
+    let Some(cache) = chosen_zone::caches(request).next() else {
         return;
     };
     if policy::looks_up(cache, request.method) {
@@ -44,11 +45,17 @@ pub fn is_target(request: &Request, reference: &[u8]) -> bool {
         .is_some_and(|(path, query)| path == own && query.as_deref() == request.query())
 }
 
-/// Drops what is stored for a request, as `proxy_cache_invalidation` of its location has it.
-async fn forget(request: &Request, own: Option<&mut FillPermit>) {
-    let Some(cache) = request.location().settings.cache() else {
-        return;
-    };
+/// Drops what is stored for a request, in every zone that such requests may choose.
+async fn forget(request: &Request, mut own: Option<&mut FillPermit>) {
+    for (index, cache) in chosen_zone::caches(request).enumerate() {
+        // What is stored of the answer is stored in the request's own zone, the first.
+        let own = own.take().filter(|_| index == 0);
+        forget_in(request, cache, own).await;
+    }
+}
+
+/// The same in one zone, as `proxy_cache_invalidation` of the location has it.
+async fn forget_in(request: &Request, cache: &ProxyCache, own: Option<&mut FillPermit>) {
     if cache.invalidation == Invalidation::Off {
         return;
     }

@@ -29,6 +29,7 @@ mod site_files;
 mod directories;
 mod body_filters;
 mod cache;
+mod chosen_zones;
 mod codings;
 mod ranges;
 mod slices;

@@ -1,6 +1,6 @@
 //! How a location uses a cache zone.
 //!
-//! Before: `features/cache_zone`, which declares zones. Next: `cache/usage`, what comes of it; `sharing`; `millstream-cache`'s `policy`,
+//! Before: `features/cache_zone`, which declares zones; `crate::zones`, for those that a request chooses. Next: `cache/usage`, what comes of it; `sharing`; `millstream-cache`'s `policy`,
 //! which applies these (RFC 9111 comes first wherever the two meet).
 
 use std::time::Duration;
@@ -14,7 +14,7 @@ use crate::features::templates::without_templates;
 use crate::reading::{Reading, parameter};
 use crate::source::Span;
 use crate::suggest;
-use crate::template::{Template, Variable};
+use crate::template::{self, Template, Variable};
 use crate::tree::{Directive, Word};
 use crate::value;
 use crate::variables::Builtin;
@@ -37,6 +37,17 @@ pub struct Valid {
     pub status: ValidStatus,
     /// For how long; zero = do not store.
     pub time: Duration,
+}
+
+/// What `…_cache` says.
+#[derive(Debug, Clone)]
+pub enum ZoneChoice {
+    /// `off`.
+    Off,
+    /// This zone, whatever is asked for.
+    Fixed(CacheZoneId),
+    /// The zone that the text names for a request; none where it is empty or `off`.
+    Chosen(Template),
 }
 
 /// `proxy_cache_heuristic`.
@@ -62,8 +73,8 @@ pub struct CacheMethods {
 level! {
     /// What one level says of it.
     pub struct CacheLevel {
-        /// `…_cache` with its place; no zone = `off`.
-        zone: (Option<CacheZoneId>, Span),
+        /// `…_cache` with its place.
+        zone: (ZoneChoice, Span),
         /// `…_cache_key` with its place.
         key: (Template, Span),
         /// `…_cache_valid`s, each with its place.
@@ -109,12 +120,20 @@ level! {
     }
 }
 
+impl CacheLevel {
+    /// Where a zone is named, or left to be chosen.
+    pub fn zone_at(&self) -> Option<Span> {
+        self.zone.as_ref().filter(|(zone, _)| !matches!(zone, ZoneChoice::Off)).map(|(_, span)| *span)
+    }
+}
+
 /// The rows of this part, for one prefix.
 macro_rules! rows {
     ($prefix:literal, $family:expr) => {
         [
             once(concat!($prefix, "_cache"), HTTP_SERVER_LOCATION, (1, 1), "zone | off", "off",
-                "The zone that answers are kept in. Answers to requests with Authorization are shared only where RFC 9111 §3.5 allows it or \
+                "The zone that answers are kept in. With variables a request chooses it, by its name: one for which the value is empty or \
+                `off` has no cache, and one for which it names no zone is answered with 500. Answers to requests with Authorization are shared only where RFC 9111 §3.5 allows it or \
                 the key names the credential.",
                 Apply::Pass($family, cache::zone)),
             once(concat!($prefix, "_cache_key"), HTTP_SERVER_LOCATION, (1, 1), "string",
@@ -205,20 +224,22 @@ pub(super) use rows;
 pub(super) fn zone(level: &mut CommonLevel, directive: &Directive, reading: &mut Reading<'_>) {
     let word = &directive.args[0];
     if word.text == "off" {
-        level.cache.zone = Some((None, word.span));
+        level.cache.zone = Some((ZoneChoice::Off, word.span));
         return;
     }
     if level.store.place.as_ref().is_some_and(|store| store.value != Store::Off) {
         incompatible(directive, "store", reading);
         return;
     }
-    if !reading.without_variables(word, &directive.name.text) {
+    if !template::is_literal(&word.text) {
+        reading.used_zones.fill(true);
+        level.cache.zone = Some((ZoneChoice::Chosen(reading.template(word)), word.span));
         return;
     }
     let zones = &reading.declared.cache_zones;
     if let Some(index) = zones.iter().position(|zone| zone.name == word.text) {
         reading.used_zones[index] = true;
-        level.cache.zone = Some((Some(CacheZoneId(index as u32)), word.span));
+        level.cache.zone = Some((ZoneChoice::Fixed(CacheZoneId(index as u32)), word.span));
         return;
     }
     let help = suggest::did_you_mean(&word.text, zones.iter().map(|zone| zone.name.as_str()));

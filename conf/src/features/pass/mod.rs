@@ -31,8 +31,8 @@ use crate::reading::Reading;
 use crate::template::Template;
 use crate::tree::Directive;
 
-use cache::CacheLevel;
 use cache::usage::{self, Of, ProxyCache};
+use cache::{CacheLevel, ZoneChoice};
 use exchange::{Exchange, ExchangeLevel};
 use fastcgi::FastCgiPass;
 use http::{HttpPass, HttpVersion, SetHeader};
@@ -227,6 +227,8 @@ record! {
         pub store: Storing,
         /// `proxy_cache` and what belongs to it; `None` = off.
         pub cache: Option<ProxyCache>,
+        /// The zone of `proxy_cache` where it has variables: the cache is then that of the location's face for this zone.
+        pub chosen_zone: Option<Template>,
     }
 }
 
@@ -284,8 +286,8 @@ impl CommonLevel {
         if let Some(store) = &self.store.place
             && store.value != Store::Off
         {
-            self.cache.zone.get_or_insert((None, store.span));
-        } else if let Some((Some(_), span)) = self.cache.zone {
+            self.cache.zone.get_or_insert((ZoneChoice::Off, store.span));
+        } else if let Some(span) = self.cache.zone_at() {
             self.store.place.get_or_insert(Placed { value: Store::Off, span });
         }
     }
@@ -326,6 +328,10 @@ impl Feature for PassLevel {
             exchange,
             store: common.store.resolve(place, reading),
             cache: usage::resolve(of, reading),
+            chosen_zone: match &common.cache.zone {
+                Some((ZoneChoice::Chosen(zone), _)) => Some(zone.clone()),
+                _ => None,
+            },
         }))
     }
 }

@@ -79,7 +79,7 @@ pub(super) fn store(level: &mut CommonLevel, directive: &Directive, reading: &mu
             Store::Path(reading.template(&Reading::part(word, full.to_string_lossy())))
         }
     };
-    if store != Store::Off && matches!(level.cache.zone, Some((Some(_), _))) {
+    if store != Store::Off && level.cache.zone_at().is_some() {
         incompatible(directive, "cache", reading);
         return;
     }

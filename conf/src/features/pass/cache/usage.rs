@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{CacheMethods, Heuristic, Valid};
+use super::{CacheMethods, Heuristic, Valid, ZoneChoice};
 use crate::declared::cache_zone::CacheZoneId;
 use crate::features::Level;
 use crate::features::pass::failures::UseStale;
@@ -26,7 +26,7 @@ const DEFAULT_CACHE_KEY: &str = "$scheme$proxy_host$request_uri";
 record! {
     /// `proxy_cache*` of a location.
     pub struct ProxyCache {
-        /// The zone.
+        /// The zone; where a request chooses it, `crate::zones` puts each in its place.
         pub zone: CacheZoneId,
         /// `proxy_cache_key`; by default what nginx documents as `$scheme$proxy_host$request_uri`, with the target as it is
         /// sent in its last place.
@@ -171,15 +171,19 @@ pub(in crate::features::pass) struct Of<'a> {
 /// `proxy_cache` and its kind; `None` = off.
 pub(in crate::features::pass) fn resolve(of: Of<'_>, reading: &mut Reading<'_>) -> Option<ProxyCache> {
     let (cache, sharing, purge) = (&of.common.cache, &of.common.sharing, &of.common.purge);
-    let (zone, span) = cache.zone?;
-    let zone = zone?;
+    let (choice, span) = cache.zone.as_ref()?;
+    let or = ProxyCache::default();
+    let zone = match choice {
+        ZoneChoice::Off => return None,
+        ZoneChoice::Fixed(zone) => *zone,
+        ZoneChoice::Chosen(_) => or.zone,
+    };
     let key = cache.key.as_ref().map_or_else(|| default_key(of.family), |(key, _)| key.clone());
     check_slice(&of, &key, reading);
     let key_names_credential = made::names_credential(of.sent, &key);
-    note(of.family, key_names_credential, span, reading);
+    note(of.family, key_names_credential, *span, reading);
     reading.obeyed.extend(of.level.deciding(of.family).map(|written| written.span));
     let methods = cache.methods.map_or_else(CacheMethods::default, |(methods, _)| methods);
-    let or = ProxyCache::default();
     Some(ProxyCache {
         zone,
         made_fields: made::fields(of.sent, &key),
