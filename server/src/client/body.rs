@@ -9,7 +9,8 @@ use millstream_net::{buffers, clock};
 use millstream_wire::h1::chunked::{Decoder, Event};
 use millstream_wire::h1::framing::Framing;
 use millstream_wire::{FieldId, Fields};
-use std::future::poll_fn;
+use std::future::{Future, poll_fn};
+use std::pin::pin;
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
@@ -47,7 +48,8 @@ impl Client {
     /// Makes the body of a request readable; called once the location, and so the limits, are known.
     ///
     /// # Errors
-    /// `TooLarge` where the announced length is over `client_max_body_size`.
+    /// `TooLarge` where the announced length is over `client_max_body_size`, `Malformed` where what is here already is no
+    /// chunked body: whoever answers, nobody knows where the next request begins.
     pub fn expect_body(&mut self, request: &Request) -> Result<(), ClientFailure> {
         let limit = request.location().settings.client_body.max_size;
         let state = match request.framing {
@@ -56,7 +58,11 @@ impl Client {
             Framing::Length(length) => State::Length(length),
             Framing::Chunked => State::Chunked(Decoder::new(TRAILER_LIMIT)),
         };
-        let too_large = matches!(state, State::Length(length) if limit > 0 && length > limit);
+        let outcome = match &state {
+            State::Length(length) if limit > 0 && *length > limit => Err(ClientFailure::TooLarge),
+            State::Chunked(decoder) => look_ahead(decoder.clone(), &self.rest),
+            State::Length(_) | State::Ended => Ok(()),
+        };
         let wants_continue = request.is_http11()
             && request
                 .field(FieldId::Expect)
@@ -64,7 +70,28 @@ impl Client {
         let timeout = request.location().settings.client_body.timeout;
         let idle_since = clock::now();
         self.body = Some(Box::new(Body { state, wants_continue, decoded: 0, limit, timeout, idle_since }));
-        if too_large { Err(ClientFailure::TooLarge) } else { Ok(()) }
+        outcome
+    }
+
+    /// What is here of the body, at most `at_most` bytes, and whether that is all: nothing is waited for, and nobody is told to
+    /// go on.
+    pub async fn take_body_at_hand(
+        &mut self,
+        request: &mut Request,
+        into: &mut Vec<u8>,
+        at_most: usize,
+    ) -> Result<BodyProgress, ClientFailure> {
+        while self.body_pending() && into.len() < at_most && !(self.awaits_continue() && self.rest.is_empty())
+        {
+            let room = at_most - into.len();
+            let mut reading = pin!(self.read_body_within(request, into, room));
+            match poll_fn(|context| Poll::Ready(reading.as_mut().poll(context))).await {
+                Poll::Ready(Ok(BodyProgress::More)) => {}
+                Poll::Ready(outcome) => return outcome,
+                Poll::Pending => break,
+            }
+        }
+        Ok(if self.body_pending() { BodyProgress::More } else { BodyProgress::End })
     }
 
     /// Whether the body has not been read to its end.
@@ -211,6 +238,18 @@ impl Client {
             return Err(ClientFailure::TooLarge);
         }
         Ok(if ended { BodyProgress::End } else { BodyProgress::More })
+    }
+}
+
+/// Whether input is the beginning of a chunked body, or all of it.
+fn look_ahead(mut decoder: Decoder, input: &[u8]) -> Result<(), ClientFailure> {
+    let mut at = 0;
+    loop {
+        let (used, event) = decoder.decode(&input[at..]).map_err(|_| ClientFailure::Malformed)?;
+        at += used;
+        if !matches!(event, Event::Data(_)) {
+            return Ok(());
+        }
     }
 }
 

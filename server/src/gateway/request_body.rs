@@ -37,7 +37,9 @@ pub(super) enum RequestBody {
     Stream {
         /// Its length, where it was announced.
         length: Option<u64>,
-        /// Whether any of it has been read.
+        /// What was here when it was first looked at, and goes out with the head.
+        first: Vec<u8>,
+        /// Whether any of it has been sent.
         begun: bool,
     },
 }
@@ -102,6 +104,7 @@ pub(super) async fn read(
         Framing::Length(length) => Some(length),
         Framing::None | Framing::Chunked | Framing::Close => None,
     };
+    let room = request.location().settings.client_body.buffer_size;
     // HTTP/1.0 has no chunks, and an application wants to be told: a body of unknown length must be counted first.
     let early = request.body.take();
     // What was read already cannot be read again, so such a body is kept.
@@ -110,9 +113,8 @@ pub(super) async fn read(
         && proxy.http().is_none_or(|http| http.body.is_none())
         && (length.is_some() || proxy.takes_unknown_length())
     {
-        return Ok(RequestBody::Stream { length, begun: false });
+        return stream(request, client, length, room).await;
     }
-    let room = request.location().settings.client_body.buffer_size;
     let mut bytes = early.map_or_else(
         || Vec::with_capacity(length.map_or(0, |length| length.min(room as u64) as usize)),
         |early| early.bytes,
@@ -122,6 +124,21 @@ pub(super) async fn read(
         Ok(in_memory(request, bytes))
     } else {
         read_to_file(request, client, bytes).await
+    }
+}
+
+/// A body that is passed on as it comes. One that is here already is kept as any other, so that it can be sent once more.
+async fn stream(
+    request: &mut Request,
+    client: &mut Client,
+    length: Option<u64>,
+    room: usize,
+) -> Result<RequestBody, Proxied> {
+    let mut first = Vec::new();
+    let taken = client.take_body_at_hand(request, &mut first, room).await;
+    match taken.map_err(Proxied::ClientFailed)? {
+        BodyProgress::End => Ok(in_memory(request, first)),
+        BodyProgress::More => Ok(RequestBody::Stream { length, first, begun: false }),
     }
 }
 

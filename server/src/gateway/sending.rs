@@ -21,15 +21,17 @@ impl Passing<'_> {
         out: &[u8],
     ) -> Result<bool, ExchangeError> {
         let timeout = self.proxy.exchange.send_timeout;
-        match &self.body {
+        match &mut self.body {
             RequestBody::None => connection.send(out, b"", true, timeout).await?,
             RequestBody::Memory(bytes) => connection.send(out, bytes, true, timeout).await?,
             RequestBody::File(file, length) => {
                 connection.send(out, b"", false, timeout).await?;
                 Box::pin(send_file(connection, file, *length, timeout)).await?;
             }
-            RequestBody::Stream { .. } => {
-                connection.send(out, b"", false, timeout).await?;
+            RequestBody::Stream { first, begun, .. } => {
+                let first = std::mem::take(first);
+                *begun |= !first.is_empty();
+                connection.send(out, &first, false, timeout).await?;
                 return Ok(false);
             }
         }

@@ -94,8 +94,12 @@ fn a_body_that_is_passed_on_as_it_comes_can_be_sent_only_once() {
     check(RequestBody::None, Framed::None, true);
     check(RequestBody::Memory(Vec::new().into()), Framed::Length(0), true);
     check(RequestBody::Memory(b"abc".to_vec().into()), Framed::Length(3), true);
-    check(RequestBody::Stream { length: Some(7), begun: false }, Framed::Length(7), true);
-    check(RequestBody::Stream { length: None, begun: true }, Framed::Chunked, false);
+    check(
+        RequestBody::Stream { length: Some(7), first: b"abc".to_vec(), begun: false },
+        Framed::Length(7),
+        true,
+    );
+    check(RequestBody::Stream { length: None, first: Vec::new(), begun: true }, Framed::Chunked, false);
 }
 
 #[test]
