@@ -132,7 +132,7 @@ const TABLE: &[(Fate, &str)] = &[
         Kept(CONTENT),
         "add_before_body add_after_body dav_methods flv mp4 f4f hls add_header_inherit add_trailer_inherit \
                      image_filter random_index ssi xml_entities xslt_stylesheet js_body_filter js_filter \
-                     js_header_filter js_periodic internal_redirect proxy_pass_trailers",
+                     js_header_filter js_periodic internal_redirect",
     ),
     (
         Kept(HANDLER),

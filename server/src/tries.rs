@@ -32,6 +32,8 @@ pub struct Tries {
     pub list: Vec<Try>,
     /// Fields of the last answer's head (of the stored answer on a cache hit: `None` until a template reads it).
     pub headers: Option<Rc<Headers>>,
+    /// Trailer fields of an answer that was passed on as it came.
+    pub trailers: Option<Headers>,
     /// The stored answer, where there is one and a template reads it.
     pub cached: Option<CachedFacts>,
 }
@@ -50,6 +52,7 @@ impl Tries {
     pub fn clear(&mut self) {
         self.list.clear();
         self.headers = None;
+        self.trailers = None;
         self.cached = None;
     }
 }

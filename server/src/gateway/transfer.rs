@@ -137,7 +137,12 @@ impl<'a> Passing<'a> {
     /// The body has ended cleanly.
     pub(super) fn ended(&mut self, client: &mut Client, transfer: Transfer, now: Instant) {
         let Transfer { connection, turn, length, .. } = transfer;
-        client.end(self.request, connection.trailers().filter(|trailers| !trailers.is_empty()));
+        let trailers = connection.trailers().filter(|trailers| !trailers.is_empty());
+        if let Some(trailers) = trailers {
+            self.request.tries.trailers = Some(Headers::copied_from(trailers, |_, _, _| true));
+        }
+        let passes = self.proxy.http().is_some_and(|http| http.passes_trailers);
+        client.end(self.request, trailers.filter(|_| passes));
         self.finished(connection, turn, length, now);
     }
 

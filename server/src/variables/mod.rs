@@ -94,7 +94,10 @@ pub fn append(variable: &Variable, request: &Request, out: &mut Vec<u8>) -> Foun
         Variable::SentTrailer(name) => {
             sent_field(request.sent.trailers.split(|&byte| byte == b'\n'), name, out)
         }
-        Variable::UpstreamTrailer(_) => Found::Nothing,
+        Variable::UpstreamTrailer(name) => match &request.tries.trailers {
+            Some(trailers) => join(trailers.view(), name, out),
+            None => Found::Nothing,
+        },
         Variable::UpstreamHeader(name) => match &request.tries.headers {
             Some(headers) => join(headers.view(), name, out),
             None => Found::Nothing,

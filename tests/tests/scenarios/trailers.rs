@@ -1,7 +1,7 @@
 //! Trailer fields of `add_trailer`, and how answers are framed for them.
 
 use millstream_tests::client::Client;
-use millstream_tests::origin::Origin;
+use millstream_tests::origin::{Origin, Step};
 use millstream_tests::server::Server;
 
 const SITE: &str = "pid @DIR@/nginx.pid; error_log @DIR@/error.log; events {}
@@ -52,5 +52,27 @@ fn trailers_follow_the_body_of_a_chunked_answer_and_no_other() {
         assert!(answer.contains("4\r\nbody\r\n0\r\n"), "{answer}");
         assert!(answer.ends_with(&format!("X-Status: {status}\r\n\r\n")), "{answer}");
         assert!(!answer.contains("X-Always"), "{answer}");
+    }
+}
+
+#[test]
+fn trailers_of_an_upstream_are_known_and_passed_on_where_that_is_wanted() {
+    let sent =
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nbody\r\n0\r\nX-Sum: 1\r\nX-Sum: 2\r\n\r\n";
+    let origin = Origin::start(move |_| vec![Step::Send(sent.into())]);
+    let server = Server::start(
+        "pid @DIR@/nginx.pid; error_log @DIR@/error.log; events {}
+        http { access_log off; server { listen 127.0.0.1:@PORT@;
+            location / { proxy_pass http://@ORIGIN@; }
+            location /known { add_trailer X-Known $upstream_trailer_x_sum; proxy_pass http://@ORIGIN@; }
+            location /passed { proxy_pass_trailers on; proxy_pass http://@ORIGIN@; } } }",
+        &[("ORIGIN", &origin.address())],
+    );
+    for (path, trailers) in
+        [("/", ""), ("/known", "X-Known: 1, 2\r\n"), ("/passed", "X-Sum: 1\r\nX-Sum: 2\r\n")]
+    {
+        let answer = whole(&server, "GET", path, "HTTP/1.1");
+        let (_, body) = answer.split_once("\r\n\r\n").expect("a head");
+        assert_eq!(body, format!("4\r\nbody\r\n0\r\n{trailers}\r\n"), "{path}");
     }
 }

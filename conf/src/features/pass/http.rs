@@ -91,6 +91,8 @@ record! {
         pub method: Option<Template>,
         /// `proxy_upgrade`: a client's Upgrade is passed on.
         pub upgrade: bool,
+        /// `proxy_pass_trailers`, default off.
+        pub passes_trailers: bool,
         /// `proxy_set_body`: what is sent in place of the client's body.
         pub body: Option<Template>,
         /// `proxy_ssl_*`, where the URL begins with `https://`, or may.
@@ -126,6 +128,8 @@ level! {
         method: Template,
         /// `proxy_upgrade`.
         upgrade: bool,
+        /// `proxy_pass_trailers`.
+        passes_trailers: bool,
         /// `proxy_set_body`.
         body: Template,
         /// `proxy_ssl_*`.
@@ -163,6 +167,7 @@ impl Spoken for HttpLevel {
             },
             method: self.method.clone(),
             upgrade: self.upgrade.unwrap_or(false),
+            passes_trailers: self.passes_trailers.unwrap_or(false),
             body: self.body.clone(),
             tls: draft
                 .may_be_encrypted
@@ -221,6 +226,10 @@ pub const ROWS: &[Row] = &[
         proxied. `h2c` is not passed on: nobody could look into it. After 101 a connection ends when nothing moved for \
         `proxy_read_timeout`.",
         Apply::Level(|l, d, r| of(l).upgrade = r.flag(&d.args[0]))),
+    once("proxy_pass_trailers", HTTP_SERVER_LOCATION, (1, 1), "on | off", "off",
+        "Passes the trailer fields of an upstream's answer on, where the client's answer is chunked. Many servers only send some to \
+        whoever asks: `proxy_set_header TE trailers;` beside `proxy_set_header Connection te;`.",
+        Apply::Level(|l, d, r| of(l).passes_trailers = r.flag(&d.args[0]))),
     idle("proxy_headers_hash_max_size", HTTP_SERVER_LOCATION, (1, 1), "size",
         "The largest hash table of request fields.",
         REUSED),
