@@ -42,6 +42,8 @@ pub enum FramingError {
     UnknownCoding,
     /// Connection lists more than [`connection::MOST_OPTIONS`].
     ManyOptions,
+    /// A field of a request that says one thing stands there more than once.
+    Repeated(FieldId),
 }
 
 impl FramingError {
@@ -65,6 +67,7 @@ impl FramingError {
             FramingError::BadCoding => "invalid \"Transfer-Encoding\" header",
             FramingError::UnknownCoding => "unknown \"Transfer-Encoding\"",
             FramingError::ManyOptions => "too many options in \"Connection\" header",
+            FramingError::Repeated(_) => "duplicate header",
         }
     }
 }
@@ -75,7 +78,43 @@ impl FramingError {
 /// See [`FramingError`]; answer with its status and close.
 #[inline]
 pub fn request(version: Version, fields: Fields<'_>) -> Result<Framing, FramingError> {
-    Ok(announced(version, fields)?.unwrap_or(Framing::None))
+    let framing = announced(version, fields)?.unwrap_or(Framing::None);
+    match repeated(fields) {
+        Some(id) => Err(FramingError::Repeated(id)),
+        None => Ok(framing),
+    }
+}
+
+/// A field that asks one thing of a whole request and is there twice, which two readers could take for two requests. nginx
+/// refuses the same ones.
+#[inline]
+fn repeated(fields: Fields<'_>) -> Option<FieldId> {
+    let mut seen = 0u128;
+    for field in fields.lines() {
+        if is_single(field.id) {
+            let bit = 1 << field.id.number();
+            if seen & bit != 0 {
+                return Some(field.id);
+            }
+            seen |= bit;
+        }
+    }
+    None
+}
+
+#[inline]
+fn is_single(id: FieldId) -> bool {
+    matches!(
+        id,
+        FieldId::Authorization
+            | FieldId::ContentRange
+            | FieldId::Expect
+            | FieldId::IfMatch
+            | FieldId::IfModifiedSince
+            | FieldId::IfNoneMatch
+            | FieldId::IfRange
+            | FieldId::IfUnmodifiedSince
+    )
 }
 
 /// Where the content of an answer ends: the method of the request and the status come first (rules 1 and 2).
@@ -174,7 +213,8 @@ fn chunked(fields: Fields<'_>) -> Result<Framing, FramingError> {
     let is_chunked = |coding: &[u8]| coding.eq_ignore_ascii_case(b"chunked");
     let (all, chunked) = (codings().count(), codings().filter(|coding| is_chunked(coding)).count());
     match chunked {
-        0 if all > 0 => Err(FramingError::UnknownCoding),
+        // Of several codings chunked has to be the last (RFC 9112 §6.3, rule 4).
+        0 if all == 1 => Err(FramingError::UnknownCoding),
         1 if all > 1 && codings().last().is_some_and(is_chunked) => Err(FramingError::UnknownCoding),
         _ => Err(FramingError::BadCoding),
     }

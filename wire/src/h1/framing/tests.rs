@@ -45,6 +45,17 @@ fn a_requests_framing_has_one_reading_or_is_an_error() {
         ("Transfer-Encoding: gzip, chunked", Err(UnknownCoding)),
         ("Transfer-Encoding: xchunked", Err(UnknownCoding)),
         ("Transfer-Encoding: identity|Transfer-Encoding: chunked", Err(UnknownCoding)),
+        ("Transfer-Encoding: gzip, xchunked", Err(BadCoding)),
+        ("Transfer-Encoding: gzip|Transfer-Encoding: xchunked", Err(BadCoding)),
+        ("Host: a|Host: b|Accept: a|Accept: b|Cookie: a|Cookie: b|X-A: 1|X-A: 1", Ok(None)),
+        ("If-Match: a|If-Match: a", Err(Repeated(FieldId::IfMatch))),
+        ("If-None-Match: a|X: y|If-None-Match: b", Err(Repeated(FieldId::IfNoneMatch))),
+        ("If-Modified-Since: a|if-modified-since: b", Err(Repeated(FieldId::IfModifiedSince))),
+        ("If-Unmodified-Since: a|If-Unmodified-Since: b", Err(Repeated(FieldId::IfUnmodifiedSince))),
+        ("If-Range: a|If-Range: b", Err(Repeated(FieldId::IfRange))),
+        ("Content-Range: a|Content-Range: b", Err(Repeated(FieldId::ContentRange))),
+        ("Expect: a|Expect: b", Err(Repeated(FieldId::Expect))),
+        ("Authorization: a|Authorization: a", Err(Repeated(FieldId::Authorization))),
     ] {
         assert_eq!(request(Version::Http11, fields(lines).view()), expected, "{lines}");
     }
