@@ -54,7 +54,7 @@ pub enum Variable {
     UpstreamCookie(Box<str>),
     /// `$cookie_NAME`.
     Cookie(Box<str>),
-    /// `$arg_NAME`, names compared without case.
+    /// `$arg_NAME`, names compared without case. Without a name it stands for any family written so, which has no value.
     Argument(Box<str>),
     /// `$1` to `$9`: of the last regular expression that matched.
     Capture(u8),
@@ -114,7 +114,10 @@ pub fn compile(word: &Word, scope: &Scope<'_>, diagnostics: &mut Diagnostics) ->
         let (end, name) = reference(text, dollar);
         match name {
             Ok(name) => match variable(name, scope) {
-                Some(variable) => parts.push(Part::Variable(variable)),
+                Some(variable) => {
+                    warn_of_bare(name, place(word, dollar, end), &variable, diagnostics);
+                    parts.push(Part::Variable(variable));
+                }
                 None => unknown(name, place(word, dollar, end), scope, diagnostics),
             },
             Err(wrong) => {
@@ -128,6 +131,18 @@ pub fn compile(word: &Word, scope: &Scope<'_>, diagnostics: &mut Diagnostics) ->
     }
     literal(&mut parts, &text[rest..]);
     Template { parts: parts.into(), source: text.into() }
+}
+
+/// A family without a name of its own has no value, which nobody wants.
+fn warn_of_bare(name: &str, span: Span, variable: &Variable, diagnostics: &mut Diagnostics) {
+    let lower = name.to_ascii_lowercase();
+    if matches!(variable, Variable::Argument(member) if member.is_empty())
+        && let Some((prefix, doc)) = FAMILIES.iter().find(|(prefix, _)| lower == *prefix)
+    {
+        diagnostics
+            .warning(span, format!("\"{name}\" variable has no name and never a value"))
+            .help(format!("write a name after \"${prefix}\": {doc}"));
+    }
 }
 
 fn unknown(name: &str, span: Span, scope: &Scope<'_>, diagnostics: &mut Diagnostics) {
@@ -167,7 +182,8 @@ pub fn variable(name: &str, scope: &Scope<'_>) -> Option<Variable> {
     let (prefix, member) =
         FAMILIES.iter().find_map(|(prefix, _)| Some((*prefix, name.strip_prefix(prefix)?)))?;
     if member.is_empty() {
-        return None;
+        // As in nginx it may be written, and never has a value.
+        return Some(Variable::Argument(member.into()));
     }
     // Field names are compared with `-` where the variable can only be written with `_`.
     let field = || member.replace('_', "-").into_boxed_str();
@@ -239,10 +255,6 @@ fn place(word: &Word, start: usize, end: usize) -> Span {
 }
 
 fn help(name: &str, scope: &Scope<'_>) -> Option<String> {
-    let lower = name.to_ascii_lowercase();
-    if let Some((prefix, doc)) = FAMILIES.iter().find(|(prefix, _)| lower == *prefix) {
-        return Some(format!("write a name after \"${prefix}\": {doc}"));
-    }
     let slots = scope.slots.iter().map(|slot| &*slot.name);
     let made = scope.made.iter().map(|made| &**made);
     let known = VARIABLES.iter().map(|(_, known, _)| *known).chain(slots).chain(made);

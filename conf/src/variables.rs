@@ -42,7 +42,7 @@ variables! {
     Https "https" "`on` on a TLS connection, else empty.",
     IsArgs "is_args" "`?` where the request has a query string, else empty.",
     LimitConnStatus "limit_conn_status" "What `limit_conn` made of the request: PASSED, REJECTED or REJECTED_DRY_RUN.",
-    LimitRate "limit_rate" "How many bytes a second of the answer are sent, where the upstream said so (`X-Accel-Limit-Rate`); else 0.",
+    LimitRate "limit_rate" "How many bytes a second of the answer are sent, where `set` or the upstream (`X-Accel-Limit-Rate`) says so; else 0.",
     LimitReqStatus "limit_req_status" "What `limit_req` made of the request: PASSED, DELAYED, REJECTED, DELAYED_DRY_RUN or REJECTED_DRY_RUN.",
     Msec "msec" "The time in seconds since the epoch, with milliseconds.",
     NginxVersion "nginx_version" "The nginx version whose behaviour is claimed.",

@@ -83,6 +83,9 @@ fn normalise(request: &mut Request) -> Result<(), u16> {
     if matches!(outcome, Ok(Normal::Unchanged)) {
         uri.extend_from_slice(path);
     }
+    if outcome.is_err() {
+        uri.clear();
+    }
     request.uri = uri;
     outcome.map(|_| ()).map_err(|_| 400)
 }

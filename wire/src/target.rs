@@ -206,8 +206,11 @@ fn encode(text: &[u8], out: &mut Vec<u8>, is_plain: impl Fn(u8) -> bool) {
 }
 
 /// The value of the first argument of this name, as it stands in the query, not decoded: nginx's `$arg_name`. Names
-/// are compared without regard to case, as nginx does; an argument without `=` is none.
+/// are compared without regard to case, as nginx does; an argument without `=` is none, and nor is one without a name.
 pub fn argument<'a>(query: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
+    if name.is_empty() {
+        return None;
+    }
     query.split(|&byte| byte == b'&').find_map(|argument| match argument.split_at_checked(name.len()) {
         Some((found, [b'=', value @ ..])) if found.eq_ignore_ascii_case(name) => Some(value),
         _ => None,

@@ -79,6 +79,8 @@ pub enum Settable {
     Slot(u16),
     /// `$args`: the query in force.
     Arguments,
+    /// `$limit_rate`: how fast the answer is sent.
+    LimitRate,
 }
 
 /// What a `return` sends.
@@ -181,7 +183,8 @@ pub const ROWS: &[Row] = &[
         settings are in force.",
         Apply::Block(Context::IfInLocation)),
     often("set", SCRIPTS, (2, 2), "$variable value", "",
-        "Gives a variable a value, from here on and for the whole request. `$args` may be set too, which is the query in force.",
+        "Gives a variable a value, from here on and for the whole request. `$args` may be set too, which is the query in force, \
+        and `$limit_rate`, which then comes before `limit_rate`.",
         Apply::Level(set)),
     often("rewrite", SCRIPTS, (2, 3), "regex replacement [last | break | redirect | permanent]", "",
         "Replaces a path that the expression matches. Behind a `?` stands a new query, to which the one in force is appended unless the \
@@ -221,6 +224,7 @@ pub fn settable(word: &Word, reading: &mut Reading<'_>) -> Option<Settable> {
     };
     match slots::number(&reading.slots, name) {
         _ if name.eq_ignore_ascii_case("args") => Some(Settable::Arguments),
+        _ if name.eq_ignore_ascii_case("limit_rate") => Some(Settable::LimitRate),
         Some(number) => Some(Settable::Slot(number)),
         None => {
             reading

@@ -251,6 +251,7 @@ impl Connection {
                 let request = match pending {
                     Some(request) => request,
                     None => {
+                        self.client.deadline().clear();
                         let request = pending.insert(self.new_request());
                         request.pipelined = waited;
                         request
@@ -275,9 +276,6 @@ impl Connection {
             match self.client.poll_read_more(cx) {
                 Poll::Ready(Ok(count)) if count > 0 => {
                     waited = false;
-                    if pending.is_none() {
-                        self.client.deadline().clear();
-                    }
                 }
                 Poll::Ready(_) => return Poll::Ready(HeadOutcome::Closed),
                 Poll::Pending => {
@@ -316,20 +314,16 @@ impl Connection {
             self.client.deadline().set(until);
         }
         if self.client.deadline().at().is_none() {
-            let timeout = self.waiting_timeout(pending.as_deref());
-            let since = if idle && self.facts.requests.get() > 0 { self.last_used } else { clock::now() };
-            self.client.deadline().set(since + timeout);
+            let timeout = self.head_timeout();
+            self.client.deadline().set(clock::now() + timeout);
         }
         self.client.deadline().poll(cx).map(|()| HeadOutcome::TimedOut(pending.take()))
     }
 
-    fn waiting_timeout(&self, pending: Option<&Request>) -> Duration {
+    /// How long a head may take. Behind a request the connection idles for as long as its location said.
+    fn head_timeout(&self) -> Duration {
         let http = self.generation.http();
-        let server = http.server(http.listeners[self.facts.listener.get()].default_server);
-        if pending.is_none() && self.facts.requests.get() > 0 {
-            return http.location(server.own).settings.keepalive.timeout;
-        }
-        server.settings.client_header.timeout
+        http.server(http.listeners[self.facts.listener.get()].default_server).settings.client_header.timeout
     }
 
     /// Takes over the configuration in force, unless it no longer listens on this connection's address.
@@ -474,7 +468,7 @@ impl Connection {
             Version::Http11 => !fields.connection_lists("close"),
             Version::Http10 => fields.connection_lists("keep-alive") && !fields.connection_lists("close"),
         };
-        wanted && self.worker.stage() == Stage::Running && !self.is_leaving && !self.worker.is_short()
+        wanted && !self.is_leaving && !self.worker.is_short()
     }
 
     /// Refuses a request whose head or framing is wrong: it is not known where the next one begins, so this is the last.
@@ -519,6 +513,7 @@ impl Connection {
         // A client that was told that it may go on is not cut by a graceful stop that began meanwhile: its next request
         // is answered, with `Connection: close`.
         let goes_on = request.keep_alive && !body_left && self.worker.stage() != Stage::Stopping;
+        self.client.deadline().set(now + request.location().settings.keepalive.timeout);
         // What follows on the connection is not held up by what this one counts for, nor does its body stay with it.
         request.body_file = None;
         request.limited.under_way.clear();

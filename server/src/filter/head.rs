@@ -9,6 +9,7 @@ use crate::filter::sink::{Onward, Sink};
 use crate::filter::{charset, expires};
 use crate::request::Request;
 use crate::variables;
+use crate::worker::Stage;
 use millstream_conf::model::{AddHeader, Expires, Settings, Template, Variable};
 use millstream_conf::variables::Builtin;
 use millstream_net::clock;
@@ -37,10 +38,21 @@ pub struct Fixed {
     pub bytes: Vec<u8>,
     /// Where the date's 29 bytes stand; `None` where the answer's own date is passed on.
     pub date_at: Option<usize>,
-    /// Whether some `add_header` must be evaluated at each answer.
-    pub adds_vary: bool,
+    /// Which `add_header`s must be evaluated at each answer.
+    adds: Adds,
     /// `expires`, reckoned at each answer, and the answer's Last-Modified. The `add_header`s then follow all of it.
     expires: Option<(Expires, Option<i64>)>,
+}
+
+/// The `add_header`s that are evaluated at each answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Adds {
+    /// None.
+    None,
+    /// Those whose values vary; the others stand in the unchanging part.
+    Varying,
+    /// Each, because what they say goes by what stands before it.
+    All,
 }
 
 /// Fields that are written anew or never passed on (RFC 9110 §7.6.1, RFC 9112 §6).
@@ -55,6 +67,7 @@ pub fn encode(out: &mut Vec<u8>, request: &mut Request, plan: &Plan<'_>) {
     let fields = handed_on.as_ref().map_or(plan.fields, Headers::view);
     let plan = &Plan { status, fields, ..*plan };
     request.sent.status = status;
+    request.sent.head.clear();
     let mut sink = Sink::new(out);
     let stamp = expires::in_force(request, status).and_then(|expires| {
         let modified = plan.fields.get(FieldId::LastModified).and_then(date::parse_http);
@@ -65,7 +78,6 @@ pub fn encode(out: &mut Vec<u8>, request: &mut Request, plan: &Plan<'_>) {
     if let Some(stamp) = stamp {
         stamp.write(&mut sink);
     }
-    keep_sent(request, &sink);
     finish(sink, request, age, true, status);
 }
 
@@ -100,28 +112,29 @@ pub fn fixed(request: &Request, plan: &Plan<'_>) -> Fixed {
     });
     let mut sink = Sink::new(&mut bytes);
     let date_at = fixed_part(&mut sink, request, plan, expires.is_some());
-    if expires.is_some() {
-        return Fixed { bytes, date_at, adds_vary: true, expires };
-    }
     let adds = || applying(&settings.headers.add, plan.status);
+    if expires.is_some() || adds().any(|add| names_sent(&add.value)) {
+        return Fixed { bytes, date_at, adds: Adds::All, expires };
+    }
     for add in adds().filter(|add| is_constant(&add.value)) {
         write_add(&mut sink, request, add);
     }
-    Fixed { bytes, date_at, adds_vary: adds().any(|add| !is_constant(&add.value)), expires: None }
+    let varies = adds().any(|add| !is_constant(&add.value));
+    Fixed { bytes, date_at, adds: if varies { Adds::Varying } else { Adds::None }, expires }
 }
 
 /// Writes a head from its unchanging part.
 pub fn from_fixed(out: &mut Vec<u8>, request: &mut Request, fixed: &Fixed, age: Option<u64>, status: u16) {
     request.sent.status = status;
+    request.sent.head.clear();
     let mut sink = Sink::new(out);
     sink.prepared(&fixed.bytes, fixed.date_at);
     let mut age = age;
-    if fixed.adds_vary {
+    if fixed.adds != Adds::None {
         if stamp_fixed(&mut sink, fixed) {
             age = None;
         }
-        keep_sent(request, &sink);
-        add_fields(&mut sink, request, status, |add| fixed.expires.is_some() || !is_constant(&add.value));
+        add_fields(&mut sink, request, status, |add| fixed.adds == Adds::All || !is_constant(&add.value));
     }
     finish(sink, request, age, false, status);
 }
@@ -215,6 +228,8 @@ fn finish(mut sink: Sink<'_>, request: &mut Request, age: Option<u64>, adds: boo
     if adds {
         add_fields(&mut sink, request, status, |_| true);
     }
+    // Whoever is answered while the process stops is told that nothing follows, however long the request has waited.
+    request.keep_alive &= request.worker.stage() == Stage::Running;
     sink.end(match status {
         101 => Onward::Upgrade,
         _ if request.keep_alive => Onward::Keep(request.location().settings.keepalive.header),
@@ -223,8 +238,18 @@ fn finish(mut sink: Sink<'_>, request: &mut Request, age: Option<u64>, adds: boo
     keep_sent(request, &sink);
 }
 
-fn add_fields(sink: &mut Sink<'_>, request: &Request, status: u16, which: impl Fn(&AddHeader) -> bool) {
-    for add in applying(&request.location().settings.headers.add, status).filter(|add| which(add)) {
+fn add_fields(sink: &mut Sink<'_>, request: &mut Request, status: u16, which: impl Fn(&AddHeader) -> bool) {
+    if !request.generation.shared.keeps_sent_heads {
+        for add in applying(&request.location().settings.headers.add, status).filter(|add| which(add)) {
+            write_add(sink, request, add);
+        }
+        return;
+    }
+    let generation = request.generation.clone();
+    let settings = &generation.http().location(request.location).settings;
+    for add in applying(&settings.headers.add, status).filter(|add| which(add)) {
+        // Its value may name what was said before it (`$sent_http_`).
+        keep_sent(request, sink);
         write_add(sink, request, add);
     }
 }
@@ -259,9 +284,15 @@ fn is_constant(value: &Template) -> bool {
     value.variables().all(|variable| matches!(variable, Variable::Builtin(Builtin::UpstreamCacheStatus)))
 }
 
+/// Whether a value names fields of the answer itself.
+fn names_sent(value: &Template) -> bool {
+    value.variables().any(|variable| matches!(variable, Variable::SentHeader(_)))
+}
+
+/// Keeps what the head says, as far as it was not kept yet.
 fn keep_sent(request: &mut Request, sink: &Sink<'_>) {
     if request.generation.shared.keeps_sent_heads {
-        request.sent.head.clear();
-        request.sent.head.extend_from_slice(sink.said());
+        let kept = request.sent.head.len();
+        request.sent.head.extend_from_slice(&sink.said()[kept..]);
     }
 }

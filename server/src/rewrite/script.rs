@@ -7,8 +7,10 @@ use super::condition::{self, Verdict};
 use super::file_test::FileTest;
 use super::replacement::{self, Replaced};
 use super::value;
+use crate::failure;
 use crate::request::{Arguments, Request};
-use millstream_conf::model::{Instruction, LocationId, Settable, Then};
+use millstream_conf::model::{Instruction, Level, LocationId, Settable, Then};
+use millstream_conf::size;
 
 /// A place in a script, and what is known there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -109,5 +111,13 @@ pub fn set(request: &mut Request, target: Settable, value: &[u8]) {
             request.arguments = Arguments::Replaced(value.to_vec());
             request.is_rewritten = true;
         }
+        // As in nginx a text that is no size changes nothing.
+        Settable::LimitRate => match std::str::from_utf8(value).ok().and_then(|text| size(text).ok()) {
+            Some(rate) => request.limit_rate = Some(rate),
+            None => {
+                let text = String::from_utf8_lossy(value);
+                failure::log(request, Level::Error, format_args!("invalid $limit_rate \"{text}\""));
+            }
+        },
     }
 }

@@ -33,6 +33,8 @@ pub(super) fn append(variable: Builtin, request: &Request, out: &mut Vec<u8>) ->
         B::IsArgs => {
             give(if request.query().is_some_and(|query| !query.is_empty()) { b"?" } else { b"" }, out)
         }
+        // Of a path that leads out of the root nothing is left, and yet it was one.
+        B::Uri | B::DocumentUri if request.head.length > 0 => give(&request.uri, out),
         B::Uri | B::DocumentUri => give_known(&request.uri, out),
         B::RequestUri => give_known(request.request_uri(), out),
         B::Request => give(request_line(request), out),
@@ -61,7 +63,7 @@ pub(super) fn append(variable: Builtin, request: &Request, out: &mut Vec<u8>) ->
         B::Host => give(&request.host, out),
         B::ServerName => give(request.server().name.as_bytes(), out),
         B::ContentLength => give_some(request.field(FieldId::ContentLength), out),
-        B::ContentType => give_some(request.field(FieldId::ContentType), out),
+        B::ContentType => super::join(request.fields(), "content-type", out),
         B::RemoteUser => remote_user(request, out),
         B::RemoteAddr => give(request.client_text().as_bytes(), out),
         B::BinaryRemoteAddr => binary_address(request.client(), out),

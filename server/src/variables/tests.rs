@@ -7,7 +7,7 @@ use crate::request::{Arguments, Request};
 use millstream_conf::model::{Part, Template, Variable};
 
 const HEAD: &str = "GET /a%20b/./c?x=1&Y=two&empty= HTTP/1.1\r\nHost: Api.Example:8080\r\nCookie: a=1; b=2\r\n\
-    X-Thing: one\r\nX-Thing: two\r\nContent-Type: text/x\r\nAuthorization: Basic dXNlcjpwYXNz\r\n\
+    X-Thing: one\r\nX-Thing: two\r\nContent-Type: text/x\r\nContent-Type: text/y\r\nAuthorization: Basic dXNlcjpwYXNz\r\n\
     X-Forwarded-For: 203.0.113.9\r\n\r\n";
 
 fn request(head: &str) -> Request {
@@ -48,7 +48,7 @@ fn variables_of_the_request_are_as_in_nginx() {
     check("remote_user", Some("user"));
     check("scheme", Some("http"));
     check("https", Some(""));
-    check("content_type", Some("text/x"));
+    check("content_type", Some("text/x, text/y"));
     check("content_length", None);
     check("proxy_add_x_forwarded_for", Some("203.0.113.9, 192.0.2.1"));
     check("document_root", Some("/srv/api.example"));

@@ -337,3 +337,40 @@ fn a_stored_answer_whose_origin_says_nothing_of_ranges_has_them_and_says_so() {
     let part = server.get_with("/cached", &[("Range", "bytes=2-3")]);
     assert_eq!((part.status, part.text().as_str()), (206, "23"));
 }
+
+#[test]
+fn an_added_field_may_name_what_was_said_before_it_also_at_a_hit() {
+    let origin = Origin::fixed(200, &[("Cache-Control", "max-age=60"), ("X-Own", "a")], b"body");
+    let server = Server::start(
+        "pid @DIR@/nginx.pid; error_log @DIR@/error.log; events {}
+        http { access_log off; proxy_cache_path @DIR@/cache keys_zone=pages:1m;
+            server { listen 127.0.0.1:@PORT@;
+                location / {
+                    proxy_pass http://@ORIGIN@; proxy_cache pages;
+                    add_header X-Own b; add_header X-Seen $sent_http_x_own; add_header X-Early $sent_http_x_late;
+                    add_header X-Late $upstream_cache_status;
+                } } }",
+        &[("ORIGIN", &origin.address())],
+    );
+    for status in ["MISS", "HIT", "HIT"] {
+        let answer = server.get("/");
+        assert_eq!(answer.field("x-seen"), Some("a, b"), "{}", answer.head);
+        assert_eq!(answer.field("x-early"), None, "{}", answer.head);
+        assert_eq!(answer.field("x-late"), Some(status), "{}", answer.head);
+    }
+}
+
+#[test]
+fn a_connection_idles_for_as_long_as_the_location_of_its_last_request_says() {
+    let server = Server::start(
+        "pid @DIR@/nginx.pid; error_log @DIR@/error.log; events {}
+        http { access_log off; keepalive_timeout 600;
+            server { listen 127.0.0.1:@PORT@;
+                location / { return 200; } location /short { keepalive_timeout 100ms; return 200; } } }",
+        &[],
+    );
+    let mut client = server.client();
+    assert_eq!(client.get("/").expect("an answer").status, 200);
+    assert_eq!(client.get("/short").expect("an answer").status, 200);
+    assert!(client.is_closed_by_server());
+}

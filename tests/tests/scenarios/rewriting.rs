@@ -246,9 +246,12 @@ fn set_variables_are_the_request_s_and_one_that_is_not_set_is_empty_and_told() {
         "location / { set $a one; set $A \"$a two\"; return 200 \"$a|$b\"; }
         location /b { set $b \"\"; return 200 \"[$b]\"; }
         location /quiet { uninitialized_variable_warn off; return 200 \"[$b]\"; }
-        location /args { set $args x=1; return 200 \"$args $is_args $arg_x $request_uri\"; }",
+        location /args { set $args x=1; return 200 \"$args $is_args $arg_x $request_uri\"; }
+        location /rate { set $limit_rate $arg_l; return 200 \"$limit_rate[$arg_]\"; }",
     );
     check(&server, &[("/quiet", "200 []"), ("/b", "200 []"), ("/args?y", "200 x=1 ? 1 /args?y")]);
+    check(&server, &[("/rate?l=40k&=x", "200 40960[]"), ("/rate", "200 0[]")]);
+    told(&server, "invalid $limit_rate \"\"");
     let log = server.prefix().read("error.log");
     assert!(!log.contains("uninitialized"), "{log}");
     check(&server, &[("/", "200 one two|")]);

@@ -27,6 +27,7 @@ fn script(server: &str) -> String {
                 format!("{}={}", configuration.http.slots[usize::from(*number)].name, value.source)
             }
             Instruction::Set { target: Settable::Arguments, value } => format!("args={}", value.source),
+            Instruction::Set { target: Settable::LimitRate, value } => format!("limit_rate={}", value.source),
             Instruction::If { condition, otherwise, .. } => {
                 format!("if {} else {otherwise}", told(condition))
             }
