@@ -227,7 +227,9 @@ impl Resolver {
                 let kind = kind?;
                 for _ in 1..ATTEMPTS {
                     let answer = self.inner.lookup(name.clone(), kind).await;
-                    if matches!(answer, Ok(_) | Err(NetError::Dns(_))) {
+                    // A server that takes the question for none may stand beside one that knows the answer.
+                    let is_unasked = matches!(&answer, Err(error) if is_format_error(error));
+                    if !is_unasked && matches!(answer, Ok(_) | Err(NetError::Dns(_))) {
                         return Some(answer);
                     }
                 }
@@ -280,11 +282,15 @@ fn has_none(error: &NetError) -> bool {
     }
 }
 
+fn is_format_error(error: &NetError) -> bool {
+    matches!(error, NetError::Dns(DnsError::ResponseCode(ResponseCode::FormErr)))
+}
+
 /// In nginx's words.
 fn reason(error: &NetError) -> ResolveError {
     let words = match error {
         NetError::Timeout => return ResolveError::TimedOut,
-        NetError::Dns(DnsError::ResponseCode(ResponseCode::FormErr)) => "1: Format error",
+        error if is_format_error(error) => "1: Format error",
         NetError::Dns(DnsError::ResponseCode(ResponseCode::ServFail)) => "2: Server failure",
         NetError::Dns(DnsError::ResponseCode(ResponseCode::NotImp)) => "4: Unimplemented",
         NetError::Dns(DnsError::ResponseCode(ResponseCode::Refused)) => "5: Operation refused",

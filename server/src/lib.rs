@@ -26,6 +26,7 @@ pub mod redirect;
 pub mod variables;
 pub mod followed;
 pub mod failure;
+pub mod intercepted;
 pub mod admission;
 pub mod restart;
 pub mod rewrite;

@@ -77,7 +77,7 @@ impl Pool {
                 idle.connection.peer() == peer.id && idle.connection.secured() == secured
             })?;
             let Idle { mut connection, since } = idle.remove(place)?;
-            if self.is_over(&connection, since, now) || !connection.stream().is_quiet() {
+            if self.idled_too_long(since, now) || !connection.stream().is_quiet() {
                 continue;
             }
             connection.lease = Some(self.lease(now));
@@ -104,7 +104,7 @@ impl Pool {
     /// Takes a connection back after an exchange; closes it where it cannot or may not be used again.
     pub fn put(&self, mut connection: Box<Connection>, now: Instant) {
         connection.lease = None;
-        if !connection.reusable() || self.is_over(&connection, now, now) {
+        if !connection.reusable() || self.is_worn(&connection, now) {
             return;
         }
         let size = self.size(now);
@@ -170,11 +170,10 @@ impl Pool {
             let now = clock::now();
             let mut idle = self.idle.borrow_mut();
             idle.retain(|idle| {
-                !self.is_over(&idle.connection, idle.since, now)
+                !self.idled_too_long(idle.since, now)
                     && idle.connection.stream().poll_readable(context).is_pending()
             });
-            // The next look is when the longest idle one runs out of idle time. One whose whole lifetime ends before
-            // that is closed by that look, or when it is taken.
+            // The next look is when the longest idle one runs out of idle time.
             let Some(first) = idle.front() else {
                 deadline.clear();
                 self.asleep.set(true);
@@ -198,10 +197,14 @@ impl Pool {
         }
     }
 
-    fn is_over(&self, connection: &Connection, since: Instant, now: Instant) -> bool {
+    /// Whether a connection has served for as long as one may, which counts once its request has ended, as in nginx.
+    fn is_worn(&self, connection: &Connection, now: Instant) -> bool {
         connection.requests() >= self.keepalive.requests
             || now.saturating_duration_since(connection.opened()) >= self.keepalive.time
-            || now.saturating_duration_since(since) > self.keepalive.timeout
+    }
+
+    fn idled_too_long(&self, since: Instant, now: Instant) -> bool {
+        now.saturating_duration_since(since) > self.keepalive.timeout
     }
 
     fn lease(&self, now: Instant) -> Lease {

@@ -16,6 +16,7 @@ use crate::caching::query;
 use crate::client::Client;
 use crate::filter::compressor::{self, Effort};
 use crate::gateway::{self, Begun, Filling, Proxied};
+use crate::intercepted;
 use crate::representation::chosen::{self, Chosen};
 use crate::representation::follow::{self, Followed};
 use crate::representation::hit::{self, Ready};
@@ -180,6 +181,10 @@ pub async fn from_entry(
 ) -> Result<Outcome, Rc<Hit>> {
     let now = Now::read();
     report_entry(request, &hit, now);
+    if let Some(status) = intercepted::of_stored(request, hit.head().status, hit.head().fields()) {
+        hit::remember(request, hit.head(), now);
+        return Ok(Outcome::Status(status));
+    }
     let mut chosen = hit::choose(request, &hit.entry);
     if let Chosen::Whole(Some(wanted)) = chosen
         && !coded(request, &hit, wanted).await
@@ -242,6 +247,9 @@ async fn follow(request: &mut Request, client: &mut Client, follower: Follower) 
     let stored: Arc<StoredHead> = follower.head().clone();
     let now = Now::read();
     hit::remember(request, stored.view(), now);
+    if let Some(status) = intercepted::of_stored(request, stored.view().status, stored.view().fields()) {
+        return Outcome::Status(status);
+    }
     let age = Some(stored.view().age(now));
     let outcome = follow::serve(request, client, follower, age).await;
     followed(request, outcome)

@@ -132,12 +132,6 @@ pub(super) fn handed_on(fields: Fields<'_>) -> Headers {
     })
 }
 
-/// What an answer whose status gets a page of its own says beside that page, as in nginx: how to be let in.
-pub(super) fn kept_beside_page(status: u16, fields: Fields<'_>) -> Option<Headers> {
-    let is_asked_for = status == 401 && fields.has(FieldId::WwwAuthenticate);
-    is_asked_for.then(|| Headers::copied_from(fields, |id, _, _| id == FieldId::WwwAuthenticate))
-}
-
 /// The length that the head announces, for answers without a body on the wire (HEAD, 304).
 pub(super) fn announced(fields: Fields<'_>) -> Option<u64> {
     fields.get(FieldId::ContentLength).and_then(millstream_wire::octets::decimal)

@@ -5,15 +5,18 @@
 //! on to its next request, and the fill goes on alone. An answer that breaks off is never stored: the fill is dropped, and
 //! its followers see the cut. One that nobody reads any more is ended after `proxy_cache_unread_timeout`.
 
-use super::{Opened, Passing, Proxied, report};
+use super::{Filling, Opened, Passing, Proxied, answer_head, failed, report};
 use crate::representation::follow::{self, Followed};
 use crate::worker::Worker;
 use bytes::Bytes;
-use millstream_cache::{BodyReader, Fill, FillBounds};
+use millstream_cache::policy::Lifetime;
+use millstream_cache::{BodyReader, Fill, FillBounds, FillPermit, Now, Part as StoredPart, StoredHead, Tags};
 use millstream_conf::model::Level;
 use millstream_net::clock;
 use millstream_telemetry::metrics::Counter;
-use millstream_upstream::{Connection, ExchangeError, Part, Pool, Turn};
+use millstream_upstream::{Condition, Connection, ExchangeError, Part, Pool, Turn};
+use millstream_wire::h1::head::ResponseHead;
+use millstream_wire::{Fields, Headers};
 use std::cell::Cell;
 use std::future::{Future, poll_fn};
 use std::io;
@@ -142,6 +145,69 @@ impl<'a> Passing<'a> {
             Followed::Unsatisfiable(length) => Proxied::Unsatisfiable(length),
             Followed::Client(failure) => Proxied::ClientFailed(failure),
         }
+    }
+
+    /// Begins to store an answer: its status, its fields, how much of it is to come, and which part of the whole it is.
+    pub(super) fn begin_fill(
+        &mut self,
+        permit: FillPermit,
+        (lifetime, tags): (Lifetime, Tags),
+        (status, fields, remaining, part): (u16, Fields<'_>, Option<u64>, Option<StoredPart>),
+        now: Now,
+    ) -> Fill {
+        let length = remaining.or(part.map(|part| part.last - part.first + 1));
+        let mut stored = StoredHead::new(status, fields, length, lifetime, now);
+        stored.tags = tags;
+        stored.part = part;
+        match permit.objection(length) {
+            None => self.report_stored(&lifetime, now),
+            Some(reason) => self.report_not_stored(reason),
+        }
+        let permit = if lifetime.always_validate { permit.aside(now) } else { permit };
+        permit.begin(stored, self.request.fields(), now)
+    }
+
+    /// An answer in whose place its client gets a page is stored as any other, so that the upstream is not asked anew for each such
+    /// page. Nobody waits for its body.
+    pub(super) fn keep_behind_page(
+        &mut self,
+        connection: Box<Connection>,
+        turn: Turn,
+        head: &ResponseHead,
+        filling: Filling,
+    ) {
+        let fields = head.view(connection.head_bytes());
+        let rewritten = answer_head::rewritten(self.request, self.proxy, fields);
+        let (Filling::Permit(permit), Some(cache), Ok(rewritten)) = (filling, &self.proxy.cache, rewritten)
+        else {
+            return self.discard(connection, turn);
+        };
+        let (fields, now) = (rewritten.as_ref().map_or(fields, Headers::view), Now::read());
+        match self.terms(cache, (head.status, false), fields, now) {
+            Ok(terms) => {
+                let answer = (head.status, fields, connection.remaining(), None);
+                let fill = self.begin_fill(permit, terms, answer, now);
+                self.fill_alone(connection, turn, fill);
+            }
+            Err(reason) => {
+                self.report_not_stored(reason);
+                match head.status {
+                    500.. => failed(Filling::Permit(permit), Condition::Status(head.status)),
+                    _ => permit.uncacheable(Some(reason), now),
+                }
+                self.discard(connection, turn);
+            }
+        }
+    }
+
+    /// Fills the cache with an answer whose body nobody waits for.
+    fn fill_alone(&mut self, connection: Box<Connection>, turn: Turn, mut fill: Fill) {
+        fill.hold_to(self.bounds());
+        // As if it had been read by one who has left: nobody holds the upstream by it for longer than by that.
+        drop(fill.follow());
+        let (shared, timeout) = (Rc::new(Shared::default()), self.proxy.exchange.read_timeout);
+        let reading = read_all(connection, turn, fill, None, timeout, shared.clone());
+        self.let_go(Box::pin(reading), &shared);
     }
 
     fn bounds(&self) -> FillBounds {

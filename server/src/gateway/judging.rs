@@ -3,6 +3,7 @@
 
 use super::{Filling, Passing, Proxied, learning, request_head, unkeyed};
 use crate::caching::tagged;
+use crate::intercepted;
 use millstream_cache::policy::{self, Lifetime, Reason, RequestFacts, Storable};
 use millstream_cache::{Hit, Now, StaleCause, Tags};
 use millstream_conf::model::ProxyCache;
@@ -26,15 +27,8 @@ impl Passing<'_> {
         if status >= 400 && self.stale_covers(StaleCause::Status(status)) {
             return Some(Proxied::Stale(status));
         }
-        if status >= 300
-            && self.proxy.exchange.intercept_errors
-            && self.is_read()
-            && !self.request.in_error_page
-        {
-            let pages = &self.request.location().settings.error_pages;
-            if pages.iter().any(|page| page.status == status) {
-                return Some(Proxied::Intercepted(status));
-            }
+        if self.is_read() && intercepted::gets_page(self.request, status) {
+            return Some(Proxied::Intercepted(status));
         }
         let redirect = head.view(connection.head_bytes()).get(FieldId::XAccelRedirect);
         match redirect {

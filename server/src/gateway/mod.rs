@@ -44,6 +44,7 @@ mod tests;
 use crate::cache_report::CacheReport;
 use crate::caching::invalidation;
 use crate::client::{Client, ClientFailure};
+use crate::intercepted;
 use crate::request::Request;
 use crate::tries::Tries;
 use attempt::{Asked, Asking, Stop};
@@ -340,10 +341,14 @@ impl<'a> Passing<'a> {
             let fields = head.view(connection.head_bytes());
             self.request.accel_fields = match outcome {
                 Proxied::Redirect(_) => Some(Box::new(answer_head::handed_on(fields))),
-                Proxied::Intercepted(status) => answer_head::kept_beside_page(status, fields).map(Box::new),
+                Proxied::Intercepted(status) => intercepted::kept_beside_page(status, fields).map(Box::new),
                 _ => None,
             };
             match outcome {
+                Proxied::Intercepted(_) if self.client.is_some() => {
+                    self.keep_behind_page(connection, turn, head, filling);
+                    return outcome;
+                }
                 Proxied::Intercepted(..500) | Proxied::Redirect(_) => alone(filling, None),
                 // The stale entry stands in, as it does after any other failure.
                 _ => failed(filling, Condition::Status(head.status)),
@@ -420,22 +425,14 @@ impl<'a> Passing<'a> {
                 self.terms(cache, (head.status, part.is_some()), fields, now)
             };
             match terms {
-                Ok((lifetime, tags)) => {
-                    let length = connection.remaining().or(part.map(|part| part.last - part.first + 1));
-                    let mut stored = StoredHead::new(head.status, fields, length, lifetime, now);
-                    stored.tags = tags;
-                    stored.part = part;
+                Ok(terms) => {
                     if StoredHead::leaves_out(fields) {
                         let visible = answer_head::visible(&self.proxy.exchange, fields);
                         let own = Headers::copied_from(Fields::new(fields.bytes(), &visible), |_, _, _| true);
                         self.request.own_head = Some(Box::new(own));
                     }
-                    match permit.objection(length) {
-                        None => self.report_stored(&lifetime, now),
-                        Some(reason) => self.report_not_stored(reason),
-                    }
-                    let permit = if lifetime.always_validate { permit.aside(now) } else { permit };
-                    let fill = permit.begin(stored, self.request.fields(), now);
+                    let answer = (head.status, fields, connection.remaining(), part);
+                    let fill = self.begin_fill(permit, terms, answer, now);
                     return Box::pin(self.fill(connection, turn, fill, None)).await;
                 }
                 Err(reason) => {

@@ -8,6 +8,7 @@ use super::chosen::{self, Chosen, Offer, Shape};
 use crate::client::WholeBody;
 use crate::filter::chain;
 use crate::filter::{expires, head};
+use crate::intercepted;
 use crate::request::Request;
 use crate::tries::CachedFacts;
 use bytes::Bytes;
@@ -151,6 +152,10 @@ pub fn ready(
     }
     let prepared = match hit.prepared.find::<Prepared>(tag) {
         Some(prepared) => prepared,
+        // Not every request of the location gets it.
+        None if intercepted::has_page(request, stored.status) => {
+            return unprepared(request, entry, coding, now, out);
+        }
         None => {
             let made = Rc::new(prepare(request, entry, coding)?);
             hit.prepared.keep(tag, made.clone());
@@ -219,7 +224,8 @@ pub fn remember(request: &mut Request, head: Head<'_>, now: Now) {
     }
 }
 
-/// An entry answered as an error page has that error's status, so its head is made for the occasion.
+/// An entry answered as an error page has that error's status, so its head is made for the occasion; one that gets a page itself is
+/// not answered here.
 fn unprepared(
     request: &mut Request,
     entry: &Arc<Entry>,
@@ -227,6 +233,9 @@ fn unprepared(
     now: Now,
     out: &mut Vec<u8>,
 ) -> Option<Ready> {
+    if intercepted::gets_page(request, entry.head().status) {
+        return None;
+    }
     let prepared = prepare(request, entry, coding)?;
     shaped(request, entry, Chosen::Whole(coding), now, out)?;
     Some(if request.wants_body() { Ready::Body(Rc::new(prepared)) } else { Ready::HeadOnly })

@@ -9,7 +9,7 @@ use super::replacement::{self, Replaced};
 use super::value;
 use crate::failure;
 use crate::request::{Arguments, Request};
-use millstream_conf::model::{Instruction, Level, LocationId, Settable, Then};
+use millstream_conf::model::{Handler, Instruction, Level, LocationId, Settable, Then};
 use millstream_conf::size;
 
 /// A place in a script, and what is known there.
@@ -23,6 +23,8 @@ pub struct Paused {
     pub changed: bool,
     /// Whether captures are escaped in values: in nginx they are until a `rewrite` has matched.
     pub escapes: bool,
+    /// Whether an `if` that held had a content handler of its own.
+    pub has_handler: bool,
     /// What the file test says that the instruction asked for.
     pub answer: Option<bool>,
 }
@@ -30,7 +32,7 @@ pub struct Paused {
 impl Paused {
     /// Before the first instruction.
     pub fn at_start(owner: LocationId) -> Self {
-        Paused { owner, at: 0, changed: false, escapes: true, answer: None }
+        Paused { owner, at: 0, changed: false, escapes: true, has_handler: false, answer: None }
     }
 
     /// With what the file test says.
@@ -71,6 +73,7 @@ pub(super) fn run(request: &mut Request, from: Paused) -> Ran {
                     Ok(Verdict::Holds) => {
                         if let Some(id) = location {
                             request.enter(*id);
+                            now.has_handler |= !serves_files(request);
                         }
                         now.at + 1
                     }
@@ -84,7 +87,7 @@ pub(super) fn run(request: &mut Request, from: Paused) -> Ran {
                 Ok(Replaced::Redirect(status, url)) => return Ran::Redirect(status, url),
                 Ok(Replaced::Uri(Then::Break)) => {
                     request.is_outside = true;
-                    return Ran::End { changed: false };
+                    return ended(request, now, false);
                 }
                 Ok(Replaced::Uri(Then::Last)) => return Ran::End { changed: true },
                 Ok(Replaced::Uri(Then::Next)) => {
@@ -96,11 +99,21 @@ pub(super) fn run(request: &mut Request, from: Paused) -> Ran {
             Instruction::Return(_) => return Ran::Return(now.at),
             Instruction::Break => {
                 request.is_outside |= now.changed;
-                return Ran::End { changed: false };
+                return ended(request, now, false);
             }
         };
     }
-    Ran::End { changed: now.changed }
+    ended(request, now, now.changed)
+}
+
+/// The end of a script. Where an `if` with an upstream held and after it one that answers nothing, the settings are those of the last:
+/// nginx fails for want of an upstream, and what was to be passed on must not be sent as a file.
+fn ended(request: &Request, now: Paused, changed: bool) -> Ran {
+    if !changed && now.has_handler && serves_files(request) { Ran::Status(500) } else { Ran::End { changed } }
+}
+
+fn serves_files(request: &Request) -> bool {
+    matches!(request.location().settings.content, Handler::Files)
 }
 
 /// Gives a variable of the configuration a value.

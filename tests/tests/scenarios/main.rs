@@ -30,6 +30,7 @@ mod directories;
 mod body_filters;
 mod cache;
 mod chosen_zones;
+mod intercepted;
 mod codings;
 mod ranges;
 mod slices;

@@ -296,3 +296,28 @@ fn a_return_answers_in_its_place_of_the_script() {
     );
     assert!(server.client().request("GET", "/if?a=3", &[]).is_err(), "444 closes without an answer");
 }
+
+#[test]
+fn behind_an_if_with_an_upstream_one_that_answers_nothing_is_an_error_and_sends_no_file() {
+    let origin = Origin::start(|_| origin::answer(200, &[], b"asked"));
+    let prefix = Prefix::new();
+    prefix.write("a", "a file");
+    let locations = "location / {
+        if ($arg_first) { proxy_pass http://@ORIGIN@; }
+        if ($arg_second) { add_header X-Second yes; }
+        if ($arg_third) { proxy_pass http://@ORIGIN@; }
+    }";
+    let server =
+        Server::start_in(prefix, &format!("{START} {locations} }} }}"), &[("ORIGIN", &origin.address())]);
+    for (target, expected) in [
+        ("/a", (200, "a file")),
+        ("/a?second=1", (200, "a file")),
+        ("/a?first=1", (200, "asked")),
+        ("/a?first=1&second=1", (500, "")),
+        ("/a?first=1&second=1&third=1", (200, "asked")),
+    ] {
+        let answer = server.get(target);
+        assert_eq!(answer.status, expected.0, "{target}");
+        assert!(answer.text().starts_with(expected.1) || expected.0 == 500, "{target}");
+    }
+}

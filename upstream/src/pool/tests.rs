@@ -109,6 +109,17 @@ fn connections_end_after_their_requests_their_time_and_their_idle_time() {
         let (connection, _theirs) = used(0).await;
         pool.put(connection, now + Duration::from_secs(3601));
         assert!(pool.is_empty(), "older than keepalive_time");
+
+        // One that grows too old while it idles serves one more request, as in nginx.
+        let conf = UpstreamKeepalive { time: Duration::from_secs(30), ..keepalive(KeepaliveSize::Fixed(4)) };
+        let pool = Pool::new(&conf);
+        let (connection, theirs) = used(0).await;
+        pool.put(connection, now);
+        let later = now + Duration::from_secs(40);
+        let connection = pool.take(&peer(0), None, later).expect("it idled for less than its idle time");
+        let (connection, _theirs) = again(connection, theirs).await.expect("an exchange");
+        pool.put(connection, later);
+        assert!(pool.is_empty(), "older than keepalive_time after one more request");
     });
 }
 
