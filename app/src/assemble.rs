@@ -80,8 +80,7 @@ pub fn assemble(
         .iter()
         .map(|location| logs.error_logs(&location.settings.logs.error))
         .collect();
-    let log_sinks =
-        configuration.http.log_files.iter().filter_map(|file| logs.open(&file.path, file.gzip)).collect();
+    let (log_sinks, log_groups) = logs.access_logs(&configuration.http);
     let http = &configuration.http;
     let names = LookedUp::of(http);
     let groups = groups(http, previous, &names, &mut findings);
@@ -117,6 +116,7 @@ pub fn assemble(
         request_zones,
         connection_zones,
         log_sinks,
+        log_groups,
         error_logs,
         main_log,
         tls,
@@ -276,6 +276,13 @@ impl Logs<'_> {
                 None
             }
         }
+    }
+
+    /// The access logs of the configuration, and the groups of those that requests name.
+    fn access_logs(&mut self, http: &Http) -> (Vec<LogSink>, Vec<LogSink>) {
+        let groups = http.log_groups.iter().map(|kept| self.log_writer.group(*kept)).collect();
+        let files = http.log_files.iter().filter_map(|file| self.open(&file.path, file.gzip)).collect();
+        (files, groups)
     }
 
     fn error_logs(&mut self, logs: &[ErrorLog]) -> ErrorLogs {

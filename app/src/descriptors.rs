@@ -53,7 +53,9 @@ impl Needs {
         let http = &configuration.http;
         // Each worker has a socket of each address, and a duplicate of it on its loop.
         let sockets = 2 * workers * http.listeners.len() as u64;
-        let logs = (http.log_files.len() + configuration.main.error_logs.len()) as u64;
+        // Of a group that keeps none open, one is open at a time.
+        let named = http.log_groups.iter().map(|kept| kept.map_or(1, |kept| kept.max + 1)).sum::<usize>();
+        let logs = (http.log_files.len() + configuration.main.error_logs.len() + named) as u64;
         let zones = http.cache_zones.len() as u64;
         Needs {
             fixed: OF_THE_PROCESS + OF_A_WORKER * workers + sockets + logs + OF_A_ZONE * zones,

@@ -63,6 +63,7 @@ pub fn read(tree: &[Directive], defaults: Defaults, reading: &mut Reading<'_>) -
     whole.resolvers = declared.resolvers;
     whole.cache_zones = declared.cache_zones;
     whole.log_files = declared.log_files;
+    whole.log_groups = declared.log_groups;
     whole.status_zones = declared.status_zones;
     whole.made = declared.made;
     whole.conversions = declared.conversions;

@@ -442,3 +442,19 @@ fn rules_for_cookies_links_and_lists_are_checked() {
     one_error(&in_location("gzip_static sometimes;"), "write one of: off, on, always");
     one_error(&in_location("secure_link_secret $arg_a;"), "nginx allows variables");
 }
+
+#[test]
+fn logs_whose_names_requests_give_are_neither_buffered_nor_kept_without_a_bound() {
+    for (directives, part) in [
+        ("access_log /l/$host.log combined buffer=4k;", "buffered logs cannot have variables in name"),
+        ("access_log /l/$host.log combined gzip;", "buffered logs cannot have variables in name"),
+        ("open_log_file_cache inactive=20s;", "must have the \"max\" parameter"),
+        ("open_log_file_cache max=10 min_use=2;", "did you mean \"min_uses\"?"),
+        ("open_log_file_cache off max=10;", "takes no parameters"),
+    ] {
+        one_error(&in_location(directives), part);
+    }
+    no_error(&in_http(
+        "open_log_file_cache max=9 inactive=1s valid=1m min_uses=2; server { access_log /l/$host.log; }",
+    ));
+}

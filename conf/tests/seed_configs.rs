@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use millstream_conf::diagnostics::Severity;
 use millstream_conf::model::{
-    Configuration, Escape, KeepaliveSize, PassTarget, PeerAddress, TlsVersion, Upstream, ValidStatus,
-    WorkerProcesses,
+    Configuration, Escape, KeepaliveSize, LogFile, LogPlace, PassTarget, PeerAddress, Settings, TlsVersion,
+    Upstream, ValidStatus, WorkerProcesses,
 };
 use millstream_conf::{Loaded, Options, load};
 
@@ -104,6 +104,11 @@ fn a_seed_is_warned_about_for_what_it_drops_and_for_what_it_lets_users_share() {
     }
 }
 
+fn first_log<'a>(configuration: &'a Configuration, settings: &Settings) -> &'a LogFile {
+    let LogPlace::File(file) = &settings.logs.access[0].place else { panic!("its path has no variables") };
+    &configuration.http.log_files[file.0 as usize]
+}
+
 #[test]
 fn api_1_has_one_worker_and_a_log_of_its_own() {
     let configuration = loaded("api-1-default");
@@ -112,7 +117,7 @@ fn api_1_has_one_worker_and_a_log_of_its_own() {
     let settings = root_location(&configuration);
     assert_eq!(settings.keepalive.timeout, Duration::from_secs(65));
     assert!(settings.gzip.enabled);
-    let log = &configuration.http.log_files[settings.logs.access[0].file.0 as usize];
+    let log = first_log(&configuration, settings);
     assert!(log.path.ends_with("access.log") && log.buffer.is_none());
     assert_eq!(settings.logs.access[0].format.escape, Escape::Default);
 }
@@ -148,7 +153,7 @@ fn api_5_buffers_the_log_of_its_location() {
     let configuration = loaded("api-5-buffered-log");
     let settings = root_location(&configuration);
     assert_eq!(settings.logs.access.len(), 1);
-    let log = &configuration.http.log_files[settings.logs.access[0].file.0 as usize];
+    let log = first_log(&configuration, settings);
     assert_eq!((log.buffer, log.flush), (Some(256 << 10), Some(Duration::from_secs(10))));
     assert_eq!(settings.logs.error.len(), 1);
 }

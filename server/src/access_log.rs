@@ -1,14 +1,19 @@
-//! The line in the log: formats rendered and escaped, conditions asked, buffers of this worker filled.
+//! The line in the log: formats rendered and escaped, conditions asked, buffers of this worker filled, files named by requests.
 //!
 //! The bytes go to the log thread (`telemetry`); an unbuffered line hands back a ticket, which the connection waits for
 //! before it closes. Next: `connection/h1`.
 
+use crate::failure;
 use crate::request::Request;
-use crate::variables::{self, Found};
-use millstream_conf::model::{Escape, LogFormat, Part, Variable};
+use crate::variables::{self, Found, file_path};
+use millstream_conf::model::{Escape, Level, LogFormat, LogPlace, Part, Template, Variable};
 use millstream_conf::variables::Builtin;
+use millstream_net::buffers;
 use millstream_telemetry::access_log::{escape_default, escape_json, is_clean};
-use millstream_telemetry::log_writer::Ticket;
+use millstream_telemetry::log_writer::{NamedLine, Ticket};
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 use std::time::Instant;
 
 /// Writes the lines of a request that ended `now`. The ticket is of the last unbuffered one.
@@ -23,11 +28,43 @@ pub fn write(request: &Request, now: Instant) -> Option<Ticket> {
         if !wanted {
             continue;
         }
-        let mut buffer = request.generation.logs[log.file.0 as usize].borrow_mut();
-        render(&log.format, request, buffer.line());
-        ticket = buffer.commit(now).or(ticket);
+        let written = match &log.place {
+            LogPlace::File(file) => {
+                let mut buffer = request.generation.logs[file.0 as usize].borrow_mut();
+                render(&log.format, request, buffer.line());
+                buffer.commit(now)
+            }
+            LogPlace::Named(path) => write_named(request, path, &log.format),
+        };
+        ticket = written.or(ticket);
     }
     ticket
+}
+
+/// Writes a line to the file that a text names for the request. Opening it is the log thread's work.
+fn write_named(request: &Request, path: &Template, format: &LogFormat) -> Option<Ticket> {
+    let settings = &request.location().settings;
+    let group = &request.generation.shared.log_groups[settings.logs.group?.0 as usize];
+    let file = variables::value(path, request);
+    if file_path::goes_up(&file, path.source.as_bytes()) {
+        let file = String::from_utf8_lossy(&file);
+        failure::log(
+            request,
+            Level::Error,
+            format_args!("the access_log \"{file}\" would leave its directory"),
+        );
+        return None;
+    }
+    let mut line = buffers::take();
+    render(format, request, &mut line);
+    let ticket = group.append_to(NamedLine {
+        path: Path::new(OsStr::from_bytes(&file)),
+        root: Path::new(OsStr::from_bytes(&file_path::root(request))),
+        follows_links: settings.symlinks.is_none(),
+        line: &line,
+    });
+    buffers::give(line);
+    Some(ticket)
 }
 
 /// Appends a rendered line with its newline.

@@ -47,6 +47,7 @@ pub(crate) fn worker(http: &str) -> Rc<Worker> {
         request_zones: Vec::new(),
         connection_zones: Vec::new(),
         log_sinks: Vec::new(),
+        log_groups: Vec::new(),
         error_logs: conf.locations.iter().map(|_| ErrorLogs::new(Vec::new())).collect(),
         main_log: ErrorLogs::new(Vec::new()),
         tls: conf.listeners.iter().map(|_| None).collect(),

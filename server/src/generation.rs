@@ -54,6 +54,8 @@ pub struct Shared {
     pub request_zones: Vec<Arc<RequestZone>>,
     /// One per `Http::connection_zones`.
     pub connection_zones: Vec<Arc<ConnectionZone>>,
+    /// One per `Http::log_groups`.
+    pub log_groups: Vec<LogSink>,
     /// One per `Http::log_files`.
     pub log_sinks: Vec<LogSink>,
     /// One per `Http::locations`.

@@ -10,24 +10,28 @@
 //! So an idle server's line is written at once, and a busy one's workers pay no system call per line. Nobody waits for
 //! a log: where a reader or a disk is too slow, lines past a bound are dropped and counted.
 //! It must never lose a queued line to a stop or a reopen while its file takes lines, and never hold the lock while writing.
-//! Next: `queue` (state behind the lock), `thread` (the loop), `output` (one file), `written` (waiting for a line).
+//! Next: `queue` (state behind the lock), `thread` (the loop), `output` (one file), `named` (files that requests name), `written` (waiting for a line).
 
 mod output;
+mod named;
 mod queue;
 mod thread;
 mod written;
 #[cfg(test)]
 mod tests;
 
+use millstream_conf::model::KeptLogs;
+use named::{NamedFiles, Open};
 use output::Output;
-use queue::{Phase, Sent, Shared};
+use queue::{Phase, Place, Sent, Shared};
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+pub use named::NamedLine;
 pub use output::open_file;
 pub use queue::{LogStatistics, Ticket};
 pub use written::Written;
@@ -73,7 +77,7 @@ impl LogWriter {
     /// Starts the thread. Fails where the system refuses one.
     pub fn start() -> io::Result<Arc<LogWriter>> {
         let shared = Arc::new(Shared::new()?);
-        let stderr = LogSink::insert(&shared, None, None, Output::stderr());
+        let stderr = LogSink::insert(&shared, Place::Stderr, None, Open::File(Output::stderr()));
         let thread = std::thread::Builder::new().name("log".into()).spawn({
             let shared = Arc::clone(&shared);
             move || shared.run(LINGER)
@@ -92,7 +96,13 @@ impl LogWriter {
             return Ok(LogSink { handle });
         }
         let output = Output::open(path)?;
-        Ok(LogSink::insert(&self.shared, Some(path.to_owned()), gzip, output))
+        Ok(LogSink::insert(&self.shared, Place::File(path.to_owned()), gzip, Open::File(output)))
+    }
+
+    /// A group of files whose names come with their lines; `kept` says which of them stay open. They are opened by the writer, so with
+    /// the rights of those who serve, and never waited for by those who send.
+    pub fn group(&self, kept: Option<KeptLogs>) -> LogSink {
+        LogSink::insert(&self.shared, Place::Group, None, Open::Group(NamedFiles::new(kept)))
     }
 
     /// The standard error stream as a sink.
@@ -155,12 +165,12 @@ impl Drop for LogWriter {
 }
 
 impl LogSink {
-    fn insert(shared: &Arc<Shared>, path: Option<PathBuf>, gzip: Option<u32>, output: Output) -> LogSink {
+    fn insert(shared: &Arc<Shared>, place: Place, gzip: Option<u32>, open: Open) -> LogSink {
         let is_gzip = AtomicBool::new(gzip.is_some());
         let mut state = shared.lock();
         let index = state.free_slot();
         let handle = Arc::new(Handle { shared: Arc::clone(shared), index, is_gzip });
-        state.fill_slot(index, path, gzip, output, Arc::downgrade(&handle));
+        state.fill_slot(index, place, gzip, open, Arc::downgrade(&handle));
         LogSink { handle }
     }
 
@@ -172,6 +182,11 @@ impl LogSink {
     /// Queues a copy of a line, which is cheaper than [`LogSink::send`] for few bytes. Drops it likewise.
     pub fn append(&self, line: &[u8]) -> Ticket {
         self.handle.shared.queue(self.handle.index, Sent::Line(line))
+    }
+
+    /// Queues a copy of a line for a file of a group. Drops it likewise, by what waits for the whole group.
+    pub fn append_to(&self, line: NamedLine<'_>) -> Ticket {
+        self.handle.shared.queue(self.handle.index, Sent::Named(line))
     }
 
     /// An empty buffer, with the capacity of one that was written before where there is one.

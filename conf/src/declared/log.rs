@@ -6,6 +6,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::source::Span;
 use crate::template::Template;
 
 /// Index into `Http::log_files`.
@@ -24,6 +25,28 @@ pub struct LogFile {
     /// `gzip=` level 1–9.
     pub gzip: Option<u32>,
 }
+
+/// Index into `Http::log_groups`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct LogGroupId(pub u32);
+
+/// An `open_log_file_cache`: which of the files whose names requests give stay open.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct KeptLogs {
+    /// Files that are known at a time, at most [`MOST_KEPT`].
+    pub max: usize,
+    /// How long one stays known that no line is written to.
+    pub inactive: Duration,
+    /// How often one is written to before it stays open.
+    pub min_uses: u64,
+    /// How long an open file is not looked for under its name.
+    pub valid: Duration,
+    /// Where it is written, which tells it from others.
+    pub span: Span,
+}
+
+/// The most files that one `open_log_file_cache` keeps open: they are kept back from the limit of open files.
+pub const MOST_KEPT: usize = 1024;
 
 /// A `log_format`.
 #[derive(Debug, Clone, PartialEq, Eq)]

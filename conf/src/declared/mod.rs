@@ -20,7 +20,7 @@ use crate::template::Variable;
 use cache_zone::CacheZone;
 use charset_map::Conversion;
 use limit_zone::{ConnectionZone, RequestZone};
-use log::{LogFile, LogFormat};
+use log::{KeptLogs, LogFile, LogFormat};
 use made::Made;
 use resolver::Resolver;
 use upstream::Upstream;
@@ -57,6 +57,8 @@ pub struct Declared {
     pub log_formats: Vec<Arc<LogFormat>>,
     /// Access-log files; every distinct path once with its buffering.
     pub log_files: Vec<LogFile>,
+    /// Groups of access-log files whose names requests give; made by their first use, one for each `open_log_file_cache`.
+    pub log_groups: Vec<Option<KeptLogs>>,
     /// `limit_req_zone`s.
     pub request_zones: Vec<RequestZone>,
     /// `limit_conn_zone`s.

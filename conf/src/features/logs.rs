@@ -10,13 +10,13 @@ use std::time::Duration;
 use super::context::{HTTP, HTTP_SERVER_LOCATION, UP_TO_EXCEPT, UP_TO_IF};
 use super::level::level;
 use super::templates::{Templates, record, without_templates};
-use super::{Apply, Feature, MANY, Place, Row, idle, often, once};
+use super::{Apply, Feature, MANY, Place, Row, often, once};
 use crate::declared::Kind;
-use crate::declared::log::{Escape, LogFile, LogFileId, LogFormat};
+use crate::declared::log::{Escape, KeptLogs, LogFile, LogFileId, LogFormat, LogGroupId, MOST_KEPT};
 use crate::reading::{Reading, parameter};
 use crate::source::Span;
 use crate::suggest;
-use crate::template::Template;
+use crate::template::{self, Template};
 use crate::tree::{Directive, Word};
 
 /// Levels of the error log, most severe first, as syslog orders them.
@@ -54,12 +54,29 @@ pub struct ErrorLog {
 record! {
     /// One `access_log` as a location uses it.
     pub struct AccessLog {
-        /// The file.
-        pub file: LogFileId,
+        /// Where it is written.
+        pub place: LogPlace,
         /// The format.
         pub format: Arc<LogFormat>,
         /// `if=`: nothing is logged where it evaluates to empty or `0`.
         pub condition: Option<Template>,
+    }
+}
+
+/// Where an `access_log` is written.
+#[derive(Debug, Clone)]
+pub enum LogPlace {
+    /// A file of the configuration.
+    File(LogFileId),
+    /// The file that the text names for a request.
+    Named(Template),
+}
+
+impl Templates for LogPlace {
+    fn templates<'t>(&'t self, all: &mut Vec<&'t Template>) {
+        if let LogPlace::Named(path) = self {
+            all.push(path);
+        }
     }
 }
 
@@ -76,6 +93,8 @@ record! {
     pub struct Logs {
         /// `access_log`s; empty = off.
         pub access: Arc<[AccessLog]>,
+        /// The group of those whose files requests name; `None` where there are none.
+        pub group: Option<LogGroupId>,
         /// `log_subrequest`: whether subrequests have lines of their own.
         pub subrequests: bool,
         /// `error_log`s; never empty.
@@ -88,6 +107,8 @@ level! {
     pub struct LogsLevel {
         /// `access_log`s; nothing in it = `off`, beside which no other of the level counts.
         access: Option<Vec<AccessLog>>,
+        /// `open_log_file_cache`; nothing in it = `off`.
+        kept: Option<KeptLogs>,
         /// `log_subrequest`.
         subrequests: bool,
         /// `error_log`s.
@@ -109,7 +130,8 @@ impl LogsLevel {
             files.len() - 1
         });
         let format = reading.declared.log_formats[0].clone();
-        self.access = Some(Some(vec![AccessLog { file: LogFileId(index as u32), format, condition: None }]));
+        let place = LogPlace::File(LogFileId(index as u32));
+        self.access = Some(Some(vec![AccessLog { place, format, condition: None }]));
     }
 }
 
@@ -120,9 +142,12 @@ impl Feature for LogsLevel {
         self.inherit_open(above);
     }
 
-    fn resolve(&self, _: &Place<'_>, _: &mut Reading<'_>) -> Logs {
+    fn resolve(&self, _: &Place<'_>, reading: &mut Reading<'_>) -> Logs {
+        let access = self.access.clone().flatten().unwrap_or_default();
+        let is_named = access.iter().any(|log| matches!(log.place, LogPlace::Named(_)));
         Logs {
-            access: self.access.clone().flatten().unwrap_or_default().into(),
+            group: is_named.then(|| group(self.kept.flatten(), reading)),
+            access: access.into(),
             subrequests: self.subrequests.unwrap_or(false),
             error: self.error.clone().unwrap_or_default().into(),
         }
@@ -138,7 +163,9 @@ pub const ROWS: &[Row] = &[
     often("access_log", UP_TO_IF.or(UP_TO_EXCEPT), (1, MANY),
         "path [format [buffer=size] [gzip[=level]] [flush=time] [if=condition]] | off", "logs/access.log combined",
         "Where requests are logged. `buffer` collects lines, `flush` bounds how long one waits, `gzip` compresses the file, and \
-        with `if` only requests are logged for which the condition is neither empty nor `0`. A level that writes one has none \
+        with `if` only requests are logged for which the condition is neither empty nor `0`. A path may have variables; such files are \
+        opened for each line, unless `open_log_file_cache` keeps them, with the rights of `user`, are not buffered, and are not made \
+        where the root of the request is no directory. A level that writes one has none \
         of the level above; where one of them is `off`, nothing is logged.",
         Apply::Level(access_log)),
     often("error_log", HTTP_SERVER_LOCATION, (1, 2), "file | stderr [level]", "logs/error.log error",
@@ -148,10 +175,12 @@ pub const ROWS: &[Row] = &[
                 l.logs.error.get_or_insert_default().push(log);
             }
         })),
-    idle("open_log_file_cache", HTTP_SERVER_LOCATION, (1, 4),
-        "max=number [inactive=time] [min_uses=number] [valid=time] | off",
-        "Keeps log files open whose paths have variables.",
-        "every log file is open all the time"),
+    once("open_log_file_cache", HTTP_SERVER_LOCATION, (1, 4),
+        "max=number [inactive=time] [min_uses=number] [valid=time] | off", "off",
+        "Keeps log files open whose paths have variables: `max` of them (at most 1024), each that was written to `min_uses` times (1), \
+        until it was not for `inactive` (10s). Every `valid` (60s) it is looked whether one still has its name; a reload and `USR1` close \
+        all of them.",
+        Apply::Level(kept)),
     once("log_subrequest", HTTP_SERVER_LOCATION, (1, 1), "on | off", "off",
         "Whether the subrequests of `auth_request` have lines of their own in the access log, as their location says.",
         Apply::Level(|l, d, r| l.logs.subrequests = r.flag(&d.args[0]))),
@@ -256,7 +285,7 @@ fn access_log(level: &mut super::Level, directive: &Directive, reading: &mut Rea
         }
         return;
     }
-    if not_yet(path, reading) || !reading.without_variables(path, "the path of an access_log") {
+    if not_yet(path, reading) {
         return;
     }
     let Some(format) = format(directive, reading) else { return };
@@ -265,6 +294,20 @@ fn access_log(level: &mut super::Level, directive: &Directive, reading: &mut Rea
         reading
             .error(directive.span, format!("no buffer is defined for access_log \"{}\"", path.text))
             .help("flush= needs buffer=, as in buffer=64k flush=10s");
+        return;
+    }
+    if !template::is_literal(&path.text) {
+        if parameters.buffer.is_some() {
+            reading
+                .error(path.span, "buffered logs cannot have variables in name")
+                .help("leave out buffer=, flush= and gzip, or write the path itself");
+            return;
+        }
+        let full = reading.path(&path.text);
+        let place = LogPlace::Named(reading.template(&Reading::part(path, full.to_string_lossy())));
+        if let Some(logs) = logs {
+            logs.push(AccessLog { place, format, condition: parameters.condition });
+        }
         return;
     }
     let file = LogFile {
@@ -276,8 +319,67 @@ fn access_log(level: &mut super::Level, directive: &Directive, reading: &mut Rea
     if let Some(file) = log_file(file, path, reading)
         && let Some(logs) = logs
     {
-        logs.push(AccessLog { file, format, condition: parameters.condition });
+        logs.push(AccessLog { place: LogPlace::File(file), format, condition: parameters.condition });
     }
+}
+
+/// The group of an `open_log_file_cache`, which is noted where it is new.
+fn group(kept: Option<KeptLogs>, reading: &mut Reading<'_>) -> LogGroupId {
+    let groups = &mut reading.declared.log_groups;
+    let index = groups.iter().position(|known| *known == kept).unwrap_or_else(|| {
+        groups.push(kept);
+        groups.len() - 1
+    });
+    LogGroupId(index as u32)
+}
+
+fn kept(level: &mut super::Level, directive: &Directive, reading: &mut Reading<'_>) {
+    if directive.args[0].text == "off" {
+        if let Some(word) = directive.args.get(1) {
+            reading
+                .error(word.span, "\"open_log_file_cache off\" takes no parameters")
+                .help("leave them out");
+        }
+        level.logs.kept = Some(None);
+        return;
+    }
+    let mut kept = KeptLogs {
+        max: 0,
+        inactive: Duration::from_secs(10),
+        min_uses: 1,
+        valid: Duration::from_secs(60),
+        span: directive.span,
+    };
+    for word in &directive.args {
+        match parameter(word) {
+            Some(("max", value)) => {
+                let Some(max) = reading.number(&value, 1, u64::from(u32::MAX)) else { return };
+                kept.max = usize::try_from(max).unwrap_or(MOST_KEPT).min(MOST_KEPT);
+            }
+            Some(("inactive", value)) => kept.inactive = reading.duration(&value).unwrap_or(kept.inactive),
+            Some(("min_uses", value)) => {
+                kept.min_uses = reading.number(&value, 1, u64::from(u32::MAX)).unwrap_or(kept.min_uses);
+            }
+            Some(("valid", value)) => kept.valid = reading.duration(&value).unwrap_or(kept.valid),
+            other => {
+                let name = other.map_or(word.text.as_str(), |(name, _)| name);
+                let help = suggest::did_you_mean(name, ["max", "inactive", "min_uses", "valid"]);
+                reading
+                    .error(word.span, format!("invalid \"open_log_file_cache\" parameter \"{}\"", word.text))
+                    .help(help.unwrap_or_else(|| {
+                        "write max=1000 inactive=20s valid=1m min_uses=2, or off".to_owned()
+                    }));
+                return;
+            }
+        }
+    }
+    if kept.max == 0 {
+        reading
+            .error(directive.span, "\"open_log_file_cache\" must have the \"max\" parameter")
+            .help("write open_log_file_cache max=1000;");
+        return;
+    }
+    level.logs.kept = Some(Some(kept));
 }
 
 fn format(directive: &Directive, reading: &mut Reading<'_>) -> Option<Arc<LogFormat>> {

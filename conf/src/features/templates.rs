@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::declared::cache_zone::CacheZoneId;
-use crate::declared::log::LogFileId;
+use crate::declared::log::{LogFileId, LogGroupId};
 use crate::declared::resolver::ResolverId;
 use crate::declared::upstream::UpstreamId;
 use crate::network::Network;
@@ -96,6 +96,7 @@ without_templates!(
     TempPath,
     CacheZoneId,
     LogFileId,
+    LogGroupId,
     ResolverId,
     UpstreamId,
 );

@@ -14,7 +14,7 @@ pub use crate::declared::charset_map::{Conversion, Table};
 pub use crate::declared::limit_zone::{
     ConnectionZone, ConnectionZoneId, LimitZone, RequestZone, RequestZoneId,
 };
-pub use crate::declared::log::{Escape, LogFile, LogFileId, LogFormat};
+pub use crate::declared::log::{Escape, KeptLogs, LogFile, LogFileId, LogFormat, LogGroupId};
 pub use crate::declared::made::geo::Geo;
 pub use crate::declared::made::map::Map;
 pub use crate::declared::made::split_clients::SplitClients;
@@ -45,7 +45,7 @@ pub use crate::features::limit_req::{RequestLimit, RequestLimits};
 pub use crate::features::lingering::{Lingering, LingeringClose};
 pub use crate::features::listen::{ServerName, SocketKeepalive};
 pub use crate::features::location::{LocationId, LocationMatch};
-pub use crate::features::logs::{AccessLog, ErrorLog, LogLevel as Level, LogTarget};
+pub use crate::features::logs::{AccessLog, ErrorLog, LogLevel as Level, LogPlace, LogTarget};
 pub use crate::features::main::{Main, User, WorkerProcesses};
 pub use crate::features::open_file_cache::{KeptFiles, OpenFileCache};
 pub use crate::features::pass::cache::usage::ProxyCache;
@@ -116,6 +116,8 @@ pub struct Http {
     pub cache_zones: Vec<CacheZone>,
     /// Access-log files; every distinct path once with its buffering.
     pub log_files: Vec<LogFile>,
+    /// Groups of access-log files whose names requests give, each with its `open_log_file_cache`.
+    pub log_groups: Vec<Option<KeptLogs>>,
     /// `limit_req_zone`s.
     pub request_zones: Vec<RequestZone>,
     /// `limit_conn_zone`s.

@@ -55,6 +55,11 @@ pub fn below(request: &Request, name: &[u8]) -> Result<Vec<u8>, Unmapped> {
     if ups(name) > 0 || ups(&path) > written { Err(Unmapped::LeavesRoot) } else { Ok(path) }
 }
 
+/// Whether a path goes up where what the configuration wrote does not: a value in it would lead out of its directory.
+pub fn goes_up(path: &[u8], written: &[u8]) -> bool {
+    ups(path) > ups(written)
+}
+
 /// Segments that go up.
 fn ups(path: &[u8]) -> usize {
     path.split(|&byte| byte == b'/').filter(|segment| *segment == b"..").count()

@@ -10,7 +10,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use millstream_conf::model::Level;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::fs::OFlags;
+use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat2};
 use rustix::io::Errno;
 use std::collections::VecDeque;
 use std::fmt;
@@ -262,6 +262,16 @@ pub fn open_file(path: &Path) -> io::Result<File> {
         }
         opened => opened,
     }
+}
+
+/// The same; where links are not to be followed, none on the way (`disable_symlinks`).
+pub(super) fn open_with(path: &Path, follows_links: bool) -> io::Result<File> {
+    if follows_links {
+        return open_file(path);
+    }
+    let flags = OFlags::WRONLY | OFlags::APPEND | OFlags::CREATE | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let mode = Mode::from_raw_mode(0o644);
+    Ok(openat2(CWD, path, flags, mode, ResolveFlags::NO_SYMLINKS)?.into())
 }
 
 /// Hands a regular file to another user, so that a process that gave up root can open it again.

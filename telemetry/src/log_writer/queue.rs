@@ -4,7 +4,8 @@
 //! Next: `thread`, which empties this.
 
 use super::Handle;
-use super::output::{self, Output, Owner};
+use super::named::{Named, NamedLine, Open};
+use super::output::{self, Owner};
 use super::{FILE_BYTES, QUEUE_BYTES};
 use crate::error_line;
 use millstream_conf::model::Level;
@@ -94,10 +95,18 @@ pub(super) struct State {
     pub(super) statistics: LogStatistics,
 }
 
-/// One file.
+/// What a slot is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Place {
+    Stderr,
+    File(PathBuf),
+    /// Files whose names come with their lines.
+    Group,
+}
+
+/// One file, or a group of those whose names come with their lines.
 pub(super) struct Slot {
-    /// `None` for standard error.
-    path: Option<PathBuf>,
+    place: Place,
     pub(super) gzip: Option<u32>,
     pub(super) queue: Queue,
     /// Bytes queued or being written.
@@ -105,7 +114,9 @@ pub(super) struct Slot {
     /// Lines dropped since the complaint, while there is no room.
     pub(super) dropping: Option<u64>,
     /// What was opened, until the writer takes it.
-    pub(super) opened: Option<Output>,
+    pub(super) opened: Option<Open>,
+    /// The files of the group are to be opened anew.
+    pub(super) renews: bool,
     /// The path opened anew, until what is queued for the old file is written.
     pub(super) next: Option<io::Result<File>>,
     pub(super) flow: Flow,
@@ -123,10 +134,12 @@ pub(super) enum Flow {
     Again,
 }
 
-/// Blocks waiting for one file, in order.
+/// What waits for one file, in order.
 #[derive(Default)]
 pub(super) struct Queue {
     pub(super) blocks: Vec<Vec<u8>>,
+    /// What waits for files of a group.
+    pub(super) named: Vec<Named>,
 }
 
 /// Emptied buffers for reuse.
@@ -139,23 +152,49 @@ pub(super) enum Sent<'a> {
     Block(Vec<u8>),
     /// A line, copied.
     Line(&'a [u8]),
+    /// A line for a file of a group, copied.
+    Named(NamedLine<'a>),
 }
 
 impl Sent<'_> {
     fn bytes(&self) -> &[u8] {
         match self {
             Sent::Block(block) => block,
-            Sent::Line(line) => line,
+            Sent::Line(line) | Sent::Named(NamedLine { line, .. }) => line,
         }
+    }
+
+    /// Bytes that it takes.
+    fn charge(&self) -> usize {
+        let names = match self {
+            Sent::Named(NamedLine { path, root, .. }) => path.as_os_str().len() + root.as_os_str().len(),
+            _ => 0,
+        };
+        self.bytes().len() + names
     }
 }
 
 impl Queue {
     fn put(&mut self, sent: Sent<'_>, spare: &mut Spare) {
+        let charge = sent.charge();
         match sent {
+            Sent::Named(line) => self.append_named(line, charge),
             Sent::Line(line) => self.append(line, spare),
             Sent::Block(block) if block.is_empty() => spare.give(block),
             Sent::Block(block) => self.blocks.push(block),
+        }
+    }
+
+    fn append_named(&mut self, NamedLine { path, root, follows_links, line }: NamedLine<'_>, charge: usize) {
+        match self.named.last_mut() {
+            Some(last) if last.path == path && last.root == root && last.follows_links == follows_links => {
+                last.lines.extend_from_slice(line);
+                last.charge += charge;
+            }
+            _ => {
+                let (path, root, lines) = (path.to_owned(), root.to_owned(), line.to_vec());
+                self.named.push(Named { path, root, follows_links, lines, charge });
+            }
         }
     }
 
@@ -189,11 +228,15 @@ impl Slot {
     /// Whether there is something for the writer to do.
     pub(super) fn has_work(&self) -> bool {
         let has_lines = match self.flow {
-            Flow::Open => !self.queue.blocks.is_empty(),
+            Flow::Open => !self.queue.blocks.is_empty() || !self.queue.named.is_empty(),
             Flow::Full => false,
             Flow::Again => true,
         };
-        has_lines || self.is_closing || self.next.is_some()
+        has_lines || self.is_closing || self.is_reopening()
+    }
+
+    fn is_reopening(&self) -> bool {
+        self.next.is_some() || self.renews
     }
 
     fn has_room(&self, length: usize, total: usize) -> bool {
@@ -201,7 +244,11 @@ impl Slot {
     }
 
     pub(super) fn name(&self) -> String {
-        self.path.as_ref().map_or_else(|| "stderr".to_owned(), |path| path.display().to_string())
+        match &self.place {
+            Place::Stderr => "stderr".to_owned(),
+            Place::File(path) => path.display().to_string(),
+            Place::Group => "access_log with variables".to_owned(),
+        }
     }
 }
 
@@ -217,18 +264,19 @@ impl State {
     pub(super) fn fill_slot(
         &mut self,
         index: usize,
-        path: Option<PathBuf>,
+        place: Place,
         gzip: Option<u32>,
-        output: Output,
+        open: Open,
         handle: Weak<Handle>,
     ) {
         self.slots[index] = Some(Slot {
-            path,
+            place,
             gzip,
             queue: Queue::default(),
             bytes: 0,
             dropping: None,
-            opened: Some(output),
+            opened: Some(open),
+            renews: false,
             next: None,
             flow: Flow::Open,
             handle,
@@ -340,17 +388,21 @@ impl Shared {
 
     /// Opens every path anew on this thread, then has the writer change over after writing what is queued.
     pub(super) fn reopen(&self, owner: Owner) {
-        let paths: Vec<(usize, PathBuf)> = {
+        let places: Vec<(usize, Place)> = {
             let state = self.lock();
             let slots = state.slots.iter().enumerate();
-            slots.filter_map(|(index, slot)| Some((index, slot.as_ref()?.path.clone()?))).collect()
+            slots.filter_map(|(index, slot)| Some((index, slot.as_ref()?.place.clone()))).collect()
         };
-        for (index, path) in paths {
-            let next = output::open_anew(&path, owner);
+        for (index, place) in places {
+            let next = match &place {
+                Place::File(path) => Some(output::open_anew(path, owner)),
+                Place::Stderr | Place::Group => None,
+            };
             let mut state = self.lock();
             // The slot may be another file's by now.
-            if let Some(slot) = state.slots[index].as_mut().filter(|slot| slot.path.as_ref() == Some(&path)) {
-                slot.next = Some(next);
+            if let Some(slot) = state.slots[index].as_mut().filter(|slot| slot.place == place) {
+                slot.next = next;
+                slot.renews = place == Place::Group;
             }
         }
         self.hurry(&mut self.lock());
@@ -360,7 +412,7 @@ impl Shared {
     pub(super) fn find(&self, path: &Path, gzip: Option<u32>) -> Option<Arc<Handle>> {
         let mut state = self.lock();
         for slot in state.slots.iter_mut().flatten() {
-            if slot.path.as_deref() == Some(path)
+            if matches!(&slot.place, Place::File(known) if known == path)
                 && let Some(handle) = slot.handle.upgrade()
             {
                 slot.gzip = gzip;
@@ -372,7 +424,7 @@ impl Shared {
 
     /// Queues lines, or drops and counts them where too much waits.
     pub(super) fn queue(&self, index: usize, sent: Sent<'_>) -> Ticket {
-        let length = sent.bytes().len();
+        let length = sent.charge();
         let mut state = self.lock();
         let State { slots, spare, stopped, bytes, .. } = &mut *state;
         let Some(slot) = slots[index].as_mut().filter(|_| !*stopped) else {
@@ -426,7 +478,7 @@ impl Shared {
         let is_busy = |state: &State| {
             self.written.load(Ordering::Relaxed) < target
                 || state.reopening
-                || state.slots.iter().flatten().any(|slot| slot.flow != Flow::Open || slot.next.is_some())
+                || state.slots.iter().flatten().any(|slot| slot.flow != Flow::Open || slot.is_reopening())
         };
         let waits =
             |state: &mut State| !state.stopped && (state.stopping || (is_busy(state) && !state.hopeless));

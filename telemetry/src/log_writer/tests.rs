@@ -260,7 +260,8 @@ fn whoever_waits_for_a_writer_that_does_not_come_is_let_go() {
     let shared = Arc::new(Shared::new().unwrap());
     let directory = directory();
     let path = directory.path().join("access.log");
-    let sink = LogSink::insert(&shared, Some(path.clone()), None, Output::open(&path).unwrap());
+    let open = Open::File(Output::open(&path).unwrap());
+    let sink = LogSink::insert(&shared, Place::File(path.clone()), None, open);
     // No thread runs: this is what a disk that never answers looks like to everybody else.
     let (first, second) = (sink.append(b"first\n"), sink.append(b"second\n"));
     let context = &mut Context::from_waker(Waker::noop());
@@ -296,4 +297,80 @@ fn emptied_buffers_come_back() {
     assert!(writer.drain());
     let buffer = sink.take_buffer();
     assert!(buffer.is_empty() && buffer.capacity() >= 4096);
+}
+
+fn kept(max: usize, min_uses: u64) -> KeptLogs {
+    let hour = Duration::from_secs(3600);
+    KeptLogs { max, inactive: hour, min_uses, valid: hour, span: Default::default() }
+}
+
+/// Writes a line to a file of a group, and waits for it.
+fn append_to(writer: &LogWriter, group: &LogSink, path: &Path, line: &str) {
+    let root = path.ancestors().nth(2).expect("a directory above");
+    let ticket = group.append_to(NamedLine { path, root, follows_links: true, line: line.as_bytes() });
+    block_on(writer.written(ticket));
+}
+
+#[test]
+fn of_files_that_requests_name_those_in_use_stay_open_and_the_one_used_longest_ago_goes_first() {
+    let (directory, writer) = (directory(), writer());
+    let (logs, moved) = (directory.path().join("logs"), directory.path().join("moved"));
+    fs::create_dir(&logs).unwrap();
+    let group = writer.group(Some(kept(3, 2)));
+    let append = |name: &str, line: &str| append_to(&writer, &group, &logs.join(name), line);
+    for name in ["first", "first", "once", "second", "second", "third", "third"] {
+        append(name, "here\n");
+    }
+    // What is open is written to wherever it is by now; anything else is not there.
+    fs::rename(&logs, &moved).unwrap();
+    for name in ["first", "once", "second", "third"] {
+        append(name, "there\n");
+    }
+    for (name, expected) in [
+        ("first", "here\nhere\n"),
+        ("once", "here\n"),
+        ("second", "here\nhere\nthere\n"),
+        ("third", "here\nhere\nthere\n"),
+    ] {
+        assert_eq!(text(&moved.join(name)), expected, "{name}");
+    }
+    assert_eq!(writer.statistics().errors, 2);
+    // A rotation closes all of them.
+    fs::create_dir(&logs).unwrap();
+    writer.reopen(None);
+    assert!(writer.drain());
+    append("third", "anew\n");
+    assert_eq!(text(&logs.join("third")), "anew\n");
+}
+
+#[test]
+fn without_a_cache_each_line_goes_to_the_file_that_has_the_name_now() {
+    let (directory, writer) = (directory(), writer());
+    let logs = directory.path().join("logs");
+    fs::create_dir(&logs).unwrap();
+    let (path, group) = (logs.join("a"), writer.group(None));
+    append_to(&writer, &group, &path, "one\n");
+    fs::rename(&path, logs.join("b")).unwrap();
+    append_to(&writer, &group, &path, "two\n");
+    assert_eq!((text(&logs.join("b")), text(&path)), ("one\n".to_owned(), "two\n".to_owned()));
+}
+
+#[test]
+fn no_file_is_made_where_the_root_is_missing_or_a_link_is_on_the_way_that_is_not_followed() {
+    let (directory, writer) = (directory(), writer());
+    let (here, group) = (directory.path(), writer.group(None));
+    let real = here.canonicalize().unwrap();
+    fs::create_dir(real.join("logs")).unwrap();
+    std::os::unix::fs::symlink(real.join("logs"), real.join("link")).unwrap();
+    let append = |path: &str, root: &str, follows_links: bool| {
+        let (path, root) = (real.join(path), real.join(root));
+        let line = NamedLine { path: &path, root: &root, follows_links, line: b"line\n" };
+        block_on(writer.written(group.append_to(line)));
+        path.exists()
+    };
+    assert!(!append("logs/a", "nowhere", true));
+    assert!(!append("link/a", "logs", false));
+    assert!(append("link/a", "logs", true));
+    assert!(append("logs/b", "logs", false));
+    assert_eq!(writer.statistics().errors, 2);
 }

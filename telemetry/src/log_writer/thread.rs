@@ -3,8 +3,9 @@
 //! It alone has the open files. A pipe or terminal that is full is left aside until it takes more; the other files do not
 //! wait for it. Next: `output`, which writes to one file.
 
+use super::named::{Named, Open};
 use super::output::{Outcome, Output};
-use super::queue::{Flow, Phase, Shared, State};
+use super::queue::{Flow, Phase, Queue, Shared, State};
 use super::{FILE_BYTES, PIPE_WAIT};
 use crate::error_line;
 use millstream_conf::model::Level;
@@ -18,14 +19,16 @@ use std::time::Duration;
 
 /// The open files, by slot.
 #[derive(Default)]
-struct Files(Vec<Option<Output>>);
+struct Files(Vec<Option<Open>>);
 
 /// What the writer took for one file.
 struct Batch {
     slot: usize,
     gzip: Option<u32>,
     blocks: Vec<Vec<u8>>,
-    opened: Option<Output>,
+    named: Vec<Named>,
+    opened: Option<Open>,
+    renews: bool,
     next: Option<io::Result<File>>,
     /// Its last sink is gone: this is the last batch, and the slot may be another file's already.
     closes: bool,
@@ -157,11 +160,15 @@ impl Shared {
     /// The end: what full pipes have not taken is counted as lost.
     fn stop(&self, mut state: MutexGuard<'_, State>, mut files: Files) {
         let mut outcome = Outcome::default();
-        for output in files.0.iter_mut().flatten() {
-            output.give_up(&mut outcome);
+        for open in files.0.iter_mut().flatten() {
+            if let Open::File(output) = open {
+                output.give_up(&mut outcome);
+            }
         }
-        let queued = state.slots.iter().flatten().flat_map(|slot| &slot.queue.blocks);
-        let unwritten = queued.map(|block| block.len() as u64).sum::<u64>() + outcome.bytes_dropped;
+        let queues = state.slots.iter().flatten().map(|slot| &slot.queue);
+        let queued =
+            queues.flat_map(|queue| queue.blocks.iter().chain(queue.named.iter().map(|one| &one.lines)));
+        let unwritten = queued.map(|lines| lines.len() as u64).sum::<u64>() + outcome.bytes_dropped;
         state.statistics.bytes_dropped += unwritten;
         state.stopped = true;
         self.progress.notify_all();
@@ -173,11 +180,11 @@ fn take_batches(state: &mut State) -> Vec<Batch> {
     let mut batches = Vec::new();
     for (slot, entry) in state.slots.iter_mut().enumerate() {
         let Some(found) = entry.as_mut().filter(|slot| slot.has_work()) else { continue };
-        let blocks = std::mem::take(&mut found.queue.blocks);
+        let Queue { blocks, named } = std::mem::take(&mut found.queue);
         let (opened, next) = (found.opened.take(), found.next.take());
-        let closes = found.is_closing;
-        state.reopening |= next.is_some();
-        batches.push(Batch { slot, gzip: found.gzip, blocks, opened, next, closes });
+        let (renews, closes) = (std::mem::take(&mut found.renews), found.is_closing);
+        state.reopening |= next.is_some() || renews;
+        batches.push(Batch { slot, gzip: found.gzip, blocks, named, opened, renews, next, closes });
         if closes {
             *entry = None;
         }
@@ -208,7 +215,7 @@ fn tell_of_room(state: &mut State, about: usize) {
 
 impl Files {
     fn write(&mut self, batch: Batch, outcome: &mut Outcome) -> Done {
-        let Batch { slot, gzip, blocks, opened, next, closes } = batch;
+        let Batch { slot, gzip, blocks, named, opened, renews, next, closes } = batch;
         if self.0.len() <= slot {
             self.0.resize_with(slot + 1, || None);
         }
@@ -217,7 +224,20 @@ impl Files {
             *place = opened;
         }
         let mut done = Done { slot, released: 0, is_full: false, closes };
-        let Some(output) = place else { return done };
+        let output = match place {
+            Some(Open::File(output)) => output,
+            Some(Open::Group(files)) => {
+                done.released = files.write(slot, named, outcome);
+                if renews {
+                    files.forget();
+                }
+                if closes {
+                    *place = None;
+                }
+                return done;
+            }
+            None => return done,
+        };
         done.released += output.write(slot, blocks, gzip, outcome);
         if let Some(next) = next {
             done.released += output.change_over(slot, next, outcome);
@@ -238,7 +258,7 @@ impl Files {
             .0
             .iter()
             .enumerate()
-            .filter_map(|(slot, output)| Some((slot, output.as_ref().filter(|output| output.is_full())?)))
+            .filter_map(|(slot, open)| Some((slot, open.as_ref()?.file().filter(|output| output.is_full())?)))
             .collect();
         let mut polled: Vec<PollFd<'_>> = full
             .iter()

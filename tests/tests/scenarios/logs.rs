@@ -2,6 +2,7 @@
 
 use std::fs::{self, OpenOptions};
 use std::io::Read;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -83,4 +84,95 @@ fn a_log_pipe_gets_every_line_once_its_reader_goes_on() {
     assert_eq!(&last, b"GET /last");
     drop(reader);
     assert!(server.stop(Signal::QUIT).is_some_and(|status| status.success()));
+}
+
+/// A site whose requests name the file that they are logged in.
+fn named(directives: &str) -> Server {
+    let template = "worker_processes 2; pid @DIR@/nginx.pid; error_log @DIR@/error.log notice; events {}
+    http {
+        log_format short $uri;
+        server {
+            listen 127.0.0.1:@PORT@;
+            root @DIR@;
+            @DIRECTIVES@
+            location / { access_log @DIR@/named/$arg_name.log short; return 200 ok; }
+            location /elsewhere { root @DIR@/nowhere; access_log @DIR@/named/elsewhere.log short; access_log @DIR@/named/$arg_name short; return 200; }
+            location /off { access_log @DIR@/named/$arg_name short; access_log off; return 200; }
+            location /some { access_log @DIR@/named/$arg_name.log short if=$arg_wanted; return 200; }
+        }
+    }";
+    let prefix = Prefix::new();
+    // Started by root, they are made by the user who serves.
+    fs::create_dir(prefix.join("named")).expect("own directory");
+    fs::set_permissions(prefix.join("named"), fs::Permissions::from_mode(0o777)).expect("own directory");
+    Server::start_in(prefix, template, &[("DIRECTIVES", directives)])
+}
+
+#[test]
+fn a_request_is_logged_in_the_file_that_it_names_and_in_none_outside_of_the_directory() {
+    let server = named("");
+    for target in [
+        "/one?name=a",
+        "/two?name=b",
+        "/three?name=a",
+        "/four?name=",
+        "/five?name=..%2fsix",
+        "/up?name=../up",
+        "/elsewhere?name=x",
+        "/off?name=off",
+        "/some?name=a",
+        "/some/more?name=a&wanted=1",
+    ] {
+        assert_eq!(server.get(target).status, 200, "{target}");
+    }
+    let logs = server.prefix().join("named");
+    for (name, expected) in [
+        ("a.log", "/one\n/three\n/some/more\n"),
+        ("b.log", "/two\n"),
+        (".log", "/four\n"),
+        ("elsewhere.log", "/elsewhere\n"),
+    ] {
+        wait::until(name, || fs::read_to_string(logs.join(name)).is_ok_and(|text| text == expected));
+    }
+    wait::until("the errors are told", || {
+        let log = server.log();
+        log.contains("/nowhere\" failed")
+            && (is_nginx() || log.contains("../up.log\" would leave its directory"))
+    });
+    let mut names: Vec<_> = fs::read_dir(&logs)
+        .expect("own directory")
+        .map(|entry| entry.expect("an entry").file_name().into_string().expect("ASCII"))
+        .collect();
+    names.sort();
+    assert_eq!(
+        names.iter().filter(|name| !name.contains("..%2f")).collect::<Vec<_>>(),
+        [".log", "a.log", "b.log", "elsewhere.log"]
+    );
+    assert!(is_nginx() || !server.prefix().join("up.log").exists());
+}
+
+#[test]
+fn files_that_requests_name_stay_open_until_a_rotation_or_a_reload() {
+    let server = named("open_log_file_cache max=10 valid=1h inactive=1h;");
+    let logs = server.prefix().join("named");
+    let has = |name: &str, expected: &str| {
+        wait::until(name, || fs::read_to_string(logs.join(name)).is_ok_and(|text| text == expected));
+    };
+    server.get("/one?name=a");
+    has("a.log", "/one\n");
+    fs::rename(logs.join("a.log"), logs.join("a.1")).expect("own directory");
+    server.get("/two?name=a");
+    has("a.1", "/one\n/two\n");
+    for (signal, told, target) in
+        [(Signal::USR1, "reopening logs", "/three?name=a"), (Signal::HUP, "is in force", "/four?name=a")]
+    {
+        let before = server.log().matches(told).count();
+        server.signal(signal);
+        wait::until(told, || server.log().matches(told).count() > before);
+        wait::until("the line is in a file of that name", || {
+            server.get(target);
+            logs.join("a.log").exists()
+        });
+        fs::rename(logs.join("a.log"), logs.join("a.2")).expect("own directory");
+    }
 }
