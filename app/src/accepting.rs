@@ -9,7 +9,7 @@ use millstream_net::stream::Stream;
 use millstream_net::timer::Deadline;
 use millstream_net::{Address, clock, cores};
 use millstream_server::connection;
-use millstream_server::worker::Worker;
+use millstream_server::worker::{Place, Worker};
 use millstream_telemetry::error_log::SystemError;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -129,7 +129,7 @@ fn serve(
 ) -> Option<oneshot::Receiver<()>> {
     let (worker, address) = (worker.clone(), address.clone());
     if let Some(place) = worker.try_admit() {
-        tokio::task::spawn_local(connection::serve(worker, place, stream, remote, address));
+        begin(worker, place, stream, remote, address);
         return None;
     }
     let (admitted, place_found) = oneshot::channel();
@@ -137,9 +137,18 @@ fn serve(
     tokio::task::spawn_local(async move {
         let place = worker.admit().await;
         drop(admitted);
-        connection::serve(worker.clone(), place, stream, remote, address).await;
+        begin(worker, place, stream, remote, address);
     });
     Some(place_found)
+}
+
+fn begin(worker: Rc<Worker>, place: Place, stream: Stream, remote: Address, address: Rc<ListenAddress>) {
+    let ends_by = place.ends_by();
+    let task = tokio::task::spawn_local(connection::serve(worker, place, stream, remote, address));
+    if let Some(ends_by) = ends_by {
+        // It has not begun yet, so its place is still its own.
+        ends_by(task.abort_handle());
+    }
 }
 
 /// Says that connections wait, once in a while.

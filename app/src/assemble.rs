@@ -4,20 +4,20 @@
 //! configuration is touched until everything new stands and [`Assembled::commit`] puts it in force.
 
 use crate::descriptors::Needs;
+use crate::handshakes::Handshakes;
 use crate::names::LookedUp;
 use crate::{account, temporary};
 use millstream_cache::Store;
 use millstream_conf::diagnostics::Diagnostics;
 use millstream_conf::model::{
-    CacheZone, Configuration, ErrorLog, HostPort, Http, Level, LimitZone, Listener, Location, LocationMatch,
-    LogTarget, Main, Making, PeerAddress, ServerId, Upstream, UpstreamServer, UpstreamTls, Variable,
+    CacheZone, Configuration, ErrorLog, HostPort, Http, Level, LimitZone, LocationMatch, LogTarget, Main,
+    Making, PeerAddress, Upstream, UpstreamServer, Variable,
 };
 use millstream_conf::variables::Builtin;
 use millstream_net::address::Address;
 use millstream_net::resolver::Resolver;
-use millstream_net::tls::{self, ServerConfig, TlsAcceptor, TlsConnector};
 use millstream_net::{clock, limits};
-use millstream_server::generation::{ChooseCertificate, Shared};
+use millstream_server::generation::Shared;
 use millstream_server::limit_zone::connections::ConnectionZone;
 use millstream_server::limit_zone::requests::RequestZone;
 use millstream_server::route::server_name::HostTable;
@@ -25,7 +25,6 @@ use millstream_telemetry::error_log::ErrorLogs;
 use millstream_telemetry::log_writer::{self, LogSink, LogWriter};
 use millstream_telemetry::metrics::Registry;
 use millstream_upstream::{Group, Server};
-use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
@@ -93,8 +92,8 @@ pub fn assemble(
         stores.extend(known.or_else(|| open_store(zone, http, &main_log, &mut findings)));
     }
     account::prove_caches(&configuration, &mut findings);
-    let tls = certificates(http, &mut findings);
-    let connectors = connectors(http, &mut findings);
+    let Handshakes { clients, tls, connectors } =
+        Handshakes::read(http, reads(http, is_of_offer), &mut findings);
     findings.leave_out_repeats();
     if findings.has_errors() {
         return Err(findings);
@@ -103,8 +102,7 @@ pub fn assemble(
     let status_zones = http.status_zones.iter().map(|name| registry.zone(name)).collect();
     let miss_locations = miss_locations(http, registry);
     let hosts = http.listeners.iter().map(|listener| HostTable::new(http, listener)).collect();
-    let (keeps_sent_heads, keeps_upstream_heads) =
-        (reads(http, is_of_sent_head), reads(http, is_of_upstream_head));
+    let keeps_sent_heads = reads(http, is_of_sent_head);
     let (request_zones, connection_zones) = limit_zones(http, previous);
     let bounds = Needs::of(&configuration).bounds(limits::nofile());
     let shared = Shared {
@@ -120,6 +118,7 @@ pub fn assemble(
         error_logs,
         main_log,
         tls,
+        clients,
         connectors,
         hosts,
         status_zones,
@@ -127,7 +126,7 @@ pub fn assemble(
         miss_locations,
         keeps_sent_heads,
         names_body_files: reads(http, is_of_body_file),
-        keeps_upstream_heads,
+        keeps_upstream_heads: reads(http, is_of_upstream_head),
         configuration,
     };
     let left = left_by(previous, &shared.stores);
@@ -227,7 +226,7 @@ pub fn probe(configuration: &mut Configuration, findings: &mut Diagnostics) {
         addresses(server, &[], &names, findings);
     }
     resolvers(http, &names, findings);
-    certificates(http, findings);
+    Handshakes::read(http, false, findings);
     for file in &http.log_files {
         try_log(&file.path, findings);
     }
@@ -412,73 +411,6 @@ fn open_store(
     }
 }
 
-/// One acceptor per listener; certificates of a server are read once.
-fn certificates(http: &Http, findings: &mut Diagnostics) -> Vec<Option<TlsAcceptor<ChooseCertificate>>> {
-    let mut configs: HashMap<u32, Arc<ServerConfig>> = HashMap::new();
-    for (index, server) in http.servers.iter().enumerate() {
-        let Some(conf) = server.settings.tls.as_ref().filter(|tls| !tls.certificates.is_empty()) else {
-            continue;
-        };
-        match tls::server_config(conf) {
-            Ok(config) => _ = configs.insert(index as u32, config),
-            Err(error) => _ = findings.error(conf.span, error.to_string()),
-        }
-    }
-    http.listeners
-        .iter()
-        .map(|listener| listener.ssl.then(|| acceptor(http, listener, &configs)).flatten())
-        .collect()
-}
-
-/// One per location. Locations with the same settings share theirs, and with it the sessions.
-fn connectors(http: &Http, findings: &mut Diagnostics) -> Vec<Option<Arc<TlsConnector>>> {
-    let mut known: Vec<(Arc<UpstreamTls>, Arc<TlsConnector>)> = Vec::new();
-    let mut connector = |location: &Location| -> Option<Arc<TlsConnector>> {
-        let tls = location.settings.pass()?.http()?.tls.as_ref()?;
-        if let Some((_, connector)) = known.iter().find(|(settings, _)| **settings == *tls.settings) {
-            return Some(connector.clone());
-        }
-        match TlsConnector::new(&tls.settings) {
-            Ok(connector) => {
-                let connector = Arc::new(connector);
-                known.push((tls.settings.clone(), connector.clone()));
-                Some(connector)
-            }
-            Err(error) => {
-                findings.error(tls.span, error.to_string());
-                None
-            }
-        }
-    };
-    http.locations.iter().map(&mut connector).collect()
-}
-
-fn acceptor(
-    http: &Http,
-    listener: &Listener,
-    configs: &HashMap<u32, Arc<ServerConfig>>,
-) -> Option<TlsAcceptor<ChooseCertificate>> {
-    let rejects = |id: &ServerId| http.server(*id).settings.tls.as_ref().is_some_and(|tls| tls.rejects);
-    let rejecting: Vec<ServerId> = listener.servers.iter().copied().filter(rejects).collect();
-    let mut candidates = std::iter::once(&listener.default_server).chain(&listener.servers);
-    let default = candidates.find_map(|id| configs.get(&id.0)).cloned();
-    if default.is_none() && rejecting.is_empty() {
-        return None;
-    }
-    let names = HostTable::new(http, listener);
-    let configs = configs.clone();
-    let choose: ChooseCertificate = Box::new(move |name: Option<&str>| {
-        let host = name.unwrap_or_default().to_ascii_lowercase();
-        // A name that an expression cannot decide about has no certificate.
-        let (server, _) = names.find(host.as_bytes()).ok()?;
-        if rejecting.contains(&server) {
-            return None;
-        }
-        configs.get(&server.0).or(default.as_ref()).cloned()
-    });
-    Some(TlsAcceptor::new(choose))
-}
-
 /// Whether any template reads such a variable.
 fn reads(http: &Http, wanted: fn(&Variable) -> bool) -> bool {
     let of_locations = http.locations.iter().flat_map(|location| location.settings.templates());
@@ -489,6 +421,10 @@ fn reads(http: &Http, wanted: fn(&Variable) -> bool) -> bool {
 
 fn is_of_sent_head(variable: &Variable) -> bool {
     matches!(variable, Variable::SentHeader(_))
+}
+
+fn is_of_offer(variable: &Variable) -> bool {
+    matches!(variable, Variable::Builtin(Builtin::SslCiphers | Builtin::SslCurves | Builtin::SslSessionId))
 }
 
 fn is_of_body_file(variable: &Variable) -> bool {

@@ -15,6 +15,7 @@ mod temporary;
 mod accepting;
 mod descriptors;
 mod names;
+mod handshakes;
 mod assemble;
 mod check;
 mod serve_url;

@@ -130,8 +130,12 @@ async fn run(
                 // What is queued on a socket that stays is accepted by its next acceptor.
                 let stays = |address: &_| listenings.iter().any(|listening| listening.address() == address);
                 accepting.end(stays).await;
-                let generation = Generation::new(shared);
+                let (generation, before) = (Generation::new(shared), worker.generation());
                 tend_pools(&generation);
+                if let Some(timeout) = before.shared.configuration.main.worker_shutdown_timeout {
+                    tokio::task::spawn_local(end_old(worker.clone(), timeout, generation.shared.number));
+                }
+                drop(before);
                 worker.replace_generation(generation);
                 connection::clear_spare();
                 accepting = Accepting::begin(worker, &listenings, spread);
@@ -179,6 +183,14 @@ async fn next_stop(orders: &mut UnboundedReceiver<Order>) {
             return;
         }
     }
+}
+
+/// Ends what earlier configurations accepted once their time is over.
+async fn end_old(worker: Rc<Worker>, timeout: Duration, number: u64) {
+    let mut deadline = Deadline::new();
+    deadline.set(clock::now() + timeout);
+    deadline.passed().await;
+    worker.end_those_before(number);
 }
 
 /// Each pool watches its idle connections until it is dropped.

@@ -3,7 +3,7 @@
 //! Names are kept as names; nothing is resolved here. Next: `features/listen`, `features/upstream`, which read them;
 //! `millstream-net`'s `address`, that of an open connection.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
 /// An address of a `listen` directive.
@@ -33,4 +33,13 @@ pub enum PeerAddress {
     Name(HostPort),
     /// A unix socket's path.
     Unix(PathBuf),
+}
+
+/// An address of ours, with or without a port; port 0 is any.
+pub fn local_address(text: &str) -> Option<SocketAddr> {
+    if let Ok(address) = text.parse() {
+        return Some(address);
+    }
+    let bare = text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(text);
+    bare.parse::<IpAddr>().ok().map(|ip| SocketAddr::new(ip, 0))
 }

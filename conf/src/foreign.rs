@@ -36,7 +36,6 @@ const CONTENT: &str = "it decides what is answered";
 const HANDLER: &str =
     "without it the location would show the files themselves, programs and passwords in them included";
 const ACCESS: &str = "it decides who is let in";
-const BOUNDS: &str = "it bounds how much a client may take";
 const ENCRYPTION: &str = "it decides how what is sent is protected on its way";
 const CLIENT: &str = "it decides whom a request is taken to come from";
 const UPSTREAM: &str = "it decides what the upstream is sent";
@@ -67,7 +66,7 @@ const TABLE: &[(Fate, &str)] = &[
         LeftOut(TUNING),
         "debug_points ssl_object_cache_inheritable working_directory early_hints \
                        subrequest_output_buffer_size \
-                       google_perftools_profiles gzip_no_buffer postpone_gzipping proxy_socket_keepalive \
+                       google_perftools_profiles gzip_no_buffer postpone_gzipping \
                        ssl_certificate_cache ssl_certificate_compression",
     ),
     (LeftOut(LOOK), "msie_refresh"),
@@ -94,11 +93,7 @@ const TABLE: &[(Fate, &str)] = &[
     (BelongsTo(&["valid_referers"]), "referer_hash_bucket_size referer_hash_max_size"),
     (BelongsTo(&["ssi"]), "ssi_*"),
     (BelongsTo(&["userid"]), "userid_*"),
-    (
-        BelongsTo(&["ssl_verify_client"]),
-        "ssl_client_certificate ssl_crl ssl_ocsp ssl_ocsp_cache ssl_ocsp_responder \
-                                         ssl_verify_depth",
-    ),
+    (BelongsTo(&["ssl_ocsp"]), "ssl_ocsp_cache ssl_ocsp_responder"),
     (
         BelongsTo(&["xslt_stylesheet", "xml_entities"]),
         "xslt_last_modified xslt_param xslt_string_param xslt_types",
@@ -139,14 +134,13 @@ const TABLE: &[(Fate, &str)] = &[
         "empty_gif grpc_pass js_content memcached_pass perl scgi_pass uwsgi_pass status \
                      status_format upstream_conf",
     ),
-    (Kept(ACCESS), "auth_jwt auth_oidc js_access proxy_allow_upstream ssl_verify_client valid_referers"),
-    (Kept(BOUNDS), "proxy_limit_rate"),
+    (Kept(ACCESS), "auth_jwt auth_oidc js_access proxy_allow_upstream ssl_ocsp valid_referers"),
     (
         Kept(ENCRYPTION),
         "acme_certificate ssl ssl_ech_file ssl_engine ssl_password_file proxy_ssl_alpn proxy_ssl_password_file",
     ),
     (Kept(CLIENT), "proxy_protocol_tlv"),
-    (Kept(UPSTREAM), "mirror proxy_bind proxy_request_dynamic"),
+    (Kept(UPSTREAM), "mirror proxy_request_dynamic"),
     (Kept(COOKIES), "userid"),
     (Kept(CHOICE), "health_check ntlm state sticky sticky_cookie_insert"),
     (
@@ -162,12 +156,10 @@ const DEFAULTS: &[(&str, &str)] = &[
     ("auth_jwt", "off"),
     ("image_filter", "off"),
     ("mirror", "off"),
-    ("proxy_bind", "off"),
-    ("proxy_limit_rate", "0"),
     ("random_index", "off"),
     ("ssi", "off"),
     ("ssl", "off"),
-    ("ssl_verify_client", "off"),
+    ("ssl_ocsp", "off"),
     ("userid", "off"),
 ];
 

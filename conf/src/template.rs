@@ -52,6 +52,8 @@ pub enum Variable {
     UpstreamTrailer(Box<str>),
     /// `$upstream_cookie_NAME`, from the upstream's Set-Cookie fields.
     UpstreamCookie(Box<str>),
+    /// `$proxy_protocol_tlv_NAME`.
+    ProxyProtocolTlv(ProxyProtocolTlv),
     /// `$cookie_NAME`.
     Cookie(Box<str>),
     /// `$arg_NAME`, names compared without case. Without a name it stands for any family written so, which has no value.
@@ -62,6 +64,36 @@ pub enum Variable {
     Slot(u16),
     /// A variable that the configuration makes out of others.
     Made(MadeId),
+}
+
+/// What a header of the PROXY protocol says beside the addresses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ProxyProtocolTlv {
+    /// A value of this kind.
+    Value(u8),
+    /// One among those that are about TLS.
+    OfTls(u8),
+    /// Whether the client's certificate is good, as a number.
+    TlsVerify,
+}
+
+impl ProxyProtocolTlv {
+    /// The one with a name of nginx's, or with the number of its kind in hexadecimal digits.
+    fn named(name: &str) -> Option<Self> {
+        const NAMES: [(&str, u8); 5] =
+            [("alpn", 1), ("authority", 2), ("unique_id", 5), ("ssl", 0x20), ("netns", 0x30)];
+        const OF_TLS: [(&str, u8); 5] =
+            [("version", 0x21), ("cn", 0x22), ("cipher", 0x23), ("sig_alg", 0x24), ("key_alg", 0x25)];
+        let kind = |names: &[(&str, u8)], name: &str| match name.strip_prefix("0x") {
+            Some(digits) => u8::from_str_radix(digits, 16).ok(),
+            None => names.iter().find(|(known, _)| *known == name).map(|(_, kind)| *kind),
+        };
+        match name.strip_prefix("ssl_") {
+            Some("verify") => Some(ProxyProtocolTlv::TlsVerify),
+            Some(name) => kind(&OF_TLS, name).map(ProxyProtocolTlv::OfTls),
+            None => kind(&NAMES, name).map(ProxyProtocolTlv::Value),
+        }
+    }
 }
 
 /// Index into `Http::made`.
@@ -191,6 +223,7 @@ pub fn variable(name: &str, scope: &Scope<'_>) -> Option<Variable> {
         "arg_" => Variable::Argument(member.into()),
         "cookie_" => Variable::Cookie(member.into()),
         "http_" => Variable::RequestHeader(field()),
+        "proxy_protocol_tlv_" => Variable::ProxyProtocolTlv(ProxyProtocolTlv::named(member)?),
         "sent_http_" => Variable::SentHeader(field()),
         "sent_trailer_" => Variable::SentTrailer(field()),
         "upstream_cookie_" => Variable::UpstreamCookie(member.into()),

@@ -4,24 +4,42 @@
 
 use crate::address::Address;
 use crate::clock;
+use crate::kernel;
 use crate::stream::Stream;
 use crate::timer::Deadline;
+use socket2::SockRef;
 use std::io;
+use std::net::SocketAddr;
+use std::os::fd::AsFd;
 use std::path::Path;
 use std::time::Duration;
-use tokio::net::{TcpStream, UnixStream};
+use tokio::net::{TcpSocket, TcpStream, UnixStream};
 
 /// First wait after a unix socket's queue was found full; it doubles with each further attempt.
 const QUEUE_FULL_WAIT: Duration = Duration::from_millis(1);
 /// Attempts on a full queue: 127 ms in all.
 const QUEUE_FULL_ATTEMPTS: u32 = 8;
 
+/// Our own end of a connection.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Local {
+    /// The address that it comes from; port 0 is any.
+    pub address: Option<SocketAddr>,
+    /// That address need not be one of this machine's (IP_TRANSPARENT).
+    pub transparent: bool,
+    /// The kernel asks by and by whether the other end is still there (SO_KEEPALIVE).
+    pub keepalive: bool,
+}
+
 /// Connects, with TCP_NODELAY on. Errors as the kernel says; `InvalidInput` for the address of a nameless
 /// unix socket.
-pub async fn connect(address: &Address) -> io::Result<Stream> {
+pub async fn connect(address: &Address, local: Option<&Local>) -> io::Result<Stream> {
     match address {
         Address::Tcp(peer) => {
-            let socket = TcpStream::connect(*peer).await?;
+            let socket = match local {
+                Some(local) => connect_from(*peer, local).await?,
+                None => TcpStream::connect(*peer).await?,
+            };
             socket.set_nodelay(true)?;
             Ok(Stream::Tcp(socket, *peer))
         }
@@ -29,6 +47,35 @@ pub async fn connect(address: &Address) -> io::Result<Stream> {
         Address::Unix(None) => Err(io::ErrorKind::InvalidInput.into()),
     }
 }
+
+async fn connect_from(peer: SocketAddr, local: &Local) -> io::Result<TcpStream> {
+    let socket = if peer.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
+    if local.keepalive {
+        socket.set_keepalive(true)?;
+    }
+    let Some(from) = local.address else { return socket.connect(peer).await };
+    if local.transparent {
+        let raw = SockRef::from(&socket);
+        let allowed =
+            if peer.is_ipv4() { raw.set_ip_transparent_v4(true) } else { raw.set_ip_transparent_v6(true) };
+        allowed.map_err(|error| match error.kind() {
+            io::ErrorKind::PermissionDenied => io::Error::new(error.kind(), NOT_TRANSPARENT),
+            _ => error,
+        })?;
+    }
+    if from.port() == 0 {
+        // Else each connection has a port to itself, whoever it is to. Kernels before 4.2 do so.
+        _ = kernel::bind_without_port(socket.as_fd());
+    }
+    socket
+        .bind(from)
+        .map_err(|error| io::Error::new(error.kind(), format!("bind({from}) failed: {error}")))?;
+    socket.connect(peer).await
+}
+
+/// Why an address of somebody else's is not ours to use.
+const NOT_TRANSPARENT: &str =
+    "another's address takes the right CAP_NET_RAW, which workers have with \"user root\" alone";
 
 /// A unix socket whose queue is full says EAGAIN at once, and nothing tells when there is room again. An API
 /// server empties its queue within milliseconds, so that a few attempts spare the client an error.
@@ -51,7 +98,6 @@ async fn connect_unix(path: &Path) -> io::Result<UnixStream> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::net::SocketAddr;
 
     fn on_runtime<F: Future>(future: F) -> F::Output {
         tokio::runtime::Builder::new_current_thread()
@@ -66,10 +112,25 @@ mod tests {
         on_runtime(async {
             let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a free port");
             let address = Address::Tcp(listener.local_addr().expect("bound"));
-            let stream = connect(&address).await.expect("it listens");
+            let stream = connect(&address, None).await.expect("it listens");
             assert_eq!(stream.peer(), address);
             let Stream::Tcp(socket, _) = &stream else { panic!("TCP was asked for") };
             assert!(socket.nodelay().expect("readable"));
+        });
+    }
+
+    #[test]
+    fn a_connection_comes_from_the_address_that_is_asked_for() {
+        on_runtime(async {
+            let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+            let address = Address::Tcp(listener.local_addr().expect("bound"));
+            let from: SocketAddr = "127.0.0.2:0".parse().expect("an address");
+            let local = Local { address: Some(from), transparent: false, keepalive: true };
+            let stream = connect(&address, Some(&local)).await.expect("it listens");
+            let Stream::Tcp(socket, _) = &stream else { panic!("TCP was asked for") };
+            assert!(SockRef::from(socket).keepalive().expect("readable"));
+            let (_, seen) = listener.accept().await.expect("it came");
+            assert_eq!(seen.ip(), from.ip());
         });
     }
 
@@ -80,7 +141,7 @@ mod tests {
             let path = folder.path().join("api.sock");
             let _listener = tokio::net::UnixListener::bind(&path).expect("a free path");
             let address = Address::Unix(Some(path));
-            assert_eq!(connect(&address).await.expect("it listens").peer(), address);
+            assert_eq!(connect(&address, None).await.expect("it listens").peer(), address);
         });
     }
 
@@ -95,7 +156,7 @@ mod tests {
             listener.listen(0).expect("it listens");
             let first = UnixStream::connect(&path).await.expect("one fits the queue");
             let address = Address::Unix(Some(path.clone()));
-            let mut second = std::pin::pin!(connect(&address));
+            let mut second = std::pin::pin!(connect(&address, None));
             std::future::poll_fn(|context| {
                 assert!(second.as_mut().poll(context).is_pending());
                 std::task::Poll::Ready(())
@@ -113,12 +174,13 @@ mod tests {
             let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
             let free: SocketAddr = listener.local_addr().expect("bound");
             drop(listener);
-            let refused = connect(&Address::Tcp(free)).await.expect_err("nobody listens");
+            let refused = connect(&Address::Tcp(free), None).await.expect_err("nobody listens");
             assert_eq!(refused.kind(), io::ErrorKind::ConnectionRefused);
-            let missing =
-                connect(&Address::Unix(Some("/nowhere/at/all".into()))).await.expect_err("no such file");
+            let missing = connect(&Address::Unix(Some("/nowhere/at/all".into())), None)
+                .await
+                .expect_err("no such file");
             assert_eq!(missing.kind(), io::ErrorKind::NotFound);
-            assert!(connect(&Address::Unix(None)).await.is_err());
+            assert!(connect(&Address::Unix(None), None).await.is_err());
         });
     }
 }

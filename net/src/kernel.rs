@@ -47,6 +47,22 @@ pub(crate) fn defer_accept(socket: BorrowedFd<'_>, seconds: libc::c_int) -> io::
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
+/// IP_BIND_ADDRESS_NO_PORT: an address is bound now, its port found when it is known where the connection goes.
+pub(crate) fn bind_without_port(socket: BorrowedFd<'_>) -> io::Result<()> {
+    let on: libc::c_int = 1;
+    // SAFETY: the option reads exactly one c_int, which lives on this stack for the length of the call.
+    let result = unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            libc::IPPROTO_IP,
+            libc::IP_BIND_ADDRESS_NO_PORT,
+            (&raw const on).cast(),
+            size_of::<libc::c_int>() as libc::socklen_t,
+        )
+    };
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
 /// Seconds that local time is ahead of UTC at a moment (seconds since 1970); 0 where the zone is unknown.
 pub(crate) fn local_offset(seconds: i64) -> i32 {
     let mut broken_down = MaybeUninit::<libc::tm>::zeroed();

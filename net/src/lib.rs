@@ -29,6 +29,7 @@ pub mod resolve;
 pub mod resolver;
 pub mod connect;
 pub mod listener;
+pub mod certificate;
 pub mod tls;
 
 pub use address::Address;

@@ -4,19 +4,55 @@
 
 use crate::stream::Stream;
 use crate::timer::{Deadline, is_elapsed};
+use millstream_conf::model::ProxyProtocolTlv;
 use rustix::net::{RecvFlags, recv};
 use std::fmt;
-use std::io;
+use std::io::{self, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::AsFd;
 
 /// Whom a proxy speaks for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Proxied {
     /// The client, as the proxy sees it.
     pub source: SocketAddr,
     /// The address that the client connected to.
     pub destination: SocketAddr,
+    /// What else it says (version 2): kind, length, value, one behind the other.
+    values: Box<[u8]>,
+}
+
+/// Bytes before the values about TLS: what the client did, and whether its certificate is good.
+const TLS_FIXED: usize = 5;
+/// The kind that holds them.
+const TLS: u8 = 0x20;
+
+impl Proxied {
+    /// Appends one of the values beside the addresses; nothing where it is not said.
+    pub fn write_tlv(&self, wanted: ProxyProtocolTlv, out: &mut Vec<u8>) -> Option<()> {
+        let of_tls = || value(&self.values, TLS)?.split_at_checked(TLS_FIXED);
+        match wanted {
+            ProxyProtocolTlv::Value(kind) => out.extend_from_slice(value(&self.values, kind)?),
+            ProxyProtocolTlv::OfTls(kind) => out.extend_from_slice(value(of_tls()?.1, kind)?),
+            ProxyProtocolTlv::TlsVerify => {
+                let number = of_tls()?.0.last_chunk::<4>().copied().map(u32::from_be_bytes)?;
+                _ = write!(out, "{number}");
+            }
+        }
+        Some(())
+    }
+}
+
+/// The first value of a kind; none behind one that is cut off.
+fn value(mut values: &[u8], kind: u8) -> Option<&[u8]> {
+    loop {
+        let ([found, high, low], rest) = values.split_first_chunk()?;
+        let (value, rest) = rest.split_at_checked(usize::from(u16::from_be_bytes([*high, *low])))?;
+        if *found == kind {
+            return Some(value);
+        }
+        values = rest;
+    }
 }
 
 /// Why there is no header.
@@ -157,7 +193,7 @@ fn said(line: &str) -> Option<Option<Proxied>> {
     let (source, destination) = (address()?, address()?);
     let mut port = || -> Option<u16> { words.next()?.parse().ok() };
     let (source, destination) = (SocketAddr::new(source, port()?), SocketAddr::new(destination, port()?));
-    words.next().is_none().then_some(Some(Proxied { source, destination }))
+    words.next().is_none().then_some(Some(Proxied { source, destination, values: Box::default() }))
 }
 
 /// Version 2: binary.
@@ -190,6 +226,7 @@ fn pair<const N: usize>(body: &[u8], address: impl Fn([u8; N]) -> IpAddr) -> Opt
     Some(Proxied {
         source: SocketAddr::new(at(0)?, port(2 * N)?),
         destination: SocketAddr::new(at(N)?, port(2 * N + 2)?),
+        values: body.get(2 * N + 4..).unwrap_or_default().into(),
     })
 }
 
@@ -199,7 +236,7 @@ mod tests {
 
     fn proxied(source: &str, destination: &str) -> Option<Proxied> {
         let address = |text: &str| text.parse().expect("it is an address");
-        Some(Proxied { source: address(source), destination: address(destination) })
+        Some(Proxied { source: address(source), destination: address(destination), values: Box::default() })
     }
 
     fn binary(command: u8, family: u8, body: &[u8]) -> Vec<u8> {
@@ -210,16 +247,18 @@ mod tests {
     #[test]
     fn headers_of_both_versions_say_both_addresses() {
         let four = proxied("192.0.2.1:4000", "198.51.100.2:443");
-        let six = proxied("[2001:db8::1]:4000", "[2001:db8::2]:443");
+        let mut six = proxied("[2001:db8::1]:4000", "[2001:db8::2]:443");
+        let plain_six = six.clone();
         let v4 = [192, 0, 2, 1, 198, 51, 100, 2, 0x0f, 0xa0, 0x01, 0xbb];
         let mut v6 = Vec::new();
         for address in ["2001:db8::1", "2001:db8::2"] {
             v6.extend_from_slice(&address.parse::<Ipv6Addr>().expect("it is one").octets());
         }
         v6.extend_from_slice(&[0x0f, 0xa0, 0x01, 0xbb, 0x04, 0, 1, 9]);
+        six.as_mut().expect("it is one").values = [0x04, 0, 1, 9].into();
         for (header, expected) in [
-            (b"PROXY TCP4 192.0.2.1 198.51.100.2 4000 443\r\n".to_vec(), four),
-            (b"PROXY TCP6 2001:db8::1 2001:db8::2 4000 443\r\n".to_vec(), six),
+            (b"PROXY TCP4 192.0.2.1 198.51.100.2 4000 443\r\n".to_vec(), four.clone()),
+            (b"PROXY TCP6 2001:db8::1 2001:db8::2 4000 443\r\n".to_vec(), plain_six),
             (b"PROXY UNKNOWN\r\n".to_vec(), None),
             (b"PROXY UNKNOWN and whatever follows\r\n".to_vec(), None),
             (binary(0x21, 0x11, &v4), four),
@@ -229,7 +268,12 @@ mod tests {
             (binary(0x21, 0x31, &[0; 216]), None),
         ] {
             let behind = [&header[..], b"GET / HTTP/1.1\r\n"].concat();
-            assert_eq!(parse(&behind), Parsed::Whole(header.len(), expected), "{}", header.escape_ascii());
+            assert_eq!(
+                parse(&behind),
+                Parsed::Whole(header.len(), expected.clone()),
+                "{}",
+                header.escape_ascii()
+            );
             for cut in 0..header.len() {
                 assert_eq!(parse(&header[..cut]), Parsed::Partial, "{} of {}", cut, header.escape_ascii());
             }
@@ -247,6 +291,26 @@ mod tests {
             &binary(0x21, 0x11, &[0; 5000]),
         ] {
             assert_eq!(parse(broken), Parsed::Broken, "{}", broken.escape_ascii());
+        }
+    }
+
+    #[test]
+    fn values_beside_the_addresses_are_found_by_their_kind_and_none_behind_one_that_is_cut_off() {
+        let address: SocketAddr = "192.0.2.1:1".parse().expect("it is an address");
+        let said = |values: &[u8], wanted| {
+            let proxied = Proxied { source: address, destination: address, values: values.into() };
+            let mut out = Vec::new();
+            proxied.write_tlv(wanted, &mut out).map(|()| out)
+        };
+        let (alpn, tls, name) =
+            (ProxyProtocolTlv::Value(1), ProxyProtocolTlv::TlsVerify, ProxyProtocolTlv::OfTls(0x22));
+        let values = b"\x02\0\x01x\x01\0\x02h2\x20\0\x0a\x07\0\0\x01\x02\x22\0\x02me";
+        assert_eq!(said(values, alpn).as_deref(), Some(&b"h2"[..]));
+        assert_eq!(said(values, tls).as_deref(), Some(&b"258"[..]));
+        assert_eq!(said(values, name).as_deref(), Some(&b"me"[..]));
+        assert_eq!(said(values, ProxyProtocolTlv::Value(0xea)), None);
+        for cut in 0..values.len() {
+            assert_eq!(said(&values[..cut], name), None);
         }
     }
 }

@@ -12,7 +12,7 @@ mod hangup;
 pub(crate) mod tests;
 
 pub(crate) use encrypted::Transport;
-pub use encrypted::{Encrypted, TlsInfo};
+pub use encrypted::{Encrypted, Offered, TlsInfo};
 pub use hangup::Hangup;
 
 use crate::address::Address;

@@ -5,8 +5,13 @@
 //! certificate, and sessions given their lifetime; nothing of a key is ever printed.
 //! Next: `tls/certificates`, `tls/ciphers`, `tls/sessions`; `stream::Encrypted` is what comes out.
 
+mod der;
+mod unverified;
 mod ciphers;
 mod certificates;
+mod direct;
+mod authorities;
+mod clients;
 mod sessions;
 mod acceptor;
 mod connector;
@@ -14,17 +19,19 @@ mod connector;
 #[cfg(test)]
 mod tests;
 
-pub use crate::stream::TlsInfo;
+pub use crate::stream::{Offered, TlsInfo};
 pub use acceptor::{HandshakeError, TlsAcceptor};
+pub use clients::Clients;
 pub use connector::TlsConnector;
-pub use rustls::ServerConfig;
+pub use rustls_pki_types::CertificateDer;
+pub use unverified::Unverified;
 
 use certificates::Certificates;
-use millstream_conf::model::{Tls, TlsGroup, TlsVersion};
-use rustls::SupportedProtocolVersion;
+use millstream_conf::model::{ClientCertificates, Tls, TlsGroup, TlsVersion};
 use rustls::crypto::aws_lc_rs::kx_group;
 use rustls::crypto::{CryptoProvider, SupportedKxGroup, aws_lc_rs};
 use rustls::server::{NoServerSessionStorage, ServerSessionMemoryCache, StoresServerSessions};
+use rustls::{ServerConfig, SupportedProtocolVersion};
 use std::fmt;
 use std::io;
 use std::path::PathBuf;
@@ -51,6 +58,8 @@ pub enum TlsError {
     NoCiphers,
     /// A file for `ssl_session_ticket_key` is not as long as a key.
     TicketKey(PathBuf),
+    /// A revocation list is broken.
+    BadRevocationList(PathBuf, String),
     /// The library refuses the settings.
     Library(rustls::Error),
 }
@@ -85,6 +94,9 @@ impl fmt::Display for TlsError {
             TlsError::TicketKey(file) => {
                 write!(f, "\"{}\" must be 48 or 80 bytes", file.display())
             }
+            TlsError::BadRevocationList(file, error) => {
+                write!(f, "the revocation list in \"{}\" cannot be used: {error}", file.display())
+            }
             TlsError::Library(error) => error.fmt(f),
         }
     }
@@ -92,31 +104,49 @@ impl fmt::Display for TlsError {
 
 impl std::error::Error for TlsError {}
 
-/// The TLS side of a server, ready for handshakes. Reads the certificate and key files; for start and reload
-/// only.
-pub fn server_config(tls: &Tls) -> Result<Arc<ServerConfig>, TlsError> {
-    let mut provider = aws_lc_rs::default_provider();
-    provider.cipher_suites = ciphers::offered(&tls.ciphers, &tls.protocols);
-    if provider.cipher_suites.is_empty() {
-        return Err(TlsError::NoCiphers);
+/// The TLS side of a server, ready for handshakes.
+#[derive(Debug)]
+pub struct ServerTls {
+    config: Arc<ServerConfig>,
+}
+
+impl ServerTls {
+    /// Reads the certificate and key files of a server; for start and reload only. `clients`: what it knows of its clients, where it asks them for
+    /// certificates.
+    pub fn read(tls: &Tls, clients: Option<Arc<Clients>>) -> Result<Arc<Self>, TlsError> {
+        let mut provider = aws_lc_rs::default_provider();
+        provider.cipher_suites = ciphers::offered(&tls.ciphers, &tls.protocols);
+        if provider.cipher_suites.is_empty() {
+            return Err(TlsError::NoCiphers);
+        }
+        if !tls.groups.is_empty() {
+            provider.kx_groups = tls.groups.iter().map(|group| key_exchange(*group)).collect();
+        }
+        let certificates = Certificates::read(&tls.certificates, tls.stapled.as_deref(), &provider)?;
+        let context = sessions::context(certificates.identity(), clients.as_deref());
+        let versions = versions(&provider, &tls.protocols);
+        let builder = ServerConfig::builder_with_provider(Arc::new(provider))
+            .with_protocol_versions(&versions)
+            .map_err(TlsError::Library)?;
+        let builder = match clients {
+            Some(clients) => builder.with_client_cert_verifier(clients),
+            None => builder.with_no_client_auth(),
+        };
+        let mut config = builder.with_cert_resolver(Arc::new(certificates));
+        config.ignore_client_order = tls.prefer_server_ciphers;
+        config.alpn_protocols = vec![b"http/1.1".to_vec()];
+        config.session_storage = session_storage(tls.session_cache);
+        if tls.session_tickets {
+            config.ticketer = sessions::tickets(tls.session_timeout, &tls.ticket_keys, context)?;
+        }
+        Ok(Arc::new(ServerTls { config: Arc::new(config) }))
     }
-    if !tls.groups.is_empty() {
-        provider.kx_groups = tls.groups.iter().map(|group| key_exchange(*group)).collect();
-    }
-    let certificates = Certificates::read(&tls.certificates, tls.stapled.as_deref(), &provider)?;
-    let versions = versions(&provider, &tls.protocols);
-    let mut config = ServerConfig::builder_with_provider(Arc::new(provider))
-        .with_protocol_versions(&versions)
-        .map_err(TlsError::Library)?
-        .with_no_client_auth()
-        .with_cert_resolver(Arc::new(certificates));
-    config.ignore_client_order = tls.prefer_server_ciphers;
-    config.alpn_protocols = vec![b"http/1.1".to_vec()];
-    config.session_storage = session_storage(tls.session_cache);
-    if tls.session_tickets {
-        config.ticketer = sessions::tickets(tls.session_timeout, &tls.ticket_keys)?;
-    }
-    Ok(Arc::new(config))
+}
+
+/// What a server knows of its clients' authorities; nothing where it asks for no certificates. Reads files; for start and reload only.
+pub fn clients(settings: &ClientCertificates) -> Result<Option<Arc<Clients>>, TlsError> {
+    let algorithms = aws_lc_rs::default_provider().signature_verification_algorithms;
+    Ok(Clients::read(settings, algorithms)?.map(Arc::new))
 }
 
 fn key_exchange(group: TlsGroup) -> &'static dyn SupportedKxGroup {

@@ -4,11 +4,12 @@
 //! It waits for nothing and answers nothing; a refusal is a status. A request that is only thought of (what would a GET
 //! of this URL find?) is admitted here too, so that it comes out where a real one would. Next: `phase`.
 
+use crate::client_certificate::judgement;
 use crate::failure;
 use crate::request::Request;
 use crate::route::location::{self, Found};
 use crate::route::{Undecided, server_name::HostTable};
-use millstream_conf::model::Level;
+use millstream_conf::model::{Level, VerifyClient};
 use millstream_wire::h1::framing;
 use millstream_wire::target::Normal;
 use millstream_wire::{Field, FieldId, Method, Span, host, target};
@@ -88,6 +89,47 @@ fn normalise(request: &mut Request) -> Result<(), u16> {
     }
     request.uri = uri;
     outcome.map(|_| ()).map_err(|_| 400)
+}
+
+/// Whether a request that came over TLS may go on, as its server has it.
+///
+/// # Errors
+/// The status of the refusal.
+pub fn verify_client(request: &Request) -> Result<(), u16> {
+    let verify = request.server().settings.client_certificate.verify;
+    if verify == VerifyClient::Off || request.connection.tls.is_none() {
+        return Ok(());
+    }
+    if is_misdirected(request) {
+        let what = "client attempted to request the server name different from the one that was negotiated";
+        failure::log(request, Level::Info, format_args!("{what}"));
+        return Err(failure::MISDIRECTED);
+    }
+    match judgement(request) {
+        None if verify == VerifyClient::On => {
+            failure::log(request, Level::Info, format_args!("client sent no required SSL certificate"));
+            Err(failure::NO_CERTIFICATE)
+        }
+        None | Some(Ok(())) => Ok(()),
+        Some(Err(why)) if verify == VerifyClient::OptionalNoCa && why.is_of_authority() => Ok(()),
+        Some(Err(why)) => {
+            let why = why.text();
+            failure::log(request, Level::Info, format_args!("client SSL certificate verify error: ({why})"));
+            Err(failure::CERTIFICATE_ERROR)
+        }
+    }
+}
+
+/// Whether the client negotiated the name of a server and now asks for another one's.
+fn is_misdirected(request: &Request) -> bool {
+    let connection = &request.connection;
+    let Some(negotiated) = connection.tls.as_ref().and_then(|tls| tls.server_name.as_deref()) else {
+        return false;
+    };
+    let asks =
+        request.head.authority.is_some() || request.field(FieldId::Host).is_some_and(|host| !host.is_empty());
+    let hosts = &request.generation.shared.hosts[connection.listener.get()];
+    asks && *request.host != *negotiated.as_bytes() && hosts.names(negotiated.as_bytes())
 }
 
 /// Finds the location for the path in force. The status is the refusal.

@@ -15,6 +15,12 @@ use std::fmt::Arguments;
 pub const CLOSE_WITHOUT_ANSWER: u16 = 444;
 /// The client left before its answer.
 pub const CLIENT_CLOSED_REQUEST: u16 = 499;
+/// The request is for another server than the one that was negotiated (RFC 9110 §15.5.20).
+pub const MISDIRECTED: u16 = 421;
+/// The client's certificate is not good.
+pub const CERTIFICATE_ERROR: u16 = 495;
+/// The client showed no certificate.
+pub const NO_CERTIFICATE: u16 = 496;
 /// A plain request came to a TLS port.
 pub const HTTP_TO_HTTPS: u16 = 497;
 
@@ -47,7 +53,7 @@ pub fn page(status: u16, tokens: &ServerTokens) -> Vec<u8> {
     }
     let (title, server) = (title(status), server_text(tokens));
     let heading = match (status, title.split_once(' ')) {
-        (HTTP_TO_HTTPS, Some((code, what))) => {
+        (CERTIFICATE_ERROR..=HTTP_TO_HTTPS, Some((code, what))) => {
             format!("<h1>{code} {}</h1></center>\r\n<center>{what}", encode::reason(public_status(status)))
         }
         _ => format!("<h1>{title}</h1>"),
@@ -62,6 +68,8 @@ pub fn page(status: u16, tokens: &ServerTokens) -> Vec<u8> {
 fn title(status: u16) -> String {
     match status {
         HTTP_TO_HTTPS => "400 The plain HTTP request was sent to HTTPS port".into(),
+        CERTIFICATE_ERROR => "400 The SSL certificate error".into(),
+        NO_CERTIFICATE => "400 No required SSL certificate was sent".into(),
         494 => "431 Request Header Fields Too Large".into(),
         302 => "302 Found".into(),
         _ => format!("{status} {}", encode::reason(status)),

@@ -51,6 +51,7 @@ pub(crate) fn worker(http: &str) -> Rc<Worker> {
         error_logs: conf.locations.iter().map(|_| ErrorLogs::new(Vec::new())).collect(),
         main_log: ErrorLogs::new(Vec::new()),
         tls: conf.listeners.iter().map(|_| None).collect(),
+        clients: Vec::new(),
         connectors: Vec::new(),
         hosts: conf.listeners.iter().map(|listener| HostTable::new(conf, listener)).collect(),
         status_zones: Vec::new(),
@@ -77,6 +78,7 @@ pub(crate) fn parsed(worker: &Rc<Worker>, head: &str) -> Request {
         is_plain_on_tls: false,
         proxied: None,
         tls: None,
+        certificate: None,
         opened: clock::now(),
         requests: Cell::new(1),
     };

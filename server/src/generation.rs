@@ -11,7 +11,7 @@ use crate::route::server_name::HostTable;
 use millstream_cache::{Front, Store};
 use millstream_conf::model::{Configuration, Http, ListenAddress};
 use millstream_net::resolver::Resolver;
-use millstream_net::tls::{ServerConfig, TlsAcceptor, TlsConnector};
+use millstream_net::tls::{Clients, ServerTls, TlsAcceptor, TlsConnector};
 use millstream_telemetry::access_log::AccessBuffer;
 use millstream_telemetry::error_log::ErrorLogs;
 use millstream_telemetry::log_writer::LogSink;
@@ -22,7 +22,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 /// Chooses the certificate for the name a client asked for; `None` refuses the handshake.
-pub type ChooseCertificate = Box<dyn Fn(Option<&str>) -> Option<Arc<ServerConfig>> + Send + Sync>;
+pub type ChooseCertificate = Box<dyn Fn(Option<&str>) -> Option<Arc<ServerTls>> + Send + Sync>;
 
 /// What one worker may have open at a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,6 +64,8 @@ pub struct Shared {
     pub main_log: ErrorLogs,
     /// One per `Http::listeners`; `None` for a plain one.
     pub tls: Vec<Option<TlsAcceptor<ChooseCertificate>>>,
+    /// One per `Http::servers`: what it knows of its clients' authorities, where it asks for certificates.
+    pub clients: Vec<Option<Arc<Clients>>>,
     /// One per `Http::locations`: how TLS is spoken to its upstream; `None` where it never is.
     pub connectors: Vec<Option<Arc<TlsConnector>>>,
     /// One per `Http::listeners`.

@@ -137,7 +137,6 @@ fn seen_as(facts: &Rc<ConnectionFacts>, encrypted: bool) -> Rc<ConnectionFacts> 
     if facts.tls.is_some() == encrypted {
         return facts.clone();
     }
-    let tls = TlsInfo { protocol: "TLSv1.3", cipher: "", server_name: None, resumed: false };
     Rc::new(ConnectionFacts {
         serial: facts.serial,
         remote: facts.remote.clone(),
@@ -146,7 +145,8 @@ fn seen_as(facts: &Rc<ConnectionFacts>, encrypted: bool) -> Rc<ConnectionFacts> 
         listener: Cell::new(facts.listener.get()),
         is_plain_on_tls: false,
         proxied: None,
-        tls: encrypted.then(|| Box::new(tls)),
+        tls: encrypted.then(|| Box::new(TlsInfo::imagined(None))),
+        certificate: None,
         opened: facts.opened,
         requests: facts.requests.clone(),
     })

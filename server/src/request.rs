@@ -6,6 +6,7 @@
 use crate::browser;
 use crate::cache_report::{CacheReport, Forward};
 use crate::generation::Generation;
+use crate::judged::ClientCertificate;
 use crate::limit_zone::passed::Passed;
 use crate::remembered::Remembered;
 use crate::route::Captured;
@@ -46,6 +47,8 @@ pub struct ConnectionFacts {
     pub proxied: Option<Box<Proxied>>,
     /// TLS facts, where it is encrypted; boxed, for most connections idle without any.
     pub tls: Option<Box<TlsInfo>>,
+    /// The certificate that the client showed.
+    pub certificate: Option<Box<ClientCertificate>>,
     /// When it was accepted.
     pub opened: Instant,
     /// Requests so far, the present one included.

@@ -22,6 +22,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Poll, Waker};
 use std::time::{Duration, Instant};
+use tokio::task::AbortHandle;
 
 /// How a worker goes on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -98,6 +99,10 @@ struct Entry {
     awaits: Option<Awaits>,
     /// Whether it was asked to close to make room.
     is_shed: bool,
+    /// The configuration that accepted it.
+    number: u64,
+    /// What ends it at once, where a reload may (`worker_shutdown_timeout`).
+    end: Option<AbortHandle>,
 }
 
 /// A connection's place among those of its worker; given back by dropping it.
@@ -198,7 +203,10 @@ impl Worker {
         if !self.has_room() {
             return None;
         }
-        let key = self.connections.borrow_mut().insert(Entry::default());
+        let key = self
+            .connections
+            .borrow_mut()
+            .insert(Entry { number: self.generation.borrow().shared.number, ..Entry::default() });
         Some(Place { worker: self.clone(), key })
     }
 
@@ -322,6 +330,15 @@ impl Worker {
         self.generation().upstreams.iter().for_each(|upstream| upstream.pool().clear());
     }
 
+    /// Ends all connections at once that earlier configurations than this one accepted, where those had said so.
+    pub fn end_those_before(&self, number: u64) {
+        for (_, entry) in self.connections.borrow().iter().filter(|(_, entry)| entry.number < number) {
+            if let Some(end) = &entry.end {
+                end.abort();
+            }
+        }
+    }
+
     /// Wakes one newcomer for good, and the others to look again.
     fn tell_waiting(&self) {
         self.room.notify_waiters();
@@ -354,6 +371,17 @@ impl Drop for Waiting<'_> {
 }
 
 impl Place {
+    /// Makes the connection one that a later configuration may end, where the present one says when.
+    pub fn ends_by(&self) -> Option<impl FnOnce(AbortHandle) + use<>> {
+        self.worker.generation.borrow().shared.configuration.main.worker_shutdown_timeout?;
+        let (worker, key) = (self.worker.clone(), self.key);
+        Some(move |end| {
+            if let Some(entry) = worker.connections.borrow_mut().get_mut(key) {
+                entry.end = Some(end);
+            }
+        })
+    }
+
     /// Says what the connection waits for; `waker` is then told of a stop, and of a shortage.
     pub fn wait(&self, awaits: Awaits, waker: &Waker) {
         let mut connections = self.worker.connections.borrow_mut();

@@ -7,6 +7,7 @@ mod body;
 mod http1;
 mod fastcgi;
 mod speaker;
+mod pace;
 pub mod connection;
 
 pub use fastcgi::Complaints;

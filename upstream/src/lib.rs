@@ -11,6 +11,7 @@ pub mod error;
 pub mod standing;
 pub mod peer;
 pub mod secured;
+pub mod dial;
 pub mod tried;
 pub mod balance;
 pub mod peers;
@@ -21,6 +22,7 @@ pub mod pool;
 pub mod local;
 
 pub use balance::Ask;
+pub use dial::Dial;
 pub use error::ExchangeError;
 pub use exchange::connection::{Connection, Held, Part};
 pub use exchange::{Complaints, Speaker};

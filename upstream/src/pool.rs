@@ -6,11 +6,11 @@
 //! over, with one timer. A worker spawns that task; without it the same happens when connections are taken and put.
 //! Next: `exchange/connection`, whose connections these are.
 
+use crate::dial::Dial;
 use crate::error::ExchangeError;
 use crate::exchange::connection::Connection;
 use crate::lease::Lease;
 use crate::peer::Peer;
-use crate::secured::Secured;
 use millstream_conf::model::{KeepaliveSize, UpstreamKeepalive};
 use millstream_net::clock;
 use millstream_net::timer::Deadline;
@@ -69,13 +69,13 @@ impl Pool {
         }
     }
 
-    /// An idle connection to a peer, of the same TLS, the one that idled least; `None` where there is none. No system call.
-    pub fn take(&self, peer: &Peer, secured: Option<&Secured>, now: Instant) -> Option<Box<Connection>> {
+    /// An idle connection to a peer that was made the same way, the one that idled least; `None` where there is none. No system call.
+    pub fn take(&self, peer: &Peer, dial: &Dial, now: Instant) -> Option<Box<Connection>> {
         let mut idle = self.idle.borrow_mut();
         loop {
-            let place = idle.iter().rposition(|idle| {
-                idle.connection.peer() == peer.id && idle.connection.secured() == secured
-            })?;
+            let place = idle
+                .iter()
+                .rposition(|idle| idle.connection.peer() == peer.id && idle.connection.dial() == dial)?;
             let Idle { mut connection, since } = idle.remove(place)?;
             if self.idled_too_long(since, now) || !connection.stream().is_quiet() {
                 continue;
@@ -92,11 +92,11 @@ impl Pool {
     pub async fn connect(
         &self,
         peer: &Peer,
-        secured: Option<&Secured>,
+        dial: &Dial,
         timeout: Duration,
     ) -> Result<Box<Connection>, ExchangeError> {
         let lease = self.lease(clock::now());
-        let mut connection = Box::new(Connection::open(peer, secured, timeout).await?);
+        let mut connection = Box::new(Connection::open(peer, dial, timeout).await?);
         connection.lease = Some(lease);
         Ok(connection)
     }

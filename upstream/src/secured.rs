@@ -1,6 +1,6 @@
 //! TLS to a peer: by which settings, and under which name.
 //!
-//! An idle connection is only taken for the same of both. Next: `pool`, which compares; `exchange/h1`, which connects.
+//! Next: `dial`, which a connection is made by.
 
 use millstream_net::tls::TlsConnector;
 use std::rc::Rc;

@@ -50,7 +50,8 @@ pub const ROWS: &[Row] = &[
         Apply::Level(|l, d, r| l.limit_rate.after = size(&d.args[0], r))),
 ];
 
-fn size(word: &Word, reading: &mut Reading<'_>) -> Option<RequestSize> {
+/// A size that may hold variables.
+pub(in crate::features) fn size(word: &Word, reading: &mut Reading<'_>) -> Option<RequestSize> {
     let template = reading.template(word);
     match template.as_literal() {
         Some(_) => reading.size(word).map(RequestSize::Fixed),

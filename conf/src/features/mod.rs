@@ -25,6 +25,7 @@ pub mod listen;
 pub mod location;
 pub mod client_header;
 pub mod tls;
+pub mod client_certificate;
 pub mod rewrite;
 pub mod error_pages;
 pub mod recursive_error_pages;
@@ -57,12 +58,12 @@ pub mod sub_filter;
 pub mod brotli;
 pub mod zstd;
 pub mod resolver;
+pub mod limit_rate;
 pub mod pass;
 pub mod purge_at;
 pub mod limit;
 pub mod limit_req;
 pub mod limit_conn;
-pub mod limit_rate;
 pub mod access;
 pub mod auth_basic;
 pub mod auth_delay;
@@ -234,6 +235,8 @@ features! {
         client_header "Client side" ClientHeaderLevel,
         /// `ssl_*`; nothing where there is no certificate.
         tls "TLS" TlsLevel,
+        /// `ssl_verify_client` and its family.
+        client_certificate "TLS" ClientCertificateLevel,
     }
     content {
         /// `proxy_pass` and its family: the upstream, through the cache where that is on.

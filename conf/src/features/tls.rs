@@ -176,7 +176,7 @@ pub const ROWS: &[Row] = &[
         Apply::Level(|l, d, r| l.tls.session_tickets = r.flag(&d.args[0]))),
     often("ssl_session_ticket_key", HTTP_SERVER, (1, 1), "file", "",
         "A file of 48 or 80 random bytes from which the key of tickets is made, so that several machines resume each other's \
-        sessions. The first one seals, all of them open. Without one the key is the process's and changes every six hours.",
+        sessions. The first one seals, all of them open. Without one the key is the process's and changes every `ssl_session_timeout`.",
         Apply::Level(|l, d, r| {
             let (path, _) = pem_file(&d.args[0], "session ticket key", r);
             l.tls.ticket_keys.get_or_insert_default().push(path);
@@ -200,9 +200,6 @@ pub const ROWS: &[Row] = &[
     idle("ssl_stapling_verify", HTTP_SERVER, (1, 1), "on | off",
         "Whether nginx checks what the authority says.",
         "the authority is not asked"),
-    idle("ssl_trusted_certificate", HTTP_SERVER, (1, 1), "file",
-        "Authorities for certificates of clients and for what is stapled, that are not sent to clients.",
-        "no certificate of a client is asked for, and what is stapled is sent as it is"),
     idle("ssl_early_data", HTTP_SERVER, (1, 1), "on | off",
         "Whether requests in the first packet of TLS 1.3 are taken.",
         "they can be replayed by whoever sees them (RFC 8470); a client sends them after the handshake instead"),

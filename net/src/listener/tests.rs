@@ -52,7 +52,7 @@ fn every_socket_of_an_address_shares_its_port_and_each_connection_is_accepted_on
             (0..3).flat_map(|worker| listening.acceptor(worker, 3).expect("registered")).collect();
         assert_eq!(acceptors.len(), 3);
         for _ in 0..20 {
-            let client = connect(&listening.local()).await.expect("it listens");
+            let client = connect(&listening.local(), None).await.expect("it listens");
             let (stream, from) = poll_all(&acceptors).await;
             assert_eq!(from, client.local().expect("open"));
             assert_eq!(stream.peer(), from);
@@ -119,7 +119,7 @@ fn a_wildcard_and_an_address_of_the_same_port_stand_side_by_side() {
         let both = [tcp("0.0.0.0:0"), tcp(&format!("127.0.0.1:{}", at.port()))];
         let opened = open(&both, 2, Inherited::none(), &[wildcard]).expect("both are ours").listenings;
         let acceptor = opened[1].acceptor(0, 1).expect("registered");
-        let _client = connect(&opened[1].local()).await.expect("it listens");
+        let _client = connect(&opened[1].local(), None).await.expect("it listens");
         poll_all(&acceptor).await;
     });
 }
@@ -128,7 +128,7 @@ fn a_wildcard_and_an_address_of_the_same_port_stand_side_by_side() {
 fn a_kept_address_keeps_its_queue_over_a_reload() {
     on_runtime(async {
         let old = open_one(tcp("127.0.0.1:0"), 1);
-        let client = connect(&old.local()).await.expect("it listens");
+        let client = connect(&old.local(), None).await.expect("it listens");
         let new = open(&[tcp("127.0.0.1:0")], 3, Inherited::none(), &[Arc::clone(&old)])
             .expect("kept")
             .listenings
@@ -152,7 +152,7 @@ fn a_closed_address_refuses() {
         let listening = open_one(tcp("127.0.0.1:0"), 2);
         let address = listening.local();
         drop(listening);
-        assert!(connect(&address).await.is_err());
+        assert!(connect(&address, None).await.is_err());
     });
 }
 
@@ -170,7 +170,7 @@ fn options_reach_the_sockets_and_their_connections() {
         });
         let listening = open_one(wanted, 1);
         let acceptors = listening.acceptor(0, 1).expect("registered");
-        let mut client = connect(&listening.local()).await.expect("it listens");
+        let mut client = connect(&listening.local(), None).await.expect("it listens");
         tokio::io::AsyncWriteExt::write_all(&mut client, b"x").await.expect("room");
         let (stream, _) = poll_all(&acceptors).await;
         let socket = socket2::SockRef::from(&stream);
@@ -199,7 +199,7 @@ fn version_six_sockets_are_of_version_six_only_unless_asked_otherwise() {
             };
             let Address::Tcp(at) = opened[0].local() else { panic!("TCP was asked for") };
             let version_four = Address::Tcp(SocketAddr::from(([127, 0, 0, 1], at.port())));
-            assert_eq!(connect(&version_four).await.is_err(), ipv6only);
+            assert_eq!(connect(&version_four, None).await.is_err(), ipv6only);
         }
     });
 }
@@ -217,7 +217,7 @@ fn a_unix_socket_is_for_everybody_replaces_a_stale_file_and_leaves_none() {
         assert_eq!(std::fs::metadata(&path).expect("it is there").permissions().mode() & 0o777, 0o666);
         let acceptors: Vec<Acceptor> =
             (0..2).flat_map(|worker| listening.acceptor(worker, 2).expect("registered")).collect();
-        let _client = connect(&listening.local()).await.expect("it listens");
+        let _client = connect(&listening.local(), None).await.expect("it listens");
         let (_, from) = poll_all(&acceptors).await;
         assert_eq!(from, Address::Unix(None));
         drop((listening, acceptors));
@@ -260,8 +260,8 @@ fn sockets_handed_over_are_the_next_process_own_with_queue_and_file() {
         let wanted = [tcp("127.0.0.1:0"), unix(&path)];
         let old = open(&wanted, 2, Inherited::none(), &[]).expect("free").listenings;
         let clients = [
-            connect(&old[0].local()).await.expect("it listens"),
-            connect(&old[1].local()).await.expect("it listens"),
+            connect(&old[0].local(), None).await.expect("it listens"),
+            connect(&old[1].local(), None).await.expect("it listens"),
         ];
         let text = as_inherited(&old, &hand_over(&old).expect("handed over"));
         let inherited = Inherited::from_text(&text);

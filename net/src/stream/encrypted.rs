@@ -3,9 +3,11 @@
 //! On the heap, because it is ten times the size of a plain one. Made by `tls` only, after a whole handshake.
 
 use super::Stream;
+use rustls_pki_types::CertificateDer;
 use std::cell::Cell;
 use std::io::{self, IoSlice};
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio_rustls::TlsStream;
@@ -19,8 +21,40 @@ pub struct TlsInfo {
     pub cipher: &'static str,
     /// `$ssl_server_name`: the name the client asked for (SNI), in lower case.
     pub server_name: Option<Box<str>>,
+    /// `$ssl_curve`, by OpenSSL's name.
+    pub group: &'static str,
     /// `$ssl_session_reused`.
     pub resumed: bool,
+    /// The certificates that the client showed in this handshake, or in the one that its session began with; its own first.
+    pub certificates: Option<Arc<[CertificateDer<'static>]>>,
+    /// What the client offered, where that was to be kept.
+    pub offered: Option<Arc<Offered>>,
+}
+
+impl TlsInfo {
+    /// That of a connection that nobody made.
+    pub fn imagined(server_name: Option<Box<str>>) -> Self {
+        TlsInfo {
+            protocol: "TLSv1.3",
+            cipher: "",
+            server_name,
+            group: "",
+            resumed: false,
+            certificates: None,
+            offered: None,
+        }
+    }
+}
+
+/// What a client offered, and how its session is called.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Offered {
+    /// `$ssl_ciphers`.
+    pub ciphers: Box<str>,
+    /// `$ssl_curves`.
+    pub groups: Box<str>,
+    /// `$ssl_session_id`, which the session has for as long as it is resumed.
+    pub session: [u8; 32],
 }
 
 /// A TLS session over a plain stream.

@@ -5,11 +5,13 @@
 //! handshake's state is on the heap and freed at its end, so that it adds nothing to an idle connection's
 //! task.
 
-use super::ciphers;
-use crate::stream::{Encrypted, Stream, TlsInfo, Transport};
+use super::{ServerTls, ciphers};
+use crate::stream::{Encrypted, Offered, Stream, TlsInfo, Transport};
+use aws_lc_rs::rand;
 use rustix::net::RecvFlags;
-use rustls::server::Acceptor;
-use rustls::{CommonState, HandshakeKind, ProtocolVersion, ServerConfig};
+use rustls::server::{Acceptor, ClientHello, ServerConnection};
+use rustls::{CommonState, HandshakeKind, ProtocolVersion};
+use std::borrow::Cow;
 use std::fmt;
 use std::future::poll_fn;
 use std::io;
@@ -53,15 +55,16 @@ impl From<io::Error> for HandshakeError {
 #[derive(Debug, Clone)]
 pub struct TlsAcceptor<C> {
     choose: C,
+    keeps_offered: bool,
 }
 
 impl<C> TlsAcceptor<C>
 where
-    C: Fn(Option<&str>) -> Option<Arc<ServerConfig>>,
+    C: Fn(Option<&str>) -> Option<Arc<ServerTls>>,
 {
-    /// With that way of choosing.
-    pub fn new(choose: C) -> Self {
-        TlsAcceptor { choose }
+    /// With that way of choosing; `keeps_offered`: somebody wants to know what clients offer.
+    pub fn new(choose: C, keeps_offered: bool) -> Self {
+        TlsAcceptor { choose, keeps_offered }
     }
 
     /// Performs the handshake.
@@ -77,14 +80,26 @@ where
         let start: StartHandshake<Transport> =
             LazyConfigAcceptor::new(Acceptor::default(), transport).await?;
         let name = start.client_hello().server_name().map(str::to_ascii_lowercase);
-        let Some(config) = (self.choose)(name.as_deref()) else {
+        let Some(server) = (self.choose)(name.as_deref()) else {
             let mut transport = start.io;
             // The client may be gone; it is refused all the same.
             _ = transport.write_all(&UNRECOGNISED_NAME).await;
             return Err(io::Error::new(io::ErrorKind::PermissionDenied, "no server for this name").into());
         };
-        let session = start.into_stream(config).await?;
-        let info = info(session.get_ref().1, name);
+        let offered = self.keeps_offered.then(|| offered(&start.client_hello()));
+        let mut called = NAMELESS;
+        let handshake = start.into_stream_with(server.config.clone(), |session| {
+            if offered.is_some() {
+                called = call(session);
+            }
+        });
+        let session = handshake.await?;
+        let connection = session.get_ref().1;
+        let mut info = info(connection, name);
+        info.certificates = connection.peer_certificates().map(|chain| {
+            chain.iter().map(|certificate| certificate.clone().into_owned()).collect::<Vec<_>>().into()
+        });
+        info.offered = offered.map(|offered| Arc::new(Offered { session: called, ..offered }));
         Ok(Stream::Tls(Box::new(Encrypted::new(session.into(), info))))
     }
 }
@@ -111,6 +126,36 @@ async fn first_byte(stream: &Stream) -> io::Result<Option<u8>> {
     }
 }
 
+/// What a client offers, by OpenSSL's names where they are known.
+fn offered(hello: &ClientHello<'_>) -> Offered {
+    let join = |names: Vec<Cow<'static, str>>| names.join(":").into_boxed_str();
+    let numbered = |number: u16| Cow::Owned(format!("0x{number:04x}"));
+    let ciphers = hello.cipher_suites().iter().map(|suite| match ciphers::any_name(*suite) {
+        Some(name) => Cow::Borrowed(name),
+        None => numbered((*suite).into()),
+    });
+    let groups = hello.named_groups().unwrap_or_default().iter().map(|group| match ciphers::group(*group) {
+        "" => numbered((*group).into()),
+        name => Cow::Borrowed(name),
+    });
+    Offered { ciphers: join(ciphers.collect()), groups: join(groups.collect()), session: NAMELESS }
+}
+
+/// Of a session that began when names were not wanted.
+const NAMELESS: [u8; 32] = [0; 32];
+
+/// Gives a session its name, which goes with it from one resumption to the next. The library has none that it tells.
+fn call(session: &mut ServerConnection) -> [u8; 32] {
+    let mut name = NAMELESS;
+    match session.received_resumption_data() {
+        Some(known) if known.len() == name.len() => name.copy_from_slice(known),
+        // Without random bytes there would have been no handshake.
+        _ => _ = rand::fill(&mut name),
+    }
+    session.set_resumption_data(&name);
+    name
+}
+
 pub(super) fn info(connection: &CommonState, name: Option<String>) -> TlsInfo {
     TlsInfo {
         protocol: match connection.protocol_version() {
@@ -119,6 +164,9 @@ pub(super) fn info(connection: &CommonState, name: Option<String>) -> TlsInfo {
         },
         cipher: connection.negotiated_cipher_suite().map_or("", |suite| ciphers::name(suite.suite())),
         server_name: name.map(String::into_boxed_str),
+        group: connection.negotiated_key_exchange_group().map_or("", |group| ciphers::group(group.name())),
+        certificates: None,
+        offered: None,
         resumed: connection.handshake_kind() == Some(HandshakeKind::Resumed),
     }
 }

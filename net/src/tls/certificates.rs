@@ -57,6 +57,13 @@ impl Certificates {
     }
 }
 
+impl Certificates {
+    /// The certificates themselves.
+    pub(super) fn identity(&self) -> impl Iterator<Item = &[u8]> {
+        self.keys.iter().filter_map(|key| key.cert.first()).map(|certificate| certificate.as_ref())
+    }
+}
+
 impl ResolvesServerCert for Certificates {
     fn resolve(&self, client: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
         let offered = client.cipher_suites();
@@ -76,9 +83,7 @@ pub(super) fn pair(
     key: &Path,
     provider: &CryptoProvider,
 ) -> Result<CertifiedKey, TlsError> {
-    let chain = CertificateDer::pem_slice_iter(&read(certificate)?)
-        .collect::<Result<Vec<_>, _>>()
-        .map_err(|error| TlsError::Pem(certificate.to_path_buf(), error.to_string()))?;
+    let chain: Vec<CertificateDer<'static>> = items(certificate)?;
     if chain.is_empty() {
         return Err(TlsError::NoCertificate(certificate.to_path_buf()));
     }
@@ -108,6 +113,13 @@ fn holds_key(certified: &CertifiedKey) -> bool {
     };
     let public: &[u8] = public.as_ref();
     certificate.windows(public.len()).any(|part| part == public)
+}
+
+/// All items of a kind in a PEM file.
+pub(super) fn items<T: PemObject>(file: &Path) -> Result<Vec<T>, TlsError> {
+    let text = read(file)?;
+    let items: Result<Vec<T>, _> = T::pem_slice_iter(&text).collect();
+    items.map_err(|error| TlsError::Pem(file.to_path_buf(), error.to_string()))
 }
 
 pub(super) fn read(file: &Path) -> Result<Vec<u8>, TlsError> {

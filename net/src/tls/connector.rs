@@ -3,19 +3,21 @@
 //! A certificate is verified only where the configuration asks for it, as in nginx. No timeout of its own: the caller holds the
 //! deadline and drops the future. Before: `certificates` and `ciphers`, which the clients' side shares.
 
+use super::authorities::Authorities;
+use super::direct::Purpose;
 use super::{TlsError, acceptor, certificates, ciphers, versions};
+use crate::certificate::Certificate;
 use crate::stream::{Encrypted, Stream, Transport};
 use millstream_conf::model::UpstreamTls;
+use rustls::client::Resumption;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::client::{Resumption, WebPkiServerVerifier};
 use rustls::crypto::{CryptoProvider, aws_lc_rs};
-use rustls::{ClientConfig, DigitallySignedStruct, Error, RootCertStore, SignatureScheme};
-use rustls_pki_types::pem::PemObject;
-use rustls_pki_types::{CertificateDer, CertificateRevocationListDer, ServerName, UnixTime};
+use rustls::{CertificateError, ClientConfig, DigitallySignedStruct, Error, SignatureScheme};
+use rustls_pki_types::{CertificateDer, ServerName, UnixTime};
 use std::io;
 use std::net::{IpAddr, Ipv4Addr};
-use std::path::Path;
 use std::sync::Arc;
+use webpki::EndEntityCert;
 
 /// Speaks TLS to upstream servers, with one memory of sessions for all of them.
 #[derive(Debug)]
@@ -93,22 +95,83 @@ fn verifier(
     if !settings.verifies {
         return Ok(Arc::new(Anybody(provider.clone())));
     }
-    let mut roots = RootCertStore::empty();
+    let mut authorities = Authorities::new(settings.depth, provider.signature_verification_algorithms);
     if let Some(trusted) = &settings.trusted {
-        roots.add_parsable_certificates(items::<CertificateDer<'static>>(trusted)?);
+        authorities.know(trusted)?;
     }
-    let mut builder = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider.clone());
     if let Some(revoked) = &settings.revoked {
-        builder = builder.with_crls(items::<CertificateRevocationListDer<'static>>(revoked)?);
+        authorities.revoke(revoked)?;
     }
-    let built = builder.build().map_err(|error| TlsError::Library(Error::General(error.to_string())))?;
-    Ok(built)
+    Ok(Arc::new(Somebody(authorities)))
 }
 
-fn items<T: PemObject>(file: &Path) -> Result<Vec<T>, TlsError> {
-    let text = certificates::read(file)?;
-    let items: Result<Vec<T>, _> = T::pem_slice_iter(&text).collect();
-    items.map_err(|error| TlsError::Pem(file.to_path_buf(), error.to_string()))
+/// `proxy_ssl_verify on`: the server is one that an authority has named.
+#[derive(Debug)]
+struct Somebody(Authorities);
+
+impl ServerCertVerifier for Somebody {
+    fn verify_server_cert(
+        &self,
+        leaf: &CertificateDer<'_>,
+        others: &[CertificateDer<'_>],
+        name: &ServerName<'_>,
+        _: &[u8],
+        _: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        let chain: Vec<CertificateDer<'_>> = std::iter::once(leaf).chain(others).cloned().collect();
+        self.0.judge(&chain, Purpose::Server).map_err(|why| {
+            Error::General(format!("upstream SSL certificate verify error: ({})", why.text()))
+        })?;
+        match is_of(leaf, name) {
+            true => Ok(ServerCertVerified::assertion()),
+            false => Err(Error::InvalidCertificate(CertificateError::NotValidForName)),
+        }
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        self.0.check_tls12(message, certificate, signed)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        self.0.check_tls13(message, certificate, signed)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.0.schemes()
+    }
+}
+
+/// Whether a certificate is of a name: by its alternative names, or else by its common name (RFC 6125 §6.4.4), as nginx has it.
+fn is_of(leaf: &CertificateDer<'_>, name: &ServerName<'_>) -> bool {
+    let Some(certificate) = Certificate::read(leaf) else { return false };
+    if certificate.has_alternative_names() {
+        return EndEntityCert::try_from(leaf)
+            .is_ok_and(|leaf| leaf.verify_is_valid_for_subject_name(name).is_ok());
+    }
+    let name = name.to_str();
+    certificate.common_names().any(|common| is_named(common, &name))
+}
+
+/// Whether a common name is the name, or stands for it: an asterisk is one whole label, the first of three or more.
+fn is_named(common: &str, name: &str) -> bool {
+    let rest = |text: &str| text.split_once('.').map(|(_, rest)| rest.to_owned());
+    common.eq_ignore_ascii_case(name)
+        || common.strip_prefix("*.").is_some_and(|domain| {
+            let is_address = name.parse::<IpAddr>().is_ok();
+            domain.contains('.')
+                && !is_address
+                && rest(name).is_some_and(|rest| rest.eq_ignore_ascii_case(domain))
+        })
 }
 
 /// `proxy_ssl_verify off`: whoever answers is the server. Its signatures are not looked at either: they would only show that
@@ -154,6 +217,23 @@ impl ServerCertVerifier for Anybody {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_common_name_stands_for_itself_or_for_one_label() {
+        for (common, name, expected) in [
+            ("api.example", "API.example", true),
+            ("127.0.0.1", "127.0.0.1", true),
+            ("*.api.example", "a.api.example", true),
+            ("*.api.example", "a.b.api.example", false),
+            ("*.api.example", "api.example", false),
+            ("*.example", "api.example", false),
+            ("*.0.0.1", "127.0.0.1", false),
+            ("*", "api", false),
+            ("other.example", "api.example", false),
+        ] {
+            assert_eq!(is_named(common, name), expected, "{common} {name}");
+        }
+    }
 
     #[test]
     fn a_name_loses_its_port_and_an_address_its_brackets() {

@@ -1,15 +1,16 @@
 //! Session tickets: resumption without memory on our side, for `ssl_session_timeout`.
 //!
-//! The keys belong to the process and change every six hours, so that a reload does not cost every client a
-//! full handshake. The library puts the server name into each session and resumes only under the same one, so
-//! that sharing the keys between servers shares nothing else. A ticket carries the time it was made, under
-//! the same seal.
+//! The keys belong to the process, so that a reload does not cost every client a full handshake, and change as often as sessions end. The library puts the server name into each session and resumes only under the same one. A ticket carries, under
+//! the same seal, the time when it was made and for whom ([`context`]): a server with other certificates, or with other authorities
+//! of its clients, does not resume it.
 
 use super::TlsError;
+use super::clients::Clients;
 use crate::clock;
 use aws_lc_rs::aead::{AES_256_GCM, Aad, NONCE_LEN, Nonce, RandomizedNonceKey};
-use aws_lc_rs::digest;
-use rustls::crypto::aws_lc_rs::Ticketer;
+use aws_lc_rs::{digest, rand};
+use rustls::TicketRotator;
+use rustls::crypto::GetRandomFailed;
 use rustls::server::ProducesTickets;
 use std::fmt;
 use std::fs;
@@ -21,35 +22,73 @@ use std::time::Duration;
 const LONGEST: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 /// Bytes of the time at the head of each ticket.
 const TIME: usize = size_of::<i64>();
+/// Bytes before the session in each ticket.
+const BEFORE: usize = TIME + size_of::<Context>();
 /// Bytes of a shared key's name, with which its file begins.
 const NAME: usize = 16;
 
+/// What servers must have in common to resume each other's sessions.
+pub(super) type Context = [u8; 16];
+
+/// That of a server: its certificates, and the authorities whose names it tells.
+pub(super) fn context<'a>(identity: impl Iterator<Item = &'a [u8]>, clients: Option<&'a Clients>) -> Context {
+    let mut hash = digest::Context::new(&digest::SHA256);
+    for part in identity.chain(clients.into_iter().flat_map(Clients::told)) {
+        hash.update(&part.len().to_be_bytes());
+        hash.update(part);
+    }
+    let mut context = Context::default();
+    context.copy_from_slice(&hash.finish().as_ref()[..size_of::<Context>()]);
+    context
+}
+
 /// Tickets valid for `lifetime`. Errors where the system gives no random bytes for the first key.
-pub(super) fn tickets(lifetime: Duration, files: &[PathBuf]) -> Result<Arc<dyn ProducesTickets>, TlsError> {
-    let keys = if files.is_empty() { of_the_process()? } else { Arc::new(KeysOfFiles::read(files)?) };
+pub(super) fn tickets(
+    lifetime: Duration,
+    files: &[PathBuf],
+    context: Context,
+) -> Result<Arc<dyn ProducesTickets>, TlsError> {
     let lifetime = u32::try_from(lifetime.min(LONGEST).as_secs()).unwrap_or(u32::MAX);
-    Ok(Arc::new(Tickets { keys, lifetime }))
+    let keys = if files.is_empty() { of_the_process(lifetime)? } else { Arc::new(Keys::read(files)?) };
+    Ok(Arc::new(Tickets { keys, lifetime, context }))
 }
 
-fn of_the_process() -> Result<Arc<dyn ProducesTickets>, TlsError> {
-    static KEYS: Mutex<Option<Arc<dyn ProducesTickets>>> = Mutex::new(None);
-    let mut keys = KEYS.lock().unwrap_or_else(PoisonError::into_inner);
-    Ok(match &*keys {
-        Some(keys) => Arc::clone(keys),
-        None => Arc::clone(keys.insert(Ticketer::new().map_err(TlsError::Library)?)),
-    })
+/// The process's own keys for a lifetime, in seconds: new ones after each, beside which the old ones open for as long.
+fn of_the_process(lifetime: u32) -> Result<Arc<dyn ProducesTickets>, TlsError> {
+    /// Lifetimes whose keys outlive a reload; more are in no file that anybody writes.
+    const MOST: usize = 16;
+    static KEYS: Mutex<Vec<(u32, Arc<dyn ProducesTickets>)>> = Mutex::new(Vec::new());
+    let mut known = KEYS.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some((_, keys)) = known.iter().find(|(of, _)| *of == lifetime) {
+        return Ok(Arc::clone(keys));
+    }
+    let rotated = TicketRotator::new(lifetime.max(1), Keys::random).map_err(TlsError::Library)?;
+    let keys: Arc<dyn ProducesTickets> = Arc::new(rotated);
+    if known.len() == MOST {
+        known.remove(0);
+    }
+    known.push((lifetime, Arc::clone(&keys)));
+    Ok(keys)
 }
 
-/// Keys that several machines share (`ssl_session_ticket_key`). A ticket is the key's name, a nonce, and the sealed session.
-struct KeysOfFiles(Vec<([u8; NAME], RandomizedNonceKey)>);
+/// Keys of tickets, the first of which seals. A ticket is the key's name, a nonce, and the sealed session.
+struct Keys(Vec<([u8; NAME], RandomizedNonceKey)>);
 
-impl fmt::Debug for KeysOfFiles {
+impl fmt::Debug for Keys {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} keys", self.0.len())
     }
 }
 
-impl KeysOfFiles {
+impl Keys {
+    fn random() -> Result<Box<dyn ProducesTickets>, GetRandomFailed> {
+        let (mut name, mut secret) = ([0; NAME], [0; 32]);
+        rand::fill(&mut name).and_then(|()| rand::fill(&mut secret)).map_err(|_| GetRandomFailed)?;
+        let key = RandomizedNonceKey::new(&AES_256_GCM, &secret).map_err(|_| GetRandomFailed)?;
+        Ok(Box::new(Keys(vec![(name, key)])))
+    }
+
+    /// Those that several machines share (`ssl_session_ticket_key`).
     fn read(files: &[PathBuf]) -> Result<Self, TlsError> {
         let key = |file: &PathBuf| {
             let bytes = fs::read(file).map_err(|error| TlsError::Read(file.clone(), error))?;
@@ -61,11 +100,11 @@ impl KeysOfFiles {
             let secret = digest::digest(&digest::SHA256, &bytes[NAME..]);
             Ok((name, RandomizedNonceKey::new(&AES_256_GCM, secret.as_ref()).map_err(|_| wrong())?))
         };
-        Ok(KeysOfFiles(files.iter().map(key).collect::<Result<_, _>>()?))
+        Ok(Keys(files.iter().map(key).collect::<Result<_, _>>()?))
     }
 }
 
-impl ProducesTickets for KeysOfFiles {
+impl ProducesTickets for Keys {
     fn enabled(&self) -> bool {
         true
     }
@@ -95,6 +134,7 @@ impl ProducesTickets for KeysOfFiles {
 struct Tickets {
     keys: Arc<dyn ProducesTickets>,
     lifetime: u32,
+    context: Context,
 }
 
 impl ProducesTickets for Tickets {
@@ -107,7 +147,7 @@ impl ProducesTickets for Tickets {
     }
 
     fn encrypt(&self, plain: &[u8]) -> Option<Vec<u8>> {
-        self.keys.encrypt(&dated(plain, clock::wall().seconds))
+        self.keys.encrypt(&[&clock::wall().seconds.to_be_bytes()[..], &self.context, plain].concat())
     }
 
     fn decrypt(&self, cipher: &[u8]) -> Option<Vec<u8>> {
@@ -116,16 +156,12 @@ impl ProducesTickets for Tickets {
         if !is_valid(made, clock::wall().seconds, self.lifetime) {
             return None;
         }
-        plain.drain(..TIME);
+        if plain.get(TIME..BEFORE)? != self.context {
+            return None;
+        }
+        plain.drain(..BEFORE);
         Some(plain)
     }
-}
-
-fn dated(plain: &[u8], now: i64) -> Vec<u8> {
-    let mut dated = Vec::with_capacity(TIME + plain.len());
-    dated.extend_from_slice(&now.to_be_bytes());
-    dated.extend_from_slice(plain);
-    dated
 }
 
 /// A clock that was set back makes a ticket look young, never valid for longer than its lifetime from then.
@@ -137,9 +173,21 @@ fn is_valid(made: i64, now: i64, lifetime: u32) -> bool {
 mod tests {
     use super::*;
 
+    const HERE: Context = [7; 16];
+
+    #[test]
+    fn a_ticket_of_a_server_with_other_certificates_is_not_read() {
+        let lifetime = Duration::from_secs(300);
+        let here = tickets(lifetime, &[], context([&b"one"[..]].into_iter(), None)).expect("random bytes");
+        let there = tickets(lifetime, &[], context([&b"two"[..]].into_iter(), None)).expect("random bytes");
+        let sealed = here.encrypt(b"session").expect("sealed");
+        assert_eq!(here.decrypt(&sealed).as_deref(), Some(b"session".as_slice()));
+        assert_eq!(there.decrypt(&sealed), None);
+    }
+
     #[test]
     fn a_ticket_is_read_back_and_a_forged_one_is_not() {
-        let tickets = tickets(Duration::from_secs(300), &[]).expect("random bytes");
+        let tickets = tickets(Duration::from_secs(300), &[], HERE).expect("random bytes");
         let sealed = tickets.encrypt(b"session").expect("sealed");
         assert_eq!(tickets.decrypt(&sealed).as_deref(), Some(b"session".as_slice()));
         let mut forged = sealed.clone();
@@ -158,8 +206,8 @@ mod tests {
 
     #[test]
     fn a_lifetime_of_nothing_gives_no_tickets_and_a_long_one_is_cut() {
-        assert!(!tickets(Duration::ZERO, &[]).expect("random bytes").enabled());
-        let long = tickets(Duration::from_secs(u64::MAX), &[]).expect("random bytes");
+        assert!(!tickets(Duration::ZERO, &[], HERE).expect("random bytes").enabled());
+        let long = tickets(Duration::from_secs(u64::MAX), &[], HERE).expect("random bytes");
         assert_eq!(long.lifetime(), 7 * 24 * 60 * 60);
     }
 
@@ -173,15 +221,15 @@ mod tests {
         };
         let (old, new) = (file("old", 1, 48), file("new", 2, 80));
         let lifetime = Duration::from_secs(300);
-        let before = tickets(lifetime, std::slice::from_ref(&old)).expect("keys");
-        let after = tickets(lifetime, &[new.clone(), old]).expect("keys");
+        let before = tickets(lifetime, std::slice::from_ref(&old), HERE).expect("keys");
+        let after = tickets(lifetime, &[new.clone(), old], HERE).expect("keys");
         let sealed = before.encrypt(b"session").expect("sealed");
         assert_eq!(after.decrypt(&sealed).as_deref(), Some(b"session".as_slice()));
         let sealed = after.encrypt(b"session").expect("sealed");
         assert_eq!(before.decrypt(&sealed), None);
-        let alone = tickets(lifetime, &[new]).expect("keys");
+        let alone = tickets(lifetime, &[new], HERE).expect("keys");
         assert_eq!(alone.decrypt(&sealed).as_deref(), Some(b"session".as_slice()));
-        let error = tickets(lifetime, &[file("short", 3, 47)]).expect_err("too short");
+        let error = tickets(lifetime, &[file("short", 3, 47)], HERE).expect_err("too short");
         assert!(error.to_string().contains("must be 48 or 80 bytes"), "{error}");
     }
 }

@@ -21,22 +21,22 @@ use tokio::net::UnixStream;
 use tokio_rustls::TlsConnector as Connector;
 use tokio_rustls::client::TlsStream;
 
-fn on_runtime<F: Future>(future: F) -> F::Output {
+pub(super) fn on_runtime<F: Future>(future: F) -> F::Output {
     tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime").block_on(future)
 }
 
-struct Files {
+pub(super) struct Files {
     folder: tempfile::TempDir,
     roots: rustls::RootCertStore,
 }
 
 impl Files {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         Files { folder: tempfile::tempdir().expect("a folder"), roots: rustls::RootCertStore::empty() }
     }
 
     /// Writes a self-signed certificate for api.example and its key.
-    fn pair(&mut self, name: &str, key: KeyPair) -> (PathBuf, PathBuf) {
+    pub(super) fn pair(&mut self, name: &str, key: KeyPair) -> (PathBuf, PathBuf) {
         let cert = rcgen::CertificateParams::new(vec!["api.example".to_owned(), "www.example".to_owned()])
             .and_then(|params| params.self_signed(&key))
             .expect("a certificate");
@@ -49,15 +49,15 @@ impl Files {
         (certificate, key)
     }
 
-    fn ecdsa(&mut self) -> (PathBuf, PathBuf) {
+    pub(super) fn ecdsa(&mut self) -> (PathBuf, PathBuf) {
         self.pair("ecdsa", KeyPair::generate().expect("a key"))
     }
 
-    fn rsa(&mut self) -> (PathBuf, PathBuf) {
+    pub(super) fn rsa(&mut self) -> (PathBuf, PathBuf) {
         self.pair("rsa", KeyPair::generate_for(&rcgen::PKCS_RSA_SHA256).expect("a key"))
     }
 
-    fn write(&self, name: &str, text: &str) -> PathBuf {
+    pub(super) fn write(&self, name: &str, text: &str) -> PathBuf {
         let file = self.folder.path().join(name);
         fs::write(&file, text).expect("written");
         file
@@ -65,7 +65,7 @@ impl Files {
 
     /// A client that trusts these certificates and offers only the suites with these names; all where none is
     /// named.
-    fn client(&self, suites: &[&str]) -> Arc<ClientConfig> {
+    pub(super) fn client(&self, suites: &[&str]) -> Arc<ClientConfig> {
         let mut provider = aws_lc_rs::default_provider();
         if !suites.is_empty() {
             provider.cipher_suites.retain(|suite| suites.contains(&ciphers::name(suite.suite())));
@@ -87,7 +87,7 @@ impl Files {
     }
 }
 
-fn tls(certificates: Vec<(PathBuf, PathBuf)>) -> Tls {
+pub(super) fn tls(certificates: Vec<(PathBuf, PathBuf)>) -> Tls {
     Tls {
         certificates,
         span: Span::default(),
@@ -104,20 +104,20 @@ fn tls(certificates: Vec<(PathBuf, PathBuf)>) -> Tls {
     }
 }
 
-type Client = TlsStream<UnixStream>;
+pub(super) type Client = TlsStream<UnixStream>;
 
-async fn handshake(
-    server: &Arc<ServerConfig>,
+pub(super) async fn handshake(
+    server: &Arc<ServerTls>,
     client: &Arc<ClientConfig>,
 ) -> (Result<Stream, HandshakeError>, io::Result<Client>) {
     let (left, right) = UnixStream::pair().expect("a pair");
-    let acceptor = TlsAcceptor::new(|_: Option<&str>| Some(Arc::clone(server)));
+    let acceptor = TlsAcceptor::new(|_: Option<&str>| Some(Arc::clone(server)), true);
     let name = ServerName::try_from("api.example").expect("a name");
     let connector = Connector::from(Arc::clone(client));
     tokio::join!(acceptor.accept(left.into()), connector.connect(name, right))
 }
 
-async fn agreed(server: &Arc<ServerConfig>, client: &Arc<ClientConfig>) -> (TlsInfo, Stream, Client) {
+async fn agreed(server: &Arc<ServerTls>, client: &Arc<ClientConfig>) -> (TlsInfo, Stream, Client) {
     let (stream, client) = handshake(server, client).await;
     let stream = stream.expect("agreed");
     (stream.tls().expect("encrypted").clone(), stream, client.expect("agreed"))
@@ -127,7 +127,7 @@ async fn agreed(server: &Arc<ServerConfig>, client: &Arc<ClientConfig>) -> (TlsI
 fn bytes_pass_both_ways_and_the_end_is_clean() {
     on_runtime(async {
         let mut files = Files::new();
-        let server = server_config(&tls(vec![files.ecdsa()])).expect("whole");
+        let server = ServerTls::read(&tls(vec![files.ecdsa()]), None).expect("whole");
         let (info, mut stream, mut client) = agreed(&server, &files.client(&[])).await;
         assert_eq!(info.protocol, "TLSv1.3");
         assert_eq!(info.cipher, "TLS_AES_256_GCM_SHA384");
@@ -171,7 +171,7 @@ fn bytes_pass_both_ways_and_the_end_is_clean() {
 fn a_hangup_is_seen_behind_records_that_nobody_reads() {
     on_runtime(async {
         let mut files = Files::new();
-        let server = server_config(&tls(vec![files.ecdsa()])).expect("whole");
+        let server = ServerTls::read(&tls(vec![files.ecdsa()]), None).expect("whole");
         let (_, mut stream, mut client) = agreed(&server, &files.client(&[])).await;
         let mut hangup = Hangup::of(&stream).expect("a descriptor");
         client.write_all(b"first").await.expect("room");
@@ -190,7 +190,7 @@ async fn write_what_the_session_holds_back(
     read: impl AsyncFnOnce(&mut UnixStream),
 ) -> io::Result<()> {
     let mut files = Files::new();
-    let server = server_config(&tls(vec![files.ecdsa()])).expect("whole");
+    let server = ServerTls::read(&tls(vec![files.ecdsa()]), None).expect("whole");
     let (_, mut stream, mut client) = agreed(&server, &files.client(&[])).await;
     rustix::net::sockopt::set_socket_send_buffer_size(&stream, 4096).expect("a socket");
     let body = vec![b'y'; 60_000];
@@ -231,7 +231,7 @@ fn a_client_that_takes_a_little_of_it_at_a_time_does_not_time_out() {
 fn the_clients_suites_choose_between_certificates() {
     on_runtime(async {
         let mut files = Files::new();
-        let server = server_config(&tls(vec![files.rsa(), files.ecdsa()])).expect("whole");
+        let server = ServerTls::read(&tls(vec![files.rsa(), files.ecdsa()]), None).expect("whole");
         for suite in
             ["ECDHE-RSA-AES128-GCM-SHA256", "ECDHE-ECDSA-CHACHA20-POLY1305", "TLS_AES_128_GCM_SHA256"]
         {
@@ -250,7 +250,7 @@ fn sessions_are_resumed_in_both_versions_and_over_a_reload() {
         for suite in ["ECDHE-ECDSA-AES128-GCM-SHA256", "TLS_AES_128_GCM_SHA256"] {
             let client = files.client(&[suite]);
             for expected in [false, true, true] {
-                let server = server_config(&settings).expect("whole");
+                let server = ServerTls::read(&settings, None).expect("whole");
                 let (info, mut stream, mut connection) = agreed(&server, &client).await;
                 assert_eq!(info.resumed, expected, "{suite}");
                 // In TLS 1.3 tickets come after the handshake, so that the client must read to have them.
@@ -271,15 +271,15 @@ fn only_what_is_offered_is_agreed_on() {
         settings.protocols = vec![TlsVersion::Tls12];
         settings.ciphers = vec!["TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256".into(), "ECDHE-RSA-RC4-SHA".into()];
         settings.prefer_server_ciphers = true;
-        let server = server_config(&settings).expect("whole");
+        let server = ServerTls::read(&settings, None).expect("whole");
         let (info, ..) = agreed(&server, &files.client(&[])).await;
         assert_eq!((info.protocol, info.cipher), ("TLSv1.2", "ECDHE-ECDSA-AES128-GCM-SHA256"));
         let (refused, _) = handshake(&server, &files.client(&["TLS_AES_128_GCM_SHA256"])).await;
         assert!(matches!(refused, Err(HandshakeError::Failed(_))));
         settings.ciphers = vec!["ECDHE-RSA-RC4-SHA".into()];
-        assert!(matches!(server_config(&settings), Err(TlsError::NoCiphers)));
+        assert!(matches!(ServerTls::read(&settings, None), Err(TlsError::NoCiphers)));
         settings.protocols.push(TlsVersion::Tls13);
-        let server = server_config(&settings).expect("version 1.3 is left");
+        let server = ServerTls::read(&settings, None).expect("version 1.3 is left");
         let (info, ..) = agreed(&server, &files.client(&[])).await;
         assert_eq!(info.protocol, "TLSv1.3");
     });
@@ -289,8 +289,8 @@ fn only_what_is_offered_is_agreed_on() {
 fn plain_http_comes_back_unread_and_noise_is_an_error() {
     on_runtime(async {
         let mut files = Files::new();
-        let server = server_config(&tls(vec![files.ecdsa()])).expect("whole");
-        let acceptor = TlsAcceptor::new(|_: Option<&str>| Some(Arc::clone(&server)));
+        let server = ServerTls::read(&tls(vec![files.ecdsa()]), None).expect("whole");
+        let acceptor = TlsAcceptor::new(|_: Option<&str>| Some(Arc::clone(&server)), true);
         let (left, mut right) = UnixStream::pair().expect("a pair");
         right.write_all(b"GET / HTTP/1.1\r\n\r\n").await.expect("room");
         let Err(HandshakeError::PlainHttp(mut stream)) = acceptor.accept(left.into()).await else {
@@ -312,9 +312,11 @@ fn plain_http_comes_back_unread_and_noise_is_an_error() {
 fn the_name_a_client_asks_for_chooses_and_may_be_refused() {
     on_runtime(async {
         let mut files = Files::new();
-        let server = server_config(&tls(vec![files.ecdsa()])).expect("whole");
-        let acceptor =
-            TlsAcceptor::new(|name: Option<&str>| (name == Some("www.example")).then(|| Arc::clone(&server)));
+        let server = ServerTls::read(&tls(vec![files.ecdsa()]), None).expect("whole");
+        let acceptor = TlsAcceptor::new(
+            |name: Option<&str>| (name == Some("www.example")).then(|| Arc::clone(&server)),
+            false,
+        );
         for (asked, agreed) in [("WWW.example", true), ("api.example", false)] {
             let (left, right) = UnixStream::pair().expect("a pair");
             let name = ServerName::try_from(asked.to_owned()).expect("a name");
@@ -341,8 +343,9 @@ fn each_wrong_file_is_named_with_what_is_wrong() {
     let broken = files.write("broken.key", "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n");
     let missing = files.folder.path().join("missing.pem");
     let check = |certificate: &Path, key: &Path, wrong: &Path, expected: &str| {
-        let error =
-            server_config(&tls(vec![(certificate.into(), key.into())])).expect_err(expected).to_string();
+        let error = ServerTls::read(&tls(vec![(certificate.into(), key.into())]), None)
+            .expect_err(expected)
+            .to_string();
         assert!(error.contains(expected) && error.contains(&wrong.display().to_string()), "{error}");
     };
     check(&missing, &key, &missing, "cannot read");
@@ -353,11 +356,11 @@ fn each_wrong_file_is_named_with_what_is_wrong() {
     check(&torn, &key, &torn, "not well-formed PEM");
     check(&certificate, &broken, &broken, "cannot be used");
     check(&certificate, &other_key, &other_key, "does not belong to the certificate");
-    assert!(matches!(server_config(&tls(Vec::new())), Err(TlsError::NoneNamed)));
+    assert!(matches!(ServerTls::read(&tls(Vec::new()), None), Err(TlsError::NoneNamed)));
 }
 
 /// Of version 1, as `openssl req -x509` makes them without extensions; the library takes none, clients do.
-const VERSION_1: &str = "-----BEGIN CERTIFICATE-----
+pub(super) const VERSION_1: &str = "-----BEGIN CERTIFICATE-----
 MIIBKDCBzwIUcDfYHFssvx3jSoQhBMBA5KgGsckwCgYIKoZIzj0EAwIwFjEUMBIG
 A1UEAwwLYXBpLmV4YW1wbGUwIBcNMjYxMTIyMTY0NzI0WhgPMjEyNjEwMjkxNjQ3
 MjRaMBYxFDASBgNVBAMMC2FwaS5leGFtcGxlMFkwEwYHKoZIzj0CAQYIKoZIzj0D
@@ -367,7 +370,7 @@ q5XvZIlvnIsf6Jg1FZBn0zhbm2UvvLMPvAIhAKI3rgR7PUOMt2zZYtoNP1+LxnMz
 fEdVw8PJItmqEFBC
 -----END CERTIFICATE-----
 ";
-const VERSION_1_KEY: &str = "-----BEGIN PRIVATE KEY-----
+pub(super) const VERSION_1_KEY: &str = "-----BEGIN PRIVATE KEY-----
 MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQguiBz5VwFI9rviSjd
 dehZc+i8ssBiHByNQRpRcFjls/ShRANCAAT8jx2EuMZzBHGc6AJVtuGiidaWd9Op
 he2PuzEa7HtcFt9uPLuVH5sfSKOHpi5UXfZY3z37u5cDeJDtr6HSHNKI
@@ -379,12 +382,12 @@ fn a_certificate_of_version_1_is_served_with_its_own_key_only() {
     on_runtime(async {
         let mut files = Files::new();
         let pair = (files.write("v1.crt", VERSION_1), files.write("v1.key", VERSION_1_KEY));
-        let server = server_config(&tls(vec![pair.clone()])).expect("nginx serves it");
+        let server = ServerTls::read(&tls(vec![pair.clone()]), None).expect("nginx serves it");
         let (_, client) = handshake(&server, &files.client(&[])).await;
         let refused = client.expect_err("this client takes no version 1").to_string();
         assert!(refused.contains("UnsupportedCertVersion"), "{refused}");
         let (_, other) = files.ecdsa();
-        assert!(server_config(&tls(vec![(pair.0, other)])).is_err());
+        assert!(ServerTls::read(&tls(vec![(pair.0, other)]), None).is_err());
     });
 }
 
@@ -393,7 +396,7 @@ fn the_groups_of_ssl_ecdh_curve_are_those_that_keys_are_exchanged_by() {
     on_runtime(async {
         let mut files = Files::new();
         let settings = Tls { groups: vec![TlsGroup::P384], ..tls(vec![files.ecdsa()]) };
-        let server = server_config(&settings).expect("whole");
+        let server = ServerTls::read(&settings, None).expect("whole");
         let (_, _, client) = agreed(&server, &files.client(&[])).await;
         let group = client.get_ref().1.negotiated_key_exchange_group().expect("agreed");
         assert_eq!(group.name(), rustls::NamedGroup::secp384r1);
@@ -407,7 +410,7 @@ fn without_tickets_and_without_a_cache_no_session_is_resumed() {
         let pair = files.ecdsa();
         for (session_tickets, resumed) in [(true, true), (false, false)] {
             let settings = Tls { session_tickets, session_cache: 0, ..tls(vec![pair.clone()]) };
-            let server = server_config(&settings).expect("whole");
+            let server = ServerTls::read(&settings, None).expect("whole");
             let client = files.client(&[]);
             for expected in [false, resumed] {
                 let (info, mut stream, mut peer) = agreed(&server, &client).await;
@@ -416,6 +419,51 @@ fn without_tickets_and_without_a_cache_no_session_is_resumed() {
                 stream.shutdown_write().await.expect("open");
                 let mut answer = Vec::new();
                 peer.read_to_end(&mut answer).await.expect("a clean end");
+            }
+        }
+    });
+}
+
+fn upstream_tls() -> UpstreamTls {
+    UpstreamTls {
+        sends_name: true,
+        verifies: false,
+        trusted: None,
+        revoked: None,
+        depth: 1,
+        certificate: None,
+        protocols: vec![TlsVersion::Tls12, TlsVersion::Tls13],
+        ciphers: Vec::new(),
+        reuses_sessions: true,
+    }
+}
+
+#[test]
+fn a_session_with_an_upstream_is_resumed_unless_that_is_off() {
+    on_runtime(async {
+        let mut files = Files::new();
+        let old = (files.write("v1.crt", VERSION_1), files.write("v1.key", VERSION_1_KEY));
+        let pair = files.ecdsa();
+        for (own, version, reuses_sessions, name) in [
+            (&pair, TlsVersion::Tls13, true, "api.example:1"),
+            (&pair, TlsVersion::Tls12, true, "api.example:1"),
+            (&old, TlsVersion::Tls13, true, "127.0.0.1:1"),
+            (&pair, TlsVersion::Tls13, false, "api.example:1"),
+        ] {
+            let settings = Tls { protocols: vec![version], ..tls(vec![own.clone()]) };
+            let server = ServerTls::read(&settings, None).expect("whole");
+            let acceptor = TlsAcceptor::new(|_: Option<&str>| Some(Arc::clone(&server)), false);
+            let connector =
+                TlsConnector::new(&UpstreamTls { reuses_sessions, ..upstream_tls() }).expect("whole");
+            for resumed in [false, reuses_sessions, reuses_sessions] {
+                let (left, right) = UnixStream::pair().expect("a pair");
+                let (accepted, connected) =
+                    tokio::join!(acceptor.accept(left.into()), connector.connect(right.into(), name));
+                let (mut accepted, mut connected) = (accepted.expect("agreed"), connected.expect("agreed"));
+                assert_eq!(accepted.tls().expect("encrypted").resumed, resumed, "{version:?} {name}");
+                accepted.write_all(b"x").await.expect("room");
+                accepted.flush().await.expect("room");
+                connected.read_exact(&mut [0]).await.expect("a byte");
             }
         }
     });
@@ -431,22 +479,22 @@ fn an_upstream_is_verified_only_where_that_is_asked_for() {
         for (own, trusted, name, agreed) in [
             (&pair, Some(&pair.0), "api.example:8443", true),
             (&pair, Some(&pair.0), "other.example", false),
+            // Of version 1, with a common name alone.
+            (&old, Some(&old.0), "api.example", true),
+            (&old, Some(&old.0), "other.example", false),
+            (&old, Some(&pair.0), "api.example", false),
             (&pair, Some(&pair.0), "", false),
             (&pair, Some(&stranger), "api.example", false),
             (&pair, None, "other.example", true),
             (&old, None, "", true),
         ] {
-            let server = server_config(&tls(vec![own.clone()])).expect("whole");
-            let acceptor = TlsAcceptor::new(|_: Option<&str>| Some(Arc::clone(&server)));
+            let server = ServerTls::read(&tls(vec![own.clone()]), None).expect("whole");
+            let acceptor = TlsAcceptor::new(|_: Option<&str>| Some(Arc::clone(&server)), true);
             let connector = TlsConnector::new(&UpstreamTls {
-                sends_name: true,
                 verifies: trusted.is_some(),
                 trusted: trusted.cloned(),
-                revoked: None,
                 certificate: Some(pair.clone()),
-                protocols: vec![TlsVersion::Tls12, TlsVersion::Tls13],
-                ciphers: Vec::new(),
-                reuses_sessions: true,
+                ..upstream_tls()
             })
             .expect("whole");
             let (left, right) = UnixStream::pair().expect("a pair");

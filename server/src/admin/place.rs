@@ -108,12 +108,7 @@ fn connection(index: usize, listener: &Listener, name: &[u8]) -> ConnectionFacts
         }
         other => other.into(),
     };
-    let tls = TlsInfo {
-        protocol: "TLSv1.3",
-        cipher: "",
-        server_name: Some(String::from_utf8_lossy(name).into()),
-        resumed: false,
-    };
+    let tls = TlsInfo::imagined(Some(String::from_utf8_lossy(name).into()));
     ConnectionFacts {
         serial: 0,
         remote: Address::Tcp(SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0)),
@@ -123,6 +118,7 @@ fn connection(index: usize, listener: &Listener, name: &[u8]) -> ConnectionFacts
         is_plain_on_tls: false,
         proxied: None,
         tls: listener.ssl.then(|| Box::new(tls)),
+        certificate: None,
         opened: clock::now(),
         requests: Cell::new(1),
     }

@@ -5,6 +5,7 @@
 //! who needs a request's key takes it from [`key`]. Next: `cached`, which acts on it.
 
 use super::query;
+use crate::client_certificate;
 use crate::request::Request;
 use crate::variables::{self, holds};
 use millstream_cache::key::{Parts, TooLong};
@@ -105,7 +106,10 @@ pub fn asker(request: &Request, cache: &ProxyCache) -> Asker {
             is_one && !variables::value(value, request).is_empty()
         })
     };
-    if shows || hands_on() { Asker::Known } else { Asker::Anybody }
+    // A certificate is a credential that no field shows; what it opens may be decided here as well as behind us.
+    let is_certified =
+        || client_certificate::shown(request).is_some() && !client_certificate::is_named_in(&cache.key);
+    if shows || is_certified() || hands_on() { Asker::Known } else { Asker::Anybody }
 }
 
 /// Whether a key has a field's value in it.

@@ -17,6 +17,7 @@ use crate::client::{Client, Ending};
 use crate::failure;
 use crate::gateway::{self, Begun};
 use crate::generation::Generation;
+use crate::judged::ClientCertificate;
 use crate::loop_lag;
 use crate::phase::{self, Content, Step};
 use crate::request::{ConnectionFacts, Request};
@@ -175,6 +176,7 @@ async fn open(
         is_plain_on_tls,
         proxied,
         tls: stream.tls().cloned().map(Box::new),
+        certificate: ClientCertificate::of(stream.tls()),
         opened,
         requests: Cell::new(0),
     });
@@ -395,6 +397,7 @@ impl Connection {
         if self.facts.is_plain_on_tls {
             admitted = Err(failure::HTTP_TO_HTTPS);
         }
+        let admitted = admitted.and_then(|()| admission::verify_client(&request));
         if let Err(status) = admitted {
             return Box::pin(self.refuse(request, status)).await;
         }

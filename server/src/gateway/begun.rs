@@ -281,13 +281,14 @@ impl<'a> Passing<'a> {
     /// Makes the client's head.
     fn accept(
         &mut self,
-        connection: Box<Connection>,
+        mut connection: Box<Connection>,
         turn: Turn,
         head: &ResponseHead,
         now: Instant,
     ) -> Stage {
         self.note_head(&connection, head, now);
         self.take_limit_rate(head.view(connection.head_bytes()));
+        self.limit_rate(&mut connection);
         let Some(client) = self.client.take() else { return Stage::Ended(Proxied::Done) };
         match self.begin(client, &connection, head) {
             Ok(buffered) if self.request.wants_body() => {

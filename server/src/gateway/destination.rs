@@ -8,10 +8,12 @@ use crate::generation::Generation;
 use crate::request::Request;
 use crate::sent_target::{Parts, split};
 use crate::variables::value;
+use millstream_conf::address;
 use millstream_conf::model::{HostPort, KeepaliveSize, Level, Pass, PassTarget, PassTls, UpstreamKeepalive};
 use millstream_net::address::Address;
+use millstream_net::connect::Local;
 use millstream_net::resolve;
-use millstream_upstream::{Connection, ExchangeError, Group, Peer, Pool, Secured, Version};
+use millstream_upstream::{Connection, Dial, ExchangeError, Group, Peer, Pool, Secured, Version};
 use std::net::{IpAddr, SocketAddr};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
@@ -22,8 +24,8 @@ pub(super) struct Destination {
     pub(super) peers: Version,
     /// The worker's idle connections to them.
     pub(super) pool: Rc<Pool>,
-    /// By what TLS is spoken to them; nothing where they are spoken to in plain.
-    pub(super) secured: Option<Secured>,
+    /// How connections to them are made.
+    pub(super) dial: Dial,
     /// What the choice among them goes by.
     pub(super) key: Vec<u8>,
     /// The URI of a `proxy_pass` with variables, as evaluated; `None` where there is none.
@@ -33,7 +35,7 @@ pub(super) struct Destination {
 impl Destination {
     /// An idle connection to one of the servers.
     pub(super) fn pooled(&self, peer: &Peer, now: Instant) -> Option<Box<Connection>> {
-        self.pool.take(peer, self.secured.as_ref(), now)
+        self.pool.take(peer, &self.dial, now)
     }
 
     /// A new one.
@@ -42,7 +44,7 @@ impl Destination {
         peer: &Peer,
         timeout: Duration,
     ) -> Result<Box<Connection>, ExchangeError> {
-        self.pool.connect(peer, self.secured.as_ref(), timeout).await
+        self.pool.connect(peer, &self.dial, timeout).await
     }
 }
 
@@ -55,7 +57,7 @@ pub(super) fn known(request: &Request, generation: &Generation, proxy: &Pass) ->
                 Some((tls, http)) => Some(secured(request, tls, &http.host)?),
                 None => None,
             };
-            Some(of_group(request, generation, id.0 as usize, secured, None))
+            Some(of_group(request, generation, id.0 as usize, dial(request, proxy, secured), None))
         }
         PassTarget::Variables(_) => None,
     }
@@ -93,7 +95,7 @@ pub(super) async fn find(
     }
     let upstreams = &generation.http().upstreams;
     if let Some(index) = upstreams.iter().position(|upstream| upstream.name.as_bytes() == parts.authority) {
-        return Ok(of_group(request, generation, index, encrypted, uri));
+        return Ok(of_group(request, generation, index, dial(request, proxy, encrypted), uri));
     }
     let addresses = addresses(request, &parts).await?;
     let keepalive = UpstreamKeepalive {
@@ -104,7 +106,13 @@ pub(super) async fn find(
     };
     let group = Group::single(&String::from_utf8_lossy(parts.authority), keepalive, addresses);
     let peers = Version::of(group.in_force());
-    Ok(Destination { peers, pool: Rc::new(Pool::new(&keepalive)), secured: encrypted, key: Vec::new(), uri })
+    Ok(Destination {
+        peers,
+        pool: Rc::new(Pool::new(&keepalive)),
+        dial: dial(request, proxy, encrypted),
+        key: Vec::new(),
+        uri,
+    })
 }
 
 /// The TLS of the location in force; `host` is the name where none is written.
@@ -117,18 +125,36 @@ fn secured(request: &Request, tls: &PassTls, host: &str) -> Option<Secured> {
     Some(Secured { connector, name })
 }
 
+/// How connections are made, as the location has it.
+fn dial(request: &Request, proxy: &Pass, secured: Option<Secured>) -> Dial {
+    let exchange = &proxy.exchange;
+    if exchange.bind.is_none() && !exchange.socket_keepalive {
+        return Dial { secured, local: None };
+    }
+    let mut local = Local { keepalive: exchange.socket_keepalive, ..Local::default() };
+    if let Some(bind) = &exchange.bind {
+        let text = String::from_utf8_lossy(&value(&bind.address, request)).into_owned();
+        local.address = address::local_address(&text);
+        local.transparent = bind.transparent;
+        if local.address.is_none() && !text.is_empty() {
+            report::write(request, Level::Error, format_args!("invalid local address \"{text}\""), None);
+        }
+    }
+    Dial { secured, local: Some(Rc::new(local)) }
+}
+
 /// A group of the configuration with the worker's connections to it.
 fn of_group(
     request: &Request,
     generation: &Generation,
     index: usize,
-    secured: Option<Secured>,
+    dial: Dial,
     uri: Option<Vec<u8>>,
 ) -> Destination {
     let upstream = &generation.upstreams[index];
     let key = generation.http().upstreams[index].balance.key.as_ref();
     let key = key.map_or_else(Vec::new, |key| value(key, request));
-    Destination { peers: upstream.version(), pool: upstream.pool().clone(), secured, key, uri }
+    Destination { peers: upstream.version(), pool: upstream.pool().clone(), dial, key, uri }
 }
 
 /// An evaluated `fastcgi_pass`: an address and nothing else.

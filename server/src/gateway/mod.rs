@@ -45,6 +45,7 @@ use crate::cache_report::CacheReport;
 use crate::caching::invalidation;
 use crate::client::{Client, ClientFailure};
 use crate::intercepted;
+use crate::limits;
 use crate::request::Request;
 use crate::tries::Tries;
 use attempt::{Asked, Asking, Stop};
@@ -55,7 +56,7 @@ use millstream_cache::policy::{self, Reason};
 use millstream_cache::{
     Awaited, Entry, Failure, FillPermit, Follower, Hit, Moment, Now, StaleCause, StoredHead,
 };
-use millstream_conf::model::{Pass, Store};
+use millstream_conf::model::{Pass, RequestSize, Store};
 use millstream_upstream::{Condition, Connection, Turn};
 use millstream_wire::h1::head::ResponseHead;
 use millstream_wire::{Fields, Headers, Method};
@@ -305,7 +306,7 @@ impl<'a> Passing<'a> {
     /// What is to be done with an answer.
     async fn answered(
         &mut self,
-        Asked { connection, turn }: Asked,
+        Asked { mut connection, turn }: Asked,
         filling: Filling,
         head: &mut ResponseHead,
     ) -> Proxied {
@@ -332,6 +333,7 @@ impl<'a> Passing<'a> {
             (filling, _) => filling,
         };
         self.take_limit_rate(head.view(connection.head_bytes()));
+        self.limit_rate(&mut connection);
         if let Some(outcome) = self.set_aside(&connection, head) {
             // What the request has done is done, whatever the client is answered.
             let fields = head.view(connection.head_bytes());
@@ -371,6 +373,17 @@ impl<'a> Passing<'a> {
     fn take_limit_rate(&mut self, fields: Fields<'_>) {
         if let Some(rate) = answer_head::limit_rate(&self.proxy.exchange, fields) {
             self.request.limit_rate = Some(rate);
+        }
+    }
+
+    /// `proxy_limit_rate`; nginx limits only what it buffers.
+    fn limit_rate(&self, connection: &mut Connection) {
+        let exchange = &self.proxy.exchange;
+        if exchange.buffering && exchange.limit_rate != RequestSize::Fixed(0) {
+            let rate = limits::limit_rate::bytes(&exchange.limit_rate, self.request);
+            if rate > 0 {
+                connection.limit_rate(rate);
+            }
         }
     }
 

@@ -3,7 +3,7 @@
 use super::answer_head::{announced, buffering, visible, with_lines};
 use super::request_body::RequestBody;
 use super::request_head::Framed;
-use millstream_conf::model::{Exchange, IgnoreHeaders, NextUpstream, TempPath};
+use millstream_conf::model::{Exchange, IgnoreHeaders, NextUpstream, RequestSize, TempPath};
 use millstream_wire::Headers;
 use std::time::Duration;
 
@@ -29,6 +29,9 @@ fn exchange() -> Exchange {
         ignore_client_abort: false,
         passes_fields: true,
         passes_body: true,
+        limit_rate: RequestSize::Fixed(0),
+        bind: None,
+        socket_keepalive: false,
         force_ranges: false,
     }
 }

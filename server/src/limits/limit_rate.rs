@@ -87,7 +87,7 @@ fn milliseconds(count: u128) -> Duration {
 }
 
 /// A size in bytes; one that is none is told, and no limit, as in nginx.
-fn bytes(of: &RequestSize, request: &Request) -> u64 {
+pub fn bytes(of: &RequestSize, request: &Request) -> u64 {
     match of {
         RequestSize::Fixed(bytes) => *bytes,
         RequestSize::Variable(template) => {

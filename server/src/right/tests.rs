@@ -35,6 +35,7 @@ fn from_address(configuration: &str, head: &str, from: &str) -> Request {
         is_plain_on_tls: false,
         proxied: None,
         tls: None,
+        certificate: None,
         opened: known.opened,
         requests: known.requests.clone(),
     });

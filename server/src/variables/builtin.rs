@@ -2,7 +2,7 @@
 
 use super::connections::Connections;
 use super::upstream::{self, each, number, seconds as optional_seconds};
-use super::{Found, file_path, give, give_some, seconds, secure_link, value};
+use super::{Found, client_certificate, file_path, give, give_some, seconds, secure_link, value};
 use crate::basic_credential;
 use crate::forwarded;
 use crate::request::{ConnectionFacts, Request};
@@ -14,7 +14,7 @@ use millstream_conf::variables::Builtin;
 use millstream_net::Address;
 use millstream_net::clock;
 use millstream_net::proxy_protocol::Proxied;
-use millstream_wire::{FieldId, Version};
+use millstream_wire::{FieldId, Version, host};
 use std::io::Write;
 use std::net::IpAddr;
 use std::os::unix::ffi::OsStrExt;
@@ -44,6 +44,8 @@ pub(super) fn append(variable: Builtin, request: &Request, out: &mut Vec<u8>) ->
         }
         B::RequestMethod => give_known(request.method_text(), out),
         B::RequestLength => decimal(request.head.length as u64 + request.body_received, out),
+        B::RequestPort => give_some(request_port(request), out),
+        B::IsRequestPort => give(if request_port(request).is_some() { b":" } else { b"" }, out),
         B::RequestTime => elapsed(clock::now().saturating_duration_since(request.started), out),
         B::RequestBody => match &request.read_body {
             Some(body) => give_known(body, out),
@@ -124,9 +126,27 @@ pub(super) fn append(variable: Builtin, request: &Request, out: &mut Vec<u8>) ->
         B::RequestFilename => give_some(file_path::of(request).ok().as_deref(), out),
         B::SecureLink => secure_link::append(request, out),
         B::SecureLinkExpires => secure_link::append_expires(request, out),
-        B::SslCipher | B::SslProtocol | B::SslServerName | B::SslSessionReused => {
-            tls(variable, connection, out)
-        }
+        B::SslCipher
+        | B::SslProtocol
+        | B::SslServerName
+        | B::SslSessionReused
+        | B::SslSessionId
+        | B::SslCiphers
+        | B::SslCurve
+        | B::SslCurves => tls(variable, connection, out),
+        B::SslClientVerify => client_certificate::append_judgement(request, out),
+        B::SslClientCert
+        | B::SslClientEscapedCert
+        | B::SslClientFingerprint
+        | B::SslClientIDn
+        | B::SslClientIDnLegacy
+        | B::SslClientRawCert
+        | B::SslClientSDn
+        | B::SslClientSDnLegacy
+        | B::SslClientSerial
+        | B::SslClientVEnd
+        | B::SslClientVRemain
+        | B::SslClientVStart => client_certificate::append(variable, request, out),
         B::UpstreamCacheStatus => match request.cache_status {
             Some(status) => give(status.name().as_bytes(), out),
             None => Found::Nothing,
@@ -148,6 +168,16 @@ pub(super) fn append(variable: Builtin, request: &Request, out: &mut Vec<u8>) ->
         B::UpstreamBytesSent => each(request, out, |one, out| number(one.bytes_sent, out)),
         B::UpstreamBytesReceived => each(request, out, |one, out| number(one.bytes_received, out)),
     }
+}
+
+/// The port that the client wrote behind the host, which stands there for the Host field too once it is settled.
+fn request_port(request: &Request) -> Option<&[u8]> {
+    let written = match request.head.authority {
+        Some(span) => span.of(&request.bytes),
+        None => request.field(FieldId::Host)?,
+    };
+    let port = host::validate(written).ok()?.port?;
+    (!port.is_empty()).then_some(port)
 }
 
 /// What a request that could not be read does not have.
@@ -301,9 +331,20 @@ fn realpath(request: &Request, out: &mut Vec<u8>) -> Found {
 
 fn tls(variable: Builtin, connection: &ConnectionFacts, out: &mut Vec<u8>) -> Found {
     let Some(tls) = &connection.tls else { return Found::Nothing };
+    let offered = tls.offered.as_ref();
     match variable {
         Builtin::SslCipher => give(tls.cipher.as_bytes(), out),
         Builtin::SslProtocol => give(tls.protocol.as_bytes(), out),
+        Builtin::SslCurve => give_some((!tls.group.is_empty()).then_some(tls.group.as_bytes()), out),
+        Builtin::SslCiphers => give_some(offered.map(|offered| offered.ciphers.as_bytes()), out),
+        Builtin::SslCurves => give_some(offered.map(|offered| offered.groups.as_bytes()), out),
+        Builtin::SslSessionId => match offered {
+            Some(offered) => {
+                offered.session.iter().for_each(|byte| _ = write!(out, "{byte:02x}"));
+                Found::Value
+            }
+            None => Found::Nothing,
+        },
         Builtin::SslSessionReused => give(if tls.resumed { b"r" } else { b"." }, out),
         _ => give_some(tls.server_name.as_ref().map(|name| name.as_bytes()), out),
     }

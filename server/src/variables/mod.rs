@@ -8,6 +8,7 @@ pub mod file_path;
 mod upstream;
 mod secure_link;
 mod connections;
+mod client_certificate;
 mod builtin;
 mod made;
 #[cfg(test)]
@@ -98,6 +99,11 @@ pub fn append(variable: &Variable, request: &Request, out: &mut Vec<u8>) -> Foun
             Some(trailers) => join(trailers.view(), name, out),
             None => Found::Nothing,
         },
+        Variable::ProxyProtocolTlv(wanted) => {
+            request.connection.proxied.as_ref().map_or(Found::Nothing, |said| {
+                said.write_tlv(*wanted, out).map_or(Found::Nothing, |()| Found::Value)
+            })
+        }
         Variable::UpstreamHeader(name) => match &request.tries.headers {
             Some(headers) => join(headers.view(), name, out),
             None => Found::Nothing,

@@ -12,6 +12,8 @@ const SITE: &str = "pid @DIR@/nginx.pid; error_log @DIR@/error.log info; events 
                 return 200 \"$said $proxy_protocol_server_addr $proxy_protocol_server_port $remote_addr\"; }
             location /real { set_real_ip_from 127.0.0.1; real_ip_header proxy_protocol;
                 add_header X-Said \"$remote_addr $remote_port $realip_remote_addr\" always; }
+            location /more { add_header X-Said \"$proxy_protocol_tlv_authority $proxy_protocol_tlv_0xe0 \
+                $proxy_protocol_tlv_ssl_cn $proxy_protocol_tlv_ssl_verify\" always; }
             location /stranger { set_real_ip_from 10.0.0.0/8; real_ip_header proxy_protocol;
                 add_header X-Said $remote_addr always; }
         }
@@ -19,6 +21,11 @@ const SITE: &str = "pid @DIR@/nginx.pid; error_log @DIR@/error.log info; events 
 
 const V1: &[u8] = b"PROXY TCP4 192.0.2.1 198.51.100.2 4000 443\r\n";
 const V2: &[u8] = b"\r\n\r\n\0\r\nQUIT\n\x21\x11\x00\x0c\xc0\x00\x02\x09\xc6\x33\x64\x02\x0f\xa1\x01\xbb";
+
+/// The same with values beside the addresses: authority, one of our own, and what the proxy says of TLS.
+const V2_MORE: &[u8] =
+    b"\r\n\r\n\0\r\nQUIT\n\x21\x11\x00\x2a\xc0\x00\x02\x09\xc6\x33\x64\x02\x0f\xa1\x01\xbb\
+    \x02\0\x07a.local\xe0\0\x01x\x20\0\x0a\x07\0\0\0\x0c\x22\0\x02me\x04\0\0";
 
 fn server() -> Server {
     Server::start(SITE, &[])
@@ -34,6 +41,9 @@ fn a_connection_is_whose_its_header_says() {
         (V1, "/real", "192.0.2.1 4000 127.0.0.1"),
         (V2, "/real", "192.0.2.9 4001 127.0.0.1"),
         (V1, "/stranger", "127.0.0.1"),
+        (V1, "/more", ""),
+        (V2_MORE, "/more", "a.local x me 12"),
+        (V2_MORE, "/real", "192.0.2.9 4001 127.0.0.1"),
     ] {
         let mut client = server.client();
         client.send(header).expect("it is sent");

@@ -6,16 +6,16 @@
 //! ```
 //!
 //! The connection reads into one pooled buffer and hands out slices of it, so a small answer is read by one call and
-//! never copied here; while there is nothing to read it has none. A part that was handed out, and the head, stay where they are until the next read. It decides
-//! nothing about retries and knows no client. Next: `speaker` for what is said, `body` for what follows a head, `pool` for what happens
+//! never copied here; while there is nothing to read it has none. A part that was handed out, and the head, stay until the next read. It decides nothing about retries and knows no client. Next: `speaker` for what is said, `body` for what follows a head, `pool` for what happens
 //! between exchanges.
 
 use super::body::{self, Body};
+use super::pace::Pace;
 use super::speaker::Speaker;
+use crate::dial::Dial;
 use crate::error::ExchangeError;
 use crate::lease::Lease;
 use crate::peer::Peer;
-use crate::secured::Secured;
 use millstream_net::buffers;
 use millstream_net::clock;
 use millstream_net::connect::connect;
@@ -92,8 +92,8 @@ pub struct Connection {
     speaker: Speaker,
     deadline: Deadline,
     peer: u64,
-    /// By what its handshake went; nothing on a plain connection.
-    secured: Option<Secured>,
+    /// How it was made.
+    dial: Dial,
     name: Rc<str>,
     opened: Instant,
     requests: u64,
@@ -108,6 +108,8 @@ pub struct Connection {
     /// Kept for as long as the connection lives, such as its place among a worker's connections.
     held: Option<Box<dyn Held>>,
     waiting: bool,
+    /// How fast the body is read, where that is limited.
+    pace: Option<Box<Pace>>,
 }
 
 impl Connection {
@@ -115,34 +117,26 @@ impl Connection {
     ///
     /// # Errors
     /// [`ExchangeError::Connect`], [`ExchangeError::Handshake`] and [`ExchangeError::ConnectTimeout`], which holds for either.
-    pub async fn open(
-        peer: &Peer,
-        secured: Option<&Secured>,
-        timeout: Duration,
-    ) -> Result<Connection, ExchangeError> {
+    pub async fn open(peer: &Peer, dial: &Dial, timeout: Duration) -> Result<Connection, ExchangeError> {
         let mut deadline = Deadline::new();
         deadline.set(clock::now() + timeout);
-        let stream = match with_deadline(&mut deadline, connect(&peer.address)).await {
+        let stream = match with_deadline(&mut deadline, connect(&peer.address, dial.local.as_deref())).await {
             Ok(Ok(stream)) => stream,
             Ok(Err(error)) => return Err(ExchangeError::Connect(error)),
             Err(_) => return Err(ExchangeError::ConnectTimeout),
         };
-        let Some(secured) = secured else { return Ok(Self::over(stream, peer, deadline)) };
+        let Some(secured) = &dial.secured else { return Ok(Self::over(stream, peer, dial, deadline)) };
         deadline.set(clock::now() + timeout);
         let handshake = Box::pin(secured.connector.connect(stream, &secured.name));
         match with_deadline(&mut deadline, handshake).await {
-            Ok(Ok(stream)) => {
-                let mut connection = Self::over(stream, peer, deadline);
-                connection.secured = Some(secured.clone());
-                Ok(connection)
-            }
+            Ok(Ok(stream)) => Ok(Self::over(stream, peer, dial, deadline)),
             Ok(Err(error)) => Err(ExchangeError::Handshake(error)),
             Err(_) => Err(ExchangeError::ConnectTimeout),
         }
     }
 
     /// A connection that exists already.
-    fn over(stream: Stream, peer: &Peer, deadline: Deadline) -> Connection {
+    fn over(stream: Stream, peer: &Peer, dial: &Dial, deadline: Deadline) -> Connection {
         Connection {
             stream,
             buffer: Vec::new(),
@@ -152,7 +146,8 @@ impl Connection {
             speaker: Speaker::http1(false),
             deadline,
             peer: peer.id,
-            secured: None,
+            dial: dial.clone(),
+            pace: None,
             // A copy of its own: counting references on a name that all workers share would bounce its cache line.
             name: Rc::from(&*peer.name),
             opened: clock::now(),
@@ -295,7 +290,7 @@ impl Connection {
             if self.speaker.is_ended(self.keep)? {
                 return Poll::Ready(Err(ExchangeError::EndedEarly));
             }
-            if ready!(self.poll_fill(context, Wait::Whole(timeout)))? == 0 {
+            if ready!(self.poll_fill(context, Wait::Whole(timeout), usize::MAX))? == 0 {
                 return Poll::Ready(Err(ExchangeError::ClosedEarly { any_bytes: self.received > 0 }));
             }
         }
@@ -387,8 +382,15 @@ impl Connection {
         context: &mut Context<'_>,
         timeout: Duration,
     ) -> Poll<Result<(), ExchangeError>> {
+        let most = match &mut self.pace {
+            Some(pace) => ready!(pace.poll_most(context)),
+            None => usize::MAX,
+        };
         let was_waiting = self.waiting;
-        let filled = self.poll_fill(context, Wait::Each(timeout));
+        let filled = self.poll_fill(context, Wait::Each(timeout), most);
+        if let (Some(pace), Poll::Ready(Ok(count))) = (&mut self.pace, &filled) {
+            pace.read(*count as u64);
+        }
         if filled.is_pending() && !was_waiting {
             // A server that writes head and body apart waits for our acknowledgement of the first (Nagle), which the
             // kernel would hold back for 40 ms.
@@ -403,17 +405,17 @@ impl Connection {
     /// Ready when the upstream speaks, or closes, though its turn may not have come; what it says is kept for
     /// [`Connection::read_head`]. No timeout.
     pub fn poll_speaks(&mut self, context: &mut Context<'_>) -> Poll<()> {
-        self.poll_read(context).map(|read| {
+        self.poll_read(context, usize::MAX).map(|read| {
             // An error or the end is met again by the next read.
             self.received += read.unwrap_or(0) as u64;
         })
     }
 
     /// Reads once. No buffer is held while nothing is in it: an upstream that is slow to answer costs none.
-    fn poll_read(&mut self, context: &mut Context<'_>) -> Poll<io::Result<usize>> {
+    fn poll_read(&mut self, context: &mut Context<'_>, most: usize) -> Poll<io::Result<usize>> {
         self.make_room();
         let from = self.buffer.len();
-        let read = self.stream.poll_read_into(context, &mut self.buffer, usize::MAX);
+        let read = self.stream.poll_read_into(context, &mut self.buffer, most);
         self.speaker.received(&mut self.buffer, from);
         if read.is_pending() && self.buffer.is_empty() {
             buffers::give(std::mem::take(&mut self.buffer));
@@ -439,8 +441,13 @@ impl Connection {
     }
 
     /// Reads once; 0 at the end of the connection.
-    fn poll_fill(&mut self, context: &mut Context<'_>, wait: Wait) -> Poll<Result<usize, ExchangeError>> {
-        let outcome = match self.poll_read(context) {
+    fn poll_fill(
+        &mut self,
+        context: &mut Context<'_>,
+        wait: Wait,
+        most: usize,
+    ) -> Poll<Result<usize, ExchangeError>> {
+        let outcome = match self.poll_read(context, most) {
             Poll::Ready(Ok(count)) => {
                 self.received += count as u64;
                 Ok(count)
@@ -460,7 +467,7 @@ impl Connection {
         Poll::Ready(outcome)
     }
 
-    /// Trailer fields, after the end of a chunked body.
+    /// Trailer fields, after a chunked body.
     pub fn trailers(&self) -> Option<Fields<'_>> {
         self.body.trailers()
     }
@@ -530,9 +537,14 @@ impl Connection {
         self.peer
     }
 
-    /// By what its TLS handshake went.
-    pub fn secured(&self) -> Option<&Secured> {
-        self.secured.as_ref()
+    /// How it was made.
+    pub(crate) fn dial(&self) -> &Dial {
+        &self.dial
+    }
+
+    /// Reads the rest of the present body no faster than so many bytes a second.
+    pub fn limit_rate(&mut self, rate: u64) {
+        self.pace = Some(Box::new(Pace::new(rate, (self.buffer.len() - self.start) as u64)));
     }
 
     /// The peer's name, as in `$upstream_addr`.
@@ -563,6 +575,7 @@ impl Connection {
     /// Gives the buffer back while nothing is to be read.
     pub(crate) fn rest(&mut self) {
         self.pooled = true;
+        self.pace = None;
         self.start = 0;
         self.head = (0, 0);
         let buffer = std::mem::take(&mut self.buffer);

@@ -1,6 +1,7 @@
 //! What a worker keeps when the peers of a group change.
 
 use super::LocalGroup;
+use crate::dial::Dial;
 use crate::exchange::connection::tests::on_runtime;
 use crate::group::fixture::{group, server};
 use crate::pool::tests::used;
@@ -27,6 +28,6 @@ fn connections_of_peers_that_stay_outlive_a_version_and_the_others_are_closed() 
         let version = local.version();
         let [stays] = version.iter().collect::<Vec<_>>()[..] else { panic!("one stays") };
         assert_eq!((stays.id, local.pool().len()), (ids[1], 1));
-        assert!(local.pool().take(stays, None, clock::now()).is_some());
+        assert!(local.pool().take(stays, &Dial::default(), clock::now()).is_some());
     });
 }

@@ -1,7 +1,7 @@
 //! `proxy_next_upstream` as a table.
 
 use super::{Attempt, Condition, Decision, decide, is_peer_failure};
-use millstream_conf::model::{Exchange, IgnoreHeaders, NextUpstream, TempPath};
+use millstream_conf::model::{Exchange, IgnoreHeaders, NextUpstream, RequestSize, TempPath};
 use millstream_wire::Method;
 use std::time::Duration;
 
@@ -27,6 +27,9 @@ fn exchange(next_upstream: NextUpstream, timeout: u64) -> Exchange {
         ignore_client_abort: false,
         passes_fields: true,
         passes_body: true,
+        limit_rate: RequestSize::Fixed(0),
+        bind: None,
+        socket_keepalive: false,
         force_ranges: false,
     }
 }

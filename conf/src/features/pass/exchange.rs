@@ -6,11 +6,14 @@ use std::time::Duration;
 
 use super::failures::NextUpstream;
 use super::{CommonLevel, Family};
+use crate::address::local_address;
 use crate::features::headers::is_field_name;
 use crate::features::level::{Placed, settings};
-use crate::features::templates::without_templates;
+use crate::features::limit_rate::{self, RequestSize};
+use crate::features::templates::{record, without_templates};
 use crate::reading::{Reading, Switch, TempPath};
-use crate::tree::Directive;
+use crate::template::Template;
+use crate::tree::{Directive, Word};
 
 /// `proxy_ignore_headers`, one flag per field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -28,6 +31,16 @@ pub struct IgnoreHeaders {
 }
 
 without_templates!(IgnoreHeaders);
+
+record! {
+    /// `proxy_bind`.
+    pub struct Bind {
+        /// The address, perhaps with a port; empty = the system's choice.
+        pub address: Template,
+        /// The address need not be one of this machine's.
+        pub transparent: bool,
+    }
+}
 
 impl From<Placed<IgnoreHeaders>> for IgnoreHeaders {
     fn from(placed: Placed<IgnoreHeaders>) -> IgnoreHeaders {
@@ -76,6 +89,12 @@ settings! {
         passes_fields: bool = true,
         /// `proxy_pass_request_body`, default on.
         passes_body: bool = true,
+        /// `proxy_limit_rate` in bytes a second; 0 = as fast as it comes.
+        limit_rate: RequestSize = RequestSize::Fixed(0),
+        /// `proxy_bind`: the address that connections come from; nothing = the system's choice.
+        bind: Option<Bind> = None,
+        /// `proxy_socket_keepalive`, default off.
+        socket_keepalive: bool = false,
         /// `proxy_force_ranges`: ranges are answered whatever Accept-Ranges says. Default off.
         force_ranges: bool = false,
     }
@@ -200,6 +219,16 @@ macro_rules! rows {
             once(concat!($prefix, "_pass_request_body"), HTTP_SERVER_LOCATION, (1, 1), "on | off", "on",
                 "Whether the client's body goes to the upstream; without it no length is announced.",
                 Apply::Pass($family, |l, d, r| l.exchange.passes_body = r.flag(&d.args[0]))),
+            once(concat!($prefix, "_limit_rate"), HTTP_SERVER_LOCATION, (1, 1), "rate", "0",
+                "How many bytes a second of an answer are read from the upstream, where answers are buffered; 0 = no limit. The rate may hold variables.",
+                Apply::Pass($family, |l, d, r| l.exchange.limit_rate = exchange::rate(&d.args[0], r))),
+            once(concat!($prefix, "_bind"), HTTP_SERVER_LOCATION, (1, 2), "address [transparent] | off", "off",
+                "The address that connections to the upstream come from, with or without a port; it may hold variables, and where they come to nothing the system \
+                chooses. With `transparent` it may be another machine's, such as `$remote_addr`: that takes `user root`, and routes that lead the answers back here.",
+                Apply::Pass($family, exchange::bind)),
+            once(concat!($prefix, "_socket_keepalive"), HTTP_SERVER_LOCATION, (1, 1), "on | off", "off",
+                "Whether the system asks by and by if an upstream server is still there (SO_KEEPALIVE).",
+                Apply::Pass($family, |l, d, r| l.exchange.socket_keepalive = r.flag(&d.args[0]))),
             once(concat!($prefix, "_force_ranges"), HTTP_SERVER_LOCATION, (1, 1), "on | off", "off",
                 "Whether ranges of upstream answers are served whatever their Accept-Ranges says.",
                 Apply::Pass($family, |l, d, r| l.exchange.force_ranges = r.flag(&d.args[0]))),
@@ -212,6 +241,32 @@ pub(super) use rows;
 pub(super) fn field_name(directive: &Directive, reading: &mut Reading<'_>) -> Option<String> {
     let word = &directive.args[0];
     is_field_name(word, reading).then(|| word.text.to_ascii_lowercase())
+}
+
+/// A rate, in bytes a second.
+pub(super) fn rate(word: &Word, reading: &mut Reading<'_>) -> Option<RequestSize> {
+    limit_rate::size(word, reading)
+}
+
+pub(super) fn bind(level: &mut CommonLevel, directive: &Directive, reading: &mut Reading<'_>) {
+    let (word, parameter) = (&directive.args[0], directive.args.get(1));
+    if word.text == "off" && parameter.is_none() {
+        level.exchange.bind = Some(None);
+        return;
+    }
+    if let Some(parameter) = parameter.filter(|parameter| parameter.text != "transparent") {
+        reading
+            .error(parameter.span, format!("invalid parameter \"{}\"", parameter.text))
+            .help("write transparent, or nothing");
+    }
+    let address = reading.template(word);
+    if address.as_literal().is_some_and(|text| local_address(text).is_none()) {
+        reading
+            .error(word.span, format!("invalid address \"{}\"", word.text))
+            .help("write an address such as 192.0.2.1, 192.0.2.1:8000 or [2001:db8::1], or off");
+        return;
+    }
+    level.exchange.bind = Some(Some(Bind { address, transparent: parameter.is_some() }));
 }
 
 pub(super) fn ignore_headers(level: &mut CommonLevel, directive: &Directive, reading: &mut Reading<'_>) {

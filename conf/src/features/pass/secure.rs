@@ -26,6 +26,8 @@ pub struct UpstreamTls {
     pub trusted: Option<PathBuf>,
     /// `proxy_ssl_crl`.
     pub revoked: Option<PathBuf>,
+    /// `proxy_ssl_verify_depth`: authorities between the server's certificate and one that is known.
+    pub depth: usize,
     /// `proxy_ssl_certificate` and its key: who we are.
     pub certificate: Option<(PathBuf, PathBuf)>,
     /// `proxy_ssl_protocols`, never empty.
@@ -63,6 +65,8 @@ level! {
         trusted: PathBuf,
         /// `proxy_ssl_crl`.
         revoked: PathBuf,
+        /// `proxy_ssl_verify_depth`.
+        depth: usize,
         /// `proxy_ssl_certificate`.
         certificate: PathBuf,
         /// `proxy_ssl_certificate_key`.
@@ -112,9 +116,9 @@ pub const ROWS: &[Row] = &[
     once("proxy_ssl_session_reuse", HTTP_SERVER_LOCATION, (1, 1), "on | off", "on",
         "Whether sessions with upstream servers are resumed.",
         Apply::Level(|l, d, r| of(l).reuses_sessions = r.flag(&d.args[0]))),
-    idle("proxy_ssl_verify_depth", HTTP_SERVER_LOCATION, (1, 1), "number",
-        "How long the chain of a certificate may be.",
-        "the TLS library has a bound of its own, six certificates between the server's and the authority's"),
+    once("proxy_ssl_verify_depth", HTTP_SERVER_LOCATION, (1, 1), "number", "1",
+        "How many authorities may stand between the upstream server's certificate and one that is trusted.",
+        Apply::Level(|l, d, r| of(l).depth = r.number(&d.args[0], 0, 100).map(|depth| depth as usize))),
     often("proxy_ssl_conf_command", HTTP_SERVER_LOCATION, (2, 2), "name value", "",
         "Commands to the OpenSSL library.",
         Apply::Idle("the TLS library is not OpenSSL")),
@@ -154,6 +158,7 @@ impl SecureLevel {
                 verifies,
                 trusted: self.trusted.clone(),
                 revoked: self.revoked.clone(),
+                depth: self.depth.unwrap_or(1),
                 certificate,
                 protocols: self
                     .protocols

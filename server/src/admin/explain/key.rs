@@ -5,7 +5,7 @@ use crate::location_text::readable;
 use crate::request::Request;
 use crate::variables;
 use millstream_cache::key;
-use millstream_conf::model::{Part, ProxyCache, Variable};
+use millstream_conf::model::{Part, ProxyCache, ProxyProtocolTlv, Variable};
 use millstream_conf::variables::VARIABLES;
 use serde::{Deserialize, Serialize};
 
@@ -71,6 +71,15 @@ fn name(variable: &Variable, request: &Request) -> String {
         Variable::UpstreamHeader(name) => prefixed("upstream_http_", name),
         Variable::UpstreamTrailer(name) => prefixed("upstream_trailer_", name),
         Variable::UpstreamCookie(name) => format!("$upstream_cookie_{name}"),
+        Variable::ProxyProtocolTlv(ProxyProtocolTlv::Value(kind)) => {
+            format!("$proxy_protocol_tlv_0x{kind:02x}")
+        }
+        Variable::ProxyProtocolTlv(ProxyProtocolTlv::OfTls(kind)) => {
+            format!("$proxy_protocol_tlv_ssl_0x{kind:02x}")
+        }
+        Variable::ProxyProtocolTlv(ProxyProtocolTlv::TlsVerify) => {
+            "$proxy_protocol_tlv_ssl_verify".to_owned()
+        }
         Variable::Cookie(name) => format!("$cookie_{name}"),
         Variable::Argument(name) => format!("$arg_{name}"),
         Variable::Capture(number) => format!("${number}"),

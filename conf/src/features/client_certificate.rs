@@ -1,0 +1,119 @@
+//! `ssl_verify_client` and its family: whether clients show certificates, and whose are taken.
+//!
+//! It stands beside `tls`, for a server without a certificate of its own asks for one of its clients all the same: by the
+//! handshake of the listener's default server. Files are looked at, never understood. Next: `millstream-net`'s `tls/clients`, which
+//! loads them and judges.
+
+use std::path::PathBuf;
+
+use super::context::HTTP_SERVER;
+use super::level::level;
+use super::tls::pem_file;
+use super::{Apply, Feature, Place, Row, once};
+use crate::reading::Reading;
+use crate::source::Span;
+
+/// `ssl_verify_client`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum VerifyClient {
+    /// No certificate is asked for.
+    #[default]
+    Off,
+    /// One is asked for and must be there, of a known authority.
+    On,
+    /// One that is there must be of a known authority.
+    Optional,
+    /// One that is there may be of any authority.
+    OptionalNoCa,
+}
+
+/// Certificates of clients, as a server wants them.
+#[derive(Debug, Clone, Default)]
+pub struct ClientCertificates {
+    /// Whether one is wanted.
+    pub verify: VerifyClient,
+    /// `ssl_client_certificate`: authorities whose names clients are told.
+    pub authorities: Option<PathBuf>,
+    /// `ssl_trusted_certificate`: authorities whose names they are not told.
+    pub trusted: Option<PathBuf>,
+    /// `ssl_crl`.
+    pub revoked: Option<PathBuf>,
+    /// `ssl_verify_depth`: authorities between a certificate and one that is known.
+    pub depth: usize,
+    /// Where the first of these stands, for errors found in files.
+    pub span: Span,
+}
+
+level! {
+    /// What one level says of it.
+    pub struct ClientCertificateLevel {
+        /// `ssl_verify_client`, with its place.
+        verify: (VerifyClient, Span),
+        /// `ssl_client_certificate`, with its place.
+        authorities: (PathBuf, Span),
+        /// `ssl_trusted_certificate`.
+        trusted: PathBuf,
+        /// `ssl_crl`.
+        revoked: PathBuf,
+        /// `ssl_verify_depth`.
+        depth: usize,
+    }
+}
+
+impl Feature for ClientCertificateLevel {
+    type Settings = ClientCertificates;
+
+    fn inherit(&mut self, above: &Self) {
+        self.inherit_open(above);
+    }
+
+    fn resolve(&self, place: &Place<'_>, reading: &mut Reading<'_>) -> ClientCertificates {
+        let (verify, span) = self.verify.unwrap_or_default();
+        let knows_nobody = self.authorities.is_none() && self.trusted.is_none();
+        let must_know = matches!(verify, VerifyClient::On | VerifyClient::Optional);
+        // As in nginx: without a certificate of its own a server has no handshake of its own.
+        if must_know && knows_nobody && place.level.tls.certificates.is_some() {
+            reading
+                .error(span, "no ssl_client_certificate or ssl_trusted_certificate for ssl_verify_client")
+                .help("write ssl_client_certificate with the authorities of the clients, a PEM file");
+        }
+        ClientCertificates {
+            verify,
+            authorities: self.authorities.as_ref().map(|(file, _)| file.clone()),
+            trusted: self.trusted.clone(),
+            revoked: self.revoked.clone(),
+            depth: self.depth.unwrap_or(1),
+            span,
+        }
+    }
+}
+
+/// The rows of this feature.
+#[rustfmt::skip]
+pub const ROWS: &[Row] = &[
+    once("ssl_verify_client", HTTP_SERVER, (1, 1), "on | off | optional | optional_no_ca", "off",
+        "Whether clients are asked for a certificate. With `on` a request without one is answered 496, one whose certificate is not good 495 \
+        (both are 400 to the client, unless an `error_page` says otherwise); with `optional` only the latter; with `optional_no_ca` a certificate of an \
+        unknown authority passes too, and `$ssl_client_verify` says so. A request for another server than the one whose name was negotiated is answered \
+        421 where that server verifies.",
+        Apply::Level(|l, d, r| {
+            let word = &d.args[0];
+            let words = [
+                ("off", VerifyClient::Off), ("on", VerifyClient::On), ("optional", VerifyClient::Optional),
+                ("optional_no_ca", VerifyClient::OptionalNoCa),
+            ];
+            l.client_certificate.verify = r.choice(word, &words).map(|verify| (verify, word.span));
+        })),
+    once("ssl_client_certificate", HTTP_SERVER, (1, 1), "file", "",
+        "A PEM file with the authorities whose certificates clients may have. Clients are told their names.",
+        Apply::Level(|l, d, r| l.client_certificate.authorities = Some(pem_file(&d.args[0], "certificate", r)))),
+    once("ssl_trusted_certificate", HTTP_SERVER, (1, 1), "file", "",
+        "A PEM file with more such authorities, whose names clients are not told.",
+        Apply::Level(|l, d, r| l.client_certificate.trusted = Some(pem_file(&d.args[0], "certificate", r).0))),
+    once("ssl_crl", HTTP_SERVER, (1, 1), "file", "",
+        "A PEM file with the lists of what these authorities have revoked. Where it is written, each authority in a chain below the one that is known needs a list.",
+        Apply::Level(|l, d, r| l.client_certificate.revoked = Some(pem_file(&d.args[0], "revocation list", r).0))),
+    once("ssl_verify_depth", HTTP_SERVER, (1, 1), "number", "1",
+        "How many authorities may stand between a client's certificate and one that is known.",
+        Apply::Level(|l, d, r| l.client_certificate.depth = r.number(&d.args[0], 0, 100).map(|depth| depth as usize))),
+];

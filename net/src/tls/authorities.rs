@@ -1,0 +1,183 @@
+//! Authorities that are known, and what they say of a chain of certificates.
+//!
+//! Both sides of the proxy judge here: certificates of clients, and of upstream servers. Nothing is asked of the network. Before: `direct`, for
+//! what the library does not look at. Next: `clients` and `connector`.
+
+use super::direct::{self, Known, Purpose};
+use super::unverified::Unverified;
+use super::{TlsError, certificates};
+use crate::clock;
+use rustls::client::danger::HandshakeSignatureValid;
+use rustls::crypto::WebPkiSupportedAlgorithms;
+use rustls::{CertificateError, DigitallySignedStruct, Error, SignatureScheme};
+use rustls_pki_types::{CertificateDer, SubjectPublicKeyInfoDer, UnixTime};
+use std::path::Path;
+use std::time::Duration;
+use webpki::{
+    CertRevocationList, EndEntityCert, ExpirationPolicy, KeyUsage, OwnedCertRevocationList,
+    RawPublicKeyEntity, RevocationOptionsBuilder,
+};
+use x509_parser::prelude::{FromDer, X509Certificate};
+
+/// Authorities that are known.
+#[derive(Debug)]
+pub(super) struct Authorities {
+    known: Known,
+    revoked: Vec<CertRevocationList<'static>>,
+    depth: usize,
+}
+
+impl Authorities {
+    /// None yet. `depth`: how many others may stand between a certificate and a known one.
+    pub(super) fn new(depth: usize, algorithms: WebPkiSupportedAlgorithms) -> Self {
+        let known = Known { certificates: Vec::new(), anchors: Vec::new(), lists: Vec::new(), algorithms };
+        Authorities { known, revoked: Vec::new(), depth }
+    }
+
+    /// Reads those of a file; gives what stands there.
+    pub(super) fn know(&mut self, file: &Path) -> Result<&[CertificateDer<'static>], TlsError> {
+        let before = self.known.certificates.len();
+        self.known.certificates.extend(certificates::items::<CertificateDer<'static>>(file)?);
+        let found = &self.known.certificates[before..];
+        if found.is_empty() {
+            return Err(TlsError::NoCertificate(file.to_path_buf()));
+        }
+        // One that cannot be read is no authority of anybody; it may still be shown byte for byte.
+        let anchors = found.iter().filter_map(|one| webpki::anchor_from_trusted_cert(one).ok());
+        self.known.anchors.extend(anchors.map(|anchor| anchor.to_owned()));
+        Ok(found)
+    }
+
+    /// Reads what they have revoked.
+    pub(super) fn revoke(&mut self, file: &Path) -> Result<(), TlsError> {
+        self.known.lists = certificates::items(file)?;
+        for list in &self.known.lists {
+            let list = OwnedCertRevocationList::from_der(list)
+                .map_err(|error| TlsError::BadRevocationList(file.to_path_buf(), error.to_string()))?;
+            self.revoked.push(list.into());
+        }
+        Ok(())
+    }
+
+    /// Whether a chain, the certificate in question first, leads to a known authority now.
+    ///
+    /// # Errors
+    /// Why it does not.
+    pub(super) fn judge(&self, chain: &[CertificateDer<'_>], purpose: Purpose) -> Result<(), Unverified> {
+        let Some((leaf, others)) = chain.split_first() else { return Err(Unverified::Malformed) };
+        let seconds = u64::try_from(clock::wall().seconds).unwrap_or(0);
+        match self.path(leaf, others, purpose, UnixTime::since_unix_epoch(Duration::from_secs(seconds))) {
+            Ok(between) if between > self.depth => Err(Unverified::ChainTooLong),
+            Ok(_) => Ok(()),
+            // OpenSSL takes certificates of version 1, and authorities' own; the library does not look at them.
+            Err(webpki::Error::UnsupportedCertVersion | webpki::Error::CaUsedAsEndEntity) => {
+                direct::judge(&self.known, leaf, purpose, seconds).map_err(|why| named(why, leaf, others))
+            }
+            Err(error) => Err(named(unverified(&error), leaf, others)),
+        }
+    }
+
+    /// How many authorities stand between the leaf and a known one.
+    fn path(
+        &self,
+        leaf: &CertificateDer<'_>,
+        others: &[CertificateDer<'_>],
+        purpose: Purpose,
+        now: UnixTime,
+    ) -> Result<usize, webpki::Error> {
+        let leaf = EndEntityCert::try_from(leaf)?;
+        let usage = match purpose {
+            Purpose::Client => KeyUsage::client_auth(),
+            Purpose::Server => KeyUsage::server_auth(),
+        };
+        let lists: Vec<&CertRevocationList<'_>> = self.revoked.iter().collect();
+        let revocation = RevocationOptionsBuilder::new(&lists)
+            .ok()
+            .map(|options| options.with_expiration_policy(ExpirationPolicy::Enforce).build());
+        let (algorithms, anchors) = (self.known.algorithms.all, &self.known.anchors);
+        let path = leaf.verify_for_usage(algorithms, anchors, others, now, usage, revocation, None)?;
+        Ok(path.intermediate_certificates().count())
+    }
+
+    /// Checks a signature of a handshake of TLS 1.2 by the key that is in the certificate, whatever its version. Its schemes do not say
+    /// the curve, so each is tried.
+    pub(super) fn check_tls12(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        self.check(message, certificate, signed, usize::MAX)
+    }
+
+    /// The same of TLS 1.3, where PKCS#1 v1.5 signs no handshake (RFC 8446 §4.2.3).
+    pub(super) fn check_tls13(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        use SignatureScheme as S;
+        let is_old = matches!(signed.scheme, S::RSA_PKCS1_SHA256 | S::RSA_PKCS1_SHA384 | S::RSA_PKCS1_SHA512);
+        self.check(message, certificate, signed, usize::from(!is_old))
+    }
+
+    fn check(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+        most: usize,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        let bad = || Error::InvalidCertificate(CertificateError::BadEncoding);
+        let (_, parsed) = X509Certificate::from_der(certificate).map_err(|_| bad())?;
+        let key = SubjectPublicKeyInfoDer::from(parsed.public_key().raw);
+        let key = RawPublicKeyEntity::try_from(&key).map_err(|_| bad())?;
+        let mapped = self.known.algorithms.mapping.iter().find(|(scheme, _)| *scheme == signed.scheme);
+        let candidates = mapped.map(|(_, algorithms)| *algorithms).unwrap_or_default();
+        let fits = candidates
+            .iter()
+            .take(most)
+            .any(|algorithm| key.verify_signature(*algorithm, message, signed.signature()).is_ok());
+        match fits {
+            true => Ok(HandshakeSignatureValid::assertion()),
+            false => Err(Error::InvalidCertificate(CertificateError::BadSignature)),
+        }
+    }
+
+    /// The schemes by which handshakes may be signed.
+    pub(super) fn schemes(&self) -> Vec<SignatureScheme> {
+        self.known.algorithms.supported_schemes()
+    }
+}
+
+/// OpenSSL has four names for an authority that nobody knows.
+fn named(why: Unverified, leaf: &CertificateDer<'_>, others: &[CertificateDer<'_>]) -> Unverified {
+    match why {
+        Unverified::UnknownIssuer if is_self_issued(leaf) => Unverified::SelfSigned,
+        Unverified::UnknownIssuer if others.iter().any(is_self_issued) => Unverified::SelfSignedInChain,
+        Unverified::UnknownIssuer if others.is_empty() => Unverified::UnknownIssuerOfLeaf,
+        other => other,
+    }
+}
+
+fn is_self_issued(certificate: &CertificateDer<'_>) -> bool {
+    X509Certificate::from_der(certificate)
+        .is_ok_and(|(_, parsed)| parsed.subject().as_raw() == parsed.issuer().as_raw())
+}
+
+fn unverified(error: &webpki::Error) -> Unverified {
+    use webpki::Error as E;
+    match error {
+        E::UnknownIssuer => Unverified::UnknownIssuer,
+        E::CertExpired { .. } => Unverified::Expired,
+        E::CertNotValidYet { .. } => Unverified::NotYetValid,
+        E::CertRevoked => Unverified::Revoked,
+        E::UnknownRevocationStatus => Unverified::NoRevocationList,
+        E::CrlExpired { .. } => Unverified::RevocationListExpired,
+        E::RequiredEkuNotFoundContext(_) => Unverified::Purpose,
+        E::MaximumPathDepthExceeded | E::PathLenConstraintViolated => Unverified::ChainTooLong,
+        E::InvalidSignatureForPublicKey | E::InvalidCrlSignatureForPublicKey => Unverified::Signature,
+        _ => Unverified::Malformed,
+    }
+}

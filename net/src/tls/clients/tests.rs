@@ -1,0 +1,244 @@
+//! Chains made on the spot, each with what is to be found of it; and handshakes in which certificates are shown.
+
+use super::*;
+use crate::tls::certificates;
+use crate::tls::tests::{Files, VERSION_1, VERSION_1_KEY, handshake, on_runtime, tls};
+use crate::tls::{ServerTls, TlsInfo, clients};
+use millstream_conf::source::Span;
+use rcgen::{
+    BasicConstraints, Certificate, CertificateParams, CertificateRevocationListParams, DnType,
+    ExtendedKeyUsagePurpose, IsCa, Issuer, KeyIdMethod, KeyPair, KeyUsagePurpose, RevokedCertParams,
+    SerialNumber, date_time_ymd,
+};
+use rustls::ClientConfig;
+use rustls::crypto::aws_lc_rs;
+use std::fs;
+use std::path::PathBuf;
+use std::sync::Arc;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+fn key() -> KeyPair {
+    KeyPair::generate().expect("a key")
+}
+
+fn leaf(name: &str) -> CertificateParams {
+    let mut params = CertificateParams::new(Vec::new()).expect("no names");
+    params.distinguished_name.push(DnType::CommonName, name);
+    params.not_before = date_time_ymd(2020, 1, 1);
+    params.not_after = date_time_ymd(2100, 1, 1);
+    params
+}
+
+fn authority(name: &str) -> CertificateParams {
+    let mut params = leaf(name);
+    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
+    params
+}
+
+/// An authority that nobody issued.
+fn root(name: &str) -> (Certificate, Issuer<'static, KeyPair>) {
+    let (params, key) = (authority(name), key());
+    let certificate = params.self_signed(&key).expect("a certificate");
+    (certificate, Issuer::new(params, key))
+}
+
+fn issued(params: &CertificateParams, by: &Issuer<'_, KeyPair>) -> CertificateDer<'static> {
+    params.signed_by(&key(), by).expect("a certificate").der().clone()
+}
+
+fn settings(folder: &tempfile::TempDir, told: &str, revoked: Option<String>) -> ClientCertificates {
+    let file = |name: &str, text: &str| -> PathBuf {
+        let path = folder.path().join(name);
+        fs::write(&path, text).expect("written");
+        path
+    };
+    ClientCertificates {
+        verify: VerifyClient::On,
+        authorities: Some(file("authorities.pem", told)),
+        trusted: None,
+        revoked: revoked.map(|text| file("revoked.pem", &text)),
+        depth: 1,
+        span: Span::default(),
+    }
+}
+
+fn known(told: &str, revoked: Option<String>) -> Arc<Clients> {
+    let folder = tempfile::tempdir().expect("a folder");
+    clients(&settings(&folder, told, revoked)).expect("whole").expect("they are asked for")
+}
+
+#[test]
+fn a_chain_is_judged_as_openssl_judges_it() {
+    let (top, by_top) = root("top");
+    let (_, by_stranger) = root("stranger");
+    let between = |name: &str, by: &Issuer<'_, KeyPair>| {
+        let (params, key) = (authority(name), key());
+        let certificate = params.signed_by(&key, by).expect("a certificate").der().clone();
+        (certificate, Issuer::new(params, key))
+    };
+    let (first, by_first) = between("first", &by_top);
+    let (second, by_second) = between("second", &by_first);
+    let mut old = leaf("old");
+    old.not_after = date_time_ymd(2021, 1, 1);
+    let mut young = leaf("young");
+    young.not_before = date_time_ymd(2099, 1, 1);
+    let mut of_servers = leaf("server");
+    of_servers.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
+    let mut of_clients = leaf("client");
+    of_clients.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
+    let mut as_authority = authority("authority");
+    as_authority.key_usages = vec![KeyUsagePurpose::DigitalSignature];
+    let mut old_authority = as_authority.clone();
+    old_authority.not_after = date_time_ymd(2021, 1, 1);
+    let alone = leaf("alone").self_signed(&key()).expect("a certificate").der().clone();
+    let mut forged = issued(&as_authority, &by_top).to_vec();
+    *forged.last_mut().expect("not empty") ^= 1;
+    let clients = known(&top.pem(), None);
+    for (chain, expected) in [
+        (vec![issued(&leaf("me"), &by_top)], Ok(())),
+        (vec![issued(&of_clients, &by_top)], Ok(())),
+        (vec![issued(&leaf("me"), &by_first), first.clone()], Ok(())),
+        (vec![issued(&leaf("me"), &by_second), second, first], Err(Unverified::ChainTooLong)),
+        (vec![issued(&leaf("me"), &by_first)], Err(Unverified::UnknownIssuerOfLeaf)),
+        (vec![issued(&leaf("me"), &by_stranger)], Err(Unverified::UnknownIssuerOfLeaf)),
+        (vec![issued(&leaf("me"), &by_stranger), top.der().clone()], Err(Unverified::SelfSignedInChain)),
+        (vec![alone], Err(Unverified::SelfSigned)),
+        (vec![issued(&old, &by_top)], Err(Unverified::Expired)),
+        (vec![issued(&young, &by_top)], Err(Unverified::NotYetValid)),
+        (vec![issued(&of_servers, &by_top)], Err(Unverified::Purpose)),
+        // Authorities as clients, which go another way.
+        (vec![top.der().clone()], Err(Unverified::Purpose)),
+        (vec![issued(&as_authority, &by_top)], Ok(())),
+        (vec![issued(&authority("a"), &by_top)], Err(Unverified::Purpose)),
+        (vec![issued(&old_authority, &by_top)], Err(Unverified::Expired)),
+        (vec![issued(&as_authority, &by_stranger)], Err(Unverified::UnknownIssuerOfLeaf)),
+        (vec![CertificateDer::from(forged)], Err(Unverified::Signature)),
+        (vec![CertificateDer::from(vec![0x30, 0x00])], Err(Unverified::Malformed)),
+        (vec![], Err(Unverified::Malformed)),
+    ] {
+        let names: Vec<_> =
+            chain.iter().filter_map(|one| crate::certificate::Certificate::read(one)).collect();
+        assert_eq!(clients.judge(&chain), expected, "{names:?}");
+    }
+}
+
+#[test]
+fn a_certificate_of_version_1_is_judged_too() {
+    let (top, _) = root("top");
+    let own: CertificateDer<'static> =
+        rustls_pki_types::pem::PemObject::from_pem_slice(VERSION_1.as_bytes()).expect("a certificate");
+    assert_eq!(known(VERSION_1, None).judge(std::slice::from_ref(&own)), Ok(()));
+    assert_eq!(known(&top.pem(), None).judge(&[own]), Err(Unverified::SelfSigned));
+}
+
+#[test]
+fn what_an_authority_has_revoked_is_refused_and_so_is_what_it_has_no_list_for() {
+    let (top, by_top) = root("top");
+    let list = |until: i32, number: u64| {
+        let list = CertificateRevocationListParams {
+            this_update: date_time_ymd(2020, 1, 1),
+            next_update: date_time_ymd(until, 1, 1),
+            crl_number: SerialNumber::from(1u64),
+            issuing_distribution_point: None,
+            revoked_certs: vec![RevokedCertParams {
+                serial_number: SerialNumber::from(number),
+                revocation_time: date_time_ymd(2020, 1, 1),
+                reason_code: None,
+                invalidity_date: None,
+            }],
+            key_identifier_method: KeyIdMethod::Sha256,
+        };
+        list.signed_by(&by_top).and_then(|list| list.pem()).expect("a list")
+    };
+    let numbered = |mut params: CertificateParams, number: u64| {
+        params.serial_number = Some(SerialNumber::from(number));
+        issued(&params, &by_top)
+    };
+    let mut as_authority = authority("authority");
+    as_authority.key_usages = vec![KeyUsagePurpose::DigitalSignature];
+    let (_, by_other) = root("other");
+    let of_other = CertificateRevocationListParams {
+        this_update: date_time_ymd(2020, 1, 1),
+        next_update: date_time_ymd(2100, 1, 1),
+        crl_number: SerialNumber::from(1u64),
+        issuing_distribution_point: None,
+        revoked_certs: Vec::new(),
+        key_identifier_method: KeyIdMethod::Sha256,
+    };
+    let of_other = of_other.signed_by(&by_other).and_then(|list| list.pem()).expect("a list");
+    for params in [leaf("me"), as_authority] {
+        for (list, number, expected) in [
+            (list(2100, 7), 7, Err(Unverified::Revoked)),
+            (list(2100, 7), 8, Ok(())),
+            (list(2021, 7), 8, Err(Unverified::RevocationListExpired)),
+            (of_other.clone(), 8, Err(Unverified::NoRevocationList)),
+        ] {
+            let clients = known(&top.pem(), Some(list));
+            assert_eq!(clients.judge(&[numbered(params.clone(), number)]), expected);
+        }
+    }
+}
+
+/// A client that shows the certificate of a pair of files.
+fn showing(files: &Files, pair: &(PathBuf, PathBuf)) -> Arc<ClientConfig> {
+    let own = certificates::pair(&pair.0, &pair.1, &aws_lc_rs::default_provider()).expect("whole");
+    let mut config = Arc::unwrap_or_clone(files.client(&[]));
+    config.client_auth_cert_resolver = Arc::new(rustls::sign::SingleCertAndKey::from(own));
+    Arc::new(config)
+}
+
+#[test]
+fn a_handshake_asks_for_a_certificate_tells_the_authorities_and_remembers_what_was_shown() {
+    on_runtime(async {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut files = Files::new();
+        let (own, rsa) = (files.ecdsa(), files.rsa());
+        let old = (files.write("v1.crt", VERSION_1), files.write("v1.key", VERSION_1_KEY));
+        let told = fs::read_to_string(&own.0).expect("a file").repeat(2);
+        let clients = clients(&settings(&folder, &told, None)).expect("whole").expect("asked for");
+        assert_eq!(clients.root_hint_subjects().len(), 1);
+        let server = ServerTls::read(&tls(vec![own.clone()]), Some(clients.clone())).expect("whole");
+        for pair in [&own, &rsa, &old] {
+            let client = showing(&files, pair);
+            for resumed in [false, true] {
+                let (stream, peer) = handshake(&server, &client).await;
+                let (mut stream, mut peer) = (stream.expect("agreed"), peer.expect("agreed"));
+                let info: TlsInfo = stream.tls().expect("encrypted").clone();
+                assert_eq!(info.resumed, resumed);
+                let shown = info.certificates.expect("it was shown");
+                let shown = clients.judge(&shown);
+                assert_eq!(shown.is_ok(), pair == &own, "{shown:?}");
+                // Tickets come after the handshake.
+                stream.write_all(b"x").await.expect("room");
+                stream.flush().await.expect("room");
+                peer.read_exact(&mut [0]).await.expect("a byte");
+            }
+        }
+        let (stream, _) = handshake(&server, &files.client(&[])).await;
+        let stream = stream.expect("none is needed");
+        assert_eq!(stream.tls().expect("encrypted").certificates, None);
+    });
+}
+
+#[test]
+fn whoever_has_not_the_key_of_the_certificate_that_he_shows_is_refused() {
+    on_runtime(async {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut files = Files::new();
+        let (own, other) = (files.ecdsa(), files.pair("other", key()));
+        let told = fs::read_to_string(&own.0).expect("a file");
+        let clients = clients(&settings(&folder, &told, None)).expect("whole").expect("asked for");
+        let server = ServerTls::read(&tls(vec![own.clone()]), Some(clients)).expect("whole");
+        let provider = aws_lc_rs::default_provider();
+        let mut shown = certificates::pair(&own.0, &own.1, &provider).expect("whole");
+        shown.key = certificates::pair(&other.0, &other.1, &provider).expect("whole").key;
+        for suite in ["TLS_AES_128_GCM_SHA256", "ECDHE-ECDSA-AES128-GCM-SHA256"] {
+            let mut client = Arc::unwrap_or_clone(files.client(&[suite]));
+            client.client_auth_cert_resolver = Arc::new(rustls::sign::SingleCertAndKey::from(shown.clone()));
+            let (stream, _) = handshake(&server, &Arc::new(client)).await;
+            let refused = stream.expect_err("the signature is another's").to_string();
+            assert!(refused.contains("BadSignature"), "{refused}");
+        }
+    });
+}
