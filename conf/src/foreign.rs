@@ -131,7 +131,7 @@ const TABLE: &[(Fate, &str)] = &[
     ),
     (
         Kept(HANDLER),
-        "empty_gif grpc_pass js_content memcached_pass perl scgi_pass uwsgi_pass status \
+        "empty_gif grpc_pass js_content memcached_pass perl status \
                      status_format upstream_conf",
     ),
     (Kept(ACCESS), "auth_jwt auth_oidc js_access proxy_allow_upstream ssl_ocsp valid_referers"),

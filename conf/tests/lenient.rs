@@ -47,8 +47,8 @@ fn lenient_leaves_out_nothing_that_chooses_content_lets_in_encrypts_or_redirects
         ("add_header_inherit merge;", "what is answered"),
         ("dav_methods PUT;", "what is answered"),
         ("empty_gif;", "the files themselves"),
-        ("uwsgi_pass 127.0.0.1:9000;", "the files themselves"),
-        ("scgi_pass 127.0.0.1:9000;", "the files themselves"),
+        ("grpc_pass 127.0.0.1:9000;", "the files themselves"),
+        ("memcached_pass 127.0.0.1:9000;", "the files themselves"),
         ("grpc_pass 127.0.0.1:9000;", "the files themselves"),
         ("memcached_pass 127.0.0.1:9000;", "the files themselves"),
         ("js_content a.b;", "the files themselves"),
@@ -126,8 +126,8 @@ fn lenient_is_recommended_only_where_it_would_let_the_file_start() {
 #[test]
 fn what_no_location_uses_does_not_stop_a_start() {
     for directives in [
-        "fastcgi_temp_path /var/f; uwsgi_temp_path /var/u; scgi_temp_path /var/s;",
-        "uwsgi_cache_path /var/c keys_zone=f:1m; uwsgi_buffers 8 16k; uwsgi_param A b;",
+        "uwsgi_ssl_verify on; scgi_bind off; grpc_set_header A b;",
+        "grpc_buffer_size 8k; grpc_next_upstream off; grpc_read_timeout 5s;",
         "map_hash_bucket_size 64; map_hash_max_size 2048;",
         "memcached_read_timeout 5s; memcached_next_upstream off;",
         "ssl_dhparam /etc/dhparam.pem; ssl_trusted_certificate /x; ssl_crl /y; ssl_client_certificate /z;",
@@ -163,7 +163,10 @@ fn what_only_follows_from_another_error_is_not_told() {
             ),
             "\"js_set\"",
         ),
-        (in_location("uwsgi_pass 127.0.0.1:9000; uwsgi_param A $uri; uwsgi_buffering on;"), "\"uwsgi_pass\""),
+        (
+            in_location("grpc_pass 127.0.0.1:9000; grpc_set_header A $uri; grpc_read_timeout 5s;"),
+            "\"grpc_pass\"",
+        ),
         (
             in_http(
                 "server { listen 8443 ssl; ssl_certificate $ssl_server_name.pem; ssl_certificate_key $ssl_server_name.key; }",

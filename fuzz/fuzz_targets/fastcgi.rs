@@ -33,5 +33,17 @@ fuzz_target!(|input: &[u8]| {
         if let Ok(Progress::Complete) = head.parse_cgi(text, &limits) {
             assert!((200..1000).contains(&head.status) && head.length <= text.len());
         }
+        // With a status line or without one, in one piece or byte by byte.
+        let (mut whole, mut parted) = (ResponseHead::default(), ResponseHead::default());
+        let expected = whole.parse_application(text, &limits);
+        let ends = (1..=text.len()).take(5000).map(|end| parted.parse_application(&text[..end], &limits));
+        match ends.into_iter().find(|outcome| !matches!(outcome, Ok(Progress::Partial))) {
+            Some(Ok(Progress::Complete)) => {
+                assert_eq!(expected, Ok(Progress::Complete));
+                assert_eq!((whole.status, whole.length), (parted.status, parted.length));
+            }
+            Some(outcome) => assert!(outcome.is_err() && expected.is_err()),
+            None => assert!(expected == Ok(Progress::Partial) || text.len() > 5000),
+        }
     }
 });

@@ -1,6 +1,6 @@
-//! A FastCGI application whose every record the test decides: a thread per connection, requests recorded.
+//! An application in FastCGI, uwsgi or SCGI whose every record the test decides: a thread per connection, requests recorded.
 //!
-//! It reads records and writes them by hand, so that it can also write what no good application would. Dropped, it stops
+//! It reads and writes by hand, so that it can also write what no good application would. Dropped, it stops
 //! listening.
 
 use std::io::{Read, Write};
@@ -28,9 +28,19 @@ impl Asked {
     }
 }
 
+/// What an application speaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum Speaks {
+    FastCgi,
+    Uwsgi,
+    Scgi,
+}
+
 type Script = dyn Fn(&Asked) -> Vec<u8> + Send + Sync;
 
 struct State {
+    speaks: Speaks,
     script: Box<Script>,
     asked: Mutex<Vec<Asked>>,
     connections: AtomicUsize,
@@ -44,10 +54,16 @@ pub struct Application {
 }
 
 impl Application {
-    /// Listens on a free port of the loopback address; the script gives the bytes that answer a request.
+    /// Speaks FastCGI.
     pub fn start(script: impl Fn(&Asked) -> Vec<u8> + Send + Sync + 'static) -> Self {
+        Application::speaking(Speaks::FastCgi, script)
+    }
+
+    /// Listens on a free port of the loopback address; the script gives the bytes that answer a request.
+    pub fn speaking(speaks: Speaks, script: impl Fn(&Asked) -> Vec<u8> + Send + Sync + 'static) -> Self {
         let (listener, port) = crate::ports::listener();
         let state = Arc::new(State {
+            speaks,
             script: Box::new(script),
             asked: Mutex::default(),
             connections: AtomicUsize::new(0),
@@ -102,6 +118,11 @@ fn listen(listener: &TcpListener, state: &Arc<State>) {
 
 /// Serves requests until the peer closes, or one does not ask for more.
 fn serve(mut stream: TcpStream, state: &State, connection: usize) {
+    let read = match state.speaks {
+        Speaks::FastCgi => read_records,
+        Speaks::Uwsgi => read_packet,
+        Speaks::Scgi => read_netstring,
+    };
     while let Some(mut asked) = read(&mut stream) {
         asked.connection = connection;
         state.asked.lock().expect("nobody panics with it").push(asked.clone());
@@ -111,7 +132,55 @@ fn serve(mut stream: TcpStream, state: &State, connection: usize) {
     }
 }
 
-fn read(stream: &mut TcpStream) -> Option<Asked> {
+/// A request in uwsgi. Its modifiers are told as a parameter.
+fn read_packet(stream: &mut TcpStream) -> Option<Asked> {
+    let mut header = [0; 4];
+    stream.read_exact(&mut header).ok()?;
+    let mut packet = vec![0; usize::from(u16::from_le_bytes([header[1], header[2]]))];
+    stream.read_exact(&mut packet).ok()?;
+    let mut asked = Asked::default();
+    asked.params.push(("modifiers".to_owned(), format!("{} {}", header[0], header[3])));
+    let mut rest = &packet[..];
+    let mut take = || {
+        let (length, behind) = rest.split_first_chunk()?;
+        let (text, behind) = behind.split_at_checked(usize::from(u16::from_le_bytes(*length)))?;
+        rest = behind;
+        Some(String::from_utf8_lossy(text).into_owned())
+    };
+    while let (Some(name), Some(value)) = (take(), take()) {
+        asked.params.push((name, value));
+    }
+    read_body(stream, asked)
+}
+
+/// A request in SCGI.
+fn read_netstring(stream: &mut TcpStream) -> Option<Asked> {
+    let (mut length, mut byte) = (0, [0]);
+    loop {
+        stream.read_exact(&mut byte).ok()?;
+        match byte[0] {
+            digit @ b'0'..=b'9' => length = 10 * length + usize::from(digit - b'0'),
+            b':' => break,
+            _ => return None,
+        }
+    }
+    let mut head = vec![0; length + 1];
+    stream.read_exact(&mut head).ok()?;
+    let head = head.strip_suffix(b"\0,")?;
+    let texts: Vec<_> =
+        head.split(|byte| *byte == 0).map(|text| String::from_utf8_lossy(text).into_owned()).collect();
+    let params = texts.chunks(2).map(|pair| (pair[0].clone(), pair[1].clone())).collect();
+    read_body(stream, Asked { params, ..Asked::default() })
+}
+
+fn read_body(stream: &mut TcpStream, mut asked: Asked) -> Option<Asked> {
+    asked.body = vec![0; asked.param("CONTENT_LENGTH").parse().unwrap_or(0)];
+    stream.read_exact(&mut asked.body).ok()?;
+    Some(asked)
+}
+
+/// A request in FastCGI.
+fn read_records(stream: &mut TcpStream) -> Option<Asked> {
     let (mut asked, mut params) = (Asked::default(), Vec::new());
     loop {
         let mut header = [0; 8];

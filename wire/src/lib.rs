@@ -1,4 +1,4 @@
-//! HTTP, and FastCGI, as bytes and values: this crate turns the one into the other and nothing else.
+//! HTTP, and FastCGI, uwsgi and SCGI, as bytes and values: this crate turns the one into the other and nothing else.
 //!
 //! It owns the grammar of RFC 9110, 9111 and 9112 as far as the product needs it: heads, framing, chunked bodies,
 //! dates, caching directives, conditions, ranges and targets. It never does I/O, never reads a clock and knows no
@@ -33,6 +33,8 @@ pub mod target;
 pub mod reference;
 pub mod h1;
 pub mod fastcgi;
+pub mod uwsgi;
+pub mod scgi;
 
 pub use coding::Coding;
 pub use field::Field;

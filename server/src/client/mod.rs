@@ -43,6 +43,8 @@ pub enum ClientFailure {
     TooLarge,
     /// Its body is not framed as RFC 9112 §7 says.
     Malformed,
+    /// Its head is larger than what is spoken to the upstream can say.
+    HeadTooLarge,
 }
 
 impl ClientFailure {
@@ -53,6 +55,7 @@ impl ClientFailure {
             ClientFailure::Timeout => 408,
             ClientFailure::TooLarge => 413,
             ClientFailure::Malformed => 400,
+            ClientFailure::HeadTooLarge => 431,
         }
     }
 

@@ -172,17 +172,21 @@ impl Passing<'_> {
             None => Box::pin(self.connect(peer)).await?,
         };
         let connected = if connection.is_pooled() { started } else { clock::now() };
-        let (out, written) = self.begin_exchange(&mut connection, peer, connected);
+        let begun = self.begin_exchange(&mut connection, peer, connected);
+        let (out, written) = begun.map_err(Broken::Client)?;
         self.converse(Underway { connection, written, at: At::Sending(out, 0) }, head).await
     }
 
     /// Records the try and writes the request's head, which is not sent yet.
+    ///
+    /// # Errors
+    /// The protocol cannot say it.
     pub(super) fn begin_exchange(
         &mut self,
         connection: &mut Connection,
         peer: &Peer,
         connected: Instant,
-    ) -> (Vec<u8>, Written) {
+    ) -> Result<(Vec<u8>, Written), ClientFailure> {
         self.request.tries.list.push(Try {
             peer: connection.peer_name().clone(),
             status: 0,
@@ -213,11 +217,13 @@ impl Passing<'_> {
             Protocol::FastCgi(fastcgi) => {
                 let url = report::url(self.request, self.proxy, &peer.name, None);
                 let complaints = report::complaints(self.request, fastcgi, &url);
-                (Speaker::fastcgi(complaints), params::write(&mut out, &plan, fastcgi))
+                (Speaker::fastcgi(complaints), params::write_fastcgi(&mut out, &plan, fastcgi))
             }
+            Protocol::Uwsgi(uwsgi) => (Speaker::Cgi, params::write_uwsgi(&mut out, &plan, uwsgi)?),
+            Protocol::Scgi(scgi) => (Speaker::Cgi, params::write_scgi(&mut out, &plan, scgi)),
         };
         connection.begin(speaker, self.method, written.keep);
-        (out, written)
+        Ok((out, written))
     }
 
     async fn connect(&mut self, peer: &Peer) -> Result<Box<Connection>, Broken> {

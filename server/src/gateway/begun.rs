@@ -81,11 +81,12 @@ pub fn begin(context: &mut Context<'_>, request: &mut Request, client: &mut Clie
     let mut tried = destination.peers.tried(proxy.exchange.next_upstream_tries);
     let ask = Ask { key: &destination.key, tried: &mut tried, now: started };
     let turn = destination.peers.choose(ask).ok()?;
-    let underway = destination.pooled(turn.peer(), started).map(|mut connection| {
+    let underway = destination.pooled(turn.peer(), started).and_then(|mut connection| {
         let mut passing = Passing::plain(request, client, proxy, &destination, started);
         passing.count(Counter::UpstreamRequests, 1);
         passing.count(Counter::UpstreamConnectionsReused, 1);
-        let (out, written) = passing.begin_exchange(&mut connection, turn.peer(), started);
+        // What is spoken here can be said of any request.
+        let (out, written) = passing.begin_exchange(&mut connection, turn.peer(), started).ok()?;
         let at = match connection.send_at_once(context, &out, proxy.exchange.send_timeout) {
             Ok(()) => {
                 buffers::give(out);
@@ -95,7 +96,7 @@ pub fn begin(context: &mut Context<'_>, request: &mut Request, client: &mut Clie
             }
             Err(sent) => At::Sending(out, sent),
         };
-        Underway { connection, written, at }
+        Some(Underway { connection, written, at })
     });
     let stage = Stage::Asking(tried, turn, underway);
     Some(Box::new(Begun { destination, started, stage, head: None }))

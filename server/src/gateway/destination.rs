@@ -157,7 +157,7 @@ fn of_group(
     Destination { peers: upstream.version(), pool: upstream.pool().clone(), dial, key, uri }
 }
 
-/// An evaluated `fastcgi_pass`: an address and nothing else.
+/// An evaluated `fastcgi_pass` or one of its kind: an address and nothing else.
 fn application(address: &[u8]) -> Option<Parts<'_>> {
     let authority = match address.strip_suffix(b":") {
         Some(path) if path.starts_with(b"unix:") => path,

@@ -40,8 +40,8 @@ pub(super) fn complaints(request: &Request, pass: &FastCgiPass, upstream: &str) 
 /// The URL of a peer as nginx's log has it: `http://127.0.0.1:8000/path`, `http://unix:/run/api.sock:/path`.
 pub(super) fn url(request: &Request, proxy: &Pass, peer: &str, uri: Option<&[u8]>) -> String {
     let colon = if peer.starts_with("unix:") { ":" } else { "" };
-    if proxy.fastcgi().is_some() {
-        return format!("fastcgi://{peer}{colon}");
+    if proxy.http().is_none() {
+        return format!("{}://{peer}{colon}", proxy.protocol.prefix());
     }
     let mut path = Vec::new();
     sent_target::append(&mut path, request, proxy, uri);

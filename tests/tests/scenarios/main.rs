@@ -47,6 +47,7 @@ mod disk;
 mod failures;
 mod names;
 mod fastcgi;
+mod applications;
 mod memory;
 mod metrics;
 mod slow_readers;

@@ -4,6 +4,7 @@
 //! ([`Speaker::parse`], [`Speaker::accept`]) and a body. The response's head is the same value whoever spoke. A protocol is
 //! a file and an arm in each method here; there is nothing to be called through a table, and HTTP/1 costs a comparison.
 
+use super::cgi;
 use super::fastcgi::{self, Complaints, FastCgi};
 use super::http1::{self, Http1};
 use crate::error::ExchangeError;
@@ -19,6 +20,8 @@ pub enum Speaker {
     Http1(Http1),
     /// FastCGI.
     FastCgi(FastCgi),
+    /// uwsgi or SCGI.
+    Cgi,
 }
 
 impl Speaker {
@@ -35,7 +38,7 @@ impl Speaker {
     /// The longest piece of a request's body that is framed at once.
     pub(super) fn most(&self) -> usize {
         match self {
-            Speaker::Http1(_) => usize::MAX,
+            Speaker::Http1(_) | Speaker::Cgi => usize::MAX,
             Speaker::FastCgi(_) => MOST,
         }
     }
@@ -45,13 +48,14 @@ impl Speaker {
         match self {
             Speaker::Http1(http1) => http1.frame(length, last, before),
             Speaker::FastCgi(_) => fastcgi::frame(length, last, before),
+            Speaker::Cgi => b"",
         }
     }
 
     /// Makes text of what was read to `buffer[from..]`.
     pub(super) fn received(&mut self, buffer: &mut Vec<u8>, from: usize) {
         match self {
-            Speaker::Http1(_) => {}
+            Speaker::Http1(_) | Speaker::Cgi => {}
             Speaker::FastCgi(spoken) => spoken.received(buffer, from),
         }
     }
@@ -66,6 +70,7 @@ impl Speaker {
         match self {
             Speaker::Http1(_) => head.parse(text, limits),
             Speaker::FastCgi(_) => head.parse_cgi(text, limits),
+            Speaker::Cgi => head.parse_application(text, limits),
         }
     }
 
@@ -79,6 +84,7 @@ impl Speaker {
         match self {
             Speaker::Http1(_) => http1::accept(method, head, fields),
             Speaker::FastCgi(spoken) => spoken.accept(method, head, fields),
+            Speaker::Cgi => cgi::accept(method, head, fields),
         }
     }
 
@@ -88,7 +94,7 @@ impl Speaker {
     /// What came in place of text.
     pub(super) fn is_ended(&self, keep: bool) -> Result<bool, ExchangeError> {
         match self {
-            Speaker::Http1(_) => Ok(false),
+            Speaker::Http1(_) | Speaker::Cgi => Ok(false),
             Speaker::FastCgi(spoken) => spoken.is_ended(keep),
         }
     }
@@ -96,7 +102,7 @@ impl Speaker {
     /// Whether the end of the connection can be the end of a body.
     pub(super) fn ends_by_close(&self) -> bool {
         match self {
-            Speaker::Http1(_) => true,
+            Speaker::Http1(_) | Speaker::Cgi => true,
             Speaker::FastCgi(spoken) => spoken.is_closed(),
         }
     }
@@ -104,7 +110,7 @@ impl Speaker {
     /// Whether all of an exchange has come once its body has, so that another may follow.
     pub(super) fn is_at_rest(&self) -> bool {
         match self {
-            Speaker::Http1(_) => true,
+            Speaker::Http1(_) | Speaker::Cgi => true,
             Speaker::FastCgi(spoken) => spoken.is_at_rest(),
         }
     }

@@ -1,49 +1,21 @@
 //! `fastcgi_pass`: speaking FastCGI to an application, such as PHP-FPM.
 //!
-//! Here is only what no other protocol has. Before: `target`, whom a location passes to; next: `millstream-server`'s
+//! Here is only what no other protocol has. Before: `params`, what applications have in common; next: `millstream-server`'s
 //! `gateway/params`.
 
 use super::exchange::Exchange;
 use super::http::SetHeader;
-use super::target::{self, PassDraft, PassTarget};
+use super::params::{self, Param, Params};
+use super::target::PassDraft;
 use super::{Family, Spoken};
 use crate::features::context::{HTTP_SERVER_LOCATION, LOCATION};
 use crate::features::level::level;
 use crate::features::location::LocationMatch;
-use crate::features::templates::{record, without_templates};
+use crate::features::templates::record;
 use crate::features::{Apply, Level, Row, often, once};
 use crate::reading::Reading;
 use crate::regular_expression::Regex;
-use crate::template::{self, Part, Template, Variable};
-use crate::tree::{Directive, Word};
-use crate::variables::Builtin;
-
-/// What a parameter says beyond its value.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Says {
-    /// Nothing.
-    Itself,
-    /// The method, which is the one that is sent: GET for a HEAD whose answer is to be stored.
-    Method,
-    /// The body's length, which is that of the body that is sent.
-    Length,
-}
-
-without_templates!(Says);
-
-record! {
-    /// A `fastcgi_param`.
-    pub struct Param {
-        /// Its name.
-        pub name: String,
-        /// Its value.
-        pub value: Template,
-        /// `if_not_empty`: it is not sent where its value is empty.
-        pub if_not_empty: bool,
-        /// What it says.
-        pub says: Says,
-    }
-}
+use crate::tree::Word;
 
 record! {
     /// FastCGI to the application, of a location.
@@ -61,13 +33,6 @@ record! {
         /// `fastcgi_catch_stderr`s.
         pub catch_stderr: Vec<String>,
     }
-}
-
-/// The parameters of a level, and the request fields among them.
-#[derive(Debug, Clone, Default)]
-pub struct Params {
-    all: Vec<Param>,
-    fields: Vec<SetHeader>,
 }
 
 level! {
@@ -94,17 +59,11 @@ impl Spoken for FastCgiLevel {
     }
 
     fn sent(&self) -> &[SetHeader] {
-        self.params.as_ref().map_or(&[], |params| &params.fields)
+        params::fields(self.params.as_ref())
     }
 
-    /// An application has no date and no name of its own that ours would stand for; its status is a field.
     fn adjust(exchange: &mut Exchange) {
-        exchange.hide_headers.push("status".to_owned());
-        for name in ["date", "server", "x-pad"] {
-            if !exchange.hide_headers.iter().any(|hidden| hidden == name) {
-                exchange.pass_headers.push(name.to_owned());
-            }
-        }
+        params::adjust(exchange);
     }
 
     fn resolve(&self, _: &PassDraft, _: &LocationMatch, _: &mut Reading<'_>) -> FastCgiPass {
@@ -126,12 +85,12 @@ pub const ROWS: &[Row] = &[
     once("fastcgi_pass", LOCATION, (1, 1), "address", "",
         "Passes requests on to a FastCGI application: to the name of an upstream, `host:port` or `unix:/path`. With variables the \
         whole value is the address.",
-        Apply::Level(pass)),
+        Apply::Level(|l, d, r| params::pass(Family::FastCgi, l, d, r))),
     often("fastcgi_param", HTTP_SERVER_LOCATION, (2, 3), "name value [if_not_empty]", "",
         "Sets a parameter of the application; with `if_not_empty` only where its value is not empty. The request's fields are \
         parameters by themselves (`HTTP_ACCEPT` …), unless one of that name is set. A level that writes one has none of the level \
         above.",
-        Apply::Level(|l, d, r| param(of(l), d, r))),
+        Apply::Level(|l, d, r| of(l).params.get_or_insert_default().read(d, r))),
     once("fastcgi_index", HTTP_SERVER_LOCATION, (1, 1), "name", "",
         "The file that `$fastcgi_script_name` names where the URI ends with a slash.",
         Apply::Level(|l, d, _| of(l).index = Some(d.args[0].text.clone()))),
@@ -151,53 +110,6 @@ pub const TLS_ROWS: &[Row] = &[];
 
 fn of(level: &mut Level) -> &mut FastCgiLevel {
     &mut level.pass.fastcgi.protocol
-}
-
-fn pass(level: &mut Level, directive: &Directive, reading: &mut Reading<'_>) {
-    if target::is_taken(level, directive, reading) {
-        return;
-    }
-    let word = &directive.args[0];
-    let family = Family::FastCgi;
-    let (target, host, port) = if !template::is_literal(&word.text) {
-        (PassTarget::Variables(reading.template(word)), String::new(), 0)
-    } else if word.text.contains("://") {
-        let bare = word.text.rsplit("://").next().unwrap_or_default();
-        reading
-            .error(word.span, format!("invalid host in fastcgi_pass \"{}\"", word.text))
-            .help(format!("an application has no URL; write fastcgi_pass {bare};"));
-        return;
-    } else {
-        let text = word.text.strip_suffix(':').filter(|text| text.starts_with("unix:")).unwrap_or(&word.text);
-        let Some((id, host, port)) = target::target(text, None, word, reading) else { return };
-        (PassTarget::Upstream(id), host, port)
-    };
-    let (uri, url, span) = (None, None, word.span);
-    level.pass.draft =
-        Some(PassDraft { family, target, host, port, uri, url, may_be_encrypted: false, span });
-}
-
-fn param(level: &mut FastCgiLevel, directive: &Directive, reading: &mut Reading<'_>) {
-    let [name, word, rest @ ..] = &directive.args[..] else { return };
-    // The level has one, whatever becomes of it.
-    level.params.get_or_insert_default();
-    if let Some(flag) = rest.first()
-        && reading.one_of(flag, &["if_not_empty"]).is_none()
-    {
-        return;
-    }
-    let value = reading.template(word);
-    let says = match &*value.parts {
-        [Part::Variable(Variable::Builtin(Builtin::RequestMethod))] => Says::Method,
-        [Part::Variable(Variable::Builtin(Builtin::ContentLength))] => Says::Length,
-        _ => Says::Itself,
-    };
-    let params = level.params.get_or_insert_default();
-    if let Some(field) = name.text.strip_prefix("HTTP_") {
-        let field = field.replace('_', "-").to_ascii_lowercase();
-        params.fields.push(SetHeader { name: field, value: value.clone() });
-    }
-    params.all.push(Param { name: name.text.clone(), value, if_not_empty: !rest.is_empty(), says });
 }
 
 fn split_path_info(word: &Word, reading: &mut Reading<'_>) -> Option<Regex> {

@@ -2,7 +2,7 @@
 //!
 //! The rows, the model and the manual of what they share are made once per prefix; a protocol's own part is a file of its own. A
 //! new family is that file and a line in `families!`. Next: `target`, `exchange`, `store`, `cache`, `sharing` and `purge`, which they
-//! share; `http` and `fastcgi`; `millstream-server`'s `gateway`.
+//! share; the protocols `http`, `fastcgi`, `uwsgi` and `scgi`; `millstream-server`'s `gateway`.
 
 pub mod failures;
 pub mod target;
@@ -12,7 +12,10 @@ pub mod sharing;
 pub mod secure;
 pub mod cookie;
 pub mod http;
+pub mod params;
 pub mod fastcgi;
+pub mod uwsgi;
+pub mod scgi;
 mod made;
 pub mod cache;
 pub mod purge;
@@ -111,6 +114,22 @@ macro_rules! families {
             $($spoken($protocol::$settings),)*
         }
 
+        impl Protocol {
+            /// The request fields that are made for the upstream.
+            pub fn set_headers(&self) -> &[SetHeader] {
+                match self {
+                    $(Protocol::$spoken(settings) => &settings.set_headers,)*
+                }
+            }
+
+            /// The prefix of its directives.
+            pub fn prefix(&self) -> &'static str {
+                match self {
+                    $(Protocol::$spoken(_) => $prefix,)*
+                }
+            }
+        }
+
         impl Templates for Protocol {
             fn templates<'t>(&'t self, all: &mut Vec<&'t Template>) {
                 match self {
@@ -186,6 +205,10 @@ families! {
     Proxy proxy "proxy" http HttpLevel Http HttpPass "Proxying",
     /// `fastcgi_*`.
     FastCgi fastcgi "fastcgi" fastcgi FastCgiLevel FastCgi FastCgiPass "FastCGI",
+    /// `uwsgi_*`.
+    Uwsgi uwsgi "uwsgi" uwsgi UwsgiLevel Uwsgi UwsgiPass "uwsgi",
+    /// `scgi_*`.
+    Scgi scgi "scgi" scgi ScgiLevel Scgi ScgiPass "SCGI",
 }
 
 /// The rows of directives that decide about what the cache does.
@@ -237,7 +260,7 @@ impl Pass {
     pub fn http(&self) -> Option<&HttpPass> {
         match &self.protocol {
             Protocol::Http(http) => Some(http),
-            Protocol::FastCgi(_) => None,
+            _ => None,
         }
     }
 
@@ -245,16 +268,13 @@ impl Pass {
     pub fn fastcgi(&self) -> Option<&FastCgiPass> {
         match &self.protocol {
             Protocol::FastCgi(fastcgi) => Some(fastcgi),
-            Protocol::Http(_) => None,
+            _ => None,
         }
     }
 
     /// The request fields that are made for the upstream.
     pub fn set_headers(&self) -> &[SetHeader] {
-        match &self.protocol {
-            Protocol::Http(http) => &http.set_headers,
-            Protocol::FastCgi(fastcgi) => &fastcgi.set_headers,
-        }
+        self.protocol.set_headers()
     }
 
     /// Whether a body can be sent on whose length is not known yet.

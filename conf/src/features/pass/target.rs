@@ -101,7 +101,7 @@ pub(super) fn read(family: Family, level: &mut Level, directive: &Directive, rea
     };
     let may_be_encrypted = port == 443;
     let (host, uri) = split_uri(rest);
-    let Some((target, host, port)) = target(host, Some(port), word, reading) else { return };
+    let Some((target, host, port)) = target(host, Some(port), family, word, reading) else { return };
     let (target, uri) = (PassTarget::Upstream(target), uri.map(str::to_owned));
     let url = Some(word.text.clone());
     level.pass.draft =
@@ -144,6 +144,7 @@ fn split_uri(rest: &str) -> (&str, Option<&str>) {
 pub(super) fn target(
     host: &str,
     usual: Option<u16>,
+    family: Family,
     word: &Word,
     reading: &mut Reading<'_>,
 ) -> Option<(UpstreamId, String, u16)> {
@@ -157,8 +158,7 @@ pub(super) fn target(
     if let Some(index) = named(host, reading) {
         return Some((UpstreamId(index as u32), host.to_owned(), usual.unwrap_or(0)));
     }
-    let (scheme, directive) =
-        if usual.is_some() { (SCHEMES[0].0, "proxy_pass") } else { ("", "fastcgi_pass") };
+    let (scheme, directive) = (if usual.is_some() { SCHEMES[0].0 } else { "" }, family.directive("pass"));
     let Some(address) = peer_address(host, usual.unwrap_or(0)) else {
         reading
             .error(word.span, format!("invalid host or port in {directive} \"{}\"", word.text))

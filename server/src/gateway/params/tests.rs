@@ -1,7 +1,7 @@
 //! What an application is told of a request.
 
 use super::super::request_head::Framed;
-use super::{Plan, write};
+use super::{Plan, write_fastcgi};
 use crate::admission;
 use crate::fixture::{admitted, worker};
 use millstream_wire::Method;
@@ -25,7 +25,7 @@ fn sent(words: &str, request: &str, framed: Framed) -> Vec<(String, String)> {
         framed,
     };
     let mut out = Vec::new();
-    write(&mut out, &plan, proxy.fastcgi().expect("in FastCGI"));
+    write_fastcgi(&mut out, &plan, proxy.fastcgi().expect("in FastCGI"));
     assert_eq!(&out[..16], [1, 1, 0, 1, 0, 8, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0]);
     assert_eq!(&out[out.len() - 8..], [1, 4, 0, 1, 0, 0, 0, 0]);
     let length = usize::from(u16::from_be_bytes([out[20], out[21]]));

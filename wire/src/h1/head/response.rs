@@ -100,6 +100,25 @@ impl ResponseHead {
         Ok(Progress::Complete)
     }
 
+    /// Reads the head of an application that may begin with a status line, as uWSGI's do, and answers as CGI does otherwise. The
+    /// same contract as [`ResponseHead::parse`].
+    ///
+    /// # Errors
+    /// The first thing that is wrong.
+    pub fn parse_application(
+        &mut self,
+        bytes: &[u8],
+        limits: &HeadLimits,
+    ) -> Result<Progress, ResponseHeadError> {
+        const START: &[u8] = b"HTTP/";
+        match bytes.strip_prefix(START) {
+            Some(_) => self.parse(bytes, limits),
+            // No field has a slash in its name, so what else begins so is none.
+            None if START.starts_with(bytes) => Ok(Progress::Partial),
+            None => self.parse_cgi(bytes, limits),
+        }
+    }
+
     /// `HTTP/1.d SP ddd [SP reason]` (RFC 9112 §4). The space before an absent reason may be missing, as some
     /// servers leave it out and nobody reads the line differently for it.
     fn status_line(&mut self, line: &[u8]) -> Result<(), ResponseHeadError> {

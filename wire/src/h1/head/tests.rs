@@ -321,3 +321,27 @@ fn the_status_of_a_cgi_answer_is_its_field_or_what_its_location_means() {
     check("Status: 200\r\nStatus: 200\r\n\r\n", Err(ResponseHeadError::BadStatus));
     check("HTTP/1.1 200 OK\r\n\r\n", Err(ResponseHeadError::BadField));
 }
+
+#[test]
+fn the_head_of_an_application_has_a_status_line_or_is_as_in_cgi_however_it_is_cut() {
+    let check = |head: &str, expected: Result<u16, ResponseHeadError>| {
+        for cut in 0..head.len() {
+            let mut parsed = ResponseHead::default();
+            let early = parsed.parse_application(&head.as_bytes()[..cut], &HeadLimits::default());
+            let outcome = match early {
+                Ok(Progress::Partial) => parsed.parse_application(head.as_bytes(), &HeadLimits::default()),
+                early => early,
+            };
+            assert_eq!(outcome.map(|_| parsed.status), expected, "{head:?} cut at {cut}");
+        }
+    };
+    check("HTTP/1.1 404 Not Found\r\nStatus: 200\r\n\r\n", Ok(404));
+    check("HTTP/1.0 200\nContent-Type: text/html\n\n", Ok(200));
+    check("Status: 404\r\n\r\n", Ok(404));
+    check("HTTP: a field\r\n\r\n", Ok(200));
+    check("H: 1\nLocation: /x\n\n", Ok(302));
+    check("\r\n", Ok(200));
+    for bad in ["HTTP/2 200 OK\r\n\r\n", "HTTP/1.1 2 OK\r\n\r\n", "HTTP/\r\n\r\n"] {
+        check(bad, Err(ResponseHeadError::BadStatusLine));
+    }
+}

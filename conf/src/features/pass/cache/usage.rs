@@ -261,7 +261,7 @@ fn default_key(family: Family) -> Template {
             DEFAULT_CACHE_KEY,
             [Fixed(Builtin::Scheme), Fixed(Builtin::ProxyHost), Variable::SentTarget].into(),
         ),
-        Family::FastCgi => (
+        _ => (
             "$scheme$host$request_uri$uri",
             [Builtin::Scheme, Builtin::Host, Builtin::RequestUri, Builtin::Uri].map(Fixed).into(),
         ),

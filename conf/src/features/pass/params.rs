@@ -1,0 +1,114 @@
+//! What FastCGI, uwsgi and SCGI have in common: parameters for an application, and an address without a URL.
+//!
+//! Before: `target`, whom a location passes to; next: the protocols `fastcgi`, `uwsgi` and `scgi`; `millstream-server`'s
+//! `gateway/params`.
+
+use super::Family;
+use super::exchange::Exchange;
+use super::http::SetHeader;
+use super::target::{self, PassDraft, PassTarget};
+use crate::features::Level;
+use crate::features::templates::{record, without_templates};
+use crate::reading::Reading;
+use crate::template::{self, Part, Template, Variable};
+use crate::tree::Directive;
+use crate::variables::Builtin;
+
+/// What a parameter says beyond its value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Says {
+    /// Nothing.
+    Itself,
+    /// The method, which is the one that is sent: GET for a HEAD whose answer is to be stored.
+    Method,
+    /// The body's length, which is that of the body that is sent.
+    Length,
+}
+
+without_templates!(Says);
+
+record! {
+    /// A `fastcgi_param` or one of its kind.
+    pub struct Param {
+        /// Its name.
+        pub name: String,
+        /// Its value.
+        pub value: Template,
+        /// `if_not_empty`: it is not sent where its value is empty.
+        pub if_not_empty: bool,
+        /// What it says.
+        pub says: Says,
+    }
+}
+
+/// The parameters of a level, and the request fields among them.
+#[derive(Debug, Clone, Default)]
+pub struct Params {
+    /// All of them, in order.
+    pub all: Vec<Param>,
+    /// The request fields among them (`HTTP_…`), by the names that fields have.
+    pub fields: Vec<SetHeader>,
+}
+
+/// The request fields among the parameters of a level.
+pub(super) fn fields(params: Option<&Params>) -> &[SetHeader] {
+    params.map_or(&[], |params| &params.fields)
+}
+
+/// An application has no date and no name of its own that ours would stand for; its status is a field.
+pub(super) fn adjust(exchange: &mut Exchange) {
+    exchange.hide_headers.push("status".to_owned());
+    for name in ["date", "server", "x-pad"] {
+        if !exchange.hide_headers.iter().any(|hidden| hidden == name) {
+            exchange.pass_headers.push(name.to_owned());
+        }
+    }
+}
+
+/// Reads a `fastcgi_pass` or one of its kind.
+pub(super) fn pass(family: Family, level: &mut Level, directive: &Directive, reading: &mut Reading<'_>) {
+    if target::is_taken(level, directive, reading) {
+        return;
+    }
+    let word = &directive.args[0];
+    let (target, host, port) = if !template::is_literal(&word.text) {
+        (PassTarget::Variables(reading.template(word)), String::new(), 0)
+    } else if word.text.contains("://") {
+        let bare = word.text.rsplit("://").next().unwrap_or_default();
+        let name = family.directive("pass");
+        reading
+            .error(word.span, format!("invalid host in {name} \"{}\"", word.text))
+            .help(format!("an application has no URL; write {name} {bare};"));
+        return;
+    } else {
+        let text = word.text.strip_suffix(':').filter(|text| text.starts_with("unix:")).unwrap_or(&word.text);
+        let Some((id, host, port)) = target::target(text, None, family, word, reading) else { return };
+        (PassTarget::Upstream(id), host, port)
+    };
+    let (uri, url, span) = (None, None, word.span);
+    level.pass.draft =
+        Some(PassDraft { family, target, host, port, uri, url, may_be_encrypted: false, span });
+}
+
+impl Params {
+    /// Reads a `fastcgi_param` or one of its kind.
+    pub(super) fn read(&mut self, directive: &Directive, reading: &mut Reading<'_>) {
+        let [name, word, rest @ ..] = &directive.args[..] else { return };
+        if let Some(flag) = rest.first()
+            && reading.one_of(flag, &["if_not_empty"]).is_none()
+        {
+            return;
+        }
+        let value = reading.template(word);
+        let says = match &*value.parts {
+            [Part::Variable(Variable::Builtin(Builtin::RequestMethod))] => Says::Method,
+            [Part::Variable(Variable::Builtin(Builtin::ContentLength))] => Says::Length,
+            _ => Says::Itself,
+        };
+        if let Some(field) = name.text.strip_prefix("HTTP_") {
+            let field = field.replace('_', "-").to_ascii_lowercase();
+            self.fields.push(SetHeader { name: field, value: value.clone() });
+        }
+        self.all.push(Param { name: name.text.clone(), value, if_not_empty: !rest.is_empty(), says });
+    }
+}

@@ -1,0 +1,76 @@
+//! `scgi_pass`: speaking SCGI to an application.
+//!
+//! Here is only what no other protocol has. Before: `params`, what applications have in common; next: `millstream-server`'s
+//! `gateway/params`.
+
+use super::exchange::Exchange;
+use super::http::SetHeader;
+use super::params::{self, Param, Params};
+use super::target::PassDraft;
+use super::{Family, Spoken};
+use crate::features::context::{HTTP_SERVER_LOCATION, LOCATION_IF};
+use crate::features::level::level;
+use crate::features::location::LocationMatch;
+use crate::features::templates::record;
+use crate::features::{Apply, Level, Row, often, once};
+use crate::reading::Reading;
+
+record! {
+    /// SCGI to the application, of a location.
+    pub struct ScgiPass {
+        /// `scgi_param`s in order.
+        pub params: Vec<Param>,
+        /// The request fields among them (`HTTP_…`), by the names that fields have.
+        pub set_headers: Vec<SetHeader>,
+    }
+}
+
+level! {
+    /// What one level says of it.
+    pub struct ScgiLevel {
+        /// `scgi_param`s.
+        params: Params,
+    }
+}
+
+impl Spoken for ScgiLevel {
+    type Settings = ScgiPass;
+
+    fn inherit(&mut self, above: &Self) {
+        self.inherit_open(above);
+    }
+
+    fn sent(&self) -> &[SetHeader] {
+        params::fields(self.params.as_ref())
+    }
+
+    fn adjust(exchange: &mut Exchange) {
+        params::adjust(exchange);
+    }
+
+    fn resolve(&self, _: &PassDraft, _: &LocationMatch, _: &mut Reading<'_>) -> ScgiPass {
+        let Params { all, fields } = self.params.clone().unwrap_or_default();
+        ScgiPass { params: all, set_headers: fields }
+    }
+}
+
+/// The rows that no other protocol has.
+#[rustfmt::skip]
+pub const ROWS: &[Row] = &[
+    once("scgi_pass", LOCATION_IF, (1, 1), "address", "",
+        "Passes requests on to an application that speaks SCGI: to the name of an upstream, `host:port` or `unix:/path`, over a new \
+        connection each. With variables the whole value is the address.",
+        Apply::Level(|l, d, r| params::pass(Family::Scgi, l, d, r))),
+    often("scgi_param", HTTP_SERVER_LOCATION, (2, 3), "name value [if_not_empty]", "",
+        "Sets a parameter of the application; with `if_not_empty` only where its value is not empty. The request's fields are \
+        parameters by themselves (`HTTP_ACCEPT` …), unless one of that name is set, and so is CONTENT_LENGTH. A level that writes one \
+        has none of the level above.",
+        Apply::Level(|l, d, r| of(l).params.get_or_insert_default().read(d, r))),
+];
+
+/// Applications are not spoken to over TLS.
+pub const TLS_ROWS: &[Row] = &[];
+
+fn of(level: &mut Level) -> &mut ScgiLevel {
+    &mut level.pass.scgi.protocol
+}

@@ -1,0 +1,103 @@
+//! `uwsgi_pass`: speaking uwsgi to an application server, such as uWSGI.
+//!
+//! Here is only what no other protocol has. Before: `params`, what applications have in common; next: `millstream-server`'s
+//! `gateway/params`.
+
+use super::exchange::Exchange;
+use super::http::SetHeader;
+use super::params::{self, Param, Params};
+use super::target::PassDraft;
+use super::{Family, Spoken};
+use crate::features::context::{HTTP_SERVER_LOCATION, LOCATION_IF};
+use crate::features::level::level;
+use crate::features::location::LocationMatch;
+use crate::features::templates::record;
+use crate::features::{Apply, Level, Row, often, once};
+use crate::reading::Reading;
+
+record! {
+    /// uwsgi to the application, of a location.
+    pub struct UwsgiPass {
+        /// `uwsgi_param`s in order.
+        pub params: Vec<Param>,
+        /// The request fields among them (`HTTP_…`), by the names that fields have.
+        pub set_headers: Vec<SetHeader>,
+        /// `uwsgi_modifier1`, default 0.
+        pub modifier1: u8,
+        /// `uwsgi_modifier2`, default 0.
+        pub modifier2: u8,
+        /// `uwsgi_string`, which stands behind the parameters.
+        pub string: String,
+    }
+}
+
+level! {
+    /// What one level says of it.
+    pub struct UwsgiLevel {
+        /// `uwsgi_param`s.
+        params: Params,
+        /// `uwsgi_modifier1`.
+        modifier1: u8,
+        /// `uwsgi_modifier2`.
+        modifier2: u8,
+        /// `uwsgi_string`.
+        string: String,
+    }
+}
+
+impl Spoken for UwsgiLevel {
+    type Settings = UwsgiPass;
+
+    fn inherit(&mut self, above: &Self) {
+        self.inherit_open(above);
+    }
+
+    fn sent(&self) -> &[SetHeader] {
+        params::fields(self.params.as_ref())
+    }
+
+    fn adjust(exchange: &mut Exchange) {
+        params::adjust(exchange);
+    }
+
+    fn resolve(&self, _: &PassDraft, _: &LocationMatch, _: &mut Reading<'_>) -> UwsgiPass {
+        let Params { all, fields } = self.params.clone().unwrap_or_default();
+        UwsgiPass {
+            params: all,
+            set_headers: fields,
+            modifier1: self.modifier1.unwrap_or(0),
+            modifier2: self.modifier2.unwrap_or(0),
+            string: self.string.clone().unwrap_or_default(),
+        }
+    }
+}
+
+/// The rows that no other protocol has.
+#[rustfmt::skip]
+pub const ROWS: &[Row] = &[
+    once("uwsgi_pass", LOCATION_IF, (1, 1), "address", "",
+        "Passes requests on to an application server that speaks uwsgi: to the name of an upstream, `host:port` or `unix:/path`, over a new \
+        connection each. With variables the whole value is the address.",
+        Apply::Level(|l, d, r| params::pass(Family::Uwsgi, l, d, r))),
+    often("uwsgi_param", HTTP_SERVER_LOCATION, (2, 3), "name value [if_not_empty]", "",
+        "Sets a parameter of the application; with `if_not_empty` only where its value is not empty. The request's fields are \
+        parameters by themselves (`HTTP_ACCEPT` …), unless one of that name is set. A level that writes one has none of the level \
+        above. All parameters of a request have 64 KiB at most.",
+        Apply::Level(|l, d, r| of(l).params.get_or_insert_default().read(d, r))),
+    once("uwsgi_modifier1", HTTP_SERVER_LOCATION, (1, 1), "number", "0",
+        "What kind of request the application server is sent.",
+        Apply::Level(|l, d, r| of(l).modifier1 = r.number(&d.args[0], 0, 255).map(|number| number as u8))),
+    once("uwsgi_modifier2", HTTP_SERVER_LOCATION, (1, 1), "number", "0",
+        "The second number that says so.",
+        Apply::Level(|l, d, r| of(l).modifier2 = r.number(&d.args[0], 0, 255).map(|number| number as u8))),
+    once("uwsgi_string", HTTP_SERVER_LOCATION, (1, 1), "text", "",
+        "A text that stands behind the parameters, for what is no table of them.",
+        Apply::Level(|l, d, _| of(l).string = Some(d.args[0].text.clone()))),
+];
+
+/// Application servers are not spoken to over TLS (yet).
+pub const TLS_ROWS: &[Row] = &[];
+
+fn of(level: &mut Level) -> &mut UwsgiLevel {
+    &mut level.pass.uwsgi.protocol
+}

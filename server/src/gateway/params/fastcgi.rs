@@ -1,0 +1,16 @@
+//! The beginning of a request in FastCGI, and its parameters.
+
+use super::super::request_head::{Plan, Written};
+use millstream_conf::model::FastCgiPass;
+use millstream_net::buffers;
+use millstream_wire::fastcgi::{Kind, encode};
+
+/// Appends both.
+pub(in crate::gateway) fn write(out: &mut Vec<u8>, plan: &Plan<'_>, pass: &FastCgiPass) -> Written {
+    encode::begin(out, pass.keep_conn);
+    let mut pairs = buffers::take();
+    super::each(plan, &pass.params, |name, value| encode::pair(&mut pairs, name, value));
+    encode::stream(out, Kind::Params, &pairs);
+    buffers::give(pairs);
+    Written { keep: pass.keep_conn, upgrade: false }
+}

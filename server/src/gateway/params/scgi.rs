@@ -1,0 +1,25 @@
+//! The head that a request in SCGI begins with.
+//!
+//! CONTENT_LENGTH is always there, and once: what the location says of it is what is sent anyway.
+
+use super::super::request_head::{Framed, Plan, Written};
+use millstream_conf::model::ScgiPass;
+use millstream_net::buffers;
+use millstream_wire::scgi;
+
+/// Appends it.
+pub(in crate::gateway) fn write(out: &mut Vec<u8>, plan: &Plan<'_>, pass: &ScgiPass) -> Written {
+    let mut pairs = buffers::take();
+    super::each(plan, &pass.params, |name, value| {
+        if name != b"CONTENT_LENGTH" {
+            scgi::pair(&mut pairs, name, value);
+        }
+    });
+    let length = match plan.framed {
+        Framed::Length(length) => length,
+        Framed::None | Framed::Chunked => 0,
+    };
+    scgi::head(out, length, &pairs);
+    buffers::give(pairs);
+    Written { keep: false, upgrade: false }
+}

@@ -1,0 +1,22 @@
+//! The packet that a request in uwsgi begins with.
+
+use super::super::request_head::{Plan, Written};
+use crate::client::ClientFailure;
+use millstream_conf::model::UwsgiPass;
+use millstream_wire::uwsgi::Packet;
+
+/// Appends it.
+///
+/// # Errors
+/// `HeadTooLarge` where the parameters are more than the protocol can say.
+pub(in crate::gateway) fn write(
+    out: &mut Vec<u8>,
+    plan: &Plan<'_>,
+    pass: &UwsgiPass,
+) -> Result<Written, ClientFailure> {
+    let mut packet = Packet::begin(out, [pass.modifier1, pass.modifier2]);
+    super::each(plan, &pass.params, |name, value| packet.pair(name, value));
+    packet.text(pass.string.as_bytes());
+    let written = Written { keep: false, upgrade: false };
+    if packet.end() { Ok(written) } else { Err(ClientFailure::HeadTooLarge) }
+}

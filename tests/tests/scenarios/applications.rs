@@ -1,0 +1,132 @@
+//! Applications in uwsgi and SCGI: asked as nginx asks them, answering with a status line or as CGI does, and cached as any API.
+
+use millstream_tests::application::{Application, Asked, Speaks};
+use millstream_tests::server::Server;
+
+const SITE: &str = "pid @DIR@/nginx.pid; error_log @DIR@/error.log info; events {}
+    http {
+        access_log off; client_header_buffer_size 1k; large_client_header_buffers 8 32k;
+        @FAMILY@_cache_path @DIR@/cache keys_zone=pages:1m;
+        upstream app { server 127.0.0.1:@APP@; }
+        @FAMILY@_param REQUEST_METHOD $request_method;
+        @FAMILY@_param CONTENT_LENGTH $content_length;
+        @FAMILY@_param QUERY_STRING $query_string if_not_empty;
+        @FAMILY@_param HTTP_X_SET ours;
+        server {
+            listen 127.0.0.1:@PORT@;
+            add_header X-Cache $upstream_cache_status;
+            location / { @FAMILY@_pass 127.0.0.1:@APP@; @MORE@ }
+            location /cached/ { @FAMILY@_pass app; @FAMILY@_cache pages; @FAMILY@_cache_valid 200 1m; }
+            location /streamed/ { @FAMILY@_pass app; @FAMILY@_request_buffering off; }
+            location /chosen/ { @FAMILY@_pass $arg_where; }
+        }
+    }";
+
+const BOTH: [(Speaks, &str, &str); 2] =
+    [(Speaks::Uwsgi, "uwsgi", "uwsgi_modifier1 5; uwsgi_modifier2 6;"), (Speaks::Scgi, "scgi", "")];
+
+/// Both kinds of applications, one after the other, each with its site.
+fn each(
+    script: impl Fn(&Asked) -> Vec<u8> + Clone + Send + Sync + 'static,
+    test: impl Fn(&Server, &Application, Speaks),
+) {
+    for (speaks, family, more) in BOTH {
+        let application = Application::speaking(speaks, script.clone());
+        let port = application.port().to_string();
+        let server = Server::start(SITE, &[("FAMILY", family), ("APP", &port), ("MORE", more)]);
+        test(&server, &application, speaks);
+    }
+}
+
+#[test]
+fn an_application_is_told_of_a_request_and_its_answer_has_a_status_line_or_none() {
+    let script = |asked: &Asked| match asked.param("QUERY_STRING") {
+        "line" => b"HTTP/1.1 201 Created\r\nContent-Type: text/plain\r\nStatus: 500\r\n\r\nmade".to_vec(),
+        "status" => b"Status: 202 Accepted\r\nServer: app\r\n\r\nlater".to_vec(),
+        "away" => b"Location: /elsewhere\r\n\r\n".to_vec(),
+        "odd" => b"HTTP/2 200 OK\r\n\r\n".to_vec(),
+        _ => b"Content-Length: 4\r\n\r\nbody and more".to_vec(),
+    };
+    each(script, |server, application, speaks| {
+        for (query, status, text) in
+            [("?line", 201, "made"), ("?status", 202, "later"), ("?away", 302, ""), ("", 200, "body")]
+        {
+            let got = server
+                .get_with(&format!("/a{query}"), &[("X-One", "1"), ("X-Set", "theirs"), ("Proxy", "x")]);
+            assert_eq!((got.status, got.text().as_str()), (status, text), "{speaks:?} {query}");
+            assert_eq!(got.field("status"), None);
+            assert_eq!(got.field("server") == Some("app"), query == "?status", "{}", got.head);
+        }
+        assert_eq!(server.get("/a?odd").status, 502);
+        let asked = &application.asked()[3];
+        let expected: Vec<(&str, &str)> = match speaks {
+            Speaks::Uwsgi => vec![("modifiers", "5 6"), ("REQUEST_METHOD", "GET"), ("CONTENT_LENGTH", "")],
+            _ => vec![("CONTENT_LENGTH", "0"), ("REQUEST_METHOD", "GET")],
+        };
+        let fields = [("HTTP_X_SET", "ours"), ("HTTP_HOST", "localhost"), ("HTTP_X_ONE", "1")];
+        let expected: Vec<_> = expected.into_iter().chain(fields).collect();
+        let told: Vec<_> = asked.params.iter().map(|(name, value)| (&**name, &**value)).collect();
+        assert_eq!(told, expected, "{speaks:?}");
+    });
+}
+
+#[test]
+fn bodies_go_to_an_application_as_they_are_and_their_length_with_them() {
+    let script =
+        |asked: &Asked| format!("\r\n{} {}", asked.param("CONTENT_LENGTH"), asked.body.len()).into_bytes();
+    each(script, |server, application, speaks| {
+        let long = "x".repeat(200_000);
+        for path in ["/", "/streamed/"] {
+            let mut client = server.client();
+            let head = format!("POST {path} HTTP/1.1\r\nHost: a\r\nContent-Length: 200000\r\n\r\n");
+            client.send(head + &long).expect("it is taken");
+            assert_eq!(client.answer().expect("an answer").text(), "200000 200000", "{speaks:?} {path}");
+            let chunked = "Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n";
+            client.send(format!("POST {path} HTTP/1.1\r\nHost: a\r\n{chunked}")).expect("it is taken");
+            assert_eq!(client.answer().expect("an answer").text(), "3 3", "{speaks:?} {path}");
+        }
+        assert_eq!(application.asked()[1].body, b"abc");
+    });
+}
+
+#[test]
+fn what_an_application_says_is_cached_and_a_cut_answer_is_not() {
+    let script = |asked: &Asked| match asked.param("QUERY_STRING") {
+        "cut" => b"Content-Length: 10\r\n\r\nshort".to_vec(),
+        _ => format!("\r\n{}", asked.param("REQUEST_METHOD")).into_bytes(),
+    };
+    each(script, |server, application, speaks| {
+        let cache = |path: &str| server.get(path).field("x-cache").map(str::to_owned);
+        let mut client = server.client();
+        assert_eq!(client.request("HEAD", "/cached/a", &[]).expect("an answer").status, 200);
+        for _ in 0..2 {
+            let got = server.get("/cached/a");
+            assert_eq!((got.text().as_str(), got.field("x-cache")), ("GET", Some("HIT")), "{speaks:?}");
+        }
+        assert_eq!(cache("/cached/a?b").as_deref(), Some("MISS"));
+        for _ in 0..2 {
+            let mut client = server.client();
+            client.send("GET /cached/a?cut HTTP/1.1\r\nHost: localhost\r\n\r\n").expect("it is taken");
+            assert!(client.answer().is_err(), "{speaks:?}: the client sees that it is cut");
+        }
+        assert_eq!(application.asked().len(), 4, "{speaks:?}");
+    });
+}
+
+#[test]
+fn an_address_may_come_from_the_request_and_what_cannot_be_said_is_refused() {
+    each(
+        |_| b"\r\nhere".to_vec(),
+        |server, application, speaks| {
+            for address in ["app".to_owned(), format!("127.0.0.1:{}", application.port())] {
+                assert_eq!(server.get(&format!("/chosen/?where={address}")).text(), "here", "{speaks:?}");
+            }
+            let long = "x".repeat(30_000);
+            let fields = [("X-A", &*long), ("X-B", &*long), ("X-C", &*long)];
+            // uwsgi says the length of all parameters in 16 bits.
+            let status = if speaks == Speaks::Uwsgi { 431 } else { 200 };
+            assert_eq!(server.get_with("/", &fields).status, status, "{speaks:?}");
+            assert_eq!(server.get("/").status, 200, "{speaks:?}: the application is not to blame");
+        },
+    );
+}
