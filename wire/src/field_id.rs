@@ -296,6 +296,21 @@ impl FieldId {
         NAMES.iter().map(|&(_, id)| id)
     }
 
+    /// Whether an answer may say it once only (RFC 9110 §5.3), and nginx passes on the first of several.
+    pub const fn is_said_once(self) -> bool {
+        matches!(
+            self,
+            FieldId::ContentType
+                | FieldId::Date
+                | FieldId::ETag
+                | FieldId::Expires
+                | FieldId::LastModified
+                | FieldId::Location
+                | FieldId::Refresh
+                | FieldId::Server
+        )
+    }
+
     /// Whether the field belongs to one connection and is never passed on, whatever `Connection` lists
     /// (RFC 9110 §7.6.1). `Trailer` is not here: whether it is passed on depends on what happens to the trailers.
     pub const fn is_hop_by_hop(self) -> bool {

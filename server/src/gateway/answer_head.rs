@@ -17,13 +17,19 @@ use smallvec::SmallVec;
 /// The fields of a head that go on; most heads have fewer.
 pub(super) type Visible = SmallVec<[Field; 32]>;
 
-/// The fields that go to the client: neither those of the connection nor hidden ones. Content-Length is not among
-/// them; the body's length is said in another place.
+/// The fields that go to the client: neither those of the connection nor hidden ones, and of those that are said once the
+/// first. Content-Length is not among them; the body's length is said in another place.
 pub(super) fn visible(exchange: &Exchange, fields: Fields<'_>) -> Visible {
     let named = NamedFields::of(fields);
+    let mut said = 0_u128;
+    let is_repeated = |id: FieldId, said: &mut u128| {
+        let bit = if id.is_said_once() { 1 << id as u8 } else { 0 };
+        std::mem::replace(said, *said | bit) & bit != 0
+    };
     let goes_on = |field: &Field| {
         let name = field.name(fields.bytes());
-        !(field.id.is_hop_by_hop()
+        !(is_repeated(field.id, &mut said)
+            || field.id.is_hop_by_hop()
             || matches!(field.id, FieldId::ContentLength | FieldId::Trailer)
             || exchange.hides(name)
             || named.has(name))

@@ -56,14 +56,19 @@ fn fields_of_the_connection_and_hidden_ones_do_not_reach_the_client() {
         ("Transfer-Encoding", "chunked"),
         ("Content-Length", "5"),
         ("Set-Cookie", "a=1"),
+        ("Expires", "first"),
         ("Set-Cookie", "b=2"),
+        ("expires", "second"),
+        ("content-type", "text/html"),
+        ("X-Own", "a"),
+        ("X-Own", "b"),
     ]);
     let view = headers.view();
     let names: Vec<_> = visible(&exchange(), view)
         .iter()
         .map(|field| String::from_utf8_lossy(field.name(view.bytes())).into_owned())
         .collect();
-    assert_eq!(names, ["Content-Type", "Set-Cookie", "Set-Cookie"]);
+    assert_eq!(names, ["Content-Type", "Set-Cookie", "Expires", "Set-Cookie", "X-Own", "X-Own"]);
     assert_eq!(announced(view), Some(5));
 }
 

@@ -250,8 +250,9 @@ pub fn passed_on(request: &Request, head: Head<'_>) -> Headers {
     let mut headers = Headers::default();
     for (id, name, value) in head.fields().iter() {
         let hidden = match id {
-            // It comes once (RFC 9110 §5.3), and Werkzeug's server sends it twice.
-            FieldId::Date => !keeps_date || headers.view().has(FieldId::Date),
+            // Werkzeug's server sends two of Date.
+            _ if id.is_said_once() && headers.view().has(id) => true,
+            FieldId::Date => !keeps_date,
             _ => proxy.is_some_and(|proxy| proxy.exchange.hides(name)),
         };
         if !hidden {

@@ -150,6 +150,32 @@ fn a_date_that_the_api_says_twice_is_said_once() {
 }
 
 #[test]
+fn of_what_an_answer_may_say_once_the_first_goes_on_on_a_miss_and_on_a_hit() {
+    let origin = Origin::fixed(
+        200,
+        &[
+            ("Expires", "Thu, 31 Dec 2037 23:55:55 GMT"),
+            ("ETag", "\"one\""),
+            ("X-Own", "one"),
+            ("ETag", "\"two\""),
+            ("expires", "Thu, 31 Dec 2037 23:55:56 GMT"),
+            ("X-Own", "two"),
+            ("Cache-Control", "max-age=60"),
+        ],
+        b"ok",
+    );
+    let server = start(&origin);
+    for path in ["/", "/cached", "/cached"] {
+        let head = server.get(path).head;
+        let count =
+            |name: &str| head.lines().filter(|line| line.to_ascii_lowercase().starts_with(name)).count();
+        assert_eq!((count("expires:"), count("etag:"), count("x-own:")), (1, 1, 2), "{path}: {head}");
+        assert!(head.contains("\"one\"") && head.contains(":55:55 GMT"), "{path}: {head}");
+    }
+    assert_eq!(origin.count(), 2);
+}
+
+#[test]
 fn a_hit_that_says_its_age_keeps_its_date() {
     if is_nginx() {
         return; // It says no age.
