@@ -135,10 +135,7 @@ const TABLE: &[(Fate, &str)] = &[
                      status_format upstream_conf",
     ),
     (Kept(ACCESS), "auth_jwt auth_oidc js_access proxy_allow_upstream ssl_ocsp valid_referers"),
-    (
-        Kept(ENCRYPTION),
-        "acme_certificate ssl ssl_ech_file ssl_engine ssl_password_file proxy_ssl_alpn proxy_ssl_password_file",
-    ),
+    (Kept(ENCRYPTION), "acme_certificate ssl ssl_ech_file ssl_engine proxy_ssl_alpn"),
     (Kept(CLIENT), "proxy_protocol_tlv"),
     (Kept(UPSTREAM), "mirror proxy_request_dynamic"),
     (Kept(COOKIES), "userid"),

@@ -8,6 +8,7 @@
 mod der;
 mod unverified;
 mod ciphers;
+mod keys;
 mod certificates;
 mod direct;
 mod authorities;
@@ -58,6 +59,12 @@ pub enum TlsError {
     NoCiphers,
     /// A file for `ssl_session_ticket_key` is not as long as a key.
     TicketKey(PathBuf),
+    /// A key is kept by a password, and none is written.
+    NeedsPassword(PathBuf),
+    /// None of the passwords opens a key.
+    WrongPassword(PathBuf),
+    /// A key is kept by a cipher that is not known here.
+    UnknownCipher(PathBuf, String),
     /// A revocation list is broken.
     BadRevocationList(PathBuf, String),
     /// The library refuses the settings.
@@ -72,7 +79,7 @@ impl fmt::Display for TlsError {
             TlsError::NoCertificate(file) => write!(f, "\"{}\" holds no certificate", file.display()),
             TlsError::NoKey(file) => write!(
                 f,
-                "\"{}\" holds no private key that can be used (PKCS#8, PKCS#1 or SEC1, not encrypted)",
+                "\"{}\" holds no private key that can be used (PKCS#8, PKCS#1 or SEC1)",
                 file.display()
             ),
             TlsError::BadKey(file, error) => {
@@ -94,6 +101,20 @@ impl fmt::Display for TlsError {
             TlsError::TicketKey(file) => {
                 write!(f, "\"{}\" must be 48 or 80 bytes", file.display())
             }
+            TlsError::NeedsPassword(file) => write!(
+                f,
+                "the private key in \"{}\" is kept by a password; write ssl_password_file with the file of it",
+                file.display()
+            ),
+            TlsError::WrongPassword(file) => {
+                write!(f, "no password opens the private key in \"{}\"", file.display())
+            }
+            TlsError::UnknownCipher(file, cipher) => write!(
+                f,
+                "the private key in \"{}\" is kept by {cipher}, which is not known here; seal it anew with \
+                 openssl pkcs8 -topk8",
+                file.display()
+            ),
             TlsError::BadRevocationList(file, error) => {
                 write!(f, "the revocation list in \"{}\" cannot be used: {error}", file.display())
             }
@@ -122,7 +143,7 @@ impl ServerTls {
         if !tls.groups.is_empty() {
             provider.kx_groups = tls.groups.iter().map(|group| key_exchange(*group)).collect();
         }
-        let certificates = Certificates::read(&tls.certificates, tls.stapled.as_deref(), &provider)?;
+        let certificates = Certificates::read(&tls.certificates, tls, &provider)?;
         let context = sessions::context(certificates.identity(), clients.as_deref());
         let versions = versions(&provider, &tls.protocols);
         let builder = ServerConfig::builder_with_provider(Arc::new(provider))

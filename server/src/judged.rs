@@ -12,7 +12,14 @@ use std::sync::Arc;
 pub struct ClientCertificate {
     chain: Arc<[CertificateDer<'static>]>,
     /// How it was judged last, and by whose authorities.
-    judged: RefCell<Option<(Arc<Clients>, Result<(), Unverified>)>>,
+    judged: RefCell<Option<Judgement>>,
+}
+
+/// What somebody's authorities found.
+#[derive(Debug)]
+struct Judgement {
+    by: Arc<Clients>,
+    found: Result<(), Unverified>,
 }
 
 impl ClientCertificate {
@@ -34,11 +41,11 @@ impl ClientCertificate {
     pub fn judged_by(&self, clients: &Arc<Clients>) -> Result<(), Unverified> {
         let mut judged = self.judged.borrow_mut();
         match &*judged {
-            Some((by, judgement)) if Arc::ptr_eq(by, clients) => *judgement,
+            Some(judgement) if Arc::ptr_eq(&judgement.by, clients) => judgement.found,
             _ => {
-                let judgement = clients.judge(&self.chain);
-                *judged = Some((clients.clone(), judgement));
-                judgement
+                let found = clients.judge(&self.chain);
+                *judged = Some(Judgement { by: clients.clone(), found });
+                found
             }
         }
     }

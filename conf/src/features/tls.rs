@@ -32,6 +32,8 @@ pub enum TlsVersion {
 pub struct Tls {
     /// `ssl_certificate` and `ssl_certificate_key` pairs: PEM files, the leaf first.
     pub certificates: Vec<(PathBuf, PathBuf)>,
+    /// `ssl_password_file`: what opens the keys.
+    pub passwords: Option<PathBuf>,
     /// Where the first `ssl_certificate` stands, for errors found when it is read.
     pub span: Span,
     /// Offered versions, never empty.
@@ -63,6 +65,8 @@ level! {
         certificates: Vec<(PathBuf, Span)>,
         /// `ssl_certificate_key`s: file and place.
         certificate_keys: Vec<(PathBuf, Span)>,
+        /// `ssl_password_file`.
+        passwords: PathBuf,
         /// `ssl_protocols`.
         protocols: Vec<TlsVersion>,
         /// `ssl_ciphers` as the suites that remain, with its place.
@@ -124,6 +128,7 @@ impl Feature for TlsLevel {
                 .zip(keys)
                 .map(|((file, _), (key, _))| (file.clone(), key.clone()))
                 .collect(),
+            passwords: self.passwords.clone(),
             span,
             protocols,
             ciphers,
@@ -153,6 +158,9 @@ pub const ROWS: &[Row] = &[
         Apply::Level(|l, d, r| {
             l.tls.certificate_keys.get_or_insert_default().push(pem_file(&d.args[0], "certificate key", r));
         })),
+    once("ssl_password_file", HTTP_SERVER, (1, 1), "file", "",
+        "A file with the passwords of keys, one a line; each is tried. It may be a named pipe.",
+        Apply::Level(|l, d, r| l.tls.passwords = password_file(&d.args[0], r))),
     often("ssl_protocols", HTTP_SERVER, (1, MANY), "TLSv1.2 | TLSv1.3 …", "TLSv1.2 TLSv1.3",
         "The versions that are offered. SSLv2, SSLv3, TLSv1 and TLSv1.1 are accepted as words and never offered.",
         Apply::Level(|l, d, r| l.tls.protocols = versions(d, l.tls.protocols.take(), r))),
@@ -238,6 +246,13 @@ pub(in crate::features) fn pem_file(word: &Word, what: &str, reading: &mut Readi
             .help("write the name of a PEM file that may be read; relative names hang on the directory of the main file");
     }
     (path, word.span)
+}
+
+/// The file of passwords is not looked at: whoever feeds a named pipe is asked once.
+pub(in crate::features) fn password_file(word: &Word, reading: &mut Reading<'_>) -> Option<PathBuf> {
+    reading
+        .without_variables(word, "the name of a file of passwords")
+        .then(|| reading.conf_prefix.resolve(&word.text))
 }
 
 /// The versions that a directive leaves, with those of the same name before; nothing after its error was reported.

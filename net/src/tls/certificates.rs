@@ -4,12 +4,14 @@
 //! suites decide, elliptic curves before RSA because they cost a tenth of the CPU.
 
 use super::TlsError;
+use super::keys::{self, KeyError};
+use millstream_conf::model::Tls;
 use rustls::crypto::CryptoProvider;
 use rustls::server::{ClientHello, ResolvesServerCert};
 use rustls::sign::CertifiedKey;
 use rustls::{CipherSuite, SignatureAlgorithm};
-use rustls_pki_types::pem::{self, PemObject};
-use rustls_pki_types::{CertificateDer, PrivateKeyDer};
+use rustls_pki_types::CertificateDer;
+use rustls_pki_types::pem::PemObject;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -28,16 +30,17 @@ impl Certificates {
     /// Reads pairs of certificate and key files.
     pub(super) fn read(
         pairs: &[(PathBuf, PathBuf)],
-        stapled: Option<&Path>,
+        tls: &Tls,
         provider: &CryptoProvider,
     ) -> Result<Self, TlsError> {
         if pairs.is_empty() {
             return Err(TlsError::NoneNamed);
         }
+        let passwords = passwords(tls.passwords.as_deref())?;
         let mut keys = Vec::with_capacity(pairs.len());
         for (certificate, key) in pairs {
-            let mut certified = pair(certificate, key, provider)?;
-            certified.ocsp = stapled.map(read).transpose()?;
+            let mut certified = pair(certificate, key, &passwords, provider)?;
+            certified.ocsp = tls.stapled.as_deref().map(read).transpose()?;
             keys.push(Arc::new(certified));
         }
         // Stable: among keys of a kind the file's order stays.
@@ -81,17 +84,21 @@ impl ResolvesServerCert for Certificates {
 pub(super) fn pair(
     certificate: &Path,
     key: &Path,
+    passwords: &[Vec<u8>],
     provider: &CryptoProvider,
 ) -> Result<CertifiedKey, TlsError> {
     let chain: Vec<CertificateDer<'static>> = items(certificate)?;
     if chain.is_empty() {
         return Err(TlsError::NoCertificate(certificate.to_path_buf()));
     }
-    let private = match PrivateKeyDer::from_pem_slice(&read(key)?) {
-        Ok(private) => private,
-        Err(pem::Error::NoItemsFound) => return Err(TlsError::NoKey(key.to_path_buf())),
-        Err(error) => return Err(TlsError::Pem(key.to_path_buf(), error.to_string())),
-    };
+    let file = || key.to_path_buf();
+    let private = keys::private(&read(key)?, passwords).map_err(|error| match error {
+        KeyError::None => TlsError::NoKey(file()),
+        KeyError::Broken(error) => TlsError::Pem(file(), error),
+        KeyError::NeedsPassword => TlsError::NeedsPassword(file()),
+        KeyError::WrongPassword => TlsError::WrongPassword(file()),
+        KeyError::UnknownCipher(cipher) => TlsError::UnknownCipher(file(), cipher),
+    })?;
     let signing = provider
         .key_provider
         .load_private_key(private)
@@ -113,6 +120,11 @@ fn holds_key(certified: &CertifiedKey) -> bool {
     };
     let public: &[u8] = public.as_ref();
     certificate.windows(public.len()).any(|part| part == public)
+}
+
+/// The passwords of a file, where one is named.
+pub(super) fn passwords(file: Option<&Path>) -> Result<Vec<Vec<u8>>, TlsError> {
+    Ok(file.map(read).transpose()?.map(|text| keys::passwords(&text)).unwrap_or_default())
 }
 
 /// All items of a kind in a PEM file.

@@ -47,7 +47,10 @@ impl TlsConnector {
         let mut config = match &settings.certificate {
             None => builder.with_no_client_auth(),
             Some((certificate, key)) => {
-                let own = certificates::pair(certificate, key, &provider)?;
+                let own = {
+                    let passwords = certificates::passwords(settings.passwords.as_deref())?;
+                    certificates::pair(certificate, key, &passwords, &provider)?
+                };
                 builder.with_client_cert_resolver(Arc::new(rustls::sign::SingleCertAndKey::from(own)))
             }
         };

@@ -90,6 +90,7 @@ impl Files {
 pub(super) fn tls(certificates: Vec<(PathBuf, PathBuf)>) -> Tls {
     Tls {
         certificates,
+        passwords: None,
         span: Span::default(),
         protocols: vec![TlsVersion::Tls12, TlsVersion::Tls13],
         ciphers: Vec::new(),
@@ -432,6 +433,7 @@ fn upstream_tls() -> UpstreamTls {
         revoked: None,
         depth: 1,
         certificate: None,
+        passwords: None,
         protocols: vec![TlsVersion::Tls12, TlsVersion::Tls13],
         ciphers: Vec::new(),
         reuses_sessions: true,

@@ -30,6 +30,8 @@ pub struct UpstreamTls {
     pub depth: usize,
     /// `proxy_ssl_certificate` and its key: who we are.
     pub certificate: Option<(PathBuf, PathBuf)>,
+    /// `proxy_ssl_password_file`: what opens the key.
+    pub passwords: Option<PathBuf>,
     /// `proxy_ssl_protocols`, never empty.
     pub protocols: Vec<TlsVersion>,
     /// `proxy_ssl_ciphers` as the names of suites; empty = the library's own.
@@ -71,6 +73,8 @@ level! {
         certificate: PathBuf,
         /// `proxy_ssl_certificate_key`.
         certificate_key: PathBuf,
+        /// `proxy_ssl_password_file`.
+        passwords: PathBuf,
         /// `proxy_ssl_protocols`.
         protocols: Vec<TlsVersion>,
         /// `proxy_ssl_ciphers`.
@@ -104,6 +108,9 @@ pub const ROWS: &[Row] = &[
     once("proxy_ssl_certificate_key", HTTP_SERVER_LOCATION, (1, 1), "file", "",
         "A PEM file with its key.",
         Apply::Level(|l, d, r| of(l).certificate_key = Some(tls::pem_file(&d.args[0], "certificate key", r).0))),
+    once("proxy_ssl_password_file", HTTP_SERVER_LOCATION, (1, 1), "file", "",
+        "A file with the passwords of the key, one a line; each is tried.",
+        Apply::Level(|l, d, r| of(l).passwords = tls::password_file(&d.args[0], r))),
     often("proxy_ssl_protocols", HTTP_SERVER_LOCATION, (1, MANY), "TLSv1.2 | TLSv1.3 …", "TLSv1.2 TLSv1.3",
         "The versions that are spoken. SSLv2, SSLv3, TLSv1 and TLSv1.1 are accepted as words and never spoken.",
         Apply::Level(|l, d, r| {
@@ -160,6 +167,7 @@ impl SecureLevel {
                 revoked: self.revoked.clone(),
                 depth: self.depth.unwrap_or(1),
                 certificate,
+                passwords: self.passwords.clone(),
                 protocols: self
                     .protocols
                     .clone()
