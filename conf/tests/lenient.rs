@@ -167,7 +167,7 @@ fn what_only_follows_from_another_error_is_not_told() {
         ),
         (
             in_http(
-                "server { listen 8443 ssl; ssl_certificate $ssl_server_name.pem; ssl_certificate_key $ssl_server_name.key; }",
+                "server { listen 8443 ssl; ssl_certificate missing.pem; ssl_certificate_key missing.key; }",
             ),
             "ssl_certificate",
         ),

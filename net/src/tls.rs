@@ -14,6 +14,7 @@ mod direct;
 mod authorities;
 mod clients;
 mod sessions;
+mod evaluated;
 mod acceptor;
 mod connector;
 
@@ -28,15 +29,17 @@ pub use rustls_pki_types::CertificateDer;
 pub use unverified::Unverified;
 
 use certificates::Certificates;
-use millstream_conf::model::{ClientCertificates, Tls, TlsGroup, TlsVersion};
+use evaluated::Evaluated;
+use millstream_conf::model::{ClientCertificates, PemSource, Tls, TlsGroup, TlsVersion};
 use rustls::crypto::aws_lc_rs::kx_group;
 use rustls::crypto::{CryptoProvider, SupportedKxGroup, aws_lc_rs};
 use rustls::server::{NoServerSessionStorage, ServerSessionMemoryCache, StoresServerSessions};
 use rustls::{ServerConfig, SupportedProtocolVersion};
 use std::fmt;
 use std::io;
+use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 /// What is wrong with the TLS settings of a server.
 #[derive(Debug)]
@@ -129,6 +132,8 @@ impl std::error::Error for TlsError {}
 #[derive(Debug)]
 pub struct ServerTls {
     config: Arc<ServerConfig>,
+    /// Its certificates, where they are known at a handshake alone.
+    evaluated: Option<Evaluated>,
 }
 
 impl ServerTls {
@@ -143,10 +148,28 @@ impl ServerTls {
         if !tls.groups.is_empty() {
             provider.kx_groups = tls.groups.iter().map(|group| key_exchange(*group)).collect();
         }
-        let certificates = Certificates::read(&tls.certificates, tls, &provider)?;
-        let context = sessions::context(certificates.identity(), clients.as_deref());
+        let passwords = certificates::passwords(tls.passwords.as_deref())?;
+        let has_variable = |source: &PemSource| matches!(source, PemSource::Variable(..));
+        let is_evaluated = tls.certificates.iter().any(|(one, key)| has_variable(one) || has_variable(key));
+        let provider = Arc::new(provider);
+        let (certificates, context) = if is_evaluated {
+            // As in nginx the names stand for what is not known yet.
+            let names: Vec<PathBuf> = tls.certificates.iter().map(|(one, _)| one.name()).collect();
+            let names = names.iter().map(|name| name.as_os_str().as_bytes());
+            (Certificates::of(Vec::new(), &provider), sessions::context(names, clients.as_deref()))
+        } else {
+            let certificates = Certificates::read(tls, &passwords, &provider)?;
+            let context = sessions::context(certificates.identity(), clients.as_deref());
+            (certificates, context)
+        };
+        let evaluated = is_evaluated.then(|| Evaluated {
+            pairs: tls.certificates.clone(),
+            passwords,
+            provider: provider.clone(),
+            remembered: Mutex::default(),
+        });
         let versions = versions(&provider, &tls.protocols);
-        let builder = ServerConfig::builder_with_provider(Arc::new(provider))
+        let builder = ServerConfig::builder_with_provider(provider)
             .with_protocol_versions(&versions)
             .map_err(TlsError::Library)?;
         let builder = match clients {
@@ -160,7 +183,7 @@ impl ServerTls {
         if tls.session_tickets {
             config.ticketer = sessions::tickets(tls.session_timeout, &tls.ticket_keys, context)?;
         }
-        Ok(Arc::new(ServerTls { config: Arc::new(config) }))
+        Ok(Arc::new(ServerTls { config: Arc::new(config), evaluated }))
     }
 }
 

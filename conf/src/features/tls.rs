@@ -16,8 +16,10 @@ use crate::tree::{Directive, Word};
 
 pub mod ciphers;
 mod groups;
+mod pem_source;
 
 pub use groups::TlsGroup;
+pub use pem_source::PemSource;
 
 /// Protocol versions that are offered. Older ones are dropped at load with a warning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -30,8 +32,8 @@ pub enum TlsVersion {
 /// `ssl_*` of a server.
 #[derive(Debug, Clone)]
 pub struct Tls {
-    /// `ssl_certificate` and `ssl_certificate_key` pairs: PEM files, the leaf first.
-    pub certificates: Vec<(PathBuf, PathBuf)>,
+    /// `ssl_certificate` and `ssl_certificate_key` pairs, the leaf first.
+    pub certificates: Vec<(PemSource, PemSource)>,
     /// `ssl_password_file`: what opens the keys.
     pub passwords: Option<PathBuf>,
     /// Where the first `ssl_certificate` stands, for errors found when it is read.
@@ -62,9 +64,9 @@ level! {
     /// What one level says of it.
     pub struct TlsLevel {
         /// `ssl_certificate`s: file and place.
-        certificates: Vec<(PathBuf, Span)>,
+        certificates: Vec<(PemSource, Span)>,
         /// `ssl_certificate_key`s: file and place.
-        certificate_keys: Vec<(PathBuf, Span)>,
+        certificate_keys: Vec<(PemSource, Span)>,
         /// `ssl_password_file`.
         passwords: PathBuf,
         /// `ssl_protocols`.
@@ -110,7 +112,10 @@ impl Feature for TlsLevel {
             reading
                 .error(
                     *span,
-                    format!("no \"ssl_certificate_key\" is defined for certificate \"{}\"", path.display()),
+                    format!(
+                        "no \"ssl_certificate_key\" is defined for certificate \"{}\"",
+                        path.name().display()
+                    ),
                 )
                 .help("write ssl_certificate_key with the file of its key");
         }
@@ -149,14 +154,17 @@ impl Feature for TlsLevel {
 pub const ROWS: &[Row] = &[
     often("ssl_certificate", HTTP_SERVER, (1, 1), "file", "",
         "A PEM file with the server's certificate and those that lead up to its authority. Relative names hang on the directory of \
-        the main file.",
+        the main file. `data:` and the text itself may stand in its place, and either may hold variables (`$ssl_server_name.crt`): then it is read at each \
+        handshake, anew where the file has changed.",
         Apply::Level(|l, d, r| {
-            l.tls.certificates.get_or_insert_default().push(pem_file(&d.args[0], "certificate", r));
+            let source = PemSource::read(&d.args[0], "certificate", r);
+            l.tls.certificates.get_or_insert_default().push((source, d.args[0].span));
         })),
     often("ssl_certificate_key", HTTP_SERVER, (1, 1), "file", "",
         "A PEM file with the key of the certificate, in the order of the certificates.",
         Apply::Level(|l, d, r| {
-            l.tls.certificate_keys.get_or_insert_default().push(pem_file(&d.args[0], "certificate key", r));
+            let source = PemSource::read(&d.args[0], "certificate key", r);
+            l.tls.certificate_keys.get_or_insert_default().push((source, d.args[0].span));
         })),
     once("ssl_password_file", HTTP_SERVER, (1, 1), "file", "",
         "A file with the passwords of keys, one a line; each is tried. It may be a named pipe.",

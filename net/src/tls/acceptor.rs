@@ -5,9 +5,10 @@
 //! handshake's state is on the heap and freed at its end, so that it adds nothing to an idle connection's
 //! task.
 
-use super::{ServerTls, ciphers};
+use super::{ServerTls, ciphers, evaluated};
 use crate::stream::{Encrypted, Offered, Stream, TlsInfo, Transport};
 use aws_lc_rs::rand;
+use millstream_conf::model::Template;
 use rustix::net::RecvFlags;
 use rustls::server::{Acceptor, ClientHello, ServerConnection};
 use rustls::{CommonState, HandshakeKind, ProtocolVersion};
@@ -22,6 +23,9 @@ use tokio_rustls::{LazyConfigAcceptor, StartHandshake};
 
 /// A record with the fatal alert `unrecognized_name` (RFC 6066 §3), before anything is agreed on.
 const UNRECOGNISED_NAME: [u8; 7] = [21, 3, 3, 0, 2, 2, 112];
+
+/// The same with `internal_error` (RFC 8446 §6.2).
+const NO_CERTIFICATE: [u8; 7] = [21, 3, 3, 0, 2, 2, 80];
 
 /// Why a handshake gave no encrypted stream.
 #[derive(Debug)]
@@ -69,10 +73,23 @@ where
 
     /// Performs the handshake.
     pub async fn accept(&self, stream: Stream) -> Result<Stream, HandshakeError> {
-        Box::pin(self.handshake(stream)).await
+        self.accept_as(stream, |_, _| Vec::new()).await
     }
 
-    async fn handshake(&self, stream: Stream) -> Result<Stream, HandshakeError> {
+    /// Performs the handshake; `say` knows what a text with variables comes to for the name that the client asks for.
+    pub async fn accept_as(
+        &self,
+        stream: Stream,
+        say: impl Fn(&Template, Option<&str>) -> Vec<u8>,
+    ) -> Result<Stream, HandshakeError> {
+        Box::pin(self.handshake(stream, say)).await
+    }
+
+    async fn handshake(
+        &self,
+        stream: Stream,
+        say: impl Fn(&Template, Option<&str>) -> Vec<u8>,
+    ) -> Result<Stream, HandshakeError> {
         if first_byte(&stream).await?.is_some_and(|byte| byte.is_ascii_uppercase()) {
             return Err(HandshakeError::PlainHttp(stream));
         }
@@ -81,14 +98,22 @@ where
             LazyConfigAcceptor::new(Acceptor::default(), transport).await?;
         let name = start.client_hello().server_name().map(str::to_ascii_lowercase);
         let Some(server) = (self.choose)(name.as_deref()) else {
-            let mut transport = start.io;
-            // The client may be gone; it is refused all the same.
-            _ = transport.write_all(&UNRECOGNISED_NAME).await;
-            return Err(io::Error::new(io::ErrorKind::PermissionDenied, "no server for this name").into());
+            let why = io::Error::new(io::ErrorKind::PermissionDenied, "no server for this name");
+            return Err(refuse(start.io, UNRECOGNISED_NAME, why).await);
+        };
+        let config = match &server.evaluated {
+            None => server.config.clone(),
+            Some(evaluated) => {
+                let sources = evaluated.sources(|text| say(text, name.as_deref()));
+                match evaluated::config(&server, sources).await {
+                    Ok(config) => config,
+                    Err(error) => return Err(refuse(start.io, NO_CERTIFICATE, io::Error::other(error)).await),
+                }
+            }
         };
         let offered = self.keeps_offered.then(|| offered(&start.client_hello()));
         let mut called = NAMELESS;
-        let handshake = start.into_stream_with(server.config.clone(), |session| {
+        let handshake = start.into_stream_with(config, |session| {
             if offered.is_some() {
                 called = call(session);
             }
@@ -102,6 +127,12 @@ where
         info.offered = offered.map(|offered| Arc::new(Offered { session: called, ..offered }));
         Ok(Stream::Tls(Box::new(Encrypted::new(session.into(), info))))
     }
+}
+
+async fn refuse(mut transport: Transport, alert: [u8; 7], why: io::Error) -> HandshakeError {
+    // The client may be gone; it is refused all the same.
+    _ = transport.write_all(&alert).await;
+    why.into()
 }
 
 /// The first byte, left where it is; `None` at the end of the stream. A handshake record starts with 0x16.

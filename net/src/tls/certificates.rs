@@ -5,15 +5,16 @@
 
 use super::TlsError;
 use super::keys::{self, KeyError};
-use millstream_conf::model::Tls;
+use millstream_conf::model::{PemSource, Tls};
 use rustls::crypto::CryptoProvider;
 use rustls::server::{ClientHello, ResolvesServerCert};
 use rustls::sign::CertifiedKey;
 use rustls::{CipherSuite, SignatureAlgorithm};
 use rustls_pki_types::CertificateDer;
 use rustls_pki_types::pem::PemObject;
+use std::borrow::Cow;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 /// The certificates of one server, preferred first; never empty.
@@ -29,20 +30,24 @@ pub(super) struct Certificates {
 impl Certificates {
     /// Reads pairs of certificate and key files.
     pub(super) fn read(
-        pairs: &[(PathBuf, PathBuf)],
         tls: &Tls,
+        passwords: &[Vec<u8>],
         provider: &CryptoProvider,
     ) -> Result<Self, TlsError> {
-        if pairs.is_empty() {
+        if tls.certificates.is_empty() {
             return Err(TlsError::NoneNamed);
         }
-        let passwords = passwords(tls.passwords.as_deref())?;
-        let mut keys = Vec::with_capacity(pairs.len());
-        for (certificate, key) in pairs {
-            let mut certified = pair(certificate, key, &passwords, provider)?;
+        let mut keys = Vec::with_capacity(tls.certificates.len());
+        for (certificate, key) in &tls.certificates {
+            let mut certified = pair(certificate, key, passwords, provider)?;
             certified.ocsp = tls.stapled.as_deref().map(read).transpose()?;
             keys.push(Arc::new(certified));
         }
+        Ok(Self::of(keys, provider))
+    }
+
+    /// Those that were read.
+    pub(super) fn of(mut keys: Vec<Arc<CertifiedKey>>, provider: &CryptoProvider) -> Self {
         // Stable: among keys of a kind the file's order stays.
         keys.sort_by_key(|key| key.key.algorithm() == SignatureAlgorithm::RSA);
         let kinds = [SignatureAlgorithm::ECDSA, SignatureAlgorithm::ED25519, SignatureAlgorithm::RSA];
@@ -56,7 +61,7 @@ impl Certificates {
             let usable = kinds.into_iter().filter(|kind| suite.usable_for_signature_algorithm(*kind));
             suites.extend(usable.map(|kind| (suite.suite(), kind)));
         }
-        Ok(Certificates { keys, suites, any_key })
+        Certificates { keys, suites, any_key }
     }
 }
 
@@ -82,17 +87,17 @@ impl ResolvesServerCert for Certificates {
 }
 
 pub(super) fn pair(
-    certificate: &Path,
-    key: &Path,
+    certificate: &PemSource,
+    key: &PemSource,
     passwords: &[Vec<u8>],
     provider: &CryptoProvider,
 ) -> Result<CertifiedKey, TlsError> {
-    let chain: Vec<CertificateDer<'static>> = items(certificate)?;
+    let chain: Vec<CertificateDer<'static>> = items_of(&text(certificate)?, &certificate.name())?;
     if chain.is_empty() {
-        return Err(TlsError::NoCertificate(certificate.to_path_buf()));
+        return Err(TlsError::NoCertificate(certificate.name()));
     }
-    let file = || key.to_path_buf();
-    let private = keys::private(&read(key)?, passwords).map_err(|error| match error {
+    let file = || key.name();
+    let private = keys::private(&text(key)?, passwords).map_err(|error| match error {
         KeyError::None => TlsError::NoKey(file()),
         KeyError::Broken(error) => TlsError::Pem(file(), error),
         KeyError::NeedsPassword => TlsError::NeedsPassword(file()),
@@ -102,14 +107,14 @@ pub(super) fn pair(
     let signing = provider
         .key_provider
         .load_private_key(private)
-        .map_err(|error| TlsError::BadKey(key.to_path_buf(), error))?;
+        .map_err(|error| TlsError::BadKey(key.name(), error))?;
     let certified = CertifiedKey::new(chain, signing);
     match certified.keys_match() {
         // A key that cannot tell its public half is used unchecked; a handshake would show it.
         Ok(()) | Err(rustls::Error::InconsistentKeys(rustls::InconsistentKeys::Unknown)) => Ok(certified),
         // What the library does not take, such as version 1, is the clients' to judge; it is enough that the key is in it.
         Err(rustls::Error::InvalidCertificate(_)) if holds_key(&certified) => Ok(certified),
-        Err(error) => Err(TlsError::Mismatch(certificate.to_path_buf(), key.to_path_buf(), error)),
+        Err(error) => Err(TlsError::Mismatch(certificate.name(), key.name(), error)),
     }
 }
 
@@ -129,9 +134,21 @@ pub(super) fn passwords(file: Option<&Path>) -> Result<Vec<Vec<u8>>, TlsError> {
 
 /// All items of a kind in a PEM file.
 pub(super) fn items<T: PemObject>(file: &Path) -> Result<Vec<T>, TlsError> {
-    let text = read(file)?;
-    let items: Result<Vec<T>, _> = T::pem_slice_iter(&text).collect();
+    items_of(&read(file)?, file)
+}
+
+fn items_of<T: PemObject>(text: &[u8], file: &Path) -> Result<Vec<T>, TlsError> {
+    let items: Result<Vec<T>, _> = T::pem_slice_iter(text).collect();
     items.map_err(|error| TlsError::Pem(file.to_path_buf(), error.to_string()))
+}
+
+fn text(source: &PemSource) -> Result<Cow<'_, [u8]>, TlsError> {
+    match source {
+        PemSource::File(file) => read(file).map(Cow::Owned),
+        PemSource::Data(text) => Ok(Cow::Borrowed(text.as_bytes())),
+        // Nobody knows what it comes to here.
+        PemSource::Variable(..) => Err(TlsError::NoCertificate(source.name())),
+    }
 }
 
 pub(super) fn read(file: &Path) -> Result<Vec<u8>, TlsError> {

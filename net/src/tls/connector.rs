@@ -49,7 +49,12 @@ impl TlsConnector {
             Some((certificate, key)) => {
                 let own = {
                     let passwords = certificates::passwords(settings.passwords.as_deref())?;
-                    certificates::pair(certificate, key, &passwords, &provider)?
+                    certificates::pair(
+                        &certificate.clone().into(),
+                        &key.clone().into(),
+                        &passwords,
+                        &provider,
+                    )?
                 };
                 builder.with_client_cert_resolver(Arc::new(rustls::sign::SingleCertAndKey::from(own)))
             }

@@ -62,14 +62,14 @@ pub(super) fn private(text: &[u8], passwords: &[Vec<u8>]) -> Result<PrivateKeyDe
 
 /// A key that a password keeps, as it stands in a text.
 struct Kept<'a> {
-    form: Form,
+    form: KeyForm,
     text: &'a str,
     /// Of an old form: the cipher and what it begins with, in hexadecimal digits.
     cipher: Option<(&'a str, &'a str)>,
 }
 
 #[derive(Clone, Copy)]
-enum Form {
+enum KeyForm {
     Pkcs8,
     Pkcs1,
     Sec1,
@@ -77,15 +77,15 @@ enum Form {
 
 impl<'a> Kept<'a> {
     fn find(text: &'a str) -> Option<Self> {
-        const FORMS: [(Form, &str, &str); 3] = [
-            (Form::Pkcs8, "-----BEGIN ENCRYPTED PRIVATE KEY-----", "-----END ENCRYPTED PRIVATE KEY-----"),
-            (Form::Pkcs1, "-----BEGIN RSA PRIVATE KEY-----", "-----END RSA PRIVATE KEY-----"),
-            (Form::Sec1, "-----BEGIN EC PRIVATE KEY-----", "-----END EC PRIVATE KEY-----"),
+        const FORMS: [(KeyForm, &str, &str); 3] = [
+            (KeyForm::Pkcs8, "-----BEGIN ENCRYPTED PRIVATE KEY-----", "-----END ENCRYPTED PRIVATE KEY-----"),
+            (KeyForm::Pkcs1, "-----BEGIN RSA PRIVATE KEY-----", "-----END RSA PRIVATE KEY-----"),
+            (KeyForm::Sec1, "-----BEGIN EC PRIVATE KEY-----", "-----END EC PRIVATE KEY-----"),
         ];
         FORMS.iter().find_map(|(form, begin, end)| {
             let (_, rest) = text.split_once(begin)?;
             let (inside, _) = rest.split_once(end)?;
-            if let Form::Pkcs8 = form {
+            if let KeyForm::Pkcs8 = form {
                 return Some(Kept { form: *form, text: inside, cipher: None });
             }
             // RFC 1421 §4.6: fields, an empty line, the text.
@@ -98,13 +98,13 @@ impl<'a> Kept<'a> {
 
     /// The key, if that is the password.
     fn open(&self, sealed: &[u8], password: &[u8]) -> Result<Option<PrivateKeyDer<'static>>, KeyError> {
-        let Form::Pkcs8 = self.form else {
+        let KeyForm::Pkcs8 = self.form else {
             let (cipher, vector) = self.cipher.ok_or_else(|| KeyError::Broken("no cipher".to_owned()))?;
             let plain = open_old(cipher, vector, sealed, password)?;
             // A wrong password may leave whole padding behind by chance.
             return Ok(plain.filter(|plain| super::der::content(plain).is_some()).map(|plain| {
                 match self.form {
-                    Form::Sec1 => PrivateSec1KeyDer::from(plain).into(),
+                    KeyForm::Sec1 => PrivateSec1KeyDer::from(plain).into(),
                     _ => PrivatePkcs1KeyDer::from(plain).into(),
                 }
             }));

@@ -5,7 +5,7 @@ use crate::clock;
 use crate::outlet::Outlet;
 use crate::stream::{Hangup, Stream};
 use crate::timer::{Deadline, is_elapsed};
-use millstream_conf::model::UpstreamTls;
+use millstream_conf::model::{Template, UpstreamTls};
 use millstream_conf::source::Span;
 use rcgen::{CertifiedKey, KeyPair};
 use rustls::ClientConfig;
@@ -89,7 +89,7 @@ impl Files {
 
 pub(super) fn tls(certificates: Vec<(PathBuf, PathBuf)>) -> Tls {
     Tls {
-        certificates,
+        certificates: certificates.into_iter().map(|(one, key)| (one.into(), key.into())).collect(),
         passwords: None,
         span: Span::default(),
         protocols: vec![TlsVersion::Tls12, TlsVersion::Tls13],
@@ -468,6 +468,48 @@ fn a_session_with_an_upstream_is_resumed_unless_that_is_off() {
                 connected.read_exact(&mut [0]).await.expect("a byte");
             }
         }
+    });
+}
+
+#[test]
+fn a_certificate_whose_name_has_variables_is_read_at_each_handshake_and_anew_once_it_has_changed() {
+    on_runtime(async {
+        let mut files = Files::new();
+        let (first, second) = (files.ecdsa(), files.pair("other", KeyPair::generate().expect("a key")));
+        let directory = files.folder.path().to_path_buf();
+        let named = |end: &str| {
+            let text = Template { parts: Box::new([]), source: format!("$name.{end}").into() };
+            PemSource::Variable(text, directory.clone())
+        };
+        let settings = Tls { certificates: vec![(named("crt"), named("key"))], ..tls(Vec::new()) };
+        let server = ServerTls::read(&settings, None).expect("nothing is read yet");
+        let acceptor = TlsAcceptor::new(|_: Option<&str>| Some(Arc::clone(&server)), false);
+        let shown = async |name: &str, client: Arc<ClientConfig>| {
+            let (left, right) = UnixStream::pair().expect("a pair");
+            let asked = ServerName::try_from("api.example").expect("a name");
+            let say = |text: &Template, _: Option<&str>| text.source.replace("$name", name).into_bytes();
+            let connector = Connector::from(client);
+            let (stream, client) =
+                tokio::join!(acceptor.accept_as(left.into(), say), connector.connect(asked, right));
+            stream.map_err(|error| error.to_string())?;
+            let client = client.expect("agreed");
+            let shown = client.get_ref().1.peer_certificates().and_then(|chain| chain.first()).cloned();
+            Ok::<_, String>(shown.expect("one is shown"))
+        };
+        let own = |pair: &(PathBuf, PathBuf)| {
+            let items: Vec<CertificateDer<'static>> = certificates::items(&pair.0).expect("PEM");
+            items[0].clone()
+        };
+        for _ in 0..2 {
+            assert_eq!(shown("ecdsa", files.client(&[])).await, Ok(own(&first)));
+            assert_eq!(shown("other", files.client(&[])).await, Ok(own(&second)));
+        }
+        for (from, to) in [(&second.0, &first.0), (&second.1, &first.1)] {
+            fs::rename(from, to).expect("renamed");
+        }
+        assert_eq!(shown("ecdsa", files.client(&[])).await, Ok(own(&first)));
+        let missing = shown("nobody", files.client(&[])).await.expect_err("there is none");
+        assert!(missing.contains("cannot read"), "{missing}");
     });
 }
 

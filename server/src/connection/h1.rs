@@ -10,6 +10,7 @@
 //! Next: `phase`, which decides.
 
 use super::counted::Counted;
+use super::naming::{Naming, host_text};
 use super::{lingering, proxied, spare};
 use crate::access_log;
 use crate::admission;
@@ -147,9 +148,13 @@ async fn open(
         None => (stream, false),
         Some(acceptor) => {
             let id = generation.http().listeners[listener].default_server;
+            let naming = Naming { worker: &worker, generation: &generation, listener, remote: &remote };
             let mut deadline = millstream_net::timer::Deadline::new();
             deadline.set(opened + generation.http().server(id).settings.client_header.timeout);
-            let handshake = place.unless_shed(Awaits::Head(opened), Box::pin(acceptor.accept(stream)));
+            let handshake = place.unless_shed(
+                Awaits::Head(opened),
+                Box::pin(acceptor.accept_as(stream, |text, name| naming.say(text, name))),
+            );
             match with_deadline(&mut deadline, handshake).await {
                 Ok(Some(Ok(encrypted))) => (encrypted, false),
                 Ok(Some(Err(HandshakeError::PlainHttp(stream)))) => (stream, true),
@@ -546,14 +551,6 @@ impl Connection {
         let lingering = pin!(lingering::close(stream, settings, unread));
         // Where its place is needed, what the client still sends is reset.
         _ = place.unless_shed(Awaits::Close(clock::now()), lingering).await;
-    }
-}
-
-/// An address without its port, as logs and `X-Forwarded-For` want it.
-fn host_text(address: &Address) -> Box<str> {
-    match address {
-        Address::Tcp(socket) => socket.ip().to_canonical().to_string().into(),
-        Address::Unix(_) => "unix:".into(),
     }
 }
 

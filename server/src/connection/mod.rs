@@ -6,6 +6,7 @@ mod spare;
 mod proxied;
 mod lingering;
 mod counted;
+mod naming;
 mod h1;
 #[cfg(test)]
 mod tests;

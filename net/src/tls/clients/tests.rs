@@ -182,7 +182,13 @@ fn what_an_authority_has_revoked_is_refused_and_so_is_what_it_has_no_list_for() 
 
 /// A client that shows the certificate of a pair of files.
 fn showing(files: &Files, pair: &(PathBuf, PathBuf)) -> Arc<ClientConfig> {
-    let own = certificates::pair(&pair.0, &pair.1, &[], &aws_lc_rs::default_provider()).expect("whole");
+    let own = certificates::pair(
+        &pair.0.clone().into(),
+        &pair.1.clone().into(),
+        &[],
+        &aws_lc_rs::default_provider(),
+    )
+    .expect("whole");
     let mut config = Arc::unwrap_or_clone(files.client(&[]));
     config.client_auth_cert_resolver = Arc::new(rustls::sign::SingleCertAndKey::from(own));
     Arc::new(config)
@@ -231,8 +237,11 @@ fn whoever_has_not_the_key_of_the_certificate_that_he_shows_is_refused() {
         let clients = clients(&settings(&folder, &told, None)).expect("whole").expect("asked for");
         let server = ServerTls::read(&tls(vec![own.clone()]), Some(clients)).expect("whole");
         let provider = aws_lc_rs::default_provider();
-        let mut shown = certificates::pair(&own.0, &own.1, &[], &provider).expect("whole");
-        shown.key = certificates::pair(&other.0, &other.1, &[], &provider).expect("whole").key;
+        let mut shown =
+            certificates::pair(&own.0.clone().into(), &own.1.clone().into(), &[], &provider).expect("whole");
+        shown.key = certificates::pair(&other.0.clone().into(), &other.1.clone().into(), &[], &provider)
+            .expect("whole")
+            .key;
         for suite in ["TLS_AES_128_GCM_SHA256", "ECDHE-ECDSA-AES128-GCM-SHA256"] {
             let mut client = Arc::unwrap_or_clone(files.client(&[suite]));
             client.client_auth_cert_resolver = Arc::new(rustls::sign::SingleCertAndKey::from(shown.clone()));

@@ -1,0 +1,60 @@
+//! Where a certificate or a key is: in a file, in the configuration itself (`data:`), or where variables say at each handshake.
+//!
+//! Files are looked at (are they there, may they be read), never understood. Next: `tls`; `millstream-net`'s `tls/certificates`.
+
+use std::path::{Path, PathBuf};
+
+use super::pem_file;
+use crate::reading::Reading;
+use crate::template::Template;
+use crate::tree::Word;
+
+/// What a text begins with that is no name of a file.
+const DATA: &str = "data:";
+
+/// Where PEM is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PemSource {
+    /// In a file.
+    File(PathBuf),
+    /// In the configuration.
+    Data(Box<str>),
+    /// Where this text says, with what a relative name hangs on.
+    Variable(Template, PathBuf),
+}
+
+impl PemSource {
+    /// The source that a text names.
+    pub fn named(text: &str, directory: &Path) -> Self {
+        match text.strip_prefix(DATA) {
+            Some(data) => PemSource::Data(data.into()),
+            None => PemSource::File(directory.join(text)),
+        }
+    }
+
+    /// Its name in messages, which shows nothing of a key.
+    pub fn name(&self) -> PathBuf {
+        match self {
+            PemSource::File(path) => path.clone(),
+            PemSource::Data(_) => DATA.into(),
+            PemSource::Variable(text, _) => (*text.source).into(),
+        }
+    }
+
+    pub(super) fn read(word: &Word, what: &str, reading: &mut Reading<'_>) -> Self {
+        let directory = reading.conf_prefix.resolve("");
+        if word.text.contains('$') {
+            return PemSource::Variable(reading.template(word), directory);
+        }
+        match PemSource::named(&word.text, &directory) {
+            PemSource::File(_) => PemSource::File(pem_file(word, what, reading).0),
+            data => data,
+        }
+    }
+}
+
+impl From<PathBuf> for PemSource {
+    fn from(path: PathBuf) -> Self {
+        PemSource::File(path)
+    }
+}

@@ -1,0 +1,107 @@
+//! Certificates whose names have variables in them: they are read at each handshake, off the loop.
+//!
+//! What was read is remembered, up to a bound, for as long as its files stay as they were. Before: `certificates`. Next: `acceptor`, which knows
+//! what the variables come to.
+
+use super::certificates::{Certificates, pair};
+use super::{ServerTls, TlsError};
+use crate::blocking;
+use millstream_conf::model::{PemSource, Template};
+use rustls::ServerConfig;
+use rustls::crypto::CryptoProvider;
+use rustls::sign::CertifiedKey;
+use std::collections::VecDeque;
+use std::fmt;
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::SystemTime;
+
+/// Pairs that are remembered of a server; the oldest goes first.
+const MOST: usize = 256;
+
+/// What a server reads at each handshake.
+pub(super) struct Evaluated {
+    pub(super) pairs: Vec<(PemSource, PemSource)>,
+    pub(super) passwords: Vec<Vec<u8>>,
+    pub(super) provider: Arc<CryptoProvider>,
+    pub(super) remembered: Mutex<VecDeque<Remembered>>,
+}
+
+impl fmt::Debug for Evaluated {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Evaluated").field("pairs", &self.pairs.len()).finish_non_exhaustive()
+    }
+}
+
+/// A certificate with its key, and how its files were.
+pub(super) struct Remembered {
+    certificate: PemSource,
+    key: PemSource,
+    were: (Option<Stamp>, Option<Stamp>),
+    read: Arc<CertifiedKey>,
+}
+
+/// What tells one state of a file from the next.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Stamp {
+    inode: u64,
+    length: u64,
+    modified: Option<SystemTime>,
+}
+
+impl Stamp {
+    fn of(source: &PemSource) -> Option<Stamp> {
+        let PemSource::File(path) = source else { return None };
+        let about = fs::metadata(path).ok()?;
+        Some(Stamp { inode: about.ino(), length: about.len(), modified: about.modified().ok() })
+    }
+}
+
+impl Evaluated {
+    /// What the names come to; `say` knows the variables.
+    pub(super) fn sources(&self, say: impl Fn(&Template) -> Vec<u8>) -> Vec<(PemSource, PemSource)> {
+        let come_to = |source: &PemSource| match source {
+            PemSource::Variable(text, directory) => {
+                PemSource::named(&String::from_utf8_lossy(&say(text)), directory)
+            }
+            known => known.clone(),
+        };
+        self.pairs.iter().map(|(certificate, key)| (come_to(certificate), come_to(key))).collect()
+    }
+
+    fn pair(&self, certificate: PemSource, key: PemSource) -> Result<Arc<CertifiedKey>, TlsError> {
+        // Looked at before it is read: what changes meanwhile is read once more.
+        let are = (Stamp::of(&certificate), Stamp::of(&key));
+        let lock = || self.remembered.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_it = |known: &Remembered| known.certificate == certificate && known.key == key;
+        if let Some(known) = lock().iter().find(|known| is_it(known) && known.were == are) {
+            return Ok(known.read.clone());
+        }
+        let read = Arc::new(pair(&certificate, &key, &self.passwords, &self.provider)?);
+        let mut remembered = lock();
+        remembered.retain(|known| !is_it(known));
+        if remembered.len() == MOST {
+            remembered.pop_front();
+        }
+        remembered.push_back(Remembered { certificate, key, were: are, read: read.clone() });
+        Ok(read)
+    }
+}
+
+/// The configuration of a server with these certificates.
+pub(super) async fn config(
+    server: &Arc<ServerTls>,
+    sources: Vec<(PemSource, PemSource)>,
+) -> Result<Arc<ServerConfig>, TlsError> {
+    let server = server.clone();
+    blocking::run(move || {
+        let Some(evaluated) = &server.evaluated else { return Ok(server.config.clone()) };
+        let keys: Result<Vec<_>, _> =
+            sources.into_iter().map(|(certificate, key)| evaluated.pair(certificate, key)).collect();
+        let mut config = (*server.config).clone();
+        config.cert_resolver = Arc::new(Certificates::of(keys?, &evaluated.provider));
+        Ok(Arc::new(config))
+    })
+    .await
+}
