@@ -111,3 +111,22 @@ fn nobody_waits_for_the_body_of_an_error_that_gets_a_page() {
     .expect("the whole of it was stored");
     assert_eq!(origin.count(), 1);
 }
+
+#[test]
+fn clients_that_ask_at_once_for_an_error_that_gets_a_page_are_one_request_to_the_api() {
+    let origin = Origin::start(|_| {
+        let mut steps = vec![Step::Pause(Duration::from_millis(300))];
+        steps.extend(answer(404, &[("Cache-Control", "max-age=60")], b"not here"));
+        steps
+    });
+    let server = start(&origin, "proxy_cache_lock on;");
+    std::thread::scope(|scope| {
+        let ask = || scope.spawn(|| server.get("/?key=a"));
+        let clients: Vec<_> = (0..8).map(|_| ask()).collect();
+        for client in clients {
+            let answer = client.join().expect("no panic");
+            assert_eq!((answer.status, answer.text().as_str()), (410, "the page"));
+        }
+    });
+    assert_eq!(origin.count(), 1);
+}

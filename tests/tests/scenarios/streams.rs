@@ -194,9 +194,9 @@ fn answers_that_nobody_else_can_have_are_fetched_side_by_side() {
     for (what, status, field, cache) in [
         ("an internal redirect", 200, ("X-Accel-Redirect", "/elsewhere"), ""),
         (
-            "an error with a page of its own",
+            "an error with a page of its own that may not be stored",
             404,
-            ("X", "y"),
+            ("Cache-Control", "no-store"),
             "proxy_intercept_errors on; error_page 404 /page;",
         ),
     ] {
