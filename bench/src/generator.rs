@@ -31,7 +31,7 @@ enum Generator {
 }
 
 /// One turn of a generator.
-struct Turn {
+struct GeneratorTurn {
     /// Answers by its own count.
     answers: u64,
     /// Requests that the server saw.
@@ -40,7 +40,7 @@ struct Turn {
     cpu: Duration,
 }
 
-impl Turn {
+impl GeneratorTurn {
     /// Microseconds an answer.
     fn cost(&self) -> f64 {
         self.cpu.as_secs_f64() * 1e6 / self.answers.max(1) as f64
@@ -131,7 +131,7 @@ pub(crate) fn run(options: &Options, programs: &Programs) -> Result<String, Stri
         eprintln!("oha is not installed, so it takes no part: cargo install oha");
     }
     let server = peers::origin_on_threads(programs, 1)?;
-    let mut series: Vec<Vec<Turn>> = generators.iter().map(|_| Vec::new()).collect();
+    let mut series: Vec<Vec<GeneratorTurn>> = generators.iter().map(|_| Vec::new()).collect();
     for round in 1..=options.rounds {
         for (generator, turns) in generators.iter().zip(&mut series) {
             let turn = turn(*generator, &load, &server)?;
@@ -148,7 +148,7 @@ pub(crate) fn run(options: &Options, programs: &Programs) -> Result<String, Stri
     Ok(table(options, &generators, &series))
 }
 
-fn turn(generator: Generator, load: &Load, server: &Started) -> Result<Turn, String> {
+fn turn(generator: Generator, load: &Load, server: &Started) -> Result<GeneratorTurn, String> {
     let url = format!("http://127.0.0.1:{}{TARGET}", server.port);
     let said = |what: String| format!("{}: {what}", generator.name());
     let (cpu, seen) = (waited_for_cpu_time(), server.answered()?);
@@ -158,13 +158,15 @@ fn turn(generator: Generator, load: &Load, server: &Started) -> Result<Turn, Str
     let read = generator.read(&text);
     let (answers, rate) =
         read.ok_or_else(|| said(format!("{text}{}", String::from_utf8_lossy(&output.stderr))))?;
-    Ok(Turn { answers, seen, rate, cpu })
+    Ok(GeneratorTurn { answers, seen, rate, cpu })
 }
 
-fn table(options: &Options, generators: &[Generator], series: &[Vec<Turn>]) -> String {
-    let median = |turns: &[Turn], value: &dyn Fn(&Turn) -> f64| middle(turns.iter().map(value).collect());
+fn table(options: &Options, generators: &[Generator], series: &[Vec<GeneratorTurn>]) -> String {
+    let median = |turns: &[GeneratorTurn], value: &dyn Fn(&GeneratorTurn) -> f64| {
+        middle(turns.iter().map(value).collect())
+    };
     let ours = &series[0];
-    let (our_cost, our_rate) = (median(ours, &Turn::cost), median(ours, &|turn| turn.rate));
+    let (our_cost, our_rate) = (median(ours, &GeneratorTurn::cost), median(ours, &|turn| turn.rate));
     let mut text = format!(
         "### Load generators on one server\n\n`cargo xtask bench generator --rounds {} --duration {} --connections {}`: medians; \
          the server has one thread, each generator {THREADS}. The last two columns are the first row's figures by this row's.\n\n\
@@ -173,8 +175,8 @@ fn table(options: &Options, generators: &[Generator], series: &[Vec<Turn>]) -> S
         options.rounds, options.duration, options.connections
     );
     for (generator, turns) in generators.iter().zip(series) {
-        let (cost, rate) = (median(turns, &Turn::cost), median(turns, &|turn| turn.rate));
-        let sum = |value: fn(&Turn) -> u64| turns.iter().map(value).sum::<u64>();
+        let (cost, rate) = (median(turns, &GeneratorTurn::cost), median(turns, &|turn| turn.rate));
+        let sum = |value: fn(&GeneratorTurn) -> u64| turns.iter().map(value).sum::<u64>();
         // Writing to a String cannot fail.
         let _ = writeln!(
             text,

@@ -40,7 +40,7 @@ const LONGEST: &str = "0.005";
 
 /// What the product has counted, and the kernel.
 #[derive(Default)]
-struct Counted {
+struct CountedBytes {
     requests: u64,
     /// Stretches of a millisecond or more.
     stretches: u64,
@@ -216,7 +216,7 @@ fn ask(port: u16, part: &str, next: &AtomicU32, over: &AtomicBool) -> std::io::R
     Ok(())
 }
 
-fn counted(port: u16, process: u32) -> Counted {
+fn counted(port: u16, process: u32) -> CountedBytes {
     const HELD: &str = "millstream_worker_loop_held_duration_seconds";
     let text = client::get(port, "/api/metrics").text();
     let value = |name: &str| {
@@ -229,7 +229,7 @@ fn counted(port: u16, process: u32) -> Counted {
     });
     let bucket = |bound: &str| value(&format!("{HELD}_bucket{{le=\"{bound}\"}}"));
     let stretches = value(&format!("{HELD}_count"));
-    Counted {
+    CountedBytes {
         requests: value("millstream_requests_total"),
         stretches,
         long: stretches - bucket(LONGEST),
@@ -239,7 +239,7 @@ fn counted(port: u16, process: u32) -> Counted {
 }
 
 /// The bound of the highest bucket that something fell into between the two, in milliseconds.
-fn longest(before: &Counted, after: &Counted) -> String {
+fn longest(before: &CountedBytes, after: &CountedBytes) -> String {
     let grown =
         |index: usize| after.buckets[index].1 - before.buckets.get(index).map_or(0, |bucket| bucket.1);
     let all = after.stretches - before.stretches;

@@ -22,7 +22,7 @@ const REFRESH: Duration = Duration::from_secs(1);
 /// What both read.
 const FILES: (&str, &str) = ("bench/conf/refresh.conf", "");
 
-struct Outcome {
+struct RefreshOutcome {
     product: Product,
     /// Milliseconds of each request, in order.
     took: Vec<f64>,
@@ -43,7 +43,7 @@ pub(crate) fn run(options: &Options, programs: &Programs) -> Result<String, Stri
     Ok(table(options, &products, &outcomes))
 }
 
-fn round(product: Product, programs: &Programs) -> Result<Outcome, String> {
+fn round(product: Product, programs: &Programs) -> Result<RefreshOutcome, String> {
     let count = AtomicUsize::new(0);
     let origin = Origin::start(move |_| {
         let first = count.fetch_add(1, Ordering::SeqCst) == 0;
@@ -68,11 +68,11 @@ fn round(product: Product, programs: &Programs) -> Result<Outcome, String> {
     took.sort_by(f64::total_cmp);
     match origin.count() {
         0 | 1 => Err(format!("{}: no refresh was seen", product.name())),
-        asked => Ok(Outcome { product, took, refreshes: asked - 1 }),
+        asked => Ok(RefreshOutcome { product, took, refreshes: asked - 1 }),
     }
 }
 
-fn table(options: &Options, products: &[Product], outcomes: &[Outcome]) -> String {
+fn table(options: &Options, products: &[Product], outcomes: &[RefreshOutcome]) -> String {
     let mut text = String::new();
     for version in products.iter().filter_map(|product| product.version()) {
         let _ = writeln!(text, "- {version}");

@@ -28,7 +28,7 @@ const LIMIT: Duration = Duration::from_secs(40);
 const FILES: (&str, &str) = ("bench/conf/stampede.conf", "bench/conf/plain.vcl");
 
 /// What came of one round on one server. Times are in milliseconds after the origin's first byte.
-struct Outcome {
+struct StampedeOutcome {
     product: Product,
     at_origin: usize,
     whole: usize,
@@ -66,7 +66,7 @@ fn products(options: &Options) -> Vec<Product> {
     ours.into_iter().chain(peers.map(|(product, _)| product)).collect()
 }
 
-fn round(product: Product, clients: usize, programs: &Programs) -> Result<Outcome, String> {
+fn round(product: Product, clients: usize, programs: &Programs) -> Result<StampedeOutcome, String> {
     let dribble = Dribble::start(LENGTH, PIECES, THINKING, OVER);
     let server = peers::on_files(product, FILES, dribble.origin.port(), programs)?;
     let visits = stampede::ask(server.port, "/stampede", clients, LIMIT)
@@ -76,7 +76,7 @@ fn round(product: Product, clients: usize, programs: &Programs) -> Result<Outcom
         let early = earlier.saturating_duration_since(later).as_secs_f64();
         (later.saturating_duration_since(earlier).as_secs_f64() - early) * 1000.0
     };
-    let mut outcome = Outcome {
+    let mut outcome = StampedeOutcome {
         product,
         at_origin: dribble.origin.count(),
         whole: 0,
@@ -103,7 +103,7 @@ fn round(product: Product, clients: usize, programs: &Programs) -> Result<Outcom
     Ok(outcome)
 }
 
-fn table(options: &Options, products: &[Product], outcomes: &[Outcome]) -> String {
+fn table(options: &Options, products: &[Product], outcomes: &[StampedeOutcome]) -> String {
     let mut text = String::new();
     for version in products.iter().filter_map(|product| product.version()) {
         let _ = writeln!(text, "- {version}");

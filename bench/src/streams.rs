@@ -30,7 +30,7 @@ const GONE: Duration = Duration::from_secs(5);
 
 /// What clients saw.
 #[derive(Default)]
-struct Seen {
+struct SeenByClients {
     /// Microseconds from the API's write to the reading.
     delays: Vec<u64>,
     /// Visits without an event, and why.
@@ -47,7 +47,7 @@ pub(crate) fn run(options: &Options, millstream: &Path) -> Result<String, String
     let server = peers::serving(millstream, source.port, &["--microcache", "1s"])?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| error.to_string())?;
-    let seen = Rc::new(RefCell::new(Seen::default()));
+    let seen = Rc::new(RefCell::new(SeenByClients::default()));
     LocalSet::new().block_on(&runtime, visitors(server.port, clients, &seen));
     let left = Instant::now();
     while source.connections() > 0 && left.elapsed() < GONE {
@@ -87,7 +87,7 @@ pub(crate) fn run(options: &Options, millstream: &Path) -> Result<String, String
     if holds { Ok(text) } else { Err(format!("{text}{}", seen.why)) }
 }
 
-async fn visitors(port: u16, clients: usize, seen: &Rc<RefCell<Seen>>) {
+async fn visitors(port: u16, clients: usize, seen: &Rc<RefCell<SeenByClients>>) {
     let mut all = JoinSet::new();
     for number in 0..clients {
         let (seen, arrives) = (seen.clone(), ARRIVING * number as u32 / clients.max(1) as u32);
@@ -108,7 +108,7 @@ async fn visitors(port: u16, clients: usize, seen: &Rc<RefCell<Seen>>) {
 }
 
 /// Reads events until it is told to leave.
-async fn visit(port: u16, seen: &RefCell<Seen>, events: &mut usize) -> std::io::Result<()> {
+async fn visit(port: u16, seen: &RefCell<SeenByClients>, events: &mut usize) -> std::io::Result<()> {
     let mut visitor = Visitor::connect(port).await?;
     let request = format!(
         "GET /events?every={EVERY} HTTP/1.1\r\nHost: streams.example\r\nAccept: text/event-stream\r\nAccept-Encoding: gzip\r\n\r\n"

@@ -22,7 +22,7 @@ use millstream_load::target::{Ask, Permission, resolve};
 use millstream_load::verdict::{Evidence, Limit, Once, Run, Verdict, judge};
 
 use crate::{Options, Programs};
-use cases::{Case, Stage};
+use cases::{Stage, VerdictCase};
 
 /// What the cases are built of.
 pub struct Servers {
@@ -91,7 +91,7 @@ pub fn table(servers: &Servers, runs: u32) -> Result<String, String> {
 }
 
 /// Builds the case, loads it, judges.
-fn once(case: &Case, servers: &Servers) -> Result<Verdict, String> {
+fn once(case: &VerdictCase, servers: &Servers) -> Result<Verdict, String> {
     let stage = (case.build)(servers)?;
     let target = target(&stage.url)?;
     let through = single(&target)?;
@@ -119,7 +119,7 @@ fn once(case: &Case, servers: &Servers) -> Result<Verdict, String> {
 impl Stage {
     fn evidence(
         &self,
-        found: &millstream_load::party::Found,
+        found: &millstream_load::party::Metered,
         top: Run,
         fewer: Run,
         direct: Option<Once>,

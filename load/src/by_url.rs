@@ -21,18 +21,18 @@ const DIGITS: u8 = 2;
 pub(crate) struct ByUrl {
     /// Of each target its row, or [`OTHERS`].
     row_of: Vec<u8>,
-    rows: Vec<Row>,
+    rows: Vec<UrlRow>,
 }
 
 #[derive(Debug, Clone)]
-struct Row {
+struct UrlRow {
     errors: u64,
     latency: Histogram<u64>,
 }
 
-impl Row {
-    fn empty() -> Row {
-        Row { errors: 0, latency: histogram::of_digits(DIGITS) }
+impl UrlRow {
+    fn empty() -> UrlRow {
+        UrlRow { errors: 0, latency: histogram::of_digits(DIGITS) }
     }
 
     fn told(&self, url: Option<String>) -> OfUrl {
@@ -59,7 +59,7 @@ impl ByUrl {
         let own = most_asked(plan);
         own.iter().zip(0..).for_each(|(place, row)| row_of[*place] = row);
         let others = usize::from(own.len() < count);
-        ByUrl { row_of, rows: vec![Row::empty(); own.len() + others] }
+        ByUrl { row_of, rows: vec![UrlRow::empty(); own.len() + others] }
     }
 
     /// An answer as expected, so many nanoseconds after it was due.
@@ -79,7 +79,7 @@ impl ByUrl {
     }
 
     #[inline]
-    fn row(&mut self, place: u32) -> Option<&mut Row> {
+    fn row(&mut self, place: u32) -> Option<&mut UrlRow> {
         match *self.row_of.get(place as usize)? {
             OTHERS => self.rows.last_mut(),
             row => self.rows.get_mut(usize::from(row)),

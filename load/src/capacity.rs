@@ -74,12 +74,12 @@ pub struct Capacity {
     #[serde(default)]
     pub cut_short: Option<CutShort>,
     /// A row for each number of connections, or each service time.
-    pub rows: Vec<Row>,
+    pub rows: Vec<CapacityRow>,
 }
 
 /// One row.
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
-pub struct Row {
+pub struct CapacityRow {
     /// What is different in it: `64 connections`, `200 ms`.
     pub name: String,
     /// Connections for each server.
@@ -162,7 +162,7 @@ pub struct Below {
     pub time_wait: u64,
 }
 
-impl Row {
+impl CapacityRow {
     /// What the servers give alone, added up.
     pub fn sum(&self) -> f64 {
         self.alone.iter().map(|alone| alone.run.rate).sum()

@@ -58,7 +58,7 @@ pub struct Finding {
     /// `b / a` with the interval that the true ratio is in; `None`: not to be told.
     pub ratio: Option<Ratio>,
     /// Whether they differ.
-    pub verdict: Verdict,
+    pub verdict: Difference,
 }
 
 /// A ratio and the interval that the true one is in.
@@ -81,7 +81,7 @@ impl Ratio {
 /// Whether two figures differ.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Verdict {
+pub enum Difference {
     /// By more than noise.
     Differs,
     /// Not by more than noise.
@@ -90,9 +90,9 @@ pub enum Verdict {
     Unknown(String),
 }
 
-impl Verdict {
-    fn of(ratio: Ratio) -> Verdict {
-        if ratio.excludes_one() { Verdict::Differs } else { Verdict::Noise }
+impl Difference {
+    fn of(ratio: Ratio) -> Difference {
+        if ratio.excludes_one() { Difference::Differs } else { Difference::Noise }
     }
 }
 
@@ -121,10 +121,10 @@ pub fn compare(a: &Outcome, b: &Outcome) -> Comparison {
 }
 
 /// A percentile that is at least what it says can only be told from a known one that it lies above.
-fn certain(verdict: Verdict, are_known: [bool; 2], is_shorter_known: bool) -> Verdict {
+fn certain(verdict: Difference, are_known: [bool; 2], is_shorter_known: bool) -> Difference {
     match verdict {
-        Verdict::Differs if is_shorter_known => verdict,
-        Verdict::Differs | Verdict::Noise if are_known != [true; 2] => Verdict::Unknown(
+        Difference::Differs if is_shorter_known => verdict,
+        Difference::Differs | Difference::Noise if are_known != [true; 2] => Difference::Unknown(
             "too many requests had no answer at the end: it is longer, by how much is not known".to_owned(),
         ),
         _ => verdict,
@@ -143,7 +143,7 @@ fn rates(a: &Outcome, b: &Outcome) -> (Finding, String) {
         a: a.rate(),
         b: b.rate(),
         ratio: None,
-        verdict: Verdict::Unknown(why.to_owned()),
+        verdict: Difference::Unknown(why.to_owned()),
     };
     if matches!(a.mode, Mode::Open { .. }) || matches!(b.mode, Mode::Open { .. }) {
         return (unknown("an open loop sets the rate itself"), String::new());
@@ -178,7 +178,7 @@ fn rates(a: &Outcome, b: &Outcome) -> (Finding, String) {
         a: first.mean,
         b: second.mean,
         ratio: Some(ratio),
-        verdict: Verdict::of(ratio),
+        verdict: Difference::of(ratio),
     };
     (finding, method)
 }
@@ -201,9 +201,9 @@ fn percentiles(a: &Outcome, b: &Outcome) -> Vec<Finding> {
         };
         let is_apart = both.as_ref().is_ok_and(|(first, second)| first.is_apart(second));
         let verdict = match &result {
-            Ok(ratio) => Verdict::of(*ratio),
-            Err(_) if is_apart => Verdict::Differs,
-            Err(why) => Verdict::Unknown(why.clone()),
+            Ok(ratio) => Difference::of(*ratio),
+            Err(_) if is_apart => Difference::Differs,
+            Err(why) => Difference::Unknown(why.clone()),
         };
         let shorter = if of_b > of_a { a } else { b };
         let verdict = certain(

@@ -30,7 +30,7 @@ use worker::{Report, Worker};
 const OTHER_FILES: u64 = 64;
 
 /// What the threads of a run share, all of it read only but for the board.
-pub(crate) struct Run<'a> {
+pub(crate) struct RunShared<'a> {
     plan: &'a Plan,
     stop: &'a AtomicBool,
     board: Board,
@@ -43,7 +43,7 @@ pub(crate) struct Run<'a> {
     tls: Option<Arc<ClientConfig>>,
 }
 
-impl Run<'_> {
+impl RunShared<'_> {
     fn now(&self) -> u64 {
         nanoseconds(clock::now().duration_since(self.start))
     }
@@ -86,7 +86,7 @@ pub fn run(plan: &Plan, stop: &AtomicBool, watch: &mut dyn FnMut(&Progress)) -> 
     } else {
         None
     };
-    let mut run = Run {
+    let mut run = RunShared {
         plan,
         stop,
         board: Board::new(plan.duration),
@@ -152,7 +152,7 @@ impl Drop for EndOf<'_> {
 }
 
 /// Tells `watch` how things stand until all threads have ended; what the machine and this thread did meanwhile.
-fn look_on(run: &Run<'_>, ends: &Ends, watch: &mut dyn FnMut(&Progress)) -> (f64, u64) {
+fn look_on(run: &RunShared<'_>, ends: &Ends, watch: &mut dyn FnMut(&Progress)) -> (f64, u64) {
     let mut machine = Machine::now();
     let mut own = cost::thread_cpu();
     let mut is_warming = run.begin > 0;
@@ -182,7 +182,7 @@ fn look_on(run: &Run<'_>, ends: &Ends, watch: &mut dyn FnMut(&Progress)) -> (f64
     (machine.busy_since(), cost::thread_cpu() - own)
 }
 
-fn outcome(run: &Run<'_>, reports: &[Report], machine_busy: f64, own_cpu: u64) -> Outcome {
+fn outcome(run: &RunShared<'_>, reports: &[Report], machine_busy: f64, own_cpu: u64) -> Outcome {
     let plan = run.plan;
     let (mut tally, mut by_url) = (Tally::new(worker::has_service(plan)), ByUrl::of(plan));
     for report in reports {

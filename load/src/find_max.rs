@@ -202,7 +202,7 @@ pub struct Trial {
 
 /// What a search has to tell while it goes on.
 #[derive(Debug)]
-pub enum Sight<'a> {
+pub enum SearchSight<'a> {
     /// A rate is tried now; none: a closed loop, for a first guess.
     Begins(Option<f64>),
     /// How that run stands.
@@ -254,15 +254,15 @@ pub fn run(
     arrivals: Arrivals,
     goal: Goal,
     stop: &AtomicBool,
-    watch: &mut dyn FnMut(Sight<'_>),
+    watch: &mut dyn FnMut(SearchSight<'_>),
 ) -> Result<Found, PlanError> {
-    watch(Sight::Begins(None));
+    watch(SearchSight::Begins(None));
     // In a closed loop all connections would be busy all the time.
     let connections = plan.connections.min(GUESSING.max(plan.origins().len() as u32));
     let threads = plan.threads.min(connections);
     let mut guess = Plan { mode: Mode::Closed, connections, threads, ..plan.clone() };
     guess.duration = plan.duration.map(|duration| duration / 2);
-    let guessed = drive::run(&guess, stop, &mut |progress| watch(Sight::Goes(progress)))?;
+    let guessed = drive::run(&guess, stop, &mut |progress| watch(SearchSight::Goes(progress)))?;
     let mut found = Found { best: None, failed: None, tried: Vec::new() };
     if stop.load(Ordering::Relaxed) {
         return Ok(found);
@@ -273,15 +273,15 @@ pub fn run(
     let mut search = Search::new(guessed.rate());
     let mut missed = Vec::new();
     while let Some(rate) = search.next() {
-        watch(Sight::Begins(Some(rate)));
+        watch(SearchSight::Begins(Some(rate)));
         settle(plan);
         let trial = Plan { mode: Mode::Open { rate, arrivals }, ..plan.clone() };
-        let outcome = drive::run(&trial, stop, &mut |progress| watch(Sight::Goes(progress)))?;
+        let outcome = drive::run(&trial, stop, &mut |progress| watch(SearchSight::Goes(progress)))?;
         if stop.load(Ordering::Relaxed) {
             break;
         }
         let trial = Trial { rate, miss: goal.judge(&outcome), outcome };
-        watch(Sight::Ended(&trial));
+        watch(SearchSight::Ended(&trial));
         search.tell(trial.miss.is_none());
         found.tried.push(trial.told());
         match &trial.miss {

@@ -173,7 +173,7 @@ impl Api {
             }
             clients.places[place] = Some(handle);
         }
-        let guard = Place { api: Arc::clone(self), place };
+        let guard = ConnectionPlace { api: Arc::clone(self), place };
         std::thread::Builder::new().name("demo client".into()).stack_size(STACK).spawn(move || {
             let place = guard;
             // A client that breaks off or sends nonsense has had its answer, if one was due.
@@ -184,12 +184,12 @@ impl Api {
 }
 
 /// A connection's place, given back when its thread ends however that comes.
-struct Place {
+struct ConnectionPlace {
     api: Arc<Api>,
     place: usize,
 }
 
-impl Drop for Place {
+impl Drop for ConnectionPlace {
     fn drop(&mut self) {
         self.api.lock().places[self.place] = None;
         self.api.left.notify_all();

@@ -61,7 +61,7 @@ pub struct Outcome {
     pub first_byte: Latency,
     /// The search that this run was the best trial of (`--find-max`); `null` of a run by itself.
     #[serde(default)]
-    pub search: Option<Search>,
+    pub search: Option<SearchOutcome>,
     /// Each URL apart, where there are several: those first that the most time was spent on.
     #[serde(default)]
     pub by_url: Vec<OfUrl>,
@@ -73,7 +73,7 @@ pub struct Outcome {
 
 /// A search for the highest rate that holds.
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
-pub struct Search {
+pub struct SearchOutcome {
     /// The most that the 99th percentile of latency was allowed to be, microseconds; `null`: anything.
     pub p99: Option<u64>,
     /// The most that the share of errors was allowed to be, 0 to 1.

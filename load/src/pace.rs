@@ -113,6 +113,11 @@ impl Random {
         mixed ^ (mixed >> 31)
     }
 
+    /// A number below a bound that is far below 2^64.
+    pub(crate) fn below(&mut self, bound: u64) -> u64 {
+        self.bits() % bound
+    }
+
     /// Exponentially distributed with mean 1.
     fn exponential(&mut self) -> f64 {
         // 53 bits are what an f64 holds; never 0, whose logarithm is no number.

@@ -1,6 +1,6 @@
 //! Who takes part in a measurement: processes started for it, processes found by what they listen on, and what each costs.
 //!
-//! A [`Party`] is a child in a directory of its own (`place`) that outlives neither its value nor this process. `account`
+//! A [`Process`] is a child in a directory of its own (`place`) that outlives neither its value nor this process. `account`
 //! says what CPU a process used and wanted, `throttle` whether a limit held it back, `listening` who answers at an address,
 //! `sockets` what connections leave behind, `meter` all of it over one run. Linux's /proc is read; nothing here decides what
 //! the figures mean. Next: `verdict`.
@@ -19,7 +19,7 @@ mod tests;
 pub use account::{Account, Spent, Whose};
 pub use listening::{Listener, listener};
 pub use machine::{Traffic, link_speed, traffic};
-pub use meter::{Found, Meter};
+pub use meter::{Meter, Metered};
 pub use place::{Place, SHARED_MEMORY, clear_away};
 pub use sockets::{time_wait, time_wait_of_late, time_wait_total};
 
@@ -51,7 +51,7 @@ const LOWEST_PORT: u16 = 12_000;
 /// A running child with a process group of its own; dropped, it and what it left in that group are ended. It gets TERM where
 /// the thread that started it ends first, however that comes about.
 #[derive(Debug)]
-pub struct Party {
+pub struct Process {
     name: String,
     child: Child,
     /// Readable once the process has ended.
@@ -130,12 +130,12 @@ impl std::fmt::Display for PartyError {
 
 impl std::error::Error for PartyError {}
 
-impl Party {
+impl Process {
     /// Starts a command in a directory; what it prints goes to a file there.
     ///
     /// # Errors
     /// [`PartyError::Start`].
-    pub fn start(name: &str, mut command: Command, place: Place) -> Result<Party, PartyError> {
+    pub fn start(name: &str, mut command: Command, place: Place) -> Result<Process, PartyError> {
         let mut start = || {
             let output =
                 File::options().create(true).append(true).read(true).open(place.path().join("output"))?;
@@ -159,7 +159,7 @@ impl Party {
             }
         };
         match start() {
-            Ok((child, end, output)) => Ok(Party {
+            Ok((child, end, output)) => Ok(Process {
                 name: name.to_owned(),
                 child,
                 end,
@@ -173,7 +173,7 @@ impl Party {
     }
 
     /// The same, no longer waited for once the user wants to stop, and ended without patience once he insists.
-    pub fn heeding(mut self, stop: &Stop) -> Party {
+    pub fn heeding(mut self, stop: &Stop) -> Process {
         self.stop = Some(stop.clone());
         self
     }
@@ -282,7 +282,7 @@ impl Party {
     }
 }
 
-impl Drop for Party {
+impl Drop for Process {
     fn drop(&mut self) {
         self.end();
     }

@@ -9,7 +9,7 @@ mod varnish;
 mod tests;
 
 use crate::step::nginx::{self, Dialect};
-use crate::step::{Setting, Step};
+use crate::step::{Step, StepSetting};
 use std::path::{Path, PathBuf};
 
 /// Who stands in front of the API.
@@ -116,7 +116,7 @@ pub fn parse(text: &str) -> Result<Vec<Party>, String> {
 pub fn launch(
     party: Party,
     step: Step,
-    setting: &Setting<'_>,
+    setting: &StepSetting<'_>,
     directory: &Path,
 ) -> Result<Launch, &'static str> {
     match party {
@@ -130,7 +130,7 @@ pub fn launch(
 /// Why nobody can do a step without a proxy.
 const NO_PROXY: &str = "is not part of it";
 
-fn nginx_file(step: Step, dialect: Dialect, setting: &Setting<'_>) -> Result<Launch, &'static str> {
+fn nginx_file(step: Step, dialect: Dialect, setting: &StepSetting<'_>) -> Result<Launch, &'static str> {
     let text = nginx::text(step, dialect, setting).ok_or(NO_PROXY)?;
     // nginx takes paths from where it was built to live, so it is told another place: its working directory, which its
     // workers need not be able to find from the root.

@@ -29,7 +29,7 @@ const BUFFER: usize = 64 * 1024;
 
 /// A whole answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Answer {
+pub struct Reply {
     /// Who gave it: of the target's addresses the first that took the connection.
     pub address: SocketAddr,
     /// Its status.
@@ -46,7 +46,7 @@ pub struct Answer {
     pub total: Duration,
 }
 
-impl Answer {
+impl Reply {
     /// The first field with this name.
     pub fn field(&self, name: &str) -> Option<&str> {
         self.fields.iter().find(|(own, _)| own.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())
@@ -121,7 +121,7 @@ impl std::error::Error for ProbeError {}
 
 /// What a question may take.
 #[derive(Clone, Copy)]
-struct Bounds<'a> {
+struct Allowance<'a> {
     timeout: Duration,
     /// Bytes of a body.
     most: usize,
@@ -133,8 +133,8 @@ struct Bounds<'a> {
 ///
 /// # Errors
 /// Why there is no answer; of several addresses, the last one's reason.
-pub fn once(target: &Target, timeout: Duration, most: usize) -> Result<Answer, ProbeError> {
-    first(target, Bounds { timeout, most, stop: None })
+pub fn once(target: &Target, timeout: Duration, most: usize) -> Result<Reply, ProbeError> {
+    first(target, Allowance { timeout, most, stop: None })
 }
 
 /// The same, unless the user wants to stop: then it ends at once.
@@ -146,13 +146,13 @@ pub fn once_unless(
     target: &Target,
     timeout: Duration,
     most: usize,
-) -> Result<Answer, ProbeError> {
-    let told = first(target, Bounds { timeout, most, stop: Some(stop) });
+) -> Result<Reply, ProbeError> {
+    let told = first(target, Allowance { timeout, most, stop: Some(stop) });
     // A wait that was cut short looks like any other failure from within.
     told.map_err(|error| if stop.is_asked() { ProbeError::Stopped } else { error })
 }
 
-fn first(target: &Target, bounds: Bounds<'_>) -> Result<Answer, ProbeError> {
+fn first(target: &Target, bounds: Allowance<'_>) -> Result<Reply, ProbeError> {
     let mut last = None;
     for address in &target.addresses {
         match ask(target, *address, bounds) {
@@ -182,7 +182,7 @@ fn first(target: &Target, bounds: Bounds<'_>) -> Result<Answer, ProbeError> {
 }
 
 /// Whether this is what nginx and its likes, or Apache, answer to plain HTTP where TLS is spoken.
-fn says_tls(answer: &Answer) -> bool {
+fn says_tls(answer: &Reply) -> bool {
     let says = |words: &[u8]| answer.body.windows(words.len()).any(|part| part == words);
     answer.status == 400
         && (says(b"plain HTTP request was sent to HTTPS port")
@@ -190,16 +190,16 @@ fn says_tls(answer: &Answer) -> bool {
 }
 
 /// Whether a handshake comes to an end here.
-fn speaks_tls(target: &Target, address: SocketAddr, bounds: Bounds<'_>) -> bool {
+fn speaks_tls(target: &Target, address: SocketAddr, bounds: Allowance<'_>) -> bool {
     let target = Target { tls: Some(address.ip().to_string()), ..target.clone() };
     Peer::connect(&target, address, bounds).is_ok()
 }
 
 /// Whether plain HTTP is answered here. The question has nothing of the user's request, which was to be secret.
-fn answers_plainly(target: &Target, address: SocketAddr, bounds: Bounds<'_>) -> bool {
+fn answers_plainly(target: &Target, address: SocketAddr, bounds: Allowance<'_>) -> bool {
     let request = format!("HEAD / HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n").into_bytes();
     let plain = Target { tls: None, request: request.into(), is_head: true, ..target.clone() };
-    ask(&plain, address, Bounds { most: 0, ..bounds }).is_ok()
+    ask(&plain, address, Allowance { most: 0, ..bounds }).is_ok()
 }
 
 /// A connection with a moment by which all must be done.
@@ -211,7 +211,7 @@ struct Peer<'a> {
     stop: Option<&'a Stop>,
 }
 
-fn ask(target: &Target, address: SocketAddr, bounds: Bounds<'_>) -> Result<Answer, ProbeError> {
+fn ask(target: &Target, address: SocketAddr, bounds: Allowance<'_>) -> Result<Reply, ProbeError> {
     let begun = clock::now();
     let mut peer = Peer::connect(target, address, bounds)?;
     let sent = clock::now();
@@ -226,7 +226,7 @@ fn ask(target: &Target, address: SocketAddr, bounds: Bounds<'_>) -> Result<Answe
         .map_err(|error| ProbeError::NotHttp(address, error.what().to_owned()))?;
     reading.content(&mut peer, framing, &bytes[head.length..])?;
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    Ok(Answer {
+    Ok(Reply {
         address,
         status: head.status,
         fields: fields.iter().map(|(_, name, value)| (text(name), text(value))).collect(),
@@ -238,7 +238,7 @@ fn ask(target: &Target, address: SocketAddr, bounds: Bounds<'_>) -> Result<Answe
 }
 
 impl<'a> Peer<'a> {
-    fn connect(target: &Target, address: SocketAddr, bounds: Bounds<'a>) -> Result<Self, ProbeError> {
+    fn connect(target: &Target, address: SocketAddr, bounds: Allowance<'a>) -> Result<Self, ProbeError> {
         let limit = bounds.timeout;
         let deadline = clock::now() + limit;
         let failed = |error: io::Error| match error.kind() {

@@ -72,7 +72,7 @@ pub struct Cache {
 
 /// What the text of a step depends on besides the step.
 #[derive(Debug, Clone, Copy)]
-pub struct Setting<'a> {
+pub struct StepSetting<'a> {
     /// Where the proxy listens, on 127.0.0.1.
     pub port: u16,
     /// The API: `host:port`.

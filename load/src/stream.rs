@@ -67,13 +67,13 @@ impl Stream {
         let Some(tls) = &mut self.tls else { return Ok(true) };
         while tls.is_handshaking() {
             if tls.wants_write() {
-                match tls.write_tls(&mut Socket(self.socket.as_fd())) {
+                match tls.write_tls(&mut Transport(self.socket.as_fd())) {
                     Ok(_) => continue,
                     Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(false),
                     Err(error) => return Err(error),
                 }
             }
-            match tls.read_tls(&mut Socket(self.socket.as_fd())) {
+            match tls.read_tls(&mut Transport(self.socket.as_fd())) {
                 Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
                 Ok(_) => {}
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(false),
@@ -81,7 +81,7 @@ impl Stream {
             }
             if let Err(error) = tls.process_new_packets() {
                 // The alert tells the server why; that it arrives is not promised.
-                _ = tls.write_tls(&mut Socket(self.socket.as_fd()));
+                _ = tls.write_tls(&mut Transport(self.socket.as_fd()));
                 return Err(io::Error::new(ErrorKind::InvalidData, error));
             }
         }
@@ -104,7 +104,7 @@ impl Stream {
                 read => return read,
             }
             // A 0 here is the end of the socket, which the reader above turns into the right end or error.
-            tls.read_tls(&mut Socket(self.socket.as_fd()))?;
+            tls.read_tls(&mut Transport(self.socket.as_fd()))?;
             tls.process_new_packets().map_err(|error| io::Error::new(ErrorKind::InvalidData, error))?;
         }
     }
@@ -136,7 +136,7 @@ impl Stream {
     pub fn flush(&mut self) -> io::Result<bool> {
         let Some(tls) = &mut self.tls else { return Ok(true) };
         while tls.wants_write() {
-            match tls.write_tls(&mut Socket(self.socket.as_fd())) {
+            match tls.write_tls(&mut Transport(self.socket.as_fd())) {
                 Ok(_) => {}
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(false),
                 Err(error) => return Err(error),
@@ -153,15 +153,15 @@ impl AsFd for Stream {
 }
 
 /// A socket as rustls wants it.
-struct Socket<'a>(BorrowedFd<'a>);
+struct Transport<'a>(BorrowedFd<'a>);
 
-impl Read for Socket<'_> {
+impl Read for Transport<'_> {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         Ok(net::recv(self.0, into, RecvFlags::empty())?.0)
     }
 }
 
-impl Write for Socket<'_> {
+impl Write for Transport<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         Ok(net::send(self.0, bytes, SendFlags::NOSIGNAL)?)
     }

@@ -14,7 +14,7 @@ mod climb;
 #[cfg(test)]
 mod tests;
 
-pub use climb::{About, Climbed, climb};
+pub use climb::{About, ClimbedStep, climb};
 pub use judge::judge;
 pub use once::Once;
 pub use wording::{count, duration, factor, percent, volume};

@@ -72,6 +72,7 @@ fn title(status: u16) -> String {
         NO_CERTIFICATE => "400 No required SSL certificate was sent".into(),
         494 => "431 Request Header Fields Too Large".into(),
         302 => "302 Found".into(),
+        401 => "401 Authorization Required".into(),
         _ => format!("{status} {}", encode::reason(status)),
     }
 }

@@ -39,7 +39,7 @@ pub enum Speaks {
 
 type Script = dyn Fn(&Asked) -> Vec<u8> + Send + Sync;
 
-struct State {
+struct ApplicationState {
     speaks: Speaks,
     script: Box<Script>,
     asked: Mutex<Vec<Asked>>,
@@ -50,7 +50,7 @@ struct State {
 /// A listening application.
 pub struct Application {
     port: u16,
-    state: Arc<State>,
+    state: Arc<ApplicationState>,
 }
 
 impl Application {
@@ -62,7 +62,7 @@ impl Application {
     /// Listens on a free port of the loopback address; the script gives the bytes that answer a request.
     pub fn speaking(speaks: Speaks, script: impl Fn(&Asked) -> Vec<u8> + Send + Sync + 'static) -> Self {
         let (listener, port) = crate::ports::listener();
-        let state = Arc::new(State {
+        let state = Arc::new(ApplicationState {
             speaks,
             script: Box::new(script),
             asked: Mutex::default(),
@@ -106,7 +106,7 @@ pub fn answer(text: &str) -> Vec<u8> {
     bytes
 }
 
-fn listen(listener: &TcpListener, state: &Arc<State>) {
+fn listen(listener: &TcpListener, state: &Arc<ApplicationState>) {
     for stream in listener.incoming().map_while(Result::ok) {
         if state.over.load(Ordering::SeqCst) {
             return;
@@ -117,7 +117,7 @@ fn listen(listener: &TcpListener, state: &Arc<State>) {
 }
 
 /// Serves requests until the peer closes, or one does not ask for more.
-fn serve(mut stream: TcpStream, state: &State, connection: usize) {
+fn serve(mut stream: TcpStream, state: &ApplicationState, connection: usize) {
     let read = match state.speaks {
         Speaks::FastCgi => read_records,
         Speaks::Uwsgi => read_packet,

@@ -52,10 +52,18 @@ impl Client {
 
     /// Opens a connection to any address.
     pub fn connect_to(address: impl ToSocketAddrs) -> io::Result<Self> {
-        let stream = TcpStream::connect(address)?;
+        Self::of(TcpStream::connect(address)?, PATIENCE)
+    }
+
+    /// Opens a connection to a port of the loopback address on which any one read waits so long.
+    pub fn connect_with_patience(port: u16, patience: Duration) -> io::Result<Self> {
+        Self::of(TcpStream::connect(("127.0.0.1", port))?, patience)
+    }
+
+    fn of(stream: TcpStream, patience: Duration) -> io::Result<Self> {
         stream.set_nodelay(true)?;
-        stream.set_read_timeout(Some(PATIENCE))?;
-        stream.set_write_timeout(Some(PATIENCE))?;
+        stream.set_read_timeout(Some(patience))?;
+        stream.set_write_timeout(Some(patience))?;
         Ok(Client { stream, rest: Vec::new() })
     }
 

@@ -21,7 +21,7 @@ enum Record {
 }
 
 #[derive(Default)]
-struct State {
+struct NameServerState {
     records: Mutex<HashMap<String, Record>>,
     questions: Mutex<Vec<String>>,
     over: AtomicBool,
@@ -30,7 +30,7 @@ struct State {
 /// A running name server.
 pub struct NameServer {
     port: u16,
-    state: Arc<State>,
+    state: Arc<NameServerState>,
 }
 
 impl NameServer {
@@ -38,7 +38,7 @@ impl NameServer {
     pub fn start() -> NameServer {
         let socket = UdpSocket::bind("127.0.0.1:0").expect("a free port");
         let port = socket.local_addr().expect("bound").port();
-        let state = Arc::new(State::default());
+        let state = Arc::new(NameServerState::default());
         let shared = state.clone();
         std::thread::spawn(move || serve(&socket, &shared));
         NameServer { port, state }
@@ -86,7 +86,7 @@ impl Drop for NameServer {
     }
 }
 
-fn serve(socket: &UdpSocket, state: &State) {
+fn serve(socket: &UdpSocket, state: &NameServerState) {
     let mut packet = [0; 512];
     while let Ok((length, asker)) = socket.recv_from(&mut packet) {
         if state.over.load(Ordering::SeqCst) {
@@ -99,7 +99,7 @@ fn serve(socket: &UdpSocket, state: &State) {
 }
 
 /// The answer to a question (RFC 1035 §4.1).
-fn answer(packet: &[u8], state: &State) -> Option<Vec<u8>> {
+fn answer(packet: &[u8], state: &NameServerState) -> Option<Vec<u8>> {
     let mut labels: Vec<String> = Vec::new();
     let mut at = 12;
     while let length @ 1.. = usize::from(*packet.get(at)?) {

@@ -184,7 +184,8 @@ fn converse(mut stream: TcpStream, connection: usize, state: &State) -> std::io:
             return stream.shutdown(Shutdown::Both);
         }
     }
-    Ok(())
+    // The copy that `open` has would keep it open.
+    stream.shutdown(Shutdown::Both)
 }
 
 fn read_request(
@@ -192,6 +193,13 @@ fn read_request(
     bytes: &mut Vec<u8>,
     connection: usize,
 ) -> std::io::Result<Option<Request>> {
+    if bytes.is_empty() && read_more(stream, bytes)? == 0 {
+        return Ok(None);
+    }
+    // Whoever speaks TLS or FastCGI to it would wait for ever.
+    if !bytes[0].is_ascii_alphabetic() {
+        return Ok(None);
+    }
     let Some(end) = read_until(stream, bytes, b"\r\n\r\n")? else { return Ok(None) };
     let head = String::from_utf8_lossy(&bytes[..end]).into_owned();
     bytes.drain(..end + 4);

@@ -51,10 +51,11 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
     }
 }
 
-fn suite_of(arguments: &[String]) -> Result<suite::Options, String> {
+fn suite_of(arguments: &[String]) -> Result<suite::SuiteOptions, String> {
     let (clone, rest) = arguments.split_first().ok_or(USAGE)?;
     let jobs = std::thread::available_parallelism().map_or(2, |cores| cores.get().max(2));
-    let mut options = suite::Options { clone: PathBuf::from(clone), only: Vec::new(), jobs, update: false };
+    let mut options =
+        suite::SuiteOptions { clone: PathBuf::from(clone), only: Vec::new(), jobs, update: false };
     let mut rest = rest.iter();
     while let Some(argument) = rest.next() {
         match argument.as_str() {
@@ -67,9 +68,9 @@ fn suite_of(arguments: &[String]) -> Result<suite::Options, String> {
     Ok(options)
 }
 
-fn configurations_of(arguments: &[String]) -> Result<configurations::Options, String> {
+fn configurations_of(arguments: &[String]) -> Result<configurations::ConfigurationOptions, String> {
     let (folder, rest) = arguments.split_first().ok_or(USAGE)?;
-    let mut options = configurations::Options {
+    let mut options = configurations::ConfigurationOptions {
         folder: PathBuf::from(folder),
         only: Vec::new(),
         update: false,

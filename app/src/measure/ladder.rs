@@ -15,7 +15,7 @@ use millstream_load::party;
 use millstream_load::peer::{self, Party};
 use millstream_load::progress::Live;
 use millstream_load::report;
-use millstream_load::step::{self, MICRO, STEPS, Setting, Step};
+use millstream_load::step::{self, MICRO, STEPS, Step, StepSetting};
 use millstream_load::target::{Ask, Permission, Url};
 use std::path::Path;
 use std::process::ExitCode;
@@ -160,7 +160,7 @@ fn print(ladder: &Ladder, name: &str) -> Result<ExitCode, End> {
     };
     let port = if step == Step::Tls { 8443 } else { 8080 };
     // With the lifetime of what says nothing only where it was asked for: the API's word is what this step is about.
-    let setting = Setting {
+    let setting = StepSetting {
         port,
         origin: &origin,
         fallback: ladder.valid.as_deref(),

@@ -53,9 +53,9 @@ impl fmt::Display for Counts {
 }
 
 /// Numbers that look random and are the same in every run (xorshift64).
-struct Random(u64);
+struct Dice(u64);
 
-impl Random {
+impl Dice {
     fn below(&mut self, bound: u64) -> u64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
@@ -66,7 +66,7 @@ impl Random {
 
 /// One client, until the soak is over.
 pub(super) async fn client(port: u16, seed: u64, over: Rc<Cell<bool>>) -> Counts {
-    let (mut counts, mut random) = (Counts::default(), Random(seed.wrapping_mul(0x2545_f491_4f6c_dd1d) | 1));
+    let (mut counts, mut random) = (Counts::default(), Dice(seed.wrapping_mul(0x2545_f491_4f6c_dd1d) | 1));
     while !over.get() {
         match tokio::time::timeout(LIMIT, visit(port, &mut random, &mut counts)).await {
             Ok(Ok(())) => {}
@@ -79,7 +79,7 @@ pub(super) async fn client(port: u16, seed: u64, over: Rc<Cell<bool>>) -> Counts
     counts
 }
 
-async fn visit(port: u16, random: &mut Random, counts: &mut Counts) -> std::io::Result<()> {
+async fn visit(port: u16, random: &mut Dice, counts: &mut Counts) -> std::io::Result<()> {
     let mut visitor = if random.below(8) == 0 {
         Visitor::connect_narrow(port).await?
     } else {
@@ -121,7 +121,7 @@ async fn read(
     visitor: &mut Visitor,
     target: &str,
     range: Option<(u64, u64)>,
-    random: &mut Random,
+    random: &mut Dice,
     counts: &mut Counts,
 ) -> std::io::Result<()> {
     let range = range.map(|(first, last)| format!("Range: bytes={first}-{last}\r\n")).unwrap_or_default();
@@ -152,7 +152,7 @@ async fn read(
     Ok(())
 }
 
-async fn upload(visitor: &mut Visitor, random: &mut Random, counts: &mut Counts) -> std::io::Result<()> {
+async fn upload(visitor: &mut Visitor, random: &mut Dice, counts: &mut Counts) -> std::io::Result<()> {
     let length = 1_000 + random.below(3_000_000) as usize;
     let head =
         format!("POST /body/900/up HTTP/1.1\r\nHost: soak.example\r\nContent-Length: {length}\r\n\r\n");
@@ -173,7 +173,7 @@ async fn upload(visitor: &mut Visitor, random: &mut Random, counts: &mut Counts)
     Ok(())
 }
 
-async fn events(visitor: &mut Visitor, random: &mut Random, counts: &mut Counts) -> std::io::Result<()> {
+async fn events(visitor: &mut Visitor, random: &mut Dice, counts: &mut Counts) -> std::io::Result<()> {
     visitor.send("GET /events HTTP/1.1\r\nHost: soak.example\r\nAccept-Encoding: gzip\r\n\r\n").await?;
     let answer = visitor.head().await?;
     counts.count(format!("streams {}", answer.status));
@@ -184,7 +184,7 @@ async fn events(visitor: &mut Visitor, random: &mut Random, counts: &mut Counts)
     Ok(())
 }
 
-async fn socket(visitor: &mut Visitor, random: &mut Random, counts: &mut Counts) -> std::io::Result<()> {
+async fn socket(visitor: &mut Visitor, random: &mut Dice, counts: &mut Counts) -> std::io::Result<()> {
     let head =
         "GET /socket/ HTTP/1.1\r\nHost: soak.example\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n";
     visitor.send(head).await?;

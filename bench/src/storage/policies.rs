@@ -14,16 +14,16 @@ pub(crate) trait Policy {
 const NONE: u32 = u32::MAX;
 
 /// Keys in a row, each at most once, that are put in at one end and taken out anywhere.
-struct Row {
+struct Queue {
     older: Vec<u32>,
     newer: Vec<u32>,
     oldest: u32,
     newest: u32,
 }
 
-impl Row {
-    fn new(keys: usize) -> Row {
-        Row { older: vec![NONE; keys], newer: vec![NONE; keys], oldest: NONE, newest: NONE }
+impl Queue {
+    fn new(keys: usize) -> Queue {
+        Queue { older: vec![NONE; keys], newer: vec![NONE; keys], oldest: NONE, newest: NONE }
     }
 
     fn push(&mut self, key: u32) {
@@ -51,7 +51,7 @@ impl Row {
 
 /// Least recently used.
 pub(crate) struct Lru {
-    row: Row,
+    row: Queue,
     costs: Vec<u64>,
     held: u64,
     most: u64,
@@ -59,7 +59,7 @@ pub(crate) struct Lru {
 
 impl Lru {
     pub(crate) fn new(keys: usize, most: u64) -> Lru {
-        Lru { row: Row::new(keys), costs: vec![0; keys], held: 0, most }
+        Lru { row: Queue::new(keys), costs: vec![0; keys], held: 0, most }
     }
 }
 
@@ -84,7 +84,7 @@ impl Policy for Lru {
 
 /// SIEVE (Zhang et al., NSDI 2024) with one queue for all.
 pub(crate) struct Sieve {
-    row: Row,
+    row: Queue,
     costs: Vec<u64>,
     used: Vec<bool>,
     hand: u32,
@@ -94,7 +94,7 @@ pub(crate) struct Sieve {
 
 impl Sieve {
     pub(crate) fn new(keys: usize, most: u64) -> Sieve {
-        let (row, costs, used) = (Row::new(keys), vec![0; keys], vec![false; keys]);
+        let (row, costs, used) = (Queue::new(keys), vec![0; keys], vec![false; keys]);
         Sieve { row, costs, used, hand: NONE, held: 0, most }
     }
 }

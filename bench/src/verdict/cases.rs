@@ -6,7 +6,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use millstream_load::origin::{self, DemoOptions, DemoOrigin, Work};
-use millstream_load::party::{Meter, Party, Place, Whose, free_address};
+use millstream_load::party::{Meter, Place, Process, Whose, free_address};
 use millstream_load::verdict::Limit;
 use rustix::process::Pid;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
@@ -20,7 +20,7 @@ const START: Duration = Duration::from_secs(15);
 const NARROW: u32 = 4_000;
 
 /// A case.
-pub(super) struct Case {
+pub(super) struct VerdictCase {
     pub(super) name: &'static str,
     /// Who must be named.
     pub(super) limit: Limit,
@@ -37,30 +37,38 @@ pub(super) struct Stage {
     pub(super) origin_share: f64,
     /// Whether the generator must share one core with a process that always wants it.
     is_hindered: bool,
-    proxy: Party,
+    proxy: Process,
     api: Api,
     _narrow: Option<Narrow>,
-    _hog: Option<Party>,
+    _hog: Option<Process>,
 }
 
 enum Api {
-    Own(Party),
+    Own(Process),
     Embedded(#[allow(dead_code, reason = "it ends when dropped")] DemoOrigin),
     None,
 }
 
 /// All of them.
-pub(super) fn all() -> [Case; 5] {
+pub(super) fn all() -> [VerdictCase; 5] {
     [
-        Case { name: "an API that waits, eight at once", limit: Limit::Api, build: waiting },
-        Case { name: "an API that computes", limit: Limit::Api, build: computing },
-        Case { name: "a fast API behind a proxy of one thread", limit: Limit::Proxy, build: one_thread },
-        Case {
+        VerdictCase { name: "an API that waits, eight at once", limit: Limit::Api, build: waiting },
+        VerdictCase { name: "an API that computes", limit: Limit::Api, build: computing },
+        VerdictCase {
+            name: "a fast API behind a proxy of one thread",
+            limit: Limit::Proxy,
+            build: one_thread,
+        },
+        VerdictCase {
             name: "a generator with one thread on half a core",
             limit: Limit::Generator,
             build: slow_generator,
         },
-        Case { name: "4 MB/s for each connection to the API", limit: Limit::Network, build: narrow_network },
+        VerdictCase {
+            name: "4 MB/s for each connection to the API",
+            limit: Limit::Network,
+            build: narrow_network,
+        },
     ]
 }
 
@@ -152,7 +160,7 @@ fn slow_generator(servers: &Servers) -> Result<Stage, String> {
     command.args(["-c", "while :; do :; done"]);
     let place = Place::new().map_err(|error| error.to_string())?;
     let hog =
-        Party::start("a process that wants a core", command, place).map_err(|error| error.to_string())?;
+        Process::start("a process that wants a core", command, place).map_err(|error| error.to_string())?;
     to_first_core(i32::try_from(hog.id()).ok().and_then(Pid::from_raw))?;
     Ok(Stage {
         url: format!("http://{address}/"),
@@ -186,12 +194,12 @@ fn narrow_network(servers: &Servers) -> Result<Stage, String> {
     })
 }
 
-fn fast_api(program: &Path) -> Result<(Party, SocketAddr), String> {
+fn fast_api(program: &Path) -> Result<(Process, SocketAddr), String> {
     let address = free_address().map_err(|error| error.to_string())?;
     let mut command = Command::new(program);
     command.args([&address.port().to_string(), "1"]);
     let place = Place::new().map_err(|error| error.to_string())?;
-    let mut party = Party::start("the API", command, place).map_err(|error| error.to_string())?;
+    let mut party = Process::start("the API", command, place).map_err(|error| error.to_string())?;
     party.wait_for(address, START).map_err(|error| error.to_string())?;
     Ok((party, address))
 }
@@ -200,7 +208,7 @@ fn passing(api: SocketAddr) -> String {
     format!("location / {{ proxy_pass http://api; }} }}\n upstream api {{ server {api}; keepalive 256;")
 }
 
-fn proxy(servers: &Servers, workers: &str, inside: &str) -> Result<(Party, SocketAddr), String> {
+fn proxy(servers: &Servers, workers: &str, inside: &str) -> Result<(Process, SocketAddr), String> {
     let address = free_address().map_err(|error| error.to_string())?;
     let place = Place::new().map_err(|error| error.to_string())?;
     let text = format!(
@@ -211,7 +219,7 @@ fn proxy(servers: &Servers, workers: &str, inside: &str) -> Result<(Party, Socke
     let file = place.write("nginx.conf", &text).map_err(|error| error.to_string())?;
     let mut command = Command::new(&servers.proxy);
     command.arg("-p").arg(place.path()).arg("-c").arg(file).args(["-e", "stderr"]);
-    let mut party = Party::start("the proxy", command, place).map_err(|error| error.to_string())?;
+    let mut party = Process::start("the proxy", command, place).map_err(|error| error.to_string())?;
     party.wait_for(address, START).map_err(|error| error.to_string())?;
     Ok((party, address))
 }

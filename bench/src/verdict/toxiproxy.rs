@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use millstream_load::party::{Party, Place, free_address};
+use millstream_load::party::{Place, Process, free_address};
 use millstream_tests::client::Client;
 
 use crate::product::find;
@@ -18,7 +18,7 @@ const MODULE: &str = "github.com/Shopify/toxiproxy/v2/cmd/server@v2.5.0";
 
 /// A relay to a server, with a bandwidth.
 pub(super) struct Narrow {
-    _relay: Party,
+    _relay: Process,
     /// Where it listens.
     pub(super) address: SocketAddr,
 }
@@ -49,7 +49,7 @@ pub(super) fn narrow(server: SocketAddr, kilobytes_per_second: u32) -> Result<Na
     let (control, address) = (control.map_err(text)?, address.map_err(text)?);
     let mut command = Command::new(program()?);
     command.args(["-host", "127.0.0.1", "-port", &control.port().to_string()]);
-    let mut relay = Party::start("toxiproxy", command, Place::new().map_err(text)?).map_err(text)?;
+    let mut relay = Process::start("toxiproxy", command, Place::new().map_err(text)?).map_err(text)?;
     relay.wait_for(control, Duration::from_secs(10)).map_err(text)?;
     order(
         control,

@@ -2,10 +2,10 @@
 
 use super::configuration::{CEILING, Front, PASSING, configuration};
 use super::subject::{API, CapacityError, GENERATOR, PATIENCE, Server, Servers, Subject, ask, together};
-use super::{Alone, Below, Rounds, Row, Setting, Together, sentence};
+use super::{Alone, Below, CapacityRow, Rounds, Setting, Together, sentence};
 use crate::drive;
 use crate::outcome::Outcome;
-use crate::party::{Found, Meter, Party, Place, Whose, free_address, link_speed, time_wait};
+use crate::party::{Meter, Metered, Place, Process, Whose, free_address, link_speed, time_wait};
 use crate::plan::{Plan, Target};
 use crate::progress::Progress;
 use crate::sizing::Pool;
@@ -42,7 +42,7 @@ pub struct Moment<'a> {
 #[derive(Debug)]
 pub struct Measured {
     /// Its row.
-    pub row: Row,
+    pub row: CapacityRow,
     /// Where it was stopped: the row is of fewer rounds then, or lacks what happens with fewer connections.
     pub cut_short: Option<CutShort>,
     /// How many runs it has.
@@ -76,8 +76,8 @@ pub fn measure(
     let through = ask(&behind.url, &behind, stop)?;
 
     let runs = setting.rounds.max(1) * (count + 3) + 1;
-    let mut bench = Bench { setting, stop, watch, name: &subject.name, done: 0, of: runs };
-    let mut taken = Taken::default();
+    let mut bench = Measuring { setting, stop, watch, name: &subject.name, done: 0, of: runs };
+    let mut taken = AllRounds::default();
     let mut ended = taken.rounds(&mut bench, &servers, &behind, connections, (&proxy, address));
     drop(proxy);
     if taken.together.is_empty() {
@@ -107,20 +107,20 @@ fn start(
     setting: &Setting,
     stop: &Stop,
     text: impl FnOnce(SocketAddr) -> String,
-) -> Result<(Party, SocketAddr), CapacityError> {
+) -> Result<(Process, SocketAddr), CapacityError> {
     let address = free_address()?;
     let place = Place::new()?;
     place.write("nginx.conf", &text(address))?;
     let mut command = Command::new(&setting.proxy);
     // Where it is started.
     command.args(["-p", "./", "-c", "nginx.conf", "-e", "stderr"]);
-    let mut party = Party::start(name, command, place)?.heeding(stop);
+    let mut party = Process::start(name, command, place)?.heeding(stop);
     party.wait_for(address, START)?;
     Ok((party, address))
 }
 
 /// What all runs have in common.
-struct Bench<'a> {
+struct Measuring<'a> {
     setting: &'a Setting,
     stop: &'a Stop,
     watch: &'a mut dyn FnMut(&Moment<'_>),
@@ -132,7 +132,7 @@ struct Bench<'a> {
 /// A run behind the proxy.
 struct Behind {
     outcome: Outcome,
-    found: Found,
+    found: Metered,
     time_wait: u64,
 }
 
@@ -145,7 +145,7 @@ impl Behind {
     }
 }
 
-impl Bench<'_> {
+impl Measuring<'_> {
     /// One run; `look` is called while it is measured.
     fn run(
         &mut self,
@@ -184,7 +184,7 @@ impl Bench<'_> {
         servers: &Servers,
         target: &Target,
         connections: u32,
-        proxy: &Party,
+        proxy: &Process,
     ) -> Result<Below, CapacityError> {
         let found = self.together("with few kept connections", servers, target, connections, proxy)?;
         Ok(Below {
@@ -201,7 +201,7 @@ impl Bench<'_> {
         servers: &Servers,
         target: &Target,
         connections: u32,
-        proxy: &Party,
+        proxy: &Process,
     ) -> Result<Behind, CapacityError> {
         let mut parties = servers.processes();
         parties.push((PROXY.to_owned(), Whose::Tree(proxy.id())));
@@ -215,22 +215,22 @@ impl Bench<'_> {
 
 /// What all rounds gave.
 #[derive(Default)]
-struct Taken {
+struct AllRounds {
     alone: Vec<Vec<Outcome>>,
     ceiling: Vec<f64>,
     passing: Vec<f64>,
     together: Vec<Behind>,
 }
 
-impl Taken {
+impl AllRounds {
     /// Everything once in each round; what an error ends keeps what there is.
     fn rounds(
         &mut self,
-        bench: &mut Bench<'_>,
+        bench: &mut Measuring<'_>,
         servers: &Servers,
         behind: &Target,
         connections: u32,
-        (proxy, address): (&Party, SocketAddr),
+        (proxy, address): (&Process, SocketAddr),
     ) -> Result<(), CapacityError> {
         self.alone.resize_with(servers.all.len(), Vec::new);
         for _ in 0..bench.setting.rounds.max(1) {
@@ -250,7 +250,7 @@ impl Taken {
     }
 
     /// The row, from the median round of each; its sentence comes when all is known.
-    fn row(mut self, subject: &Subject, setting: &Setting, servers: &Servers, through: Once) -> Row {
+    fn row(mut self, subject: &Subject, setting: &Setting, servers: &Servers, through: Once) -> CapacityRow {
         let all: Vec<&Outcome> = self.together.iter().map(|behind| &behind.outcome).collect();
         let rounds = over(&all);
         let alone: Vec<Alone> = servers
@@ -280,7 +280,7 @@ impl Taken {
         // Where the servers are not what a request waits for, most of its time is not theirs.
         let once = servers.once().map_or(run.latency, |once| once.total);
         let response = if verdict.limit == Limit::Api { run.latency } else { once.min(run.latency) };
-        Row {
+        CapacityRow {
             name: subject.name.clone(),
             connections: setting.connections,
             service_seconds: subject.service.map(|service| service.as_secs_f64()),

@@ -1,6 +1,6 @@
 //! What further servers brought, in one sentence with its reason. Pure.
 
-use super::{Rounds, Row};
+use super::{CapacityRow, Rounds};
 use crate::verdict::{Limit, count, duration, percent};
 
 /// From this share of the sum on it is what all servers give together.
@@ -30,7 +30,7 @@ pub enum Gain {
 }
 
 /// What it is for a row.
-pub fn gain(row: &Row) -> Gain {
+pub fn gain(row: &CapacityRow) -> Gain {
     let (sum, best) = (row.sum(), row.fastest());
     let measured = row.together.run.rate;
     if overlaps(row) {
@@ -49,7 +49,7 @@ pub fn gain(row: &Row) -> Gain {
 }
 
 /// The sentence, and for a row that gains all what a further server would bring.
-pub fn sentence(row: &Row) -> String {
+pub fn sentence(row: &CapacityRow) -> String {
     let (sum, best, measured) = (row.sum(), row.fastest(), row.together.run.rate);
     let servers = row.alone.len();
     let who = match servers {
@@ -107,19 +107,19 @@ pub fn sentence(row: &Row) -> String {
 }
 
 /// The rounds of the fastest server alone.
-fn best_alone(row: &Row) -> Rounds {
+fn best_alone(row: &CapacityRow) -> Rounds {
     let best = row.alone.iter().max_by(|one, other| one.run.rate.total_cmp(&other.run.rate));
     best.map_or_else(Rounds::default, |best| best.rounds)
 }
 
 /// Whether the rounds of the fastest server alone and of all behind the proxy overlap: a difference may then be chance.
-fn overlaps(row: &Row) -> bool {
+fn overlaps(row: &CapacityRow) -> bool {
     let (alone, through) = (best_alone(row), row.together.rounds);
     alone.low <= through.high && through.low <= alone.high && alone.low < alone.high
 }
 
 /// What is said where that hides a difference.
-fn unclear(who: &str, row: &Row) -> String {
+fn unclear(who: &str, row: &CapacityRow) -> String {
     let (alone, through) = (best_alone(row), row.together.rounds);
     format!(
         "{who}: the result is inconclusive, because the rounds overlap: the best server alone gives {} to {} per \
@@ -132,7 +132,7 @@ fn unclear(who: &str, row: &Row) -> String {
 }
 
 /// What one more would bring.
-fn next(row: &Row) -> String {
+fn next(row: &CapacityRow) -> String {
     let measured = row.together.run.rate;
     match row.verdict.limit {
         _ if row.passing <= 0.0 => String::new(),
@@ -161,7 +161,7 @@ fn next(row: &Row) -> String {
 }
 
 /// Why it is not the sum.
-fn because(row: &Row) -> String {
+fn because(row: &CapacityRow) -> String {
     let measured = row.together.run.rate;
     let passes = format!("it passes on {} per second from a server that answers at once", count(row.passing));
     match row.verdict.limit {
@@ -181,7 +181,7 @@ fn because(row: &Row) -> String {
 }
 
 /// The servers themselves give less when all are asked.
-fn slower(row: &Row) -> String {
+fn slower(row: &CapacityRow) -> String {
     let alone = row.alone.iter().map(|alone| alone.run.latency).fold(0.0, f64::max);
     let together = row.together.run.latency;
     if row.is_uneven() {

@@ -4,7 +4,7 @@ use super::{SERVERS, Setting};
 use crate::origin::{self, DemoOptions, DemoOrigin, Work};
 use crate::party::{PartyError, Spent, Whose, listener};
 use crate::plan::{PlanError, Target};
-use crate::probe::{self, Answer, ProbeError};
+use crate::probe::{self, ProbeError, Reply};
 use crate::stop::Stop;
 use crate::target::{Ask, Permission, TargetError, resolve};
 use crate::verdict::{Once, duration};
@@ -52,7 +52,7 @@ pub enum CapacityError {
     /// The load makes no sense.
     Plan(PlanError),
     /// A process that does not take part.
-    Party(PartyError),
+    Process(PartyError),
     /// The system refused a directory, a file or a port.
     System(io::Error),
     /// The user ended it.
@@ -86,7 +86,7 @@ impl fmt::Display for CapacityError {
             }
             CapacityError::Failing(what) => write!(out, "{what} gave no right answer under load"),
             CapacityError::Plan(error) => error.fmt(out),
-            CapacityError::Party(error) => error.fmt(out),
+            CapacityError::Process(error) => error.fmt(out),
             CapacityError::System(error) => write!(out, "the system refuses: {error}"),
             CapacityError::Stopped => out.write_str("stopped"),
         }
@@ -99,7 +99,7 @@ impl From<PartyError> for CapacityError {
     fn from(error: PartyError) -> Self {
         match error {
             PartyError::Stopped => CapacityError::Stopped,
-            error => CapacityError::Party(error),
+            error => CapacityError::Process(error),
         }
     }
 }
@@ -273,7 +273,7 @@ fn target(url: &str, fields: &[(String, String)], public: bool) -> Result<Target
 }
 
 /// A single request.
-fn answer(url: &str, target: &Target, stop: &Stop) -> Result<Answer, CapacityError> {
+fn answer(url: &str, target: &Target, stop: &Stop) -> Result<Reply, CapacityError> {
     let answer = probe::once_unless(stop, target, PATIENCE, LARGEST).map_err(|error| match error {
         ProbeError::Stopped => CapacityError::Stopped,
         error => CapacityError::Silent(url.to_owned(), error),

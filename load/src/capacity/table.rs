@@ -1,9 +1,9 @@
 //! The table as text, and as a page.
 
-use super::{Alone, Capacity, Published, Rounds, Row};
+use super::{Alone, Capacity, CapacityRow, Published, Rounds};
 use crate::report::paragraph::wrapped;
 use crate::report::quantity;
-use crate::report::steps::{self, Measure, Page};
+use crate::report::steps::{self, MeasuredParty, Page};
 use crate::sizing::Pool;
 use crate::verdict::{count, duration};
 use std::time::Duration;
@@ -68,7 +68,7 @@ fn ceilings(capacity: &Capacity) -> String {
     } else {
         ""
     };
-    let turns = match capacity.rows.iter().any(Row::is_uneven) {
+    let turns = match capacity.rows.iter().any(CapacityRow::is_uneven) {
         true => {
             "the slowest server's rate times the number of servers, because each gets the same number of requests"
         }
@@ -81,7 +81,7 @@ fn ceilings(capacity: &Capacity) -> String {
     )
 }
 
-fn published(row: &Row) -> Option<&'static Published> {
+fn published(row: &CapacityRow) -> Option<&'static Published> {
     row.service_seconds.and_then(|seconds| Published::of(Duration::from_secs_f64(seconds)))
 }
 
@@ -90,7 +90,7 @@ fn article(row: &Published) -> String {
     format!("{} of {}", count(row.together), count(one + other))
 }
 
-fn cells(row: &Row) -> Vec<String> {
+fn cells(row: &CapacityRow) -> Vec<String> {
     let floor = |alone: &Alone| if alone.is_floor { "+" } else { "" };
     let alone: Vec<String> =
         row.alone.iter().map(|alone| format!("{}{}", quantity::rate(alone.run.rate), floor(alone))).collect();
@@ -111,7 +111,7 @@ fn cells(row: &Row) -> Vec<String> {
 }
 
 /// What is to be said of a row: what came of it, what limits, and the pool.
-fn paragraphs(row: &Row) -> Vec<String> {
+fn paragraphs(row: &CapacityRow) -> Vec<String> {
     let mut all = vec![row.sentence.clone(), row.verdict.text()];
     all.extend(different(row));
     if row.closes() {
@@ -124,7 +124,7 @@ fn paragraphs(row: &Row) -> Vec<String> {
 }
 
 /// Servers that give something else each are not the same API.
-fn different(row: &Row) -> Option<String> {
+fn different(row: &CapacityRow) -> Option<String> {
     const OTHER: f64 = 1.25;
     let length = |alone: &&Alone| alone.once.body_bytes;
     let shortest = row.alone.iter().min_by(|one, other| length(one).total_cmp(&length(other)))?;
@@ -142,7 +142,7 @@ fn different(row: &Row) -> Option<String> {
 }
 
 /// Where no keepalive of the proxy can help.
-fn closes(row: &Row) -> String {
+fn closes(row: &CapacityRow) -> String {
     format!(
         "The servers close their connections: the proxy opened {} per second for {} answers, and one run left {} in \
          TIME_WAIT. The proxy's keepalive cannot change that; let the servers keep connections (Gunicorn: --worker-class gthread \
@@ -153,7 +153,7 @@ fn closes(row: &Row) -> String {
     )
 }
 
-fn pool(row: &Row) -> String {
+fn pool(row: &CapacityRow) -> String {
     let Pool { in_use, idle_least, idle_most } = row.pool;
     let keep =
         if idle_least == idle_most { idle_least.to_string() } else { format!("{idle_least} to {idle_most}") };
@@ -167,7 +167,7 @@ fn pool(row: &Row) -> String {
     )
 }
 
-fn below(row: &Row) -> String {
+fn below(row: &CapacityRow) -> String {
     let Some(below) = row.below else { return String::new() };
     let mut text = format!(
         "With a lower keepalive of {} the proxy opened {} connections per second and left {} in TIME_WAIT after the \
@@ -233,15 +233,15 @@ pub fn page(capacity: &Capacity) -> Page {
     }
 }
 
-fn page_row(row: &Row) -> steps::Row {
-    let measure = |party: &str, rate: f64, rounds: Rounds| Measure {
+fn page_row(row: &CapacityRow) -> steps::Row {
+    let measure = |party: &str, rate: f64, rounds: Rounds| MeasuredParty {
         party: party.to_owned(),
         rate,
         low: rounds.low,
         high: rounds.high,
         p50: rounds.p50,
         p99: rounds.p99,
-        ..Measure::default()
+        ..MeasuredParty::default()
     };
     let together = &row.together;
     let mut measures = vec![measure("together", together.run.rate, together.rounds)];

@@ -9,10 +9,10 @@ fn run(connections: u32, rate: f64) -> Run {
 }
 
 /// A row from rates: each alone, what the proxy passes on, and together.
-fn row(alone: &[f64], passing: f64, together: f64, limit: Limit) -> Row {
+fn row(alone: &[f64], passing: f64, together: f64, limit: Limit) -> CapacityRow {
     let connections = 32;
     let all = connections * alone.len() as u32;
-    let mut row = Row {
+    let mut row = CapacityRow {
         name: "a row".into(),
         connections,
         service_seconds: None,
@@ -46,7 +46,7 @@ fn row(alone: &[f64], passing: f64, together: f64, limit: Limit) -> Row {
 }
 
 /// A table of that row alone, about servers of the user's.
-fn of_own_servers(row: Row) -> Capacity {
+fn of_own_servers(row: CapacityRow) -> Capacity {
     Capacity {
         is_simulated: false,
         urls: vec![String::new()],
@@ -58,7 +58,7 @@ fn of_own_servers(row: Row) -> Capacity {
 }
 
 #[track_caller]
-fn check(row: &Row, expected: Gain, says: &[&str]) {
+fn check(row: &CapacityRow, expected: Gain, says: &[&str]) {
     assert_eq!(gain(row), expected, "{}", row.sentence);
     for part in says {
         assert!(row.sentence.contains(part), "no \"{part}\" in: {}", row.sentence);

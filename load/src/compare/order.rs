@@ -1,4 +1,4 @@
-//! Bounds of percentiles from a histogram, though requests of one moment share its luck.
+//! Interval of percentiles from a histogram, though requests of one moment share its luck.
 //!
 //! With independent requests the rank of a true percentile is binomial (Thompson 1936). They are not: so the histogram is
 //! taken as one of fewer requests, as many as give the spread that the slices show. Pure numbers. Next: `text`.
@@ -24,7 +24,7 @@ pub(super) struct Distribution {
 
 /// A percentile and what it lies between, microseconds, all above 0.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Bounds {
+pub(super) struct Interval {
     pub(super) value: f64,
     pub(super) low: f64,
     pub(super) high: f64,
@@ -47,7 +47,7 @@ impl Distribution {
     }
 
     /// What the true percentile lies between with probability `level`; the error says why it cannot be told.
-    pub(super) fn bounds(&self, percent: f64, level: f64) -> Result<Bounds, String> {
+    pub(super) fn bounds(&self, percent: f64, level: f64) -> Result<Interval, String> {
         let share = percent / 100.0;
         let all = self.histogram.len() as f64;
         let dependence = match percent {
@@ -70,7 +70,7 @@ impl Distribution {
         let reach = student::normal_quantile(level) * (share * (1.0 - share) / independent).sqrt();
         let at = |share: f64| self.histogram.value_at_quantile(share.clamp(0.0, 1.0));
         // A recorded value stands for all that share its cell; half a microsecond below is where 0 would be.
-        Ok(Bounds {
+        Ok(Interval {
             value: (self.histogram.median_equivalent(at(share)) as f64).max(0.5),
             low: (self.histogram.lowest_equivalent(at(share - reach)) as f64).max(0.5),
             high: (self.histogram.highest_equivalent(at(share + reach)) as f64).max(0.5) + 1.0,
@@ -118,7 +118,7 @@ fn dependence(histogram: &Histogram<u64>, percent: f64, slices: &[f64]) -> f64 {
 }
 
 /// `b / a` with the interval that follows from both bounds (MOVER: Zou and Donner 2008, on logarithms).
-pub(super) fn ratio(a: Bounds, b: Bounds) -> Ratio {
+pub(super) fn ratio(a: Interval, b: Interval) -> Ratio {
     let value = b.value / a.value;
     let down = (b.value / b.low).ln().hypot((a.high / a.value).ln());
     let up = (b.high / b.value).ln().hypot((a.value / a.low).ln());
@@ -193,7 +193,7 @@ mod tests {
 
     #[test]
     fn ratios_of_bounds_reach_as_far_as_both_errors_together() {
-        let side = |value: f64| Bounds { value, low: value / 1.03, high: value * 1.04 };
+        let side = |value: f64| Interval { value, low: value / 1.03, high: value * 1.04 };
         let found = ratio(side(100.0), side(100.0));
         assert!((found.high.ln() - 1.04f64.ln().hypot(1.03f64.ln())).abs() < 1e-12 && !found.excludes_one());
         assert!(ratio(side(100.0), side(110.0)).excludes_one());

@@ -59,8 +59,8 @@ fn found(a: Recipe, b: Recipe) -> (usize, usize, [usize; COMPARED.len()]) {
     let (mut rate, mut any, mut each) = (0, 0, [0; COMPARED.len()]);
     for seed in 0..100 {
         let comparison = compare(&run(a, 2 * seed + 1), &run(b, 2 * seed + 2));
-        rate += usize::from(comparison.rate.verdict == Verdict::Differs);
-        let differs = comparison.percentiles.iter().map(|finding| finding.verdict == Verdict::Differs);
+        rate += usize::from(comparison.rate.verdict == Difference::Differs);
+        let differs = comparison.percentiles.iter().map(|finding| finding.verdict == Difference::Differs);
         any += usize::from(differs.clone().any(|differs| differs));
         each.iter_mut().zip(differs).for_each(|(count, differs)| *count += usize::from(differs));
     }
@@ -102,7 +102,7 @@ fn ten_times_the_requests_do_not_make_noise_a_difference() {
     let recipe = Recipe { requests: 1_000, slices: 60, ..USUAL };
     let differs = (0..10).filter(|seed| {
         let comparison = compare(&run(recipe, 1_000 + 2 * seed), &run(recipe, 1_001 + 2 * seed));
-        comparison.percentiles.iter().any(|finding| finding.verdict == Verdict::Differs)
+        comparison.percentiles.iter().any(|finding| finding.verdict == Difference::Differs)
     });
     assert!(differs.count() <= 1);
 }
@@ -113,7 +113,7 @@ fn runs_without_any_overlap_differ_however_few_their_answers_are() {
     let (fast, slow) = (run(few, 1), run(Recipe { level: few.level * 1_000.0, ..few }, 2));
     let comparison = compare(&fast, &slow);
     assert!(
-        comparison.percentiles.iter().all(|finding| finding.verdict == Verdict::Differs),
+        comparison.percentiles.iter().all(|finding| finding.verdict == Difference::Differs),
         "{comparison:?}"
     );
     assert!(text(&comparison, ("a", "b")).contains("its latency is longer at 50%, 75%, 90%, 99%, 99.9%"));
@@ -123,8 +123,8 @@ fn runs_without_any_overlap_differ_however_few_their_answers_are() {
 fn a_run_compared_with_itself_differs_in_nothing() {
     for outcome in [samples::closed(), samples::failing(), run(USUAL, 1)] {
         let comparison = compare(&outcome, &outcome);
-        assert_eq!(comparison.rate.verdict, Verdict::Noise);
-        assert!(comparison.percentiles.iter().all(|finding| finding.verdict != Verdict::Differs));
+        assert_eq!(comparison.rate.verdict, Difference::Noise);
+        assert!(comparison.percentiles.iter().all(|finding| finding.verdict != Difference::Differs));
     }
 }
 
@@ -132,16 +132,16 @@ fn a_run_compared_with_itself_differs_in_nothing() {
 fn what_cannot_be_told_is_said() {
     let short = run(Recipe { slices: 9, ..USUAL }, 1);
     let comparison = compare(&short, &run(USUAL, 2));
-    assert_eq!(comparison.rate.verdict, Verdict::Unknown("too short: fewer than 10 slices".to_owned()));
+    assert_eq!(comparison.rate.verdict, Difference::Unknown("too short: fewer than 10 slices".to_owned()));
     assert!(comparison.warnings.contains(&"a is short (0.9s): slow moments may be missing".to_owned()));
     let comparison = compare(&samples::open(), &samples::open());
-    assert_eq!(comparison.rate.verdict, Verdict::Unknown("an open loop sets the rate itself".to_owned()));
+    assert_eq!(comparison.rate.verdict, Difference::Unknown("an open loop sets the rate itself".to_owned()));
     let comparison = compare(&samples::nothing(), &samples::nothing());
-    assert!(matches!(comparison.rate.verdict, Verdict::Unknown(_)));
+    assert!(matches!(comparison.rate.verdict, Difference::Unknown(_)));
     let mut damaged = run(USUAL, 3);
     damaged.latency.histogram = "?".to_owned();
     let comparison = compare(&damaged, &run(USUAL, 4));
-    assert!(comparison.percentiles.iter().all(|finding| matches!(finding.verdict, Verdict::Unknown(_))));
+    assert!(comparison.percentiles.iter().all(|finding| matches!(finding.verdict, Difference::Unknown(_))));
 }
 
 #[test]
@@ -152,11 +152,11 @@ fn what_had_no_answer_at_the_end_is_only_known_to_be_longer() {
         outcome
     };
     let verdict = |a: &Outcome, b: &Outcome| compare(a, b).percentiles[0].verdict.clone();
-    assert_eq!(verdict(&with(1_000.0, 100.0), &with(2_000.0, 100.0)), Verdict::Differs);
-    assert_eq!(verdict(&with(1_000.0, 100.0), &with(2_000.0, 40.0)), Verdict::Differs, "longer than that");
-    assert_eq!(verdict(&with(2_000.0, 40.0), &with(1_000.0, 100.0)), Verdict::Differs);
-    assert!(matches!(verdict(&with(1_000.0, 40.0), &with(2_000.0, 100.0)), Verdict::Unknown(_)));
-    assert!(matches!(verdict(&with(1_000.0, 100.0), &with(1_001.0, 40.0)), Verdict::Unknown(_)));
+    assert_eq!(verdict(&with(1_000.0, 100.0), &with(2_000.0, 100.0)), Difference::Differs);
+    assert_eq!(verdict(&with(1_000.0, 100.0), &with(2_000.0, 40.0)), Difference::Differs, "longer than that");
+    assert_eq!(verdict(&with(2_000.0, 40.0), &with(1_000.0, 100.0)), Difference::Differs);
+    assert!(matches!(verdict(&with(1_000.0, 40.0), &with(2_000.0, 100.0)), Difference::Unknown(_)));
+    assert!(matches!(verdict(&with(1_000.0, 100.0), &with(1_001.0, 40.0)), Difference::Unknown(_)));
     let warned = compare(&samples::closed(), &samples::killed()).warnings.join("\n");
     for words in ["b was ended by the user", "b had no answer to 50.0 % of its requests"] {
         assert!(warned.contains(words), "{warned}");
@@ -200,7 +200,7 @@ fn figures_of_any_length_stand_apart_in_the_report() {
     for (value, low, high) in [(0.5, 0.4, 0.6), (1234.555, 555.262, 123_456.789), (1.0, 0.9, 98_765_432.1)] {
         let finding = &mut comparison.rate;
         (finding.a, finding.b) = (123_456_789_012.0, 987_654_321_098.0);
-        (finding.ratio, finding.verdict) = (Some(Ratio { value, low, high }), Verdict::Differs);
+        (finding.ratio, finding.verdict) = (Some(Ratio { value, low, high }), Difference::Differs);
         let text = text(&comparison, ("a", "b"));
         let line = text.lines().find(|line| line.contains("Requests/s")).expect("the rate has a line");
         let words: Vec<&str> = line.split_whitespace().collect();

@@ -1,6 +1,6 @@
 //! A comparison for a terminal: the warnings first, then the table, then in words what it means and how that is known.
 
-use super::{Comparison, Finding, Ratio, Verdict};
+use super::{Comparison, Difference, Finding, Ratio};
 use crate::report::quantity::{duration, rate};
 use std::fmt::Write as _;
 
@@ -34,10 +34,12 @@ fn line(text: &mut String, finding: &Finding, shape: fn(f64) -> String) {
         None => ("-".to_owned(), "-".to_owned()),
     };
     let verdict = match &finding.verdict {
-        Verdict::Differs if finding.ratio.is_none() => "differs: all answers of one took longer".to_owned(),
-        Verdict::Differs => "differs by more than noise".to_owned(),
-        Verdict::Noise => "within noise".to_owned(),
-        Verdict::Unknown(why) => format!("inconclusive: {why}"),
+        Difference::Differs if finding.ratio.is_none() => {
+            "differs: all answers of one took longer".to_owned()
+        }
+        Difference::Differs => "differs by more than noise".to_owned(),
+        Difference::Noise => "within noise".to_owned(),
+        Difference::Unknown(why) => format!("inconclusive: {why}"),
     };
     let (a, b) = (shape(finding.a), shape(finding.b));
     let _ = writeln!(text, "  {:<15}{a:>12} {b:>11} {ratio:>7}   {interval:<16} {verdict}", finding.name);
@@ -46,27 +48,27 @@ fn line(text: &mut String, finding: &Finding, shape: fn(f64) -> String) {
 /// What it comes to, in words.
 fn sentence(comparison: &Comparison) -> String {
     let rate = match (&comparison.rate.verdict, comparison.rate.ratio) {
-        (Verdict::Differs, Some(ratio)) => format!(
+        (Difference::Differs, Some(ratio)) => format!(
             "b answers {} requests per second than a ({})",
             changed(ratio.value, "more", "fewer"),
             between(ratio)
         ),
-        (Verdict::Noise, Some(ratio)) => {
+        (Difference::Noise, Some(ratio)) => {
             format!("Requests per second differ by no more than noise ({} is possible)", between(ratio))
         }
-        (Verdict::Unknown(why), _) => format!("Requests per second are not compared: {why}"),
+        (Difference::Unknown(why), _) => format!("Requests per second are not compared: {why}"),
         _ => String::new(),
     };
     let by = |is_longer: bool| {
         let names: Vec<&str> = comparison
             .percentiles
             .iter()
-            .filter(|finding| finding.verdict == Verdict::Differs && (finding.b > finding.a) == is_longer)
+            .filter(|finding| finding.verdict == Difference::Differs && (finding.b > finding.a) == is_longer)
             .filter_map(|finding| finding.name.strip_prefix("Latency "))
             .collect();
         names.join(", ")
     };
-    let is_known = |finding: &Finding| !matches!(finding.verdict, Verdict::Unknown(_));
+    let is_known = |finding: &Finding| !matches!(finding.verdict, Difference::Unknown(_));
     if !comparison.percentiles.iter().any(is_known) {
         return format!("{rate}; nothing can be said about its latency.");
     }

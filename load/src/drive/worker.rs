@@ -11,7 +11,7 @@ mod sending;
 use super::connection::{Connection, Stage};
 use super::cost::{self, Share};
 use super::lane::Lane;
-use super::{Run, is_open, nanoseconds};
+use super::{RunShared, is_open, nanoseconds};
 use crate::by_url::ByUrl;
 use crate::exchange::Heads;
 use crate::pace::Pace;
@@ -140,7 +140,7 @@ impl Worker {
     }
 
     /// Runs until the plan's end.
-    pub(super) fn run(mut self, run: &Run<'_>) -> Report {
+    pub(super) fn run(mut self, run: &RunShared<'_>) -> Report {
         let mut events = Vec::with_capacity(EVENTS);
         if run.begin == 0 {
             self.begin(run);
@@ -181,7 +181,7 @@ impl Worker {
     }
 
     /// How long to wait for an event: until the next tick, look or end, in an open loop until the next request is due.
-    fn wait(&mut self, run: &Run<'_>) -> Timespec {
+    fn wait(&mut self, run: &RunShared<'_>) -> Timespec {
         let none = Timespec { tv_sec: 0, tv_nsec: 0 };
         if !self.again.is_empty() {
             return none;
@@ -200,7 +200,7 @@ impl Worker {
     }
 
     /// When the next request is due that a connection is free for, and that may still be sent.
-    fn next_due(&self, run: &Run<'_>) -> Option<u64> {
+    fn next_due(&self, run: &RunShared<'_>) -> Option<u64> {
         let dues = self.lanes.iter().filter(|lane| lane.has_room()).filter_map(Lane::due);
         dues.filter(|due| self.to_send != Some(0) || *due < run.begin).min()
     }
@@ -223,7 +223,7 @@ impl Worker {
     }
 
     /// Ends the tick, and begins measuring where the warm-up ends with it.
-    fn turn(&mut self, run: &Run<'_>, now: u64) {
+    fn turn(&mut self, run: &RunShared<'_>, now: u64) {
         self.tally.flush(&run.board, tick_number(self.next_tick, run.begin) - 1);
         if !self.is_measuring && now >= run.begin {
             self.begin(run);
@@ -236,7 +236,7 @@ impl Worker {
     }
 
     /// Measuring begins. In a closed loop what is on its way will be counted, in an open one what should start from now on.
-    fn begin(&mut self, run: &Run<'_>) {
+    fn begin(&mut self, run: &RunShared<'_>) {
         self.is_measuring = true;
         self.tally.begin();
         self.by_url.clear();
@@ -261,7 +261,7 @@ impl Worker {
     }
 
     /// Looks for what is overdue, and opens what has paused long enough.
-    fn look(&mut self, run: &Run<'_>, now: u64) {
+    fn look(&mut self, run: &RunShared<'_>, now: u64) {
         let mut next = now.saturating_add(self.timeout);
         for number in 0..self.connections.len() {
             let connection = &self.connections[number];
@@ -295,7 +295,7 @@ impl Worker {
         self.next_look = next.max(now + LOOK);
     }
 
-    fn report(mut self, run: &Run<'_>, now: u64, is_interrupted: bool) -> Report {
+    fn report(mut self, run: &RunShared<'_>, now: u64, is_interrupted: bool) -> Report {
         let ended = now.min(run.end.unwrap_or(u64::MAX));
         let last = ended.saturating_sub(1).max(run.begin);
         if self.is_measuring {
@@ -325,7 +325,7 @@ impl Worker {
     }
 
     /// Closed loop: connections whose request has waited nearly all the time.
-    fn count_silent(&mut self, run: &Run<'_>, ended: u64) {
+    fn count_silent(&mut self, run: &RunShared<'_>, ended: u64) {
         let nearly_all = (ended.saturating_sub(run.begin) as f64 * SILENT) as u64;
         let since = |one: &Connection| match one.stage {
             Stage::Connecting(since) | Stage::Shaking(since) => Some(since),
@@ -337,7 +337,7 @@ impl Worker {
     }
 
     /// Open loop: what should have started in the measured time and has no answer, sent or not, has waited until now.
-    fn count_unfinished(&mut self, run: &Run<'_>, ended: u64) {
+    fn count_unfinished(&mut self, run: &RunShared<'_>, ended: u64) {
         let tally = &mut self.tally;
         for one in &self.connections {
             let dues = one.sent.iter().map(|sent| sent.due).chain(one.claim);
@@ -366,19 +366,19 @@ impl Worker {
     /// Whether what became of a request is counted: in an open loop if it should have started in the measured time, in
     /// a closed one if it ends in it.
     #[inline]
-    fn counts(&self, run: &Run<'_>, due: u64) -> bool {
+    fn counts(&self, run: &RunShared<'_>, due: u64) -> bool {
         !(self.is_measuring && is_open(run.plan) && due < run.begin)
     }
 
     /// A request is not waited for any longer: its latency is at least what it has waited, if it counts.
-    fn give_up(&mut self, run: &Run<'_>, due: Option<u64>, now: u64) {
+    fn give_up(&mut self, run: &RunShared<'_>, due: Option<u64>, now: u64) {
         if let Some(due) = due.filter(|due| self.counts(run, *due)) {
             self.tally.given_up(now.saturating_sub(due));
         }
     }
 
     /// Counts a request that came to nothing good, if it counts.
-    fn fail(&mut self, run: &Run<'_>, due: u64, how: Failure) -> bool {
+    fn fail(&mut self, run: &RunShared<'_>, due: u64, how: Failure) -> bool {
         let counts = self.counts(run, due);
         if counts {
             self.tally.failed(how);

@@ -116,7 +116,7 @@ fn the_ceiling_of_a_token_bucket_is_found_within_five_percent() {
     timed(|| {
         let mut told = Vec::new();
         let found = run(&plan, Arrivals::Constant, goal, &AtomicBool::new(false), &mut |sight| {
-            if let Sight::Ended(trial) = sight {
+            if let SearchSight::Ended(trial) = sight {
                 told.push((trial.rate, trial.miss.clone()));
             }
         })

@@ -4,7 +4,7 @@
 //! stopped or panics. Next: `stand`, `measuring`, `result`.
 
 use super::asking;
-use super::course::{self, Around, Course, Stop, Windows};
+use super::course::{self, Around, Course, Turn, Windows};
 pub use super::direct::ClimbError;
 use super::direct::{self, Known};
 pub use super::measuring::Sight;
@@ -16,7 +16,7 @@ use crate::correctness::{How, Keeps};
 use crate::party::{self, Whose};
 use crate::peer::{self, Party};
 use crate::report::{CLOSES, quantity};
-use crate::step::{MICRO, Setting, Step};
+use crate::step::{MICRO, Step, StepSetting};
 use crate::stop::{self, CutShort};
 use crate::target::{Ask, Permission};
 use crate::verdict::{self, Evidence, Once};
@@ -185,7 +185,7 @@ fn announced(course: &Course, connections: u32) -> String {
 /// Every measure without its figures, and what cannot be measured.
 fn open(pairs: &[(Step, Option<Party>)], order: &Order) -> Vec<Measure> {
     let setting =
-        Setting { port: 0, origin: "127.0.0.1:0", fallback: None, workers: "auto", puts_aside: false };
+        StepSetting { port: 0, origin: "127.0.0.1:0", fallback: None, workers: "auto", puts_aside: false };
     let measure = |&(step, party): &(Step, Option<Party>)| {
         let launch = party.map(|party| (party, peer::launch(party, step, &setting, Path::new("/"))));
         let cannot = match &launch {
@@ -227,7 +227,7 @@ struct Taken {
 /// All rounds; what an error ends keeps what there is.
 fn rounds(
     bench: &mut Bench<'_>,
-    stops: &[Stop],
+    stops: &[Turn],
     measures: &mut [Measure],
     taken: &mut Taken,
     watch: &mut dyn FnMut(Sight<'_>),

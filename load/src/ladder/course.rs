@@ -9,7 +9,7 @@ use std::time::Duration;
 
 /// One measurement to come: a place in the list of measures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Stop {
+pub struct Turn {
     /// Which round, 0 for the first.
     pub round: u32,
     /// Which step.
@@ -30,13 +30,13 @@ pub fn pairs(steps: &[Step], parties: &[Party]) -> Vec<(Step, Option<Party>)> {
 }
 
 /// Every measurement, in order, of the pairs that can be measured.
-fn course(pairs: &[(Step, Option<Party>)], rounds: u32) -> Vec<Stop> {
+fn course(pairs: &[(Step, Option<Party>)], rounds: u32) -> Vec<Turn> {
     let mut stops = Vec::with_capacity(pairs.len() * rounds as usize);
     for round in 0..rounds {
         for of_step in pairs.chunk_by(|one, other| one.0 == other.0) {
             let first = round as usize % of_step.len();
             let turns = of_step.iter().cycle().skip(first).take(of_step.len());
-            stops.extend(turns.map(|&(step, party)| Stop { round, step, party }));
+            stops.extend(turns.map(|&(step, party)| Turn { round, step, party }));
         }
     }
     stops
@@ -52,7 +52,7 @@ pub struct Around {
 }
 
 impl Around {
-    fn seconds(&self, stop: &Stop) -> f64 {
+    fn seconds(&self, stop: &Turn) -> f64 {
         let start = if stop.party == Some(Party::Varnish) { START + VARNISH } else { START };
         let queue = if stop.step.is_cached() { 0.0 } else { self.queue.as_secs_f64() };
         start + self.before.as_secs_f64() + queue
@@ -108,7 +108,7 @@ pub fn is_brief(step: Step, fallback: Option<&str>) -> bool {
 #[derive(Debug, Clone)]
 pub struct Course {
     /// In order.
-    pub stops: Vec<Stop>,
+    pub stops: Vec<Turn>,
     /// How long.
     pub windows: Windows,
     /// How long the whole takes, about.
@@ -155,7 +155,7 @@ pub fn lay_out(
 }
 
 /// How long each measurement is.
-fn windows(stops: &[Stop], limit: Duration, around: Around, is_brief: &dyn Fn(Step) -> bool) -> Windows {
+fn windows(stops: &[Turn], limit: Duration, around: Around, is_brief: &dyn Fn(Step) -> bool) -> Windows {
     let overhead: f64 = stops.iter().map(|stop| around.seconds(stop)).sum();
     let left = limit.as_secs_f64() - overhead;
     let brief = stops.iter().filter(|stop| is_brief(stop.step)).count() as f64;

@@ -4,7 +4,7 @@
 
 use crate::correctness::{self, Caching, Direct, How, Keeps, Standard, Telling};
 use crate::plan::Target;
-use crate::probe::{self, Answer, ProbeError};
+use crate::probe::{self, ProbeError, Reply};
 use crate::step::{self, MICRO};
 use crate::stop::Stop;
 use crate::target::{self, Ask, Permission};
@@ -140,7 +140,7 @@ impl Known {
     ///
     /// # Errors
     /// [`ClimbError::Stopped`].
-    pub(super) fn once_more(&self, within: Duration, stop: &Stop) -> Result<Option<Answer>, ClimbError> {
+    pub(super) fn once_more(&self, within: Duration, stop: &Stop) -> Result<Option<Reply>, ClimbError> {
         match probe::once_unless(stop, &self.target, within, LARGEST) {
             Err(ProbeError::Stopped) => Err(ClimbError::Stopped),
             told => Ok(told.ok()),
@@ -163,7 +163,7 @@ impl Known {
 }
 
 /// The answer without its times.
-pub(super) fn seen(answer: Answer) -> Direct {
+pub(super) fn seen(answer: Reply) -> Direct {
     Direct { status: answer.status, fields: answer.fields, body: answer.body }
 }
 

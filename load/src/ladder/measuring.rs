@@ -1,17 +1,17 @@
 //! One measurement: a step put up, looked at once, loaded, and asked as strangers would.
 
-use super::course::{Stop, Windows, is_brief};
+use super::course::{Turn, Windows, is_brief};
 use super::direct::{self, ClimbError, Known};
 use super::result::{Measure, Round};
 use super::stand::{Certificate, Programs, Stand, StandError};
 use crate::correctness::{How, mixed_up, stream};
 use crate::drive;
-use crate::party::{Found, Meter, Whose, time_wait_of_late};
+use crate::party::{Meter, Metered, Whose, time_wait_of_late};
 use crate::peer::Party;
 use crate::plan::{Plan, Target};
 use crate::probe::{self, ProbeError};
 use crate::progress::Progress;
-use crate::step::{Setting, Step};
+use crate::step::{Step, StepSetting};
 use crate::stop;
 use crate::verdict::Once;
 use std::time::Duration;
@@ -64,7 +64,7 @@ pub(super) struct Bench<'a> {
 #[derive(Debug)]
 pub(super) struct Seen {
     pub round: Round,
-    pub found: Found,
+    pub found: Metered,
     /// Single requests through the proxy, timed.
     pub through: Vec<Once>,
 }
@@ -84,7 +84,7 @@ impl Bench<'_> {
     /// Measures a step; `None` where the party cannot do it after all, which the measure then says.
     pub(super) fn measure(
         &mut self,
-        stop: &Stop,
+        stop: &Turn,
         measure: &mut Measure,
         watch: &mut dyn FnMut(Sight<'_>),
     ) -> Result<Option<Seen>, ClimbError> {
@@ -94,7 +94,7 @@ impl Bench<'_> {
             return self.load(stop.step, &target, None, watch).map(Some);
         };
         let origin = self.known.address.to_string();
-        let setting = Setting {
+        let setting = StepSetting {
             port: 0,
             origin: &origin,
             fallback: self.fallback.as_deref(),

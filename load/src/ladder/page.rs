@@ -44,19 +44,19 @@ pub fn page(climbed: &Climbed) -> Page {
     }
 }
 
-fn shown(measure: &Measure) -> steps::Measure {
-    let named = steps::Measure {
+fn shown(measure: &Measure) -> steps::MeasuredParty {
+    let named = steps::MeasuredParty {
         party: measure.party.map_or("the API", |party| party.title()).to_owned(),
         cannot: measure.cannot.clone(),
         wrong: measure.wrong.clone(),
-        ..steps::Measure::default()
+        ..steps::MeasuredParty::default()
     };
     let Some(figures) = &measure.figures else {
         let cannot = named.cannot.or_else(|| Some("was not measured".to_owned()));
-        return steps::Measure { cannot, ..named };
+        return steps::MeasuredParty { cannot, ..named };
     };
     let Figures { rate, times, p50, p99, errors, reached, cpu, time_wait, .. } = figures;
-    steps::Measure {
+    steps::MeasuredParty {
         rate: rate.median,
         low: rate.least,
         high: rate.most,

@@ -3,10 +3,10 @@
 //! Each measurement gets a new one in a directory of its own, so that no step finds connections or answers of another.
 //! Dropped, the process is ended and the directory gone. Next: `climb`, which measures it; `peer` says how to start each.
 
-use crate::party::{Party as Process, PartyError, Place, SHARED_MEMORY, free_address};
+use crate::party::{PartyError, Place, Process, SHARED_MEMORY, free_address};
 use crate::peer::{self, Party, Reached};
 use crate::step::nginx::{CERTIFICATE, KEY};
-use crate::step::{Setting, Step};
+use crate::step::{Step, StepSetting};
 use crate::stop::Stop;
 use std::io::{Read, Write};
 use std::net::SocketAddr;
@@ -92,7 +92,7 @@ impl Stand {
     pub fn put_up(
         party: Party,
         step: Step,
-        setting: &Setting<'_>,
+        setting: &StepSetting<'_>,
         programs: &Programs,
         certificate: &Certificate,
         stop: &Stop,
@@ -102,7 +102,7 @@ impl Stand {
             programs.of(party).ok_or_else(|| StandError::Cannot("is not installed here".to_owned()))?;
         let address = free_address().map_err(|error| failed(&error))?;
         let place = Place::within(&home(step)).map_err(|error| failed(&error))?;
-        let setting = Setting { port: address.port(), ..*setting };
+        let setting = StepSetting { port: address.port(), ..*setting };
         let launch = peer::launch(party, step, &setting, &place.path())
             .map_err(|why| StandError::Cannot(why.to_owned()))?;
         let write = |name: &str, text: &str| place.write(name, text).map_err(|error| failed(&error));

@@ -8,7 +8,7 @@ use crate::outcome::{Counts, Errors, Generator, Latency, Outcome};
 use crate::peer::{self, Party};
 use crate::plan::Mode;
 use crate::report::json;
-use crate::step::{STEPS, Setting, Step};
+use crate::step::{STEPS, Step, StepSetting};
 use crate::stop::CutShort;
 use std::path::Path;
 use std::time::Duration;
@@ -283,7 +283,7 @@ fn the_default_ladder_stays_within_its_limit_whoever_takes_part() {
     let steps: Vec<Step> = STEPS.iter().map(|entry| entry.step).collect();
     let wish = Wish { rounds: None, each: None, limit: Duration::from_secs(110) };
     let setting =
-        Setting { port: 0, origin: "127.0.0.1:0", fallback: None, workers: "auto", puts_aside: false };
+        StepSetting { port: 0, origin: "127.0.0.1:0", fallback: None, workers: "auto", puts_aside: false };
     let is_able = |(step, party): &(Step, Option<Party>)| {
         party.is_none_or(|party| peer::launch(party, *step, &setting, Path::new("/")).is_ok())
     };

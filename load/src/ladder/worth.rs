@@ -192,10 +192,10 @@ fn waits(climbed: &Climbed) -> Option<String> {
 }
 
 /// This program's steps, the API alone first, right or wrong. Other steps that are not counted have their reason elsewhere.
-fn steps(climbed: &Climbed) -> Vec<verdict::Climbed> {
+fn steps(climbed: &Climbed) -> Vec<verdict::ClimbedStep> {
     let alone =
         climbed.measure(Step::Alone, None).and_then(|measure| Some((measure, measure.figures.as_ref()?)));
-    let step = |(measure, figures): (&Measure, &Figures)| verdict::Climbed {
+    let step = |(measure, figures): (&Measure, &Figures)| verdict::ClimbedStep {
         name: measure.step.entry().title.to_owned(),
         rate: if measure.wrong.is_none() || measure.is_base() { figures.rate.median } else { 0.0 },
         low: figures.rate.least,

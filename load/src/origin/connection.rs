@@ -2,7 +2,7 @@
 //!
 //! Bounds: 16 KiB a head, 1 MiB a body, 75 s of silence. Parsing and framing are `millstream-wire`'s.
 
-use super::pages::{Page, Pages};
+use super::pages::{Pages, Resource};
 use super::work::Workers;
 use millstream_net::clock;
 use millstream_wire::h1::chunked::{Decoder, Event};
@@ -32,16 +32,16 @@ struct Input {
 }
 
 /// Why a connection ends.
-enum End {
+enum Leaving {
     /// The client is gone or silent, or the API stops.
     Silently,
     /// An error answer is due first.
     Status(u16),
 }
 
-impl From<io::Error> for End {
+impl From<io::Error> for Leaving {
     fn from(_: io::Error) -> Self {
-        End::Silently
+        Leaving::Silently
     }
 }
 
@@ -63,8 +63,8 @@ pub(super) fn serve(workers: &Workers, pages: &Pages, stream: TcpStream) -> io::
                     return Ok(());
                 }
             }
-            Err(End::Silently) => return Ok(()),
-            Err(End::Status(status)) => {
+            Err(Leaving::Silently) => return Ok(()),
+            Err(Leaving::Status(status)) => {
                 out.clear();
                 plain(&mut out, status, false, Method::Get);
                 return input.stream.write_all(&out);
@@ -80,10 +80,10 @@ fn exchange(
     input: &mut Input,
     head: &mut RequestHead,
     out: &mut Vec<u8>,
-) -> Result<bool, End> {
+) -> Result<bool, Leaving> {
     input.read_head(head)?;
     let fields = head.view(&input.bytes);
-    let framing = framing::request(head.version, fields).map_err(|error| End::Status(error.status()))?;
+    let framing = framing::request(head.version, fields).map_err(|error| Leaving::Status(error.status()))?;
     let is_persistent = framing::is_persistent(head.version, fields);
     let expects_continue = fields.lists(FieldId::Expect, "100-continue");
     let method = head.method;
@@ -99,14 +99,14 @@ fn exchange(
         plain(out, 405, is_persistent, method);
         return Ok(is_persistent);
     }
-    let number = workers.work(page.times).ok_or(End::Silently)?;
+    let number = workers.work(page.times).ok_or(Leaving::Silently)?;
     answer(out, pages, page, number, is_persistent, method);
     Ok(is_persistent)
 }
 
 impl Input {
     /// Appends what has arrived; the client's end is an error.
-    fn read(&mut self) -> Result<(), End> {
+    fn read(&mut self) -> Result<(), Leaving> {
         let before = self.bytes.len();
         self.bytes.resize(before + READ, 0);
         let read = loop {
@@ -117,27 +117,27 @@ impl Input {
         };
         self.bytes.truncate(before + *read.as_ref().unwrap_or(&0));
         match read? {
-            0 => Err(End::Silently),
+            0 => Err(Leaving::Silently),
             _ => Ok(()),
         }
     }
 
-    fn read_head(&mut self, head: &mut RequestHead) -> Result<(), End> {
+    fn read_head(&mut self, head: &mut RequestHead) -> Result<(), Leaving> {
         loop {
             match head.parse(&self.bytes, &LIMITS) {
                 Ok(Progress::Complete) => return Ok(()),
                 Ok(Progress::Partial) => self.read()?,
-                Err(error) => return Err(End::Status(error.status())),
+                Err(error) => return Err(Leaving::Status(error.status())),
             }
         }
     }
 
-    fn skip_body(&mut self, framing: Framing, expects_continue: bool) -> Result<(), End> {
+    fn skip_body(&mut self, framing: Framing, expects_continue: bool) -> Result<(), Leaving> {
         if framing == Framing::None || framing == Framing::Length(0) {
             return Ok(());
         }
         if matches!(framing, Framing::Length(length) if length > LARGEST_BODY) {
-            return Err(End::Status(413));
+            return Err(Leaving::Status(413));
         }
         if expects_continue && self.bytes.is_empty() {
             self.stream.write_all(b"HTTP/1.1 100 Continue\r\n\r\n")?;
@@ -150,7 +150,7 @@ impl Input {
         }
     }
 
-    fn skip(&mut self, mut left: u64) -> Result<(), End> {
+    fn skip(&mut self, mut left: u64) -> Result<(), Leaving> {
         loop {
             let now = usize::try_from(left).unwrap_or(usize::MAX).min(self.bytes.len());
             self.bytes.drain(..now);
@@ -162,12 +162,12 @@ impl Input {
         }
     }
 
-    fn skip_chunks(&mut self) -> Result<(), End> {
+    fn skip_chunks(&mut self) -> Result<(), Leaving> {
         let mut decoder = Decoder::new(LIMITS.total);
         let mut total = 0;
         loop {
             let (consumed, event) =
-                decoder.decode(&self.bytes).map_err(|error| End::Status(error.status()))?;
+                decoder.decode(&self.bytes).map_err(|error| Leaving::Status(error.status()))?;
             let (data, is_end, is_starved) = match event {
                 Event::Data(data) => (data.len() as u64, false, false),
                 Event::More => (0, false, true),
@@ -176,7 +176,7 @@ impl Input {
             self.bytes.drain(..consumed);
             total += data;
             if total > LARGEST_BODY {
-                return Err(End::Status(413));
+                return Err(Leaving::Status(413));
             }
             if is_end {
                 return Ok(());
@@ -189,7 +189,14 @@ impl Input {
 }
 
 /// Writes a page's answer; its body is left out for HEAD (RFC 9110 §9.3.2).
-fn answer(out: &mut Vec<u8>, pages: &Pages, page: &Page, number: u64, is_persistent: bool, method: Method) {
+fn answer(
+    out: &mut Vec<u8>,
+    pages: &Pages,
+    page: &Resource,
+    number: u64,
+    is_persistent: bool,
+    method: Method,
+) {
     let (kind, body) = pages.body(page, number);
     // An answer to POST says what became of that one request.
     let cache_control = if method == Method::Post { "no-store" } else { page.cache_control };

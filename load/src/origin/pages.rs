@@ -3,6 +3,7 @@
 //! Bodies are made up of invented words, so that they compress like real text, and are the same in every run but
 //! for the number of the request, by which a cached answer is told from a new one; `/list` has none.
 
+use crate::pace::Random;
 use std::fmt::Write;
 
 /// Bytes of `/page`.
@@ -16,18 +17,18 @@ const LARGEST_BODY: usize = 16 << 20;
 
 /// One path of the API.
 #[derive(Debug)]
-pub(super) struct Page {
+pub(super) struct Resource {
     pub(super) path: &'static str,
     /// Service times that it takes.
     pub(super) times: u32,
     /// `Cache-Control`.
     pub(super) cache_control: &'static str,
     pub(super) set_cookie: Option<&'static str>,
-    content: Content,
+    content: Filling,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Content {
+enum Filling {
     Json,
     Html,
     /// JSON that is the same every time.
@@ -35,48 +36,48 @@ enum Content {
 }
 
 /// The paths. `/private` is cacheable but for its cookie, which no shared cache may hand to somebody else.
-static PAGES: [Page; 6] = [
-    Page {
+static PAGES: [Resource; 6] = [
+    Resource {
         path: "/",
         times: 1,
         cache_control: "public, max-age=10",
         set_cookie: None,
-        content: Content::Json,
+        content: Filling::Json,
     },
-    Page {
+    Resource {
         path: "/list",
         times: 1,
         cache_control: "public, max-age=10",
         set_cookie: None,
-        content: Content::Fixed,
+        content: Filling::Fixed,
     },
-    Page {
+    Resource {
         path: "/slow",
         times: 10,
         cache_control: "public, max-age=10",
         set_cookie: None,
-        content: Content::Json,
+        content: Filling::Json,
     },
-    Page {
+    Resource {
         path: "/page",
         times: 1,
         cache_control: "public, max-age=60",
         set_cookie: None,
-        content: Content::Html,
+        content: Filling::Html,
     },
-    Page {
+    Resource {
         path: "/private",
         times: 1,
         cache_control: "max-age=10",
         set_cookie: Some("session=4f1c; Path=/; HttpOnly"),
-        content: Content::Json,
+        content: Filling::Json,
     },
-    Page {
+    Resource {
         path: "/uncacheable",
         times: 1,
         cache_control: "no-store",
         set_cookie: None,
-        content: Content::Json,
+        content: Filling::Json,
     },
 ];
 
@@ -96,25 +97,25 @@ impl Pages {
     }
 
     /// The page of a path without its query, which is part of no decision here.
-    pub(super) fn find(path: &[u8]) -> Option<&'static Page> {
+    pub(super) fn find(path: &[u8]) -> Option<&'static Resource> {
         PAGES.iter().find(|page| page.path.as_bytes() == path)
     }
 
     /// The media type and the body of the answer to a request of this number.
-    pub(super) fn body(&self, page: &Page, number: u64) -> (&'static str, Vec<u8>) {
+    pub(super) fn body(&self, page: &Resource, number: u64) -> (&'static str, Vec<u8>) {
         let mut body = String::with_capacity(PAGE_BYTES.max(self.body_bytes));
         // Writing to a String cannot fail.
         let (kind, end, bytes, filling) = match page.content {
-            Content::Json => {
+            Filling::Json => {
                 let _ = write!(body, "{{\"served\":{number},\"text\":\"");
                 ("application/json", "\"}", self.body_bytes, &self.filling)
             }
-            Content::Fixed => {
+            Filling::Fixed => {
                 body.push_str("{\"text\":\"");
                 ("application/json", "\"}", self.body_bytes, &self.filling)
             }
-            Content::Html => {
-                let _ = write!(body, "<!doctype html><title>Page {number}</title><p>");
+            Filling::Html => {
+                let _ = write!(body, "<!doctype html><title>Resource {number}</title><p>");
                 ("text/html; charset=utf-8", "</p>", PAGE_BYTES, &self.html)
             }
         };
@@ -147,16 +148,4 @@ fn prose(bytes: usize) -> String {
     }
     text.truncate(bytes);
     text
-}
-
-/// Marsaglia's xorshift (2003) with shifts 13, 7, 17: a fixed sequence is all that is asked of it.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, bound: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0 % bound
-    }
 }

@@ -25,7 +25,7 @@ const CALIBRATION: Duration = Duration::from_millis(5);
 
 #[derive(Debug)]
 pub(super) struct Workers {
-    state: Mutex<State>,
+    state: Mutex<WorkState>,
     /// A worker was handed over to one that waits, or all is over.
     handed_over: Condvar,
     stopped: Condvar,
@@ -36,7 +36,7 @@ pub(super) struct Workers {
 }
 
 #[derive(Debug)]
-struct State {
+struct WorkState {
     /// Workers with nothing to do; none while anybody waits.
     free: usize,
     /// Requests that wait for a worker.
@@ -53,7 +53,8 @@ struct Busy<'a>(&'a Workers);
 
 impl Workers {
     pub(super) fn new(workers: usize, service_time: Duration, work: Work) -> Self {
-        let state = State { free: workers.max(1), waiting: 0, handed_over: 0, served: 0, is_stopping: false };
+        let state =
+            WorkState { free: workers.max(1), waiting: 0, handed_over: 0, served: 0, is_stopping: false };
         let rounds_per_millisecond = match work {
             Work::Cpu => calibrate(),
             Work::Wait => 0,
@@ -97,7 +98,7 @@ impl Workers {
         self.stopped.notify_all();
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, WorkState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -108,7 +109,7 @@ impl Workers {
             return Some(Busy(self));
         }
         state.waiting += 1;
-        let must_wait = |state: &mut State| !state.is_stopping && state.handed_over == 0;
+        let must_wait = |state: &mut WorkState| !state.is_stopping && state.handed_over == 0;
         state = self.handed_over.wait_while(state, must_wait).unwrap_or_else(PoisonError::into_inner);
         if state.is_stopping {
             return None;

@@ -17,12 +17,12 @@ const MOMENT: Duration = Duration::from_millis(60);
 #[derive(Debug)]
 pub struct Meter {
     parties: Vec<(String, Whose)>,
-    first: Option<Sight>,
-    last: Option<Sight>,
+    first: Option<Glance>,
+    last: Option<Glance>,
 }
 
 #[derive(Debug)]
-struct Sight {
+struct Glance {
     at: Instant,
     accounts: Vec<Account>,
     cores: Cores,
@@ -32,7 +32,7 @@ struct Sight {
 
 /// What a meter found.
 #[derive(Debug, Clone, Default, PartialEq, serde::Serialize, serde::Deserialize)]
-pub struct Found {
+pub struct Metered {
     /// Seconds between the first look and the last.
     pub seconds: f64,
     /// By the names that were given.
@@ -48,7 +48,7 @@ pub struct Found {
     pub opened_per_second: f64,
 }
 
-impl Found {
+impl Metered {
     /// What a party spent; `None` where it was not watched.
     pub fn of(&self, name: &str) -> Option<Spent> {
         self.parties.iter().find(|(other, _)| other == name).map(|(_, spent)| *spent)
@@ -69,7 +69,7 @@ impl Meter {
         if latest.is_some_and(|sight| now.duration_since(sight.at) < BETWEEN) {
             return;
         }
-        let sight = Sight {
+        let sight = Glance {
             at: now,
             accounts: self.parties.iter().map(|(_, whose)| Account::read(whose)).collect(),
             cores: Cores::read(),
@@ -92,11 +92,11 @@ impl Meter {
     }
 
     /// What was spent between the first look and the last; nothing where there were not two.
-    pub fn found(&self) -> Found {
-        let (Some(first), Some(last)) = (&self.first, &self.last) else { return Found::default() };
+    pub fn found(&self) -> Metered {
+        let (Some(first), Some(last)) = (&self.first, &self.last) else { return Metered::default() };
         let spent = last.accounts.iter().zip(&first.accounts).map(|(last, first)| last.since(first));
         let seconds = last.at.duration_since(first.at).as_secs_f64();
-        Found {
+        Metered {
             seconds,
             parties: self.parties.iter().map(|(name, _)| name.clone()).zip(spent).collect(),
             machine_busy: last.cores.busy_since(first.cores),

@@ -8,10 +8,10 @@ use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
-fn shell(script: &str) -> Party {
+fn shell(script: &str) -> Process {
     let mut command = Command::new("/bin/sh");
     command.args(["-c", script]);
-    Party::start("a shell", command, Place::new().unwrap()).unwrap()
+    Process::start("a shell", command, Place::new().unwrap()).unwrap()
 }
 
 fn is_running(id: u32) -> bool {
@@ -20,7 +20,7 @@ fn is_running(id: u32) -> bool {
 }
 
 /// Reads on until what a party printed has as many words.
-fn words(party: &mut Party, count: usize) -> Vec<String> {
+fn words(party: &mut Process, count: usize) -> Vec<String> {
     let began = clock::now();
     loop {
         let said: Vec<String> = party.said().split(' ').map(str::to_owned).collect();
@@ -130,7 +130,7 @@ fn a_party_that_ends_at_once_is_told_with_what_it_said() {
 #[test]
 fn a_program_that_is_not_there_cannot_be_started() {
     let error =
-        Party::start("varnish", Command::new("/nowhere/varnishd"), Place::new().unwrap()).unwrap_err();
+        Process::start("varnish", Command::new("/nowhere/varnishd"), Place::new().unwrap()).unwrap_err();
     assert!(error.to_string().starts_with("varnish cannot be started: "), "{error}");
 }
 

@@ -3,12 +3,12 @@
 
 use super::{Launch, NO_PROXY, Reached};
 use crate::step::nginx::CERTIFICATE;
-use crate::step::{Cache, Features, Log, MICRO, Setting, Step, seconds};
+use crate::step::{Cache, Features, Log, MICRO, Step, StepSetting, seconds};
 use std::fmt::Write;
 
 const SOCKET: &str = "haproxy.sock";
 
-pub(super) fn launch(step: Step, setting: &Setting<'_>) -> Result<Launch, &'static str> {
+pub(super) fn launch(step: Step, setting: &StepSetting<'_>) -> Result<Launch, &'static str> {
     let features = step.features().ok_or(NO_PROXY)?;
     match (step, features.log) {
         (Step::Lock, _) => return Err("has neither a lock nor stale answers in its cache"),
@@ -28,7 +28,7 @@ pub(super) fn launch(step: Step, setting: &Setting<'_>) -> Result<Launch, &'stat
     })
 }
 
-fn text(features: &Features, setting: &Setting<'_>) -> String {
+fn text(features: &Features, setting: &StepSetting<'_>) -> String {
     // With fewer files allowed than that many connections take, it would not start.
     let mut out =
         format!("global\n    maxconn 10000\n    no strict-limits\n    stats socket unix@{SOCKET} mode 600\n");
@@ -66,7 +66,7 @@ fn text(features: &Features, setting: &Setting<'_>) -> String {
     out
 }
 
-fn cached(out: &mut String, cache: &Cache, setting: &Setting<'_>) {
+fn cached(out: &mut String, cache: &Cache, setting: &StepSetting<'_>) {
     let silent = if cache.micro { Some(MICRO) } else { setting.fallback };
     if let Some(seconds) = silent.and_then(seconds) {
         let own_word = match cache.micro && setting.puts_aside {

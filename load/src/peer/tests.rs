@@ -3,7 +3,7 @@
 use super::*;
 use crate::step::STEPS;
 
-const SETTING: Setting<'static> = Setting {
+const SETTING: StepSetting<'static> = StepSetting {
     port: 8081,
     origin: "127.0.0.1:8000",
     fallback: Some("1m"),
@@ -47,7 +47,7 @@ fn peers_keep_what_says_nothing_for_as_long_as_nginx_would() {
 #[test]
 fn a_lifetime_of_the_apis_own_is_put_aside_by_everybody_in_the_microcache_alone() {
     let with = |party: Party, step: Step| {
-        let setting = Setting { puts_aside: true, ..SETTING };
+        let setting = StepSetting { puts_aside: true, ..SETTING };
         launch(party, step, &setting, Path::new("/run/x")).expect("it can").files.remove(0).1
     };
     for (party, words) in [
@@ -64,7 +64,7 @@ fn a_lifetime_of_the_apis_own_is_put_aside_by_everybody_in_the_microcache_alone(
 
 #[test]
 fn varnish_gets_host_and_port_apart() {
-    let setting = Setting { origin: "[::1]:8000", ..SETTING };
+    let setting = StepSetting { origin: "[::1]:8000", ..SETTING };
     let text =
         launch(Party::Varnish, Step::Proxied, &setting, Path::new("/")).expect("it can").files.remove(0).1;
     assert!(text.contains(".host = \"::1\";") && text.contains(".port = \"8000\";"));

@@ -2,14 +2,18 @@
 //! those steps it cannot do.
 
 use super::{Launch, NO_PROXY, Reached};
-use crate::step::{Features, Log, MICRO, Setting, Step, seconds};
+use crate::step::{Features, Log, MICRO, Step, StepSetting, seconds};
 use std::fmt::Write;
 use std::path::Path;
 
 const DIRECTORY: &str = "varnish";
 const FILE: &str = "api.vcl";
 
-pub(super) fn launch(step: Step, setting: &Setting<'_>, directory: &Path) -> Result<Launch, &'static str> {
+pub(super) fn launch(
+    step: Step,
+    setting: &StepSetting<'_>,
+    directory: &Path,
+) -> Result<Launch, &'static str> {
     let features = step.features().ok_or(NO_PROXY)?;
     if features.tls {
         return Err("speaks no TLS itself");
@@ -54,7 +58,7 @@ pub(super) fn launch(step: Step, setting: &Setting<'_>, directory: &Path) -> Res
     })
 }
 
-fn text(features: &Features, setting: &Setting<'_>) -> String {
+fn text(features: &Features, setting: &StepSetting<'_>) -> String {
     // An IPv6 address stands in brackets, so the last colon is the port's.
     let (host, port) = setting.origin.rsplit_once(':').unwrap_or((setting.origin, "80"));
     let host = host.trim_start_matches('[').trim_end_matches(']');

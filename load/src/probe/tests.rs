@@ -6,7 +6,7 @@ use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 
 /// Answers one connection with these bytes; the address, and what a probe says.
-fn probe(bytes: &'static [u8], most: usize) -> (SocketAddr, Result<Answer, ProbeError>) {
+fn probe(bytes: &'static [u8], most: usize) -> (SocketAddr, Result<Reply, ProbeError>) {
     probe_with(move |mut socket| _ = socket.write_all(bytes), most, Duration::from_secs(10))
 }
 
@@ -14,7 +14,7 @@ fn probe_with(
     say: impl FnOnce(TcpStream) + Send + 'static,
     most: usize,
     limit: Duration,
-) -> (SocketAddr, Result<Answer, ProbeError>) {
+) -> (SocketAddr, Result<Reply, ProbeError>) {
     let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a free port");
     let address = listener.local_addr().expect("it is bound");
     let server = std::thread::spawn(move || {

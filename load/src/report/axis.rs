@@ -94,7 +94,7 @@ fn step_below(value: f64) -> f64 {
 
 /// A tick with its label; where there is no room for all, the lower rank stays.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Tick {
+pub(super) struct AxisTick {
     /// Where it stands, from 0 to 1.
     pub(super) place: f64,
     pub(super) label: String,
@@ -102,7 +102,7 @@ pub(super) struct Tick {
 }
 
 /// Ticks of durations in microseconds.
-pub(super) fn duration_ticks(scale: Scale, about: usize) -> Vec<Tick> {
+pub(super) fn duration_ticks(scale: Scale, about: usize) -> Vec<AxisTick> {
     let label = |value: f64| match value {
         _ if value == 0.0 => "0".to_owned(),
         _ if value < 1e3 => trimmed(value, "us"),
@@ -113,7 +113,7 @@ pub(super) fn duration_ticks(scale: Scale, about: usize) -> Vec<Tick> {
 }
 
 /// Ticks of rates.
-pub(super) fn rate_ticks(scale: Scale, about: usize) -> Vec<Tick> {
+pub(super) fn rate_ticks(scale: Scale, about: usize) -> Vec<AxisTick> {
     let label = |value: f64| match value {
         _ if value < 1e3 => trimmed(value, ""),
         _ if value < 1e6 => trimmed(value / 1e3, "k"),
@@ -122,12 +122,12 @@ pub(super) fn rate_ticks(scale: Scale, about: usize) -> Vec<Tick> {
     plain(scale, about, label)
 }
 
-fn plain(scale: Scale, about: usize, label: impl Fn(f64) -> String) -> Vec<Tick> {
+fn plain(scale: Scale, about: usize, label: impl Fn(f64) -> String) -> Vec<AxisTick> {
     let ticks = scale.ticks(about).into_iter().enumerate();
     // Every second one first: what is left where there is no room for all is even.
     let ticks = ticks.map(|(number, value)| (number % 2 * 100 + number, value));
     ticks
-        .map(|(rank, value)| Tick { place: scale.place(value), label: label(value), rank: rank as u32 })
+        .map(|(rank, value)| AxisTick { place: scale.place(value), label: label(value), rank: rank as u32 })
         .collect()
 }
 
@@ -137,7 +137,7 @@ fn trimmed(value: f64, unit: &str) -> String {
 }
 
 /// Ticks of the time that passed, in seconds, at steps that clocks have.
-pub(super) fn time_ticks(seconds: f64, about: usize) -> Vec<Tick> {
+pub(super) fn time_ticks(seconds: f64, about: usize) -> Vec<AxisTick> {
     const STEPS: [f64; 20] = [
         0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 15.0, 30.0, 60.0, 120.0, 300.0, 600.0, 900.0, 1800.0, 3600.0,
         7200.0, 14_400.0, 21_600.0, 43_200.0,
@@ -148,7 +148,7 @@ pub(super) fn time_ticks(seconds: f64, about: usize) -> Vec<Tick> {
         .map(|number| {
             let at = f64::from(number) * step;
             let label = if number == 0 { "0s".to_owned() } else { quantity::span(at) };
-            Tick { place: if seconds > 0.0 { at / seconds } else { 0.0 }, label, rank: number }
+            AxisTick { place: if seconds > 0.0 { at / seconds } else { 0.0 }, label, rank: number }
         })
         .collect()
 }
@@ -172,7 +172,7 @@ impl Percentiles {
     }
 
     /// The percentiles that people name, as far as there are values beyond them.
-    pub(super) fn ticks(self) -> Vec<Tick> {
+    pub(super) fn ticks(self) -> Vec<AxisTick> {
         const NAMED: [(f64, &str); 9] = [
             (99.0, "99%"),
             (99.9, "99.9%"),
@@ -189,7 +189,7 @@ impl Percentiles {
             .zip(0..)
             .filter(|((percent, _), _)| -(1.0 - percent / 100.0).log10() <= self.nines + 1e-9);
         there
-            .map(|((percent, label), rank)| Tick {
+            .map(|((percent, label), rank)| AxisTick {
                 place: self.place(percent / 100.0),
                 label: label.to_owned(),
                 rank,
@@ -199,15 +199,19 @@ impl Percentiles {
 }
 
 /// Those ticks of a horizontal axis of `length` pixels whose labels do not run into each other, in order.
-pub(super) fn fitting(mut ticks: Vec<Tick>, length: f64, width_of: impl Fn(&str) -> f64) -> Vec<Tick> {
+pub(super) fn fitting(
+    mut ticks: Vec<AxisTick>,
+    length: f64,
+    width_of: impl Fn(&str) -> f64,
+) -> Vec<AxisTick> {
     /// Between two labels.
     const GAP: f64 = 8.0;
     ticks.sort_by_key(|tick| tick.rank);
-    let mut kept: Vec<Tick> = Vec::new();
+    let mut kept: Vec<AxisTick> = Vec::new();
     for tick in ticks {
-        let half = |tick: &Tick| width_of(&tick.label) / 2.0;
+        let half = |tick: &AxisTick| width_of(&tick.label) / 2.0;
         let is_free =
-            |other: &Tick| ((tick.place - other.place) * length).abs() >= half(&tick) + half(other) + GAP;
+            |other: &AxisTick| ((tick.place - other.place) * length).abs() >= half(&tick) + half(other) + GAP;
         if kept.iter().all(is_free) {
             kept.push(tick);
         }

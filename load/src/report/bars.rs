@@ -4,7 +4,7 @@
 
 use super::axis::{Scale, fitting, rate_ticks};
 use super::drawing::{Anchor, Drawing, escape, shortened, width_of};
-use super::measures::{Measure, Page, Row};
+use super::measures::{MeasuredParty, Page, Row};
 use super::plot::SIZES;
 use std::fmt::Write as _;
 
@@ -173,7 +173,7 @@ fn step(drawing: &mut Drawing, layout: &Layout, parties: &[&str], row: &Row, y: 
     }
 }
 
-fn one(drawing: &mut Drawing, layout: &Layout, measure: &Measure, class: &str, y: f64, row: &Row) {
+fn one(drawing: &mut Drawing, layout: &Layout, measure: &MeasuredParty, class: &str, y: f64, row: &Row) {
     let step = &row.name;
     let told = measure.told();
     let label = (y + 12.0, Anchor::Start);

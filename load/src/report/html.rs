@@ -11,7 +11,7 @@ use super::text::{
     OTHER_URLS, error_meaning, if_any, kept_waiting, latency_of, limits_mean, loop_sentence, per_second,
 };
 use crate::histogram;
-use crate::outcome::{Latency, Outcome, Search, Slice};
+use crate::outcome::{Latency, Outcome, SearchOutcome, Slice};
 use crate::plan::Mode;
 
 /// The most points of a curve over time: more than that, and neighbours are drawn as one.
@@ -51,7 +51,7 @@ pub fn html(outcome: &Outcome) -> String {
 }
 
 /// What was searched for and found, and each rate that was tried.
-fn search(search: &Search) -> String {
+fn search(search: &SearchOutcome) -> String {
     let goal = match search.p99 {
         Some(p99) => {
             format!("99 % within {} and at most {} errors", duration(p99 as f64), percent(search.errors))
@@ -412,7 +412,7 @@ fn setup(outcome: &Outcome) -> Vec<Vec<String>> {
         row("Requests on their way on one connection", [count(u64::from(outcome.pipeline))]),
         row("TLS", [yes(outcome.tls)]),
         row("Began", [moment(outcome.began_unix_milliseconds)]),
-        row("Measured", [duration(outcome.seconds * 1e6)]),
+        row("MeasuredParty", [duration(outcome.seconds * 1e6)]),
         row("Requests sent", [count(outcome.counts.requests)]),
         row(
             "Bytes",

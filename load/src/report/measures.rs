@@ -62,12 +62,12 @@ pub struct Row {
     /// Requests per second that were to be expected; drawn as a mark.
     pub expected: Option<f64>,
     /// One for each party, the product first.
-    pub measures: Vec<Measure>,
+    pub measures: Vec<MeasuredParty>,
 }
 
 /// What one party did in a step. Medians over the rounds.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Measure {
+pub struct MeasuredParty {
     /// Who: `Millstream`, `nginx`.
     pub party: String,
     /// Requests per second.
@@ -104,7 +104,7 @@ pub struct Measure {
     pub time_wait: Option<u64>,
 }
 
-impl Measure {
+impl MeasuredParty {
     /// Whether its rate may be drawn.
     pub(super) fn counts(&self) -> bool {
         self.wrong.is_none() && self.cannot.is_none()

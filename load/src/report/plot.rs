@@ -3,7 +3,7 @@
 //! A picture that is merely scaled has unreadable ticks on a telephone; so each width is drawn for itself and the page's
 //! style shows the fitting one. Next: `html`.
 
-use super::axis::{Tick, fitting};
+use super::axis::{AxisTick, fitting};
 use super::drawing::{Anchor, Drawing, escape, width_of};
 use std::fmt::Write as _;
 
@@ -33,9 +33,9 @@ pub(super) struct Plot<'a> {
     /// In words, what the picture shows.
     pub(super) description: &'a str,
     /// Below.
-    pub(super) across: Vec<Tick>,
+    pub(super) across: Vec<AxisTick>,
     /// On the left.
-    pub(super) upwards: Vec<Tick>,
+    pub(super) upwards: Vec<AxisTick>,
     pub(super) curves: Vec<Curve>,
 }
 

@@ -3,7 +3,7 @@
 //! Draws only what the rows say: a row that is not there is not drawn, and a wrong answer has no length. The rows are
 //! `measures`, the picture is `bars`.
 
-pub use super::measures::{Measure, Page, Row, RowName};
+pub use super::measures::{MeasuredParty, Page, Row, RowName};
 
 use super::bars::bars;
 use super::drawing::escape;
@@ -40,14 +40,14 @@ fn paragraphs(texts: &[String]) -> String {
 }
 
 /// A column: its name, and its cell of a row and a measure; empty where it has none.
-type Column = (&'static str, fn(&Row, &Measure) -> String);
+type Cell = (&'static str, fn(&Row, &MeasuredParty) -> String);
 
 fn optional<Value>(value: Option<Value>, text: impl Fn(Value) -> String) -> String {
     value.map(text).unwrap_or_default()
 }
 
 /// What a step brought. Columns that are empty in all rows are left out.
-const GAINS: [Column; 8] = [
+const GAINS: [Cell; 8] = [
     ("By", |_, measure| measure.party.clone()),
     ("Requests/s", |_, measure| {
         let at_least = if measure.floor.is_some() { "≥ " } else { "" };
@@ -69,7 +69,7 @@ const GAINS: [Column; 8] = [
 ];
 
 /// What it took.
-const COSTS: [Column; 7] = [
+const COSTS: [Cell; 7] = [
     ("By", |_, measure| measure.party.clone()),
     ("Reached the origin", |_, measure| optional(measure.origin_requests, count)),
     ("Read", |_, measure| optional(measure.bytes, |value| bytes(value as f64))),
@@ -80,7 +80,7 @@ const COSTS: [Column; 7] = [
 ];
 
 /// What is to be said of a measure besides its figures.
-fn remark(measure: &Measure) -> String {
+fn remark(measure: &MeasuredParty) -> String {
     let remarks = [
         ("wrong answers, so not counted: ", &measure.wrong),
         ("cannot: ", &measure.cannot),
@@ -90,7 +90,7 @@ fn remark(measure: &Measure) -> String {
     told.collect::<Vec<_>>().join("; ")
 }
 
-fn latency(measure: &Measure, value: u64) -> String {
+fn latency(measure: &MeasuredParty, value: u64) -> String {
     if measure.counts() && value > 0 { duration(value as f64) } else { String::new() }
 }
 
@@ -99,7 +99,7 @@ fn cpu(microseconds: f64) -> String {
 }
 
 fn tables(content: &Page) -> String {
-    let pairs: Vec<(&Row, &Measure)> =
+    let pairs: Vec<(&Row, &MeasuredParty)> =
         content.rows.iter().flat_map(|row| row.measures.iter().map(move |measure| (row, measure))).collect();
     let mut html = String::from("<h2>The same in figures</h2>");
     let (row, word) = (content.row, content.row.word());
@@ -132,11 +132,11 @@ fn tables(content: &Page) -> String {
 }
 
 /// A table of those columns that say anything; nothing where none says more than who.
-fn figures(row: RowName, caption: &str, pairs: &[(&Row, &Measure)], columns: &[Column]) -> String {
-    let says = |cell: &fn(&Row, &Measure) -> String| {
+fn figures(row: RowName, caption: &str, pairs: &[(&Row, &MeasuredParty)], columns: &[Cell]) -> String {
+    let says = |cell: &fn(&Row, &MeasuredParty) -> String| {
         pairs.iter().any(|(row, measure)| !cell(row, measure).is_empty())
     };
-    let shown: Vec<&Column> = columns.iter().filter(|(_, cell)| says(cell)).collect();
+    let shown: Vec<&Cell> = columns.iter().filter(|(_, cell)| says(cell)).collect();
     if shown.len() < 2 {
         return String::new();
     }

@@ -1,9 +1,9 @@
 //! Pages as a whole: that no text becomes markup, that nothing is fetched.
 
 use super::samples;
-use super::steps::{Measure, Page, Row};
+use super::steps::{MeasuredParty, Page, Row};
 use super::{html, steps};
-use crate::outcome::{Outcome, Search};
+use crate::outcome::{Outcome, SearchOutcome};
 use millstream_tests::browser::{Browser, Inspection};
 use proptest::prop_assert_eq;
 use proptest::test_runner::{Config, TestRunner};
@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 
 /// A ladder as one would be measured, with a wrong step, one that a peer cannot do, and a floor.
 fn ladder() -> Page {
-    let measure = |party: &str, rate: f64, times: f64| Measure {
+    let measure = |party: &str, rate: f64, times: f64| MeasuredParty {
         party: party.to_owned(),
         rate,
         low: rate * 0.94,
@@ -25,7 +25,7 @@ fn ladder() -> Page {
         cpu_origin: Some(1_000.0 / times),
         cpu_generator: Some(7.5),
         time_wait: Some(if times < 1.2 { 8_123 } else { 0 }),
-        ..Measure::default()
+        ..MeasuredParty::default()
     };
     let row = |name: &str, what: &str, ours: f64, theirs: f64| Row {
         name: name.to_owned(),
@@ -78,12 +78,12 @@ fn capacity() -> Page {
         name: name.to_owned(),
         what: String::new(),
         expected,
-        measures: vec![Measure {
+        measures: vec![MeasuredParty {
             party: "Millstream".to_owned(),
             rate,
             low: rate,
             high: rate,
-            ..Measure::default()
+            ..MeasuredParty::default()
         }],
     };
     Page {
@@ -155,7 +155,8 @@ fn with_text(outcome: &Outcome, text: &str) -> Outcome {
     let mut outcome = outcome.clone();
     outcome.urls = vec![text.to_owned(), text.to_owned()];
     outcome.by_url[0].url = Some(text.to_owned());
-    outcome.search = samples::searched().search.map(|search| Search { found: text.to_owned(), ..search });
+    outcome.search =
+        samples::searched().search.map(|search| SearchOutcome { found: text.to_owned(), ..search });
     outcome.generator.limits = Some(text.to_owned());
     outcome
 }

@@ -3,7 +3,7 @@
 //! Paths are relative to the prefix (`-p`). The two dialects differ in three lines, each where nginx has no such word;
 //! the steps themselves differ in what [`super::STEPS`] says and in nothing else. Pure: no file is written here.
 
-use super::{Cache, Features, Log, Setting, Step};
+use super::{Cache, Features, Log, Step, StepSetting};
 use std::fmt::Write;
 
 /// The file with a line for each request that reached the API.
@@ -32,7 +32,7 @@ const TYPES: &str =
     "text/plain text/css text/xml text/javascript application/json application/javascript application/xml";
 
 /// The text of a step; `None` where there is no proxy.
-pub fn text(step: Step, dialect: Dialect, setting: &Setting<'_>) -> Option<String> {
+pub fn text(step: Step, dialect: Dialect, setting: &StepSetting<'_>) -> Option<String> {
     let features = step.features()?;
     let entry = step.entry();
     let mut out = String::new();
@@ -53,7 +53,7 @@ pub fn text(step: Step, dialect: Dialect, setting: &Setting<'_>) -> Option<Strin
     Some(out)
 }
 
-fn http(out: &mut String, features: &Features, dialect: Dialect, setting: &Setting<'_>) {
+fn http(out: &mut String, features: &Features, dialect: Dialect, setting: &StepSetting<'_>) {
     if dialect == Dialect::Nginx {
         // Its own places for these belong to the system's nginx.
         for name in ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"] {
@@ -87,7 +87,7 @@ fn http(out: &mut String, features: &Features, dialect: Dialect, setting: &Setti
     out.push_str("    }\n");
 }
 
-fn server(out: &mut String, features: &Features, setting: &Setting<'_>) {
+fn server(out: &mut String, features: &Features, setting: &StepSetting<'_>) {
     let tls = if features.tls { " ssl" } else { "" };
     _ = write!(out, "\n    server {{\n        listen 127.0.0.1:{}{tls};\n", setting.port);
     if features.tls {
@@ -113,7 +113,7 @@ fn server(out: &mut String, features: &Features, setting: &Setting<'_>) {
     out.push_str("        }\n    }\n");
 }
 
-fn cached(out: &mut String, cache: &Cache, log: Log, setting: &Setting<'_>) {
+fn cached(out: &mut String, cache: &Cache, log: Log, setting: &StepSetting<'_>) {
     out.push_str(
         "\n            proxy_cache api;\n            \
          proxy_cache_key \"$scheme$http_host$request_uri$http_authorization\";\n",

@@ -4,8 +4,8 @@ use super::nginx::{Dialect, text};
 use super::*;
 use millstream_conf::diagnostics::Severity;
 
-fn setting() -> Setting<'static> {
-    Setting { port: 8080, origin: "127.0.0.1:8000", fallback: None, workers: "auto", puts_aside: false }
+fn setting() -> StepSetting<'static> {
+    StepSetting { port: 8080, origin: "127.0.0.1:8000", fallback: None, workers: "auto", puts_aside: false }
 }
 
 fn ours(step: Step) -> String {
@@ -58,7 +58,7 @@ fn each_step_says_what_is_new_in_it() {
 
 #[test]
 fn an_api_that_says_nothing_gets_its_lifetime_from_the_setting() {
-    let text = text(Step::Headers, Dialect::Millstream, &Setting { fallback: Some("1d"), ..setting() });
+    let text = text(Step::Headers, Dialect::Millstream, &StepSetting { fallback: Some("1d"), ..setting() });
     let text = text.expect("a proxy");
     assert!(text.contains("proxy_cache_valid 200 1d;"));
     assert!(text.contains("proxy_no_cache $http_cookie;"), "a session's answer is nobody else's");
@@ -112,7 +112,7 @@ fn every_step_is_read_without_a_finding() {
     }
     for entry in &STEPS[1..] {
         for (fallback, puts_aside) in [(None, false), (Some("1d"), false), (None, true)] {
-            let setting = Setting { fallback, puts_aside, ..setting() };
+            let setting = StepSetting { fallback, puts_aside, ..setting() };
             let text = text(entry.step, Dialect::Millstream, &setting).expect("a proxy");
             let loaded = millstream_conf::load::load_text("ladder", &text, folder.path());
             assert!(loaded.configuration.is_some(), "{}: {:?}", entry.name, loaded.diagnostics);

@@ -22,11 +22,11 @@ const KEPT: usize = 16;
 /// What all threads write to.
 #[derive(Debug)]
 pub struct Board {
-    state: Mutex<State>,
+    state: Mutex<BoardState>,
 }
 
 #[derive(Debug)]
-struct State {
+struct BoardState {
     recent: VecDeque<(i64, Tick)>,
     parts: Vec<Part>,
     /// Ticks in a part.
@@ -63,7 +63,7 @@ impl Board {
     pub fn new(duration: Option<Duration>) -> Board {
         let ticks = duration.map_or(1, |duration| duration.as_millis().div_ceil(super::TICK.as_millis()));
         let fold = usize::try_from(ticks).unwrap_or(usize::MAX).div_ceil(SLICES).max(1);
-        let state = State {
+        let state = BoardState {
             recent: VecDeque::with_capacity(KEPT),
             parts: Vec::new(),
             fold,
@@ -74,7 +74,7 @@ impl Board {
         Board { state: Mutex::new(state) }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, BoardState> {
         // What a thread that panicked left is still the best there is.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -153,7 +153,7 @@ impl Board {
     }
 }
 
-impl State {
+impl BoardState {
     /// Keeps the tick for the live view.
     fn show(&mut self, tick: &Tick, number: i64) {
         if let Some((_, kept)) = self.recent.iter_mut().find(|(kept, _)| *kept == number) {

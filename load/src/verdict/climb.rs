@@ -18,7 +18,7 @@ const NOT_CACHED: f64 = 0.9;
 
 /// A step as it was measured.
 #[derive(Debug, Clone, Default, PartialEq, serde::Serialize, serde::Deserialize)]
-pub struct Climbed {
+pub struct ClimbedStep {
     /// Its name in sentences.
     pub name: String,
     /// Right answers per second, the median of the rounds.
@@ -55,9 +55,9 @@ pub struct About<'a> {
 }
 
 /// The sentences for some steps in climbing order, the first being what all is compared with.
-pub fn climb(steps: &[Climbed], about: About<'_>) -> Vec<String> {
+pub fn climb(steps: &[ClimbedStep], about: About<'_>) -> Vec<String> {
     let Some((first, others)) = steps.split_first() else { return Vec::new() };
-    let right: Vec<&Climbed> = steps.iter().filter(|step| !step.wrong && step.rate > 0.0).collect();
+    let right: Vec<&ClimbedStep> = steps.iter().filter(|step| !step.wrong && step.rate > 0.0).collect();
     let mut sentences = Vec::new();
     if first.rate <= 0.0 {
         return vec![format!("{} gave no correct answer, so there is nothing to compare with.", first.name)];
@@ -81,7 +81,7 @@ pub fn climb(steps: &[Climbed], about: About<'_>) -> Vec<String> {
 }
 
 /// Which step gives most.
-fn most(best: &Climbed, first: &Climbed, rounds: u32) -> String {
+fn most(best: &ClimbedStep, first: &ClimbedStep, rounds: u32) -> String {
     let times = best.rate / first.rate;
     if times < WORTH || best.name == first.name {
         return format!("No step gives more than \"{}\" does: {} per second.", first.name, count(first.rate));
@@ -106,7 +106,7 @@ fn most(best: &Climbed, first: &Climbed, rounds: u32) -> String {
 }
 
 /// Whether two steps differ by more than chance makes of it.
-fn is_apart(before: &Climbed, step: &Climbed, rounds: u32) -> bool {
+fn is_apart(before: &ClimbedStep, step: &ClimbedStep, rounds: u32) -> bool {
     if rounds == 1 {
         // A single round says nothing of chance; only what no chance brings about is told from it.
         return !(1.0 / BEYOND_CHANCE..BEYOND_CHANCE).contains(&(step.rate / before.rate));
@@ -115,7 +115,7 @@ fn is_apart(before: &Climbed, step: &Climbed, rounds: u32) -> bool {
 }
 
 /// What each step brings over the one before, sorted into sentences.
-fn steps_apart(right: &[&Climbed], rounds: u32) -> Vec<String> {
+fn steps_apart(right: &[&ClimbedStep], rounds: u32) -> Vec<String> {
     let (mut gains, mut sparing, mut idle) = (Vec::new(), Vec::new(), Vec::new());
     let (mut losses, mut prices, mut unclear) = (Vec::new(), Vec::new(), Vec::new());
     for pair in right.windows(2) {
@@ -163,7 +163,7 @@ fn steps_apart(right: &[&Climbed], rounds: u32) -> Vec<String> {
 
 /// What a step takes less of than the one before: requests to the API, sockets, CPU. A log and TLS are there for other
 /// things.
-fn spared(before: &Climbed, step: &Climbed) -> Vec<String> {
+fn spared(before: &ClimbedStep, step: &ClimbedStep) -> Vec<String> {
     let mut spared = Vec::new();
     if step.is_service {
         return spared;
@@ -197,7 +197,7 @@ fn spared(before: &Climbed, step: &Climbed) -> Vec<String> {
 }
 
 /// Said plainly: what may not be cached gains nothing from any proxy.
-fn not_cached(right: &[&Climbed], first: &Climbed, about: About<'_>) -> Option<String> {
+fn not_cached(right: &[&ClimbedStep], first: &ClimbedStep, about: About<'_>) -> Option<String> {
     let mut cached = right.iter().filter(|step| step.is_cached).peekable();
     cached.peek()?;
     let is_asked = cached.all(|step| step.origin_share.is_some_and(|share| share >= NOT_CACHED));

@@ -1,6 +1,6 @@
 //! What a single request takes while nobody else asks: asked a few times, because a machine is seldom at rest.
 
-use crate::probe::Answer;
+use crate::probe::Reply;
 use std::time::Duration;
 
 /// Single requests may take so many seconds together, connecting included; the one that exceeds it is the last.
@@ -34,7 +34,7 @@ pub struct Once {
 
 impl Once {
     /// That of an answer.
-    pub fn of(answer: &Answer) -> Once {
+    pub fn of(answer: &Reply) -> Once {
         let (first_byte, total) = (answer.first_byte.as_secs_f64(), answer.total.as_secs_f64());
         Once {
             connect: answer.connect.as_secs_f64(),

@@ -388,8 +388,8 @@ fn no_figures_at_all_are_no_panic() {
     assert!(!verdict.text().contains("NaN") && !verdict.text().contains("inf"), "{}", verdict.text());
 }
 
-fn step(name: &str, rate: f64) -> Climbed {
-    Climbed { name: name.into(), rate, low: rate * 0.98, high: rate * 1.02, ..Climbed::default() }
+fn step(name: &str, rate: f64) -> ClimbedStep {
+    ClimbedStep { name: name.into(), rate, low: rate * 0.98, high: rate * 1.02, ..ClimbedStep::default() }
 }
 
 #[test]
@@ -398,10 +398,10 @@ fn the_ladder_says_which_step_brings_what_and_which_is_not_worth_it() {
     let steps = [
         step("the API alone", 1_664.0),
         step("tuned", 2_141.0),
-        Climbed { is_cached: true, origin_share: Some(0.0001), ..step("cache on disk", 31_625.0) },
-        Climbed { is_cached: true, origin_share: Some(0.0001), ..step("cache in memory", 33_000.0) },
-        Climbed { is_service: true, ..step("buffered log", 28_000.0) },
-        Climbed { wrong: true, ..step("cached errors", 90_000.0) },
+        ClimbedStep { is_cached: true, origin_share: Some(0.0001), ..step("cache on disk", 31_625.0) },
+        ClimbedStep { is_cached: true, origin_share: Some(0.0001), ..step("cache in memory", 33_000.0) },
+        ClimbedStep { is_service: true, ..step("buffered log", 28_000.0) },
+        ClimbedStep { wrong: true, ..step("cached errors", 90_000.0) },
     ];
     let text = climb(&steps, About::default()).join("\n");
     for says in [
@@ -420,7 +420,7 @@ fn an_api_that_cannot_be_cached_is_told_so_plainly() {
     let steps = [
         step("the API alone", 500.0),
         step("keep-alive", 505.0),
-        Climbed { is_cached: true, origin_share: Some(1.0), ..step("microcache", 450.0) },
+        ClimbedStep { is_cached: true, origin_share: Some(1.0), ..step("microcache", 450.0) },
     ];
     let forbidden = About {
         uncacheable: Some("Cache-Control: no-store"),
@@ -438,13 +438,13 @@ fn an_api_that_cannot_be_cached_is_told_so_plainly() {
         "{allowed}"
     );
     // Unknown is not the same as none.
-    let unknown = [steps[0].clone(), Climbed { origin_share: None, ..steps[2].clone() }];
+    let unknown = [steps[0].clone(), ClimbedStep { origin_share: None, ..steps[2].clone() }];
     assert!(!climb(&unknown, About::default()).join("\n").contains("cannot be cached"));
 }
 
 #[test]
 fn rounds_that_overlap_are_no_gain_and_nothing_to_compare_with_is_said() {
-    let wide = Climbed { low: 80.0, high: 190.0, ..step("noisy", 130.0) };
+    let wide = ClimbedStep { low: 80.0, high: 190.0, ..step("noisy", 130.0) };
     let text = climb(&[step("the API alone", 100.0), wide], About::default()).join("\n");
     assert!(
         text.contains("because the rounds overlap (--rounds and --duration make it clearer): \"noisy\""),
@@ -456,7 +456,7 @@ fn rounds_that_overlap_are_no_gain_and_nothing_to_compare_with_is_said() {
 
 #[test]
 fn one_round_tells_only_what_no_chance_brings_about() {
-    let one = |name: &str, rate: f64| Climbed { low: rate, high: rate, ..step(name, rate) };
+    let one = |name: &str, rate: f64| ClimbedStep { low: rate, high: rate, ..step(name, rate) };
     let steps =
         [one("the API alone", 100.0), one("cache", 4_000.0), one("lock", 3_000.0), one("log", 5_400.0)];
     let text = climb(&steps, About { rounds: 1, ..About::default() }).join("\n");
@@ -469,7 +469,7 @@ fn one_round_tells_only_what_no_chance_brings_about() {
 
 #[test]
 fn where_the_first_step_has_wrong_answers_its_right_ones_are_what_counts() {
-    let steps = [Climbed { wrong: true, ..step("the API alone", 578.0) }, step("microcache", 85_095.0)];
+    let steps = [ClimbedStep { wrong: true, ..step("the API alone", 578.0) }, step("microcache", 85_095.0)];
     let text = climb(&steps, About::default()).join("\n");
     let most = "Most right answers per second come with \"microcache\": 85,095, 147 times the 578 right ones of \
      \"the API \
@@ -480,12 +480,12 @@ fn where_the_first_step_has_wrong_answers_its_right_ones_are_what_counts() {
 
 #[test]
 fn a_step_that_protects_the_api_is_not_called_worthless() {
-    let reached = |step: Climbed, requests| Climbed { reached: Some((requests, 2.0)), ..step };
+    let reached = |step: ClimbedStep, requests| ClimbedStep { reached: Some((requests, 2.0)), ..step };
     let steps = [
         reached(step("the API alone", 300.0), 600),
         reached(step("slow", 100.0), 200),
-        Climbed { time_wait: Some(1_970), proxy_cpu: Some(205.0), ..step("proxied", 100.0) },
-        Climbed { time_wait: Some(43), proxy_cpu: Some(100.0), ..step("keep-alive", 102.0) },
+        ClimbedStep { time_wait: Some(1_970), proxy_cpu: Some(205.0), ..step("proxied", 100.0) },
+        ClimbedStep { time_wait: Some(43), proxy_cpu: Some(100.0), ..step("keep-alive", 102.0) },
         reached(step("microcache", 149_302.0), 38),
         reached(step("lock", 131_407.0), 2),
         reached(step("headers", 131_000.0), 0),
@@ -505,10 +505,10 @@ fn a_step_that_protects_the_api_is_not_called_worthless() {
 
 #[test]
 fn nobody_wins_by_chance() {
-    let wide = |name: &str, rate: f64| Climbed { low: rate * 0.6, high: rate * 1.5, ..step(name, rate) };
+    let wide = |name: &str, rate: f64| ClimbedStep { low: rate * 0.6, high: rate * 1.5, ..step(name, rate) };
     let steps = [
         wide("the API alone", 159.0),
-        Climbed { is_cached: true, origin_share: Some(1.0), ..wide("cached", 224.0) },
+        ClimbedStep { is_cached: true, origin_share: Some(1.0), ..wide("cached", 224.0) },
     ];
     let about = About { rounds: 3, uncacheable: Some("private"), ..About::default() };
     let text = climb(&steps, about).join("\n");

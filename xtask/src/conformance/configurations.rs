@@ -28,7 +28,7 @@ const LIST: &str = "configurations.tsv";
 const SHOWN: usize = 5;
 
 /// What was asked for.
-pub(super) struct Options {
+pub(super) struct ConfigurationOptions {
     /// The folder of folders.
     pub(super) folder: PathBuf,
     /// Names of those to test; empty: all.
@@ -40,7 +40,7 @@ pub(super) struct Options {
 }
 
 /// A row of the list.
-struct Row {
+struct ConfigurationRow {
     name: String,
     repository: String,
     path: String,
@@ -68,7 +68,7 @@ impl Tested {
 }
 
 /// Tests them all.
-pub(super) fn run(options: &Options) -> Result<(), String> {
+pub(super) fn run(options: &ConfigurationOptions) -> Result<(), String> {
     let mut rows = list()?;
     let home = target_directory().join("conformance/configurations");
     let shared = home.join("shared");
@@ -116,7 +116,7 @@ pub(super) fn run(options: &Options) -> Result<(), String> {
     }
 }
 
-fn list() -> Result<Vec<Row>, String> {
+fn list() -> Result<Vec<ConfigurationRow>, String> {
     let text = super::text_of(LIST)?;
     let rows = text.lines().skip(1).map(|line| {
         let fields: Vec<&str> = line.split('\t').collect();
@@ -124,7 +124,7 @@ fn list() -> Result<Vec<Row>, String> {
             return Err(format!("{LIST}: not eight fields: {line}"));
         };
         let text = str::to_owned;
-        Ok(Row {
+        Ok(ConfigurationRow {
             name: text(name),
             repository: text(repository),
             path: text(path),
@@ -138,11 +138,11 @@ fn list() -> Result<Vec<Row>, String> {
     rows.collect()
 }
 
-fn keep(rows: &[Row]) -> Result<(), String> {
+fn keep(rows: &[ConfigurationRow]) -> Result<(), String> {
     let head =
         "name\trepository\tpath\tcommit\tfurther files\tdirectives left out\tvalues\tloads\n".to_owned();
     let text = rows.iter().fold(head, |all, row| {
-        let Row { name, repository, path, commit, further, foreign, values, loads } = row;
+        let ConfigurationRow { name, repository, path, commit, further, foreign, values, loads } = row;
         let loads = if *loads { "loads" } else { "-" };
         all + &format!("{name}\t{repository}\t{path}\t{commit}\t{further}\t{foreign}\t{values}\t{loads}\n")
     });
@@ -176,7 +176,13 @@ fn prepare(shared: &Path) -> Result<(), String> {
 }
 
 /// Writes the edited configuration into a folder of its own.
-fn assembled(row: &Row, folder: &Path, home: &Path, shared: &Path, origin: u16) -> Result<Vec<Node>, String> {
+fn assembled(
+    row: &ConfigurationRow,
+    folder: &Path,
+    home: &Path,
+    shared: &Path,
+    origin: u16,
+) -> Result<Vec<Node>, String> {
     if home.exists() {
         fs::remove_dir_all(home).map_err(|error| told_of(home, &error))?;
     }
@@ -221,7 +227,7 @@ fn test(home: &Path) -> Result<Tested, String> {
 }
 
 /// Asks both, and keeps what differs beside the configuration.
-fn ask(row: &Row, home: &Path, tree: &[Node]) -> Result<(), String> {
+fn ask(row: &ConfigurationRow, home: &Path, tree: &[Node]) -> Result<(), String> {
     let compared = probe::compare(binary(), &nginx(), home, &probe::questions(tree))?;
     let path = home.join("differences.txt");
     fs::write(&path, compared.different.join("\n")).map_err(|error| told_of(&path, &error))?;
@@ -232,8 +238,8 @@ fn ask(row: &Row, home: &Path, tree: &[Node]) -> Result<(), String> {
     Ok(())
 }
 
-fn tell(row: &Row, tested: &Tested) {
-    let Row { name, .. } = row;
+fn tell(row: &ConfigurationRow, tested: &Tested) {
+    let ConfigurationRow { name, .. } = row;
     let missing: Vec<&str> = tested.blockers.iter().map(String::as_str).collect();
     match (&tested.nginx, missing.is_empty()) {
         (None, true) => println!("loads     {name}"),
@@ -242,7 +248,7 @@ fn tell(row: &Row, tested: &Tested) {
     }
 }
 
-fn write_results(rows: &[Row], results: &[(usize, Tested)]) -> Result<(), String> {
+fn write_results(rows: &[ConfigurationRow], results: &[(usize, Tested)]) -> Result<(), String> {
     let results: Vec<_> = results
         .iter()
         .map(|(at, tested)| json!({ "name": rows[*at].name, "blockers": tested.blockers, "nginx": tested.nginx }))

@@ -21,7 +21,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 /// What was asked for.
-pub(super) struct Options {
+pub(super) struct SuiteOptions {
     /// The clone.
     pub(super) clone: PathBuf,
     /// Names of files to run; empty: all.
@@ -33,7 +33,7 @@ pub(super) struct Options {
 }
 
 /// Runs the files.
-pub(super) fn run(options: &Options) -> Result<(), String> {
+pub(super) fn run(options: &SuiteOptions) -> Result<(), String> {
     let mut rows = score::kept()?;
     let wanted: Vec<usize> = (0..rows.len())
         .filter(|at| options.only.is_empty() || options.only.contains(&rows[*at].name))

@@ -8,7 +8,8 @@ use crate::source_text::{code_only, without_tests};
 use crate::tree::File;
 
 /// Crates in which every name is settled. A crate comes into the list when its last twin is gone, and never leaves it.
-const SETTLED: [&str; 6] = ["cache", "conf", "net", "telemetry", "upstream", "wire"];
+const SETTLED: [&str; 11] =
+    ["app", "bench", "cache", "conf", "load", "net", "telemetry", "tests", "upstream", "wire", "xtask"];
 
 /// A breach for each name that several types of a crate have.
 pub(super) fn check(files: &[File]) -> Vec<String> {
@@ -19,7 +20,7 @@ fn twins(of: &str, files: &[File]) -> Vec<String> {
     let mut places: BTreeMap<String, Vec<String>> = BTreeMap::new();
     let source = format!("{of}/src/");
     for file in files.iter().filter(|file| file.path.starts_with(&source) && file.path.ends_with(".rs")) {
-        if file.is_test() {
+        if file.is_test() || file.path.contains("/src/bin/") {
             continue;
         }
         let code = code_only(&file.text);
@@ -61,6 +62,7 @@ mod tests {
             ),
             file("net/src/b.rs", "enum Place {\n}\n#[cfg(test)]\nmod tests {\nstruct Other;\n}\n"),
             file("net/src/c.rs", "struct Other(u8);\n"),
+            file("net/src/bin/d.rs", "struct Other(u8);\n"),
             file("wire/src/a.rs", "struct Other;\n"),
         ];
         assert_eq!(check(&files), ["`Place` is several types: net/src/a.rs:1, net/src/b.rs:1"]);

@@ -4,8 +4,8 @@ use super::plan;
 use crate::cli::Load;
 use crate::measure::end::End;
 use crate::measure::output::Output;
-use millstream_load::find_max::{self, Found, Goal, Sight, Trial};
-use millstream_load::outcome::{Outcome, Search};
+use millstream_load::find_max::{self, Found, Goal, SearchSight, Trial};
+use millstream_load::outcome::{Outcome, SearchOutcome};
 use millstream_load::plan::Plan;
 use millstream_load::progress::Live;
 use millstream_load::report::{self, quantity};
@@ -25,19 +25,19 @@ pub(super) fn search(
     let mut live = (!flags.quiet).then(Live::to_stderr);
     output.put(&format!("Searching the highest rate that holds: {}\n", words(goal)));
     let found = find_max::run(plan, plan::arrivals(flags), goal, stop, &mut |sight| match sight {
-        Sight::Begins(rate) => {
+        SearchSight::Begins(rate) => {
             if let Some(live) = &mut live {
                 live.label(
                     &rate.map_or("first guess".to_owned(), |rate| format!("{}/s", quantity::scaled(rate))),
                 );
             }
         }
-        Sight::Goes(progress) => {
+        SearchSight::Goes(progress) => {
             if let Some(live) = &mut live {
                 live.show(progress);
             }
         }
-        Sight::Ended(trial) => {
+        SearchSight::Ended(trial) => {
             if let Some(live) = &mut live {
                 live.clear();
             }
@@ -52,7 +52,8 @@ pub(super) fn search(
             let found = conclusion(&best, failed.as_ref(), is_stopped);
             output.put(&format!("\n{found}\n\n"));
             output.put(&report::text::report(&best.outcome));
-            let search = Search { p99: goal.p99_microseconds(), errors: goal.errors, found, trials: tried };
+            let search =
+                SearchOutcome { p99: goal.p99_microseconds(), errors: goal.errors, found, trials: tried };
             Ok(Some(Outcome { search: Some(search), ..best.outcome }))
         }
         Found { best: None, failed: Some((rate, miss)), .. } if !is_stopped => {

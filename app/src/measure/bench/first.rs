@@ -6,7 +6,7 @@
 
 use crate::measure::end::{self, End};
 use millstream_load::plan::{Mode, Plan, Target};
-use millstream_load::probe::{self, Answer, ProbeError};
+use millstream_load::probe::{self, ProbeError, Reply};
 use millstream_load::report::quantity;
 use millstream_load::stop::Stop;
 use millstream_load::verdict::Once;
@@ -103,7 +103,7 @@ fn is_harmless(plan: &Plan, target: &Target) -> bool {
 }
 
 /// Asks for one target: who answered, and what; no answer where it is fine but too long to be kept.
-fn once(target: &Target, timeout: Duration, stop: &Stop) -> Result<(SocketAddr, Option<Answer>), End> {
+fn once(target: &Target, timeout: Duration, stop: &Stop) -> Result<(SocketAddr, Option<Reply>), End> {
     match probe::once_unless(stop, target, timeout, ENDLESS) {
         Ok(answer) => {
             if !target.expect.allows(answer.status) {

@@ -2,7 +2,7 @@
 
 use super::Worker;
 use crate::drive::connection::Stage;
-use crate::drive::{Run, is_open};
+use crate::drive::{RunShared, is_open};
 use crate::stream::Stream;
 use crate::tally::Failure;
 use rustix::event::epoll::{self, EventData, EventFlags};
@@ -16,7 +16,7 @@ impl Worker {
     /// Puts an unopened connection to work. In a closed loop it is opened. In an open one it is once a request is due that no
     /// other is free for: a server that serves one connection after the other would wait for each that stands idle. Only for
     /// pipelining all are opened at once, because room on an open one does not mean that it is free.
-    pub(super) fn start(&mut self, run: &Run<'_>, number: usize, now: u64) {
+    pub(super) fn start(&mut self, run: &RunShared<'_>, number: usize, now: u64) {
         if run.plan.keep_alive && (!is_open(run.plan) || run.plan.pipeline > 1) {
             return self.open(run, number, now);
         }
@@ -30,7 +30,7 @@ impl Worker {
     }
 
     /// Begins to connect.
-    pub(super) fn open(&mut self, run: &Run<'_>, number: usize, now: u64) {
+    pub(super) fn open(&mut self, run: &RunShared<'_>, number: usize, now: u64) {
         let connection = &mut self.connections[number];
         let lane = &self.lanes[connection.lane as usize];
         if connection.passed == 0 {
@@ -54,7 +54,7 @@ impl Worker {
     }
 
     /// Something has happened on a connection.
-    pub(super) fn ready(&mut self, run: &Run<'_>, number: u32, generation: u32, flags: EventFlags) {
+    pub(super) fn ready(&mut self, run: &RunShared<'_>, number: u32, generation: u32, flags: EventFlags) {
         let number = number as usize;
         let Some(connection) = self.connections.get_mut(number) else { return };
         if connection.generation != generation {
@@ -88,7 +88,7 @@ impl Worker {
     }
 
     /// The socket is connected: TLS comes next, or the first request.
-    fn connected(&mut self, run: &Run<'_>, number: usize, now: u64) {
+    fn connected(&mut self, run: &RunShared<'_>, number: usize, now: u64) {
         let connection = &mut self.connections[number];
         let lane = &mut self.lanes[connection.lane as usize];
         (lane.address, connection.passed) = (connection.address, 0);
@@ -103,7 +103,7 @@ impl Worker {
         self.opened(run, number, now);
     }
 
-    fn shake_hands(&mut self, run: &Run<'_>, number: usize) {
+    fn shake_hands(&mut self, run: &RunShared<'_>, number: usize) {
         let Some(stream) = &mut self.connections[number].stream else { return };
         let over = stream.shake_hands();
         let now = run.now();
@@ -118,7 +118,7 @@ impl Worker {
         }
     }
 
-    fn opened(&mut self, run: &Run<'_>, number: usize, now: u64) {
+    fn opened(&mut self, run: &RunShared<'_>, number: usize, now: u64) {
         let connection = &mut self.connections[number];
         connection.stage = Stage::Open;
         if let Some(due) = connection.claim.take() {
@@ -135,7 +135,7 @@ impl Worker {
     }
 
     /// There is no connection; says so once where the reason lies here.
-    fn no_connection(&mut self, run: &Run<'_>, number: usize, why: &io::Error, now: u64) {
+    fn no_connection(&mut self, run: &RunShared<'_>, number: usize, why: &io::Error, now: u64) {
         let is = |error: Errno| why.raw_os_error() == Some(error.raw_os_error());
         self.is_out_of_ports |= is(Errno::ADDRNOTAVAIL);
         self.connect_failed(run, number, Failure::Connect, now);
@@ -144,7 +144,7 @@ impl Worker {
     /// A connection came to nothing. A server is there where one of its addresses is (RFC 8305 §1), so the others are tried
     /// at once; where none takes it, the request that it was opened for fails with it, and it is tried again after a pause.
     /// In an open loop a request that is due fails; where none is, nobody missed it.
-    pub(super) fn connect_failed(&mut self, run: &Run<'_>, number: usize, how: Failure, now: u64) {
+    pub(super) fn connect_failed(&mut self, run: &RunShared<'_>, number: usize, how: Failure, now: u64) {
         let connection = &mut self.connections[number];
         let place = connection.lane as usize;
         let lane = &mut self.lanes[place];

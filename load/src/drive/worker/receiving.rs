@@ -2,7 +2,7 @@
 
 use super::Worker;
 use crate::drive::connection::Sent;
-use crate::drive::{Run, is_open};
+use crate::drive::{RunShared, is_open};
 use crate::exchange::{Answer, Awaited, End};
 use crate::plan::Target;
 use crate::tally::{Failure, Moments};
@@ -19,7 +19,7 @@ fn awaited(target: &Target) -> Awaited<'_> {
 impl Worker {
     /// Reads what has come and does what follows from it. `is_ending`: the end is in the socket too, and no further
     /// event will tell.
-    pub(super) fn receive(&mut self, run: &Run<'_>, number: usize, is_ending: bool) {
+    pub(super) fn receive(&mut self, run: &RunShared<'_>, number: usize, is_ending: bool) {
         for _ in 0..READS {
             let connection = &mut self.connections[number];
             let Some(stream) = &mut connection.stream else { return };
@@ -47,7 +47,7 @@ impl Worker {
 
     /// The connection has room again: the next request, or a place among the free.
     #[inline]
-    fn go_on(&mut self, run: &Run<'_>, number: usize, now: u64) {
+    fn go_on(&mut self, run: &RunShared<'_>, number: usize, now: u64) {
         if !is_open(run.plan) {
             return self.fill(run, number, now);
         }
@@ -62,7 +62,7 @@ impl Worker {
 
     /// Takes the buffer's bytes as answers; whether the connection goes on.
     #[inline]
-    fn take(&mut self, run: &Run<'_>, number: usize, length: usize, now: u64) -> bool {
+    fn take(&mut self, run: &RunShared<'_>, number: usize, length: usize, now: u64) -> bool {
         let mut at = 0;
         while at < length {
             let connection = &mut self.connections[number];
@@ -114,7 +114,7 @@ impl Worker {
 
     /// A whole answer: as expected or not.
     #[inline]
-    fn settle(&mut self, run: &Run<'_>, target: &Target, sent: Sent, answer: Answer, now: u64) {
+    fn settle(&mut self, run: &RunShared<'_>, target: &Target, sent: Sent, answer: Answer, now: u64) {
         if !self.counts(run, sent.due) {
             return;
         }
@@ -141,7 +141,7 @@ impl Worker {
     }
 
     /// The connection has ended; `is_orderly`: the server closed it and did not break it.
-    fn ended(&mut self, run: &Run<'_>, number: usize, is_orderly: bool) {
+    fn ended(&mut self, run: &RunShared<'_>, number: usize, is_orderly: bool) {
         let now = run.now();
         let connection = &mut self.connections[number];
         let Some(oldest) = connection.sent.front().copied() else {
@@ -169,7 +169,7 @@ impl Worker {
 
     /// Closes a connection behind an answer that was to be its last. What was pipelined behind it nobody has promised to
     /// answer: it is sent again elsewhere (RFC 9112 §9.3.2).
-    fn close(&mut self, run: &Run<'_>, number: usize) {
+    fn close(&mut self, run: &RunShared<'_>, number: usize) {
         let lane = self.connections[number].lane as usize;
         let mut gone_out = self.connections[number].gone_out();
         while let Some(sent) = self.connections[number].sent.pop_front() {
@@ -188,7 +188,7 @@ impl Worker {
     }
 
     /// Closes a connection. The oldest request on its way fails as `how` says, those behind it for want of a connection.
-    pub(super) fn lose(&mut self, run: &Run<'_>, number: usize, how: Failure) {
+    pub(super) fn lose(&mut self, run: &RunShared<'_>, number: usize, how: Failure) {
         let mut how = how;
         while let Some(sent) = self.connections[number].sent.pop_front() {
             if self.fail(run, sent.due, how) {

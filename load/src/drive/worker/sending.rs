@@ -4,7 +4,7 @@
 
 use super::{BUFFER, Worker};
 use crate::drive::connection::{Connection, Sent, Stage};
-use crate::drive::{Run, is_open};
+use crate::drive::{RunShared, is_open};
 use crate::plan::Plan;
 use std::collections::VecDeque;
 use std::io::ErrorKind;
@@ -12,7 +12,7 @@ use std::io::ErrorKind;
 impl Worker {
     /// Closed loop: as many requests as the connection has room for.
     #[inline]
-    pub(super) fn fill(&mut self, run: &Run<'_>, number: usize, now: u64) {
+    pub(super) fn fill(&mut self, run: &RunShared<'_>, number: usize, now: u64) {
         if run.plan.pipeline == 1 {
             if self.connections[number].sent.is_empty() && self.may_send() {
                 self.send_one(run, number, now, now);
@@ -35,7 +35,7 @@ impl Worker {
     }
 
     /// Open loop: gives requests that are due to connections that are free, oldest due first.
-    pub(super) fn dispatch(&mut self, run: &Run<'_>, lane: usize) {
+    pub(super) fn dispatch(&mut self, run: &RunShared<'_>, lane: usize) {
         while self.lanes[lane].pace.is_some() && self.lanes[lane].has_room() {
             // A moment of its own for each: the lag of a late one is not lent to the next.
             let now = run.now();
@@ -61,7 +61,7 @@ impl Worker {
 
     /// When a lane's next request should have started, if it may start now. One that belongs to the measured time waits
     /// until measuring has begun, so that each is counted there or not at all.
-    pub(super) fn due(&self, run: &Run<'_>, lane: usize, now: u64) -> Option<u64> {
+    pub(super) fn due(&self, run: &RunShared<'_>, lane: usize, now: u64) -> Option<u64> {
         let due = self.lanes[lane].due()?;
         let is_over = run.end.is_some_and(|end| due >= end);
         let may_start = due < run.begin || (self.is_measuring && self.to_send != Some(0));
@@ -69,7 +69,7 @@ impl Worker {
     }
 
     /// That request starts, or has failed to. Only those of the measured time are of the plan's number.
-    pub(super) fn take_due(&mut self, run: &Run<'_>, lane: usize, due: u64) {
+    pub(super) fn take_due(&mut self, run: &RunShared<'_>, lane: usize, due: u64) {
         if due >= run.begin {
             _ = self.may_send();
         }
@@ -108,7 +108,7 @@ impl Worker {
 
     /// Sends the next target's request on an open connection.
     #[inline]
-    pub(super) fn send_one(&mut self, run: &Run<'_>, number: usize, due: u64, now: u64) {
+    pub(super) fn send_one(&mut self, run: &RunShared<'_>, number: usize, due: u64, now: u64) {
         let connection = &mut self.connections[number];
         let target = self.lanes[connection.lane as usize].target();
         connection.sent.push_back(Sent { target, due, sent: now, first_byte: 0 });
@@ -150,7 +150,7 @@ impl Worker {
     }
 
     /// Sends what did not fit before; whether the connection is still there.
-    pub(super) fn flush(&mut self, run: &Run<'_>, number: usize) -> bool {
+    pub(super) fn flush(&mut self, run: &RunShared<'_>, number: usize) -> bool {
         loop {
             let connection = &mut self.connections[number];
             let Some(stream) = &mut connection.stream else { return false };
@@ -183,7 +183,7 @@ impl Worker {
     }
 
     /// So many bytes more have gone out.
-    fn gone_out(&mut self, run: &Run<'_>, number: usize, count: usize) {
+    fn gone_out(&mut self, run: &RunShared<'_>, number: usize, count: usize) {
         self.tally.counts.bytes_written += count as u64;
         let mut from = self.connections[number].unsent_from + count;
         while let Some(oldest) = oldest_unsent(&self.connections[number]) {

@@ -185,16 +185,20 @@ impl<'a> Edit<'a> {
         Ok(format!("{host}:{port}"))
     }
 
-    /// A server to ask, with a scheme and a path where there are some; `None` where it stays.
+    /// A server to ask, with a scheme and a path where there are some; `None` where it stays. The origin speaks no TLS.
     fn address(&self, address: &str) -> Option<String> {
         let (scheme, rest) = address.split_once("://").map_or(("", address), |(scheme, rest)| (scheme, rest));
         let (host, path) = rest.find('/').map_or((rest, ""), |at| rest.split_at(at));
-        if host.contains('$') || host.starts_with("unix:") || self.upstreams.contains(host) {
+        if self.upstreams.contains(host) {
+            return (scheme == "https").then(|| format!("http://{rest}"));
+        }
+        if host.contains('$') || host.starts_with("unix:") {
             return None;
         }
         let local = host.starts_with("127.") || host.starts_with("localhost");
         let own = port_of(host).and_then(|port| self.listening.get(port)).filter(|_| local);
         let port = own.copied().unwrap_or(self.origin);
+        let scheme = if own.is_none() && scheme == "https" { "http" } else { scheme };
         let scheme = if scheme.is_empty() { String::new() } else { format!("{scheme}://") };
         Some(format!("{scheme}127.0.0.1:{port}{path}"))
     }
