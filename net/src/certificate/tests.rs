@@ -64,3 +64,27 @@ fn what_is_cut_off_anywhere_is_no_certificate() {
         assert!(Certificate::read(&bytes[..cut]).is_none());
     }
 }
+
+#[test]
+fn whatever_is_changed_in_a_certificate_what_is_written_of_it_stays_ascii() {
+    let utf8 = |text: &str| DnValue::Utf8String(text.to_owned());
+    let mut bytes = certificate(&[(DnType::CountryName, utf8("DE")), (DnType::CommonName, utf8("mé/+,"))]);
+    for at in 0..bytes.len() {
+        let before = bytes[at];
+        for other in [0x00, 0x01, 0x04, 0x1e, 0x30, 0x7f, 0x80, 0x84, 0xff, before ^ 1, before ^ 0x20] {
+            bytes[at] = other;
+            let Some(read) = Certificate::read(&bytes) else { continue };
+            for form in [Form::Commas, Form::Slashes] {
+                assert!(text(|out| read.write_subject(form, out)).is_ascii());
+                assert!(text(|out| read.write_issuer(form, out)).is_ascii());
+            }
+            text(|out| read.write_serial(out));
+            assert!(text(|out| read.write_start(out)).ends_with(" GMT"));
+            assert!(text(|out| read.write_end(out)).ends_with(" GMT"));
+            assert!(read.days_left(i64::MAX) == 0 && read.days_left(i64::MIN) >= read.days_left(0));
+            read.has_alternative_names();
+            assert!(read.common_names().count() <= 2);
+        }
+        bytes[at] = before;
+    }
+}
