@@ -90,7 +90,8 @@ pub const ROWS: &[Row] = &[
         want it and the hard limit allows.",
         Apply::Main(|main, d, r| main.worker_rlimit_nofile = r.number(&d.args[0], 1, u64::MAX))),
     once("worker_shutdown_timeout", MAIN, (1, 1), "time", "",
-        "How long a graceful stop waits for connections before it closes them. Without it, as long as they take.",
+        "How long a graceful stop waits for connections before it closes them, and how long after a reload those stay that came before it. Without it, as long as \
+        they take.",
         Apply::Main(|main, d, r| {
             main.worker_shutdown_timeout = r.duration(&d.args[0]).filter(|time| !time.is_zero());
         })),

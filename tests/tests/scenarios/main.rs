@@ -43,6 +43,7 @@ mod listeners;
 mod proxy_protocol;
 mod shortage;
 mod diagnostics;
+mod dialling;
 mod disk;
 mod failures;
 mod names;

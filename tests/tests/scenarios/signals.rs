@@ -146,11 +146,8 @@ fn a_graceful_stop_finishes_what_is_in_flight() {
     assert!(server.stop(Signal::QUIT).is_some_and(|status| status.success()));
 }
 
-#[test]
-fn worker_shutdown_timeout_cuts_what_a_graceful_stop_waits_for_and_nothing_at_a_reload() {
-    if is_nginx() {
-        return; // Its reload ends the workers, and their connections with the time.
-    }
+/// An API that keeps an answer back for each of two requests, and what lets it go.
+fn held_back() -> (Origin, [Arc<Gate>; 2]) {
     let gates = [Arc::new(Gate::default()), Arc::new(Gate::default())];
     let held = gates.each_ref().map(Arc::clone);
     let origin = Origin::start(move |request| {
@@ -159,25 +156,46 @@ fn worker_shutdown_timeout_cuts_what_a_graceful_stop_waits_for_and_nothing_at_a_
         steps.extend(answer(200, &[], b"late but whole"));
         steps
     });
+    (origin, gates)
+}
+
+#[test]
+fn worker_shutdown_timeout_cuts_what_a_reload_leaves_behind_and_what_a_graceful_stop_waits_for() {
+    let (origin, gates) = held_back();
     let template =
-        GENERATION.replace("worker_processes 2;", "worker_processes 2; worker_shutdown_timeout 10ms;");
+        GENERATION.replace("worker_processes 2;", "worker_processes 1; worker_shutdown_timeout 10ms;");
     let values = [("ORIGIN", &*origin.address()), ("GENERATION", "0")];
     let mut server = Server::start(&template, &values);
+    let mut idle = server.client();
+    idle.get("/fixed").expect("it is answered");
     let mut client = server.client();
     client.send("GET /first HTTP/1.1\r\nHost: a\r\n\r\n").expect("sent");
     wait::until("the API has the request", || origin.count() == 1);
     server.rewrite(&template, &[values[0], ("GENERATION", "1")]);
     server.signal(Signal::HUP);
+    assert!(client.answer().is_err(), "a reload waits for nobody for longer");
+    assert!(idle.is_closed_by_server(), "nor for a connection that idles");
     wait::until("the new configuration answers", || generation(&server.get("/fixed")) == "1");
-    // Meanwhile the 10 ms pass.
     let mut second = server.client();
     second.send("GET /second HTTP/1.1\r\nHost: a\r\n\r\n").expect("sent");
     wait::until("the API has both", || origin.count() == 2);
-    assert!(gates[0].open(), "nothing waited for it");
-    assert_eq!(client.answer().expect("a reload cuts nobody off").text(), "late but whole");
     assert!(server.stop(Signal::QUIT).is_some_and(|status| status.success()));
     assert!(gates[1].open(), "the stop did not wait for the second");
     assert!(second.answer().is_err(), "and it was cut");
+}
+
+#[test]
+fn without_worker_shutdown_timeout_a_reload_cuts_nobody_off() {
+    let (origin, gates) = held_back();
+    let server = start(&origin);
+    let mut client = server.client();
+    client.send("GET /first HTTP/1.1\r\nHost: a\r\n\r\n").expect("sent");
+    wait::until("the API has the request", || origin.count() == 1);
+    server.rewrite(GENERATION, &[("ORIGIN", &origin.address()), ("GENERATION", "1")]);
+    server.signal(Signal::HUP);
+    wait::until("the new configuration answers", || generation(&server.get("/fixed")) == "1");
+    assert!(gates[0].open(), "nothing waited for it");
+    assert_eq!(client.answer().expect("it is answered").text(), "late but whole");
 }
 
 #[test]
