@@ -1,0 +1,172 @@
+//! Waiting for a request: its head read as it comes, with the timeouts of an idle connection and of a slow head.
+//!
+//! While a connection is idle it holds no buffer.
+
+use super::{Connection, spare};
+use crate::loop_lag;
+use crate::request::Request;
+use crate::worker::{Awaits, Stage, idle_since};
+use millstream_net::{buffers, clock};
+use millstream_telemetry::metrics::Gauge;
+use millstream_wire::h1::head::{HeadError, HeadLimits, Progress};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+/// An idle connection that was in use this recently is not closed at once by a graceful stop, nor by a reload that
+/// took its listener away: the client's next request may be on its way already, and closing would reset it.
+const DRAIN_GRACE: Duration = Duration::from_millis(500);
+
+/// Heads up to this size are copied out of the buffer that they were read into, which then stays where it is.
+const COPIED: usize = 2048;
+
+/// What came of waiting for a head.
+pub(super) enum HeadOutcome {
+    Request(Box<Request>),
+    Refused(Box<Request>, HeadError),
+    TimedOut(Option<Box<Request>>),
+    Closed,
+}
+
+impl Connection {
+    /// Reads until a whole head is there. Holds no buffer while it waits for a first byte.
+    pub(super) fn poll_head(
+        &mut self,
+        cx: &mut Context<'_>,
+        pending: &mut Option<Box<Request>>,
+    ) -> Poll<HeadOutcome> {
+        // Bytes that are there before anything is read came behind the request before.
+        let mut waited = true;
+        loop {
+            if !self.client.rest().is_empty() {
+                let request = match pending {
+                    Some(request) => request,
+                    None => {
+                        self.client.deadline().clear();
+                        let request = pending.insert(self.new_request());
+                        request.pipelined = waited;
+                        request
+                    }
+                };
+                let limits = limits(request);
+                match request.head.parse(self.client.rest(), &limits) {
+                    Ok(Progress::Complete) => {
+                        self.client.deadline().clear();
+                        self.client.set_busy();
+                        let request = pending.take().expect("it was put there above");
+                        return Poll::Ready(HeadOutcome::Request(self.take_head(request)));
+                    }
+                    Ok(Progress::Partial) => {}
+                    Err(error) => {
+                        let mut request = pending.take().expect("it was put there above");
+                        request.bytes.append(self.client.rest());
+                        return Poll::Ready(HeadOutcome::Refused(request, error));
+                    }
+                }
+            }
+            match self.client.poll_read_more(cx) {
+                Poll::Ready(Ok(count)) if count > 0 => {
+                    waited = false;
+                }
+                Poll::Ready(_) => return Poll::Ready(HeadOutcome::Closed),
+                Poll::Pending => {
+                    self.client.release_buffer();
+                    return self.poll_waiting(cx, pending);
+                }
+            }
+        }
+    }
+
+    /// Nothing to read: waits for bytes, for the timeout that holds now, for a stop.
+    fn poll_waiting(
+        &mut self,
+        cx: &mut Context<'_>,
+        pending: &mut Option<Box<Request>>,
+    ) -> Poll<HeadOutcome> {
+        let idle = pending.is_none();
+        self.counted.is((!idle).then_some(Gauge::ConnectionsReading));
+        let awaits = match pending {
+            None => Awaits::Request(self.last_used),
+            Some(request) => {
+                Awaits::Head(idle_since(request.started, self.client.rest().len(), clock::now()))
+            }
+        };
+        self.client.wait(awaits, cx.waker());
+        self.follow_generation();
+        let stage = self.worker.stage();
+        if stage == Stage::Stopping || self.client.is_shed() {
+            return Poll::Ready(HeadOutcome::Closed);
+        }
+        if idle && (stage == Stage::Draining || self.is_leaving) {
+            let until = self.last_used + DRAIN_GRACE;
+            if clock::now() >= until {
+                return Poll::Ready(HeadOutcome::Closed);
+            }
+            self.client.deadline().set(until);
+        }
+        if self.client.deadline().at().is_none() {
+            let timeout = self.head_timeout();
+            self.client.deadline().set(clock::now() + timeout);
+        }
+        self.client.deadline().poll(cx).map(|()| HeadOutcome::TimedOut(pending.take()))
+    }
+
+    /// How long a head may take. Behind a request the connection idles for as long as its location said.
+    fn head_timeout(&self) -> Duration {
+        let http = self.generation.http();
+        http.server(http.listeners[self.facts.listener.get()].default_server).settings.client_header.timeout
+    }
+
+    /// A request to fill in, with the configuration in force now.
+    fn new_request(&mut self) -> Box<Request> {
+        self.follow_generation();
+        self.facts.requests.set(self.facts.requests.get() + 1);
+        let now = clock::now();
+        loop_lag::tell(&self.worker.metrics, now);
+        let mut request = match spare::take(&self.generation) {
+            Some(mut request) => {
+                request.reset(self.facts.clone(), now);
+                request
+            }
+            None => {
+                Box::new(Request::new(self.worker.clone(), self.generation.clone(), self.facts.clone(), now))
+            }
+        };
+        // Until its host is known a request belongs to the listener's default server.
+        let http = self.generation.http();
+        request.server = http.listeners[self.facts.listener.get()].default_server;
+        request.location = http.server(request.server).own;
+        request
+    }
+
+    fn take_head(&mut self, mut request: Box<Request>) -> Box<Request> {
+        let rest = self.client.rest();
+        let length = request.head.length;
+        if length <= COPIED {
+            request.bytes.extend_from_slice(&rest[..length]);
+            if rest.len() == length {
+                rest.clear();
+            } else {
+                rest.drain(..length);
+            }
+        } else if rest.len() == length {
+            std::mem::swap(&mut request.bytes, rest);
+            if rest.capacity() < buffers::SIZE {
+                // It held a head only; what is read next wants a buffer.
+                *rest = Vec::new();
+            }
+        } else {
+            request.bytes.extend_from_slice(&rest[..length]);
+            rest.drain(..length);
+        }
+        request.method = request.head.method;
+        request
+    }
+}
+
+fn limits(request: &Request) -> HeadLimits {
+    let http = request.generation.http();
+    let listener = &http.listeners[request.connection.listener.get()];
+    let settings = &http.server(listener.default_server).settings.client_header;
+    let (number, size) = settings.large_buffers;
+    HeadLimits { line: size, total: number.saturating_mul(size), fields: settings.max_fields }
+}

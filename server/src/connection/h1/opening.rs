@@ -1,0 +1,90 @@
+//! How a connection begins: what a proxy says of it, the TLS handshake, and the facts that hold for all its requests.
+
+use super::super::naming::{Naming, host_text};
+use super::{Client, Connection, Counted, proxied};
+use crate::generation::Generation;
+use crate::judged::ClientCertificate;
+use crate::request::ConnectionFacts;
+use crate::worker::{Awaits, Place, Worker};
+use millstream_conf::model::{Level, ListenAddress};
+use millstream_net::stream::Stream;
+use millstream_net::timer::with_deadline;
+use millstream_net::tls::HandshakeError;
+use millstream_net::{Address, clock};
+use millstream_telemetry::metrics::Counter;
+use std::cell::Cell;
+use std::rc::Rc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+static SERIAL: AtomicU64 = AtomicU64::new(1);
+
+/// The TLS handshake, where the listener wants one, and the facts of the connection.
+pub(super) async fn open(
+    worker: Rc<Worker>,
+    generation: Rc<Generation>,
+    place: Place,
+    stream: Stream,
+    remote: Address,
+    address: Rc<ListenAddress>,
+) -> Option<Connection> {
+    let listener = generation.listener_of(&address)?;
+    let opened = clock::now();
+    let mut stream = stream;
+    let proxied = match generation.http().listeners[listener].proxy_protocol {
+        true => proxied::read(&mut stream, &generation, listener, &place, &remote).await?,
+        false => None,
+    };
+    let (stream, is_plain_on_tls) = match &generation.shared.tls[listener] {
+        None => (stream, false),
+        Some(acceptor) => {
+            let id = generation.http().listeners[listener].default_server;
+            let naming = Naming { worker: &worker, generation: &generation, listener, remote: &remote };
+            let mut deadline = millstream_net::timer::Deadline::new();
+            deadline.set(opened + generation.http().server(id).settings.client_header.timeout);
+            let handshake = place.unless_shed(
+                Awaits::Head(opened),
+                Box::pin(acceptor.accept_as(stream, |text, name| naming.say(text, name))),
+            );
+            match with_deadline(&mut deadline, handshake).await {
+                Ok(Some(Ok(encrypted))) => (encrypted, false),
+                Ok(Some(Err(HandshakeError::PlainHttp(stream)))) => (stream, true),
+                Ok(Some(Err(error))) => {
+                    let log = &generation.shared.main_log;
+                    log.write(Level::Info, format_args!("TLS handshake failed: {error}, client: {remote}"));
+                    return None;
+                }
+                Ok(None) | Err(_) => return None,
+            }
+        }
+    };
+    let own = generation.http().server(generation.http().listeners[listener].default_server).own;
+    if generation.http().location(own).settings.send.tcp_nodelay {
+        // A unix socket has no such option; nothing is lost where it cannot be set.
+        _ = stream.set_nodelay(true);
+    }
+    let facts = Rc::new(ConnectionFacts {
+        serial: SERIAL.fetch_add(1, Ordering::Relaxed),
+        remote_text: host_text(&remote),
+        remote,
+        local: stream.local().unwrap_or(Address::Unix(None)),
+        listener: Cell::new(listener),
+        is_plain_on_tls,
+        proxied,
+        tls: stream.tls().cloned().map(Box::new),
+        certificate: ClientCertificate::of(stream.tls()),
+        opened,
+        requests: Cell::new(0),
+    });
+    worker.metrics.add(Counter::ConnectionsAccepted, 1);
+    Some(Connection {
+        counted: Counted::new(worker.metrics.clone()),
+        worker,
+        facts,
+        address,
+        client: Client::new(stream, place),
+        generation,
+        is_leaving: false,
+        last_used: opened,
+        ticket: None,
+    })
+}
