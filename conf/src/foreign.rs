@@ -71,7 +71,6 @@ const TABLE: &[(Fate, &str)] = &[
     ),
     (LeftOut(LOOK), "msie_refresh"),
     (LeftOut(ROUND_ROBIN), "least_time queue"),
-    (BelongsTo(&["add_before_body", "add_after_body"]), "addition_types"),
     (BelongsTo(&["auth_jwt"]), "auth_jwt_*"),
     (
         BelongsTo(&["auth_oidc"]),
@@ -125,7 +124,7 @@ const TABLE: &[(Fate, &str)] = &[
     (BelongsTo(&["health_check"]), "health_check_timeout match"),
     (
         Kept(CONTENT),
-        "add_before_body add_after_body dav_methods flv mp4 f4f hls add_header_inherit add_trailer_inherit \
+        "dav_methods flv mp4 f4f hls add_header_inherit add_trailer_inherit \
                      image_filter random_index ssi xml_entities xslt_stylesheet js_body_filter js_filter \
                      js_header_filter js_periodic internal_redirect",
     ),

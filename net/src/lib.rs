@@ -23,6 +23,7 @@ pub mod memory_file;
 pub mod read_file;
 pub mod temporary;
 pub mod stream;
+pub mod pipe;
 pub mod outlet;
 pub mod proxy_protocol;
 pub mod resolve;

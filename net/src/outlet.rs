@@ -1,10 +1,11 @@
 //! The way out of a connection: every write to a peer has a bound on how long it may take nothing.
 //!
-//! What is answered to a request of our own goes the same way, into memory, which takes all at once.
+//! What is answered to a request of our own goes the same way, into a pipe to whoever asks, and waits for that alone.
 //! The bound is `send_timeout`'s, as nginx counts it: it runs from the moment the peer takes no more and begins anew with
 //! every byte it takes. Whoever writes to a peer writes through here, so that no write can be without one.
 
 use crate::clock;
+use crate::pipe::Pipe;
 use crate::stream::Stream;
 use crate::timer::{Deadline, Elapsed};
 use std::future::poll_fn;
@@ -32,7 +33,7 @@ pub struct Outlet<'s> {
 #[derive(Debug)]
 enum To<'s> {
     Stream(&'s mut Stream),
-    Memory(&'s mut Vec<u8>),
+    Pipe(&'s Pipe),
 }
 
 impl<'s> Outlet<'s> {
@@ -42,9 +43,9 @@ impl<'s> Outlet<'s> {
         Outlet { to: To::Stream(stream), deadline, timeout }
     }
 
-    /// Appends to `memory`, without a bound of its own.
-    pub fn into_memory(memory: &'s mut Vec<u8>, deadline: &'s mut Deadline) -> Outlet<'s> {
-        Outlet { to: To::Memory(memory), deadline, timeout: Duration::MAX }
+    /// Writes to whoever reads `pipe`, which has bounds on time of its own.
+    pub fn into_pipe(pipe: &'s Pipe, deadline: &'s mut Deadline) -> Outlet<'s> {
+        Outlet { to: To::Pipe(pipe), deadline, timeout: Duration::MAX }
     }
 
     /// Writes some of `bytes`, which are not empty.
@@ -52,7 +53,7 @@ impl<'s> Outlet<'s> {
     pub fn poll_write(&mut self, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let wrote = match &mut self.to {
             To::Stream(stream) => Pin::new(&mut **stream).poll_write(context, bytes),
-            To::Memory(memory) => Poll::Ready(Ok(append(memory, bytes))),
+            To::Pipe(pipe) => pipe.poll_write(context, bytes).map(Ok),
         };
         self.bounded(context, wrote.map(not_zero))
     }
@@ -66,12 +67,15 @@ impl<'s> Outlet<'s> {
     ) -> Poll<io::Result<usize>> {
         let wrote = match &mut self.to {
             To::Stream(stream) => Pin::new(&mut **stream).poll_write_vectored(context, parts),
-            To::Memory(memory) => Poll::Ready(Ok(parts.iter().map(|part| append(memory, part)).sum())),
+            To::Pipe(pipe) => {
+                let part = parts.iter().find(|part| !part.is_empty());
+                pipe.poll_write(context, part.map_or(&[], |part| part)).map(Ok)
+            }
         };
         self.bounded(context, wrote.map(not_zero))
     }
 
-    /// As [`Stream::poll_write_with_file`], which memory is not to be asked for.
+    /// As [`Stream::poll_write_with_file`], which a pipe is not to be asked for.
     pub fn poll_write_with_file(
         &mut self,
         context: &mut Context<'_>,
@@ -81,7 +85,7 @@ impl<'s> Outlet<'s> {
     ) -> Poll<io::Result<usize>> {
         let wrote = match &mut self.to {
             To::Stream(stream) => stream.poll_write_with_file(context, head, file, part),
-            To::Memory(_) => Poll::Ready(Ok(0)),
+            To::Pipe(_) => Poll::Ready(Ok(0)),
         };
         self.bounded(context, wrote.map(not_zero))
     }
@@ -91,7 +95,7 @@ impl<'s> Outlet<'s> {
     pub fn poll_flush(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         let flushed = match &mut self.to {
             To::Stream(stream) => Pin::new(&mut **stream).poll_flush(context),
-            To::Memory(_) => Poll::Ready(Ok(())),
+            To::Pipe(_) => Poll::Ready(Ok(())),
         };
         self.bounded(context, flushed)
     }
@@ -100,7 +104,7 @@ impl<'s> Outlet<'s> {
     pub fn poll_shutdown(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         let shut = match &mut self.to {
             To::Stream(stream) => Pin::new(&mut **stream).poll_shutdown(context),
-            To::Memory(_) => Poll::Ready(Ok(())),
+            To::Pipe(_) => Poll::Ready(Ok(())),
         };
         self.bounded(context, shut)
     }
@@ -134,6 +138,9 @@ impl<'s> Outlet<'s> {
     }
 
     fn waits(&mut self, context: &mut Context<'_>) -> Poll<io::Error> {
+        if matches!(self.to, To::Pipe(_)) {
+            return Poll::Pending;
+        }
         // A session may have passed on some of what it holds, and yet wait.
         let has_moved = matches!(&self.to, To::Stream(stream) if stream.has_moved());
         if has_moved || self.deadline.at().is_none() {
@@ -141,11 +148,6 @@ impl<'s> Outlet<'s> {
         }
         self.deadline.poll(context).map(|()| Elapsed.into())
     }
-}
-
-fn append(memory: &mut Vec<u8>, bytes: &[u8]) -> usize {
-    memory.extend_from_slice(bytes);
-    bytes.len()
 }
 
 fn not_zero(wrote: io::Result<usize>) -> io::Result<usize> {

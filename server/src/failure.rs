@@ -92,7 +92,7 @@ pub fn describe(request: &Request, upstream: Option<&str>) -> String {
     };
     let mut line = format!(", client: {}, server: {}", text(Builtin::RemoteAddr), request.server().name);
     line += &format!(", request: \"{}\"", text(Builtin::Request));
-    if request.is_subrequest {
+    if request.wanted.is_some() {
         line += &format!(", subrequest: \"{}\"", String::from_utf8_lossy(&request.uri));
     }
     if let Some(upstream) = upstream {

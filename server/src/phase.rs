@@ -199,7 +199,7 @@ fn guards(request: &mut Request, settings: &Settings, from: Guard) -> Option<Ste
         }
     };
     // Whoever asks by a subrequest has been let in, or asks who is.
-    if request.is_subrequest || !settings.phases.has(Phases::ACCESS) {
+    if request.wanted.is_some() || !settings.phases.has(Phases::ACCESS) {
         return None;
     }
     match access::judge(request, settings, weighing) {

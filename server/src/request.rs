@@ -126,6 +126,15 @@ pub struct BodyFile {
     pub removed_by: Option<TempPath>,
 }
 
+/// What of the answer to a subrequest is wanted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Wanted {
+    /// The head alone.
+    Head,
+    /// The body, which becomes a part of another answer.
+    Body,
+}
+
 /// The query string that is in force.
 #[derive(Debug, Clone, Default)]
 pub enum Arguments {
@@ -167,7 +176,7 @@ pub struct Request {
     /// Captures; an expression of a `map` may match while a value is being evaluated.
     pub captures: RefCell<Captures>,
     /// Variables that the configuration gives values to.
-    pub slots: Slots,
+    pub slots: Rc<Slots>,
     /// Variables that the configuration makes out of others, as far as they were read.
     pub made: Remembered,
     /// The method in force (an error page is fetched with GET).
@@ -180,8 +189,8 @@ pub struct Request {
     pub body_received: u64,
     /// Changes of its URI so far, and of its location by name; bounded in `restart`.
     pub changes: u8,
-    /// Whether another request asks by it, which wants the head of its answer alone.
-    pub is_subrequest: bool,
+    /// What another request wants that asks by it; nothing where it is a client's.
+    pub wanted: Option<Wanted>,
     /// Whether it is no longer where it came to: what a client alone cannot reach is open to it.
     pub is_internal: bool,
     /// Whether path or query in force are not those that came.
@@ -225,7 +234,7 @@ pub struct Request {
     /// Whether `$secure_link` is being made, out of what may name it.
     pub is_checking_link: Cell<bool>,
     /// `$request_id`, made when first read.
-    pub id: OnceCell<[u8; 32]>,
+    id: OnceCell<[u8; 32]>,
 }
 
 impl Request {
@@ -236,8 +245,7 @@ impl Request {
         connection: Rc<ConnectionFacts>,
         now: Instant,
     ) -> Self {
-        let mut slots = Slots::default();
-        slots.reset(generation.http().slots.len());
+        let slots = Slots::with(generation.http().slots.len());
         Request {
             bytes: Vec::new(),
             head: RequestHead::default(),
@@ -253,14 +261,14 @@ impl Request {
             arguments: Arguments::Original,
             host: Vec::new(),
             captures: RefCell::default(),
-            slots,
+            slots: Rc::new(slots),
             made: Remembered::default(),
             method: Method::Get,
             keep_alive: true,
             pipelined: false,
             body_received: 0,
             changes: 0,
-            is_subrequest: false,
+            wanted: None,
             is_internal: false,
             is_rewritten: false,
             is_outside: false,
@@ -298,14 +306,17 @@ impl Request {
         self.arguments = Arguments::Original;
         self.host.clear();
         self.captures.get_mut().clear();
-        self.slots.reset(self.generation.http().slots.len());
+        match Rc::get_mut(&mut self.slots) {
+            Some(slots) => slots.reset(self.generation.http().slots.len()),
+            None => self.slots = Rc::new(Slots::with(self.generation.http().slots.len())),
+        }
         self.made.clear();
         self.method = Method::default();
         self.keep_alive = true;
         self.pipelined = false;
         self.body_received = 0;
         self.changes = 0;
-        self.is_subrequest = false;
+        self.wanted = None;
         self.is_internal = false;
         self.is_rewritten = false;
         self.is_outside = false;
@@ -369,9 +380,9 @@ impl Request {
     }
 
     /// A request of its own by which this one asks: a GET of a path of the same server, without body, query, conditions and ranges, for
-    /// these are about what the client wants. As in nginx, `$request_uri` and the fields are the client's, and so are the variables
-    /// that the configuration sets and what the limits made of the request, until it gives them back.
-    pub fn subrequest(&mut self, path: &[u8]) -> Box<Request> {
+    /// these are about what the client wants. As in nginx, `$request_uri`, `$request_id` and the fields are the client's, the variables
+    /// that the configuration sets are one for both, and what the limits have counted is not counted again.
+    pub fn subrequest(&mut self, path: &[u8], wanted: Wanted) -> Box<Request> {
         let (worker, generation) = (self.worker.clone(), self.generation.clone());
         let mut sub = Box::new(Request::new(worker, generation, self.connection.clone(), clock::now()));
         sub.bytes = self.bytes.clone();
@@ -383,16 +394,21 @@ impl Request {
         sub.uri = path.to_vec();
         sub.arguments = Arguments::Replaced(Vec::new());
         sub.host = self.host.clone();
-        (sub.is_subrequest, sub.is_internal, sub.is_rewritten) = (true, true, true);
-        self.exchange(&mut sub);
+        (sub.wanted, sub.is_internal, sub.is_rewritten) = (Some(wanted), true, true);
+        sub.slots = self.slots.clone();
+        (sub.limited.requests, sub.limited.connections) = (self.limited.requests, self.limited.connections);
+        sub.id = OnceCell::from(*self.id());
         sub
     }
 
-    /// Gives or takes back what a request and a subrequest have in common.
-    pub fn exchange(&mut self, other: &mut Request) {
-        std::mem::swap(&mut self.slots, &mut other.slots);
-        std::mem::swap(&mut self.limited, &mut other.limited);
-        std::mem::swap(&mut self.id, &mut other.id);
+    /// Whether it is a subrequest whose answer becomes a part of another.
+    pub fn is_included(&self) -> bool {
+        self.wanted == Some(Wanted::Body)
+    }
+
+    /// Its random id, made when it is first asked for.
+    pub fn id(&self) -> &[u8; 32] {
+        self.id.get_or_init(random_id)
     }
 
     /// A copy for a refresh that goes on without the client: a GET, routed as this one.
@@ -408,13 +424,13 @@ impl Request {
         copy.arguments = self.arguments.clone();
         copy.host = self.host.clone();
         copy.captures = self.captures.clone();
-        copy.slots = self.slots.clone();
+        copy.slots = Rc::new(Slots::clone(&self.slots));
         copy.made = self.made.clone();
         copy.method = if self.method == Method::Head { Method::Get } else { self.method };
         copy.cache_status = self.cache_status;
         copy.slice = self.slice;
         copy.asker = self.asker;
-        copy.is_subrequest = self.is_subrequest;
+        copy.wanted = self.wanted;
         copy.is_internal = self.is_internal;
         copy.is_rewritten = self.is_rewritten;
         copy.is_outside = self.is_outside;
@@ -494,7 +510,7 @@ impl Request {
 
     /// Whether the answer has a body on the wire.
     pub fn wants_body(&self) -> bool {
-        self.method != Method::Head && !self.is_subrequest
+        self.method != Method::Head && self.wanted != Some(Wanted::Head)
     }
 
     /// Whether the request wishes for another protocol (RFC 9110 §7.8) that its location lets it have (`proxy_upgrade`).
@@ -517,6 +533,20 @@ impl Request {
     pub fn is_http11(&self) -> bool {
         self.head.version == Version::Http11
     }
+}
+
+fn random_id() -> [u8; 32] {
+    use std::hash::BuildHasher;
+    // The standard library's hasher is keyed by the system's random source; a counter keeps ids apart on a thread.
+    let keys = std::hash::RandomState::new();
+    let (high, low) = (keys.hash_one(1u8), keys.hash_one(2u8));
+    let bytes = (u128::from(high) << 64 | u128::from(low)).to_be_bytes();
+    let mut text = [0u8; 32];
+    for (index, byte) in bytes.iter().enumerate() {
+        text[2 * index] = b"0123456789abcdef"[usize::from(byte >> 4)];
+        text[2 * index + 1] = b"0123456789abcdef"[usize::from(byte & 15)];
+    }
+    text
 }
 
 /// Fields that say what of an answer a client wants, and in which protocol.

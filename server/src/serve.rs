@@ -4,7 +4,7 @@
 //! back to `phase`. A hit in memory is written by the connection and never comes here. Next: `waiting`, for what is not decided
 //! yet; `answer`.
 
-mod subrequest;
+pub mod subrequest;
 mod waiting;
 
 use crate::admin;

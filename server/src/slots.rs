@@ -23,6 +23,13 @@ enum Place {
 }
 
 impl Slots {
+    /// Room for so many variables, none of which has a value.
+    pub fn with(count: usize) -> Slots {
+        let mut slots = Slots::default();
+        slots.reset(count);
+        slots
+    }
+
     /// Takes all values away, and makes room for so many variables.
     pub fn reset(&mut self, count: usize) {
         self.text.get_mut().clear();

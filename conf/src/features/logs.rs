@@ -182,7 +182,7 @@ pub const ROWS: &[Row] = &[
         all of them.",
         Apply::Level(kept)),
     once("log_subrequest", HTTP_SERVER_LOCATION, (1, 1), "on | off", "off",
-        "Whether the subrequests of `auth_request` have lines of their own in the access log, as their location says.",
+        "Whether subrequests (`auth_request`, `add_after_body`) have lines of their own in the access log, as their location says.",
         Apply::Level(|l, d, r| l.logs.subrequests = r.flag(&d.args[0]))),
 ];
 

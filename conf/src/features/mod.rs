@@ -55,6 +55,7 @@ pub mod slice;
 pub mod gzip;
 pub mod gunzip;
 pub mod sub_filter;
+pub mod addition;
 pub mod brotli;
 pub mod zstd;
 pub mod resolver;
@@ -324,6 +325,8 @@ features! {
         gunzip "Compression" GunzipLevel,
         /// `sub_filter*`.
         sub_filter "Changing bodies" SubFilterLevel,
+        /// `add_before_body`, `add_after_body`, `addition_types`.
+        addition "Changing bodies" AdditionLevel,
         /// `access_log`, `error_log`.
         logs "Logs" LogsLevel,
     }

@@ -3,8 +3,8 @@
 //! Whoever answers need not know. Next: `client`, which reads and writes through it; `serve/subrequest`, which is inside.
 
 use crate::worker::{Awaits, Place, Watch};
-use millstream_net::buffers;
 use millstream_net::outlet::Outlet;
+use millstream_net::pipe::Pipe;
 use millstream_net::stream::{Hangup, Stream};
 use millstream_net::timer::Deadline;
 use std::cell::Cell;
@@ -18,15 +18,17 @@ pub(super) enum End {
     /// At the other end of a connection, which has a place among those of its worker.
     Connection(Stream, Place),
     /// In this process.
-    Inside(Inside),
+    Inside(Rc<Inside>),
 }
 
-/// A request that asks by a subrequest.
+/// What a request that asks by a subrequest and the subrequest have in common.
 pub struct Inside {
-    /// Whether the client that it serves has left; whoever polls the subrequest says so.
-    pub left: Rc<Cell<bool>>,
-    /// What it is answered, head and body.
-    pub answer: Vec<u8>,
+    /// The way of the answer.
+    pub pipe: Pipe,
+    /// Whether the head of the answer is wanted; else its body alone.
+    pub wants_head: bool,
+    /// The status of the answer, once it has ended.
+    pub status: Cell<u16>,
 }
 
 impl End {
@@ -34,7 +36,7 @@ impl End {
     pub(super) fn outlet<'s>(&'s mut self, deadline: &'s mut Deadline, timeout: Duration) -> Outlet<'s> {
         match self {
             End::Connection(stream, _) => Outlet::new(stream, deadline, timeout),
-            End::Inside(inside) => Outlet::into_memory(&mut inside.answer, deadline),
+            End::Inside(inside) => Outlet::into_pipe(&inside.pipe, deadline),
         }
     }
 
@@ -62,11 +64,19 @@ impl End {
         place.watch().and_then(|watch| Some((Hangup::of(stream).ok()?, watch)))
     }
 
-    /// Whether who is inside has no client any more; nothing for one at a connection.
-    pub(super) fn has_left(&self) -> Option<bool> {
+    /// Whether who is inside has left; nothing for one at a connection.
+    pub(super) fn poll_left(&self, cx: &mut Context<'_>) -> Option<Poll<()>> {
         match self {
             End::Connection(..) => None,
-            End::Inside(inside) => Some(inside.left.get()),
+            End::Inside(inside) => Some(inside.pipe.poll_left(cx)),
+        }
+    }
+
+    /// Whether heads go out. To most of those inside they do not.
+    pub(super) fn takes_heads(&self) -> bool {
+        match self {
+            End::Connection(..) => true,
+            End::Inside(inside) => inside.wants_head,
         }
     }
 
@@ -87,11 +97,5 @@ impl End {
         if let End::Connection(_, place) = self {
             place.set_busy();
         }
-    }
-}
-
-impl Drop for Inside {
-    fn drop(&mut self) {
-        buffers::give(std::mem::take(&mut self.answer));
     }
 }

@@ -36,7 +36,8 @@ pub(super) fn framed(request: &mut Request, head: &AnswerHead<'_>, compress: boo
     if !request.wants_body() || matches!(head.status, 100..=199 | 204 | 304) {
         return Framed::Empty;
     }
-    let chunks = request.is_http11() && request.location().settings.send.chunked;
+    // What is put into another answer has that one's framing.
+    let chunks = request.is_http11() && request.location().settings.send.chunked && !request.is_included();
     let status = request.error_status.unwrap_or(head.status);
     match head.length {
         Some(length) if !(compress || chunks && trailers::are_expected(request, status)) => {

@@ -8,6 +8,7 @@ mod end;
 mod body;
 mod tail;
 mod framing;
+mod assembly;
 mod sending;
 mod stored;
 #[cfg(test)]
@@ -21,6 +22,7 @@ pub use tail::WholeBody;
 
 use crate::request::Request;
 use crate::worker::{Awaits, Place, Watch};
+use assembly::Assembled;
 use body::Body;
 use end::End;
 use millstream_net::stream::{Hangup, Stream};
@@ -30,7 +32,8 @@ use sending::Answer;
 use std::future::poll_fn;
 use std::io::IoSlice;
 use std::pin::pin;
-use std::task::{Context, Poll, Waker};
+use std::rc::Rc;
+use std::task::{Context, Poll, Waker, ready};
 
 /// Why a client could not be read from or written to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -80,9 +83,13 @@ pub enum Ending {
 /// Bytes read ahead of the request in progress at the most, while watching whether the client leaves.
 const READ_AHEAD: usize = 64 * 1024;
 
+/// What answers a subrequest to whoever asks, in a task of its own.
+pub type Answerer = fn(Box<Request>, Rc<Inside>);
+
 /// A client: that of a connection, or a request that asks by a subrequest.
 pub struct Client {
     end: End,
+    answerer: Answerer,
     deadline: Deadline,
     rest: Vec<u8>,
     body: Option<Box<Body>>,
@@ -93,27 +100,20 @@ pub struct Client {
 }
 
 impl Client {
-    /// A client on an open connection.
-    pub fn new(stream: Stream, place: Place) -> Self {
-        Client::at(End::Connection(stream, place))
+    /// A client on an open connection. What its answers include is asked of `answerer`.
+    pub fn new(stream: Stream, place: Place, answerer: Answerer) -> Self {
+        Client::at(End::Connection(stream, place), answerer)
     }
 
     /// A client inside.
-    pub fn inside(inside: Inside) -> Self {
-        Client::at(End::Inside(inside))
+    pub fn inside(inside: Rc<Inside>, answerer: Answerer) -> Self {
+        Client::at(End::Inside(inside), answerer)
     }
 
-    /// What the one inside was answered.
-    pub fn into_answer(mut self) -> Vec<u8> {
-        match &mut self.end {
-            End::Connection(..) => Vec::new(),
-            End::Inside(inside) => std::mem::take(&mut inside.answer),
-        }
-    }
-
-    fn at(end: End) -> Self {
+    fn at(end: End, answerer: Answerer) -> Self {
         Client {
             end,
+            answerer,
             deadline: Deadline::new(),
             rest: Vec::new(),
             body: None,
@@ -187,8 +187,8 @@ impl Client {
     /// Ready when the client has closed its side. Reads ahead what is pipelined, up to a bound; past that it watches without
     /// reading. While a request body is unread it does not watch either: reading the body will notice.
     pub fn poll_gone(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        if let Some(has_left) = self.end.has_left() {
-            return if has_left { Poll::Ready(()) } else { Poll::Pending };
+        if let Some(step) = self.end.poll_left(cx) {
+            return step;
         }
         if self.body_pending() {
             return Poll::Pending;
@@ -233,9 +233,22 @@ impl Client {
         cx: &mut Context<'_>,
         request: &mut Request,
     ) -> Poll<Result<(), ClientFailure>> {
-        let Some(answer) = &mut self.answer else { return Poll::Ready(Ok(())) };
-        let mut outlet = self.end.outlet(&mut self.deadline, answer.send_timeout());
-        answer.poll_write(&mut outlet, cx, request)
+        loop {
+            let Some(answer) = &mut self.answer else { return Poll::Ready(Ok(())) };
+            let assembled = answer.assemble(cx, request);
+            let mut outlet = self.end.outlet(&mut self.deadline, answer.send_timeout());
+            ready!(answer.poll_write(&mut outlet, cx, request))?;
+            match assembled {
+                Assembled::All => return Poll::Ready(Ok(())),
+                Assembled::Some => {}
+                Assembled::Waits => return self.poll_gone(cx).map(|()| Err(ClientFailure::Gone)),
+                Assembled::Cut => {
+                    self.cut = true;
+                    request.keep_alive = false;
+                    return Poll::Ready(Err(ClientFailure::Gone));
+                }
+            }
+        }
     }
 
     /// Writes bytes that are of no answer.

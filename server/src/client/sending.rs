@@ -3,10 +3,11 @@
 //! An answer that cannot be ended as announced is abandoned: the connection closes without the last chunk, so no client
 //! takes a part for the whole (RFC 9112 §8).
 
+use super::assembly::Assembly;
 use super::framing::{AnswerHead, Framed, framed};
 use super::tail::{Tail, WholeBody};
 use super::{Client, ClientFailure, Ending};
-use crate::filter::chain::{self, Chain};
+use crate::filter::chain::{self, Chain, Changes};
 use crate::filter::coding::{self, Plain};
 use crate::filter::compressor::{Compressor, Effort};
 use crate::filter::{head, trailers};
@@ -26,14 +27,16 @@ use std::time::Duration;
 
 /// An answer being sent.
 pub(super) struct Answer {
-    out: Vec<u8>,
-    written: usize,
+    pub(super) out: Vec<u8>,
+    pub(super) written: usize,
     /// What follows `out` of a whole body.
     tail: Tail,
     head_left: usize,
     framed: Framed,
     /// What the body goes through first.
     chain: Option<Chain>,
+    /// What else belongs to it.
+    pub(super) assembly: Option<Box<Assembly>>,
     compressor: Option<Box<Compressor>>,
     /// Whether what the compressor holds goes out when the source pauses.
     streams: bool,
@@ -64,7 +67,7 @@ impl Client {
         let streams = answer_head.length.is_none();
         let changed = chain::of(request, answer_head.status, answer_head.fields, answer_head.length);
         let answer_head = match &changed {
-            Some((_, draft)) => {
+            Some(Changes { draft, .. }) => {
                 AnswerHead { fields: draft.headers.view(), length: draft.length, ..answer_head }
             }
             None => answer_head,
@@ -87,6 +90,14 @@ impl Client {
                 age: answer_head.age,
             },
         );
+        if !self.end.takes_heads() {
+            out.clear();
+        }
+        let (mut chain, mut assembly) = (None, None);
+        if let Some(changes) = changed.filter(|_| framed != Framed::Empty) {
+            chain = changes.chain;
+            assembly = changes.addition.map(|addition| Assembly::begin(addition, request, self.answerer));
+        }
         self.answer = Some(Box::new(Answer {
             head_left: out.len(),
             out,
@@ -94,7 +105,8 @@ impl Client {
             tail: Tail::None,
             framed,
             streams,
-            chain: changed.map(|(chain, _)| chain).filter(|_| framed != Framed::Empty),
+            chain,
+            assembly,
             compressor: effort
                 .filter(|_| framed != Framed::Empty)
                 .map(|effort| Box::new(Compressor::new(effort))),
@@ -124,7 +136,7 @@ impl Client {
         let Some(answer) = &mut self.answer else { return };
         let piece = answer.wanted(piece);
         let changed = answer.chain.as_mut().map(|chain| chain.take(request, piece));
-        answer.code(request, changed.as_deref().unwrap_or(piece));
+        answer.put(request, changed.as_deref().unwrap_or(piece));
     }
 
     /// The source has nothing more for now: what the compressor holds back of a stream is framed, so that the client gets
@@ -144,32 +156,6 @@ impl Client {
         if let Some(answer) = &mut self.answer {
             answer.streams = true;
         }
-    }
-
-    /// Frames the end of the body. Trailer fields are sent where the body is chunked.
-    pub fn end(&mut self, request: &mut Request, trailers: Option<Fields<'_>>) {
-        let Some(answer) = &mut self.answer else { return };
-        if let Some(chain) = answer.chain.take() {
-            match chain.end(request) {
-                Some(rest) => answer.code(request, &rest),
-                None => {
-                    answer.cut = true;
-                    return;
-                }
-            }
-        }
-        if let Some(mut compressor) = answer.compressor.take() {
-            let mut squeezed = buffers::take();
-            let is_whole = compressor.finish(&mut squeezed);
-            answer.frame(&squeezed);
-            request.sent.compressed = Some(compressor.totals());
-            buffers::give(squeezed);
-            if !is_whole {
-                answer.cut = true;
-                return;
-            }
-        }
-        answer.end(request, trailers);
     }
 
     /// Frames a piece and writes it. What of a large piece the socket takes at once is not copied; of the rest the client
@@ -268,7 +254,11 @@ impl Client {
         head: Vec<u8>,
         mut body: WholeBody<'_>,
     ) -> Poll<Result<(), ClientFailure>> {
-        let (head_left, mut out) = (head.len(), head);
+        let mut out = head;
+        if !self.end.takes_heads() {
+            out.clear();
+        }
+        let head_left = out.len();
         if body.bytes.len() <= WRITE_TOGETHER {
             static NONE: Bytes = Bytes::from_static(b"");
             out.extend_from_slice(body.bytes);
@@ -281,6 +271,7 @@ impl Client {
             tail: Tail::None,
             framed: Framed::Empty,
             chain: None,
+            assembly: None,
             compressor: None,
             streams: false,
             skipped: 0,
@@ -319,7 +310,7 @@ impl Client {
         status: u16,
         fields: Fields<'_>,
     ) -> Result<(), ClientFailure> {
-        if !request.is_http11() || self.begun() {
+        if !request.is_http11() || self.begun() || !self.end.takes_heads() {
             return Ok(());
         }
         let mut out = buffers::take();
@@ -337,7 +328,7 @@ impl Client {
 
 impl Answer {
     pub(super) fn queued(&self) -> usize {
-        self.out.len() - self.written + self.tail.length()
+        self.out.len() - self.written + self.tail.length() + self.held()
     }
 
     /// How it ended.
@@ -412,11 +403,36 @@ impl Answer {
 
     /// Whether neither filters nor a coding make something else of the body.
     fn is_as_it_comes(&self) -> bool {
-        self.chain.is_none() && self.compressor.is_none()
+        self.chain.is_none() && self.assembly.is_none() && self.compressor.is_none()
+    }
+
+    /// What the filters held back follows, for the body has ended. False where it cannot be whole.
+    pub(super) fn end_chain(&mut self, request: &mut Request) -> bool {
+        let Some(chain) = self.chain.take() else { return true };
+        match chain.end(request) {
+            Some(rest) => self.put(request, &rest),
+            None => self.cut = true,
+        }
+        !self.cut
+    }
+
+    /// Frames the end of the body. Trailer fields are sent where the body is chunked.
+    pub(super) fn finish(&mut self, request: &mut Request, trailers: Option<Fields<'_>>) {
+        if let Some(mut compressor) = self.compressor.take() {
+            let mut squeezed = buffers::take();
+            self.cut |= !compressor.finish(&mut squeezed);
+            self.frame(&squeezed);
+            request.sent.compressed = Some(compressor.totals());
+            buffers::give(squeezed);
+            if self.cut {
+                return;
+            }
+        }
+        self.end(request, trailers);
     }
 
     /// Frames a piece that has gone through the filters.
-    fn code(&mut self, request: &mut Request, piece: &[u8]) {
+    pub(super) fn code(&mut self, request: &mut Request, piece: &[u8]) {
         match &mut self.compressor {
             Some(compressor) => {
                 let mut squeezed = buffers::take();

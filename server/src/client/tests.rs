@@ -21,7 +21,7 @@ fn request(server: &str, head: &str) -> Request {
 fn pair() -> (Client, UnixStream) {
     let (ours, theirs) = UnixStream::pair().expect("sockets can be made");
     let place = worker("server { listen 80; }").try_admit().expect("it is the first");
-    (Client::new(Stream::Unix(ours), place), theirs)
+    (Client::new(Stream::Unix(ours), place, |_, _| {}), theirs)
 }
 
 /// Reads a whole body that was sent as `sent`.

@@ -1,12 +1,13 @@
 //! What an answer's body goes through before it is coded: a list of filters, empty for most answers.
 //!
 //! ```text
-//! body → gunzip → sub_filter → charset → coding → framing
+//! body → gunzip → sub_filter → (addition) → charset → coding → framing
 //! ```
 //! Each filter sees the head as the one before leaves it, and says with it whether it has anything to do; then it is given the body
 //! piece by piece. What it holds back has a bound. The order is nginx's. Next: the filters; `client/sending`, which has the chain
 //! of the answer that is on its way.
 
+use super::addition::{self, Addition};
 use super::body::{BodyFilter, Draft};
 use super::{charset, gunzip, sub_filter};
 use crate::request::Request;
@@ -19,21 +20,35 @@ pub struct Chain(Vec<Box<dyn BodyFilter>>);
 /// What makes a filter of a head, where it has anything to do.
 type Begin = fn(&Request, &mut Draft) -> Option<Box<dyn BodyFilter>>;
 
-const FILTERS: [Begin; 3] = [gunzip::begin, sub_filter::begin, charset::begin];
+/// What happens to an answer on its way out, where anything does.
+pub struct Changes {
+    /// The filters that its body goes through.
+    pub chain: Option<Chain>,
+    /// What stands before and behind it, which does not go through them.
+    pub addition: Option<Addition>,
+    /// The head as all of them leave it.
+    pub draft: Draft,
+}
+
+const BEFORE_ADDITION: [Begin; 2] = [gunzip::begin, sub_filter::begin];
+const BEHIND_ADDITION: [Begin; 1] = [charset::begin];
 
 /// Whether filters may go through bodies of the location, or fields follow them that are evaluated when they have gone out.
 pub fn is_there(request: &Request) -> bool {
     request.location().settings.phases.has(Phases::FILTERS)
 }
 
-/// The filters that an answer goes through, with the head as they leave it. Nothing where there are none.
-pub fn of(request: &Request, status: u16, fields: Fields<'_>, length: Option<u64>) -> Option<(Chain, Draft)> {
+/// What happens to an answer, with the head as that leaves it. Nothing where nothing does.
+pub fn of(request: &Request, status: u16, fields: Fields<'_>, length: Option<u64>) -> Option<Changes> {
     if !is_there(request) {
         return None;
     }
     let mut draft = Draft { status, headers: Headers::copied_from(fields, |_, _, _| true), length };
-    let filters: Vec<_> = FILTERS.iter().filter_map(|begin| begin(request, &mut draft)).collect();
-    (!filters.is_empty()).then_some((Chain(filters), draft))
+    let mut filters: Vec<_> = BEFORE_ADDITION.iter().filter_map(|begin| begin(request, &mut draft)).collect();
+    let addition = addition::begin(request, &mut draft);
+    filters.extend(BEHIND_ADDITION.iter().filter_map(|begin| begin(request, &mut draft)));
+    let chain = (!filters.is_empty()).then_some(Chain(filters));
+    (chain.is_some() || addition.is_some()).then_some(Changes { chain, addition, draft })
 }
 
 /// What the filters of a location do to an answer.
@@ -51,7 +66,7 @@ pub enum Change {
 pub fn change(request: &Request, fields: Fields<'_>, length: Option<u64>) -> Change {
     match of(request, 200, fields, length) {
         None => Change::None,
-        Some((_, draft)) if draft.length == length => Change::Bytes,
+        Some(changes) if changes.draft.length == length => Change::Bytes,
         Some(_) => Change::Length,
     }
 }

@@ -54,9 +54,14 @@ pub(super) fn varies(fields: Fields<'_>) -> bool {
     fields.all(FieldId::Vary).any(|value| members(value).any(is_it))
 }
 
+/// What this client takes. Into another answer goes the plain content, which is coded with it.
+fn weights(request: &Request) -> Weights {
+    Weights::read(request.fields().all(FieldId::AcceptEncoding).filter(|_| !request.is_included()))
+}
+
 /// Whether this client takes an answer in a coding.
 pub(super) fn takes(request: &Request, coding: Coding, fields: Fields<'_>) -> bool {
-    let weights = Weights::read(request.fields().all(FieldId::AcceptEncoding));
+    let weights = weights(request);
     weights.takes(coding) && is_allowed(request, coding, fields)
 }
 
@@ -86,7 +91,7 @@ pub fn choose(request: &Request, plain: &Plain<'_>) -> Option<Coding> {
     if !rules.iter().any(|rule| rule.enabled) {
         return None;
     }
-    let weights = Weights::read(request.fields().all(FieldId::AcceptEncoding));
+    let weights = weights(request);
     if weights.is_none() || !may_be_coded(plain) {
         return None;
     }
@@ -99,7 +104,7 @@ pub fn choose(request: &Request, plain: &Plain<'_>) -> Option<Coding> {
 /// Those of some codings that this client takes, what it likes best first, and before the plain content: of several that it likes as
 /// much in their order.
 pub fn by_preference(request: &Request, offered: impl Iterator<Item = Coding>) -> Vec<Coding> {
-    let weights = Weights::read(request.fields().all(FieldId::AcceptEncoding));
+    let weights = weights(request);
     let nothing = Headers::default();
     let mut left: Vec<Coding> =
         offered.filter(|coding| is_allowed(request, *coding, nothing.view())).collect();

@@ -7,6 +7,7 @@ pub mod coding;
 mod body;
 mod gunzip;
 mod sub_filter;
+pub mod addition;
 mod recode;
 pub mod charset;
 pub mod chain;

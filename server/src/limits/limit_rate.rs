@@ -30,7 +30,7 @@ impl Pace {
     pub fn of(request: &Request) -> Option<Box<Pace>> {
         let settings = &request.location().settings.limit_rate;
         let is_unlimited = request.limit_rate.is_none() && settings.rate == RequestSize::Fixed(0);
-        if is_unlimited || request.is_subrequest {
+        if is_unlimited || request.wanted.is_some() {
             return None;
         }
         let rate = request.limit_rate.unwrap_or_else(|| bytes(&settings.rate, request));

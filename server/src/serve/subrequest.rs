@@ -1,16 +1,18 @@
 //! Subrequests: a request of our own, by which another one asks, through all phases of its own location and whatever answers there.
 //!
-//! It is served as any other, and so it is cached, limited, retried and logged as any other; only its client is inside, and takes
-//! what it is answered into memory. When the client of the request that asks leaves, the one inside has left as well: what is
-//! being fetched goes on where others wait for it, and ends else. Next: `access/auth_request`, which reads the answer.
+//! It is served as any other, and so it is cached, limited, retried and logged as any other; only its client is inside
+//! (`client/end`), and reads from a pipe what it is answered. When the client of the request that asks leaves, the one inside leaves as
+//! well: what is being fetched goes on where others wait for it, and ends else. Next: `access/auth_request`, which reads a head;
+//! `client/assembly`, which puts bodies into its own.
 
 use super::finish;
 use crate::access_log;
-use crate::client::{Client, ClientFailure, Inside};
+use crate::client::{Client, ClientFailure, Ending, Inside};
 use crate::phase;
-use crate::request::Request;
+use crate::request::{Request, Wanted};
 use crate::rewrite::From;
 use millstream_cache::Now;
+use millstream_net::pipe::{End, Pipe};
 use millstream_net::{buffers, clock};
 use std::cell::Cell;
 use std::future::{Future, poll_fn};
@@ -25,7 +27,7 @@ pub(super) struct Answered {
     pub(super) head: Vec<u8>,
 }
 
-/// Asks for a path of the request's server.
+/// Asks for the head of a path of the request's server.
 ///
 /// # Errors
 /// The client of the request that asks has left meanwhile.
@@ -34,34 +36,58 @@ pub(super) async fn ask(
     client: &mut Client,
     path: &[u8],
 ) -> Result<Answered, ClientFailure> {
-    let mut sub = request.subrequest(path);
-    let left = Rc::new(Cell::new(false));
-    let mut inside = Client::inside(Inside { left: left.clone(), answer: buffers::take() });
+    let mut sub = request.subrequest(path, Wanted::Head);
+    // A head has its bound where it is read.
+    let inside = Rc::new(Inside { pipe: Pipe::new(usize::MAX), wants_head: true, status: Cell::new(0) });
+    // What it counts as under way, the request that asks goes on with.
+    std::mem::swap(&mut sub.limited, &mut request.limited);
+    let mut has_left = false;
     {
-        let mut serving = serve(&mut sub, &mut inside);
+        let mut serving = serve(&mut sub, &inside);
         // Whether the client is there is asked first: the subrequest then ends by itself, as one with a client of its own does.
         poll_fn(|context| {
-            if !left.get() && client.poll_gone(context).is_ready() {
-                left.set(true);
+            if !has_left && client.poll_gone(context).is_ready() {
+                has_left = true;
+                inside.pipe.leave();
             }
             serving.as_mut().poll(context)
         })
         .await;
     }
-    sub.exchange(request);
-    if left.get() {
+    std::mem::swap(&mut sub.limited, &mut request.limited);
+    if has_left {
         return Err(ClientFailure::Gone);
     }
-    Ok(Answered { request: sub, head: inside.into_answer() })
+    Ok(Answered { request: sub, head: inside.pipe.take() })
+}
+
+/// Answers a subrequest in a task of its own: however deep one stands in another, none stands on the other's stack.
+pub fn answer(mut sub: Box<Request>, inside: Rc<Inside>) {
+    tokio::task::spawn_local(async move {
+        let ends = Ends(inside);
+        serve(&mut sub, &ends.0).await;
+    });
+}
+
+/// Whoever reads hears of the end, also of one by a panic.
+struct Ends(Rc<Inside>);
+
+impl Drop for Ends {
+    fn drop(&mut self) {
+        self.0.pipe.end(End::Cut);
+    }
 }
 
 /// Serves it, to the end of its answer. In a box of its own, for what serves a request may ask by another.
-fn serve<'a>(sub: &'a mut Request, inside: &'a mut Client) -> Pin<Box<dyn Future<Output = ()> + 'a>> {
+fn serve<'a>(sub: &'a mut Request, inside: &'a Rc<Inside>) -> Pin<Box<dyn Future<Output = ()> + 'a>> {
     Box::pin(async move {
+        let mut client = Client::inside(inside.clone(), answer);
         let mut out = buffers::take();
         let step = phase::decide(sub, From::Server, Now::read(), &mut out);
-        finish(sub, inside, step, out).await;
-        inside.settle();
+        finish(sub, &mut client, step, out).await;
+        let is_whole = matches!(client.settle(), Ending::Whole | Ending::Closing);
+        inside.status.set(sub.sent.status);
+        inside.pipe.end(if is_whole { End::Whole } else { End::Cut });
         if sub.location().settings.logs.subrequests {
             // Whoever waits for the line of a request waits for those before it.
             _ = access_log::write(sub, clock::now());

@@ -39,7 +39,7 @@ pub(super) fn append(variable: Builtin, request: &Request, out: &mut Vec<u8>) ->
         B::RequestUri => give_known(request.request_uri(), out),
         B::Request => give(request_line(request), out),
         // As in nginx a subrequest shows the method of the request that asks by it.
-        B::RequestMethod if request.is_subrequest => {
+        B::RequestMethod if request.wanted.is_some() => {
             give_known(request.head.method_text.of(&request.bytes), out)
         }
         B::RequestMethod => give_known(request.method_text(), out),
@@ -55,7 +55,7 @@ pub(super) fn append(variable: Builtin, request: &Request, out: &mut Vec<u8>) ->
             give_some(request.body_file.as_ref().map(|file| file.path.as_os_str().as_bytes()), out)
         }
         B::RequestCompletion => give(if request.sent.complete { b"OK" } else { b"" }, out),
-        B::RequestId => give(request.id.get_or_init(random_id), out),
+        B::RequestId => give(request.id(), out),
         B::ServerProtocol => {
             give(if request.head.version == Version::Http11 { b"HTTP/1.1" } else { b"HTTP/1.0" }, out)
         }
@@ -348,18 +348,4 @@ fn tls(variable: Builtin, connection: &ConnectionFacts, out: &mut Vec<u8>) -> Fo
         Builtin::SslSessionReused => give(if tls.resumed { b"r" } else { b"." }, out),
         _ => give_some(tls.server_name.as_ref().map(|name| name.as_bytes()), out),
     }
-}
-
-fn random_id() -> [u8; 32] {
-    use std::hash::BuildHasher;
-    // The standard library's hasher is keyed by the system's random source; a counter keeps ids apart on a thread.
-    let keys = std::hash::RandomState::new();
-    let (high, low) = (keys.hash_one(1u8), keys.hash_one(2u8));
-    let bytes = (u128::from(high) << 64 | u128::from(low)).to_be_bytes();
-    let mut text = [0u8; 32];
-    for (index, byte) in bytes.iter().enumerate() {
-        text[2 * index] = b"0123456789abcdef"[usize::from(byte >> 4)];
-        text[2 * index + 1] = b"0123456789abcdef"[usize::from(byte & 15)];
-    }
-    text
 }

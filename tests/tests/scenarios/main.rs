@@ -58,6 +58,7 @@ mod flask_example;
 mod examples;
 mod purge;
 mod access;
+mod additions;
 mod auth_basic;
 mod auth_request;
 mod methods;

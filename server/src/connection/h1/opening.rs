@@ -5,6 +5,7 @@ use super::{Client, Connection, Counted, proxied};
 use crate::generation::Generation;
 use crate::judged::ClientCertificate;
 use crate::request::ConnectionFacts;
+use crate::serve::subrequest;
 use crate::worker::{Awaits, Place, Worker};
 use millstream_conf::model::{Level, ListenAddress};
 use millstream_net::stream::Stream;
@@ -81,7 +82,7 @@ pub(super) async fn open(
         worker,
         facts,
         address,
-        client: Client::new(stream, place),
+        client: Client::new(stream, place, subrequest::answer),
         generation,
         is_leaving: false,
         last_used: opened,

@@ -1,0 +1,49 @@
+//! `add_before_body`, `add_after_body`: what other paths answer stands before and behind an answer.
+//!
+//! Next: `millstream-server`'s `filter/addition`.
+
+use super::context::HTTP_SERVER_LOCATION;
+use super::gzip::media_types;
+use super::level::settings;
+use super::phases::Phases;
+use super::{Apply, MANY, Row, often, once};
+
+settings! {
+    /// `add_before_body`, `add_after_body` and `addition_types` of a location.
+    pub struct Addition, AdditionLevel(place, reading) {
+        /// `add_before_body`; empty where nothing is added.
+        before: Box<str> = "".into(),
+        /// `add_after_body`; empty where nothing is added.
+        after: Box<str> = "".into(),
+        /// `addition_types` beside `text/html`, in lower case.
+        types: Vec<String> = Vec::new(),
+        /// `addition_types *`.
+        any_type: bool = false,
+    }
+    phases |made| Phases::FILTERS.only_if(made.is_there())
+}
+
+impl Addition {
+    /// Whether something is added.
+    pub fn is_there(&self) -> bool {
+        !(self.before.is_empty() && self.after.is_empty())
+    }
+}
+
+/// The rows of this feature.
+#[rustfmt::skip]
+pub const ROWS: &[Row] = &[
+    once("add_before_body", HTTP_SERVER_LOCATION, (1, 1), "uri", "",
+        "Puts what a subrequest for this path of the same server answers before the body of an answer of 200. Such an answer has no ranges, is sent \
+        without a length, and its ETag is a weak one; what is cached stays without the addition. Empty: nothing.",
+        Apply::Level(|l, d, _| l.addition.before = Some(d.args[0].text.as_str().into()))),
+    once("add_after_body", HTTP_SERVER_LOCATION, (1, 1), "uri", "",
+        "As `add_before_body`, behind the body.",
+        Apply::Level(|l, d, _| l.addition.after = Some(d.args[0].text.as_str().into()))),
+    often("addition_types", HTTP_SERVER_LOCATION, (1, MANY), "type …", "text/html",
+        "The media types of answers that something is added to, beside `text/html`; `*` is any.",
+        Apply::Level(|l, d, r| {
+            let (list, any) = (l.addition.types.get_or_insert_default(), l.addition.any_type.get_or_insert_default());
+            media_types((list, any), d, r);
+        })),
+];

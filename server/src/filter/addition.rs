@@ -1,0 +1,34 @@
+//! `add_before_body`, `add_after_body`: what other paths answer stands before and behind an answer.
+//!
+//! Only an answer of 200 has additions, and only a client's: those to subrequests have none, so an answer may be its own addition.
+//! Next: `chain`; `client/assembly`, which asks.
+
+use super::body::Draft;
+use super::coding;
+use crate::request::Request;
+use millstream_wire::FieldId;
+
+/// What is added to an answer.
+#[derive(Default)]
+pub struct Addition {
+    /// The path of what stands before it.
+    pub before: Option<Box<str>>,
+    /// The path of what stands behind it.
+    pub after: Option<Box<str>>,
+}
+
+/// Begins, where something is added to answers of this type.
+pub(super) fn begin(request: &Request, draft: &mut Draft) -> Option<Addition> {
+    let settings = &request.location().settings.addition;
+    if draft.status != 200 || request.wanted.is_some() || !settings.is_there() {
+        return None;
+    }
+    let media = draft.headers.view().get(FieldId::ContentType)?;
+    if !(settings.any_type || coding::lists(&settings.types, media)) {
+        return None;
+    }
+    draft.resize();
+    draft.weaken();
+    let path = |path: &Box<str>| Some(path.clone()).filter(|path| !path.is_empty());
+    Some(Addition { before: path(&settings.before), after: path(&settings.after) })
+}
