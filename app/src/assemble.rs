@@ -411,8 +411,11 @@ fn open_store(
     }
 }
 
-/// Whether any template reads such a variable.
+/// Whether any template reads such a variable. With `ssi` an answer may name any.
 fn reads(http: &Http, wanted: fn(&Variable) -> bool) -> bool {
+    if http.locations.iter().any(|location| location.settings.ssi.enabled) {
+        return true;
+    }
     let of_locations = http.locations.iter().flat_map(|location| location.settings.templates());
     let of_upstreams = http.upstreams.iter().filter_map(|upstream| upstream.balance.key.as_ref());
     let of_made = http.made.iter().filter_map(|made| made.making.as_ref()).flat_map(Making::templates);

@@ -65,7 +65,6 @@ const TABLE: &[(Fate, &str)] = &[
     (
         LeftOut(TUNING),
         "debug_points ssl_object_cache_inheritable working_directory early_hints \
-                       subrequest_output_buffer_size \
                        google_perftools_profiles gzip_no_buffer postpone_gzipping \
                        ssl_certificate_cache ssl_certificate_compression",
     ),
@@ -90,7 +89,6 @@ const TABLE: &[(Fate, &str)] = &[
     (BelongsTo(&["mirror"]), "mirror_request_body"),
     (BelongsTo(&["perl", "perl_set"]), "perl_modules perl_require"),
     (BelongsTo(&["valid_referers"]), "referer_hash_bucket_size referer_hash_max_size"),
-    (BelongsTo(&["ssi"]), "ssi_*"),
     (BelongsTo(&["userid"]), "userid_*"),
     (BelongsTo(&["ssl_ocsp"]), "ssl_ocsp_cache ssl_ocsp_responder"),
     (
@@ -125,7 +123,7 @@ const TABLE: &[(Fate, &str)] = &[
     (
         Kept(CONTENT),
         "dav_methods flv mp4 f4f hls add_header_inherit add_trailer_inherit \
-                     image_filter random_index ssi xml_entities xslt_stylesheet js_body_filter js_filter \
+                     image_filter random_index xml_entities xslt_stylesheet js_body_filter js_filter \
                      js_header_filter js_periodic internal_redirect",
     ),
     (
@@ -153,7 +151,6 @@ const DEFAULTS: &[(&str, &str)] = &[
     ("image_filter", "off"),
     ("mirror", "off"),
     ("random_index", "off"),
-    ("ssi", "off"),
     ("ssl", "off"),
     ("ssl_ocsp", "off"),
     ("userid", "off"),

@@ -28,6 +28,8 @@ variables! {
     ConnectionsWriting "connections_writing" "Client connections that are being answered, or whose answer is being made.",
     ContentLength "content_length" "The request's Content-Length field.",
     ContentType "content_type" "The request's Content-Type field.",
+    DateGmt "date_gmt" "The time in GMT, as `config timefmt` of `ssi` says, else as `Sunday, 06-Nov-1994 08:49:37 GMT`.",
+    DateLocal "date_local" "The same in local time.",
     DocumentRoot "document_root" "The value of `root` for the request.",
     DocumentUri "document_uri" "The same as `$uri`.",
     FastcgiPathInfo "fastcgi_path_info" "What `fastcgi_split_path_info` finds behind the script.",

@@ -59,6 +59,11 @@ pub fn utc_offset(seconds: i64) -> i32 {
     })
 }
 
+/// The short name of local time's zone at `seconds` since 1970, such as `CET`.
+pub fn zone_name(seconds: i64) -> Vec<u8> {
+    kernel::local_zone(seconds)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

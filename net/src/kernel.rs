@@ -65,17 +65,30 @@ pub(crate) fn bind_without_port(socket: BorrowedFd<'_>) -> io::Result<()> {
 
 /// Seconds that local time is ahead of UTC at a moment (seconds since 1970); 0 where the zone is unknown.
 pub(crate) fn local_offset(seconds: i64) -> i32 {
+    local(seconds).and_then(|local| i32::try_from(local.tm_gmtoff).ok()).unwrap_or(0)
+}
+
+/// The short name of the zone that local time is in then, such as `CET`.
+pub(crate) fn local_zone(seconds: i64) -> Vec<u8> {
+    let zone = local(seconds).map_or(std::ptr::null(), |local| local.tm_zone);
+    if zone.is_null() {
+        return b"UTC".to_vec();
+    }
+    // SAFETY: localtime_r points to a name that the C library keeps for as long as the environment is not changed.
+    unsafe { CStr::from_ptr(zone) }.to_bytes().to_vec()
+}
+
+fn local(seconds: i64) -> Option<libc::tm> {
     let mut broken_down = MaybeUninit::<libc::tm>::zeroed();
     let time: libc::time_t = seconds;
     // SAFETY: both pointers are valid for the call, and localtime_r keeps neither. This process never changes
     // its environment, which the function reads TZ from.
     let result = unsafe { libc::localtime_r(&raw const time, broken_down.as_mut_ptr()) };
     if result.is_null() {
-        return 0;
+        return None;
     }
     // SAFETY: it was zeroed, which is a valid `tm`, and then filled.
-    let broken_down = unsafe { broken_down.assume_init() };
-    i32::try_from(broken_down.tm_gmtoff).unwrap_or(0)
+    Some(unsafe { broken_down.assume_init() })
 }
 
 /// User id and primary group id of a name; `None` where there is no such user.

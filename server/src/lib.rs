@@ -6,6 +6,7 @@
 
 pub mod tries;
 pub mod time_text;
+pub mod date_format;
 pub mod loop_lag;
 pub mod route;
 pub mod slots;
@@ -17,6 +18,7 @@ pub mod cache_report;
 pub mod browser;
 pub mod remembered;
 pub mod judged;
+pub mod page;
 pub mod request;
 pub mod basic_credential;
 pub mod network;

@@ -8,6 +8,7 @@ use crate::cache_report::{CacheReport, Forward};
 use crate::generation::Generation;
 use crate::judged::ClientCertificate;
 use crate::limit_zone::passed::Passed;
+use crate::page::Sheet;
 use crate::remembered::Remembered;
 use crate::route::Captured;
 use crate::slots::Slots;
@@ -133,6 +134,8 @@ pub enum Wanted {
     Head,
     /// The body, which becomes a part of another answer.
     Body,
+    /// The body, which becomes the value of a variable.
+    Variable,
 }
 
 /// The query string that is in force.
@@ -189,6 +192,8 @@ pub struct Request {
     pub body_received: u64,
     /// Changes of its URI so far, and of its location by name; bounded in `restart`.
     pub changes: u8,
+    /// What it has of the page that its answer is made of (`filter/ssi`), where there is one.
+    pub sheet: OnceCell<Box<Sheet>>,
     /// What another request wants that asks by it; nothing where it is a client's.
     pub wanted: Option<Wanted>,
     /// Whether it is no longer where it came to: what a client alone cannot reach is open to it.
@@ -268,6 +273,7 @@ impl Request {
             pipelined: false,
             body_received: 0,
             changes: 0,
+            sheet: OnceCell::new(),
             wanted: None,
             is_internal: false,
             is_rewritten: false,
@@ -316,6 +322,7 @@ impl Request {
         self.pipelined = false;
         self.body_received = 0;
         self.changes = 0;
+        self.sheet.take();
         self.wanted = None;
         self.is_internal = false;
         self.is_rewritten = false;
@@ -382,7 +389,7 @@ impl Request {
     /// A request of its own by which this one asks: a GET of a path of the same server, without body, query, conditions and ranges, for
     /// these are about what the client wants. As in nginx, `$request_uri`, `$request_id` and the fields are the client's, the variables
     /// that the configuration sets are one for both, and what the limits have counted is not counted again.
-    pub fn subrequest(&mut self, path: &[u8], wanted: Wanted) -> Box<Request> {
+    pub fn subrequest(&self, path: &[u8], wanted: Wanted) -> Box<Request> {
         let (worker, generation) = (self.worker.clone(), self.generation.clone());
         let mut sub = Box::new(Request::new(worker, generation, self.connection.clone(), clock::now()));
         sub.bytes = self.bytes.clone();
@@ -403,7 +410,18 @@ impl Request {
 
     /// Whether it is a subrequest whose answer becomes a part of another.
     pub fn is_included(&self) -> bool {
-        self.wanted == Some(Wanted::Body)
+        matches!(self.wanted, Some(Wanted::Body | Wanted::Variable))
+    }
+
+    /// Makes it a part of a page, with a query of its own.
+    pub fn set_page(&mut self, query: Vec<u8>, sheet: Sheet) {
+        self.arguments = Arguments::Replaced(query);
+        self.sheet = OnceCell::from(Box::new(sheet));
+    }
+
+    /// What it has of its page.
+    pub fn sheet(&self) -> &Sheet {
+        self.sheet.get_or_init(Box::default)
     }
 
     /// Its random id, made when it is first asked for.

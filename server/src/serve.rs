@@ -125,6 +125,9 @@ async fn answer_status(request: &mut Request, client: &mut Client, status: u16) 
     if closes(status) {
         request.keep_alive = false;
     }
+    if status >= 300 && subrequest::answer_stub(request, client).await {
+        return None;
+    }
     if !request.in_error_page
         && restart::may_change(request)
         && let Some(page) = page_for(request, status)

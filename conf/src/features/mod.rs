@@ -56,6 +56,7 @@ pub mod gzip;
 pub mod gunzip;
 pub mod sub_filter;
 pub mod addition;
+pub mod ssi;
 pub mod brotli;
 pub mod zstd;
 pub mod resolver;
@@ -327,6 +328,8 @@ features! {
         sub_filter "Changing bodies" SubFilterLevel,
         /// `add_before_body`, `add_after_body`, `addition_types`.
         addition "Changing bodies" AdditionLevel,
+        /// `ssi*`, `subrequest_output_buffer_size`.
+        ssi "Changing bodies" SsiLevel,
         /// `access_log`, `error_log`.
         logs "Logs" LogsLevel,
     }

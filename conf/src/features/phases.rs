@@ -14,7 +14,7 @@ impl Phases {
     pub const LIMITS: Phases = Phases(1);
     /// `allow`, `deny`, `auth_basic`, `auth_request`.
     pub const ACCESS: Phases = Phases(2);
-    /// What is done to a body before it is coded, or said behind it: `gunzip`, `sub_filter`, `charset_map`, `add_trailer`, `add_after_body`. Such an
+    /// What is done to a body before it is coded, or said behind it: `gunzip`, `sub_filter`, `charset_map`, `add_trailer`, `add_after_body`, `ssi`. Such an
     /// answer is not prepared once for all.
     pub const FILTERS: Phases = Phases(4);
 

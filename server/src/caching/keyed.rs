@@ -11,6 +11,7 @@ use crate::variables::{self, holds};
 use millstream_cache::key::{Parts, TooLong};
 use millstream_cache::policy::{self, Asker};
 use millstream_conf::model::{Credentials, ProxyCache, Template, Variable};
+use millstream_conf::variables::Builtin;
 use millstream_net::buffers;
 use millstream_telemetry::metrics::Counter;
 use millstream_wire::connection::NamedFields;
@@ -146,9 +147,37 @@ fn evaluate(request: &Request, cache: &ProxyCache, key: &mut Vec<u8>) -> Result<
         if request.method == Method::Query {
             query::append_content(request, key, parts);
         }
+        if request.is_included() && may_be_of_the_page(&cache.key) {
+            let start = key.len() + PART.len();
+            key.extend_from_slice(PART);
+            key.extend_from_slice(&request.uri);
+            parts.note(start, key.len());
+            let start = key.len() + 1;
+            key.push(b'?');
+            key.extend_from_slice(request.query().unwrap_or_default());
+            parts.note(start, key.len());
+        }
     };
     variables::evaluate_key(&cache.key, request, key, more)
         .inspect_err(|TooLong| request.worker.metrics.add(Counter::CacheKeysTooLong, 1))
+}
+
+/// What stands in a key before the URI of a part of a page.
+const PART: &[u8] = b"\nPART ";
+
+/// Whether a key may be the same for all parts of a page, for it names what the client asked for (`$request_uri`) and not what each
+/// part is: with nginx's key alone one part would be answered with another, and a page with one of its parts.
+fn may_be_of_the_page(key: &Template) -> bool {
+    use Builtin::{DocumentUri, Request, RequestUri, Uri};
+    let of_part =
+        |variable: &Variable| matches!(variable, Variable::SentTarget | Variable::Builtin(Uri | DocumentUri));
+    let of_page = |variable: &Variable| match variable {
+        Variable::Builtin(builtin) => matches!(builtin, RequestUri | Request),
+        // What they are made of may be it.
+        Variable::Made(_) | Variable::Slot(_) => true,
+        _ => false,
+    };
+    !key.variables().any(of_part) && key.variables().any(of_page)
 }
 
 /// A body that came with a GET or HEAD means nothing to anybody (RFC 9110 §9.3.1), and yet there are applications that

@@ -1,14 +1,16 @@
 //! An answer that is put together: what it says itself, and what subrequests answer, each in its place.
 //!
-//! Subrequests are asked at once, each in a task of its own, and go on until the bounded pipe to here is full; what comes out of
-//! them goes on as it comes once everything before it has. When the answer is dropped, they hear of it. Before:
-//! `filter/chain`, which says what is asked; next: `sending`, which sends it; `serve/subrequest`, which answers.
+//! Subrequests are asked as soon as they are known, a few at a time, each in a task of its own, and go on until the bounded pipe to here
+//! is full; what comes out of them goes on as it comes once everything before it has. When the answer is dropped, they hear of it.
+//! Before: `filter/chain`, which says what is asked; next: `answer`, which frames it; `serve/subrequest`, which answers.
 
+use super::Answerer;
 use super::end::Inside;
-use super::sending::Answer;
-use super::{Answerer, Client};
+use crate::failure;
 use crate::filter::addition::Addition;
+use crate::filter::ssi::{Ask, Ssi};
 use crate::request::{Request, Wanted};
+use millstream_conf::model::Level;
 use millstream_net::pipe::{End, Pipe};
 use millstream_wire::{Fields, Headers};
 use std::cell::Cell;
@@ -18,127 +20,225 @@ use std::task::{Context, Poll};
 
 /// Bytes of a subrequest's answer that wait for their turn.
 const ROOM: usize = 64 * 1024;
-/// Bytes framed before they are written even though more is there.
-const AT_ONCE: usize = 32 * 1024;
+/// Subrequests of one answer that are under way at a time.
+const AT_A_TIME: usize = 16;
 
-/// How far putting together has come.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) enum Assembled {
-    /// All that is known by now is framed.
-    All,
-    /// There is more than is framed at once.
-    Some,
+/// What comes next of an answer.
+pub(super) enum Next {
+    /// Some of its body.
+    Text(Vec<u8>),
+    /// Nothing yet, until more is put in.
+    Nothing,
     /// A subrequest has not answered yet.
     Waits,
     /// What a subrequest answers broke off, and so does this.
     Cut,
+    /// The fields behind its body: that has ended.
+    End(Option<Headers>),
 }
 
-/// The parts that are not framed yet.
+/// An answer that is put together.
 pub(super) struct Assembly {
     parts: VecDeque<Part>,
-    /// Bytes in them.
+    /// Bytes that are held.
     held: usize,
-    /// What is asked for behind the last.
+    /// Finds what is to be asked.
+    ssi: Option<Box<Ssi>>,
+    /// What is asked for behind all else.
     after: Option<Box<str>>,
-    /// Whether there are no more, and the fields that follow them.
+    /// What is not looked at before the last part is there.
+    unread: Option<Vec<u8>>,
+    /// The fields behind the body, once all of that was put in.
+    closing: Option<Option<Headers>>,
+    /// The same, once all of it is a part.
     end: Option<Option<Headers>>,
 }
 
 enum Part {
     Text(Vec<u8>),
+    Unasked(Ask),
     Included(Included),
 }
 
 /// A subrequest whose answer is read here.
-struct Included(Rc<Inside>);
+struct Included {
+    inside: Rc<Inside>,
+    /// The variable that gets the answer, and what it gets.
+    variable: Option<(Vec<u8>, Vec<u8>)>,
+}
 
 impl Included {
-    fn ask(request: &mut Request, answerer: Answerer, path: &str) -> Included {
+    fn ask(request: &Request, answerer: Answerer, ask: Ask) -> Part {
+        let wanted = if ask.variable.is_some() { Wanted::Variable } else { Wanted::Body };
+        let mut sub = request.subrequest(&ask.path, wanted);
+        sub.set_page(ask.query, request.sheet().below(ask.stub));
         let inside = Rc::new(Inside { pipe: Pipe::new(ROOM), wants_head: false, status: Cell::new(0) });
-        answerer(request.subrequest(path.as_bytes(), Wanted::Body), inside.clone());
-        Included(inside)
+        answerer(sub, inside.clone());
+        Part::Included(Included { inside, variable: ask.variable.map(|name| (name, Vec::new())) })
+    }
+
+    /// Takes some of what a variable gets; gives it back where it goes out.
+    fn take(&mut self, request: &Request, bytes: Vec<u8>) -> Option<Vec<u8>> {
+        let Some((name, value)) = &mut self.variable else { return Some(bytes) };
+        if value.len() + bytes.len() > request.location().settings.ssi.variable_size {
+            let name = String::from_utf8_lossy(name).into_owned();
+            let what = format_args!("too big subrequest response for the variable \"{name}\"");
+            failure::log(request, Level::Error, what);
+            // What is too long is none.
+            self.inside.pipe.leave();
+            return None;
+        }
+        value.extend_from_slice(&bytes);
+        None
+    }
+
+    /// The answer has ended.
+    fn ended(&mut self, request: &Request) {
+        if let Some((name, value)) = self.variable.take()
+            && self.inside.status.get() < 300
+            && request.sheet().page.set(&name, value).is_err()
+        {
+            failure::log(request, Level::Error, format_args!("there is no room for more SSI variables"));
+        }
     }
 }
 
 impl Drop for Included {
     fn drop(&mut self) {
-        self.0.pipe.leave();
+        self.inside.pipe.leave();
     }
 }
 
 impl Assembly {
-    /// Begins with what stands before the answer itself.
-    pub(super) fn begin(addition: Addition, request: &mut Request, answerer: Answerer) -> Box<Assembly> {
-        let Addition { before, after } = addition;
-        let before = before.map(|path| Part::Included(Included::ask(request, answerer, &path)));
-        Box::new(Assembly { parts: before.into_iter().collect(), held: 0, after, end: None })
-    }
-}
-
-impl Client {
-    /// Ends the body: nothing more is pushed. Trailer fields are sent where it is chunked.
-    pub fn end(&mut self, request: &mut Request, trailers: Option<Fields<'_>>) {
-        let Some(answer) = &mut self.answer else { return };
-        if !answer.end_chain(request) {
-            return;
+    /// Begins with what stands before the answer itself; nothing where that is all of it.
+    pub(super) fn begin(
+        addition: Option<Addition>,
+        ssi: Option<Box<Ssi>>,
+        request: &Request,
+        answerer: Answerer,
+    ) -> Option<Box<Assembly>> {
+        if addition.is_none() && ssi.is_none() {
+            return None;
         }
-        let Some(assembly) = &mut answer.assembly else { return answer.finish(request, trailers) };
-        if let Some(path) = assembly.after.take() {
-            assembly.parts.push_back(Part::Included(Included::ask(request, self.answerer, &path)));
-        }
-        assembly.end = Some(trailers.map(|fields| Headers::copied_from(fields, |_, _, _| true)));
+        let Addition { before, after } = addition.unwrap_or_default();
+        let before = before.map(|path| Included::ask(request, answerer, Ask::path(&path)));
+        let parts = before.into_iter().collect();
+        Some(Box::new(Assembly { parts, held: 0, ssi, after, unread: None, closing: None, end: None }))
     }
-}
 
-impl Answer {
-    /// Bytes that wait for what stands before them.
+    /// Bytes that wait here.
     pub(super) fn held(&self) -> usize {
-        self.assembly.as_ref().map_or(0, |assembly| assembly.held)
+        self.held
     }
 
     /// Takes some of the answer itself, once it has gone through the filters.
-    pub(super) fn put(&mut self, request: &mut Request, text: &[u8]) {
-        match &mut self.assembly {
-            Some(assembly) if !assembly.parts.is_empty() => {
-                assembly.held += text.len();
-                assembly.parts.push_back(Part::Text(text.to_vec()));
+    pub(super) fn put(&mut self, request: &Request, answerer: Answerer, text: &[u8]) {
+        if let Some(unread) = &mut self.unread {
+            self.held += text.len();
+            return unread.extend_from_slice(text);
+        }
+        let Some(mut ssi) = self.ssi.take() else { return self.push(text.to_vec()) };
+        let mut rest = text;
+        while !rest.is_empty() && self.unread.is_none() {
+            let mut own = Vec::new();
+            let ask = ssi.next(request, &mut rest, &mut own);
+            self.push(own);
+            if let Some(ask) = ask {
+                if ask.waits {
+                    self.held += rest.len();
+                    self.unread = Some(rest.to_vec());
+                }
+                self.include(request, answerer, ask);
             }
-            _ => self.code(request, text),
+        }
+        self.ssi = Some(ssi);
+    }
+
+    /// Nothing more is put in.
+    pub(super) fn close(&mut self, request: &Request, answerer: Answerer, trailers: Option<Fields<'_>>) {
+        self.closing = Some(trailers.map(|fields| Headers::copied_from(fields, |_, _, _| true)));
+        self.conclude(request, answerer);
+    }
+
+    /// What comes next.
+    pub(super) fn next(&mut self, context: &mut Context<'_>, request: &Request, answerer: Answerer) -> Next {
+        loop {
+            let Some(part) = self.parts.front_mut() else {
+                match self.unread.take() {
+                    None => return self.end.take().map_or(Next::Nothing, Next::End),
+                    Some(unread) => {
+                        self.held -= unread.len();
+                        self.put(request, answerer, &unread);
+                        self.conclude(request, answerer);
+                        continue;
+                    }
+                }
+            };
+            match part {
+                Part::Text(text) => {
+                    self.held -= text.len();
+                    let text = std::mem::take(text);
+                    self.parts.pop_front();
+                    return Next::Text(text);
+                }
+                Part::Unasked(ask) => *part = Included::ask(request, answerer, std::mem::take(ask)),
+                Part::Included(included) => match included.inside.pipe.poll_read(context) {
+                    Poll::Pending => return Next::Waits,
+                    Poll::Ready(Ok(bytes)) => {
+                        if let Some(bytes) = included.take(request, bytes) {
+                            return Next::Text(bytes);
+                        }
+                    }
+                    Poll::Ready(Err(End::Cut)) if included.variable.is_none() => return Next::Cut,
+                    Poll::Ready(Err(end)) => {
+                        if end == End::Whole {
+                            included.ended(request);
+                        }
+                        self.parts.pop_front();
+                        self.ask_next(request, answerer);
+                    }
+                },
+            }
         }
     }
 
-    /// Frames what is there, in its order.
-    pub(super) fn assemble(&mut self, context: &mut Context<'_>, request: &mut Request) -> Assembled {
-        while let Some(assembly) = &mut self.assembly {
-            let read = match assembly.parts.front_mut() {
-                None => match assembly.end.take() {
-                    None => return Assembled::All,
-                    Some(trailers) => {
-                        self.assembly = None;
-                        self.finish(request, trailers.as_ref().map(Headers::view));
-                        return Assembled::All;
-                    }
-                },
-                Some(_) if self.out.len() - self.written >= AT_ONCE => return Assembled::Some,
-                Some(Part::Text(text)) => {
-                    assembly.held -= text.len();
-                    let text = std::mem::take(text);
-                    assembly.parts.pop_front();
-                    text
-                }
-                Some(Part::Included(included)) => match included.0.pipe.poll_read(context) {
-                    Poll::Pending => return Assembled::Waits,
-                    Poll::Ready(Ok(bytes)) => bytes,
-                    Poll::Ready(Err(End::Cut)) => return Assembled::Cut,
-                    Poll::Ready(Err(End::Whole)) => {
-                        assembly.parts.pop_front();
-                        continue;
-                    }
-                },
-            };
-            self.code(request, &read);
+    fn push(&mut self, text: Vec<u8>) {
+        if !text.is_empty() {
+            self.held += text.len();
+            self.parts.push_back(Part::Text(text));
         }
-        Assembled::All
+    }
+
+    fn include(&mut self, request: &Request, answerer: Answerer, ask: Ask) {
+        let under_way = self.parts.iter().filter(|part| matches!(part, Part::Included(_))).count();
+        self.parts.push_back(match under_way < AT_A_TIME {
+            true => Included::ask(request, answerer, ask),
+            false => Part::Unasked(ask),
+        });
+    }
+
+    /// Asks for the first that was not, in the place of one that has ended.
+    fn ask_next(&mut self, request: &Request, answerer: Answerer) {
+        let next = self.parts.iter_mut().find(|part| matches!(part, Part::Unasked(_)));
+        if let Some(part) = next
+            && let Part::Unasked(ask) = part
+        {
+            *part = Included::ask(request, answerer, std::mem::take(ask));
+        }
+    }
+
+    /// The last parts, once nothing is left to be looked at.
+    fn conclude(&mut self, request: &Request, answerer: Answerer) {
+        if self.unread.is_some() {
+            return;
+        }
+        let Some(trailers) = self.closing.take() else { return };
+        if let Some(mut ssi) = self.ssi.take() {
+            self.push(ssi.end().to_vec());
+        }
+        if let Some(path) = self.after.take() {
+            self.include(request, answerer, Ask::path(&path));
+        }
+        self.end = Some(trailers);
     }
 }

@@ -9,6 +9,7 @@ mod body;
 mod tail;
 mod framing;
 mod assembly;
+mod answer;
 mod sending;
 mod stored;
 #[cfg(test)]
@@ -22,13 +23,12 @@ pub use tail::WholeBody;
 
 use crate::request::Request;
 use crate::worker::{Awaits, Place, Watch};
-use assembly::Assembled;
+use answer::{Answer, Assembled};
 use body::Body;
 use end::End;
 use millstream_net::stream::{Hangup, Stream};
 use millstream_net::timer::{Deadline, is_elapsed};
 use millstream_net::{buffers, clock};
-use sending::Answer;
 use std::future::poll_fn;
 use std::io::IoSlice;
 use std::pin::pin;
@@ -235,7 +235,7 @@ impl Client {
     ) -> Poll<Result<(), ClientFailure>> {
         loop {
             let Some(answer) = &mut self.answer else { return Poll::Ready(Ok(())) };
-            let assembled = answer.assemble(cx, request);
+            let assembled = answer.assemble(cx, request, self.answerer);
             let mut outlet = self.end.outlet(&mut self.deadline, answer.send_timeout());
             ready!(answer.poll_write(&mut outlet, cx, request))?;
             match assembled {

@@ -3,14 +3,15 @@
 //! An answer that cannot be ended as announced is abandoned: the connection closes without the last chunk, so no client
 //! takes a part for the whole (RFC 9112 §8).
 
+use super::answer::Answer;
 use super::assembly::Assembly;
 use super::framing::{AnswerHead, Framed, framed};
 use super::tail::{Tail, WholeBody};
-use super::{Client, ClientFailure, Ending};
-use crate::filter::chain::{self, Chain, Changes};
+use super::{Client, ClientFailure};
+use crate::filter::chain::{self, Changes};
 use crate::filter::coding::{self, Plain};
 use crate::filter::compressor::{Compressor, Effort};
-use crate::filter::{head, trailers};
+use crate::filter::head;
 use crate::limits::limit_rate::Pace;
 use crate::request::Request;
 use bytes::Bytes;
@@ -24,30 +25,6 @@ use std::ops::Range;
 use std::os::fd::AsFd;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
-
-/// An answer being sent.
-pub(super) struct Answer {
-    pub(super) out: Vec<u8>,
-    pub(super) written: usize,
-    /// What follows `out` of a whole body.
-    tail: Tail,
-    head_left: usize,
-    framed: Framed,
-    /// What the body goes through first.
-    chain: Option<Chain>,
-    /// What else belongs to it.
-    pub(super) assembly: Option<Box<Assembly>>,
-    compressor: Option<Box<Compressor>>,
-    /// Whether what the compressor holds goes out when the source pauses.
-    streams: bool,
-    /// Bytes of the body that are passed over before the first that goes out.
-    skipped: u64,
-    ended: bool,
-    cut: bool,
-    send_timeout: Duration,
-    /// How fast it may go out (`limit_rate`).
-    pace: Option<Box<Pace>>,
-}
 
 /// Pieces from this size on are written from where they are instead of being copied.
 const WRITE_IN_PLACE: usize = 8 * 1024;
@@ -96,7 +73,7 @@ impl Client {
         let (mut chain, mut assembly) = (None, None);
         if let Some(changes) = changed.filter(|_| framed != Framed::Empty) {
             chain = changes.chain;
-            assembly = changes.addition.map(|addition| Assembly::begin(addition, request, self.answerer));
+            assembly = Assembly::begin(changes.addition, changes.ssi, request, self.answerer);
         }
         self.answer = Some(Box::new(Answer {
             head_left: out.len(),
@@ -136,7 +113,14 @@ impl Client {
         let Some(answer) = &mut self.answer else { return };
         let piece = answer.wanted(piece);
         let changed = answer.chain.as_mut().map(|chain| chain.take(request, piece));
-        answer.put(request, changed.as_deref().unwrap_or(piece));
+        answer.put(request, self.answerer, changed.as_deref().unwrap_or(piece));
+    }
+
+    /// Ends the body: nothing more is pushed. Trailer fields are sent where it is chunked.
+    pub fn end(&mut self, request: &mut Request, trailers: Option<Fields<'_>>) {
+        if let Some(answer) = &mut self.answer {
+            answer.close(request, self.answerer, trailers);
+        }
     }
 
     /// The source has nothing more for now: what the compressor holds back of a stream is framed, so that the client gets
@@ -327,22 +311,6 @@ impl Client {
 }
 
 impl Answer {
-    pub(super) fn queued(&self) -> usize {
-        self.out.len() - self.written + self.tail.length() + self.held()
-    }
-
-    /// How it ended.
-    pub(super) fn settle(mut self, abandoned: bool) -> Ending {
-        buffers::give(std::mem::take(&mut self.out));
-        let is_whole = self.ended && !self.cut && !abandoned;
-        match (is_whole, self.framed) {
-            (true, Framed::Close) => Ending::Closing,
-            (true, _) => Ending::Whole,
-            (false, Framed::Close) => Ending::CutUnseen,
-            (false, _) => Ending::Cut,
-        }
-    }
-
     pub(super) fn poll_write(
         &mut self,
         outlet: &mut Outlet<'_>,
@@ -384,108 +352,6 @@ impl Answer {
         self.out.extend_from_slice(&bytes);
         self.tail.advance(bytes.len());
         Ok(true)
-    }
-
-    /// What is left of a piece behind what is passed over.
-    fn wanted<'p>(&mut self, piece: &'p [u8]) -> &'p [u8] {
-        let passed = usize::try_from(self.skipped).unwrap_or(usize::MAX).min(piece.len());
-        self.skipped -= passed as u64;
-        &piece[passed..]
-    }
-
-    fn room_for(&self, length: usize) -> bool {
-        match self.framed {
-            Framed::Length(left) => left >= length as u64,
-            Framed::Chunked | Framed::Close => true,
-            Framed::Empty => false,
-        }
-    }
-
-    /// Whether neither filters nor a coding make something else of the body.
-    fn is_as_it_comes(&self) -> bool {
-        self.chain.is_none() && self.assembly.is_none() && self.compressor.is_none()
-    }
-
-    /// What the filters held back follows, for the body has ended. False where it cannot be whole.
-    pub(super) fn end_chain(&mut self, request: &mut Request) -> bool {
-        let Some(chain) = self.chain.take() else { return true };
-        match chain.end(request) {
-            Some(rest) => self.put(request, &rest),
-            None => self.cut = true,
-        }
-        !self.cut
-    }
-
-    /// Frames the end of the body. Trailer fields are sent where the body is chunked.
-    pub(super) fn finish(&mut self, request: &mut Request, trailers: Option<Fields<'_>>) {
-        if let Some(mut compressor) = self.compressor.take() {
-            let mut squeezed = buffers::take();
-            self.cut |= !compressor.finish(&mut squeezed);
-            self.frame(&squeezed);
-            request.sent.compressed = Some(compressor.totals());
-            buffers::give(squeezed);
-            if self.cut {
-                return;
-            }
-        }
-        self.end(request, trailers);
-    }
-
-    /// Frames a piece that has gone through the filters.
-    pub(super) fn code(&mut self, request: &mut Request, piece: &[u8]) {
-        match &mut self.compressor {
-            Some(compressor) => {
-                let mut squeezed = buffers::take();
-                compressor.compress(piece, &mut squeezed);
-                request.sent.compressed = Some(compressor.totals());
-                self.frame(&squeezed);
-                buffers::give(squeezed);
-            }
-            None => self.frame(piece),
-        }
-    }
-
-    fn frame(&mut self, piece: &[u8]) {
-        let room = match self.framed {
-            Framed::Empty => return,
-            Framed::Length(left) => piece.len().min(usize::try_from(left).unwrap_or(usize::MAX)),
-            Framed::Chunked | Framed::Close => piece.len(),
-        };
-        if room == 0 {
-            return;
-        }
-        self.open_piece(room);
-        self.out.extend_from_slice(&piece[..room]);
-        self.close_piece();
-    }
-
-    fn open_piece(&mut self, length: usize) {
-        match &mut self.framed {
-            Framed::Chunked => encode::chunk_head(&mut self.out, length),
-            Framed::Length(left) => *left -= length as u64,
-            Framed::Empty | Framed::Close => {}
-        }
-    }
-
-    fn close_piece(&mut self) {
-        if self.framed == Framed::Chunked {
-            self.out.extend_from_slice(b"\r\n");
-        }
-    }
-
-    fn end(&mut self, request: &mut Request, of_upstream: Option<Fields<'_>>) {
-        match self.framed {
-            Framed::Length(left) if left > 0 => self.cut = true,
-            Framed::Chunked => {
-                self.out.extend_from_slice(b"0\r\n");
-                if of_upstream.is_some() || trailers::are_expected(request, request.sent.status) {
-                    trailers::write(&mut self.out, request, of_upstream);
-                }
-                self.out.extend_from_slice(b"\r\n");
-            }
-            _ => {}
-        }
-        self.ended = true;
     }
 
     /// Counts bytes that were written; gives how many of them were not of `out`.

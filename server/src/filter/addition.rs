@@ -29,6 +29,6 @@ pub(super) fn begin(request: &Request, draft: &mut Draft) -> Option<Addition> {
     }
     draft.resize();
     draft.weaken();
-    let path = |path: &Box<str>| Some(path.clone()).filter(|path| !path.is_empty());
+    let path = |path: &str| (!path.is_empty()).then(|| path.into());
     Some(Addition { before: path(&settings.before), after: path(&settings.after) })
 }

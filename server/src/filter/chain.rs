@@ -1,7 +1,7 @@
 //! What an answer's body goes through before it is coded: a list of filters, empty for most answers.
 //!
 //! ```text
-//! body → gunzip → sub_filter → (addition) → charset → coding → framing
+//! body → gunzip → sub_filter → (addition) → charset → ssi → coding → framing
 //! ```
 //! Each filter sees the head as the one before leaves it, and says with it whether it has anything to do; then it is given the body
 //! piece by piece. What it holds back has a bound. The order is nginx's. Next: the filters; `client/sending`, which has the chain
@@ -9,6 +9,7 @@
 
 use super::addition::{self, Addition};
 use super::body::{BodyFilter, Draft};
+use super::ssi::{self, Ssi};
 use super::{charset, gunzip, sub_filter};
 use crate::request::Request;
 use millstream_conf::model::Phases;
@@ -26,6 +27,8 @@ pub struct Changes {
     pub chain: Option<Chain>,
     /// What stands before and behind it, which does not go through them.
     pub addition: Option<Addition>,
+    /// What finds commands in it.
+    pub ssi: Option<Box<Ssi>>,
     /// The head as all of them leave it.
     pub draft: Draft,
 }
@@ -48,7 +51,9 @@ pub fn of(request: &Request, status: u16, fields: Fields<'_>, length: Option<u64
     let addition = addition::begin(request, &mut draft);
     filters.extend(BEHIND_ADDITION.iter().filter_map(|begin| begin(request, &mut draft)));
     let chain = (!filters.is_empty()).then_some(Chain(filters));
-    (chain.is_some() || addition.is_some()).then_some(Changes { chain, addition, draft })
+    let ssi = ssi::begin(request, &mut draft);
+    let is_changed = chain.is_some() || addition.is_some() || ssi.is_some();
+    is_changed.then_some(Changes { chain, addition, ssi, draft })
 }
 
 /// What the filters of a location do to an answer.

@@ -8,6 +8,7 @@ mod body;
 mod gunzip;
 mod sub_filter;
 pub mod addition;
+pub mod ssi;
 mod recode;
 pub mod charset;
 pub mod chain;

@@ -7,13 +7,16 @@
 
 use super::finish;
 use crate::access_log;
+use crate::answer::fixed;
 use crate::client::{Client, ClientFailure, Ending, Inside};
+use crate::page::Stub;
 use crate::phase;
 use crate::request::{Request, Wanted};
 use crate::rewrite::From;
 use millstream_cache::Now;
 use millstream_net::pipe::{End, Pipe};
 use millstream_net::{buffers, clock};
+use millstream_wire::Headers;
 use std::cell::Cell;
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
@@ -69,6 +72,21 @@ pub fn answer(mut sub: Box<Request>, inside: Rc<Inside>) {
     });
 }
 
+/// Answers with what stands for an answer that is empty or an error. Nothing was sent before. False where nothing stands for it.
+pub(super) async fn answer_stub(sub: &mut Request, client: &mut Client) -> bool {
+    let stub = sub.sheet.get().and_then(|sheet| sheet.stub.take());
+    let Some(Stub { text, media }) = stub else { return false };
+    let mut headers = Headers::default();
+    headers.push(b"Content-Type", &media);
+    // Whoever left hears nothing of it.
+    _ = fixed::whole(sub, client, 200, &headers, &text).await;
+    true
+}
+
+fn is_whole(client: &mut Client) -> bool {
+    matches!(client.settle(), Ending::Whole | Ending::Closing)
+}
+
 /// Whoever reads hears of the end, also of one by a panic.
 struct Ends(Rc<Inside>);
 
@@ -85,7 +103,10 @@ fn serve<'a>(sub: &'a mut Request, inside: &'a Rc<Inside>) -> Pin<Box<dyn Future
         let mut out = buffers::take();
         let step = phase::decide(sub, From::Server, Now::read(), &mut out);
         finish(sub, &mut client, step, out).await;
-        let is_whole = matches!(client.settle(), Ending::Whole | Ending::Closing);
+        let mut is_whole = is_whole(&mut client);
+        if is_whole && sub.sent.body_bytes == 0 && answer_stub(sub, &mut client).await {
+            is_whole = self::is_whole(&mut client);
+        }
         inside.status.set(sub.sent.status);
         inside.pipe.end(if is_whole { End::Whole } else { End::Cut });
         if sub.location().settings.logs.subrequests {

@@ -4,6 +4,7 @@ use super::connections::Connections;
 use super::upstream::{self, each, number, seconds as optional_seconds};
 use super::{Found, client_certificate, file_path, give, give_some, seconds, secure_link, value};
 use crate::basic_credential;
+use crate::date_format;
 use crate::forwarded;
 use crate::request::{ConnectionFacts, Request};
 use crate::route::capture;
@@ -30,6 +31,8 @@ pub(super) fn append(variable: Builtin, request: &Request, out: &mut Vec<u8>) ->
     let connection = &*request.connection;
     match variable {
         B::Args | B::QueryString => give_some(request.query(), out),
+        B::DateGmt => date(request, |_| (0, b"GMT".to_vec()), out),
+        B::DateLocal => date(request, |now| (clock::utc_offset(now), clock::zone_name(now)), out),
         B::IsArgs => {
             give(if request.query().is_some_and(|query| !query.is_empty()) { b"?" } else { b"" }, out)
         }
@@ -348,4 +351,13 @@ fn tls(variable: Builtin, connection: &ConnectionFacts, out: &mut Vec<u8>) -> Fo
         Builtin::SslSessionReused => give(if tls.resumed { b"r" } else { b"." }, out),
         _ => give_some(tls.server_name.as_ref().map(|name| name.as_bytes()), out),
     }
+}
+
+/// The present time, as `config timefmt` says in an answer with commands.
+fn date(request: &Request, zone: impl FnOnce(i64) -> (i32, Vec<u8>), out: &mut Vec<u8>) -> Found {
+    let now = clock::wall().seconds;
+    let (offset, name) = zone(now);
+    let said = request.sheet.get().and_then(|sheet| sheet.time_format.borrow().clone());
+    let format = said.as_deref().unwrap_or(date_format::DEFAULT);
+    if date_format::append(format, now, offset, &name, out) { Found::Value } else { Found::Nothing }
 }

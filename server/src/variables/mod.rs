@@ -20,6 +20,9 @@ pub use connections::Connections;
 use crate::request::Request;
 use millstream_cache::key::{Parts, TooLong};
 use millstream_conf::model::{Level, MadeId, Part, Template, Variable};
+use millstream_conf::slots;
+use millstream_conf::template::{self, Scope};
+use millstream_conf::variables::FAMILIES;
 use millstream_telemetry::log_error;
 use millstream_wire::{FieldId, Fields, target};
 use std::time::Duration;
@@ -74,6 +77,19 @@ pub fn value(template: &Template, request: &Request) -> Vec<u8> {
     let mut out = Vec::new();
     evaluate(template, request, &mut out);
     out
+}
+
+/// Appends the value of the variable of a name in lower case, for texts that are not known at load.
+pub fn named(name: &str, request: &Request, out: &mut Vec<u8>) -> Found {
+    let http = request.generation.http();
+    if let Some(number) = slots::number(&http.slots, name) {
+        return append(&Variable::Slot(number), request, out);
+    }
+    if let Some(at) = http.made.iter().position(|made| made.name.eq_ignore_ascii_case(name)) {
+        return made::append(MadeId(at as u16), request, out);
+    }
+    template::variable(name, &Scope::default())
+        .map_or(Found::Nothing, |variable| append(&variable, request, out))
 }
 
 /// Whether a condition (`if=`, `proxy_cache_bypass` …) holds: neither empty nor `0`.
@@ -141,6 +157,12 @@ fn not_set(request: &Request, number: u16, out: &mut Vec<u8>) -> Found {
     // Until it is set, a variable that is also made of others has that value.
     if let Some(at) = http.made.iter().position(|made| made.name.eq_ignore_ascii_case(&slot.name)) {
         return made::append(MadeId(at as u16), request, out);
+    }
+    // As in nginx one that belongs to a family (`$http_…`) has that value where it is not set.
+    if FAMILIES.iter().any(|(prefix, _)| slot.name.starts_with(prefix))
+        && let Some(variable) = template::variable(&slot.name, &Scope::default())
+    {
+        return append(&variable, request, out);
     }
     if !slot.is_set {
         return Found::Nothing;

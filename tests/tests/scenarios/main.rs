@@ -29,6 +29,8 @@ mod made_variables;
 mod site_files;
 mod directories;
 mod body_filters;
+mod additions;
+mod ssi;
 mod cache;
 mod chosen_zones;
 mod intercepted;
@@ -58,7 +60,7 @@ mod flask_example;
 mod examples;
 mod purge;
 mod access;
-mod additions;
+
 mod auth_basic;
 mod auth_request;
 mod methods;

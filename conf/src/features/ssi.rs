@@ -1,0 +1,65 @@
+//! `ssi*`: commands in an answer, which are carried out on its way to the client.
+//!
+//! Next: `millstream-server`'s `filter/ssi`.
+
+use super::context::{HTTP_SERVER_LOCATION, UP_TO_IF};
+use super::gzip::media_types;
+use super::level::settings;
+use super::phases::Phases;
+use super::{Apply, MANY, Row, idle, often, once};
+
+settings! {
+    /// `ssi*` of a location.
+    pub struct Ssi, SsiLevel(place, reading) {
+        /// `ssi`, default off.
+        enabled: bool = false,
+        /// `ssi_last_modified`, default off.
+        last_modified: bool = false,
+        /// `ssi_silent_errors`, default off.
+        silent_errors: bool = false,
+        /// `ssi_types` beside `text/html`, in lower case.
+        types: Vec<String> = Vec::new(),
+        /// `ssi_types *`.
+        any_type: bool = false,
+        /// `ssi_value_length` in bytes.
+        value_length: usize = 255,
+        /// `subrequest_output_buffer_size` in bytes.
+        variable_size: usize = 4096,
+    }
+    phases |made| Phases::FILTERS.only_if(made.enabled)
+}
+
+/// The rows of this feature.
+#[rustfmt::skip]
+pub const ROWS: &[Row] = &[
+    once("ssi", UP_TO_IF, (1, 1), "on | off", "off",
+        "Carries out the commands in answers, `<!--# command parameter=\"value\" … -->`: `include` (`virtual`, `file`, `wait`, `set`, `stub`), `echo` (`var`, \
+        `default`, `encoding`), `set` (`var`, `value`), `if`, `elif` (`expr`), `else`, `endif`, `block` (`name`), `endblock`, `config` (`errmsg`, `timefmt`). \
+        They mean what they mean in nginx. What is included is asked by subrequests, as any request of its location; what is cached are the answers with \
+        their commands, which are carried out for each client. Such an answer has no ranges and is sent without a length; one that is coded \
+        already (Content-Encoding), or a part of an answer (206), stays as it is. A page has at most 1,000 subrequests, 51 of them one within the other, and \
+        1 MiB of variables and blocks.",
+        Apply::Level(|l, d, r| l.ssi.enabled = r.flag(&d.args[0]))),
+    once("ssi_last_modified", HTTP_SERVER_LOCATION, (1, 1), "on | off", "off",
+        "Whether Last-Modified stays, and the ETag as a weak one; else both are left out.",
+        Apply::Level(|l, d, r| l.ssi.last_modified = r.flag(&d.args[0]))),
+    once("ssi_silent_errors", HTTP_SERVER_LOCATION, (1, 1), "on | off", "off",
+        "Whether a command that fails leaves nothing in the answer; else it leaves `[an error occurred while processing the directive]`, or what \
+        `config errmsg` says.",
+        Apply::Level(|l, d, r| l.ssi.silent_errors = r.flag(&d.args[0]))),
+    often("ssi_types", HTTP_SERVER_LOCATION, (1, MANY), "type …", "text/html",
+        "The media types of answers that have commands, beside `text/html`; `*` is any.",
+        Apply::Level(|l, d, r| {
+            let (list, any) = (l.ssi.types.get_or_insert_default(), l.ssi.any_type.get_or_insert_default());
+            media_types((list, any), d, r);
+        })),
+    once("ssi_value_length", HTTP_SERVER_LOCATION, (1, 1), "size", "255",
+        "The longest value of a parameter of a command.",
+        Apply::Level(|l, d, r| l.ssi.value_length = r.memory_size(&d.args[0]))),
+    once("subrequest_output_buffer_size", HTTP_SERVER_LOCATION, (1, 1), "size", "4k",
+        "The longest answer that `include` puts into a variable (`set`); a longer one is none.",
+        Apply::Level(|l, d, r| l.ssi.variable_size = r.memory_size(&d.args[0]))),
+    idle("ssi_min_file_chunk", HTTP_SERVER_LOCATION, (1, 1), "size",
+        "The smallest part of an answer that is sent from its file.",
+        "an answer that may have commands is read through memory"),
+];

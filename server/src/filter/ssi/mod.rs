@@ -1,0 +1,331 @@
+//! `ssi`: commands in an answer are carried out on its way to the client.
+//!
+//! `parser` finds them, here is what each does: text comes of it, or a subrequest that is to be asked ([`Ask`]). Errors are nginx's: a
+//! message in the answer, a line in the error log. What the parts of a page share is `page`'s. Before: `chain`; next: `text`, what the
+//! values of parameters mean; `client/assembly`, which asks.
+
+pub mod parser;
+mod command;
+mod text;
+#[cfg(test)]
+mod tests;
+
+use super::body::Draft;
+use super::coding;
+use crate::failure;
+use crate::page::{Page, Stub, TooMuch};
+use crate::request::{Request, Wanted};
+use command::{Arguments, Command, Name};
+use millstream_conf::model::Level;
+use millstream_wire::{FieldId, target};
+use parser::{Found, Parser, Written};
+
+/// What stands for a command that fails.
+const MESSAGE: &[u8] = b"[an error occurred while processing the directive]";
+
+/// A subrequest that is to be asked.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Ask {
+    /// Its path, decoded.
+    pub path: Vec<u8>,
+    /// Its query.
+    pub query: Vec<u8>,
+    /// What stands for its answer where that is empty or an error.
+    pub stub: Option<Stub>,
+    /// The variable that gets its answer; else that becomes a part of the page.
+    pub variable: Option<Vec<u8>>,
+    /// Whether nothing that follows is looked at before it is answered.
+    pub waits: bool,
+}
+
+impl Ask {
+    /// For a path alone.
+    pub fn path(path: &str) -> Ask {
+        Ask { path: path.as_bytes().to_vec(), ..Ask::default() }
+    }
+}
+
+/// Begins, where answers of this type have commands.
+pub(super) fn begin(request: &Request, draft: &mut Draft) -> Option<Box<Ssi>> {
+    let settings = &request.location().settings.ssi;
+    let fields = draft.headers.view();
+    if !settings.enabled || draft.length == Some(0) || draft.status == 206 {
+        return None;
+    }
+    // What is coded has no commands.
+    let is_coded = fields.get(FieldId::ContentEncoding).is_some();
+    let media = fields.get(FieldId::ContentType)?;
+    if is_coded || !(settings.any_type || coding::lists(&settings.types, media)) {
+        return None;
+    }
+    let ssi = Ssi {
+        parser: Parser::new(settings.value_length),
+        is_silent: settings.silent_errors,
+        media: media.to_vec(),
+        message: MESSAGE.to_vec(),
+        encoding: Encoding::Entity,
+        goes_out: true,
+        is_chosen: false,
+        within: Within::Nothing,
+        in_block: false,
+    };
+    draft.resize();
+    if settings.last_modified {
+        draft.weaken();
+    } else {
+        draft.headers.remove(FieldId::LastModified);
+        draft.headers.remove(FieldId::ETag);
+    }
+    Some(Box::new(ssi))
+}
+
+/// The commands of one answer.
+#[derive(Debug)]
+pub struct Ssi {
+    parser: Parser,
+    is_silent: bool,
+    /// The media type of the answer.
+    media: Vec<u8>,
+    message: Vec<u8>,
+    encoding: Encoding,
+    /// Whether text goes out: neither in a block nor in a branch that is not taken.
+    goes_out: bool,
+    /// Whether a branch was taken.
+    is_chosen: bool,
+    within: Within,
+    in_block: bool,
+}
+
+/// How `echo` writes a value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Encoding {
+    None,
+    Url,
+    Entity,
+}
+
+/// Where a command stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Within {
+    Nothing,
+    If,
+    Else,
+}
+
+/// Why a command fails.
+type Failed = String;
+
+impl Ssi {
+    /// Takes some of the answer, which becomes shorter, and appends what comes of it; stops at what is to be asked.
+    pub fn next(&mut self, request: &Request, rest: &mut &[u8], out: &mut Vec<u8>) -> Option<Ask> {
+        while let Some(found) = self.parser.next(rest) {
+            let carried_out = match found {
+                Found::Text(text) if self.goes_out => {
+                    out.extend_from_slice(text);
+                    Ok(None)
+                }
+                Found::Text(text) if self.in_block => grow(&request.sheet().page, text).map(|()| None),
+                Found::Text(_) => Ok(None),
+                Found::Wrong(what) => Err(what),
+                Found::Command(written) => self.carry_out(request, written, out),
+            };
+            match carried_out {
+                Ok(None) => {}
+                Ok(Some(ask)) => return Some(ask),
+                Err(what) => self.fail(request, &what, out),
+            }
+        }
+        None
+    }
+
+    /// What is left at the end of the answer.
+    pub fn end(&mut self) -> &'static [u8] {
+        let rest = self.parser.end();
+        if self.goes_out { rest } else { b"" }
+    }
+
+    fn fail(&self, request: &Request, what: &str, out: &mut Vec<u8>) {
+        let (line, uri) = (self.parser.line(), String::from_utf8_lossy(&request.uri));
+        failure::log(request, Level::Error, format_args!("{what} in line {line} of \"{uri}\""));
+        if !self.is_silent {
+            out.extend_from_slice(&self.message);
+        }
+    }
+
+    fn carry_out(
+        &mut self,
+        request: &Request,
+        written: Written,
+        out: &mut Vec<u8>,
+    ) -> Result<Option<Ask>, Failed> {
+        let name = || String::from_utf8_lossy(&written.name).into_owned();
+        let Some(command) = Command::of(&written.name) else {
+            return if self.goes_out {
+                Err(format!("invalid SSI command: \"{}\"", name()))
+            } else {
+                Ok(None)
+            };
+        };
+        if !self.goes_out && command.name != Name::EndBlock {
+            if self.in_block {
+                return grow(&request.sheet().page, &command::text(&written)).map(|()| None);
+            }
+            if !command.needs_if {
+                return Ok(None);
+            }
+        }
+        let is_in_place = match command.name {
+            Name::Elif | Name::Else => self.within == Within::If,
+            Name::EndIf => self.within != Within::Nothing,
+            _ => true,
+        };
+        if !is_in_place {
+            return Err(format!("invalid context of SSI command: \"{}\"", name()));
+        }
+        let arguments = command.arguments(written)?;
+        match command.name {
+            Name::Include => return self.include(request, arguments).map(Some),
+            Name::Echo => self.echo(request, &arguments, out)?,
+            Name::Config => self.config(request, arguments),
+            Name::Set => set(request, arguments)?,
+            Name::If if self.within != Within::Nothing => {
+                return Err("the \"if\" command inside the \"if\" command".to_owned());
+            }
+            Name::If | Name::Elif => self.branch(request, &arguments)?,
+            Name::Else => (self.goes_out, self.within) = (!self.is_chosen, Within::Else),
+            Name::EndIf => (self.goes_out, self.is_chosen, self.within) = (true, false, Within::Nothing),
+            Name::Block => {
+                request.sheet().page.begin_block(arguments.required("name")).map_err(no_room)?;
+                (self.goes_out, self.in_block) = (false, true);
+            }
+            Name::EndBlock => (self.goes_out, self.in_block) = (true, false),
+        }
+        Ok(None)
+    }
+
+    fn branch(&mut self, request: &Request, arguments: &Arguments) -> Result<(), Failed> {
+        if self.is_chosen {
+            self.goes_out = false;
+            return Ok(());
+        }
+        let holds = text::holds(request, arguments.required("expr"))?;
+        (self.goes_out, self.is_chosen, self.within) = (holds, holds, Within::If);
+        Ok(())
+    }
+
+    fn echo(&mut self, request: &Request, arguments: &Arguments, out: &mut Vec<u8>) -> Result<(), Failed> {
+        let found = text::variable(request, arguments.required("var"));
+        let value = match found {
+            Some(value) => value,
+            None => arguments.optional("default").unwrap_or(b"(none)").to_vec(),
+        };
+        if value.is_empty() {
+            return Ok(());
+        }
+        match arguments.optional("encoding") {
+            None => {}
+            Some(b"none") => self.encoding = Encoding::None,
+            Some(b"url") => self.encoding = Encoding::Url,
+            Some(b"entity") => self.encoding = Encoding::Entity,
+            Some(other) => {
+                let other = String::from_utf8_lossy(other);
+                let what = format_args!("unknown encoding \"{other}\" in the \"echo\" command");
+                failure::log(request, Level::Error, what);
+            }
+        }
+        match self.encoding {
+            Encoding::None => out.extend_from_slice(&value),
+            Encoding::Url => text::escape_url(&value, out),
+            Encoding::Entity => text::escape_html(&value, out),
+        }
+        Ok(())
+    }
+
+    fn config(&mut self, request: &Request, mut arguments: Arguments) {
+        if let Some(format) = arguments.take("timefmt") {
+            *request.sheet().time_format.borrow_mut() = Some(format);
+        }
+        if let Some(message) = arguments.take("errmsg") {
+            self.message = message;
+        }
+    }
+
+    fn include(&self, request: &Request, mut arguments: Arguments) -> Result<Ask, Failed> {
+        let (uri, file) = (arguments.take("virtual"), arguments.take("file"));
+        let (variable, stub) = (arguments.take("set"), arguments.take("stub"));
+        let waits = match (arguments.take("wait"), &uri) {
+            (None, _) => false,
+            (Some(_), None) => return Err("\"wait\" cannot be used with \"file\"".to_owned()),
+            (Some(word), _) if word.eq_ignore_ascii_case(b"no") => false,
+            (Some(word), _) if word.eq_ignore_ascii_case(b"yes") => true,
+            (Some(word), _) => {
+                let word = String::from_utf8_lossy(&word);
+                return Err(format!("invalid value \"{word}\" in the \"wait\" parameter"));
+            }
+        };
+        let is_file = file.is_some();
+        let uri = match (uri, file) {
+            (Some(_), Some(_)) => return Err("inclusion may be either \"virtual\" or \"file\"".to_owned()),
+            (None, None) => return Err("no parameter in \"include\" SSI command".to_owned()),
+            (Some(uri), None) | (None, Some(uri)) => uri,
+        };
+        if variable.is_some() && stub.is_some() {
+            return Err("\"set\" and \"stub\" cannot be used together in \"include\" SSI command".to_owned());
+        }
+        let mut uri = text::evaluate(request, &uri)?;
+        if !uri.starts_with(b"/") {
+            let folder = request.uri.iter().rposition(|&byte| byte == b'/').map_or(0, |at| at + 1);
+            uri.splice(0..0, request.uri[..folder].iter().copied());
+        }
+        let (path, query) = text::safe(&uri)?;
+        let stub = match stub {
+            None => None,
+            Some(name) => Some(self.stub(&request.sheet().page, &name)?),
+        };
+        if request.wanted == Some(Wanted::Variable) {
+            return Err(format!("nested in-memory subrequest \"{}\"", String::from_utf8_lossy(&path)));
+        }
+        if !request.sheet().may_ask() {
+            let path = String::from_utf8_lossy(&path);
+            return Err(format!("subrequests cycle while processing \"{path}\""));
+        }
+        let waits = waits || is_file || variable.is_some();
+        let variable = variable.map(|name| name.to_ascii_lowercase());
+        if let Some(name) = variable.as_ref().filter(|name| request.sheet().page.value(name).is_none()) {
+            // As in nginx it is empty until it is answered, and where it is not.
+            request.sheet().page.set(name, Vec::new()).map_err(no_room)?;
+        }
+        Ok(Ask { path, query, stub, variable, waits })
+    }
+
+    fn stub(&self, page: &Page, name: &[u8]) -> Result<Stub, Failed> {
+        match page.block(name) {
+            Some(text) => Ok(Stub { text, media: self.media.clone() }),
+            None => {
+                let name = String::from_utf8_lossy(name);
+                Err(format!("\"stub\"=\"{name}\" for \"include\" not found"))
+            }
+        }
+    }
+}
+
+fn set(request: &Request, arguments: Arguments) -> Result<(), Failed> {
+    let value = text::evaluate(request, arguments.required("value"))?;
+    let name = arguments.required("var").to_ascii_lowercase();
+    request.sheet().page.set(&name, value).map_err(no_room)
+}
+
+fn grow(page: &Page, text: &[u8]) -> Result<(), Failed> {
+    page.grow(text).map_err(no_room)
+}
+
+fn no_room(TooMuch: TooMuch) -> Failed {
+    "there is no room for more SSI variables and blocks".to_owned()
+}
+
+/// Decodes the path of a URI.
+fn decoded(path: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(path.len());
+    target::decode(path, &mut out);
+    out
+}
