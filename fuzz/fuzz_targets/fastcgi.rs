@@ -36,8 +36,9 @@ fuzz_target!(|input: &[u8]| {
         // With a status line or without one, in one piece or byte by byte.
         let (mut whole, mut parted) = (ResponseHead::default(), ResponseHead::default());
         let expected = whole.parse_application(text, &limits);
-        let ends = (1..=text.len()).take(5000).map(|end| parted.parse_application(&text[..end], &limits));
-        match ends.into_iter().find(|outcome| !matches!(outcome, Ok(Progress::Partial))) {
+        let mut ends = (1..=text.len()).take(5000).map(|end| parted.parse_application(&text[..end], &limits));
+        let ended = ends.find(|outcome| !matches!(outcome, Ok(Progress::Partial)));
+        match ended {
             Some(Ok(Progress::Complete)) => {
                 assert_eq!(expected, Ok(Progress::Complete));
                 assert_eq!((whole.status, whole.length), (parted.status, parted.length));
