@@ -17,7 +17,7 @@
 use super::attempt::{Asking, At, Underway};
 use super::destination::{self, Destination};
 use super::request_body::RequestBody;
-use super::transfer::{Moved, Transfer, flushed};
+use super::transfer::{Follows, Moved, Transfer, flushed};
 use super::{Filling, HEAD, Passing, Proxied, answer_head, method};
 use crate::client::{Client, ClientFailure};
 use crate::generation::Generation;
@@ -292,10 +292,10 @@ impl<'a> Passing<'a> {
         self.limit_rate(&mut connection);
         let Some(client) = self.client.take() else { return Stage::Ended(Proxied::Done) };
         match self.begin(client, &connection, head) {
-            Ok(buffered) if self.request.wants_body() => {
+            Ok(Follows::Body { buffered }) => {
                 Stage::Body(self.body_on_its_way(client, connection, turn, buffered))
             }
-            Ok(_) => {
+            Ok(Follows::Nothing) => {
                 client.end(self.request, None);
                 self.discard(connection, turn);
                 Stage::Flushing

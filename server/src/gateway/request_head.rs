@@ -221,7 +221,8 @@ pub(super) fn going_on<'a>(
     })
 }
 
-fn is_condition(id: FieldId) -> bool {
+/// Whether a field asks for less than the whole.
+pub(super) fn is_condition(id: FieldId) -> bool {
     is_precondition(id) || matches!(id, FieldId::Range | FieldId::IfRange)
 }
 

@@ -5,16 +5,17 @@
 //! that it is soon free again. With buffering off each piece goes out before the next is read.
 
 use super::answer_head::{announced, buffering, rewritten, visible};
+use super::request_head::is_condition;
 use super::{Passing, Proxied, report, spill};
 use crate::client::{AnswerHead, Client, ClientFailure};
-use crate::representation::chosen::{self, Extent, Offer, forced};
+use crate::representation::chosen::{self, Chosen, Extent, Offer, forced};
 use crate::request::Request;
 use millstream_conf::model::{Level, Store};
 use millstream_net::clock;
 use millstream_upstream::{Connection, ExchangeError, Part, Turn};
 use millstream_wire::conditional::Validators;
 use millstream_wire::h1::head::ResponseHead;
-use millstream_wire::{FieldId, Fields, Headers};
+use millstream_wire::{Fields, Headers};
 use std::future::poll_fn;
 use std::io;
 use std::task::{Context, Poll};
@@ -30,6 +31,17 @@ pub(super) enum Moved {
     Upstream(ExchangeError),
     /// The client failed.
     Client(ClientFailure),
+}
+
+/// What follows the head of an answer.
+pub(super) enum Follows {
+    /// Its body.
+    Body {
+        /// Whether as much of it is taken from the upstream as there is room for.
+        buffered: bool,
+    },
+    /// Nothing: the client has the body, or does not want it.
+    Nothing,
 }
 
 /// A body on its way from the upstream into the client's buffer and from there out.
@@ -64,8 +76,8 @@ impl<'a> Passing<'a> {
             self.note_end(&connection, 0, clock::now());
             return Proxied::Done;
         };
-        let buffered = match self.begin(client, &connection, head) {
-            Ok(buffered) => buffered,
+        let follows = match self.begin(client, &connection, head) {
+            Ok(follows) => follows,
             Err(length) => {
                 self.discard(connection, turn);
                 return Proxied::Unsatisfiable(length);
@@ -74,11 +86,11 @@ impl<'a> Passing<'a> {
         if let Some(keeping) = keeping {
             return Box::pin(self.keep(client, connection, turn, keeping)).await;
         }
-        if !self.request.wants_body() {
+        let Follows::Body { buffered } = follows else {
             client.end(self.request, None);
             self.discard(connection, turn);
             return flushed(client, self.request).await;
-        }
+        };
         let transfer = self.body_on_its_way(client, connection, turn, buffered);
         self.pass_body(client, transfer).await
     }
@@ -146,14 +158,13 @@ impl<'a> Passing<'a> {
         self.finished(connection, turn, length, now);
     }
 
-    /// Makes the client's head; whether the body is to be buffered. The error is the length of an answer in which the
-    /// range does not exist.
+    /// Makes the client's head. The error is the length of an answer in which the range does not exist.
     pub(super) fn begin(
         &mut self,
         client: &mut Client,
         connection: &Connection,
         head: &ResponseHead,
-    ) -> Result<bool, u64> {
+    ) -> Result<Follows, u64> {
         let fields = head.view(connection.head_bytes());
         let buffered = buffering(&self.proxy.exchange, fields);
         // Where it cannot be told, nobody comes here.
@@ -168,32 +179,43 @@ impl<'a> Passing<'a> {
             _ => connection.remaining(),
         };
         let fields = Fields::new(fields.bytes(), &visible);
-        if head.status == 200 && (forced(self.request) || self.withheld_range()) {
+        let withheld = self.withheld_conditions();
+        if head.status == 200 && (withheld || forced(self.request)) {
             let validators = Validators::of(fields);
             let offer = Offer { status: 200, fields, validators, length, is_stream: true };
-            self.begin_in_ranges(client, &offer)?;
-            return Ok(buffered);
+            let chosen = match withheld {
+                true => chosen::choose(self.request, &offer),
+                false => chosen::choose_range(self.request, &offer),
+            };
+            return Ok(match self.begin_chosen(client, chosen, &offer)? {
+                Extent::Nothing => Follows::Nothing,
+                _ => Follows::Body { buffered },
+            });
         }
         let status = head.status;
         client.begin(self.request, AnswerHead { status, fields, length, age: None });
-        Ok(buffered)
+        Ok(if self.request.wants_body() { Follows::Body { buffered } } else { Follows::Nothing })
     }
 
-    /// Whether the client asked for a range, and the whole was asked for because it might have been stored.
-    fn withheld_range(&self) -> bool {
-        self.caching && self.request.field(FieldId::Range).is_some()
+    /// Whether the whole was asked for because it might have been stored, and the client asked for less.
+    fn withheld_conditions(&self) -> bool {
+        self.caching && self.request.head.fields.iter().any(|field| is_condition(field.id))
     }
 
-    /// A range is cut out of a whole answer: `proxy_force_ranges`, or the client's own that stayed behind.
-    fn begin_in_ranges(&mut self, client: &mut Client, offer: &Offer<'_>) -> Result<(), u64> {
+    /// Begins with what of a whole answer the client gets.
+    fn begin_chosen(
+        &mut self,
+        client: &mut Client,
+        chosen: Chosen,
+        offer: &Offer<'_>,
+    ) -> Result<Extent, u64> {
         let headers = Headers::copied_from(offer.fields, |_, _, _| true);
-        let shape =
-            chosen::choose_range(self.request, offer).shape(self.request, headers, 200, offer.length)?;
+        let shape = chosen.shape(self.request, headers, 200, offer.length)?;
         shape.begin(self.request, client, None);
-        if let Extent::Part(part) = shape.extent {
+        if let Extent::Part(part) = &shape.extent {
             client.skip(part.start);
         }
-        Ok(())
+        Ok(shape.extent)
     }
 
     /// Lets go of an answer whose body nobody wants. The connection is kept where the rest is there already.

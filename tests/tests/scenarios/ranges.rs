@@ -587,6 +587,30 @@ fn a_part_and_a_304_say_what_the_whole_would_say_of_codings() {
 }
 
 #[test]
+fn a_condition_on_what_is_fetched_whole_and_not_stored_is_answered_here() {
+    let origin = Origin::start(|request: &Request| {
+        let fields: &[_] = match request.target() {
+            "/modified" => &[("Last-Modified", "Mon, 28 Sep 1970 06:00:00 GMT")],
+            _ => &[("ETag", "\"a\"")],
+        };
+        answer(200, fields, &body(1000))
+    });
+    let server = start(&origin, "proxy_no_cache 1;");
+    for (path, field, status) in [
+        ("/tagged", ("If-None-Match", "\"a\""), 304),
+        ("/tagged", ("If-None-Match", "\"b\""), 200),
+        ("/modified", ("If-Modified-Since", "Mon, 28 Sep 1970 06:00:00 GMT"), 304),
+        ("/tagged", ("If-Match", "\"b\""), 412),
+    ] {
+        let got = server.get_with(path, &[field]);
+        assert_eq!((got.status, got.body.len() == 1000), (status, status == 200), "{path} {field:?}");
+        let request = origin.requests().pop().expect("it was asked");
+        assert!(request.field(field.0).is_none(), "it might have been stored");
+    }
+    assert_eq!(origin.count(), 4, "nothing was stored");
+}
+
+#[test]
 fn a_range_of_what_is_not_stored_is_answered_as_a_range_all_the_same() {
     if is_nginx() {
         return; // It asks for the whole wherever there is a cache, and answers with it.
