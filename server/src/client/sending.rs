@@ -42,6 +42,7 @@ impl Client {
         }
         // HEAD too: it says what GET would (RFC 9110 §9.3.2).
         let streams = answer_head.length.is_none();
+        head::draft(request, answer_head.fields);
         let changed = chain::of(request, answer_head.status, answer_head.fields, answer_head.length);
         let answer_head = match &changed {
             Some(Changes { draft, .. }) => {

@@ -13,6 +13,7 @@ use crate::worker::Stage;
 use millstream_conf::model::{AddHeader, Expires, Settings, Template, Variable};
 use millstream_conf::variables::Builtin;
 use millstream_net::clock;
+use millstream_wire::h1::encode as line;
 use millstream_wire::{Coding, FieldId, Fields, Headers, date};
 use std::collections::HashSet;
 
@@ -67,18 +68,33 @@ pub fn encode(out: &mut Vec<u8>, request: &mut Request, plan: &Plan<'_>) {
     let fields = handed_on.as_ref().map_or(plan.fields, Headers::view);
     let plan = &Plan { status, fields, ..*plan };
     request.sent.status = status;
-    request.sent.head.clear();
+    draft(request, plan.fields);
     let mut sink = Sink::new(out);
     let stamp = expires::in_force(request, status).and_then(|expires| {
         let modified = plan.fields.get(FieldId::LastModified).and_then(date::parse_http);
         expires::stamp(&expires, modified, clock::wall().seconds, clock::utc_offset)
     });
     fixed_part(&mut sink, request, plan, stamp.is_some());
+    request.sent.head.clear();
     let age = if stamp.is_some() { None } else { plan.age };
     if let Some(stamp) = stamp {
         stamp.write(&mut sink);
     }
     finish(sink, request, age, true, status);
+}
+
+/// Keeps what an answer says before its head is made, for what a variable decides by it (`$sent_http_`): `expires`, and the
+/// charset, which is not yet in its Content-Type, as in nginx.
+pub fn draft(request: &mut Request, fields: Fields<'_>) {
+    request.sent.head.clear();
+    if !request.generation.shared.keeps_sent_heads || can_be_fixed(request) {
+        return;
+    }
+    // In place of the status line.
+    request.sent.head.push(b'\n');
+    for (_, name, value) in fields.iter() {
+        line::field(&mut request.sent.head, name, value);
+    }
 }
 
 /// The answer that an `X-Accel-Redirect` led to, with the fields that came with the redirect in place of its own.

@@ -242,7 +242,8 @@ fn unprepared(
 }
 
 /// The fields of a stored answer as this location passes them on.
-pub fn passed_on(request: &Request, head: Head<'_>) -> Headers {
+pub fn passed_on(request: &mut Request, head: Head<'_>) -> Headers {
+    head::draft(request, head.fields());
     let proxy = request.location().settings.pass();
     // The answer was made when its Date says. Another one beside its Age and Expires would shorten its life twice
     // (RFC 9111 §4.2.1); only where `expires` gives it a new one it has a new Date too.
@@ -265,7 +266,7 @@ pub fn passed_on(request: &Request, head: Head<'_>) -> Headers {
     headers
 }
 
-fn prepare(request: &Request, entry: &Arc<Entry>, coding: Option<Coding>) -> Option<Prepared> {
+fn prepare(request: &mut Request, entry: &Arc<Entry>, coding: Option<Coding>) -> Option<Prepared> {
     let body = match coding {
         None => entry.body().memory()?.clone(),
         Some(coding) => entry.coded_body(coding)?.clone(),

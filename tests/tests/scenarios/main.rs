@@ -26,6 +26,7 @@ mod returned;
 mod targets;
 mod rewriting;
 mod made_variables;
+mod sent_fields;
 mod site_files;
 mod directories;
 mod body_filters;
