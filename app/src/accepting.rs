@@ -9,7 +9,7 @@ use millstream_net::stream::Stream;
 use millstream_net::timer::Deadline;
 use millstream_net::{Address, clock, cores};
 use millstream_server::connection;
-use millstream_server::worker::{Place, Worker};
+use millstream_server::worker::{ConnectionSlot, Worker};
 use millstream_telemetry::error_log::SystemError;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -142,7 +142,13 @@ fn serve(
     Some(place_found)
 }
 
-fn begin(worker: Rc<Worker>, place: Place, stream: Stream, remote: Address, address: Rc<ListenAddress>) {
+fn begin(
+    worker: Rc<Worker>,
+    place: ConnectionSlot,
+    stream: Stream,
+    remote: Address,
+    address: Rc<ListenAddress>,
+) {
     let ends_by = place.ends_by();
     let task = tokio::task::spawn_local(connection::serve(worker, place, stream, remote, address));
     if let Some(ends_by) = ends_by {

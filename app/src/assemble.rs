@@ -10,8 +10,8 @@ use crate::{account, temporary};
 use millstream_cache::Store;
 use millstream_conf::diagnostics::Diagnostics;
 use millstream_conf::model::{
-    CacheZone, Configuration, ErrorLog, HostPort, Http, Level, LimitZone, LocationMatch, LogTarget, Main,
-    Making, PeerAddress, Upstream, UpstreamServer, Variable,
+    CacheZone, Configuration, ErrorLog, HostPort, Http, Level, LimitZone, LogTarget, Main, Making,
+    PeerAddress, Upstream, UpstreamServer, Variable,
 };
 use millstream_conf::variables::Builtin;
 use millstream_net::address::Address;
@@ -21,6 +21,7 @@ use millstream_server::generation::Shared;
 use millstream_server::limit_zone::connections::ConnectionZone;
 use millstream_server::limit_zone::requests::RequestZone;
 use millstream_server::route::server_name::HostTable;
+use millstream_server::status_zones::StatusZones;
 use millstream_telemetry::error_log::ErrorLogs;
 use millstream_telemetry::log_writer::{self, LogSink, LogWriter};
 use millstream_telemetry::metrics::Registry;
@@ -99,8 +100,7 @@ pub fn assemble(
         return Err(findings);
     }
     tell(&findings, &configuration, &main_log);
-    let status_zones = http.status_zones.iter().map(|name| registry.zone(name)).collect();
-    let miss_locations = miss_locations(http, registry);
+    let status_zones = StatusZones::of(http, registry);
     let hosts = http.listeners.iter().map(|listener| HostTable::new(http, listener)).collect();
     let keeps_sent_heads = reads(http, is_of_sent_head);
     let (request_zones, connection_zones) = limit_zones(http, previous);
@@ -123,7 +123,6 @@ pub fn assemble(
         hosts,
         status_zones,
         registry: Arc::clone(registry),
-        miss_locations,
         keeps_sent_heads,
         names_body_files: reads(http, is_of_body_file),
         keeps_upstream_heads: reads(http, is_of_upstream_head),
@@ -169,42 +168,6 @@ fn tell(findings: &Diagnostics, configuration: &Configuration, main_log: &ErrorL
         let place = finding.span.map(|span| format!(" in {}", configuration.sources.locate(span)));
         // Not of how something is written but of what will not work: a log that takes errors alone takes it.
         main_log.write(Level::Error, format_args!("{}{}", finding.message, place.unwrap_or_default()));
-    }
-}
-
-/// The numbers under which locations count their misses: one per location, past all numbers where it has no cache.
-fn miss_locations(http: &Http, registry: &Registry) -> Vec<u32> {
-    let mut numbers = vec![u32::MAX; http.locations.len()];
-    for server in &http.servers {
-        let mut trees = vec![&server.locations];
-        let mut ids = vec![server.own];
-        while let Some(tree) = trees.pop() {
-            let paths = tree.exact.iter().chain(&tree.prefixes).chain(&tree.named).map(|(_, id)| *id);
-            for id in paths.chain(tree.regexes.iter().copied()) {
-                ids.push(id);
-                ids.extend(&http.location(id).faces);
-                trees.push(&http.location(id).nested);
-            }
-        }
-        for id in ids {
-            let location = http.location(id);
-            if location.settings.cache().is_some() {
-                numbers[id.0 as usize] = registry.location(&location_name(&server.name, &location.matches));
-            }
-        }
-    }
-    numbers
-}
-
-/// What a location is called in metrics: its server and how it was written.
-fn location_name(server: &str, matches: &LocationMatch) -> String {
-    let server = if server.is_empty() { "_" } else { server };
-    match matches {
-        LocationMatch::Server => server.to_owned(),
-        LocationMatch::Exact(path) => format!("{server} = {path}"),
-        LocationMatch::Prefix { path, .. } => format!("{server} {path}"),
-        LocationMatch::Regex(regex) => format!("{server} ~ {}", regex.source),
-        LocationMatch::Named(name) => format!("{server} {name}"),
     }
 }
 
@@ -319,7 +282,7 @@ fn group(
     let known = before.map(|group| group.servers()).unwrap_or_default();
     let addresses: Vec<Vec<Address>> =
         upstream.servers.iter().map(|server| addresses(server, &known, names, findings)).collect();
-    Group::open(upstream, &addresses)
+    Group::open(upstream, &addresses, before.map(Arc::as_ref))
 }
 
 /// The addresses of a server. A name that is not found stops nothing: its server is where it was before a reload, or else

@@ -9,7 +9,7 @@ mod ladder;
 #[cfg(test)]
 mod tests;
 
-pub use bench::{ArrivalsWord, Bench, BenchVerb, Load};
+pub use bench::{ArrivalsOption, Bench, BenchVerb, Load};
 pub use capacity::Capacity;
 pub use ladder::{Demo, Ladder};
 

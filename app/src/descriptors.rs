@@ -57,8 +57,11 @@ impl Needs {
         let named = http.log_groups.iter().map(|kept| kept.map_or(1, |kept| kept.max + 1)).sum::<usize>();
         let logs = (http.log_files.len() + configuration.main.error_logs.len() + named) as u64;
         let zones = http.cache_zones.len() as u64;
+        // Each check may have a connection to each server.
+        let checked = http.upstreams.iter().map(|upstream| upstream.checks.len() * upstream.servers.len());
+        let checks = checked.sum::<usize>() as u64;
         Needs {
-            fixed: OF_THE_PROCESS + OF_A_WORKER * workers + sockets + logs + OF_A_ZONE * zones,
+            fixed: OF_THE_PROCESS + OF_A_WORKER * workers + sockets + logs + OF_A_ZONE * zones + checks,
             workers,
             connections: u64::from(configuration.main.worker_connections),
             kept_open: kept_open(http),

@@ -15,6 +15,7 @@ mod temporary;
 mod accepting;
 mod descriptors;
 mod names;
+mod health;
 mod handshakes;
 mod assemble;
 mod check;

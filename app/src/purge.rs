@@ -3,8 +3,8 @@
 use crate::cli::Purge;
 use crate::control;
 use millstream_conf::load::Options;
-use millstream_server::admin::purging::{Body, Many, Report};
-use millstream_server::answer::purge::Done;
+use millstream_server::admin::purging::{Many, PurgeBody};
+use millstream_server::answer::purge::{Done, PurgeReport};
 use std::process::ExitCode;
 
 /// Purges what the command line names.
@@ -28,12 +28,12 @@ fn carry_out(options: &Options, purge: &Purge) -> Result<String, String> {
     };
     let body = serde_json::to_string(&body).map_err(|error| error.to_string())?;
     let answer = control::ask(&api, purge.reach.token.as_deref(), &path, Some(&body))?;
-    let report: Report =
+    let report: PurgeReport =
         serde_json::from_slice(&answer).map_err(|error| format!("its answer cannot be read: {error}"))?;
     Ok(told(&report))
 }
 
-fn body(purge: &Purge) -> Result<Body, String> {
+fn body(purge: &Purge) -> Result<PurgeBody, String> {
     let many = |texts: &[String]| Many::Several(texts.to_vec());
     let named = [&purge.urls, &purge.prefix, &purge.tag, &purge.key].iter().any(|texts| !texts.is_empty());
     if !named && !purge.all {
@@ -42,7 +42,7 @@ fn body(purge: &Purge) -> Result<Body, String> {
     if (purge.all || !purge.key.is_empty()) && purge.zone.is_none() {
         return Err("--all and --key need --zone NAME".to_owned());
     }
-    Ok(Body {
+    Ok(PurgeBody {
         url: many(&purge.urls),
         prefix: many(&purge.prefix),
         key: many(&purge.key),
@@ -54,7 +54,7 @@ fn body(purge: &Purge) -> Result<Body, String> {
 }
 
 /// What was done, one line each. A URL has several keys, so of those with nothing under them one is told, where all are so.
-fn told(report: &Report) -> String {
+fn told(report: &PurgeReport) -> String {
     let did = if report.soft { "made stale" } else { "purged" };
     let notes: String = report.notes.iter().map(|note| format!("{note}\n")).collect();
     let was_there = |done: &Done| done.in_memory != Some(false) || done.on_disk != Some(false);

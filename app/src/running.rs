@@ -4,35 +4,34 @@
 //! logs and caches open, privileges dropped, pid file written, workers running. The main thread then waits for signals
 //! and serves nothing itself.
 
+mod start;
+
 use crate::accepting::{self, Spread};
 use crate::account::{self, with_default_user};
 use crate::assemble::{assemble, main_log_file};
-use crate::check;
 use crate::cli::ServeUrl;
-use crate::descriptors;
+use crate::health::Checker;
 use crate::names;
 use crate::panic_log;
 use crate::pid_file::PidFile;
-use crate::reload::{self, LoadAgain, log_findings};
+use crate::reload::{self, LoadAgain};
 use crate::serve_url;
 use crate::upgrade::Program;
 use crate::worker::{self, Handle, Order};
-use millstream_conf::diagnostics::Severity;
 use millstream_conf::load::{Loaded, Options, load};
-use millstream_conf::model::{Configuration, Level, ListenAddress, LogTarget, Main};
+use millstream_conf::model::{Configuration, Level, LogTarget, Main};
 use millstream_load::origin::{self, DemoOptions};
-use millstream_net::Address;
-use millstream_net::daemon::{self, Detached};
-use millstream_net::listener::{self, Inherited, Listening, OpenError};
+use millstream_net::daemon;
+use millstream_net::listener::Listening;
 use millstream_net::privileges::Account;
 use millstream_net::{blocking, clock, privileges};
 use millstream_server::generation::Shared;
-use millstream_telemetry::local_time::{self, LocalTime};
+use millstream_telemetry::local_time::LocalTime;
 use millstream_telemetry::log_writer::{self, LogWriter};
 use millstream_telemetry::metrics::Registry;
 use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGWINCH};
 use signal_hook::iterator::Signals;
-use std::io::{Read, Write};
+use start::start;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -98,153 +97,16 @@ pub fn serve_url(serve: &ServeUrl) -> ExitCode {
     let microcache = serve.microcache.clone();
     let simulated = demo.is_some();
     let code = start(Box::new(again), loaded, move |shared, listenings| {
-        greet(shared, listenings, &urls, microcache.as_deref(), simulated);
+        serve_url::greeting::greet(shared, listenings, &urls, microcache.as_deref(), simulated);
         serve_url::api::look(shared, &urls);
     });
     drop(demo);
     code
 }
 
-/// Where it listens, what it fronts, what it will cache.
-fn greet(
-    shared: &Shared,
-    listenings: &[Arc<Listening>],
-    urls: &[String],
-    microcache: Option<&str>,
-    demo: bool,
-) {
-    let control = shared.configuration.main.control_socket.clone().map(ListenAddress::Unix);
-    let public = listenings.iter().filter(|listening| Some(listening.address()) != control.as_ref());
-    let at: Vec<String> = public.map(|listening| listening.local().to_string()).collect();
-    let memory = shared.configuration.http.cache_zones.first().map_or(0, |zone| zone.memory >> 20);
-    let front =
-        if demo { format!("an embedded demo API (simulated, {})", urls.join(", ")) } else { urls.join(", ") };
-    let also = microcache.map_or_else(
-        || "add --microcache 1s to keep for a second what says nothing about caching".to_owned(),
-        |time| format!("and GET and HEAD without cookies and credentials for {time}"),
-    );
-    let urls: Vec<String> = at.iter().map(|at| url_of(at)).collect();
-    let first = match at.first().and_then(|at| at.strip_prefix("unix:")) {
-        Some(path) => format!("--unix-socket {path} http://localhost/"),
-        None => format!("{}/", urls.first().map_or("", String::as_str)),
-    };
-    eprintln!(
-        "millstream {} on {} in front of {front}\n\
-         caches in memory ({memory} MiB) what the API's Cache-Control and Expires allow; {also}\n\
-         try: curl -i {first}   (X-Cache-Status says HIT or MISS; Ctrl-C ends)",
-        env!("CARGO_PKG_VERSION"),
-        urls.join(", "),
-    );
-}
-
-/// How people name an address that is listened on.
-fn url_of(address: &str) -> String {
-    if address.starts_with("unix:") { address.to_owned() } else { format!("http://{address}") }
-}
-
-fn start(again: LoadAgain, mut loaded: Loaded, ready: impl FnOnce(&Shared, &[Arc<Listening>])) -> ExitCode {
-    // The next process at an upgrade has been that user from its beginning.
-    let is_next = std::env::var_os(listener::ENVIRONMENT).is_some();
-    account::warn_of_idle_user(&mut loaded, is_next || rustix::process::geteuid().is_root());
-    check::report(&loaded, Severity::Warning);
-    let Loaded { configuration: Some(configuration), sources, diagnostics, .. } = loaded else {
-        return ExitCode::FAILURE;
-    };
-    local_time::set_clock(local_now);
-    descriptors::allow(&configuration, |complaint| eprintln!("millstream: [warn] {complaint}"));
-    let inherited = Inherited::from_environment();
-    let upgraded = !inherited.is_empty();
-    let sockets = accepting::workers(&configuration.main);
-    let listenings = match listener::open(&configuration.http.listeners, sockets, inherited, &[]) {
-        Ok(opened) => {
-            for error in &opened.missing {
-                eprintln!(
-                    "millstream: [warn] {error}; millstream purge and explain will not reach this process"
-                );
-            }
-            opened.listenings
-        }
-        Err(errors) => {
-            for error in &errors {
-                let hint = pid_hint(&configuration.main, error).unwrap_or_default();
-                eprintln!("millstream: [emerg] {error}{hint}");
-            }
-            return ExitCode::FAILURE;
-        }
-    };
-    // Before anybody can learn of this process: a signal from then on means what it says.
-    let signals = match Signals::new(SIGNALS) {
-        Ok(signals) => signals,
-        Err(error) => return complain(&format!("signals: {error}")),
-    };
-    let waiting = match into_background(configuration.main.daemon && !upgraded) {
-        Ok(Side::Foreground(code)) => {
-            // They belong to the process in the background now: dropping them here would remove unix sockets' files.
-            std::mem::forget(listenings);
-            return code;
-        }
-        Ok(Side::Background(waiting)) => waiting,
-        Err(error) => return complain(&format!("daemon: {error}")),
-    };
-    let process = match Process::open(configuration, listenings, again) {
-        Ok(process) => process,
-        Err(failed) => {
-            for finding in failed.sorted() {
-                eprint!("{}", finding.render(&sources));
-            }
-            return ExitCode::FAILURE;
-        }
-    };
-    if !tells_stderr(&process.shared.configuration.main) {
-        log_findings(&diagnostics, &sources, &process.shared.main_log, Severity::Warning);
-    }
-    ready(&process.shared, &process.listenings);
-    if let Some(mut waiting) = waiting {
-        process.take_stderr();
-        // The terminal's process may have been killed; the daemon goes on.
-        _ = waiting.write_all(b"\0");
-    }
-    process.run(signals)
-}
-
-/// Two files that name no pid file have the same one, and the control socket beside it.
-fn pid_hint(main: &Main, error: &OpenError) -> Option<String> {
-    let control = Address::from(&ListenAddress::Unix(main.control_socket.clone()?));
-    let is_taken = error.address == control && error.error.kind() == std::io::ErrorKind::AddrInUse;
-    is_taken.then(|| {
-        format!(
-            ". That is its control socket, beside its pid file {}: it runs this configuration already, or both need a pid \
-             file of their own. Write \"pid /another/file.pid;\" at the top of this one, or start it with another -p",
-            main.pid.display()
-        )
-    })
-}
-
 /// Whether what is logged is also seen at the terminal, where the findings were printed already.
 fn tells_stderr(main: &Main) -> bool {
     main.error_logs.iter().any(|log| log.target == LogTarget::Stderr)
-}
-
-/// Which process this is, and what the other one waits for.
-enum Side {
-    Foreground(ExitCode),
-    Background(Option<std::io::PipeWriter>),
-}
-
-/// With `daemon on`, goes on in the background; the process at the terminal ends when the other is ready, or has failed.
-fn into_background(wanted: bool) -> std::io::Result<Side> {
-    if !wanted {
-        return Ok(Side::Background(None));
-    }
-    let (mut reader, writer) = std::io::pipe()?;
-    match daemon::detach()? {
-        Detached::Background => Ok(Side::Background(Some(writer))),
-        Detached::Foreground => {
-            drop(writer);
-            let started = reader.read(&mut [0]).is_ok_and(|count| count == 1);
-            Ok(Side::Foreground(if started { ExitCode::SUCCESS } else { ExitCode::FAILURE }))
-        }
-    }
 }
 
 /// The running process.
@@ -260,6 +122,7 @@ struct Process {
     pid_file: PidFile,
     program: Program,
     account: Option<Account>,
+    checker: Checker,
 }
 
 type Failed = millstream_conf::diagnostics::Diagnostics;
@@ -301,10 +164,17 @@ impl Process {
             pid_file,
             program: Program::of_this_process(),
             account,
+            checker: Checker::default(),
         };
         names::follow(&process.shared);
+        process.check_health();
         process.spread_workers().map_err(|error| failed(format!("a worker cannot be started: {error}")))?;
         Ok(process)
+    }
+
+    /// Checks the health of the servers of the configuration in force.
+    fn check_health(&mut self) {
+        self.checker.take_over(&self.shared, &self.log_writer, &self.registry);
     }
 
     /// Brings the workers to the number that is configured and tells all of the configuration in force. What is given back
@@ -383,6 +253,7 @@ impl Process {
         };
         self.shared = reloaded.shared;
         names::follow(&self.shared);
+        self.check_health();
         let before = std::mem::replace(&mut self.listenings, reloaded.listenings);
         let main = &self.shared.configuration.main;
         self.log_writer.report_to(main_log_file(main, &self.log_writer).as_ref());

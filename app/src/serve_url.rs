@@ -4,6 +4,7 @@
 
 mod given;
 pub mod api;
+pub mod greeting;
 
 #[cfg(test)]
 mod tests;

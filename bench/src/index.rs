@@ -40,7 +40,7 @@ const LONGEST: &str = "0.005";
 
 /// What the product has counted, and the kernel.
 #[derive(Default)]
-struct CountedBytes {
+struct Counters {
     requests: u64,
     /// Stretches of a millisecond or more.
     stretches: u64,
@@ -216,7 +216,7 @@ fn ask(port: u16, part: &str, next: &AtomicU32, over: &AtomicBool) -> std::io::R
     Ok(())
 }
 
-fn counted(port: u16, process: u32) -> CountedBytes {
+fn counted(port: u16, process: u32) -> Counters {
     const HELD: &str = "millstream_worker_loop_held_duration_seconds";
     let text = client::get(port, "/api/metrics").text();
     let value = |name: &str| {
@@ -229,7 +229,7 @@ fn counted(port: u16, process: u32) -> CountedBytes {
     });
     let bucket = |bound: &str| value(&format!("{HELD}_bucket{{le=\"{bound}\"}}"));
     let stretches = value(&format!("{HELD}_count"));
-    CountedBytes {
+    Counters {
         requests: value("millstream_requests_total"),
         stretches,
         long: stretches - bucket(LONGEST),
@@ -239,7 +239,7 @@ fn counted(port: u16, process: u32) -> CountedBytes {
 }
 
 /// The bound of the highest bucket that something fell into between the two, in milliseconds.
-fn longest(before: &CountedBytes, after: &CountedBytes) -> String {
+fn longest(before: &Counters, after: &Counters) -> String {
     let grown =
         |index: usize| after.buckets[index].1 - before.buckets.get(index).map_or(0, |bucket| bucket.1);
     let all = after.stretches - before.stretches;

@@ -64,7 +64,6 @@ pub fn read(tree: &[Directive], defaults: Defaults, reading: &mut Reading<'_>) -
     whole.cache_zones = declared.cache_zones;
     whole.log_files = declared.log_files;
     whole.log_groups = declared.log_groups;
-    whole.status_zones = declared.status_zones;
     whole.made = declared.made;
     whole.conversions = declared.conversions;
     whole.request_zones = declared.request_zones;

@@ -10,10 +10,11 @@ use crate::features::Level;
 use crate::features::api::ApiLevel;
 use crate::features::logs::LogsLevel;
 use crate::features::right::RightLevel;
+use crate::features::status_zone::StatusZoneLevel;
 use crate::listeners::shown;
 use crate::model::{
     ErrorLog, Http, ListenAddress, Listener, Location, LocationId, LocationMatch, LocationTree, Network,
-    Server, ServerId, ServerName,
+    Server, ServerId, ServerName, StatusZone,
 };
 use crate::reading::Reading;
 use crate::source::Span;
@@ -54,6 +55,8 @@ fn server(span: Span, error_logs: &[ErrorLog], http: &mut Http, reading: &mut Re
         api: ApiLevel { own: None, right },
         ..Level::default()
     };
+    // Whoever looks at the figures is not in them.
+    level.status_zone = StatusZoneLevel::off();
     let own = location(&level, LocationMatch::Server, span, http, reading);
     let settings = level.server_settings(reading);
     level.api.own = Some((true, span));
@@ -66,7 +69,7 @@ fn server(span: Span, error_logs: &[ErrorLog], http: &mut Http, reading: &mut Re
         own,
         locations: LocationTree { prefixes: vec![("/".to_owned(), all)], ..LocationTree::default() },
         settings,
-        status_zone: None,
+        status_zone: StatusZone::Off,
     }
 }
 

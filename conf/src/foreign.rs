@@ -119,7 +119,7 @@ const TABLE: &[(Fate, &str)] = &[
         "connect_timeout deployment_context enforce_initial_report license_token proxy proxy_password \
                             proxy_username read_timeout state_path usage_report uuid_file",
     ),
-    (BelongsTo(&["health_check"]), "health_check_timeout match"),
+    (BelongsTo(&["health_check"]), "health_check_timeout"),
     (
         Kept(CONTENT),
         "dav_methods flv mp4 f4f hls add_header_inherit add_trailer_inherit \
@@ -136,7 +136,7 @@ const TABLE: &[(Fate, &str)] = &[
     (Kept(CLIENT), "proxy_protocol_tlv"),
     (Kept(UPSTREAM), "mirror proxy_request_dynamic"),
     (Kept(COOKIES), "userid"),
-    (Kept(CHOICE), "health_check ntlm state sticky sticky_cookie_insert"),
+    (Kept(CHOICE), "ntlm state sticky sticky_cookie_insert"),
     (
         Kept(VARIABLES),
         "ancient_browser ancient_browser_value modern_browser modern_browser_value geoip_city \

@@ -19,6 +19,8 @@ pub fn apart(settings: &mut Settings, zones: &[CacheZone]) -> Vec<(Box<str>, Set
     let (cache, chosen) = (pass.cache.take(), pass.chosen_zone.take());
     let fixed = |(index, zone): (usize, &CacheZone)| {
         let mut fixed = settings.clone();
+        // The location itself checks the health of its servers, once.
+        fixed.health_check = None;
         if let (Handler::Pass(pass), Some(cache)) = (&mut fixed.content, cache.clone()) {
             let zone = CacheZoneId(index as u32);
             Arc::make_mut(pass).cache = Some(crate::model::ProxyCache { zone, ..cache });

@@ -286,6 +286,55 @@ fn proxy_pass_says_what_it_cannot_be() {
 }
 
 #[test]
+fn health_checks_and_what_they_match_are_checked() {
+    let check = |words: &str| in_location(&format!("proxy_pass http://api; health_check {words};"));
+    no_error(&check(
+        "interval=1s jitter=100ms fails=3 passes=2 uri=/well?a=b port=81 mandatory persistent keepalive_time=1m",
+    ));
+    no_error(&in_location("fastcgi_pass api; health_check;"));
+    for (words, part) in [
+        ("intervall=1s", "did you mean \"interval\"?"),
+        ("interval=0", "write a time such as interval=5s"),
+        ("interval=x", "x"),
+        ("fails=0", "must be between 1"),
+        ("port=70000", "must be between 1 and 65535"),
+        ("uri=well", "write a path that begins with a slash"),
+        ("\"uri=/a b\"", "invalid URI"),
+        ("match=well", "match \"well\" not found"),
+        ("persistent", "goes with \"mandatory\" only"),
+        ("type=grpc", "needs HTTP/2 to upstreams"),
+        ("type=grpc grpc_status=12", "needs HTTP/2 to upstreams"),
+    ] {
+        one_error(&check(words), part);
+    }
+    one_error(&in_location("health_check;"), "has no upstream to check");
+    one_error(
+        &in_location("proxy_pass http://$host; health_check;"),
+        "cannot be used where the upstream has variables",
+    );
+    one_error(&in_location("proxy_pass http://api; health_check; health_check;"), "is duplicate");
+    one_error(&in_server("health_check;"), "it may stand in: location");
+    for (tests, part) in [
+        ("", "tests nothing"),
+        ("statsu 200;", "did you mean \"status\"?"),
+        ("status;", "write status 200;"),
+        ("status 20;", "invalid status \"20\""),
+        ("status 300-200;", "invalid status \"300-200\""),
+        ("header;", "write header Name;"),
+        ("header X = ;", "write header Name;"),
+        ("header X like y;", "invalid value \"like\""),
+        ("body well;", "write body ~ expression;"),
+        ("body = well;", "invalid value \"=\""),
+        ("require;", "write require $variable;"),
+        ("require x;", "with its dollar"),
+        ("status { }", "cannot have a block here"),
+    ] {
+        one_error(&in_http(&format!("match well {{ {tests} }}")), part);
+    }
+    one_error(&in_http("match a { status 200; } match a { status 201; }"), "duplicate match \"a\"");
+}
+
+#[test]
 fn upstreams_and_zones_are_checked() {
     one_error(&in_http("upstream a { }"), "no servers are inside upstream");
     one_error(&in_http("upstream a { server 127.0.0.1:1 backup; }"), "but backups");

@@ -5,7 +5,7 @@ use std::time::Duration;
 use millstream_conf::model::{
     BalanceMethod, Configuration, ErrorPageStatus, HttpVersion, Instruction, KeepaliveSize, Level,
     ListenAddress, LocationMatch, LogTarget, Pass, PassTarget, PeerAddress, Redirect, ResolverId, Return,
-    ReturnBody, Server, ServerName, Settings, WorkerProcesses,
+    ReturnBody, Server, ServerName, Settings, StatusZone, WorkerProcesses,
 };
 use millstream_conf::{Options, load, load_text, manual};
 
@@ -363,8 +363,8 @@ fn a_cache_zone_can_live_in_memory_alone() {
     assert_eq!(&*cache.key.source, "$scheme$proxy_host$request_uri");
     assert_eq!((cache.valid.len(), cache.key_names_credential), (4, false));
     assert!(proxy.exchange.hides(b"X-A") && !proxy.exchange.hides(b"Server"));
-    assert_eq!(server(&configuration).status_zone, Some(0));
-    assert_eq!(prefix(&configuration, "/").status_zone, Some(1));
+    assert_eq!(server(&configuration).status_zone, StatusZone::Named("api".into()));
+    assert_eq!(prefix(&configuration, "/").status_zone, StatusZone::Named("root".into()));
 }
 
 #[test]

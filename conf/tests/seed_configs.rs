@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use millstream_conf::diagnostics::Severity;
 use millstream_conf::model::{
-    Configuration, Escape, KeepaliveSize, LogFile, LogPlace, PassTarget, PeerAddress, Settings, TlsVersion,
-    Upstream, ValidStatus, WorkerProcesses,
+    Configuration, Escape, KeepaliveSize, LogFile, LogPlace, PassTarget, PeerAddress, Settings, StatusZone,
+    TlsVersion, Upstream, ValidStatus, WorkerProcesses,
 };
 use millstream_conf::{Loaded, Options, load};
 
@@ -168,8 +168,7 @@ fn blog_3_collapses_and_serves_stale_while_it_updates() {
     assert_eq!((zone.levels.as_slice(), zone.max_size), (&[1, 2][..], Some(100 << 20)));
     assert_eq!(upstream(&configuration).keepalive.size, KeepaliveSize::Fixed(20));
     assert_eq!(upstream(&configuration).zone, Some(("wordpress".to_owned(), 128 << 10)));
-    assert_eq!(configuration.http.status_zones, ["wordpress"]);
-    assert_eq!(configuration.http.servers[0].status_zone, Some(0));
+    assert_eq!(configuration.http.servers[0].status_zone, StatusZone::Named("wordpress".into()));
 }
 
 #[test]

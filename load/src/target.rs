@@ -87,7 +87,7 @@ impl std::error::Error for TargetError {}
 /// # Errors
 /// See [`TargetError`]; nothing was connected to.
 pub fn resolve(ask: &Ask, may: Permission) -> Result<Target, TargetError> {
-    one(ask, may, &mut KnownUrl::new())
+    one(ask, may, &mut KnownAddresses::new())
 }
 
 /// Makes many; each name is resolved once.
@@ -95,14 +95,14 @@ pub fn resolve(ask: &Ask, may: Permission) -> Result<Target, TargetError> {
 /// # Errors
 /// The first that cannot be.
 pub fn resolve_all(asks: &[Ask], may: Permission) -> Result<Vec<Target>, TargetError> {
-    let mut known = KnownUrl::new();
+    let mut known = KnownAddresses::new();
     asks.iter().map(|ask| one(ask, may, &mut known)).collect()
 }
 
 /// Addresses by host and port.
-type KnownUrl = HashMap<(String, u16), Vec<SocketAddr>>;
+type KnownAddresses = HashMap<(String, u16), Vec<SocketAddr>>;
 
-fn one(ask: &Ask, may: Permission, known: &mut KnownUrl) -> Result<Target, TargetError> {
+fn one(ask: &Ask, may: Permission, known: &mut KnownAddresses) -> Result<Target, TargetError> {
     let url = Url::parse(&ask.url).map_err(|why| TargetError::BadUrl(ask.url.clone(), why))?;
     let request = request(ask, &url)?;
     let name = (url.host.clone(), url.port);

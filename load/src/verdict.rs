@@ -4,11 +4,13 @@
 //! name. On a crowded machine it may be none of them, which is then said. Who wants a core all the time is known from the
 //! scheduler (`party::Spent`); where nobody does, the time went to waiting, and when the first byte came tells for what.
 //! Nothing is measured here, and nothing is believed that the figures do not say: what weakens them is a doubt, in words.
-//! Next: `verdict/once` is the single request beside the load, `verdict/judge` decides, `verdict/climb` has the ladder's
+//! Next: `verdict/once` is the single request beside the load, `verdict/judge` decides (by who is out of CPU, `verdict/fullness`, and with its `verdict/doubts`), `verdict/climb` has the ladder's
 //! words.
 
 mod wording;
 mod once;
+mod fullness;
+mod doubts;
 mod judge;
 mod climb;
 #[cfg(test)]

@@ -45,6 +45,14 @@ impl Address {
             PeerAddress::Name(_) => None,
         }
     }
+
+    /// Its text without a port, as logs and `X-Forwarded-For` want it: `127.0.0.1`, `::1`, `unix:`.
+    pub fn host_text(&self) -> Box<str> {
+        match self {
+            Address::Tcp(socket) => socket.ip().to_canonical().to_string().into(),
+            Address::Unix(_) => "unix:".into(),
+        }
+    }
 }
 
 #[cfg(test)]
@@ -57,6 +65,15 @@ mod tests {
         check(Address::Tcp("127.0.0.1:80".parse().expect("an address")), "127.0.0.1:80");
         check(Address::Tcp("[::1]:8080".parse().expect("an address")), "[::1]:8080");
         check(Address::Unix(Some(PathBuf::from("/run/api.sock"))), "unix:/run/api.sock");
+        check(Address::Unix(None), "unix:");
+    }
+
+    #[test]
+    fn without_its_port_an_address_is_what_its_client_would_call_itself() {
+        let check = |address: Address, expected| assert_eq!(&*address.host_text(), expected);
+        check(Address::Tcp("127.0.0.1:80".parse().expect("an address")), "127.0.0.1");
+        check(Address::Tcp("[::1]:80".parse().expect("an address")), "::1");
+        check(Address::Tcp("[::ffff:10.0.0.1]:80".parse().expect("an address")), "10.0.0.1");
         check(Address::Unix(None), "unix:");
     }
 }

@@ -7,7 +7,7 @@
 use crate::client_certificate::judgement;
 use crate::failure;
 use crate::request::Request;
-use crate::route::location::{self, Found};
+use crate::route::location::{self, PathMatch};
 use crate::route::{Undecided, server_name::HostTable};
 use millstream_conf::model::{Level, VerifyClient};
 use millstream_wire::h1::framing;
@@ -75,7 +75,8 @@ fn settle_authority(request: &mut Request) {
     request.head.fields.push(Field::new(FieldId::Host, name, authority));
 }
 
-fn normalise(request: &mut Request) -> Result<(), u16> {
+/// Makes the path in force of the one that came. The status is the refusal.
+pub fn normalise(request: &mut Request) -> Result<(), u16> {
     let mut uri = std::mem::take(&mut request.uri);
     uri.clear();
     let merge = request.server().settings.client_header.merge_slashes;
@@ -138,9 +139,9 @@ pub fn route(request: &mut Request) -> Result<(), u16> {
     let server = generation.http().server(request.server);
     let found = location::find(generation.http(), &server.locations, &request.uri);
     match found.map_err(|undecided| undecided_by(request, &undecided))? {
-        Found::Server => request.enter(server.own),
-        Found::Slash(found) => request.enter(found),
-        Found::Location(found, captured) => {
+        PathMatch::Server => request.enter(server.own),
+        PathMatch::Slash(found) => request.enter(found),
+        PathMatch::Location(found, captured) => {
             request.enter(found);
             if let Some(captured) = captured {
                 request.take_captures(captured, &request.uri);

@@ -6,6 +6,7 @@ use crate::admission;
 use crate::generation::{Bounds, Generation, Shared};
 use crate::request::{ConnectionFacts, Request};
 use crate::route::server_name::HostTable;
+use crate::status_zones::StatusZones;
 use crate::worker::Worker;
 use millstream_conf::load_text;
 use millstream_conf::model::{Configuration, Instruction, Part, Return, ReturnBody, Template, Variable};
@@ -35,7 +36,7 @@ pub(crate) fn worker(http: &str) -> Rc<Worker> {
     let address = Address::Tcp("127.0.0.1:1".parse().expect("it is an address"));
     let groups = conf.upstreams.iter().map(|upstream| {
         let addresses = vec![vec![address.clone()]; upstream.servers.len()];
-        Group::open(upstream, &addresses)
+        Group::open(upstream, &addresses, None)
     });
     let registry = Arc::new(Registry::new());
     let shared = Shared {
@@ -54,9 +55,8 @@ pub(crate) fn worker(http: &str) -> Rc<Worker> {
         clients: Vec::new(),
         connectors: Vec::new(),
         hosts: conf.listeners.iter().map(|listener| HostTable::new(conf, listener)).collect(),
-        status_zones: Vec::new(),
+        status_zones: StatusZones::of(conf, &registry),
         registry: registry.clone(),
-        miss_locations: Vec::new(),
         keeps_sent_heads: true,
         names_body_files: false,
         keeps_upstream_heads: true,

@@ -8,6 +8,7 @@ use crate::limit_zone::connections::ConnectionZone;
 use crate::limit_zone::requests::RequestZone;
 use crate::open_files::OpenFiles;
 use crate::route::server_name::HostTable;
+use crate::status_zones::StatusZones;
 use millstream_cache::{Front, Store};
 use millstream_conf::model::{Configuration, Http, ListenAddress};
 use millstream_net::resolver::Resolver;
@@ -70,12 +71,10 @@ pub struct Shared {
     pub connectors: Vec<Option<Arc<TlsConnector>>>,
     /// One per `Http::listeners`.
     pub hosts: Vec<HostTable>,
-    /// One per `Http::status_zones`: its number in the registry of metrics, which is the same over all reloads.
-    pub status_zones: Vec<u32>,
+    /// Under which numbers requests are counted.
+    pub status_zones: StatusZones,
     /// The counts of all workers, which outlive configurations; read by the API, never by a request that is served.
     pub registry: Arc<Registry>,
-    /// One per `Http::locations`: the number under which its misses are counted; past all numbers without a cache.
-    pub miss_locations: Vec<u32>,
     /// Whether any template reads `$sent_http_`, so that heads are kept until the log line is written.
     pub keeps_sent_heads: bool,
     /// Whether something reads `$request_body_file`.

@@ -23,7 +23,7 @@ const LONGEST: usize = 256 * 1024;
 const FIELDS: usize = 512;
 
 /// Where a request is imagined to come in.
-pub struct Place {
+pub struct Entrance {
     /// The thread.
     pub worker: Rc<Worker>,
     /// The configuration.
@@ -32,10 +32,10 @@ pub struct Place {
     pub connection: Rc<ConnectionFacts>,
 }
 
-impl Place {
+impl Entrance {
     /// Where a request came in.
-    pub fn of(request: &Request) -> Place {
-        Place {
+    pub fn of(request: &Request) -> Entrance {
+        Entrance {
             worker: request.worker.clone(),
             generation: request.generation.clone(),
             connection: request.connection.clone(),
@@ -44,8 +44,8 @@ impl Place {
 
     /// The same place with or without TLS.
     #[must_use]
-    pub fn encrypted(&self, encrypted: bool) -> Place {
-        Place {
+    pub fn encrypted(&self, encrypted: bool) -> Entrance {
+        Entrance {
             worker: self.worker.clone(),
             generation: self.generation.clone(),
             connection: seen_as(&self.connection, encrypted),

@@ -4,6 +4,7 @@
 //! is one boxed future per request. Modules stand lowest floor first; `phase` is the page to read.
 //! Nothing here opens sockets or files of its own accord: `net` and `cache` do.
 
+pub mod html;
 pub mod tries;
 pub mod time_text;
 pub mod date_format;
@@ -12,6 +13,7 @@ pub mod route;
 pub mod slots;
 pub mod limit_zone;
 pub mod open_files;
+pub mod status_zones;
 pub mod generation;
 pub mod worker;
 pub mod cache_report;
@@ -20,6 +22,7 @@ pub mod remembered;
 pub mod judged;
 pub mod page;
 pub mod request;
+pub mod counting;
 pub mod basic_credential;
 pub mod network;
 pub mod forwarded;
@@ -28,7 +31,7 @@ pub mod sent_target;
 pub mod redirect;
 pub mod client_certificate;
 pub mod variables;
-pub mod followed;
+pub mod symlinks;
 pub mod failure;
 pub mod intercepted;
 pub mod admission;
@@ -47,6 +50,7 @@ pub mod access_log;
 pub mod access;
 pub mod right;
 pub mod gateway;
+pub mod health;
 pub mod answer;
 pub mod admin;
 pub mod phase;

@@ -19,7 +19,7 @@ use std::time::Instant;
 
 /// What is at a path.
 #[derive(Debug, Clone)]
-pub enum Found {
+pub enum FileOrDirectory {
     /// A directory.
     Directory,
     /// A file, open.
@@ -49,16 +49,16 @@ pub struct OpenFiles {
 /// One `open_file_cache`.
 #[derive(Debug, Default)]
 struct Cache {
-    known: HashMap<Rc<Path>, Known>,
+    known: HashMap<Rc<Path>, KnownPath>,
     /// Every path that is known, as a clock: who was asked for since the hand came by stays for another round.
     clock: VecDeque<Rc<Path>>,
 }
 
 /// What is known of a path.
 #[derive(Debug)]
-struct Known {
+struct KnownPath {
     /// What is there; nothing where that is not to be kept (yet).
-    found: Option<Result<Found, Failure>>,
+    found: Option<Result<FileOrDirectory, OpenFailure>>,
     looked_at: Instant,
     asked_at: Instant,
     uses: u64,
@@ -67,7 +67,7 @@ struct Known {
 
 /// Why a path cannot be opened.
 #[derive(Debug, Clone, Copy)]
-enum Failure {
+enum OpenFailure {
     Code(i32),
     Kind(io::ErrorKind),
 }
@@ -76,31 +76,39 @@ enum Failure {
 ///
 /// # Errors
 /// As the system says, and `NotFound` for what is neither a file nor a directory.
-pub async fn open(files: &RefCell<OpenFiles>, settings: &OpenFileCache, path: &Path) -> io::Result<Found> {
-    let Some(kept) = &settings.kept else { return Found::of(ReadFile::open(path).await?) };
+pub async fn open(
+    files: &RefCell<OpenFiles>,
+    settings: &OpenFileCache,
+    path: &Path,
+) -> io::Result<FileOrDirectory> {
+    let Some(kept) = &settings.kept else { return FileOrDirectory::of(ReadFile::open(path).await?) };
     let now = clock::now();
     if let Some(known) = files.borrow_mut().ask(kept, settings, path, now) {
-        return known.map_err(Failure::into);
+        return known.map_err(OpenFailure::into);
     }
-    let found = ReadFile::open(path).await.and_then(Found::of);
+    let found = ReadFile::open(path).await.and_then(FileOrDirectory::of);
     files.borrow_mut().note(kept, settings, path, &found, now);
     found
 }
 
-impl Found {
+impl FileOrDirectory {
     /// What was opened.
     ///
     /// # Errors
     /// As [`open`].
-    pub fn of(file: ReadFile) -> io::Result<Found> {
+    pub fn of(file: ReadFile) -> io::Result<FileOrDirectory> {
         let metadata = file.metadata()?;
         if metadata.is_dir() {
-            return Ok(Found::Directory);
+            return Ok(FileOrDirectory::Directory);
         }
         if !metadata.is_file() {
             return Err(io::ErrorKind::NotFound.into());
         }
-        Ok(Found::File(Arc::new(OpenFile { file, length: metadata.len(), modified: metadata.mtime() })))
+        Ok(FileOrDirectory::File(Arc::new(OpenFile {
+            file,
+            length: metadata.len(),
+            modified: metadata.mtime(),
+        })))
     }
 }
 
@@ -117,7 +125,7 @@ impl OpenFiles {
         settings: &OpenFileCache,
         path: &Path,
         now: Instant,
-    ) -> Option<Result<Found, Failure>> {
+    ) -> Option<Result<FileOrDirectory, OpenFailure>> {
         let cache = self.caches.get_mut(&kept.span)?;
         cache.forget_idle(kept, now);
         let known = cache.known.get_mut(path)?;
@@ -133,7 +141,7 @@ impl OpenFiles {
         kept: &KeptFiles,
         settings: &OpenFileCache,
         path: &Path,
-        found: &io::Result<Found>,
+        found: &io::Result<FileOrDirectory>,
         now: Instant,
     ) {
         let most = self.most.min(kept.max);
@@ -147,14 +155,14 @@ impl OpenFiles {
             }
             let path: Rc<Path> = path.into();
             cache.clock.push_back(path.clone());
-            let known = Known { found: None, looked_at: now, asked_at: now, uses: 1, is_wanted: false };
+            let known = KnownPath { found: None, looked_at: now, asked_at: now, uses: 1, is_wanted: false };
             cache.known.insert(path, known);
         }
         let Some(known) = cache.known.get_mut(path) else { return };
         known.looked_at = now;
         known.found = match found {
             Ok(found) if known.uses >= settings.min_uses => Some(Ok(found.clone())),
-            Err(error) if settings.errors => Some(Err(Failure::of(error))),
+            Err(error) if settings.errors => Some(Err(OpenFailure::of(error))),
             _ => None,
         };
     }
@@ -164,7 +172,7 @@ impl Cache {
     /// Moves the hand by one, past which no path goes that nobody has asked for so long.
     fn forget_idle(&mut self, kept: &KeptFiles, now: Instant) {
         let Some(path) = self.clock.pop_front() else { return };
-        let is_idle = |known: &Known| now.saturating_duration_since(known.asked_at) > kept.inactive;
+        let is_idle = |known: &KnownPath| now.saturating_duration_since(known.asked_at) > kept.inactive;
         if self.known.get(&path).is_none_or(is_idle) {
             self.known.remove(&path);
         } else {
@@ -189,17 +197,17 @@ impl Cache {
     }
 }
 
-impl Failure {
-    fn of(error: &io::Error) -> Failure {
-        error.raw_os_error().map_or(Failure::Kind(error.kind()), Failure::Code)
+impl OpenFailure {
+    fn of(error: &io::Error) -> OpenFailure {
+        error.raw_os_error().map_or(OpenFailure::Kind(error.kind()), OpenFailure::Code)
     }
 }
 
-impl From<Failure> for io::Error {
-    fn from(failure: Failure) -> io::Error {
+impl From<OpenFailure> for io::Error {
+    fn from(failure: OpenFailure) -> io::Error {
         match failure {
-            Failure::Code(code) => io::Error::from_raw_os_error(code),
-            Failure::Kind(kind) => kind.into(),
+            OpenFailure::Code(code) => io::Error::from_raw_os_error(code),
+            OpenFailure::Kind(kind) => kind.into(),
         }
     }
 }
@@ -230,7 +238,7 @@ mod tests {
         let found = if path.starts_with("/missing") {
             Err(io::ErrorKind::NotFound.into())
         } else {
-            Ok(Found::Directory)
+            Ok(FileOrDirectory::Directory)
         };
         files.note(&KEPT, settings, path, &found, now);
         false

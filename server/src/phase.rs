@@ -11,7 +11,7 @@
 //! of it may lead back here ([`again`]). Next: `rewrite`, the phases up to the location's script; `serve`; `answer`, for what
 //! each kind of content does.
 
-use crate::access::{self, Entry, Question, Weighing};
+use crate::access::{self, AccessDecision, Question, Weighing};
 use crate::answer::fixed;
 use crate::answer::purge::{self, Purging};
 use crate::answer::slices;
@@ -26,7 +26,7 @@ use crate::request::Request;
 use crate::restart::{Restart, Resumed};
 use crate::rewrite::file_test::FileTest;
 use crate::rewrite::{self, From, Paused, Settled};
-use crate::try_files::{self, Tries};
+use crate::try_files::{self, FileTries};
 use millstream_cache::{Lookup, Now};
 use millstream_conf::model::{Handler, Level, LocationId, Pass, Phases, Settings};
 use millstream_net::clock;
@@ -41,7 +41,7 @@ pub enum Step {
     /// Something answers that takes waiting.
     Content(Content),
     /// It is not decided yet.
-    Wait(Check),
+    Wait(Wait),
     /// A status: by its `error_page`, or the built-in one.
     Status(u16),
 }
@@ -73,7 +73,7 @@ pub enum Content {
 }
 
 /// What is waited for before it is decided.
-pub enum Check {
+pub enum Wait {
     /// A file that an `if` asks for.
     File(FileTest, Paused),
     /// A moment, before which a request is too early (`limit_req`).
@@ -83,7 +83,7 @@ pub enum Check {
     /// Who the client is; and how far the checks of its access have come.
     Access(Question, Weighing),
     /// The files of a `try_files`.
-    Tries(Tries),
+    Tries(FileTries),
 }
 
 /// A phase that may keep a request from the content.
@@ -106,7 +106,7 @@ pub fn decide(request: &mut Request, from: From, now: Now, out: &mut Vec<u8>) ->
         Settled::Redirect(status, url) => Step::Content(Content::Redirect(status, url)),
         Settled::Slash => Step::Content(Content::Slash),
         Settled::Status(status) => Step::Status(status),
-        Settled::Test(test, paused) => Step::Wait(Check::File(test, paused)),
+        Settled::Test(test, paused) => Step::Wait(Wait::File(test, paused)),
     }
 }
 
@@ -147,7 +147,7 @@ pub fn guarded(request: &mut Request, from: Guard, now: Now, out: &mut Vec<u8>) 
     match try_files::begin(request).map(|tries| tries.ask_at_once(request)) {
         None => content(request, settings, now, out),
         Some(Ok(is_found)) => tried(request, is_found, now, out),
-        Some(Err(tries)) => Step::Wait(Check::Tries(tries)),
+        Some(Err(tries)) => Step::Wait(Wait::Tries(tries)),
     }
 }
 
@@ -191,7 +191,7 @@ fn guards(request: &mut Request, settings: &Settings, from: Guard) -> Option<Ste
             if settings.phases.has(Phases::LIMITS) {
                 match limits::pass(request, settings) {
                     Ruling::Passes => {}
-                    Ruling::Until(moment) => return Some(Step::Wait(Check::Until(moment))),
+                    Ruling::Until(moment) => return Some(Step::Wait(Wait::Until(moment))),
                     Ruling::Refused(status) => return Some(Step::Status(status)),
                 }
             }
@@ -203,17 +203,17 @@ fn guards(request: &mut Request, settings: &Settings, from: Guard) -> Option<Ste
         return None;
     }
     match access::judge(request, settings, weighing) {
-        Entry::Granted => None,
-        Entry::Refused(401) if !settings.auth_delay.is_zero() => Some(delayed(request, settings)),
-        Entry::Refused(status) => Some(Step::Status(status)),
-        Entry::Asks(question, weighing) => Some(Step::Wait(Check::Access(question, weighing))),
+        AccessDecision::Granted => None,
+        AccessDecision::Refused(401) if !settings.auth_delay.is_zero() => Some(delayed(request, settings)),
+        AccessDecision::Refused(status) => Some(Step::Status(status)),
+        AccessDecision::Asks(question, weighing) => Some(Step::Wait(Wait::Access(question, weighing))),
     }
 }
 
 /// A refusal that waits, however soon it was decided.
 fn delayed(request: &Request, settings: &Settings) -> Step {
     failure::log(request, Level::Info, format_args!("delaying unauthorized request"));
-    Step::Wait(Check::Refusal(clock::now() + settings.auth_delay, 401))
+    Step::Wait(Wait::Refusal(clock::now() + settings.auth_delay, 401))
 }
 
 /// What answers in a location, once every phase before has let the request through.

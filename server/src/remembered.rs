@@ -13,11 +13,11 @@ const DEEPEST: usize = 100;
 /// The made variables of one request, as far as they were read.
 #[derive(Debug, Clone, Default)]
 pub struct Remembered {
-    known: RefCell<Known>,
+    known: RefCell<RememberedValues>,
 }
 
 #[derive(Debug, Clone, Default)]
-struct Known {
+struct RememberedValues {
     /// The values one after the other.
     text: Vec<u8>,
     /// Which variable's is where.

@@ -3,10 +3,18 @@
 //! A request owns its bytes, so it can outlive the read that brought it; its vectors are recycled per thread, so
 //! a cache hit allocates nothing. It does no I/O: the client's side is `client`, the upstream's `gateway`.
 
+mod body;
+mod connection_facts;
+mod id;
+mod derived;
+
+pub use body::{BodyFile, EarlyBody};
+pub use connection_facts::{ClientAddress, ConnectionFacts};
+pub use derived::SubrequestPart;
+
 use crate::browser;
 use crate::cache_report::{CacheReport, Forward};
 use crate::generation::Generation;
-use crate::judged::ClientCertificate;
 use crate::limit_zone::passed::Passed;
 use crate::page::Sheet;
 use crate::remembered::Remembered;
@@ -16,54 +24,14 @@ use crate::tries::Tries;
 use crate::worker::Worker;
 use millstream_cache::policy::{Asker, Wish};
 use millstream_conf::model::{Location, LocationId, Server, ServerId};
-use millstream_net::proxy_protocol::Proxied;
-use millstream_net::stream::TlsInfo;
-use millstream_net::{Address, buffers, clock};
-use millstream_telemetry::metrics::{CacheStatus, Cause};
+use millstream_net::{Address, buffers};
+use millstream_telemetry::metrics::CacheStatus;
 use millstream_wire::h1::framing::Framing;
 use millstream_wire::h1::head::RequestHead;
 use millstream_wire::{FieldId, Fields, Headers, Method, Version};
 use std::cell::{Cell, OnceCell, RefCell};
-use std::path::PathBuf;
 use std::rc::Rc;
 use std::time::Instant;
-use tempfile::TempPath;
-
-/// What holds for a connection as a whole.
-#[derive(Debug)]
-pub struct ConnectionFacts {
-    /// `$connection`.
-    pub serial: u64,
-    /// The client's address.
-    pub remote: Address,
-    /// Its text without port, as logs and `X-Forwarded-For` want it.
-    pub remote_text: Box<str>,
-    /// The address that accepted it.
-    pub local: Address,
-    /// Index of the listener that accepted it, in the configuration in force.
-    pub listener: Cell<usize>,
-    /// Whether it came to a TLS port without TLS: each of its requests is refused (497).
-    pub is_plain_on_tls: bool,
-    /// Whom a proxy speaks for (`listen … proxy_protocol`).
-    pub proxied: Option<Box<Proxied>>,
-    /// TLS facts, where it is encrypted; boxed, for most connections idle without any.
-    pub tls: Option<Box<TlsInfo>>,
-    /// The certificate that the client showed.
-    pub certificate: Option<Box<ClientCertificate>>,
-    /// When it was accepted.
-    pub opened: Instant,
-    /// Requests so far, the present one included.
-    pub requests: Cell<u64>,
-}
-
-/// Whom a request came from, as a trusted proxy says.
-#[derive(Debug, Clone)]
-pub struct ClientAddress {
-    /// The address; port 0 where it was not said.
-    pub address: Address,
-    /// Its text without port.
-    pub text: Box<str>,
-}
 
 /// Captures of the regular expression that matched last: text and byte ranges of its groups.
 #[derive(Debug, Default, Clone)]
@@ -107,35 +75,6 @@ impl Sent {
         let (head, trailers) = (std::mem::take(&mut self.head), std::mem::take(&mut self.trailers));
         *self = Sent { head, trailers, ..Sent::default() };
     }
-}
-
-/// The beginning of a request's body, or all of it.
-#[derive(Debug, Default)]
-pub struct EarlyBody {
-    /// What was read.
-    pub bytes: Vec<u8>,
-    /// Whether that is all.
-    pub is_whole: bool,
-}
-
-/// A file with a name that holds a request's body; gone with the request, unless it is to stay.
-#[derive(Debug)]
-pub struct BodyFile {
-    /// Its path.
-    pub path: PathBuf,
-    /// What removes it.
-    pub removed_by: Option<TempPath>,
-}
-
-/// What of the answer to a subrequest is wanted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Wanted {
-    /// The head alone.
-    Head,
-    /// The body, which becomes a part of another answer.
-    Body,
-    /// The body, which becomes the value of a variable.
-    Variable,
 }
 
 /// The query string that is in force.
@@ -195,7 +134,7 @@ pub struct Request {
     /// What it has of the page that its answer is made of (`filter/ssi`), where there is one.
     pub sheet: OnceCell<Box<Sheet>>,
     /// What another request wants that asks by it; nothing where it is a client's.
-    pub wanted: Option<Wanted>,
+    pub wanted: Option<SubrequestPart>,
     /// Whether it is no longer where it came to: what a client alone cannot reach is open to it.
     pub is_internal: bool,
     /// Whether path or query in force are not those that came.
@@ -386,31 +325,9 @@ impl Request {
         }
     }
 
-    /// A request of its own by which this one asks: a GET of a path of the same server, without body, query, conditions and ranges, for
-    /// these are about what the client wants. As in nginx, `$request_uri`, `$request_id` and the fields are the client's, the variables
-    /// that the configuration sets are one for both, and what the limits have counted is not counted again.
-    pub fn subrequest(&self, path: &[u8], wanted: Wanted) -> Box<Request> {
-        let (worker, generation) = (self.worker.clone(), self.generation.clone());
-        let mut sub = Box::new(Request::new(worker, generation, self.connection.clone(), clock::now()));
-        sub.bytes = self.bytes.clone();
-        sub.head = self.head.clone();
-        sub.head.fields.retain(|field| !is_about_content(field.id));
-        sub.client = self.client.clone();
-        sub.server = self.server;
-        sub.location = self.server().own;
-        sub.uri = path.to_vec();
-        sub.arguments = Arguments::Replaced(Vec::new());
-        sub.host = self.host.clone();
-        (sub.wanted, sub.is_internal, sub.is_rewritten) = (Some(wanted), true, true);
-        sub.slots = self.slots.clone();
-        (sub.limited.requests, sub.limited.connections) = (self.limited.requests, self.limited.connections);
-        sub.id = OnceCell::from(*self.id());
-        sub
-    }
-
     /// Whether it is a subrequest whose answer becomes a part of another.
     pub fn is_included(&self) -> bool {
-        matches!(self.wanted, Some(Wanted::Body | Wanted::Variable))
+        matches!(self.wanted, Some(SubrequestPart::Body | SubrequestPart::Variable))
     }
 
     /// Makes it a part of a page, with a query of its own.
@@ -426,41 +343,7 @@ impl Request {
 
     /// Its random id, made when it is first asked for.
     pub fn id(&self) -> &[u8; 32] {
-        self.id.get_or_init(random_id)
-    }
-
-    /// A copy for a refresh that goes on without the client: a GET, routed as this one.
-    pub fn for_refresh(&self) -> Request {
-        let mut copy =
-            Request::new(self.worker.clone(), self.generation.clone(), self.connection.clone(), self.started);
-        copy.bytes = self.bytes.clone();
-        copy.head = self.head.clone();
-        copy.client = self.client.clone();
-        copy.server = self.server;
-        copy.location = self.location;
-        copy.uri = self.uri.clone();
-        copy.arguments = self.arguments.clone();
-        copy.host = self.host.clone();
-        copy.captures = self.captures.clone();
-        copy.slots = Rc::new(Slots::clone(&self.slots));
-        copy.made = self.made.clone();
-        copy.method = if self.method == Method::Head { Method::Get } else { self.method };
-        copy.cache_status = self.cache_status;
-        copy.slice = self.slice;
-        copy.asker = self.asker;
-        copy.wanted = self.wanted;
-        copy.is_internal = self.is_internal;
-        copy.is_rewritten = self.is_rewritten;
-        copy.is_outside = self.is_outside;
-        copy.extends_alias = self.extends_alias;
-        copy
-    }
-
-    /// Counts in its location why the cache did not answer, or the answer was not stored.
-    pub fn count_miss(&self, cause: Cause) {
-        if let Some(&location) = self.generation.shared.miss_locations.get(self.location.0 as usize) {
-            self.worker.metrics.miss(location, cause, clock::wall().unix_milliseconds());
-        }
+        self.id.get_or_init(id::random)
     }
 
     /// Notes why the request goes to the upstream, where a report is wanted.
@@ -528,7 +411,7 @@ impl Request {
 
     /// Whether the answer has a body on the wire.
     pub fn wants_body(&self) -> bool {
-        self.method != Method::Head && self.wanted != Some(Wanted::Head)
+        self.method != Method::Head && self.wanted != Some(SubrequestPart::Head)
     }
 
     /// Whether the request wishes for another protocol (RFC 9110 §7.8) that its location lets it have (`proxy_upgrade`).
@@ -551,32 +434,4 @@ impl Request {
     pub fn is_http11(&self) -> bool {
         self.head.version == Version::Http11
     }
-}
-
-fn random_id() -> [u8; 32] {
-    use std::hash::BuildHasher;
-    // The standard library's hasher is keyed by the system's random source; a counter keeps ids apart on a thread.
-    let keys = std::hash::RandomState::new();
-    let (high, low) = (keys.hash_one(1u8), keys.hash_one(2u8));
-    let bytes = (u128::from(high) << 64 | u128::from(low)).to_be_bytes();
-    let mut text = [0u8; 32];
-    for (index, byte) in bytes.iter().enumerate() {
-        text[2 * index] = b"0123456789abcdef"[usize::from(byte >> 4)];
-        text[2 * index + 1] = b"0123456789abcdef"[usize::from(byte & 15)];
-    }
-    text
-}
-
-/// Fields that say what of an answer a client wants, and in which protocol.
-fn is_about_content(id: FieldId) -> bool {
-    matches!(
-        id,
-        FieldId::IfMatch
-            | FieldId::IfNoneMatch
-            | FieldId::IfModifiedSince
-            | FieldId::IfUnmodifiedSince
-            | FieldId::IfRange
-            | FieldId::Range
-            | FieldId::Upgrade
-    )
 }

@@ -44,9 +44,9 @@ const FORWARDED: [&[u8]; 22] = [
     b"x-azure-clientip",
 ];
 
-/// What a request wants, for the log.
+/// What a request wants to do, for the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Matter {
+pub struct Privilege {
     name: &'static str,
     directives: &'static str,
     /// It is done by the request's being sent: one that a web page may have made a browser send is refused whatever its
@@ -55,17 +55,17 @@ pub struct Matter {
 }
 
 /// To purge.
-pub const PURGE: Matter = Matter {
+pub const PURGE: Privilege = Privilege {
     name: "purge",
     directives: "proxy_cache_purge_allow and proxy_cache_purge_token",
     is_deed: true,
 };
 /// To use the API.
-pub const API: Matter = Matter { name: "api", directives: "api_allow and api_token", is_deed: false };
+pub const API: Privilege = Privilege { name: "api", directives: "api_allow and api_token", is_deed: false };
 
 /// Whether a request may, as the location has it that the right is of; a refusal is logged and counted.
-pub fn admits(right: &ManageRight, request: &Request, matter: Matter, of: LocationId) -> bool {
-    let page = match matter.is_deed && !shows_token(right, request) {
+pub fn admits(right: &ManageRight, request: &Request, privilege: Privilege, of: LocationId) -> bool {
+    let page = match privilege.is_deed && !shows_token(right, request) {
         true => own_page(request),
         false => Ok(()),
     };
@@ -74,7 +74,7 @@ pub fn admits(right: &ManageRight, request: &Request, matter: Matter, of: Locati
     let log = &request.generation.shared.error_logs[request.location.0 as usize];
     if log.enabled(Level::Error) {
         let described = failure::describe(request, None);
-        let (Matter { name, directives, .. }, of) = (matter, located(request, of));
+        let (Privilege { name, directives, .. }, of) = (privilege, located(request, of));
         let what = format_args!("{name} refused: {why}; {directives} of {of} say who may{described}");
         log.write(Level::Error, what);
     }

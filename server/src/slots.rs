@@ -9,11 +9,11 @@ use std::cell::{Cell, Ref, RefCell};
 #[derive(Debug, Clone, Default)]
 pub struct Slots {
     text: RefCell<Vec<u8>>,
-    places: Vec<Cell<Place>>,
+    places: Vec<Cell<SlotValue>>,
 }
 
 #[derive(Debug, Clone, Copy)]
-enum Place {
+enum SlotValue {
     /// Neither set nor read.
     Unset,
     /// Read without a value.
@@ -34,23 +34,23 @@ impl Slots {
     pub fn reset(&mut self, count: usize) {
         self.text.get_mut().clear();
         self.places.clear();
-        self.places.resize(count, Cell::new(Place::Unset));
+        self.places.resize(count, Cell::new(SlotValue::Unset));
     }
 
     /// A variable's value.
     pub fn value(&self, number: u16) -> Option<Ref<'_, [u8]>> {
         match self.places.get(usize::from(number))?.get() {
-            Place::At(start, end) => {
+            SlotValue::At(start, end) => {
                 Some(Ref::map(self.text.borrow(), |text| &text[start as usize..end as usize]))
             }
-            Place::Unset | Place::Missed => None,
+            SlotValue::Unset | SlotValue::Missed => None,
         }
     }
 
     /// Notes that a variable was read without a value: whether for the first time.
     pub fn miss(&self, number: u16) -> bool {
         let Some(place) = self.places.get(usize::from(number)) else { return false };
-        matches!(place.replace(Place::Missed), Place::Unset)
+        matches!(place.replace(SlotValue::Missed), SlotValue::Unset)
     }
 
     /// Gives a variable a value; an expression of a `map` does so while a value is being evaluated.
@@ -59,7 +59,7 @@ impl Slots {
         let mut text = self.text.borrow_mut();
         let start = text.len() as u32;
         text.extend_from_slice(value);
-        place.set(Place::At(start, text.len() as u32));
+        place.set(SlotValue::At(start, text.len() as u32));
     }
 }
 

@@ -1,7 +1,9 @@
 //! The upstream servers that were asked for one request: the `$upstream_*` variables read it.
 
+use millstream_telemetry::metrics::{PeerCells, PeerTiming};
 use millstream_wire::Headers;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// One upstream server asked; durations are `None` until known.
@@ -23,6 +25,54 @@ pub struct Try {
     pub bytes_sent: u64,
     /// Bytes received from it.
     pub bytes_received: u64,
+    /// Where this worker counts what becomes of it; `None` where there was no server to ask.
+    pub counts: Option<Arc<PeerCells>>,
+}
+
+impl Try {
+    /// One that has just begun.
+    pub fn of(peer: Rc<str>, counts: Option<Arc<PeerCells>>) -> Try {
+        Try {
+            peer,
+            status: 0,
+            connect_time: None,
+            header_time: None,
+            response_time: None,
+            response_length: 0,
+            bytes_sent: 0,
+            bytes_received: 0,
+            counts,
+        }
+    }
+
+    /// The connection is there, after this time where it was made for it.
+    pub fn connected(&mut self, time: Duration, is_new: bool) {
+        self.connect_time = Some(time);
+        if let Some(counts) = self.counts.as_ref().filter(|_| is_new) {
+            counts.took(PeerTiming::Connect, time);
+        }
+    }
+
+    /// A final head has come.
+    pub fn answered(&mut self, status: u16, time: Duration) {
+        self.status = status;
+        self.header_time = Some(time);
+        if let Some(counts) = &self.counts {
+            counts.answered(status);
+            counts.took(PeerTiming::Header, time);
+        }
+    }
+
+    /// It is over, with so many bytes of a body and of all, received and sent.
+    pub fn ended(&mut self, time: Duration, length: u64, (received, sent): (u64, u64)) {
+        self.response_time = Some(time);
+        self.response_length = length;
+        (self.bytes_received, self.bytes_sent) = (received, sent);
+        if let Some(counts) = &self.counts {
+            counts.passed(received, sent);
+            counts.took(PeerTiming::Response, time);
+        }
+    }
 }
 
 /// All tries of a request, in order, and the fields of the last answer.

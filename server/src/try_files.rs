@@ -10,14 +10,14 @@ use crate::variables::{file_path, value};
 use millstream_conf::model::{FileKind, Otherwise, Replaces, Template};
 
 /// Files to look for, each with the URI that it makes.
-pub struct Tries {
+pub struct FileTries {
     tests: Vec<FileTest>,
-    uris: Vec<Found>,
+    uris: Vec<TriedUri>,
 }
 
 /// What the URI becomes.
 #[derive(Debug, PartialEq, Eq)]
-enum Found {
+enum TriedUri {
     /// It stays.
     Same,
     /// Another one.
@@ -27,9 +27,9 @@ enum Found {
 }
 
 /// What the location in force looks for; nothing where it has no `try_files`.
-pub fn begin(request: &Request) -> Option<Tries> {
+pub fn begin(request: &Request) -> Option<FileTries> {
     let written = request.location().settings.try_files.as_ref()?;
-    let mut tries = Tries { tests: Vec::new(), uris: Vec::new() };
+    let mut tries = FileTries { tests: Vec::new(), uris: Vec::new() };
     for candidate in &written.candidates {
         let name = name(&candidate.name, request);
         // What leads out of its directory is not there.
@@ -37,25 +37,25 @@ pub fn begin(request: &Request) -> Option<Tries> {
         let kind = if candidate.is_directory { FileKind::Directory } else { FileKind::File };
         tries.tests.push(FileTest { path, kind });
         tries.uris.push(match request.location().settings.files.root.replaces {
-            Replaces::Nothing => Found::Uri(name),
+            Replaces::Nothing => TriedUri::Uri(name),
             Replaces::Name(length) => {
                 let kept = request.uri.get(..length).unwrap_or(&request.uri);
-                Found::Uri([kept, &name].concat())
+                TriedUri::Uri([kept, &name].concat())
             }
-            Replaces::Whole if candidate.is_directory => Found::Same,
-            Replaces::Whole => Found::Appended(name),
+            Replaces::Whole if candidate.is_directory => TriedUri::Same,
+            Replaces::Whole => TriedUri::Appended(name),
         });
     }
     Some(tries)
 }
 
-impl Tries {
+impl FileTries {
     /// Looks for the files, and goes on with the first that is there: its URI is in force then. Gives itself back where a
     /// disk has to be waited for.
     ///
     /// # Errors
     /// The files are to be looked for off the loop.
-    pub fn ask_at_once(mut self, request: &mut Request) -> Result<bool, Tries> {
+    pub fn ask_at_once(mut self, request: &mut Request) -> Result<bool, FileTries> {
         match file_test::first_at_once(&self.tests, request) {
             Some(found) => Ok(take(request, found.map(|at| self.uris.swap_remove(at)))),
             None => Err(self),
@@ -70,12 +70,12 @@ impl Tries {
 }
 
 /// Puts what was found in force; whether there was anything.
-fn take(request: &mut Request, found: Option<Found>) -> bool {
+fn take(request: &mut Request, found: Option<TriedUri>) -> bool {
     match found {
         None => return false,
-        Some(Found::Same) => {}
-        Some(Found::Uri(uri)) => request.uri = uri,
-        Some(Found::Appended(uri)) => {
+        Some(TriedUri::Same) => {}
+        Some(TriedUri::Uri(uri)) => request.uri = uri,
+        Some(TriedUri::Appended(uri)) => {
             request.uri = uri;
             request.extends_alias = true;
         }
@@ -119,7 +119,7 @@ fn path(request: &Request, name: &[u8]) -> Option<Vec<u8>> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Found, begin, otherwise};
+    use super::{TriedUri, begin, otherwise};
     use crate::fixture::{admitted, worker};
     use crate::restart::Restart;
 
@@ -130,9 +130,9 @@ mod tests {
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         let mut all: Vec<String> = (tries.tests.iter().zip(&tries.uris))
             .map(|(test, uri)| match uri {
-                Found::Same => format!("{:?} {}", test.kind, text(&test.path)),
-                Found::Uri(uri) => format!("{:?} {} as {}", test.kind, text(&test.path), text(uri)),
-                Found::Appended(uri) => format!("{:?} {} with {}", test.kind, text(&test.path), text(uri)),
+                TriedUri::Same => format!("{:?} {}", test.kind, text(&test.path)),
+                TriedUri::Uri(uri) => format!("{:?} {} as {}", test.kind, text(&test.path), text(uri)),
+                TriedUri::Appended(uri) => format!("{:?} {} with {}", test.kind, text(&test.path), text(uri)),
             })
             .collect();
         all.push(match otherwise(&request) {

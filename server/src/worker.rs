@@ -8,6 +8,10 @@
 #[cfg(test)]
 mod tests;
 
+mod shortage;
+
+pub use shortage::{Awaits, idle_since};
+
 use crate::generation::Generation;
 use millstream_net::clock;
 use millstream_net::timer::{Deadline, with_deadline};
@@ -43,7 +47,7 @@ pub struct Worker {
     pub log_writer: Arc<LogWriter>,
     generation: RefCell<Rc<Generation>>,
     stage: Cell<Stage>,
-    connections: RefCell<Slab<Entry>>,
+    connections: RefCell<Slab<ConnectionState>>,
     upstream_connections: Cell<u32>,
     /// Second descriptors of client connections.
     watches: Cell<u32>,
@@ -57,43 +61,8 @@ pub struct Worker {
     emptied: tokio::sync::Notify,
 }
 
-/// What a connection waits for from its client, and since when. The order is that in which they close to make room: what
-/// nobody misses first, what would cost its client most last, and within that the longest wait.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Awaits {
-    /// The client's close: it has its answer, or gets none.
-    Close(Instant),
-    /// The first byte of a request.
-    Request(Instant),
-    /// The rest of a head, or of a handshake.
-    Head(Instant),
-    /// The rest of a body.
-    Body(Instant),
-}
-
-impl Awaits {
-    /// Whether it has waited long enough to be asked to close.
-    fn may_close(self, now: Instant) -> bool {
-        let (since, grace) = match self {
-            Awaits::Close(since) => (since, CLOSE_GRACE),
-            Awaits::Request(since) => (since, IDLE_GRACE),
-            Awaits::Head(since) => (since, HEAD_GRACE),
-            Awaits::Body(since) => (since, BODY_GRACE),
-        };
-        now.saturating_duration_since(since) >= grace
-    }
-}
-
-/// Since when a client may be said to have sent nothing, having sent so many bytes since `began`. Whoever sends more than
-/// a thousand bytes a second waits for nothing, however long it takes; whoever renews its connections or sends a byte now and
-/// then gains no more than its bytes are worth.
-pub fn idle_since(began: Instant, bytes: usize, now: Instant) -> Instant {
-    let worth = PER_BYTE.saturating_mul(u32::try_from(bytes).unwrap_or(u32::MAX));
-    began.checked_add(worth).map_or(now, |since| since.min(now))
-}
-
 #[derive(Default)]
-struct Entry {
+struct ConnectionState {
     waker: Option<Waker>,
     /// `None` while a request is served.
     awaits: Option<Awaits>,
@@ -106,27 +75,13 @@ struct Entry {
 }
 
 /// A connection's place among those of its worker; given back by dropping it.
-pub struct Place {
+pub struct ConnectionSlot {
     worker: Rc<Worker>,
     key: usize,
 }
 
-/// A connection that became idle this recently is not closed to make room: a request may be on its way already.
-const IDLE_GRACE: Duration = Duration::from_millis(200);
-/// The same for one whose head or handshake began this recently: it may come over a slow line.
-const HEAD_GRACE: Duration = Duration::from_millis(500);
-/// The same for one whose client may still be reading the answer: a reset could overtake it.
-const CLOSE_GRACE: Duration = Duration::from_millis(500);
-/// The same for a body: lines that stall for a second go on.
-const BODY_GRACE: Duration = Duration::from_secs(2);
-/// What a byte of a head or body is worth of waiting.
-const PER_BYTE: Duration = Duration::from_millis(1);
 /// How often a newcomer without a place looks for connections that have become idle long enough.
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
-/// Between two lines about a shortage of connections or descriptors.
-const COMPLAINT_PAUSE: Duration = Duration::from_secs(10);
-/// Connections closed at a time to make room for new ones.
-const SHED_AT_ONCE: usize = 16;
 
 impl Worker {
     /// A worker that serves with `generation`.
@@ -194,20 +149,20 @@ impl Worker {
     }
 
     /// A place for a new connection, if there is one now.
-    pub fn try_admit(self: &Rc<Self>) -> Option<Place> {
+    pub fn try_admit(self: &Rc<Self>) -> Option<ConnectionSlot> {
         // Who waits already comes first.
         if self.is_short() { None } else { self.place() }
     }
 
-    fn place(self: &Rc<Self>) -> Option<Place> {
+    fn place(self: &Rc<Self>) -> Option<ConnectionSlot> {
         if !self.has_room() {
             return None;
         }
-        let key = self
-            .connections
-            .borrow_mut()
-            .insert(Entry { number: self.generation.borrow().shared.number, ..Entry::default() });
-        Some(Place { worker: self.clone(), key })
+        let key = self.connections.borrow_mut().insert(ConnectionState {
+            number: self.generation.borrow().shared.number,
+            ..ConnectionState::default()
+        });
+        Some(ConnectionSlot { worker: self.clone(), key })
     }
 
     fn has_room(&self) -> bool {
@@ -221,7 +176,7 @@ impl Worker {
     }
 
     /// A place for a new connection. Waits while `worker_connections` are in use, after asking idle ones to close.
-    pub async fn admit(self: &Rc<Self>) -> Place {
+    pub async fn admit(self: &Rc<Self>) -> ConnectionSlot {
         let _waiting = Waiting::new(&self.waiting);
         let mut look_again = Deadline::new();
         loop {
@@ -241,16 +196,6 @@ impl Worker {
     /// Whether a new connection waits for a place: then connections end with their present request.
     pub fn is_short(&self) -> bool {
         self.waiting.get() > 0
-    }
-
-    /// Whether a complaint about a shortage is due.
-    pub fn may_complain(&self, now: Instant) -> bool {
-        let is_due = |then| now.saturating_duration_since(then) >= COMPLAINT_PAUSE;
-        let due = self.complained.get().is_none_or(is_due);
-        if due {
-            self.complained.set(Some(now));
-        }
-        due
     }
 
     /// A place for a connection to an upstream, counted for as long as the value lives; `None` where no descriptor is left
@@ -288,41 +233,6 @@ impl Worker {
             self.upstream_room.notify_one();
         } else {
             self.room.notify_one();
-        }
-    }
-
-    /// Asks connections to close, for want of places or of descriptors, in the order of [`Awaits`]. Bodies only where nothing
-    /// else can be spared, and no more of them than newcomers wait.
-    pub fn make_room(&self, now: Instant) {
-        let mut found: Vec<(Awaits, usize)> = self
-            .connections
-            .borrow()
-            .iter()
-            .filter(|(_, entry)| !entry.is_shed)
-            .filter_map(|(key, entry)| Some((entry.awaits.filter(|awaits| awaits.may_close(now))?, key)))
-            .collect();
-        let mut most = SHED_AT_ONCE;
-        if found.iter().all(|(awaits, _)| matches!(awaits, Awaits::Body(_))) {
-            // Then what the upstream pools keep is what can be spared.
-            self.clear_pools();
-            if found.is_empty() || self.is_short() && self.has_room() {
-                return;
-            }
-            most = self.waiting.get().clamp(1, SHED_AT_ONCE);
-        } else {
-            found.retain(|(awaits, _)| !matches!(awaits, Awaits::Body(_)));
-        }
-        if found.len() > most {
-            found.select_nth_unstable(most - 1);
-            found.truncate(most);
-        }
-        let mut connections = self.connections.borrow_mut();
-        for (_, key) in found {
-            let entry = &mut connections[key];
-            entry.is_shed = true;
-            if let Some(waker) = &entry.waker {
-                waker.wake_by_ref();
-            }
         }
     }
 
@@ -370,7 +280,7 @@ impl Drop for Waiting<'_> {
     }
 }
 
-impl Place {
+impl ConnectionSlot {
     /// Makes the connection one that a later configuration may end, where the present one says when.
     pub fn ends_by(&self) -> Option<impl FnOnce(AbortHandle) + use<>> {
         self.worker.generation.borrow().shared.configuration.main.worker_shutdown_timeout?;
@@ -428,7 +338,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for ConnectionSlot {
     fn drop(&mut self) {
         self.worker.connections.borrow_mut().remove(self.key);
         self.worker.tell_of_room();

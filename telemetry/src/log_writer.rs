@@ -10,10 +10,11 @@
 //! So an idle server's line is written at once, and a busy one's workers pay no system call per line. Nobody waits for
 //! a log: where a reader or a disk is too slow, lines past a bound are dropped and counted.
 //! It must never lose a queued line to a stop or a reopen while its file takes lines, and never hold the lock while writing.
-//! Next: `queue` (state behind the lock), `thread` (the loop), `output` (one file), `named` (files that requests name), `written` (waiting for a line).
+//! Next: `queue` (state behind the lock), `slot` (what waits for one file), `thread` (the loop), `output` (one file), `named` (files that requests name), `written` (waiting for a line).
 
 mod output;
 mod named;
+mod slot;
 mod queue;
 mod thread;
 mod written;
@@ -23,7 +24,8 @@ mod tests;
 use millstream_conf::model::KeptLogs;
 use named::{NamedFiles, Open};
 use output::Output;
-use queue::{Phase, Place, Sent, Shared};
+use queue::{Phase, Shared};
+use slot::{Place, Sent};
 use std::io;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};

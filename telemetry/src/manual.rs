@@ -2,26 +2,31 @@
 //!
 //! It never says more than the table does, so `docs/metrics.md` cannot be out of date. `xtask` writes the file.
 
-use crate::metrics::{Cause, CauseFamily, Counter, Gauge, MetricLine, Timing, zone_families};
+use crate::metrics::{Cause, CauseFamily, Counter, Described, Gauge, MetricLine, Timing, families};
 use std::fmt::Write;
 
 /// `docs/metrics.md`.
 pub fn metrics_markdown() -> String {
     let mut page = String::from(
         "# Metrics\n\nGenerated from `telemetry/src/metrics/table.rs`; change it there.\n\n\
-         What is counted since the process started; a reload changes nothing. `GET …/metrics` of the API has all of it in Prometheus's text \
-         format. The state of each cache zone is in `GET …/caches`; see [purging.md](purging.md).\n",
+         What is counted since the process started; a reload changes nothing. `GET …/metrics` of the API has all of it, in Prometheus's text \
+         format or as OpenMetrics. The state of each cache zone is in `GET …/caches`; see [purging.md](purging.md).\n",
     );
     section(&mut page, "Counters", Counter::ALL.iter().map(|counter| counter.line()));
     section(&mut page, "Gauges", Gauge::ALL.iter().map(|gauge| gauge.line()));
     section(&mut page, "Histograms, in seconds", Timing::ALL.iter().map(|timing| timing.line()));
     // Writing to a String cannot fail.
-    let _ = write!(page, "\n## Status zones\n\nOne set per `status_zone`, with the label `zone`.\n\n");
-    page.push_str("| metric | what it counts |\n| --- | --- |\n");
-    for (name, doc) in zone_families() {
-        let _ = writeln!(page, "| `{name}` | {doc} |");
+    for (title, doc, families) in families() {
+        let _ = write!(
+            page,
+            "\n## {title}\n\n{doc}\n\n| metric | kind | what it counts |\n| --- | --- | --- |\n"
+        );
+        for Described { name, kind, doc } in families {
+            let _ = writeln!(page, "| `{name}` | {kind} | {doc} |");
+        }
     }
-    let _ = write!(page, "\n## Misses\n\nOne set per location with a cache, with the label `location`.\n");
+    let _ =
+        write!(page, "\n## Misses\n\nOne set for each location with a cache, with the label `location`.\n");
     for family in [CauseFamily::Miss, CauseFamily::NotStored] {
         let MetricLine { name, doc, .. } = family.line();
         let _ = write!(page, "\n`{name}`: {doc}\n\n| cause | meaning |\n| --- | --- |\n");
@@ -48,6 +53,7 @@ mod tests {
     fn the_page_has_a_row_for_every_line_of_the_tables() {
         let page = metrics_markdown();
         let rows = page.lines().filter(|line| line.starts_with("| `millstream_")).count();
-        assert_eq!(rows, Counter::COUNT + Gauge::COUNT + Timing::COUNT + zone_families().count());
+        let of_many: usize = families().iter().map(|(.., families)| families.len()).sum();
+        assert_eq!(rows, Counter::COUNT + Gauge::COUNT + Timing::COUNT + of_many);
     }
 }

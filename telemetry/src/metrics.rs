@@ -1,38 +1,58 @@
 //! Counting without contention: each thread has its own cells, and whoever looks sums them.
 //!
 //! A cell is written by its thread alone, with a load and a store (no read-modify-write, no shared cache line).
-//! Nothing here may be registered by name during a request. Next: `table`, the vocabulary; `snapshot`, the sums;
-//! `prometheus`, their text.
+//! Nothing here may be registered by name during a request. Next: `table`, the vocabulary; `http`, `cache` and `peer`, what is counted
+//! of one of many; `snapshot`, the sums; `prometheus`, their text.
 
 mod table;
+mod pages;
+pub mod parts;
+mod http;
+mod cache;
+mod peer;
 mod misses;
 mod snapshot;
 mod prometheus;
 #[cfg(test)]
 mod tests;
 
-pub use misses::{Cause, CauseFamily, LOCATIONS, MissCount};
-pub(crate) use prometheus::zone_families;
-pub use snapshot::{LocationSnapshot, Snapshot, ZoneSnapshot};
+pub use cache::CacheSnapshot;
+pub use http::{Finished, HttpSnapshot};
+pub use misses::{Cause, CauseFamily, MissCount};
+pub use peer::{PeerCells, PeerCounts, PeerTiming};
+pub use prometheus::Exposition;
+pub(crate) use prometheus::{Described, families};
+pub use snapshot::{LocationSnapshot, Origin, Snapshot, Upstream, UpstreamPeer};
 pub use table::{CacheStatus, Counter, Gauge, MetricLine, Timing};
 
-use crate::histogram::Histogram;
+use crate::histogram::{Histogram, Steps};
+use cache::CacheCells;
+use http::HttpCells;
+use misses::MissCells;
+use pages::Pages;
+use snapshot::Savings;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// Status zones over the life of the process; zones past it are not counted.
-pub const ZONES: usize = 1024;
+/// Pages of servers' zones: 1,024 of them over the life of the process; those past it are not counted.
+type ServerPages = Pages<HttpCells, 64>;
 
-/// Zones whose cells are made at once, when the first of them is used.
-const ZONES_PER_PAGE: usize = 16;
+/// Pages of locations: 4,096 of them, in the same way.
+type LocationPages = Pages<LocationCells, 256>;
+
+/// Pages of cache zones: 256 of them, in the same way.
+type CachePages = Pages<CacheCells, 16>;
 
 /// All threads' metrics. One per process.
 #[derive(Debug, Default)]
 pub struct Registry {
     workers: Mutex<Vec<Arc<WorkerMetrics>>>,
-    zones: Mutex<Vec<String>>,
+    servers: Mutex<Vec<String>>,
     locations: Mutex<Vec<String>>,
+    caches: Mutex<Vec<String>>,
+    /// What the locations have saved, up to the last snapshot.
+    savings: Mutex<Vec<Savings>>,
 }
 
 /// One thread's metrics. Everything but reading belongs to that thread: a second writer would lose counts.
@@ -43,19 +63,19 @@ pub struct WorkerMetrics {
     /// Two's complement: a connection may be closed by another thread's books than opened it.
     gauges: [AtomicU64; Gauge::COUNT],
     timings: [Histogram; Timing::COUNT],
-    zones: [OnceLock<Box<[ZoneCells; ZONES_PER_PAGE]>>; ZONES / ZONES_PER_PAGE],
-    misses: misses::MissPages,
+    servers: ServerPages,
+    locations: LocationPages,
+    caches: CachePages,
 }
 
-/// One thread's counts of one `status_zone`.
+/// One thread's counts of one location.
 #[derive(Debug, Default)]
-struct ZoneCells {
-    requests: AtomicU64,
-    /// By class, 1xx first.
-    responses: [AtomicU64; 5],
-    received: AtomicU64,
-    sent: AtomicU64,
-    cache: [AtomicU64; CacheStatus::ALL.len()],
+struct LocationCells {
+    http: HttpCells,
+    /// Requests to the upstream for requests of clients, and how long they took in microseconds.
+    asked: AtomicU64,
+    asked_time: AtomicU64,
+    misses: MissCells,
 }
 
 /// Adds to a cell that only this thread writes.
@@ -81,24 +101,29 @@ impl Registry {
         worker
     }
 
-    /// The number of a `status_zone`, the same for the same name over all reloads. At load, never per request.
-    pub fn zone(&self, name: &str) -> u32 {
-        numbered(&self.zones, name, ZONES)
+    /// The number of a server's zone, the same for the same name over all reloads. At load, never per request.
+    pub fn server(&self, name: &str) -> u32 {
+        numbered(&self.servers, name, ServerPages::ROOM)
     }
 
-    /// The number of a location with a cache, as [`Registry::zone`].
+    /// The number of a location's zone, as [`Registry::server`].
     pub fn location(&self, name: &str) -> u32 {
-        numbered(&self.locations, name, LOCATIONS)
+        numbered(&self.locations, name, LocationPages::ROOM)
+    }
+
+    /// The number of a cache zone, as [`Registry::server`].
+    pub fn cache(&self, name: &str) -> u32 {
+        numbered(&self.caches, name, CachePages::ROOM)
     }
 
     /// The sums over all threads, now.
     pub fn snapshot(&self) -> Snapshot {
-        let zones = lock(&self.zones).clone();
-        let locations = lock(&self.locations).clone();
-        let mut snapshot = Snapshot::empty(zones, locations);
+        let names = |of: &Mutex<Vec<String>>| lock(of).clone();
+        let mut snapshot = Snapshot::empty(names(&self.servers), names(&self.locations), names(&self.caches));
         for worker in lock(&self.workers).iter() {
             snapshot.take(worker);
         }
+        snapshot.save(&mut lock(&self.savings));
         snapshot
     }
 }
@@ -125,9 +150,10 @@ impl WorkerMetrics {
         WorkerMetrics {
             counters: [const { AtomicU64::new(0) }; Counter::COUNT],
             gauges: [const { AtomicU64::new(0) }; Gauge::COUNT],
-            timings: std::array::from_fn(|_| Histogram::default()),
-            zones: [const { OnceLock::new() }; ZONES / ZONES_PER_PAGE],
-            misses: [const { OnceLock::new() }; LOCATIONS / misses::LOCATIONS_PER_PAGE],
+            timings: std::array::from_fn(|_| Histogram::new(Steps::Fine)),
+            servers: ServerPages::new(),
+            locations: LocationPages::new(),
+            caches: CachePages::new(),
         }
     }
 
@@ -165,19 +191,50 @@ impl WorkerMetrics {
         self.timings[timing as usize].record(u64::try_from(time.as_micros()).unwrap_or(u64::MAX));
     }
 
-    /// Counts a finished request in a zone of [`Registry::zone`], with its bytes on the client's side. Owner
-    /// thread only.
-    pub fn zone_request(&self, zone: u32, status: u16, received: u64, sent: u64, cache: Option<CacheStatus>) {
-        let index = zone as usize;
-        let Some(page) = self.zones.get(index / ZONES_PER_PAGE) else { return };
-        let page = page.get_or_init(|| Box::new(std::array::from_fn(|_| ZoneCells::default())));
-        let cells = &page[index % ZONES_PER_PAGE];
-        add(&cells.requests, 1);
-        add(&cells.responses[usize::from(status / 100).clamp(1, 5) - 1], 1);
-        add(&cells.received, received);
-        add(&cells.sent, sent);
-        if let Some(cache) = cache {
-            add(&cells.cache[cache as usize], 1);
+    /// Counts a finished request in the zones of its server and its location. Owner thread only.
+    #[inline]
+    pub fn finished(&self, server: u32, location: u32, request: &Finished) {
+        if let Some(cells) = self.servers.cells(server) {
+            cells.count(request);
         }
+        if let Some(cells) = self.locations.cells(location) {
+            cells.http.count(request);
+        }
+    }
+
+    /// Counts what the upstream was asked for a client's request: how often, and how long that took. Owner thread only.
+    pub fn asked(&self, location: u32, times: u64, took: Duration) {
+        if let Some(cells) = self.locations.cells(location) {
+            add(&cells.asked, times);
+            add(&cells.asked_time, u64::try_from(took.as_micros()).unwrap_or(u64::MAX));
+        }
+    }
+
+    /// Counts what a cache zone did for a request, with the bytes sent to its client. Owner thread only.
+    #[inline]
+    pub fn cached(&self, zone: u32, status: CacheStatus, sent: u64) {
+        if let Some(cells) = self.caches.cells(zone) {
+            cells.count(status, sent);
+        }
+    }
+
+    /// Counts a request that waited for another's answer. Owner thread only.
+    pub fn waited(&self, zone: u32, time: Duration) {
+        if let Some(cells) = self.caches.cells(zone) {
+            cells.count_wait(time);
+        }
+    }
+
+    /// Counts a cause in a location's zone, with the moment, in milliseconds since 1970. Owner thread only.
+    pub fn miss(&self, location: u32, cause: Cause, unix_milliseconds: i64) {
+        if let Some(cells) = self.locations.cells(location) {
+            cells.misses.count(cause, unix_milliseconds);
+        }
+    }
+}
+
+fn add_all(sums: &mut [u64], cells: &[AtomicU64]) {
+    for (sum, cell) in sums.iter_mut().zip(cells) {
+        *sum = sum.wrapping_add(cell.load(Ordering::Relaxed));
     }
 }

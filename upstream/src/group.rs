@@ -4,14 +4,16 @@
 //! member that stays keeps its number, its place among the addresses of its server, its load and its failures.
 //! Next: `peers`, one version; `local`, a worker's way in.
 
+use crate::health::Health;
 use crate::peer::{Member, Peer};
 use crate::peers::Peers;
 use crate::standing::{Parameters, Standing};
-use millstream_conf::model::{BalanceMethod, Upstream, UpstreamKeepalive, UpstreamServer};
+use millstream_conf::model::{BalanceMethod, HealthTerms, Upstream, UpstreamKeepalive, UpstreamServer};
 use millstream_net::address::Address;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
+use tokio::sync::Notify;
 
 /// A group of upstream servers.
 #[derive(Debug)]
@@ -19,6 +21,10 @@ pub struct Group {
     name: Arc<str>,
     keepalive: UpstreamKeepalive,
     method: BalanceMethod,
+    /// The terms of its `health_check`s, by their numbers.
+    checks: Box<[HealthTerms]>,
+    /// Tells whoever waits that there is a new version.
+    changes: Notify,
     /// The number of the version in force: all that a request reads where nothing has changed.
     number: AtomicU64,
     state: Mutex<State>,
@@ -71,11 +77,13 @@ impl Server {
 
 impl Group {
     /// The group of an `upstream` block. `addresses` holds for each of its servers what it resolved to; the servers
-    /// of a name with several addresses share its parameters.
-    pub fn open(conf: &Upstream, addresses: &[Vec<Address>]) -> Arc<Group> {
+    /// of a name with several addresses share its parameters. Peers that `before` has are as healthy as they were there.
+    pub fn open(conf: &Upstream, addresses: &[Vec<Address>], before: Option<&Group>) -> Arc<Group> {
         let servers = conf.servers.iter().zip(addresses);
         let servers = servers.map(|(server, addresses)| Server::of(server, addresses.clone())).collect();
-        Self::with(&conf.name, (conf.keepalive, conf.balance.method), servers)
+        let checks = conf.checks.iter().map(|check| check.terms).collect();
+        let before = before.map(Group::in_force);
+        Self::with(&conf.name, (conf.keepalive, conf.balance.method), checks, servers, before.as_deref())
     }
 
     /// The group of one server that no block names, with the defaults of `server`.
@@ -93,21 +101,25 @@ impl Group {
             addresses,
             kept: false,
         };
-        Self::with(name, (keepalive, BalanceMethod::RoundRobin), vec![server])
+        Self::with(name, (keepalive, BalanceMethod::RoundRobin), Box::new([]), vec![server], None)
     }
 
     fn with(
         name: &str,
         (keepalive, method): (UpstreamKeepalive, BalanceMethod),
+        checks: Box<[HealthTerms]>,
         servers: Vec<Server>,
+        before: Option<&Peers>,
     ) -> Arc<Group> {
         let name: Arc<str> = name.into();
         let turns = Arc::new(Mutex::new(()));
         let nobody = Peers::new((name.clone(), 0), method, Vec::new(), 0, &turns);
         let state = State { servers: Vec::new(), in_force: Arc::new(nobody), next_id: 0 };
         let number = AtomicU64::new(0);
-        let group = Group { name, keepalive, method, number, state: Mutex::new(state), turns };
-        group.publish(|known| *known = servers);
+        let changes = Notify::new();
+        let state = Mutex::new(state);
+        let group = Group { name, keepalive, method, checks, changes, number, state, turns };
+        group.change(before, |known| *known = servers);
         Arc::new(group)
     }
 
@@ -131,6 +143,17 @@ impl Group {
         self.number.load(Ordering::Acquire)
     }
 
+    /// Ready once another version is in force than the one of that number.
+    pub async fn changed_since(&self, version: &Peers) {
+        loop {
+            let change = self.changes.notified();
+            if self.number() != version.number {
+                return;
+            }
+            change.await;
+        }
+    }
+
     /// The servers as they are now.
     pub fn servers(&self) -> Vec<Server> {
         self.lock().servers.clone()
@@ -139,11 +162,22 @@ impl Group {
     /// Changes the servers and puts the next version of the group in force. Requests go on with the version that they
     /// began with.
     pub fn publish(&self, change: impl FnOnce(&mut Vec<Server>)) {
+        self.change(None, change);
+        self.changes.notify_waiters();
+    }
+
+    /// New peers that `before` has are as healthy as they were there.
+    fn change(&self, before: Option<&Peers>, change: impl FnOnce(&mut Vec<Server>)) {
         let mut state = self.lock();
         let state = &mut *state;
         change(&mut state.servers);
         let number = state.in_force.number + 1;
-        let (members, proper) = state.members();
+        let health = |server: &str, address: &Address| {
+            let is_it = |known: &&Member| *known.server == *server && known.peer.address == *address;
+            let known = before.and_then(|before| before.members.iter().find(is_it));
+            Health::new(&self.checks, known.map(|known| known.standing.health()))
+        };
+        let (members, proper) = state.members(health);
         let identity = (self.name.clone(), number);
         state.in_force = Arc::new(Peers::new(identity, self.method, members, proper, &self.turns));
         self.number.store(number, Ordering::Release);
@@ -173,7 +207,7 @@ impl Group {
 
 impl State {
     /// The members of the next version, and how many of them are no backups.
-    fn members(&mut self) -> (Vec<Member>, usize) {
+    fn members(&mut self, health: impl Fn(&str, &Address) -> Health) -> (Vec<Member>, usize) {
         let mut stay: Vec<Option<&Member>> = self.in_force.members.iter().map(Some).collect();
         let mut members = Vec::new();
         let mut proper = 0;
@@ -185,7 +219,11 @@ impl State {
                     let known = stay.iter_mut().find(|known| known.is_some_and(is_it)).and_then(Option::take);
                     members.push(match known {
                         Some(known) => Member { parameters, ..known.clone() },
-                        None => new_member(&mut self.next_id, server, address, parameters),
+                        None => {
+                            let standing = Standing::new(&parameters, health(&server.name, &address));
+                            self.next_id += 1;
+                            new_member(self.next_id, server, address, parameters, standing)
+                        }
                     });
                 }
             }
@@ -217,18 +255,20 @@ impl Server {
     }
 }
 
-fn new_member(next_id: &mut u64, server: &Server, address: Address, parameters: Parameters) -> Member {
-    *next_id += 1;
+fn new_member(
+    id: u64,
+    server: &Server,
+    address: Address,
+    parameters: Parameters,
+    standing: Standing,
+) -> Member {
     let name = match &address {
         Address::Unix(None) => server.name.clone(),
         address => address.to_string().into(),
     };
-    Member {
-        peer: Peer { id: *next_id, address, name },
-        server: server.name.clone(),
-        parameters,
-        standing: Arc::new(Standing::new(&parameters)),
-    }
+    let peer = Peer { id, address, name };
+    let standing = Arc::new(standing);
+    Member { peer, server: server.name.clone(), parameters, standing, counts: Arc::default() }
 }
 
 #[cfg(test)]

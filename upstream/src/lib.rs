@@ -8,8 +8,11 @@
 
 pub mod retry;
 pub mod error;
+pub mod health;
+pub mod downtime;
 pub mod standing;
 pub mod peer;
+pub mod account;
 pub mod secured;
 pub mod dial;
 pub mod tried;
@@ -21,12 +24,14 @@ pub mod exchange;
 pub mod pool;
 pub mod local;
 
+pub use account::{PeerAccount, PeerState};
 pub use balance::Ask;
 pub use dial::Dial;
 pub use error::ExchangeError;
 pub use exchange::connection::{Connection, Held, Part};
 pub use exchange::{Complaints, Speaker};
 pub use group::{Group, Server};
+pub use health::Change;
 pub use local::LocalGroup;
 pub use peer::Peer;
 pub use peers::{NoPeer, Peers, Turn, Version};

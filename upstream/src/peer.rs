@@ -5,6 +5,9 @@
 
 use crate::standing::{Parameters, Standing};
 use millstream_net::address::Address;
+use millstream_telemetry::metrics::PeerCells;
+use millstream_telemetry::metrics::parts::Parts;
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 /// One address of an upstream group.
@@ -19,6 +22,18 @@ pub struct Peer {
     pub name: Arc<str>,
 }
 
+impl Peer {
+    /// The same host at another port; one without ports as it is.
+    #[must_use]
+    pub fn at_port(&self, port: u16) -> Peer {
+        let address = match &self.address {
+            Address::Tcp(address) => Address::Tcp(SocketAddr::new(address.ip(), port)),
+            Address::Unix(path) => Address::Unix(path.clone()),
+        };
+        Peer { address, ..self.clone() }
+    }
+}
+
 /// A peer among those of its group.
 #[derive(Debug, Clone)]
 pub(crate) struct Member {
@@ -28,4 +43,6 @@ pub(crate) struct Member {
     pub(crate) parameters: Parameters,
     /// Shared by all workers and all versions that have the member.
     pub(crate) standing: Arc<Standing>,
+    /// What is counted of it, as long as it is a member; each worker has a part of its own.
+    pub(crate) counts: Arc<Parts<PeerCells>>,
 }

@@ -4,10 +4,14 @@
 //! holds on to the version in force ([`Version`]), and a request to the one that it began with. A [`Turn`] is the right to
 //! talk to one peer and is used up by saying how that went. Next: `balance`, which decides; `group`, which makes versions.
 
+use crate::account::PeerAccount;
 use crate::balance::{Ask, Balance, Set};
+use crate::health::Change;
 use crate::peer::{Member, Peer};
 use crate::tried::Tried;
-use millstream_conf::model::BalanceMethod;
+use millstream_conf::model::{BalanceMethod, HealthTerms};
+use millstream_net::address::Address;
+use millstream_telemetry::metrics::{PeerCells, PeerCounts};
 use std::ops::Deref;
 use std::rc::Rc;
 use std::sync::{Arc, Mutex};
@@ -37,7 +41,7 @@ pub struct Peers {
 enum Turns {
     /// One peer that is `down`, or none at all.
     Dead,
-    /// One peer: always its turn, whatever it did, unless it has `max_conns` and is full.
+    /// One peer: always its turn, whatever it did, unless it has `max_conns` and is full, or is out by a check of its health.
     Only { counts: bool },
     Many {
         balance: Balance,
@@ -50,11 +54,14 @@ enum Turns {
 
 /// A worker's hold on a version: counted without touching what other threads read.
 #[derive(Debug, Clone)]
-#[expect(
-    clippy::redundant_allocation,
-    reason = "the inner count is all workers', the outer one this worker's own"
-)]
-pub struct Version(Rc<Arc<Peers>>);
+pub struct Version(Rc<Hold>);
+
+/// A version with the worker's part of each member's counts.
+#[derive(Debug)]
+struct Hold {
+    peers: Arc<Peers>,
+    counts: Box<[Arc<PeerCells>]>,
+}
 
 /// The right to talk to one peer, counted as active while it exists. Dropping it says nothing about the peer.
 #[must_use = "a turn counts as an active connection until it is used up"]
@@ -97,6 +104,21 @@ impl Peers {
         self.members.iter().map(|member| &member.peer)
     }
 
+    /// What was counted of each address. One that stands in several places is told once, with the sum.
+    pub fn counted(&self) -> Vec<(&str, PeerCounts)> {
+        let mut counted: Vec<(&str, PeerCounts)> = Vec::with_capacity(self.members.len());
+        for member in &self.members {
+            let known = counted.iter().position(|(name, _)| *name == &*member.peer.name);
+            let index = known.unwrap_or_else(|| {
+                counted.push((&member.peer.name, PeerCounts::default()));
+                counted.len() - 1
+            });
+            let sum = std::mem::take(&mut counted[index].1);
+            counted[index].1 = member.counts.sum(sum, PeerCells::add_to);
+        }
+        counted
+    }
+
     /// Whether a peer of this number is among them.
     pub fn has(&self, id: u64) -> bool {
         self.iter().any(|peer| peer.id == id)
@@ -116,12 +138,42 @@ impl Peers {
             .map_or(0, |member| member.standing.active())
     }
 
+    /// The peers whose health is checked: all that may be used some time.
+    pub fn checked_peers(&self) -> impl Iterator<Item = &Peer> {
+        let is_used =
+            |member: &&Member| !member.parameters.down && member.peer.address != Address::Unix(None);
+        self.members.iter().filter(is_used).map(|member| &member.peer)
+    }
+
+    /// The group's check of that number has asked a peer. What is given back has changed by this, for all workers and from
+    /// their next choice on.
+    pub fn checked(
+        &self,
+        peer: &Peer,
+        check: (usize, &HealthTerms),
+        passed: bool,
+        now: Instant,
+    ) -> Option<Change> {
+        let member = self.members.iter().find(|member| member.peer.id == peer.id)?;
+        member.standing.checked(&member.parameters, check, passed, now)
+    }
+
+    /// What is told of the peers.
+    pub fn accounts(&self, now: Instant) -> impl Iterator<Item = PeerAccount> {
+        let all = self.members.iter().enumerate();
+        all.map(move |(index, member)| PeerAccount::of(member, index >= self.proper, now))
+    }
+
     fn choose(&self, ask: &mut Ask<'_>) -> Option<usize> {
         let (balance, lock, counts) = match &self.turns {
             Turns::Dead => return None,
             Turns::Only { counts } => {
                 let only = &self.members[0];
-                return (!counts || only.standing.enter(&only.parameters)).then_some(0);
+                if !only.standing.health().is_well() || *counts && !only.standing.enter(&only.parameters) {
+                    return None;
+                }
+                only.standing.select(ask.now);
+                return Some(0);
             }
             Turns::Many { balance, lock, counts } => (balance, lock, *counts),
         };
@@ -133,6 +185,7 @@ impl Peers {
                 continue;
             }
             member.standing.open_window(&member.parameters, ask.now);
+            member.standing.select(ask.now);
             ask.tried.add(index);
             return Some(index);
         }
@@ -158,7 +211,8 @@ impl Peers {
 impl Version {
     /// A hold on a version.
     pub fn of(peers: Arc<Peers>) -> Version {
-        Version(Rc::new(peers))
+        let counts = peers.members.iter().map(|member| member.counts.part()).collect();
+        Version(Rc::new(Hold { peers, counts }))
     }
 
     /// The next peer for a request: one it has not asked, that is live and not full; a backup where no other is
@@ -167,8 +221,9 @@ impl Version {
     /// # Errors
     /// [`NoPeer`] where nobody can be asked.
     pub fn choose(&self, mut ask: Ask<'_>) -> Result<Turn, NoPeer> {
-        let index = self.0.choose(&mut ask).ok_or(NoPeer)?;
+        let index = self.0.peers.choose(&mut ask).ok_or(NoPeer)?;
         ask.tried.left = ask.tried.left.saturating_sub(1);
+        self.0.counts[index].enter();
         Ok(Turn { version: self.clone(), index })
     }
 }
@@ -177,7 +232,7 @@ impl Deref for Version {
     type Target = Peers;
 
     fn deref(&self) -> &Peers {
-        &self.0
+        &self.0.peers
     }
 }
 
@@ -197,10 +252,17 @@ impl Turn {
     /// The exchange failed. Returns whether the peer is taken out by this, which deserves a warning.
     pub fn failed(self, now: Instant) -> bool {
         let member = self.member();
-        match self.version.turns {
+        let is_out = match self.version.turns {
             Turns::Many { .. } => member.standing.failed(&member.parameters, now),
             Turns::Only { .. } | Turns::Dead => false,
-        }
+        };
+        self.counts().failed(is_out);
+        is_out
+    }
+
+    /// Where this worker counts what becomes of the exchange.
+    pub fn counts(&self) -> &Arc<PeerCells> {
+        &self.version.0.counts[self.index]
     }
 
     fn member(&self) -> &Member {
@@ -210,6 +272,7 @@ impl Turn {
 
 impl Drop for Turn {
     fn drop(&mut self) {
+        self.counts().leave();
         if self.version.counts() {
             self.member().standing.leave();
         }

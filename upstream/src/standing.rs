@@ -4,9 +4,13 @@
 //! alone (`balance/round_robin`); counts are written without it. The marks of failures have a lock of their own, which
 //! nobody takes for a peer that has not failed. Every decision takes `now`. Next: `balance`.
 
+use crate::downtime::Downtime;
+use crate::health::{Change, Health};
+use millstream_conf::model::HealthTerms;
+use millstream_net::clock;
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::atomic::{AtomicI64, AtomicU32};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicI64, AtomicU32, AtomicU64};
+use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// What balancing knows of a peer from the configuration.
@@ -32,8 +36,16 @@ pub(crate) struct Standing {
     effective_weight: AtomicI64,
     active: AtomicU32,
     fails: AtomicU32,
+    /// When it was last chosen, in milliseconds since [`BEGINNING`]; 0 = never.
+    selected: AtomicU64,
+    health: Health,
     marks: Mutex<Marks>,
 }
+
+/// What moments are counted from that are kept as numbers.
+static BEGINNING: LazyLock<Instant> = LazyLock::new(clock::now);
+/// A peer that is chosen again within this is not written to, so that workers do not take its line from each other.
+const SELECTED_AGAIN: u64 = 1000;
 
 /// When a peer failed.
 #[derive(Debug, Default)]
@@ -42,16 +54,19 @@ struct Marks {
     failed_at: Option<Instant>,
     /// Start of the window that failures are counted in, or of the try that tests a peer after its pause.
     checked_at: Option<Instant>,
+    downtime: Downtime,
 }
 
 impl Standing {
     /// That of a peer nobody has asked yet.
-    pub(crate) fn new(parameters: &Parameters) -> Standing {
+    pub(crate) fn new(parameters: &Parameters, health: Health) -> Standing {
         Standing {
             current_weight: AtomicI64::new(0),
             effective_weight: AtomicI64::new(parameters.weight),
             active: AtomicU32::new(0),
             fails: AtomicU32::new(0),
+            selected: AtomicU64::new(0),
+            health,
             marks: Mutex::new(Marks::default()),
         }
     }
@@ -61,8 +76,35 @@ impl Standing {
         if parameters.down || parameters.max_conns > 0 && self.active() >= parameters.max_conns {
             return false;
         }
-        let out = parameters.max_fails > 0 && self.fails.load(Relaxed) >= parameters.max_fails;
-        !(out && self.marks().is_within(parameters, now))
+        self.health.is_well() && !self.is_left_alone(parameters, now)
+    }
+
+    /// Whether failures keep it out now.
+    pub(crate) fn is_left_alone(&self, parameters: &Parameters, now: Instant) -> bool {
+        self.is_failing(parameters) && self.marks().is_within(parameters, now)
+    }
+
+    fn is_failing(&self, parameters: &Parameters) -> bool {
+        parameters.max_fails > 0 && self.fails.load(Relaxed) >= parameters.max_fails
+    }
+
+    /// What the checks of its health found.
+    pub(crate) fn health(&self) -> &Health {
+        &self.health
+    }
+
+    /// A check of its health has ended. What is given back has changed by this.
+    pub(crate) fn checked(
+        &self,
+        parameters: &Parameters,
+        (check, terms): (usize, &HealthTerms),
+        passed: bool,
+        now: Instant,
+    ) -> Option<Change> {
+        let change = self.health.checked(check, terms, passed)?;
+        let out = !self.health.is_well() || self.is_failing(parameters);
+        self.marks().downtime.note(out, now);
+        Some(change)
     }
 
     /// Adds the effective weight to the credit and gives both as they were added up. Under the group's lock.
@@ -111,6 +153,25 @@ impl Standing {
         self.active.load(Relaxed)
     }
 
+    /// It is chosen for a request.
+    pub(crate) fn select(&self, now: Instant) {
+        let at = now.saturating_duration_since(*BEGINNING).as_millis() as u64;
+        if at >= self.selected.load(Relaxed) + SELECTED_AGAIN || self.selected.load(Relaxed) == 0 {
+            self.selected.store(at.max(1), Relaxed);
+        }
+    }
+
+    /// When it was last chosen.
+    pub(crate) fn selected(&self) -> Option<Instant> {
+        let at = self.selected.load(Relaxed);
+        (at > 0).then(|| *BEGINNING + Duration::from_millis(at))
+    }
+
+    /// Its absences.
+    pub(crate) fn downtime(&self, now: Instant) -> Downtime {
+        self.marks().downtime.until(now)
+    }
+
     /// A new window starts with the first choice after the last one ran out; a success in it clears the failures.
     pub(crate) fn open_window(&self, parameters: &Parameters, now: Instant) {
         if self.fails.load(Relaxed) == 0 {
@@ -127,9 +188,13 @@ impl Standing {
         if self.fails.load(Relaxed) == 0 {
             return;
         }
-        let marks = self.marks();
-        if marks.failed_at < marks.checked_at {
+        let mut marks = self.marks();
+        if let (failed_at, Some(checked_at)) = (marks.failed_at, marks.checked_at)
+            && failed_at < Some(checked_at)
+        {
             self.fails.store(0, Relaxed);
+            // The try that went well began then.
+            marks.downtime.note(!self.health.is_well(), checked_at);
         }
     }
 
@@ -138,7 +203,10 @@ impl Standing {
         let mut marks = self.marks();
         let fails = self.fails.load(Relaxed).saturating_add(1);
         self.fails.store(fails, Relaxed);
-        *marks = Marks { failed_at: Some(now), checked_at: Some(now) };
+        (marks.failed_at, marks.checked_at) = (Some(now), Some(now));
+        if self.is_failing(parameters) {
+            marks.downtime.note(true, now);
+        }
         drop(marks);
         if parameters.max_fails == 0 {
             return false;

@@ -162,6 +162,12 @@ pub fn escape_argument(text: &[u8], out: &mut Vec<u8>) {
     encode(text, out, |byte| is_target_byte(byte) && !matches!(byte, b'%' | b'&' | b'+' | b';' | b'?'));
 }
 
+/// Appends text as a part of a link in a page: what no URL has is encoded, and so are `%`, `#` and quotes; what separates the parts
+/// of a URL stays (nginx's set for what SSI's `echo` puts out).
+pub fn escape_link(text: &[u8], out: &mut Vec<u8>) {
+    encode(text, out, |byte| byte.is_ascii_graphic() && !b"\"#%'<>\\^`{|}".contains(&byte));
+}
+
 /// Takes percent-encoding away that a redirect does not need, up to its query, as nginx does of what a `rewrite` made: an
 /// escape that is none loses its `%`.
 pub fn relax(url: &[u8], out: &mut Vec<u8>) {

@@ -78,7 +78,7 @@ pub struct Load {
     pub rate: Option<f64>,
     /// How the requests of an open loop are spread (default: constant)
     #[arg(long, value_name = "HOW")]
-    pub arrivals: Option<ArrivalsWord>,
+    pub arrivals: Option<ArrivalsOption>,
     /// The same as --arrivals poisson
     #[arg(long, conflicts_with = "arrivals")]
     pub poisson: bool,
@@ -127,7 +127,7 @@ pub struct Load {
 
 /// How the requests of an open loop are spread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum ArrivalsWord {
+pub enum ArrivalsOption {
     /// At equal distances
     Constant,
     /// As many independent clients would come

@@ -4,6 +4,7 @@
 //! nginx. One registry knows the places of all of them, by kind. Next: `reading`, which holds it; `features/`, which declare.
 
 pub mod resolver;
+pub mod health;
 pub mod upstream;
 pub mod cache_zone;
 pub mod log;
@@ -19,6 +20,7 @@ use crate::template::Variable;
 
 use cache_zone::CacheZone;
 use charset_map::Conversion;
+use health::HealthMatch;
 use limit_zone::{ConnectionZone, RequestZone};
 use log::{KeptLogs, LogFile, LogFormat};
 use made::Made;
@@ -42,6 +44,8 @@ pub enum Kind {
     ConnectionZone,
     /// `charset_map`: both charsets.
     CharsetMap,
+    /// `match`.
+    HealthMatch,
 }
 
 /// Everything that was declared, each kind in one list that its indices point into.
@@ -63,14 +67,14 @@ pub struct Declared {
     pub request_zones: Vec<RequestZone>,
     /// `limit_conn_zone`s.
     pub connection_zones: Vec<ConnectionZone>,
-    /// Names of `status_zone`s, each once; no directive declares them but their use.
-    pub status_zones: Vec<String>,
     /// Names of the variables that are made out of others, in lower case, in the order of their numbers.
     pub made_names: Vec<Box<str>>,
     /// The variables themselves.
     pub made: Vec<Made>,
     /// Conversions between charsets, each way of a `charset_map` for itself.
     pub conversions: Vec<Conversion>,
+    /// `match` blocks.
+    pub health_matches: Vec<Arc<HealthMatch>>,
     places: HashMap<(Kind, Box<str>), Span>,
 }
 
@@ -89,15 +93,5 @@ impl Declared {
     /// A variable, and those that it may be made of in the end.
     pub fn made_of<'t>(&'t self, variable: &'t Variable) -> Vec<&'t Variable> {
         made::made_of(&self.made, variable)
-    }
-
-    /// Index of a status zone, which is made where it is new.
-    pub fn status_zone(&mut self, name: &str) -> u32 {
-        let zones = &mut self.status_zones;
-        let index = zones.iter().position(|zone| zone == name).unwrap_or_else(|| {
-            zones.push(name.to_owned());
-            zones.len() - 1
-        });
-        index as u32
     }
 }

@@ -1,11 +1,13 @@
 //! Groups of upstream servers.
 //!
-//! What was written, not what is: no health, no resolved name. Next: `millstream-upstream`'s `group`, one at work.
+//! What was written, not what is: no resolved name, and of health only what is to be checked. Next: `millstream-upstream`'s `group`, one at work.
 
+use super::health::HealthCheck;
 use super::resolver::ResolverId;
 use crate::address::PeerAddress;
 use crate::source::Span;
 use crate::template::Template;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Index into `Http::upstreams`.
@@ -33,6 +35,8 @@ pub struct Upstream {
     pub resolver_timeout: Option<Duration>,
     /// `zone` name and size in bytes (state is shared between threads with or without one).
     pub zone: Option<(String, u64)>,
+    /// `health_check`s of the locations that pass requests to it, known once those are read.
+    pub checks: Vec<Arc<HealthCheck>>,
 }
 
 /// A `server` of an upstream.

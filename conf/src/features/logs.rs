@@ -3,18 +3,22 @@
 //! Every file is in the model once, however often it is named; those who name it must agree on its buffering.
 //! Next: `millstream-telemetry`'s `log_writer`, which writes them.
 
+mod formats;
+
+pub use formats::declare_combined;
+
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
+
+use formats::{format, log_format};
 
 use super::context::{HTTP, HTTP_SERVER_LOCATION, UP_TO_EXCEPT, UP_TO_IF};
 use super::level::level;
 use super::templates::{Templates, record, without_templates};
 use super::{Apply, Feature, MANY, Place, Row, often, once};
-use crate::declared::Kind;
-use crate::declared::log::{Escape, KeptLogs, LogFile, LogFileId, LogFormat, LogGroupId, MOST_KEPT};
+use crate::declared::log::{KeptLogs, LogFile, LogFileId, LogFormat, LogGroupId, MOST_KEPT};
 use crate::reading::{Reading, parameter};
-use crate::source::Span;
 use crate::suggest;
 use crate::template::{self, Template};
 use crate::tree::{Directive, Word};
@@ -81,12 +85,6 @@ impl Templates for LogPlace {
 }
 
 without_templates!(ErrorLog);
-
-impl Templates for LogFormat {
-    fn templates<'t>(&'t self, all: &mut Vec<&'t Template>) {
-        all.push(&self.template);
-    }
-}
 
 record! {
     /// The logs of a location.
@@ -186,21 +184,6 @@ pub const ROWS: &[Row] = &[
         Apply::Level(|l, d, r| l.logs.subrequests = r.flag(&d.args[0]))),
 ];
 
-/// The format that is there from the start: its name and its text.
-const COMBINED: (&str, &str) = (
-    "combined",
-    "$remote_addr - $remote_user [$time_local] \"$request\" $status $body_bytes_sent \"$http_referer\" \"$http_user_agent\"",
-);
-
-/// Declares `COMBINED`.
-pub fn declare_combined(reading: &mut Reading<'_>) {
-    let (name, text) = COMBINED;
-    let word = Word { text: text.to_owned(), span: Span::default(), quoted: true };
-    let template = reading.template(&word);
-    let format = LogFormat { name: name.to_owned(), escape: Escape::Default, template };
-    reading.declared.log_formats.push(Arc::new(format));
-}
-
 /// The file or stream that an `error_log` names; `None` after its error was reported.
 pub(super) fn error_log(directive: &Directive, reading: &mut Reading<'_>) -> Option<ErrorLog> {
     const LEVELS: [(&str, LogLevel); 8] = [
@@ -238,33 +221,6 @@ fn not_yet(word: &Word, reading: &mut Reading<'_>) -> bool {
         }
     }
     false
-}
-
-fn log_format(directive: &Directive, reading: &mut Reading<'_>) {
-    let name = &directive.args[0];
-    let mut words = &directive.args[1..];
-    let mut escape = Escape::Default;
-    if let Some(("escape", kind)) = parameter(&words[0]) {
-        let kinds = [("default", Escape::Default), ("json", Escape::Json), ("none", Escape::None)];
-        escape = reading.choice(&kind, &kinds).unwrap_or(escape);
-        words = &words[1..];
-    }
-    let (mut parts, mut source) = (Vec::new(), String::new());
-    for word in words {
-        let template = reading.template(word);
-        source.push_str(&word.text);
-        parts.extend(template.parts);
-    }
-    let duplicate = format!("duplicate \"log_format\" name \"{}\"", name.text);
-    if name.text == COMBINED.0 {
-        reading.error(name.span, duplicate).help("give it another name; `combined` is there from the start");
-        return;
-    }
-    if !reading.declare(Kind::LogFormat, &name.text, name.span, duplicate) {
-        return;
-    }
-    let template = Template { parts: parts.into(), source: source.into() };
-    reading.declared.log_formats.push(Arc::new(LogFormat { name: name.text.clone(), escape, template }));
 }
 
 #[derive(Default)]
@@ -380,22 +336,6 @@ fn kept(level: &mut super::Level, directive: &Directive, reading: &mut Reading<'
         return;
     }
     level.logs.kept = Some(Some(kept));
-}
-
-fn format(directive: &Directive, reading: &mut Reading<'_>) -> Option<Arc<LogFormat>> {
-    let Some(word) = directive.args.get(1) else { return reading.declared.log_formats.first().cloned() };
-    if let Some(format) = reading.declared.log_formats.iter().find(|format| format.name == word.text) {
-        return Some(format.clone());
-    }
-    let names: Vec<String> = reading.declared.log_formats.iter().map(|format| format.name.clone()).collect();
-    let help = if word.text.contains('=') {
-        format!("the name of a format comes before it, as in combined {}", word.text)
-    } else {
-        suggest::did_you_mean(&word.text, names.iter().map(String::as_str))
-            .unwrap_or_else(|| format!("the formats are: {}", names.join(", ")))
-    };
-    reading.error(word.span, format!("unknown log format \"{}\"", word.text)).help(help);
-    None
 }
 
 fn parameters(words: &[Word], reading: &mut Reading<'_>) -> Option<Parameters> {

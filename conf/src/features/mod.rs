@@ -63,6 +63,8 @@ pub mod resolver;
 pub mod limit_rate;
 pub mod pass;
 pub mod purge_at;
+pub mod health_match;
+pub mod health_check;
 pub mod limit;
 pub mod limit_req;
 pub mod limit_conn;
@@ -230,6 +232,7 @@ features! {
         geo "Variables made of others",
         split_clients "Variables made of others",
         charset_map "Fields of the answer",
+        health_match "Upstream groups",
     }
     server {
         /// `client_header_*`, `merge_slashes`.
@@ -272,7 +275,7 @@ features! {
         try_files "Locations and fixed answers" TryFilesLevel,
         /// `types`, `default_type`.
         types "Locations and fixed answers" TypesLevel,
-        /// Index of `status_zone` into `Http::status_zones`.
+        /// `status_zone`.
         status_zone "Locations and fixed answers" StatusZoneLevel,
         /// `keepalive_*`.
         keepalive "Client side" KeepaliveLevel,
@@ -330,6 +333,8 @@ features! {
         addition "Changing bodies" AdditionLevel,
         /// `ssi*`, `subrequest_output_buffer_size`.
         ssi "Changing bodies" SsiLevel,
+        /// `health_check`; nothing where there is none.
+        health_check "Upstream groups" HealthCheckLevel,
         /// `access_log`, `error_log`.
         logs "Logs" LogsLevel,
     }

@@ -1,34 +1,58 @@
 //! `status_zone`: under which name requests are counted.
 //!
-//! Handed from location to location, not from the server, which counts those of no location of its own. Next:
-//! `millstream-telemetry`'s `metrics`.
+//! A request counts twice: in its server's zone and in its location's. Without the directive both have names of their own, made of
+//! the server's name and the location's path. Handed from location to location, not from the server.
+//! Next: `millstream-telemetry`'s `metrics`.
 
 use super::context::SERVER_LOCATION;
+use super::templates::without_templates;
 use super::{Apply, Feature, Level, Place, Row, once};
 use crate::reading::Reading;
 use crate::template;
 use crate::tree::Directive;
+use std::sync::Arc;
 
-/// What one level says of it: an index, or that it is `off`.
+/// Where the requests of a server or location are counted.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum StatusZone {
+    /// Under the name that it has anyway.
+    #[default]
+    Unnamed,
+    /// Nowhere.
+    Off,
+    /// With all others of this name.
+    Named(Arc<str>),
+}
+
+without_templates!(StatusZone);
+
+/// What one level says of it.
 #[derive(Debug, Clone, Default)]
-pub struct StatusZoneLevel(Option<Option<u32>>);
+pub struct StatusZoneLevel(Option<StatusZone>);
 
 impl StatusZoneLevel {
+    /// As `status_zone off` says.
+    pub fn off() -> Self {
+        StatusZoneLevel(Some(StatusZone::Off))
+    }
+
     /// That of a server, which its locations do not inherit.
-    pub fn take(&mut self) -> Option<u32> {
-        self.0.take().flatten()
+    pub fn take(&mut self) -> StatusZone {
+        self.0.take().unwrap_or_default()
     }
 }
 
 impl Feature for StatusZoneLevel {
-    type Settings = Option<u32>;
+    type Settings = StatusZone;
 
     fn inherit(&mut self, above: &Self) {
-        self.0 = self.0.or(above.0);
+        if self.0.is_none() {
+            self.0.clone_from(&above.0);
+        }
     }
 
-    fn resolve(&self, _: &Place<'_>, _: &mut Reading<'_>) -> Option<u32> {
-        self.0.flatten()
+    fn resolve(&self, _: &Place<'_>, _: &mut Reading<'_>) -> StatusZone {
+        self.0.clone().unwrap_or_default()
     }
 }
 
@@ -36,16 +60,17 @@ impl Feature for StatusZoneLevel {
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
     once("status_zone", SERVER_LOCATION, (1, 1), "name | off", "",
-        "Counts the requests under this name. Nested locations count where their outer one does, unless they say `off`.",
+        "The name under which requests are counted: in a server its own zone, in a location the location's, also for the locations inside that say \
+        nothing else. What has the same name is counted together. Without it a server is called by its first name and a location by server and path.",
         Apply::Level(status_zone)),
 ];
 
 fn status_zone(level: &mut Level, directive: &Directive, reading: &mut Reading<'_>) {
     let word = &directive.args[0];
     if word.text == "off" {
-        level.status_zone.0 = Some(None);
+        level.status_zone.0 = Some(StatusZone::Off);
     } else if template::is_literal(&word.text) {
-        level.status_zone.0 = Some(Some(reading.declared.status_zone(&word.text)));
+        level.status_zone.0 = Some(StatusZone::Named(word.text.as_str().into()));
     } else {
         reading.without_variables(word, "a status_zone");
     }

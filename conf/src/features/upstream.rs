@@ -101,6 +101,7 @@ pub fn empty(name: &str, span: Span, implicit: bool) -> Upstream {
         resolver: None,
         resolver_timeout: None,
         zone: None,
+        checks: Vec::new(),
     }
 }
 

@@ -8,6 +8,7 @@ use crate::address::ListenAddress;
 use crate::features::ServerSettings;
 use crate::features::listen::{ServerName, SocketKeepalive};
 use crate::features::location::LocationId;
+use crate::features::status_zone::StatusZone;
 use crate::source::Span;
 
 /// Index into `Http::servers`.
@@ -62,6 +63,6 @@ pub struct Server {
     pub locations: LocationTree,
     /// What is set for it as a whole.
     pub settings: ServerSettings,
-    /// Index of `status_zone` into `Http::status_zones`.
-    pub status_zone: Option<u32>,
+    /// `status_zone`.
+    pub status_zone: StatusZone,
 }

@@ -11,6 +11,9 @@ pub mod listen;
 pub use crate::address::{HostPort, ListenAddress, PeerAddress};
 pub use crate::declared::cache_zone::{CacheZone, CacheZoneId, Pace};
 pub use crate::declared::charset_map::{Conversion, Table};
+pub use crate::declared::health::{
+    BeforeFirst, FieldTest, HealthCheck, HealthMatch, HealthTerms, HealthTest,
+};
 pub use crate::declared::limit_zone::{
     ConnectionZone, ConnectionZoneId, LimitZone, RequestZone, RequestZoneId,
 };
@@ -38,6 +41,7 @@ pub use crate::features::files::{Replaces, Root};
 pub use crate::features::gzip::{Gzip, GzipHttpVersion, GzipProxied, Precoded};
 pub use crate::features::headers::expires::{self, Expires};
 pub use crate::features::headers::{AddHeader, ServerTokens};
+pub use crate::features::health_check::LocationCheck;
 pub use crate::features::keepalive::KeepaliveDisable;
 pub use crate::features::limit::TooMuch;
 pub use crate::features::limit_conn::{ConnectionLimit, ConnectionLimits};
@@ -76,6 +80,7 @@ pub use crate::features::rewrite::{
 pub use crate::features::right::ManageRight;
 pub use crate::features::satisfy::Satisfy;
 pub use crate::features::secure_link::SecureLink;
+pub use crate::features::status_zone::StatusZone;
 pub use crate::features::sub_filter::{SubFilter, Substitution};
 pub use crate::features::symlinks::{Refused, Symlinks};
 pub use crate::features::tls::{PemSource, Tls, TlsGroup, TlsVersion};
@@ -126,8 +131,6 @@ pub struct Http {
     pub request_zones: Vec<RequestZone>,
     /// `limit_conn_zone`s.
     pub connection_zones: Vec<ConnectionZone>,
-    /// Names of `status_zone`s, each once; locations and servers hold indices into it.
-    pub status_zones: Vec<String>,
     /// The variables that the configuration gives values to.
     pub slots: Vec<Slot>,
     /// Variables that the configuration makes out of others.
@@ -144,6 +147,19 @@ impl Http {
     /// The server of an id from this configuration.
     pub fn server(&self, id: ServerId) -> &Server {
         &self.servers[id.0 as usize]
+    }
+    /// Every location of a server: its own level, those at any depth, and their faces.
+    pub fn locations_of(&self, server: &Server) -> Vec<LocationId> {
+        let (mut trees, mut ids) = (vec![&server.locations], vec![server.own]);
+        while let Some(tree) = trees.pop() {
+            let paths = tree.exact.iter().chain(&tree.prefixes).chain(&tree.named).map(|(_, id)| *id);
+            for id in paths.chain(tree.regexes.iter().copied()) {
+                ids.push(id);
+                ids.extend(&self.location(id).faces);
+                trees.push(&self.location(id).nested);
+            }
+        }
+        ids
     }
     /// The upstream of an id from this configuration.
     pub fn upstream(&self, id: UpstreamId) -> &Upstream {

@@ -6,15 +6,17 @@
 
 mod opening;
 mod receiving;
+mod report;
 mod sending;
 
+pub(super) use report::Report;
+
 use super::connection::{Connection, Stage};
-use super::cost::{self, Share};
+use super::cost;
 use super::lane::Lane;
 use super::{RunShared, is_open, nanoseconds};
 use crate::by_url::ByUrl;
 use crate::exchange::Heads;
-use crate::pace::Pace;
 use crate::plan::Plan;
 use crate::tally::{Failure, TICK, Tally};
 use rustix::buffer::spare_capacity;
@@ -32,37 +34,12 @@ const BUFFER: usize = 64 * 1024;
 const TIMER: u64 = u64::MAX;
 /// Nanoseconds between two looks for what is overdue, at least.
 const LOOK: u64 = 1_000_000;
-/// The share of the measured time that a request waits at least on a connection that counts as silent.
-const SILENT: f64 = 0.9;
 /// Nanoseconds below which a wait is not worth a system call.
 const NO_WAIT: u64 = 3_000;
 
 /// Whether a request may be sent later than it should start.
 pub(super) fn has_service(plan: &Plan) -> bool {
     is_open(plan) || !plan.keep_alive
-}
-
-/// What a thread has to tell at its end.
-pub(super) struct Report {
-    pub(super) tally: Tally,
-    pub(super) by_url: ByUrl,
-    /// Its CPU time while measuring, nanoseconds.
-    pub(super) cpu: u64,
-    /// How long it waited for a core meanwhile.
-    waited: u64,
-    /// When it stopped.
-    pub(super) ended: u64,
-    pub(super) is_out_of_ports: bool,
-    /// The user ended it, and not the plan.
-    pub(super) is_interrupted: bool,
-}
-
-impl Report {
-    /// What became of its time.
-    pub(super) fn share(&self, begin: u64) -> Share {
-        let time = self.ended.saturating_sub(begin).max(1) as f64;
-        Share { ran: self.cpu as f64 / time, waited: self.waited as f64 / time }
-    }
 }
 
 /// See the module.
@@ -295,74 +272,6 @@ impl Worker {
         self.next_look = next.max(now + LOOK);
     }
 
-    fn report(mut self, run: &RunShared<'_>, now: u64, is_interrupted: bool) -> Report {
-        let ended = now.min(run.end.unwrap_or(u64::MAX));
-        let last = ended.saturating_sub(1).max(run.begin);
-        if self.is_measuring {
-            if is_open(run.plan) {
-                self.count_unfinished(run, ended);
-            } else {
-                self.count_silent(run, ended);
-            }
-            self.tally.flush(&run.board, tick_number(last, run.begin));
-        }
-        let (cpu, waited) = self.cost_before;
-        let is_measured = self.is_measuring;
-        let since = |now: u64, before: u64| if is_measured { now.saturating_sub(before) } else { 0 };
-        if !is_measured {
-            self.tally.begin();
-            self.by_url.clear();
-        }
-        Report {
-            tally: self.tally,
-            by_url: self.by_url,
-            cpu: since(cost::thread_cpu(), cpu),
-            waited: since(cost::thread_waited(), waited),
-            ended: ended.max(run.begin),
-            is_out_of_ports: self.is_out_of_ports,
-            is_interrupted,
-        }
-    }
-
-    /// Closed loop: connections whose request has waited nearly all the time.
-    fn count_silent(&mut self, run: &RunShared<'_>, ended: u64) {
-        let nearly_all = (ended.saturating_sub(run.begin) as f64 * SILENT) as u64;
-        let since = |one: &Connection| match one.stage {
-            Stage::Connecting(since) | Stage::Shaking(since) => Some(since),
-            _ => one.sent.front().map(|sent| sent.sent),
-        };
-        let waits =
-            |one: &&Connection| since(one).is_some_and(|since| ended.saturating_sub(since) > nearly_all);
-        self.tally.counts.silent = self.connections.iter().filter(waits).count() as u64;
-    }
-
-    /// Open loop: what should have started in the measured time and has no answer, sent or not, has waited until now.
-    fn count_unfinished(&mut self, run: &RunShared<'_>, ended: u64) {
-        let tally = &mut self.tally;
-        for one in &self.connections {
-            let dues = one.sent.iter().map(|sent| sent.due).chain(one.claim);
-            for due in dues.filter(|due| (run.begin..ended).contains(due)) {
-                tally.unfinished(ended - due, 1);
-            }
-        }
-        let mut left = self.to_send.unwrap_or(u64::MAX);
-        for due in self.lanes.iter().flat_map(|lane| &lane.returned).filter(|due| **due >= run.begin) {
-            tally.unfinished(ended.saturating_sub(*due), 1);
-            left = left.saturating_sub(1);
-        }
-        let mut paces: Vec<&mut Pace> = self.lanes.iter_mut().filter_map(|lane| lane.pace.as_mut()).collect();
-        paces.iter_mut().for_each(|pace| pace.skip_to(run.begin));
-        let waiting: Vec<u64> = paces.iter().map(|pace| pace.left_until(ended)).collect();
-        let all: u64 = waiting.iter().sum();
-        // Of a plan's number each server has its part.
-        let many = left;
-        for (pace, waiting) in paces.into_iter().zip(waiting) {
-            let part = part_of(many, waiting, all).min(left);
-            left -=
-                pace.each_until(ended, part, |due, count| tally.unfinished(ended.saturating_sub(due), count));
-        }
-    }
-
     /// Whether what became of a request is counted: in an open loop if it should have started in the measured time, in
     /// a closed one if it ends in it.
     #[inline]
@@ -413,12 +322,6 @@ impl Worker {
             }
         }
     }
-}
-
-/// What falls to `part` of `all` when so many are divided, rounded up.
-fn part_of(many: u64, part: u64, all: u64) -> u64 {
-    let share = (u128::from(many) * u128::from(part)).div_ceil(u128::from(all.max(1)));
-    u64::try_from(share).unwrap_or(u64::MAX)
 }
 
 /// The number of the tick that a moment is in, counted from the start of measuring.

@@ -40,14 +40,14 @@ fn paragraphs(texts: &[String]) -> String {
 }
 
 /// A column: its name, and its cell of a row and a measure; empty where it has none.
-type Cell = (&'static str, fn(&Row, &MeasuredParty) -> String);
+type FigureColumn = (&'static str, fn(&Row, &MeasuredParty) -> String);
 
 fn optional<Value>(value: Option<Value>, text: impl Fn(Value) -> String) -> String {
     value.map(text).unwrap_or_default()
 }
 
 /// What a step brought. Columns that are empty in all rows are left out.
-const GAINS: [Cell; 8] = [
+const GAINS: [FigureColumn; 8] = [
     ("By", |_, measure| measure.party.clone()),
     ("Requests/s", |_, measure| {
         let at_least = if measure.floor.is_some() { "≥ " } else { "" };
@@ -69,7 +69,7 @@ const GAINS: [Cell; 8] = [
 ];
 
 /// What it took.
-const COSTS: [Cell; 7] = [
+const COSTS: [FigureColumn; 7] = [
     ("By", |_, measure| measure.party.clone()),
     ("Reached the origin", |_, measure| optional(measure.origin_requests, count)),
     ("Read", |_, measure| optional(measure.bytes, |value| bytes(value as f64))),
@@ -132,11 +132,16 @@ fn tables(content: &Page) -> String {
 }
 
 /// A table of those columns that say anything; nothing where none says more than who.
-fn figures(row: RowName, caption: &str, pairs: &[(&Row, &MeasuredParty)], columns: &[Cell]) -> String {
+fn figures(
+    row: RowName,
+    caption: &str,
+    pairs: &[(&Row, &MeasuredParty)],
+    columns: &[FigureColumn],
+) -> String {
     let says = |cell: &fn(&Row, &MeasuredParty) -> String| {
         pairs.iter().any(|(row, measure)| !cell(row, measure).is_empty())
     };
-    let shown: Vec<&Cell> = columns.iter().filter(|(_, cell)| says(cell)).collect();
+    let shown: Vec<&FigureColumn> = columns.iter().filter(|(_, cell)| says(cell)).collect();
     if shown.len() < 2 {
         return String::new();
     }

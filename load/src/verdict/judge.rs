@@ -11,23 +11,17 @@
 //!                     else ─▶ API (its workers, or what it waits for)
 //! ```
 
+use super::doubts::doubts;
+use super::fullness::{
+    REACHED, STOLEN, cores_used, full, fullest, fullness, is_held_back, is_working, parties, strangers_share,
+    with_stolen_time,
+};
 use super::wording::{count, duration, percent, volume};
 use super::{Evidence, Limit, Once, Verdict};
 use crate::party::Spent;
 
-/// From here on a party counts as one that wants a core all the time.
-const FULL: f64 = 0.85;
 /// From here on it may be waited for, where nothing else is.
 const NEARLY: f64 = 0.6;
-/// By so much one must be fuller than another so that this alone tells which of them limits.
-const MARGIN: f64 = 0.07;
-/// Of what it wanted, so much a party must have got, for its wish to mean work: on a crowded machine one that does little
-/// waits for long each time it wakes.
-const RAN: f64 = 0.3;
-/// In this share of the periods of its CPU limit a party must have used it up for that to be what it lacks.
-const HELD_BACK: f64 = 0.5;
-/// Below this share of requests that reach the API it cannot be what limits.
-const REACHED: f64 = 0.05;
 /// A smaller body comes with the first byte, so when its end comes says nothing of the network.
 const TELLING_BODY: f64 = 16_384.0;
 /// The share of an answer's time that its body must take for the network to be what is waited for.
@@ -42,8 +36,6 @@ const LINK_FULL: f64 = 0.9;
 const SLOWED: f64 = 2.0;
 /// A machine that is this busy leaves nobody a core.
 const CROWDED: f64 = 0.9;
-/// From this share of stolen CPU on nobody's waiting says anything.
-const STOLEN: f64 = 0.15;
 /// Strangers that have this share of it hide who would be the limit without them.
 const TAKEN: f64 = 0.3;
 /// By so many times one party must have used more than the next for it to be the limit even then.
@@ -56,8 +48,6 @@ const CROWDED_SHARE: f64 = 0.25;
 const FAILING: f64 = 0.1;
 /// An answer under load that takes so much less than a single request is no sign of a load.
 const QUICKER: f64 = 0.7;
-/// By so much rate times latency may be less than the connections.
-const LITTLE: f64 = 0.15;
 
 /// Says what limits.
 pub fn judge(evidence: &Evidence) -> Verdict {
@@ -74,83 +64,6 @@ pub fn judge(evidence: &Evidence) -> Verdict {
     why.extend(compared_with_alone(evidence, limit));
     why.extend(with_fewer(evidence, limit));
     Verdict { limit, why, doubts: doubts(evidence, limit, &full) }
-}
-
-/// With the time that a hypervisor took from those that ran, as much for each second that they did as of the whole machine:
-/// the scheduler's clock stands still meanwhile (Linux's paravirtual time accounting), so that who wants a core all the
-/// time seems to want it for what is left. Where much was taken, it is not known from whom.
-fn with_stolen_time(evidence: &Evidence) -> Evidence {
-    let ran = evidence.machine_busy - evidence.stolen;
-    if evidence.stolen >= STOLEN || ran <= 0.0 {
-        return evidence.clone();
-    }
-    let lost = evidence.stolen / ran;
-    let made_up = |spent: Spent| Spent {
-        wanted: (spent.wanted + lost * spent.busiest).min(1.0),
-        wanted_cores: spent.wanted_cores + lost * cores_used(&spent),
-        ..spent
-    };
-    Evidence {
-        proxy: evidence.proxy.map(made_up),
-        api: evidence.api.map(made_up),
-        generator: evidence.generator.map(made_up),
-        ..evidence.clone()
-    }
-}
-
-/// The parties that can be seen.
-fn parties(evidence: &Evidence) -> impl Iterator<Item = (Limit, Spent)> {
-    let all =
-        [(Limit::Api, evidence.api), (Limit::Proxy, evidence.proxy), (Limit::Generator, evidence.generator)];
-    all.into_iter().filter_map(|(limit, spent)| Some((limit, spent?)))
-}
-
-/// Cores that a party used on average; 0 where it was not watched for any time.
-fn cores_used(spent: &Spent) -> f64 {
-    if spent.seconds > 0.0 { spent.cpu_seconds / spent.seconds } else { 0.0 }
-}
-
-/// Parties that want a core all the time.
-fn full(evidence: &Evidence) -> Vec<(Limit, Spent)> {
-    parties(evidence)
-        .filter(|(limit, _)| *limit != Limit::Api || evidence.origin_share >= REACHED)
-        .filter(|(_, spent)| {
-            is_held_back(spent)
-                || fullness(spent, evidence.cores) >= FULL && is_working(spent, evidence.cores)
-        })
-        .collect()
-}
-
-/// 1: a thread wants a core all the time, or all threads together want all cores.
-fn fullness(spent: &Spent, cores: u32) -> f64 {
-    spent.wanted.max(spent.wanted_cores / f64::from(cores.max(1))).min(1.0)
-}
-
-/// Whether a limit of its own leaves it no more.
-fn is_held_back(spent: &Spent) -> bool {
-    spent.held_back >= HELD_BACK
-}
-
-fn is_working(spent: &Spent, cores: u32) -> bool {
-    let wanted = spent.wanted_cores.min(f64::from(cores.max(1)));
-    wanted > 0.0 && cores_used(spent) >= RAN * wanted
-}
-
-/// Which of the full ones limits.
-fn fullest(evidence: &Evidence, full: &[(Limit, Spent)]) -> Option<Limit> {
-    let held_back = full.iter().filter(|(_, spent)| is_held_back(spent));
-    if let Some((limit, _)) =
-        held_back.max_by(|(_, one), (_, other)| one.held_back.total_cmp(&other.held_back))
-    {
-        return Some(*limit);
-    }
-    let share = |spent: &Spent| fullness(spent, evidence.cores);
-    let highest = full.iter().map(|(_, spent)| share(spent)).fold(0.0, f64::max);
-    // Those that are about as full as the fullest have work all the time; the one that does most of it is in the way.
-    let close = full.iter().filter(|(_, spent)| share(spent) > highest - MARGIN);
-    close
-        .max_by(|(_, one), (_, other)| one.cpu_seconds.total_cmp(&other.cpu_seconds))
-        .map(|(limit, _)| *limit)
 }
 
 fn name(limit: Limit) -> &'static str {
@@ -492,74 +405,4 @@ fn with_fewer(evidence: &Evidence, limit: Limit) -> Option<String> {
             super::factor(rate)
         )
     })
-}
-
-fn doubts(evidence: &Evidence, limit: Limit, full: &[(Limit, Spent)]) -> Vec<String> {
-    let mut doubts = Vec::new();
-    let run = &evidence.top;
-    if run.error_share > 0.01 {
-        doubts.push(format!(
-            "{} of the requests failed, so the figures do not describe a healthy system.",
-            percent(run.error_share)
-        ));
-    }
-    let in_flight = run.rate * run.latency;
-    let connections = f64::from(run.connections);
-    if run.error_share <= 0.01 && in_flight < (1.0 - LITTLE) * connections {
-        doubts.push(format!(
-            "{} per second times {} is {} requests at once (Little's law), but there were {} connections: the \
-             generator did not keep them busy.",
-            count(run.rate),
-            duration(run.latency),
-            count(in_flight),
-            run.connections
-        ));
-    }
-    if limit != Limit::Others {
-        doubts.extend(strangers(evidence));
-    }
-    let generator_share = evidence.generator.filter(|spent| spent.seconds > 0.0);
-    if limit != Limit::Generator
-        && !full.is_empty()
-        && evidence.machine_busy > 0.9
-        && let Some(spent) = generator_share
-    {
-        let share = cores_used(&spent) / f64::from(evidence.cores.max(1));
-        if share > 0.1 {
-            doubts.push(format!(
-                "The machine was full, and the generator used {} of it: the figure would be higher with the \
-                 generator on another machine.",
-                percent(share)
-            ));
-        }
-    }
-    if evidence.api.is_none() && evidence.origin_share >= REACHED && limit != Limit::Generator {
-        doubts.push("The API's CPU use cannot be seen from here.".to_owned());
-    }
-    doubts
-}
-
-/// Others on this machine that took a good part of it.
-fn strangers(evidence: &Evidence) -> Option<String> {
-    let share = strangers_share(evidence)?;
-    (share > 0.2).then(|| {
-        format!(
-            "Other processes used {} of this machine meanwhile, {}.",
-            percent(share),
-            match evidence.proxy {
-                Some(_) => "which may have lowered the figures",
-                None => "for this server or at its expense",
-            }
-        )
-    })
-}
-
-/// The share of the machine that none of the parties had; `None` where one of them cannot be seen.
-fn strangers_share(evidence: &Evidence) -> Option<f64> {
-    let known: f64 = parties(evidence).map(|(_, spent)| cores_used(&spent)).sum();
-    // Where a party cannot be seen, it is among the strangers; so is what stands behind an API that is asked straight.
-    if evidence.generator.is_none() || evidence.proxy.or(evidence.api).is_none() {
-        return None;
-    }
-    Some(evidence.machine_busy - known / f64::from(evidence.cores.max(1)))
 }

@@ -25,7 +25,7 @@ pub(super) fn judge(request: &mut Request, settings: &Settings) -> Result<Opinio
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Entry, Weighing, judge};
+    use super::super::{AccessDecision, Weighing, judge};
     use crate::fixture::{admitted, worker};
     use millstream_net::Address;
     use std::rc::Rc;
@@ -42,9 +42,9 @@ mod tests {
         let generation = request.generation.clone();
         let settings = &generation.http().location(request.location).settings;
         let entry = match judge(&mut request, settings, Weighing::default()) {
-            Entry::Granted => Ok(()),
-            Entry::Refused(status) => Err(status),
-            Entry::Asks(..) => panic!("addresses are known"),
+            AccessDecision::Granted => Ok(()),
+            AccessDecision::Refused(status) => Err(status),
+            AccessDecision::Asks(..) => panic!("addresses are known"),
         };
         assert_eq!(entry, expected, "{rules} {client}");
     }

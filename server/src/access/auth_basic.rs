@@ -6,7 +6,7 @@
 use super::password::{self, Unreadable};
 use super::remembered::{self, Memory, Token};
 use super::users::{FileState, Users};
-use super::{Opinion, Question as Asked, challenge};
+use super::{Opinion, Question, challenge};
 use crate::basic_credential::{self, BasicCredential};
 use crate::failure;
 use crate::request::Request;
@@ -26,7 +26,7 @@ const AT_A_TIME: usize = 2;
 static PLACES: Semaphore = Semaphore::const_new(AT_A_TIME);
 
 /// Whether a name and its password are right by a file.
-pub struct Question {
+pub struct PasswordQuestion {
     realm: Vec<u8>,
     file: PathBuf,
     sent: BasicCredential,
@@ -46,7 +46,7 @@ enum Finding {
 }
 
 /// What the location's file says of a request, where that is known without asking it.
-pub(super) fn judge(request: &mut Request, settings: &Settings) -> Result<Opinion, Asked> {
+pub(super) fn judge(request: &mut Request, settings: &Settings) -> Result<Opinion, Question> {
     let Some(basic) = &settings.auth_basic else { return Ok(Opinion::None) };
     let realm = value(&basic.realm, request);
     if realm == b"off" {
@@ -65,7 +65,7 @@ pub(super) fn judge(request: &mut Request, settings: &Settings) -> Result<Opinio
         Memory::RightFor(state) => Some(state),
         Memory::Nothing => None,
     };
-    Err(Asked::Password(Box::new(Question { realm, file, sent, token, right_for })))
+    Err(Question::Password(Box::new(PasswordQuestion { realm, file, sent, token, right_for })))
 }
 
 /// Says how to be let in.
@@ -78,10 +78,10 @@ fn refused(request: &mut Request, realm: &[u8]) -> Opinion {
     Opinion::Refuses(401)
 }
 
-impl Question {
+impl PasswordQuestion {
     /// Asks the file, and remembers what is right.
     pub async fn answer(self, request: &mut Request) -> Opinion {
-        let Question { realm, file, sent, token, right_for } = self;
+        let PasswordQuestion { realm, file, sent, token, right_for } = self;
         let place = PLACES.acquire().await;
         let (path, asked) = (file.clone(), sent.clone());
         // The work is done to its end also where the client has left, and so is its place kept.

@@ -30,7 +30,7 @@ pub enum Opinion {
 /// What a check has to wait for.
 pub enum Question {
     /// Whether a name and its password are right.
-    Password(Box<auth_basic::Question>),
+    Password(Box<auth_basic::PasswordQuestion>),
     /// What the answer to a subrequest says.
     Service,
 }
@@ -47,7 +47,7 @@ pub struct Weighing {
 }
 
 /// What the checks come to.
-pub enum Entry {
+pub enum AccessDecision {
     /// The request is let in.
     Granted,
     /// It is refused with this status.
@@ -71,12 +71,12 @@ impl Weighing {
 }
 
 /// Lets a request into its location, or not; from one check on.
-pub fn judge(request: &mut Request, settings: &Settings, weighing: Weighing) -> Entry {
+pub fn judge(request: &mut Request, settings: &Settings, weighing: Weighing) -> AccessDecision {
     let Weighing { at, mut heard, mut refusal } = weighing;
     for (at, check) in CHECKS.iter().enumerate().skip(at) {
         let opinion = match heard.take().map_or_else(|| check(request, settings), Ok) {
             Ok(opinion) => opinion,
-            Err(question) => return Entry::Asks(question, Weighing { at, heard: None, refusal }),
+            Err(question) => return AccessDecision::Asks(question, Weighing { at, heard: None, refusal }),
         };
         match (opinion, settings.satisfy) {
             (Opinion::None, _) | (Opinion::LetsIn, Satisfy::All) => {}
@@ -84,7 +84,7 @@ pub fn judge(request: &mut Request, settings: &Settings, weighing: Weighing) -> 
                 if refusal == Some(401) {
                     withdraw_challenges(request);
                 }
-                return Entry::Granted;
+                return AccessDecision::Granted;
             }
             (Opinion::Refuses(status @ (401 | 403)), Satisfy::Any) => {
                 // How to be let in is worth more to the client than that its address is not.
@@ -92,16 +92,16 @@ pub fn judge(request: &mut Request, settings: &Settings, weighing: Weighing) -> 
                     refusal = Some(status);
                 }
             }
-            (Opinion::Refuses(status), _) => return Entry::Refused(status),
+            (Opinion::Refuses(status), _) => return AccessDecision::Refused(status),
         }
     }
     match refusal {
-        None => Entry::Granted,
+        None => AccessDecision::Granted,
         Some(status) => {
             if status == 403 {
                 forbidden(request);
             }
-            Entry::Refused(status)
+            AccessDecision::Refused(status)
         }
     }
 }

@@ -37,7 +37,7 @@ pub(super) enum Memory {
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Right {
+struct RightPassword {
     file: FileState,
     computed: Instant,
     looked: Instant,
@@ -49,7 +49,7 @@ thread_local! {
         let keys = RandomState::new();
         [keys.hash_one(1u8), keys.hash_one(2u8)]
     };
-    static REMEMBERED: RefCell<HashMap<Token, Right>> = RefCell::default();
+    static REMEMBERED: RefCell<HashMap<Token, RightPassword>> = RefCell::default();
 }
 
 impl Token {
@@ -90,7 +90,7 @@ pub(super) fn remember(token: Token, file: FileState, is_computed: bool, now: In
                 return;
             }
         }
-        remembered.insert(token, Right { file, computed: now, looked: now });
+        remembered.insert(token, RightPassword { file, computed: now, looked: now });
     });
 }
 

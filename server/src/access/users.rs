@@ -29,15 +29,15 @@ pub(super) struct FileState {
 pub(super) struct Users {
     /// Its state then.
     pub(super) state: FileState,
-    content: Content,
+    content: UsersText,
 }
 
-enum Content {
+enum UsersText {
     Kept(Arc<[u8]>),
     Open(File),
 }
 
-struct Kept {
+struct KeptFile {
     path: PathBuf,
     state: FileState,
     content: Arc<[u8]>,
@@ -45,7 +45,7 @@ struct Kept {
 
 /// The files of all workers, the one that was read last at the end. Only threads that may block take the lock, and not while they
 /// read.
-static KEPT: Mutex<Vec<Kept>> = Mutex::new(Vec::new());
+static KEPT: Mutex<Vec<KeptFile>> = Mutex::new(Vec::new());
 
 impl FileState {
     pub(super) fn of(file: &Metadata) -> FileState {
@@ -67,14 +67,14 @@ impl Users {
         let file = File::open(path)?;
         let state = FileState::of(&file.metadata()?);
         if state.size > LONGEST_KEPT {
-            return Ok(Users { state, content: Content::Open(file) });
+            return Ok(Users { state, content: UsersText::Open(file) });
         }
         let known = kept()
             .iter()
             .find(|kept| kept.path == path && kept.state == state)
             .map(|kept| kept.content.clone());
         if let Some(content) = known {
-            return Ok(Users { state, content: Content::Kept(content) });
+            return Ok(Users { state, content: UsersText::Kept(content) });
         }
         let mut content = Vec::with_capacity(state.size as usize);
         file.take(LONGEST_KEPT).read_to_end(&mut content)?;
@@ -84,8 +84,8 @@ impl Users {
         if kept.len() == MOST_KEPT {
             kept.remove(0);
         }
-        kept.push(Kept { path: path.to_owned(), state, content: content.clone() });
-        Ok(Users { state, content: Content::Kept(content) })
+        kept.push(KeptFile { path: path.to_owned(), state, content: content.clone() });
+        Ok(Users { state, content: UsersText::Kept(content) })
     }
 
     /// What stands behind a name. Blocks.
@@ -94,10 +94,10 @@ impl Users {
     /// The file cannot be read.
     pub(super) fn password_of(self, user: &[u8]) -> io::Result<Option<Vec<u8>>> {
         match self.content {
-            Content::Kept(content) => {
+            UsersText::Kept(content) => {
                 Ok(content.split(|&byte| byte == b'\n').find_map(|line| password_in(line, user)))
             }
-            Content::Open(file) => {
+            UsersText::Open(file) => {
                 let (mut lines, mut line) = (BufReader::new(file.take(LONGEST)), Vec::new());
                 while lines.read_until(b'\n', &mut line)? > 0 {
                     if let Some(password) = password_in(line.trim_ascii_end(), user) {
@@ -111,7 +111,7 @@ impl Users {
     }
 }
 
-fn kept() -> std::sync::MutexGuard<'static, Vec<Kept>> {
+fn kept() -> std::sync::MutexGuard<'static, Vec<KeptFile>> {
     KEPT.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

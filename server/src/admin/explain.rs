@@ -41,12 +41,12 @@ pub struct Explanation {
     /// The address that a request for it would come in at.
     pub listener: String,
     /// The server that would take it.
-    pub server: Place,
+    pub server: ConfigurationPlace,
     /// What is to be said where it is taken for want of a better one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server_note: Option<String>,
     /// The location that would take it.
-    pub location: Place,
+    pub location: ConfigurationPlace,
     /// The cache zone; absent where nothing is cached there.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub zone: Option<String>,
@@ -70,7 +70,7 @@ pub struct Explanation {
 
 /// A place in the configuration.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Place {
+pub struct ConfigurationPlace {
     /// As it was written.
     pub name: String,
     /// `file:line:column`.
@@ -107,7 +107,7 @@ pub struct LastPurge {
 }
 
 /// What a request to the API asks to be explained.
-struct Asked {
+struct ExplainQuery {
     url: Vec<u8>,
     method: String,
     fields: Vec<(Vec<u8>, Vec<u8>)>,
@@ -170,9 +170,9 @@ pub(crate) async fn answer(request: &Request) -> Result<Explanation, ApiRefusal>
     Ok(explanation)
 }
 
-fn read(query: &[u8]) -> Result<Asked, ApiRefusal> {
+fn read(query: &[u8]) -> Result<ExplainQuery, ApiRefusal> {
     let wrong = |text: String| ApiRefusal::new(400, "QueryInvalid", text);
-    let mut asked = Asked { url: Vec::new(), method: "GET".to_owned(), fields: Vec::new() };
+    let mut asked = ExplainQuery { url: Vec::new(), method: "GET".to_owned(), fields: Vec::new() };
     for (name, value) in arguments(query) {
         match name.as_str() {
             "url" => asked.url = value,
@@ -208,7 +208,7 @@ fn field(line: &[u8]) -> Option<(Vec<u8>, Vec<u8>)> {
 }
 
 /// Where the request comes to, and what is answered there without the cache.
-fn routed(request: &Request, settled: &Settled, asked: &Asked) -> Explanation {
+fn routed(request: &Request, settled: &Settled, asked: &ExplainQuery) -> Explanation {
     let http = request.generation.http();
     let (server, location) = (request.server(), request.location());
     let listener = http.listeners.get(request.connection.listener.get());
@@ -237,9 +237,9 @@ fn routed(request: &Request, settled: &Settled, asked: &Asked) -> Explanation {
         listener: listener
             .map(|one| millstream_net::Address::from(&one.address).to_string())
             .unwrap_or_default(),
-        server: Place { name: server.name.clone(), at: at(request, server.span) },
+        server: ConfigurationPlace { name: server.name.clone(), at: at(request, server.span) },
         server_note: None,
-        location: Place { name: written(&location.matches), at: at(request, location.span) },
+        location: ConfigurationPlace { name: written(&location.matches), at: at(request, location.span) },
         zone: None,
         key: None,
         slice: request.slice.map(|start| slice(request, start)),

@@ -1,20 +1,39 @@
-//! All that is counted, as Prometheus reads it: the counts of all threads, and the log writer's.
+//! All that is counted, as Prometheus reads it: the counts of all threads, the log writer's, and those of the upstream servers.
 //!
 //! The sums are made here, for each who asks; counting costs nothing for being read.
 
 use crate::answer::{Outcome, fixed};
 use crate::client::Client;
+use crate::generation::Shared;
 use crate::request::Request;
-use millstream_telemetry::metrics::Snapshot;
-use millstream_wire::Headers;
+use millstream_telemetry::metrics::{Exposition, Snapshot, Upstream, UpstreamPeer};
+use millstream_wire::{FieldId, Headers};
 
-/// Answers with the text.
+/// Answers with the text that the client's `Accept` wants.
 pub(super) async fn answer(request: &mut Request, client: &mut Client) -> Outcome {
-    let mut snapshot = request.generation.shared.registry.snapshot();
+    let exposition = Exposition::wanted(request.field(FieldId::Accept).unwrap_or_default());
+    let mut snapshot = snapshot(&request.generation.shared);
     snapshot.add_logs(request.worker.log_writer.statistics());
-    let text = snapshot.prometheus();
+    let text = snapshot.exposed(exposition);
     let mut headers = Headers::default();
-    headers.push(b"Content-Type", Snapshot::PROMETHEUS_CONTENT_TYPE.as_bytes());
+    headers.push(b"Content-Type", exposition.content_type().as_bytes());
     headers.push(b"Cache-Control", b"no-store");
+    headers.push(b"Vary", b"Accept");
     fixed::whole(request, client, 200, &headers, text.as_bytes()).await
+}
+
+/// The counts of all workers, with those of the upstream servers in force.
+fn snapshot(shared: &Shared) -> Snapshot {
+    let mut snapshot = shared.registry.snapshot();
+    snapshot.upstreams = shared
+        .groups
+        .iter()
+        .map(|group| {
+            let peers = group.in_force();
+            let peers = peers.counted().into_iter();
+            let peers = peers.map(|(name, counts)| UpstreamPeer { name: name.to_owned(), counts });
+            Upstream { name: group.name().to_owned(), peers: peers.collect() }
+        })
+        .collect();
+    snapshot
 }

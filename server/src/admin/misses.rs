@@ -2,10 +2,11 @@
 //!
 //! Counts are those of the process and outlive reloads; told are the locations of the configuration in force.
 
-use super::explain::{Place, at};
+use super::explain::{ConfigurationPlace, at};
 use crate::location_text::written;
 use crate::request::Request;
 use millstream_cache::policy;
+use millstream_conf::model::LocationId;
 use millstream_telemetry::metrics::{Cause, CauseFamily, LocationSnapshot, MissCount};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -14,7 +15,7 @@ use std::collections::BTreeMap;
 #[derive(Debug, Serialize)]
 pub(super) struct OfLocation {
     /// The location.
-    location: Place,
+    location: ConfigurationPlace,
     /// Requests that were not answered from the cache, by cause.
     requests: BTreeMap<&'static str, Told>,
     /// Answers that were not stored, by cause.
@@ -55,15 +56,16 @@ fn text(word: &str) -> &'static str {
 pub(super) fn all(request: &Request) -> Vec<OfLocation> {
     let shared = &request.generation.shared;
     let counted = shared.registry.snapshot().locations;
-    let locations = shared.configuration.http.locations.iter().zip(&shared.miss_locations);
+    let locations = (0..).map(LocationId).zip(&shared.configuration.http.locations);
     locations
-        .filter_map(|(location, &number)| {
-            let of = counted.get(number as usize)?;
+        .filter_map(|(id, location)| {
+            let of = counted.get(shared.status_zones.location(id) as usize)?;
             let requests: BTreeMap<_, _> = causes(of, CauseFamily::Miss).collect();
             let not_stored: BTreeMap<_, _> = causes(of, CauseFamily::NotStored)
                 .map(|(word, told)| (word, Reason { text: text(word), told }))
                 .collect();
-            let location = Place { name: written(&location.matches), at: at(request, location.span) };
+            let location =
+                ConfigurationPlace { name: written(&location.matches), at: at(request, location.span) };
             (!requests.is_empty() || !not_stored.is_empty()).then_some(OfLocation {
                 location,
                 requests,

@@ -4,7 +4,7 @@
 //! the one with a server of that name is taken, else the first. So `$scheme` is what a real request would have had.
 
 use super::ApiRefusal;
-use crate::imagined::Place;
+use crate::imagined::Entrance;
 use crate::request::{ConnectionFacts, Request};
 use crate::right;
 use millstream_conf::model::{ListenAddress, Listener, ServerName};
@@ -63,7 +63,7 @@ impl Url {
 }
 
 /// Where a request for the URL would come in.
-pub(crate) fn of(request: &Request, url: &Url) -> Result<Place, ApiRefusal> {
+pub(crate) fn of(request: &Request, url: &Url) -> Result<Entrance, ApiRefusal> {
     let http = request.generation.http();
     let listeners = || http.listeners.iter().enumerate().filter(|(_, listener)| !listener.owner_only);
     let has_port = |listener: &Listener| matches!(&listener.address, ListenAddress::Tcp(address) if address.port() == url.port);
@@ -81,7 +81,7 @@ pub(crate) fn of(request: &Request, url: &Url) -> Result<Place, ApiRefusal> {
         .or_else(|| listeners().find(|(_, listener)| names_it(listener)))
         .or_else(|| listeners().next())
         .ok_or_else(|| ApiRefusal::new(404, "NoServer", "no server listens anywhere"))?;
-    Ok(Place {
+    Ok(Entrance {
         worker: request.worker.clone(),
         generation: request.generation.clone(),
         connection: Rc::new(connection(index, listener, &name)),
@@ -89,7 +89,7 @@ pub(crate) fn of(request: &Request, url: &Url) -> Result<Place, ApiRefusal> {
 }
 
 /// What is to be said where no server has the URL's name, so that requests for it reach one that was not written for it.
-pub(crate) fn unnamed(place: &Place, url: &Url) -> Option<String> {
+pub(crate) fn unnamed(place: &Entrance, url: &Url) -> Option<String> {
     let valid = host::validate(&url.host).ok()?;
     let name = valid.host.to_ascii_lowercase();
     let hosts = &place.generation.shared.hosts[place.connection.listener.get()];

@@ -4,9 +4,9 @@
 
 use super::place::{self, Url};
 use super::{ApiRefusal, caches};
-use crate::answer::purge::asked::{Hosts, Wanted};
-use crate::answer::purge::orders::{self, Matter, Orders};
-use crate::answer::purge::{self, Done};
+use crate::answer::purge::asked::{Hosts, PurgeScope};
+use crate::answer::purge::orders::{self, Orders, PurgeItem};
+use crate::answer::purge::{self, PurgeReport};
 use crate::request::Request;
 use serde::{Deserialize, Serialize};
 use std::iter;
@@ -17,7 +17,7 @@ const MOST: usize = 1024;
 /// What a purging request asks for.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Body {
+pub struct PurgeBody {
     /// URLs, all variants of each; one that ends in `*` means all that begin so.
     #[serde(skip_serializing_if = "Many::is_none")]
     pub url: Many,
@@ -74,23 +74,13 @@ impl Many {
     }
 }
 
-/// What was done.
-#[derive(Debug, Serialize, Deserialize)]
-pub struct Report {
-    /// `ok`.
-    pub status: String,
-    /// Whether it was only made stale.
-    pub soft: bool,
-    /// Each thing that was purged.
-    pub purged: Vec<Done>,
-    /// What may not have been meant.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub notes: Vec<String>,
-}
-
 /// Purges what a body names, in one zone or wherever it falls.
-pub(crate) async fn purge(request: &Request, zone: Option<&str>, body: &[u8]) -> Result<Report, ApiRefusal> {
-    let body: Body = serde_json::from_slice(body).map_err(|error| {
+pub(crate) async fn purge(
+    request: &Request,
+    zone: Option<&str>,
+    body: &[u8],
+) -> Result<PurgeReport, ApiRefusal> {
+    let body: PurgeBody = serde_json::from_slice(body).map_err(|error| {
         ApiRefusal::new(400, "BodyInvalid", format!("the body is not what this path takes: {error}"))
     })?;
     let zone = zone.map(|name| caches::index(&request.generation.shared, name)).transpose()?;
@@ -99,15 +89,15 @@ pub(crate) async fn purge(request: &Request, zone: Option<&str>, body: &[u8]) ->
     notes.sort_unstable();
     notes.dedup();
     if let Some(zone) = zone {
-        let named = !orders.matters.is_empty();
-        orders.matters.retain(|(of, _)| *of as usize == zone);
-        if named && orders.matters.is_empty() {
+        let named = !orders.items.is_empty();
+        orders.items.retain(|(of, _)| *of as usize == zone);
+        if named && orders.items.is_empty() {
             let text = "none of the URLs is cached in this zone; without a zone the path is /purge";
             return Err(ApiRefusal::new(404, "ZoneDiffers", text));
         }
     }
     in_zones(request, &body, zone, &mut orders)?;
-    if orders.matters.is_empty() {
+    if orders.items.is_empty() {
         let text = "the body names nothing: write {\"url\": …}, \"prefix\", \"key\", \"key_prefix\", \"tags\" or \"all\"";
         return Err(ApiRefusal::new(400, "NothingNamed", text));
     }
@@ -115,10 +105,10 @@ pub(crate) async fn purge(request: &Request, zone: Option<&str>, body: &[u8]) ->
         let text = format!("the purge is in force, but would not outlive a restart: {error}");
         ApiRefusal::new(500, "JournalFailed", text)
     })?;
-    Ok(Report { status: "ok".to_owned(), soft: body.soft, purged, notes })
+    Ok(PurgeReport::of(body.soft, purged, notes))
 }
 
-fn by_url(request: &Request, body: &Body, orders: &mut Orders) -> Result<Vec<String>, ApiRefusal> {
+fn by_url(request: &Request, body: &PurgeBody, orders: &mut Orders) -> Result<Vec<String>, ApiRefusal> {
     let mut notes = Vec::new();
     let (urls, prefixes) = (body.url.texts(), body.prefix.texts());
     let count = [&body.url, &body.prefix, &body.key, &body.key_prefix, &body.tags]
@@ -131,8 +121,8 @@ fn by_url(request: &Request, body: &Body, orders: &mut Orders) -> Result<Vec<Str
     for text in urls {
         let url = Url::parse(text.as_bytes())?;
         let wanted = match url.target.strip_suffix(b"*") {
-            Some(prefix) => Wanted::Prefix(prefix.to_vec(), Hosts::Own),
-            None => Wanted::Target(url.target.clone(), Hosts::Own),
+            Some(prefix) => PurgeScope::Prefix(prefix.to_vec(), Hosts::Own),
+            None => PurgeScope::Target(url.target.clone(), Hosts::Own),
         };
         notes.extend(add(request, &url, &wanted, orders)?);
     }
@@ -141,7 +131,7 @@ fn by_url(request: &Request, body: &Body, orders: &mut Orders) -> Result<Vec<Str
         if url.target.ends_with(b"*") {
             url.target.pop();
         }
-        let wanted = Wanted::Prefix(url.target.clone(), Hosts::Own);
+        let wanted = PurgeScope::Prefix(url.target.clone(), Hosts::Own);
         notes.extend(add(request, &url, &wanted, orders)?);
     }
     Ok(notes)
@@ -151,7 +141,7 @@ fn by_url(request: &Request, body: &Body, orders: &mut Orders) -> Result<Vec<Str
 fn add(
     request: &Request,
     url: &Url,
-    wanted: &Wanted,
+    wanted: &PurgeScope,
     orders: &mut Orders,
 ) -> Result<Option<String>, ApiRefusal> {
     let place = place::of(request, url)?;
@@ -163,14 +153,14 @@ fn add(
             format!("a request for \"{shown}\" would be refused with {status}"),
         )
     })?;
-    orders.matters.extend(orders::of_request(&like, wanted)?.matters);
+    orders.items.extend(orders::of_request(&like, wanted)?.items);
     Ok(place::unnamed(&place, url))
 }
 
 /// What needs no URL: keys and everything in a zone that is named, tags in that or in all.
 fn in_zones(
     request: &Request,
-    body: &Body,
+    body: &PurgeBody,
     zone: Option<usize>,
     orders: &mut Orders,
 ) -> Result<(), ApiRefusal> {
@@ -192,12 +182,12 @@ fn in_zones(
     };
     let bytes = |text: &String| text.as_bytes().to_vec();
     for zone in zones {
-        let keys = body.key.texts().iter().map(bytes).map(Matter::Text);
-        let prefixes = body.key_prefix.texts().iter().map(bytes).map(Matter::Prefix);
-        let tags = body.tags.texts().iter().map(bytes).map(Matter::Tag);
-        let all = body.all.then_some(Matter::All);
-        let matters = keys.chain(prefixes).chain(tags).chain(all);
-        orders.matters.extend(matters.map(|matter| (zone as u32, matter)));
+        let keys = body.key.texts().iter().map(bytes).map(PurgeItem::Text);
+        let prefixes = body.key_prefix.texts().iter().map(bytes).map(PurgeItem::Prefix);
+        let tags = body.tags.texts().iter().map(bytes).map(PurgeItem::Tag);
+        let all = body.all.then_some(PurgeItem::All);
+        let items = keys.chain(prefixes).chain(tags).chain(all);
+        orders.items.extend(items.map(|item| (zone as u32, item)));
     }
     Ok(())
 }

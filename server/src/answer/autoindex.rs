@@ -12,7 +12,7 @@ use crate::request::Request;
 use millstream_conf::model::{AutoindexFormat, Level};
 use millstream_net::{blocking, clock};
 use millstream_wire::{Headers, target};
-use page::{Entry, Kind, Look};
+use page::{DirectoryEntry, Kind, Look};
 use std::ffi::OsString;
 use std::io::{self, ErrorKind};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -26,7 +26,7 @@ const LONGEST_CALLBACK: usize = 128;
 
 /// What was found in a directory.
 struct Listing {
-    entries: Vec<Entry>,
+    entries: Vec<DirectoryEntry>,
     /// Whether there is more than may be shown.
     is_cut: bool,
 }
@@ -121,14 +121,14 @@ fn read(directory: &Path) -> io::Result<Listing> {
         }
         listing.entries.extend(entry(&found.path(), name)?);
     }
-    let key = |entry: &Entry| entry.kind != Kind::Directory;
+    let key = |entry: &DirectoryEntry| entry.kind != Kind::Directory;
     listing.entries.sort_unstable_by(|one, other| (key(one), &one.name).cmp(&(key(other), &other.name)));
     Ok(listing)
 }
 
 /// A file, or what its link leads to; one whose link leads nowhere is shown as the link that it is, one that cannot be looked at is
 /// left out.
-fn entry(path: &Path, name: OsString) -> io::Result<Option<Entry>> {
+fn entry(path: &Path, name: OsString) -> io::Result<Option<DirectoryEntry>> {
     let metadata = match path.metadata() {
         Err(error) if error.kind() == ErrorKind::PermissionDenied => return Ok(None),
         Err(_) => match path.symlink_metadata() {
@@ -145,5 +145,5 @@ fn entry(path: &Path, name: OsString) -> io::Result<Option<Entry>> {
     };
     let modified = metadata.modified()?.duration_since(UNIX_EPOCH).unwrap_or_default();
     let (modified, size) = (modified.as_secs() as i64, metadata.len());
-    Ok(Some(Entry { name: name.into_vec(), kind, modified, size }))
+    Ok(Some(DirectoryEntry { name: name.into_vec(), kind, modified, size }))
 }

@@ -10,7 +10,7 @@
 
 use super::Outcome;
 use super::course::{self, Course, LOOKUPS, Right, find, missed};
-use super::partial::{self, Step};
+use super::partial::{self, PartialDecision};
 use super::stored;
 use crate::caching::query;
 use crate::client::Client;
@@ -76,10 +76,10 @@ async fn with_lookup(
             return Outcome::Status(504);
         }
         lookup = match partial::step(request, client, cache, key, lookup).await {
-            Step::On(lookup) => lookup,
-            Step::Answered(outcome) => return outcome,
-            Step::Ask(_) if request.wish.only_if_cached => return Outcome::Status(504),
-            Step::Ask(filling) => {
+            PartialDecision::On(lookup) => lookup,
+            PartialDecision::Answered(outcome) => return outcome,
+            PartialDecision::Ask(_) if request.wish.only_if_cached => return Outcome::Status(504),
+            PartialDecision::Ask(filling) => {
                 missed(request, Cause::Absent, None);
                 let filling = if request.wish.no_store { Filling::No } else { filling };
                 return upstream(request, client, filling, None).await;

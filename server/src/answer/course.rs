@@ -19,12 +19,14 @@
 use crate::cache_report::{CacheReport, Forward};
 use crate::caching::keyed::{self, Use, usage};
 use crate::caching::query;
+use crate::counting;
 use crate::gateway::{self, Filling, Proxied};
 use crate::request::Request;
 use crate::variables;
 use millstream_cache::policy::{Usable, Why, Wish};
 use millstream_cache::{FillPermit, Follower, Front, Hit, Lookup, Now, StaleCause, Waiter, Woken};
 use millstream_conf::model::ProxyCache;
+use millstream_net::clock;
 use millstream_telemetry::metrics::{CacheStatus, Cause};
 use millstream_wire::Method;
 use millstream_wire::h1::framing::Framing;
@@ -118,7 +120,7 @@ fn wished(front: &Front, request: &Request, key: &[u8], lookup: Lookup, now: Now
 
 /// Counts why a request goes to the upstream, and notes it.
 pub fn missed(request: &mut Request, cause: Cause, detail: Option<&'static str>) {
-    request.count_miss(cause);
+    counting::missed(request, cause);
     let forward = match cause {
         Cause::NotCachedMethod => Forward::Method,
         Cause::Bypass | Cause::NotKeyed | Cause::Credentials => Forward::Bypass,
@@ -263,7 +265,10 @@ async fn busy(
         Some(_) => (CacheStatus::Expired, Cause::Expired),
         None => (CacheStatus::Miss, Cause::Absent),
     };
-    Some(match waiter.wait(request.fields(), cache, Now::read()).await {
+    let since = clock::now();
+    let woken = waiter.wait(request.fields(), cache, Now::read()).await;
+    counting::waited(request, clock::now().saturating_duration_since(since));
+    Some(match woken {
         Woken::Retry => return None,
         Woken::Streaming(follower) => {
             request.cache_status = Some(CacheStatus::Hit);

@@ -8,12 +8,12 @@ use super::precoded;
 use super::{Outcome, autoindex, fixed, media_type, stored};
 use crate::client::{Client, ClientFailure};
 use crate::failure::log;
-use crate::followed::Followed;
-use crate::open_files::{self, Found, OpenFile};
+use crate::open_files::{self, FileOrDirectory, OpenFile};
 use crate::representation::chosen::{self, Chosen, Extent, Offer};
 use crate::representation::multipart::Multipart;
 use crate::request::Request;
 use crate::restart::Restart;
+use crate::symlinks::RefusedLinks;
 use crate::variables::file_path::{self, Unmapped};
 use crate::variables::value;
 use millstream_conf::model::Level;
@@ -37,7 +37,7 @@ const SENT_AT_A_TIME: u64 = 2 * 1024 * 1024;
 const READ_UP_TO: u64 = 16 * 1024;
 
 /// A file that goes out.
-struct Opened {
+struct ChosenFile {
     of: Arc<OpenFile>,
     /// What it is coded with, where it stands in for another.
     coding: Option<Coding>,
@@ -96,7 +96,7 @@ async fn index(request: &mut Request, client: &mut Client, directory: &[u8]) -> 
     let names: Vec<Vec<u8>> =
         request.location().settings.files.index.iter().map(|name| value(name, request)).collect();
     let shown = directory;
-    let followed = Followed::of(request);
+    let followed = RefusedLinks::of(request);
     let found = match look_for(&names, directory, |path| followed.metadata_at_once(path)) {
         Some(found) => found,
         None => {
@@ -157,29 +157,29 @@ fn look_for(
 
 /// Opens the file that a client gets in place of a path: the first of those coded ones that is there, else the path's own; nothing
 /// where that is a directory.
-async fn best(request: &Request, path: &Path) -> std::io::Result<Option<Opened>> {
-    let (beside, followed) = (precoded::beside(request, path), Followed::of(request));
+async fn best(request: &Request, path: &Path) -> std::io::Result<Option<ChosenFile>> {
+    let (beside, followed) = (precoded::beside(request, path), RefusedLinks::of(request));
     let open = async |path: &Path| open(request, &followed, path).await;
     let mut varies = false;
     for path in &beside.varying {
-        varies |= matches!(open(path).await, Ok(Found::File(_)));
+        varies |= matches!(open(path).await, Ok(FileOrDirectory::File(_)));
     }
     for (coding, path) in &beside.wanted {
-        if let Ok(Found::File(of)) = open(path).await {
-            return Ok(Some(Opened { of, coding: Some(*coding), varies }));
+        if let Ok(FileOrDirectory::File(of)) = open(path).await {
+            return Ok(Some(ChosenFile { of, coding: Some(*coding), varies }));
         }
     }
     match open(path).await? {
-        Found::File(of) => Ok(Some(Opened { of, coding: None, varies })),
-        Found::Directory => Ok(None),
+        FileOrDirectory::File(of) => Ok(Some(ChosenFile { of, coding: None, varies })),
+        FileOrDirectory::Directory => Ok(None),
     }
 }
 
 /// Opens what is at a path. What one location refuses to follow another one may have opened, so then nothing is kept.
-async fn open(request: &Request, followed: &Followed, path: &Path) -> std::io::Result<Found> {
+async fn open(request: &Request, followed: &RefusedLinks, path: &Path) -> std::io::Result<FileOrDirectory> {
     if followed.refuses_some() {
         let (followed, path) = (followed.clone(), path.to_path_buf());
-        return Found::of(blocking::run(move || followed.open(&path)).await?.into());
+        return FileOrDirectory::of(blocking::run(move || followed.open(&path)).await?.into());
     }
     let settings = &request.location().settings.open_file_cache;
     open_files::open(&request.generation.open_files, settings, path).await
@@ -194,7 +194,7 @@ fn status_of(error: &std::io::Error) -> u16 {
     }
 }
 
-async fn send(request: &mut Request, client: &mut Client, opened: Opened) -> Outcome {
+async fn send(request: &mut Request, client: &mut Client, opened: ChosenFile) -> Outcome {
     let settings = &request.location().settings;
     let media = media_type::of(request);
     let etag = format!("\"{:x}-{:x}\"", opened.of.modified, opened.of.length);

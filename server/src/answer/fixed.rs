@@ -5,7 +5,7 @@ use crate::client::{AnswerHead, Client};
 use crate::failure;
 use crate::filter::chain;
 use crate::filter::coding::{self, Plain};
-use crate::filter::head::{self, Plan};
+use crate::filter::head::{self, HeadPlan};
 use crate::redirect;
 use crate::representation::hit::Ready;
 use crate::request::Request;
@@ -37,7 +37,7 @@ pub fn at_once(request: &mut Request, rule: &Return, out: &mut Vec<u8>) -> Optio
     if coding::choose(request, &Plain { status, fields, length }).is_some() {
         return None;
     }
-    head::encode(out, request, &Plan { status, fields, length, chunked: false, coding: None, age: None });
+    head::encode(out, request, &HeadPlan { status, fields, length, chunked: false, coding: None, age: None });
     Some(if request.wants_body() { Ready::Text(body.into()) } else { Ready::HeadOnly })
 }
 

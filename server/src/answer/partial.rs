@@ -27,7 +27,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 /// What follows for a request.
-pub enum Step {
+pub enum PartialDecision {
     /// What any request gets of this look-up.
     On(Lookup),
     /// It is answered.
@@ -43,7 +43,7 @@ pub async fn step(
     cache: &ProxyCache,
     key: &[u8],
     lookup: Lookup,
-) -> Step {
+) -> PartialDecision {
     let lookup = match lookup {
         // A part is not refreshed ahead: that would bring the whole, which nobody has asked for.
         Lookup::Fresh(found) | Lookup::Ahead(found, _) if found.entry.head().part.is_some() => {
@@ -63,19 +63,19 @@ pub async fn step(
         _ => false,
     };
     if !is_plain_miss {
-        return Step::On(lookup);
+        return PartialDecision::On(lookup);
     }
     if request.method == Method::Head && !cache.convert_head {
         request.cache_status = Some(CacheStatus::Miss);
-        return Step::Ask(Filling::No);
+        return PartialDecision::Ask(Filling::No);
     }
     if goes_on_as_it_is(request, cache) {
         // Whoever waits for the whole does not wait for a part: a right to fill goes back.
         drop(lookup);
         request.cache_status = Some(CacheStatus::Miss);
-        return Step::Ask(stored_by(request, Filling::Part(beside(request, cache, key))));
+        return PartialDecision::Ask(stored_by(request, Filling::Part(beside(request, cache, key))));
     }
-    Step::On(lookup)
+    PartialDecision::On(lookup)
 }
 
 /// The answer to a request that says no-store is not stored.
@@ -101,12 +101,12 @@ async fn of_part(
     cache: &ProxyCache,
     key: &[u8],
     found: &Rc<Hit>,
-) -> Step {
+) -> PartialDecision {
     if let Some(outcome) = from_part(request, client, &found.entry).await {
-        return Step::Answered(outcome);
+        return PartialDecision::Answered(outcome);
     }
     if request.wish.only_if_cached {
-        return Step::Answered(Outcome::Status(504));
+        return PartialDecision::Answered(Outcome::Status(504));
     }
     request.cache_status = Some(CacheStatus::Miss);
     let permit = beside(request, cache, key);
@@ -115,7 +115,7 @@ async fn of_part(
         Some(rest) => Filling::Rest(permit, Box::new(rest)),
         None => Filling::Permit(permit),
     };
-    Step::Ask(stored_by(request, filling))
+    PartialDecision::Ask(stored_by(request, filling))
 }
 
 /// Answers a request whose range lies within a stored part; `None` where it does not, or the part cannot be read.

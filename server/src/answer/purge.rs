@@ -14,12 +14,12 @@ use crate::location_text::located;
 use crate::request::Request;
 use crate::right;
 use crate::variables::{self, holds};
-use asked::{Hosts, PurgeMethod, Wanted};
+use asked::{Hosts, PurgeMethod, PurgeScope};
 use millstream_cache::{How, Purge, What, key};
 use millstream_conf::model::{Handler, Level, ProxyCache, PurgeAt};
 use millstream_telemetry::metrics::{Counter, WorkerMetrics};
 use millstream_wire::{Headers, Method};
-use orders::{Matter, Orders};
+use orders::{Orders, PurgeItem};
 use pattern::Unmappable;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
@@ -74,6 +74,27 @@ pub struct Done {
     pub on_disk: Option<bool>,
 }
 
+/// What was done, as purging requests and the API answer it.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct PurgeReport {
+    /// `ok`.
+    pub status: String,
+    /// Whether it was only made stale.
+    pub soft: bool,
+    /// Each thing that was purged.
+    pub purged: Vec<Done>,
+    /// What may not have been meant.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
+}
+
+impl PurgeReport {
+    /// Of a purge that is in force.
+    pub fn of(soft: bool, purged: Vec<Done>, notes: Vec<String>) -> PurgeReport {
+        PurgeReport { status: "ok".to_owned(), soft, purged, notes }
+    }
+}
+
 /// Whether a request in a location with a cache purges. Costs a comparison where it does not.
 #[inline]
 pub fn in_cached_location(request: &Request, cache: &ProxyCache) -> Option<Purging> {
@@ -119,7 +140,7 @@ pub async fn answer(request: &mut Request, client: &mut Client, purging: Purging
         Ok(_) if purging == Purging::Condition => {
             fixed::whole(request, client, 204, &Headers::default(), &[]).await
         }
-        Ok(purged) => json(request, client, 200, &Report { status: "ok", soft, purged }).await,
+        Ok(purged) => json(request, client, 200, &PurgeReport::of(soft, purged, Vec::new())).await,
         Err(error) => {
             let text = format!("the purge is in force, but would not outlive a restart: {error}");
             refuse(request, client, &Refusal { status: 500, text: text.into() }).await
@@ -149,21 +170,21 @@ fn by_condition(request: &Request) -> Result<Orders, Refusal> {
     let target = request.head.query.map_or(request.head.path.end, |query| query.end);
     let target = request.bytes[request.head.path.start as usize..target as usize].to_vec();
     let wanted = match target.strip_suffix(b"*") {
-        Some(prefix) => Wanted::Prefix(prefix.to_vec(), Hosts::Own),
-        None => Wanted::Target(target, Hosts::Own),
+        Some(prefix) => PurgeScope::Prefix(prefix.to_vec(), Hosts::Own),
+        None => PurgeScope::Target(target, Hosts::Own),
     };
     orders::of_request(request, &wanted)
 }
 
 fn by_location(request: &Request, at: &PurgeAt) -> Orders {
     let mut key = variables::value(&at.key, request);
-    let matter = if key.last() == Some(&b'*') {
+    let item = if key.last() == Some(&b'*') {
         key.pop();
-        Matter::Prefix(key)
+        PurgeItem::Prefix(key)
     } else {
-        Matter::Text(key)
+        PurgeItem::Text(key)
     };
-    Orders::of_zone(at.zone, std::iter::once(matter))
+    Orders::of_zone(at.zone, std::iter::once(item))
 }
 
 /// Gives the orders to the zones; done once all of them hold, also after a restart.
@@ -174,17 +195,17 @@ pub async fn carry_out(request: &Request, orders: Orders, soft: bool) -> std::io
     let how = if soft { How::Soft } else { How::Hard };
     let generation: &Generation = &request.generation;
     let metrics: &WorkerMetrics = &request.worker.metrics;
-    let mut under_way = Vec::with_capacity(orders.matters.len());
-    for (zone, matter) in orders.matters {
+    let mut under_way = Vec::with_capacity(orders.items.len());
+    for (zone, item) in orders.items {
         let store = &generation.shared.stores[zone as usize];
-        let (counter, by, text) = described(&matter);
+        let (counter, by, text) = described(&item);
         metrics.add(counter, 1);
         log(request, store.name(), by, &text, soft);
-        let by_key = matches!(matter, Matter::Key(_));
+        let by_key = matches!(item, PurgeItem::Key(_));
         let done =
             Done { zone: store.name().to_owned(), by: by.to_owned(), text, in_memory: None, on_disk: None };
         // In force from here on; all of them are written down side by side.
-        under_way.push((done, by_key, store.purge(Purge { what: what(matter), how })));
+        under_way.push((done, by_key, store.purge(Purge { what: what(item), how })));
     }
     let mut purged = Vec::with_capacity(under_way.len());
     let mut failed = None;
@@ -204,23 +225,23 @@ pub async fn carry_out(request: &Request, orders: Orders, soft: bool) -> std::io
     failed.map_or(Ok(purged), Err)
 }
 
-fn what(matter: Matter) -> What {
-    match matter {
-        Matter::Key(key) | Matter::Text(key) => What::Key(key),
-        Matter::Prefix(text) => What::Prefix(text),
-        Matter::Tag(name) => What::Tag(name),
-        Matter::All => What::All,
+fn what(item: PurgeItem) -> What {
+    match item {
+        PurgeItem::Key(key) | PurgeItem::Text(key) => What::Key(key),
+        PurgeItem::Prefix(text) => What::Prefix(text),
+        PurgeItem::Tag(name) => What::Tag(name),
+        PurgeItem::All => What::All,
     }
 }
 
-fn described(matter: &Matter) -> (Counter, &'static str, String) {
+fn described(item: &PurgeItem) -> (Counter, &'static str, String) {
     let shown = |text: &[u8]| String::from_utf8_lossy(text).into_owned();
-    match matter {
-        Matter::Key(key) => (Counter::PurgesKey, "key", shown(key::text(key))),
-        Matter::Text(text) => (Counter::PurgesKey, "key", shown(text)),
-        Matter::Prefix(text) => (Counter::PurgesPrefix, "prefix", shown(text)),
-        Matter::Tag(name) => (Counter::PurgesTag, "tag", shown(name)),
-        Matter::All => (Counter::PurgesAll, "all", String::new()),
+    match item {
+        PurgeItem::Key(key) => (Counter::PurgesKey, "key", shown(key::text(key))),
+        PurgeItem::Text(text) => (Counter::PurgesKey, "key", shown(text)),
+        PurgeItem::Prefix(text) => (Counter::PurgesPrefix, "prefix", shown(text)),
+        PurgeItem::Tag(name) => (Counter::PurgesTag, "tag", shown(name)),
+        PurgeItem::All => (Counter::PurgesAll, "all", String::new()),
     }
 }
 
@@ -237,27 +258,20 @@ fn log(request: &Request, zone: &str, by: &str, text: &str, soft: bool) {
 }
 
 #[derive(Serialize)]
-struct Report {
-    status: &'static str,
-    soft: bool,
-    purged: Vec<Done>,
+struct RefusalReport<'a> {
+    error: RefusalText<'a>,
 }
 
 #[derive(Serialize)]
-struct Failed<'a> {
-    error: FailedBody<'a>,
-}
-
-#[derive(Serialize)]
-struct FailedBody<'a> {
+struct RefusalText<'a> {
     status: u16,
     text: &'a str,
 }
 
 /// Answers with what is wrong.
 pub async fn refuse(request: &mut Request, client: &mut Client, refusal: &Refusal) -> Outcome {
-    let error = FailedBody { status: refusal.status, text: &refusal.text };
-    json(request, client, refusal.status, &Failed { error }).await
+    let error = RefusalText { status: refusal.status, text: &refusal.text };
+    json(request, client, refusal.status, &RefusalReport { error }).await
 }
 
 /// Answers with a value as JSON, which nobody stores.

@@ -31,7 +31,7 @@ use std::rc::Rc;
 use tokio::task::JoinHandle;
 
 /// Why an answer in pieces broke off.
-enum Broken {
+enum SliceFailure {
     Client(ClientFailure),
     /// A piece did not come, or is not of this answer; logged.
     Piece,
@@ -117,8 +117,8 @@ async fn in_pieces(request: &mut Request, client: &mut Client, first: Piece, who
     };
     match send(request, client, first, whole, range).await {
         Ok(()) => stored::close(request, client).await,
-        Err(Broken::Client(failure)) => Outcome::Client(failure),
-        Err(Broken::Piece) => {
+        Err(SliceFailure::Client(failure)) => Outcome::Client(failure),
+        Err(SliceFailure::Piece) => {
             client.abandon();
             request.keep_alive = false;
             _ = client.flush(request).await;
@@ -169,7 +169,7 @@ async fn send(
     first: Piece,
     whole: &Whole,
     range: Range<u64>,
-) -> Result<(), Broken> {
+) -> Result<(), SliceFailure> {
     let size = request.location().settings.slice;
     let mut position = range.start;
     let mut first = Some(first).filter(|_| whole.first == position / size * size);
@@ -178,13 +178,13 @@ async fn send(
         let start = position / size * size;
         let piece = match (first.take(), coming.take()) {
             (Some(first), _) => first,
-            (None, Some(coming)) => coming.await.ok().flatten().ok_or(Broken::Piece)?,
-            (None, None) => fetch(request, start).await.ok().flatten().ok_or(Broken::Piece)?,
+            (None, Some(coming)) => coming.await.ok().flatten().ok_or(SliceFailure::Piece)?,
+            (None, None) => fetch(request, start).await.ok().flatten().ok_or(SliceFailure::Piece)?,
         };
         if !whole.has(&piece, start, size) {
             log(request, "a piece of another answer in slice response");
             forget(request, &[whole.first, start]);
-            return Err(Broken::Piece);
+            return Err(SliceFailure::Piece);
         }
         let end = start.saturating_add(size).min(range.end);
         if end < range.end {

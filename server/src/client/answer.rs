@@ -1,21 +1,24 @@
 //! An answer on its way: head and body framed into one buffer, changed and compressed on the way where the location says so.
 //!
-//! Before: `assembly`, what else belongs to it; next: `sending`, which makes one, and writes it.
+//! Before: `assembly`, what else belongs to it; next: `sending`, which makes one.
 
-use super::Answerer;
-use super::Ending;
-use super::assembly::{Assembly, Next};
-use super::framing::Framed;
+use super::assembly::{Assembly, NextPart};
+use super::framing::AnswerFraming;
 use super::tail::Tail;
+use super::{Answerer, ClientFailure, Ending};
 use crate::filter::chain::Chain;
 use crate::filter::compressor::Compressor;
 use crate::filter::trailers;
 use crate::limits::limit_rate::Pace;
 use crate::request::Request;
 use millstream_net::buffers;
+use millstream_net::outlet::Outlet;
 use millstream_wire::h1::encode;
 use millstream_wire::{Fields, Headers};
-use std::task::Context;
+use std::io::{self, IoSlice};
+use std::ops::Range;
+use std::os::fd::AsFd;
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 /// Bytes framed before they are written even though more is there.
@@ -41,7 +44,7 @@ pub(super) struct Answer {
     /// What follows `out` of a whole body.
     pub(super) tail: Tail,
     pub(super) head_left: usize,
-    pub(super) framed: Framed,
+    pub(super) framed: AnswerFraming,
     /// What the body goes through first.
     pub(super) chain: Option<Chain>,
     /// What else belongs to it.
@@ -70,9 +73,9 @@ impl Answer {
         buffers::give(std::mem::take(&mut self.out));
         let is_whole = self.ended && !self.cut && !abandoned;
         match (is_whole, self.framed) {
-            (true, Framed::Close) => Ending::Closing,
+            (true, AnswerFraming::Close) => Ending::Closing,
             (true, _) => Ending::Whole,
-            (false, Framed::Close) => Ending::CutUnseen,
+            (false, AnswerFraming::Close) => Ending::CutUnseen,
             (false, _) => Ending::Cut,
         }
     }
@@ -86,9 +89,9 @@ impl Answer {
 
     pub(super) fn room_for(&self, length: usize) -> bool {
         match self.framed {
-            Framed::Length(left) => left >= length as u64,
-            Framed::Chunked | Framed::Close => true,
-            Framed::Empty => false,
+            AnswerFraming::Length(left) => left >= length as u64,
+            AnswerFraming::Chunked | AnswerFraming::Close => true,
+            AnswerFraming::Empty => false,
         }
     }
 
@@ -134,11 +137,11 @@ impl Answer {
                 return Assembled::Some;
             }
             match assembly.next(context, request, answerer) {
-                Next::Text(text) => self.code(request, &text),
-                Next::Nothing => return Assembled::All,
-                Next::Waits => return Assembled::Waits,
-                Next::Cut => return Assembled::Cut,
-                Next::End(trailers) => {
+                NextPart::Text(text) => self.code(request, &text),
+                NextPart::Nothing => return Assembled::All,
+                NextPart::Waits => return Assembled::Waits,
+                NextPart::Cut => return Assembled::Cut,
+                NextPart::End(trailers) => {
                     self.assembly = None;
                     self.finish(request, trailers.as_ref().map(Headers::view));
                 }
@@ -178,9 +181,9 @@ impl Answer {
 
     pub(super) fn frame(&mut self, piece: &[u8]) {
         let room = match self.framed {
-            Framed::Empty => return,
-            Framed::Length(left) => piece.len().min(usize::try_from(left).unwrap_or(usize::MAX)),
-            Framed::Chunked | Framed::Close => piece.len(),
+            AnswerFraming::Empty => return,
+            AnswerFraming::Length(left) => piece.len().min(usize::try_from(left).unwrap_or(usize::MAX)),
+            AnswerFraming::Chunked | AnswerFraming::Close => piece.len(),
         };
         if room == 0 {
             return;
@@ -192,22 +195,22 @@ impl Answer {
 
     pub(super) fn open_piece(&mut self, length: usize) {
         match &mut self.framed {
-            Framed::Chunked => encode::chunk_head(&mut self.out, length),
-            Framed::Length(left) => *left -= length as u64,
-            Framed::Empty | Framed::Close => {}
+            AnswerFraming::Chunked => encode::chunk_head(&mut self.out, length),
+            AnswerFraming::Length(left) => *left -= length as u64,
+            AnswerFraming::Empty | AnswerFraming::Close => {}
         }
     }
 
     pub(super) fn close_piece(&mut self) {
-        if self.framed == Framed::Chunked {
+        if self.framed == AnswerFraming::Chunked {
             self.out.extend_from_slice(b"\r\n");
         }
     }
 
     pub(super) fn end(&mut self, request: &mut Request, of_upstream: Option<Fields<'_>>) {
         match self.framed {
-            Framed::Length(left) if left > 0 => self.cut = true,
-            Framed::Chunked => {
+            AnswerFraming::Length(left) if left > 0 => self.cut = true,
+            AnswerFraming::Chunked => {
                 self.out.extend_from_slice(b"0\r\n");
                 if of_upstream.is_some() || trailers::are_expected(request, request.sent.status) {
                     trailers::write(&mut self.out, request, of_upstream);
@@ -217,5 +220,156 @@ impl Answer {
             _ => {}
         }
         self.ended = true;
+    }
+}
+
+impl Answer {
+    pub(super) fn poll_write(
+        &mut self,
+        outlet: &mut Outlet<'_>,
+        cx: &mut Context<'_>,
+        request: &mut Request,
+    ) -> Poll<Result<(), ClientFailure>> {
+        let (mut tail, mut sent) = (std::mem::take(&mut self.tail), 0);
+        let step = match (&tail, tail.bytes()) {
+            (Tail::File(file, part), _) => {
+                self.poll_write_file(outlet, cx, request, &**file, part, &mut sent)
+            }
+            (_, Some(bytes)) => self.poll_write_piece(outlet, cx, request, &bytes, &mut sent),
+            // What was moved to a file meanwhile is read piece by piece, by whoever flushes.
+            (_, None) => {
+                self.tail = tail;
+                return self.poll_write_piece(outlet, cx, request, &[], &mut sent);
+            }
+        };
+        if step.is_pending() {
+            tail.advance(sent);
+            self.tail = tail;
+        }
+        step
+    }
+
+    /// Whether nothing is written for now, as fast as the client might be.
+    pub(super) fn is_paused(&self) -> bool {
+        self.pace.as_ref().is_some_and(|pace| pace.is_paused())
+    }
+
+    pub(super) fn send_timeout(&self) -> Duration {
+        self.send_timeout
+    }
+
+    /// Reads a piece of what was moved to a file. False where nothing was.
+    pub(super) async fn read_on(&mut self) -> io::Result<bool> {
+        let Tail::Lent(loan, part) = &self.tail else { return Ok(false) };
+        let bytes = loan.read(part.clone()).await?;
+        self.out.extend_from_slice(&bytes);
+        self.tail.advance(bytes.len());
+        Ok(true)
+    }
+
+    /// Counts bytes that were written; gives how many of them were not of `out`.
+    fn account(&mut self, request: &mut Request, count: usize) -> usize {
+        if let Some(pace) = &mut self.pace {
+            pace.wrote(request.sent.bytes, count as u64);
+        }
+        let from_out = count.min(self.out.len() - self.written);
+        self.written += from_out;
+        let of_head = count.min(self.head_left);
+        self.head_left -= of_head;
+        request.sent.bytes += count as u64;
+        request.sent.body_bytes += (count - of_head) as u64;
+        count - from_out
+    }
+
+    pub(super) fn poll_write_piece(
+        &mut self,
+        outlet: &mut Outlet<'_>,
+        cx: &mut Context<'_>,
+        request: &mut Request,
+        piece: &[u8],
+        sent: &mut usize,
+    ) -> Poll<Result<(), ClientFailure>> {
+        while self.written < self.out.len() || *sent < piece.len() {
+            let most = ready!(self.poll_most(outlet, cx, request))?;
+            let (out, rest) = (&self.out[self.written..], &piece[*sent..]);
+            let out = &out[..out.len().min(most)];
+            let rest = &rest[..rest.len().min(most - out.len())];
+            let wrote = if rest.is_empty() {
+                outlet.poll_write(cx, out)
+            } else {
+                outlet.poll_write_vectored(cx, &[IoSlice::new(out), IoSlice::new(rest)])
+            };
+            *sent += self.wrote(ready!(wrote), request)?;
+        }
+        self.poll_written(outlet, cx, request)
+    }
+
+    /// Everything was written that was to be.
+    fn poll_written(
+        &mut self,
+        outlet: &mut Outlet<'_>,
+        cx: &mut Context<'_>,
+        request: &mut Request,
+    ) -> Poll<Result<(), ClientFailure>> {
+        self.out.clear();
+        self.written = 0;
+        // A TLS stream may hold records back until it is flushed.
+        ready!(outlet.poll_flush(cx)).map_err(|error| self.failed(&error))?;
+        if self.ended && !self.cut && self.tail.length() == 0 {
+            request.sent.complete = true;
+        }
+        Poll::Ready(Ok(()))
+    }
+
+    /// As [`Answer::poll_write_piece`], for a piece in a file.
+    pub(super) fn poll_write_file(
+        &mut self,
+        outlet: &mut Outlet<'_>,
+        cx: &mut Context<'_>,
+        request: &mut Request,
+        file: &dyn AsFd,
+        part: &Range<u64>,
+        sent: &mut usize,
+    ) -> Poll<Result<(), ClientFailure>> {
+        while part.start + (*sent as u64) < part.end {
+            let most = ready!(self.poll_most(outlet, cx, request))?;
+            let out = &self.out[self.written..];
+            let out = &out[..out.len().min(most)];
+            let start = part.start + *sent as u64;
+            let rest = start..part.end.min(start.saturating_add((most - out.len()) as u64));
+            let wrote = outlet.poll_write_with_file(cx, out, &file, rest);
+            *sent += self.wrote(ready!(wrote), request)?;
+        }
+        self.poll_written(outlet, cx, request)
+    }
+
+    /// How many bytes may be written now. What a TLS session holds back goes out before a pause.
+    fn poll_most(
+        &mut self,
+        outlet: &mut Outlet<'_>,
+        cx: &mut Context<'_>,
+        request: &Request,
+    ) -> Poll<Result<usize, ClientFailure>> {
+        let Some(pace) = &mut self.pace else { return Poll::Ready(Ok(usize::MAX)) };
+        if let Poll::Ready(most) = pace.poll_most(cx, request.sent.bytes) {
+            return Poll::Ready(Ok(most));
+        }
+        match outlet.poll_flush(cx) {
+            Poll::Ready(Err(error)) => Poll::Ready(Err(self.failed(&error))),
+            _ => Poll::Pending,
+        }
+    }
+
+    /// What one write came to: how much of it was the piece's.
+    fn wrote(&mut self, wrote: io::Result<usize>, request: &mut Request) -> Result<usize, ClientFailure> {
+        match wrote {
+            Ok(count) => Ok(self.account(request, count)),
+            Err(error) => Err(self.failed(&error)),
+        }
+    }
+
+    fn failed(&mut self, error: &io::Error) -> ClientFailure {
+        self.cut = true;
+        ClientFailure::of_writing(error)
     }
 }

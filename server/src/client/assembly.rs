@@ -9,7 +9,7 @@ use super::end::Inside;
 use crate::failure;
 use crate::filter::addition::Addition;
 use crate::filter::ssi::{Ask, Ssi};
-use crate::request::{Request, Wanted};
+use crate::request::{Request, SubrequestPart};
 use millstream_conf::model::Level;
 use millstream_net::pipe::{End, Pipe};
 use millstream_wire::{Fields, Headers};
@@ -24,7 +24,7 @@ const ROOM: usize = 64 * 1024;
 const AT_A_TIME: usize = 16;
 
 /// What comes next of an answer.
-pub(super) enum Next {
+pub(super) enum NextPart {
     /// Some of its body.
     Text(Vec<u8>),
     /// Nothing yet, until more is put in.
@@ -69,7 +69,7 @@ struct Included {
 
 impl Included {
     fn ask(request: &Request, answerer: Answerer, ask: Ask) -> Part {
-        let wanted = if ask.variable.is_some() { Wanted::Variable } else { Wanted::Body };
+        let wanted = if ask.variable.is_some() { SubrequestPart::Variable } else { SubrequestPart::Body };
         let mut sub = request.subrequest(&ask.path, wanted);
         sub.set_page(ask.query, request.sheet().below(ask.stub));
         let inside = Rc::new(Inside { pipe: Pipe::new(ROOM), wants_head: false, status: Cell::new(0) });
@@ -161,11 +161,16 @@ impl Assembly {
     }
 
     /// What comes next.
-    pub(super) fn next(&mut self, context: &mut Context<'_>, request: &Request, answerer: Answerer) -> Next {
+    pub(super) fn next(
+        &mut self,
+        context: &mut Context<'_>,
+        request: &Request,
+        answerer: Answerer,
+    ) -> NextPart {
         loop {
             let Some(part) = self.parts.front_mut() else {
                 match self.unread.take() {
-                    None => return self.end.take().map_or(Next::Nothing, Next::End),
+                    None => return self.end.take().map_or(NextPart::Nothing, NextPart::End),
                     Some(unread) => {
                         self.held -= unread.len();
                         self.put(request, answerer, &unread);
@@ -179,17 +184,17 @@ impl Assembly {
                     self.held -= text.len();
                     let text = std::mem::take(text);
                     self.parts.pop_front();
-                    return Next::Text(text);
+                    return NextPart::Text(text);
                 }
                 Part::Unasked(ask) => *part = Included::ask(request, answerer, std::mem::take(ask)),
                 Part::Included(included) => match included.inside.pipe.poll_read(context) {
-                    Poll::Pending => return Next::Waits,
+                    Poll::Pending => return NextPart::Waits,
                     Poll::Ready(Ok(bytes)) => {
                         if let Some(bytes) = included.take(request, bytes) {
-                            return Next::Text(bytes);
+                            return NextPart::Text(bytes);
                         }
                     }
-                    Poll::Ready(Err(End::Cut)) if included.variable.is_none() => return Next::Cut,
+                    Poll::Ready(Err(End::Cut)) if included.variable.is_none() => return NextPart::Cut,
                     Poll::Ready(Err(end)) => {
                         if end == End::Whole {
                             included.ended(request);

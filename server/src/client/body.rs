@@ -28,7 +28,7 @@ const TRAILER_LIMIT: usize = 8 * 1024;
 
 /// A body being read.
 pub(super) struct Body {
-    state: State,
+    state: Remaining,
     wants_continue: bool,
     decoded: u64,
     limit: u64,
@@ -38,7 +38,7 @@ pub(super) struct Body {
     idle_since: Instant,
 }
 
-enum State {
+enum Remaining {
     Length(u64),
     Chunked(Decoder),
     Ended,
@@ -55,13 +55,13 @@ impl Client {
         let state = match request.framing {
             Framing::None | Framing::Close => return Ok(()),
             Framing::Length(0) => return Ok(()),
-            Framing::Length(length) => State::Length(length),
-            Framing::Chunked => State::Chunked(Decoder::new(TRAILER_LIMIT)),
+            Framing::Length(length) => Remaining::Length(length),
+            Framing::Chunked => Remaining::Chunked(Decoder::new(TRAILER_LIMIT)),
         };
         let outcome = match &state {
-            State::Length(length) if limit > 0 && *length > limit => Err(ClientFailure::TooLarge),
-            State::Chunked(decoder) => look_ahead(decoder.clone(), &self.rest),
-            State::Length(_) | State::Ended => Ok(()),
+            Remaining::Length(length) if limit > 0 && *length > limit => Err(ClientFailure::TooLarge),
+            Remaining::Chunked(decoder) => look_ahead(decoder.clone(), &self.rest),
+            Remaining::Length(_) | Remaining::Ended => Ok(()),
         };
         let wants_continue = request.is_http11()
             && request
@@ -96,7 +96,7 @@ impl Client {
 
     /// Whether the body has not been read to its end.
     pub fn body_pending(&self) -> bool {
-        self.body.as_ref().is_some_and(|body| !matches!(body.state, State::Ended))
+        self.body.as_ref().is_some_and(|body| !matches!(body.state, Remaining::Ended))
     }
 
     /// Whether the body, if there is one, was made readable already.
@@ -152,7 +152,7 @@ impl Client {
         let settings = &request.location().settings;
         let (pause, until) = (settings.lingering.timeout, later(settings.lingering.time));
         let mut dropped = buffers::take();
-        while let Some(body) = self.body.as_mut().filter(|body| !matches!(body.state, State::Ended)) {
+        while let Some(body) = self.body.as_mut().filter(|body| !matches!(body.state, Remaining::Ended)) {
             let left = until.saturating_duration_since(clock::now());
             if left.is_zero() {
                 break;
@@ -169,8 +169,8 @@ impl Client {
     /// The trailer fields of a chunked body read to its end.
     pub fn body_trailers(&self) -> Option<Fields<'_>> {
         match &self.body.as_ref()?.state {
-            State::Chunked(decoder) => Some(decoder.trailers()),
-            State::Length(_) | State::Ended => None,
+            Remaining::Chunked(decoder) => Some(decoder.trailers()),
+            Remaining::Length(_) | Remaining::Ended => None,
         }
     }
 
@@ -219,20 +219,20 @@ impl Client {
         // Framing only takes bytes away.
         let input = &self.rest[..self.rest.len().min(at_most)];
         let (consumed, ended) = match &mut body.state {
-            State::Ended => (0, true),
-            State::Length(left) => {
+            Remaining::Ended => (0, true),
+            Remaining::Length(left) => {
                 let take = usize::try_from(*left).unwrap_or(usize::MAX).min(input.len());
                 into.extend_from_slice(&input[..take]);
                 *left -= take as u64;
                 (take, *left == 0)
             }
-            State::Chunked(decoder) => decode_chunked(decoder, input, into)?,
+            Remaining::Chunked(decoder) => decode_chunked(decoder, input, into)?,
         };
         body.decoded += (into.len() - before) as u64;
         request.body_received += consumed as u64;
         consume(&mut self.rest, consumed);
         if ended {
-            body.state = State::Ended;
+            body.state = Remaining::Ended;
         }
         if body.limit > 0 && body.decoded > body.limit {
             return Err(ClientFailure::TooLarge);

@@ -2,7 +2,7 @@
 //!
 //! Whoever answers need not know. Next: `client`, which reads and writes through it; `serve/subrequest`, which is inside.
 
-use crate::worker::{Awaits, Place, Watch};
+use crate::worker::{Awaits, ConnectionSlot, Watch};
 use millstream_net::outlet::Outlet;
 use millstream_net::pipe::Pipe;
 use millstream_net::stream::{Hangup, Stream};
@@ -16,7 +16,7 @@ use std::time::Duration;
 /// Where a client is.
 pub(super) enum End {
     /// At the other end of a connection, which has a place among those of its worker.
-    Connection(Stream, Place),
+    Connection(Stream, ConnectionSlot),
     /// In this process.
     Inside(Rc<Inside>),
 }
@@ -80,19 +80,19 @@ impl End {
         }
     }
 
-    /// See [`Place::wait`].
+    /// See [`ConnectionSlot::wait`].
     pub(super) fn wait(&self, awaits: Awaits, waker: &Waker) {
         if let End::Connection(_, place) = self {
             place.wait(awaits, waker);
         }
     }
 
-    /// See [`Place::is_shed`].
+    /// See [`ConnectionSlot::is_shed`].
     pub(super) fn is_shed(&self) -> bool {
         matches!(self, End::Connection(_, place) if place.is_shed())
     }
 
-    /// See [`Place::set_busy`].
+    /// See [`ConnectionSlot::set_busy`].
     pub(super) fn set_busy(&self) {
         if let End::Connection(_, place) = self {
             place.set_busy();

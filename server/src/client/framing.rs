@@ -20,7 +20,7 @@ pub struct AnswerHead<'a> {
 
 /// How the body's end is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Framed {
+pub(super) enum AnswerFraming {
     /// No body on the wire (HEAD, 204, 304).
     Empty,
     /// That many bytes are still to come.
@@ -32,21 +32,21 @@ pub(super) enum Framed {
 }
 
 /// How the end of a body is shown; `compress` is whether its length is not known before it is made.
-pub(super) fn framed(request: &mut Request, head: &AnswerHead<'_>, compress: bool) -> Framed {
+pub(super) fn framed(request: &mut Request, head: &AnswerHead<'_>, compress: bool) -> AnswerFraming {
     if !request.wants_body() || matches!(head.status, 100..=199 | 204 | 304) {
-        return Framed::Empty;
+        return AnswerFraming::Empty;
     }
     // What is put into another answer has that one's framing.
     let chunks = request.is_http11() && request.location().settings.send.chunked && !request.is_included();
     let status = request.error_status.unwrap_or(head.status);
     match head.length {
         Some(length) if !(compress || chunks && trailers::are_expected(request, status)) => {
-            Framed::Length(length)
+            AnswerFraming::Length(length)
         }
-        _ if chunks => Framed::Chunked,
+        _ if chunks => AnswerFraming::Chunked,
         _ => {
             request.keep_alive = false;
-            Framed::Close
+            AnswerFraming::Close
         }
     }
 }

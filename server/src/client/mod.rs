@@ -22,7 +22,7 @@ pub use stored::Unsent;
 pub use tail::WholeBody;
 
 use crate::request::Request;
-use crate::worker::{Awaits, Place, Watch};
+use crate::worker::{Awaits, ConnectionSlot, Watch};
 use answer::{Answer, Assembled};
 use body::Body;
 use end::End;
@@ -101,7 +101,7 @@ pub struct Client {
 
 impl Client {
     /// A client on an open connection. What its answers include is asked of `answerer`.
-    pub fn new(stream: Stream, place: Place, answerer: Answerer) -> Self {
+    pub fn new(stream: Stream, place: ConnectionSlot, answerer: Answerer) -> Self {
         Client::at(End::Connection(stream, place), answerer)
     }
 
@@ -124,14 +124,14 @@ impl Client {
     }
 
     /// The connection with its place; a client inside has none.
-    pub fn connection(&mut self) -> Option<(&mut Stream, &Place)> {
+    pub fn connection(&mut self) -> Option<(&mut Stream, &ConnectionSlot)> {
         match &mut self.end {
             End::Connection(stream, place) => Some((stream, place)),
             End::Inside(_) => None,
         }
     }
 
-    /// Says what is waited for, see [`Place::wait`].
+    /// Says what is waited for, see [`ConnectionSlot::wait`].
     pub fn wait(&self, awaits: Awaits, waker: &Waker) {
         self.end.wait(awaits, waker);
     }
@@ -141,7 +141,7 @@ impl Client {
         self.end.is_shed()
     }
 
-    /// Says that a request has come, see [`Place::set_busy`].
+    /// Says that a request has come, see [`ConnectionSlot::set_busy`].
     pub fn set_busy(&self) {
         self.end.set_busy();
     }

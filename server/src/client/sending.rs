@@ -5,7 +5,7 @@
 
 use super::answer::Answer;
 use super::assembly::Assembly;
-use super::framing::{AnswerHead, Framed, framed};
+use super::framing::{AnswerFraming, AnswerHead, framed};
 use super::tail::{Tail, WholeBody};
 use super::{Client, ClientFailure};
 use crate::filter::chain::{self, Changes};
@@ -16,15 +16,12 @@ use crate::limits::limit_rate::Pace;
 use crate::request::Request;
 use bytes::Bytes;
 use millstream_net::buffers;
-use millstream_net::outlet::Outlet;
 use millstream_wire::Fields;
 use millstream_wire::h1::encode;
 use std::future::poll_fn;
-use std::io::{self, IoSlice};
 use std::ops::Range;
 use std::os::fd::AsFd;
-use std::task::{Context, Poll, ready};
-use std::time::Duration;
+use std::task::{Context, Poll};
 
 /// Pieces from this size on are written from where they are instead of being copied.
 const WRITE_IN_PLACE: usize = 8 * 1024;
@@ -59,11 +56,15 @@ impl Client {
         head::encode(
             &mut out,
             request,
-            &head::Plan {
+            &head::HeadPlan {
                 status: answer_head.status,
                 fields: answer_head.fields,
-                length: if matches!(framed, Framed::Close | Framed::Chunked) { None } else { length },
-                chunked: framed == Framed::Chunked,
+                length: if matches!(framed, AnswerFraming::Close | AnswerFraming::Chunked) {
+                    None
+                } else {
+                    length
+                },
+                chunked: framed == AnswerFraming::Chunked,
                 coding,
                 age: answer_head.age,
             },
@@ -72,7 +73,7 @@ impl Client {
             out.clear();
         }
         let (mut chain, mut assembly) = (None, None);
-        if let Some(changes) = changed.filter(|_| framed != Framed::Empty) {
+        if let Some(changes) = changed.filter(|_| framed != AnswerFraming::Empty) {
             chain = changes.chain;
             assembly = Assembly::begin(changes.addition, changes.ssi, request, self.answerer);
         }
@@ -86,7 +87,7 @@ impl Client {
             chain,
             assembly,
             compressor: effort
-                .filter(|_| framed != Framed::Empty)
+                .filter(|_| framed != AnswerFraming::Empty)
                 .map(|effort| Box::new(Compressor::new(effort))),
             skipped: 0,
             ended: false,
@@ -106,7 +107,7 @@ impl Client {
 
     /// Whether all of the length that was announced has been framed.
     pub fn has_all(&self) -> bool {
-        self.answer.as_ref().is_some_and(|answer| answer.framed == Framed::Length(0))
+        self.answer.as_ref().is_some_and(|answer| answer.framed == AnswerFraming::Length(0))
     }
 
     /// Frames a piece of the body into the buffer.
@@ -197,7 +198,7 @@ impl Client {
     ) -> Result<(), ClientFailure> {
         let Some(answer) = &mut self.answer else { return Ok(()) };
         let length = usize::try_from(part.end - part.start).unwrap_or(usize::MAX);
-        if answer.framed == Framed::Empty {
+        if answer.framed == AnswerFraming::Empty {
             return Ok(());
         }
         if !answer.room_for(length) {
@@ -254,7 +255,7 @@ impl Client {
             out,
             written: 0,
             tail: Tail::None,
-            framed: Framed::Empty,
+            framed: AnswerFraming::Empty,
             chain: None,
             assembly: None,
             compressor: None,
@@ -308,156 +309,5 @@ impl Client {
         request.sent.bytes += out.len() as u64;
         buffers::give(out);
         outcome
-    }
-}
-
-impl Answer {
-    pub(super) fn poll_write(
-        &mut self,
-        outlet: &mut Outlet<'_>,
-        cx: &mut Context<'_>,
-        request: &mut Request,
-    ) -> Poll<Result<(), ClientFailure>> {
-        let (mut tail, mut sent) = (std::mem::take(&mut self.tail), 0);
-        let step = match (&tail, tail.bytes()) {
-            (Tail::File(file, part), _) => {
-                self.poll_write_file(outlet, cx, request, &**file, part, &mut sent)
-            }
-            (_, Some(bytes)) => self.poll_write_piece(outlet, cx, request, &bytes, &mut sent),
-            // What was moved to a file meanwhile is read piece by piece, by whoever flushes.
-            (_, None) => {
-                self.tail = tail;
-                return self.poll_write_piece(outlet, cx, request, &[], &mut sent);
-            }
-        };
-        if step.is_pending() {
-            tail.advance(sent);
-            self.tail = tail;
-        }
-        step
-    }
-
-    /// Whether nothing is written for now, as fast as the client might be.
-    pub(super) fn is_paused(&self) -> bool {
-        self.pace.as_ref().is_some_and(|pace| pace.is_paused())
-    }
-
-    pub(super) fn send_timeout(&self) -> Duration {
-        self.send_timeout
-    }
-
-    /// Reads a piece of what was moved to a file. False where nothing was.
-    pub(super) async fn read_on(&mut self) -> io::Result<bool> {
-        let Tail::Lent(loan, part) = &self.tail else { return Ok(false) };
-        let bytes = loan.read(part.clone()).await?;
-        self.out.extend_from_slice(&bytes);
-        self.tail.advance(bytes.len());
-        Ok(true)
-    }
-
-    /// Counts bytes that were written; gives how many of them were not of `out`.
-    fn account(&mut self, request: &mut Request, count: usize) -> usize {
-        if let Some(pace) = &mut self.pace {
-            pace.wrote(request.sent.bytes, count as u64);
-        }
-        let from_out = count.min(self.out.len() - self.written);
-        self.written += from_out;
-        let of_head = count.min(self.head_left);
-        self.head_left -= of_head;
-        request.sent.bytes += count as u64;
-        request.sent.body_bytes += (count - of_head) as u64;
-        count - from_out
-    }
-
-    fn poll_write_piece(
-        &mut self,
-        outlet: &mut Outlet<'_>,
-        cx: &mut Context<'_>,
-        request: &mut Request,
-        piece: &[u8],
-        sent: &mut usize,
-    ) -> Poll<Result<(), ClientFailure>> {
-        while self.written < self.out.len() || *sent < piece.len() {
-            let most = ready!(self.poll_most(outlet, cx, request))?;
-            let (out, rest) = (&self.out[self.written..], &piece[*sent..]);
-            let out = &out[..out.len().min(most)];
-            let rest = &rest[..rest.len().min(most - out.len())];
-            let wrote = if rest.is_empty() {
-                outlet.poll_write(cx, out)
-            } else {
-                outlet.poll_write_vectored(cx, &[IoSlice::new(out), IoSlice::new(rest)])
-            };
-            *sent += self.wrote(ready!(wrote), request)?;
-        }
-        self.poll_written(outlet, cx, request)
-    }
-
-    /// Everything was written that was to be.
-    fn poll_written(
-        &mut self,
-        outlet: &mut Outlet<'_>,
-        cx: &mut Context<'_>,
-        request: &mut Request,
-    ) -> Poll<Result<(), ClientFailure>> {
-        self.out.clear();
-        self.written = 0;
-        // A TLS stream may hold records back until it is flushed.
-        ready!(outlet.poll_flush(cx)).map_err(|error| self.failed(&error))?;
-        if self.ended && !self.cut && self.tail.length() == 0 {
-            request.sent.complete = true;
-        }
-        Poll::Ready(Ok(()))
-    }
-
-    /// As [`Answer::poll_write_piece`], for a piece in a file.
-    fn poll_write_file(
-        &mut self,
-        outlet: &mut Outlet<'_>,
-        cx: &mut Context<'_>,
-        request: &mut Request,
-        file: &dyn AsFd,
-        part: &Range<u64>,
-        sent: &mut usize,
-    ) -> Poll<Result<(), ClientFailure>> {
-        while part.start + (*sent as u64) < part.end {
-            let most = ready!(self.poll_most(outlet, cx, request))?;
-            let out = &self.out[self.written..];
-            let out = &out[..out.len().min(most)];
-            let start = part.start + *sent as u64;
-            let rest = start..part.end.min(start.saturating_add((most - out.len()) as u64));
-            let wrote = outlet.poll_write_with_file(cx, out, &file, rest);
-            *sent += self.wrote(ready!(wrote), request)?;
-        }
-        self.poll_written(outlet, cx, request)
-    }
-
-    /// How many bytes may be written now. What a TLS session holds back goes out before a pause.
-    fn poll_most(
-        &mut self,
-        outlet: &mut Outlet<'_>,
-        cx: &mut Context<'_>,
-        request: &Request,
-    ) -> Poll<Result<usize, ClientFailure>> {
-        let Some(pace) = &mut self.pace else { return Poll::Ready(Ok(usize::MAX)) };
-        if let Poll::Ready(most) = pace.poll_most(cx, request.sent.bytes) {
-            return Poll::Ready(Ok(most));
-        }
-        match outlet.poll_flush(cx) {
-            Poll::Ready(Err(error)) => Poll::Ready(Err(self.failed(&error))),
-            _ => Poll::Pending,
-        }
-    }
-
-    /// What one write came to: how much of it was the piece's.
-    fn wrote(&mut self, wrote: io::Result<usize>, request: &mut Request) -> Result<usize, ClientFailure> {
-        match wrote {
-            Ok(count) => Ok(self.account(request, count)),
-            Err(error) => Err(self.failed(&error)),
-        }
-    }
-
-    fn failed(&mut self, error: &io::Error) -> ClientFailure {
-        self.cut = true;
-        ClientFailure::of_writing(error)
     }
 }

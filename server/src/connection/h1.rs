@@ -25,7 +25,7 @@ use crate::phase::{self, Content, Step};
 use crate::request::{ConnectionFacts, Request};
 use crate::rewrite::From;
 use crate::serve;
-use crate::worker::{Place, Worker};
+use crate::worker::{ConnectionSlot, Worker};
 use ending::{Closing, Next};
 use heads::HeadOutcome;
 use millstream_cache::Now;
@@ -73,7 +73,7 @@ enum Left {
 /// What only the opening needs is in a box of its own: the future that is left for a connection's life is small.
 pub fn serve(
     worker: Rc<Worker>,
-    place: Place,
+    place: ConnectionSlot,
     stream: Stream,
     remote: Address,
     address: Rc<ListenAddress>,

@@ -27,7 +27,7 @@ impl Naming<'_> {
         let facts = ConnectionFacts {
             serial: 0,
             remote: self.remote.clone(),
-            remote_text: host_text(self.remote),
+            remote_text: self.remote.host_text(),
             local: Address::Unix(None),
             listener: Cell::new(self.listener),
             is_plain_on_tls: false,
@@ -45,13 +45,5 @@ impl Naming<'_> {
         request.server = found.map_or(default, |(server, _)| server);
         request.location = self.generation.http().server(request.server).own;
         variables::value(text, &request)
-    }
-}
-
-/// An address without its port, as logs and `X-Forwarded-For` want it.
-pub(super) fn host_text(address: &Address) -> Box<str> {
-    match address {
-        Address::Tcp(socket) => socket.ip().to_canonical().to_string().into(),
-        Address::Unix(_) => "unix:".into(),
     }
 }

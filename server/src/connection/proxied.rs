@@ -3,7 +3,7 @@
 //! Before: `millstream-net`'s `proxy_protocol`, which reads it; next: `h1`.
 
 use crate::generation::Generation;
-use crate::worker::{Awaits, Place};
+use crate::worker::{Awaits, ConnectionSlot};
 use millstream_conf::model::Level;
 use millstream_net::proxy_protocol::{self, HeaderError, Proxied};
 use millstream_net::stream::Stream;
@@ -15,7 +15,7 @@ pub(super) async fn read(
     stream: &mut Stream,
     generation: &Generation,
     listener: usize,
-    place: &Place,
+    place: &ConnectionSlot,
     remote: &Address,
 ) -> Option<Option<Box<Proxied>>> {
     let now = clock::now();

@@ -1,7 +1,7 @@
 //! What a connection costs while it idles.
 
 use super::serve;
-use crate::worker::{Place, Worker};
+use crate::worker::{ConnectionSlot, Worker};
 use millstream_conf::model::ListenAddress;
 use millstream_net::Address;
 use millstream_net::stream::Stream;
@@ -10,7 +10,9 @@ use std::rc::Rc;
 /// An idle keep-alive connection may cost 1.5 KiB in all; its future is the part that is decided here.
 const FUTURE: usize = 448;
 
-fn size_of_output<F>(_: impl FnOnce(Rc<Worker>, Place, Stream, Address, Rc<ListenAddress>) -> F) -> usize {
+fn size_of_output<F>(
+    _: impl FnOnce(Rc<Worker>, ConnectionSlot, Stream, Address, Rc<ListenAddress>) -> F,
+) -> usize {
     size_of::<F>()
 }
 

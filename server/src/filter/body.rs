@@ -31,6 +31,17 @@ impl Draft {
         self.headers.remove(FieldId::AcceptRanges);
     }
 
+    /// The text is another: it keeps its time and, weak, its tag only where the configuration says so.
+    pub fn rewrite(&mut self, keeps_time: bool) {
+        self.resize();
+        if keeps_time {
+            self.weaken();
+        } else {
+            self.headers.remove(FieldId::LastModified);
+            self.headers.remove(FieldId::ETag);
+        }
+    }
+
     /// The bytes are others, and mean the same (RFC 9110 §8.8.1).
     pub fn weaken(&mut self) {
         let tag = self.headers.view().get(FieldId::ETag).filter(|tag| !tag.starts_with(b"W/"));

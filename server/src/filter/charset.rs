@@ -20,7 +20,7 @@ struct Decided {
 }
 
 /// Why an answer stays as it is.
-enum Kept {
+enum Unconverted {
     /// Nothing is said of it.
     Unsaid,
     /// It is not known how to convert it: from which charset into which.
@@ -61,8 +61,8 @@ pub(super) fn begin(request: &Request, draft: &mut Draft) -> Option<Box<dyn Body
             }
             Some(Box::new(recode))
         }
-        Ok(_) | Err(Kept::Unsaid) => None,
-        Err(Kept::NoMap(from, to)) => {
+        Ok(_) | Err(Unconverted::Unsaid) => None,
+        Err(Unconverted::NoMap(from, to)) => {
             let (from, to) = (String::from_utf8_lossy(&from), String::from_utf8_lossy(&to));
             let what = format_args!("no \"charset_map\" between the charsets \"{from}\" and \"{to}\"");
             failure::log(request, Level::Error, what);
@@ -76,9 +76,9 @@ fn decided(
     settings: &Charset,
     content_type: &[u8],
     is_coded: bool,
-) -> Result<Decided, Kept> {
+) -> Result<Decided, Unconverted> {
     let Some(target) = settings.name.as_ref().filter(|_| !content_type.is_empty()) else {
-        return Err(Kept::Unsaid);
+        return Err(Unconverted::Unsaid);
     };
     let mut parts = content_type.split(|&byte| byte == b';').map(<[u8]>::trim_ascii);
     let media = parts.next().unwrap_or_default();
@@ -89,11 +89,11 @@ fn decided(
         types.is_none_or(|types| types.iter().any(|known| media.eq_ignore_ascii_case(known.as_bytes())))
     };
     if !(if own.is_some() { settings.overrides } else { is_listed() }) {
-        return Err(Kept::Unsaid);
+        return Err(Unconverted::Unsaid);
     }
     let target = value(target, request);
     if !is_name(&target) {
-        return Err(Kept::Unsaid);
+        return Err(Unconverted::Unsaid);
     }
     let source = match own {
         Some(own) => Some(own.to_vec()),
@@ -102,11 +102,11 @@ fn decided(
     let mut conversion = None;
     if let Some(source) = source.filter(|source| !source.eq_ignore_ascii_case(&target)) {
         if is_coded {
-            return Err(Kept::Unsaid);
+            return Err(Unconverted::Unsaid);
         }
         conversion = find(request, &source, &target);
         if conversion.is_none() {
-            return Err(Kept::NoMap(source, target));
+            return Err(Unconverted::NoMap(source, target));
         }
     }
     let mut named = media.to_vec();

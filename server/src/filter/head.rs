@@ -18,7 +18,7 @@ use millstream_wire::{Coding, FieldId, Fields, Headers, date};
 use std::collections::HashSet;
 
 /// What a head says.
-pub struct Plan<'a> {
+pub struct HeadPlan<'a> {
     /// The status.
     pub status: u16,
     /// The answer's fields.
@@ -62,11 +62,11 @@ fn is_ours(id: FieldId) -> bool {
 }
 
 /// Writes a whole head.
-pub fn encode(out: &mut Vec<u8>, request: &mut Request, plan: &Plan<'_>) {
+pub fn encode(out: &mut Vec<u8>, request: &mut Request, plan: &HeadPlan<'_>) {
     let status = request.error_status.unwrap_or(plan.status);
     let handed_on = request.accel_fields.take().map(|fields| with_handed_on(plan.fields, &fields));
     let fields = handed_on.as_ref().map_or(plan.fields, Headers::view);
-    let plan = &Plan { status, fields, ..*plan };
+    let plan = &HeadPlan { status, fields, ..*plan };
     request.sent.status = status;
     draft(request, plan.fields);
     let mut sink = Sink::new(out);
@@ -119,7 +119,7 @@ pub fn can_be_fixed(request: &Request) -> bool {
 }
 
 /// Makes the unchanging part of a head for a cached answer.
-pub fn fixed(request: &Request, plan: &Plan<'_>) -> Fixed {
+pub fn fixed(request: &Request, plan: &HeadPlan<'_>) -> Fixed {
     let mut bytes = Vec::with_capacity(512);
     let settings = &request.location().settings;
     let expires = expires::in_force(request, plan.status).map(|expires| {
@@ -164,7 +164,7 @@ fn stamp_fixed(sink: &mut Sink<'_>, fixed: &Fixed) -> bool {
 }
 
 /// `stamped`: what `expires` says takes the place of the answer's own fields.
-fn fixed_part(sink: &mut Sink<'_>, request: &Request, plan: &Plan<'_>, stamped: bool) -> Option<usize> {
+fn fixed_part(sink: &mut Sink<'_>, request: &Request, plan: &HeadPlan<'_>, stamped: bool) -> Option<usize> {
     let settings = &request.location().settings;
     let is_coded = || plan.fields.has(FieldId::ContentEncoding);
     sink.status(plan.status);
@@ -210,7 +210,7 @@ fn is_set(settings: &Settings, status: u16, name: &[u8]) -> bool {
 }
 
 /// `gzip_vary`: the answer is one of several, whichever this client gets (RFC 9110 §12.5.5).
-fn vary(sink: &mut Sink<'_>, settings: &Settings, plan: &Plan<'_>) {
+fn vary(sink: &mut Sink<'_>, settings: &Settings, plan: &HeadPlan<'_>) {
     let plain = Plain { status: plan.status, fields: plan.fields, length: plan.length };
     let is_decoded = || {
         settings.gunzip.enabled

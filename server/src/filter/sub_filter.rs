@@ -30,13 +30,7 @@ pub(super) fn begin(request: &Request, draft: &mut Draft) -> Option<Box<dyn Body
     if texts.is_empty() {
         return None;
     }
-    draft.resize();
-    if settings.last_modified {
-        draft.weaken();
-    } else {
-        draft.headers.remove(FieldId::LastModified);
-        draft.headers.remove(FieldId::ETag);
-    }
+    draft.rewrite(settings.last_modified);
     Some(Box::new(Search::new(texts, settings.list.clone(), settings.once)))
 }
 

@@ -23,7 +23,7 @@ fn fields(lines: &[(&str, &str)]) -> Headers {
 fn written(request: &mut Request, status: u16, lines: &[(&str, &str)], age: Option<u64>) -> Vec<String> {
     let headers = fields(lines);
     let plan =
-        head::Plan { status, fields: headers.view(), length: Some(5), chunked: false, coding: None, age };
+        head::HeadPlan { status, fields: headers.view(), length: Some(5), chunked: false, coding: None, age };
     let mut out = Vec::new();
     head::encode(&mut out, request, &plan);
     let text = String::from_utf8(out).expect("it is text");

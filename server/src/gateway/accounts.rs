@@ -1,6 +1,6 @@
 //! What is recorded of an exchange: its [`Try`], counters, and the lines of the error log. It decides nothing.
 
-use super::broken::Failure;
+use super::broken::ExchangeFailure;
 use super::{Passing, report};
 use crate::tries::Try;
 use millstream_conf::model::Level;
@@ -18,8 +18,7 @@ impl Passing<'_> {
     pub(super) fn note_head(&mut self, connection: &Connection, head: &ResponseHead, now: Instant) {
         let elapsed = now.saturating_duration_since(self.asked_at);
         let Some(last) = self.request.tries.list.last_mut() else { return };
-        last.status = head.status;
-        last.header_time = Some(elapsed);
+        last.answered(head.status, elapsed);
         self.request.worker.metrics.observe(Timing::UpstreamHeader, elapsed);
         if self.request.generation.shared.keeps_upstream_heads {
             let fields = head.view(connection.head_bytes());
@@ -33,20 +32,13 @@ impl Passing<'_> {
         let url = report::url(self.request, self.proxy, group, self.destination.uri.as_deref());
         let what = format_args!("no live upstreams while connecting to upstream");
         report::write(self.request, Level::Error, what, Some(&url));
-        self.request.tries.list.push(Try {
-            peer: group.into(),
-            status: 502,
-            connect_time: None,
-            header_time: None,
-            response_time: Some(Duration::ZERO),
-            response_length: 0,
-            bytes_sent: 0,
-            bytes_received: 0,
-        });
+        let nobody = Try::of(group.into(), None);
+        let response_time = Some(Duration::ZERO);
+        self.request.tries.list.push(Try { status: 502, response_time, ..nobody });
     }
 
     /// Logs and counts a failure, and puts its status into the try.
-    pub(super) fn report_failure(&mut self, peer: &Peer, failure: &Failure) {
+    pub(super) fn report_failure(&mut self, peer: &Peer, failure: &ExchangeFailure) {
         let condition = failure.error.condition();
         self.count(
             match condition {
@@ -121,9 +113,7 @@ impl Passing<'_> {
         self.count(Counter::UpstreamBytesReceived, received);
         self.count(Counter::UpstreamBytesSent, sent);
         if let Some(last) = self.request.tries.list.last_mut() {
-            last.response_time = Some(now.saturating_duration_since(self.asked_at));
-            last.response_length = length;
-            (last.bytes_received, last.bytes_sent) = (received, sent);
+            last.ended(now.saturating_duration_since(self.asked_at), length, (received, sent));
         }
     }
 

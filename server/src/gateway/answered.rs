@@ -3,7 +3,7 @@
 //! Nothing was sent to the client yet. Before: `attempt`; next: `judging`, what it is good for; `filling`, `transfer`, `tunnel` and
 //! `combining`, the ways of its body.
 
-use super::attempt::Asked;
+use super::attempt::AcceptedAnswer;
 use super::{Filling, Passing, Proxied, alone, answer_head, combining, failed};
 use crate::caching::invalidation;
 use crate::intercepted;
@@ -19,7 +19,7 @@ impl Passing<'_> {
     /// What is to be done with an answer.
     pub(super) async fn answered(
         &mut self,
-        Asked { mut connection, turn }: Asked,
+        AcceptedAnswer { mut connection, turn }: AcceptedAnswer,
         filling: Filling,
         head: &mut ResponseHead,
     ) -> Proxied {

@@ -4,19 +4,18 @@
 //! come (RFC 9110 §15.2). An answer that arrives before the request's body is out ends the sending of it.
 //! Next: `request_head` for what is sent, `millstream-upstream`'s `retry` for what follows a failure.
 
-use super::broken::{Broken, Failure, broken};
+use super::broken::{AttemptFailure, ExchangeFailure, broken};
 use super::destination::Destination;
 use super::opening::open;
-use super::request_head::{self, Framed, Plan, Written};
+use super::request_head::{RequestPlan, WrittenHead};
 use super::watching::{watch, watch_for_others};
-use super::{Passing, answer_head, params, report};
+use super::{Passing, answer_head, saying};
 use crate::client::ClientFailure;
 use crate::tries::Try;
-use millstream_conf::model::Protocol;
 use millstream_net::{buffers, clock};
 use millstream_telemetry::metrics::Counter;
 use millstream_upstream::{
-    Ask, Attempt, Condition, Connection, Decision, ExchangeError, Peer, Speaker, Tried, Turn, decide,
+    Ask, Attempt, Condition, Connection, Decision, ExchangeError, Tried, Turn, decide,
 };
 use millstream_wire::Fields;
 use millstream_wire::h1::head::ResponseHead;
@@ -24,7 +23,7 @@ use std::rc::Rc;
 use std::time::Instant;
 
 /// An accepted answer: its head is parsed, its body is on the connection.
-pub(super) struct Asked {
+pub(super) struct AcceptedAnswer {
     pub(super) connection: Box<Connection>,
     pub(super) turn: Turn,
 }
@@ -50,7 +49,7 @@ pub(super) struct Asking {
 /// An exchange with one server that has begun.
 pub(super) struct Underway {
     pub(super) connection: Box<Connection>,
-    pub(super) written: Written,
+    pub(super) written: WrittenHead,
     pub(super) at: At,
 }
 
@@ -70,7 +69,7 @@ impl Passing<'_> {
         &mut self,
         begun: Option<Asking>,
         head: &mut ResponseHead,
-    ) -> Result<Asked, Stop> {
+    ) -> Result<AcceptedAnswer, Stop> {
         let Destination { peers, key, .. } = self.destination;
         let (mut tried, started, mut first) = match begun {
             Some(Asking { tried, started, turn, underway }) => (tried, started, Some((turn, underway))),
@@ -105,18 +104,20 @@ impl Passing<'_> {
         tries_left: u32,
         started: Instant,
         mut now: Instant,
-    ) -> Option<Result<Asked, Stop>> {
+    ) -> Option<Result<AcceptedAnswer, Stop>> {
         let mut fresh = false;
         loop {
             let attempted = match underway.take() {
                 Some(underway) => self.converse(underway, head).await,
-                None => self.attempt(turn.peer(), fresh, now, head).await,
+                None => self.attempt(&turn, fresh, now, head).await,
             };
             let (connection, failure) = match attempted {
-                Ok(connection) if !may_ask_again(head.status) => return Some(Ok(Asked { connection, turn })),
+                Ok(connection) if !may_ask_again(head.status) => {
+                    return Some(Ok(AcceptedAnswer { connection, turn }));
+                }
                 Ok(connection) => (Some(connection), None),
-                Err(Broken::Client(failure)) => return Some(Err(Stop::Client(failure))),
-                Err(Broken::Exchange(failure)) => (None, Some(failure)),
+                Err(AttemptFailure::Client(failure)) => return Some(Err(Stop::Client(failure))),
+                Err(AttemptFailure::Exchange(failure)) => (None, Some(failure)),
             };
             now = clock::now();
             let condition =
@@ -137,7 +138,7 @@ impl Passing<'_> {
                 continue;
             }
             if let (Decision::GiveUp(_), Some(connection)) = (decision, connection) {
-                return Some(Ok(Asked { connection, turn }));
+                return Some(Ok(AcceptedAnswer { connection, turn }));
             }
             if let Some(failure) = &failure {
                 self.report_failure(turn.peer(), failure);
@@ -155,25 +156,25 @@ impl Passing<'_> {
     /// One attempt with one server, up to a final head.
     async fn attempt(
         &mut self,
-        peer: &Peer,
+        turn: &Turn,
         fresh: bool,
         started: Instant,
         head: &mut ResponseHead,
-    ) -> Result<Box<Connection>, Broken> {
+    ) -> Result<Box<Connection>, AttemptFailure> {
         self.asked_at = started;
         self.count(Counter::UpstreamRequests, 1);
-        let pooled = if fresh { None } else { self.destination.pooled(peer, started) };
+        let pooled = if fresh { None } else { self.destination.pooled(turn.peer(), started) };
         let mut connection = match pooled {
             Some(connection) => {
                 self.count(Counter::UpstreamConnectionsReused, 1);
                 connection
             }
             // What is rare is boxed: each future that is awaited in place is moved into its caller's.
-            None => Box::pin(self.connect(peer)).await?,
+            None => Box::pin(self.connect(turn)).await?,
         };
         let connected = if connection.is_pooled() { started } else { clock::now() };
-        let begun = self.begin_exchange(&mut connection, peer, connected);
-        let (out, written) = begun.map_err(Broken::Client)?;
+        let begun = self.begin_exchange(&mut connection, turn, connected);
+        let (out, written) = begun.map_err(AttemptFailure::Client)?;
         self.converse(Underway { connection, written, at: At::Sending(out, 0) }, head).await
     }
 
@@ -184,22 +185,15 @@ impl Passing<'_> {
     pub(super) fn begin_exchange(
         &mut self,
         connection: &mut Connection,
-        peer: &Peer,
+        turn: &Turn,
         connected: Instant,
-    ) -> Result<(Vec<u8>, Written), ClientFailure> {
-        self.request.tries.list.push(Try {
-            peer: connection.peer_name().clone(),
-            status: 0,
-            connect_time: Some(connected.saturating_duration_since(self.asked_at)),
-            header_time: None,
-            response_time: None,
-            response_length: 0,
-            bytes_sent: 0,
-            bytes_received: 0,
-        });
+    ) -> Result<(Vec<u8>, WrittenHead), ClientFailure> {
+        let mut begun = Try::of(connection.peer_name().clone(), Some(turn.counts().clone()));
+        begun.connected(connected.saturating_duration_since(self.asked_at), !connection.is_pooled());
+        self.request.tries.list.push(begun);
         let mut out = buffers::take();
         let confirm = self.stale.as_ref().filter(|_| self.revalidates()).map(|hit| &*hit.entry);
-        let plan = Plan {
+        let plan = RequestPlan {
             request: self.request,
             proxy: self.proxy,
             method: self.method,
@@ -209,47 +203,28 @@ impl Passing<'_> {
             rest: self.rest.as_deref(),
             framed: self.body.framed(),
         };
-        let (speaker, written) = match &self.proxy.protocol {
-            Protocol::Http(http) => {
-                let speaker = Speaker::http1(plan.framed == Framed::Chunked);
-                (speaker, request_head::write(&mut out, &plan, http))
-            }
-            Protocol::FastCgi(fastcgi) => {
-                let url = report::url(self.request, self.proxy, &peer.name, None);
-                let complaints = report::complaints(self.request, fastcgi, &url);
-                (Speaker::fastcgi(complaints), params::write_fastcgi(&mut out, &plan, fastcgi))
-            }
-            Protocol::Uwsgi(uwsgi) => (Speaker::Cgi, params::write_uwsgi(&mut out, &plan, uwsgi)?),
-            Protocol::Scgi(scgi) => (Speaker::Cgi, params::write_scgi(&mut out, &plan, scgi)),
-        };
+        let (speaker, written) = saying::write(&mut out, &plan, &turn.peer().name)?;
         connection.begin(speaker, self.method, written.keep);
         Ok((out, written))
     }
 
-    async fn connect(&mut self, peer: &Peer) -> Result<Box<Connection>, Broken> {
+    async fn connect(&mut self, turn: &Turn) -> Result<Box<Connection>, AttemptFailure> {
+        let peer = turn.peer();
         self.count(Counter::UpstreamConnections, 1);
         let opening = open(&self.request.worker, self.destination, peer, self.proxy.exchange.connect_timeout);
         let watched = self.client.as_deref_mut().filter(|_| self.watching);
-        match watch(watched, opening).await.map_err(Broken::Client)? {
+        match watch(watched, opening).await.map_err(AttemptFailure::Client)? {
             Ok(connection) => Ok(connection),
             Err(error) => {
                 let status = if error.condition() == Condition::Timeout { 504 } else { 502 };
                 let response_time = Some(clock::now().saturating_duration_since(self.asked_at));
-                self.request.tries.list.push(Try {
-                    peer: Rc::from(&*peer.name),
-                    status,
-                    connect_time: None,
-                    header_time: None,
-                    response_time,
-                    response_length: 0,
-                    bytes_sent: 0,
-                    bytes_received: 0,
-                });
+                let failed = Try::of(Rc::from(&*peer.name), Some(turn.counts().clone()));
+                self.request.tries.list.push(Try { status, response_time, ..failed });
                 let doing = match &error {
                     ExchangeError::Handshake(_) => "while SSL handshaking to upstream",
                     _ => "while connecting to upstream",
                 };
-                Err(Broken::Exchange(Failure { error, doing, stale: false, sent: false }))
+                Err(AttemptFailure::Exchange(ExchangeFailure { error, doing, stale: false, sent: false }))
             }
         }
     }
@@ -259,7 +234,7 @@ impl Passing<'_> {
         &mut self,
         Underway { mut connection, written, at }: Underway,
         head: &mut ResponseHead,
-    ) -> Result<Box<Connection>, Broken> {
+    ) -> Result<Box<Connection>, AttemptFailure> {
         let outcome = self.exchange_heads(&mut connection, written, at, head).await;
         match &outcome {
             Ok(()) => self.note_head(&connection, head, clock::now()),
@@ -273,10 +248,10 @@ impl Passing<'_> {
     async fn exchange_heads(
         &mut self,
         connection: &mut Connection,
-        written: Written,
+        written: WrittenHead,
         at: At,
         head: &mut ResponseHead,
-    ) -> Result<(), Broken> {
+    ) -> Result<(), AttemptFailure> {
         let (mut whole, mut read) = match at {
             At::Sending(out, from) => {
                 let sent = self.send(connection, &out[from..]).await;
@@ -298,7 +273,7 @@ impl Passing<'_> {
             }
             let outcome = match read.take() {
                 Some(outcome) => outcome,
-                None => self.read_head(connection, head).await.map_err(Broken::Client)?,
+                None => self.read_head(connection, head).await.map_err(AttemptFailure::Client)?,
             };
             if let Err(error) = outcome {
                 return Err(broken(connection, error, "while reading response header from upstream"));
@@ -323,7 +298,7 @@ impl Passing<'_> {
         connection: &mut Connection,
         error: ExchangeError,
         head: &mut ResponseHead,
-    ) -> Result<(), Broken> {
+    ) -> Result<(), AttemptFailure> {
         if let ExchangeError::Write(_) = error {
             let timeout = self.proxy.exchange.read_timeout;
             let answered =
@@ -350,12 +325,12 @@ impl Passing<'_> {
         }
     }
 
-    async fn pass_interim(&mut self, status: u16, fields: Fields<'_>) -> Result<(), Broken> {
+    async fn pass_interim(&mut self, status: u16, fields: Fields<'_>) -> Result<(), AttemptFailure> {
         // 100 answers an Expect, which is not passed on: the client had its own from us.
         let (true, Some(client)) = (status != 100, self.client.as_deref_mut()) else { return Ok(()) };
         let visible = answer_head::visible(&self.proxy.exchange, fields);
         let fields = Fields::new(fields.bytes(), &visible);
-        client.interim(self.request, status, fields).await.map_err(Broken::Client)
+        client.interim(self.request, status, fields).await.map_err(AttemptFailure::Client)
     }
 }
 

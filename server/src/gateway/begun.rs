@@ -39,13 +39,13 @@ pub struct Begun {
     destination: Destination,
     /// When a server was asked first.
     started: Instant,
-    stage: Stage,
+    stage: ExchangeStage,
     /// The head that came, where it is left to [`go_on`] to judge.
     head: Option<Box<ResponseHead>>,
 }
 
 /// How far an exchange has come.
-enum Stage {
+enum ExchangeStage {
     /// A server was chosen; what has come of asking it.
     Asking(Tried, Turn, Option<Underway>),
     /// The head is in the client's buffer, the body on its way there.
@@ -86,7 +86,7 @@ pub fn begin(context: &mut Context<'_>, request: &mut Request, client: &mut Clie
         passing.count(Counter::UpstreamRequests, 1);
         passing.count(Counter::UpstreamConnectionsReused, 1);
         // What is spoken here can be said of any request.
-        let (out, written) = passing.begin_exchange(&mut connection, turn.peer(), started).ok()?;
+        let (out, written) = passing.begin_exchange(&mut connection, &turn, started).ok()?;
         let at = match connection.send_at_once(context, &out, proxy.exchange.send_timeout) {
             Ok(()) => {
                 buffers::give(out);
@@ -98,7 +98,7 @@ pub fn begin(context: &mut Context<'_>, request: &mut Request, client: &mut Clie
         };
         Some(Underway { connection, written, at })
     });
-    let stage = Stage::Asking(tried, turn, underway);
+    let stage = ExchangeStage::Asking(tried, turn, underway);
     Some(Box::new(Begun { destination, started, stage, head: None }))
 }
 
@@ -108,7 +108,7 @@ pub async fn go_on(request: &mut Request, client: &mut Client, begun: Begun) -> 
     let Some(proxy) = pass_of(request, &generation) else { return Proxied::Failed(500) };
     let Begun { destination, started, stage, head } = begun;
     match stage {
-        Stage::Asking(tried, turn, underway) => {
+        ExchangeStage::Asking(tried, turn, underway) => {
             let mut head = head.or_else(|| HEAD.take()).unwrap_or_default();
             let asking = Asking { tried, started, turn, underway };
             let mut passing = Passing::plain(request, client, proxy, &destination, started);
@@ -116,22 +116,22 @@ pub async fn go_on(request: &mut Request, client: &mut Client, begun: Begun) -> 
             HEAD.set(Some(head));
             proxied
         }
-        Stage::Body(transfer) => {
+        ExchangeStage::Body(transfer) => {
             let mut passing = Passing::plain(request, client, proxy, &destination, started);
             match passing.client.take() {
                 Some(client) => passing.pass_body(client, transfer).await,
                 None => Proxied::Done,
             }
         }
-        Stage::Moved(transfer, moved) => {
+        ExchangeStage::Moved(transfer, moved) => {
             let mut passing = Passing::plain(request, client, proxy, &destination, started);
             match passing.client.take() {
                 Some(client) => passing.moved(client, transfer, moved).await,
                 None => Proxied::Done,
             }
         }
-        Stage::Flushing => flushed(client, request).await,
-        Stage::Ended(proxied) => proxied,
+        ExchangeStage::Flushing => flushed(client, request).await,
+        ExchangeStage::Ended(proxied) => proxied,
     }
 }
 
@@ -154,16 +154,16 @@ impl Begun {
         let woken = Woken::new();
         loop {
             let next = match &mut self.stage {
-                Stage::Asking(..) => ready!(self.poll_head(context, request, client, proxy, &woken)),
-                Stage::Body(transfer) => {
+                ExchangeStage::Asking(..) => ready!(self.poll_head(context, request, client, proxy, &woken)),
+                ExchangeStage::Body(transfer) => {
                     let moved = ready!(transfer.poll(context, client, request));
                     self.moved(moved, request, client, proxy, &woken)
                 }
-                Stage::Flushing => match ready!(client.poll_flush(context, request)) {
+                ExchangeStage::Flushing => match ready!(client.poll_flush(context, request)) {
                     Ok(()) => return Poll::Ready(Some(*woken.get_or_init(clock::now))),
-                    Err(failure) => Some(Stage::Ended(Proxied::ClientFailed(failure))),
+                    Err(failure) => Some(ExchangeStage::Ended(Proxied::ClientFailed(failure))),
                 },
-                Stage::Moved(..) | Stage::Ended(_) => None,
+                ExchangeStage::Moved(..) | ExchangeStage::Ended(_) => None,
             };
             match next {
                 Some(stage) => self.stage = stage,
@@ -180,8 +180,9 @@ impl Begun {
         client: &mut Client,
         proxy: &Pass,
         woken: &Woken,
-    ) -> Poll<Option<Stage>> {
-        let Stage::Asking(_, _, Some(Underway { connection, at: at @ At::Sent, .. })) = &mut self.stage
+    ) -> Poll<Option<ExchangeStage>> {
+        let ExchangeStage::Asking(_, _, Some(Underway { connection, at: at @ At::Sent, .. })) =
+            &mut self.stage
         else {
             return Poll::Ready(None);
         };
@@ -198,7 +199,7 @@ impl Begun {
                 }
                 ready!(passing.poll_left(context));
                 passing.note_end(connection, 0, clock::now());
-                return Poll::Ready(Some(Stage::Ended(Proxied::ClientFailed(ClientFailure::Gone))));
+                return Poll::Ready(Some(ExchangeStage::Ended(Proxied::ClientFailed(ClientFailure::Gone))));
             }
             Poll::Ready(Ok(())) if passing.is_plain(connection, &head) => {}
             Poll::Ready(read) => {
@@ -207,8 +208,8 @@ impl Begun {
                 return Poll::Ready(None);
             }
         }
-        let stage = mem::replace(&mut self.stage, Stage::Flushing);
-        let Stage::Asking(_, turn, Some(Underway { connection, .. })) = stage else {
+        let stage = mem::replace(&mut self.stage, ExchangeStage::Flushing);
+        let ExchangeStage::Asking(_, turn, Some(Underway { connection, .. })) = stage else {
             return Poll::Ready(None);
         };
         let stage = passing.accept(connection, turn, &head, *woken.get_or_init(clock::now));
@@ -224,13 +225,15 @@ impl Begun {
         client: &mut Client,
         proxy: &Pass,
         woken: &Woken,
-    ) -> Option<Stage> {
-        let Stage::Body(transfer) = mem::replace(&mut self.stage, Stage::Flushing) else { return None };
-        let Moved::Whole = moved else { return Some(Stage::Moved(transfer, moved)) };
+    ) -> Option<ExchangeStage> {
+        let ExchangeStage::Body(transfer) = mem::replace(&mut self.stage, ExchangeStage::Flushing) else {
+            return None;
+        };
+        let Moved::Whole = moved else { return Some(ExchangeStage::Moved(transfer, moved)) };
         let mut passing = Passing::plain(request, client, proxy, &self.destination, self.started);
         let client = passing.client.take()?;
         passing.ended(client, transfer, *woken.get_or_init(clock::now));
-        Some(Stage::Flushing)
+        Some(ExchangeStage::Flushing)
     }
 }
 
@@ -286,23 +289,23 @@ impl<'a> Passing<'a> {
         turn: Turn,
         head: &ResponseHead,
         now: Instant,
-    ) -> Stage {
+    ) -> ExchangeStage {
         self.note_head(&connection, head, now);
         self.take_limit_rate(head.view(connection.head_bytes()));
         self.limit_rate(&mut connection);
-        let Some(client) = self.client.take() else { return Stage::Ended(Proxied::Done) };
+        let Some(client) = self.client.take() else { return ExchangeStage::Ended(Proxied::Done) };
         match self.begin(client, &connection, head) {
             Ok(Follows::Body { buffered }) => {
-                Stage::Body(self.body_on_its_way(client, connection, turn, buffered))
+                ExchangeStage::Body(self.body_on_its_way(client, connection, turn, buffered))
             }
             Ok(Follows::Nothing) => {
                 client.end(self.request, None);
                 self.discard(connection, turn);
-                Stage::Flushing
+                ExchangeStage::Flushing
             }
             Err(length) => {
                 self.discard(connection, turn);
-                Stage::Ended(Proxied::Unsatisfiable(length))
+                ExchangeStage::Ended(Proxied::Unsatisfiable(length))
             }
         }
     }

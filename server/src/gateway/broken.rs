@@ -4,13 +4,13 @@ use crate::client::ClientFailure;
 use millstream_upstream::{Connection, ExchangeError};
 
 /// How one attempt failed.
-pub(super) enum Broken {
+pub(super) enum AttemptFailure {
     Client(ClientFailure),
-    Exchange(Failure),
+    Exchange(ExchangeFailure),
 }
 
 /// A failed exchange.
-pub(super) struct Failure {
+pub(super) struct ExchangeFailure {
     pub(super) error: ExchangeError,
     /// What was being done, in nginx's words.
     pub(super) doing: &'static str,
@@ -21,8 +21,8 @@ pub(super) struct Failure {
 }
 
 /// An exchange that failed, and whether its connection was merely stale.
-pub(super) fn broken(connection: &Connection, error: ExchangeError, doing: &'static str) -> Broken {
+pub(super) fn broken(connection: &Connection, error: ExchangeError, doing: &'static str) -> AttemptFailure {
     let (received, sent) = connection.traffic();
     let stale = connection.is_pooled() && received == 0 && error.is_stale();
-    Broken::Exchange(Failure { error, doing, stale, sent: sent > 0 })
+    AttemptFailure::Exchange(ExchangeFailure { error, doing, stale, sent: sent > 0 })
 }

@@ -4,7 +4,7 @@
 //! same length of the whole, the same coding. With If-Range an upstream that has another representation sends that whole;
 //! whatever else comes that does not fit, the part is forgotten and the whole is asked for. Next: `filling`.
 
-use super::filling::Kept;
+use super::filling::StoredParts;
 use super::{Filling, Passing, Proxied};
 use millstream_cache::{FillPermit, Hit, Now, Part, StoredHead};
 use millstream_upstream::{Connection, Turn};
@@ -70,10 +70,10 @@ impl Rest {
     }
 
     /// The stored bytes, before or behind what comes. `None` where they cannot be read any more.
-    async fn kept(&self) -> Option<Kept> {
+    async fn kept(&self) -> Option<StoredParts> {
         let stored = self.hit.entry.body().open(0..self.hit.entry.length()).await.ok()?;
         let (before, after) = if self.part.first == 0 { (Some(stored), None) } else { (None, Some(stored)) };
-        Some(Kept { before, after, expected: self.wanted.length() })
+        Some(StoredParts { before, after, expected: self.wanted.length() })
     }
 }
 

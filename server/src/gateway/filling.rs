@@ -5,7 +5,7 @@
 //! on to its next request, and the fill goes on alone. An answer that breaks off is never stored: the fill is dropped, and
 //! its followers see the cut. One that nobody reads any more is ended after `proxy_cache_unread_timeout`.
 
-use super::{Filling, Opened, Passing, Proxied, answer_head, failed, report};
+use super::{Filling, OpenedFill, Passing, Proxied, answer_head, failed, report};
 use crate::representation::follow::{self, Followed};
 use crate::worker::Worker;
 use bytes::Bytes;
@@ -62,7 +62,7 @@ impl Filled {
 }
 
 /// Stored bytes that belong before or behind those that come.
-pub(super) struct Kept {
+pub(super) struct StoredParts {
     pub(super) before: Option<BodyReader>,
     pub(super) after: Option<BodyReader>,
     /// How many bytes come.
@@ -71,7 +71,7 @@ pub(super) struct Kept {
 
 /// What the upstream's half tells the other.
 #[derive(Default)]
-struct Shared {
+struct FillProgress {
     length: Cell<u64>,
     traffic: Cell<(u64, u64)>,
 }
@@ -86,7 +86,7 @@ impl<'a> Passing<'a> {
         connection: Box<Connection>,
         turn: Turn,
         mut fill: Fill,
-        kept: Option<Kept>,
+        kept: Option<StoredParts>,
     ) -> Proxied {
         fill.hold_to(self.bounds());
         if self.left {
@@ -98,9 +98,9 @@ impl<'a> Passing<'a> {
         {
             // Whoever waited for it may have left; the fill goes on where it is stored.
             let (tries, report) = (Box::new(self.request.tries.clone()), self.request.report.take());
-            _ = tap.send(Opened::Stream(follower, tries, report));
+            _ = tap.send(OpenedFill::Stream(follower, tries, report));
         }
-        let shared = Rc::new(Shared::default());
+        let shared = Rc::new(FillProgress::default());
         let follower = self.client.is_some().then(|| fill.follow()).flatten();
         let age = initial_age(&fill);
         // The turn counts as the server's load for as long as the upstream is read, and no longer.
@@ -205,7 +205,7 @@ impl<'a> Passing<'a> {
         fill.hold_to(self.bounds());
         // As if it had been read by one who has left: nobody holds the upstream by it for longer than by that.
         drop(fill.follow());
-        let (shared, timeout) = (Rc::new(Shared::default()), self.proxy.exchange.read_timeout);
+        let (shared, timeout) = (Rc::new(FillProgress::default()), self.proxy.exchange.read_timeout);
         let reading = read_all(connection, turn, fill, None, timeout, shared.clone());
         self.let_go(Box::pin(reading), &shared);
     }
@@ -239,9 +239,12 @@ impl<'a> Passing<'a> {
     }
 
     /// The client is done with: the rest of the fill goes on by itself, and its connection to where it came from.
-    fn let_go(&mut self, reading: Reading, shared: &Shared) {
+    fn let_go(&mut self, reading: Reading, shared: &FillProgress) {
+        let asked_at = self.asked_at;
+        let mut whole = None;
         if let Some(last) = self.request.tries.list.last_mut() {
-            last.response_time = Some(clock::now().saturating_duration_since(self.asked_at));
+            whole = Some(last.clone());
+            last.response_time = Some(clock::now().saturating_duration_since(asked_at));
             last.response_length = shared.length.get();
             (last.bytes_received, last.bytes_sent) = shared.traffic.get();
         }
@@ -249,6 +252,11 @@ impl<'a> Passing<'a> {
         let worker = self.request.worker.clone();
         tokio::task::spawn_local(async move {
             let filled = reading.await;
+            if let Some(mut whole) = whole {
+                // The request's own is told as far as it went; the server's counts know all of it.
+                let time = filled.ended.saturating_duration_since(asked_at);
+                whole.ended(time, filled.length, filled.traffic);
+            }
             conclude(&worker, &pool, filled);
         });
     }
@@ -277,9 +285,9 @@ async fn read_all(
     mut connection: Box<Connection>,
     turn: Turn,
     mut fill: Fill,
-    kept: Option<Kept>,
+    kept: Option<StoredParts>,
     timeout: Duration,
-    shared: Rc<Shared>,
+    shared: Rc<FillProgress>,
 ) -> Filled {
     let expected = kept.as_ref().map(|kept| kept.expected);
     let (before, after) = kept.map_or((None, None), |kept| (kept.before, kept.after));

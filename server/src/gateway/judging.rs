@@ -3,6 +3,7 @@
 
 use super::{Filling, Passing, Proxied, learning, request_head, unkeyed};
 use crate::caching::tagged;
+use crate::counting;
 use crate::intercepted;
 use millstream_cache::policy::{self, Lifetime, Reason, RequestFacts, Storable};
 use millstream_cache::{Hit, Now, StaleCause, Tags};
@@ -131,7 +132,7 @@ impl Passing<'_> {
 
     pub(super) fn report_not_stored(&mut self, reason: Reason) {
         if let Some(cause) = Cause::not_stored(reason.name()) {
-            self.request.count_miss(cause);
+            counting::missed(self.request, cause);
         }
         if let Some(report) = &mut self.request.report {
             report.detail = Some(reason.name());

@@ -18,6 +18,7 @@ mod destination;
 mod unkeyed;
 mod request_head;
 mod params;
+mod saying;
 mod request_body;
 mod replacement;
 mod cookie;
@@ -27,6 +28,7 @@ mod judging;
 mod watching;
 mod broken;
 mod opening;
+mod probe;
 mod accounts;
 mod sending;
 mod attempt;
@@ -56,6 +58,7 @@ use millstream_conf::model::{Pass, Store};
 use millstream_upstream::Condition;
 use millstream_wire::Method;
 use millstream_wire::h1::head::ResponseHead;
+pub(crate) use probe::{ProbeExtent, Probed, probe};
 use request_body::RequestBody;
 use std::cell::Cell;
 use std::rc::Rc;
@@ -101,7 +104,7 @@ pub enum Filling {
 }
 
 /// What came of a request that is read by way of its fill.
-pub enum Opened {
+pub enum OpenedFill {
     /// The answer as it arrives, the servers asked for it, and what is to be said of the cache.
     Stream(Follower, Box<Tries>, Option<Box<CacheReport>>),
     /// There is none to be read.
@@ -109,7 +112,7 @@ pub enum Opened {
 }
 
 /// Where the answer of such a request goes.
-type Tap = oneshot::Sender<Opened>;
+type Tap = oneshot::Sender<OpenedFill>;
 
 /// Everything that stays the same while one request is passed on.
 struct Passing<'a> {
@@ -162,13 +165,13 @@ pub async fn open(
     mut request: Request,
     filling: Filling,
     stale: Option<Rc<Hit>>,
-    tap: oneshot::Sender<Opened>,
+    tap: oneshot::Sender<OpenedFill>,
 ) {
     let (tap, mut stale) = (Cell::new(Some(tap)), stale);
     let ending = pass_on(&mut request, None, Some(&tap), filling, &mut stale).await;
     if let Some(tap) = tap.take() {
         // Nobody may be there any more.
-        _ = tap.send(Opened::Ended(ending, request.report.take()));
+        _ = tap.send(OpenedFill::Ended(ending, request.report.take()));
     }
 }
 

@@ -12,7 +12,7 @@ mod scgi;
 #[cfg(test)]
 mod tests;
 
-use super::request_head::{Framed, Plan, conditions, going_on};
+use super::request_head::{RequestFraming, RequestPlan, conditions, going_on};
 use crate::variables;
 use millstream_conf::model::{Param, Says};
 use millstream_wire::{FieldId, Fields};
@@ -22,7 +22,7 @@ pub(super) use scgi::write as write_scgi;
 pub(super) use uwsgi::write as write_uwsgi;
 
 /// Gives all of them by name and value.
-fn each(plan: &Plan<'_>, params: &[Param], mut give: impl FnMut(&[u8], &[u8])) {
+fn each(plan: &RequestPlan<'_>, params: &[Param], mut give: impl FnMut(&[u8], &[u8])) {
     let (mut name, mut value) = (Vec::new(), Vec::new());
     for param in params {
         value.clear();
@@ -54,16 +54,16 @@ fn each(plan: &Plan<'_>, params: &[Param], mut give: impl FnMut(&[u8], &[u8])) {
     }
 }
 
-fn evaluate(param: &Param, plan: &Plan<'_>, out: &mut Vec<u8>) {
+fn evaluate(param: &Param, plan: &RequestPlan<'_>, out: &mut Vec<u8>) {
     match (param.says, plan.framed) {
         (Says::Method, _) if plan.method != plan.request.method => {
             out.extend_from_slice(plan.method.name().unwrap_or_default().as_bytes());
         }
         // What is there to be read is what is sent, however it came.
-        (Says::Length, Framed::Length(length)) => {
+        (Says::Length, RequestFraming::Length(length)) => {
             out.extend_from_slice(itoa::Buffer::new().format(length).as_bytes());
         }
-        (Says::Length, Framed::None | Framed::Chunked) => {}
+        (Says::Length, RequestFraming::None | RequestFraming::Chunked) => {}
         _ => variables::evaluate(&param.value, plan.request, out),
     }
 }

@@ -4,7 +4,7 @@
 //! A body that is kept can be sent once more, so a request with one can be retried. Files have no name, unless somebody is to read them
 //! (`client_body_in_file_only`, `$request_body_file`), and are read and written off the worker's loop; how much one may hold is `client_max_body_size`.
 
-use super::request_head::Framed;
+use super::request_head::RequestFraming;
 use super::{Proxied, report};
 use crate::client::{BodyProgress, Client};
 use crate::request::{BodyFile, Request};
@@ -46,14 +46,14 @@ pub(super) enum RequestBody {
 
 impl RequestBody {
     /// How it is framed upstream.
-    pub(super) fn framed(&self) -> Framed {
+    pub(super) fn framed(&self) -> RequestFraming {
         match self {
-            RequestBody::None => Framed::None,
-            RequestBody::Memory(bytes) => Framed::Length(bytes.len() as u64),
+            RequestBody::None => RequestFraming::None,
+            RequestBody::Memory(bytes) => RequestFraming::Length(bytes.len() as u64),
             RequestBody::File(_, length) | RequestBody::Stream { length: Some(length), .. } => {
-                Framed::Length(*length)
+                RequestFraming::Length(*length)
             }
-            RequestBody::Stream { length: None, .. } => Framed::Chunked,
+            RequestBody::Stream { length: None, .. } => RequestFraming::Chunked,
         }
     }
 

@@ -24,7 +24,7 @@ mod tests;
 
 /// How the body that follows is framed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Framed {
+pub(super) enum RequestFraming {
     /// No body, and none announced.
     None,
     /// Content-Length.
@@ -34,7 +34,7 @@ pub(super) enum Framed {
 }
 
 /// What a head is made of.
-pub(super) struct Plan<'a> {
+pub(super) struct RequestPlan<'a> {
     pub(super) request: &'a Request,
     pub(super) proxy: &'a Pass,
     /// The method as sent, which wins over the request's own where they differ.
@@ -47,12 +47,12 @@ pub(super) struct Plan<'a> {
     pub(super) confirm: Option<&'a Entry>,
     /// What alone is asked for.
     pub(super) rest: Option<&'a Rest>,
-    pub(super) framed: Framed,
+    pub(super) framed: RequestFraming,
 }
 
 /// What the head that was written allows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Written {
+pub(super) struct WrittenHead {
     /// Whether the connection may be used again.
     pub(super) keep: bool,
     /// Whether it asks for another protocol.
@@ -60,13 +60,13 @@ pub(super) struct Written {
 }
 
 /// Appends the head in HTTP/1.
-pub(super) fn write(out: &mut Vec<u8>, plan: &Plan<'_>, http: &HttpPass) -> Written {
+pub(super) fn write(out: &mut Vec<u8>, plan: &RequestPlan<'_>, http: &HttpPass) -> WrittenHead {
     append_method(out, plan, http);
     out.push(b' ');
     sent_target::append(out, plan.request, plan.proxy, plan.uri);
     let http11 = http.http_version == HttpVersion::Http11;
     out.extend_from_slice(if http11 { b" HTTP/1.1\r\n" } else { b" HTTP/1.0\r\n" });
-    let mut written = Written { keep: http11, upgrade: false };
+    let mut written = WrittenHead { keep: http11, upgrade: false };
     let is_upgrade = plan.request.is_upgrade();
     for set in &http.set_headers {
         if !(is_upgrade && is_of_upgrade(&set.name)) {
@@ -78,11 +78,11 @@ pub(super) fn write(out: &mut Vec<u8>, plan: &Plan<'_>, http: &HttpPass) -> Writ
         written.upgrade = true;
     }
     match plan.framed {
-        Framed::None => {}
+        RequestFraming::None => {}
         // There is no body that would be misread without it.
-        Framed::Length(0) if leaves_out_length(plan, http) => {}
-        Framed::Length(length) => encode::number_field(out, b"Content-Length", length),
-        Framed::Chunked => encode::field(out, b"Transfer-Encoding", b"chunked"),
+        RequestFraming::Length(0) if leaves_out_length(plan, http) => {}
+        RequestFraming::Length(length) => encode::number_field(out, b"Content-Length", length),
+        RequestFraming::Chunked => encode::field(out, b"Transfer-Encoding", b"chunked"),
     }
     for (name, value) in conditions(plan) {
         encode::field(out, name, &value);
@@ -94,7 +94,7 @@ pub(super) fn write(out: &mut Vec<u8>, plan: &Plan<'_>, http: &HttpPass) -> Writ
     written
 }
 
-fn append_method(out: &mut Vec<u8>, plan: &Plan<'_>, http: &HttpPass) {
+fn append_method(out: &mut Vec<u8>, plan: &RequestPlan<'_>, http: &HttpPass) {
     if plan.method != plan.request.method
         && let Some(name) = plan.method.name()
     {
@@ -113,7 +113,7 @@ fn append_method(out: &mut Vec<u8>, plan: &Plan<'_>, http: &HttpPass) {
 }
 
 /// One `proxy_set_header`; nothing where its value is empty. Framing is never set by hand.
-fn append_set(out: &mut Vec<u8>, request: &Request, set: &SetHeader, written: &mut Written) {
+fn append_set(out: &mut Vec<u8>, request: &Request, set: &SetHeader, written: &mut WrittenHead) {
     let name = set.name.as_bytes();
     if name.eq_ignore_ascii_case(b"content-length") || name.eq_ignore_ascii_case(b"transfer-encoding") {
         return;
@@ -169,7 +169,7 @@ pub(super) fn has_credential(request: &Request, proxy: &Pass) -> bool {
 }
 
 /// Whether `proxy_set_header Content-Length ""` is in force.
-fn leaves_out_length(plan: &Plan<'_>, http: &HttpPass) -> bool {
+fn leaves_out_length(plan: &RequestPlan<'_>, http: &HttpPass) -> bool {
     let mut set = http.set_headers.iter();
     set.any(|set| {
         set.name.eq_ignore_ascii_case("content-length")
@@ -181,7 +181,7 @@ fn leaves_out_length(plan: &Plan<'_>, http: &HttpPass) -> bool {
 pub(super) type Added<'a> = SmallVec<[(&'static [u8], Cow<'a, [u8]>); 4]>;
 
 /// The conditions that ask whether a stored answer is still good (RFC 9111 §4.3.1), and what alone is asked for.
-pub(super) fn conditions<'a>(plan: &Plan<'a>) -> Added<'a> {
+pub(super) fn conditions<'a>(plan: &RequestPlan<'a>) -> Added<'a> {
     let mut fields = SmallVec::new();
     if let Some(entry) = plan.confirm {
         let modified = entry.head().fields().get(FieldId::LastModified);
@@ -196,7 +196,7 @@ pub(super) fn conditions<'a>(plan: &Plan<'a>) -> Added<'a> {
 
 /// The client's fields that go on.
 pub(super) fn going_on<'a>(
-    plan: &'a Plan<'a>,
+    plan: &'a RequestPlan<'a>,
 ) -> impl Iterator<Item = (FieldId, &'a [u8], &'a [u8])> + use<'a> {
     let fields = plan.request.fields();
     let named = NamedFields::of(fields);

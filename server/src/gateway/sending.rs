@@ -1,7 +1,7 @@
 //! The request on its way to a server: the head, and the body out of memory, out of a file, or as the client sends it.
 
 use super::Passing;
-use super::broken::{Broken, broken};
+use super::broken::{AttemptFailure, broken};
 use super::request_body::{PIECE, RequestBody, read_at};
 use crate::client::BodyProgress;
 use millstream_net::buffers;
@@ -39,7 +39,7 @@ impl Passing<'_> {
     }
 
     /// Passes the body on as it comes. `false`: the upstream speaks before all of it is out.
-    pub(super) async fn send_stream(&mut self, connection: &mut Connection) -> Result<bool, Broken> {
+    pub(super) async fn send_stream(&mut self, connection: &mut Connection) -> Result<bool, AttemptFailure> {
         let RequestBody::Stream { begun, .. } = &mut self.body else { return Ok(true) };
         let Some(client) = self.client.as_deref_mut() else { return Ok(true) };
         let mut piece = buffers::take();
@@ -58,7 +58,7 @@ impl Passing<'_> {
                     client.set_busy();
                     break Ok(false);
                 }
-                Some(Err(failure)) => break Err(Broken::Client(failure)),
+                Some(Err(failure)) => break Err(AttemptFailure::Client(failure)),
                 Some(Ok(progress)) => progress,
             };
             *begun = true;

@@ -28,7 +28,7 @@ const READ: usize = 32 * 1024;
 pub(super) type Exchange = (Box<Connection>, Turn);
 
 /// How it ended.
-pub(super) enum Ending {
+pub(super) enum SpillEnd {
     /// Upstream and client have both ended; the last bytes are in the client's buffer or out.
     Whole,
     /// The upstream broke off; what came before is in the client's buffer or out.
@@ -43,7 +43,7 @@ pub(super) enum Ending {
 
 /// What was moved.
 pub(super) struct Spilled {
-    pub(super) ending: Ending,
+    pub(super) ending: SpillEnd,
     /// Bytes of the body that took this way.
     pub(super) length: u64,
     /// When the upstream had ended.
@@ -53,13 +53,13 @@ pub(super) struct Spilled {
 }
 
 /// What the two halves share.
-struct Shared {
+struct SpillProgress {
     written: Cell<u64>,
     read: Cell<u64>,
     length: Cell<u64>,
     ended: Cell<Option<Instant>>,
     traffic: Cell<(u64, u64)>,
-    failed: RefCell<Option<Ending>>,
+    failed: RefCell<Option<SpillEnd>>,
     /// Wakes the half that reads the file.
     more: Notify,
     /// Wakes the half that writes it.
@@ -75,7 +75,7 @@ pub(super) async fn through_file(
     proxy: &Pass,
     pool: &Pool,
 ) -> Spilled {
-    let shared = Shared {
+    let shared = SpillProgress {
         written: Cell::new(0),
         read: Cell::new(0),
         length: Cell::new(0),
@@ -86,7 +86,7 @@ pub(super) async fn through_file(
         room: Notify::new(),
     };
     let ending = match open(proxy.exchange.temp_path.path.clone()).await {
-        Err(error) => Ending::NoFile(error, exchange, Vec::new()),
+        Err(error) => SpillEnd::NoFile(error, exchange, Vec::new()),
         Ok(file) => {
             let file = Arc::new(file);
             let mut filling = pin!(fill(&shared, &file, exchange, proxy, pool));
@@ -112,7 +112,7 @@ pub(super) async fn through_file(
 
 /// Upstream to file.
 async fn fill(
-    shared: &Shared,
+    shared: &SpillProgress,
     file: &Arc<File>,
     (mut connection, turn): Exchange,
     proxy: &Pass,
@@ -124,7 +124,7 @@ async fn fill(
         piece.clear();
         let ended = match gather(&mut connection, &mut piece, proxy).await {
             Ok(ended) => ended,
-            Err(error) => break Ending::Upstream(error, connection),
+            Err(error) => break SpillEnd::Upstream(error, connection),
         };
         if !piece.is_empty() {
             if shared.written.get() + piece.len() as u64 > limit {
@@ -138,7 +138,7 @@ async fn fill(
                 Ok(buffer) => piece = buffer,
                 Err((error, unwritten)) => {
                     shared.length.set(shared.length.get() + unwritten.len() as u64);
-                    break Ending::NoFile(error, (connection, turn), unwritten);
+                    break SpillEnd::NoFile(error, (connection, turn), unwritten);
                 }
             }
             shared.written.set(shared.written.get() + piece.len() as u64);
@@ -150,7 +150,7 @@ async fn fill(
             shared.traffic.set(connection.traffic());
             pool.put(connection, now);
             turn.succeeded();
-            break Ending::Whole;
+            break SpillEnd::Whole;
         }
     };
     *shared.failed.borrow_mut() = Some(failed);
@@ -192,7 +192,12 @@ pub(super) async fn gather(
 }
 
 /// File to client.
-async fn drain(shared: &Shared, file: &Arc<File>, client: &mut Client, request: &mut Request) -> Ending {
+async fn drain(
+    shared: &SpillProgress,
+    file: &Arc<File>,
+    client: &mut Client,
+    request: &mut Request,
+) -> SpillEnd {
     let mut piece = Vec::new();
     loop {
         let left = shared.written.get() - shared.read.get();
@@ -200,20 +205,20 @@ async fn drain(shared: &Shared, file: &Arc<File>, client: &mut Client, request: 
             client.pause(request);
         }
         if let Err(failure) = client.flush(request).await {
-            return Ending::Client(failure);
+            return SpillEnd::Client(failure);
         }
         let left = shared.written.get() - shared.read.get();
         if left > 0 {
             let size = usize::try_from(left).unwrap_or(READ).min(READ);
             piece = match read_at(file, piece, shared.read.get(), size).await {
                 Ok(piece) => piece,
-                Err(error) => return Ending::Unreadable(error),
+                Err(error) => return SpillEnd::Unreadable(error),
             };
             client.push(request, &piece);
             shared.read.set(shared.read.get() + size as u64);
             shared.room.notify_one();
         } else if shared.ended.get().is_some() {
-            return shared.failed.borrow_mut().take().unwrap_or(Ending::Whole);
+            return shared.failed.borrow_mut().take().unwrap_or(SpillEnd::Whole);
         } else {
             shared.more.notified().await;
         }

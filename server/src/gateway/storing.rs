@@ -30,29 +30,29 @@ use tokio::sync::Notify;
 
 /// Where an answer is kept, and how.
 #[derive(Clone)]
-struct Place {
+struct StoreTarget {
     path: PathBuf,
     mode: u32,
     modified: Option<SystemTime>,
 }
 
 /// What the half that writes the file tells the half that reads it.
-struct Shared {
+struct StoringProgress {
     written: Cell<u64>,
     ended: Cell<bool>,
     /// Whether the file cannot be written any more; the client's answer ends with it.
-    failed: RefCell<Option<Failure>>,
+    failed: RefCell<Option<StoringFailure>>,
     more: Notify,
 }
 
-enum Failure {
+enum StoringFailure {
     Upstream(ExchangeError),
     Disk(io::Error),
 }
 
 impl<'a> Passing<'a> {
     /// Whether this answer is to be kept as a file, and where.
-    fn place(&self, head: &ResponseHead, connection: &Connection) -> Option<Place> {
+    fn place(&self, head: &ResponseHead, connection: &Connection) -> Option<StoreTarget> {
         let asked = self.request.method == Method::Get && self.method == Method::Get && head.status == 200;
         let path = if asked { path(self.request, &self.proxy.store.place)? } else { return None };
         let path = match path {
@@ -67,7 +67,7 @@ impl<'a> Passing<'a> {
         let modified = head.view(connection.head_bytes()).get(FieldId::LastModified);
         let seconds = modified.and_then(date::parse_http).and_then(|seconds| u64::try_from(seconds).ok());
         let modified = seconds.map(|seconds| SystemTime::UNIX_EPOCH + Duration::from_secs(seconds));
-        Some(Place { path, mode: self.proxy.store.mode, modified })
+        Some(StoreTarget { path, mode: self.proxy.store.mode, modified })
     }
 
     /// A temporary file for this answer, where it is to be kept as a file; else it is only passed on.
@@ -95,7 +95,7 @@ impl<'a> Passing<'a> {
         let Keeping { place, file } = keeping;
         let (file, name) = file.into_parts();
         let file = Arc::new(file);
-        let shared = Shared {
+        let shared = StoringProgress {
             written: Cell::new(0),
             ended: Cell::new(false),
             failed: RefCell::new(None),
@@ -122,8 +122,8 @@ impl<'a> Passing<'a> {
         let failed = shared.failed.take();
         match &failed {
             None => self.finished(connection, turn, length, clock::now()),
-            Some(Failure::Upstream(error)) => self.broke_off(&connection, error, length),
-            Some(Failure::Disk(error)) => {
+            Some(StoringFailure::Upstream(error)) => self.broke_off(&connection, error, length),
+            Some(StoringFailure::Disk(error)) => {
                 complain(self.request, &path, error);
                 self.note_end(&connection, length, clock::now());
             }
@@ -141,7 +141,7 @@ impl<'a> Passing<'a> {
 
 /// An answer that is to be kept, before its body.
 pub(super) struct Keeping {
-    place: Place,
+    place: StoreTarget,
     file: NamedTempFile,
 }
 
@@ -165,19 +165,19 @@ fn path(request: &Request, store: &Store) -> Option<Result<PathBuf, Vec<u8>>> {
 
 /// Upstream to file.
 async fn write(
-    shared: &Shared,
+    shared: &StoringProgress,
     file: &Arc<File>,
     connection: &mut Connection,
     proxy: &Pass,
-) -> Result<(), Failure> {
+) -> Result<(), StoringFailure> {
     let mut piece = Vec::with_capacity(PIECE);
     loop {
         piece.clear();
-        let ended = gather(connection, &mut piece, proxy).await.map_err(Failure::Upstream)?;
+        let ended = gather(connection, &mut piece, proxy).await.map_err(StoringFailure::Upstream)?;
         if !piece.is_empty() {
             piece = write_at(file, piece, shared.written.get())
                 .await
-                .map_err(|(error, _)| Failure::Disk(error))?;
+                .map_err(|(error, _)| StoringFailure::Disk(error))?;
             shared.written.set(shared.written.get() + piece.len() as u64);
             shared.more.notify_one();
         }
@@ -189,7 +189,7 @@ async fn write(
 
 /// File to client.
 async fn read(
-    shared: &Shared,
+    shared: &StoringProgress,
     file: &Arc<File>,
     client: &mut Client,
     request: &mut Request,
@@ -222,14 +222,14 @@ async fn read(
 }
 
 /// A file beside its place, so that renaming it never leaves the filesystem. Nobody guesses its name.
-fn temporary(place: &Place) -> io::Result<NamedTempFile> {
+fn temporary(place: &StoreTarget) -> io::Result<NamedTempFile> {
     make_folder(place)?;
     let folder = place.path.parent().ok_or(ErrorKind::InvalidInput)?;
     tempfile::Builder::new().prefix(".millstream-").rand_bytes(16).tempfile_in(folder)
 }
 
 /// Gives a whole file its name, off the loop.
-async fn give_name(file: Arc<File>, name: TempPath, place: Place) -> io::Result<()> {
+async fn give_name(file: Arc<File>, name: TempPath, place: StoreTarget) -> io::Result<()> {
     blocking::run(move || {
         finish(&file, &place)?;
         name.persist(&place.path).map_err(|failed| failed.error)
@@ -238,13 +238,13 @@ async fn give_name(file: Arc<File>, name: TempPath, place: Place) -> io::Result<
 }
 
 /// `proxy_store_access`, and the time that Last-Modified says.
-fn finish(file: &File, place: &Place) -> io::Result<()> {
+fn finish(file: &File, place: &StoreTarget) -> io::Result<()> {
     file.set_permissions(Permissions::from_mode(place.mode))?;
     place.modified.map_or(Ok(()), |modified| file.set_modified(modified))
 }
 
 /// Who may read a file may search its folder, as in nginx.
-fn make_folder(place: &Place) -> io::Result<()> {
+fn make_folder(place: &StoreTarget) -> io::Result<()> {
     let mode = place.mode | (place.mode & 0o444) >> 2;
     let Some(folder) = place.path.parent() else { return Ok(()) };
     DirBuilder::new().recursive(true).mode(mode).create(folder)

@@ -2,7 +2,7 @@
 
 use super::answer_head::{announced, buffering, visible, with_lines};
 use super::request_body::RequestBody;
-use super::request_head::Framed;
+use super::request_head::RequestFraming;
 use millstream_conf::model::{Exchange, IgnoreHeaders, NextUpstream, RequestSize, TempPath};
 use millstream_wire::Headers;
 use std::time::Duration;
@@ -99,15 +99,19 @@ fn a_body_that_is_passed_on_as_it_comes_can_be_sent_only_once() {
     let check = |body: RequestBody, framed, replayable| {
         assert_eq!((body.framed(), body.is_replayable()), (framed, replayable));
     };
-    check(RequestBody::None, Framed::None, true);
-    check(RequestBody::Memory(Vec::new().into()), Framed::Length(0), true);
-    check(RequestBody::Memory(b"abc".to_vec().into()), Framed::Length(3), true);
+    check(RequestBody::None, RequestFraming::None, true);
+    check(RequestBody::Memory(Vec::new().into()), RequestFraming::Length(0), true);
+    check(RequestBody::Memory(b"abc".to_vec().into()), RequestFraming::Length(3), true);
     check(
         RequestBody::Stream { length: Some(7), first: b"abc".to_vec(), begun: false },
-        Framed::Length(7),
+        RequestFraming::Length(7),
         true,
     );
-    check(RequestBody::Stream { length: None, first: Vec::new(), begun: true }, Framed::Chunked, false);
+    check(
+        RequestBody::Stream { length: None, first: Vec::new(), begun: true },
+        RequestFraming::Chunked,
+        false,
+    );
 }
 
 #[test]

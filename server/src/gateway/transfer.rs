@@ -231,27 +231,26 @@ impl<'a> Passing<'a> {
         let moved = spill::through_file(client, self.request, (connection, turn), proxy, pool).await;
         let length = length + moved.length;
         match moved.ending {
-            spill::Ending::Whole => {
+            spill::SpillEnd::Whole => {
                 if let Some(last) = self.request.tries.list.last_mut() {
-                    last.response_length = length;
-                    last.response_time = Some(moved.ended.saturating_duration_since(self.asked_at));
-                    (last.bytes_received, last.bytes_sent) = moved.traffic;
+                    let time = moved.ended.saturating_duration_since(self.asked_at);
+                    last.ended(time, length, moved.traffic);
                 }
                 client.end(self.request, None);
                 flushed(client, self.request).await
             }
-            spill::Ending::Upstream(error, connection) => {
+            spill::SpillEnd::Upstream(error, connection) => {
                 self.broke_off(&connection, &error, length);
                 cut(client, self.request).await
             }
-            spill::Ending::Client(failure) => Proxied::ClientFailed(failure),
-            spill::Ending::NoFile(error, (connection, turn), piece) => {
+            spill::SpillEnd::Client(failure) => Proxied::ClientFailed(failure),
+            spill::SpillEnd::NoFile(error, (connection, turn), piece) => {
                 self.complain_of_file(&error);
                 client.push(self.request, &piece);
                 let rest = Transfer { connection, turn, bound, spills: false, watching, timeout, length };
                 self.pass_body(client, rest).await
             }
-            spill::Ending::Unreadable(error) => {
+            spill::SpillEnd::Unreadable(error) => {
                 self.complain_of_file(&error);
                 cut(client, self.request).await
             }

@@ -6,7 +6,7 @@
 use super::answer_head::visible;
 use super::{Passing, Proxied};
 use crate::client::ClientFailure;
-use crate::filter::head::{self, Plan};
+use crate::filter::head::{self, HeadPlan};
 use millstream_net::outlet::Outlet;
 use millstream_net::stream::Stream;
 use millstream_net::timer::Deadline;
@@ -48,7 +48,7 @@ impl<'a> Passing<'a> {
         let mut shown = visible(&self.proxy.exchange, fields);
         shown.extend(fields.lines().filter(|field| field.id == FieldId::Upgrade));
         let fields = Fields::new(fields.bytes(), &shown);
-        let plan = Plan { status: 101, fields, length: None, chunked: false, coding: None, age: None };
+        let plan = HeadPlan { status: 101, fields, length: None, chunked: false, coding: None, age: None };
         head::encode(&mut down.buffer, self.request, &plan);
         let head_length = down.buffer.len() as u64;
         down.buffer.extend_from_slice(&connection.take_read_ahead());

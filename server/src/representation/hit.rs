@@ -190,7 +190,7 @@ fn shaped(
     // A body that is coded is there whole by now.
     let coded = coding.and_then(|coding| entry.coded_body(coding)).map(|body| body.len() as u64);
     let shape = chosen.shape(request, headers, entry.head().status, Some(entry.length())).ok()?;
-    let plan = head::Plan {
+    let plan = head::HeadPlan {
         status: shape.status,
         fields: shape.headers.view(),
         length: coded.or(shape.length),
@@ -273,7 +273,7 @@ fn prepare(request: &mut Request, entry: &Arc<Entry>, coding: Option<Coding>) ->
     };
     let mut headers = passed_on(request, entry.head());
     chosen::announce(request, entry.head().status, &mut headers);
-    let plan = head::Plan {
+    let plan = head::HeadPlan {
         status: entry.head().status,
         fields: headers.view(),
         length: Some(body.len() as u64),

@@ -10,16 +10,16 @@ use crate::variables;
 use millstream_conf::model::{Condition, Level, Regex, Template};
 
 /// What is known of a condition.
-pub(super) enum Verdict {
+pub(super) enum Truth {
     Holds,
     Fails,
     /// Nothing yet: a file is to be looked for.
     Ask(FileTest),
 }
 
-impl Verdict {
+impl Truth {
     fn of(holds: bool) -> Self {
-        if holds { Verdict::Holds } else { Verdict::Fails }
+        if holds { Truth::Holds } else { Truth::Fails }
     }
 }
 
@@ -29,19 +29,19 @@ pub(super) fn judge(
     request: &mut Request,
     escapes: bool,
     answer: Option<bool>,
-) -> Result<Verdict, u16> {
+) -> Result<Truth, u16> {
     Ok(match condition {
-        Condition::Holds(variable) => Verdict::of(variables::holds(variable, request, &mut Vec::new())),
+        Condition::Holds(variable) => Truth::of(variables::holds(variable, request, &mut Vec::new())),
         Condition::Equals { variable, value, negated } => {
             let is_equal = variables::value(variable, request) == value::of(value, request, escapes);
-            Verdict::of(is_equal != *negated)
+            Truth::of(is_equal != *negated)
         }
         Condition::Matches { variable, regex, negated } => {
-            Verdict::of(matches(variable, regex, request)? != *negated)
+            Truth::of(matches(variable, regex, request)? != *negated)
         }
         Condition::File { path, kind, negated } => match answer {
-            Some(answer) => Verdict::of(answer != *negated),
-            None => Verdict::Ask(FileTest { path: value::of(path, request, escapes), kind: *kind }),
+            Some(answer) => Truth::of(answer != *negated),
+            None => Truth::Ask(FileTest { path: value::of(path, request, escapes), kind: *kind }),
         },
     })
 }

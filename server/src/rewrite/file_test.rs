@@ -3,8 +3,8 @@
 //! Asked on the worker's loop where the kernel has the answer in its memory, else off it.
 
 use crate::failure;
-use crate::followed::Followed;
 use crate::request::Request;
+use crate::symlinks::RefusedLinks;
 use millstream_conf::model::{FileKind, Level};
 use millstream_net::blocking;
 use std::ffi::OsStr;
@@ -30,7 +30,7 @@ impl FileTest {
     /// The answer, where the kernel has it; what cannot be looked at is told and counts as not there.
     pub fn ask_at_once(&self, request: &Request) -> Option<bool> {
         let path = Path::new(OsStr::from_bytes(&self.path));
-        let found = Followed::of(request).metadata_at_once(path)?;
+        let found = RefusedLinks::of(request).metadata_at_once(path)?;
         Some(self.is(found).unwrap_or_else(|error| {
             told(request, path, &error);
             false
@@ -75,7 +75,7 @@ pub fn first_at_once(tests: &[FileTest], request: &Request) -> Option<Option<usi
 
 /// The first of several that is there. They are asked one after another, in one go off the loop.
 pub async fn first(tests: Vec<FileTest>, request: &Request) -> Option<usize> {
-    let followed = Followed::of(request);
+    let followed = RefusedLinks::of(request);
     let (found, failures) = blocking::run(move || {
         let mut failures = Vec::new();
         let found = tests.into_iter().position(|test| {

@@ -3,7 +3,7 @@
 //! An `if` that holds puts the request into the location of its block; the script that goes on is still the same, so of
 //! several that hold the last one's settings stay, as in nginx.
 
-use super::condition::{self, Verdict};
+use super::condition::{self, Truth};
 use super::file_test::FileTest;
 use super::replacement::{self, Replaced};
 use super::value;
@@ -70,15 +70,15 @@ pub(super) fn run(request: &mut Request, from: Paused) -> Ran {
             }
             Instruction::If { condition, otherwise, location } => {
                 match condition::judge(condition, request, now.escapes, now.answer.take()) {
-                    Ok(Verdict::Holds) => {
+                    Ok(Truth::Holds) => {
                         if let Some(id) = location {
                             request.enter(*id);
                             now.has_handler |= !serves_files(request);
                         }
                         now.at + 1
                     }
-                    Ok(Verdict::Fails) => *otherwise,
-                    Ok(Verdict::Ask(test)) => return Ran::Test(test, now),
+                    Ok(Truth::Fails) => *otherwise,
+                    Ok(Truth::Ask(test)) => return Ran::Test(test, now),
                     Err(status) => return Ran::Status(status),
                 }
             }

@@ -8,7 +8,7 @@ use millstream_conf::model::{Http, Location, LocationId, LocationMatch, Location
 
 /// Where a path leads.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Found {
+pub enum PathMatch {
     /// To a location.
     Location(LocationId, Option<Captured>),
     /// To a location that passes requests on and whose prefix is the path and a slash: the client is sent there.
@@ -18,41 +18,41 @@ pub enum Found {
 }
 
 /// Finds the location for a normalised path.
-pub fn find(http: &Http, tree: &LocationTree, path: &[u8]) -> Result<Found, Undecided> {
+pub fn find(http: &Http, tree: &LocationTree, path: &[u8]) -> Result<PathMatch, Undecided> {
     Ok(match search(http, tree, path)? {
-        Search::Settled(found) => found,
-        Search::Prefix(id) => Found::Location(id, None),
-        Search::Nothing => Found::Server,
+        LevelMatch::Settled(found) => found,
+        LevelMatch::Prefix(id) => PathMatch::Location(id, None),
+        LevelMatch::Nothing => PathMatch::Server,
     })
 }
 
 /// What one level knows.
-enum Search {
+enum LevelMatch {
     /// It is decided.
-    Settled(Found),
+    Settled(PathMatch),
     /// A prefix, unless an expression above matches.
     Prefix(LocationId),
     Nothing,
 }
 
-fn search(http: &Http, tree: &LocationTree, path: &[u8]) -> Result<Search, Undecided> {
+fn search(http: &Http, tree: &LocationTree, path: &[u8]) -> Result<LevelMatch, Undecided> {
     if let Ok(at) = tree.exact.binary_search_by(|(name, _)| name.as_bytes().cmp(path)) {
-        return Ok(Search::Settled(Found::Location(tree.exact[at].1, None)));
+        return Ok(LevelMatch::Settled(PathMatch::Location(tree.exact[at].1, None)));
     }
     let mut best = longest_prefix(tree, path);
     let is_whole = best.is_some_and(|(length, _)| length == path.len());
     if !is_whole && let Some(id) = slash_missing(http, tree, path) {
-        return Ok(Search::Settled(Found::Slash(id)));
+        return Ok(LevelMatch::Settled(PathMatch::Slash(id)));
     }
     if let Some((_, id)) = best {
         let location = http.location(id);
         match search(http, &location.nested, path)? {
-            Search::Settled(found) => return Ok(Search::Settled(found)),
-            Search::Prefix(nested) => best = Some((0, nested)),
-            Search::Nothing => {}
+            LevelMatch::Settled(found) => return Ok(LevelMatch::Settled(found)),
+            LevelMatch::Prefix(nested) => best = Some((0, nested)),
+            LevelMatch::Nothing => {}
         }
         if matches!(location.matches, LocationMatch::Prefix { no_regex: true, .. }) {
-            return Ok(best.map_or(Search::Nothing, |(_, id)| Search::Prefix(id)));
+            return Ok(best.map_or(LevelMatch::Nothing, |(_, id)| LevelMatch::Prefix(id)));
         }
     }
     for &id in &tree.regexes {
@@ -60,10 +60,10 @@ fn search(http: &Http, tree: &LocationTree, path: &[u8]) -> Result<Search, Undec
         if let LocationMatch::Regex(regex) = &location.matches
             && let Some(captured) = capture(regex, path)?
         {
-            return Ok(Search::Settled(within_expression(http, id, location, path, captured)?));
+            return Ok(LevelMatch::Settled(within_expression(http, id, location, path, captured)?));
         }
     }
-    Ok(best.map_or(Search::Nothing, |(_, id)| Search::Prefix(id)))
+    Ok(best.map_or(LevelMatch::Nothing, |(_, id)| LevelMatch::Prefix(id)))
 }
 
 /// What is nested in an expression is searched too; its own captures win where an expression matches.
@@ -73,13 +73,13 @@ fn within_expression(
     location: &Location,
     path: &[u8],
     captured: Captured,
-) -> Result<Found, Undecided> {
+) -> Result<PathMatch, Undecided> {
     Ok(match search(http, &location.nested, path)? {
-        Search::Settled(Found::Location(nested, None)) | Search::Prefix(nested) => {
-            Found::Location(nested, Some(captured))
+        LevelMatch::Settled(PathMatch::Location(nested, None)) | LevelMatch::Prefix(nested) => {
+            PathMatch::Location(nested, Some(captured))
         }
-        Search::Settled(found) => found,
-        Search::Nothing => Found::Location(id, Some(captured)),
+        LevelMatch::Settled(found) => found,
+        LevelMatch::Nothing => PathMatch::Location(id, Some(captured)),
     })
 }
 

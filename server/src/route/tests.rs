@@ -1,6 +1,6 @@
 //! Which server and which location take a request, in nginx's order of preference.
 
-use super::location::{self, Found};
+use super::location::{self, PathMatch};
 use crate::fixture::{admitted, answered_by, configuration, worker};
 
 const LOCATIONS: &str = r#"server { listen 80;
@@ -75,12 +75,12 @@ fn a_path_that_lacks_only_the_slash_of_a_proxied_location_is_sent_there() {
     let find = |path: &str| {
         location::find(&conf.http, &conf.http.servers[0].locations, path.as_bytes()).expect("it is decided")
     };
-    assert!(matches!(find("/api"), Found::Slash(_)));
-    assert!(matches!(find("/api/"), Found::Location(..)));
-    assert!(matches!(find("/ap"), Found::Server));
-    assert!(matches!(find("/files"), Found::Server));
-    assert!(matches!(find("/both"), Found::Location(..)));
-    assert!(matches!(find(""), Found::Server));
+    assert!(matches!(find("/api"), PathMatch::Slash(_)));
+    assert!(matches!(find("/api/"), PathMatch::Location(..)));
+    assert!(matches!(find("/ap"), PathMatch::Server));
+    assert!(matches!(find("/files"), PathMatch::Server));
+    assert!(matches!(find("/both"), PathMatch::Location(..)));
+    assert!(matches!(find(""), PathMatch::Server));
 }
 
 #[test]

@@ -11,7 +11,7 @@ use crate::answer::fixed;
 use crate::client::{Client, ClientFailure, Ending, Inside};
 use crate::page::Stub;
 use crate::phase;
-use crate::request::{Request, Wanted};
+use crate::request::{Request, SubrequestPart};
 use crate::rewrite::From;
 use millstream_cache::Now;
 use millstream_net::pipe::{End, Pipe};
@@ -39,7 +39,7 @@ pub(super) async fn ask(
     client: &mut Client,
     path: &[u8],
 ) -> Result<Answered, ClientFailure> {
-    let mut sub = request.subrequest(path, Wanted::Head);
+    let mut sub = request.subrequest(path, SubrequestPart::Head);
     // A head has its bound where it is read.
     let inside = Rc::new(Inside { pipe: Pipe::new(usize::MAX), wants_head: true, status: Cell::new(0) });
     // What it counts as under way, the request that asks goes on with.

@@ -5,7 +5,7 @@
 use super::subrequest;
 use crate::access::{Opinion, Question, auth_request};
 use crate::client::{Client, ClientFailure};
-use crate::phase::{self, Check, Guard, Step};
+use crate::phase::{self, Guard, Step, Wait};
 use crate::request::Request;
 use crate::rewrite::From;
 use millstream_cache::Now;
@@ -18,32 +18,32 @@ use std::time::Instant;
 /// # Errors
 /// The client left meanwhile.
 pub(super) async fn on(
-    check: Check,
+    check: Wait,
     request: &mut Request,
     client: &mut Client,
     out: &mut Vec<u8>,
 ) -> Result<Step, ClientFailure> {
     Ok(match check {
-        Check::File(test, paused) => {
+        Wait::File(test, paused) => {
             let from = From::Script(paused.answered(test.ask(request).await));
             phase::decide(request, from, Now::read(), out)
         }
-        Check::Until(moment) => {
+        Wait::Until(moment) => {
             until(moment, client).await?;
             phase::guarded(request, Guard::Limits, Now::read(), out)
         }
-        Check::Refusal(moment, status) => {
+        Wait::Refusal(moment, status) => {
             until(moment, client).await?;
             Step::Status(status)
         }
-        Check::Access(question, weighing) => {
+        Wait::Access(question, weighing) => {
             let opinion = match question {
                 Question::Password(question) => client.unless_gone(question.answer(request)).await?,
                 Question::Service => service(request, client).await?,
             };
             phase::guarded(request, Guard::Access(weighing.hears(opinion)), Now::read(), out)
         }
-        Check::Tries(tries) => {
+        Wait::Tries(tries) => {
             let is_found = tries.ask(request).await;
             phase::tried(request, is_found, Now::read(), out)
         }

@@ -35,7 +35,8 @@ fn what_closes_to_make_room_is_what_costs_its_client_least() {
         Awaits::Body(long_ago),
     ];
     assert!(order.is_sorted());
-    let places: Vec<Place> = order.iter().map(|_| worker.try_admit().expect("there is room")).collect();
+    let places: Vec<ConnectionSlot> =
+        order.iter().map(|_| worker.try_admit().expect("there is room")).collect();
     for (place, awaits) in places.iter().zip(order) {
         place.wait(awaits, Waker::noop());
     }
@@ -45,7 +46,7 @@ fn what_closes_to_make_room_is_what_costs_its_client_least() {
     worker.make_room(now);
     assert_eq!(shed(), 6, "one body for each that waits");
     assert!(places[5].is_shed(), "the slowest");
-    places.iter().for_each(Place::set_busy);
+    places.iter().for_each(ConnectionSlot::set_busy);
     worker.make_room(now);
     assert_eq!(shed(), 0, "who is served stays");
 }

@@ -3,31 +3,38 @@
 use super::*;
 
 fn filled(values: impl IntoIterator<Item = u64>) -> HistogramSnapshot {
-    let histogram = Histogram::default();
+    let histogram = Histogram::new(Steps::Fine);
     values.into_iter().for_each(|value| histogram.record(value));
-    let mut snapshot = HistogramSnapshot::default();
+    let mut snapshot = HistogramSnapshot::new(Steps::Fine);
     histogram.add_to(&mut snapshot);
     snapshot
 }
 
 #[test]
 fn every_bucket_begins_where_the_one_before_ends() {
-    for bucket in 0..BUCKETS {
-        let last = upper_bound(bucket);
-        assert_eq!(bucket_of(last), bucket);
-        if bucket + 1 < BUCKETS {
-            assert_eq!(bucket_of(last + 1), bucket + 1);
-        } else {
-            assert_eq!(last, LARGEST);
+    for steps in [Steps::Fine, Steps::Coarse] {
+        for bucket in 0..steps.buckets() {
+            let last = steps.upper_bound(bucket);
+            assert_eq!(steps.bucket_of(last), bucket);
+            if bucket + 1 < steps.buckets() {
+                assert_eq!(steps.bucket_of(last + 1), bucket + 1);
+            } else {
+                assert_eq!(last, LARGEST);
+            }
         }
     }
 }
 
 #[test]
-fn a_value_is_known_to_a_thirty_second_of_itself() {
-    for value in [1, 31, 32, 33, 999, 1_000_000, 12_345_678, LARGEST - 1] {
-        let bound = upper_bound(bucket_of(value));
-        assert!(bound >= value && (bound - value) * STEPS <= value, "{value} → {bound}");
+fn a_value_is_known_to_one_step_of_itself() {
+    for steps in [Steps::Fine, Steps::Coarse] {
+        for value in [1, 31, 32, 33, 999, 1_000_000, 12_345_678, LARGEST - 1] {
+            let bound = steps.upper_bound(steps.bucket_of(value));
+            assert!(
+                bound >= value && (bound - value) * steps.count() <= value,
+                "{steps:?}: {value} → {bound}"
+            );
+        }
     }
 }
 
@@ -40,7 +47,7 @@ fn quantiles_of_a_thousand_even_values() {
         let found = snapshot.quantile(quantile).expect("there are values");
         assert!(found >= exact && found - exact <= exact / 31, "{quantile}: {found}");
     }
-    assert_eq!(HistogramSnapshot::default().quantile(0.5), None);
+    assert_eq!(HistogramSnapshot::new(Steps::Fine).quantile(0.5), None);
 }
 
 #[test]
@@ -56,4 +63,7 @@ fn a_difference_holds_what_came_between() {
     let later = filled([10, 20, 3000]);
     let between = later.since(&earlier);
     assert_eq!((between.count(), between.sum(), between.count_up_to(20)), (1, 3000, 0));
+    let mut sum = between;
+    sum.add(&earlier);
+    assert_eq!(sum, later);
 }

@@ -3,30 +3,21 @@
 //! The writer takes everything at once and writes without the lock, so a ticket is simply the number of sends so far.
 //! Next: `thread`, which empties this.
 
+use super::FILE_BYTES;
 use super::Handle;
-use super::named::{Named, NamedLine, Open};
+use super::named::Open;
 use super::output::{self, Owner};
-use super::{FILE_BYTES, QUEUE_BYTES};
+use super::slot::{Flow, Place, Sent, Slot, Spare};
 use crate::error_line;
 use millstream_conf::model::Level;
 use rustix::event::{EventfdFlags, eventfd};
-use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::Waker;
 use std::time::Duration;
-
-/// Lines are gathered into blocks of this many bytes, the unit that is recycled.
-const BLOCK: usize = 32 << 10;
-
-/// Larger buffers are freed rather than kept for reuse.
-const SPARE_CAPACITY: usize = 256 << 10;
-
-/// How many empty buffers are kept.
-const SPARE_BUFFERS: usize = 32;
 
 /// The slot of standard error, the first that is made.
 const STDERR: usize = 0;
@@ -95,163 +86,6 @@ pub(super) struct State {
     pub(super) statistics: LogStatistics,
 }
 
-/// What a slot is.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Place {
-    Stderr,
-    File(PathBuf),
-    /// Files whose names come with their lines.
-    Group,
-}
-
-/// One file, or a group of those whose names come with their lines.
-pub(super) struct Slot {
-    place: Place,
-    pub(super) gzip: Option<u32>,
-    pub(super) queue: Queue,
-    /// Bytes queued or being written.
-    pub(super) bytes: usize,
-    /// Lines dropped since the complaint, while there is no room.
-    pub(super) dropping: Option<u64>,
-    /// What was opened, until the writer takes it.
-    pub(super) opened: Option<Open>,
-    /// The files of the group are to be opened anew.
-    pub(super) renews: bool,
-    /// The path opened anew, until what is queued for the old file is written.
-    pub(super) next: Option<io::Result<File>>,
-    pub(super) flow: Flow,
-    handle: Weak<Handle>,
-    pub(super) is_closing: bool,
-}
-
-/// Whether a file takes what it is given.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Flow {
-    Open,
-    /// A pipe or terminal that takes no more at present; what it was given last waits with the writer.
-    Full,
-    /// It was full and takes more now.
-    Again,
-}
-
-/// What waits for one file, in order.
-#[derive(Default)]
-pub(super) struct Queue {
-    pub(super) blocks: Vec<Vec<u8>>,
-    /// What waits for files of a group.
-    pub(super) named: Vec<Named>,
-}
-
-/// Emptied buffers for reuse.
-#[derive(Default)]
-pub(super) struct Spare(Vec<Vec<u8>>);
-
-/// What is sent.
-pub(super) enum Sent<'a> {
-    /// A block of whole lines, taken over.
-    Block(Vec<u8>),
-    /// A line, copied.
-    Line(&'a [u8]),
-    /// A line for a file of a group, copied.
-    Named(NamedLine<'a>),
-}
-
-impl Sent<'_> {
-    fn bytes(&self) -> &[u8] {
-        match self {
-            Sent::Block(block) => block,
-            Sent::Line(line) | Sent::Named(NamedLine { line, .. }) => line,
-        }
-    }
-
-    /// Bytes that it takes.
-    fn charge(&self) -> usize {
-        let names = match self {
-            Sent::Named(NamedLine { path, root, .. }) => path.as_os_str().len() + root.as_os_str().len(),
-            _ => 0,
-        };
-        self.bytes().len() + names
-    }
-}
-
-impl Queue {
-    fn put(&mut self, sent: Sent<'_>, spare: &mut Spare) {
-        let charge = sent.charge();
-        match sent {
-            Sent::Named(line) => self.append_named(line, charge),
-            Sent::Line(line) => self.append(line, spare),
-            Sent::Block(block) if block.is_empty() => spare.give(block),
-            Sent::Block(block) => self.blocks.push(block),
-        }
-    }
-
-    fn append_named(&mut self, NamedLine { path, root, follows_links, line }: NamedLine<'_>, charge: usize) {
-        match self.named.last_mut() {
-            Some(last) if last.path == path && last.root == root && last.follows_links == follows_links => {
-                last.lines.extend_from_slice(line);
-                last.charge += charge;
-            }
-            _ => {
-                let (path, root, lines) = (path.to_owned(), root.to_owned(), line.to_vec());
-                self.named.push(Named { path, root, follows_links, lines, charge });
-            }
-        }
-    }
-
-    /// Appends to the last block while it has room, so that many lines become one write.
-    fn append(&mut self, line: &[u8], spare: &mut Spare) {
-        match self.blocks.last_mut() {
-            Some(last) if last.len() + line.len() <= BLOCK => last.extend_from_slice(line),
-            _ => {
-                let mut block = spare.take();
-                block.extend_from_slice(line);
-                self.blocks.push(block);
-            }
-        }
-    }
-}
-
-impl Spare {
-    pub(super) fn take(&mut self) -> Vec<u8> {
-        self.0.pop().unwrap_or_default()
-    }
-
-    pub(super) fn give(&mut self, mut buffer: Vec<u8>) {
-        if self.0.len() < SPARE_BUFFERS && (1..=SPARE_CAPACITY).contains(&buffer.capacity()) {
-            buffer.clear();
-            self.0.push(buffer);
-        }
-    }
-}
-
-impl Slot {
-    /// Whether there is something for the writer to do.
-    pub(super) fn has_work(&self) -> bool {
-        let has_lines = match self.flow {
-            Flow::Open => !self.queue.blocks.is_empty() || !self.queue.named.is_empty(),
-            Flow::Full => false,
-            Flow::Again => true,
-        };
-        has_lines || self.is_closing || self.is_reopening()
-    }
-
-    fn is_reopening(&self) -> bool {
-        self.next.is_some() || self.renews
-    }
-
-    fn has_room(&self, length: usize, total: usize) -> bool {
-        self.bytes == 0 || (self.bytes + length <= FILE_BYTES && total + length <= QUEUE_BYTES)
-    }
-
-    pub(super) fn name(&self) -> String {
-        match &self.place {
-            Place::Stderr => "stderr".to_owned(),
-            Place::File(path) => path.display().to_string(),
-            Place::Group => "access_log with variables".to_owned(),
-        }
-    }
-}
-
 impl State {
     /// The index for a new file; slots of closed ones are used again.
     pub(super) fn free_slot(&mut self) -> usize {
@@ -269,19 +103,7 @@ impl State {
         open: Open,
         handle: Weak<Handle>,
     ) {
-        self.slots[index] = Some(Slot {
-            place,
-            gzip,
-            queue: Queue::default(),
-            bytes: 0,
-            dropping: None,
-            opened: Some(open),
-            renews: false,
-            next: None,
-            flow: Flow::Open,
-            handle,
-            is_closing: false,
-        });
+        self.slots[index] = Some(Slot::new(place, gzip, open, handle));
     }
 
     /// The last sink of the file is gone: the writer closes it once its queue is written.

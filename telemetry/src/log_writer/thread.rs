@@ -5,7 +5,8 @@
 
 use super::named::{Named, Open};
 use super::output::{Outcome, Output};
-use super::queue::{Flow, Phase, Queue, Shared, State};
+use super::queue::{Phase, Shared, State};
+use super::slot::{Flow, Queue};
 use super::{FILE_BYTES, PIPE_WAIT};
 use crate::error_line;
 use millstream_conf::model::Level;

@@ -1,18 +1,10 @@
 //! Why requests were not answered from the cache, and why answers were not stored: per location, per thread.
 //!
-//! The words are a table here; what they mean is decided where requests are answered. The cells of a location are made
-//! when the first miss is counted. Next: `snapshot`, which sums; `prometheus`, which prints.
+//! The words are a table here; what they mean is decided where requests are answered. Next: `snapshot`, which sums; `prometheus`, which prints.
 
+use super::add;
 use super::table::MetricLine;
-use super::{WorkerMetrics, add};
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
-
-/// Locations with a cache over the life of the process; those past it are not counted.
-pub const LOCATIONS: usize = 4096;
-
-/// Locations whose cells are made at once.
-pub(super) const LOCATIONS_PER_PAGE: usize = 16;
 
 macro_rules! causes {
     ($($variant:ident = $family:ident $name:literal, $doc:literal;)*) => {
@@ -135,9 +127,17 @@ pub struct MissCount {
     pub last: i64,
 }
 
-impl MissCells {
-    fn new() -> Self {
+impl Default for MissCells {
+    fn default() -> Self {
         MissCells([const { MissCell { count: AtomicU64::new(0), last: AtomicI64::new(0) } }; Cause::COUNT])
+    }
+}
+
+impl MissCells {
+    pub(super) fn count(&self, cause: Cause, unix_milliseconds: i64) {
+        let cell = &self.0[cause as usize];
+        add(&cell.count, 1);
+        cell.last.store(unix_milliseconds, Ordering::Relaxed);
     }
 
     pub(super) fn add_to(&self, sums: &mut [MissCount; Cause::COUNT]) {
@@ -145,21 +145,5 @@ impl MissCells {
             sum.count = sum.count.wrapping_add(cell.count.load(Ordering::Relaxed));
             sum.last = sum.last.max(cell.last.load(Ordering::Relaxed));
         }
-    }
-}
-
-/// The cells of all locations, page by page.
-pub(super) type MissPages = [OnceLock<Box<[MissCells; LOCATIONS_PER_PAGE]>>; LOCATIONS / LOCATIONS_PER_PAGE];
-
-impl WorkerMetrics {
-    /// Counts a cause in a location of [`super::Registry::location`], with the moment, in milliseconds since 1970.
-    /// Owner thread only.
-    pub fn miss(&self, location: u32, cause: Cause, unix_milliseconds: i64) {
-        let index = location as usize;
-        let Some(page) = self.misses.get(index / LOCATIONS_PER_PAGE) else { return };
-        let page = page.get_or_init(|| Box::new(std::array::from_fn(|_| MissCells::new())));
-        let cell = &page[index % LOCATIONS_PER_PAGE].0[cause as usize];
-        add(&cell.count, 1);
-        cell.last.store(unix_milliseconds, Ordering::Relaxed);
     }
 }

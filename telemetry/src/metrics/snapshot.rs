@@ -3,11 +3,12 @@
 //! Threads go on counting while they are read, so two sums may differ by the requests in between.
 //! What no thread counts (bytes in the caches, the log writer's totals) is put in by whoever asks for the snapshot.
 
-use super::misses::{LOCATIONS_PER_PAGE, MissCount};
-use super::{CacheStatus, Cause, Counter, Gauge, Timing, WorkerMetrics, ZONES_PER_PAGE};
-use crate::histogram::HistogramSnapshot;
+use super::{
+    CacheSnapshot, Cause, Counter, Gauge, HttpSnapshot, MissCount, PeerCounts, Timing, WorkerMetrics,
+};
+use crate::histogram::{HistogramSnapshot, Steps};
 use crate::log_writer::LogStatistics;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 
 /// Every metric, summed.
 #[derive(Debug, Clone)]
@@ -15,76 +16,123 @@ pub struct Snapshot {
     counters: [u64; Counter::COUNT],
     gauges: [i64; Gauge::COUNT],
     timings: Vec<HistogramSnapshot>,
-    /// The zones with their names, in order of their numbers.
-    pub zones: Vec<ZoneSnapshot>,
-    /// The locations with a cache, in order of their numbers.
+    /// The zones of servers with their names, in order of their numbers.
+    pub servers: Vec<(String, HttpSnapshot)>,
+    /// The locations, in order of their numbers.
     pub locations: Vec<LocationSnapshot>,
+    /// The cache zones with their names, in order of their numbers.
+    pub caches: Vec<(String, CacheSnapshot)>,
+    /// The upstreams. No thread keeps them: whoever asks puts them in.
+    pub upstreams: Vec<Upstream>,
 }
 
-/// Why the cache did not answer in one location, and why answers were not stored.
+/// What is counted of one location's requests.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LocationSnapshot {
     /// Its name.
     pub name: String,
-    /// By cause, in the order of [`Cause::ALL`].
+    /// Its requests.
+    pub http: HttpSnapshot,
+    /// What became of its upstream's work.
+    pub origin: Origin,
+    /// Why the cache did not answer, and why answers were not stored, in the order of [`Cause::ALL`].
     pub causes: [MissCount; Cause::COUNT],
 }
 
-/// One `status_zone`.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct ZoneSnapshot {
+/// What the upstream of a location was asked for clients, and what the cache kept from it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Origin {
+    /// Requests to upstream servers, retries included.
+    pub requests: u64,
+    /// How long these took, in microseconds.
+    pub time: u64,
+    /// Requests that the cache answered alone.
+    pub saved_requests: u64,
+    /// How long the upstream would have taken for these, in microseconds: each counts as long as the upstream's answers in this location
+    /// had taken on average when the figures were next looked at.
+    pub saved_time: u64,
+}
+
+impl Origin {
+    /// How long the upstream takes for a request, in microseconds.
+    pub fn mean_time(&self) -> u64 {
+        self.time.checked_div(self.requests).unwrap_or(0)
+    }
+}
+
+/// What of a location's saved time is accounted for.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Savings {
+    requests: u64,
+    time: u64,
+}
+
+/// One upstream group.
+#[derive(Debug, Clone)]
+pub struct Upstream {
     /// Its name.
     pub name: String,
-    /// Requests finished.
-    pub requests: u64,
-    /// Answers by class, 1xx first.
-    pub responses: [u64; 5],
-    /// Bytes received from clients.
-    pub received: u64,
-    /// Bytes sent to clients.
-    pub sent: u64,
-    /// Requests by cache status, in the order of [`CacheStatus::ALL`].
-    pub cache: [u64; CacheStatus::ALL.len()],
+    /// Its servers, each address for itself.
+    pub peers: Vec<UpstreamPeer>,
+}
+
+/// One server of an upstream group at one address.
+#[derive(Debug, Clone)]
+pub struct UpstreamPeer {
+    /// The address.
+    pub name: String,
+    /// Its counts.
+    pub counts: PeerCounts,
 }
 
 impl Snapshot {
-    pub(super) fn empty(zones: Vec<String>, locations: Vec<String>) -> Self {
-        let causes = [MissCount::default(); Cause::COUNT];
-        let locations = locations.into_iter().map(|name| LocationSnapshot { name, causes }).collect();
-        let zones = zones.into_iter().map(|name| ZoneSnapshot { name, ..ZoneSnapshot::default() }).collect();
+    pub(super) fn empty(servers: Vec<String>, locations: Vec<String>, caches: Vec<String>) -> Self {
+        let location = |name| LocationSnapshot {
+            name,
+            http: HttpSnapshot::default(),
+            origin: Origin::default(),
+            causes: [MissCount::default(); Cause::COUNT],
+        };
         Snapshot {
             counters: [0; Counter::COUNT],
             gauges: [0; Gauge::COUNT],
-            timings: vec![HistogramSnapshot::default(); Timing::COUNT],
-            zones,
-            locations,
+            timings: vec![HistogramSnapshot::new(Steps::Fine); Timing::COUNT],
+            servers: servers.into_iter().map(|name| (name, HttpSnapshot::default())).collect(),
+            locations: locations.into_iter().map(location).collect(),
+            caches: caches.into_iter().map(|name| (name, CacheSnapshot::default())).collect(),
+            upstreams: Vec::new(),
         }
     }
 
     /// Adds one thread's counts.
     pub(super) fn take(&mut self, worker: &WorkerMetrics) {
-        add_all(&mut self.counters, &worker.counters);
+        super::add_all(&mut self.counters, &worker.counters);
         for (sum, gauge) in self.gauges.iter_mut().zip(&worker.gauges) {
             *sum = sum.wrapping_add(gauge.load(Ordering::Relaxed).cast_signed());
         }
         for (sum, timing) in self.timings.iter_mut().zip(&worker.timings) {
             timing.add_to(sum);
         }
-        for (page, zones) in worker.zones.iter().zip(self.zones.chunks_mut(ZONES_PER_PAGE)) {
-            let Some(page) = page.get() else { continue };
-            for (zone, cells) in zones.iter_mut().zip(page.iter()) {
-                zone.requests += cells.requests.load(Ordering::Relaxed);
-                zone.received += cells.received.load(Ordering::Relaxed);
-                zone.sent += cells.sent.load(Ordering::Relaxed);
-                add_all(&mut zone.responses, &cells.responses);
-                add_all(&mut zone.cache, &cells.cache);
-            }
-        }
-        for (page, locations) in worker.misses.iter().zip(self.locations.chunks_mut(LOCATIONS_PER_PAGE)) {
-            let Some(page) = page.get() else { continue };
-            for (location, cells) in locations.iter_mut().zip(page.iter()) {
-                cells.add_to(&mut location.causes);
-            }
+        worker.servers.add_to(&mut self.servers, |cells, (_, sum)| cells.add_to(sum));
+        worker.caches.add_to(&mut self.caches, |cells, (_, sum)| cells.add_to(sum));
+        worker.locations.add_to(&mut self.locations, |cells, sum| {
+            cells.http.add_to(&mut sum.http);
+            sum.origin.requests += cells.asked.load(Ordering::Relaxed);
+            sum.origin.time += cells.asked_time.load(Ordering::Relaxed);
+            cells.misses.add_to(&mut sum.causes);
+        });
+    }
+
+    /// Accounts for what the locations have saved since the snapshot before, so that the sums never fall.
+    pub(super) fn save(&mut self, known: &mut Vec<Savings>) {
+        known.resize(self.locations.len().max(known.len()), Savings::default());
+        for (location, known) in self.locations.iter_mut().zip(known) {
+            let requests = location.http.saved();
+            let new = requests.saturating_sub(known.requests);
+            known.time = known.time.saturating_add(new.saturating_mul(location.origin.mean_time()));
+            known.requests = known.requests.max(requests);
+            location.origin.saved_requests = known.requests;
+            location.origin.saved_time = known.time;
         }
     }
 
@@ -118,11 +166,5 @@ impl Snapshot {
         self.add(Counter::LogBytesWritten, logs.bytes_written);
         self.add(Counter::LogBytesDropped, logs.bytes_dropped);
         self.add(Counter::LogErrors, logs.errors);
-    }
-}
-
-fn add_all(sums: &mut [u64], cells: &[AtomicU64]) {
-    for (sum, cell) in sums.iter_mut().zip(cells) {
-        *sum = sum.wrapping_add(cell.load(Ordering::Relaxed));
     }
 }

@@ -7,6 +7,7 @@ mod rfc9111;
 mod seed_api;
 mod seed_blog;
 mod seed_upstreams;
+mod health_checks;
 mod seed_https;
 mod serve_url;
 mod serve_options;

@@ -25,6 +25,7 @@ http {
     upstream none { server @ORIGIN@ down; }
     server {
         listen 127.0.0.1:@PORT@;
+        status_zone web;
         proxy_http_version 1.1;
         proxy_set_header Connection \"\";
         location /plain { proxy_pass http://api; }
@@ -46,13 +47,21 @@ http {
             location /zoned/stale { proxy_pass http://api; proxy_cache_use_stale updating; proxy_cache_background_update on; }
             location /zoned/revalidated { proxy_pass http://api; proxy_cache_revalidate on; }
             location /zoned/upgrade { proxy_pass http://api; proxy_cache off; proxy_set_header Connection upgrade; proxy_set_header Upgrade x; }
+            location /zoned/locked { proxy_pass http://api; proxy_cache_lock on; proxy_cache_lock_timeout 1ms; }
             location /zoned/return/3 { return 301 /; }
             location /zoned/return/4 { return 404; }
             location /zoned/return/5 { return 503; }
+            location /zoned/return/none { return 444; }
         }
         location /keyed/ { proxy_pass http://api; proxy_cache answers; proxy_cache_key $request_uri; }
         location /unkept/ { proxy_pass http://api; proxy_cache unkept; proxy_cache_key $uri; }
-        location /api/ { api write=on; }
+    }
+    # Whoever reads the figures is not in them.
+    server {
+        listen 127.0.0.1:@PORT@;
+        server_name figures;
+        status_zone off;
+        location /api/ { status_zone off; api write=on; }
     }
 }";
 
@@ -64,7 +73,9 @@ fn api(gate: &Arc<Gate>) -> Origin {
     let gate = Arc::clone(gate);
     let stale_asked = std::sync::atomic::AtomicBool::new(false);
     Origin::start(move |request: &Request| match request.target() {
-        "/silent" | "/plain/slow" => vec![Step::Pass(Arc::clone(&gate)), Step::Close],
+        "/plain/404" => answer(404, &[], b""),
+        "/plain/500" => answer(500, &[], b""),
+        "/silent" | "/plain/slow" | "/zoned/locked" => vec![Step::Pass(Arc::clone(&gate)), Step::Close],
         "/plain/nonsense" => vec![Step::Send(b"nonsense\r\n\r\n".to_vec()), Step::Close],
         "/plain/cut" => {
             vec![Step::Send(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n1".to_vec()), Step::Close]
@@ -93,7 +104,9 @@ struct Counted {
 impl Counted {
     /// Every sample, by name and labels.
     fn samples(&self) -> BTreeMap<String, f64> {
-        let text = self.reader.borrow_mut().get("/api/metrics").expect("an answer").text();
+        let mut reader = self.reader.borrow_mut();
+        reader.send("GET /api/metrics HTTP/1.1\r\nHost: figures\r\n\r\n").expect("sent");
+        let text = reader.answer().expect("an answer").text();
         let lines = text.lines().filter(|line| !line.starts_with('#'));
         let parsed = lines.map(|line| {
             let (name, value) = line.rsplit_once(' ').expect("a name and a value");
@@ -155,7 +168,7 @@ impl Counted {
     fn post(&self, path: &str, body: &str, field: &str) -> u16 {
         let mut client = self.client();
         let length = body.len();
-        let head = format!("POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n");
+        let head = format!("POST {path} HTTP/1.1\r\nHost: figures\r\nContent-Type: application/json\r\n");
         client.send(format!("{head}{field}\r\nContent-Length: {length}\r\n\r\n{body}")).expect("sent");
         client.answer().expect("an answer").status
     }
@@ -171,7 +184,8 @@ fn every_figure_of_the_metrics_grows_by_what_it_counts() {
     let server = Server::start(TEMPLATE, &[("ORIGIN", &origin.address()), ("CLOSED", &closed)]);
     let counted = Counted { reader: RefCell::new(server.client()), server, caused: RefCell::default() };
     // First, while no connection to the API is kept.
-    upstreams(&counted);
+    upstreams(&counted, &closed);
+    peers(&counted, &origin.address().to_string());
     clients(&counted);
     zones(&counted);
     gate.open();
@@ -179,10 +193,22 @@ fn every_figure_of_the_metrics_grows_by_what_it_counts() {
     logs(&counted);
     let all = counted.samples();
     let told = all.keys().filter(|name| !name.contains("_bucket{") && !name.contains("cause="));
-    let caused = counted.caused.borrow();
-    let missing: Vec<_> =
-        told.filter(|name| !caused.contains(*name) && !NOT_CAUSED.contains(&name.as_str())).collect();
+    let caused: BTreeSet<String> = counted.caused.borrow().iter().map(|name| of_any(name)).collect();
+    let missing: BTreeSet<String> = told
+        .map(|name| of_any(name))
+        .filter(|name| !caused.contains(name) && !NOT_CAUSED.contains(&name.as_str()))
+        .collect();
     assert!(missing.is_empty(), "nothing caused {missing:?}");
+}
+
+/// A figure without the labels that say of which zone, location, cache or server it is.
+fn of_any(name: &str) -> String {
+    let Some((family, labels)) = name.split_once('{') else { return name.to_owned() };
+    let labels = labels.trim_end_matches('}').split(',').filter(|label| {
+        !["zone=", "location=", "cache=", "upstream=", "server="].iter().any(|which| label.starts_with(which))
+    });
+    let labels: Vec<_> = labels.collect();
+    format!("{family}{{{}}}", labels.join(","))
 }
 
 fn clients(counted: &Counted) {
@@ -221,7 +247,7 @@ fn clients(counted: &Counted) {
     });
 }
 
-fn upstreams(counted: &Counted) {
+fn upstreams(counted: &Counted, closed: &str) {
     let header = "millstream_upstream_header_duration_seconds";
     let exchanges = [
         ("millstream_upstream_requests_total", 2.0),
@@ -248,19 +274,83 @@ fn upstreams(counted: &Counted) {
     });
     counted.causes(&[(&failures("timeout"), 1.0)], || assert_eq!(counted.get("/silent"), 504));
     counted.causes(&[(&failures("invalid_header"), 1.0)], || assert_eq!(counted.get("/plain/nonsense"), 502));
+    let half = |what: &str| {
+        format!("millstream_upstream_peer_{what}_total{{upstream=\"half\",server=\"127.0.0.1:{closed}\"}}")
+    };
     let retried = [
         ("millstream_upstream_retries_total", 1.0),
         ("millstream_upstream_peers_failed_total", 1.0),
+        (&half("failures"), 1.0),
+        (&half("outages"), 1.0),
         (&failures("error"), 1.0),
     ];
     counted.causes(&retried, || assert_eq!(counted.get("/half"), 200));
     counted.causes(&[("millstream_upstream_no_peers_total", 1.0)], || assert_eq!(counted.get("/none"), 502));
 }
 
+/// Of one server.
+fn peers(counted: &Counted, origin: &str) {
+    let of = |what: &str, label: &str| {
+        format!("millstream_upstream_peer_{what}{{upstream=\"api\",server=\"{origin}\"{label}}}")
+    };
+    let class = |class: u8| of("responses_total", &format!(",class=\"{class}xx\""));
+    for (status, path) in [(200, "/plain"), (404, "/plain/404"), (500, "/plain/500")] {
+        let timing = |what: &str| of(&format!("{what}_duration_seconds_count"), "");
+        let growth = [
+            (&*of("requests_total", ""), 1.0),
+            (&*class((status / 100) as u8), 1.0),
+            (&*timing("header"), 1.0),
+            (&*timing("response"), 1.0),
+        ];
+        counted.causes(&growth, || assert_eq!(counted.get(path), status));
+    }
+    let sum = |what: &str| of(&format!("{what}_duration_seconds_sum"), "");
+    let growth = [
+        (&*of("bytes_received_total", ""), 40.0),
+        (&*of("bytes_sent_total", ""), 30.0),
+        (&*sum("header"), 0.000_001),
+        (&*sum("response"), 0.000_001),
+    ];
+    counted.causes_at_least(&growth, || assert_eq!(counted.get("/plain"), 200));
+    let connects = [(&*of("connect_duration_seconds_count", ""), 1.0), (&*sum("connect"), 0.000_001)];
+    let mut upgraded = counted.client();
+    counted.causes_at_least(&[connects[0], connects[1], (&*class(1), 1.0)], || {
+        // What is kept is in use by others.
+        let asked = "GET /plain/slow HTTP/1.1\r\nHost: a\r\n\r\n";
+        let mut busy: Vec<_> = (0..9).map(|_| counted.client()).collect();
+        counted.shows(&of("active", ""), 9.0, || {
+            busy.iter_mut().for_each(|client| client.send(asked).expect("sent"))
+        });
+        upgraded
+            .send("GET /zoned/upgrade HTTP/1.1\r\nHost: a\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n")
+            .expect("sent");
+        assert_eq!(upgraded.head().expect("a head").status, 101);
+    });
+    let revalidated = class(3);
+    counted.causes(&[(&*revalidated, 1.0)], || {
+        assert_eq!(counted.get("/zoned/revalidated/peer"), 200);
+        assert_eq!(counted.purge("answers", "{\"key\": \"/zoned/revalidated/peer\", \"soft\": true}"), 200);
+        assert_eq!(counted.get("/zoned/revalidated/peer"), 200);
+    });
+}
+
+/// A figure of requests in the zone of their server, and the same in that of their location.
+fn both(what: &str, label: &str, by: f64) -> Vec<(String, f64)> {
+    let scopes = [("zone", "zone=\"web\""), ("location", "location=\"site\"")];
+    scopes.map(|(scope, which)| (format!("millstream_{scope}_{what}{{{which}{label}}}"), by)).to_vec()
+}
+
 fn zones(counted: &Counted) {
-    let class = |class: u8| format!("millstream_zone_responses_total{{zone=\"site\",class=\"{class}xx\"}}");
-    let of_zone = |what: &str| format!("millstream_zone_{what}_total{{zone=\"site\"}}");
-    counted.causes(&[(&class(1), 1.0), (&of_zone("requests"), 1.0)], || {
+    let class = |class: &str| both("responses_total", &format!(",class=\"{class}\""), 1.0);
+    let exactly = |growth: Vec<(String, f64)>, act: &dyn Fn()| {
+        let growth: Vec<_> = growth.iter().map(|(name, by)| (name.as_str(), *by)).collect();
+        counted.causes(&growth, act);
+    };
+    let at_least = |growth: Vec<(String, f64)>, act: &dyn Fn()| {
+        let growth: Vec<_> = growth.iter().map(|(name, by)| (name.as_str(), *by)).collect();
+        counted.causes_at_least(&growth, act);
+    };
+    exactly([class("1xx"), both("request_duration_seconds_count", "", 1.0)].concat(), &|| {
         let mut client = counted.client();
         client
             .send("GET /zoned/upgrade HTTP/1.1\r\nHost: a\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n")
@@ -268,30 +358,80 @@ fn zones(counted: &Counted) {
         assert_eq!(client.head().expect("a head").status, 101);
     });
     for (status, path) in [(301, "/zoned/return/3"), (404, "/zoned/return/4"), (503, "/zoned/return/5")] {
-        counted.causes(&[(&class((status / 100) as u8), 1.0)], || assert_eq!(counted.get(path), status));
+        exactly(class(&format!("{}xx", status / 100)), &|| assert_eq!(counted.get(path), status));
     }
-    counted.causes_at_least(&[(&of_zone("bytes_received"), 40.0), (&of_zone("bytes_sent"), 40.0)], || {
-        assert_eq!(counted.get("/zoned/return/4"), 404);
+    exactly(class("none"), &|| {
+        assert!(counted.client().get("/zoned/return/none").is_err(), "it is closed on")
     });
-    let cache =
-        |status: &str| format!("millstream_zone_cache_requests_total{{zone=\"site\",status=\"{status}\"}}");
-    let get = |path| move || assert_eq!(counted.get(path), 200);
+    let bytes = [both("bytes_received_total", "", 40.0), both("bytes_sent_total", "", 40.0)];
+    at_least(bytes.concat(), &|| assert_eq!(counted.get("/zoned/return/4"), 404));
+    cached(counted, exactly, at_least);
+}
+
+fn cached(
+    counted: &Counted,
+    exactly: impl Fn(Vec<(String, f64)>, &dyn Fn()),
+    at_least: impl Fn(Vec<(String, f64)>, &dyn Fn()),
+) {
+    let of_cache =
+        |what: &str, label: &str| format!("millstream_cache_{what}_total{{cache=\"answers\"{label}}}");
+    let status = |status: &str| {
+        let label = format!(",status=\"{status}\"");
+        let mut growth = both("cache_requests_total", &label, 1.0);
+        growth.push((of_cache("responses", &label), 1.0));
+        growth
+    };
+    let origin =
+        |what: &str, by: f64| vec![(format!("millstream_origin_{what}_total{{location=\"site\"}}"), by)];
+    let get = |path: &'static str| move || assert_eq!(counted.get(path), 200);
+    let names = ["/zoned/a", "/zoned/stale", "/zoned/revalidated"];
     let soften = |path| {
         let body = format!("{{\"key\": \"{path}\", \"soft\": true}}");
         assert_eq!(counted.purge("answers", &body), 200);
     };
-    let names = ["/zoned/a", "/zoned/stale", "/zoned/revalidated"];
+    at_least(
+        [origin("duration_seconds", 0.000_001), both("request_duration_seconds_sum", "", 0.000_001)].concat(),
+        &|| {
+            get("/zoned/first")();
+        },
+    );
+    at_least(origin("saved_duration_seconds", 0.000_001), &get("/zoned/first"));
     for name in names {
-        counted.causes(&[(&cache("MISS"), 1.0), (&class(2), 1.0)], get(name));
-        counted.causes(&[(&cache("HIT"), 1.0)], get(name));
+        let answered = both("responses_total", ",class=\"2xx\"", 1.0);
+        exactly([status("MISS"), answered, origin("requests", 1.0)].concat(), &get(name));
+        exactly([status("HIT"), origin("saved_requests", 1.0)].concat(), &get(name));
         soften(name);
     }
-    counted.causes(&[(&cache("EXPIRED"), 1.0)], get(names[0]));
-    counted.causes(&[(&cache("STALE"), 1.0)], get(names[1]));
-    counted.causes(&[(&cache("UPDATING"), 1.0)], get(names[1]));
-    counted.causes(&[(&cache("REVALIDATED"), 1.0)], get(names[2]));
-    counted.causes(&[(&cache("BYPASS"), 1.0)], || {
-        assert_eq!(counted.server.get_with(names[0], &[("X-New", "1")]).status, 200);
+    let bytes = |of: &str| vec![(of_cache("bytes", &format!(",status=\"{of}\"")), 100.0)];
+    exactly(status("EXPIRED"), &get(names[0]));
+    exactly(status("STALE"), &get(names[1]));
+    exactly(status("UPDATING"), &get(names[1]));
+    at_least(bytes("UPDATING"), &get(names[1]));
+    exactly(status("REVALIDATED"), &get(names[2]));
+    let bypass = || assert_eq!(counted.server.get_with(names[0], &[("X-New", "1")]).status, 200);
+    exactly(status("BYPASS"), &bypass);
+    at_least(bytes("BYPASS"), &bypass);
+    at_least(bytes("HIT"), &get(names[0]));
+    at_least(bytes("MISS"), &get("/zoned/second"));
+    soften(names[0]);
+    at_least(bytes("EXPIRED"), &get(names[0]));
+    soften(names[2]);
+    at_least(bytes("REVALIDATED"), &get(names[2]));
+    get("/zoned/stale/second")();
+    soften("/zoned/stale/second");
+    at_least(bytes("STALE"), &get("/zoned/stale/second"));
+    let mut clients = [counted.client(), counted.client()];
+    let waits = [
+        (&*of_cache("waits", ""), 1.0),
+        ("millstream_cache_wait_seconds_total{cache=\"answers\"}", 0.000_001),
+    ];
+    counted.causes_at_least(&waits, || {
+        for client in &mut clients {
+            // Each goes to the API in the end, the second for want of patience.
+            counted.causes(&[("millstream_upstream_requests_total", 1.0)], || {
+                client.send("GET /zoned/locked HTTP/1.1\r\nHost: a\r\n\r\n").expect("sent");
+            });
+        }
     });
 }
 

@@ -54,6 +54,7 @@ pub(crate) fn upstream(method: BalanceMethod, servers: Vec<UpstreamServer>) -> U
         resolver: None,
         resolver_timeout: None,
         zone: None,
+        checks: Vec::new(),
     }
 }
 
@@ -62,7 +63,7 @@ pub(crate) fn group(method: BalanceMethod, servers: Vec<UpstreamServer>) -> Arc<
     let conf = upstream(method, servers);
     let addresses: Vec<Vec<Address>> =
         conf.servers.iter().map(|server| Address::of_peer(&server.address).into_iter().collect()).collect();
-    Group::open(&conf, &addresses)
+    Group::open(&conf, &addresses, None)
 }
 
 pub(crate) fn version(method: BalanceMethod, servers: Vec<UpstreamServer>) -> Version {

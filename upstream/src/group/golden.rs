@@ -30,7 +30,7 @@ fn version(method: BalanceMethod, weights: [u32; 5]) -> Version {
     let conf = upstream(method, servers.collect());
     let addresses: Vec<Vec<Address>> =
         conf.servers.iter().map(|server| Address::of_peer(&server.address).into_iter().collect()).collect();
-    Version::of(Group::open(&conf, &addresses).in_force())
+    Version::of(Group::open(&conf, &addresses, None).in_force())
 }
 
 fn key(method: BalanceMethod, request: usize) -> Vec<u8> {

@@ -61,6 +61,10 @@ fn text_is_escaped_for_the_place_it_goes_to() {
     assert_eq!(text(escape_uri, "/a b?c#d%e\u{e4};=&+"), "/a%20b%3Fc%23d%25e%C3%A4;=&+");
     assert_eq!(text(encode_raw, "/a%20?b|\u{e4}"), "/a%20?b%7C%C3%A4");
     assert_eq!(text(escape_component, "a/b c~"), "a%2Fb%20c~");
+    assert_eq!(
+        text(escape_link, "/a b?c=1&d#e%f'\"<>\\^`{|}\u{e4}"),
+        "/a%20b?c=1&d%23e%25f%27%22%3C%3E%5C%5E%60%7B%7C%7D%C3%A4"
+    );
     assert_eq!(text(decode, "a%20b%zz%4"), "a b%zz%4");
 }
 

@@ -2,18 +2,15 @@
 //!
 //! What stands in tests does not count, nor what belongs to a trait or an `impl`, nor programs beside a library.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::source_text::{code_only, without_tests};
 use crate::tree::File;
 
-/// Crates in which every name is settled. A crate comes into the list when its last twin is gone, and never leaves it.
-const SETTLED: [&str; 11] =
-    ["app", "bench", "cache", "conf", "load", "net", "telemetry", "tests", "upstream", "wire", "xtask"];
-
 /// A breach for each name that several types of a crate have.
 pub(super) fn check(files: &[File]) -> Vec<String> {
-    SETTLED.iter().flat_map(|of| twins(of, files)).collect()
+    let crates: BTreeSet<&str> = files.iter().map(File::top).collect();
+    crates.into_iter().flat_map(|of| twins(of, files)).collect()
 }
 
 fn twins(of: &str, files: &[File]) -> Vec<String> {

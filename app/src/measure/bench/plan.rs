@@ -1,6 +1,6 @@
 //! From the flags of `bench` to a plan.
 
-use crate::cli::{ArrivalsWord, Load};
+use crate::cli::{ArrivalsOption, Load};
 use crate::measure::end;
 use millstream_load::drive;
 use millstream_load::plan::{Arrivals, Expect, Mode, Plan, Target};
@@ -79,7 +79,7 @@ fn most_connections(flags: &Load) -> u32 {
 
 /// How the requests of an open loop are spread.
 pub fn arrivals(flags: &Load) -> Arrivals {
-    if flags.poisson || flags.arrivals == Some(ArrivalsWord::Poisson) {
+    if flags.poisson || flags.arrivals == Some(ArrivalsOption::Poisson) {
         Arrivals::Poisson
     } else {
         Arrivals::Constant

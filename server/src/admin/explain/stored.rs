@@ -5,7 +5,7 @@
 //! the way here) is taken from the entry itself.
 
 use super::said::said;
-use super::{Place, at};
+use super::{ConfigurationPlace, at};
 use crate::location_text::readable;
 use crate::request::Request;
 use millstream_cache::policy::{self, Because, RequestFacts};
@@ -56,7 +56,7 @@ pub struct Stored {
     pub because: String,
     /// Where the directive stands, where it was one.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub at: Option<Place>,
+    pub at: Option<ConfigurationPlace>,
 }
 
 /// What a stored answer is looked at for.
@@ -121,7 +121,7 @@ pub(super) fn told(of: &Of<'_>, entry: &Entry, chosen: bool, now: Now) -> Stored
     let place = judgement
         .because
         .place(cache)
-        .map(|span| Place { name: because(&judgement.because), at: at(request, *span) });
+        .map(|span| ConfigurationPlace { name: because(&judgement.because), at: at(request, *span) });
     Stored {
         chosen,
         varies_by: varies_by(entry),

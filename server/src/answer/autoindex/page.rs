@@ -2,6 +2,7 @@
 //!
 //! Pure: entries in, bytes out.
 
+use crate::html;
 use millstream_wire::date::{self, Civil};
 use millstream_wire::target;
 use std::io::Write;
@@ -26,7 +27,7 @@ impl Kind {
 }
 
 /// A file of a directory.
-pub(super) struct Entry {
+pub(super) struct DirectoryEntry {
     /// Its name.
     pub(super) name: Vec<u8>,
     /// What it is.
@@ -54,12 +55,12 @@ const MONTHS: [&str; 12] =
     ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 
 /// As HTML.
-pub(super) fn html(uri: &[u8], entries: &[Entry], look: &Look) -> Vec<u8> {
+pub(super) fn html(uri: &[u8], entries: &[DirectoryEntry], look: &Look) -> Vec<u8> {
     let mut out = Vec::with_capacity(256 + 160 * entries.len());
     out.extend_from_slice(b"<html>\r\n<head><title>Index of ");
-    escape_html(uri, &mut out);
+    html::escape(uri, &mut out);
     out.extend_from_slice(b"</title></head>\r\n<body>\r\n<h1>Index of ");
-    escape_html(uri, &mut out);
+    html::escape(uri, &mut out);
     out.extend_from_slice(b"</h1><hr><pre><a href=\"../\">../</a>\r\n");
     for entry in entries {
         link(entry, look, &mut out);
@@ -74,7 +75,7 @@ pub(super) fn html(uri: &[u8], entries: &[Entry], look: &Look) -> Vec<u8> {
 }
 
 /// The link to an entry, as wide as all the others.
-fn link(entry: &Entry, look: &Look, out: &mut Vec<u8>) {
+fn link(entry: &DirectoryEntry, look: &Look, out: &mut Vec<u8>) {
     let is_directory = entry.kind == Kind::Directory;
     out.extend_from_slice(b"<a href=\"");
     target::escape_component(&entry.name, out);
@@ -84,11 +85,11 @@ fn link(entry: &Entry, look: &Look, out: &mut Vec<u8>) {
     if length > NAME_LENGTH {
         let kept = NAME_LENGTH - 3;
         let end = text.and_then(|text| text.char_indices().nth(kept)).map_or(kept, |(end, _)| end);
-        escape_html(&entry.name[..end], out);
+        html::escape(&entry.name[..end], out);
         out.extend_from_slice(b"..&gt;</a>");
         return;
     }
-    escape_html(&entry.name, out);
+    html::escape(&entry.name, out);
     let mut room = NAME_LENGTH - length;
     if is_directory && room > 0 {
         out.push(b'/');
@@ -98,7 +99,7 @@ fn link(entry: &Entry, look: &Look, out: &mut Vec<u8>) {
     out.resize(out.len() + room, b' ');
 }
 
-fn size(entry: &Entry, look: &Look, out: &mut Vec<u8>) {
+fn size(entry: &DirectoryEntry, look: &Look, out: &mut Vec<u8>) {
     let (width, bytes) = (if look.exact_size { 19 } else { 7 }, entry.size);
     if entry.kind == Kind::Directory {
         _ = write!(out, "{:>width$}", "-");
@@ -115,7 +116,7 @@ fn size(entry: &Entry, look: &Look, out: &mut Vec<u8>) {
 }
 
 /// As JSON; with a function to call as a script.
-pub(super) fn json(entries: &[Entry], callback: Option<&[u8]>) -> Vec<u8> {
+pub(super) fn json(entries: &[DirectoryEntry], callback: Option<&[u8]>) -> Vec<u8> {
     let mut out = Vec::with_capacity(64 + 128 * entries.len());
     if let Some(callback) = callback {
         out.extend_from_slice(b"/* callback */\r\n");
@@ -142,7 +143,7 @@ pub(super) fn json(entries: &[Entry], callback: Option<&[u8]>) -> Vec<u8> {
 }
 
 /// As XML.
-pub(super) fn xml(entries: &[Entry]) -> Vec<u8> {
+pub(super) fn xml(entries: &[DirectoryEntry]) -> Vec<u8> {
     let mut out = Vec::with_capacity(64 + 128 * entries.len());
     out.extend_from_slice(b"<?xml version=\"1.0\"?>\r\n<list>\r\n");
     for entry in entries {
@@ -153,23 +154,11 @@ pub(super) fn xml(entries: &[Entry]) -> Vec<u8> {
             _ = write!(out, " size=\"{}\"", entry.size);
         }
         out.push(b'>');
-        escape_html(&entry.name, &mut out);
+        html::escape(&entry.name, &mut out);
         _ = write!(out, "</{name}>\r\n");
     }
     out.extend_from_slice(b"</list>\r\n");
     out
-}
-
-fn escape_html(text: &[u8], out: &mut Vec<u8>) {
-    for &byte in text {
-        match byte {
-            b'<' => out.extend_from_slice(b"&lt;"),
-            b'>' => out.extend_from_slice(b"&gt;"),
-            b'&' => out.extend_from_slice(b"&amp;"),
-            b'"' => out.extend_from_slice(b"&quot;"),
-            _ => out.push(byte),
-        }
-    }
 }
 
 /// Inside the quotes of a string (RFC 8259 §7).
@@ -192,11 +181,11 @@ fn escape_json(text: &[u8], out: &mut Vec<u8>) {
 mod tests {
     use super::*;
 
-    fn entry(name: &str, kind: Kind, size: u64) -> Entry {
-        Entry { name: name.into(), kind, modified: 784_111_777, size }
+    fn entry(name: &str, kind: Kind, size: u64) -> DirectoryEntry {
+        DirectoryEntry { name: name.into(), kind, modified: 784_111_777, size }
     }
 
-    fn lines(entries: &[Entry], look: &Look) -> Vec<String> {
+    fn lines(entries: &[DirectoryEntry], look: &Look) -> Vec<String> {
         let page = String::from_utf8(html(b"/<a>/", entries, look)).expect("it is UTF-8");
         let (head, rest) = page.split_once("../</a>\r\n").expect("the directory above is linked");
         assert_eq!(

@@ -66,7 +66,7 @@ impl PurgeMethod {
 
 /// What is to go.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Wanted {
+pub enum PurgeScope {
     /// What is stored for this target, on each of these hosts; without hosts on that of the request.
     Target(Vec<u8>, Hosts),
     /// What is stored for targets that begin so.
@@ -90,9 +90,9 @@ pub enum Hosts {
 
 /// What a request asks for.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Asked {
+pub struct PurgeRequest {
     /// What is to go.
-    pub wanted: Wanted,
+    pub wanted: PurgeScope,
     /// Whether it is only to become stale; `None` leaves that to the configuration.
     pub soft: Option<bool>,
 }
@@ -101,7 +101,7 @@ pub struct Asked {
 ///
 /// # Errors
 /// Where it has no exact meaning here.
-pub fn read(request: &Request, method: PurgeMethod) -> Result<Asked, Refusal> {
+pub fn read(request: &Request, method: PurgeMethod) -> Result<PurgeRequest, Refusal> {
     match method {
         PurgeMethod::Purge => purge(request),
         PurgeMethod::Ban => ban(request),
@@ -110,15 +110,15 @@ pub fn read(request: &Request, method: PurgeMethod) -> Result<Asked, Refusal> {
     }
 }
 
-fn purge(request: &Request) -> Result<Asked, Refusal> {
+fn purge(request: &Request) -> Result<PurgeRequest, Refusal> {
     if let Some(asked) = purged_tags(request)? {
         return Ok(asked);
     }
-    Ok(Asked { wanted: of_target(request)?, soft: soft_by_field(request) })
+    Ok(PurgeRequest { wanted: of_target(request)?, soft: soft_by_field(request) })
 }
 
 /// What the request's own target says.
-fn of_target(request: &Request) -> Result<Wanted, Refusal> {
+fn of_target(request: &Request) -> Result<PurgeScope, Refusal> {
     let target = origin_form(request);
     let is_expression =
         value(request, &[b"x-purge-method"]).is_some_and(|how| how.eq_ignore_ascii_case(b"regex"));
@@ -126,12 +126,12 @@ fn of_target(request: &Request) -> Result<Wanted, Refusal> {
         pattern::plain_target(target)?;
     }
     Ok(match pattern::target_prefix(target) {
-        Some(prefix) if prefix.starts_with(b"/") => Wanted::Prefix(prefix.to_vec(), Hosts::Own),
+        Some(prefix) if prefix.starts_with(b"/") => PurgeScope::Prefix(prefix.to_vec(), Hosts::Own),
         // An expression without `.*` is searched for anywhere from its place on, so what begins so is meant.
         _ if is_expression => {
-            Wanted::Prefix(target.strip_suffix(b"$").unwrap_or(target).to_vec(), Hosts::Own)
+            PurgeScope::Prefix(target.strip_suffix(b"$").unwrap_or(target).to_vec(), Hosts::Own)
         }
-        _ => Wanted::Target(target.to_vec(), Hosts::Own),
+        _ => PurgeScope::Target(target.to_vec(), Hosts::Own),
     })
 }
 
@@ -141,7 +141,7 @@ fn origin_form(request: &Request) -> &[u8] {
     &request.bytes[request.head.path.start as usize..end as usize]
 }
 
-fn purged_tags(request: &Request) -> Result<Option<Asked>, Refusal> {
+fn purged_tags(request: &Request) -> Result<Option<PurgeRequest>, Refusal> {
     let expression = match only(request, &TAG_EXPRESSIONS)? {
         // What is an expression for BAN may be one here too; no tag begins like this.
         None => value(request, &TAG_FIELDS).filter(|value| value.starts_with(b"(")),
@@ -150,20 +150,22 @@ fn purged_tags(request: &Request) -> Result<Option<Asked>, Refusal> {
     if let Some(expression) = expression {
         let tags = pattern::tags(expression)?;
         bounded(tags.as_deref().unwrap_or_default())?;
-        let wanted = tags.map_or(Wanted::All, Wanted::Tags);
-        return Ok(Some(Asked { wanted, soft: soft_by_field(request) }));
+        let wanted = tags.map_or(PurgeScope::All, PurgeScope::Tags);
+        return Ok(Some(PurgeRequest { wanted, soft: soft_by_field(request) }));
     }
     let soft = list(request, &SOFT_TAG_FIELDS)?;
     let hard = list(request, &TAG_FIELDS)?;
     match (hard, soft) {
         (Some(_), Some(_)) => Err(Refusal::bad("tags to remove and tags to make stale go in two requests")),
-        (Some(tags), None) => Ok(Some(Asked { wanted: Wanted::Tags(tags), soft: soft_by_field(request) })),
-        (None, Some(tags)) => Ok(Some(Asked { wanted: Wanted::Tags(tags), soft: Some(true) })),
+        (Some(tags), None) => {
+            Ok(Some(PurgeRequest { wanted: PurgeScope::Tags(tags), soft: soft_by_field(request) }))
+        }
+        (None, Some(tags)) => Ok(Some(PurgeRequest { wanted: PurgeScope::Tags(tags), soft: Some(true) })),
         (None, None) => Ok(None),
     }
 }
 
-fn ban(request: &Request) -> Result<Asked, Refusal> {
+fn ban(request: &Request) -> Result<PurgeRequest, Refusal> {
     let (tags, urls) = (only(request, &BAN_TAG_EXPRESSIONS)?, only(request, &BAN_URLS)?);
     let hosts = only(request, &BAN_HOSTS)?;
     if value(request, &[b"x-content-type"]).is_some_and(|kind| !matches!(kind, b"" | b".*")) {
@@ -171,7 +173,7 @@ fn ban(request: &Request) -> Result<Asked, Refusal> {
     }
     let soft = soft_by_field(request);
     if tags.is_none() && urls.is_none() && hosts.is_none() {
-        return Ok(Asked { wanted: of_target(request)?, soft });
+        return Ok(PurgeRequest { wanted: of_target(request)?, soft });
     }
     let named = match hosts.map(pattern::hosts).transpose()?.flatten() {
         Some(names) => Hosts::Named(names),
@@ -183,15 +185,15 @@ fn ban(request: &Request) -> Result<Asked, Refusal> {
             return Err(Refusal::bad("tags are purged on every host and URL: X-Host and X-Url must be .*"));
         }
         bounded(&tags)?;
-        return Ok(Asked { wanted: Wanted::Tags(tags), soft });
+        return Ok(PurgeRequest { wanted: PurgeScope::Tags(tags), soft });
     }
     let wanted = match (urls, named) {
-        (Urls::Any, Hosts::Any) => Wanted::All,
-        (Urls::Any, named) => Wanted::Prefix(b"/".to_vec(), named),
-        (Urls::Prefix(path), named) => Wanted::Prefix(path, named),
-        (Urls::Exact(path), named) => Wanted::Target(path, named),
+        (Urls::Any, Hosts::Any) => PurgeScope::All,
+        (Urls::Any, named) => PurgeScope::Prefix(b"/".to_vec(), named),
+        (Urls::Prefix(path), named) => PurgeScope::Prefix(path, named),
+        (Urls::Exact(path), named) => PurgeScope::Target(path, named),
     };
-    Ok(Asked { wanted, soft })
+    Ok(PurgeRequest { wanted, soft })
 }
 
 /// `Fastly-Soft-Purge: 1`.

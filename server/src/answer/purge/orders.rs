@@ -6,9 +6,9 @@
 //! refused by name, and nothing is purged. Nothing is done here. Next: `answer/purge`, which gives the orders.
 
 use super::Refusal;
-use super::asked::{Hosts, Wanted};
+use super::asked::{Hosts, PurgeScope};
 use crate::caching::keyed;
-use crate::imagined::Place;
+use crate::imagined::Entrance;
 use crate::request::Request;
 use crate::variables;
 use millstream_conf::model::made::reads;
@@ -60,7 +60,7 @@ const HOSTS_MATTER: Refusal = Refusal {
 
 /// What goes out of a zone.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Matter {
+pub enum PurgeItem {
     /// This key, all variants.
     Key(Vec<u8>),
     /// Every key with this text.
@@ -77,22 +77,22 @@ pub enum Matter {
 #[derive(Debug, Default)]
 pub struct Orders {
     /// What goes, by the number of its zone.
-    pub matters: BTreeSet<(u32, Matter)>,
+    pub items: BTreeSet<(u32, PurgeItem)>,
     /// Who must allow it: the rights of every location that is touched, each with the first one that has it.
     pub rights: Vec<(Arc<ManageRight>, LocationId)>,
 }
 
 impl Orders {
-    fn add(&mut self, location: LocationId, cache: &ProxyCache, matter: Matter) {
-        self.matters.insert((cache.zone.0, matter));
+    fn add(&mut self, location: LocationId, cache: &ProxyCache, item: PurgeItem) {
+        self.items.insert((cache.zone.0, item));
         if !self.rights.iter().any(|(right, _)| *right == cache.purge_right) {
             self.rights.push((cache.purge_right.clone(), location));
         }
     }
 
     /// Orders for one zone, which ask nobody further.
-    pub fn of_zone(zone: CacheZoneId, matters: impl Iterator<Item = Matter>) -> Orders {
-        Orders { matters: matters.map(|matter| (zone.0, matter)).collect(), rights: Vec::new() }
+    pub fn of_zone(zone: CacheZoneId, items: impl Iterator<Item = PurgeItem>) -> Orders {
+        Orders { items: items.map(|item| (zone.0, item)).collect(), rights: Vec::new() }
     }
 }
 
@@ -100,31 +100,31 @@ impl Orders {
 ///
 /// # Errors
 /// Where a key cannot be told, or no cached location is meant.
-pub fn of_request(request: &Request, wanted: &Wanted) -> Result<Orders, Refusal> {
-    let place = Place::of(request);
+pub fn of_request(request: &Request, wanted: &PurgeScope) -> Result<Orders, Refusal> {
+    let place = Entrance::of(request);
     let mut orders = Orders::default();
     match wanted {
-        Wanted::Target(target, hosts) => {
+        PurgeScope::Target(target, hosts) => {
             for host in names(request, hosts) {
                 of_target(&place, request, &host, target, *hosts == Hosts::Any, &mut orders)?;
             }
         }
-        Wanted::Prefix(path, hosts) => {
+        PurgeScope::Prefix(path, hosts) => {
             for host in names(request, hosts) {
                 of_prefix(&place, request, &host, path, *hosts == Hosts::Any, &mut orders)?;
             }
         }
-        Wanted::Tags(tags) => {
+        PurgeScope::Tags(tags) => {
             for (id, cache) in caches(request.generation.http(), request.server) {
-                tags.iter().for_each(|tag| orders.add(id, cache, Matter::Tag(tag.clone())));
+                tags.iter().for_each(|tag| orders.add(id, cache, PurgeItem::Tag(tag.clone())));
             }
         }
-        Wanted::All => {
+        PurgeScope::All => {
             caches(request.generation.http(), request.server)
-                .for_each(|(id, cache)| orders.add(id, cache, Matter::All));
+                .for_each(|(id, cache)| orders.add(id, cache, PurgeItem::All));
         }
     }
-    if orders.matters.is_empty() {
+    if orders.items.is_empty() {
         return Err(Refusal { status: 404, text: "no location with a cache is meant".into() });
     }
     Ok(orders)
@@ -148,7 +148,7 @@ fn own_host(request: &Request) -> Vec<u8> {
 }
 
 fn of_target(
-    place: &Place,
+    place: &Entrance,
     like: &Request,
     host: &[u8],
     target: &[u8],
@@ -169,7 +169,7 @@ fn of_target(
 }
 
 fn of_location(
-    place: &Place,
+    place: &Entrance,
     like: &Request,
     imagined: &Request,
     (way, target): ((&str, bool), &[u8]),
@@ -193,14 +193,14 @@ fn of_location(
     if let Some(before) = before_slices(cache) {
         // The whole is in pieces, one key each, with the range where the variable stands.
         let prefix = [&variables::value(&before, imagined)[..], b"bytes="].concat();
-        orders.add(imagined.location, cache, Matter::Prefix(prefix));
+        orders.add(imagined.location, cache, PurgeItem::Prefix(prefix));
     }
-    orders.add(imagined.location, cache, Matter::Key(key));
+    orders.add(imagined.location, cache, PurgeItem::Key(key));
     Ok(())
 }
 
 fn of_prefix(
-    place: &Place,
+    place: &Entrance,
     like: &Request,
     host: &[u8],
     path: &[u8],
@@ -231,7 +231,7 @@ fn of_prefix(
             let location = http.location(id);
             let Some(cache) = cache_of(location) else { continue };
             match key_prefix(&mut probes, id, cache) {
-                Some(prefix) => orders.add(id, cache, Matter::Prefix(prefix)),
+                Some(prefix) => orders.add(id, cache, PurgeItem::Prefix(prefix)),
                 None => return Err(no_prefix(like, location, cache)),
             }
         }
@@ -366,7 +366,7 @@ fn ways() -> [(&'static str, bool); 4] {
 }
 
 fn imagine(
-    place: &Place,
+    place: &Entrance,
     like: &Request,
     (method, encrypted): (&str, bool),
     host: &[u8],

@@ -3,12 +3,12 @@
 //! A fetch is a task of its own, so it goes on while another piece is sent and when the client leaves; it is never longer
 //! than a piece. What reads it follows the fill. Next: `course`, which says how a piece is had, and `gateway::open`.
 
-use super::Broken;
+use super::SliceFailure;
 use crate::answer::course::{self, Course, LOOKUPS, Right};
 use crate::answer::stored;
 use crate::cache_report::CacheReport;
 use crate::client::{Client, Unsent};
-use crate::gateway::{self, Filling, Opened, Proxied};
+use crate::gateway::{self, Filling, OpenedFill, Proxied};
 use crate::request::Request;
 use crate::tries::Tries;
 use millstream_cache::{Entry, Follower, Head, Hit, Now};
@@ -161,10 +161,10 @@ async fn ask(request: Request, filling: Filling, fallback: Option<Rc<Hit>>) -> R
     let stale = fallback.clone();
     tokio::task::spawn_local(gateway::open(request, filling, stale, tap));
     match opened.await {
-        Ok(Opened::Stream(follower, tries, report)) => {
+        Ok(OpenedFill::Stream(follower, tries, report)) => {
             Ok(Piece { source: Source::Stream(follower), cache_status, tries: Some(*tries), report })
         }
-        Ok(Opened::Ended(ending, report)) => instead(ending, report, fallback),
+        Ok(OpenedFill::Ended(ending, report)) => instead(ending, report, fallback),
         Err(_) => Err(Proxied::Failed(502)),
     }
 }
@@ -194,19 +194,19 @@ pub(super) async fn send(
     client: &mut Client,
     source: Source,
     range: Range<u64>,
-) -> Result<(), Broken> {
+) -> Result<(), SliceFailure> {
     let mut follower = match source {
         Source::Entry(entry) => {
-            let mut reader = entry.body().open(range).await.map_err(|_| Broken::Piece)?;
+            let mut reader = entry.body().open(range).await.map_err(|_| SliceFailure::Piece)?;
             let file = stored::in_file(&entry);
             drop(entry);
             return client.send_stored(request, &mut reader).await.map_err(|unsent| match unsent {
-                Unsent::Client(failure) => Broken::Client(failure),
+                Unsent::Client(failure) => SliceFailure::Client(failure),
                 Unsent::Body => {
                     if let Some(entry) = &file {
                         stored::damaged(request, entry);
                     }
-                    Broken::Piece
+                    SliceFailure::Piece
                 }
             });
         }
@@ -220,19 +220,19 @@ pub(super) async fn send(
                 Poll::Ready(bytes) => Poll::Ready(Ok(bytes)),
                 Poll::Pending => {
                     client.pause(request);
-                    ready!(client.poll_flush(context, request)).map_err(Broken::Client)?;
+                    ready!(client.poll_flush(context, request)).map_err(SliceFailure::Client)?;
                     Poll::Pending
                 }
             })
             .await?
         };
-        let Some(Ok(bytes)) = bytes else { return Err(Broken::Piece) };
+        let Some(Ok(bytes)) = bytes else { return Err(SliceFailure::Piece) };
         let end = position + bytes.len() as u64;
         let (from, to) = (range.start.max(position), range.end.min(end));
         if from < to {
             let wanted = bytes.slice((from - position) as usize..(to - position) as usize);
             drop(bytes);
-            client.send(request, wanted).await.map_err(Broken::Client)?;
+            client.send(request, wanted).await.map_err(SliceFailure::Client)?;
         }
         position = end;
     }

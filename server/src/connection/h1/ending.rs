@@ -2,6 +2,7 @@
 
 use super::{Connection, Ending, lingering, spare};
 use crate::access_log;
+use crate::counting;
 use crate::request::Request;
 use crate::worker::{Awaits, Stage};
 use millstream_conf::model::Settings;
@@ -49,18 +50,7 @@ impl Connection {
         let ending = self.client.settle();
         let metrics = &self.worker.metrics;
         metrics.add(Counter::Requests, 1);
-        let settings = &request.location().settings;
-        if let Some(zone) = settings.status_zone.or(request.server().status_zone) {
-            let zone = request.generation.shared.status_zones[zone as usize];
-            let received = request.head.length as u64 + request.body_received;
-            metrics.zone_request(
-                zone,
-                request.sent.status,
-                received,
-                request.sent.bytes,
-                request.cache_status,
-            );
-        }
+        counting::finished(&request, now);
         if let Some(ticket) = access_log::write(&request, now) {
             self.ticket = Some(ticket);
         }

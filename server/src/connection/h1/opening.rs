@@ -1,12 +1,12 @@
 //! How a connection begins: what a proxy says of it, the TLS handshake, and the facts that hold for all its requests.
 
-use super::super::naming::{Naming, host_text};
+use super::super::naming::Naming;
 use super::{Client, Connection, Counted, proxied};
 use crate::generation::Generation;
 use crate::judged::ClientCertificate;
 use crate::request::ConnectionFacts;
 use crate::serve::subrequest;
-use crate::worker::{Awaits, Place, Worker};
+use crate::worker::{Awaits, ConnectionSlot, Worker};
 use millstream_conf::model::{Level, ListenAddress};
 use millstream_net::stream::Stream;
 use millstream_net::timer::with_deadline;
@@ -23,7 +23,7 @@ static SERIAL: AtomicU64 = AtomicU64::new(1);
 pub(super) async fn open(
     worker: Rc<Worker>,
     generation: Rc<Generation>,
-    place: Place,
+    place: ConnectionSlot,
     stream: Stream,
     remote: Address,
     address: Rc<ListenAddress>,
@@ -65,7 +65,7 @@ pub(super) async fn open(
     }
     let facts = Rc::new(ConnectionFacts {
         serial: SERIAL.fetch_add(1, Ordering::Relaxed),
-        remote_text: host_text(&remote),
+        remote_text: remote.host_text(),
         remote,
         local: stream.local().unwrap_or(Address::Unix(None)),
         listener: Cell::new(listener),

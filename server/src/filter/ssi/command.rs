@@ -2,7 +2,7 @@
 //!
 //! Before: `parser`, which finds them; next: `ssi`, which carries them out.
 
-use super::parser::Written;
+use super::parser::WrittenCommand;
 
 /// Which command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,7 +56,7 @@ static COMMANDS: [Command; 10] = [
 
 /// The values of parameters, by name.
 #[derive(Debug)]
-pub(super) struct Arguments(Vec<(Vec<u8>, Vec<u8>)>);
+pub(super) struct Parameters(Vec<(Vec<u8>, Vec<u8>)>);
 
 impl Command {
     /// The command of a name.
@@ -65,7 +65,7 @@ impl Command {
     }
 
     /// Its parameters, each at most once.
-    pub(super) fn arguments(&self, written: Written) -> Result<Arguments, String> {
+    pub(super) fn parameters(&self, written: WrittenCommand) -> Result<Parameters, String> {
         let mut known: Vec<(Vec<u8>, Vec<u8>)> = Vec::new();
         for (name, value) in written.parameters {
             let is_it = |own: &&&str| own.as_bytes() == name;
@@ -82,17 +82,17 @@ impl Command {
             }
             known.push((name, value));
         }
-        let arguments = Arguments(known);
-        match self.required.iter().find(|name| arguments.optional(name).is_none()) {
+        let parameters = Parameters(known);
+        match self.required.iter().find(|name| parameters.optional(name).is_none()) {
             Some(name) => {
                 Err(format!("mandatory \"{name}\" parameter is absent in \"{}\" SSI command", self.text))
             }
-            None => Ok(arguments),
+            None => Ok(parameters),
         }
     }
 }
 
-impl Arguments {
+impl Parameters {
     /// A value that may not be there.
     pub(super) fn optional(&self, name: &str) -> Option<&[u8]> {
         self.0.iter().find(|(known, _)| known == name.as_bytes()).map(|(_, value)| value.as_slice())
@@ -103,7 +103,7 @@ impl Arguments {
         self.optional(name).unwrap_or_default()
     }
 
-    /// As [`Arguments::optional`], for good.
+    /// As [`Parameters::optional`], for good.
     pub(super) fn take(&mut self, name: &str) -> Option<Vec<u8>> {
         let at = self.0.iter().position(|(known, _)| known == name.as_bytes())?;
         Some(self.0.swap_remove(at).1)
@@ -111,7 +111,7 @@ impl Arguments {
 }
 
 /// A command as text, for a block that has it in it.
-pub(super) fn text(written: &Written) -> Vec<u8> {
+pub(super) fn text(written: &WrittenCommand) -> Vec<u8> {
     let mut text = [b"<!--#", &written.name[..]].concat();
     for (name, value) in &written.parameters {
         let quote = if has_bare_quote(value) { b'\'' } else { b'"' };

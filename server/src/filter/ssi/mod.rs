@@ -13,12 +13,14 @@ mod tests;
 use super::body::Draft;
 use super::coding;
 use crate::failure;
+use crate::html;
 use crate::page::{Page, Stub, TooMuch};
-use crate::request::{Request, Wanted};
-use command::{Arguments, Command, Name};
+use crate::request::{Request, SubrequestPart};
+use command::{Command, Name, Parameters};
 use millstream_conf::model::Level;
-use millstream_wire::{FieldId, target};
-use parser::{Found, Parser, Written};
+use millstream_wire::FieldId;
+use millstream_wire::target::{self, escape_link};
+use parser::{Fragment, Parser, WrittenCommand};
 
 /// What stands for a command that fails.
 const MESSAGE: &[u8] = b"[an error occurred while processing the directive]";
@@ -69,13 +71,7 @@ pub(super) fn begin(request: &Request, draft: &mut Draft) -> Option<Box<Ssi>> {
         within: Within::Nothing,
         in_block: false,
     };
-    draft.resize();
-    if settings.last_modified {
-        draft.weaken();
-    } else {
-        draft.headers.remove(FieldId::LastModified);
-        draft.headers.remove(FieldId::ETag);
-    }
+    draft.rewrite(settings.last_modified);
     Some(Box::new(ssi))
 }
 
@@ -113,21 +109,21 @@ enum Within {
 }
 
 /// Why a command fails.
-type Failed = String;
+type CommandFailure = String;
 
 impl Ssi {
     /// Takes some of the answer, which becomes shorter, and appends what comes of it; stops at what is to be asked.
     pub fn next(&mut self, request: &Request, rest: &mut &[u8], out: &mut Vec<u8>) -> Option<Ask> {
         while let Some(found) = self.parser.next(rest) {
             let carried_out = match found {
-                Found::Text(text) if self.goes_out => {
+                Fragment::Text(text) if self.goes_out => {
                     out.extend_from_slice(text);
                     Ok(None)
                 }
-                Found::Text(text) if self.in_block => grow(&request.sheet().page, text).map(|()| None),
-                Found::Text(_) => Ok(None),
-                Found::Wrong(what) => Err(what),
-                Found::Command(written) => self.carry_out(request, written, out),
+                Fragment::Text(text) if self.in_block => grow(&request.sheet().page, text).map(|()| None),
+                Fragment::Text(_) => Ok(None),
+                Fragment::Wrong(what) => Err(what),
+                Fragment::Command(written) => self.carry_out(request, written, out),
             };
             match carried_out {
                 Ok(None) => {}
@@ -155,9 +151,9 @@ impl Ssi {
     fn carry_out(
         &mut self,
         request: &Request,
-        written: Written,
+        written: WrittenCommand,
         out: &mut Vec<u8>,
-    ) -> Result<Option<Ask>, Failed> {
+    ) -> Result<Option<Ask>, CommandFailure> {
         let name = || String::from_utf8_lossy(&written.name).into_owned();
         let Some(command) = Command::of(&written.name) else {
             return if self.goes_out {
@@ -182,20 +178,20 @@ impl Ssi {
         if !is_in_place {
             return Err(format!("invalid context of SSI command: \"{}\"", name()));
         }
-        let arguments = command.arguments(written)?;
+        let parameters = command.parameters(written)?;
         match command.name {
-            Name::Include => return self.include(request, arguments).map(Some),
-            Name::Echo => self.echo(request, &arguments, out)?,
-            Name::Config => self.config(request, arguments),
-            Name::Set => set(request, arguments)?,
+            Name::Include => return self.include(request, parameters).map(Some),
+            Name::Echo => self.echo(request, &parameters, out)?,
+            Name::Config => self.config(request, parameters),
+            Name::Set => set(request, parameters)?,
             Name::If if self.within != Within::Nothing => {
                 return Err("the \"if\" command inside the \"if\" command".to_owned());
             }
-            Name::If | Name::Elif => self.branch(request, &arguments)?,
+            Name::If | Name::Elif => self.branch(request, &parameters)?,
             Name::Else => (self.goes_out, self.within) = (!self.is_chosen, Within::Else),
             Name::EndIf => (self.goes_out, self.is_chosen, self.within) = (true, false, Within::Nothing),
             Name::Block => {
-                request.sheet().page.begin_block(arguments.required("name")).map_err(no_room)?;
+                request.sheet().page.begin_block(parameters.required("name")).map_err(no_room)?;
                 (self.goes_out, self.in_block) = (false, true);
             }
             Name::EndBlock => (self.goes_out, self.in_block) = (true, false),
@@ -203,26 +199,31 @@ impl Ssi {
         Ok(None)
     }
 
-    fn branch(&mut self, request: &Request, arguments: &Arguments) -> Result<(), Failed> {
+    fn branch(&mut self, request: &Request, parameters: &Parameters) -> Result<(), CommandFailure> {
         if self.is_chosen {
             self.goes_out = false;
             return Ok(());
         }
-        let holds = text::holds(request, arguments.required("expr"))?;
+        let holds = text::holds(request, parameters.required("expr"))?;
         (self.goes_out, self.is_chosen, self.within) = (holds, holds, Within::If);
         Ok(())
     }
 
-    fn echo(&mut self, request: &Request, arguments: &Arguments, out: &mut Vec<u8>) -> Result<(), Failed> {
-        let found = text::variable(request, arguments.required("var"));
+    fn echo(
+        &mut self,
+        request: &Request,
+        parameters: &Parameters,
+        out: &mut Vec<u8>,
+    ) -> Result<(), CommandFailure> {
+        let found = text::variable(request, parameters.required("var"));
         let value = match found {
             Some(value) => value,
-            None => arguments.optional("default").unwrap_or(b"(none)").to_vec(),
+            None => parameters.optional("default").unwrap_or(b"(none)").to_vec(),
         };
         if value.is_empty() {
             return Ok(());
         }
-        match arguments.optional("encoding") {
+        match parameters.optional("encoding") {
             None => {}
             Some(b"none") => self.encoding = Encoding::None,
             Some(b"url") => self.encoding = Encoding::Url,
@@ -235,25 +236,25 @@ impl Ssi {
         }
         match self.encoding {
             Encoding::None => out.extend_from_slice(&value),
-            Encoding::Url => text::escape_url(&value, out),
-            Encoding::Entity => text::escape_html(&value, out),
+            Encoding::Url => escape_link(&value, out),
+            Encoding::Entity => html::escape(&value, out),
         }
         Ok(())
     }
 
-    fn config(&mut self, request: &Request, mut arguments: Arguments) {
-        if let Some(format) = arguments.take("timefmt") {
+    fn config(&mut self, request: &Request, mut parameters: Parameters) {
+        if let Some(format) = parameters.take("timefmt") {
             *request.sheet().time_format.borrow_mut() = Some(format);
         }
-        if let Some(message) = arguments.take("errmsg") {
+        if let Some(message) = parameters.take("errmsg") {
             self.message = message;
         }
     }
 
-    fn include(&self, request: &Request, mut arguments: Arguments) -> Result<Ask, Failed> {
-        let (uri, file) = (arguments.take("virtual"), arguments.take("file"));
-        let (variable, stub) = (arguments.take("set"), arguments.take("stub"));
-        let waits = match (arguments.take("wait"), &uri) {
+    fn include(&self, request: &Request, mut parameters: Parameters) -> Result<Ask, CommandFailure> {
+        let (uri, file) = (parameters.take("virtual"), parameters.take("file"));
+        let (variable, stub) = (parameters.take("set"), parameters.take("stub"));
+        let waits = match (parameters.take("wait"), &uri) {
             (None, _) => false,
             (Some(_), None) => return Err("\"wait\" cannot be used with \"file\"".to_owned()),
             (Some(word), _) if word.eq_ignore_ascii_case(b"no") => false,
@@ -282,7 +283,7 @@ impl Ssi {
             None => None,
             Some(name) => Some(self.stub(&request.sheet().page, &name)?),
         };
-        if request.wanted == Some(Wanted::Variable) {
+        if request.wanted == Some(SubrequestPart::Variable) {
             return Err(format!("nested in-memory subrequest \"{}\"", String::from_utf8_lossy(&path)));
         }
         if !request.sheet().may_ask() {
@@ -298,7 +299,7 @@ impl Ssi {
         Ok(Ask { path, query, stub, variable, waits })
     }
 
-    fn stub(&self, page: &Page, name: &[u8]) -> Result<Stub, Failed> {
+    fn stub(&self, page: &Page, name: &[u8]) -> Result<Stub, CommandFailure> {
         match page.block(name) {
             Some(text) => Ok(Stub { text, media: self.media.clone() }),
             None => {
@@ -309,17 +310,17 @@ impl Ssi {
     }
 }
 
-fn set(request: &Request, arguments: Arguments) -> Result<(), Failed> {
-    let value = text::evaluate(request, arguments.required("value"))?;
-    let name = arguments.required("var").to_ascii_lowercase();
+fn set(request: &Request, parameters: Parameters) -> Result<(), CommandFailure> {
+    let value = text::evaluate(request, parameters.required("value"))?;
+    let name = parameters.required("var").to_ascii_lowercase();
     request.sheet().page.set(&name, value).map_err(no_room)
 }
 
-fn grow(page: &Page, text: &[u8]) -> Result<(), Failed> {
+fn grow(page: &Page, text: &[u8]) -> Result<(), CommandFailure> {
     page.grow(text).map_err(no_room)
 }
 
-fn no_room(TooMuch: TooMuch) -> Failed {
+fn no_room(TooMuch: TooMuch) -> CommandFailure {
     "there is no room for more SSI variables and blocks".to_owned()
 }
 

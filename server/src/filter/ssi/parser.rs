@@ -17,18 +17,18 @@ const MOST_PARAMETERS: usize = 16;
 
 /// What stands in a text.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Found<'p> {
+pub enum Fragment<'p> {
     /// Bytes that are no command.
     Text(&'p [u8]),
     /// A command.
-    Command(Written),
+    Command(WrittenCommand),
     /// One that is written wrongly, and how.
     Wrong(String),
 }
 
 /// A command as it is written.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
-pub struct Written {
+pub struct WrittenCommand {
     /// Its name.
     pub name: Vec<u8>,
     /// Names and values in their order; escapes are still in the values.
@@ -36,7 +36,7 @@ pub struct Written {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum State {
+enum ParserState {
     Text,
     /// So many bytes of [`BEGINNING`] have come.
     Beginning(usize),
@@ -60,9 +60,9 @@ enum State {
 /// A parser of one text.
 #[derive(Debug)]
 pub struct Parser {
-    state: State,
+    state: ParserState,
     longest_value: usize,
-    written: Written,
+    written: WrittenCommand,
     wrong: String,
     line: usize,
 }
@@ -71,9 +71,9 @@ impl Parser {
     /// A parser at the beginning of a text. Values have so many bytes at the most.
     pub fn new(longest_value: usize) -> Parser {
         Parser {
-            state: State::Text,
+            state: ParserState::Text,
             longest_value,
-            written: Written::default(),
+            written: WrittenCommand::default(),
             wrong: String::new(),
             line: 1,
         }
@@ -85,28 +85,28 @@ impl Parser {
     }
 
     /// The next of a piece, which becomes shorter; nothing once it is used up.
-    pub fn next<'p>(&mut self, piece: &mut &'p [u8]) -> Option<Found<'p>> {
+    pub fn next<'p>(&mut self, piece: &mut &'p [u8]) -> Option<Fragment<'p>> {
         loop {
             match self.state {
-                State::Text => {
+                ParserState::Text => {
                     if piece.is_empty() {
                         return None;
                     }
                     let text = self.text(piece);
                     if !text.is_empty() {
-                        return Some(Found::Text(text));
+                        return Some(Fragment::Text(text));
                     }
                 }
-                State::Beginning(known) => {
+                ParserState::Beginning(known) => {
                     let (&byte, rest) = piece.split_first()?;
                     if byte != BEGINNING[known] {
-                        self.state = State::Text;
-                        return Some(Found::Text(&BEGINNING[..known]));
+                        self.state = ParserState::Text;
+                        return Some(Fragment::Text(&BEGINNING[..known]));
                     }
                     *piece = rest;
                     self.state = match known + 1 {
-                        all if all == BEGINNING.len() => State::BeforeName,
-                        known => State::Beginning(known),
+                        all if all == BEGINNING.len() => ParserState::BeforeName,
+                        known => ParserState::Beginning(known),
                     };
                 }
                 _ => {
@@ -123,8 +123,8 @@ impl Parser {
 
     /// What is left at the end of the text. A command without an end is nothing.
     pub fn end(&mut self) -> &'static [u8] {
-        match std::mem::replace(&mut self.state, State::Text) {
-            State::Beginning(known) => &BEGINNING[..known],
+        match std::mem::replace(&mut self.state, ParserState::Text) {
+            ParserState::Beginning(known) => &BEGINNING[..known],
             _ => b"",
         }
     }
@@ -133,13 +133,13 @@ impl Parser {
     fn text<'p>(&mut self, piece: &mut &'p [u8]) -> &'p [u8] {
         let (end, used) = match memmem::find(piece, BEGINNING) {
             Some(at) => {
-                self.state = State::BeforeName;
+                self.state = ParserState::BeforeName;
                 (at, at + BEGINNING.len())
             }
             None => {
                 let known = (1..BEGINNING.len()).rev().find(|&known| piece.ends_with(&BEGINNING[..known]));
                 if let Some(known) = known {
-                    self.state = State::Beginning(known);
+                    self.state = ParserState::Beginning(known);
                 }
                 (piece.len() - known.unwrap_or(0), piece.len())
             }
@@ -147,77 +147,87 @@ impl Parser {
         let text = &piece[..end];
         *piece = &piece[used..];
         self.line += memchr_iter(b'\n', text).count();
-        self.written = Written::default();
+        self.written = WrittenCommand::default();
         text
     }
 
     /// Takes a byte of a command.
-    fn byte(&mut self, byte: u8) -> Option<Found<'static>> {
+    fn byte(&mut self, byte: u8) -> Option<Fragment<'static>> {
         let is_space = matches!(byte, b' ' | b'\t' | b'\r' | b'\n');
         self.state = match self.state {
-            state
-            @ (State::BeforeName | State::BeforeParameter | State::BeforeEqual | State::BeforeValue)
+            state @ (ParserState::BeforeName
+            | ParserState::BeforeParameter
+            | ParserState::BeforeEqual
+            | ParserState::BeforeValue)
                 if is_space =>
             {
                 state
             }
-            State::BeforeName => {
-                self.written = Written { name: vec![byte], parameters: Vec::new() };
-                State::Name
+            ParserState::BeforeName => {
+                self.written = WrittenCommand { name: vec![byte], parameters: Vec::new() };
+                ParserState::Name
             }
-            State::Name | State::BehindValue if is_space => State::BeforeParameter,
-            State::Name | State::BeforeParameter | State::BehindValue if byte == b'-' => State::Ending(1),
-            State::Name if self.written.name.len() == LONGEST_NAME => self.is_wrong(byte, "too long a name"),
-            State::Name => {
+            ParserState::Name | ParserState::BehindValue if is_space => ParserState::BeforeParameter,
+            ParserState::Name | ParserState::BeforeParameter | ParserState::BehindValue if byte == b'-' => {
+                ParserState::Ending(1)
+            }
+            ParserState::Name if self.written.name.len() == LONGEST_NAME => {
+                self.is_wrong(byte, "too long a name")
+            }
+            ParserState::Name => {
                 self.written.name.push(byte);
-                State::Name
+                ParserState::Name
             }
-            State::BeforeParameter if self.written.parameters.len() == MOST_PARAMETERS => {
+            ParserState::BeforeParameter if self.written.parameters.len() == MOST_PARAMETERS => {
                 self.is_wrong(byte, "too many parameters")
             }
-            State::BeforeParameter => {
+            ParserState::BeforeParameter => {
                 self.written.parameters.push((vec![byte], Vec::new()));
-                State::Parameter
+                ParserState::Parameter
             }
-            State::Parameter if is_space => State::BeforeEqual,
-            State::Parameter | State::BeforeEqual if byte == b'=' => State::BeforeValue,
-            State::Parameter if byte != b'-' => self.grow_parameter(byte),
-            State::BeforeValue if matches!(byte, b'"' | b'\'') => State::Value(byte),
-            State::Parameter | State::BeforeEqual => self.is_wrong(byte, "no \"=\" behind a parameter"),
-            State::BeforeValue => self.is_wrong(byte, "a value without quotes"),
-            State::BehindValue => self.is_wrong(byte, "something behind a value"),
-            State::Value(quote) if byte == quote => State::BehindValue,
-            State::Value(quote) if byte == b'\\' => self.grow_value(byte, State::Escaped(quote)),
-            State::Value(quote) | State::Escaped(quote) => self.grow_value(byte, State::Value(quote)),
-            State::Ending(1) if byte == b'-' => State::Ending(2),
-            State::Ending(2) if byte == b'>' => {
-                self.state = State::Text;
-                return Some(Found::Command(std::mem::take(&mut self.written)));
+            ParserState::Parameter if is_space => ParserState::BeforeEqual,
+            ParserState::Parameter | ParserState::BeforeEqual if byte == b'=' => ParserState::BeforeValue,
+            ParserState::Parameter if byte != b'-' => self.grow_parameter(byte),
+            ParserState::BeforeValue if matches!(byte, b'"' | b'\'') => ParserState::Value(byte),
+            ParserState::Parameter | ParserState::BeforeEqual => {
+                self.is_wrong(byte, "no \"=\" behind a parameter")
             }
-            State::Ending(_) => self.is_wrong(byte, "no \"-->\" behind a \"-\""),
-            State::Wrong(2) if byte == b'>' => {
-                self.state = State::Text;
-                return Some(Found::Wrong(std::mem::take(&mut self.wrong)));
+            ParserState::BeforeValue => self.is_wrong(byte, "a value without quotes"),
+            ParserState::BehindValue => self.is_wrong(byte, "something behind a value"),
+            ParserState::Value(quote) if byte == quote => ParserState::BehindValue,
+            ParserState::Value(quote) if byte == b'\\' => self.grow_value(byte, ParserState::Escaped(quote)),
+            ParserState::Value(quote) | ParserState::Escaped(quote) => {
+                self.grow_value(byte, ParserState::Value(quote))
             }
-            State::Wrong(known @ (0 | 1)) if byte == b'-' => State::Wrong(known + 1),
-            State::Wrong(_) => State::Wrong(0),
+            ParserState::Ending(1) if byte == b'-' => ParserState::Ending(2),
+            ParserState::Ending(2) if byte == b'>' => {
+                self.state = ParserState::Text;
+                return Some(Fragment::Command(std::mem::take(&mut self.written)));
+            }
+            ParserState::Ending(_) => self.is_wrong(byte, "no \"-->\" behind a \"-\""),
+            ParserState::Wrong(2) if byte == b'>' => {
+                self.state = ParserState::Text;
+                return Some(Fragment::Wrong(std::mem::take(&mut self.wrong)));
+            }
+            ParserState::Wrong(known @ (0 | 1)) if byte == b'-' => ParserState::Wrong(known + 1),
+            ParserState::Wrong(_) => ParserState::Wrong(0),
             // Both are `next`'s.
-            state @ (State::Text | State::Beginning(_)) => state,
+            state @ (ParserState::Text | ParserState::Beginning(_)) => state,
         };
         None
     }
 
-    fn grow_parameter(&mut self, byte: u8) -> State {
+    fn grow_parameter(&mut self, byte: u8) -> ParserState {
         match self.written.parameters.last_mut() {
             Some((name, _)) if name.len() < LONGEST_NAME => {
                 name.push(byte);
-                State::Parameter
+                ParserState::Parameter
             }
             _ => self.is_wrong(byte, "too long a parameter"),
         }
     }
 
-    fn grow_value(&mut self, byte: u8, next: State) -> State {
+    fn grow_value(&mut self, byte: u8, next: ParserState) -> ParserState {
         match self.written.parameters.last_mut() {
             Some((_, value)) if value.len() < self.longest_value => {
                 value.push(byte);
@@ -228,10 +238,13 @@ impl Parser {
     }
 
     /// The command is wrong here; it ends where it would if it were right.
-    fn is_wrong(&mut self, byte: u8, what: &str) -> State {
+    fn is_wrong(&mut self, byte: u8, what: &str) -> ParserState {
         let name = self.written.name.escape_ascii();
         self.wrong = format!("{what} in \"{name}\" SSI command at \"{}\"", byte.escape_ascii());
-        let may_end = matches!(self.state, State::Parameter | State::BeforeEqual | State::BeforeValue);
-        State::Wrong(u8::from(may_end && byte == b'-'))
+        let may_end = matches!(
+            self.state,
+            ParserState::Parameter | ParserState::BeforeEqual | ParserState::BeforeValue
+        );
+        ParserState::Wrong(u8::from(may_end && byte == b'-'))
     }
 }

@@ -139,29 +139,3 @@ pub(super) fn safe(uri: &[u8]) -> Result<(Vec<u8>, Vec<u8>), String> {
     }
     Ok((decoded, query.to_vec()))
 }
-
-/// Appends a value as a part of a URL.
-pub(super) fn escape_url(value: &[u8], out: &mut Vec<u8>) {
-    for &byte in value {
-        if byte.is_ascii_graphic() && !b"\"#%'<>\\^`{|}".contains(&byte) {
-            out.push(byte);
-        } else {
-            const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
-            let (high, low) = (DIGITS[usize::from(byte >> 4)], DIGITS[usize::from(byte & 15)]);
-            out.extend_from_slice(&[b'%', high, low]);
-        }
-    }
-}
-
-/// Appends a value as a text of HTML.
-pub(super) fn escape_html(value: &[u8], out: &mut Vec<u8>) {
-    for &byte in value {
-        match byte {
-            b'<' => out.extend_from_slice(b"&lt;"),
-            b'>' => out.extend_from_slice(b"&gt;"),
-            b'&' => out.extend_from_slice(b"&amp;"),
-            b'"' => out.extend_from_slice(b"&quot;"),
-            _ => out.push(byte),
-        }
-    }
-}

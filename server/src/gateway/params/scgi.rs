@@ -2,13 +2,13 @@
 //!
 //! CONTENT_LENGTH is always there, and once: what the location says of it is what is sent anyway.
 
-use super::super::request_head::{Framed, Plan, Written};
+use super::super::request_head::{RequestFraming, RequestPlan, WrittenHead};
 use millstream_conf::model::ScgiPass;
 use millstream_net::buffers;
 use millstream_wire::scgi;
 
 /// Appends it.
-pub(in crate::gateway) fn write(out: &mut Vec<u8>, plan: &Plan<'_>, pass: &ScgiPass) -> Written {
+pub(in crate::gateway) fn write(out: &mut Vec<u8>, plan: &RequestPlan<'_>, pass: &ScgiPass) -> WrittenHead {
     let mut pairs = buffers::take();
     super::each(plan, &pass.params, |name, value| {
         if name != b"CONTENT_LENGTH" {
@@ -16,10 +16,10 @@ pub(in crate::gateway) fn write(out: &mut Vec<u8>, plan: &Plan<'_>, pass: &ScgiP
         }
     });
     let length = match plan.framed {
-        Framed::Length(length) => length,
-        Framed::None | Framed::Chunked => 0,
+        RequestFraming::Length(length) => length,
+        RequestFraming::None | RequestFraming::Chunked => 0,
     };
     scgi::head(out, length, &pairs);
     buffers::give(pairs);
-    Written { keep: false, upgrade: false }
+    WrittenHead { keep: false, upgrade: false }
 }

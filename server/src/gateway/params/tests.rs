@@ -1,20 +1,20 @@
 //! What an application is told of a request.
 
-use super::super::request_head::Framed;
-use super::{Plan, write_fastcgi};
+use super::super::request_head::RequestFraming;
+use super::{RequestPlan, write_fastcgi};
 use crate::admission;
 use crate::fixture::{admitted, worker};
 use millstream_wire::Method;
 
 /// The parameters that go to an application from a location with these words, in order.
-fn sent(words: &str, request: &str, framed: Framed) -> Vec<(String, String)> {
+fn sent(words: &str, request: &str, framed: RequestFraming) -> Vec<(String, String)> {
     let http = format!("server {{ listen 80; location / {{ fastcgi_pass 127.0.0.1:1; {words} }} }}");
     let mut request = admitted(&worker(&http), request);
     admission::route(&mut request).expect("it is decided");
     let generation = request.generation.clone();
     let settings = &generation.http().location(request.location).settings;
     let proxy = settings.pass().expect("it is passed on");
-    let plan = Plan {
+    let plan = RequestPlan {
         request: &request,
         proxy,
         method: Method::Get,
@@ -40,7 +40,7 @@ fn sent(words: &str, request: &str, framed: Framed) -> Vec<(String, String)> {
     pairs
 }
 
-fn check(words: &str, request: &str, framed: Framed, expected: &[(&str, &str)]) {
+fn check(words: &str, request: &str, framed: RequestFraming, expected: &[(&str, &str)]) {
     let sent = sent(words, request, framed);
     let sent: Vec<_> = sent.iter().map(|(name, value)| (&**name, &**value)).collect();
     assert_eq!(sent, expected, "{words}");
@@ -53,7 +53,7 @@ fn the_requests_fields_are_parameters_as_cgi_names_them() {
     check(
         "",
         head,
-        Framed::None,
+        RequestFraming::None,
         &[
             ("HTTP_HOST", "Api.Example"),
             ("HTTP_ACCEPT_LANGUAGE", "en"),
@@ -70,7 +70,7 @@ fn parameters_are_sent_as_set_and_stand_in_the_place_of_fields() {
          fastcgi_param QUERY_STRING $query_string if_not_empty; fastcgi_param HTTP_X_A mine; \
          fastcgi_param HTTP_HOST $server_name;",
         "GET /?x=1 HTTP/1.1\r\nHost: a\r\nX-A: theirs\r\n\r\n",
-        Framed::None,
+        RequestFraming::None,
         &[("A", "1"), ("EMPTY", ""), ("QUERY_STRING", "x=1"), ("HTTP_X_A", "mine"), ("HTTP_HOST", "")],
     );
 }
@@ -82,10 +82,10 @@ fn an_application_is_told_the_method_and_the_length_that_are_sent() {
         let head = format!("{method} / HTTP/1.0\r\n\r\n");
         check(words, &head, framed, &[("REQUEST_METHOD", told), ("CONTENT_LENGTH", length)]);
     };
-    check("GET", Framed::None, "GET", "");
-    check("HEAD", Framed::None, "GET", "");
-    check("GET", Framed::Length(70_000), "GET", "70000");
-    check("GET", Framed::Length(0), "GET", "0");
+    check("GET", RequestFraming::None, "GET", "");
+    check("HEAD", RequestFraming::None, "GET", "");
+    check("GET", RequestFraming::Length(70_000), "GET", "70000");
+    check("GET", RequestFraming::Length(0), "GET", "0");
 }
 
 #[test]
@@ -93,7 +93,7 @@ fn the_script_is_parted_from_what_follows_it_and_has_an_index() {
     let params = "fastcgi_param S $fastcgi_script_name; fastcgi_param P $fastcgi_path_info;";
     let check = |words: &str, path: &str, script: &str, info: &str| {
         let head = format!("GET {path} HTTP/1.0\r\n\r\n");
-        check(&format!("{words} {params}"), &head, Framed::None, &[("S", script), ("P", info)]);
+        check(&format!("{words} {params}"), &head, RequestFraming::None, &[("S", script), ("P", info)]);
     };
     check("", "/a.php/b", "/a.php/b", "");
     check("fastcgi_index index.php;", "/blog/", "/blog/index.php", "");

@@ -1,6 +1,6 @@
 //! The packet that a request in uwsgi begins with.
 
-use super::super::request_head::{Plan, Written};
+use super::super::request_head::{RequestPlan, WrittenHead};
 use crate::client::ClientFailure;
 use millstream_conf::model::UwsgiPass;
 use millstream_wire::uwsgi::Packet;
@@ -11,12 +11,12 @@ use millstream_wire::uwsgi::Packet;
 /// `HeadTooLarge` where the parameters are more than the protocol can say.
 pub(in crate::gateway) fn write(
     out: &mut Vec<u8>,
-    plan: &Plan<'_>,
+    plan: &RequestPlan<'_>,
     pass: &UwsgiPass,
-) -> Result<Written, ClientFailure> {
+) -> Result<WrittenHead, ClientFailure> {
     let mut packet = Packet::begin(out, [pass.modifier1, pass.modifier2]);
     super::each(plan, &pass.params, |name, value| packet.pair(name, value));
     packet.text(pass.string.as_bytes());
-    let written = Written { keep: false, upgrade: false };
+    let written = WrittenHead { keep: false, upgrade: false };
     if packet.end() { Ok(written) } else { Err(ClientFailure::HeadTooLarge) }
 }

@@ -1,6 +1,6 @@
 //! What of a client's fields an upstream gets to see.
 
-use super::{Framed, Plan, unkeyed, write};
+use super::{RequestFraming, RequestPlan, unkeyed, write};
 use crate::admission;
 use crate::fixture::{admitted, worker};
 use millstream_telemetry::metrics::CacheStatus;
@@ -19,7 +19,7 @@ fn sent(words: &str, fields: &str, cached: bool) -> String {
     let generation = request.generation.clone();
     let settings = &generation.http().location(request.location).settings;
     let proxy = settings.pass().expect("it is proxied");
-    let plan = Plan {
+    let plan = RequestPlan {
         request: &request,
         proxy,
         method: Method::Get,
@@ -27,7 +27,7 @@ fn sent(words: &str, fields: &str, cached: bool) -> String {
         caching: cached,
         confirm: None,
         rest: None,
-        framed: Framed::None,
+        framed: RequestFraming::None,
     };
     let mut out = Vec::new();
     write(&mut out, &plan, proxy.http().expect("in HTTP"));

@@ -2,6 +2,7 @@
 
 use super::choose;
 use crate::balance::{Ask, Set};
+use crate::health::Health;
 use crate::peer::{Member, Peer};
 use crate::standing::{Parameters, Standing};
 use crate::tried::Tried;
@@ -21,7 +22,8 @@ impl RoundRobin {
             peer: Peer { id: 1, address: Address::Unix(None), name: "".into() },
             server: "".into(),
             parameters,
-            standing: Arc::new(Standing::new(&parameters)),
+            counts: Arc::default(),
+            standing: Arc::new(Standing::new(&parameters, Health::new(&[], None))),
         };
         RoundRobin { members: parameters.into_iter().map(member).collect(), turns: Mutex::new(()) }
     }

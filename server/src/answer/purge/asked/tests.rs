@@ -3,27 +3,27 @@
 use super::*;
 use crate::fixture;
 
-fn ask(head: &str) -> Result<Asked, Refusal> {
+fn ask(head: &str) -> Result<PurgeRequest, Refusal> {
     let worker = fixture::worker("server { listen 127.0.0.1:80; location / { return 200 x; } }");
     let request = fixture::admitted(&worker, &format!("{head}\r\n\r\n"));
     let method = PurgeMethod::of(&request).expect("a purging method");
     read(&request, method)
 }
 
-fn check(head: &str, wanted: Wanted, soft: Option<bool>) {
-    assert_eq!(ask(head), Ok(Asked { wanted, soft }), "{head}");
+fn check(head: &str, wanted: PurgeScope, soft: Option<bool>) {
+    assert_eq!(ask(head), Ok(PurgeRequest { wanted, soft }), "{head}");
 }
 
-fn tags(names: &[&str]) -> Wanted {
-    Wanted::Tags(names.iter().map(|name| name.as_bytes().to_vec()).collect())
+fn tags(names: &[&str]) -> PurgeScope {
+    PurgeScope::Tags(names.iter().map(|name| name.as_bytes().to_vec()).collect())
 }
 
-fn target(text: &str) -> Wanted {
-    Wanted::Target(text.into(), Hosts::Own)
+fn target(text: &str) -> PurgeScope {
+    PurgeScope::Target(text.into(), Hosts::Own)
 }
 
-fn prefix(text: &str) -> Wanted {
-    Wanted::Prefix(text.into(), Hosts::Own)
+fn prefix(text: &str) -> PurgeScope {
+    PurgeScope::Prefix(text.into(), Hosts::Own)
 }
 
 #[test]
@@ -56,7 +56,7 @@ fn tags_come_in_any_of_the_usual_fields() {
         tags(&["cat_p_1", "cat_p_2"]),
         None,
     );
-    check("PURGE / HTTP/1.1\r\nHost: a\r\nX-Magento-Tags-Pattern: .*", Wanted::All, None);
+    check("PURGE / HTTP/1.1\r\nHost: a\r\nX-Magento-Tags-Pattern: .*", PurgeScope::All, None);
     check("PURGE / HTTP/1.1\r\nHost: a\r\nX-Cache-Tags: (^|,)(one)(,|$)", tags(&["one"]), None);
     for bad in [
         "PURGEKEYS / HTTP/1.1\r\nHost: a",
@@ -72,14 +72,14 @@ fn tags_come_in_any_of_the_usual_fields() {
 fn a_ban_means_what_its_expressions_mean_or_nothing() {
     let ban =
         |fields: &str| format!("BAN / HTTP/1.1\r\nHost: a\r\nX-Host: .*\r\nX-Content-Type: .*\r\n{fields}");
-    check(&ban("X-Url: .*"), Wanted::All, None);
+    check(&ban("X-Url: .*"), PurgeScope::All, None);
     check(&ban("X-Url: .*\r\nX-Cache-Tags: (^|,)(mytag|othertag)(,|$)"), tags(&["mytag", "othertag"]), None);
-    check(&ban("X-Url: ^/articles/.*"), Wanted::Prefix(b"/articles/".to_vec(), Hosts::Any), None);
-    check(&ban("X-Url: ^/a$"), Wanted::Target(b"/a".to_vec(), Hosts::Any), None);
+    check(&ban("X-Url: ^/articles/.*"), PurgeScope::Prefix(b"/articles/".to_vec(), Hosts::Any), None);
+    check(&ban("X-Url: ^/a$"), PurgeScope::Target(b"/a".to_vec(), Hosts::Any), None);
     let hosts = Hosts::Named(vec![b"fos.lo".to_vec(), b"fos2.lo".to_vec()]);
     check(
         "BAN / HTTP/1.1\r\nHost: a\r\nX-Host: ^(fos.lo|fos2.lo)$\r\nX-Url: ^/articles/.*\r\nX-Content-Type: .*",
-        Wanted::Prefix(b"/articles/".to_vec(), hosts),
+        PurgeScope::Prefix(b"/articles/".to_vec(), hosts),
         None,
     );
     for bad in [

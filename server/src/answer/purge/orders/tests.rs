@@ -16,14 +16,14 @@ fn ask(locations: &str, head: &str) -> Result<Vec<String>, Refusal> {
     let orders = of_request(&request, &asked::read(&request, method)?.wanted)?;
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     Ok(orders
-        .matters
+        .items
         .iter()
-        .map(|(zone, matter)| match matter {
-            Matter::Key(key) => format!("{zone} key {}", text(millstream_cache::key::text(key))),
-            Matter::Text(key) => format!("{zone} text {}", text(key)),
-            Matter::Prefix(prefix) => format!("{zone} prefix {}", text(prefix)),
-            Matter::Tag(tag) => format!("{zone} tag {}", text(tag)),
-            Matter::All => format!("{zone} all"),
+        .map(|(zone, item)| match item {
+            PurgeItem::Key(key) => format!("{zone} key {}", text(millstream_cache::key::text(key))),
+            PurgeItem::Text(key) => format!("{zone} text {}", text(key)),
+            PurgeItem::Prefix(prefix) => format!("{zone} prefix {}", text(prefix)),
+            PurgeItem::Tag(tag) => format!("{zone} tag {}", text(tag)),
+            PurgeItem::All => format!("{zone} all"),
         })
         .collect())
 }

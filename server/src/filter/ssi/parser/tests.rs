@@ -1,6 +1,6 @@
 //! Texts in whatever pieces they come, what is found in them, and what is wrong with commands.
 
-use super::{Found, Parser};
+use super::{Fragment, Parser};
 
 /// What is found in a text that comes in pieces: texts as they are, a command as `{name key=value}`, a wrong one as `{?}`.
 fn found(pieces: &[&str]) -> String {
@@ -10,9 +10,9 @@ fn found(pieces: &[&str]) -> String {
         let mut rest = piece.as_bytes();
         while let Some(found) = parser.next(&mut rest) {
             match found {
-                Found::Text(text) => out += std::str::from_utf8(text).expect("it is text"),
-                Found::Wrong(_) => out += "{?}",
-                Found::Command(written) => {
+                Fragment::Text(text) => out += std::str::from_utf8(text).expect("it is text"),
+                Fragment::Wrong(_) => out += "{?}",
+                Fragment::Command(written) => {
                     let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).expect("it is text");
                     out += &format!("{{{}", text(&written.name));
                     for (name, value) in &written.parameters {

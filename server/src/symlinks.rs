@@ -17,20 +17,20 @@ use std::path::Path;
 
 /// Which links are refused.
 #[derive(Debug, Clone, Default)]
-pub struct Followed {
+pub struct RefusedLinks {
     /// The links, and the beginning of paths in which they are followed all the same.
     refused: Option<(Refused, Vec<u8>)>,
 }
 
-impl Followed {
+impl RefusedLinks {
     /// As the location of a request has it.
-    pub fn of(request: &Request) -> Followed {
+    pub fn of(request: &Request) -> RefusedLinks {
         let symlinks = &request.location().settings.symlinks;
         let refused = symlinks.as_ref().map(|symlinks| {
             let from = symlinks.from.as_ref().map(|from| value(from, request));
             (symlinks.refused, from.unwrap_or_default())
         });
-        Followed { refused }
+        RefusedLinks { refused }
     }
 
     /// Whether there are links that are not followed.
@@ -110,7 +110,7 @@ fn step(refused: Refused, at: OwnedFd, name: &[u8], flags: OFlags) -> Result<Own
 
 #[cfg(test)]
 mod tests {
-    use super::Followed;
+    use super::RefusedLinks;
     use millstream_conf::model::Refused;
     use std::os::unix::fs::symlink;
 
@@ -122,10 +122,10 @@ mod tests {
         std::fs::write(root.join("real/deep/file"), "x").expect("written");
         symlink(root.join("real"), root.join("link")).expect("made");
         symlink(root.join("real/deep/file"), root.join("real/alias")).expect("made");
-        let rule = |refused, from: &str| Followed {
+        let rule = |refused, from: &str| RefusedLinks {
             refused: Some((refused, format!("{}{from}", root.display()).into_bytes())),
         };
-        let none = Followed { refused: Some((Refused::All, Vec::new())) };
+        let none = RefusedLinks { refused: Some((Refused::All, Vec::new())) };
         for (path, follows_none, from_link, of_others) in [
             ("real/deep/file", true, true, true),
             ("real/alias", false, false, true),

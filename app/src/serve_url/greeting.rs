@@ -1,0 +1,43 @@
+//! What `serve` says once it listens: where, in front of what, and how to try it.
+
+use millstream_conf::model::ListenAddress;
+use millstream_net::listener::Listening;
+use millstream_server::generation::Shared;
+use std::sync::Arc;
+
+/// Where it listens, what it fronts, what it will cache.
+pub fn greet(
+    shared: &Shared,
+    listenings: &[Arc<Listening>],
+    urls: &[String],
+    microcache: Option<&str>,
+    demo: bool,
+) {
+    let control = shared.configuration.main.control_socket.clone().map(ListenAddress::Unix);
+    let public = listenings.iter().filter(|listening| Some(listening.address()) != control.as_ref());
+    let at: Vec<String> = public.map(|listening| listening.local().to_string()).collect();
+    let memory = shared.configuration.http.cache_zones.first().map_or(0, |zone| zone.memory >> 20);
+    let front =
+        if demo { format!("an embedded demo API (simulated, {})", urls.join(", ")) } else { urls.join(", ") };
+    let also = microcache.map_or_else(
+        || "add --microcache 1s to keep for a second what says nothing about caching".to_owned(),
+        |time| format!("and GET and HEAD without cookies and credentials for {time}"),
+    );
+    let urls: Vec<String> = at.iter().map(|at| url_of(at)).collect();
+    let first = match at.first().and_then(|at| at.strip_prefix("unix:")) {
+        Some(path) => format!("--unix-socket {path} http://localhost/"),
+        None => format!("{}/", urls.first().map_or("", String::as_str)),
+    };
+    eprintln!(
+        "millstream {} on {} in front of {front}\n\
+         caches in memory ({memory} MiB) what the API's Cache-Control and Expires allow; {also}\n\
+         try: curl -i {first}   (X-Cache-Status says HIT or MISS; Ctrl-C ends)",
+        env!("CARGO_PKG_VERSION"),
+        urls.join(", "),
+    );
+}
+
+/// How people name an address that is listened on.
+fn url_of(address: &str) -> String {
+    if address.starts_with("unix:") { address.to_owned() } else { format!("http://{address}") }
+}

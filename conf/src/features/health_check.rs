@@ -1,0 +1,202 @@
+//! `health_check`: servers of a group are asked regularly whether they are well.
+//!
+//! A check belongs to the group that its location passes requests to, and to no level below. Before: `health_match`; next:
+//! `millstream-upstream`'s `health`, which counts, and `millstream-server`'s `health`, which asks.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::context::LOCATION;
+use super::pass::target::PassTarget;
+use super::templates::{Templates, record};
+use super::{Apply, Feature, MANY, Place, Row, once};
+use crate::declared::health::{BeforeFirst, HealthCheck, HealthTerms};
+use crate::declared::upstream::UpstreamId;
+use crate::reading::{Reading, parameter};
+use crate::source::Span;
+use crate::suggest;
+use crate::template::Template;
+use crate::tree::Word;
+
+record! {
+    /// The check of a location.
+    pub struct LocationCheck {
+        /// The group whose servers are checked.
+        pub upstream: UpstreamId,
+        /// Its number among the checks of the group.
+        pub number: usize,
+        /// The check.
+        pub check: Arc<HealthCheck>,
+    }
+}
+
+impl Templates for HealthCheck {
+    fn templates<'t>(&'t self, all: &mut Vec<&'t Template>) {
+        self.matches.templates(all);
+    }
+}
+
+/// What one level says of it.
+#[derive(Debug, Clone, Default)]
+pub struct HealthCheckLevel {
+    /// `health_check`, which stays where it was written: its words.
+    own: Option<(Vec<Word>, Span)>,
+}
+
+impl Feature for HealthCheckLevel {
+    type Settings = Option<LocationCheck>;
+
+    fn inherit(&mut self, _: &Self) {}
+
+    fn resolve(&self, place: &Place<'_>, reading: &mut Reading<'_>) -> Option<LocationCheck> {
+        let (words, span) = self.own.as_ref()?;
+        let upstream = match place.level.pass.draft.as_ref().map(|draft| &draft.target) {
+            Some(PassTarget::Upstream(id)) => *id,
+            Some(PassTarget::Variables(_)) => {
+                reading
+                    .error(*span, "\"health_check\" cannot be used where the upstream has variables")
+                    .help("check it in a location of its own, whose proxy_pass names the upstream");
+                return None;
+            }
+            None => {
+                reading
+                    .error(
+                        *span,
+                        "\"health_check\" has no upstream to check: the location passes no requests on",
+                    )
+                    .help("write it beside a proxy_pass or fastcgi_pass");
+                return None;
+            }
+        };
+        let check = Arc::new(read(words, *span, reading));
+        let checks = &mut reading.declared.upstreams[upstream.0 as usize].checks;
+        checks.push(check.clone());
+        Some(LocationCheck { upstream, number: checks.len() - 1, check })
+    }
+}
+
+/// The rows of this feature.
+#[rustfmt::skip]
+pub const ROWS: &[Row] = &[
+    once("health_check", LOCATION, (0, MANY),
+        "[interval=time] [jitter=time] [fails=n] [passes=n] [uri=uri] [port=n] [match=name] [mandatory [persistent]] [keepalive_time=time]", "",
+        "Asks every server of the upstream that the location passes requests to, each `interval` (5s) and up to `jitter` (0) later, for \
+        `uri` (`/`), as the location asks: with its `proxy_set_header`, its TLS and its timeouts. A server that gives no answer, or \
+        another than `match` asks for (without one: a status of 2xx or 3xx), `fails` (1) times in a row is not used by any request until \
+        it has passed `passes` (1) times in a row. With `mandatory` a server is not used before its first pass, with `persistent` that \
+        is not asked again over a reload. `port` asks another port than the server's. With `keepalive_time` one connection serves for checks for \
+        that long. Of several checks of an upstream a server must pass each.",
+        Apply::Level(|l, d, _| l.health_check.own = Some((d.args.clone(), d.span)))),
+];
+
+/// The parameters, for suggestions.
+const KNOWN: [&str; 11] = [
+    "interval",
+    "jitter",
+    "fails",
+    "passes",
+    "uri",
+    "port",
+    "match",
+    "mandatory",
+    "persistent",
+    "keepalive_time",
+    "type",
+];
+
+fn read(words: &[Word], span: Span, reading: &mut Reading<'_>) -> HealthCheck {
+    let mut check = HealthCheck {
+        span,
+        interval: Duration::from_secs(5),
+        jitter: Duration::ZERO,
+        terms: HealthTerms { fails: 1, passes: 1, before: BeforeFirst::Used },
+        uri: "/".to_owned(),
+        port: None,
+        matches: None,
+        keepalive_time: Duration::ZERO,
+    };
+    for word in words {
+        read_parameter(&mut check, word, reading);
+    }
+    let persistent = words.iter().find(|word| word.text == "persistent");
+    if let (BeforeFirst::Used, Some(word)) = (check.terms.before, persistent) {
+        reading
+            .error(word.span, "\"persistent\" goes with \"mandatory\" only")
+            .help("write mandatory persistent, or take it off");
+    }
+    check
+}
+
+fn read_parameter(check: &mut HealthCheck, word: &Word, reading: &mut Reading<'_>) {
+    let times = |value: &Word, reading: &mut Reading<'_>| {
+        reading.number(value, 1, u64::from(u32::MAX)).map_or(1, |number| number as u32)
+    };
+    match parameter(word) {
+        Some(("interval", value)) => match reading.duration(&value) {
+            Some(Duration::ZERO) => {
+                reading.error(word.span, "\"interval\" is zero").help("write a time such as interval=5s");
+            }
+            interval => check.interval = interval.unwrap_or(check.interval),
+        },
+        Some(("jitter", value)) => check.jitter = reading.duration(&value).unwrap_or_default(),
+        Some(("fails", value)) => check.terms.fails = times(&value, reading),
+        Some(("passes", value)) => check.terms.passes = times(&value, reading),
+        Some(("uri", value)) => check.uri = uri(&value, reading).unwrap_or_default(),
+        Some(("port", value)) => check.port = reading.number(&value, 1, 65_535).map(|port| port as u16),
+        Some(("match", value)) => {
+            let known = reading.declared.health_matches.iter().find(|known| known.name == value.text);
+            check.matches = known.cloned();
+            if check.matches.is_none() {
+                let names = reading.declared.health_matches.iter().map(|known| known.name.as_str());
+                let help = suggest::did_you_mean(&value.text, names);
+                reading.error(word.span, format!("match \"{}\" not found", value.text)).help(
+                    help.unwrap_or_else(|| {
+                        format!("write match {} {{ status 200; }} in the http block", value.text)
+                    }),
+                );
+            }
+        }
+        Some(("keepalive_time", value)) => {
+            check.keepalive_time = reading.duration(&value).unwrap_or_default()
+        }
+        Some(("type", value)) => of_grpc(&value, reading),
+        Some(("grpc_service" | "grpc_status", value)) => of_grpc(&value, reading),
+        None if word.text == "mandatory" && check.terms.before == BeforeFirst::Used => {
+            check.terms.before = BeforeFirst::Waits;
+        }
+        None if word.text == "persistent" => {
+            if check.terms.before == BeforeFirst::Waits {
+                check.terms.before = BeforeFirst::WaitsOnce;
+            }
+        }
+        None if word.text == "mandatory" => {}
+        other => {
+            let name = other.map_or(word.text.as_str(), |(name, _)| name);
+            let help = suggest::did_you_mean(name, KNOWN)
+                .unwrap_or_else(|| "docs/directives.md lists the parameters of health_check".to_owned());
+            reading.error(word.span, format!("invalid parameter \"{}\"", word.text)).help(help);
+        }
+    }
+}
+
+/// A path as it stands in a request line.
+fn uri(word: &Word, reading: &mut Reading<'_>) -> Option<String> {
+    let is_of_target = |byte: u8| byte.is_ascii_graphic() && byte != b'#' || byte >= 0x80;
+    if word.text.starts_with('/') && word.text.bytes().all(is_of_target) {
+        return Some(word.text.clone());
+    }
+    reading
+        .error(word.span, format!("invalid URI \"{}\" in \"health_check\"", word.text))
+        .help("write a path that begins with a slash, as in uri=/health");
+    None
+}
+
+fn of_grpc(value: &Word, reading: &mut Reading<'_>) {
+    reading
+        .error(
+            value.span,
+            "a health check of gRPC needs HTTP/2 to upstreams, which Millstream does not speak (yet)",
+        )
+        .help("check a path of the server in HTTP/1.1 instead, on another port= perhaps")
+        .once();
+}

@@ -1,0 +1,77 @@
+//! Formats of access-log lines: `log_format`, and the one that is there from the start.
+
+use std::sync::Arc;
+
+use super::super::templates::Templates;
+use crate::declared::Kind;
+use crate::declared::log::{Escape, LogFormat};
+use crate::reading::{Reading, parameter};
+use crate::source::Span;
+use crate::suggest;
+use crate::template::Template;
+use crate::tree::{Directive, Word};
+
+impl Templates for LogFormat {
+    fn templates<'t>(&'t self, all: &mut Vec<&'t Template>) {
+        all.push(&self.template);
+    }
+}
+
+/// The format that is there from the start: its name and its text.
+const COMBINED: (&str, &str) = (
+    "combined",
+    "$remote_addr - $remote_user [$time_local] \"$request\" $status $body_bytes_sent \"$http_referer\" \"$http_user_agent\"",
+);
+
+/// Declares `COMBINED`.
+pub fn declare_combined(reading: &mut Reading<'_>) {
+    let (name, text) = COMBINED;
+    let word = Word { text: text.to_owned(), span: Span::default(), quoted: true };
+    let template = reading.template(&word);
+    let format = LogFormat { name: name.to_owned(), escape: Escape::Default, template };
+    reading.declared.log_formats.push(Arc::new(format));
+}
+
+pub(super) fn log_format(directive: &Directive, reading: &mut Reading<'_>) {
+    let name = &directive.args[0];
+    let mut words = &directive.args[1..];
+    let mut escape = Escape::Default;
+    if let Some(("escape", kind)) = parameter(&words[0]) {
+        let kinds = [("default", Escape::Default), ("json", Escape::Json), ("none", Escape::None)];
+        escape = reading.choice(&kind, &kinds).unwrap_or(escape);
+        words = &words[1..];
+    }
+    let (mut parts, mut source) = (Vec::new(), String::new());
+    for word in words {
+        let template = reading.template(word);
+        source.push_str(&word.text);
+        parts.extend(template.parts);
+    }
+    let duplicate = format!("duplicate \"log_format\" name \"{}\"", name.text);
+    if name.text == COMBINED.0 {
+        reading.error(name.span, duplicate).help("give it another name; `combined` is there from the start");
+        return;
+    }
+    if !reading.declare(Kind::LogFormat, &name.text, name.span, duplicate) {
+        return;
+    }
+    let template = Template { parts: parts.into(), source: source.into() };
+    reading.declared.log_formats.push(Arc::new(LogFormat { name: name.text.clone(), escape, template }));
+}
+
+/// The format that an `access_log` names; `None` after its error was reported.
+pub(super) fn format(directive: &Directive, reading: &mut Reading<'_>) -> Option<Arc<LogFormat>> {
+    let Some(word) = directive.args.get(1) else { return reading.declared.log_formats.first().cloned() };
+    if let Some(format) = reading.declared.log_formats.iter().find(|format| format.name == word.text) {
+        return Some(format.clone());
+    }
+    let names: Vec<String> = reading.declared.log_formats.iter().map(|format| format.name.clone()).collect();
+    let help = if word.text.contains('=') {
+        format!("the name of a format comes before it, as in combined {}", word.text)
+    } else {
+        suggest::did_you_mean(&word.text, names.iter().map(String::as_str))
+            .unwrap_or_else(|| format!("the formats are: {}", names.join(", ")))
+    };
+    reading.error(word.span, format!("unknown log format \"{}\"", word.text)).help(help);
+    None
+}

@@ -1,0 +1,145 @@
+//! One request of our own to one server, whose answer no client gets: what a check of its health asks.
+//!
+//! It goes out as the location's requests do (fields, parameters, TLS, `proxy_bind`), and has no part in the pool, the cache or what
+//! is counted of requests. Before: `destination`, how a connection is made; `saying`, what is sent. Next: `health`, which asks.
+
+use super::request_head::{RequestFraming, RequestPlan};
+use super::{destination, saying};
+use crate::request::Request;
+use crate::tries::Try;
+use millstream_conf::model::Pass;
+use millstream_net::{buffers, clock};
+use millstream_upstream::{Connection, ExchangeError, Peer};
+use millstream_wire::h1::head::ResponseHead;
+use millstream_wire::{Headers, Method};
+use std::fmt;
+use std::rc::Rc;
+
+/// How much of an answer is wanted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ProbeExtent {
+    /// Its head.
+    Head,
+    /// Its body too, up to so many bytes.
+    Body(usize),
+}
+
+/// An answer.
+pub(crate) struct Probed {
+    pub(crate) status: u16,
+    pub(crate) fields: Rc<Headers>,
+    /// As much of the body as was wanted.
+    pub(crate) body: Vec<u8>,
+}
+
+/// Why there is none.
+#[derive(Debug)]
+pub(crate) enum ProbeError {
+    /// The exchange failed: how, and at what.
+    Exchange(ExchangeError, &'static str),
+    /// The location's TLS is not to be had, or its protocol cannot say the request.
+    Unspeakable,
+}
+
+impl fmt::Display for ProbeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Exchange(error, doing) => write!(f, "{error} {doing}"),
+            Self::Unspeakable => f.write_str("the request cannot be made"),
+        }
+    }
+}
+
+const CONNECTING: &str = "while connecting to upstream";
+const SENDING: &str = "while sending request to upstream";
+const READING_HEAD: &str = "while reading response header from upstream";
+const READING_BODY: &str = "while reading response from upstream";
+
+/// Asks a server, over the connection that was kept where there is one. It is kept again where it can be used again, which
+/// takes the whole answer. Variables of the request then say what was answered.
+pub(crate) async fn probe(
+    request: &mut Request,
+    peer: &Peer,
+    extent: ProbeExtent,
+    kept: &mut Option<Box<Connection>>,
+) -> Result<Probed, ProbeError> {
+    let generation = request.generation.clone();
+    let pass = generation.http().location(request.location).settings.pass();
+    let pass = pass.ok_or(ProbeError::Unspeakable)?;
+    if let Some(mut connection) = kept.take() {
+        match converse(request, pass, peer, &mut connection, extent).await {
+            // The server closed it while it idled, which says nothing about its health.
+            Err(ProbeError::Exchange(error, _)) if error.is_stale() => {}
+            answered => {
+                *kept = connection.reusable().then_some(connection);
+                return answered;
+            }
+        }
+    }
+    let known = destination::known(request, &generation, pass).ok_or(ProbeError::Unspeakable)?;
+    let opening = Connection::open(peer, &known.dial, pass.exchange.connect_timeout);
+    let connection = opening.await.map_err(|error| ProbeError::Exchange(error, CONNECTING))?;
+    let mut connection = Box::new(connection);
+    let answered = converse(request, pass, peer, &mut connection, extent).await;
+    *kept = connection.reusable().then_some(connection);
+    answered
+}
+
+async fn converse(
+    request: &mut Request,
+    pass: &Pass,
+    peer: &Peer,
+    connection: &mut Connection,
+    extent: ProbeExtent,
+) -> Result<Probed, ProbeError> {
+    let began = clock::now();
+    let exchange = &pass.exchange;
+    let failed = |doing| move |error| ProbeError::Exchange(error, doing);
+    let mut out = buffers::take();
+    let plan = RequestPlan {
+        request,
+        proxy: pass,
+        method: Method::Get,
+        uri: Some(request.head.target.of(&request.bytes)),
+        caching: false,
+        confirm: None,
+        rest: None,
+        framed: RequestFraming::None,
+    };
+    let said = saying::write(&mut out, &plan, &peer.name);
+    let (speaker, written) = said.map_err(|_| ProbeError::Unspeakable)?;
+    connection.begin(speaker, Method::Get, written.keep);
+    let sent = connection.send(&out, &[], true, exchange.send_timeout).await;
+    buffers::give(out);
+    sent.map_err(failed(SENDING))?;
+    connection.sent_whole();
+    let mut head = ResponseHead::default();
+    loop {
+        let reading = connection.read_head(&mut head, exchange.buffer_size, exchange.read_timeout);
+        reading.await.map_err(failed(READING_HEAD))?;
+        if head.status == 101 {
+            return Err(ProbeError::Exchange(ExchangeError::UnexpectedUpgrade, READING_HEAD));
+        }
+        if !head.is_interim() {
+            break;
+        }
+    }
+    let fields = Rc::new(Headers::copied_from(head.view(connection.head_bytes()), |_, _, _| true));
+    request.tries.clear();
+    request.tries.headers = Some(fields.clone());
+    request.tries.list.push(Try {
+        status: head.status,
+        header_time: Some(clock::now().saturating_duration_since(began)),
+        ..Try::of(connection.peer_name().clone(), None)
+    });
+    request.sent.status = head.status;
+    let mut body = Vec::new();
+    if let ProbeExtent::Body(most) = extent {
+        while body.len() < most {
+            let part = connection.read_body(exchange.read_timeout).await.map_err(failed(READING_BODY))?;
+            let Some(part) = part else { break };
+            body.extend_from_slice(&part[..part.len().min(most - body.len())]);
+        }
+    }
+    Ok(Probed { status: head.status, fields, body })
+}

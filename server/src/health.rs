@@ -1,0 +1,201 @@
+//! Checks of the health of upstream servers: who is asked when, and what is made of the answers.
+//!
+//! One thread of the process does all of it (`millstream`'s `app/src/health.rs`), a task for each check and in it one for each
+//! server, driven by timers. What a check finds holds for every worker from its next choice on (`millstream-upstream`'s
+//! `standing`). Next: `question`, what is asked; `judgement`, what is made of the answer; `gateway`'s `probe`, the exchange.
+
+mod judgement;
+mod question;
+
+use crate::gateway::{ProbeExtent, probe};
+use crate::generation::{Generation, Shared};
+use crate::worker::Worker;
+use millstream_conf::model::{Exchange, HealthCheck, Http, Level, LocationId, ServerId};
+use millstream_net::clock;
+use millstream_net::timer::{Deadline, with_deadline};
+use millstream_telemetry::log_error;
+use millstream_upstream::{Change, Connection, Group, Peer};
+use std::collections::HashMap;
+use std::hash::{BuildHasher, RandomState};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::Semaphore;
+use tokio::task::{AbortHandle, JoinSet};
+
+/// Servers that are asked at a time; others wait. Bodies are at most this times 256 KiB.
+const MOST_AT_ONCE: usize = 256;
+
+/// Whether a configuration has checks.
+pub fn is_wanted(http: &Http) -> bool {
+    http.upstreams.iter().any(|upstream| !upstream.checks.is_empty())
+}
+
+/// Carries out all checks of a worker's configuration, until it is dropped.
+pub async fn run(worker: Rc<Worker>) {
+    let generation = worker.generation();
+    let at_once = Rc::new(Semaphore::new(MOST_AT_ONCE));
+    let mut checks = JoinSet::new();
+    for (index, server) in generation.http().servers.iter().enumerate() {
+        for location in generation.http().locations_of(server) {
+            let place = (ServerId(index as u32), location);
+            if let Some(check) = HealthWatch::of(&worker, &generation, place, &at_once) {
+                checks.spawn_local(follow(Rc::new(check)));
+            }
+        }
+    }
+    drop(generation);
+    while checks.join_next().await.is_some() {}
+}
+
+/// A `health_check` at work.
+struct HealthWatch {
+    worker: Rc<Worker>,
+    generation: Rc<Generation>,
+    /// Where it was written.
+    place: (ServerId, LocationId),
+    group: Arc<Group>,
+    /// Its number among those of the group.
+    number: usize,
+    conf: Arc<HealthCheck>,
+    at_once: Rc<Semaphore>,
+}
+
+/// Has a task for each server that the group has at the time.
+async fn follow(check: Rc<HealthWatch>) {
+    let mut tasks = JoinSet::new();
+    let mut known: HashMap<u64, AbortHandle> = HashMap::new();
+    loop {
+        let version = check.group.in_force();
+        known.retain(|id, task| {
+            let stays = version.checked_peers().any(|peer| peer.id == *id);
+            if !stays {
+                task.abort();
+            }
+            stays && !task.is_finished()
+        });
+        for peer in version.checked_peers() {
+            let begin = || tasks.spawn_local(attend(check.clone(), peer.clone()));
+            known.entry(peer.id).or_insert_with(begin);
+        }
+        tokio::select! {
+            () = check.group.changed_since(&version) => {}
+            // One that was taken out above, or one that panicked and is begun anew.
+            Some(_) = tasks.join_next() => {}
+        }
+    }
+}
+
+/// Checks one server, again and again.
+async fn attend(check: Rc<HealthWatch>, peer: Peer) {
+    let random = RandomState::new();
+    let (mut pause, mut whole) = (Deadline::new(), Deadline::new());
+    let (mut kept, mut round) = (None, 0u64);
+    let mut due = clock::now();
+    let asked = check.asked(&peer);
+    loop {
+        pause.set(due + part_of(check.conf.jitter, random.hash_one(round)));
+        pause.passed().await;
+        // It is never closed.
+        let Ok(_place) = check.at_once.acquire().await else { return };
+        let began = clock::now();
+        whole.set(began + longest(check.exchange()));
+        let found = match with_deadline(&mut whole, check.ask(&asked, &mut kept)).await {
+            Ok(found) => found,
+            Err(_) => Err("the answer takes too long".to_owned()),
+        };
+        check.tell(&peer, found);
+        due = (began + check.conf.interval).max(clock::now());
+        round += 1;
+    }
+}
+
+/// The longest that one check may take: what the location gives an exchange for connecting, sending and reading.
+fn longest(exchange: &Exchange) -> Duration {
+    exchange.connect_timeout + exchange.send_timeout + exchange.read_timeout
+}
+
+/// A part of a duration, by chance.
+fn part_of(whole: Duration, chance: u64) -> Duration {
+    whole.mul_f64((chance >> 11) as f64 / (1u64 << 53) as f64)
+}
+
+impl HealthWatch {
+    fn of(
+        worker: &Rc<Worker>,
+        generation: &Rc<Generation>,
+        place: (ServerId, LocationId),
+        at_once: &Rc<Semaphore>,
+    ) -> Option<HealthWatch> {
+        let settings = &generation.http().location(place.1).settings;
+        let written = settings.health_check.as_ref()?;
+        Some(HealthWatch {
+            worker: worker.clone(),
+            generation: generation.clone(),
+            place,
+            group: generation.shared.groups[written.upstream.0 as usize].clone(),
+            number: written.number,
+            conf: written.check.clone(),
+            at_once: at_once.clone(),
+        })
+    }
+
+    fn exchange(&self) -> &Exchange {
+        let location = self.generation.http().location(self.place.1);
+        &location.settings.pass().expect("a check stands beside what passes requests on").exchange
+    }
+
+    /// The server at the port that is asked.
+    fn asked(&self, peer: &Peer) -> Peer {
+        match self.conf.port {
+            Some(port) => peer.at_port(port),
+            None => peer.clone(),
+        }
+    }
+
+    /// Asks once.
+    ///
+    /// # Errors
+    /// What is wrong, as an end of a sentence.
+    async fn ask(&self, peer: &Peer, kept: &mut Option<Box<Connection>>) -> Result<(), String> {
+        let mut request = question::make(&self.worker, &self.generation, self.place, &self.conf.uri)
+            .ok_or_else(|| format!("no request can ask for \"{}\"", self.conf.uri))?;
+        let wanted = self.conf.matches.as_deref();
+        let keeps = !self.conf.keepalive_time.is_zero();
+        let extent = match judgement::reads_body(wanted) || keeps {
+            true => ProbeExtent::Body(judgement::BODY),
+            false => ProbeExtent::Head,
+        };
+        let answered = probe(&mut request, peer, extent, kept).await;
+        let is_worn = |connection: &mut Box<Connection>| {
+            clock::now().saturating_duration_since(connection.opened()) >= self.conf.keepalive_time
+        };
+        if kept.as_mut().is_some_and(is_worn) {
+            *kept = None;
+        }
+        let answer = answered.map_err(|error| error.to_string())?;
+        judgement::judge(wanted, &answer, &request)
+    }
+
+    /// Makes known what was found, and says so in the error log where that is new.
+    fn tell(&self, peer: &Peer, found: Result<(), String>) {
+        let Shared { error_logs, .. } = &*self.generation.shared;
+        let log = &error_logs[self.place.1.0 as usize];
+        let check = (self.number, &self.conf.terms);
+        let name = self.conf.matches.as_ref().map_or("", |matches| matches.name.as_str());
+        let (uri, peer_name, group) = (&self.conf.uri, &peer.name, self.group.name());
+        match (self.group.in_force().checked(peer, check, found.is_ok(), clock::now()), found) {
+            (Some(Change::Healthy), _) => log_error!(
+                log,
+                Level::Notice,
+                "peer is healthy, health check \"{name}\" of peer {peer_name} in upstream \"{group}\", uri: \"{uri}\""
+            ),
+            (Some(Change::Unhealthy), Err(why)) => log_error!(
+                log,
+                Level::Error,
+                "peer is unhealthy: {why}, health check \"{name}\" of peer {peer_name} in upstream \"{group}\", uri: \"{uri}\""
+            ),
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! Whether an answer is what a `match` asks for, or a status of 2xx or 3xx where there is none.
+//!
+//! What is wrong is told in words for the error log.
+
+use crate::gateway::Probed;
+use crate::location_text::readable;
+use crate::request::Request;
+use crate::variables;
+use millstream_conf::model::{FieldTest, HealthMatch, HealthTest, Regex};
+
+/// How much of a body is looked at.
+pub(super) const BODY: usize = 256 * 1024;
+
+/// Whether bodies are looked at.
+pub(super) fn reads_body(wanted: Option<&HealthMatch>) -> bool {
+    wanted.is_some_and(|wanted| wanted.tests.iter().any(|test| matches!(test, HealthTest::Body { .. })))
+}
+
+/// Judges an answer; the request's variables know it.
+///
+/// # Errors
+/// What is wrong with it, as an end of a sentence.
+pub(super) fn judge(wanted: Option<&HealthMatch>, answer: &Probed, request: &Request) -> Result<(), String> {
+    match wanted {
+        Some(wanted) => wanted.tests.iter().try_for_each(|test| pass(test, answer, request)),
+        None if (200..400).contains(&answer.status) => Ok(()),
+        None => Err(format!("the status is {}", answer.status)),
+    }
+}
+
+fn pass(test: &HealthTest, answer: &Probed, request: &Request) -> Result<(), String> {
+    match test {
+        HealthTest::Status { ranges, within } => {
+            let is_in = ranges.iter().any(|(first, last)| (*first..=*last).contains(&answer.status));
+            if is_in == *within { Ok(()) } else { Err(format!("the status is {}", answer.status)) }
+        }
+        HealthTest::Field { name, value, there } => {
+            let mut lines = answer.fields.view().all_named(name.as_bytes());
+            if lines.any(|line| is_wanted(value, line)) == *there {
+                return Ok(());
+            }
+            Err(match answer.fields.view().named(name.as_bytes()) {
+                Some(line) => format!("header \"{name}\" is \"{}\"", shown(line)),
+                None => format!("there is no header \"{name}\""),
+            })
+        }
+        HealthTest::Body { expression, matches } if finds(expression, &answer.body) == *matches => Ok(()),
+        HealthTest::Body { expression, matches: true } => {
+            Err(format!("the body does not match \"{}\"", expression.source))
+        }
+        HealthTest::Body { expression, matches: false } => {
+            Err(format!("the body matches \"{}\"", expression.source))
+        }
+        HealthTest::Require(required) => {
+            let lacks = |value: &[u8]| value.is_empty() || value == b"0";
+            match required.iter().find(|template| lacks(&variables::value(template, request))) {
+                Some(template) => Err(format!("\"{}\" is empty or 0", template.source)),
+                None => Ok(()),
+            }
+        }
+    }
+}
+
+fn is_wanted(value: &FieldTest, line: &[u8]) -> bool {
+    match value {
+        FieldTest::Present => true,
+        FieldTest::Equal(text) => line == text.as_bytes(),
+        FieldTest::Matching(expression) => finds(expression, line),
+    }
+}
+
+/// An expression that cannot be decided finds nothing.
+fn finds(expression: &Regex, text: &[u8]) -> bool {
+    expression.compiled.is_match(text).unwrap_or(false)
+}
+
+/// The beginning of a value, as a line of the log shows it.
+fn shown(value: &[u8]) -> String {
+    const MOST: usize = 100;
+    readable(&value[..value.len().min(MOST)])
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,69 @@
+//! The request that a check of health asks with: nobody sent it, and it has no client.
+//!
+//! It is in the location whose check it is, without having been through the phases before: most variables are empty.
+
+use crate::admission;
+use crate::generation::Generation;
+use crate::request::{ConnectionFacts, Request};
+use crate::worker::Worker;
+use millstream_conf::model::{LocationId, Server, ServerId};
+use millstream_net::{Address, clock};
+use millstream_wire::h1::head::{HeadLimits, Progress};
+use millstream_wire::host;
+use std::cell::Cell;
+use std::rc::Rc;
+
+/// More than any word of a configuration, and its host, can be.
+const LONGEST: usize = 64 * 1024;
+/// Host.
+const FIELDS: usize = 1;
+
+/// A request for a path in a location; nothing where no such request can be sent.
+pub(super) fn make(
+    worker: &Rc<Worker>,
+    generation: &Rc<Generation>,
+    (server, location): (ServerId, LocationId),
+    uri: &str,
+) -> Option<Request> {
+    let facts = ConnectionFacts {
+        serial: 0,
+        remote: Address::Unix(None),
+        remote_text: "unix:".into(),
+        local: Address::Unix(None),
+        listener: Cell::new(0),
+        is_plain_on_tls: false,
+        proxied: None,
+        tls: None,
+        certificate: None,
+        opened: clock::now(),
+        requests: Cell::new(1),
+    };
+    let mut request = Request::new(worker.clone(), generation.clone(), Rc::new(facts), clock::now());
+    request.server = server;
+    request.location = location;
+    request.host = name(generation, server, location);
+    let host = std::mem::take(&mut request.host);
+    for piece in [b"GET ", uri.as_bytes(), b" HTTP/1.1\r\nHost: ", &host, b"\r\n\r\n"] {
+        request.bytes.extend_from_slice(piece);
+    }
+    request.host = host;
+    let limits = HeadLimits { line: LONGEST, total: LONGEST, fields: FIELDS };
+    match request.head.parse(&request.bytes, &limits) {
+        Ok(Progress::Complete) if request.head.length == request.bytes.len() => {}
+        _ => return None,
+    }
+    admission::normalise(&mut request).ok()?;
+    Some(request)
+}
+
+/// The name of the server, where a request could ask for it; else the one that the location passes requests to.
+fn name(generation: &Generation, server: ServerId, location: LocationId) -> Vec<u8> {
+    let Server { name, .. } = generation.http().server(server);
+    let is_plain = !name.is_empty() && !name.starts_with(['~', '*', '.']) && !name.ends_with('*');
+    if is_plain && host::validate(name.as_bytes()).is_ok() {
+        return name.to_ascii_lowercase().into_bytes();
+    }
+    let pass = generation.http().location(location).settings.pass();
+    let host = pass.and_then(|pass| pass.http()).map(|http| http.host.as_str());
+    host.filter(|host| host::validate(host.as_bytes()).is_ok()).unwrap_or("localhost").as_bytes().to_vec()
+}

@@ -1,0 +1,46 @@
+//! What a request knows of where it came from: its connection, and whom a trusted proxy speaks for.
+//!
+//! Made once for each connection, by `connection`; all its requests share it.
+
+use crate::judged::ClientCertificate;
+use millstream_net::Address;
+use millstream_net::proxy_protocol::Proxied;
+use millstream_net::stream::TlsInfo;
+use std::cell::Cell;
+use std::time::Instant;
+
+/// What holds for a connection as a whole.
+#[derive(Debug)]
+pub struct ConnectionFacts {
+    /// `$connection`.
+    pub serial: u64,
+    /// The client's address.
+    pub remote: Address,
+    /// Its text without port, as logs and `X-Forwarded-For` want it.
+    pub remote_text: Box<str>,
+    /// The address that accepted it.
+    pub local: Address,
+    /// Index of the listener that accepted it, in the configuration in force.
+    pub listener: Cell<usize>,
+    /// Whether it came to a TLS port without TLS: each of its requests is refused (497).
+    pub is_plain_on_tls: bool,
+    /// Whom a proxy speaks for (`listen … proxy_protocol`).
+    pub proxied: Option<Box<Proxied>>,
+    /// TLS facts, where it is encrypted; boxed, for most connections idle without any.
+    pub tls: Option<Box<TlsInfo>>,
+    /// The certificate that the client showed.
+    pub certificate: Option<Box<ClientCertificate>>,
+    /// When it was accepted.
+    pub opened: Instant,
+    /// Requests so far, the present one included.
+    pub requests: Cell<u64>,
+}
+
+/// Whom a request came from, as a trusted proxy says.
+#[derive(Debug, Clone)]
+pub struct ClientAddress {
+    /// The address; port 0 where it was not said.
+    pub address: Address,
+    /// Its text without port.
+    pub text: Box<str>,
+}

@@ -1,0 +1,86 @@
+//! Requests that are made out of a request: a subrequest by which it asks, and a refresh that outlives its client.
+//!
+//! What each takes over is said here and nowhere else. Next: `serve/subrequest`, which has one answered.
+
+use super::{Arguments, Request};
+use crate::slots::Slots;
+use millstream_net::clock;
+use millstream_wire::{FieldId, Method};
+use std::cell::OnceCell;
+use std::rc::Rc;
+
+/// What of the answer to a subrequest is wanted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SubrequestPart {
+    /// The head alone.
+    Head,
+    /// The body, which becomes a part of another answer.
+    Body,
+    /// The body, which becomes the value of a variable.
+    Variable,
+}
+
+impl Request {
+    /// A request of its own by which this one asks: a GET of a path of the same server, without body, query, conditions and ranges, for
+    /// these are about what the client wants. As in nginx, `$request_uri`, `$request_id` and the fields are the client's, the variables
+    /// that the configuration sets are one for both, and what the limits have counted is not counted again.
+    pub fn subrequest(&self, path: &[u8], wanted: SubrequestPart) -> Box<Request> {
+        let (worker, generation) = (self.worker.clone(), self.generation.clone());
+        let mut sub = Box::new(Request::new(worker, generation, self.connection.clone(), clock::now()));
+        sub.bytes = self.bytes.clone();
+        sub.head = self.head.clone();
+        sub.head.fields.retain(|field| !is_about_content(field.id));
+        sub.client = self.client.clone();
+        sub.server = self.server;
+        sub.location = self.server().own;
+        sub.uri = path.to_vec();
+        sub.arguments = Arguments::Replaced(Vec::new());
+        sub.host = self.host.clone();
+        (sub.wanted, sub.is_internal, sub.is_rewritten) = (Some(wanted), true, true);
+        sub.slots = self.slots.clone();
+        (sub.limited.requests, sub.limited.connections) = (self.limited.requests, self.limited.connections);
+        sub.id = OnceCell::from(*self.id());
+        sub
+    }
+
+    /// A copy for a refresh that goes on without the client: a GET, routed as this one.
+    pub fn for_refresh(&self) -> Request {
+        let mut copy =
+            Request::new(self.worker.clone(), self.generation.clone(), self.connection.clone(), self.started);
+        copy.bytes = self.bytes.clone();
+        copy.head = self.head.clone();
+        copy.client = self.client.clone();
+        copy.server = self.server;
+        copy.location = self.location;
+        copy.uri = self.uri.clone();
+        copy.arguments = self.arguments.clone();
+        copy.host = self.host.clone();
+        copy.captures = self.captures.clone();
+        copy.slots = Rc::new(Slots::clone(&self.slots));
+        copy.made = self.made.clone();
+        copy.method = if self.method == Method::Head { Method::Get } else { self.method };
+        copy.cache_status = self.cache_status;
+        copy.slice = self.slice;
+        copy.asker = self.asker;
+        copy.wanted = self.wanted;
+        copy.is_internal = self.is_internal;
+        copy.is_rewritten = self.is_rewritten;
+        copy.is_outside = self.is_outside;
+        copy.extends_alias = self.extends_alias;
+        copy
+    }
+}
+
+/// Fields that say what of an answer a client wants, and in which protocol.
+fn is_about_content(id: FieldId) -> bool {
+    matches!(
+        id,
+        FieldId::IfMatch
+            | FieldId::IfNoneMatch
+            | FieldId::IfModifiedSince
+            | FieldId::IfUnmodifiedSince
+            | FieldId::IfRange
+            | FieldId::Range
+            | FieldId::Upgrade
+    )
+}

@@ -1,0 +1,81 @@
+//! Under which numbers requests are counted: in the zone of their server, in that of their location, in that of their cache.
+//!
+//! Numbers are given when a configuration is loaded and stay with their names over reloads. Next: `counting`, which counts.
+
+use millstream_conf::model::{CacheZoneId, Http, LocationId, LocationMatch, Server, ServerId, StatusZone};
+use millstream_telemetry::metrics::Registry;
+
+/// The number of what is not counted.
+const NOWHERE: u32 = u32::MAX;
+
+/// The numbers of one configuration.
+#[derive(Debug, Default)]
+pub struct StatusZones {
+    /// One per `Http::servers`.
+    servers: Vec<u32>,
+    /// One per `Http::locations`.
+    locations: Vec<u32>,
+    /// One per `Http::cache_zones`.
+    caches: Vec<u32>,
+}
+
+impl StatusZones {
+    /// Those of a configuration; what is new among them is registered.
+    pub fn of(http: &Http, registry: &Registry) -> StatusZones {
+        let servers = http.servers.iter().map(|server| match &server.status_zone {
+            StatusZone::Off => NOWHERE,
+            StatusZone::Named(name) => registry.server(name),
+            StatusZone::Unnamed => registry.server(shown(server)),
+        });
+        let servers = servers.collect();
+        let mut locations = vec![NOWHERE; http.locations.len()];
+        for server in &http.servers {
+            for id in http.locations_of(server) {
+                let location = http.location(id);
+                locations[id.0 as usize] = match &location.settings.status_zone {
+                    StatusZone::Off => NOWHERE,
+                    StatusZone::Named(name) => registry.location(name),
+                    StatusZone::Unnamed => registry.location(&location_name(server, &location.matches)),
+                };
+            }
+        }
+        let caches = http.cache_zones.iter().map(|zone| registry.cache(&zone.name)).collect();
+        StatusZones { servers, locations, caches }
+    }
+
+    /// The number of a server's zone.
+    pub fn server(&self, id: ServerId) -> u32 {
+        number(&self.servers, id.0)
+    }
+
+    /// The number of a cache's zone.
+    pub fn cache(&self, id: CacheZoneId) -> u32 {
+        number(&self.caches, id.0)
+    }
+
+    /// The number of a location's zone.
+    pub fn location(&self, id: LocationId) -> u32 {
+        number(&self.locations, id.0)
+    }
+}
+
+fn number(numbers: &[u32], index: u32) -> u32 {
+    numbers.get(index as usize).copied().unwrap_or(NOWHERE)
+}
+
+/// What a server is called: by its first name.
+fn shown(server: &Server) -> &str {
+    if server.name.is_empty() { "_" } else { &server.name }
+}
+
+/// What a location is called: its server and how it was written.
+fn location_name(server: &Server, matches: &LocationMatch) -> String {
+    let server = shown(server);
+    match matches {
+        LocationMatch::Server => server.to_owned(),
+        LocationMatch::Exact(path) => format!("{server} = {path}"),
+        LocationMatch::Prefix { path, .. } => format!("{server} {path}"),
+        LocationMatch::Regex(regex) => format!("{server} ~ {}", regex.source),
+        LocationMatch::Named(name) => format!("{server} {name}"),
+    }
+}

@@ -1,0 +1,50 @@
+//! What is counted of one cache zone.
+
+use super::{CacheStatus, add, add_all};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+const STATUSES: usize = CacheStatus::ALL.len();
+
+/// One thread's counts of one cache zone.
+#[derive(Debug, Default)]
+pub(super) struct CacheCells {
+    responses: [AtomicU64; STATUSES],
+    bytes: [AtomicU64; STATUSES],
+    waits: AtomicU64,
+    /// Microseconds.
+    waited: AtomicU64,
+}
+
+/// The sums of one cache zone.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct CacheSnapshot {
+    /// Answers by cache status, in the order of [`CacheStatus::ALL`].
+    pub responses: [u64; STATUSES],
+    /// Bytes of these, heads included, as they were sent to clients.
+    pub bytes: [u64; STATUSES],
+    /// Requests that waited for the answer to another's request.
+    pub waits: u64,
+    /// How long all of them waited, in microseconds.
+    pub waited: u64,
+}
+
+impl CacheCells {
+    #[inline]
+    pub(super) fn count(&self, status: CacheStatus, sent: u64) {
+        add(&self.responses[status as usize], 1);
+        add(&self.bytes[status as usize], sent);
+    }
+
+    pub(super) fn count_wait(&self, waited: Duration) {
+        add(&self.waits, 1);
+        add(&self.waited, u64::try_from(waited.as_micros()).unwrap_or(u64::MAX));
+    }
+
+    pub(super) fn add_to(&self, sum: &mut CacheSnapshot) {
+        add_all(&mut sum.responses, &self.responses);
+        add_all(&mut sum.bytes, &self.bytes);
+        sum.waits += self.waits.load(Ordering::Relaxed);
+        sum.waited += self.waited.load(Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,40 @@
+//! One thread's cells of things that have numbers: made when the first of them is used, found without a lock.
+//!
+//! Numbers are given by a `Registry`; what is numbered past the last page is not counted.
+
+use std::sync::OnceLock;
+
+/// Things whose cells are made at once.
+const PER_PAGE: usize = 16;
+
+/// Cells by number, for `PAGES` times sixteen things.
+#[derive(Debug)]
+pub(super) struct Pages<T, const PAGES: usize>([OnceLock<Box<[T; PER_PAGE]>>; PAGES]);
+
+impl<T: Default, const PAGES: usize> Pages<T, PAGES> {
+    /// How many things have cells at the most.
+    pub(super) const ROOM: usize = PAGES * PER_PAGE;
+
+    pub(super) const fn new() -> Self {
+        Pages([const { OnceLock::new() }; PAGES])
+    }
+
+    /// The cells of a number, which are made where they are not there. Owner thread only.
+    #[inline]
+    pub(super) fn cells(&self, number: u32) -> Option<&T> {
+        let number = number as usize;
+        let page = self.0.get(number / PER_PAGE)?;
+        let page = page.get_or_init(|| Box::new(std::array::from_fn(|_| T::default())));
+        Some(&page[number % PER_PAGE])
+    }
+
+    /// Takes the cells that are there, each with what stands at its number.
+    pub(super) fn add_to<S>(&self, sums: &mut [S], add: impl Fn(&T, &mut S)) {
+        for (page, sums) in self.0.iter().zip(sums.chunks_mut(PER_PAGE)) {
+            let Some(page) = page.get() else { continue };
+            for (cells, sum) in page.iter().zip(sums) {
+                add(cells, sum);
+            }
+        }
+    }
+}

@@ -1,0 +1,175 @@
+//! Tables of what is shown of each of many: servers' zones, locations, upstream servers, cache zones.
+
+use super::samples::{Kind, Samples, escape_label};
+use crate::metrics::{
+    CacheSnapshot, CacheStatus, HttpSnapshot, LocationSnapshot, PeerTiming, Snapshot, UpstreamPeer,
+};
+
+/// One family: what it is, and the samples of one of many, whose labels are given.
+struct Family<T> {
+    name: &'static str,
+    kind: Kind,
+    doc: &'static str,
+    samples: fn(&mut Samples, &str, &T),
+}
+
+macro_rules! families {
+    ($table:ident of $of:ty { $($name:literal $kind:ident $doc:literal $samples:expr;)* }) => {
+        const $table: &[Family<$of>] =
+            &[$(Family { name: $name, kind: Kind::$kind, doc: $doc, samples: $samples },)*];
+    };
+}
+
+families! { SERVERS of HttpSnapshot {
+    "millstream_zone_responses_total" Counter "Requests finished, by the zone of their server and class of status; `none` had no answer."
+        |s, labels, zone| responses(s, labels, zone);
+    "millstream_zone_bytes_received_total" Counter "Bytes received from clients, by zone."
+        |s, labels, zone| s.value(labels, zone.received);
+    "millstream_zone_bytes_sent_total" Counter "Bytes sent to clients, by zone."
+        |s, labels, zone| s.value(labels, zone.sent);
+    "millstream_zone_cache_requests_total" Counter "Requests to locations with a cache, by zone and `$upstream_cache_status`."
+        |s, labels, zone| by_status(s, labels, &zone.cache);
+    "millstream_zone_request_duration_seconds" Histogram "Time from the first byte of a request's head to the last of its answer, by zone."
+        |s, labels, zone| s.histogram(labels, &zone.latency);
+} }
+
+families! { LOCATIONS of LocationSnapshot {
+    "millstream_location_responses_total" Counter "Requests finished, by the zone of their location and class of status; `none` had no answer."
+        |s, labels, location| responses(s, labels, &location.http);
+    "millstream_location_bytes_received_total" Counter "Bytes received from clients, by location."
+        |s, labels, location| s.value(labels, location.http.received);
+    "millstream_location_bytes_sent_total" Counter "Bytes sent to clients, by location."
+        |s, labels, location| s.value(labels, location.http.sent);
+    "millstream_location_cache_requests_total" Counter "Requests to locations with a cache, by location and `$upstream_cache_status`."
+        |s, labels, location| by_status(s, labels, &location.http.cache);
+    "millstream_location_request_duration_seconds" Histogram "Time from the first byte of a request's head to the last of its answer, by location."
+        |s, labels, location| s.histogram(labels, &location.http.latency);
+    "millstream_origin_requests_total" Counter "Requests to upstream servers for requests of clients, by location, retries included."
+        |s, labels, location| s.value(labels, location.origin.requests);
+    "millstream_origin_duration_seconds_total" Counter "How long these took, by location."
+        |s, labels, location| s.seconds(labels, location.origin.time);
+    "millstream_origin_saved_requests_total" Counter "Requests that the cache answered and no upstream server saw, by location."
+        |s, labels, location| s.value(labels, location.origin.saved_requests);
+    "millstream_origin_saved_duration_seconds_total" Counter "How long the upstream servers would have taken for these, by the mean of what they were asked."
+        |s, labels, location| s.seconds(labels, location.origin.saved_time);
+} }
+
+families! { PEERS of UpstreamPeer {
+    "millstream_upstream_peer_requests_total" Counter "Requests that an upstream server was chosen for."
+        |s, labels, peer| s.value(labels, peer.counts.requests);
+    "millstream_upstream_peer_responses_total" Counter "Answers of an upstream server, by class of status."
+        |s, labels, peer| by_class(s, labels, &peer.counts.responses);
+    "millstream_upstream_peer_active" Gauge "Requests that an upstream server has at this moment."
+        |s, labels, peer| s.value(labels, peer.counts.active);
+    "millstream_upstream_peer_failures_total" Counter "Exchanges with an upstream server that failed."
+        |s, labels, peer| s.value(labels, peer.counts.failures);
+    "millstream_upstream_peer_outages_total" Counter "Times that an upstream server reached `max_fails` and was left alone."
+        |s, labels, peer| s.value(labels, peer.counts.outages);
+    "millstream_upstream_peer_bytes_received_total" Counter "Bytes received from an upstream server."
+        |s, labels, peer| s.value(labels, peer.counts.received);
+    "millstream_upstream_peer_bytes_sent_total" Counter "Bytes sent to an upstream server."
+        |s, labels, peer| s.value(labels, peer.counts.sent);
+    "millstream_upstream_peer_connect_duration_seconds" Histogram "Time to connect to an upstream server, its handshake included."
+        |s, labels, peer| s.histogram(labels, peer.counts.timing(PeerTiming::Connect));
+    "millstream_upstream_peer_header_duration_seconds" Histogram "Time from asking an upstream server to the head of its answer."
+        |s, labels, peer| s.histogram(labels, peer.counts.timing(PeerTiming::Header));
+    "millstream_upstream_peer_response_duration_seconds" Histogram "Time from asking an upstream server to the end of its answer."
+        |s, labels, peer| s.histogram(labels, peer.counts.timing(PeerTiming::Response));
+} }
+
+families! { CACHES of CacheSnapshot {
+    "millstream_cache_responses_total" Counter "Answers to requests that a cache zone had a part in, by `$upstream_cache_status`."
+        |s, labels, cache| by_status(s, labels, &cache.responses);
+    "millstream_cache_bytes_total" Counter "Bytes of these, as sent to clients."
+        |s, labels, cache| by_status(s, labels, &cache.bytes);
+    "millstream_cache_waits_total" Counter "Requests that waited for the answer to another's request (`proxy_cache_lock`)."
+        |s, labels, cache| s.value(labels, cache.waits);
+    "millstream_cache_wait_seconds_total" Counter "How long these waited."
+        |s, labels, cache| s.seconds(labels, cache.waited);
+} }
+
+/// Writes the samples of all of them.
+pub(super) fn all(samples: &mut Samples, snapshot: &Snapshot) {
+    each(samples, SERVERS, || snapshot.servers.iter().map(|(name, zone)| (named("zone", name), zone)));
+    each(samples, LOCATIONS, || {
+        snapshot.locations.iter().map(|location| (named("location", &location.name), location))
+    });
+    each(samples, CACHES, || snapshot.caches.iter().map(|(name, cache)| (named("cache", name), cache)));
+    let peers = snapshot.upstreams.iter().flat_map(|upstream| {
+        upstream.peers.iter().map(|peer| {
+            (format!("{},{}", named("upstream", &upstream.name), named("server", &peer.name)), peer)
+        })
+    });
+    each(samples, PEERS, || peers.clone());
+}
+
+/// Writes each family in turn, with the samples of all.
+fn each<'t, T: 't, I: Iterator<Item = (String, &'t T)>>(
+    samples: &mut Samples,
+    table: &[Family<T>],
+    of: impl Fn() -> I,
+) {
+    for family in table {
+        for (labels, one) in of() {
+            samples.family(family.name, family.doc, family.kind);
+            (family.samples)(samples, &labels, one);
+        }
+    }
+}
+
+fn named(label: &str, value: &str) -> String {
+    format!("{label}=\"{}\"", escape_label(value))
+}
+
+fn responses(samples: &mut Samples, labels: &str, zone: &HttpSnapshot) {
+    by_class(samples, labels, &zone.responses);
+}
+
+/// By class of status; behind the five classes what had no answer.
+fn by_class(samples: &mut Samples, labels: &str, responses: &[u64]) {
+    for (class, count) in ["1xx", "2xx", "3xx", "4xx", "5xx", "none"].iter().zip(responses) {
+        samples.value(&format!("{labels},class=\"{class}\""), count);
+    }
+}
+
+fn by_status(samples: &mut Samples, labels: &str, counts: &[u64]) {
+    for (status, count) in CacheStatus::ALL.iter().zip(counts) {
+        samples.value(&format!("{labels},status=\"{}\"", status.name()), count);
+    }
+}
+
+/// A family for the manual.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Described {
+    pub(crate) name: &'static str,
+    pub(crate) kind: &'static str,
+    pub(crate) doc: &'static str,
+}
+
+/// The families of each table, under what they are of and the labels that say which.
+pub(crate) fn described() -> [(&'static str, &'static str, Vec<Described>); 4] {
+    fn of<T>(table: &'static [Family<T>]) -> Vec<Described> {
+        table
+            .iter()
+            .map(|&Family { name, kind, doc, .. }| Described { name, kind: kind.name(), doc })
+            .collect()
+    }
+    [
+        (
+            "Zones of servers",
+            "One set for each server, with the label `zone`: its `status_zone`, or its first name.",
+            of(SERVERS),
+        ),
+        (
+            "Locations",
+            "One set for each location, with the label `location`: its `status_zone`, or its server's name and its path.",
+            of(LOCATIONS),
+        ),
+        ("Cache zones", "One set for each zone of a cache, with the label `cache`.", of(CACHES)),
+        (
+            "Upstream servers",
+            "One set for each address of a server in an upstream group, with the labels `upstream` and `server`.",
+            of(PEERS),
+        ),
+    ]
+}

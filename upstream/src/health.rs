@@ -1,0 +1,173 @@
+//! How a peer stands with the checks of its health: a verdict for each check, and the counts that are told of them.
+//!
+//! ```text
+//!                 `fails` failures in a row
+//!        well ─────────────────────────────▶ ill
+//!          ▲  ◀─────────────────────────────  ▲
+//!     pass │      `passes` passes in a row    │ failure
+//!          └────────── waiting ───────────────┘
+//! ```
+//!
+//! A peer is asked while all its checks find it well, which is one number that choices read. A check alone writes here, after
+//! each answer. Before: `millstream-conf`'s `declared/health`; next: `standing`, which holds it; `millstream-server`'s `health`,
+//! which asks.
+
+use millstream_conf::model::{BeforeFirst, HealthTerms};
+use std::sync::atomic::AtomicU32;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// What the checks of one peer came to.
+#[derive(Debug)]
+pub(crate) struct Health {
+    /// Checks that do not find it well.
+    out: AtomicU32,
+    ledger: Mutex<Ledger>,
+}
+
+#[derive(Debug)]
+struct Ledger {
+    /// One for each check of the group.
+    verdicts: Box<[Verdict]>,
+    account: HealthAccount,
+}
+
+/// What one check finds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Verdict {
+    Well {
+        /// Failures in a row.
+        failed: u32,
+    },
+    /// Not asked yet, and not to be used before.
+    Waiting,
+    Ill {
+        /// Passes in a row.
+        passed: u32,
+    },
+}
+
+/// Counts of the checks of one peer, kept over reloads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct HealthAccount {
+    /// Checks that have ended.
+    pub checks: u64,
+    /// Those that failed.
+    pub fails: u64,
+    /// How often it became unhealthy.
+    pub unhealthy: u64,
+    /// Whether the last one passed; nothing before the first.
+    pub last_passed: Option<bool>,
+}
+
+/// What all checks together find.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Diagnosis {
+    Well,
+    Waiting,
+    Ill,
+}
+
+/// What a check has changed of its verdict.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Change {
+    /// The check finds the peer well from now on.
+    Healthy,
+    /// The check keeps it out from now on.
+    Unhealthy,
+}
+
+impl Health {
+    /// That of a peer that nobody knew. `before` is the same peer's under the configuration before, where there was one.
+    pub(crate) fn new(checks: &[HealthTerms], before: Option<&Health>) -> Health {
+        let found = before.and_then(Health::diagnosis);
+        let account = before.map(Health::account).unwrap_or_default();
+        let verdicts = checks.iter().map(|terms| Verdict::first(terms.before, found)).collect();
+        let ledger = Ledger { verdicts, account };
+        Health { out: AtomicU32::new(ledger.out()), ledger: Mutex::new(ledger) }
+    }
+
+    /// Whether every check finds it well.
+    pub(crate) fn is_well(&self) -> bool {
+        self.out.load(Relaxed) == 0
+    }
+
+    /// A check has ended. What is given back has changed by this.
+    pub(crate) fn checked(&self, check: usize, terms: &HealthTerms, passed: bool) -> Option<Change> {
+        let mut ledger = self.ledger();
+        let was_ill = ledger.diagnosis() == Some(Diagnosis::Ill);
+        let verdict = ledger.verdicts.get_mut(check)?;
+        let before = *verdict;
+        *verdict = before.after(terms, passed);
+        let change = match (before, *verdict) {
+            (Verdict::Ill { .. } | Verdict::Waiting, Verdict::Well { .. }) => Some(Change::Healthy),
+            (Verdict::Well { .. } | Verdict::Waiting, Verdict::Ill { .. }) => Some(Change::Unhealthy),
+            _ => None,
+        };
+        let is_ill = ledger.diagnosis() == Some(Diagnosis::Ill);
+        let account = &mut ledger.account;
+        account.checks += 1;
+        account.fails += u64::from(!passed);
+        account.unhealthy += u64::from(is_ill && !was_ill);
+        account.last_passed = Some(passed);
+        self.out.store(ledger.out(), Relaxed);
+        change
+    }
+
+    /// What all checks find; nothing where there is none.
+    pub(crate) fn diagnosis(&self) -> Option<Diagnosis> {
+        self.ledger().diagnosis()
+    }
+
+    /// The counts.
+    pub(crate) fn account(&self) -> HealthAccount {
+        self.ledger().account
+    }
+
+    /// Nothing panics under it, so a poisoned lock is taken as it is.
+    fn ledger(&self) -> MutexGuard<'_, Ledger> {
+        self.ledger.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Ledger {
+    fn out(&self) -> u32 {
+        self.verdicts.iter().filter(|verdict| !matches!(verdict, Verdict::Well { .. })).count() as u32
+    }
+
+    fn diagnosis(&self) -> Option<Diagnosis> {
+        let found = |verdict: &Verdict| match verdict {
+            Verdict::Well { .. } => Diagnosis::Well,
+            Verdict::Waiting => Diagnosis::Waiting,
+            Verdict::Ill { .. } => Diagnosis::Ill,
+        };
+        self.verdicts.iter().map(found).max()
+    }
+}
+
+impl Verdict {
+    /// That of a check which has not asked, for a peer of which so much was found before.
+    fn first(before: BeforeFirst, found: Option<Diagnosis>) -> Verdict {
+        match (before, found) {
+            (_, Some(Diagnosis::Ill)) => Verdict::Ill { passed: 0 },
+            (BeforeFirst::Used, _) | (BeforeFirst::WaitsOnce, Some(Diagnosis::Well)) => {
+                Verdict::Well { failed: 0 }
+            }
+            (BeforeFirst::Waits | BeforeFirst::WaitsOnce, _) => Verdict::Waiting,
+        }
+    }
+
+    fn after(self, terms: &HealthTerms, passes: bool) -> Verdict {
+        match (self, passes) {
+            (Verdict::Well { .. } | Verdict::Waiting, true) => Verdict::Well { failed: 0 },
+            (Verdict::Waiting | Verdict::Ill { .. }, false) => Verdict::Ill { passed: 0 },
+            (Verdict::Well { failed }, false) if failed + 1 >= terms.fails => Verdict::Ill { passed: 0 },
+            (Verdict::Well { failed }, false) => Verdict::Well { failed: failed + 1 },
+            (Verdict::Ill { passed }, true) if passed + 1 >= terms.passes => Verdict::Well { failed: 0 },
+            (Verdict::Ill { passed }, true) => Verdict::Ill { passed: passed + 1 },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
