@@ -5,20 +5,20 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use millstream_server::filter::ssi::parser::{Found, Parser, Written};
+use millstream_server::filter::ssi::parser::{Fragment, Parser, WrittenCommand};
 
 const LONGEST: usize = 64;
 
 /// Text, commands in their order with their place in it, and how many were wrong.
-fn parsed(bytes: &[u8], piece: usize) -> (Vec<u8>, Vec<(usize, Written)>, usize) {
+fn parsed(bytes: &[u8], piece: usize) -> (Vec<u8>, Vec<(usize, WrittenCommand)>, usize) {
     let (mut parser, mut text, mut commands, mut wrong) = (Parser::new(LONGEST), Vec::new(), Vec::new(), 0);
     for piece in bytes.chunks(piece) {
         let mut rest = piece;
         while let Some(found) = parser.next(&mut rest) {
             match found {
-                Found::Text(found) => text.extend_from_slice(found),
-                Found::Wrong(_) => wrong += 1,
-                Found::Command(written) => {
+                Fragment::Text(found) => text.extend_from_slice(found),
+                Fragment::Wrong(_) => wrong += 1,
+                Fragment::Command(written) => {
                     for (name, value) in &written.parameters {
                         assert!(name.len() <= 16 && value.len() <= LONGEST);
                     }

@@ -15,6 +15,8 @@ const CLOSE_GRACE: Duration = Duration::from_millis(500);
 const BODY_GRACE: Duration = Duration::from_secs(2);
 /// What a byte of a head or body is worth of waiting.
 const PER_BYTE: Duration = Duration::from_millis(1);
+/// What bytes may be worth in advance. Without it whoever sent a lot at once would be behind whoever was seen a moment later.
+const MOST_IN_ADVANCE: Duration = Duration::from_secs(1);
 /// Between two lines about a shortage of connections or descriptors.
 const COMPLAINT_PAUSE: Duration = Duration::from_secs(10);
 /// Connections closed at a time to make room for new ones.
@@ -49,10 +51,11 @@ impl Awaits {
 
 /// Since when a client may be said to have sent nothing, having sent so many bytes since `began`. Whoever sends more than
 /// a thousand bytes a second waits for nothing, however long it takes; whoever renews its connections or sends a byte now and
-/// then gains no more than its bytes are worth.
+/// then gains no more than its bytes are worth. It may lie ahead by a second at most.
 pub fn idle_since(began: Instant, bytes: usize, now: Instant) -> Instant {
     let worth = PER_BYTE.saturating_mul(u32::try_from(bytes).unwrap_or(u32::MAX));
-    began.checked_add(worth).map_or(now, |since| since.min(now))
+    let latest = now + MOST_IN_ADVANCE;
+    began.checked_add(worth).map_or(latest, |since| since.min(latest))
 }
 
 impl Worker {

@@ -16,7 +16,10 @@ fn a_client_that_sends_more_than_a_thousand_bytes_a_second_waits_for_nothing() {
     assert_eq!(after(10, 0), SECOND * 10);
     assert_eq!(after(10, 4000), SECOND * 6);
     assert_eq!(after(10, 10_000), Duration::ZERO);
-    assert_eq!(after(10, usize::MAX), Duration::ZERO, "nothing is saved up");
+    assert_eq!(after(10, usize::MAX), Duration::ZERO);
+    let (earlier, later) = (idle_since(began, 1_000_000, began), idle_since(began, 10, began + SECOND / 10));
+    assert!(earlier > later, "whoever sent a lot is not the slowest because it was read first");
+    assert_eq!(earlier, began + SECOND, "no more than that is saved up");
 }
 
 #[test]
