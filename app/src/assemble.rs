@@ -107,6 +107,7 @@ pub fn assemble(
     let bounds = Needs::of(&configuration).bounds(limits::nofile());
     let shared = Shared {
         number,
+        loaded: clock::wall().unix_milliseconds(),
         bounds,
         groups,
         resolvers,

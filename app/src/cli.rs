@@ -217,6 +217,9 @@ pub struct ServeUrl {
     /// Where to listen: port, address:port or unix:/path
     #[arg(long, default_value = "127.0.0.1:8080", value_name = "ADDRESS")]
     pub listen: String,
+    /// Where the live dashboard is: port, address:port or off (default: 127.0.0.1:8081, if it is free)
+    #[arg(long, value_name = "ADDRESS")]
+    pub dashboard: Option<String>,
     /// Also cache GET and HEAD answers that say nothing about it for this long, e.g. 1s
     #[arg(long, value_name = "TIME")]
     pub microcache: Option<String>,

@@ -321,6 +321,7 @@ impl Process {
             return;
         }
         let log = self.shared.main_log.clone();
+        (self.workers.len()..before).for_each(|_| self.registry.respawn());
         log.write(Level::Alert, format_args!("a worker thread ended unasked, starting another"));
         // Where the reason stays (no descriptors), this keeps the restarts from becoming a busy loop.
         std::thread::park_timeout(WORKER_RESTART_PAUSE);

@@ -22,6 +22,9 @@ use std::process::ExitCode;
 /// What the system takes as the path of a socket (108 bytes), with some to spare.
 const LONGEST_SOCKET_PATH: usize = 100;
 
+/// Where the dashboard is where nobody says.
+const DASHBOARD_PORT: u16 = 8081;
+
 /// The configuration that the flags mean.
 pub fn configuration(serve: &ServeUrl, urls: &[String], socket: Option<&Path>) -> Result<Loaded, String> {
     let mut text = text(serve, urls)?;
@@ -187,7 +190,7 @@ fn text(serve: &ServeUrl, urls: &[String]) -> Result<String, String> {
     _ = write!(
         out,
         "worker_processes {};\nerror_log stderr warn;\ndaemon off;\n\
-         events {{ worker_connections 4096; }}\nhttp {{\n    access_log {log};\n    keepalive_timeout 65;\n    max_ranges 16;\n{bounds}\n    \
+         events {{ worker_connections 4096; }}\nhttp {{\n    access_log {log};\n    keepalive_timeout 65;\n    max_ranges 16;\n{dashboard}{bounds}\n    \
          gzip on;\n    gzip_vary on;\n    gzip_proxied any;\n    gzip_comp_level 2;\n    gzip_min_length 256;\n    \
          gzip_types text/plain text/css text/xml text/javascript application/json application/javascript \
          application/xml application/rss+xml image/svg+xml;\n\n    \
@@ -195,6 +198,7 @@ fn text(serve: &ServeUrl, urls: &[String]) -> Result<String, String> {
         serve.workers,
         serve.memory,
         bounds = bounds(serve),
+        dashboard = dashboard(serve, urls),
     );
     for server in &servers {
         _ = writeln!(out, "        server {server} fail_timeout=1s;");
@@ -218,6 +222,20 @@ fn text(serve: &ServeUrl, urls: &[String]) -> Result<String, String> {
     out += &sharing(serve);
     out += "            add_header X-Cache-Status $upstream_cache_status always;\n        }\n    }\n}\n";
     Ok(out)
+}
+
+/// Where the dashboard is. By default that is no reason not to start, and it is in nobody's way: neither where the API is, be it
+/// started later, nor where clients come in.
+fn dashboard(serve: &ServeUrl, urls: &[String]) -> String {
+    let of_port = |address: &str| {
+        let digits = address.trim_end_matches('/').rsplit(':').next();
+        digits.and_then(|digits| digits.parse().ok()) == Some(DASHBOARD_PORT)
+    };
+    match &serve.dashboard {
+        Some(address) => format!("    dashboard {address};\n"),
+        None if of_port(&listen_of(&serve.listen)) || urls.iter().any(|url| of_port(url)) => String::new(),
+        None => format!("    dashboard 127.0.0.1:{DASHBOARD_PORT} optional;\n"),
+    }
 }
 
 /// How large and how slow everything may be.

@@ -10,12 +10,12 @@ use std::time::Duration;
 use crate::block::{blocks, checked, inside, set};
 use crate::declared::Kind;
 use crate::features::context::Context;
-use crate::features::{Apply, Level, api, made, purge_at, upstream};
+use crate::features::{Apply, Level, api, dashboard, made, purge_at, upstream};
 use crate::listeners;
 use crate::model::{ErrorLog, Http, KeepaliveSize, Main};
 use crate::reading::Reading;
 use crate::tree::Directive;
-use crate::{check, control_socket, locations};
+use crate::{check, locations, own_server};
 
 /// What holds where the main level writes nothing.
 #[derive(Debug)]
@@ -55,7 +55,13 @@ pub fn read(tree: &[Directive], defaults: Defaults, reading: &mut Reading<'_>) -
     for (_, directive) in blocks(&rows, Context::Http) {
         http(directive, &main, &mut whole, reading);
         if let Some(path) = &main.control_socket {
-            control_socket::add(path, socket.unwrap_or_default(), &main.error_logs, &mut whole, reading);
+            own_server::control_socket(
+                path,
+                socket.unwrap_or_default(),
+                &main.error_logs,
+                &mut whole,
+                reading,
+            );
         }
     }
     let declared = std::mem::take(&mut reading.declared);
@@ -120,6 +126,8 @@ fn http(directive: &Directive, main: &Main, http: &mut Http, reading: &mut Readi
         drafts.push(locations::server(directive, &level, http, reading));
     }
     http.listeners = listeners::collect(&drafts, reading);
+    dashboard::refuse_open(&level, reading);
+    own_server::dashboard(&level, &main.error_logs, http, reading);
     check::whole(http, reading);
 }
 

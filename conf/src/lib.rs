@@ -32,7 +32,7 @@ pub mod listeners;
 pub mod check;
 pub mod zones;
 pub mod locations;
-pub mod control_socket;
+pub mod own_server;
 pub mod configuration;
 pub mod manual;
 pub mod load;

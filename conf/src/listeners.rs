@@ -101,6 +101,7 @@ fn listener(draft: &ListenDraft, server: ServerId) -> Listener {
         so_keepalive: draft.so_keepalive,
         ipv6only: draft.ipv6only,
         owner_only: false,
+        optional: false,
         servers: vec![server],
         default_server: server,
     }

@@ -68,9 +68,10 @@ impl std::error::Error for OpenError {}
 /// Listening sockets, and what could not be opened and can be done without.
 #[derive(Debug)]
 pub struct Opened {
-    /// One per address, in order; a control socket may be missing.
+    /// One per address, in order; what can be done without may be missing.
     pub listenings: Vec<Arc<Listening>>,
-    /// Control sockets whose directory is not there or not ours: the server serves all the same.
+    /// Control sockets whose directory is not there or not ours, and optional addresses that somebody else has: the server serves all
+    /// the same.
     pub missing: Vec<OpenError>,
 }
 
@@ -103,8 +104,9 @@ pub fn open(
         match result {
             Ok(listening) => opened.push((index, Arc::new(listening))),
             Err(error) => {
-                // Another process that listens there means that two run with one configuration.
-                let is_needed = !listener.owner_only || error.kind() == io::ErrorKind::AddrInUse;
+                // Another process that listens at a control socket means that two run with one configuration.
+                let is_taken = error.kind() == io::ErrorKind::AddrInUse;
+                let is_needed = if is_taken { !listener.optional } else { !listener.owner_only };
                 let list = if is_needed { &mut errors } else { &mut missing };
                 list.push(OpenError { index, address: (&listener.address).into(), error });
             }

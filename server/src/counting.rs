@@ -3,8 +3,9 @@
 //! Next: `millstream-telemetry`'s `metrics`.
 
 use crate::request::Request;
+use millstream_conf::model::{ConnectionZoneId, RequestZoneId};
 use millstream_net::clock;
-use millstream_telemetry::metrics::{Cause, Finished};
+use millstream_telemetry::metrics::{Cause, Finished, LimitOutcome};
 use std::time::{Duration, Instant};
 
 /// Counts a request that is over.
@@ -36,6 +37,18 @@ pub fn finished(request: &Request, now: Instant) {
 pub fn missed(request: &Request, cause: Cause) {
     let zone = request.generation.shared.status_zones.location(request.location);
     request.worker.metrics.miss(zone, cause, clock::wall().unix_milliseconds());
+}
+
+/// Counts what a zone of `limit_req` made of a request.
+pub fn request_limited(request: &Request, zone: RequestZoneId, outcome: LimitOutcome) {
+    let zones = &request.generation.shared.status_zones;
+    request.worker.metrics.request_limited(zones.request_limit(zone), outcome);
+}
+
+/// The same of `limit_conn`.
+pub fn connection_limited(request: &Request, zone: ConnectionZoneId, outcome: LimitOutcome) {
+    let zones = &request.generation.shared.status_zones;
+    request.worker.metrics.connection_limited(zones.connection_limit(zone), outcome);
 }
 
 /// Counts that a request waited for another's answer, in the zone of its cache.

@@ -41,6 +41,7 @@ pub(crate) fn worker(http: &str) -> Rc<Worker> {
     let registry = Arc::new(Registry::new());
     let shared = Shared {
         number: 1,
+        loaded: 0,
         bounds: Bounds { clients: 512, descriptors: 1024, kept_files: 100 },
         groups: groups.collect(),
         resolvers: Vec::new(),

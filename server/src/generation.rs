@@ -41,6 +41,8 @@ pub struct Bounds {
 pub struct Shared {
     /// Counts configurations since the process started, from 1.
     pub number: u64,
+    /// When it was put together, in milliseconds since 1970.
+    pub loaded: i64,
     /// What each worker may have open.
     pub bounds: Bounds,
     /// The configuration.

@@ -12,7 +12,7 @@ use crate::failure;
 use crate::location_text::located;
 use crate::network::contains;
 use crate::request::Request;
-use millstream_conf::model::{Level, LocationId, ManageRight};
+use millstream_conf::model::{Level, LocationId, ManageRight, ServerName};
 use millstream_net::Address;
 use millstream_telemetry::metrics::Counter;
 use millstream_wire::{FieldId, Method};
@@ -49,27 +49,36 @@ const FORWARDED: [&[u8]; 22] = [
 pub struct Privilege {
     name: &'static str,
     directives: &'static str,
-    /// It is done by the request's being sent: one that a web page may have made a browser send is refused whatever its
-    /// address, for an address says whose browser it is, not whose page. A token is no page's to show.
-    is_deed: bool,
+    pages: Pages,
+}
+
+/// Which web pages may have made a browser send a request. A token is no page's to show: who shows it is asked nothing of this.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Pages {
+    /// None, where nothing is written; else any, for whom its address lets in: no page reads what another origin answers.
+    NotHere,
+    /// None, whatever the address: it is done by the request's being sent, and an address says whose browser it is, not whose page.
+    None,
+    /// The one that stands beside it.
+    Own,
 }
 
 /// To purge.
 pub const PURGE: Privilege = Privilege {
     name: "purge",
     directives: "proxy_cache_purge_allow and proxy_cache_purge_token",
-    is_deed: true,
+    pages: Pages::None,
 };
 /// To use the API.
-pub const API: Privilege = Privilege { name: "api", directives: "api_allow and api_token", is_deed: false };
+pub const API: Privilege =
+    Privilege { name: "api", directives: "api_allow and api_token", pages: Pages::NotHere };
+/// To use what the dashboard's page uses.
+pub const DASHBOARD: Privilege =
+    Privilege { name: "dashboard", directives: "api_allow and api_token", pages: Pages::Own };
 
 /// Whether a request may, as the location has it that the right is of; a refusal is logged and counted.
 pub fn admits(right: &ManageRight, request: &Request, privilege: Privilege, of: LocationId) -> bool {
-    let page = match privilege.is_deed && !shows_token(right, request) {
-        true => own_page(request),
-        false => Ok(()),
-    };
-    let Err(why) = judge(right, request).and(page) else { return true };
+    let Err(why) = judge(right, request, privilege.pages) else { return true };
     request.worker.metrics.add(Counter::ManageRefused, 1);
     let log = &request.generation.shared.error_logs[request.location.0 as usize];
     if log.enabled(Level::Error) {
@@ -81,11 +90,27 @@ pub fn admits(right: &ManageRight, request: &Request, privilege: Privilege, of: 
     false
 }
 
+/// Whether the dashboard's page itself, in which no figure stands, is for a request: under a name that is somebody else's it is for
+/// nobody, unless a token has to be shown for the figures.
+pub fn sees_page(right: &ManageRight, request: &Request) -> bool {
+    right.token.is_some() || known_name(request).is_ok()
+}
+
 /// Why a request may not.
-fn judge(right: &ManageRight, request: &Request) -> Result<(), &'static str> {
+fn judge(right: &ManageRight, request: &Request, pages: Pages) -> Result<(), &'static str> {
     if shows_token(right, request) {
         return Ok(());
     }
+    admits_address(right, request, pages)?;
+    match pages {
+        Pages::NotHere => Ok(()),
+        Pages::None => no_page(request),
+        Pages::Own => own_page(request).and_then(|()| known_name(request)),
+    }
+}
+
+/// Why a request that shows no token may not, as far as its address goes.
+fn admits_address(right: &ManageRight, request: &Request, pages: Pages) -> Result<(), &'static str> {
     if right.token.is_some() && right.allow.is_none() && bearer(request).is_some() {
         return Err("the token is not the one that is configured");
     }
@@ -98,17 +123,20 @@ fn judge(right: &ManageRight, request: &Request) -> Result<(), &'static str> {
         None if !is_local(remote) || !is_local(&request.connection.remote) => {
             Err("it comes from another machine, and neither a list of addresses nor a token is configured")
         }
-        None => own_request(request),
+        None => own_request(request, pages),
     }
 }
 
 /// Whether a local request is its sender's own, as far as it says.
-fn own_request(request: &Request) -> Result<(), &'static str> {
+fn own_request(request: &Request, pages: Pages) -> Result<(), &'static str> {
     let fields = request.fields();
     if FORWARDED.iter().any(|name| fields.named(name).is_some()) {
         return Err("it was passed on by a proxy, so whoever sent it need not be local");
     }
-    own_page(request)?;
+    if pages == Pages::Own {
+        return Ok(());
+    }
+    no_page(request)?;
     own_name(request)
 }
 
@@ -122,17 +150,32 @@ fn own_name(request: &Request) -> Result<(), &'static str> {
             || request.field(FieldId::Host).is_some_and(|host| !host.is_empty()));
     let host = &*request.host;
     let is_known = || {
-        host == b"localhost"
-            || host.ends_with(b".localhost")
-            || is_address(host)
+        is_this_machine(host)
             || request.generation.shared.hosts[request.connection.listener.get()].names(host)
     };
-    if by_name && !is_known() {
-        return Err(
-            "it was sent to a name that is no server_name here, and a web page may have its own resolved to this machine",
-        );
+    if by_name && !is_known() { Err(STRANGE_NAME) } else { Ok(()) }
+}
+
+const STRANGE_NAME: &str = "it was sent to a name that is no server_name here, and a web page may have its own resolved to this machine";
+
+/// The same where a page of ours asks, whatever the method: its own origin is what a page says whose name leads here. Names are
+/// those that some server has word for word.
+fn known_name(request: &Request) -> Result<(), &'static str> {
+    let host = &*request.host;
+    let is_written = || {
+        let names = request.generation.http().servers.iter().flat_map(|server| &server.names);
+        names.into_iter().any(|name| matches!(name, ServerName::Exact(text) if text.as_bytes() == host))
+    };
+    let is_socket = matches!(request.connection.remote, Address::Unix(_));
+    if host.is_empty() || is_socket || is_this_machine(host) || is_written() {
+        return Ok(());
     }
-    Ok(())
+    Err(STRANGE_NAME)
+}
+
+/// Names that lead to this machine whatever a name server says, and addresses, which no name server is asked about.
+fn is_this_machine(host: &[u8]) -> bool {
+    host == b"localhost" || host.ends_with(b".localhost") || is_address(host)
 }
 
 /// Whether a host is an address, an IPv6 one in brackets.
@@ -142,7 +185,7 @@ pub(crate) fn is_address(host: &[u8]) -> bool {
 }
 
 /// Whether no web page made a browser send it, as far as browsers say.
-fn own_page(request: &Request) -> Result<(), &'static str> {
+fn no_page(request: &Request) -> Result<(), &'static str> {
     let fields = request.fields();
     let of_a_page = fields.named(b"origin").is_some()
         || fields.named(b"sec-fetch-site").is_some_and(|site| !matches!(site, b"same-origin" | b"none"));
@@ -150,6 +193,20 @@ fn own_page(request: &Request) -> Result<(), &'static str> {
         return Err("a web page made a browser send it");
     }
     Ok(())
+}
+
+/// Whether no other page than ours made a browser send it: one of the origin that it is sent to.
+fn own_page(request: &Request) -> Result<(), &'static str> {
+    let fields = request.fields();
+    let is_own = |origin: &[u8]| {
+        let host = request.field(FieldId::Host).unwrap_or_default();
+        let of_origin = origin.strip_prefix(b"http://").or_else(|| origin.strip_prefix(b"https://"));
+        of_origin.is_some_and(|of_origin| of_origin.eq_ignore_ascii_case(host))
+    };
+    let is_same = |site: &[u8]| matches!(site, b"same-origin" | b"none");
+    let of_another = fields.named(b"origin").is_some_and(|origin| !is_own(origin))
+        || fields.named(b"sec-fetch-site").is_some_and(|site| !is_same(site));
+    if of_another { Err("a web page of another origin made a browser send it") } else { Ok(()) }
 }
 
 fn shows_token(right: &ManageRight, request: &Request) -> bool {

@@ -2,7 +2,10 @@
 //!
 //! Numbers are given when a configuration is loaded and stay with their names over reloads. Next: `counting`, which counts.
 
-use millstream_conf::model::{CacheZoneId, Http, LocationId, LocationMatch, Server, ServerId, StatusZone};
+use millstream_conf::model::{
+    CacheZoneId, ConnectionZoneId, Http, LocationId, LocationMatch, RequestZoneId, Server, ServerId,
+    StatusZone,
+};
 use millstream_telemetry::metrics::Registry;
 
 /// The number of what is not counted.
@@ -17,6 +20,10 @@ pub struct StatusZones {
     locations: Vec<u32>,
     /// One per `Http::cache_zones`.
     caches: Vec<u32>,
+    /// One per `Http::request_zones`.
+    request_limits: Vec<u32>,
+    /// One per `Http::connection_zones`.
+    connection_limits: Vec<u32>,
 }
 
 impl StatusZones {
@@ -40,7 +47,15 @@ impl StatusZones {
             }
         }
         let caches = http.cache_zones.iter().map(|zone| registry.cache(&zone.name)).collect();
-        StatusZones { servers, locations, caches }
+        let requests = http.request_zones.iter().map(|zone| registry.request_limit(&zone.zone.name));
+        let connections = http.connection_zones.iter().map(|zone| registry.connection_limit(&zone.zone.name));
+        StatusZones {
+            servers,
+            locations,
+            caches,
+            request_limits: requests.collect(),
+            connection_limits: connections.collect(),
+        }
     }
 
     /// The number of a server's zone.
@@ -51,6 +66,16 @@ impl StatusZones {
     /// The number of a cache's zone.
     pub fn cache(&self, id: CacheZoneId) -> u32 {
         number(&self.caches, id.0)
+    }
+
+    /// The number of a zone of `limit_req`.
+    pub fn request_limit(&self, id: RequestZoneId) -> u32 {
+        number(&self.request_limits, id.0)
+    }
+
+    /// The number of a zone of `limit_conn`.
+    pub fn connection_limit(&self, id: ConnectionZoneId) -> u32 {
+        number(&self.connection_limits, id.0)
     }
 
     /// The number of a location's zone.

@@ -9,6 +9,7 @@ mod pages;
 pub mod parts;
 mod http;
 mod cache;
+mod limit;
 mod peer;
 mod misses;
 mod snapshot;
@@ -18,6 +19,7 @@ mod tests;
 
 pub use cache::CacheSnapshot;
 pub use http::{Finished, HttpSnapshot};
+pub use limit::{LimitOutcome, LimitSnapshot};
 pub use misses::{Cause, CauseFamily, MissCount};
 pub use peer::{PeerCells, PeerCounts, PeerTiming};
 pub use prometheus::Exposition;
@@ -28,6 +30,7 @@ pub use table::{CacheStatus, Counter, Gauge, MetricLine, Timing};
 use crate::histogram::{Histogram, Steps};
 use cache::CacheCells;
 use http::HttpCells;
+use limit::LimitCells;
 use misses::MissCells;
 use pages::Pages;
 use snapshot::Savings;
@@ -44,6 +47,9 @@ type LocationPages = Pages<LocationCells, 256>;
 /// Pages of cache zones: 256 of them, in the same way.
 type CachePages = Pages<CacheCells, 16>;
 
+/// Pages of the zones of one kind of limits: 256 of them, in the same way.
+type LimitPages = Pages<LimitCells, 16>;
+
 /// All threads' metrics. One per process.
 #[derive(Debug, Default)]
 pub struct Registry {
@@ -51,6 +57,10 @@ pub struct Registry {
     servers: Mutex<Vec<String>>,
     locations: Mutex<Vec<String>>,
     caches: Mutex<Vec<String>>,
+    request_limits: Mutex<Vec<String>>,
+    connection_limits: Mutex<Vec<String>>,
+    /// Workers that were started in place of one that ended unasked.
+    respawned: AtomicU64,
     /// What the locations have saved, up to the last snapshot.
     savings: Mutex<Vec<Savings>>,
 }
@@ -66,6 +76,8 @@ pub struct WorkerMetrics {
     servers: ServerPages,
     locations: LocationPages,
     caches: CachePages,
+    request_limits: LimitPages,
+    connection_limits: LimitPages,
 }
 
 /// One thread's counts of one location.
@@ -101,6 +113,16 @@ impl Registry {
         worker
     }
 
+    /// Counts a worker that is started in place of one that ended unasked.
+    pub fn respawn(&self) {
+        self.respawned.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// How many of these there were.
+    pub fn respawned(&self) -> u64 {
+        self.respawned.load(Ordering::Relaxed)
+    }
+
     /// The number of a server's zone, the same for the same name over all reloads. At load, never per request.
     pub fn server(&self, name: &str) -> u32 {
         numbered(&self.servers, name, ServerPages::ROOM)
@@ -116,10 +138,23 @@ impl Registry {
         numbered(&self.caches, name, CachePages::ROOM)
     }
 
+    /// The number of a zone of `limit_req`, as [`Registry::server`].
+    pub fn request_limit(&self, name: &str) -> u32 {
+        numbered(&self.request_limits, name, LimitPages::ROOM)
+    }
+
+    /// The number of a zone of `limit_conn`, as [`Registry::server`].
+    pub fn connection_limit(&self, name: &str) -> u32 {
+        numbered(&self.connection_limits, name, LimitPages::ROOM)
+    }
+
     /// The sums over all threads, now.
     pub fn snapshot(&self) -> Snapshot {
         let names = |of: &Mutex<Vec<String>>| lock(of).clone();
         let mut snapshot = Snapshot::empty(names(&self.servers), names(&self.locations), names(&self.caches));
+        let limits = |of| names(of).into_iter().map(|name| (name, LimitSnapshot::default())).collect();
+        snapshot.request_limits = limits(&self.request_limits);
+        snapshot.connection_limits = limits(&self.connection_limits);
         for worker in lock(&self.workers).iter() {
             snapshot.take(worker);
         }
@@ -154,6 +189,8 @@ impl WorkerMetrics {
             servers: ServerPages::new(),
             locations: LocationPages::new(),
             caches: CachePages::new(),
+            request_limits: LimitPages::new(),
+            connection_limits: LimitPages::new(),
         }
     }
 
@@ -215,6 +252,20 @@ impl WorkerMetrics {
     pub fn cached(&self, zone: u32, status: CacheStatus, sent: u64) {
         if let Some(cells) = self.caches.cells(zone) {
             cells.count(status, sent);
+        }
+    }
+
+    /// Counts what a zone of `limit_req` made of a request. Owner thread only.
+    pub fn request_limited(&self, zone: u32, outcome: LimitOutcome) {
+        if let Some(cells) = self.request_limits.cells(zone) {
+            cells.count(outcome);
+        }
+    }
+
+    /// Counts what a zone of `limit_conn` made of a request. Owner thread only.
+    pub fn connection_limited(&self, zone: u32, outcome: LimitOutcome) {
+        if let Some(cells) = self.connection_limits.cells(zone) {
+            cells.count(outcome);
         }
     }
 

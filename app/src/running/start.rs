@@ -41,9 +41,11 @@ pub(super) fn start(
     let listenings = match listener::open(&configuration.http.listeners, sockets, inherited, &[]) {
         Ok(opened) => {
             for error in &opened.missing {
-                eprintln!(
-                    "millstream: [warn] {error}; millstream purge and explain will not reach this process"
-                );
+                let what = match &configuration.http.listeners[error.index].optional {
+                    true => "there is no dashboard",
+                    false => "millstream purge and explain will not reach this process",
+                };
+                eprintln!("millstream: [warn] {error}; {what}");
             }
             opened.listenings
         }

@@ -40,9 +40,10 @@ pub(super) fn options(serve: &ServeUrl) -> Vec<Given<'_>> {
     ];
     let microcache =
         serve.microcache.iter().map(|value| ("--microcache", value, &["proxy_cache_valid"] as &[_]));
+    let dashboard = serve.dashboard.iter().map(|value| ("--dashboard", value, &["dashboard"] as &[_]));
     let user = serve.user.iter().map(|value| ("--user", value, &["user"] as &[_]));
     let proxies = serve.trust_proxy.iter().map(|value| ("--trust-proxy", value, &["trusted_proxy"] as &[_]));
-    let given = always.into_iter().chain(microcache).chain(user).chain(proxies);
+    let given = always.into_iter().chain(microcache).chain(dashboard).chain(user).chain(proxies);
     given.map(|(name, value, directives)| Given { name, value, directives }).collect()
 }
 

@@ -14,7 +14,12 @@ pub fn greet(
     demo: bool,
 ) {
     let control = shared.configuration.main.control_socket.clone().map(ListenAddress::Unix);
-    let public = listenings.iter().filter(|listening| Some(listening.address()) != control.as_ref());
+    let dashboard = shared.configuration.http.dashboard.as_ref();
+    let is_own = |address| Some(address) == control.as_ref() || Some(address) == dashboard;
+    let public = listenings.iter().filter(|listening| !is_own(listening.address()));
+    let dashboard = listenings.iter().find(|listening| Some(listening.address()) == dashboard);
+    let dashboard =
+        dashboard.map(|listening| format!("dashboard: {}/\n", url_of(&listening.local().to_string())));
     let at: Vec<String> = public.map(|listening| listening.local().to_string()).collect();
     let memory = shared.configuration.http.cache_zones.first().map_or(0, |zone| zone.memory >> 20);
     let front =
@@ -31,9 +36,10 @@ pub fn greet(
     eprintln!(
         "millstream {} on {} in front of {front}\n\
          caches in memory ({memory} MiB) what the API's Cache-Control and Expires allow; {also}\n\
-         try: curl -i {first}   (X-Cache-Status says HIT or MISS; Ctrl-C ends)",
+         {dashboard}try: curl -i {first}   (X-Cache-Status says HIT or MISS; Ctrl-C ends)",
         env!("CARGO_PKG_VERSION"),
         urls.join(", "),
+        dashboard = dashboard.unwrap_or_default(),
     );
 }
 

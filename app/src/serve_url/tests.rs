@@ -10,6 +10,7 @@ fn serve(urls: &[&str]) -> ServeUrl {
     ServeUrl {
         urls: urls.iter().map(|&url| url.to_owned()).collect(),
         listen: "127.0.0.1:8080".into(),
+        dashboard: None,
         microcache: None,
         stale: "10s".into(),
         stale_if_error: "10m".into(),
@@ -46,7 +47,12 @@ fn the_text_loads_without_a_warning_and_holds_what_is_promised() {
     assert!(configuration.main.user.is_none());
     let http = &configuration.http;
     let local = ListenAddress::Tcp("127.0.0.1:8080".parse().expect("an address"));
-    assert_eq!(http.listeners.iter().map(|listener| &listener.address).collect::<Vec<_>>(), [&local]);
+    let dashboard = ListenAddress::Tcp("127.0.0.1:8081".parse().expect("an address"));
+    assert_eq!(
+        http.listeners.iter().map(|listener| &listener.address).collect::<Vec<_>>(),
+        [&local, &dashboard]
+    );
+    assert!(http.dashboard == Some(dashboard) && http.listeners[1].optional, "it starts where that is taken");
     assert_eq!((http.cache_zones[0].memory, http.cache_zones[0].path.as_ref()), (256 << 20, None));
     let proxied = http.locations.iter().find_map(|location| location.settings.pass()).expect("it proxies");
     let cache = proxied.cache.as_ref().expect("it caches");
@@ -223,4 +229,22 @@ fn an_access_log_is_buffered() {
     let configuration = load(&flags);
     let file = &configuration.http.log_files[0];
     assert_eq!((file.path.as_path(), file.buffer), (Path::new("/tmp/access.log"), Some(64 << 10)));
+}
+
+#[test]
+fn the_dashboard_is_where_nobody_else_is() {
+    let check = |serve: ServeUrl, expected: Option<&str>| {
+        let expected = expected.map(|address| ListenAddress::Tcp(address.parse().expect("an address")));
+        assert_eq!(load(&serve).http.dashboard, expected, "{serve:?}");
+    };
+    let plain = || serve(&["http://127.0.0.1:8000"]);
+    check(plain(), Some("127.0.0.1:8081"));
+    check(ServeUrl { dashboard: Some("9000".into()), ..plain() }, Some("127.0.0.1:9000"));
+    check(ServeUrl { dashboard: Some("off".into()), ..plain() }, None);
+    check(ServeUrl { listen: "8081".into(), ..plain() }, None);
+    check(ServeUrl { listen: "0.0.0.0:8081".into(), ..plain() }, None);
+    check(serve(&["http://127.0.0.1:8081/"]), None);
+    let open = ServeUrl { dashboard: Some("0.0.0.0:9000".into()), ..plain() };
+    let loaded = configuration(&open, &open.urls, None).expect("the flags can be read");
+    assert!(refusal(&open, &loaded).is_some_and(|said| said.contains("--dashboard 0.0.0.0:9000")));
 }

@@ -1,11 +1,12 @@
 //! The API hides what is passed on: `api;` and `proxy_pass` in one location.
 
 use crate::features::Level;
+use crate::features::api::OwnApi;
 use crate::reading::Reading;
 
 /// Warns where both stand in one location.
 pub(super) fn advise(level: &Level, reading: &mut Reading<'_>) {
-    if let (Some((_, span)), Some(draft)) = (level.api.own, &level.pass.draft) {
+    if let (Some(OwnApi { span, .. }), Some(draft)) = (level.api.own, &level.pass.draft) {
         let pass = draft.family.directive("pass");
         reading
             .diagnostics

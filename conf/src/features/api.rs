@@ -1,11 +1,12 @@
 //! Directives of the API: where it is, who may use it, and the socket for this machine's administrator.
 //!
-//! Next: `control_socket`, which turns the socket into a server; `millstream-server`'s `admin`, which answers.
+//! Next: `own_server`, which turns the socket into a server; `millstream-server`'s `admin`, which answers.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::context::{HTTP_SERVER_LOCATION, LOCATION, MAIN};
+use super::dashboard::Dashboard;
 use super::main::Main;
 use super::right::{ManageRight, RightLevel, token};
 use super::templates::without_templates;
@@ -22,15 +23,30 @@ pub struct Api {
     pub write: bool,
     /// `api_allow`, `api_token`.
     pub right: Arc<ManageRight>,
+    /// Whether it is that of the `dashboard`, with its page.
+    pub is_dashboard: bool,
 }
 
 without_templates!(Api);
 
+/// An `api` as written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OwnApi {
+    /// `write=on`.
+    pub write: bool,
+    /// Whether it is that of the `dashboard`.
+    pub is_dashboard: bool,
+    /// Where it stands.
+    pub span: Span,
+}
+
 /// What one level says of it.
 #[derive(Debug, Clone, Default)]
 pub struct ApiLevel {
-    /// `api`, which stays where it was written: whether `write=on`, with its place.
-    pub own: Option<(bool, Span)>,
+    /// `api`, which stays where it was written.
+    pub own: Option<OwnApi>,
+    /// `dashboard`, which stays there too.
+    pub dashboard: Option<Dashboard>,
     /// `api_allow`, `api_token`.
     pub right: RightLevel,
 }
@@ -43,7 +59,8 @@ impl Feature for ApiLevel {
     }
 
     fn resolve(&self, _: &Place<'_>, _: &mut Reading<'_>) -> Option<Api> {
-        self.own.map(|(write, _)| Api { write, right: self.right.right() })
+        let OwnApi { write, is_dashboard, .. } = self.own?;
+        Some(Api { write, right: self.right.right(), is_dashboard })
     }
 }
 
@@ -81,7 +98,7 @@ fn api(level: &mut Level, directive: &Directive, reading: &mut Reading<'_>) {
             }
         }
     }
-    level.api.own = Some((write, directive.span));
+    level.api.own = Some(OwnApi { write, is_dashboard: false, span: directive.span });
 }
 
 /// The longest path of the socket in bytes: what the system takes (108) with some to spare for what is made beside it.

@@ -47,6 +47,7 @@ pub mod headers;
 pub mod trailers;
 pub mod charset_map;
 pub mod charset;
+pub mod dashboard;
 pub mod api;
 pub mod forwarded;
 pub mod realip;
@@ -233,6 +234,7 @@ features! {
         split_clients "Variables made of others",
         charset_map "Fields of the answer",
         health_match "Upstream groups",
+        dashboard "API",
     }
     server {
         /// `client_header_*`, `merge_slashes`.

@@ -42,6 +42,8 @@ pub struct Listener {
     pub ipv6only: bool,
     /// The `control_socket`: its file has mode 0600 from the moment it is there.
     pub owner_only: bool,
+    /// Whether the server does without it where somebody else has its address.
+    pub optional: bool,
     /// Servers that listen here, in file order.
     pub servers: Vec<ServerId>,
     /// The one for a Host that none names: `default_server`, else the first.

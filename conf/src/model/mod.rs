@@ -113,6 +113,8 @@ pub struct Configuration {
 pub struct Http {
     /// Addresses to listen on; every address once, with the servers that share it.
     pub listeners: Vec<Listener>,
+    /// The address among them that is the `dashboard`'s.
+    pub dashboard: Option<ListenAddress>,
     /// `server` blocks in file order.
     pub servers: Vec<Server>,
     /// Every location of every server, the servers' own level included.

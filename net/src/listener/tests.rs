@@ -26,6 +26,7 @@ fn listener(address: ListenAddress) -> Listener {
         so_keepalive: None,
         ipv6only: true,
         owner_only: false,
+        optional: false,
         servers: vec![ServerId(0)],
         default_server: ServerId(0),
     }

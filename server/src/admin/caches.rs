@@ -2,6 +2,7 @@
 
 use super::ApiRefusal;
 use crate::generation::Shared;
+use millstream_telemetry::metrics::{CacheSnapshot, CacheStatus};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -15,11 +16,23 @@ pub struct Zone {
     pub max_size: Option<u64>,
     /// Whether the files that were there at start are still being listed.
     pub cold: bool,
+    /// What it did for requests, by cache status in lower case.
+    #[serde(flatten)]
+    pub served: BTreeMap<String, ServedCount>,
     /// The memory tier.
     pub memory: MemoryTier,
     /// The disk tier; absent for a zone in memory.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub disk: Option<DiskTier>,
+}
+
+/// Answers with one cache status.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ServedCount {
+    /// How many.
+    pub responses: u64,
+    /// Their bytes, heads included, as they were sent to clients.
+    pub bytes: u64,
 }
 
 /// The memory tier of a zone.
@@ -58,8 +71,20 @@ pub struct DiskTier {
 
 /// All zones by name.
 pub fn all(shared: &Shared) -> BTreeMap<String, Zone> {
-    let zones = 0..shared.stores.len();
-    zones.map(|index| (shared.stores[index].name().to_owned(), one(shared, index))).collect()
+    let counted = shared.registry.snapshot().caches;
+    let zone = |index: usize| (shared.stores[index].name().to_owned(), zone(shared, &counted, index));
+    (0..shared.stores.len()).map(zone).collect()
+}
+
+fn served(counted: &[(String, CacheSnapshot)], name: &str) -> BTreeMap<String, ServedCount> {
+    let counts = counted.iter().find(|(known, _)| known == name).map(|(_, counts)| counts.clone());
+    let counts = counts.unwrap_or_default();
+    let of = |status: CacheStatus| {
+        let number = usize::from(status.number());
+        let count = ServedCount { responses: counts.responses[number], bytes: counts.bytes[number] };
+        (status.name().to_ascii_lowercase(), count)
+    };
+    CacheStatus::ALL.into_iter().map(of).collect()
 }
 
 /// The number of the zone with a name.
@@ -71,8 +96,7 @@ pub(crate) fn index(shared: &Shared, name: &str) -> Result<usize, ApiRefusal> {
     })
 }
 
-/// One zone by its number.
-pub fn one(shared: &Shared, index: usize) -> Zone {
+fn zone(shared: &Shared, counted: &[(String, CacheSnapshot)], index: usize) -> Zone {
     let store = &shared.stores[index];
     let (stats, conf) = (store.stats(), &shared.configuration.http.cache_zones[index]);
     let disk = store.path().map(|path| DiskTier {
@@ -89,6 +113,7 @@ pub fn one(shared: &Shared, index: usize) -> Zone {
         size: if disk.is_some() { stats.disk_bytes } else { stats.memory_bytes },
         max_size: if disk.is_some() { conf.max_size } else { Some(stats.memory_limit) },
         cold: !stats.index_loaded,
+        served: served(counted, store.name()),
         memory: MemoryTier {
             entries: stats.keys,
             bytes: stats.memory_bytes,

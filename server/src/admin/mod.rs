@@ -1,22 +1,26 @@
 //! The API: what the caches hold, purging, and why a URL is answered as it is. NGINX Plus's words where it has them.
 //!
 //! ```text
-//! GET  …/caches               GET …/caches/ZONE       numbers of the zones
+//! GET  …/nginx, …/connections, …/http/upstreams …     figures in NGINX Plus's form (`status`)
+//! GET  …/caches               GET …/caches/ZONE       those of the cache zones
 //! POST …/caches/ZONE/purge    POST …/purge            purges, as the JSON body says (DELETE means the same)
 //! GET  …/explain?url=URL&header=Name:value            why this URL is answered as it is
 //! GET  …/misses                                       why requests were not answered from the cache, by location
 //! GET  …/metrics                                      all that is counted, as Prometheus reads it
 //! ```
 //! A version and `http` may stand in front (`/api/9/http/caches`). Strangers are refused first; without `write=on` nothing
-//! is changed. All but the metrics is JSON, bodies are bounded. Next: `resource`, `caches`, `purging`, `explain`.
+//! is changed. All but the metrics is JSON, bodies are bounded. Where it is the dashboard's, all of that is below `/api/`, and beside it
+//! stands what monitors ask for, of which nobody is kept out. Next: `resource`, `status`, `caches`, `purging`, `explain`.
 
-pub mod resource;
 pub mod place;
 pub mod caches;
+pub mod status;
+pub mod resource;
 pub mod purging;
 pub mod explain;
 mod misses;
 mod metrics;
+mod readiness;
 
 use crate::answer::Outcome;
 use crate::answer::purge::{Refusal, json};
@@ -27,6 +31,10 @@ use millstream_conf::model::Handler;
 use millstream_wire::{FieldId, Method};
 use resource::Resource;
 use serde::{Deserialize, Serialize};
+use status::Subject;
+
+/// What stands below a version beside the figures of NGINX Plus.
+const BESIDE_STATUS: [&str; 5] = ["http", "purge", "explain", "misses", "metrics"];
 
 /// Bytes of a request's body at the most.
 const LONGEST_BODY: usize = 64 * 1024;
@@ -74,17 +82,26 @@ impl From<Refusal> for ApiRefusal {
 /// Answers a request to the API.
 pub async fn answer(request: &mut Request, client: &mut Client) -> Outcome {
     let Handler::Api(api) = request.location().settings.content.clone() else { return Outcome::Status(404) };
-    if !right::admits(&api.right, request, right::API, request.location) {
+    let resource = resource::of(request, api.is_dashboard);
+    // Who starts and stops programs knows neither token nor name, and learns a word.
+    match (request.method, &resource) {
+        (Method::Get | Method::Head, Some(Resource::Health)) => {
+            return readiness::alive(request, client).await;
+        }
+        (Method::Get | Method::Head, Some(Resource::Readiness)) => {
+            return readiness::ready(request, client).await;
+        }
+        _ => {}
+    }
+    let privilege = if api.is_dashboard { right::DASHBOARD } else { right::API };
+    if !right::admits(&api.right, request, privilege, request.location) {
         let text =
             "the API is for this machine, or for whom api_allow or api_token admits; the error log says more";
         return refuse(request, client, ApiRefusal::new(403, "Forbidden", text)).await;
     }
-    let resource = match resource::of(request) {
-        Some(resource) => resource,
-        None => {
-            return refuse(request, client, ApiRefusal::new(404, "PathNotFound", "there is no such path"))
-                .await;
-        }
+    let Some(resource) = resource else {
+        let refusal = ApiRefusal::new(404, "PathNotFound", "there is no such path");
+        return refuse(request, client, refusal).await;
     };
     let outcome = match (request.method, resource) {
         (Method::Get | Method::Head, resource) => read(request, client, resource).await,
@@ -103,17 +120,24 @@ pub async fn answer(request: &mut Request, client: &mut Client) -> Outcome {
 
 async fn read(request: &mut Request, client: &mut Client, resource: Resource) -> Result<Outcome, ApiRefusal> {
     match resource {
+        Resource::Versions => Ok(json(request, client, 200, &[status::VERSION]).await),
         Resource::Root => {
-            Ok(json(request, client, 200, &["caches", "purge", "explain", "misses", "metrics"]).await)
+            let names: Vec<&str> = Subject::names(false).chain(BESIDE_STATUS).collect();
+            Ok(json(request, client, 200, &names).await)
         }
-        Resource::Caches => {
-            let all = caches::all(&request.generation.shared);
-            Ok(json(request, client, 200, &all).await)
+        Resource::Http => {
+            let names: Vec<&str> = Subject::names(true).collect();
+            Ok(json(request, client, 200, &names).await)
         }
-        Resource::Cache(name) => {
-            let zone = caches::index(&request.generation.shared, &name)?;
-            let one = caches::one(&request.generation.shared, zone);
-            Ok(json(request, client, 200, &one).await)
+        Resource::Status(subject, path) => {
+            let arguments = resource::arguments(request.query().unwrap_or_default());
+            let fields =
+                arguments.iter().find(|(name, _)| name == "fields").map(|(_, value)| value.as_slice());
+            let told = status::of(request, subject, &path, fields)?;
+            Ok(json(request, client, 200, &told).await)
+        }
+        Resource::Health | Resource::Readiness => {
+            Err(ApiRefusal::new(404, "PathNotFound", "it was answered"))
         }
         Resource::Misses => Ok(json(request, client, 200, &misses::all(request)).await),
         Resource::Metrics => Ok(metrics::answer(request, client).await),

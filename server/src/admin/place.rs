@@ -65,7 +65,9 @@ impl Url {
 /// Where a request for the URL would come in.
 pub(crate) fn of(request: &Request, url: &Url) -> Result<Entrance, ApiRefusal> {
     let http = request.generation.http();
-    let listeners = || http.listeners.iter().enumerate().filter(|(_, listener)| !listener.owner_only);
+    let is_own =
+        |listener: &Listener| listener.owner_only || Some(&listener.address) == http.dashboard.as_ref();
+    let listeners = || http.listeners.iter().enumerate().filter(|(_, listener)| !is_own(listener));
     let has_port = |listener: &Listener| matches!(&listener.address, ListenAddress::Tcp(address) if address.port() == url.port);
     let name = host::validate(&url.host).map(|valid| valid.host.to_ascii_lowercase()).unwrap_or_default();
     let names_it = |listener: &Listener| {

@@ -2,6 +2,7 @@
 //!
 //! The location's own prefix is taken off, then NGINX Plus's version and `http`. Pure.
 
+use super::status::Subject;
 use crate::request::Request;
 use millstream_conf::model::LocationMatch;
 
@@ -11,12 +12,14 @@ const ARGUMENTS: usize = 256;
 /// What a path names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Resource {
-    /// The API itself.
+    /// The API itself: which versions there are.
+    Versions,
+    /// What is below a version.
     Root,
-    /// All zones.
-    Caches,
-    /// One zone.
-    Cache(String),
+    /// What is below `http`.
+    Http,
+    /// Figures as NGINX Plus tells them: of a subject, or of what the rest of the path names in it.
+    Status(Subject, Vec<String>),
     /// Purging, in one zone or wherever it falls.
     Purge(Option<String>),
     /// Why a URL is answered as it is.
@@ -25,35 +28,64 @@ pub enum Resource {
     Misses,
     /// All that is counted.
     Metrics,
+    /// Whether the process is there.
+    Health,
+    /// Whether it should be sent requests.
+    Readiness,
 }
 
-/// What a request's path names.
-pub fn of(request: &Request) -> Option<Resource> {
+/// What a request's path names; `on_dashboard`, whether the location is that of the dashboard.
+pub fn of(request: &Request, on_dashboard: bool) -> Option<Resource> {
     let prefix = match &request.location().matches {
         LocationMatch::Prefix { path, .. } | LocationMatch::Exact(path) => path.len(),
         LocationMatch::Regex(_) | LocationMatch::Named(_) | LocationMatch::Server => 0,
     };
-    named(std::str::from_utf8(request.uri.get(prefix..)?).ok()?)
+    // As it was sent, so that a name may have a slash in it (`%2F`), where the prefix stands there as it is written.
+    let sent = request.request_uri().split(|&byte| byte == b'?').next().unwrap_or_default();
+    let as_sent = sent.get(..prefix) == request.uri.get(..prefix);
+    let path = if as_sent { sent.get(prefix..)? } else { request.uri.get(prefix..)? };
+    let path = std::str::from_utf8(path).ok()?;
+    if on_dashboard { beside_page(path) } else { named(path) }
+}
+
+/// What stands where the dashboard is: its page, what monitors ask for, and the API below its name.
+fn beside_page(path: &str) -> Option<Resource> {
+    Some(match path {
+        "" => Resource::Versions,
+        "metrics" => Resource::Metrics,
+        "healthz" => Resource::Health,
+        "readyz" => Resource::Readiness,
+        "api" => Resource::Versions,
+        _ => return named(path.strip_prefix("api/")?),
+    })
 }
 
 fn named(path: &str) -> Option<Resource> {
-    let mut parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
-    if parts.first().is_some_and(|part| part.bytes().all(|byte| byte.is_ascii_digit())) {
+    let decode = |part: &str| String::from_utf8_lossy(&decoded(part.as_bytes())).into_owned();
+    let parts: Vec<String> = path.split('/').filter(|part| !part.is_empty()).map(decode).collect();
+    let mut parts: Vec<&str> = parts.iter().map(String::as_str).collect();
+    let versioned = parts.first().is_some_and(|part| part.bytes().all(|byte| byte.is_ascii_digit()));
+    if versioned {
         parts.remove(0);
     }
-    if parts.first() == Some(&"http") {
+    let in_http = parts.first() == Some(&"http");
+    if in_http {
         parts.remove(0);
     }
     Some(match parts[..] {
-        [] => Resource::Root,
-        ["caches"] => Resource::Caches,
-        ["caches", zone] => Resource::Cache(zone.to_owned()),
+        [] if in_http => Resource::Http,
+        [] if versioned => Resource::Root,
+        [] => Resource::Versions,
         ["caches", zone, "purge"] => Resource::Purge(Some(zone.to_owned())),
         ["purge"] => Resource::Purge(None),
         ["explain"] => Resource::Explain,
         ["misses"] => Resource::Misses,
         ["metrics"] => Resource::Metrics,
-        _ => return None,
+        [name, ref rest @ ..] => {
+            // The zones of caches are found without `http` as well.
+            let subject = Subject::named(name, in_http).or_else(|| Subject::named(name, true))?;
+            Resource::Status(subject, rest.iter().map(|part| (*part).to_owned()).collect())
+        }
     })
 }
 
@@ -108,13 +140,22 @@ mod tests {
     #[test]
     fn paths_are_known_with_and_without_version() {
         let check = |path: &str, expected| assert_eq!(named(path), expected, "{path}");
-        check("", Some(Resource::Root));
-        check("/9/http/caches/", Some(Resource::Caches));
-        check("caches/one", Some(Resource::Cache("one".into())));
+        let status = |subject, rest: &[&str]| {
+            Some(Resource::Status(subject, rest.iter().map(|part| (*part).to_owned()).collect()))
+        };
+        check("", Some(Resource::Versions));
+        check("/9/", Some(Resource::Root));
+        check("/9/http", Some(Resource::Http));
+        check("/9/http/caches/", status(Subject::Caches, &[]));
+        check("caches/one", status(Subject::Caches, &["one"]));
+        check("/9/nginx", status(Subject::Nginx, &[]));
+        check("/9/http/nginx", None);
+        check("/9/http/upstreams/a%20b/servers/1", status(Subject::Upstreams, &["a b", "servers", "1"]));
+        check("/9/http/location_zones/a%20%2F", status(Subject::LocationZones, &["a /"]));
         check("/caches/one/purge", Some(Resource::Purge(Some("one".into()))));
         check("purge", Some(Resource::Purge(None)));
         check("/http/explain", Some(Resource::Explain));
-        check("/caches/one/purge/more", None);
+        check("/caches/one/purge/more", status(Subject::Caches, &["one", "purge", "more"]));
         check("/other", None);
     }
 

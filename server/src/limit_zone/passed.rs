@@ -3,6 +3,7 @@
 //! A request is counted once; what counts it as under way goes with it. Before: `connections`; next: `request`, which has it.
 
 use super::connections::UnderWay;
+use millstream_telemetry::metrics::LimitOutcome;
 use smallvec::SmallVec;
 
 /// `$limit_req_status`.
@@ -37,6 +38,17 @@ pub struct Passed {
 }
 
 impl RequestLimited {
+    /// As it is counted.
+    pub fn outcome(self) -> LimitOutcome {
+        match self {
+            RequestLimited::Passed => LimitOutcome::Passed,
+            RequestLimited::Delayed => LimitOutcome::Delayed,
+            RequestLimited::Rejected => LimitOutcome::Rejected,
+            RequestLimited::DelayedDryRun => LimitOutcome::DelayedDryRun,
+            RequestLimited::RejectedDryRun => LimitOutcome::RejectedDryRun,
+        }
+    }
+
     /// nginx's word.
     pub fn name(self) -> &'static str {
         match self {
@@ -50,6 +62,15 @@ impl RequestLimited {
 }
 
 impl ConnectionLimited {
+    /// As it is counted.
+    pub fn outcome(self) -> LimitOutcome {
+        match self {
+            ConnectionLimited::Passed => LimitOutcome::Passed,
+            ConnectionLimited::Rejected => LimitOutcome::Rejected,
+            ConnectionLimited::RejectedDryRun => LimitOutcome::RejectedDryRun,
+        }
+    }
+
     /// nginx's word.
     pub fn name(self) -> &'static str {
         match self {

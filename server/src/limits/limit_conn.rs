@@ -3,6 +3,7 @@
 //! Where one of them refuses it, the others forget it at once. Before: `limit_zone/connections`.
 
 use super::with_key;
+use crate::counting;
 use crate::failure;
 use crate::limit_zone::connections::Refused;
 use crate::limit_zone::passed::ConnectionLimited;
@@ -28,6 +29,7 @@ pub(super) fn pass(request: &mut Request, settings: &ConnectionLimits) -> Result
             Some(Ok(under_way)) => {
                 request.limited.connections = Some(ConnectionLimited::Passed);
                 request.limited.under_way.push(under_way);
+                counting::connection_limited(request, limit.zone, ConnectionLimited::Passed.outcome());
             }
             Some(Err(refused)) => return self::refused(request, settings, limit, refused),
         }
@@ -43,16 +45,14 @@ fn refused(
 ) -> Result<(), u16> {
     request.limited.under_way.clear();
     let too_much = &settings.too_much;
+    let made = if too_much.dry_run { ConnectionLimited::RejectedDryRun } else { ConnectionLimited::Rejected };
+    request.limited.connections = Some(made);
+    counting::connection_limited(request, limit.zone, made.outcome());
     if refused == Refused::TooMany {
         let zone = &request.generation.http().connection_zones[limit.zone.0 as usize].zone.name;
         let dry_run = if too_much.dry_run { ", dry run," } else { "" };
         let what = format_args!("limiting connections{dry_run} by zone \"{zone}\"");
         failure::log(request, too_much.log_level, what);
     }
-    if too_much.dry_run {
-        request.limited.connections = Some(ConnectionLimited::RejectedDryRun);
-        return Ok(());
-    }
-    request.limited.connections = Some(ConnectionLimited::Rejected);
-    Err(too_much.status)
+    if too_much.dry_run { Ok(()) } else { Err(too_much.status) }
 }

@@ -4,6 +4,7 @@
 //! the arithmetic.
 
 use super::{Ruling, with_key};
+use crate::counting;
 use crate::failure;
 use crate::limit_zone::Seat;
 use crate::limit_zone::passed::RequestLimited;
@@ -33,9 +34,23 @@ pub(super) fn pass(request: &mut Request, settings: &RequestLimits) -> Ruling {
     if settings.limits.is_empty() || request.limited.requests.is_some() {
         return Ruling::Passes;
     }
-    let dry_run = settings.too_much.dry_run;
     let now = clock::now();
-    match ask(request, &settings.limits, now) {
+    let together = ask(request, &settings.limits, now);
+    let decided = match together {
+        Together::Uncounted => return Ruling::Passes,
+        Together::Counted { limit, .. } | Together::Refused { limit, .. } => limit,
+    };
+    let ruling = rule(request, settings, together, now);
+    if let Some(made) = request.limited.requests {
+        counting::request_limited(request, settings.limits[decided].zone, made.outcome());
+    }
+    ruling
+}
+
+/// What is made of what the zones say.
+fn rule(request: &mut Request, settings: &RequestLimits, together: Together, now: Instant) -> Ruling {
+    let dry_run = settings.too_much.dry_run;
+    match together {
         Together::Uncounted => Ruling::Passes,
         Together::Counted { delay: 0, .. } => {
             request.limited.requests = Some(RequestLimited::Passed);

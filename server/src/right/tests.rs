@@ -10,7 +10,7 @@ use std::rc::Rc;
 /// Whether a request with these fields from this address may; `unix:` is a client on a unix socket.
 fn check(right: &ManageRight, from: &str, fields: &str, expected: bool) {
     let request = sent(from, fields);
-    assert_eq!(judge(right, &request).is_ok(), expected, "{from} {fields:?} {right:?}");
+    assert_eq!(judge(right, &request, API.pages).is_ok(), expected, "{from} {fields:?} {right:?}");
 }
 
 fn sent(from: &str, fields: &str) -> Request {
@@ -82,7 +82,11 @@ fn a_get_is_answered_under_names_that_are_written_and_addresses_alone() {
     let check = |method: &str, host: &str, from: &str, expected: bool| {
         let head = format!("{method} /a HTTP/1.1\r\nHost: {host}\r\n\r\n");
         let request = from_address(configuration, &head, from);
-        assert_eq!(judge(&ManageRight::default(), &request).is_ok(), expected, "{method} {host} {from}");
+        assert_eq!(
+            judge(&ManageRight::default(), &request, API.pages).is_ok(),
+            expected,
+            "{method} {host} {from}"
+        );
     };
     for host in [
         "localhost",
@@ -179,4 +183,55 @@ fn an_empty_token_admits_nobody() {
     let right = ManageRight { allow: None, token: Some(String::new()) };
     check(&right, "127.0.0.1", "Authorization: Bearer \r\n", false);
     check(&right, "127.0.0.1", "Authorization: Bearer x\r\n", false);
+}
+
+#[test]
+fn the_dashboard_is_for_its_own_page_under_a_name_of_this_machine() {
+    let configuration = "server { listen 127.0.0.1:80; server_name example.com *.example.net ~.; location / { return 200 x; } }";
+    let check = |right: &ManageRight, request: &str, from: &str, expected: bool| {
+        let request = from_address(configuration, &format!("{request}\r\n\r\n"), from);
+        assert_eq!(judge(right, &request, DASHBOARD.pages).is_ok(), expected, "{from} {right:?}");
+    };
+    let own = ManageRight::default();
+    let listed = allow(&[network("10.0.0.0", 8)]);
+    let guarded = ManageRight { allow: None, token: Some("s3cret".into()) };
+    for (right, from) in [(&own, "127.0.0.1"), (&listed, "10.0.0.1")] {
+        for method in ["GET", "POST"] {
+            for host in
+                ["localhost:8081", "a.localhost", "127.0.0.1:8081", "[::1]:8081", "10.0.0.7", "example.com"]
+            {
+                let request = format!("{method} / HTTP/1.1\r\nHost: {host}");
+                check(right, &request, from, true);
+                check(
+                    right,
+                    &format!("{request}\r\nOrigin: http://{host}\r\nSec-Fetch-Site: same-origin"),
+                    from,
+                    true,
+                );
+                check(right, &format!("{request}\r\nOrigin: http://evil.example"), from, false);
+                check(right, &format!("{request}\r\nOrigin: null"), from, false);
+                check(right, &format!("{request}\r\nSec-Fetch-Site: cross-site"), from, false);
+                check(right, &format!("{request}\r\nSec-Fetch-Site: same-site"), from, false);
+                check(right, &request, "192.0.2.1", false);
+            }
+            for host in ["evil.example", "a.example.net", "127.0.0.1.evil.example"] {
+                let request = format!("{method} / HTTP/1.1\r\nHost: {host}");
+                check(right, &request, from, false);
+                check(
+                    right,
+                    &format!("{request}\r\nOrigin: http://{host}\r\nSec-Fetch-Site: same-origin"),
+                    from,
+                    false,
+                );
+            }
+        }
+    }
+    check(&own, "GET / HTTP/1.1\r\nHost: localhost\r\nX-Forwarded-For: 1.2.3.4", "127.0.0.1", false);
+    check(&guarded, "GET / HTTP/1.1\r\nHost: localhost", "127.0.0.1", false);
+    check(
+        &guarded,
+        "GET / HTTP/1.1\r\nHost: dash.example\r\nAuthorization: Bearer s3cret",
+        "192.0.2.1",
+        true,
+    );
 }

@@ -4,7 +4,8 @@
 //! What no thread counts (bytes in the caches, the log writer's totals) is put in by whoever asks for the snapshot.
 
 use super::{
-    CacheSnapshot, Cause, Counter, Gauge, HttpSnapshot, MissCount, PeerCounts, Timing, WorkerMetrics,
+    CacheSnapshot, Cause, Counter, Gauge, HttpSnapshot, LimitSnapshot, MissCount, PeerCounts, Timing,
+    WorkerMetrics,
 };
 use crate::histogram::{HistogramSnapshot, Steps};
 use crate::log_writer::LogStatistics;
@@ -22,6 +23,10 @@ pub struct Snapshot {
     pub locations: Vec<LocationSnapshot>,
     /// The cache zones with their names, in order of their numbers.
     pub caches: Vec<(String, CacheSnapshot)>,
+    /// The zones of `limit_req` with their names, in order of their numbers.
+    pub request_limits: Vec<(String, LimitSnapshot)>,
+    /// The zones of `limit_conn` with their names, in order of their numbers.
+    pub connection_limits: Vec<(String, LimitSnapshot)>,
     /// The upstreams. No thread keeps them: whoever asks puts them in.
     pub upstreams: Vec<Upstream>,
 }
@@ -100,6 +105,8 @@ impl Snapshot {
             servers: servers.into_iter().map(|name| (name, HttpSnapshot::default())).collect(),
             locations: locations.into_iter().map(location).collect(),
             caches: caches.into_iter().map(|name| (name, CacheSnapshot::default())).collect(),
+            request_limits: Vec::new(),
+            connection_limits: Vec::new(),
             upstreams: Vec::new(),
         }
     }
@@ -115,6 +122,8 @@ impl Snapshot {
         }
         worker.servers.add_to(&mut self.servers, |cells, (_, sum)| cells.add_to(sum));
         worker.caches.add_to(&mut self.caches, |cells, (_, sum)| cells.add_to(sum));
+        worker.request_limits.add_to(&mut self.request_limits, |cells, (_, sum)| cells.add_to(sum));
+        worker.connection_limits.add_to(&mut self.connection_limits, |cells, (_, sum)| cells.add_to(sum));
         worker.locations.add_to(&mut self.locations, |cells, sum| {
             cells.http.add_to(&mut sum.http);
             sum.origin.requests += cells.asked.load(Ordering::Relaxed);

@@ -42,6 +42,9 @@ table! {
     /// What only ever grows.
     Counter {
         ConnectionsAccepted: "millstream_client_connections_accepted_total", "", "Client connections accepted.";
+        TlsHandshakes: "millstream_client_tls_handshakes_total", "session=\"new\"", "TLS handshakes of clients, by whether a session was resumed.";
+        TlsHandshakesReused: "millstream_client_tls_handshakes_total", "session=\"reused\"", "TLS handshakes of clients that resumed a session.";
+        TlsHandshakesFailed: "millstream_client_tls_handshakes_failed_total", "", "TLS handshakes of clients that came to nothing, by an error, by time or by the client's leaving.";
         Requests: "millstream_requests_total", "", "Client requests whose head was read.";
         CacheKeysTooLong: "millstream_cache_keys_too_long_total", "", "Requests past the cache because their key is longer than 8 KiB.";
         PurgesKey: "millstream_cache_purges_total", "by=\"key\"", "Purges carried out, by what they named.";

@@ -55,6 +55,7 @@ mod fastcgi;
 mod applications;
 mod memory;
 mod metrics;
+mod dashboard;
 mod slow_readers;
 mod streams;
 mod malformed;

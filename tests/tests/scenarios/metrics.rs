@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,6 +11,7 @@ use millstream_tests::client::Client;
 use millstream_tests::gate::Gate;
 use millstream_tests::origin::{Origin, Request, Step, answer};
 use millstream_tests::ports;
+use millstream_tests::prefix::Prefix;
 use millstream_tests::server::{Server, is_nginx};
 use millstream_tests::wait;
 
@@ -28,6 +30,9 @@ http {
         status_zone web;
         proxy_http_version 1.1;
         proxy_set_header Connection \"\";
+        listen 127.0.0.1:@TLSPORT@ ssl;
+        ssl_certificate @DIR@/server.pem;
+        ssl_certificate_key @DIR@/server.key;
         location /plain { proxy_pass http://api; }
         location /closed { proxy_pass http://127.0.0.1:@CLOSED@; }
         location /half { proxy_pass http://half; }
@@ -181,12 +186,17 @@ fn every_figure_of_the_metrics_grows_by_what_it_counts() {
     }
     let (gate, closed) = (Arc::new(Gate::default()), ports::free().to_string());
     let origin = api(&gate);
-    let server = Server::start(TEMPLATE, &[("ORIGIN", &origin.address()), ("CLOSED", &closed)]);
+    let tls_port = ports::free();
+    let values =
+        [("ORIGIN", origin.address()), ("CLOSED", closed.clone()), ("TLSPORT", tls_port.to_string())];
+    let values = values.each_ref().map(|(name, value)| (*name, value.as_str()));
+    let server = Server::start_in(Prefix::with_certificate("figures"), TEMPLATE, &values);
     let counted = Counted { reader: RefCell::new(server.client()), server, caused: RefCell::default() };
     // First, while no connection to the API is kept.
     upstreams(&counted, &closed);
     peers(&counted, &origin.address().to_string());
     clients(&counted);
+    handshakes(&counted, tls_port);
     zones(&counted);
     gate.open();
     purges(&counted);
@@ -244,6 +254,22 @@ fn clients(counted: &Counted) {
     });
     counted.causes(&[("millstream_manage_refused_total", 1.0)], || {
         assert_eq!(counted.post("/api/purge", "{\"all\": true}", "X-Forwarded-For: 1.2.3.4"), 403);
+    });
+}
+
+fn handshakes(counted: &Counted, port: u16) {
+    let kind = |session: &str| format!("millstream_client_tls_handshakes_total{{session=\"{session}\"}}");
+    // A session of its own, which is then resumed five times.
+    counted.causes(&[(&kind("new"), 1.0), (&kind("reused"), 5.0)], || {
+        let mut client = Command::new("openssl");
+        client.args(["s_client", "-connect", &format!("127.0.0.1:{port}"), "-tls1_2", "-reconnect"]);
+        let ended = client.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status();
+        assert!(ended.is_ok_and(|status| status.success()), "openssl is installed");
+    });
+    counted.causes(&[("millstream_client_tls_handshakes_failed_total", 1.0)], || {
+        let mut stranger = Client::connect(port).expect("it listens");
+        stranger.send([0; 16]).expect("sent");
+        _ = stranger.rest_of_connection();
     });
 }
 

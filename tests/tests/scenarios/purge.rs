@@ -585,6 +585,7 @@ fn serve_has_a_control_socket_that_its_port_finds() {
     let mut serving = millstream_tests::process::Running::start(
         std::process::Command::new(server::binary())
             .args(["serve", &format!("http://{}", origin.address()), "--listen", &port.to_string()])
+            .args(["--dashboard", "off"])
             .env("XDG_RUNTIME_DIR", prefix.path())
             .stdin(std::process::Stdio::null())
             .stdout(output.try_clone().expect("an open file"))

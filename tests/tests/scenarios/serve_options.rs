@@ -31,9 +31,12 @@ impl Serving {
         let port = ports::free();
         let output = std::fs::File::create(prefix.join("output")).expect("own directory");
         let process = Running::start(
-            command(&prefix, &["serve", &origin.address(), "--listen", &port.to_string()])
-                .args(arguments)
-                .stderr(output),
+            command(
+                &prefix,
+                &["serve", &origin.address(), "--listen", &port.to_string(), "--dashboard", "off"],
+            )
+            .args(arguments)
+            .stderr(output),
         );
         let mut process = process.expect("the binary runs");
         // The port is open before it is who it will be.
@@ -286,8 +289,11 @@ fn of_several_that_run_each_is_named_and_the_port_says_which_is_meant() {
     let first = Serving::start(&origin, &[]);
     let port = ports::free();
     let mut second = Running::start(
-        command(&first.prefix, &["serve", &origin.address(), "--listen", &port.to_string()])
-            .stderr(Stdio::null()),
+        command(
+            &first.prefix,
+            &["serve", &origin.address(), "--listen", &port.to_string(), "--dashboard", "off"],
+        )
+        .stderr(Stdio::null()),
     )
     .expect("the binary runs");
     wait::until("it accepts connections", || TcpStream::connect(("127.0.0.1", port)).is_ok());
@@ -325,7 +331,10 @@ fn the_printed_configuration_has_every_option_and_does_the_same() {
         "::1",
     ];
     let mut print = Command::new(binary());
-    print.args(["serve", &origin.address(), "--listen", &port, "--print-config"]).args(options).args(more);
+    print
+        .args(["serve", &origin.address(), "--listen", &port, "--dashboard", "off", "--print-config"])
+        .args(options)
+        .args(more);
     let (done, text) = said(print);
     for directive in [
         "client_max_body_size 3k;",
@@ -465,7 +474,9 @@ fn root_reaches_what_another_user_serves() {
     let port = ports::free();
     let mut process = Command::new("setpriv");
     process.args(["--reuid", "65534", "--regid", "65534", "--clear-groups"]).arg(binary());
-    process.args(["serve", &origin.address(), "--listen", &port.to_string()]).stderr(Stdio::null());
+    process
+        .args(["serve", &origin.address(), "--listen", &port.to_string(), "--dashboard", "off"])
+        .stderr(Stdio::null());
     let _process = Running::start(process.env_remove("XDG_RUNTIME_DIR").env("TMPDIR", theirs.path()));
     wait::until("it accepts connections", || TcpStream::connect(("127.0.0.1", port)).is_ok());
     let url = format!("http://127.0.0.1:{port}/");

@@ -18,7 +18,7 @@ pub(super) fn serve(arguments: &[&str]) -> (u16, Running) {
         Command::new(binary())
             .arg("serve")
             .args(arguments)
-            .args(["--listen", &format!("127.0.0.1:{port}")])
+            .args(["--listen", &format!("127.0.0.1:{port}"), "--dashboard", "off"])
             .stdin(Stdio::null())
             .stderr(Stdio::null()),
     )
@@ -93,6 +93,8 @@ fn the_printed_configuration_says_the_same_and_runs() {
             &format!("http://{}", origin.address()),
             "--listen",
             &format!("127.0.0.1:{port}"),
+            "--dashboard",
+            "off",
             "--print-config",
         ])
         .output()

@@ -249,6 +249,7 @@ fn a_stranger_in_an_empty_read_only_root_serves_long_bodies_and_answers_whole() 
         let Some(mut command) = in_empty_root(&prefix, Some(writable)) else { return };
         let (api, port) = (Bulk::start(), ports::free());
         command.args(["serve", &api.address, "--listen", &port.to_string(), "--workers", "1"]);
+        command.args(["--dashboard", "off"]);
         let _process = accepting(command.stderr(Stdio::null()), port);
         if writable == "/tmp" {
             upload(port, UPLOAD);

@@ -9,13 +9,14 @@ use crate::serve::subrequest;
 use crate::worker::{Awaits, ConnectionSlot, Worker};
 use millstream_conf::model::{Level, ListenAddress};
 use millstream_net::stream::Stream;
-use millstream_net::timer::with_deadline;
+use millstream_net::timer::{Deadline, with_deadline};
 use millstream_net::tls::HandshakeError;
 use millstream_net::{Address, clock};
 use millstream_telemetry::metrics::Counter;
 use std::cell::Cell;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
 
 static SERIAL: AtomicU64 = AtomicU64::new(1);
 
@@ -35,29 +36,8 @@ pub(super) async fn open(
         true => proxied::read(&mut stream, &generation, listener, &place, &remote).await?,
         false => None,
     };
-    let (stream, is_plain_on_tls) = match &generation.shared.tls[listener] {
-        None => (stream, false),
-        Some(acceptor) => {
-            let id = generation.http().listeners[listener].default_server;
-            let naming = Naming { worker: &worker, generation: &generation, listener, remote: &remote };
-            let mut deadline = millstream_net::timer::Deadline::new();
-            deadline.set(opened + generation.http().server(id).settings.client_header.timeout);
-            let handshake = place.unless_shed(
-                Awaits::Head(opened),
-                Box::pin(acceptor.accept_as(stream, |text, name| naming.say(text, name))),
-            );
-            match with_deadline(&mut deadline, handshake).await {
-                Ok(Some(Ok(encrypted))) => (encrypted, false),
-                Ok(Some(Err(HandshakeError::PlainHttp(stream)))) => (stream, true),
-                Ok(Some(Err(error))) => {
-                    let log = &generation.shared.main_log;
-                    log.write(Level::Info, format_args!("TLS handshake failed: {error}, client: {remote}"));
-                    return None;
-                }
-                Ok(None) | Err(_) => return None,
-            }
-        }
-    };
+    let (stream, is_plain_on_tls) =
+        shake_hands(&worker, &generation, (&place, listener), stream, &remote, opened).await?;
     let own = generation.http().server(generation.http().listeners[listener].default_server).own;
     if generation.http().location(own).settings.send.tcp_nodelay {
         // A unix socket has no such option; nothing is lost where it cannot be set.
@@ -76,6 +56,10 @@ pub(super) async fn open(
         opened,
         requests: Cell::new(0),
     });
+    if let Some(tls) = &facts.tls {
+        let kind = if tls.resumed { Counter::TlsHandshakesReused } else { Counter::TlsHandshakes };
+        worker.metrics.add(kind, 1);
+    }
     worker.metrics.add(Counter::ConnectionsAccepted, 1);
     Some(Connection {
         counted: Counted::new(worker.metrics.clone()),
@@ -88,4 +72,36 @@ pub(super) async fn open(
         last_used: opened,
         ticket: None,
     })
+}
+
+/// The TLS handshake, where the listener wants one, and whether the client spoke without; nothing where it came to nothing.
+async fn shake_hands(
+    worker: &Rc<Worker>,
+    generation: &Rc<Generation>,
+    (place, listener): (&ConnectionSlot, usize),
+    stream: Stream,
+    remote: &Address,
+    opened: Instant,
+) -> Option<(Stream, bool)> {
+    let Some(acceptor) = &generation.shared.tls[listener] else { return Some((stream, false)) };
+    let id = generation.http().listeners[listener].default_server;
+    let naming = Naming { worker, generation, listener, remote };
+    let mut deadline = Deadline::new();
+    deadline.set(opened + generation.http().server(id).settings.client_header.timeout);
+    let handshake = place.unless_shed(
+        Awaits::Head(opened),
+        Box::pin(acceptor.accept_as(stream, |text, name| naming.say(text, name))),
+    );
+    let error = match with_deadline(&mut deadline, handshake).await {
+        Ok(Some(Ok(encrypted))) => return Some((encrypted, false)),
+        Ok(Some(Err(HandshakeError::PlainHttp(stream)))) => return Some((stream, true)),
+        Ok(Some(Err(error))) => Some(error),
+        Ok(None) | Err(_) => None,
+    };
+    worker.metrics.add(Counter::TlsHandshakesFailed, 1);
+    if let Some(error) = error {
+        let log = &generation.shared.main_log;
+        log.write(Level::Info, format_args!("TLS handshake failed: {error}, client: {remote}"));
+    }
+    None
 }

@@ -23,7 +23,7 @@ impl Front {
         let (port, prefix) = (ports::free(), Prefix::new());
         let mut command = Command::new(binary());
         command.args(["serve", &format!("http://127.0.0.1:{api}"), "--listen", &format!("127.0.0.1:{port}")]);
-        command.args(["--memory", "64m"]).args(options).stdin(Stdio::null());
+        command.args(["--memory", "64m", "--dashboard", "off"]).args(options).stdin(Stdio::null());
         Front::start(command, port, prefix)
     }
 

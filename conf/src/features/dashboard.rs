@@ -1,0 +1,77 @@
+//! `dashboard`: where the live dashboard is, with the API and the metrics beside it.
+//!
+//! Who may look is said by `api_allow` and `api_token` of the same level. Before: `api`, whose level holds it; next: `own_server`, which
+//! makes a server of it; `millstream-server`'s `admin`, which answers.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+
+use super::context::HTTP;
+use super::listen::listen_address;
+use super::{Apply, Level, Row, once};
+use crate::address::ListenAddress;
+use crate::reading::Reading;
+use crate::source::Span;
+use crate::tree::Directive;
+
+/// A `dashboard` as written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Dashboard {
+    /// Where it listens.
+    pub address: SocketAddr,
+    /// `optional`: an address that somebody else has is done without.
+    pub optional: bool,
+    /// Where it stands.
+    pub span: Span,
+}
+
+/// The rows of this feature.
+#[rustfmt::skip]
+pub const ROWS: &[Row] = &[
+    once("dashboard", HTTP, (1, 2), "[address:]port [optional] | off", "off",
+        "The live dashboard: a page at `/`, with the metrics at `/metrics`, the API (`write=on`) at `/api/9/`, `/healthz` and `/readyz`. A port alone is one \
+        of 127.0.0.1. This machine may look, and whom `api_allow` and `api_token` of the http block name; any other address than one of this machine wants \
+        one of them. With `optional` the server starts without it where the address is taken.",
+        Apply::Level(dashboard)),
+];
+
+/// Reads the address: a port alone is one of this machine only.
+fn address(text: &str) -> Option<SocketAddr> {
+    if let Ok(port) = text.parse::<u16>() {
+        return (port != 0).then_some(SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port));
+    }
+    match listen_address(text)? {
+        // Without a port it would be that of HTTP, which nobody means.
+        ListenAddress::Tcp(address) if text.ends_with(&format!(":{}", address.port())) => Some(address),
+        _ => None,
+    }
+}
+
+fn dashboard(level: &mut Level, directive: &Directive, reading: &mut Reading<'_>) {
+    let word = &directive.args[0];
+    let optional = match directive.args.get(1) {
+        None => false,
+        Some(second) if second.text == "optional" => true,
+        Some(second) => return reading.not_one_of(second, &["optional"]),
+    };
+    if word.text == "off" {
+        return;
+    }
+    let Some(address) = address(&word.text) else {
+        reading
+            .error(word.span, format!("\"{}\" is not an address for the dashboard", word.text))
+            .help("write a port, which is one of this machine only, an address with a port such as 127.0.0.1:8081, or off");
+        return;
+    };
+    level.api.dashboard = Some(Dashboard { address, optional, span: directive.span });
+}
+
+/// An address that others reach wants a list or a token: by default nobody but this machine may, and so nobody could.
+pub(crate) fn refuse_open(level: &Level, reading: &mut Reading<'_>) {
+    let Some(Dashboard { address, span, .. }) = level.api.dashboard else { return };
+    let right = &level.api.right;
+    if !address.ip().is_loopback() && right.allow.is_none() && right.token.is_none() {
+        reading
+            .error(span, format!("other machines reach the dashboard at {address}, and nothing says which of them may look"))
+            .help("write api_allow with their addresses, or api_token, beside it in the http block; or a port alone, for this machine only");
+    }
+}

@@ -1,0 +1,206 @@
+//! What NGINX Plus's API, version 9, tells of the process, its zones and its upstreams, in the same form, so that its clients work.
+//!
+//! What is not counted here is left out, and not shown as nothing. The sums are made for each who asks; a request that is served
+//! pays nothing for it. Before: `resource`, which reads paths; next: `process`, `zones`, `upstreams`.
+
+mod process;
+mod upstreams;
+mod zones;
+
+use super::{ApiRefusal, caches};
+use crate::request::Request;
+use millstream_wire::date;
+use serde_json::{Map, Value, json};
+
+/// The version of NGINX Plus's API.
+pub(super) const VERSION: u32 = 9;
+
+macro_rules! subjects {
+    ($($(#[doc = $doc:literal])+ $variant:ident $name:literal in_http=$in_http:literal;)*) => {
+        /// What can be asked for.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub enum Subject { $($(#[doc = $doc])+ $variant,)* }
+
+        impl Subject {
+            /// Every one: its name, and whether it stands below `http`.
+            const ALL: &'static [(Subject, &'static str, bool)] = &[$((Subject::$variant, $name, $in_http),)*];
+        }
+    };
+}
+
+subjects! {
+    /// The process.
+    Nginx "nginx" in_http=false;
+    /// Workers that were started anew.
+    Processes "processes" in_http=false;
+    /// Connections of clients.
+    Connections "connections" in_http=false;
+    /// Memory that is shared in slabs; here there is none.
+    Slabs "slabs" in_http=false;
+    /// Handshakes of clients.
+    Ssl "ssl" in_http=false;
+    /// Name servers with a zone of their own; here there is none.
+    Resolvers "resolvers" in_http=false;
+    /// The workers.
+    Workers "workers" in_http=false;
+    /// All requests.
+    Requests "requests" in_http=true;
+    /// By server.
+    ServerZones "server_zones" in_http=true;
+    /// By location.
+    LocationZones "location_zones" in_http=true;
+    /// By upstream server.
+    Upstreams "upstreams" in_http=true;
+    /// By cache zone.
+    Caches "caches" in_http=true;
+    /// By zone of `limit_req`.
+    LimitReqs "limit_reqs" in_http=true;
+    /// By zone of `limit_conn`.
+    LimitConns "limit_conns" in_http=true;
+}
+
+impl Subject {
+    /// What a part of a path names, below `http` or beside it.
+    pub(super) fn named(name: &str, in_http: bool) -> Option<Subject> {
+        let mut all = Subject::ALL.iter();
+        all.find(|(_, its, below)| *its == name && *below == in_http).map(|(subject, ..)| *subject)
+    }
+
+    /// The names below `http`, or beside it.
+    pub(super) fn names(in_http: bool) -> impl Iterator<Item = &'static str> {
+        Subject::ALL.iter().filter(move |(.., below)| *below == in_http).map(|(_, name, _)| *name)
+    }
+}
+
+/// What is told of a subject, or of a part of it; `fields` is the argument of that name.
+pub(super) fn of(
+    request: &Request,
+    subject: Subject,
+    path: &[String],
+    fields: Option<&[u8]>,
+) -> Result<Value, ApiRefusal> {
+    let whole = whole(request, subject)?;
+    let is_list = matches!(
+        subject,
+        Subject::ServerZones
+            | Subject::LocationZones
+            | Subject::Upstreams
+            | Subject::Caches
+            | Subject::LimitReqs
+            | Subject::LimitConns
+            | Subject::Slabs
+            | Subject::Resolvers
+    );
+    let wanted = fields.map(wanted);
+    match (path, whole) {
+        ([], Value::Object(all)) if is_list => Ok(match wanted {
+            Some(names) if names.is_empty() => all.keys().cloned().collect(),
+            Some(names) => all.into_iter().map(|(name, one)| (name, only(one, &names))).collect(),
+            None => Value::Object(all),
+        }),
+        ([], whole) => Ok(wanted.map_or_else(|| whole.clone(), |names| only(whole.clone(), &names))),
+        ([name, rest @ ..], Value::Object(mut all)) if is_list => {
+            let missing = || {
+                let text = format!("there is no \"{name}\" here");
+                ApiRefusal::new(404, not_found(subject), text)
+            };
+            let one = all.remove(name).ok_or_else(missing)?;
+            match (subject, rest) {
+                (_, []) => Ok(wanted.map_or_else(|| one.clone(), |names| only(one.clone(), &names))),
+                (Subject::Upstreams, [servers, which @ ..]) if servers == "servers" => {
+                    upstreams::servers(&request.generation.shared, name, which)
+                }
+                _ => Err(no_path()),
+            }
+        }
+        _ => Err(no_path()),
+    }
+}
+
+/// NGINX Plus's word for a name that is not there.
+fn not_found(subject: Subject) -> &'static str {
+    match subject {
+        Subject::Upstreams => "UpstreamNotFound",
+        Subject::Caches => "CacheNotFound",
+        Subject::ServerZones => "ServerZoneNotFound",
+        Subject::LocationZones => "LocationZoneNotFound",
+        Subject::LimitReqs => "LimitReqNotFound",
+        Subject::LimitConns => "LimitConnNotFound",
+        _ => "PathNotFound",
+    }
+}
+
+fn no_path() -> ApiRefusal {
+    ApiRefusal::new(404, "PathNotFound", "there is no such path")
+}
+
+fn whole(request: &Request, subject: Subject) -> Result<Value, ApiRefusal> {
+    let shared = &request.generation.shared;
+    Ok(match subject {
+        Subject::Nginx => process::nginx(request),
+        Subject::Processes => json!({ "respawned": shared.registry.respawned() }),
+        Subject::Connections => process::connections(request),
+        Subject::Requests => process::requests(request),
+        Subject::Workers => process::workers(request),
+        Subject::Ssl => process::ssl(request),
+        Subject::Slabs | Subject::Resolvers => json!({}),
+        Subject::ServerZones => zones::servers(&shared.registry.snapshot()),
+        Subject::LocationZones => zones::locations(&shared.registry.snapshot()),
+        Subject::LimitReqs => zones::request_limits(shared, &shared.registry.snapshot()),
+        Subject::LimitConns => zones::connection_limits(shared, &shared.registry.snapshot()),
+        Subject::Upstreams => upstreams::all(shared),
+        Subject::Caches => serde_json::to_value(caches::all(shared)).map_err(|_| failed())?,
+    })
+}
+
+fn failed() -> ApiRefusal {
+    ApiRefusal::new(500, "InternalError", "the figures could not be written")
+}
+
+/// The names of a `fields` argument; none where it is empty.
+fn wanted(fields: &[u8]) -> Vec<String> {
+    let names = fields.split(|&byte| byte == b',').filter(|name| !name.is_empty());
+    names.map(|name| String::from_utf8_lossy(name).into_owned()).collect()
+}
+
+/// Only these fields of an object.
+fn only(mut value: Value, names: &[String]) -> Value {
+    if let Some(object) = value.as_object_mut() {
+        object.retain(|name, _| names.iter().any(|wanted| wanted == name));
+    }
+    value
+}
+
+/// A moment in milliseconds since 1970, as NGINX Plus writes it (ISO 8601, in UTC).
+fn moment(unix_milliseconds: i64) -> String {
+    let text = date::format_iso8601(unix_milliseconds.div_euclid(1000), 0);
+    let seconds = String::from_utf8_lossy(&text[..19]).into_owned();
+    format!("{seconds}.{:03}Z", unix_milliseconds.rem_euclid(1000))
+}
+
+/// Classes of statuses as an object, with their sum.
+fn classes(responses: &[u64]) -> Value {
+    let mut object = Map::new();
+    for (index, count) in responses.iter().take(5).enumerate() {
+        object.insert(format!("{}xx", index + 1), (*count).into());
+    }
+    object.insert("total".to_owned(), responses.iter().take(5).sum::<u64>().into());
+    Value::Object(object)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_moment_is_written_in_utc_to_the_millisecond() {
+        assert_eq!(moment(1_700_000_000_007), "2023-11-14T22:13:20.007Z");
+    }
+
+    #[test]
+    fn only_the_fields_that_were_asked_for_are_told() {
+        let whole = json!({ "a": 1, "b": 2, "c": 3 });
+        assert_eq!(only(whole, &wanted(b"a,c,other")), json!({ "a": 1, "c": 3 }));
+        assert!(wanted(b"").is_empty());
+    }
+}

@@ -1,0 +1,63 @@
+//! The process as a whole: what it is, its connections, its requests.
+
+use super::moment;
+use crate::request::Request;
+use crate::variables::Connections;
+use millstream_net::clock;
+use millstream_telemetry::metrics::Counter;
+use serde_json::{Value, json};
+
+/// Which process this is, and which configuration it serves with.
+pub(super) fn nginx(request: &Request) -> Value {
+    let shared = &request.generation.shared;
+    json!({
+        "version": env!("CARGO_PKG_VERSION"),
+        "build": "millstream",
+        "address": request.connection.local.host_text(),
+        "generation": shared.number,
+        "load_timestamp": moment(shared.loaded),
+        "timestamp": moment(clock::wall().unix_milliseconds()),
+        "pid": std::process::id(),
+        "ppid": rustix::process::getppid().map_or(0, |parent| parent.as_raw_nonzero().get()),
+    })
+}
+
+/// Connections of clients. Whoever is accepted is served, so none is dropped.
+pub(super) fn connections(request: &Request) -> Value {
+    told(&Connections::of(request))
+}
+
+fn told(connections: &Connections) -> Value {
+    let Connections { accepted, active, waiting, .. } = *connections;
+    json!({ "accepted": accepted, "dropped": 0, "active": active - waiting, "idle": waiting })
+}
+
+/// Requests of clients: all so far, and those that are being served.
+pub(super) fn requests(request: &Request) -> Value {
+    counted(&Connections::of(request))
+}
+
+fn counted(connections: &Connections) -> Value {
+    let Connections { requests, reading, writing, .. } = *connections;
+    json!({ "total": requests, "current": reading + writing })
+}
+
+/// The workers. They are threads of one process, which NGINX Plus would call one worker.
+pub(super) fn workers(request: &Request) -> Value {
+    let connections = Connections::of(request);
+    json!([{
+        "id": 0,
+        "pid": std::process::id(),
+        "connections": told(&connections),
+        "http": { "requests": counted(&connections) },
+    }])
+}
+
+/// Handshakes of clients.
+pub(super) fn ssl(request: &Request) -> Value {
+    let snapshot = request.generation.shared.registry.snapshot();
+    let [new, reused, failed] =
+        [Counter::TlsHandshakes, Counter::TlsHandshakesReused, Counter::TlsHandshakesFailed]
+            .map(|counter| snapshot.counter(counter));
+    json!({ "handshakes": new + reused, "handshakes_failed": failed, "session_reuses": reused })
+}

@@ -1,0 +1,117 @@
+//! The upstreams with their servers, each address for itself.
+
+use super::{classes, moment, no_path};
+use crate::admin::ApiRefusal;
+use crate::generation::Shared;
+use millstream_conf::model::Upstream;
+use millstream_net::clock;
+use millstream_telemetry::metrics::PeerTiming;
+use millstream_upstream::{PeerAccount, PeerState};
+use serde_json::{Map, Value, json};
+use std::time::Instant;
+
+/// All upstreams by name, those that a `proxy_pass` names by its address alone among them.
+pub(super) fn all(shared: &Shared) -> Value {
+    let now = clock::now();
+    let told = shared.groups.iter().map(|group| {
+        let peers = group.in_force();
+        let peers: Vec<Value> = peers.accounts(now).map(|account| peer(&account, now)).collect();
+        // Peers that went with an earlier version are not told, nor is memory shared by name.
+        (group.name().to_owned(), json!({ "peers": peers, "zombies": 0, "zone": group.name() }))
+    });
+    Value::Object(told.collect())
+}
+
+fn peer(account: &PeerAccount, now: Instant) -> Value {
+    let PeerAccount {
+        id,
+        server,
+        name,
+        backup,
+        weight,
+        max_conns,
+        state,
+        health,
+        selected,
+        counts,
+        downtime,
+    } = account;
+    let ago = |then: Instant| {
+        let passed = i64::try_from(now.saturating_duration_since(then).as_millis()).unwrap_or(i64::MAX);
+        moment(clock::wall().unix_milliseconds().saturating_sub(passed))
+    };
+    let mut told = Map::new();
+    let mut put = |field: &str, value: Value| _ = told.insert(field.to_owned(), value);
+    put("id", json!(id));
+    put("server", json!(&**server));
+    put("name", json!(&**name));
+    put("backup", json!(backup));
+    put("weight", json!(weight));
+    put("state", json!(state.name()));
+    put("active", json!(counts.active));
+    if *max_conns > 0 {
+        put("max_conns", json!(max_conns));
+    }
+    put("requests", json!(counts.requests));
+    for (field, timing) in [("header_time", PeerTiming::Header), ("response_time", PeerTiming::Response)] {
+        let times = counts.timing(timing);
+        if let Some(mean) = times.sum().checked_div(times.count()) {
+            // In whole milliseconds, as NGINX Plus has it: clients read nothing else.
+            put(field, json!(mean / 1000));
+        }
+    }
+    put("responses", classes(&counts.responses));
+    put("sent", json!(counts.sent));
+    put("received", json!(counts.received));
+    put("fails", json!(counts.failures));
+    put("unavail", json!(counts.outages));
+    let mut checks = json!({ "checks": health.checks, "fails": health.fails, "unhealthy": health.unhealthy });
+    if let Some(passed) = health.last_passed {
+        checks["last_passed"] = passed.into();
+    }
+    put("health_checks", checks);
+    put("downtime", json!(u64::try_from(downtime.total.as_millis()).unwrap_or(u64::MAX)));
+    if let Some(since) = downtime.since {
+        put("downstart", ago(since).into());
+    }
+    if let Some(selected) = selected {
+        put("selected", ago(*selected).into());
+    }
+    Value::Object(told)
+}
+
+/// The servers of an upstream as they are configured, or the one of a number.
+pub(super) fn servers(shared: &Shared, upstream: &str, which: &[String]) -> Result<Value, ApiRefusal> {
+    let position = shared.groups.iter().position(|group| group.name() == upstream).ok_or_else(no_path)?;
+    let configured = &shared.configuration.http.upstreams[position];
+    let peers = shared.groups[position].in_force();
+    let mut told = peers.accounts(clock::now()).map(|account| server(&account, configured));
+    match which {
+        [] => Ok(told.collect()),
+        [id] => {
+            let missing = || {
+                let text = format!("upstream \"{upstream}\" has no server with the number {id}");
+                ApiRefusal::new(404, "UpstreamServerNotFound", text)
+            };
+            let id: u64 = id.parse().map_err(|_| missing())?;
+            told.find(|server| server["id"] == id).ok_or_else(missing)
+        }
+        _ => Err(no_path()),
+    }
+}
+
+fn server(account: &PeerAccount, configured: &Upstream) -> Value {
+    let mut told = json!({
+        "id": account.id,
+        "server": &*account.name,
+        "weight": account.weight,
+        "max_conns": account.max_conns,
+        "backup": account.backup,
+        "down": account.state == PeerState::Down,
+    });
+    if let Some(written) = configured.servers.iter().find(|written| *written.name == *account.server) {
+        told["max_fails"] = written.max_fails.into();
+        told["fail_timeout"] = format!("{}s", written.fail_timeout.as_secs()).into();
+    }
+    told
+}
