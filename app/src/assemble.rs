@@ -124,6 +124,7 @@ pub fn assemble(
         hosts,
         status_zones,
         registry: Arc::clone(registry),
+        recorder: previous.map(|shared| shared.recorder.clone()).unwrap_or_default(),
         keeps_sent_heads,
         names_body_files: reads(http, is_of_body_file),
         keeps_upstream_heads: reads(http, is_of_upstream_head),

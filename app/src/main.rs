@@ -16,6 +16,7 @@ mod accepting;
 mod descriptors;
 mod names;
 mod health;
+mod recording;
 mod handshakes;
 mod assemble;
 mod check;

@@ -14,6 +14,7 @@ use crate::health::Checker;
 use crate::names;
 use crate::panic_log;
 use crate::pid_file::PidFile;
+use crate::recording::Recording;
 use crate::reload::{self, LoadAgain};
 use crate::serve_url;
 use crate::upgrade::Program;
@@ -123,6 +124,7 @@ struct Process {
     program: Program,
     account: Option<Account>,
     checker: Checker,
+    recording: Recording,
 }
 
 type Failed = millstream_conf::diagnostics::Diagnostics;
@@ -165,9 +167,11 @@ impl Process {
             program: Program::of_this_process(),
             account,
             checker: Checker::default(),
+            recording: Recording::default(),
         };
         names::follow(&process.shared);
         process.check_health();
+        process.recording.take_over(&process.shared);
         process.spread_workers().map_err(|error| failed(format!("a worker cannot be started: {error}")))?;
         Ok(process)
     }
@@ -249,11 +253,16 @@ impl Process {
             reload::reload(&self.again, &self.log_writer, &self.registry, &self.shared, &self.listenings);
         let Some(reloaded) = reloaded else {
             log.write(Level::Error, format_args!("the configuration before it stays in force"));
+            self.note(
+                false,
+                "a reload failed, the configuration before it stays in force: the error log says why",
+            );
             return;
         };
         self.shared = reloaded.shared;
         names::follow(&self.shared);
         self.check_health();
+        self.recording.take_over(&self.shared);
         let before = std::mem::replace(&mut self.listenings, reloaded.listenings);
         let main = &self.shared.configuration.main;
         self.log_writer.report_to(main_log_file(main, &self.log_writer).as_ref());
@@ -276,6 +285,12 @@ impl Process {
         self.leaving.retain(|handle| !handle.thread.is_finished());
         self.stop_after_timeout(self.leaving.iter());
         log.write(Level::Notice, format_args!("configuration {} is in force", self.shared.number));
+        self.note(true, &format!("reloaded: configuration {} is in force", self.shared.number));
+    }
+
+    /// Keeps what happened for those who look at the dashboard.
+    fn note(&self, went_well: bool, text: &str) {
+        self.shared.recorder.note(clock::wall().unix_milliseconds(), went_well, text);
     }
 
     /// In the background the error log stands for standard error: whoever started us may wait for the end of it, and
@@ -322,6 +337,7 @@ impl Process {
         }
         let log = self.shared.main_log.clone();
         (self.workers.len()..before).for_each(|_| self.registry.respawn());
+        self.note(false, "a worker thread ended unasked, and another was started");
         log.write(Level::Alert, format_args!("a worker thread ended unasked, starting another"));
         // Where the reason stays (no descriptors), this keeps the restarts from becoming a busy loop.
         std::thread::park_timeout(WORKER_RESTART_PAUSE);

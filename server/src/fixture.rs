@@ -58,6 +58,7 @@ pub(crate) fn worker(http: &str) -> Rc<Worker> {
         hosts: conf.listeners.iter().map(|listener| HostTable::new(conf, listener)).collect(),
         status_zones: StatusZones::of(conf, &registry),
         registry: registry.clone(),
+        recorder: Arc::default(),
         keeps_sent_heads: true,
         names_body_files: false,
         keeps_upstream_heads: true,

@@ -7,6 +7,7 @@
 use crate::limit_zone::connections::ConnectionZone;
 use crate::limit_zone::requests::RequestZone;
 use crate::open_files::OpenFiles;
+use crate::recorder::Recorder;
 use crate::route::server_name::HostTable;
 use crate::status_zones::StatusZones;
 use millstream_cache::{Front, Store};
@@ -77,6 +78,8 @@ pub struct Shared {
     pub status_zones: StatusZones,
     /// The counts of all workers, which outlive configurations; read by the API, never by a request that is served.
     pub registry: Arc<Registry>,
+    /// What the dashboard shows of the last hour, which outlives configurations too.
+    pub recorder: Arc<Recorder>,
     /// Whether any template reads `$sent_http_`, so that heads are kept until the log line is written.
     pub keeps_sent_heads: bool,
     /// Whether something reads `$request_body_file`.

@@ -13,6 +13,7 @@ pub mod route;
 pub mod slots;
 pub mod limit_zone;
 pub mod open_files;
+pub mod recorder;
 pub mod status_zones;
 pub mod generation;
 pub mod worker;

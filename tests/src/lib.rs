@@ -21,6 +21,7 @@ pub mod load;
 pub mod server;
 pub mod stampede;
 pub mod browser;
+pub mod webdriver;
 
 use std::path::PathBuf;
 

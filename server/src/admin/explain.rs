@@ -10,6 +10,8 @@ pub mod stored;
 pub mod text;
 pub mod verdict;
 
+pub(super) use help::help as help_of;
+
 use super::ApiRefusal;
 use super::place::{self, Url};
 use super::resource::arguments;

@@ -2,7 +2,7 @@
 //!
 //! Counts are those of the process and outlive reloads; told are the locations of the configuration in force.
 
-use super::explain::{ConfigurationPlace, at};
+use super::explain::{ConfigurationPlace, at, help_of};
 use crate::location_text::written;
 use crate::request::Request;
 use millstream_cache::policy;
@@ -16,8 +16,10 @@ use std::collections::BTreeMap;
 pub(super) struct OfLocation {
     /// The location.
     location: ConfigurationPlace,
+    /// How long the upstream takes for a request here on average, in milliseconds.
+    origin_time: f64,
     /// Requests that were not answered from the cache, by cause.
-    requests: BTreeMap<&'static str, Told>,
+    requests: BTreeMap<&'static str, Reason>,
     /// Answers that were not stored, by cause.
     not_stored: BTreeMap<&'static str, Reason>,
 }
@@ -34,6 +36,8 @@ struct Told {
 #[derive(Debug, Serialize)]
 struct Reason {
     text: &'static str,
+    /// What would make a hit of it.
+    help: &'static str,
     #[serde(flatten)]
     told: Told,
 }
@@ -47,9 +51,44 @@ fn causes(of: &LocationSnapshot, family: CauseFamily) -> impl Iterator<Item = (&
     })
 }
 
-/// The sentence of a word.
-fn text(word: &str) -> &'static str {
-    policy::Reason::ALL.iter().find(|reason| reason.name() == word).map_or("", |reason| reason.text())
+/// What is said of an answer that was not stored.
+fn refused((word, told): (&'static str, Told)) -> (&'static str, Reason) {
+    let reason = policy::Reason::ALL.iter().find(|reason| reason.name() == word);
+    let (text, help) = reason.map_or(("", ""), |reason| (reason.text(), help_of(*reason)));
+    (word, Reason { text, help, told })
+}
+
+/// What is said of a request that was not answered from the cache.
+fn missed((word, told): (&'static str, Told)) -> (&'static str, Reason) {
+    let text =
+        Cause::described(CauseFamily::Miss).find(|(name, _)| *name == word).map_or("", |(_, text)| text);
+    (word, Reason { text: text.trim(), help: help(word), told })
+}
+
+/// What would answer such a request from the cache.
+fn help(word: &str) -> &'static str {
+    match word {
+        "absent" => {
+            "a first request has to miss; where that is most of them, keep answers for longer, leave out of proxy_cache_key what they do not \
+             depend on, or see whether they are stored at all"
+        }
+        "expired" => {
+            "keep answers for longer (max-age, proxy_cache_valid), or give the old one while a new one is fetched: proxy_cache_use_stale \
+             updating with proxy_cache_background_update on"
+        }
+        "always_validate" => "have the API send max-age in place of no-cache",
+        "client" => "write proxy_cache_client_control off",
+        "bypass" => "take out the variable of proxy_cache_bypass that is neither empty nor 0",
+        "credentials" => {
+            "where the answer is the same for everybody, have the API send Cache-Control: public or s-maxage=…; where each has one of its \
+             own, put the field into proxy_cache_key"
+        }
+        "not_keyed" => "put into proxy_cache_key what the request has beside its URL, or shorten the key",
+        "method" => "proxy_cache_methods names the methods that are answered from the cache",
+        "scarce" => "write a smaller proxy_cache_min_uses, or give the zone more room",
+        "lock_timeout" => "write a longer proxy_cache_lock_timeout, so that more wait for the first answer",
+        _ => "",
+    }
 }
 
 /// All locations that had misses.
@@ -60,14 +99,13 @@ pub(super) fn all(request: &Request) -> Vec<OfLocation> {
     locations
         .filter_map(|(id, location)| {
             let of = counted.get(shared.status_zones.location(id) as usize)?;
-            let requests: BTreeMap<_, _> = causes(of, CauseFamily::Miss).collect();
-            let not_stored: BTreeMap<_, _> = causes(of, CauseFamily::NotStored)
-                .map(|(word, told)| (word, Reason { text: text(word), told }))
-                .collect();
+            let requests: BTreeMap<_, _> = causes(of, CauseFamily::Miss).map(missed).collect();
+            let not_stored: BTreeMap<_, _> = causes(of, CauseFamily::NotStored).map(refused).collect();
             let location =
                 ConfigurationPlace { name: written(&location.matches), at: at(request, location.span) };
             (!requests.is_empty() || !not_stored.is_empty()).then_some(OfLocation {
                 location,
+                origin_time: of.origin.mean_time() as f64 / 1000.0,
                 requests,
                 not_stored,
             })

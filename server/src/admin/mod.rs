@@ -10,17 +10,21 @@
 //! ```
 //! A version and `http` may stand in front (`/api/9/http/caches`). Strangers are refused first; without `write=on` nothing
 //! is changed. All but the metrics is JSON, bodies are bounded. Where it is the dashboard's, all of that is below `/api/`, and beside it
-//! stands what monitors ask for, of which nobody is kept out. Next: `resource`, `status`, `caches`, `purging`, `explain`.
+//! stand its page, what that follows, and what monitors ask for, of which nobody is kept out. Next: `resource`, `dashboard`, `live`, `status`.
 
 pub mod place;
 pub mod caches;
 pub mod status;
+pub mod dashboard;
 pub mod resource;
 pub mod purging;
 pub mod explain;
 mod misses;
 mod metrics;
 mod readiness;
+mod live;
+
+pub use status::tables;
 
 use crate::answer::Outcome;
 use crate::answer::purge::{Refusal, json};
@@ -91,6 +95,12 @@ pub async fn answer(request: &mut Request, client: &mut Client) -> Outcome {
         (Method::Get | Method::Head, Some(Resource::Readiness)) => {
             return readiness::ready(request, client).await;
         }
+        (Method::Get | Method::Head, Some(Resource::Asset(asset)))
+            if right::sees_page(&api.right, request) =>
+        {
+            let asset = *asset;
+            return dashboard::answer(request, client, asset).await;
+        }
         _ => {}
     }
     let privilege = if api.is_dashboard { right::DASHBOARD } else { right::API };
@@ -136,8 +146,12 @@ async fn read(request: &mut Request, client: &mut Client, resource: Resource) ->
             let told = status::of(request, subject, &path, fields)?;
             Ok(json(request, client, 200, &told).await)
         }
-        Resource::Health | Resource::Readiness => {
-            Err(ApiRefusal::new(404, "PathNotFound", "it was answered"))
+        Resource::Live => {
+            let tables = tables(&request.generation.shared);
+            live::answer(request, client, tables).await
+        }
+        Resource::Asset(_) | Resource::Health | Resource::Readiness => {
+            Err(ApiRefusal::new(404, "PathNotFound", "there is no such path"))
         }
         Resource::Misses => Ok(json(request, client, 200, &misses::all(request)).await),
         Resource::Metrics => Ok(metrics::answer(request, client).await),

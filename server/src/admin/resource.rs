@@ -2,6 +2,7 @@
 //!
 //! The location's own prefix is taken off, then NGINX Plus's version and `http`. Pure.
 
+use super::dashboard::Asset;
 use super::status::Subject;
 use crate::request::Request;
 use millstream_conf::model::LocationMatch;
@@ -28,6 +29,10 @@ pub enum Resource {
     Misses,
     /// All that is counted.
     Metrics,
+    /// A file of the dashboard's page.
+    Asset(Asset),
+    /// What the page follows.
+    Live,
     /// Whether the process is there.
     Health,
     /// Whether it should be sent requests.
@@ -51,12 +56,15 @@ pub fn of(request: &Request, on_dashboard: bool) -> Option<Resource> {
 /// What stands where the dashboard is: its page, what monitors ask for, and the API below its name.
 fn beside_page(path: &str) -> Option<Resource> {
     Some(match path {
-        "" => Resource::Versions,
         "metrics" => Resource::Metrics,
         "healthz" => Resource::Health,
         "readyz" => Resource::Readiness,
+        "live" => Resource::Live,
         "api" => Resource::Versions,
-        _ => return named(path.strip_prefix("api/")?),
+        _ => {
+            let rest = path.strip_prefix("api/");
+            return rest.map_or_else(|| Asset::named(path).map(Resource::Asset), named);
+        }
     })
 }
 

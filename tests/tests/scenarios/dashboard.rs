@@ -7,6 +7,8 @@ use millstream_tests::ports;
 use millstream_tests::prefix::Prefix;
 use millstream_tests::server::{Server, is_nginx};
 use millstream_tests::wait;
+use millstream_tests::webdriver::Window;
+use rustix::process::Signal;
 use serde_json::Value;
 use std::sync::Arc;
 
@@ -259,4 +261,233 @@ fn an_optional_dashboard_is_done_without_where_its_port_is_taken() {
     assert!(server.log().contains("there is no dashboard"), "{}", server.log());
     let refused = Server::try_start(Prefix::new(), template, &[("DASHBOARD", &port.to_string())]);
     assert!(refused.err().is_some_and(|refused| refused.output.contains("another process listens there")));
+}
+
+/// Who follows the figures, event by event.
+struct Viewer(Client);
+
+impl Viewer {
+    fn of(looked: &Looked) -> Viewer {
+        let mut client = Client::connect(looked.port).expect("it listens");
+        client.send("GET /live HTTP/1.1\r\nHost: localhost\r\n\r\n").expect("sent");
+        let head = client.head().expect("a head");
+        assert_eq!((head.status, head.field("content-type")), (200, Some("text/event-stream")));
+        Viewer(client)
+    }
+
+    /// The next event: its name and its data. `None` at the end of the stream, which is not cut.
+    fn next(&mut self) -> Option<(String, Value)> {
+        let mut text = String::new();
+        while !text.ends_with("\n\n") {
+            let size = self.0.line().expect("the size of a chunk");
+            let size = usize::from_str_radix(&size, 16).expect("a size");
+            if size == 0 {
+                assert!(text.is_empty(), "an event was cut");
+                return None;
+            }
+            text += &String::from_utf8(self.0.exactly(size).expect("a chunk")).expect("text");
+            assert_eq!(self.0.line().expect("the end of a chunk"), "");
+        }
+        let (name, data) = text.trim_end().split_once('\n').expect("two lines");
+        let name = name.strip_prefix("event: ").expect("a name").to_owned();
+        Some((name, serde_json::from_str(data.strip_prefix("data: ").expect("data")).expect("JSON")))
+    }
+
+    /// The first event that fits, of those that come.
+    fn until(&mut self, what: &str, fits: impl Fn(&Value) -> bool) -> Value {
+        let found = (0..30).find_map(|_| self.next().map(|(_, told)| told).filter(&fits));
+        found.unwrap_or_else(|| panic!("{what} did not come"))
+    }
+
+    /// That the stream ends soon, without a cut.
+    fn ends(mut self) {
+        let ended = (0..5).any(|_| self.next().is_none());
+        assert!(ended, "the stream goes on");
+    }
+}
+
+#[test]
+fn figures_come_as_events_and_end_with_the_configuration_and_the_process() {
+    if is_nginx() {
+        return;
+    }
+    let mut looked = Looked::start("");
+    let mut viewer = Viewer::of(&looked);
+    let (name, history) = viewer.next().expect("the history");
+    assert!(name == "history" && history["names"][0] == "at", "{history}");
+    for _ in 0..5 {
+        assert_eq!(looked.server.get("/a").status, 200);
+    }
+    let names = history["names"].as_array().expect("names").clone();
+    let index = |name: &str| names.iter().position(|known| known == name).expect("it is a figure");
+    let (requests, reached, without) = (index("requests"), index("reached"), index("without"));
+    let (mut counted, mut asked, mut spared) = (0, 0, 0);
+    let frame = viewer.until("all that was asked for", |frame| {
+        frame["tables"]["location_zones"]["site"]["requests"] == 5 && frame["second"].is_array()
+    });
+    assert_eq!(frame["tables"]["upstreams"]["api"]["peers"][0]["requests"], 1, "{frame}");
+    // Who comes later sees the seconds that were.
+    let (_, history) = Viewer::of(&looked).next().expect("the history");
+    for row in history["rows"].as_array().expect("rows") {
+        let figure = |index: usize| row[index].as_u64().expect("a number");
+        (counted, asked, spared) =
+            (counted + figure(requests), asked + figure(reached), spared + figure(without));
+    }
+    assert_eq!((counted, asked, spared), (5, 1, 5), "{history}");
+    looked.server.signal(Signal::HUP);
+    viewer.ends();
+    let mut viewer = Viewer::of(&looked);
+    let told =
+        viewer.until("the reload", |told| told["notes"].as_array().is_some_and(|notes| !notes.is_empty()));
+    assert!(told["notes"][0]["text"].as_str().is_some_and(|text| text.contains("configuration 2")), "{told}");
+    let ended = looked.server.stop(Signal::QUIT);
+    assert!(ended.is_some_and(|status| status.success()), "a viewer keeps no process from ending: {ended:?}");
+    viewer.ends();
+}
+
+#[test]
+fn a_page_comes_out_of_the_binary_small_strict_and_compressed() {
+    if is_nginx() {
+        return;
+    }
+    let looked = Looked::start("");
+    let mut all = 0;
+    for (path, media_type) in
+        [("/", "text/html"), ("/dashboard.css", "text/css"), ("/dashboard.js", "text/javascript")]
+    {
+        let answer = looked.get(path);
+        all += answer.body.len();
+        let field = |name: &str| answer.field(name).unwrap_or_default().to_owned();
+        assert!(answer.status == 200 && field("content-type").starts_with(media_type), "{}", answer.head);
+        let policy = field("content-security-policy");
+        assert!(
+            policy.contains("default-src 'none'") && policy.contains("frame-ancestors 'none'"),
+            "{policy}"
+        );
+        assert!(!policy.contains("unsafe"), "{policy}");
+        assert_eq!(field("x-content-type-options"), "nosniff");
+        let squeezed = client::get_with(looked.port, path, &[("Accept-Encoding", "gzip")]);
+        assert_eq!(squeezed.field("content-encoding"), Some("gzip"), "{path}");
+        assert_eq!(looked.status(path, &[("Host", "evil.example")]), 403, "{path}");
+    }
+    assert!(all < 100_000, "{all} bytes");
+    let looked = Looked::start("api_token 0123456789abcdef;");
+    assert_eq!([looked.get("/").status, looked.get("/live").status], [200, 403], "it asks for the token");
+}
+
+#[test]
+fn the_page_shows_in_a_browser_what_happens_and_is_used_to_purge_and_explain() {
+    if is_nginx() {
+        return;
+    }
+    let Some(window) = Window::open(1280, 1000) else {
+        eprintln!("SKIPPED: no driver of Chromium here; apt-get install chromium-driver");
+        return;
+    };
+    let looked = Looked::start("");
+    let url = format!("http://127.0.0.1:{}/", looked.port);
+    window.go(&url);
+    wait::until("it follows", || window.text("#state") == "live");
+    let paint =
+        window.run("return performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? 0;");
+    eprintln!("first paint after {paint} ms");
+    for _ in 0..20 {
+        assert_eq!(looked.server.get("/a").status, 200);
+    }
+    assert_eq!(looked.server.get("/b").status, 200);
+    wait::until("it is told", || window.text("#without") == "21");
+    assert_eq!(window.text("#reached"), "2");
+    wait::until("the tables are filled", || {
+        let site = window.text("#locations-table tbody");
+        site.contains("site") && window.text("#upstreams-table tbody").contains("backup")
+    });
+    assert_eq!(window.text("#caches-table tbody th"), "answers");
+    wait::until("misses are told", || window.text("#misses-table").contains("Nothing was stored that fits"));
+    // By the keyboard's way: a heading is a button, a filter is a field.
+    window.click("#upstreams-table thead th:first-child button");
+    let sorted = window.run("return document.querySelector('#upstreams-table th[aria-sort]')?.innerText;");
+    assert_eq!(sorted.as_str().map(str::trim), Some("server"));
+    window.write("#upstreams input[type=search]", "no such server");
+    wait::until("nothing fits", || window.text("#upstreams-table").contains("nothing fits the filter"));
+    window.write("#upstreams input[type=search]", "api");
+    wait::until("it fits again", || window.text("#upstreams-table tbody").contains("api"));
+    let public = format!("http://127.0.0.1:{}/a", looked.server.port());
+    window.write("#explain-url", &public);
+    window.click("#explain button");
+    wait::until("it is explained", || window.text("#told").contains("HIT"));
+    window.write("#purge-text", &public);
+    window.click("#purge button");
+    wait::until("it is shown first", || window.text("#told").contains("This would be purged"));
+    let before = looked.origin.count();
+    assert_eq!(looked.server.get("/a").status, 200);
+    assert_eq!(looked.origin.count(), before, "a preview purges nothing");
+    window.picture("dashboard-light");
+    window.click("#told button.bad");
+    wait::until("it is purged", || window.text("#told").contains("Purged"));
+    assert_eq!(looked.server.get("/a").status, 200);
+    assert_eq!(looked.origin.count(), before + 1);
+    looked.server.signal(Signal::HUP);
+    wait::until("the reload is told", || window.text("#notes").contains("configuration 2 is in force"));
+    wait::until("it follows again", || window.text("#state") == "live");
+    assert_eq!(window.complaints(), Vec::<String>::new());
+    window.prefer("dark");
+    window.picture("dashboard-dark");
+}
+
+#[test]
+fn the_page_fits_a_phone_and_asks_for_the_token() {
+    if is_nginx() {
+        return;
+    }
+    let Some(window) = Window::open(500, 900) else {
+        eprintln!("SKIPPED: no driver of Chromium here; apt-get install chromium-driver");
+        return;
+    };
+    let looked = Looked::start("api_token 0123456789abcdef;");
+    window.go(&format!("http://127.0.0.1:{}/", looked.port));
+    wait::until("it asks for the token", || window.text("#token").contains("A token is asked for"));
+    window.write("#token-text", "0123456789abcdef");
+    window.click("#token button");
+    wait::until("it follows", || window.text("#state") == "live");
+    assert_eq!(looked.server.get("/a").status, 200);
+    wait::until("the tables are filled", || window.text("#locations-table tbody").contains("site"));
+    let wide = "return document.documentElement.scrollWidth - document.documentElement.clientWidth;";
+    assert_eq!(window.run(wide), 0, "nothing is wider than the window");
+    window.picture("dashboard-phone");
+}
+
+#[test]
+fn a_page_of_another_origin_gets_nothing_out_of_a_browser() {
+    if is_nginx() {
+        return;
+    }
+    let Some(window) = Window::open(800, 600) else {
+        eprintln!("SKIPPED: no driver of Chromium here; apt-get install chromium-driver");
+        return;
+    };
+    let looked = Looked::start("");
+    assert_eq!(looked.server.get("/a").status, 200);
+    // The public port serves the page of somebody else: another origin, on the same machine.
+    window.go(&format!("http://localhost:{}/a", looked.server.port()));
+    let asks = |method: &str, mode: &str| {
+        let script = format!(
+            "const done = arguments[arguments.length - 1]; \
+             fetch('http://127.0.0.1:{}/api/9/http/caches/answers/purge', {{ method: '{method}', mode: '{mode}', \
+             headers: {{ 'Content-Type': 'text/plain' }}, body: '{method}' === 'POST' ? '{{\"all\":true}}' : undefined }}) \
+             .then((answer) => done(answer.type + answer.status), () => done('refused'));",
+            looked.port
+        );
+        window.run_async(&script)
+    };
+    // Without CORS a page learns nothing of an answer, and what it sent had no effect.
+    assert_eq!(asks("POST", "cors"), "refused");
+    assert_eq!(asks("POST", "no-cors"), "opaque0");
+    assert_eq!(asks("GET", "cors"), "refused");
+    let count = looked.origin.count();
+    assert_eq!(looked.server.get("/a").status, 200);
+    assert_eq!(looked.origin.count(), count, "nothing was purged");
+    assert!(looked.server.log().contains("dashboard refused"), "{}", looked.server.log());
+    // A name of somebody else that leads here: nobody's page is shown.
+    let rebound = client::get_with(looked.port, "/", &[("Host", "rebound.example")]);
+    assert_eq!(rebound.status, 403);
 }

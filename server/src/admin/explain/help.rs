@@ -5,7 +5,7 @@
 use millstream_cache::policy::Reason;
 
 /// What to write, and where.
-pub(super) fn help(reason: Reason) -> &'static str {
+pub(in crate::admin) fn help(reason: Reason) -> &'static str {
     match reason {
         Reason::Method => {
             "proxy_cache_methods names the methods whose answers are stored: GET, HEAD, POST, QUERY"

@@ -8,6 +8,7 @@ mod upstreams;
 mod zones;
 
 use super::{ApiRefusal, caches};
+use crate::generation::Shared;
 use crate::request::Request;
 use millstream_wire::date;
 use serde_json::{Map, Value, json};
@@ -151,6 +152,30 @@ fn whole(request: &Request, subject: Subject) -> Result<Value, ApiRefusal> {
         Subject::Upstreams => upstreams::all(shared),
         Subject::Caches => serde_json::to_value(caches::all(shared)).map_err(|_| failed())?,
     })
+}
+
+/// Zones that stand in a table at the most: those with the most requests.
+const MOST_ZONES: usize = 500;
+
+/// The tables of zones, upstreams and caches, for the dashboard's page: names and forms of the API. Of zones, those that have had
+/// requests.
+pub fn tables(shared: &Shared) -> Value {
+    let snapshot = shared.registry.snapshot();
+    json!({
+        "server_zones": busiest(zones::servers(&snapshot)),
+        "location_zones": busiest(zones::locations(&snapshot)),
+        "upstreams": upstreams::all(shared),
+        "caches": serde_json::to_value(caches::all(shared)).unwrap_or_default(),
+    })
+}
+
+fn busiest(zones: Value) -> Value {
+    let Value::Object(zones) = zones else { return zones };
+    let requests = |zone: &Value| zone["requests"].as_u64().unwrap_or(0);
+    let mut asked: Vec<(String, Value)> = zones.into_iter().filter(|(_, zone)| requests(zone) > 0).collect();
+    asked.sort_by_key(|(_, zone)| std::cmp::Reverse(requests(zone)));
+    asked.truncate(MOST_ZONES);
+    Value::Object(asked.into_iter().collect())
 }
 
 fn failed() -> ApiRefusal {

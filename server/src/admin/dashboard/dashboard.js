@@ -1,0 +1,541 @@
+// The dashboard: follows `live`, draws the last hour, and fills the tables. Texts of others are only ever set as text.
+"use strict";
+
+const $ = (id) => document.getElementById(id);
+const HOUR = 3600;
+const SVG = "http://www.w3.org/2000/svg";
+
+/** Makes an element; what is undefined among the children is left out. */
+function make(name, attributes = {}, ...children) {
+  const element = document.createElement(name);
+  for (const [key, value] of Object.entries(attributes)) {
+    if (key === "on") for (const [event, act] of Object.entries(value)) element.addEventListener(event, act);
+    else if (value !== undefined && value !== false) element.setAttribute(key, value === true ? "" : value);
+  }
+  element.append(...children.filter((child) => child !== undefined));
+  return element;
+}
+
+function draw(name, attributes, text) {
+  const element = document.createElementNS(SVG, name);
+  for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
+  if (text !== undefined) element.textContent = text;
+  return element;
+}
+
+// ---- Numbers as people read them ----
+
+function short(value) {
+  for (const [size, unit] of [[1e9, "G"], [1e6, "M"], [1e3, "k"]]) {
+    if (value >= size * 10 || (value >= size && size > 1e3)) return (value / size).toFixed(value >= size * 100 ? 0 : 1) + unit;
+  }
+  return value >= 100 || Number.isInteger(value) ? Math.round(value).toLocaleString("en") : value.toFixed(value < 10 ? 1 : 0);
+}
+
+function bytes(value) {
+  for (const [size, unit] of [[2 ** 30, "GiB"], [2 ** 20, "MiB"], [2 ** 10, "KiB"]]) {
+    if (value >= size) return (value / size).toFixed(value >= size * 100 ? 0 : 1) + " " + unit;
+  }
+  return value + " B";
+}
+
+function milliseconds(value) {
+  if (value === undefined || value === null) return "–";
+  if (value < 0.01) return "< 0.01 ms";
+  if (value >= 60000) return Math.round(value / 60000).toLocaleString("en") + " min";
+  if (value >= 10000) return (value / 1000).toFixed(0) + " s";
+  if (value >= 1000) return (value / 1000).toFixed(1) + " s";
+  return (value >= 10 ? value.toFixed(0) : value >= 1 ? value.toFixed(1) : value.toFixed(2)) + " ms";
+}
+
+const percent = (part, whole) => (whole > 0 ? ((part / whole) * 100).toFixed(part === whole ? 0 : 1) + " %" : "–");
+const clock = (time) => new Date(time).toLocaleTimeString([], { hour12: false });
+
+// ---- What is known ----
+
+let names = [];
+let rows = [];
+let tables = null;
+let before = null;
+let elapsed = 1;
+let notes = [];
+let misses = [];
+let token = sessionStorage.getItem("token");
+
+const figure = (row, name) => row[names.indexOf(name)] || 0;
+const sum = (of, name) => of.reduce((all, row) => all + figure(row, name), 0);
+
+/** The rows of the last seconds. */
+function lately(seconds) {
+  if (rows.length === 0) return [];
+  const since = figure(rows[rows.length - 1], "at") - seconds;
+  return rows.filter((row) => figure(row, "at") > since);
+}
+
+// ---- Charts ----
+
+const CHARTS = [
+  { id: "requests", title: "Requests a second", unit: short, lines: [["answered", (of, s) => sum(of, "requests") / s], ["failed", (of, s) => sum(of, "errors") / s]] },
+  { id: "origin", title: "Requests a second to the API", unit: short, lines: [["with the cache", (of, s) => sum(of, "reached") / s], ["without it", (of, s) => sum(of, "without") / s]] },
+  { id: "latency", title: "Time to answer", unit: (value) => milliseconds(value / 1000), lines: [["half are faster than", (of) => middle(of, "p50")], ["99 of 100", (of) => most(of, "p99")]] },
+  { id: "ratio", title: "Answered from the cache", unit: (value) => value.toFixed(0) + " %", top: 100, lines: [["of the requests that it had a part in", (of) => (sum(of, "cached") ? (sum(of, "hits") / sum(of, "cached")) * 100 : null)]] },
+];
+
+/** The longest of a time; nothing where nobody asked. */
+const most = (of, name) => (sum(of, "requests") ? of.reduce((found, row) => Math.max(found, figure(row, name)), 0) : null);
+
+/** The mean of a time, each second counting as its requests. */
+function middle(of, name) {
+  const weight = sum(of, "requests");
+  return weight ? of.reduce((all, row) => all + figure(row, name) * figure(row, "requests"), 0) / weight : null;
+}
+
+function prepareCharts() {
+  for (const chart of CHARTS) {
+    chart.svg = draw("svg", { role: "img", viewBox: "0 0 400 140", preserveAspectRatio: "none", "aria-labelledby": chart.id + "-told" });
+    chart.told = make("span", { id: chart.id + "-told" });
+    chart.values = chart.lines.map(() => make("b"));
+    const keys = chart.lines.map(([label], index) =>
+      make("span", {}, make("span", { class: index ? "key second" : "key" }), label + " ", chart.values[index]));
+    $("charts").append(make("figure", { id: chart.id }, make("figcaption", {}, make("strong", {}, chart.title), ...keys), chart.svg, make("figcaption", { class: "none" }, chart.told)));
+  }
+}
+
+/** Cuts the time into steps that can be seen: each a list of its rows. */
+function steps(seconds) {
+  const size = Math.max(1, Math.ceil(seconds / 300));
+  const now = rows.length ? figure(rows[rows.length - 1], "at") : 0;
+  const all = Array.from({ length: Math.ceil(seconds / size) }, () => []);
+  for (const row of lately(seconds)) all[all.length - 1 - Math.floor((now - figure(row, "at")) / size)]?.push(row);
+  return { all, size };
+}
+
+/** A round number at or above a value. */
+function ceiling(value) {
+  if (value <= 0) return 1;
+  const power = 10 ** Math.floor(Math.log10(value));
+  return [1, 2, 5, 10].map((step) => step * power).find((step) => step >= value) || value;
+}
+
+function path(points) {
+  let text = "";
+  let pen = "M";
+  for (const [x, y] of points) {
+    if (y === null) pen = "M";
+    else {
+      // A point alone is a dot.
+      text += pen + x.toFixed(1) + " " + y.toFixed(1) + (pen === "M" ? "h.01" : "");
+      pen = "L";
+    }
+  }
+  return text;
+}
+
+function drawCharts() {
+  const seconds = Number($("span").value);
+  const { all, size } = steps(seconds);
+  for (const chart of CHARTS) {
+    const series = chart.lines.map(([, of]) => all.map((step) => (step.length ? of(step, Math.min(size, step.length)) : null)));
+    const top = chart.top || ceiling(Math.max(0, ...series.flat().map((value) => value || 0)));
+    const x = (index) => (index / Math.max(1, all.length - 1)) * 400;
+    const y = (value) => (value === null ? null : 125 - (value / top) * 115);
+    const shapes = [0, 0.5, 1].map((share) => draw("line", { class: "grid", x1: 0, x2: 400, y1: y(share * top), y2: y(share * top), "vector-effect": "non-scaling-stroke" }));
+    const points = series[0].map((value, index) => [x(index), y(value)]);
+    const seen = points.filter(([, height]) => height !== null);
+    if (seen.length) shapes.push(draw("path", { class: "area", d: path(seen) + "L" + seen[seen.length - 1][0].toFixed(1) + " 125L" + seen[0][0].toFixed(1) + " 125Z" }));
+    series.forEach((values, line) => {
+      const drawn = path(values.map((value, index) => [x(index), y(value)]));
+      shapes.push(draw("path", { class: line ? "second" : "first", d: drawn, "vector-effect": "non-scaling-stroke" }));
+    });
+    chart.svg.replaceChildren(...shapes);
+    const last = series.map((values) => values[values.length - 1] ?? undefined);
+    last.forEach((value, line) => { chart.values[line].textContent = value === undefined ? "–" : chart.unit(value); });
+    chart.told.textContent = "0 to " + chart.unit(top) + ", the last " + $("span").selectedOptions[0].textContent;
+  }
+  tell(seconds);
+}
+
+function tell(seconds) {
+  const half = lately(30);
+  const [reached, without] = [sum(half, "reached"), sum(half, "without")];
+  const window = lately(seconds);
+  const spared = sum(window, "without") - sum(window, "reached");
+  $("story").replaceChildren(
+    "In the last 30 seconds ", make("strong", { id: "reached" }, reached.toLocaleString("en")), " requests reached the API; without the cache it would have been ",
+    make("strong", { id: "without" }, without.toLocaleString("en")), ". ",
+    spared > 0 ? "In the last " + $("span").selectedOptions[0].textContent + " the cache spared it " + spared.toLocaleString("en") + "." : "");
+}
+
+// ---- Tables ----
+
+/** A table that can be sorted and filtered; its rows are known by their keys, so that what a reader is at stays where it is. */
+class Table {
+  constructor(id, nothing, columns) {
+    Object.assign(this, { place: $(id + "-table"), nothing, columns, sorted: columns.findIndex((column) => column.first), down: true, data: [], lines: new Map() });
+    const title = $(id + "-title").textContent;
+    this.filter = make("input", { type: "search", placeholder: "filter", "aria-label": "Filter: " + title, on: { input: () => this.show() } });
+    $(id).querySelector(".titled").append(this.filter);
+    this.heads = columns.map((column, index) => make("th", { scope: "col", class: column.left ? "left" : undefined },
+      make("button", { type: "button", title: column.hint, on: { click: () => this.sort(index) } }, column.name)));
+    this.body = make("tbody");
+    this.table = make("table", { "aria-labelledby": id + "-title" }, make("thead", {}, make("tr", {}, ...this.heads)), this.body);
+    this.empty = make("p", { class: "none" }, nothing);
+    this.place.append(this.table, this.empty);
+    this.show();
+  }
+
+  sort(index) {
+    this.down = this.sorted === index ? !this.down : !this.columns[index].left;
+    this.sorted = index;
+    this.show();
+  }
+
+  fill(data) {
+    this.data = data;
+    this.show();
+  }
+
+  show() {
+    const wanted = this.filter.value.trim().toLowerCase();
+    const text = (row) => this.columns.filter((column) => column.left).map((column) => String(column.value(row))).join(" ").toLowerCase();
+    const shown = this.data.filter((row) => !wanted || text(row).includes(wanted));
+    if (this.sorted >= 0) {
+      const { value } = this.columns[this.sorted];
+      const order = (a, b) => (typeof a === "string" ? a.localeCompare(b) : (a ?? -1) - (b ?? -1));
+      shown.sort((a, b) => (this.down ? -1 : 1) * order(value(a), value(b)));
+    }
+    this.heads.forEach((head, index) => {
+      if (index === this.sorted) head.setAttribute("aria-sort", this.down ? "descending" : "ascending");
+      else head.removeAttribute("aria-sort");
+    });
+    const lines = shown.map((row) => this.line(row));
+    lines.forEach((line, index) => {
+      if (this.body.children[index] !== line) this.body.insertBefore(line, this.body.children[index] || null);
+    });
+    while (this.body.children.length > lines.length) this.body.lastChild.remove();
+    for (const [key, line] of this.lines) if (!line.isConnected) this.lines.delete(key);
+    this.table.hidden = shown.length === 0;
+    this.empty.hidden = shown.length > 0;
+    this.empty.textContent = this.data.length ? "nothing fits the filter" : this.nothing;
+  }
+
+  line(row) {
+    let line = this.lines.get(row.key);
+    if (!line) {
+      const cell = (column, index) => (index ? make("td", { class: [column.left ? "left" : "", column.wide ? "wide" : ""].join(" ").trim() || undefined }) : make("th", { scope: "row", class: "left" }));
+      line = make("tr", {}, ...this.columns.map(cell));
+      this.lines.set(row.key, line);
+    }
+    this.columns.forEach((column, index) => {
+      const shown = column.show ? column.show(column.value(row), row) : String(column.value(row) ?? "–");
+      const cell = line.children[index];
+      const text = typeof shown === "string" ? shown : shown.text;
+      if (cell.dataset.shown === text) return;
+      cell.dataset.shown = text;
+      if (typeof shown === "string") cell.textContent = shown;
+      else cell.replaceChildren(...shown.parts);
+    });
+    return line;
+  }
+}
+
+/** How fast a count grows, in a second. */
+function rate(kind, name, of) {
+  const [now, then] = [tables[kind][name], before?.[kind]?.[name]];
+  return now && then ? Math.max(0, of(now) - of(then)) / elapsed : 0;
+}
+
+const hits = (cache) => ["hit", "stale", "updating"].reduce((all, status) => all + (cache[status] || 0), 0);
+const parts = (cache) => Object.values(cache).reduce((all, count) => all + count, 0);
+const failing = (count) => (count ? { text: "!" + count, parts: [make("span", { class: "bad" }, short(count))] } : "0");
+
+const ZONE = [
+  { name: "name", left: true, value: (row) => row.name },
+  { name: "requests/s", first: true, value: (row) => row.rate, show: short },
+  { name: "requests", value: (row) => row.zone.requests, show: short },
+  { name: "2xx", value: (row) => row.zone.responses["2xx"], show: short },
+  { name: "3xx", value: (row) => row.zone.responses["3xx"], show: short },
+  { name: "4xx", value: (row) => row.zone.responses["4xx"], show: short },
+  { name: "5xx", value: (row) => row.zone.responses["5xx"], show: failing },
+  { name: "no answer", hint: "the client was gone, or was closed on", value: (row) => row.zone.discarded, show: short },
+  { name: "median", hint: "half of all requests were answered faster", value: (row) => row.zone.latency.p50, show: milliseconds },
+  { name: "99 %", hint: "99 of 100 requests were answered faster", value: (row) => row.zone.latency.p99, show: milliseconds },
+  { name: "sent", value: (row) => row.zone.sent, show: bytes },
+];
+
+const LOCATION = [
+  { name: "from the cache", hint: "of the requests in which the cache had a part", value: (row) => (parts(row.zone.cache) ? hits(row.zone.cache) / parts(row.zone.cache) : null), show: (_, row) => percent(hits(row.zone.cache), parts(row.zone.cache)) },
+  { name: "to the API", hint: "requests to upstream servers for clients", value: (row) => row.zone.origin.requests, show: short },
+  { name: "API time", hint: "how long the API took for all of these", value: (row) => row.zone.origin.time, show: milliseconds },
+  { name: "saved", hint: "how long it would have taken for what the cache answered", value: (row) => row.zone.origin.saved_time, show: milliseconds },
+];
+
+const UPSTREAM = [
+  { name: "server", left: true, value: (row) => row.peer.name },
+  { name: "upstream", left: true, value: (row) => row.upstream },
+  { name: "state", left: true, value: (row) => row.peer.state, show: (state, row) => ({ text: state + row.peer.backup, parts: [make("span", { class: "light " + state }), state + (row.peer.backup ? ", backup" : "")] }) },
+  { name: "requests/s", value: (row) => row.rate, show: short },
+  { name: "active", value: (row) => row.peer.active, show: short },
+  { name: "requests", first: true, value: (row) => row.peer.requests, show: short },
+  { name: "5xx", value: (row) => row.peer.responses["5xx"], show: failing },
+  { name: "failed", hint: "exchanges that came to nothing", value: (row) => row.peer.fails, show: failing },
+  { name: "outages", hint: "times that it reached max_fails and was left alone", value: (row) => row.peer.unavail, show: failing },
+  { name: "head", hint: "until the head of an answer came, on average", value: (row) => row.peer.header_time, show: milliseconds },
+  { name: "answer", hint: "until an answer was whole, on average", value: (row) => row.peer.response_time, show: milliseconds },
+  { name: "checks failed", value: (row) => row.peer.health_checks.fails, show: (count, row) => (row.peer.health_checks.checks ? count + " of " + short(row.peer.health_checks.checks) : "–") },
+  { name: "down for", value: (row) => row.peer.downtime, show: (time) => (time ? milliseconds(time) : "–") },
+];
+
+const CACHE = [
+  { name: "zone", left: true, value: (row) => row.name },
+  { name: "answers/s", first: true, value: (row) => row.rate, show: short },
+  { name: "from the cache", value: (row) => hits(row.counts) / Math.max(1, parts(row.counts)), show: (_, row) => percent(hits(row.counts), parts(row.counts)) },
+  { name: "hits", value: (row) => hits(row.counts), show: short },
+  { name: "misses", value: (row) => row.counts.miss, show: short },
+  { name: "past it", hint: "requests that were not to be answered from it", value: (row) => row.counts.bypass, show: short },
+  { name: "entries", value: (row) => row.zone.memory.entries, show: short },
+  { name: "memory", value: (row) => row.zone.memory.bytes, show: (used, row) => bytes(used) + " of " + bytes(row.zone.memory.max_bytes) },
+  { name: "evicted", hint: "entries that had to make room", value: (row) => row.zone.memory.evictions, show: short },
+  { name: "disk", value: (row) => row.zone.disk?.bytes ?? null, show: (used, row) => (row.zone.disk ? bytes(used) + (row.zone.max_size ? " of " + bytes(row.zone.max_size) : "") : "–") },
+  { name: "files", value: (row) => row.zone.disk?.files ?? null, show: (files) => (files === null ? "–" : short(files)) },
+];
+
+const MISS = [
+  { name: "location", left: true, value: (row) => row.location, show: (name, row) => ({ text: name + row.at, parts: [name, make("br"), make("small", {}, row.at)] }) },
+  { name: "why", left: true, wide: true, value: (row) => row.text },
+  { name: "how often", value: (row) => row.count, show: short },
+  { name: "API time each", value: (row) => row.mean, show: milliseconds },
+  { name: "API time", first: true, value: (row) => row.count * row.mean, show: milliseconds },
+  { name: "what would make it a hit", left: true, wide: true, value: (row) => row.help },
+];
+
+const shown = {};
+
+function prepareTables() {
+  shown.misses = new Table("misses", "every answer that could come from the cache did, or nothing was asked for yet", MISS);
+  shown.upstreams = new Table("upstreams", "no upstream is configured", UPSTREAM);
+  shown.caches = new Table("caches", "no cache is configured: proxy_cache_path makes one", CACHE);
+  shown.locations = new Table("locations", "nothing was asked for yet", [...ZONE, ...LOCATION]);
+  shown.servers = new Table("servers", "nothing was asked for yet", ZONE);
+}
+
+function fillTables() {
+  const zones = (kind) => Object.entries(tables[kind]).map(([name, zone]) => ({ key: name, name, zone, rate: rate(kind, name, (of) => of.requests) }));
+  shown.servers.fill(zones("server_zones"));
+  shown.locations.fill(zones("location_zones"));
+  const peers = Object.entries(tables.upstreams).flatMap(([upstream, { peers }]) => peers.map((peer) => {
+    const then = before?.upstreams?.[upstream]?.peers.find((other) => other.id === peer.id);
+    return { key: upstream + " " + peer.id, upstream, peer, rate: then ? Math.max(0, peer.requests - then.requests) / elapsed : 0 };
+  }));
+  shown.upstreams.fill(peers);
+  const served = (zone) => Object.fromEntries(Object.entries(zone).filter(([, value]) => value?.responses !== undefined).map(([status, value]) => [status, value.responses]));
+  shown.caches.fill(Object.entries(tables.caches).map(([name, zone]) => ({ key: name, name, zone, counts: served(zone), rate: rate("caches", name, (of) => parts(served(of))) })));
+}
+
+function fillMisses() {
+  const rows = misses.flatMap(({ location, origin_time: mean, requests, not_stored: refused }) =>
+    [[requests, ""], [refused, "not stored: "]].flatMap(([causes, prefix]) => Object.entries(causes).map(([cause, { count, text, help }]) =>
+      ({ key: location.at + prefix + cause, location: location.name, at: location.at, text: prefix + text, help, count, mean }))));
+  shown.misses.fill(rows);
+}
+
+function fillNotes() {
+  const line = ({ at, well, text }) => make("li", {}, make("time", { datetime: new Date(at).toISOString() }, clock(at)), make("span", { class: well ? undefined : "bad" }, text));
+  $("notes").replaceChildren(...(notes.length ? notes.map(line) : [make("li", { class: "none" }, "nothing since the start")]));
+}
+
+// ---- Following ----
+
+const authorized = (more = {}) => (token ? { ...more, Authorization: "Bearer " + token } : more);
+
+async function ask(path, options = {}) {
+  const answer = await fetch(path, { ...options, headers: authorized(options.headers), cache: "no-store" });
+  const told = await answer.json();
+  if (!answer.ok) throw new Error(told.error?.text || "it answers with " + answer.status);
+  return told;
+}
+
+let redraw = 0;
+
+/** Draws once for all that came; not at all while nobody looks. */
+function draws() {
+  if (redraw || document.hidden) return;
+  redraw = requestAnimationFrame(() => {
+    redraw = 0;
+    drawCharts();
+    if (tables) fillTables();
+    fillNotes();
+  });
+}
+
+function take(event, data) {
+  const told = JSON.parse(data);
+  if (event === "history") {
+    ({ names, rows } = told);
+    before = null;
+  } else {
+    const at = figure(told.second, "at");
+    elapsed = Math.max(1, at - (rows.length ? figure(rows[rows.length - 1], "at") : at - 1));
+    // A frame may come that is in the history already.
+    rows = rows.filter((row) => figure(row, "at") < at).slice(1 - HOUR);
+    rows.push(told.second);
+    before = tables;
+  }
+  ({ tables, notes } = told);
+  draws();
+}
+
+async function follow() {
+  const answer = await fetch("live", { headers: authorized(), cache: "no-store" });
+  if (answer.status === 403) {
+    say("not admitted", "bad");
+    $("token").hidden = false;
+    $("token-text").focus();
+    return false;
+  }
+  if (!answer.ok) throw new Error("it answers with " + answer.status);
+  $("token").hidden = true;
+  say("live", "good");
+  identify();
+  const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
+  let text = "";
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) return true;
+    text += value;
+    const events = text.split("\n\n");
+    text = events.pop();
+    for (const event of events) {
+      const [name, data] = event.split("\n");
+      take(name.slice("event: ".length), data.slice("data: ".length));
+    }
+  }
+}
+
+async function go() {
+  for (;;) {
+    try {
+      if (!(await follow())) return;
+    } catch {
+      // What went wrong is that it is not there, which is said below.
+    }
+    say("away; trying again", "bad");
+    await new Promise((done) => setTimeout(done, 1000));
+  }
+}
+
+function say(text, kind) {
+  if ($("state").textContent === text) return;
+  $("state").textContent = text;
+  $("state").className = kind;
+}
+
+async function identify() {
+  try {
+    const { version, pid, generation, load_timestamp: loaded } = await ask("api/9/nginx");
+    $("process").textContent = `${version}, process ${pid}, configuration ${generation} of ${clock(loaded)}`;
+  } catch {
+    $("process").textContent = "";
+  }
+}
+
+async function look() {
+  if (!document.hidden && $("token").hidden) {
+    try {
+      misses = await ask("api/9/misses");
+      fillMisses();
+    } catch {
+      // The stream says whether it is there.
+    }
+  }
+  setTimeout(look, 5000);
+}
+
+// ---- Purge and explain ----
+
+function told(...parts) {
+  $("told").replaceChildren(...parts);
+}
+
+const pairs = (list) => make("dl", {}, ...list.filter(([, text]) => text).flatMap(([name, text]) => [make("dt", {}, name), make("dd", {}, text)]));
+const wrong = (error) => told(make("p", { class: "bad" }, error.message));
+const ago = (time) => milliseconds(time) + " ago";
+
+const explanation = (url) => ask("api/9/explain?url=" + encodeURIComponent(url));
+
+function explained(found) {
+  const { url, location, zone, key, now, stored, last_refusal: refusal, last_purge: purge } = found;
+  return pairs([
+    ["URL", url],
+    ["location", location.name + " (" + location.at + ")"],
+    ["cache zone", zone || "none: nothing is cached there"],
+    ["key", key?.text],
+    ["a request now", (now.status || "") + (now.why ? ": " + now.why : "")],
+    ["stored", stored.length + (stored.length === 1 ? " answer" : " answers")],
+    ["last not stored", refusal && refusal.text + " " + refusal.help + " (" + ago(refusal.milliseconds_ago) + ")"],
+    ["last purge", purge && "by " + purge.by + ", " + ago(purge.milliseconds_ago)],
+  ]);
+}
+
+async function explain(event) {
+  event.preventDefault();
+  try {
+    told(make("h3", {}, "What a request would get"), explained(await explanation($("explain-url").value.trim())));
+  } catch (error) {
+    wrong(error);
+  }
+}
+
+const PURGES = { url: "URL", prefix: "Beginning of the URLs", tags: "Tag", all: "Zone" };
+
+/** Says what a purge would go for; it is done only behind this. */
+async function preview(event) {
+  event.preventDefault();
+  const [by, text, soft] = [$("purge-by").value, $("purge-text").value.trim(), $("purge-soft").checked];
+  const path = by === "all" ? "api/9/http/caches/" + encodeURIComponent(text) + "/purge" : "api/9/purge";
+  const body = { [by]: by === "all" ? true : text, soft };
+  try {
+    const seen = [];
+    if (by === "url") seen.push(explained(await explanation(text)));
+    else if (by === "all") {
+      const zone = await ask("api/9/http/caches/" + encodeURIComponent(text));
+      seen.push(pairs([["zone", text], ["entries", zone.memory.entries.toLocaleString("en") + " in memory" + (zone.disk ? ", " + zone.disk.files.toLocaleString("en") + " files" : "")]]));
+    } else seen.push(pairs([[PURGES[by], text], ["where", "in every zone that stores such answers"]]));
+    const doing = make("button", { type: "button", class: "bad", on: { click: () => purge(path, body) } }, soft ? "Make it stale" : "Purge");
+    const leaving = make("button", { type: "button", class: "plain", on: { click: () => { told(); $("purge-text").focus(); } } }, "Leave it");
+    told(make("h3", {}, soft ? "This would be made stale" : "This would be purged"), ...seen, make("div", { class: "acts" }, doing, leaving));
+    doing.focus();
+  } catch (error) {
+    wrong(error);
+  }
+}
+
+async function purge(path, body) {
+  try {
+    const { purged, notes } = await ask(path, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) });
+    const kinds = purged.length + (purged.length === 1 ? " order" : " orders");
+    told(make("p", { class: "good" }, (body.soft ? "Made stale: " : "Purged: ") + kinds + " in force for all that comes now."), ...(notes || []).map((note) => make("p", {}, note)));
+  } catch (error) {
+    wrong(error);
+  }
+}
+
+// ---- Beginning ----
+
+prepareCharts();
+prepareTables();
+drawCharts();
+$("span").addEventListener("change", drawCharts);
+$("explain").addEventListener("submit", explain);
+$("purge").addEventListener("submit", preview);
+$("purge-by").addEventListener("change", () => { $("purge-label").textContent = PURGES[$("purge-by").value]; });
+$("token").addEventListener("submit", (event) => {
+  event.preventDefault();
+  token = $("token-text").value.trim();
+  sessionStorage.setItem("token", token);
+  $("token").hidden = true;
+  go();
+});
+document.addEventListener("visibilitychange", draws);
+go();
+look();
