@@ -25,6 +25,7 @@ use millstream_server::status_zones::StatusZones;
 use millstream_telemetry::error_log::ErrorLogs;
 use millstream_telemetry::log_writer::{self, LogSink, LogWriter};
 use millstream_telemetry::metrics::Registry;
+use millstream_telemetry::recent_errors::RecentErrors;
 use millstream_upstream::{Group, Server};
 use std::net::SocketAddr;
 use std::path::Path;
@@ -72,7 +73,7 @@ pub fn assemble(
 ) -> Result<Assembled, Diagnostics> {
     let mut findings = Diagnostics::default();
     temporary::settle(&mut configuration, &mut findings);
-    let mut logs = Logs { log_writer, findings: &mut findings };
+    let mut logs = Logs { log_writer, recent: registry.recent_errors(), findings: &mut findings };
     let main_log = logs.error_logs(&configuration.main.error_logs);
     let error_logs = configuration
         .http
@@ -227,6 +228,7 @@ fn try_log(path: &Path, findings: &mut Diagnostics) {
 /// Log files being opened; a file that cannot be is a finding.
 struct Logs<'a> {
     log_writer: &'a Arc<LogWriter>,
+    recent: &'a Arc<RecentErrors>,
     findings: &'a mut Diagnostics,
 }
 
@@ -258,7 +260,7 @@ impl Logs<'_> {
             };
             opened.extend(sink.map(|sink| (sink, log.level)));
         }
-        ErrorLogs::new(opened)
+        ErrorLogs::new(opened).kept_in(self.recent)
     }
 }
 

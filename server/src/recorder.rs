@@ -110,16 +110,17 @@ impl Recorder {
             rows.push_back(second);
         }
         if self.frames.receiver_count() > 0 {
-            let frame = json!({ "second": second.figures(), "tables": tables(), "notes": self.noted() });
+            let frame =
+                json!({ "second": second.figures(), "tables": tables(), "notes": self.noted(registry) });
             self.frames.send_replace(Arc::from(frame.to_string()));
         }
     }
 
     /// What came before, as JSON: names of the figures and a row for each second.
-    pub fn history(&self) -> Value {
+    pub fn history(&self, registry: &Registry) -> Value {
         let rows = lock(&self.rows);
         let rows: Vec<_> = rows.iter().map(Second::figures).collect();
-        json!({ "names": Second::NAMES, "rows": rows, "notes": self.noted() })
+        json!({ "names": Second::NAMES, "rows": rows, "notes": self.noted(registry) })
     }
 
     /// A seat for one who watches: the latest frame, whenever there is a later one. `None` where too many do.
@@ -137,10 +138,13 @@ impl Recorder {
         notes.push_back(Note { at: unix_milliseconds, went_well, text });
     }
 
-    /// The notes, the latest first.
-    fn noted(&self) -> Vec<Value> {
-        let notes = lock(&self.notes);
-        let told = notes.iter().rev();
+    /// The notes and the last errors of the log, the latest first.
+    fn noted(&self, registry: &Registry) -> Vec<Value> {
+        let errors = registry.recent_errors().all().into_iter();
+        let errors = errors.map(|error| Note { at: error.at * 1000, went_well: false, text: error.text });
+        let mut notes: Vec<Note> = lock(&self.notes).iter().cloned().chain(errors).collect();
+        notes.sort_by_key(|note| std::cmp::Reverse(note.at));
+        let told = notes.iter();
         told.map(|Note { at, went_well, text }| json!({ "at": at, "well": went_well, "text": text }))
             .collect()
     }
@@ -232,8 +236,9 @@ mod tests {
         let rows = lock(&recorder.rows);
         assert_eq!((rows.len(), rows[0].at, rows[ROWS - 1].at), (ROWS, 86_400 - 3600, 86_399));
         assert!(rows.capacity() < 2 * ROWS);
-        assert_eq!(recorder.noted().len(), NOTES);
-        assert!(recorder.noted()[0]["text"].as_str().is_some_and(|text| text.len() == LONGEST_NOTE));
+        let noted = recorder.noted(&registry);
+        assert_eq!(noted.len(), NOTES);
+        assert!(noted[0]["text"].as_str().is_some_and(|text| text.len() == LONGEST_NOTE));
     }
 
     #[test]

@@ -8,6 +8,7 @@ mod tests;
 
 use crate::error_line;
 use crate::log_writer::LogSink;
+use crate::recent_errors::RecentErrors;
 use millstream_conf::model::Level;
 use std::fmt;
 use std::sync::Arc;
@@ -21,13 +22,21 @@ pub struct ErrorLogs {
     logs: Arc<[(LogSink, Level)]>,
     /// The least severe level that any of them writes.
     least: Option<Level>,
+    /// Where the worst lines are kept as well.
+    recent: Option<Arc<RecentErrors>>,
 }
 
 impl ErrorLogs {
     /// Logs with the least severe level that each writes.
     pub fn new(logs: Vec<(LogSink, Level)>) -> Self {
         let least = logs.iter().map(|(_, level)| *level).max();
-        ErrorLogs { logs: logs.into(), least }
+        ErrorLogs { logs: logs.into(), least, recent: None }
+    }
+
+    /// The same, whose lines about errors and worse are kept there too.
+    #[must_use]
+    pub fn kept_in(self, recent: &Arc<RecentErrors>) -> Self {
+        ErrorLogs { recent: Some(Arc::clone(recent)), ..self }
     }
 
     /// Whether anybody would read a message of this level.
@@ -43,6 +52,9 @@ impl ErrorLogs {
             return;
         }
         let line = error_line::line(level, message);
+        if let Some(recent) = self.recent.as_ref().filter(|_| level <= Level::Error) {
+            recent.keep(&line);
+        }
         for (sink, least) in self.logs.iter() {
             if level <= *least {
                 sink.append(&line);

@@ -8,6 +8,7 @@ pub mod local_time;
 mod error_line;
 pub mod log_writer;
 pub mod access_log;
+pub mod recent_errors;
 pub mod error_log;
 pub mod histogram;
 pub mod metrics;

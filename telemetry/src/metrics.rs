@@ -28,6 +28,7 @@ pub use snapshot::{LocationSnapshot, Origin, Snapshot, Upstream, UpstreamPeer};
 pub use table::{CacheStatus, Counter, Gauge, MetricLine, Timing};
 
 use crate::histogram::{Histogram, Steps};
+use crate::recent_errors::RecentErrors;
 use cache::CacheCells;
 use http::HttpCells;
 use limit::LimitCells;
@@ -59,6 +60,8 @@ pub struct Registry {
     caches: Mutex<Vec<String>>,
     request_limits: Mutex<Vec<String>>,
     connection_limits: Mutex<Vec<String>>,
+    /// The last errors that were logged.
+    recent_errors: Arc<RecentErrors>,
     /// Workers that were started in place of one that ended unasked.
     respawned: AtomicU64,
     /// What the locations have saved, up to the last snapshot.
@@ -111,6 +114,11 @@ impl Registry {
         let worker = Arc::new(WorkerMetrics::new());
         workers.push(Arc::clone(&worker));
         worker
+    }
+
+    /// The last errors that were logged.
+    pub fn recent_errors(&self) -> &Arc<RecentErrors> {
+        &self.recent_errors
     }
 
     /// Counts a worker that is started in place of one that ended unasked.

@@ -117,6 +117,18 @@ impl Window {
         std::fs::write(&file, text).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
     }
 
+    /// What axe-core (its script, of npm's package of that name) finds that keeps people from using the page: serious things alone.
+    pub fn barriers(&self, axe: &str) -> Vec<String> {
+        self.run(axe);
+        let found = self.run_async(
+            "const done = arguments[arguments.length - 1]; \
+             axe.run().then((told) => done(told.violations.filter((one) => ['serious', 'critical'].includes(one.impact)) \
+             .map((one) => one.id + ': ' + one.nodes[0].html)), (error) => done(['axe: ' + error]));",
+        );
+        let found = found.as_array().into_iter().flatten();
+        found.map(|one| one.as_str().unwrap_or_default().to_owned()).collect()
+    }
+
     /// Has the page think that its user likes it dark, or light.
     pub fn prefer(&self, scheme: &str) {
         let features = json!([{ "name": "prefers-color-scheme", "value": scheme }]);

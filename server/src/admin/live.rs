@@ -50,7 +50,7 @@ pub(super) async fn answer(
         client.end(request, None);
         return Ok(client.flush(request).await.map_or_else(Outcome::Client, |()| Outcome::Done));
     }
-    let mut history = recorder.history();
+    let mut history = recorder.history(&request.generation.shared.registry);
     history["tables"] = tables;
     push(request, client, "history", &history.to_string());
     let since = clock::now();

@@ -426,11 +426,22 @@ fn the_page_shows_in_a_browser_what_happens_and_is_used_to_purge_and_explain() {
     wait::until("it is purged", || window.text("#told").contains("Purged"));
     assert_eq!(looked.server.get("/a").status, 200);
     assert_eq!(looked.origin.count(), before + 1);
+    assert_eq!(looked.status("/metrics", &[("Origin", "http://<b>evil</b>")]), 403);
+    wait::until("the error is told", || window.text("#notes").contains("dashboard refused"));
     looked.server.signal(Signal::HUP);
     wait::until("the reload is told", || window.text("#notes").contains("configuration 2 is in force"));
     wait::until("it follows again", || window.text("#state") == "live");
     assert_eq!(window.complaints(), Vec::<String>::new());
-    window.prefer("dark");
+    let axe = std::env::var_os("MILLSTREAM_AXE");
+    let axe = axe.map(|path| {
+        std::fs::read_to_string(path).expect("MILLSTREAM_AXE names axe.min.js of npm's axe-core")
+    });
+    for scheme in ["light", "dark"] {
+        window.prefer(scheme);
+        if let Some(axe) = &axe {
+            assert_eq!(window.barriers(axe), Vec::<String>::new(), "{scheme}");
+        }
+    }
     window.picture("dashboard-dark");
 }
 
