@@ -221,8 +221,14 @@ pub fn probe(configuration: &mut Configuration, findings: &mut Diagnostics) {
 
 fn try_log(path: &Path, findings: &mut Diagnostics) {
     if let Err(error) = log_writer::open_file(path) {
-        findings.error_nowhere(format!("the log file {} cannot be opened: {error}", path.display()));
+        no_log(path, &error, findings);
     }
+}
+
+fn no_log(path: &Path, error: &std::io::Error, findings: &mut Diagnostics) {
+    findings
+        .error_nowhere(format!("the log file {} cannot be opened: {error}", path.display()))
+        .help("make its directory, write access_log or error_log with another file, or access_log off");
 }
 
 /// Log files being opened; a file that cannot be is a finding.
@@ -237,8 +243,7 @@ impl Logs<'_> {
         match self.log_writer.open(path, gzip) {
             Ok(sink) => Some(sink),
             Err(error) => {
-                self.findings
-                    .error_nowhere(format!("the log file {} cannot be opened: {error}", path.display()));
+                no_log(path, &error, self.findings);
                 None
             }
         }

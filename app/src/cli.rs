@@ -281,7 +281,7 @@ pub fn parse(arguments: impl Iterator<Item = OsString>) -> Command {
 fn read(arguments: impl Iterator<Item = OsString>) -> Result<Command, clap::Error> {
     let arguments: Vec<OsString> = arguments.collect();
     let is_bare = arguments.len() <= 1;
-    let command = Line::try_parse_from(arguments).map(meaning)?;
+    let command = Line::try_parse_from(verb_first(arguments)).map(meaning)?;
     Ok(match command {
         Command::Run(options) if is_bare => {
             let file = options.prefix.join(&options.main_file);
@@ -289,6 +289,18 @@ fn read(arguments: impl Iterator<Item = OsString>) -> Result<Command, clap::Erro
         }
         command => command,
     })
+}
+
+/// `-c FILE explain …` as `explain -c FILE …`: whoever is used to nginx's letters writes them in front.
+fn verb_first(mut arguments: Vec<OsString>) -> Vec<OsString> {
+    let letters = ["-c", "-p", "-g"];
+    let pairs = arguments[1.min(arguments.len())..].chunks(2);
+    let before = 2 * pairs.take_while(|pair| letters.iter().any(|letter| pair[0] == *letter)).count();
+    let verb = 1 + before;
+    if arguments.get(verb).is_some_and(|verb| verb == "explain" || verb == "purge") {
+        arguments[1..=verb].rotate_right(1);
+    }
+    arguments
 }
 
 /// Says what there is to be asked for. It is a failure all the same: a service that was to start has not.

@@ -27,6 +27,7 @@ mod purge;
 mod explain;
 mod measure;
 mod worker;
+mod watchdog;
 mod upgrade;
 mod reload;
 mod running;

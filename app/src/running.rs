@@ -18,6 +18,7 @@ use crate::recording::Recording;
 use crate::reload::{self, LoadAgain};
 use crate::serve_url;
 use crate::upgrade::Program;
+use crate::watchdog::Watchdog;
 use crate::worker::{self, Handle, Order};
 use millstream_conf::load::{Loaded, Options, load};
 use millstream_conf::model::{Configuration, Level, LogTarget, Main};
@@ -25,14 +26,13 @@ use millstream_load::origin::{self, DemoOptions};
 use millstream_net::daemon;
 use millstream_net::listener::Listening;
 use millstream_net::privileges::Account;
-use millstream_net::{blocking, clock, privileges};
+use millstream_net::{blocking, clock, privileges, systemd};
 use millstream_server::generation::Shared;
-use millstream_telemetry::local_time::LocalTime;
 use millstream_telemetry::log_writer::{self, LogWriter};
 use millstream_telemetry::metrics::Registry;
 use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGWINCH};
 use signal_hook::iterator::Signals;
-use start::start;
+use start::{start, start_log_writer};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -125,6 +125,7 @@ struct Process {
     account: Option<Account>,
     checker: Checker,
     recording: Recording,
+    watchdog: Watchdog,
 }
 
 type Failed = millstream_conf::diagnostics::Diagnostics;
@@ -168,6 +169,7 @@ impl Process {
             account,
             checker: Checker::default(),
             recording: Recording::default(),
+            watchdog: Watchdog::start().map_err(|error| failed(format!("the watchdog: {error}")))?,
         };
         names::follow(&process.shared);
         process.check_health();
@@ -212,11 +214,13 @@ impl Process {
                 }),
             })?);
         }
+        self.watchdog.watch(&self.workers, &self.shared.main_log);
         Ok(closed)
     }
 
     fn run(mut self, mut signals: Signals) -> ExitCode {
         let mut quitting = false;
+        systemd::ready();
         for signal in signals.forever() {
             match signal {
                 SIGHUP if !quitting => self.reload(),
@@ -225,6 +229,7 @@ impl Process {
                 SIGCHLD => self.reap(),
                 SIGQUIT if !quitting => {
                     quitting = true;
+                    self.tell_stopping();
                     self.shared
                         .main_log
                         .write(Level::Notice, format_args!("signal QUIT received, shutting down"));
@@ -243,10 +248,25 @@ impl Process {
                 break;
             }
         }
+        self.tell_stopping();
         self.end(if quitting { CACHE_WAIT } else { FAST_CACHE_WAIT })
     }
 
+    /// To the service manager, unless the next process goes on in our place.
+    fn tell_stopping(&self) {
+        if !self.program.has_next() {
+            systemd::stopping();
+        }
+    }
+
+    /// However it goes, we serve afterwards.
     fn reload(&mut self) {
+        systemd::reloading();
+        self.take_over();
+        systemd::ready();
+    }
+
+    fn take_over(&mut self) {
         let log = self.shared.main_log.clone();
         log.write(Level::Notice, format_args!("signal HUP received, reconfiguring"));
         let reloaded =
@@ -359,6 +379,7 @@ impl Process {
     fn reap(&mut self) {
         if let Some(what) = self.program.reap(&self.listenings, &mut self.pid_file) {
             self.shared.main_log.write(Level::Notice, format_args!("{what}"));
+            systemd::ready();
         }
     }
 
@@ -413,24 +434,10 @@ fn finish_caches(shared: &Shared, within: Duration) {
     }
 }
 
-/// Starts the log thread from one that gave up its rights: after an upgrade this one has some, and passes them on.
-fn start_log_writer() -> std::io::Result<Arc<LogWriter>> {
-    let starting = std::thread::Builder::new().spawn(|| {
-        privileges::renounce().map_err(std::io::Error::other)?;
-        LogWriter::start()
-    })?;
-    starting.join().unwrap_or_else(|_| Err(std::io::Error::other("starting it panicked")))
-}
-
 fn failed(message: String) -> Failed {
     let mut findings = Failed::default();
     findings.error_nowhere(message);
     findings
-}
-
-fn local_now() -> LocalTime {
-    let wall = clock::wall();
-    LocalTime { seconds: wall.seconds, utc_offset: clock::utc_offset(wall.seconds) }
 }
 
 fn complain(message: &str) -> ExitCode {

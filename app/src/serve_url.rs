@@ -248,6 +248,8 @@ fn bounds(serve: &ServeUrl) -> String {
         format!("client_header_timeout {client_timeout}"),
         format!("client_body_timeout {client_timeout}"),
         format!("send_timeout {client_timeout}"),
+        // RFC 9110 §13.1.3: nginx's own default compares for equality.
+        "if_modified_since before".to_owned(),
         format!("proxy_buffer_size {max_head}"),
         format!("proxy_connect_timeout {connect_timeout}"),
         format!("proxy_read_timeout {read_timeout}"),
@@ -283,7 +285,7 @@ fn sharing(serve: &ServeUrl) -> String {
     let mut lines = vec![
         "proxy_cache_credentials public".to_owned(),
         format!("proxy_cache_vary origin{}", if serve.microcache.is_some() { " unlisted" } else { "" }),
-        "proxy_cache_use_stale error timeout updating".to_owned(),
+        "proxy_cache_use_stale error timeout updating http_500 http_502 http_503 http_504".to_owned(),
         "proxy_cache_background_update on".to_owned(),
         format!("proxy_cache_stale_while_updating 100% max={}", serve.stale),
         format!("proxy_cache_stale_if_error {}", serve.stale_if_error),
@@ -318,7 +320,8 @@ fn server_of(url: &str) -> Result<String, String> {
         Some(("http", rest)) => rest,
         Some((scheme, _)) => {
             return Err(format!(
-                "\"{url}\": Millstream cannot speak {scheme} to the API yet; write http://host:port"
+                "\"{url}\": serve speaks plain HTTP to the API. Write http://host:port; for {scheme}, begin with what \
+                 --print-config prints and write proxy_pass {scheme}://… there"
             ));
         }
         None => url,

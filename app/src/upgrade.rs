@@ -45,6 +45,8 @@ impl Program {
         let started = Command::new(&self.path)
             .args(&self.arguments)
             .env(ENVIRONMENT, handed_over)
+            // The service manager waits for whoever is the main process.
+            .env_remove("WATCHDOG_PID")
             .stdin(Stdio::null())
             .spawn();
         match started {
@@ -58,6 +60,11 @@ impl Program {
                 Err(error)
             }
         }
+    }
+
+    /// Whether the next process runs.
+    pub fn has_next(&self) -> bool {
+        self.child.is_some()
     }
 
     /// Looks whether the next process has ended (`CHLD`); then we are the one process again.

@@ -33,6 +33,8 @@ pub type Done = std::sync::mpsc::Sender<()>;
 pub enum Order {
     /// Serve with this configuration, accept on these sockets.
     Serve(Arc<Shared>, Arc<[Arc<Listening>]>, Spread, Done),
+    /// Say that the loop turns.
+    Answer(Done),
     /// Send on the log lines that wait in buffers.
     Flush(Done),
     /// Accept no more, finish what is in progress, then end.
@@ -142,6 +144,7 @@ async fn run(
                 drop(listenings);
                 drop(done);
             }
+            Order::Answer(done) => drop(done),
             Order::Flush(done) => {
                 flush_logs(worker);
                 drop(done);

@@ -18,6 +18,7 @@ pub mod blocking;
 pub mod cores;
 pub mod limits;
 pub mod daemon;
+pub mod systemd;
 pub mod address;
 pub mod memory_file;
 pub mod read_file;

@@ -191,7 +191,10 @@ fn said(line: &str) -> Option<Option<Proxied>> {
         }
     };
     let (source, destination) = (address()?, address()?);
-    let mut port = || -> Option<u16> { words.next()?.parse().ok() };
+    let mut port = || -> Option<u16> {
+        // Digits alone, where Rust takes a sign as well.
+        words.next().filter(|word| word.bytes().all(|byte| byte.is_ascii_digit()))?.parse().ok()
+    };
     let (source, destination) = (SocketAddr::new(source, port()?), SocketAddr::new(destination, port()?));
     words.next().is_none().then_some(Some(Proxied { source, destination, values: Box::default() }))
 }

@@ -10,6 +10,7 @@ mod unverified;
 mod ciphers;
 mod keys;
 mod certificates;
+mod usage;
 mod direct;
 mod authorities;
 mod clients;

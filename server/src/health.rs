@@ -23,8 +23,8 @@ use std::time::Duration;
 use tokio::sync::Semaphore;
 use tokio::task::{AbortHandle, JoinSet};
 
-/// Servers that are asked at a time; others wait. Bodies are at most this times 256 KiB.
-const MOST_AT_ONCE: usize = 256;
+/// Servers that one check asks at a time; its others wait, and no other check does. Bodies are at most this times 256 KiB.
+const MOST_AT_ONCE: usize = 64;
 
 /// Whether a configuration has checks.
 pub fn is_wanted(http: &Http) -> bool {
@@ -34,12 +34,11 @@ pub fn is_wanted(http: &Http) -> bool {
 /// Carries out all checks of a worker's configuration, until it is dropped.
 pub async fn run(worker: Rc<Worker>) {
     let generation = worker.generation();
-    let at_once = Rc::new(Semaphore::new(MOST_AT_ONCE));
     let mut checks = JoinSet::new();
     for (index, server) in generation.http().servers.iter().enumerate() {
         for location in generation.http().locations_of(server) {
             let place = (ServerId(index as u32), location);
-            if let Some(check) = HealthWatch::of(&worker, &generation, place, &at_once) {
+            if let Some(check) = HealthWatch::of(&worker, &generation, place) {
                 checks.spawn_local(follow(Rc::new(check)));
             }
         }
@@ -58,7 +57,7 @@ struct HealthWatch {
     /// Its number among those of the group.
     number: usize,
     conf: Arc<HealthCheck>,
-    at_once: Rc<Semaphore>,
+    at_once: Semaphore,
 }
 
 /// Has a task for each server that the group has at the time.
@@ -125,7 +124,6 @@ impl HealthWatch {
         worker: &Rc<Worker>,
         generation: &Rc<Generation>,
         place: (ServerId, LocationId),
-        at_once: &Rc<Semaphore>,
     ) -> Option<HealthWatch> {
         let settings = &generation.http().location(place.1).settings;
         let written = settings.health_check.as_ref()?;
@@ -136,7 +134,7 @@ impl HealthWatch {
             group: generation.shared.groups[written.upstream.0 as usize].clone(),
             number: written.number,
             conf: written.check.clone(),
-            at_once: at_once.clone(),
+            at_once: Semaphore::new(MOST_AT_ONCE),
         })
     }
 

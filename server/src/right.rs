@@ -55,7 +55,8 @@ pub struct Privilege {
 /// Which web pages may have made a browser send a request. A token is no page's to show: who shows it is asked nothing of this.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Pages {
-    /// None, where nothing is written; else any, for whom its address lets in: no page reads what another origin answers.
+    /// None, where nothing is written; else any, for whom its address lets in, may read: no page learns what another origin
+    /// answers. None may do more.
     NotHere,
     /// None, whatever the address: it is done by the request's being sent, and an address says whose browser it is, not whose page.
     None,
@@ -103,8 +104,8 @@ fn judge(right: &ManageRight, request: &Request, pages: Pages) -> Result<(), &'s
     }
     admits_address(right, request, pages)?;
     match pages {
-        Pages::NotHere => Ok(()),
-        Pages::None => no_page(request),
+        Pages::NotHere if matches!(request.method, Method::Get | Method::Head) => Ok(()),
+        Pages::NotHere | Pages::None => no_page(request),
         Pages::Own => own_page(request).and_then(|()| known_name(request)),
     }
 }
@@ -116,7 +117,13 @@ fn admits_address(right: &ManageRight, request: &Request, pages: Pages) -> Resul
     }
     let remote = request.client();
     match &right.allow {
-        Some(networks) if networks.iter().any(|network| contains(network, remote)) => Ok(()),
+        // A list that has this machine means its programs, not the pages that its browser shows.
+        Some(networks) if networks.iter().any(|network| contains(network, remote)) => {
+            match is_local(remote) {
+                true => own_name(request),
+                false => Ok(()),
+            }
+        }
         Some(_) => Err("the address is not among those that are allowed"),
         None if right.token.is_some() => Err("it shows no token"),
         // A proxy may pass a word of a stranger on, so the connection counts as well.

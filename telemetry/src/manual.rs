@@ -10,7 +10,11 @@ pub fn metrics_markdown() -> String {
     let mut page = String::from(
         "# Metrics\n\nGenerated from `telemetry/src/metrics/table.rs`; change it there.\n\n\
          What is counted since the process started; a reload changes nothing. `GET …/metrics` of the API has all of it, in Prometheus's text \
-         format or as OpenMetrics. The state of each cache zone is in `GET …/caches`; see [purging.md](purging.md).\n",
+         format or as OpenMetrics. The control socket has it always:\n\n    \
+         curl --unix-socket /etc/millstream/logs/nginx.sock http://localhost/metrics\n\n\
+         and any location that is made the API, for Prometheus on another machine for instance:\n\n    \
+         location /api/ {\n        api;\n        api_allow 127.0.0.1 10.0.0.5;\n    }\n\n\
+         where it is `GET /api/metrics`. The state of each cache zone is in `GET …/caches`; see [purging.md](purging.md).\n",
     );
     section(&mut page, "Counters", Counter::ALL.iter().map(|counter| counter.line()));
     section(&mut page, "Gauges", Gauge::ALL.iter().map(|gauge| gauge.line()));

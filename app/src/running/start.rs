@@ -1,7 +1,7 @@
 //! The start, in the order that scripts written for nginx expect: configuration checked, listeners open, into the
 //! background, then the process itself.
 
-use super::{Process, SIGNALS, complain, local_now, tells_stderr};
+use super::{Process, SIGNALS, complain, tells_stderr};
 use crate::accepting;
 use crate::account;
 use crate::check;
@@ -13,8 +13,10 @@ use millstream_conf::model::{ListenAddress, Main};
 use millstream_net::Address;
 use millstream_net::daemon::{self, Detached};
 use millstream_net::listener::{self, Inherited, Listening, OpenError};
+use millstream_net::{clock, privileges};
 use millstream_server::generation::Shared;
-use millstream_telemetry::local_time;
+use millstream_telemetry::local_time::{self, LocalTime};
+use millstream_telemetry::log_writer::LogWriter;
 use signal_hook::iterator::Signals;
 use std::io::{Read, Write};
 use std::process::ExitCode;
@@ -125,4 +127,18 @@ fn into_background(wanted: bool) -> std::io::Result<Side> {
             Ok(Side::Foreground(if started { ExitCode::SUCCESS } else { ExitCode::FAILURE }))
         }
     }
+}
+
+/// Starts the log thread from one that gave up its rights: after an upgrade this one has some, and passes them on.
+pub(super) fn start_log_writer() -> std::io::Result<Arc<LogWriter>> {
+    let starting = std::thread::Builder::new().spawn(|| {
+        privileges::renounce().map_err(std::io::Error::other)?;
+        LogWriter::start()
+    })?;
+    starting.join().unwrap_or_else(|_| Err(std::io::Error::other("starting it panicked")))
+}
+
+fn local_now() -> LocalTime {
+    let wall = clock::wall();
+    LocalTime { seconds: wall.seconds, utc_offset: clock::utc_offset(wall.seconds) }
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::context::HTTP_SERVER_LOCATION;
 use super::level::settings;
 use super::templates::without_templates;
-use super::{Apply, Level, Row, once};
+use super::{Apply, Level, Row, idle, once};
 use crate::reading::{Reading, parameter};
 use crate::source::Span;
 use crate::suggest;
@@ -50,6 +50,9 @@ pub const ROWS: &[Row] = &[
     once("open_file_cache_errors", HTTP_SERVER_LOCATION, (1, 1), "on | off", "off",
         "Whether `open_file_cache` remembers too that a file cannot be opened.",
         Apply::Level(|l, d, r| l.open_file_cache.errors = r.flag(&d.args[0]))),
+    idle("open_file_cache_events", HTTP_SERVER_LOCATION, (1, 1), "on | off",
+        "Whether nginx is told by the kernel that a file which it keeps open has changed.",
+        "what is known of a file is looked at again after open_file_cache_valid"),
     once("open_file_cache_min_uses", HTTP_SERVER_LOCATION, (1, 1), "number", "1",
         "How often a file is asked for while it is known before it stays open.",
         Apply::Level(|l, d, r| l.open_file_cache.min_uses = r.number(&d.args[0], 1, u64::from(u32::MAX)))),

@@ -1,9 +1,11 @@
-//! Listening sockets that came with the process: the other half of a binary upgrade.
+//! Listening sockets that came with the process: the other half of a binary upgrade, or a service manager's.
 //!
-//! They are named in one environment variable, `fd:address;fd:address;`. Its text comes from outside and is
-//! not trusted: whatever is not a listening socket at that address is left out.
+//! At an upgrade they are named in one environment variable, `fd:address;fd:address;`. Its text comes from outside and is
+//! not trusted: whatever is not a listening socket at that address is left out. A service manager's sockets have no names here: each
+//! is for the address that it listens at.
 
 use crate::kernel;
+use crate::systemd;
 use millstream_conf::model::ListenAddress;
 use rustix::process::{Pid, getppid};
 use socket2::Socket;
@@ -34,7 +36,8 @@ impl Inherited {
         Inherited::default()
     }
 
-    /// Those that [`ENVIRONMENT`] names; none from the second call on, since a descriptor has one owner.
+    /// Those that [`ENVIRONMENT`] names, else those of the service manager; none from the second call on, since a descriptor has
+    /// one owner.
     pub fn from_environment() -> Self {
         static TAKEN: AtomicBool = AtomicBool::new(false);
         if TAKEN.swap(true, Ordering::Relaxed) {
@@ -42,11 +45,11 @@ impl Inherited {
         }
         match std::env::var(ENVIRONMENT) {
             Ok(text) => Inherited { predecessor: getppid(), ..Inherited::from_text(&text) },
-            Err(_) => Inherited::none(),
+            Err(_) => Inherited { predecessor: getppid(), sockets: activated() },
         }
     }
 
-    /// Whether there are any: this process came by an upgrade.
+    /// Whether there are any: then somebody else holds the process, and it stays in the foreground.
     pub fn is_empty(&self) -> bool {
         self.sockets.is_empty()
     }
@@ -79,6 +82,19 @@ impl Inherited {
         }
         Inherited { sockets, predecessor: None }
     }
+}
+
+/// What the service manager opened for us; what does not listen is none of ours.
+fn activated() -> Vec<(ListenAddress, Socket)> {
+    let found = systemd::descriptors().into_iter().take(MOST).filter_map(|fd| {
+        let socket = Socket::from(kernel::adopt(fd).ok()?);
+        let is_ours = socket.is_listener().unwrap_or(false) && socket.set_nonblocking(true).is_ok();
+        let local = socket.local_addr().ok().filter(|_| is_ours)?;
+        let path = || local.as_pathname().map(|path| ListenAddress::Unix(path.into()));
+        let address = local.as_socket().map(ListenAddress::Tcp).or_else(path)?;
+        Some((address, socket))
+    });
+    found.collect()
 }
 
 fn is_listening_at(socket: &Socket, address: &ListenAddress) -> bool {

@@ -3,8 +3,9 @@
 //! Both sides of the proxy judge here: certificates of clients, and of upstream servers. Nothing is asked of the network. Before: `direct`, for
 //! what the library does not look at. Next: `clients` and `connector`.
 
-use super::direct::{self, Known, Purpose};
+use super::direct::{self, Known};
 use super::unverified::Unverified;
+use super::usage::{self, Purpose};
 use super::{TlsError, certificates};
 use crate::clock;
 use rustls::client::danger::HandshakeSignatureValid;
@@ -15,7 +16,7 @@ use std::path::Path;
 use std::time::Duration;
 use webpki::{
     CertRevocationList, EndEntityCert, ExpirationPolicy, KeyUsage, OwnedCertRevocationList,
-    RawPublicKeyEntity, RevocationOptionsBuilder,
+    RawPublicKeyEntity, RevocationOptionsBuilder, VerifiedPath,
 };
 use x509_parser::prelude::{FromDer, X509Certificate};
 
@@ -30,7 +31,13 @@ pub(super) struct Authorities {
 impl Authorities {
     /// None yet. `depth`: how many others may stand between a certificate and a known one.
     pub(super) fn new(depth: usize, algorithms: WebPkiSupportedAlgorithms) -> Self {
-        let known = Known { certificates: Vec::new(), anchors: Vec::new(), lists: Vec::new(), algorithms };
+        let known = Known {
+            certificates: Vec::new(),
+            anchors: Vec::new(),
+            terms: Vec::new(),
+            lists: Vec::new(),
+            algorithms,
+        };
         Authorities { known, revoked: Vec::new(), depth }
     }
 
@@ -42,9 +49,16 @@ impl Authorities {
         if found.is_empty() {
             return Err(TlsError::NoCertificate(file.to_path_buf()));
         }
-        // One that cannot be read is no authority of anybody; it may still be shown byte for byte.
-        let anchors = found.iter().filter_map(|one| webpki::anchor_from_trusted_cert(one).ok());
-        self.known.anchors.extend(anchors.map(|anchor| anchor.to_owned()));
+        // One that cannot be read, or may not sign, is no authority of anybody; it may still be shown byte for byte.
+        for one in found {
+            let Ok(anchor) = webpki::anchor_from_trusted_cert(one) else { continue };
+            let Ok((_, parsed)) = X509Certificate::from_der(one) else { continue };
+            if usage::signs_certificates(&parsed) {
+                let validity = parsed.validity();
+                self.known.anchors.push(anchor.to_owned());
+                self.known.terms.push((validity.not_before.timestamp(), validity.not_after.timestamp()));
+            }
+        }
         Ok(found)
     }
 
@@ -68,7 +82,10 @@ impl Authorities {
         let seconds = u64::try_from(clock::wall().seconds).unwrap_or(0);
         match self.path(leaf, others, purpose, UnixTime::since_unix_epoch(Duration::from_secs(seconds))) {
             Ok(between) if between > self.depth => Err(Unverified::ChainTooLong),
-            Ok(_) => Ok(()),
+            Ok(_) => match X509Certificate::from_der(leaf) {
+                Ok((_, parsed)) => usage::is_for(purpose, &parsed),
+                Err(_) => Err(Unverified::Malformed),
+            },
             // OpenSSL takes certificates of version 1, and authorities' own; the library does not look at them.
             Err(webpki::Error::UnsupportedCertVersion | webpki::Error::CaUsedAsEndEntity) => {
                 direct::judge(&self.known, leaf, purpose, seconds).map_err(|why| named(why, leaf, others))
@@ -95,8 +112,32 @@ impl Authorities {
             .ok()
             .map(|options| options.with_expiration_policy(ExpirationPolicy::Enforce).build());
         let (algorithms, anchors) = (self.known.algorithms.all, &self.known.anchors);
-        let path = leaf.verify_for_usage(algorithms, anchors, others, now, usage, revocation, None)?;
+        // Another path may still be good.
+        let is_good = |path: &VerifiedPath<'_>| self.may_sign(path, now);
+        let path =
+            leaf.verify_for_usage(algorithms, anchors, others, now, usage, revocation, Some(&is_good))?;
         Ok(path.intermediate_certificates().count())
+    }
+
+    /// Whether the known authority of a path is good now, and the keys of those between may sign: the library looks at
+    /// neither, OpenSSL at both (RFC 5280 §6.1.4 (n)).
+    fn may_sign(&self, path: &VerifiedPath<'_>, now: UnixTime) -> Result<(), webpki::Error> {
+        let number = self.known.anchors.iter().position(|anchor| std::ptr::eq(anchor, path.anchor()));
+        let seconds = i64::try_from(now.as_secs()).unwrap_or(i64::MAX);
+        match number.map_or(Ok(()), |number| self.known.is_in_force(number, seconds)) {
+            Ok(()) => {}
+            Err(Unverified::NotYetValid) => {
+                return Err(webpki::Error::CertNotValidYet { time: now, not_before: now });
+            }
+            Err(_) => return Err(webpki::Error::CertExpired { time: now, not_after: now }),
+        }
+        let signs = |one: &webpki::Cert<'_>| {
+            X509Certificate::from_der(&one.der()).is_ok_and(|(_, parsed)| usage::signs_certificates(&parsed))
+        };
+        match path.intermediate_certificates().all(signs) {
+            true => Ok(()),
+            false => Err(webpki::Error::EndEntityUsedAsCa),
+        }
     }
 
     /// Checks a signature of a handshake of TLS 1.2 by the key that is in the certificate, whatever its version. Its schemes do not say
@@ -175,6 +216,7 @@ fn unverified(error: &webpki::Error) -> Unverified {
         E::CertRevoked => Unverified::Revoked,
         E::UnknownRevocationStatus => Unverified::NoRevocationList,
         E::CrlExpired { .. } => Unverified::RevocationListExpired,
+        E::EndEntityUsedAsCa => Unverified::Authority,
         E::RequiredEkuNotFoundContext(_) => Unverified::Purpose,
         E::MaximumPathDepthExceeded | E::PathLenConstraintViolated => Unverified::ChainTooLong,
         E::InvalidSignatureForPublicKey | E::InvalidCrlSignatureForPublicKey => Unverified::Signature,

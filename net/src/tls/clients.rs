@@ -5,8 +5,8 @@
 //! connection that asks for another server, brings no judgement along. Before: `authorities`, which judge.
 
 use super::authorities::Authorities;
-use super::direct::Purpose;
 use super::unverified::Unverified;
+use super::usage::Purpose;
 use super::{TlsError, der};
 use millstream_conf::model::{ClientCertificates, VerifyClient};
 use rustls::client::danger::HandshakeSignatureValid;

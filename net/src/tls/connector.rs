@@ -4,7 +4,7 @@
 //! deadline and drops the future. Before: `certificates` and `ciphers`, which the clients' side shares.
 
 use super::authorities::Authorities;
-use super::direct::Purpose;
+use super::usage::Purpose;
 use super::{TlsError, acceptor, certificates, ciphers, versions};
 use crate::certificate::Certificate;
 use crate::stream::{Encrypted, Stream, Transport};

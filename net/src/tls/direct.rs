@@ -6,6 +6,7 @@
 
 use super::der;
 use super::unverified::Unverified;
+use super::usage::{self, Purpose};
 use rustls::crypto::WebPkiSupportedAlgorithms;
 use rustls_pki_types::{CertificateDer, CertificateRevocationListDer, SubjectPublicKeyInfoDer, TrustAnchor};
 use webpki::RawPublicKeyEntity;
@@ -14,26 +15,30 @@ use x509_parser::extensions::ParsedExtension;
 use x509_parser::prelude::FromDer;
 use x509_parser::revocation_list::CertificateRevocationList;
 
-/// What a certificate is shown as.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Purpose {
-    /// A client's.
-    Client,
-    /// A server's.
-    Server,
-}
-
 /// What is known of authorities.
 #[derive(Debug)]
 pub(super) struct Known {
     /// Their certificates, byte for byte.
     pub(super) certificates: Vec<CertificateDer<'static>>,
-    /// Those that can be read.
+    /// Those of them that may sign others.
     pub(super) anchors: Vec<TrustAnchor<'static>>,
+    /// From when to when each of these is good, in seconds since the epoch.
+    pub(super) terms: Vec<(i64, i64)>,
     /// What they have revoked.
     pub(super) lists: Vec<CertificateRevocationListDer<'static>>,
     /// By what signatures are checked.
     pub(super) algorithms: WebPkiSupportedAlgorithms,
+}
+
+impl Known {
+    /// Whether the authority of that number is good at that time.
+    pub(super) fn is_in_force(&self, number: usize, now: i64) -> Result<(), Unverified> {
+        match self.terms.get(number) {
+            Some((first, _)) if now < *first => Err(Unverified::NotYetValid),
+            Some((_, last)) if now > *last => Err(Unverified::Expired),
+            _ => Ok(()),
+        }
+    }
 }
 
 /// Whether a known authority issued the certificate, and it is good at that time in seconds since the epoch.
@@ -47,15 +52,18 @@ pub(super) fn judge(
     if !rest.is_empty() {
         return Err(Unverified::Malformed);
     }
-    let issuer = issuer(known, leaf, &parsed)?;
     let now = i64::try_from(now).unwrap_or(i64::MAX);
+    let issuer = issuer(known, leaf, &parsed, now)?;
     if now < parsed.validity().not_before.timestamp() {
         return Err(Unverified::NotYetValid);
     }
     if now > parsed.validity().not_after.timestamp() {
         return Err(Unverified::Expired);
     }
-    is_for(purpose, &parsed)?;
+    if !is_understood(&parsed) {
+        return Err(Unverified::Purpose);
+    }
+    usage::is_for(purpose, &parsed)?;
     match known.lists.is_empty() {
         true => Ok(()),
         false => is_not_revoked(known, &issuer, &parsed, now),
@@ -68,25 +76,29 @@ fn issuer(
     known: &Known,
     leaf: &CertificateDer<'_>,
     parsed: &X509Certificate<'_>,
+    now: i64,
 ) -> Result<SubjectPublicKeyInfoDer<'static>, Unverified> {
     let is_self_issued = parsed.subject().as_raw() == parsed.issuer().as_raw();
     if is_self_issued && known.certificates.iter().any(|one| one == leaf) {
         return Ok(SubjectPublicKeyInfoDer::from(parsed.public_key().raw.to_vec()));
     }
     let name = der::content(parsed.issuer().as_raw()).unwrap_or_default();
-    let named = |anchor: &&TrustAnchor<'_>| anchor.subject.as_ref() == name;
+    let named = |(_, anchor): &(usize, &TrustAnchor<'_>)| anchor.subject.as_ref() == name;
     let (message, signature) = (parsed.tbs_certificate.as_ref(), &*parsed.signature_value.data);
     let mut why = Unverified::UnknownIssuer;
-    for anchor in known.anchors.iter().filter(named) {
+    for (number, anchor) in known.anchors.iter().enumerate().filter(named) {
         // What it may name is checked by the library alone.
         if anchor.name_constraints.is_some() {
             continue;
         }
         let key = SubjectPublicKeyInfoDer::from(der::sequence(&anchor.subject_public_key_info));
-        if is_signed(known, &key, message, signature) {
-            return Ok(key);
-        }
-        why = Unverified::Signature;
+        why = match is_signed(known, &key, message, signature) {
+            true => match known.is_in_force(number, now) {
+                Ok(()) => return Ok(key),
+                Err(not) => not,
+            },
+            false => Unverified::Signature,
+        };
     }
     Err(why)
 }
@@ -96,25 +108,18 @@ fn is_signed(known: &Known, key: &SubjectPublicKeyInfoDer<'_>, message: &[u8], s
     known.algorithms.all.iter().any(|algorithm| key.verify_signature(*algorithm, message, signature).is_ok())
 }
 
-/// RFC 5280 §4.2.1.3, §4.2.1.12: where a certificate says what it is for, this must be among it. What it says must be understood.
-fn is_for(purpose: Purpose, parsed: &X509Certificate<'_>) -> Result<(), Unverified> {
-    for extension in parsed.extensions() {
-        let is_fit = match extension.parsed_extension() {
-            ParsedExtension::ExtendedKeyUsage(usage) => match purpose {
-                Purpose::Client => usage.client_auth || usage.any,
-                Purpose::Server => usage.server_auth || usage.any,
-            },
-            ParsedExtension::KeyUsage(usage) => {
-                usage.digital_signature() || usage.key_agreement() || usage.key_encipherment()
-            }
-            ParsedExtension::BasicConstraints(_) | ParsedExtension::SubjectAlternativeName(_) => true,
-            _ => !extension.critical,
-        };
-        if !is_fit {
-            return Err(Unverified::Purpose);
-        }
-    }
-    Ok(())
+/// What a certificate says and calls critical must be understood.
+fn is_understood(parsed: &X509Certificate<'_>) -> bool {
+    parsed.extensions().iter().filter(|extension| extension.critical).all(|extension| {
+        matches!(
+            extension.parsed_extension(),
+            ParsedExtension::ExtendedKeyUsage(_)
+                | ParsedExtension::KeyUsage(_)
+                | ParsedExtension::BasicConstraints(_)
+                | ParsedExtension::SubjectAlternativeName(_)
+                | ParsedExtension::NSCertType(_)
+        )
+    })
 }
 
 fn is_not_revoked(

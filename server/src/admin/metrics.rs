@@ -6,7 +6,9 @@ use crate::answer::{Outcome, fixed};
 use crate::client::Client;
 use crate::generation::Shared;
 use crate::request::Request;
+use millstream_net::clock;
 use millstream_telemetry::metrics::{Exposition, Snapshot, Upstream, UpstreamPeer};
+use millstream_upstream::PeerState;
 use millstream_wire::{FieldId, Headers};
 
 /// Answers with the text that the client's `Accept` wants.
@@ -24,14 +26,22 @@ pub(super) async fn answer(request: &mut Request, client: &mut Client) -> Outcom
 
 /// The counts of all workers, with those of the upstream servers in force.
 fn snapshot(shared: &Shared) -> Snapshot {
-    let mut snapshot = shared.registry.snapshot();
+    let (mut snapshot, now) = (shared.registry.snapshot(), clock::now());
     snapshot.upstreams = shared
         .groups
         .iter()
         .map(|group| {
             let peers = group.in_force();
-            let peers = peers.counted().into_iter();
-            let peers = peers.map(|(name, counts)| UpstreamPeer { name: name.to_owned(), counts });
+            let accounts: Vec<_> = peers.accounts(now).collect();
+            let peers = peers.counted().into_iter().map(|(name, counts)| {
+                let mut peer = UpstreamPeer { name: name.to_owned(), counts, ..UpstreamPeer::default() };
+                for account in accounts.iter().filter(|account| *account.name == *name) {
+                    peer.up |= account.state == PeerState::Up;
+                    peer.checks += account.health.checks;
+                    peer.failed_checks += account.health.fails;
+                }
+                peer
+            });
             Upstream { name: group.name().to_owned(), peers: peers.collect() }
         })
         .collect();

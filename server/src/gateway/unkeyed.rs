@@ -92,6 +92,8 @@ const TABLE: &[(&str, Effect, &str)] = &[
     ),
     ("X-HTTP-Method", Method, "Microsoft and SAP OData services, Symfony"),
     ("X-Method-Override", Method, "Express method-override, IBM services"),
+    ("X-Override-Method", Method, "back ends of hand-written proxies"),
+    ("X-Base-Url", Origin, "back ends of hand-written proxies"),
     ("X-Middleware-Subrequest", Target, "Next.js: skips middleware, the login included"),
     ("X-Invoke-Path", Target, "Next.js"),
     ("X-Invoke-Query", Target, "Next.js"),
@@ -135,9 +137,13 @@ pub(super) fn ends_here(id: FieldId, name: &[u8], key: &Template) -> bool {
         id,
         FieldId::Other | FieldId::Forwarded | FieldId::XForwardedHost | FieldId::XForwardedProto
     );
-    known
-        && TABLE.iter().any(|(field, _, _)| name.eq_ignore_ascii_case(field.as_bytes()))
-        && !names_field(key, name)
+    known && TABLE.iter().any(|(field, _, _)| is_same(name, field.as_bytes())) && !names_field(key, name)
+}
+
+/// Whether two names are one to an application: behind CGI and its kin `_` and `-` are the same.
+fn is_same(name: &[u8], field: &[u8]) -> bool {
+    let plain = |byte: u8| if byte == b'_' { b'-' } else { byte.to_ascii_lowercase() };
+    name.len() == field.len() && name.iter().zip(field).all(|(one, other)| plain(*one) == plain(*other))
 }
 
 /// The names for the manual and for tests.

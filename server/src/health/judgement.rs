@@ -36,7 +36,8 @@ fn pass(test: &HealthTest, answer: &Probed, request: &Request) -> Result<(), Str
         }
         HealthTest::Field { name, value, there } => {
             let mut lines = answer.fields.view().all_named(name.as_bytes());
-            if lines.any(|line| is_wanted(value, line)) == *there {
+            let found = lines.try_fold(false, |found, line| is_wanted(value, line).map(|is| found || is))?;
+            if found == *there {
                 return Ok(());
             }
             Err(match answer.fields.view().named(name.as_bytes()) {
@@ -44,13 +45,11 @@ fn pass(test: &HealthTest, answer: &Probed, request: &Request) -> Result<(), Str
                 None => format!("there is no header \"{name}\""),
             })
         }
-        HealthTest::Body { expression, matches } if finds(expression, &answer.body) == *matches => Ok(()),
-        HealthTest::Body { expression, matches: true } => {
-            Err(format!("the body does not match \"{}\"", expression.source))
-        }
-        HealthTest::Body { expression, matches: false } => {
-            Err(format!("the body matches \"{}\"", expression.source))
-        }
+        HealthTest::Body { expression, matches } => match (finds(expression, &answer.body)?, matches) {
+            (false, true) => Err(format!("the body does not match \"{}\"", expression.source)),
+            (true, false) => Err(format!("the body matches \"{}\"", expression.source)),
+            _ => Ok(()),
+        },
         HealthTest::Require(required) => {
             let lacks = |value: &[u8]| value.is_empty() || value == b"0";
             match required.iter().find(|template| lacks(&variables::value(template, request))) {
@@ -61,17 +60,17 @@ fn pass(test: &HealthTest, answer: &Probed, request: &Request) -> Result<(), Str
     }
 }
 
-fn is_wanted(value: &FieldTest, line: &[u8]) -> bool {
+fn is_wanted(value: &FieldTest, line: &[u8]) -> Result<bool, String> {
     match value {
-        FieldTest::Present => true,
-        FieldTest::Equal(text) => line == text.as_bytes(),
+        FieldTest::Present => Ok(true),
+        FieldTest::Equal(text) => Ok(line == text.as_bytes()),
         FieldTest::Matching(expression) => finds(expression, line),
     }
 }
 
-/// An expression that cannot be decided finds nothing.
-fn finds(expression: &Regex, text: &[u8]) -> bool {
-    expression.compiled.is_match(text).unwrap_or(false)
+/// An expression that cannot be decided passes no test, neither one for a match nor one for none.
+fn finds(expression: &Regex, text: &[u8]) -> Result<bool, String> {
+    expression.compiled.is_match(text).map_err(|_| format!("\"{}\" cannot be decided", expression.source))
 }
 
 /// The beginning of a value, as a line of the log shows it.

@@ -77,6 +77,26 @@ fn a_web_page_that_drives_a_browser_on_this_machine_is_a_stranger() {
 }
 
 #[test]
+fn a_list_of_addresses_that_has_this_machine_lets_no_web_page_in() {
+    const SITE: &str =
+        "server { listen 127.0.0.1:80; server_name own.example; location / { return 200 x; } }";
+    let right = allow(&[network("127.0.0.0", 8), network("10.0.0.0", 8)]);
+    let may = |head: &str, from| admits(&right, &from_address(SITE, head, from), API, LocationId(0));
+    for (from, head, expected) in [
+        ("127.0.0.1", "GET / HTTP/1.1\r\nHost: own.example\r\n\r\n", true),
+        ("127.0.0.1", "GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n", true),
+        // A name that was resolved to this machine once its page was loaded.
+        ("127.0.0.1", "GET / HTTP/1.1\r\nHost: evil.example\r\n\r\n", false),
+        ("10.0.0.1", "GET / HTTP/1.1\r\nHost: proxy.internal\r\n\r\n", true),
+        ("10.0.0.1", "POST / HTTP/1.1\r\nHost: own.example\r\n\r\n", true),
+        ("10.0.0.1", "POST / HTTP/1.1\r\nHost: own.example\r\nOrigin: http://evil.example\r\n\r\n", false),
+        ("127.0.0.1", "DELETE / HTTP/1.1\r\nHost: own.example\r\nSec-Fetch-Site: cross-site\r\n\r\n", false),
+    ] {
+        assert_eq!(may(head, from), expected, "{from} {head}");
+    }
+}
+
+#[test]
 fn a_get_is_answered_under_names_that_are_written_and_addresses_alone() {
     let configuration = "server { listen 127.0.0.1:80; server_name example.com *.example.net _; location / { return 200 x; } }";
     let check = |method: &str, host: &str, from: &str, expected: bool| {

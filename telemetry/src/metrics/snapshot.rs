@@ -82,12 +82,18 @@ pub struct Upstream {
 }
 
 /// One server of an upstream group at one address.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct UpstreamPeer {
     /// The address.
     pub name: String,
     /// Its counts.
     pub counts: PeerCounts,
+    /// Whether it may be asked.
+    pub up: bool,
+    /// Checks of its health.
+    pub checks: u64,
+    /// Those that failed.
+    pub failed_checks: u64,
 }
 
 impl Snapshot {

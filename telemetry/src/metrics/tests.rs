@@ -162,7 +162,7 @@ fn the_text_has_heads_samples_and_cumulative_buckets() {
     cells.enter();
     let mut counts = PeerCounts::default();
     cells.add_to(&mut counts);
-    let peers = vec![UpstreamPeer { name: "127.0.0.1:1".to_owned(), counts }];
+    let peers = vec![UpstreamPeer { name: "127.0.0.1:1".to_owned(), counts, ..UpstreamPeer::default() }];
     snapshot.upstreams.push(Upstream { name: "api".to_owned(), peers });
     let text = snapshot.exposed(Exposition::Text);
     for line in [

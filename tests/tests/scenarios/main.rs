@@ -41,6 +41,7 @@ mod ranges;
 mod slices;
 mod stored_files;
 mod temporary_files;
+mod systemd;
 mod signals;
 mod logs;
 mod listeners;

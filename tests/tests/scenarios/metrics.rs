@@ -25,6 +25,7 @@ http {
     upstream api { server @ORIGIN@; keepalive 8; }
     upstream half { server 127.0.0.1:@CLOSED@ weight=100; server @ORIGIN@; }
     upstream none { server @ORIGIN@ down; }
+    upstream ill { server 127.0.0.1:@CLOSED@; }
     server {
         listen 127.0.0.1:@PORT@;
         status_zone web;
@@ -37,6 +38,7 @@ http {
         location /closed { proxy_pass http://127.0.0.1:@CLOSED@; }
         location /half { proxy_pass http://half; }
         location /none { proxy_pass http://none; }
+        location /ill { proxy_pass http://ill; health_check interval=1h; }
         location /silent { proxy_pass http://api; proxy_read_timeout 50ms; }
         location /logged { access_log @DIR@/access.log; return 204; }
         location /full { access_log /dev/full; return 204; }
@@ -192,7 +194,12 @@ fn every_figure_of_the_metrics_grows_by_what_it_counts() {
     let values = values.each_ref().map(|(name, value)| (*name, value.as_str()));
     let server = Server::start_in(Prefix::with_certificate("figures"), TEMPLATE, &values);
     let counted = Counted { reader: RefCell::new(server.client()), server, caused: RefCell::default() };
-    // First, while no connection to the API is kept.
+    for (what, value) in [("health_checks_total", 1.0), ("health_checks_failed_total", 1.0), ("up", 0.0)] {
+        let name =
+            format!("millstream_upstream_peer_{what}{{upstream=\"ill\",server=\"127.0.0.1:{closed}\"}}");
+        counted.shows(&name, value, || {});
+    }
+    // While no connection to the API is kept.
     upstreams(&counted, &closed);
     peers(&counted, &origin.address().to_string());
     clients(&counted);

@@ -280,18 +280,27 @@ fn on_errors_what_is_stale_stands_in_for_as_long_as_the_option_says() {
     if is_nginx() {
         return;
     }
-    for (limit, expected) in [("10m", (200, "good")), ("1s", (502, ""))] {
+    // Nothing, or one of the statuses that RFC 5861 §4 calls an error.
+    for (limit, failure, expected) in [
+        ("10m", 0, (200, "good")),
+        ("1s", 0, (502, "")),
+        ("10m", 500, (200, "good")),
+        ("10m", 503, (200, "good")),
+        ("1s", 503, (503, "")),
+        ("10m", 404, (404, "")),
+    ] {
         let count = AtomicUsize::new(0);
-        let origin = Origin::start(move |_| match count.fetch_add(1, Ordering::SeqCst) {
-            0 => answer(200, &[("Cache-Control", "max-age=1")], b"good"),
-            _ => vec![Step::Close],
+        let origin = Origin::start(move |_| match (count.fetch_add(1, Ordering::SeqCst), failure) {
+            (0, _) => answer(200, &[("Cache-Control", "max-age=1")], b"good"),
+            (_, 0) => vec![Step::Close],
+            (_, status) => answer(status, &[], b"bad"),
         });
         let (port, _process) = serve(&origin, &["--stale-if-error", limit]);
         let begun = Instant::now();
         assert_eq!(client::get(port, "/").text(), "good");
         pass(begun, Duration::from_millis(2500));
         let got = client::get(port, "/");
-        assert_eq!(got.status, expected.0, "{limit}");
+        assert_eq!(got.status, expected.0, "{limit} {failure}");
         assert!(got.status != 200 || got.text() == expected.1);
     }
 }

@@ -138,7 +138,7 @@ macro_rules! rows {
                 Apply::Pass($family, cache::zone)),
             once(concat!($prefix, "_cache_key"), HTTP_SERVER_LOCATION, (1, 1), "string",
                 "$scheme$proxy_host$request_uri",
-                "What an entry is found by. Where FastCGI is spoken the default is `$scheme$host$request_uri$uri`.",
+                "What an entry is found by. For FastCGI, uwsgi and SCGI the default is `$scheme$host$request_uri$uri`.",
                 Apply::Pass($family, cache::key)),
             often(concat!($prefix, "_cache_valid"), HTTP_SERVER_LOCATION, (1, MANY), "[code … | any] time", "",
                 "How long answers are fresh that say nothing themselves. Without codes it is for 200, 301 and 302.",

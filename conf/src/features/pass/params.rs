@@ -11,7 +11,7 @@ use crate::features::Level;
 use crate::features::templates::{record, without_templates};
 use crate::reading::Reading;
 use crate::template::{self, Part, Template, Variable};
-use crate::tree::Directive;
+use crate::tree::{Directive, Word};
 use crate::variables::Builtin;
 
 /// What a parameter says beyond its value.
@@ -74,12 +74,7 @@ pub(super) fn pass(family: Family, level: &mut Level, directive: &Directive, rea
     let (target, host, port) = if !template::is_literal(&word.text) {
         (PassTarget::Variables(reading.template(word)), String::new(), 0)
     } else if word.text.contains("://") {
-        let bare = word.text.rsplit("://").next().unwrap_or_default();
-        let name = family.directive("pass");
-        reading
-            .error(word.span, format!("invalid host in {name} \"{}\"", word.text))
-            .help(format!("an application has no URL; write {name} {bare};"));
-        return;
+        return no_url(&family.directive("pass"), word, reading);
     } else {
         let text = word.text.strip_suffix(':').filter(|text| text.starts_with("unix:")).unwrap_or(&word.text);
         let Some((id, host, port)) = target::target(text, None, family, word, reading) else { return };
@@ -88,6 +83,18 @@ pub(super) fn pass(family: Family, level: &mut Level, directive: &Directive, rea
     let (uri, url, span) = (None, None, word.span);
     level.pass.draft =
         Some(PassDraft { family, target, host, port, uri, url, may_be_encrypted: false, span });
+}
+
+/// An application has an address. One that is to be spoken to under TLS is not told to do without.
+fn no_url(name: &str, word: &Word, reading: &mut Reading<'_>) {
+    let error = reading.error(word.span, format!("invalid host in {name} \"{}\"", word.text));
+    match word.text.split_once("://") {
+        Some(("suwsgi", _)) => error.help(
+            "nginx knows TLS to uWSGI, Millstream does not (yet); where the way is not your own machine, lead it through a tunnel",
+        ),
+        Some((_, bare)) => error.help(format!("an application has no URL; write {name} {bare};")),
+        None => error,
+    };
 }
 
 impl Params {

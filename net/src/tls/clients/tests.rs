@@ -124,6 +124,53 @@ fn a_chain_is_judged_as_openssl_judges_it() {
 }
 
 #[test]
+fn an_authority_signs_only_while_it_is_good_and_with_a_key_that_may() {
+    let between = |params: CertificateParams, by: &Issuer<'_, KeyPair>| {
+        let key = key();
+        let certificate = params.signed_by(&key, by).expect("a certificate").der().clone();
+        (certificate, Issuer::new(params, key))
+    };
+    let (top, by_top) = root("top");
+    let mut cannot_sign = authority("between");
+    cannot_sign.key_usages = vec![KeyUsagePurpose::DigitalSignature];
+    let (middle, by_middle) = between(cannot_sign.clone(), &by_top);
+    let mut signs_only = leaf("me");
+    signs_only.key_usages = vec![KeyUsagePurpose::KeyCertSign];
+    let mut seals_only = leaf("me");
+    seals_only.key_usages = vec![KeyUsagePurpose::KeyEncipherment];
+    for (chain, expected) in [
+        (vec![issued(&leaf("me"), &by_middle), middle], Err(Unverified::Authority)),
+        (vec![issued(&signs_only, &by_top)], Err(Unverified::Purpose)),
+        (vec![issued(&seals_only, &by_top)], Err(Unverified::Purpose)),
+    ] {
+        assert_eq!(known(&top.pem(), None).judge(&chain), expected);
+    }
+    for (first, last, expected) in [
+        (2020, 2021, Err(Unverified::Expired)),
+        (2099, 2100, Err(Unverified::NotYetValid)),
+        (2020, 2100, Ok(())),
+    ] {
+        let (mut params, key) = (authority("top"), key());
+        (params.not_before, params.not_after) = (date_time_ymd(first, 1, 1), date_time_ymd(last, 1, 1));
+        let own = params.self_signed(&key).expect("a certificate");
+        let by_own = Issuer::new(params, key);
+        let mut as_authority = authority("me");
+        as_authority.key_usages = vec![KeyUsagePurpose::DigitalSignature];
+        // The second goes another way.
+        for of in [leaf("me"), as_authority] {
+            assert_eq!(known(&own.pem(), None).judge(&[issued(&of, &by_own)]), expected, "{first} to {last}");
+        }
+    }
+    let key = key();
+    let weak = cannot_sign.self_signed(&key).expect("a certificate");
+    let by_weak = Issuer::new(cannot_sign, key);
+    assert_eq!(
+        known(&weak.pem(), None).judge(&[issued(&leaf("me"), &by_weak)]),
+        Err(Unverified::UnknownIssuerOfLeaf)
+    );
+}
+
+#[test]
 fn a_certificate_of_version_1_is_judged_too() {
     let (top, _) = root("top");
     let own: CertificateDer<'static> =

@@ -65,6 +65,12 @@ families! { PEERS of UpstreamPeer {
         |s, labels, peer| s.value(labels, peer.counts.failures);
     "millstream_upstream_peer_outages_total" Counter "Times that an upstream server reached `max_fails` and was left alone."
         |s, labels, peer| s.value(labels, peer.counts.outages);
+    "millstream_upstream_peer_up" Gauge "Whether an upstream server may be asked: 0 where it is `down`, left alone for its failures, or out by a check of its health."
+        |s, labels, peer| s.value(labels, u64::from(peer.up));
+    "millstream_upstream_peer_health_checks_total" Counter "Checks of the health of an upstream server (`health_check`)."
+        |s, labels, peer| s.value(labels, peer.checks);
+    "millstream_upstream_peer_health_checks_failed_total" Counter "Those of these that failed."
+        |s, labels, peer| s.value(labels, peer.failed_checks);
     "millstream_upstream_peer_bytes_received_total" Counter "Bytes received from an upstream server."
         |s, labels, peer| s.value(labels, peer.counts.received);
     "millstream_upstream_peer_bytes_sent_total" Counter "Bytes sent to an upstream server."

@@ -1,0 +1,76 @@
+//! Tells the service manager that we live, as long as every worker's loop turns.
+//!
+//! A thread of its own asks the workers, since the main thread waits for signals only, and a process whose loops all stand
+//! would still have an idle thread to say that it lives. Without a manager that waits for it there is no thread. Before: `worker`.
+
+use crate::worker::{Handle, Order};
+use millstream_conf::model::Level;
+use millstream_net::systemd;
+use millstream_telemetry::error_log::ErrorLogs;
+use std::io;
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
+use tokio::sync::mpsc::UnboundedSender;
+
+/// Who is asked.
+#[derive(Default)]
+struct Watched {
+    workers: Vec<UnboundedSender<Order>>,
+    log: ErrorLogs,
+}
+
+/// Asks the workers that are in force.
+pub struct Watchdog(Option<Arc<Mutex<Watched>>>);
+
+impl Watchdog {
+    /// Starts the thread where the service manager waits for a sign of life.
+    ///
+    /// # Errors
+    /// Where the system gives no thread.
+    pub fn start() -> io::Result<Watchdog> {
+        // At half of the time, as sd_watchdog_enabled(3) advises.
+        let Some(pause) = systemd::watchdog().map(|time| time / 2) else { return Ok(Watchdog(None)) };
+        let watched = Arc::new(Mutex::new(Watched::default()));
+        let asked = Arc::downgrade(&watched);
+        thread::Builder::new().name("watchdog".into()).spawn(move || {
+            while let Some(watched) = asked.upgrade() {
+                if all_answer(&watched, pause) {
+                    systemd::alive();
+                    drop(watched);
+                    thread::park_timeout(pause);
+                }
+            }
+        })?;
+        Ok(Watchdog(Some(watched)))
+    }
+
+    /// These are the workers from now on.
+    pub fn watch(&self, workers: &[Handle], log: &ErrorLogs) {
+        if let Some(watched) = &self.0 {
+            let workers = workers.iter().map(|handle| handle.orders.clone()).collect();
+            *watched.lock().unwrap_or_else(PoisonError::into_inner) = Watched { workers, log: log.clone() };
+        }
+    }
+}
+
+/// Whether every loop answers within a time. One that has ended has nothing to answer.
+fn all_answer(watched: &Mutex<Watched>, within: Duration) -> bool {
+    let (done, answered) = channel();
+    let log = {
+        let watched = watched.lock().unwrap_or_else(PoisonError::into_inner);
+        for orders in &watched.workers {
+            _ = orders.send(Order::Answer(done.clone()));
+        }
+        watched.log.clone()
+    };
+    drop(done);
+    match answered.recv_timeout(within) {
+        Ok(()) | Err(RecvTimeoutError::Disconnected) => true,
+        Err(RecvTimeoutError::Timeout) => {
+            log.write(Level::Alert, format_args!("a worker's loop has stood still for {within:?}"));
+            false
+        }
+    }
+}
