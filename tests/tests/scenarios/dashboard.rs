@@ -346,6 +346,26 @@ fn figures_come_as_events_and_end_with_the_configuration_and_the_process() {
 }
 
 #[test]
+fn only_so_many_watch_at_a_time_and_who_reads_nothing_keeps_no_process_from_ending() {
+    if is_nginx() {
+        return;
+    }
+    let mut looked = Looked::start("");
+    let mut viewers: Vec<Viewer> = (0..64).map(|_| Viewer::of(&looked)).collect();
+    let refused = looked.get("/live");
+    assert!(refused.status == 503 && refused.text().contains("TooManyViewers"), "{}", refused.text());
+    viewers.pop();
+    wait::until("there is room again", || {
+        let mut client = Client::connect(looked.port).expect("it listens");
+        client.send("GET /live HTTP/1.1\r\nHost: localhost\r\n\r\n").expect("sent");
+        client.head().expect("a head").status == 200
+    });
+    // None of them has read more than a head.
+    let ended = looked.server.stop(Signal::QUIT);
+    assert!(ended.is_some_and(|status| status.success()), "{ended:?}");
+}
+
+#[test]
 fn a_page_comes_out_of_the_binary_small_strict_and_compressed() {
     if is_nginx() {
         return;
