@@ -69,7 +69,7 @@ const TABLE: &[(Fate, &str)] = &[
                        ssl_certificate_cache ssl_certificate_compression",
     ),
     (LeftOut(LOOK), "msie_refresh"),
-    (LeftOut(ROUND_ROBIN), "least_time queue"),
+    (LeftOut(ROUND_ROBIN), "queue"),
     (BelongsTo(&["auth_jwt"]), "auth_jwt_*"),
     (
         BelongsTo(&["auth_oidc"]),

@@ -5,7 +5,9 @@
 //! by chance take none. Next: the methods; `peers`, which asks.
 
 pub(crate) mod round_robin;
+mod least;
 mod least_conn;
+mod least_time;
 mod shares;
 mod ip_hash;
 mod hash;
@@ -13,9 +15,10 @@ mod consistent;
 mod random;
 
 use crate::peer::Member;
+use crate::times::Timing;
 use crate::tried::Tried;
 use consistent::Ring;
-use millstream_conf::model::BalanceMethod;
+use millstream_conf::model::{BalanceMethod, TimeTo};
 use shares::Shares;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
@@ -35,16 +38,18 @@ pub struct Ask<'a> {
 }
 
 /// A method with what it has prepared for the servers proper of one version. Backups take turns, or are chosen by
-/// their load with `least_conn`.
+/// their load with `least_conn`, by their times with `least_time`.
 #[derive(Debug)]
 pub(crate) enum Balance {
     RoundRobin,
     LeastConn,
+    LeastTime(Timing),
     IpHash(Shares),
     Hash(Shares),
     Consistent(Ring),
     Random(Shares),
     RandomTwo(Shares),
+    RandomTwoLeastTime(Shares, TimeTo),
 }
 
 /// The peers to choose from.
@@ -63,6 +68,7 @@ impl Balance {
         match method {
             BalanceMethod::RoundRobin => Balance::RoundRobin,
             BalanceMethod::LeastConn => Balance::LeastConn,
+            BalanceMethod::LeastTime { to, inflight } => Balance::LeastTime(Timing { to, inflight }),
             // One that has nobody to choose from takes turns, as in nginx.
             _ if proper.len() < 2 => Balance::RoundRobin,
             BalanceMethod::IpHash => Balance::IpHash(Shares::of(proper)),
@@ -70,12 +76,22 @@ impl Balance {
             BalanceMethod::ConsistentHash => Balance::Consistent(Ring::of(proper)),
             BalanceMethod::Random => Balance::Random(Shares::of(proper)),
             BalanceMethod::RandomTwo => Balance::RandomTwo(Shares::of(proper)),
+            BalanceMethod::RandomTwoLeastTime(to) => Balance::RandomTwoLeastTime(Shares::of(proper), to),
         }
     }
 
     /// Whether the method goes by how many requests each peer has.
     pub(crate) fn counts(&self) -> bool {
-        matches!(self, Balance::LeastConn | Balance::RandomTwo(_))
+        matches!(self, Balance::LeastConn | Balance::RandomTwo(_)) || self.timing().is_some()
+    }
+
+    /// What is measured of each peer, where the method goes by that.
+    pub(crate) fn timing(&self) -> Option<Timing> {
+        match *self {
+            Balance::LeastTime(timing) => Some(timing),
+            Balance::RandomTwoLeastTime(_, to) => Some(Timing { to, inflight: false }),
+            _ => None,
+        }
     }
 
     /// The place in the version of a server proper that is live and was not asked.
@@ -83,11 +99,19 @@ impl Balance {
         let found = match self {
             Balance::RoundRobin => None,
             Balance::LeastConn => return least_conn::choose(set, ask),
+            Balance::LeastTime(timing) => return least_time::choose(timing.to, set, ask),
             Balance::IpHash(shares) => ip_hash::choose(shares, set, ask),
             Balance::Hash(shares) => hash::choose(shares, set, ask),
             Balance::Consistent(ring) => consistent::choose(ring, set, ask),
             Balance::Random(shares) => random::choose(shares, set, ask, &mut random::draw),
-            Balance::RandomTwo(shares) => random::choose_two(shares, set, ask, &mut random::draw),
+            Balance::RandomTwo(shares) => {
+                random::choose_two(shares, set, ask, &mut random::draw, least_conn::cost)
+            }
+            Balance::RandomTwoLeastTime(shares, to) => {
+                let now = ask.now;
+                let cost = |member: &Member| least_time::cost(*to, member, now);
+                random::choose_two(shares, set, ask, &mut random::draw, cost)
+            }
         };
         found.or_else(|| round_robin::choose(set, ask))
     }
@@ -96,6 +120,7 @@ impl Balance {
     pub(crate) fn choose_backup(&self, set: Set<'_>, ask: &Ask<'_>) -> Option<usize> {
         match self {
             Balance::LeastConn => least_conn::choose(set, ask),
+            Balance::LeastTime(timing) => least_time::choose(timing.to, set, ask),
             _ => round_robin::choose(set, ask),
         }
     }

@@ -10,6 +10,7 @@ pub mod retry;
 pub mod error;
 pub mod health;
 pub mod downtime;
+mod times;
 pub mod standing;
 pub mod peer;
 pub mod account;

@@ -8,14 +8,17 @@ use crate::account::PeerAccount;
 use crate::balance::{Ask, Balance, Set};
 use crate::health::Change;
 use crate::peer::{Member, Peer};
+use crate::times::{Times, Timing};
 use crate::tried::Tried;
-use millstream_conf::model::{BalanceMethod, HealthTerms};
+use millstream_conf::model::{BalanceMethod, HealthTerms, TimeTo};
 use millstream_net::address::Address;
+use millstream_net::clock;
 use millstream_telemetry::metrics::{PeerCells, PeerCounts};
+use std::cell::Cell;
 use std::ops::Deref;
 use std::rc::Rc;
 use std::sync::{Arc, Mutex};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// No live server: nginx's `no live upstreams`, answered with 502.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,6 +72,18 @@ struct Hold {
 pub struct Turn {
     version: Version,
     index: usize,
+    /// What is measured of it, where its group goes by that.
+    timed: Option<Box<Timed>>,
+}
+
+/// The times of one exchange.
+#[derive(Debug)]
+struct Timed {
+    timing: Timing,
+    began: Instant,
+    head: Cell<Option<Duration>>,
+    /// Whether it counts as under way.
+    underway: Cell<bool>,
 }
 
 impl Peers {
@@ -203,6 +218,13 @@ impl Peers {
         balance.choose_backup(Set::new(&self.members[self.proper..], self.proper, lock), ask)
     }
 
+    fn timing(&self) -> Option<Timing> {
+        match &self.turns {
+            Turns::Many { balance, .. } => balance.timing(),
+            Turns::Only { .. } | Turns::Dead => None,
+        }
+    }
+
     fn counts(&self) -> bool {
         matches!(self.turns, Turns::Only { counts: true } | Turns::Many { counts: true, .. })
     }
@@ -224,7 +246,12 @@ impl Version {
         let index = self.0.peers.choose(&mut ask).ok_or(NoPeer)?;
         ask.tried.left = ask.tried.left.saturating_sub(1);
         self.0.counts[index].enter();
-        Ok(Turn { version: self.clone(), index })
+        let timed = self.timing().map(|timing| Box::new(Timed::new(timing, ask.now)));
+        let turn = Turn { version: self.clone(), index, timed };
+        if let Some(timed) = &turn.timed {
+            turn.times().enter(turn.member().parameters.fail_timeout, timed.timing.inflight, ask.now);
+        }
+        Ok(turn)
     }
 }
 
@@ -242,10 +269,30 @@ impl Turn {
         &self.member().peer
     }
 
-    /// The exchange went well.
-    pub fn succeeded(self) {
+    /// A head that is accepted came at this moment.
+    pub fn answered(&self, at: Instant) {
+        let Some(timed) = &self.timed else { return };
+        let time = at.saturating_duration_since(timed.began);
+        timed.head.set(Some(time));
+        // What counts while it is under way counts at once; else nothing counts before all of it has gone well.
+        if timed.timing == (Timing { to: TimeTo::Header, inflight: true }) {
+            self.times().head(time);
+            timed.leave(self.times(), at);
+        }
+    }
+
+    /// The exchange has gone well up to its end.
+    pub fn succeeded(self, at: Instant) {
         if let Turns::Many { .. } = self.version.turns {
             self.member().standing.succeeded();
+        }
+        let Some(timed) = &self.timed else { return };
+        timed.leave(self.times(), at);
+        if let Some(head) = timed.head.get() {
+            self.times().whole(at.saturating_duration_since(timed.began));
+            if timed.timing != (Timing { to: TimeTo::Header, inflight: true }) {
+                self.times().head(head);
+            }
         }
     }
 
@@ -257,6 +304,9 @@ impl Turn {
             Turns::Only { .. } | Turns::Dead => false,
         };
         self.counts().failed(is_out);
+        if self.timed.is_some() {
+            self.times().failed(now);
+        }
         is_out
     }
 
@@ -268,11 +318,31 @@ impl Turn {
     fn member(&self) -> &Member {
         &self.version.members[self.index]
     }
+
+    fn times(&self) -> &Times {
+        self.member().standing.times()
+    }
+}
+
+impl Timed {
+    fn new(timing: Timing, began: Instant) -> Timed {
+        Timed { timing, began, head: Cell::new(None), underway: Cell::new(timing.inflight) }
+    }
+
+    /// It is not under way any more.
+    fn leave(&self, times: &Times, now: Instant) {
+        if self.underway.take() {
+            times.leave(now.saturating_duration_since(self.began), now);
+        }
+    }
 }
 
 impl Drop for Turn {
     fn drop(&mut self) {
         self.counts().leave();
+        if let Some(timed) = self.timed.as_ref().filter(|timed| timed.underway.get()) {
+            timed.leave(self.times(), clock::now());
+        }
         if self.version.counts() {
             self.member().standing.leave();
         }

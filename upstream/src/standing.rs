@@ -6,6 +6,7 @@
 
 use crate::downtime::Downtime;
 use crate::health::{Change, Health};
+use crate::times::Times;
 use millstream_conf::model::HealthTerms;
 use millstream_net::clock;
 use std::sync::atomic::Ordering::Relaxed;
@@ -39,6 +40,7 @@ pub(crate) struct Standing {
     /// When it was last chosen, in milliseconds since [`BEGINNING`]; 0 = never.
     selected: AtomicU64,
     health: Health,
+    times: Times,
     marks: Mutex<Marks>,
 }
 
@@ -67,6 +69,7 @@ impl Standing {
             fails: AtomicU32::new(0),
             selected: AtomicU64::new(0),
             health,
+            times: Times::default(),
             marks: Mutex::new(Marks::default()),
         }
     }
@@ -91,6 +94,11 @@ impl Standing {
     /// What the checks of its health found.
     pub(crate) fn health(&self) -> &Health {
         &self.health
+    }
+
+    /// How long it takes to answer, where its group goes by that.
+    pub(crate) fn times(&self) -> &Times {
+        &self.times
     }
 
     /// A check of its health has ended. What is given back has changed by this.

@@ -81,6 +81,13 @@ pub enum BalanceMethod {
     RoundRobin,
     /// `least_conn`.
     LeastConn,
+    /// `least_time`.
+    LeastTime {
+        /// How long what takes.
+        to: TimeTo,
+        /// Whether requests that are not answered yet count.
+        inflight: bool,
+    },
     /// `ip_hash`.
     IpHash,
     /// `hash KEY`.
@@ -91,12 +98,23 @@ pub enum BalanceMethod {
     Random,
     /// `random two`.
     RandomTwo,
+    /// `random two least_time=`.
+    RandomTwoLeastTime(TimeTo),
+}
+
+/// What of an answer a server is judged by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TimeTo {
+    /// Its head.
+    Header,
+    /// All of it.
+    LastByte,
 }
 
 impl BalanceMethod {
     /// Whether servers may be `backup`.
     pub fn has_backups(self) -> bool {
-        matches!(self, BalanceMethod::RoundRobin | BalanceMethod::LeastConn)
+        matches!(self, BalanceMethod::RoundRobin | BalanceMethod::LeastConn | BalanceMethod::LeastTime { .. })
     }
 }
 

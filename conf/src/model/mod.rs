@@ -24,7 +24,7 @@ pub use crate::declared::made::split_clients::SplitClients;
 pub use crate::declared::made::{self, Made, Making};
 pub use crate::declared::resolver::{RESOLVER_TIMEOUT, Resolver, ResolverId};
 pub use crate::declared::upstream::{
-    Balance, BalanceMethod, KeepaliveSize, Upstream, UpstreamId, UpstreamKeepalive, UpstreamServer,
+    Balance, BalanceMethod, KeepaliveSize, TimeTo, Upstream, UpstreamId, UpstreamKeepalive, UpstreamServer,
 };
 pub use crate::features::Handler;
 pub use crate::features::access::Rule;

@@ -26,6 +26,13 @@ impl Passing<'_> {
         }
     }
 
+    /// The head that has come is accepted.
+    pub(super) fn accepted(&self, turn: &Turn) {
+        if let Some(time) = self.request.tries.list.last().and_then(|last| last.header_time) {
+            turn.answered(self.asked_at + time);
+        }
+    }
+
     /// No server is live.
     pub(super) fn nobody(&mut self, group: &str) {
         self.count(Counter::UpstreamNoPeers, 1);
@@ -85,7 +92,7 @@ impl Passing<'_> {
         self.note_end(&connection, length, now);
         self.report_leftover(&connection);
         self.destination.pool.put(connection, now);
-        turn.succeeded();
+        turn.succeeded(now);
     }
 
     /// Says so where the upstream sent more than it announced.

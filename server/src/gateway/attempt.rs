@@ -113,6 +113,7 @@ impl Passing<'_> {
             };
             let (connection, failure) = match attempted {
                 Ok(connection) if !may_ask_again(head.status) => {
+                    self.accepted(&turn);
                     return Some(Ok(AcceptedAnswer { connection, turn }));
                 }
                 Ok(connection) => (Some(connection), None),
@@ -138,6 +139,7 @@ impl Passing<'_> {
                 continue;
             }
             if let (Decision::GiveUp(_), Some(connection)) = (decision, connection) {
+                self.accepted(&turn);
                 return Some(Ok(AcceptedAnswer { connection, turn }));
             }
             if let Some(failure) = &failure {

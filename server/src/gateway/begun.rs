@@ -291,6 +291,7 @@ impl<'a> Passing<'a> {
         now: Instant,
     ) -> ExchangeStage {
         self.note_head(&connection, head, now);
+        self.accepted(&turn);
         self.take_limit_rate(head.view(connection.head_bytes()));
         self.limit_rate(&mut connection);
         let Some(client) = self.client.take() else { return ExchangeStage::Ended(Proxied::Done) };

@@ -334,7 +334,7 @@ async fn read_all(
                 // Not stored where the disk is full or the entry was purged meanwhile; the followers have it all.
                 _ = fill.finish().await;
                 let filled = Filled::new(connection, length, None, file_error);
-                turn.succeeded();
+                turn.succeeded(filled.ended);
                 return Filled { whole: true, ..filled };
             }
             Err(error) => outcome = Err(Some(error)),

@@ -149,7 +149,7 @@ async fn fill(
             let now = clock::now();
             shared.traffic.set(connection.traffic());
             pool.put(connection, now);
-            turn.succeeded();
+            turn.succeeded(now);
             break SpillEnd::Whole;
         }
     };

@@ -82,8 +82,9 @@ impl<'a> Passing<'a> {
         self.request.sent.body_bytes += down.moved.saturating_sub(head_length);
         self.request.sent.complete = outcome.is_ok();
         let length = down.moved.saturating_sub(head_length);
-        self.note_end(&connection, length, clock::now());
-        turn.succeeded();
+        let now = clock::now();
+        self.note_end(&connection, length, now);
+        turn.succeeded(now);
         Proxied::Done
     }
 }

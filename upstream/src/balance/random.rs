@@ -1,9 +1,10 @@
-//! `random`: any peer, by its weight; `random two`: the less loaded of two such.
+//! `random`: any peer, by its weight; `random two`: of two such the less loaded, or the one that will be done first.
 //!
 //! Chance comes from a generator of each thread's own, so that nothing is shared.
 
 use super::shares::Shares;
-use super::{Ask, MOST_MISSES, Set, least_conn};
+use super::{Ask, MOST_MISSES, Set, least};
+use crate::peer::Member;
 use std::cell::Cell;
 use std::cmp::Ordering;
 use std::hash::{BuildHasher, RandomState};
@@ -32,16 +33,18 @@ pub(super) fn choose(
     find(shares, set, ask, draw, None).map(|index| set.first + index)
 }
 
-/// The less loaded of two.
+/// The one of two that costs less.
 pub(super) fn choose_two(
     shares: &Shares,
     set: Set<'_>,
     ask: &mut Ask<'_>,
     draw: &mut dyn FnMut() -> u64,
+    cost: impl Fn(&Member) -> u64,
 ) -> Option<usize> {
     let one = find(shares, set, ask, draw, None)?;
     let other = find(shares, set, ask, draw, Some(one))?;
-    let better = match least_conn::load(&set.members[other], &set.members[one]) {
+    let (first, second) = (&set.members[one], &set.members[other]);
+    let better = match least::compare((second, cost(second)), (first, cost(first))) {
         Ordering::Greater => one,
         Ordering::Less | Ordering::Equal => other,
     };

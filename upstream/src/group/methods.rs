@@ -3,7 +3,7 @@
 use super::fixture::{now, server, version, weighted};
 use crate::Ask;
 use crate::peers::{NoPeer, Turn, Version};
-use millstream_conf::model::{BalanceMethod, UpstreamServer};
+use millstream_conf::model::{BalanceMethod, TimeTo, UpstreamServer};
 use millstream_net::address::Address;
 use std::time::{Duration, Instant};
 
@@ -44,7 +44,7 @@ fn equals_of_least_conn_take_turns_by_weight() {
         .map(|_| {
             let turn = first(&version, "", now()).expect("live");
             let port = port(&turn);
-            turn.succeeded();
+            turn.succeeded(now());
             port
         })
         .collect();
@@ -61,6 +61,78 @@ fn least_conn_asks_the_less_loaded_backup_when_the_others_are_out() {
     assert_eq!(open.iter().filter(|turn| port(turn) == 3).count(), 5);
 }
 
+/// Asks once; the head comes after so long, the rest as much later.
+fn ask_for(version: &Version, at: Instant, times: impl Fn(u16) -> (u64, u64)) -> u16 {
+    let turn = first(version, "", at).expect("live");
+    let port = port(&turn);
+    let (head, rest) = times(port);
+    let head = at + Duration::from_millis(head);
+    turn.answered(head);
+    turn.succeeded(head + Duration::from_millis(rest));
+    port
+}
+
+#[test]
+fn least_time_asks_the_server_whose_heads_or_answers_came_fastest() {
+    // The first is quick with its heads and slow with the rest.
+    let times = |port| if port == 1 { (10, 900) } else { (110, 20) };
+    for (to, wanted) in [(TimeTo::Header, 1), (TimeTo::LastByte, 2)] {
+        for inflight in [false, true] {
+            let method = BalanceMethod::LeastTime { to, inflight };
+            let version = version(method, vec![server(1), server(2)]);
+            let mut ports: Vec<u16> = (0..10).map(|_| ask_for(&version, now(), times)).collect();
+            ports.drain(..2);
+            assert!(ports.iter().all(|port| *port == wanted), "{method:?}: {ports:?}");
+        }
+    }
+}
+
+#[test]
+fn least_time_counts_requests_that_are_before_one_and_weight() {
+    let method = BalanceMethod::LeastTime { to: TimeTo::LastByte, inflight: false };
+    let version = version(method, vec![weighted(1, 1), weighted(2, 3)]);
+    for _ in 0..20 {
+        ask_for(&version, now(), |_| (0, 50));
+    }
+    let open: Vec<Turn> = (0..40).map(|_| first(&version, "", now()).expect("live")).collect();
+    assert_eq!(open.iter().filter(|turn| port(turn) == 1).count(), 10);
+}
+
+#[test]
+fn least_time_takes_turns_among_those_that_are_about_as_fast() {
+    let method = BalanceMethod::LeastTime { to: TimeTo::LastByte, inflight: false };
+    let version = version(method, (1..=2).map(server).collect());
+    let ports: Vec<u16> =
+        (0..6).map(|_| ask_for(&version, now(), |port| (0, 40 + 5 * u64::from(port)))).collect();
+    assert_eq!(ports, [1, 2, 1, 2, 1, 2]);
+}
+
+#[test]
+fn least_time_inflight_goes_around_a_server_that_hangs() {
+    for inflight in [false, true] {
+        let method = BalanceMethod::LeastTime { to: TimeTo::Header, inflight };
+        let version = version(method, (1..=2).map(server).collect());
+        for _ in 0..4 {
+            ask_for(&version, now(), |_| (5, 0));
+        }
+        // The first one does not answer; the second one has three requests at a time before it.
+        let hangs = first(&version, "", now()).expect("live");
+        let later = now() + Duration::from_secs(2);
+        let open: Vec<Turn> = (0..3).map(|_| first(&version, "", later).expect("live")).collect();
+        let beside = open.iter().filter(|turn| port(turn) != port(&hangs)).count();
+        assert_eq!(beside, if inflight { 3 } else { 2 });
+    }
+}
+
+#[test]
+fn random_two_with_least_time_prefers_the_faster_of_two() {
+    let version = version(BalanceMethod::RandomTwoLeastTime(TimeTo::Header), (1..=3).map(server).collect());
+    let times = |port| (if port == 1 { 500 } else { 5 }, 0);
+    let ports: Vec<u16> = (0..200).map(|_| ask_for(&version, now(), times)).collect();
+    // It is asked until it is known to be slow, and never again beside another.
+    assert!(ports.iter().filter(|port| **port == 1).count() <= 5, "{ports:?}");
+}
+
 #[test]
 fn random_spreads_requests_by_weight() {
     let version = version(BalanceMethod::Random, vec![weighted(1, 1), weighted(2, 2), weighted(3, 5)]);
@@ -68,7 +140,7 @@ fn random_spreads_requests_by_weight() {
     for _ in 0..8000 {
         let turn = first(&version, "", now()).expect("live");
         counts[usize::from(port(&turn))] += 1;
-        turn.succeeded();
+        turn.succeeded(now());
     }
     // More than six standard deviations on either side.
     assert!((800..1200).contains(&counts[1]), "{counts:?}");
@@ -118,7 +190,7 @@ fn a_key_goes_to_another_server_while_its_own_is_out_and_comes_back() {
         let later = now() + Duration::from_secs(11);
         let back = first(&version, "10.0.0.1 abcdefgh", later).expect("live");
         assert_eq!(port(&back), home, "{method:?}");
-        back.succeeded();
+        back.succeeded(now());
     }
 }
 
@@ -181,7 +253,7 @@ fn every_method_asks_each_server_once_and_gives_up_when_all_are_out() {
         assert_eq!(asked.len(), 70, "{method:?}");
         assert_eq!(first(&version, "some key", now()).err(), Some(NoPeer), "{method:?}");
         let later = now() + Duration::from_secs(11);
-        first(&version, "some key", later).expect("all are tested again").succeeded();
+        first(&version, "some key", later).expect("all are tested again").succeeded(now());
     }
 }
 
@@ -206,7 +278,7 @@ fn a_server_that_is_away_costs_a_failure_in_each_pause_and_has_its_share_again()
                 }
                 chosen => {
                     after += u32::from(chosen == 2 && second >= 520);
-                    turn.succeeded();
+                    turn.succeeded(now());
                 }
             }
         }

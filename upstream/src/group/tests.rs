@@ -68,7 +68,10 @@ fn all_servers_out_gives_no_live_upstream_and_comes_back() {
     }
     assert_eq!(group.choose(Ask { key: b"", tried: &mut group.tried(0), now }).err(), Some(NoPeer));
     let later = now + Duration::from_secs(11);
-    group.choose(Ask { key: b"", tried: &mut group.tried(0), now: later }).expect("tested again").succeeded();
+    group
+        .choose(Ask { key: b"", tried: &mut group.tried(0), now: later })
+        .expect("tested again")
+        .succeeded(now());
 }
 
 #[test]
@@ -130,7 +133,7 @@ fn a_peer_that_stays_keeps_its_failures_and_its_load() {
     assert_eq!(&*next.peer().name, "127.0.0.1:3");
     // A turn of the old version is given back to the peer, which is the new version's too.
     let staying = staying.clone();
-    open.succeeded();
+    open.succeeded(now());
     assert_eq!(new.active(&staying), 0);
 }
 

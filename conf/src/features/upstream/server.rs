@@ -1,0 +1,120 @@
+//! `server` in an `upstream` block: its address and what balancing knows of it.
+//!
+//! Names are not resolved here. Next: `balancing`, the methods.
+
+use crate::address::{HostPort, PeerAddress};
+use crate::declared::upstream::{Upstream, UpstreamServer};
+use crate::reading::{Reading, parameter};
+use crate::source::Span;
+use crate::suggest;
+use crate::tree::{Directive, Word};
+use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
+
+/// A server with nginx's defaults.
+pub fn default_server(name: &str, span: Span, address: PeerAddress) -> UpstreamServer {
+    UpstreamServer {
+        name: name.to_owned(),
+        span,
+        address,
+        weight: 1,
+        max_fails: 1,
+        fail_timeout: Duration::from_secs(10),
+        backup: false,
+        down: false,
+        resolve: false,
+        max_conns: 0,
+    }
+}
+
+/// Reads `host[:port]` or `unix:path`; `None` where it is neither. The port is the scheme's where none is written.
+pub fn peer_address(text: &str, default_port: u16) -> Option<PeerAddress> {
+    if let Some(path) = text.strip_prefix("unix:") {
+        return (!path.is_empty()).then(|| PeerAddress::Unix(path.into()));
+    }
+    if let Ok(address) = text.parse::<SocketAddr>() {
+        return (address.port() != 0).then_some(PeerAddress::Tcp(address));
+    }
+    if let Some(bare) = text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
+        return Some(PeerAddress::Tcp(SocketAddr::new(bare.parse::<IpAddr>().ok()?, default_port)));
+    }
+    if let Ok(ip) = text.parse::<IpAddr>() {
+        return ip.is_ipv4().then_some(PeerAddress::Tcp(SocketAddr::new(ip, default_port)));
+    }
+    let (host, port) = match text.split_once(':') {
+        Some((host, port)) => (host, port.parse::<u16>().ok().filter(|port| *port != 0)?),
+        None => (text, default_port),
+    };
+    let named = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'_') || byte >= 0x80;
+    let valid = !host.is_empty() && host.bytes().all(named);
+    valid.then(|| PeerAddress::Name(HostPort { host: host.to_owned(), port }))
+}
+
+/// `server`.
+pub(super) fn read(upstream: &mut Upstream, directive: &Directive, reading: &mut Reading<'_>) {
+    let word = &directive.args[0];
+    if word.text.starts_with("http://") || word.text.starts_with("https://") {
+        reading
+            .error(word.span, format!("invalid host in upstream \"{}\"", word.text))
+            .help("a server of an upstream is host:port; the scheme stands in proxy_pass");
+        return;
+    }
+    let Some(address) = peer_address(&word.text, 80) else {
+        reading
+            .error(word.span, format!("invalid host or port in upstream \"{}\"", word.text))
+            .help("write host:port, an address such as 127.0.0.1:8000 or [::1]:8000, or unix:/path");
+        return;
+    };
+    let mut server = default_server(&word.text, word.span, address);
+    for word in &directive.args[1..] {
+        if word.text == "backup" && !upstream.balance.method.has_backups() {
+            reading
+                .error(word.span, "balancing method does not support parameter \"backup\"")
+                .help("take it off, or choose by least_conn or in turns");
+            continue;
+        }
+        server_parameter(&mut server, word, reading);
+    }
+    upstream.servers.push(server);
+}
+
+fn server_parameter(server: &mut UpstreamServer, word: &Word, reading: &mut Reading<'_>) {
+    const MAX: u64 = u32::MAX as u64;
+    const KNOWN: [&str; 7] =
+        ["weight", "max_fails", "fail_timeout", "max_conns", "backup", "down", "resolve"];
+    const NGINX: [&str; 5] = ["slow_start", "route", "service", "drain", "sticky"];
+    match parameter(word) {
+        Some(("weight", value)) => {
+            // The bound keeps the sums of smooth weighted round robin far inside 64 bits.
+            server.weight = reading.number(&value, 1, 1_000_000).map_or(1, |number| number as u32);
+        }
+        Some(("max_fails", value)) => {
+            server.max_fails = reading.number(&value, 0, MAX).map_or(1, |number| number as u32);
+        }
+        Some(("fail_timeout", value)) => {
+            server.fail_timeout = reading.duration(&value).unwrap_or(server.fail_timeout);
+        }
+        Some(("max_conns", value)) => {
+            server.max_conns = reading.number(&value, 0, MAX).map_or(0, |number| number as u32);
+        }
+        None if word.text == "backup" => server.backup = true,
+        None if word.text == "down" => server.down = true,
+        None if word.text == "resolve" => server.resolve = matches!(server.address, PeerAddress::Name(_)),
+        other => {
+            let name = other.map_or(word.text.as_str(), |(name, _)| name);
+            if NGINX.contains(&name) {
+                reading
+                    .error(
+                        word.span,
+                        format!("nginx knows the parameter \"{name}\", Millstream does not (yet)"),
+                    )
+                    .help("remove it");
+                return;
+            }
+            let help = suggest::did_you_mean(name, KNOWN).unwrap_or_else(|| {
+                "the parameters are weight=, max_fails=, fail_timeout=, max_conns=, backup, down and resolve".into()
+            });
+            reading.error(word.span, format!("invalid parameter \"{}\"", word.text)).help(help);
+        }
+    }
+}
