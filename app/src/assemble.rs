@@ -389,7 +389,7 @@ fn reads(http: &Http, wanted: fn(&Variable) -> bool) -> bool {
         return true;
     }
     let of_locations = http.locations.iter().flat_map(|location| location.settings.templates());
-    let of_upstreams = http.upstreams.iter().filter_map(|upstream| upstream.balance.key.as_ref());
+    let of_upstreams = http.upstreams.iter().flat_map(Upstream::templates);
     let of_made = http.made.iter().filter_map(|made| made.making.as_ref()).flat_map(Making::templates);
     of_locations.chain(of_upstreams).chain(of_made).any(|template| template.variables().any(wanted))
 }

@@ -30,7 +30,6 @@ use Fate::{BelongsTo, Default, Kept, LeftOut};
 const LOGS: &str = "only what is logged changes";
 const TUNING: &str = "only speed and resources change";
 const LOOK: &str = "only how an answer is labelled or looks changes";
-const ROUND_ROBIN: &str = "the servers take turns";
 
 const CONTENT: &str = "it decides what is answered";
 const HANDLER: &str =
@@ -69,7 +68,6 @@ const TABLE: &[(Fate, &str)] = &[
                        ssl_certificate_cache ssl_certificate_compression",
     ),
     (LeftOut(LOOK), "msie_refresh"),
-    (LeftOut(ROUND_ROBIN), "queue"),
     (BelongsTo(&["auth_jwt"]), "auth_jwt_*"),
     (
         BelongsTo(&["auth_oidc"]),
@@ -136,7 +134,7 @@ const TABLE: &[(Fate, &str)] = &[
     (Kept(CLIENT), "proxy_protocol_tlv"),
     (Kept(UPSTREAM), "mirror proxy_request_dynamic"),
     (Kept(COOKIES), "userid"),
-    (Kept(CHOICE), "ntlm state sticky sticky_cookie_insert"),
+    (Kept(CHOICE), "ntlm state sticky_cookie_insert"),
     (
         Kept(VARIABLES),
         "ancient_browser ancient_browser_value modern_browser modern_browser_value geoip_city \

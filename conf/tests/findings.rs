@@ -340,8 +340,8 @@ fn upstreams_and_zones_are_checked() {
     one_error(&in_http("upstream a { server 127.0.0.1:1 backup; }"), "but backups");
     one_error(&in_http("upstream a { server 127.0.0.1:1 wieght=2; }"), "did you mean \"weight\"?");
     one_error(
-        &in_http("upstream a { server 127.0.0.1:1 slow_start=1s; }"),
-        "nginx knows the parameter \"slow_start\"",
+        &in_http("upstream a { server 127.0.0.1:1 service=http; }"),
+        "nginx knows the parameter \"service\"",
     );
     one_error(&in_http("upstream a { server http://127.0.0.1:1; }"), "the scheme stands in proxy_pass");
     one_error(
@@ -436,6 +436,56 @@ fn methods_and_resolvers_refuse_what_nginx_refuses() {
         ("upstream a { hash $uri ketama; server 127.0.0.1; }", "invalid value \"ketama\""),
         ("upstream a { random three; server 127.0.0.1; }", "invalid value \"three\""),
         ("upstream a { random two least_time; server 127.0.0.1; }", "invalid value \"least_time\""),
+        ("upstream a { least_time first_byte; server 127.0.0.1; }", "invalid value \"first_byte\""),
+        ("upstream a { least_time header now; server 127.0.0.1; }", "invalid value \"now\""),
+        (
+            "upstream a { hash $uri; server 127.0.0.1 slow_start=1s; }",
+            "does not support parameter \"slow_start\"",
+        ),
+        (
+            "upstream a { server 127.0.0.1 slow_start=1s; random two; }",
+            "does not support parameter \"slow_start\"",
+        ),
+        ("upstream a { server 127.0.0.1 route=; }", "route is empty"),
+        (
+            "upstream a { server 127.0.0.1 route=abcdefghijklmnopqrstuvwxyz0123456; }",
+            "route is longer than 32",
+        ),
+        ("upstream a { queue 9; least_conn; server 127.0.0.1; }", "\"least_conn\" stands after \"queue\""),
+        ("upstream a { queue 9 time=1s; server 127.0.0.1; }", "invalid value \"time=1s\""),
+        ("upstream a { server 127.0.0.1; sticky kookie a; }", "invalid value \"kookie\""),
+        ("upstream a { server 127.0.0.1; sticky cookie a path=; }", "no value for \"path\""),
+        (
+            "upstream a { server 127.0.0.1; sticky cookie a secure secure; }",
+            "parameter \"secure\" is duplicate",
+        ),
+        ("upstream a { server 127.0.0.1; sticky cookie a samesite=no; }", "invalid value \"no\""),
+        ("upstream a { server 127.0.0.1; sticky cookie a age=1; }", "invalid value \"age=1\""),
+        ("upstream a { server 127.0.0.1; sticky route id; }", "invalid variable name \"id\""),
+        (
+            "upstream a { server 127.0.0.1; sticky route $arg_a$arg_b; }",
+            "invalid variable name \"$arg_a$arg_b\"",
+        ),
+        (
+            "upstream a { server 127.0.0.1; sticky learn create=$arg_a zone=a:1m; }",
+            "\"lookup\" parameter is not specified",
+        ),
+        (
+            "upstream a { server 127.0.0.1; sticky learn create=$arg_a lookup=$arg_a; }",
+            "\"zone\" parameter is not specified",
+        ),
+        (
+            "upstream a { server 127.0.0.1; sticky learn create=$arg_a lookup=$arg_a zone=a:16k; }",
+            "zone is too small",
+        ),
+        (
+            "upstream a { server 127.0.0.1; sticky learn create=$arg_a lookup=$arg_a zone=a; }",
+            "zone size is not specified",
+        ),
+        (
+            "upstream a { server 127.0.0.1; sticky learn create=$arg_a lookup=$arg_a zone=a:1m sync; }",
+            "there is no \"sync\"",
+        ),
         (
             "upstream a { hash $uri consistent; server 127.0.0.1 weight=100001; }",
             "too large for a consistent hash",

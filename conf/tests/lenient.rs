@@ -97,13 +97,8 @@ fn lenient_leaves_out_what_only_logs_tunes_or_decorates() {
     }
     let text = in_http("http2 on; ssl_certificate_cache off; server { listen 8080 http2; }");
     assert!(read(&text, true).configuration.is_some());
-    let text = in_http(
-        "upstream a { least_time header; server 127.0.0.1:1; } upstream b { queue 9; server 127.0.0.1:1; }",
-    );
-    assert!(read(&text, true).configuration.is_some());
-    let text = in_http(
-        "upstream a { sticky cookie a; server 127.0.0.1:1; } upstream b { ntlm; server 127.0.0.1:1; }",
-    );
+    let text =
+        in_http("upstream a { state /a; server 127.0.0.1:1; } upstream b { ntlm; server 127.0.0.1:1; }");
     assert_eq!(errors(&text, true).len(), 2);
 }
 

@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use millstream_conf::model::{
-    BalanceMethod, Configuration, ErrorPageStatus, HttpVersion, Instruction, KeepaliveSize, Level,
-    ListenAddress, LocationMatch, LogTarget, Pass, PassTarget, PeerAddress, Redirect, ResolverId, Return,
-    ReturnBody, Server, ServerName, Settings, StatusZone, WorkerProcesses,
+    BalanceMethod, Configuration, CookieLife, ErrorPageStatus, HttpVersion, Instruction, KeepaliveSize,
+    Level, ListenAddress, LocationMatch, LogTarget, Pass, PassTarget, PeerAddress, Queue, Redirect,
+    ResolverId, Return, ReturnBody, Server, ServerName, Settings, StatusZone, StickyWay, Template, TimeTo,
+    WorkerProcesses,
 };
 use millstream_conf::{Options, load, load_text, manual};
 
@@ -276,7 +277,8 @@ fn first_return(settings: &Settings) -> &Return {
 
 #[test]
 fn an_upstream_has_one_method_and_what_it_goes_by() {
-    let cases: [(&str, BalanceMethod, Option<&str>); 9] = [
+    let timed = |to, inflight| BalanceMethod::LeastTime { to, inflight };
+    let cases = [
         ("", BalanceMethod::RoundRobin, None),
         ("least_conn;", BalanceMethod::LeastConn, None),
         ("ip_hash;", BalanceMethod::IpHash, Some("$binary_remote_addr")),
@@ -285,6 +287,9 @@ fn an_upstream_has_one_method_and_what_it_goes_by() {
         ("random;", BalanceMethod::Random, None),
         ("random two;", BalanceMethod::RandomTwo, None),
         ("random two least_conn;", BalanceMethod::RandomTwo, None),
+        ("random two least_time=last_byte;", BalanceMethod::RandomTwoLeastTime(TimeTo::LastByte), None),
+        ("least_time header;", timed(TimeTo::Header, false), None),
+        ("least_time last_byte inflight;", timed(TimeTo::LastByte, true), None),
         ("ip_hash; least_conn;", BalanceMethod::LeastConn, None),
     ];
     for (text, method, key) in cases {
@@ -293,6 +298,51 @@ fn an_upstream_has_one_method_and_what_it_goes_by() {
         assert_eq!(balance.method, method, "{text}");
         assert_eq!(balance.key.as_ref().map(|key| &*key.source), key, "{text}");
     }
+}
+
+#[test]
+fn a_server_may_drain_have_a_route_and_start_slowly() {
+    let configuration = with_http(
+        "upstream api { server a.example route=a slow_start=30s; server b.example drain; server c.example drain down; }",
+    );
+    let servers = &configuration.http.upstreams[0].servers;
+    assert_eq!((servers[0].route.as_deref(), servers[0].slow_start), (Some("a"), Duration::from_secs(30)));
+    let out: Vec<_> = servers.iter().map(|server| (server.drain, server.down)).collect();
+    assert_eq!(out, [(false, false), (true, false), (false, true)]);
+}
+
+#[test]
+fn sessions_are_kept_in_three_ways() {
+    let sticky = |text: &str| {
+        let configuration = with_http(&format!("upstream api {{ server a.example; sticky {text}; }}"));
+        configuration.http.upstreams[0].sticky.clone().expect("it is written")
+    };
+    let names = |all: &[Template]| all.iter().map(|one| one.source.to_string()).collect::<Vec<_>>();
+    let cookie = sticky("cookie at expires=max path=/a domain=.$host httponly samesite=$arg_s");
+    assert_eq!(names(&cookie.lookup), ["$cookie_at"]);
+    let StickyWay::Cookie(at) = cookie.way else { panic!("a cookie") };
+    assert_eq!((at.name.as_str(), at.expires), ("at", Some(CookieLife::Max)));
+    assert_eq!((at.http_only, at.secure, at.path.as_deref()), (true, false, Some("/a")));
+    assert_eq!(at.domain.expect("one").source.as_ref(), ".$host");
+    let route = sticky("route $cookie_a $arg_b");
+    assert_eq!(names(&route.lookup), ["$cookie_a", "$arg_b"]);
+    assert!(matches!(route.way, StickyWay::Route));
+    let learned = sticky("learn create=$upstream_cookie_a lookup=$cookie_a lookup=$arg_a zone=z:1m header");
+    assert_eq!(names(&learned.lookup), ["$cookie_a", "$arg_a"]);
+    let StickyWay::Learn(learn) = learned.way else { panic!("it learns") };
+    assert_eq!(names(&learn.create), ["$upstream_cookie_a"]);
+    assert_eq!((learn.zone.as_str(), learn.most, learn.from_header), ("z", 8192, true));
+    assert_eq!(learn.timeout, Duration::from_secs(600));
+}
+
+#[test]
+fn a_queue_has_a_length_and_a_time() {
+    let queue = |text: &str| {
+        with_http(&format!("upstream api {{ least_conn; {text} server a.example; }}")).http.upstreams[0].queue
+    };
+    assert_eq!(queue(""), None);
+    assert_eq!(queue("queue 100;"), Some(Queue { most: 100, timeout: Duration::from_secs(60) }));
+    assert_eq!(queue("queue 1 timeout=5s;"), Some(Queue { most: 1, timeout: Duration::from_secs(5) }));
 }
 
 #[test]

@@ -149,6 +149,8 @@ pub struct Request {
     pub error_status: Option<u16>,
     /// Fields of an answer with `X-Accel-Redirect`, or in whose place an error page comes, that belong to the answer it led to.
     pub accel_fields: Option<Box<Headers>>,
+    /// What `sticky cookie` tells the client of the server that was chosen last.
+    pub session_cookie: Option<Box<[u8]>>,
     /// What was answered.
     pub sent: Sent,
     /// `$limit_rate`: bytes a second, where something else than the location says so.
@@ -221,6 +223,7 @@ impl Request {
             in_error_page: false,
             error_status: None,
             accel_fields: None,
+            session_cookie: None,
             sent: Sent::default(),
             limit_rate: None,
             limited: Passed::default(),
@@ -270,6 +273,7 @@ impl Request {
         self.in_error_page = false;
         self.error_status = None;
         self.accel_fields = None;
+        self.session_cookie = None;
         self.sent.clear();
         self.limit_rate = None;
         self.limited = Passed::default();

@@ -16,6 +16,8 @@ pub enum PeerState {
     Up,
     /// `down`: never used.
     Down,
+    /// `drain`: used by sessions of its own alone.
+    Draining,
     /// `max_fails` failures: left alone for `fail_timeout`.
     Unavail,
     /// `mandatory`: not used before its first check has passed.
@@ -30,6 +32,7 @@ impl PeerState {
         match self {
             PeerState::Up => "up",
             PeerState::Down => "down",
+            PeerState::Draining => "draining",
             PeerState::Unavail => "unavail",
             PeerState::Checking => "checking",
             PeerState::Unhealthy => "unhealthy",
@@ -67,12 +70,13 @@ pub struct PeerAccount {
 impl PeerAccount {
     /// That of a member.
     pub(crate) fn of(member: &Member, backup: bool, now: Instant) -> PeerAccount {
-        let Member { peer, server, parameters, standing, counts } = member;
+        let Member { peer, server, parameters, standing, counts, .. } = member;
         let state = match standing.health().diagnosis() {
             _ if parameters.down => PeerState::Down,
             Some(Diagnosis::Ill) => PeerState::Unhealthy,
             Some(Diagnosis::Waiting) => PeerState::Checking,
             _ if standing.is_left_alone(parameters, now) => PeerState::Unavail,
+            _ if parameters.drain => PeerState::Draining,
             _ => PeerState::Up,
         };
         PeerAccount {

@@ -31,6 +31,8 @@ const MOST_MISSES: u32 = 20;
 pub struct Ask<'a> {
     /// What the method goes by; empty where it goes by nothing of the request.
     pub key: &'a [u8],
+    /// What `sticky` calls the server that the request's session belongs to.
+    pub session: Option<&'a [u8]>,
     /// Whom the request has asked.
     pub tried: &'a mut Tried,
     /// When.
@@ -96,6 +98,12 @@ impl Balance {
 
     /// The place in the version of a server proper that is live and was not asked.
     pub(crate) fn choose(&self, set: Set<'_>, ask: &mut Ask<'_>) -> Option<usize> {
+        if let Some(own) = set.own(ask) {
+            if let Balance::RoundRobin = self {
+                round_robin::stay(set, ask, own);
+            }
+            return Some(set.first + own);
+        }
         let found = match self {
             Balance::RoundRobin => None,
             Balance::LeastConn => return least_conn::choose(set, ask),
@@ -118,6 +126,12 @@ impl Balance {
 
     /// The same of a backup.
     pub(crate) fn choose_backup(&self, set: Set<'_>, ask: &Ask<'_>) -> Option<usize> {
+        if let Some(own) = set.own(ask) {
+            if !matches!(self, Balance::LeastConn | Balance::LeastTime(_)) {
+                round_robin::stay(set, ask, own);
+            }
+            return Some(set.first + own);
+        }
         match self {
             Balance::LeastConn => least_conn::choose(set, ask),
             Balance::LeastTime(timing) => least_time::choose(timing.to, set, ask),
@@ -134,8 +148,20 @@ impl<'a> Set<'a> {
 
     /// Whether a member is live and was not asked.
     fn is_open(&self, index: usize, ask: &Ask<'_>) -> bool {
+        !self.members[index].parameters.drain && self.is_left(index, ask)
+    }
+
+    /// The same also of one that is to drain.
+    fn is_left(&self, index: usize, ask: &Ask<'_>) -> bool {
         let member = &self.members[index];
         !ask.tried.has(self.first + index) && member.standing.is_live(&member.parameters, ask.now)
+    }
+
+    /// The member that the request's session belongs to, where it can be asked: the first of that name alone, as in nginx.
+    fn own(&self, ask: &Ask<'_>) -> Option<usize> {
+        let name = ask.session?;
+        let own = self.members.iter().position(|member| member.session_name.as_bytes() == name)?;
+        self.is_left(own, ask).then_some(own)
     }
 
     /// Weights stay consistent whatever happens between single steps, so a poisoned lock is taken as it is.

@@ -7,8 +7,13 @@
 use crate::health::Health;
 use crate::peer::{Member, Peer};
 use crate::peers::Peers;
+use crate::queue::Queue;
+use crate::sessions::Sessions;
 use crate::standing::{Parameters, Standing};
-use millstream_conf::model::{BalanceMethod, HealthTerms, Upstream, UpstreamKeepalive, UpstreamServer};
+use md5::{Digest, Md5};
+use millstream_conf::model::{
+    BalanceMethod, HealthTerms, StickyWay, Upstream, UpstreamKeepalive, UpstreamServer,
+};
 use millstream_net::address::Address;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -23,6 +28,10 @@ pub struct Group {
     method: BalanceMethod,
     /// The terms of its `health_check`s, by their numbers.
     checks: Box<[HealthTerms]>,
+    /// What `sticky learn` knows.
+    sessions: Option<Arc<Sessions>>,
+    /// `queue`; versions have it too, for turns call whoever waits.
+    queue: Option<Arc<Queue>>,
     /// Tells whoever waits that there is a new version.
     changes: Notify,
     /// The number of the version in force: all that a request reads where nothing has changed.
@@ -47,6 +56,8 @@ pub struct Server {
     pub name: Arc<str>,
     /// What balancing knows of it; all its addresses share this.
     pub parameters: Parameters,
+    /// What `sticky` calls it, where something is written.
+    pub route: Option<Arc<str>>,
     /// Used only when no other server is left.
     pub backup: bool,
     /// Where it is. A server without addresses has no peers, unless it is kept.
@@ -66,8 +77,11 @@ impl Server {
                 max_fails: conf.max_fails,
                 fail_timeout: conf.fail_timeout,
                 down: conf.down,
+                drain: conf.drain,
+                slow_start: conf.slow_start,
                 max_conns: conf.max_conns,
             },
+            route: conf.route.as_deref().map(Arc::from),
             backup: conf.backup,
             addresses,
             kept: !conf.resolve,
@@ -81,9 +95,20 @@ impl Group {
     pub fn open(conf: &Upstream, addresses: &[Vec<Address>], before: Option<&Group>) -> Arc<Group> {
         let servers = conf.servers.iter().zip(addresses);
         let servers = servers.map(|(server, addresses)| Server::of(server, addresses.clone())).collect();
-        let checks = conf.checks.iter().map(|check| check.terms).collect();
+        let sessions = match conf.sticky.as_ref().map(|sticky| &sticky.way) {
+            Some(StickyWay::Learn(learn)) => {
+                Some(Sessions::open(learn, before.and_then(|before| before.sessions.as_ref())))
+            }
+            _ => None,
+        };
+        let group = Group {
+            checks: conf.checks.iter().map(|check| check.terms).collect(),
+            sessions,
+            queue: conf.queue.map(Queue::new),
+            ..Self::empty(&conf.name, conf.keepalive, conf.balance.method)
+        };
         let before = before.map(Group::in_force);
-        Self::with(&conf.name, (conf.keepalive, conf.balance.method), checks, servers, before.as_deref())
+        group.with(servers, before.as_deref())
     }
 
     /// The group of one server that no block names, with the defaults of `server`.
@@ -95,32 +120,51 @@ impl Group {
                 max_fails: 1,
                 fail_timeout: Duration::from_secs(10),
                 down: false,
+                drain: false,
+                slow_start: Duration::ZERO,
                 max_conns: 0,
             },
+            route: None,
             backup: false,
             addresses,
             kept: false,
         };
-        Self::with(name, (keepalive, BalanceMethod::RoundRobin), Box::new([]), vec![server], None)
+        Self::empty(name, keepalive, BalanceMethod::RoundRobin).with(vec![server], None)
     }
 
-    fn with(
-        name: &str,
-        (keepalive, method): (UpstreamKeepalive, BalanceMethod),
-        checks: Box<[HealthTerms]>,
-        servers: Vec<Server>,
-        before: Option<&Peers>,
-    ) -> Arc<Group> {
+    /// A group without servers.
+    fn empty(name: &str, keepalive: UpstreamKeepalive, method: BalanceMethod) -> Group {
         let name: Arc<str> = name.into();
         let turns = Arc::new(Mutex::new(()));
-        let nobody = Peers::new((name.clone(), 0), method, Vec::new(), 0, &turns);
+        let nobody = Peers::new((name.clone(), 0), method, Vec::new(), 0, (&turns, None));
         let state = State { servers: Vec::new(), in_force: Arc::new(nobody), next_id: 0 };
-        let number = AtomicU64::new(0);
-        let changes = Notify::new();
-        let state = Mutex::new(state);
-        let group = Group { name, keepalive, method, checks, changes, number, state, turns };
-        group.change(before, |known| *known = servers);
-        Arc::new(group)
+        Group {
+            name,
+            keepalive,
+            method,
+            checks: Box::new([]),
+            sessions: None,
+            queue: None,
+            changes: Notify::new(),
+            number: AtomicU64::new(0),
+            state: Mutex::new(state),
+            turns,
+        }
+    }
+
+    fn with(self, servers: Vec<Server>, before: Option<&Peers>) -> Arc<Group> {
+        self.change(before, |known| *known = servers);
+        Arc::new(self)
+    }
+
+    /// What `sticky learn` knows.
+    pub fn sessions(&self) -> Option<&Arc<Sessions>> {
+        self.sessions.as_ref()
+    }
+
+    /// `queue`.
+    pub fn queue(&self) -> Option<&Arc<Queue>> {
+        self.queue.as_ref()
     }
 
     /// The group's name, as nginx's messages and metrics have it.
@@ -179,7 +223,8 @@ impl Group {
         };
         let (members, proper) = state.members(health);
         let identity = (self.name.clone(), number);
-        state.in_force = Arc::new(Peers::new(identity, self.method, members, proper, &self.turns));
+        state.in_force =
+            Arc::new(Peers::new(identity, self.method, members, proper, (&self.turns, self.queue.as_ref())));
         self.number.store(number, Ordering::Release);
     }
 
@@ -218,7 +263,10 @@ impl State {
                     let is_it = |known: &Member| known.server == server.name && known.peer.address == address;
                     let known = stay.iter_mut().find(|known| known.is_some_and(is_it)).and_then(Option::take);
                     members.push(match known {
-                        Some(known) => Member { parameters, ..known.clone() },
+                        Some(known) => {
+                            let session_name = server.session_name(&known.peer);
+                            Member { parameters, session_name, ..known.clone() }
+                        }
                         None => {
                             let standing = Standing::new(&parameters, health(&server.name, &address));
                             self.next_id += 1;
@@ -236,6 +284,18 @@ impl State {
 }
 
 impl Server {
+    /// What `sticky` calls one of its peers: where nothing is written the MD5 of its address in hexadecimal digits, as in nginx.
+    fn session_name(&self, peer: &Peer) -> Arc<str> {
+        match (&self.route, &peer.address) {
+            (Some(route), _) => route.clone(),
+            (None, Address::Unix(None)) => "".into(),
+            (None, _) => {
+                let hash = Md5::digest(peer.name.as_bytes());
+                hash.iter().map(|byte| format!("{byte:02x}")).collect::<String>().into()
+            }
+        }
+    }
+
     /// Its addresses, each once: those that stay in the order that they had, so that a name server that turns its
     /// answers round moves nobody. One that is kept without an address is down.
     fn places(&self, before: &Peers) -> (Vec<Address>, Parameters) {
@@ -267,8 +327,9 @@ fn new_member(
         address => address.to_string().into(),
     };
     let peer = Peer { id, address, name };
+    let session_name = server.session_name(&peer);
     let standing = Arc::new(standing);
-    Member { peer, server: server.name.clone(), parameters, standing, counts: Arc::default() }
+    Member { peer, server: server.name.clone(), parameters, session_name, standing, counts: Arc::default() }
 }
 
 #[cfg(test)]
@@ -277,5 +338,9 @@ pub(crate) mod fixture;
 mod golden;
 #[cfg(test)]
 mod methods;
+#[cfg(test)]
+mod slow_start;
+#[cfg(test)]
+mod sticky;
 #[cfg(test)]
 mod tests;

@@ -33,6 +33,11 @@ impl LocalGroup {
         self.version.borrow().clone()
     }
 
+    /// The group, for what all workers share of it.
+    pub fn group(&self) -> &Group {
+        &self.group
+    }
+
     /// The worker's idle connections.
     pub fn pool(&self) -> &Rc<Pool> {
         &self.pool

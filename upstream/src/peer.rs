@@ -41,6 +41,8 @@ pub(crate) struct Member {
     /// The server as written. With the address it is what makes a member the same one from version to version.
     pub(crate) server: Arc<str>,
     pub(crate) parameters: Parameters,
+    /// What `sticky` calls it: its `route=`, or the hash of its address; empty for one without an address.
+    pub(crate) session_name: Arc<str>,
     /// Shared by all workers and all versions that have the member.
     pub(crate) standing: Arc<Standing>,
     /// What is counted of it, as long as it is a member; each worker has a part of its own.

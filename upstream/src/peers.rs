@@ -8,6 +8,8 @@ use crate::account::PeerAccount;
 use crate::balance::{Ask, Balance, Set};
 use crate::health::Change;
 use crate::peer::{Member, Peer};
+use crate::queue::Queue;
+use crate::sessions::{Lesson, SessionKey, Sessions};
 use crate::times::{Times, Timing};
 use crate::tried::Tried;
 use millstream_conf::model::{BalanceMethod, HealthTerms, TimeTo};
@@ -37,6 +39,8 @@ pub struct Peers {
     /// Servers that one request may try: those not `down`.
     tries: u32,
     turns: Turns,
+    /// Where requests wait that nobody can take at once.
+    queue: Option<Arc<Queue>>,
 }
 
 /// How turns are given.
@@ -74,6 +78,8 @@ pub struct Turn {
     index: usize,
     /// What is measured of it, where its group goes by that.
     timed: Option<Box<Timed>>,
+    /// The session that is its peer's once the exchange has gone well.
+    lesson: Option<Box<Lesson>>,
 }
 
 /// The times of one exchange.
@@ -93,7 +99,7 @@ impl Peers {
         method: BalanceMethod,
         members: Vec<Member>,
         proper: usize,
-        lock: &Arc<Mutex<()>>,
+        (lock, queue): (&Arc<Mutex<()>>, Option<&Arc<Queue>>),
     ) -> Peers {
         let limited = members.iter().any(|member| member.parameters.max_conns > 0);
         let turns = match &*members {
@@ -105,8 +111,9 @@ impl Peers {
                 Turns::Many { counts: limited || balance.counts(), balance, lock: lock.clone() }
             }
         };
-        let tries = members.iter().filter(|member| !member.parameters.down).count() as u32;
-        Peers { group, number, members: members.into(), proper, tries, turns }
+        let is_tried = |member: &&Member| !member.parameters.down && !member.parameters.drain;
+        let tries = members.iter().filter(is_tried).count() as u32;
+        Peers { group, number, members: members.into(), proper, tries, turns, queue: queue.cloned() }
     }
 
     /// The group's name, as nginx's messages and metrics have it.
@@ -170,7 +177,22 @@ impl Peers {
         now: Instant,
     ) -> Option<Change> {
         let member = self.members.iter().find(|member| member.peer.id == peer.id)?;
-        member.standing.checked(&member.parameters, check, passed, now)
+        let change = member.standing.checked(&member.parameters, check, passed, now);
+        if let (Some(Change::Healthy), Some(queue)) = (change, &self.queue) {
+            queue.call();
+        }
+        change
+    }
+
+    /// Where requests wait that nobody can take at once.
+    pub fn queue(&self) -> Option<&Arc<Queue>> {
+        self.queue.as_ref()
+    }
+
+    /// When the next one of those that failures keep out is asked again, if there are any.
+    pub fn next_return(&self) -> Option<Instant> {
+        let returns = self.members.iter().filter(|member| !member.parameters.down);
+        returns.filter_map(|member| member.standing.returns_at(&member.parameters)).min()
     }
 
     /// What is told of the peers.
@@ -184,6 +206,10 @@ impl Peers {
             Turns::Dead => return None,
             Turns::Only { counts } => {
                 let only = &self.members[0];
+                let is_own = || ask.session == Some(only.session_name.as_bytes());
+                if only.parameters.drain && !is_own() {
+                    return None;
+                }
                 if !only.standing.health().is_well() || *counts && !only.standing.enter(&only.parameters) {
                     return None;
                 }
@@ -241,13 +267,27 @@ impl Version {
     /// left.
     ///
     /// # Errors
+    /// [`NoPeer`] where nobody can be asked, or where others wait in the group's queue.
+    pub fn choose(&self, ask: Ask<'_>) -> Result<Turn, NoPeer> {
+        match &self.queue {
+            Some(queue) if queue.is_waited_in() => Err(NoPeer),
+            _ => self.choose_waiting(ask),
+        }
+    }
+
+    /// The same for a request that waits in the queue, or need not.
+    ///
+    /// # Errors
     /// [`NoPeer`] where nobody can be asked.
-    pub fn choose(&self, mut ask: Ask<'_>) -> Result<Turn, NoPeer> {
-        let index = self.0.peers.choose(&mut ask).ok_or(NoPeer)?;
+    pub fn choose_waiting(&self, mut ask: Ask<'_>) -> Result<Turn, NoPeer> {
+        let Some(index) = self.0.peers.choose(&mut ask) else {
+            ask.tried.forget_search();
+            return Err(NoPeer);
+        };
         ask.tried.left = ask.tried.left.saturating_sub(1);
         self.0.counts[index].enter();
         let timed = self.timing().map(|timing| Box::new(Timed::new(timing, ask.now)));
-        let turn = Turn { version: self.clone(), index, timed };
+        let turn = Turn { version: self.clone(), index, timed, lesson: None };
         if let Some(timed) = &turn.timed {
             turn.times().enter(turn.member().parameters.fail_timeout, timed.timing.inflight, ask.now);
         }
@@ -269,6 +309,24 @@ impl Turn {
         &self.member().peer
     }
 
+    /// What `sticky` calls its peer.
+    pub fn session_name(&self) -> &str {
+        &self.member().session_name
+    }
+
+    /// A session is its peer's: at once, or when the exchange has gone well. `creates`: it may begin by this.
+    pub fn learn(&mut self, sessions: &Arc<Sessions>, name: &[u8], creates: bool, at_once: Option<Instant>) {
+        let lesson = Lesson { sessions: sessions.clone(), key: SessionKey::of(name), creates };
+        match at_once {
+            Some(now) => self.teach(&lesson, now),
+            None => self.lesson = Some(Box::new(lesson)),
+        }
+    }
+
+    fn teach(&self, lesson: &Lesson, now: Instant) {
+        lesson.sessions.learn(lesson.key, lesson.creates, &self.member().session_name, now);
+    }
+
     /// A head that is accepted came at this moment.
     pub fn answered(&self, at: Instant) {
         let Some(timed) = &self.timed else { return };
@@ -282,9 +340,12 @@ impl Turn {
     }
 
     /// The exchange has gone well up to its end.
-    pub fn succeeded(self, at: Instant) {
+    pub fn succeeded(mut self, at: Instant) {
         if let Turns::Many { .. } = self.version.turns {
-            self.member().standing.succeeded();
+            self.member().standing.succeeded(&self.member().parameters);
+        }
+        if let Some(lesson) = self.lesson.take() {
+            self.teach(&lesson, at);
         }
         let Some(timed) = &self.timed else { return };
         timed.leave(self.times(), at);
@@ -345,6 +406,11 @@ impl Drop for Turn {
         }
         if self.version.counts() {
             self.member().standing.leave();
+        }
+        if let Some(queue) = &self.version.queue
+            && queue.is_waited_in()
+        {
+            queue.call();
         }
     }
 }

@@ -25,6 +25,10 @@ pub struct Parameters {
     pub fail_timeout: Duration,
     /// Never used.
     pub down: bool,
+    /// Used only by requests of sessions that are its own.
+    pub drain: bool,
+    /// How long its share takes to grow to its weight after it was out; zero = no time.
+    pub slow_start: Duration,
     /// Connections at a time; 0 = no bound.
     pub max_conns: u32,
 }
@@ -35,6 +39,8 @@ pub(crate) struct Standing {
     /// Smooth weighted round robin's credit.
     current_weight: AtomicI64,
     effective_weight: AtomicI64,
+    /// Since when its share grows (`slow_start`), in milliseconds since [`BEGINNING`]; 0 = it has all of it.
+    grows_since: AtomicU64,
     active: AtomicU32,
     fails: AtomicU32,
     /// When it was last chosen, in milliseconds since [`BEGINNING`]; 0 = never.
@@ -46,6 +52,8 @@ pub(crate) struct Standing {
 
 /// What moments are counted from that are kept as numbers.
 static BEGINNING: LazyLock<Instant> = LazyLock::new(clock::now);
+/// Parts of a unit of weight, as shares that grow are counted in.
+pub(crate) const WHOLE: i64 = 1000;
 /// A peer that is chosen again within this is not written to, so that workers do not take its line from each other.
 const SELECTED_AGAIN: u64 = 1000;
 
@@ -65,6 +73,7 @@ impl Standing {
         Standing {
             current_weight: AtomicI64::new(0),
             effective_weight: AtomicI64::new(parameters.weight),
+            grows_since: AtomicU64::new(0),
             active: AtomicU32::new(0),
             fails: AtomicU32::new(0),
             selected: AtomicU64::new(0),
@@ -110,20 +119,52 @@ impl Standing {
         now: Instant,
     ) -> Option<Change> {
         let change = self.health.checked(check, terms, passed)?;
+        if change == Change::Healthy && self.health.is_well() {
+            self.grow(parameters, now);
+        }
         let out = !self.health.is_well() || self.is_failing(parameters);
         self.marks().downtime.note(out, now);
         Some(change)
     }
 
-    /// Adds the effective weight to the credit and gives both as they were added up. Under the group's lock.
-    pub(crate) fn credit(&self, parameters: &Parameters) -> (i64, i64) {
+    /// Adds the effective weight to the credit and gives both as they were added up, in parts of [`WHOLE`]. Under the group's lock.
+    pub(crate) fn credit(&self, parameters: &Parameters, now: Instant) -> (i64, i64) {
         let effective = self.effective_weight();
-        let current = self.current_weight.load(Relaxed) + effective;
+        let added = effective * self.share(parameters, now);
+        let current = self.current_weight.load(Relaxed) + added;
         self.current_weight.store(current, Relaxed);
         if effective < parameters.weight {
             self.effective_weight.fetch_add(1, Relaxed);
         }
-        (current, effective)
+        (current, added)
+    }
+
+    /// The credit, in parts of [`WHOLE`].
+    pub(crate) fn current_weight(&self) -> i64 {
+        self.current_weight.load(Relaxed)
+    }
+
+    /// The weight that it has now, in parts of [`WHOLE`]; never nothing.
+    pub(crate) fn weight(&self, parameters: &Parameters, now: Instant) -> i64 {
+        parameters.weight * self.share(parameters, now)
+    }
+
+    /// How much of its weight it has, in parts of [`WHOLE`]; never nothing.
+    fn share(&self, parameters: &Parameters, now: Instant) -> i64 {
+        if parameters.slow_start.is_zero() {
+            return WHOLE;
+        }
+        let since = self.grows_since.load(Relaxed);
+        let grown = u128::from(since_beginning(now).saturating_sub(since));
+        let whole = parameters.slow_start.as_millis().max(1);
+        if since == 0 || grown >= whole { WHOLE } else { ((grown * WHOLE as u128 / whole) as i64).max(1) }
+    }
+
+    /// It was out and is back: its share grows from now on.
+    fn grow(&self, parameters: &Parameters, now: Instant) {
+        if !parameters.slow_start.is_zero() {
+            self.grows_since.store(since_beginning(now).max(1), Relaxed);
+        }
     }
 
     /// Takes the sum of all weights off the credit of the one that was chosen. Under the group's lock.
@@ -163,7 +204,7 @@ impl Standing {
 
     /// It is chosen for a request.
     pub(crate) fn select(&self, now: Instant) {
-        let at = now.saturating_duration_since(*BEGINNING).as_millis() as u64;
+        let at = since_beginning(now);
         if at >= self.selected.load(Relaxed) + SELECTED_AGAIN || self.selected.load(Relaxed) == 0 {
             self.selected.store(at.max(1), Relaxed);
         }
@@ -192,7 +233,7 @@ impl Standing {
     }
 
     /// A request on the peer went well: it is live again if this request tested it after its pause.
-    pub(crate) fn succeeded(&self) {
+    pub(crate) fn succeeded(&self, parameters: &Parameters) {
         if self.fails.load(Relaxed) == 0 {
             return;
         }
@@ -200,10 +241,21 @@ impl Standing {
         if let (failed_at, Some(checked_at)) = (marks.failed_at, marks.checked_at)
             && failed_at < Some(checked_at)
         {
+            if self.is_failing(parameters) {
+                self.grow(parameters, checked_at);
+            }
             self.fails.store(0, Relaxed);
             // The try that went well began then.
             marks.downtime.note(!self.health.is_well(), checked_at);
         }
+    }
+
+    /// When failures keep it out no longer; nothing where they do not.
+    pub(crate) fn returns_at(&self, parameters: &Parameters) -> Option<Instant> {
+        if !self.is_failing(parameters) {
+            return None;
+        }
+        self.marks().checked_at.map(|at| at + parameters.fail_timeout)
     }
 
     /// A request on the peer failed. Returns whether the peer is out from now on.
@@ -229,6 +281,10 @@ impl Standing {
     fn marks(&self) -> MutexGuard<'_, Marks> {
         self.marks.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+fn since_beginning(now: Instant) -> u64 {
+    now.saturating_duration_since(*BEGINNING).as_millis() as u64
 }
 
 impl Marks {

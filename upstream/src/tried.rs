@@ -37,6 +37,18 @@ impl Tried {
         self.left
     }
 
+    /// Whether the request has asked nobody.
+    pub fn is_empty(&self) -> bool {
+        self.mask == 0 && self.more.is_empty()
+    }
+
+    /// Nobody was found. A request that has asked nobody may look again from the beginning, once it has waited.
+    pub(crate) fn forget_search(&mut self) {
+        if self.is_empty() {
+            (self.backup, self.search) = (false, Search::default());
+        }
+    }
+
     pub(crate) fn has(&self, index: usize) -> bool {
         if index < 64 {
             return self.mask & (1 << index) != 0;

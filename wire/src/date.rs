@@ -119,6 +119,16 @@ pub fn format_http(unix_seconds: i64) -> [u8; 29] {
     out
 }
 
+/// `Sat, 21-Nov-26 10:26:00 GMT`, as nginx writes dates of cookies: years from 2038 on with four digits.
+pub fn format_cookie(unix_seconds: i64) -> Vec<u8> {
+    let mut out = format_http(unix_seconds).to_vec();
+    (out[7], out[11]) = (b'-', b'-');
+    if civil(unix_seconds, 0).year <= 2037 {
+        out.drain(12..14);
+    }
+    out
+}
+
 /// `21/Nov/2026:10:26:00 +0000`: nginx's `$time_local`.
 pub fn format_clf(unix_seconds: i64, utc_offset_seconds: i32) -> [u8; 26] {
     let time = civil(unix_seconds, utc_offset_seconds);

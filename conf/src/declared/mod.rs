@@ -5,6 +5,7 @@
 
 pub mod resolver;
 pub mod health;
+pub mod sticky;
 pub mod upstream;
 pub mod cache_zone;
 pub mod log;
@@ -46,6 +47,8 @@ pub enum Kind {
     CharsetMap,
     /// `match`.
     HealthMatch,
+    /// `zone=` of a `sticky learn`.
+    StickyZone,
 }
 
 /// Everything that was declared, each kind in one list that its indices point into.

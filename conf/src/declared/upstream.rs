@@ -4,6 +4,7 @@
 
 use super::health::HealthCheck;
 use super::resolver::ResolverId;
+use super::sticky::Sticky;
 use crate::address::PeerAddress;
 use crate::source::Span;
 use crate::template::Template;
@@ -35,6 +36,10 @@ pub struct Upstream {
     pub resolver_timeout: Option<Duration>,
     /// `zone` name and size in bytes (state is shared between threads with or without one).
     pub zone: Option<(String, u64)>,
+    /// `sticky`.
+    pub sticky: Option<Sticky>,
+    /// `queue`.
+    pub queue: Option<Queue>,
     /// `health_check`s of the locations that pass requests to it, known once those are read.
     pub checks: Vec<Arc<HealthCheck>>,
 }
@@ -58,10 +63,32 @@ pub struct UpstreamServer {
     pub backup: bool,
     /// Never used.
     pub down: bool,
+    /// Used only by requests of sessions that are its own (`sticky`).
+    pub drain: bool,
+    /// What `sticky` calls it; its address' hash where nothing is written.
+    pub route: Option<String>,
+    /// How long its share takes to grow to its weight after it was out. Default: at once.
+    pub slow_start: Duration,
     /// Its name is looked up again when what it resolved to no longer holds.
     pub resolve: bool,
     /// Connections at a time over all workers; 0 = no bound.
     pub max_conns: u32,
+}
+
+impl Upstream {
+    /// Everything in it that is evaluated for requests.
+    pub fn templates(&self) -> impl Iterator<Item = &Template> {
+        self.balance.key.iter().chain(self.sticky.iter().flat_map(Sticky::templates))
+    }
+}
+
+/// `queue`: requests wait for a server with room.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Queue {
+    /// How many may wait at a time, over all workers; at least 1.
+    pub most: u32,
+    /// How long each waits at the most. Default 60 s.
+    pub timeout: Duration,
 }
 
 /// How a server is chosen among those of an upstream.
@@ -112,6 +139,11 @@ pub enum TimeTo {
 }
 
 impl BalanceMethod {
+    /// Whether servers may have a `slow_start`.
+    pub fn has_slow_start(self) -> bool {
+        self.has_backups()
+    }
+
     /// Whether servers may be `backup`.
     pub fn has_backups(self) -> bool {
         matches!(self, BalanceMethod::RoundRobin | BalanceMethod::LeastConn | BalanceMethod::LeastTime { .. })

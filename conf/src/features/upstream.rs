@@ -1,10 +1,13 @@
 //! Directives of upstream groups: their servers, who of them is asked, and how idle connections are kept.
 //!
-//! Names are not resolved here. Next: `upstream/server`, a server of a group; `upstream/balancing`, the methods;
+//! Names are not resolved here. Next: `upstream/server`, a server of a group; `upstream/balancing`, the methods; `upstream/sticky`;
+//! `upstream/queue`;
 //! `millstream-upstream`, which takes one group each.
 
 mod server;
 mod balancing;
+mod sticky;
+mod queue;
 
 use super::context::{Context, HTTP, UPSTREAM};
 use super::{Apply, Level, Row, often, once};
@@ -22,11 +25,13 @@ pub const ROWS: &[Row] = &[
         "A group of servers that `proxy_pass` can name.",
         Apply::Block(Context::Upstream)),
     often("server", UPSTREAM, (1, super::MANY),
-        "address [weight=n] [max_fails=n] [fail_timeout=time] [max_conns=n] [backup] [down] [resolve]", "",
+        "address [weight=n] [max_fails=n] [fail_timeout=time] [max_conns=n] [slow_start=time] [route=name] [backup] [down] [drain] [resolve]", "",
         "A server of the group: `host:port` (80 where there is no port) or `unix:/path`. Requests are shared out by weight, one by \
         one and evenly (weight 1 where none is written). After `max_fails` (1) failures within `fail_timeout` (10s) a server is left \
         alone for that time; 0 never leaves it alone. A name is looked up by the system at start, and until it is found its server is down; \
-        with `resolve` the `resolver` is asked, and asked again whenever its answer no longer holds.",
+        with `resolve` the `resolver` is asked, and asked again whenever its answer no longer holds. With `slow_start` a server that \
+        comes back after failures or a health check begins with a small share, which grows to its weight in that time. `route` is what \
+        `sticky` calls it, at most 32 characters; one that is to `drain` is asked by sessions of its own alone.",
         Apply::Upstream(server::read)),
     often("least_conn", UPSTREAM, (0, 0), "", "",
         "Asks the server with the fewest requests for its weight, of all workers; equals take turns.",
@@ -49,6 +54,19 @@ pub const ROWS: &[Row] = &[
         "Asks any server, by weight; with `two` the better of two: the less loaded one, or by `least_time=` the one that is expected to \
         be done first.",
         Apply::Upstream(balancing::random)),
+    once("sticky", UPSTREAM, (2, super::MANY),
+        "cookie name [expires=time | expires=max] [domain=domain] [path=path] [httponly] [secure] [samesite=value] | \
+        route $variable … | learn create=$variable lookup=$variable zone=name:size [timeout=time] [header]", "",
+        "Sends requests of one session to one server, as long as that can be asked; else another is chosen. `cookie`: each answer says \
+        in a cookie of that name which server gave it. `route`: the first variable with a value names the server by its `route=`. \
+        `learn`: the variables of `create`, mostly a cookie of the servers' own, say at the end of an answer (`header`: at its head) \
+        that a session is its server's; those of `lookup` say which session a request belongs to. A session is forgotten `timeout` \
+        (10m) after its last request; a megabyte holds 8,192.",
+        Apply::Upstream(sticky::read)),
+    once("queue", UPSTREAM, (1, 2), "number [timeout=time]", "",
+        "Lets up to so many requests wait where no server can be asked at once, because all are full (`max_conns`) or out. Whoever \
+        finds no place to wait, or has waited for `timeout` (60s), gets 502. It stands after the method.",
+        Apply::Upstream(queue::read)),
     once("keepalive", UPSTREAM, (1, 2), "connections | auto", "32",
         "How many idle connections each worker keeps to the group; 0 keeps none, `auto` as many as were busy at once of late.",
         Apply::Upstream(keepalive)),
@@ -100,6 +118,8 @@ pub fn empty(name: &str, span: Span, implicit: bool) -> Upstream {
         resolver: None,
         resolver_timeout: None,
         zone: None,
+        sticky: None,
+        queue: None,
         checks: Vec::new(),
     }
 }

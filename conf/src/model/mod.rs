@@ -23,8 +23,10 @@ pub use crate::declared::made::map::Map;
 pub use crate::declared::made::split_clients::SplitClients;
 pub use crate::declared::made::{self, Made, Making};
 pub use crate::declared::resolver::{RESOLVER_TIMEOUT, Resolver, ResolverId};
+pub use crate::declared::sticky::{CookieLife, Sticky, StickyCookie, StickyLearn, StickyWay};
 pub use crate::declared::upstream::{
-    Balance, BalanceMethod, KeepaliveSize, TimeTo, Upstream, UpstreamId, UpstreamKeepalive, UpstreamServer,
+    Balance, BalanceMethod, KeepaliveSize, Queue, TimeTo, Upstream, UpstreamId, UpstreamKeepalive,
+    UpstreamServer,
 };
 pub use crate::features::Handler;
 pub use crate::features::access::Rule;

@@ -241,6 +241,9 @@ fn finish(mut sink: Sink<'_>, request: &mut Request, age: Option<u64>, adds: boo
     if let Some(report) = &request.report {
         sink.made(b"Cache-Status", |out| report.write(out, status));
     }
+    if let Some(cookie) = &request.session_cookie {
+        sink.field(b"Set-Cookie", cookie);
+    }
     if adds {
         add_fields(&mut sink, request, status, |_| true);
     }

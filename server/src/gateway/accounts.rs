@@ -27,7 +27,8 @@ impl Passing<'_> {
     }
 
     /// The head that has come is accepted.
-    pub(super) fn accepted(&self, turn: &Turn) {
+    pub(super) fn accepted(&self, turn: &mut Turn) {
+        self.learn_session(turn);
         if let Some(time) = self.request.tries.list.last().and_then(|last| last.header_time) {
             turn.answered(self.asked_at + time);
         }

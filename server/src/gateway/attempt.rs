@@ -9,7 +9,7 @@ use super::destination::Destination;
 use super::opening::open;
 use super::request_head::{RequestPlan, WrittenHead};
 use super::watching::{watch, watch_for_others};
-use super::{Passing, answer_head, saying};
+use super::{Passing, answer_head, saying, sticky};
 use crate::client::ClientFailure;
 use crate::tries::Try;
 use millstream_net::{buffers, clock};
@@ -70,7 +70,7 @@ impl Passing<'_> {
         begun: Option<Asking>,
         head: &mut ResponseHead,
     ) -> Result<AcceptedAnswer, Stop> {
-        let Destination { peers, key, .. } = self.destination;
+        let Destination { peers, key, session, .. } = self.destination;
         let (mut tried, started, mut first) = match begun {
             Some(Asking { tried, started, turn, underway }) => (tried, started, Some((turn, underway))),
             None => (peers.tried(self.proxy.exchange.next_upstream_tries), clock::now(), None),
@@ -79,14 +79,21 @@ impl Passing<'_> {
         loop {
             let (turn, underway) = match first.take() {
                 Some(first) => first,
-                None => match peers.choose(Ask { key, tried: &mut tried, now }) {
+                None => match peers.choose(Ask { key, session: session.server(), tried: &mut tried, now }) {
                     Ok(turn) => (turn, None),
-                    Err(_) => {
-                        self.nobody(peers.group());
-                        return Err(Stop::Upstream(Condition::Error, 502));
-                    }
+                    Err(_) => match self.queued(&mut tried).await.map_err(Stop::Client)? {
+                        Some(turn) => {
+                            now = clock::now();
+                            (turn, None)
+                        }
+                        None => {
+                            self.nobody(peers.group());
+                            return Err(Stop::Upstream(Condition::Error, 502));
+                        }
+                    },
                 },
             };
+            sticky::chosen(self.request, self.destination, &turn);
             if let Some(ending) = self.ask_peer(turn, underway, head, tried.left(), started, now).await {
                 return ending;
             }
@@ -98,7 +105,7 @@ impl Passing<'_> {
     /// Asks one server, a second time where the first connection was stale. `None`: the next one is to be asked.
     async fn ask_peer(
         &mut self,
-        turn: Turn,
+        mut turn: Turn,
         mut underway: Option<Underway>,
         head: &mut ResponseHead,
         tries_left: u32,
@@ -113,7 +120,7 @@ impl Passing<'_> {
             };
             let (connection, failure) = match attempted {
                 Ok(connection) if !may_ask_again(head.status) => {
-                    self.accepted(&turn);
+                    self.accepted(&mut turn);
                     return Some(Ok(AcceptedAnswer { connection, turn }));
                 }
                 Ok(connection) => (Some(connection), None),
@@ -139,7 +146,7 @@ impl Passing<'_> {
                 continue;
             }
             if let (Decision::GiveUp(_), Some(connection)) = (decision, connection) {
-                self.accepted(&turn);
+                self.accepted(&mut turn);
                 return Some(Ok(AcceptedAnswer { connection, turn }));
             }
             if let Some(failure) = &failure {

@@ -18,7 +18,7 @@ use super::attempt::{Asking, At, Underway};
 use super::destination::{self, Destination};
 use super::request_body::RequestBody;
 use super::transfer::{Follows, Moved, Transfer, flushed};
-use super::{Filling, HEAD, Passing, Proxied, answer_head, method};
+use super::{Filling, HEAD, Passing, Proxied, answer_head, method, sticky};
 use crate::client::{Client, ClientFailure};
 use crate::generation::Generation;
 use crate::request::Request;
@@ -79,8 +79,9 @@ pub fn begin(context: &mut Context<'_>, request: &mut Request, client: &mut Clie
     }
     let started = clock::now();
     let mut tried = destination.peers.tried(proxy.exchange.next_upstream_tries);
-    let ask = Ask { key: &destination.key, tried: &mut tried, now: started };
-    let turn = destination.peers.choose(ask).ok()?;
+    let (key, session) = (&*destination.key, destination.session.server());
+    let turn = destination.peers.choose(Ask { key, session, tried: &mut tried, now: started }).ok()?;
+    sticky::chosen(request, &destination, &turn);
     let underway = destination.pooled(turn.peer(), started).and_then(|mut connection| {
         let mut passing = Passing::plain(request, client, proxy, &destination, started);
         passing.count(Counter::UpstreamRequests, 1);
@@ -286,12 +287,12 @@ impl<'a> Passing<'a> {
     fn accept(
         &mut self,
         mut connection: Box<Connection>,
-        turn: Turn,
+        mut turn: Turn,
         head: &ResponseHead,
         now: Instant,
     ) -> ExchangeStage {
         self.note_head(&connection, head, now);
-        self.accepted(&turn);
+        self.accepted(&mut turn);
         self.take_limit_rate(head.view(connection.head_bytes()));
         self.limit_rate(&mut connection);
         let Some(client) = self.client.take() else { return ExchangeStage::Ended(Proxied::Done) };

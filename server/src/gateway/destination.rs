@@ -4,6 +4,7 @@
 //! block, an address, or a name that is resolved; the latter two get a group for this one request.
 
 use super::report;
+use super::session::{Session, session};
 use crate::generation::Generation;
 use crate::request::Request;
 use crate::sent_target::{Parts, split};
@@ -28,6 +29,8 @@ pub(super) struct Destination {
     pub(super) dial: Dial,
     /// What the choice among them goes by.
     pub(super) key: Vec<u8>,
+    /// The request's session, where one of the servers is to have all of it.
+    pub(super) session: Session,
     /// The URI of a `proxy_pass` with variables, as evaluated; `None` where there is none.
     pub(super) uri: Option<Vec<u8>>,
 }
@@ -111,6 +114,7 @@ pub(super) async fn find(
         pool: Rc::new(Pool::new(&keepalive)),
         dial: dial(request, proxy, encrypted),
         key: Vec::new(),
+        session: Session::default(),
         uri,
     })
 }
@@ -154,7 +158,8 @@ fn of_group(
     let upstream = &generation.upstreams[index];
     let key = generation.http().upstreams[index].balance.key.as_ref();
     let key = key.map_or_else(Vec::new, |key| value(key, request));
-    Destination { peers: upstream.version(), pool: upstream.pool().clone(), dial, key, uri }
+    let session = session(request, generation, index);
+    Destination { peers: upstream.version(), pool: upstream.pool().clone(), dial, key, session, uri }
 }
 
 /// An evaluated `fastcgi_pass` or one of its kind: an address and nothing else.

@@ -14,7 +14,9 @@
 //! Next: `attempt`, `answered`, then the three ways to pass a body.
 
 mod report;
+mod session;
 mod destination;
+mod sticky;
 mod unkeyed;
 mod request_head;
 mod params;
@@ -26,6 +28,7 @@ mod answer_head;
 mod learning;
 mod judging;
 mod watching;
+mod queueing;
 mod broken;
 mod opening;
 mod probe;

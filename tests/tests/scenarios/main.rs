@@ -8,6 +8,7 @@ mod seed_api;
 mod seed_blog;
 mod seed_upstreams;
 mod health_checks;
+mod balancing;
 mod seed_https;
 mod serve_url;
 mod serve_options;

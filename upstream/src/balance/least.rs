@@ -5,6 +5,7 @@
 use super::{Ask, Set, round_robin};
 use crate::peer::Member;
 use std::cmp::Ordering;
+use std::time::Instant;
 
 /// The least costly peer. Costs are asked for under the group's lock, more than once where there are equals.
 pub(super) fn choose(set: Set<'_>, ask: &Ask<'_>, cost: impl Fn(&Member) -> u64) -> Option<usize> {
@@ -14,7 +15,7 @@ pub(super) fn choose(set: Set<'_>, ask: &Ask<'_>, cost: impl Fn(&Member) -> u64)
     for index in (0..set.members.len()).filter(|&index| set.is_open(index, ask)) {
         let member = &set.members[index];
         let own = cost(member);
-        match best.map(|(best, least)| compare((member, own), (&set.members[best], least))) {
+        match best.map(|(best, least)| compare((member, own), (&set.members[best], least), ask.now)) {
             Some(Ordering::Greater) => {}
             Some(Ordering::Equal) => has_equal = true,
             Some(Ordering::Less) | None => (best, has_equal) = (Some((index, own)), false),
@@ -26,7 +27,7 @@ pub(super) fn choose(set: Set<'_>, ask: &Ask<'_>, cost: impl Fn(&Member) -> u64)
     }
     let is_equal = |&index: &usize| {
         let member = &set.members[index];
-        compare((member, cost(member)), (&set.members[best], least)).is_eq()
+        compare((member, cost(member)), (&set.members[best], least), ask.now).is_eq()
     };
     let equals = (best..set.members.len()).filter(is_equal);
     // Loads may change meanwhile; then the one that was found is as good.
@@ -35,7 +36,7 @@ pub(super) fn choose(set: Set<'_>, ask: &Ask<'_>, cost: impl Fn(&Member) -> u64)
 }
 
 /// Compares what two peers cost for their weights, without dividing.
-pub(super) fn compare((one, cost): (&Member, u64), (other, its): (&Member, u64)) -> Ordering {
-    let share = |cost: u64, weight: i64| cost.saturating_mul(weight.unsigned_abs());
-    share(cost, other.parameters.weight).cmp(&share(its, one.parameters.weight))
+pub(super) fn compare((one, cost): (&Member, u64), (other, its): (&Member, u64), now: Instant) -> Ordering {
+    let weight = |of: &Member| of.standing.weight(&of.parameters, now).unsigned_abs();
+    cost.saturating_mul(weight(other)).cmp(&its.saturating_mul(weight(one)))
 }

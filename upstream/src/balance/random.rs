@@ -44,7 +44,7 @@ pub(super) fn choose_two(
     let one = find(shares, set, ask, draw, None)?;
     let other = find(shares, set, ask, draw, Some(one))?;
     let (first, second) = (&set.members[one], &set.members[other]);
-    let better = match least::compare((second, cost(second)), (first, cost(first))) {
+    let better = match least::compare((second, cost(second)), (first, cost(first)), ask.now) {
         Ordering::Greater => one,
         Ordering::Less | Ordering::Equal => other,
     };

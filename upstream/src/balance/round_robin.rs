@@ -5,6 +5,7 @@
 //! `weight / max_fails` off the effective weight, each later choice gives one back (`standing`).
 
 use super::{Ask, Set};
+use crate::standing::WHOLE;
 
 #[cfg(test)]
 mod tests;
@@ -25,7 +26,7 @@ pub(super) fn choose_among(
     let mut total = 0;
     for index in places.filter(|&index| set.is_open(index, ask)) {
         let member = &set.members[index];
-        let (current, effective) = member.standing.credit(&member.parameters);
+        let (current, effective) = member.standing.credit(&member.parameters, ask.now);
         total += effective;
         if best.is_none_or(|(_, highest)| current > highest) {
             best = Some((index, current));
@@ -34,4 +35,22 @@ pub(super) fn choose_among(
     let (chosen, _) = best?;
     set.members[chosen].standing.debit(total);
     Some(chosen)
+}
+
+/// The turn of a peer that the request's session belongs to, whoever would be next. It has its turns on credit, up to one
+/// round of the others', as in nginx: what it gets for sessions it does not get in turn.
+pub(super) fn stay(set: Set<'_>, ask: &Ask<'_>, own: usize) {
+    let _turns = set.lock();
+    let standing = &set.members[own].standing;
+    let others = set.members.iter().enumerate().filter(|(index, _)| *index != own);
+    let round: i64 = others.map(|(_, member)| member.parameters.weight * WHOLE).sum();
+    if standing.current_weight() <= -round {
+        return;
+    }
+    let open = (0..set.members.len()).filter(|&index| set.is_open(index, ask));
+    let credit = |index: usize| {
+        let member = &set.members[index];
+        member.standing.credit(&member.parameters, ask.now).1
+    };
+    standing.debit(open.map(credit).sum());
 }

@@ -31,6 +31,9 @@ pub(crate) fn server(port: u16) -> UpstreamServer {
         down: false,
         resolve: false,
         max_conns: 0,
+        drain: false,
+        route: None,
+        slow_start: Duration::ZERO,
     }
 }
 
@@ -54,6 +57,8 @@ pub(crate) fn upstream(method: BalanceMethod, servers: Vec<UpstreamServer>) -> U
         resolver: None,
         resolver_timeout: None,
         zone: None,
+        sticky: None,
+        queue: None,
         checks: Vec::new(),
     }
 }

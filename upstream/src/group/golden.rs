@@ -51,7 +51,8 @@ fn key(method: BalanceMethod, request: usize) -> Vec<u8> {
 
 /// The letter of the next server, which fails.
 fn next(version: &Version, key: &[u8], tried: &mut Tried) -> char {
-    let turn = version.choose(Ask { key, tried, now: now() }).expect("none of them is ever out");
+    let turn =
+        version.choose(Ask { key, session: None, tried, now: now() }).expect("none of them is ever out");
     let name = &turn.peer().name;
     let letter = SERVERS.iter().zip("abcde".chars()).find(|(server, _)| ***server == **name);
     let letter = letter.expect("one of the five").1;

@@ -23,11 +23,12 @@ fn a_request_asks_each_server_once_and_then_the_backups() {
     let mut tried = group.tried(0);
     let mut asked = Vec::new();
     while tried.left() > 0 {
-        let turn = group.choose(Ask { key: b"", tried: &mut tried, now }).expect("a live peer");
+        let turn =
+            group.choose(Ask { key: b"", session: None, tried: &mut tried, now }).expect("a live peer");
         asked.push(turn.peer().name.to_string());
     }
     assert_eq!(asked, ["127.0.0.1:1", "127.0.0.1:2", "127.0.0.1:9"]);
-    assert_eq!(group.choose(Ask { key: b"", tried: &mut tried, now }).err(), Some(NoPeer));
+    assert_eq!(group.choose(Ask { key: b"", session: None, tried: &mut tried, now }).err(), Some(NoPeer));
 }
 
 #[test]
@@ -43,7 +44,9 @@ fn a_single_server_is_asked_whatever_it_did() {
     let now = start();
     let group = version(vec![server(1)]);
     for _ in 0..10 {
-        let turn = group.choose(Ask { key: b"", tried: &mut group.tried(0), now }).expect("always its turn");
+        let turn = group
+            .choose(Ask { key: b"", session: None, tried: &mut group.tried(0), now })
+            .expect("always its turn");
         assert!(!turn.failed(now));
     }
 }
@@ -52,11 +55,15 @@ fn a_single_server_is_asked_whatever_it_did() {
 fn a_full_single_server_is_no_live_upstream_until_a_turn_is_dropped() {
     let now = start();
     let group = version(vec![UpstreamServer { max_conns: 1, ..server(1) }]);
-    let turn = group.choose(Ask { key: b"", tried: &mut group.tried(0), now }).expect("room for one");
+    let turn =
+        group.choose(Ask { key: b"", session: None, tried: &mut group.tried(0), now }).expect("room for one");
     assert_eq!(group.active(turn.peer()), 1);
-    assert_eq!(group.choose(Ask { key: b"", tried: &mut group.tried(0), now }).err(), Some(NoPeer));
+    assert_eq!(
+        group.choose(Ask { key: b"", session: None, tried: &mut group.tried(0), now }).err(),
+        Some(NoPeer)
+    );
     drop(turn);
-    assert!(group.choose(Ask { key: b"", tried: &mut group.tried(0), now }).is_ok());
+    assert!(group.choose(Ask { key: b"", session: None, tried: &mut group.tried(0), now }).is_ok());
 }
 
 #[test]
@@ -64,14 +71,22 @@ fn all_servers_out_gives_no_live_upstream_and_comes_back() {
     let now = start();
     let group = version(vec![server(1), server(2)]);
     for _ in 0..2 {
-        assert!(group.choose(Ask { key: b"", tried: &mut group.tried(0), now }).expect("live").failed(now));
+        assert!(
+            group
+                .choose(Ask { key: b"", session: None, tried: &mut group.tried(0), now })
+                .expect("live")
+                .failed(now)
+        );
     }
-    assert_eq!(group.choose(Ask { key: b"", tried: &mut group.tried(0), now }).err(), Some(NoPeer));
+    assert_eq!(
+        group.choose(Ask { key: b"", session: None, tried: &mut group.tried(0), now }).err(),
+        Some(NoPeer)
+    );
     let later = now + Duration::from_secs(11);
     group
-        .choose(Ask { key: b"", tried: &mut group.tried(0), now: later })
+        .choose(Ask { key: b"", session: None, tried: &mut group.tried(0), now: later })
         .expect("tested again")
-        .succeeded(now());
+        .succeeded(now);
 }
 
 #[test]
@@ -81,7 +96,7 @@ fn more_than_64_servers_are_each_asked_once() {
     let mut tried = group.tried(0);
     let mut seen = std::collections::HashSet::new();
     while tried.left() > 0 {
-        let turn = group.choose(Ask { key: b"", tried: &mut tried, now }).expect("live");
+        let turn = group.choose(Ask { key: b"", session: None, tried: &mut tried, now }).expect("live");
         assert!(seen.insert(turn.peer().id), "asked twice");
     }
     assert_eq!(seen.len(), 150);
@@ -120,7 +135,9 @@ fn a_peer_that_stays_keeps_its_failures_and_its_load() {
     let now = start();
     let group = of_method(BalanceMethod::LeastConn, vec![server(1), server(2)]);
     let old = Version::of(group.in_force());
-    let choose = |version: &Version| version.choose(Ask { key: b"", tried: &mut version.tried(0), now });
+    let choose = |version: &Version| {
+        version.choose(Ask { key: b"", session: None, tried: &mut version.tried(0), now })
+    };
     let open = choose(&old).expect("live");
     assert!(choose(&old).expect("live").failed(now));
     group.publish(|servers| {
@@ -133,7 +150,7 @@ fn a_peer_that_stays_keeps_its_failures_and_its_load() {
     assert_eq!(&*next.peer().name, "127.0.0.1:3");
     // A turn of the old version is given back to the peer, which is the new version's too.
     let staying = staying.clone();
-    open.succeeded(now());
+    open.succeeded(now);
     assert_eq!(new.active(&staying), 0);
 }
 
@@ -143,10 +160,12 @@ fn a_request_goes_on_with_the_version_that_it_began_with() {
     let group = group(vec![server(1), server(2)]);
     let old = Version::of(group.in_force());
     let mut tried = old.tried(0);
-    let first = old.choose(Ask { key: b"", tried: &mut tried, now }).expect("live");
+    let first = old.choose(Ask { key: b"", session: None, tried: &mut tried, now }).expect("live");
     group.publish(|servers| servers.truncate(1));
     assert!(!first.failed(now) || tried.left() == 1);
-    let second = old.choose(Ask { key: b"", tried: &mut tried, now }).expect("it was there at the beginning");
+    let second = old
+        .choose(Ask { key: b"", session: None, tried: &mut tried, now })
+        .expect("it was there at the beginning");
     assert_eq!(&*second.peer().name, "127.0.0.1:2");
     assert_eq!(peers(&group).len(), 1);
 }
@@ -159,12 +178,17 @@ fn a_server_without_an_address_is_down_in_its_place_until_it_has_one() {
     let version = Version::of(group.in_force());
     assert_eq!((version.iter().count(), version.tried(0).left()), (2, 1));
     for _ in 0..4 {
-        let turn = version.choose(Ask { key: b"", tried: &mut version.tried(0), now }).expect("one is live");
+        let turn = version
+            .choose(Ask { key: b"", session: None, tried: &mut version.tried(0), now })
+            .expect("one is live");
         assert_eq!(&*turn.peer().name, "127.0.0.1:1");
     }
     group.publish(|servers| servers[1].addresses = vec![tcp(9)]);
     assert_eq!(Version::of(group.in_force()).tried(0).left(), 2);
     group.publish(|servers| servers.iter_mut().for_each(|server| server.addresses.clear()));
     let nobody = Version::of(group.in_force());
-    assert_eq!(nobody.choose(Ask { key: b"", tried: &mut nobody.tried(0), now }).err(), Some(NoPeer));
+    assert_eq!(
+        nobody.choose(Ask { key: b"", session: None, tried: &mut nobody.tried(0), now }).err(),
+        Some(NoPeer)
+    );
 }

@@ -7,6 +7,7 @@ use crate::reading::Reading;
 use crate::template::{Part, Template, Variable};
 use crate::tree::Directive;
 use crate::variables::Builtin;
+use std::time::Duration;
 
 /// The last method written holds, as in nginx.
 pub(super) fn choose(
@@ -18,6 +19,11 @@ pub(super) fn choose(
 ) {
     if upstream.balance.method != BalanceMethod::RoundRobin {
         reading.diagnostics.warning(directive.span, "load balancing method redefined");
+    }
+    if upstream.queue.is_some() {
+        reading
+            .error(directive.span, format!("\"{}\" stands after \"queue\"", directive.name.text))
+            .help("write queue behind it");
     }
     upstream.balance = Balance { method, key };
 }
@@ -81,6 +87,13 @@ const MOST_CONSISTENT_WEIGHT: u64 = 100_000;
 
 /// What only the whole block can tell.
 pub(super) fn check(upstream: &Upstream, reading: &mut Reading<'_>) {
+    if !upstream.balance.method.has_slow_start()
+        && let Some(server) = upstream.servers.iter().find(|server| server.slow_start > Duration::ZERO)
+    {
+        reading
+            .error(server.span, "balancing method does not support parameter \"slow_start\"")
+            .help("take it off, or choose by least_conn, by least_time or in turns");
+    }
     let weight: u64 = upstream.servers.iter().map(|server| u64::from(server.weight)).sum();
     if upstream.balance.method == BalanceMethod::ConsistentHash && weight > MOST_CONSISTENT_WEIGHT {
         reading

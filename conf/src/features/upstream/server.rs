@@ -24,6 +24,9 @@ pub fn default_server(name: &str, span: Span, address: PeerAddress) -> UpstreamS
         down: false,
         resolve: false,
         max_conns: 0,
+        drain: false,
+        route: None,
+        slow_start: Duration::ZERO,
     }
 }
 
@@ -67,10 +70,12 @@ pub(super) fn read(upstream: &mut Upstream, directive: &Directive, reading: &mut
     };
     let mut server = default_server(&word.text, word.span, address);
     for word in &directive.args[1..] {
-        if word.text == "backup" && !upstream.balance.method.has_backups() {
+        let name = word.text.split('=').next().unwrap_or_default();
+        let method = upstream.balance.method;
+        if name == "backup" && !method.has_backups() || name == "slow_start" && !method.has_slow_start() {
             reading
-                .error(word.span, "balancing method does not support parameter \"backup\"")
-                .help("take it off, or choose by least_conn or in turns");
+                .error(word.span, format!("balancing method does not support parameter \"{name}\""))
+                .help("take it off, or choose by least_conn, by least_time or in turns");
             continue;
         }
         server_parameter(&mut server, word, reading);
@@ -80,9 +85,19 @@ pub(super) fn read(upstream: &mut Upstream, directive: &Directive, reading: &mut
 
 fn server_parameter(server: &mut UpstreamServer, word: &Word, reading: &mut Reading<'_>) {
     const MAX: u64 = u32::MAX as u64;
-    const KNOWN: [&str; 7] =
-        ["weight", "max_fails", "fail_timeout", "max_conns", "backup", "down", "resolve"];
-    const NGINX: [&str; 5] = ["slow_start", "route", "service", "drain", "sticky"];
+    const KNOWN: [&str; 10] = [
+        "weight",
+        "max_fails",
+        "fail_timeout",
+        "max_conns",
+        "slow_start",
+        "route",
+        "backup",
+        "down",
+        "drain",
+        "resolve",
+    ];
+    const NGINX: [&str; 1] = ["service"];
     match parameter(word) {
         Some(("weight", value)) => {
             // The bound keeps the sums of smooth weighted round robin far inside 64 bits.
@@ -97,8 +112,14 @@ fn server_parameter(server: &mut UpstreamServer, word: &Word, reading: &mut Read
         Some(("max_conns", value)) => {
             server.max_conns = reading.number(&value, 0, MAX).map_or(0, |number| number as u32);
         }
+        Some(("slow_start", value)) => {
+            server.slow_start = reading.duration(&value).unwrap_or(server.slow_start);
+        }
+        Some(("route", value)) => server.route = route(&value, reading),
         None if word.text == "backup" => server.backup = true,
-        None if word.text == "down" => server.down = true,
+        // The last of the two counts, as in nginx.
+        None if word.text == "down" => (server.down, server.drain) = (true, false),
+        None if word.text == "drain" => (server.down, server.drain) = (false, true),
         None if word.text == "resolve" => server.resolve = matches!(server.address, PeerAddress::Name(_)),
         other => {
             let name = other.map_or(word.text.as_str(), |(name, _)| name);
@@ -112,9 +133,25 @@ fn server_parameter(server: &mut UpstreamServer, word: &Word, reading: &mut Read
                 return;
             }
             let help = suggest::did_you_mean(name, KNOWN).unwrap_or_else(|| {
-                "the parameters are weight=, max_fails=, fail_timeout=, max_conns=, backup, down and resolve".into()
+                "the parameters are weight=, max_fails=, fail_timeout=, max_conns=, slow_start=, route=, backup, down, drain and \
+                resolve"
+                    .into()
             });
             reading.error(word.span, format!("invalid parameter \"{}\"", word.text)).help(help);
         }
     }
+}
+
+/// nginx's bound on the name of a server, in bytes.
+const LONGEST_ROUTE: usize = 32;
+
+fn route(word: &Word, reading: &mut Reading<'_>) -> Option<String> {
+    if word.text.is_empty() {
+        reading.error(word.span, "route is empty").help("write a name, or take it off");
+    } else if word.text.len() > LONGEST_ROUTE {
+        reading.error(word.span, "route is longer than 32").help("write a shorter name");
+    } else {
+        return Some(word.text.clone());
+    }
+    None
 }

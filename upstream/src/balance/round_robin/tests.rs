@@ -22,6 +22,7 @@ impl RoundRobin {
             peer: Peer { id: 1, address: Address::Unix(None), name: "".into() },
             server: "".into(),
             parameters,
+            session_name: "".into(),
             counts: Arc::default(),
             standing: Arc::new(Standing::new(&parameters, Health::new(&[], None))),
         };
@@ -30,7 +31,7 @@ impl RoundRobin {
 
     /// What `peers` does for a request that has asked nobody.
     fn choose(&self, now: Instant) -> Option<usize> {
-        let ask = Ask { key: b"", tried: &mut Tried::new(99), now };
+        let ask = Ask { key: b"", session: None, tried: &mut Tried::new(99), now };
         let index = choose(Set::new(&self.members, 0, &self.turns), &ask)?;
         let Member { standing, parameters, .. } = &self.members[index];
         assert!(standing.enter(parameters), "one that is full is not chosen");
@@ -43,7 +44,7 @@ impl RoundRobin {
     }
 
     fn succeeded(&self, index: usize) {
-        self.members[index].standing.succeeded();
+        self.members[index].standing.succeeded(&self.members[index].parameters);
     }
 
     fn failed(&self, index: usize, now: Instant) -> bool {
@@ -52,7 +53,15 @@ impl RoundRobin {
 }
 
 fn weighted(weight: i64) -> Parameters {
-    Parameters { weight, max_fails: 1, fail_timeout: Duration::from_secs(10), down: false, max_conns: 0 }
+    Parameters {
+        weight,
+        max_fails: 1,
+        fail_timeout: Duration::from_secs(10),
+        down: false,
+        drain: false,
+        slow_start: Duration::ZERO,
+        max_conns: 0,
+    }
 }
 
 /// A moment to count from; tests only add to it.

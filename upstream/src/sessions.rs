@@ -1,0 +1,131 @@
+//! Which session is whose: what `sticky learn` has seen, shared by all workers and kept over reloads.
+//!
+//! A session is known by the MD5 of its name, as in nginx, so that each takes the same room whatever clients call theirs. The
+//! oldest one goes where there is no room, and each some time after its last request. Only groups that learn come here. Every
+//! decision takes `now`. Next: `group`, which has them; `peers`, whose turns begin and prolong them.
+
+use md5::{Digest, Md5};
+use millstream_conf::model::StickyLearn;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// The sessions of one group.
+#[derive(Debug)]
+pub struct Sessions {
+    /// The name of the zone.
+    zone: Box<str>,
+    most: usize,
+    timeout: Duration,
+    known: Mutex<Known>,
+}
+
+/// A session by the hash of its name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct SessionKey([u8; 16]);
+
+/// What a turn's end says of a session.
+#[derive(Debug)]
+pub(crate) struct Lesson {
+    pub(crate) sessions: Arc<Sessions>,
+    pub(crate) key: SessionKey,
+    /// Whether it may begin by this; else it only goes on.
+    pub(crate) creates: bool,
+}
+
+#[derive(Debug, Default)]
+struct Known {
+    by_key: HashMap<SessionKey, Session>,
+    /// In the order of their last requests; a number tells those of one moment apart.
+    by_age: BTreeMap<(Instant, u64), SessionKey>,
+    /// The number of the next one.
+    next: u64,
+}
+
+#[derive(Debug)]
+struct Session {
+    /// What `sticky` calls its server.
+    server: Arc<str>,
+    age: (Instant, u64),
+}
+
+impl SessionKey {
+    pub(crate) fn of(name: &[u8]) -> SessionKey {
+        SessionKey(Md5::digest(name).into())
+    }
+}
+
+impl Sessions {
+    /// Those of a group. What the same zone knew before is known again, as far as there is room.
+    pub(crate) fn open(conf: &StickyLearn, before: Option<&Arc<Sessions>>) -> Arc<Sessions> {
+        let same = before.filter(|before| {
+            (&*before.zone, before.most, before.timeout) == (conf.zone.as_str(), conf.most, conf.timeout)
+        });
+        same.cloned().unwrap_or_else(|| {
+            Arc::new(Sessions {
+                zone: conf.zone.as_str().into(),
+                most: conf.most.max(1),
+                timeout: conf.timeout,
+                known: Mutex::default(),
+            })
+        })
+    }
+
+    /// What `sticky` calls the server of a session, where it is known.
+    pub fn server_of(&self, name: &[u8], now: Instant) -> Option<Arc<str>> {
+        let mut known = self.lock();
+        known.forget(self.timeout, now);
+        known.by_key.get(&SessionKey::of(name)).map(|session| session.server.clone())
+    }
+
+    /// A request of a session was answered by a server.
+    pub(crate) fn learn(&self, key: SessionKey, creates: bool, server: &Arc<str>, now: Instant) {
+        let mut known = self.lock();
+        known.forget(self.timeout, now);
+        let age = (now, known.next);
+        let before = match known.by_key.get_mut(&key) {
+            Some(session) => {
+                session.server = server.clone();
+                Some(std::mem::replace(&mut session.age, age))
+            }
+            None if !creates => return,
+            None => {
+                if known.by_key.len() >= self.most {
+                    known.forget_oldest();
+                }
+                known.by_key.insert(key, Session { server: server.clone(), age });
+                None
+            }
+        };
+        if let Some(before) = before {
+            known.by_age.remove(&before);
+        }
+        known.by_age.insert(age, key);
+        known.next += 1;
+    }
+
+    /// What is changed under the lock is put in place whole, so a poisoned one is taken as it is.
+    fn lock(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Known {
+    /// Forgets the sessions that had no request for so long.
+    fn forget(&mut self, timeout: Duration, now: Instant) {
+        while let Some((&(at, _), _)) = self.by_age.first_key_value()
+            && now.saturating_duration_since(at) >= timeout
+        {
+            self.forget_oldest();
+        }
+    }
+
+    fn forget_oldest(&mut self) {
+        if let Some((_, key)) = self.by_age.pop_first() {
+            self.by_key.remove(&key);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
