@@ -150,10 +150,10 @@ fn begin(
     address: Rc<ListenAddress>,
 ) {
     let ends_by = place.ends_by();
-    let task = tokio::task::spawn_local(connection::serve(worker, place, stream, remote, address));
+    let task = connection::serve(worker, place, stream, remote, address);
     if let Some(ends_by) = ends_by {
         // It has not begun yet, so its place is still its own.
-        ends_by(task.abort_handle());
+        ends_by(task);
     }
 }
 

@@ -72,7 +72,7 @@ async fn check(
     loop {
         // Requests of checks are made as a worker makes them; this one never has a client.
         let worker = Worker::new(metrics.clone(), log_writer.clone(), Generation::new(shared));
-        let checks = tokio::task::spawn_local(health::run(worker));
+        let checks = health::start(worker);
         let next = orders.recv().await;
         checks.abort();
         match next {

@@ -31,8 +31,14 @@ pub fn is_wanted(http: &Http) -> bool {
     http.upstreams.iter().any(|upstream| !upstream.checks.is_empty())
 }
 
-/// Carries out all checks of a worker's configuration, until it is dropped.
-pub async fn run(worker: Rc<Worker>) {
+/// Carries out all checks of a worker's configuration in a task of its own, until that is aborted.
+///
+/// The task begins here, and not where this is called: a crate compiles all code of the futures that it spawns.
+pub fn start(worker: Rc<Worker>) -> AbortHandle {
+    tokio::task::spawn_local(run(worker)).abort_handle()
+}
+
+async fn run(worker: Rc<Worker>) {
     let generation = worker.generation();
     let mut checks = JoinSet::new();
     for (index, server) in generation.http().servers.iter().enumerate() {

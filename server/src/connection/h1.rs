@@ -37,10 +37,11 @@ use millstream_telemetry::log_writer::Ticket;
 use millstream_telemetry::metrics::Gauge;
 use millstream_wire::Version;
 use opening::open;
-use std::future::{Future, poll_fn};
+use std::future::poll_fn;
 use std::rc::Rc;
 use std::task::{Context, Poll};
 use std::time::Instant;
+use tokio::task::AbortHandle;
 
 struct Connection {
     worker: Rc<Worker>,
@@ -68,8 +69,9 @@ enum Left {
     Step(Box<Step>),
 }
 
-/// Serves a connection from its first byte to its close. `address` is the listener that accepted it.
+/// Serves a connection from its first byte to its close, in a task of its own. `address` is the listener that accepted it.
 ///
+/// The task begins here, and not where this is called: a crate compiles all code of the futures that it spawns.
 /// What only the opening needs is in a box of its own: the future that is left for a connection's life is small.
 pub fn serve(
     worker: Rc<Worker>,
@@ -77,14 +79,15 @@ pub fn serve(
     stream: Stream,
     remote: Address,
     address: Rc<ListenAddress>,
-) -> impl Future<Output = ()> {
+) -> AbortHandle {
     // What was accepted before a reload is served with what listened then.
     let generation = worker.generation();
     let opening = Box::pin(open(worker, generation, place, stream, remote, address));
-    async move {
+    let life = async move {
         let Some(mut connection) = opening.await else { return };
         connection.run().await;
-    }
+    };
+    tokio::task::spawn_local(life).abort_handle()
 }
 
 impl Connection {
