@@ -25,6 +25,28 @@ pub const MAX_LENGTH: usize = 16 << 10;
 const MAX_PROGRAM_BYTES: usize = 4 << 20;
 const MAX_PROGRAM_STEPS: usize = 200_000;
 
+/// What an expression may take: bytes of each compiled program, steps of the one that backtracks, and how often that goes back.
+#[derive(Debug, Clone, Copy)]
+struct ExpressionLimits {
+    program_bytes: usize,
+    program_steps: usize,
+    backtracks: usize,
+}
+
+const CONFIGURED: ExpressionLimits = ExpressionLimits {
+    program_bytes: MAX_PROGRAM_BYTES,
+    program_steps: MAX_PROGRAM_STEPS,
+    backtracks: 1_000_000,
+};
+/// For expressions of pages. Without a step nothing backtracks: what needs that is no linear expression.
+const LINEAR: ExpressionLimits =
+    ExpressionLimits { program_bytes: 32 << 10, program_steps: 0, backtracks: 0 };
+const BACKTRACKING: ExpressionLimits =
+    ExpressionLimits { program_bytes: 8 << 10, program_steps: 500, backtracks: 2_000 };
+
+/// An expression of a page has at most so many bytes.
+pub const MAX_PAGE_LENGTH: usize = 2 << 10;
+
 /// A compiled expression with its source.
 #[derive(Debug, Clone)]
 pub struct Regex {
@@ -32,7 +54,7 @@ pub struct Regex {
     pub source: String,
     /// Whether case is ignored (`~*`, and always in `server_name`).
     pub ignore_case: bool,
-    /// The compiled form. Backtracking is bounded by the library's default limit (1,000,000 steps).
+    /// The compiled form. Backtracking is bounded: 1,000,000 times, and 2,000 for an expression of a page.
     pub compiled: fancy_regex::Regex,
     /// Named captures: name and group number, in order of number.
     pub names: Vec<(Box<str>, usize)>,
@@ -46,42 +68,56 @@ pub fn compile(source: &str, ignore_case: bool, span: Span, diagnostics: &mut Di
         diagnostics.error(span, format!("the regular expression is longer than {MAX_LENGTH} bytes"));
         return None;
     }
-    let pcre::Translated { pattern, utf8, same_names } = match pcre::translate(source) {
-        Ok(translated) => translated,
+    match build(source, ignore_case, CONFIGURED) {
+        Ok(regex) => Some(regex),
         Err(reason) => {
-            diagnostics.error(span, format!("invalid regular expression \"{source}\": {reason}"));
-            return None;
+            let reason = format!("invalid regular expression \"{source}\": {reason}");
+            diagnostics.error(span, reason);
+            None
         }
-    };
+    }
+}
+
+/// An expression of a page, by what matching it costs.
+#[derive(Debug)]
+pub enum PageRegex {
+    /// Time linear in the text.
+    Linear(Regex),
+    /// It may go back, and look ahead at all of the text from each place in it.
+    Backtracking(Regex),
+}
+
+/// Compiles an expression that stands in an answer, within far smaller bounds: whoever writes pages may not be whoever runs the server.
+pub fn compile_for_page(source: &str) -> Option<PageRegex> {
+    if source.len() > MAX_PAGE_LENGTH {
+        return None;
+    }
+    let linear = build(source, false, LINEAR).map(PageRegex::Linear);
+    linear.or_else(|_| build(source, false, BACKTRACKING).map(PageRegex::Backtracking)).ok()
+}
+
+fn build(source: &str, ignore_case: bool, limits: ExpressionLimits) -> Result<Regex, String> {
+    let pcre::Translated { pattern, utf8, same_names } = pcre::translate(source)?;
     let mode = if utf8 { BytesMode::UnicodeBytes } else { BytesMode::Ascii };
     let compiled = RegexBuilder::new(&pattern)
         .bytes_mode(mode)
         .unicode_mode(utf8)
         .case_insensitive(ignore_case)
-        .delegate_size_limit(MAX_PROGRAM_BYTES)
-        .max_prog_size(MAX_PROGRAM_STEPS)
+        .delegate_size_limit(limits.program_bytes)
+        .max_prog_size(limits.program_steps)
+        .backtrack_limit(limits.backtracks)
         .build();
-    match compiled {
-        Ok(compiled) => {
-            let names = compiled.capture_names().enumerate();
-            let names: Vec<(Box<str>, usize)> =
-                names.filter_map(|(group, name)| Some((name?.into(), group))).collect();
-            if let Some(twice) = twice(&names).filter(|_| !same_names) {
-                diagnostics.error(
-                    span,
-                    format!("invalid regular expression \"{source}\": two groups are named \"{twice}\""),
-                );
-                return None;
-            }
-            Some(Regex { source: source.to_string(), ignore_case, compiled, names, slots: Vec::new() })
-        }
-        Err(error) => {
-            let reason = error.to_string();
-            let reason = reason.lines().last().unwrap_or_default().trim();
-            diagnostics.error(span, format!("invalid regular expression \"{source}\": {reason}"));
-            None
-        }
+    let compiled = compiled.map_err(|error| {
+        let reason = error.to_string();
+        reason.lines().last().unwrap_or_default().trim().to_owned()
+    })?;
+    let names = compiled.capture_names().enumerate();
+    let names: Vec<(Box<str>, usize)> =
+        names.filter_map(|(group, name)| Some((name?.into(), group))).collect();
+    if let Some(twice) = twice(&names).filter(|_| !same_names) {
+        return Err(format!("two groups are named \"{twice}\""));
     }
+    Ok(Regex { source: source.to_string(), ignore_case, compiled, names, slots: Vec::new() })
 }
 
 /// A name that two groups have, which PCRE refuses and the engine takes.

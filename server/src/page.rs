@@ -4,25 +4,36 @@
 //! nginx, and within bounds, for whoever writes a page may not be whoever runs the server. Before: nothing; next: `request`, each of
 //! which has a [`Sheet`].
 
+use bytes::Bytes;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-/// Bytes of variables and blocks of one page.
+/// Bytes of variables, blocks and captures of one page.
 const MOST_HELD: usize = 1024 * 1024;
 /// Subrequests that one page is made of; nginx stops at 64,535 of them.
 const MOST_PARTS: u32 = 1000;
+/// Subrequests of one page that are under way at a time, but for those that what is before them waits for.
+const AT_A_TIME: u32 = 16;
 /// Subrequests one within the other, as in nginx.
 const DEEPEST: u8 = 51;
+/// Work that expressions of one page may be, as [`Page::expression`] counts it: a thousand of them, each with a short text.
+const MOST_MATCHING: u64 = 16 * 1024 * 1024;
 
 /// What all parts of a page have.
 #[derive(Debug, Default)]
 pub struct Page {
-    variables: RefCell<Vec<(Vec<u8>, Vec<u8>)>>,
-    blocks: RefCell<Vec<(Vec<u8>, Vec<u8>)>>,
-    captures: RefCell<Vec<Vec<u8>>>,
+    variables: RefCell<Vec<(Vec<u8>, Bytes)>>,
+    blocks: RefCell<Vec<(Vec<u8>, Block)>>,
+    captures: RefCell<Vec<Bytes>>,
     held: Cell<usize>,
     parts: Cell<u32>,
+    under_way: Cell<u32>,
+    matching: Cell<u64>,
+    work: Cell<u64>,
 }
+
+/// The text of a block, which all have that it stands for.
+pub type Block = Rc<Vec<u8>>;
 
 /// What one request has of its page.
 #[derive(Debug, Default)]
@@ -40,18 +51,18 @@ pub struct Sheet {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stub {
     /// Its text, with commands in it.
-    pub text: Vec<u8>,
+    pub text: Block,
     /// Its media type.
     pub media: Vec<u8>,
 }
 
-/// There is no room for more variables and blocks.
+/// There is no room for more variables and blocks, or no work is left.
 #[derive(Debug, PartialEq, Eq)]
 pub struct TooMuch;
 
 impl Page {
     /// A variable's value, or what the last expression captured; the name is in lower case.
-    pub fn value(&self, name: &[u8]) -> Option<Vec<u8>> {
+    pub fn value(&self, name: &[u8]) -> Option<Bytes> {
         if let [digit @ b'0'..=b'9'] = name
             && let Some(captured) = self.captures.borrow().get(usize::from(digit - b'0'))
         {
@@ -71,22 +82,53 @@ impl Page {
         match variables.iter_mut().find(|(known, _)| known == name) {
             Some((_, before)) => {
                 self.held.set(self.held.get() - name.len() - before.len());
-                *before = value;
+                *before = value.into_boxed_slice().into();
             }
-            None => variables.push((name.to_vec(), value)),
+            None => variables.push((name.to_vec(), value.into_boxed_slice().into())),
         }
         Ok(())
     }
 
     /// Takes over what an expression captured.
-    pub fn capture(&self, groups: Vec<Vec<u8>>) {
-        *self.captures.borrow_mut() = groups;
+    ///
+    /// # Errors
+    /// There is no room for it.
+    pub fn capture(&self, groups: Vec<Bytes>) -> Result<(), TooMuch> {
+        let bytes = |groups: &[Bytes]| groups.iter().map(Bytes::len).sum::<usize>();
+        self.hold(bytes(&groups))?;
+        let before = self.captures.replace(groups);
+        self.held.set(self.held.get() - bytes(&before));
+        Ok(())
+    }
+
+    /// Counts what was done for the page, in bytes of text or what takes as long.
+    pub fn worked(&self, work: usize) {
+        self.work.set(self.work.get() + work as u64);
+    }
+
+    /// What has been done for it so far.
+    pub fn work(&self) -> u64 {
+        self.work.get()
+    }
+
+    /// Counts the work of an expression, before it is done.
+    ///
+    /// # Errors
+    /// Those before were all that one page may have.
+    pub fn expression(&self, work: usize) -> Result<(), TooMuch> {
+        let matching = self.matching.get() + work as u64;
+        if matching > MOST_MATCHING {
+            return Err(TooMuch);
+        }
+        self.matching.set(matching);
+        self.worked(work);
+        Ok(())
     }
 
     /// Begins a block, which [`Page::grow`] adds to.
     pub fn begin_block(&self, name: &[u8]) -> Result<(), TooMuch> {
         self.hold(name.len())?;
-        self.blocks.borrow_mut().push((name.to_vec(), Vec::new()));
+        self.blocks.borrow_mut().push((name.to_vec(), Block::default()));
         Ok(())
     }
 
@@ -94,15 +136,20 @@ impl Page {
     pub fn grow(&self, text: &[u8]) -> Result<(), TooMuch> {
         self.hold(text.len())?;
         if let Some((_, block)) = self.blocks.borrow_mut().last_mut() {
-            block.extend_from_slice(text);
+            Rc::make_mut(block).extend_from_slice(text);
         }
         Ok(())
     }
 
     /// A block by its name: of several the first.
-    pub fn block(&self, name: &[u8]) -> Option<Vec<u8>> {
+    pub fn block(&self, name: &[u8]) -> Option<Block> {
         let blocks = self.blocks.borrow();
         blocks.iter().find(|(known, _)| known == name).map(|(_, block)| block.clone())
+    }
+
+    /// Whether one more subrequest may be under way that nobody waits for yet.
+    pub fn has_place(&self) -> bool {
+        self.under_way.get() < AT_A_TIME
     }
 
     fn hold(&self, bytes: usize) -> Result<(), TooMuch> {
@@ -112,6 +159,24 @@ impl Page {
         }
         self.held.set(held);
         Ok(())
+    }
+}
+
+/// The place of a subrequest that is under way.
+#[derive(Debug)]
+pub struct PartPlace(Rc<Page>);
+
+impl PartPlace {
+    /// One of a page.
+    pub fn of(page: &Rc<Page>) -> PartPlace {
+        page.under_way.set(page.under_way.get() + 1);
+        PartPlace(page.clone())
+    }
+}
+
+impl Drop for PartPlace {
+    fn drop(&mut self) {
+        self.0.under_way.set(self.0.under_way.get() - 1);
     }
 }
 
@@ -158,9 +223,28 @@ mod tests {
         let page = Page::default();
         page.set(b"1", b"variable".to_vec()).expect("there is room");
         assert_eq!(page.value(b"1").as_deref(), Some(&b"variable"[..]));
-        page.capture(vec![b"whole".to_vec(), b"first".to_vec()]);
+        page.capture(vec![Bytes::from_static(b"whole"), Bytes::from_static(b"first")])
+            .expect("there is room");
         assert_eq!(page.value(b"1").as_deref(), Some(&b"first"[..]));
         assert_eq!(page.value(b"2"), None);
+    }
+
+    #[test]
+    fn captures_are_held_as_all_else_and_expressions_have_a_bound_together() {
+        let page = Page::default();
+        let group = |length| Bytes::from(vec![b'x'; length]);
+        for _ in 0..10 {
+            assert_eq!(page.capture(vec![group(MOST_HELD / 4); 2]), Ok(()));
+        }
+        assert_eq!(page.capture(vec![group(MOST_HELD / 4); 3]), Err(TooMuch));
+        assert_eq!(page.set(b"a", vec![b'x'; MOST_HELD]), Err(TooMuch));
+        assert_eq!(page.capture(Vec::new()), Ok(()));
+        assert_eq!(page.set(b"a", vec![b'x'; MOST_HELD - 1]), Ok(()));
+        let work = 1_000_000;
+        assert_eq!(
+            (0..100).filter(|_| page.expression(work).is_ok()).count() as u64,
+            MOST_MATCHING / work as u64
+        );
     }
 
     #[test]

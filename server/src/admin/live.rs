@@ -85,7 +85,7 @@ pub(super) async fn answer(
 fn push(request: &mut Request, client: &mut Client, event: &str, data: &str) {
     let text = format!("event: {event}\ndata: {data}\n\n");
     client.push(request, text.as_bytes());
-    client.pause(request);
+    client.pause();
 }
 
 /// Whether the stream is over; registers for hearing of it.

@@ -4,9 +4,10 @@
 
 use super::assembly::{Assembly, NextPart};
 use super::framing::AnswerFraming;
+use super::stint::Stint;
 use super::tail::Tail;
 use super::{Answerer, ClientFailure, Ending};
-use crate::filter::chain::Chain;
+use crate::filter::chain::{Chain, ChainStep};
 use crate::filter::compressor::Compressor;
 use crate::filter::trailers;
 use crate::limits::limit_rate::Pace;
@@ -33,6 +34,8 @@ pub(super) enum Assembled {
     Some,
     /// A subrequest has not answered yet.
     Waits,
+    /// There is more to do, once others had their turn.
+    Later,
     /// What a subrequest answers broke off, and so does this.
     Cut,
 }
@@ -52,6 +55,10 @@ pub(super) struct Answer {
     pub(super) compressor: Option<Box<Compressor>>,
     /// Whether what the compressor holds goes out when the source pauses.
     pub(super) streams: bool,
+    /// Whether the source has paused since.
+    pub(super) paused: bool,
+    /// The fields behind the body, for when all of it has gone through filters.
+    pub(super) trailers: Option<Box<Headers>>,
     /// Bytes of the body that are passed over before the first that goes out.
     pub(super) skipped: u64,
     pub(super) ended: bool,
@@ -65,6 +72,7 @@ impl Answer {
     pub(super) fn queued(&self) -> usize {
         self.out.len() - self.written
             + self.tail.length()
+            + self.chain.as_ref().map_or(0, Chain::held)
             + self.assembly.as_ref().map_or(0, |assembly| assembly.held())
     }
 
@@ -100,54 +108,118 @@ impl Answer {
         self.chain.is_none() && self.assembly.is_none() && self.compressor.is_none()
     }
 
-    /// Takes some of the answer itself, once it has gone through the filters.
-    pub(super) fn put(&mut self, request: &mut Request, answerer: Answerer, text: &[u8]) {
-        match &mut self.assembly {
-            Some(assembly) => assembly.put(request, answerer, text),
-            None => self.code(request, text),
+    /// Takes some of the answer itself. What filters do not take at once waits for [`Answer::assemble`].
+    pub(super) fn put(&mut self, request: &mut Request, piece: &[u8]) {
+        self.paused = false;
+        match (&mut self.chain, &mut self.assembly) {
+            (None, None) => self.code(request, piece),
+            (None, Some(assembly)) => assembly.put(piece),
+            (Some(chain), _) => chain.put(piece),
         }
     }
 
     /// Ends the answer itself. Trailer fields are sent where the body is chunked.
-    pub(super) fn close(&mut self, request: &mut Request, answerer: Answerer, trailers: Option<Fields<'_>>) {
-        if let Some(chain) = self.chain.take() {
-            match chain.end(request) {
-                Some(rest) => self.put(request, answerer, &rest),
-                None => {
-                    self.cut = true;
-                    return;
-                }
-            }
+    pub(super) fn close(&mut self, request: &mut Request, trailers: Option<Fields<'_>>) {
+        if self.chain.is_none() && self.assembly.is_none() {
+            return self.finish(request, trailers);
         }
-        match &mut self.assembly {
-            Some(assembly) => assembly.close(request, answerer, trailers),
-            None => self.finish(request, trailers),
+        self.trailers = trailers.map(|fields| Box::new(Headers::copied_from(fields, |_, _, _| true)));
+        match (&mut self.chain, &mut self.assembly) {
+            (Some(chain), _) => chain.close(),
+            (None, Some(assembly)) => assembly.close(),
+            (None, None) => {}
         }
     }
 
-    /// Frames what there is of an answer that is put together.
+    /// Frames what there is of an answer that is filtered or put together, as far as there is room.
     pub(super) fn assemble(
         &mut self,
         context: &mut Context<'_>,
         request: &mut Request,
         answerer: Answerer,
+        stint: &mut Stint,
     ) -> Assembled {
-        while let Some(assembly) = &mut self.assembly {
+        let assembled = loop {
+            if self.chain.is_none() && self.assembly.is_none() {
+                break Assembled::All;
+            }
             if self.out.len() - self.written >= AT_ONCE {
                 return Assembled::Some;
             }
-            match assembly.next(context, request, answerer) {
-                NextPart::Text(text) => self.code(request, &text),
-                NextPart::Nothing => return Assembled::All,
-                NextPart::Waits => return Assembled::Waits,
+            if stint.is_over() {
+                return Assembled::Later;
+            }
+            let is_filtered = self.filter(request, stint);
+            let Some(assembly) = &mut self.assembly else {
+                if is_filtered { continue } else { break Assembled::All }
+            };
+            match assembly.next(context, request, answerer, stint) {
+                NextPart::Text(text) => {
+                    stint.worked(text.len());
+                    self.code(request, &text);
+                }
+                NextPart::Nothing | NextPart::Waits if is_filtered => {}
+                NextPart::Nothing => break Assembled::All,
+                NextPart::Waits => break Assembled::Waits,
+                NextPart::Later => return Assembled::Later,
                 NextPart::Cut => return Assembled::Cut,
-                NextPart::End(trailers) => {
+                NextPart::End => {
                     self.assembly = None;
-                    self.finish(request, trailers.as_ref().map(Headers::view));
+                    self.conclude(request);
+                }
+            }
+        };
+        if self.paused {
+            self.flush_coded(request);
+        }
+        assembled
+    }
+
+    /// One step of the filters, where there is room for what comes of it. False where they have nothing to do.
+    fn filter(&mut self, request: &mut Request, stint: &mut Stint) -> bool {
+        let Some(chain) = &mut self.chain else { return false };
+        if self.assembly.as_ref().is_some_and(|assembly| !assembly.has_room()) {
+            return false;
+        }
+        let mut text = buffers::take();
+        let step = chain.step(request, &mut text);
+        if !text.is_empty() {
+            match &mut self.assembly {
+                Some(assembly) => assembly.put(&text),
+                None => self.code(request, &text),
+            }
+        }
+        buffers::give(text);
+        match step {
+            ChainStep::Done(work) => stint.worked(work),
+            ChainStep::Dry => return false,
+            ChainStep::Broken => (self.chain, self.assembly, self.cut) = (None, None, true),
+            ChainStep::Ended => {
+                self.chain = None;
+                match &mut self.assembly {
+                    Some(assembly) => assembly.close(),
+                    None => self.conclude(request),
                 }
             }
         }
-        Assembled::All
+        true
+    }
+
+    /// All has gone through filters.
+    fn conclude(&mut self, request: &mut Request) {
+        let trailers = self.trailers.take();
+        self.finish(request, trailers.as_ref().map(|fields| fields.view()));
+    }
+
+    /// Frames what the compressor holds back of a stream, so that the client gets every event when it comes.
+    fn flush_coded(&mut self, request: &mut Request) {
+        self.paused = false;
+        let Some(compressor) = &mut self.compressor else { return };
+        let mut squeezed = buffers::take();
+        compressor.flush(&mut squeezed);
+        request.sent.compressed = Some(compressor.totals());
+        self.frame(&squeezed);
+        buffers::give(squeezed);
     }
 
     /// Frames the end of the body.

@@ -1,18 +1,22 @@
 //! An answer that is put together: what it says itself, and what subrequests answer, each in its place.
 //!
-//! Subrequests are asked as soon as they are known, a few at a time, each in a task of its own, and go on until the bounded pipe to here
-//! is full; what comes out of them goes on as it comes once everything before it has. When the answer is dropped, they hear of it.
+//! Subrequests are asked as soon as they are known, a few of one page at a time, each in a task of its own, and go on until the bounded
+//! pipe to here is full; what comes out of them goes on as it comes once everything before it has. The answer itself is looked at no
+//! further than there is room for what comes of it. When the answer is dropped, they hear of it.
 //! Before: `filter/chain`, which says what is asked; next: `answer`, which frames it; `serve/subrequest`, which answers.
 
 use super::Answerer;
 use super::end::Inside;
+use super::stint::Stint;
 use crate::failure;
 use crate::filter::addition::Addition;
-use crate::filter::ssi::{Ask, Ssi};
+use crate::filter::backlog::Backlog;
+use crate::filter::body::ENOUGH;
+use crate::filter::ssi::{Ask, Pause, Ssi};
+use crate::page::PartPlace;
 use crate::request::{Request, SubrequestPart};
 use millstream_conf::model::Level;
 use millstream_net::pipe::{End, Pipe};
-use millstream_wire::{Fields, Headers};
 use std::cell::Cell;
 use std::collections::VecDeque;
 use std::rc::Rc;
@@ -20,8 +24,8 @@ use std::task::{Context, Poll};
 
 /// Bytes of a subrequest's answer that wait for their turn.
 const ROOM: usize = 64 * 1024;
-/// Subrequests of one answer that are under way at a time.
-const AT_A_TIME: usize = 16;
+/// Bytes of the answer itself that are looked at in one step.
+const LOOKED_AT_ONCE: usize = 16 * 1024;
 
 /// What comes next of an answer.
 pub(super) enum NextPart {
@@ -31,27 +35,33 @@ pub(super) enum NextPart {
     Nothing,
     /// A subrequest has not answered yet.
     Waits,
+    /// Something, once others had their turn.
+    Later,
     /// What a subrequest answers broke off, and so does this.
     Cut,
-    /// The fields behind its body: that has ended.
-    End(Option<Headers>),
+    /// Its body has ended.
+    End,
 }
 
 /// An answer that is put together.
 pub(super) struct Assembly {
     parts: VecDeque<Part>,
-    /// Bytes that are held.
+    /// Bytes of text among the parts.
     held: usize,
     /// Finds what is to be asked.
     ssi: Option<Box<Ssi>>,
     /// What is asked for behind all else.
     after: Option<Box<str>>,
-    /// What is not looked at before the last part is there.
-    unread: Option<Vec<u8>>,
-    /// The fields behind the body, once all of that was put in.
-    closing: Option<Option<Headers>>,
-    /// The same, once all of it is a part.
-    end: Option<Option<Headers>>,
+    /// What has come of the answer itself and was not looked at.
+    unread: Backlog,
+    /// Whether more comes of what was looked at.
+    is_full: bool,
+    /// Whether nothing is looked at before the parts there are have gone.
+    waits: bool,
+    /// Whether nothing more is put in.
+    is_closed: bool,
+    /// Whether all of it is a part.
+    has_ended: bool,
 }
 
 enum Part {
@@ -63,6 +73,8 @@ enum Part {
 /// A subrequest whose answer is read here.
 struct Included {
     inside: Rc<Inside>,
+    /// Its place among those of the page that are under way.
+    _place: PartPlace,
     /// The variable that gets the answer, and what it gets.
     variable: Option<(Vec<u8>, Vec<u8>)>,
 }
@@ -74,7 +86,8 @@ impl Included {
         sub.set_page(ask.query, request.sheet().below(ask.stub));
         let inside = Rc::new(Inside { pipe: Pipe::new(ROOM), wants_head: false, status: Cell::new(0) });
         answerer(sub, inside.clone());
-        Part::Included(Included { inside, variable: ask.variable.map(|name| (name, Vec::new())) })
+        let variable = ask.variable.map(|name| (name, Vec::new()));
+        Part::Included(Included { inside, _place: PartPlace::of(&request.sheet().page), variable })
     }
 
     /// Takes some of what a variable gets; gives it back where it goes out.
@@ -122,42 +135,37 @@ impl Assembly {
         }
         let Addition { before, after } = addition.unwrap_or_default();
         let before = before.map(|path| Included::ask(request, answerer, Ask::path(&path)));
-        let parts = before.into_iter().collect();
-        Some(Box::new(Assembly { parts, held: 0, ssi, after, unread: None, closing: None, end: None }))
+        Some(Box::new(Assembly {
+            parts: before.into_iter().collect(),
+            held: 0,
+            ssi,
+            after,
+            unread: Backlog::default(),
+            is_full: false,
+            waits: false,
+            is_closed: false,
+            has_ended: false,
+        }))
     }
 
     /// Bytes that wait here.
     pub(super) fn held(&self) -> usize {
-        self.held
+        self.held + self.unread.len()
+    }
+
+    /// Whether there is room for more of the answer itself.
+    pub(super) fn has_room(&self) -> bool {
+        self.unread.len() < LOOKED_AT_ONCE
     }
 
     /// Takes some of the answer itself, once it has gone through the filters.
-    pub(super) fn put(&mut self, request: &Request, answerer: Answerer, text: &[u8]) {
-        if let Some(unread) = &mut self.unread {
-            self.held += text.len();
-            return unread.extend_from_slice(text);
-        }
-        let Some(mut ssi) = self.ssi.take() else { return self.push(text.to_vec()) };
-        let mut rest = text;
-        while !rest.is_empty() && self.unread.is_none() {
-            let mut own = Vec::new();
-            let ask = ssi.next(request, &mut rest, &mut own);
-            self.push(own);
-            if let Some(ask) = ask {
-                if ask.waits {
-                    self.held += rest.len();
-                    self.unread = Some(rest.to_vec());
-                }
-                self.include(request, answerer, ask);
-            }
-        }
-        self.ssi = Some(ssi);
+    pub(super) fn put(&mut self, text: &[u8]) {
+        self.unread.put(text);
     }
 
     /// Nothing more is put in.
-    pub(super) fn close(&mut self, request: &Request, answerer: Answerer, trailers: Option<Fields<'_>>) {
-        self.closing = Some(trailers.map(|fields| Headers::copied_from(fields, |_, _, _| true)));
-        self.conclude(request, answerer);
+    pub(super) fn close(&mut self) {
+        self.is_closed = true;
     }
 
     /// What comes next.
@@ -166,18 +174,20 @@ impl Assembly {
         context: &mut Context<'_>,
         request: &Request,
         answerer: Answerer,
+        stint: &mut Stint,
     ) -> NextPart {
         loop {
-            let Some(part) = self.parts.front_mut() else {
-                match self.unread.take() {
-                    None => return self.end.take().map_or(NextPart::Nothing, NextPart::End),
-                    Some(unread) => {
-                        self.held -= unread.len();
-                        self.put(request, answerer, &unread);
-                        self.conclude(request, answerer);
-                        continue;
-                    }
+            self.waits &= !self.parts.is_empty();
+            while self.may_look() {
+                if stint.is_over() {
+                    return NextPart::Later;
                 }
+                stint.worked(self.look(request, answerer));
+            }
+            self.conclude(request, answerer);
+            self.ask_last(request, answerer);
+            let Some(part) = self.parts.front_mut() else {
+                return if self.has_ended { NextPart::End } else { NextPart::Nothing };
             };
             match part {
                 Part::Text(text) => {
@@ -186,6 +196,7 @@ impl Assembly {
                     self.parts.pop_front();
                     return NextPart::Text(text);
                 }
+                // Whatever else is under way: what all behind it waits for is asked.
                 Part::Unasked(ask) => *part = Included::ask(request, answerer, std::mem::take(ask)),
                 Part::Included(included) => match included.inside.pipe.poll_read(context) {
                     Poll::Pending => return NextPart::Waits,
@@ -200,33 +211,65 @@ impl Assembly {
                             included.ended(request);
                         }
                         self.parts.pop_front();
-                        self.ask_next(request, answerer);
                     }
                 },
             }
         }
     }
 
+    /// Whether there is something to look at, and room for what comes of it. What is behind a subrequest that has to wait waits too.
+    fn may_look(&self) -> bool {
+        (self.is_full || !self.unread.is_empty())
+            && !self.waits
+            && self.held < ENOUGH
+            && !matches!(self.parts.back(), Some(Part::Unasked(_)))
+    }
+
+    /// Looks at some of the answer itself. Gives how much work that was.
+    fn look(&mut self, request: &Request, answerer: Answerer) -> usize {
+        let given = self.unread.first(LOOKED_AT_ONCE);
+        let (mut rest, mut own) = (given, Vec::new());
+        let page = &request.sheet().page;
+        let work_before = page.work();
+        let pause = match &mut self.ssi {
+            Some(ssi) => ssi.next(request, &mut rest, &mut own),
+            None => {
+                own.extend_from_slice(std::mem::take(&mut rest));
+                Pause::Used
+            }
+        };
+        let used = given.len() - rest.len();
+        let work = usize::try_from(page.work() - work_before).unwrap_or(usize::MAX);
+        let work = work.saturating_add(used + own.len());
+        self.unread.advance(used);
+        self.is_full = pause == Pause::Enough;
+        self.push(own);
+        if let Pause::Ask(ask) = pause {
+            self.waits = ask.waits;
+            self.include(request, answerer, ask);
+        }
+        work
+    }
+
     fn push(&mut self, text: Vec<u8>) {
-        if !text.is_empty() {
-            self.held += text.len();
-            self.parts.push_back(Part::Text(text));
+        self.held += text.len();
+        match self.parts.back_mut() {
+            _ if text.is_empty() => {}
+            Some(Part::Text(before)) => before.extend_from_slice(&text),
+            _ => self.parts.push_back(Part::Text(text)),
         }
     }
 
     fn include(&mut self, request: &Request, answerer: Answerer, ask: Ask) {
-        let under_way = self.parts.iter().filter(|part| matches!(part, Part::Included(_))).count();
-        self.parts.push_back(match under_way < AT_A_TIME {
-            true => Included::ask(request, answerer, ask),
-            false => Part::Unasked(ask),
-        });
+        self.parts.push_back(Part::Unasked(ask));
+        self.ask_last(request, answerer);
     }
 
-    /// Asks for the first that was not, in the place of one that has ended.
-    fn ask_next(&mut self, request: &Request, answerer: Answerer) {
-        let next = self.parts.iter_mut().find(|part| matches!(part, Part::Unasked(_)));
-        if let Some(part) = next
+    /// Asks for the last, where it was not yet and there is room for one more among those of the page.
+    fn ask_last(&mut self, request: &Request, answerer: Answerer) {
+        if let Some(part) = self.parts.back_mut()
             && let Part::Unasked(ask) = part
+            && request.sheet().page.has_place()
         {
             *part = Included::ask(request, answerer, std::mem::take(ask));
         }
@@ -234,16 +277,17 @@ impl Assembly {
 
     /// The last parts, once nothing is left to be looked at.
     fn conclude(&mut self, request: &Request, answerer: Answerer) {
-        if self.unread.is_some() {
+        let is_looked_at = !self.waits && !self.is_full && self.unread.is_empty();
+        let is_unasked = matches!(self.parts.back(), Some(Part::Unasked(_)));
+        if self.has_ended || !self.is_closed || !is_looked_at || is_unasked {
             return;
         }
-        let Some(trailers) = self.closing.take() else { return };
         if let Some(mut ssi) = self.ssi.take() {
             self.push(ssi.end().to_vec());
         }
         if let Some(path) = self.after.take() {
             self.include(request, answerer, Ask::path(&path));
         }
-        self.end = Some(trailers);
+        self.has_ended = true;
     }
 }

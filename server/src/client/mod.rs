@@ -8,6 +8,7 @@ mod end;
 mod body;
 mod tail;
 mod framing;
+mod stint;
 mod assembly;
 mod answer;
 mod sending;
@@ -34,6 +35,7 @@ use std::io::IoSlice;
 use std::pin::pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker, ready};
+use stint::Stint;
 
 /// Why a client could not be read from or written to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -97,6 +99,7 @@ pub struct Client {
     /// There while as much is read ahead as may be.
     hangup: Option<(Hangup, Watch)>,
     cut: bool,
+    is_at_work: bool,
 }
 
 impl Client {
@@ -120,6 +123,7 @@ impl Client {
             answer: None,
             hangup: None,
             cut: false,
+            is_at_work: false,
         }
     }
 
@@ -233,14 +237,20 @@ impl Client {
         cx: &mut Context<'_>,
         request: &mut Request,
     ) -> Poll<Result<(), ClientFailure>> {
+        let mut stint = Stint::default();
+        self.is_at_work = false;
         loop {
             let Some(answer) = &mut self.answer else { return Poll::Ready(Ok(())) };
-            let assembled = answer.assemble(cx, request, self.answerer);
+            let assembled = answer.assemble(cx, request, self.answerer, &mut stint);
             let mut outlet = self.end.outlet(&mut self.deadline, answer.send_timeout());
             ready!(answer.poll_write(&mut outlet, cx, request))?;
             match assembled {
                 Assembled::All => return Poll::Ready(Ok(())),
                 Assembled::Some => {}
+                Assembled::Later => {
+                    self.is_at_work = true;
+                    return stint::poll_others(cx);
+                }
                 Assembled::Waits => return self.poll_gone(cx).map(|()| Err(ClientFailure::Gone)),
                 Assembled::Cut => {
                     self.cut = true;
@@ -289,6 +299,11 @@ impl Client {
     /// Bytes framed and not yet written.
     pub fn queued(&self) -> usize {
         self.answer.as_ref().map_or(0, |answer| answer.queued())
+    }
+
+    /// Whether flushing goes on once others had their turn: the client is not what it waits for.
+    pub fn is_at_work(&self) -> bool {
+        self.is_at_work
     }
 
     /// The answer cannot be ended as announced: the connection will be closed so that the client sees the cut.

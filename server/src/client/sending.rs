@@ -8,7 +8,7 @@ use super::assembly::Assembly;
 use super::framing::{AnswerFraming, AnswerHead, framed};
 use super::tail::{Tail, WholeBody};
 use super::{Client, ClientFailure};
-use crate::filter::chain::{self, Changes};
+use crate::filter::chain::{self, Chain, Changes};
 use crate::filter::coding::{self, Plain};
 use crate::filter::compressor::{Compressor, Effort};
 use crate::filter::head;
@@ -27,8 +27,6 @@ use std::task::{Context, Poll};
 const WRITE_IN_PLACE: usize = 8 * 1024;
 /// A body up to this size is copied behind its head: a vectored write costs the kernel more than that.
 const WRITE_TOGETHER: usize = 4 * 1024;
-/// Bytes that go through filters before what comes of them is written: `gunzip` makes up to a thousand times as many of them.
-const FILTERED_AT_ONCE: usize = 16 * 1024;
 
 impl Client {
     /// Makes the head of the answer; nothing is written yet.
@@ -84,6 +82,8 @@ impl Client {
             tail: Tail::None,
             framed,
             streams,
+            paused: false,
+            trailers: None,
             chain,
             assembly,
             compressor: effort
@@ -105,36 +105,34 @@ impl Client {
         }
     }
 
-    /// Whether all of the length that was announced has been framed.
+    /// Whether all of the length that was announced has been framed, or goes through filters that keep it.
     pub fn has_all(&self) -> bool {
-        self.answer.as_ref().is_some_and(|answer| answer.framed == AnswerFraming::Length(0))
+        self.answer.as_ref().is_some_and(|answer| match answer.framed {
+            AnswerFraming::Length(left) => left <= answer.chain.as_ref().map_or(0, Chain::held) as u64,
+            _ => false,
+        })
     }
 
-    /// Frames a piece of the body into the buffer.
+    /// Frames a piece of the body into the buffer, or has it wait there for the filters.
     pub fn push(&mut self, request: &mut Request, piece: &[u8]) {
         let Some(answer) = &mut self.answer else { return };
         let piece = answer.wanted(piece);
-        let changed = answer.chain.as_mut().map(|chain| chain.take(request, piece));
-        answer.put(request, self.answerer, changed.as_deref().unwrap_or(piece));
+        answer.put(request, piece);
     }
 
     /// Ends the body: nothing more is pushed. Trailer fields are sent where it is chunked.
     pub fn end(&mut self, request: &mut Request, trailers: Option<Fields<'_>>) {
         if let Some(answer) = &mut self.answer {
-            answer.close(request, self.answerer, trailers);
+            answer.close(request, trailers);
         }
     }
 
-    /// The source has nothing more for now: what the compressor holds back of a stream is framed, so that the client gets
-    /// every event when it comes. An answer of a known length is no stream, and is compressed better without.
-    pub fn pause(&mut self, request: &mut Request) {
-        let Some(answer) = &mut self.answer else { return };
-        let Some(compressor) = answer.compressor.as_mut().filter(|_| answer.streams) else { return };
-        let mut squeezed = buffers::take();
-        compressor.flush(&mut squeezed);
-        request.sent.compressed = Some(compressor.totals());
-        answer.frame(&squeezed);
-        buffers::give(squeezed);
+    /// The source has nothing more for now: what the compressor holds back of a stream goes out with the next flush, so that
+    /// the client gets every event when it comes. An answer of a known length is no stream, and is compressed better without.
+    pub fn pause(&mut self) {
+        if let Some(answer) = self.answer.as_mut().filter(|answer| answer.streams) {
+            answer.paused = answer.compressor.is_some();
+        }
     }
 
     /// The answer is to pass as it comes, whatever its length (`proxy_buffering off`).
@@ -152,7 +150,9 @@ impl Client {
                 answer.is_as_it_comes() && answer.skipped == 0 && answer.room_for(piece.len())
             });
         if !in_place {
-            return self.send_changed(request, piece).await;
+            self.push(request, &piece);
+            drop(piece);
+            return self.flush(request).await;
         }
         let Some(answer) = &mut self.answer else { return Ok(()) };
         let mut outlet = self.end.outlet(&mut self.deadline, answer.send_timeout);
@@ -169,19 +169,6 @@ impl Client {
         .await?;
         answer.close_piece();
         Ok(())
-    }
-
-    /// Frames what comes of a piece and writes it. A piece that filters go through is taken in parts, for much may come of little.
-    async fn send_changed(&mut self, request: &mut Request, mut piece: Bytes) -> Result<(), ClientFailure> {
-        let is_filtered = self.answer.as_ref().is_some_and(|answer| answer.chain.is_some());
-        while is_filtered && piece.len() > FILTERED_AT_ONCE {
-            let part = piece.split_to(FILTERED_AT_ONCE);
-            self.push(request, &part);
-            self.flush(request).await?;
-        }
-        self.push(request, &piece);
-        drop(piece);
-        self.flush(request).await
     }
 
     /// Whether pieces of the body may stay in a file for [`Client::send_file`].
@@ -260,6 +247,8 @@ impl Client {
             assembly: None,
             compressor: None,
             streams: false,
+            paused: false,
+            trailers: None,
             skipped: 0,
             ended: true,
             cut: false,

@@ -5,6 +5,7 @@ use crate::fixture::{admitted, worker};
 use crate::request::Request;
 use millstream_net::stream::Stream;
 use millstream_wire::Headers;
+use std::cell::Cell;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
 
@@ -158,5 +159,38 @@ fn an_abandoned_answer_has_no_last_chunk() {
     run(async {
         let (body, whole, _) = answer("GET / HTTP/1.1\r\nHost: a\r\n\r\n", None, &["ab"], true).await;
         assert_eq!((body.as_str(), whole), ("2\r\nab\r\n", false));
+    });
+}
+
+#[test]
+fn others_have_their_turn_while_a_page_is_made() {
+    run(async {
+        let mut request = request("ssi on;", "GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+        let (mut client, mut other) = pair();
+        let mut headers = Headers::default();
+        headers.push(b"Content-Type", b"text/html");
+        let fields = headers.view();
+        client.begin(&mut request, AnswerHead { status: 200, fields, length: None, age: None });
+        let page = "<!--# if expr=\"$uri=/x|(.)/\" -->y<!--# endif -->".repeat(200);
+        client.push(&mut request, page.as_bytes());
+        client.end(&mut request, None);
+        let (turns, is_made) = (Cell::new(0), Cell::new(false));
+        let making = async {
+            client.flush(&mut request).await.expect("the socket takes it");
+            is_made.set(true);
+        };
+        let others = async {
+            while !is_made.get() {
+                turns.set(turns.get() + 1);
+                tokio::task::yield_now().await;
+            }
+        };
+        tokio::join!(making, others);
+        assert!(turns.get() > 10, "{} turns", turns.get());
+        drop(client);
+        let mut text = String::new();
+        other.read_to_string(&mut text).await.expect("it is text");
+        let (_, body) = text.split_once("\r\n\r\n").expect("there is a head");
+        assert_eq!(body.matches('y').count(), 200);
     });
 }

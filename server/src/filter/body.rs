@@ -1,17 +1,30 @@
 //! What a filter of bodies is, and the head that it changes.
 //!
-//! Next: `gunzip`, `sub_filter` and `charset`, which are filters; `chain`, which puts them together.
+//! A filter stops once enough has come of what it was given, and goes on when it is asked again, so that what an answer holds does not
+//! grow with what comes of it. Before: `backlog`, what it was not given yet; next: `gunzip`, `sub_filter` and `charset`, which are filters; `chain`, which puts them together.
 
 use crate::request::Request;
 use millstream_wire::{FieldId, Headers};
 
+/// Bytes after which a filter makes no more of what it was given until they are gone: much may come of little.
+pub const ENOUGH: usize = 32 * 1024;
+
+/// How far a filter has come with a piece.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Taken {
+    /// All of it is taken, and what comes of it by now is out.
+    All,
+    /// There is more to come out than [`ENOUGH`]; the piece may be used up all the same.
+    Some,
+    /// The body has ended, and cannot be whole.
+    Broken,
+}
+
 /// A filter at work on one body.
 pub(super) trait BodyFilter {
-    /// Takes a piece, and appends what comes of it by now.
-    fn take(&mut self, request: &Request, piece: &[u8], out: &mut Vec<u8>);
-
-    /// Appends what was held back, for the body has ended. False where it cannot be whole.
-    fn end(&mut self, request: &Request, out: &mut Vec<u8>) -> bool;
+    /// Takes of a piece, which becomes shorter, and appends what comes of it, until that is [`ENOUGH`] or nothing is left. With
+    /// the last piece, which may be empty, what was held back goes out too.
+    fn take(&mut self, request: &Request, piece: &mut &[u8], is_last: bool, out: &mut Vec<u8>) -> Taken;
 }
 
 /// A head that filters change.

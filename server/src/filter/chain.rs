@@ -4,19 +4,59 @@
 //! body → gunzip → sub_filter → (addition) → charset → ssi → coding → framing
 //! ```
 //! Each filter sees the head as the one before leaves it, and says with it whether it has anything to do; then it is given the body
-//! piece by piece. What it holds back has a bound. The order is nginx's. Next: the filters; `client/sending`, which has the chain
-//! of the answer that is on its way.
+//! piece by piece. What it holds back has a bound, and so has what comes of one step: a filter that has more to say than that is asked
+//! again before it is given more, and what it was not given waits. The order is nginx's. Next: the filters; `client/answer`, which has
+//! the chain of the answer that is on its way and takes from it what there is room for.
 
 use super::addition::{self, Addition};
-use super::body::{BodyFilter, Draft};
+use super::backlog::Backlog;
+use super::body::{BodyFilter, Draft, Taken};
 use super::ssi::{self, Ssi};
 use super::{charset, gunzip, sub_filter};
 use crate::request::Request;
 use millstream_conf::model::Phases;
 use millstream_wire::{Fields, Headers};
 
+/// Bytes that one filter is given in one step.
+const FILTERED_AT_ONCE: usize = 16 * 1024;
+
 /// The filters of one body.
-pub struct Chain(Vec<Box<dyn BodyFilter>>);
+pub struct Chain(Vec<ChainLink>);
+
+/// A filter in its place.
+struct ChainLink {
+    filter: Box<dyn BodyFilter>,
+    /// What it was not given yet.
+    backlog: Backlog,
+    /// Whether it has more to say of what it was given.
+    is_full: bool,
+    /// Whether nothing more comes.
+    is_last: bool,
+    has_ended: bool,
+}
+
+impl ChainLink {
+    fn new(filter: Box<dyn BodyFilter>) -> ChainLink {
+        ChainLink { filter, backlog: Backlog::default(), is_full: false, is_last: false, has_ended: false }
+    }
+
+    fn is_behind(&self) -> bool {
+        !self.has_ended && (self.is_full || self.is_last || !self.backlog.is_empty())
+    }
+}
+
+/// What a step of a chain came to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ChainStep {
+    /// So many bytes were taken and came out.
+    Done(usize),
+    /// There is nothing to do before more of the body comes.
+    Dry,
+    /// All of the body has gone through.
+    Ended,
+    /// The body has ended and cannot be whole.
+    Broken,
+}
 
 /// What makes a filter of a head, where it has anything to do.
 type Begin = fn(&Request, &mut Draft) -> Option<Box<dyn BodyFilter>>;
@@ -50,7 +90,7 @@ pub fn of(request: &Request, status: u16, fields: Fields<'_>, length: Option<u64
     let mut filters: Vec<_> = BEFORE_ADDITION.iter().filter_map(|begin| begin(request, &mut draft)).collect();
     let addition = addition::begin(request, &mut draft);
     filters.extend(BEHIND_ADDITION.iter().filter_map(|begin| begin(request, &mut draft)));
-    let chain = (!filters.is_empty()).then_some(Chain(filters));
+    let chain = (!filters.is_empty()).then(|| Chain(filters.into_iter().map(ChainLink::new).collect()));
     let ssi = ssi::begin(request, &mut draft);
     let is_changed = chain.is_some() || addition.is_some() || ssi.is_some();
     is_changed.then_some(Changes { chain, addition, ssi, draft })
@@ -77,32 +117,96 @@ pub fn change(request: &Request, fields: Fields<'_>, length: Option<u64>) -> Cha
 }
 
 impl Chain {
-    /// What comes of a piece.
-    pub fn take(&mut self, request: &Request, piece: &[u8]) -> Vec<u8> {
-        let mut text = Vec::with_capacity(piece.len());
-        let mut rest = self.0.iter_mut();
-        if let Some(first) = rest.next() {
-            first.take(request, piece, &mut text);
+    /// Takes a piece, which waits for [`Chain::step`].
+    pub fn put(&mut self, piece: &[u8]) {
+        if let Some(first) = self.0.first_mut() {
+            first.backlog.put(piece);
         }
-        for filter in rest {
-            let mut out = Vec::with_capacity(text.len());
-            filter.take(request, &text, &mut out);
-            text = out;
-        }
-        text
     }
 
-    /// What is left at the end; `None` where the body cannot be whole.
-    pub fn end(mut self, request: &Request) -> Option<Vec<u8>> {
-        let mut text = Vec::new();
-        for filter in &mut self.0 {
-            let mut out = Vec::new();
-            filter.take(request, &text, &mut out);
-            if !filter.end(request, &mut out) {
-                return None;
-            }
-            text = out;
+    /// Nothing more is put in.
+    pub fn close(&mut self) {
+        if let Some(first) = self.0.first_mut() {
+            first.is_last = true;
         }
-        Some(text)
+    }
+
+    /// Bytes that wait here.
+    pub fn held(&self) -> usize {
+        self.0.iter().map(|link| link.backlog.len()).sum()
+    }
+
+    /// One step: the last filter that has anything to do takes some of that. What comes out of the chain is appended.
+    pub fn step(&mut self, request: &Request, out: &mut Vec<u8>) -> ChainStep {
+        let Some(at) = self.0.iter().rposition(ChainLink::is_behind) else {
+            let has_ended = self.0.last().is_none_or(|last| last.has_ended);
+            return if has_ended { ChainStep::Ended } else { ChainStep::Dry };
+        };
+        let (before, behind) = self.0.split_at_mut(at + 1);
+        let (link, next) = (&mut before[at], behind.first_mut());
+        let given = link.backlog.first(FILTERED_AT_ONCE);
+        let is_last = link.is_last && given.len() == link.backlog.len();
+        let mut piece = given;
+        let mut end = next.map(|next| (next.backlog.end(), &mut next.is_last));
+        let out = end.as_mut().map_or(out, |(backlog, _)| backlog);
+        let came_before = out.len();
+        let taken = link.filter.take(request, &mut piece, is_last, out);
+        let (used, came) = (given.len() - piece.len(), out.len() - came_before);
+        link.backlog.advance(used);
+        link.is_full = taken == Taken::Some;
+        match taken {
+            Taken::Broken => return ChainStep::Broken,
+            Taken::All if is_last => {
+                link.has_ended = true;
+                if let Some((_, is_last)) = end {
+                    *is_last = true;
+                }
+            }
+            Taken::All | Taken::Some => {}
+        }
+        ChainStep::Done(used + came)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::body::ENOUGH;
+    use super::*;
+    use crate::fixture::{admitted, worker};
+
+    #[test]
+    fn of_much_that_comes_of_little_only_some_comes_at_a_time_whatever_the_filters() {
+        let filters =
+            "gunzip on; sub_filter a $arg_to; sub_filter b $arg_to; sub_filter_once off; charset utf-8;
+            source_charset koi8-r;";
+        let worker = worker(&format!(
+            "charset_map koi8-r utf-8 {{ C0 D18E; C1 D0B0; }} server {{ listen 80; location / {{ {filters} }} }}"
+        ));
+        let to = "c".repeat(5000);
+        let request = admitted(&worker, &format!("GET /?to={to} HTTP/1.1\r\nHost: a\r\n\r\n"));
+        let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+        std::io::Write::write_all(&mut encoder, &[b'a'; 3000]).expect("memory takes it");
+        let body = encoder.finish().expect("memory takes it");
+        let mut headers = Headers::default();
+        headers.push(b"Content-Type", b"text/html");
+        headers.push(b"Content-Encoding", b"gzip");
+        let changes =
+            of(&request, 200, headers.view(), Some(body.len() as u64)).expect("they have something to do");
+        let mut chain = changes.chain.expect("they are filters");
+        assert_eq!(chain.0.len(), 3);
+        chain.put(&body);
+        chain.close();
+        let mut length = 0;
+        let last = loop {
+            let mut out = Vec::new();
+            let step = chain.step(&request, &mut out);
+            assert!(out.len() <= 2 * ENOUGH, "{}", out.len());
+            assert!(chain.held() <= 3 * ENOUGH, "{}", chain.held());
+            length += out.len();
+            if !matches!(step, ChainStep::Done(_)) {
+                break step;
+            }
+        };
+        assert_eq!((last, length), (ChainStep::Ended, 3000 * 5000));
     }
 }

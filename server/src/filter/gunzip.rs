@@ -2,7 +2,7 @@
 //!
 //! Before: `coding`, which says what a client takes; next: `chain`.
 
-use super::body::{BodyFilter, Draft};
+use super::body::{BodyFilter, Draft, ENOUGH, Taken};
 use super::coding;
 use crate::request::Request;
 use flate2::write::MultiGzDecoder;
@@ -37,20 +37,26 @@ struct Gunzip {
 }
 
 impl BodyFilter for Gunzip {
-    fn take(&mut self, _: &Request, piece: &[u8], out: &mut Vec<u8>) {
-        if self.is_broken || piece.is_empty() {
-            return;
-        }
-        self.took_any = true;
-        self.is_broken = self.decoder.write_all(piece).and_then(|()| self.decoder.flush()).is_err();
-        out.append(self.decoder.get_mut());
-    }
-
-    fn end(&mut self, _: &Request, out: &mut Vec<u8>) -> bool {
-        if self.took_any && !self.is_broken {
-            self.is_broken = self.decoder.try_finish().is_err();
+    fn take(&mut self, _: &Request, piece: &mut &[u8], is_last: bool, out: &mut Vec<u8>) -> Taken {
+        while !piece.is_empty() && !self.is_broken {
+            if out.len() >= ENOUGH {
+                return Taken::Some;
+            }
+            self.took_any = true;
+            // It takes no more than there is room for in a buffer of its own.
+            match self.decoder.write(piece) {
+                Ok(count @ 1..) => *piece = &piece[count..],
+                Ok(0) | Err(_) => self.is_broken = true,
+            }
             out.append(self.decoder.get_mut());
         }
-        !self.is_broken
+        // What follows something broken is read to its end all the same.
+        *piece = &[];
+        if self.took_any && !self.is_broken {
+            let whole = if is_last { self.decoder.try_finish() } else { self.decoder.flush() };
+            self.is_broken = whole.is_err();
+            out.append(self.decoder.get_mut());
+        }
+        if is_last && self.is_broken { Taken::Broken } else { Taken::All }
     }
 }

@@ -4,7 +4,8 @@
 
 pub mod compressor;
 pub mod coding;
-mod body;
+pub mod backlog;
+pub mod body;
 mod gunzip;
 mod sub_filter;
 pub mod addition;

@@ -2,12 +2,15 @@
 //!
 //! Held back are at most three bytes: a character of UTF-8 that is cut in two. Before: `charset`, which says what is converted.
 
-use super::body::BodyFilter;
+use super::body::{BodyFilter, ENOUGH, Taken};
 use crate::generation::Generation;
 use crate::request::Request;
 use millstream_conf::model::{Conversion, Table};
 use std::io::Write;
 use std::rc::Rc;
+
+/// Bytes that are converted without a look at how much has come of them: at most ten times as many.
+const AT_A_TIME: usize = 4 * 1024;
 
 /// A conversion at work.
 pub(super) struct Recode {
@@ -35,19 +38,22 @@ impl Recode {
 }
 
 impl BodyFilter for Recode {
-    fn take(&mut self, _: &Request, piece: &[u8], out: &mut Vec<u8>) {
+    fn take(&mut self, _: &Request, piece: &mut &[u8], is_last: bool, out: &mut Vec<u8>) -> Taken {
         let mut held = std::mem::take(&mut self.held);
         if let Some(conversion) = self.conversion() {
-            convert(&conversion.table, piece, &mut held, out);
+            while !piece.is_empty() && out.len() < ENOUGH {
+                let part = piece.split_off(..piece.len().min(AT_A_TIME)).unwrap_or_default();
+                convert(&conversion.table, part, &mut held, out);
+            }
         }
         self.held = held;
-    }
-
-    fn end(&mut self, _: &Request, out: &mut Vec<u8>) -> bool {
-        if !self.held.is_empty() {
+        if !piece.is_empty() {
+            return Taken::Some;
+        }
+        if is_last && !self.held.is_empty() {
             out.push(b'?');
         }
-        true
+        Taken::All
     }
 }
 

@@ -202,7 +202,7 @@ async fn drain(
     loop {
         let left = shared.written.get() - shared.read.get();
         if left == 0 {
-            client.pause(request);
+            client.pause();
         }
         if let Err(failure) = client.flush(request).await {
             return SpillEnd::Client(failure);

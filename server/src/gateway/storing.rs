@@ -197,7 +197,7 @@ async fn read(
     let (mut position, mut piece) = (0, Vec::new());
     loop {
         if shared.written.get() == position {
-            client.pause(request);
+            client.pause();
         }
         client.flush(request).await?;
         let left = shared.written.get() - position;

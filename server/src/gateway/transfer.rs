@@ -289,7 +289,7 @@ impl Transfer {
                 match self.connection.poll_fill_body(context, self.timeout) {
                     Poll::Ready(Ok(())) => continue,
                     Poll::Ready(Err(error)) => return Poll::Ready(Moved::Upstream(error)),
-                    Poll::Pending => client.pause(request),
+                    Poll::Pending => client.pause(),
                 }
             }
             match client.poll_flush(context, request) {
@@ -299,7 +299,9 @@ impl Transfer {
                 }
                 Poll::Ready(Ok(())) => return Poll::Pending,
                 Poll::Ready(Err(failure)) => return Poll::Ready(Moved::Client(failure)),
-                Poll::Pending if full && self.spills => return Poll::Ready(Moved::Full),
+                Poll::Pending if full && self.spills && !client.is_at_work() => {
+                    return Poll::Ready(Moved::Full);
+                }
                 Poll::Pending => return Poll::Pending,
             }
         }

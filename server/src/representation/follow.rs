@@ -86,7 +86,7 @@ async fn pass(
             poll_fn(|context| match next.as_mut().poll(context) {
                 Poll::Ready(piece) => Poll::Ready(Ok(piece)),
                 Poll::Pending => {
-                    client.pause(request);
+                    client.pause();
                     ready!(client.poll_flush(context, request))?;
                     // Who has left does not count as a reader.
                     client.poll_gone(context).map(|()| Err(ClientFailure::Gone))

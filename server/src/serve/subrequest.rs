@@ -7,8 +7,7 @@
 
 use super::finish;
 use crate::access_log;
-use crate::answer::fixed;
-use crate::client::{Client, ClientFailure, Ending, Inside};
+use crate::client::{AnswerHead, Client, ClientFailure, Ending, Inside};
 use crate::page::Stub;
 use crate::phase;
 use crate::request::{Request, SubrequestPart};
@@ -21,6 +20,9 @@ use std::cell::Cell;
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
 use std::rc::Rc;
+
+/// Bytes of what stands for an answer that go out at a time: it may be long, and stand for many.
+const STUB_AT_ONCE: usize = 16 * 1024;
 
 /// A subrequest that has been answered.
 pub(super) struct Answered {
@@ -78,8 +80,19 @@ pub(super) async fn answer_stub(sub: &mut Request, client: &mut Client) -> bool 
     let Some(Stub { text, media }) = stub else { return false };
     let mut headers = Headers::default();
     headers.push(b"Content-Type", &media);
-    // Whoever left hears nothing of it.
-    _ = fixed::whole(sub, client, 200, &headers, &text).await;
+    client.begin(
+        sub,
+        AnswerHead { status: 200, fields: headers.view(), length: Some(text.len() as u64), age: None },
+    );
+    for part in text.chunks(STUB_AT_ONCE) {
+        client.push(sub, part);
+        // Whoever left hears nothing of it.
+        if client.flush(sub).await.is_err() {
+            return true;
+        }
+    }
+    client.end(sub, None);
+    _ = client.flush(sub).await;
     true
 }
 

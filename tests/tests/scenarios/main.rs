@@ -33,6 +33,7 @@ mod site_files;
 mod directories;
 mod body_filters;
 mod additions;
+mod amplified;
 mod ssi;
 mod cache;
 mod chosen_zones;

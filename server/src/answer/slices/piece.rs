@@ -219,7 +219,7 @@ pub(super) async fn send(
             poll_fn(|context| match next.as_mut().poll(context) {
                 Poll::Ready(bytes) => Poll::Ready(Ok(bytes)),
                 Poll::Pending => {
-                    client.pause(request);
+                    client.pause();
                     ready!(client.poll_flush(context, request)).map_err(SliceFailure::Client)?;
                     Poll::Pending
                 }

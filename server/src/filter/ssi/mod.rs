@@ -10,12 +10,13 @@ mod text;
 #[cfg(test)]
 mod tests;
 
-use super::body::Draft;
+use super::body::{Draft, ENOUGH};
 use super::coding;
 use crate::failure;
 use crate::html;
 use crate::page::{Page, Stub, TooMuch};
 use crate::request::{Request, SubrequestPart};
+use bytes::Bytes;
 use command::{Command, Name, Parameters};
 use millstream_conf::model::Level;
 use millstream_wire::FieldId;
@@ -24,6 +25,22 @@ use parser::{Fragment, Parser, WrittenCommand};
 
 /// What stands for a command that fails.
 const MESSAGE: &[u8] = b"[an error occurred while processing the directive]";
+
+/// Bytes of a value that `echo` writes before it looks how much has come out.
+const ECHOED_AT_ONCE: usize = 4 * 1024;
+/// Work of commands, as [`Page::work`] counts it, before others get their turn: some expressions, or a large value.
+const WORK_AT_ONCE: u64 = 32 * 1024;
+
+/// Why carrying out commands stopped.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Pause {
+    /// What was given is used up.
+    Used,
+    /// A subrequest is to be asked.
+    Ask(Ask),
+    /// It was [`ENOUGH`] text or work, and there is more of it, even where all that was given is used up.
+    Enough,
+}
 
 /// A subrequest that is to be asked.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -70,6 +87,7 @@ pub(super) fn begin(request: &Request, draft: &mut Draft) -> Option<Box<Ssi>> {
         is_chosen: false,
         within: Within::Nothing,
         in_block: false,
+        echoed: Bytes::new(),
     };
     draft.rewrite(settings.last_modified);
     Some(Box::new(ssi))
@@ -90,6 +108,8 @@ pub struct Ssi {
     is_chosen: bool,
     within: Within,
     in_block: bool,
+    /// What is left of a value that goes out.
+    echoed: Bytes,
 }
 
 /// How `echo` writes a value.
@@ -112,26 +132,36 @@ enum Within {
 type CommandFailure = String;
 
 impl Ssi {
-    /// Takes some of the answer, which becomes shorter, and appends what comes of it; stops at what is to be asked.
-    pub fn next(&mut self, request: &Request, rest: &mut &[u8], out: &mut Vec<u8>) -> Option<Ask> {
-        while let Some(found) = self.parser.next(rest) {
+    /// Takes some of the answer, which becomes shorter, and appends what comes of it; stops at what is to be asked, and when it was
+    /// enough.
+    pub fn next(&mut self, request: &Request, rest: &mut &[u8], out: &mut Vec<u8>) -> Pause {
+        let page = &request.sheet().page;
+        let most = page.work() + WORK_AT_ONCE;
+        loop {
+            if out.len() >= ENOUGH || page.work() >= most {
+                return Pause::Enough;
+            }
+            if !self.echoed.is_empty() {
+                self.write_echoed(out);
+                continue;
+            }
+            let Some(found) = self.parser.next(rest) else { return Pause::Used };
             let carried_out = match found {
                 Fragment::Text(text) if self.goes_out => {
                     out.extend_from_slice(text);
                     Ok(None)
                 }
-                Fragment::Text(text) if self.in_block => grow(&request.sheet().page, text).map(|()| None),
+                Fragment::Text(text) if self.in_block => grow(page, text).map(|()| None),
                 Fragment::Text(_) => Ok(None),
                 Fragment::Wrong(what) => Err(what),
-                Fragment::Command(written) => self.carry_out(request, written, out),
+                Fragment::Command(written) => self.carry_out(request, written),
             };
             match carried_out {
                 Ok(None) => {}
-                Ok(Some(ask)) => return Some(ask),
+                Ok(Some(ask)) => return Pause::Ask(ask),
                 Err(what) => self.fail(request, &what, out),
             }
         }
-        None
     }
 
     /// What is left at the end of the answer.
@@ -152,7 +182,6 @@ impl Ssi {
         &mut self,
         request: &Request,
         written: WrittenCommand,
-        out: &mut Vec<u8>,
     ) -> Result<Option<Ask>, CommandFailure> {
         let name = || String::from_utf8_lossy(&written.name).into_owned();
         let Some(command) = Command::of(&written.name) else {
@@ -181,7 +210,7 @@ impl Ssi {
         let parameters = command.parameters(written)?;
         match command.name {
             Name::Include => return self.include(request, parameters).map(Some),
-            Name::Echo => self.echo(request, &parameters, out)?,
+            Name::Echo => self.echo(request, &parameters),
             Name::Config => self.config(request, parameters),
             Name::Set => set(request, parameters)?,
             Name::If if self.within != Within::Nothing => {
@@ -209,19 +238,14 @@ impl Ssi {
         Ok(())
     }
 
-    fn echo(
-        &mut self,
-        request: &Request,
-        parameters: &Parameters,
-        out: &mut Vec<u8>,
-    ) -> Result<(), CommandFailure> {
+    fn echo(&mut self, request: &Request, parameters: &Parameters) {
         let found = text::variable(request, parameters.required("var"));
         let value = match found {
             Some(value) => value,
-            None => parameters.optional("default").unwrap_or(b"(none)").to_vec(),
+            None => Bytes::copy_from_slice(parameters.optional("default").unwrap_or(b"(none)")),
         };
         if value.is_empty() {
-            return Ok(());
+            return;
         }
         match parameters.optional("encoding") {
             None => {}
@@ -234,12 +258,17 @@ impl Ssi {
                 failure::log(request, Level::Error, what);
             }
         }
+        self.echoed = value;
+    }
+
+    /// Writes some of the value that goes out.
+    fn write_echoed(&mut self, out: &mut Vec<u8>) {
+        let value = self.echoed.split_to(self.echoed.len().min(ECHOED_AT_ONCE));
         match self.encoding {
             Encoding::None => out.extend_from_slice(&value),
             Encoding::Url => escape_link(&value, out),
             Encoding::Entity => html::escape(&value, out),
         }
-        Ok(())
     }
 
     fn config(&mut self, request: &Request, mut parameters: Parameters) {

@@ -1,6 +1,6 @@
 //! What comes of commands, by table. Subrequests are only named here; what they bring is for scenarios.
 
-use super::{Draft, begin};
+use super::{Draft, ECHOED_AT_ONCE, ENOUGH, Pause, begin};
 use crate::fixture::{admitted, worker};
 use crate::request::Request;
 use millstream_wire::Headers;
@@ -20,10 +20,22 @@ fn carried_out(request: &Request, answer: &[&str]) -> String {
     let mut out = Vec::new();
     for piece in answer {
         let mut rest = piece.as_bytes();
-        while let Some(ask) = ssi.next(request, &mut rest, &mut out) {
-            let (path, query) = (String::from_utf8_lossy(&ask.path), String::from_utf8_lossy(&ask.query));
-            let waits = if ask.waits { "!" } else { "" };
-            out.extend_from_slice(format!("[{path}?{query}{waits}]").as_bytes());
+        loop {
+            // What has come out is gone when it goes on.
+            let mut some = Vec::new();
+            let pause = ssi.next(request, &mut rest, &mut some);
+            assert!(some.len() < ENOUGH + 6 * ECHOED_AT_ONCE + piece.len());
+            out.append(&mut some);
+            match pause {
+                Pause::Used => break,
+                Pause::Enough => {}
+                Pause::Ask(ask) => {
+                    let (path, query) =
+                        (String::from_utf8_lossy(&ask.path), String::from_utf8_lossy(&ask.query));
+                    let waits = if ask.waits { "!" } else { "" };
+                    out.extend_from_slice(format!("[{path}?{query}{waits}]").as_bytes());
+                }
+            }
         }
     }
     out.extend_from_slice(ssi.end());
@@ -131,7 +143,56 @@ fn what_is_in_a_block_is_carried_out_where_it_stands_in() {
     let answer = "<!--#block name='b' -->x<!--#echo var='a' default='\"' --><!--#endblock -->";
     assert_eq!(carried_out(&request, &[answer]), "");
     let block = request.sheet().page.block(b"b").expect("it is there");
-    assert_eq!(block, b"x<!--#echo var=\"a\" default='\"' -->");
-    let text = String::from_utf8(block).expect("it is text");
+    assert_eq!(block.as_slice(), b"x<!--#echo var=\"a\" default='\"' -->");
+    let text = String::from_utf8(block.to_vec()).expect("it is text");
     assert_eq!(carried_out(&request, &[&text]), "x&quot;");
+}
+
+#[test]
+fn captures_that_are_put_together_again_and_again_are_an_error_before_they_are_large() {
+    let all = "<!--# if expr=\"$a=/(.*)/\" --><!--# endif -->";
+    let again = format!("<!--# if expr=\"{}=/(.*)/\" --><!--# endif -->", "$1".repeat(110));
+    let answer = ["<!--# set var=\"a\" value=\"0123456789abcdef0123456789abcdef\" -->", all, &again];
+    let request = request("");
+    assert_eq!(carried_out(&request, &answer), "");
+    assert_eq!(request.sheet().page.value(b"1").map(|value| value.len()), Some(32 * 110));
+    // A condition that fails is none, and its end is out of place.
+    assert_eq!(carried_out(&request, &[&again]), ERROR.repeat(2));
+    assert_eq!(carried_out(&request, &["<!--# echo var=\"1\" -->"]).len(), 32 * 110);
+    let doubled = "<!--# set var=\"a\" value=\"$a$a\" -->".repeat(20);
+    assert_eq!(carried_out(&request, &[&doubled]), ERROR.repeat(7));
+    assert_eq!(request.sheet().page.value(b"a").map(|value| value.len()), Some(256 * 1024));
+}
+
+#[test]
+fn a_value_goes_out_in_parts_however_long_it_is() {
+    let request = request("");
+    request.sheet().page.set(b"a", "<é>".repeat(50_000).into_bytes()).expect("there is room");
+    let all = carried_out(&request, &["-<!--# echo var=\"a\" -->-"]);
+    assert!(all == format!("-{}-", "&lt;é&gt;".repeat(50_000)));
+}
+
+#[test]
+fn expressions_of_a_page_are_bounded_one_by_one_and_together() {
+    let page = request("");
+    page.sheet().page.set(b"a", b"a".repeat(200)).expect("there is room");
+    let slow = r#"<!--# if expr="$a=/(?=a)(a|a|a)*\1[bc]7/" -->yes<!--# endif -->"#;
+    assert_eq!(carried_out(&page, &[slow]), format!("{ERROR}yes{ERROR}"));
+    let looked_ahead = r#"<!--# if expr="$arg_text=/^(?!x)T(.)/" --><!--# echo var="1" --><!--# endif -->"#;
+    assert_eq!(carried_out(&page, &[looked_ahead]), "e");
+    let quick = "<!--# if expr=\"$arg_x=/1/\" -->y<!--# endif -->";
+    let ordinary = carried_out(&page, &[&quick.repeat(500)]);
+    assert_eq!(ordinary, "y".repeat(500));
+    let all = carried_out(&page, &[&quick.repeat(1000)]);
+    assert!(all.contains(ERROR), "a thousand are too many");
+    // It stops for others after some of them.
+    let (another, mut out) = (request(""), Vec::new());
+    let mut headers = Headers::default();
+    headers.push(b"Content-Type", b"text/html");
+    let mut ssi =
+        begin(&another, &mut Draft { status: 200, headers, length: None }).expect("it has commands");
+    let text = quick.repeat(100);
+    let mut rest = text.as_bytes();
+    assert_eq!(ssi.next(&another, &mut rest, &mut out), Pause::Enough);
+    assert!(out.len() < 10);
 }

@@ -5,12 +5,22 @@
 use super::decoded;
 use crate::request::Request;
 use crate::variables::{self, Found};
-use millstream_conf::diagnostics::Diagnostics;
-use millstream_conf::regular_expression;
-use millstream_conf::source::Span;
+use bytes::Bytes;
+use millstream_conf::regular_expression::{self, PageRegex};
+
+/// Bytes of a text once its variables are in it.
+const LONGEST_VALUE: usize = 256 * 1024;
+/// Bytes of a text that a linear expression looks at.
+const LONGEST_MATCHED: usize = 8 * 1024;
+/// The same of one that backtracks, which may look at all of it from each place.
+const LONGEST_BACKTRACKED: usize = 512;
+/// What compiling is, as work.
+const COMPILING: usize = 16 * 1024;
+/// What a byte is, as work, to an expression of as many states as it may have.
+const MATCHING: usize = 32;
 
 /// A variable's value; the name may be in any case.
-pub(super) fn variable(request: &Request, name: &[u8]) -> Option<Vec<u8>> {
+pub(super) fn variable(request: &Request, name: &[u8]) -> Option<Bytes> {
     let name = name.to_ascii_lowercase();
     if let Some(sheet) = request.sheet.get()
         && let Some(value) = sheet.page.value(&name)
@@ -19,10 +29,10 @@ pub(super) fn variable(request: &Request, name: &[u8]) -> Option<Vec<u8>> {
     }
     let mut value = Vec::new();
     let found = variables::named(std::str::from_utf8(&name).ok()?, request, &mut value);
-    (found == Found::Value).then_some(value)
+    (found == Found::Value).then(|| value.into())
 }
 
-/// A text with its variables and without its escapes.
+/// A text with its variables and without its escapes. It is an error where that is longer than [`LONGEST_VALUE`].
 pub(super) fn evaluate(request: &Request, text: &[u8]) -> Result<Vec<u8>, String> {
     let mut out = Vec::with_capacity(text.len());
     let mut rest = text;
@@ -32,7 +42,11 @@ pub(super) fn evaluate(request: &Request, text: &[u8]) -> Result<Vec<u8>, String
             b'$' => {
                 let (name, behind) = reference(behind, text)?;
                 rest = behind;
-                out.extend(variable(request, name).unwrap_or_default());
+                let value = variable(request, name).unwrap_or_default();
+                if out.len() + value.len() > LONGEST_VALUE {
+                    return Err(format!("too long a value of \"{}\"", text.escape_ascii()));
+                }
+                out.extend_from_slice(&value);
             }
             b'\\' => {
                 if let Some((&escaped, behind)) = rest.split_first() {
@@ -46,6 +60,7 @@ pub(super) fn evaluate(request: &Request, text: &[u8]) -> Result<Vec<u8>, String
             _ => out.push(byte),
         }
     }
+    request.sheet().page.worked(out.len());
     Ok(out)
 }
 
@@ -103,25 +118,39 @@ fn trimmed(text: &[u8]) -> &[u8] {
     &text[spaces..]
 }
 
-/// Whether an expression matches; what it captures is the page's from then on.
+/// Whether an expression matches; what it captures is the page's from then on. It is compiled anew each time, which costs less than
+/// to keep it, and counts.
 fn matches(request: &Request, expression: &[u8], text: &[u8]) -> Result<bool, String> {
     let source = std::str::from_utf8(expression).map_err(|_| "a regular expression is no text".to_owned())?;
-    let mut found = Diagnostics::default();
-    let Some(regex) = regular_expression::compile(source, false, Span::default(), &mut found) else {
-        return Err(format!("invalid regular expression \"{source}\""));
+    if source.len() > regular_expression::MAX_PAGE_LENGTH {
+        return Err("too long a regular expression".to_owned());
+    }
+    let page = &request.sheet().page;
+    let too_many = |_| "there are too many regular expressions on one page".to_owned();
+    page.expression(COMPILING).map_err(too_many)?;
+    let (regex, work, longest) = match regular_expression::compile_for_page(source) {
+        None => return Err(format!("invalid regular expression \"{source}\"")),
+        Some(PageRegex::Linear(regex)) => (regex, text.len() * MATCHING, LONGEST_MATCHED),
+        Some(PageRegex::Backtracking(regex)) => {
+            (regex, text.len().saturating_pow(2).saturating_mul(4), LONGEST_BACKTRACKED)
+        }
     };
+    if text.len() > longest {
+        return Err(format!("too long a text for the regular expression \"{source}\""));
+    }
+    page.expression(work).map_err(too_many)?;
     let captured = regex
         .compiled
         .captures(text)
         .map_err(|_| format!("regular expression \"{source}\" reached its backtracking limit"))?;
     let Some(captured) = captured else { return Ok(false) };
-    let page = &request.sheet().page;
     let group = |at: usize| captured.get(at).map_or(&b""[..], |group| group.as_bytes());
     for (name, at) in &regex.names {
         let name = name.to_ascii_lowercase();
         page.set(name.as_bytes(), group(*at).to_vec()).map_err(super::no_room)?;
     }
-    page.capture((0..captured.len().min(10)).map(|at| group(at).to_vec()).collect());
+    let groups = (0..captured.len().min(10)).map(|at| Bytes::copy_from_slice(group(at))).collect();
+    page.capture(groups).map_err(super::no_room)?;
     Ok(true)
 }
 
