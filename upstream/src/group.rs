@@ -91,7 +91,7 @@ impl Server {
 
 impl Group {
     /// The group of an `upstream` block. `addresses` holds for each of its servers what it resolved to; the servers
-    /// of a name with several addresses share its parameters. Peers that `before` has are as healthy as they were there.
+    /// of a name with several addresses share its parameters. Peers that `before` has are as healthy as they were there, and their counts go on.
     pub fn open(conf: &Upstream, addresses: &[Vec<Address>], before: Option<&Group>) -> Arc<Group> {
         let servers = conf.servers.iter().zip(addresses);
         let servers = servers.map(|(server, addresses)| Server::of(server, addresses.clone())).collect();
@@ -210,18 +210,13 @@ impl Group {
         self.changes.notify_waiters();
     }
 
-    /// New peers that `before` has are as healthy as they were there.
+    /// New peers that `before` has are as healthy as they were there, and their counts go on.
     fn change(&self, before: Option<&Peers>, change: impl FnOnce(&mut Vec<Server>)) {
         let mut state = self.lock();
         let state = &mut *state;
         change(&mut state.servers);
         let number = state.in_force.number + 1;
-        let health = |server: &str, address: &Address| {
-            let is_it = |known: &&Member| *known.server == *server && known.peer.address == *address;
-            let known = before.and_then(|before| before.members.iter().find(is_it));
-            Health::new(&self.checks, known.map(|known| known.standing.health()))
-        };
-        let (members, proper) = state.members(health);
+        let (members, proper) = state.members(before, &self.checks);
         let identity = (self.name.clone(), number);
         state.in_force =
             Arc::new(Peers::new(identity, self.method, members, proper, (&self.turns, self.queue.as_ref())));
@@ -252,25 +247,29 @@ impl Group {
 
 impl State {
     /// The members of the next version, and how many of them are no backups.
-    fn members(&mut self, health: impl Fn(&str, &Address) -> Health) -> (Vec<Member>, usize) {
+    fn members(&mut self, before: Option<&Peers>, checks: &[HealthTerms]) -> (Vec<Member>, usize) {
         let mut stay: Vec<Option<&Member>> = self.in_force.members.iter().map(Some).collect();
+        let mut past: Vec<Option<&Member>> =
+            before.into_iter().flat_map(|before| &before.members).map(Some).collect();
         let mut members = Vec::new();
         let mut proper = 0;
         for backup in [false, true] {
             for server in self.servers.iter().filter(|server| server.backup == backup) {
                 let (addresses, parameters) = server.places(&self.in_force);
                 for address in addresses {
-                    let is_it = |known: &Member| known.server == server.name && known.peer.address == address;
-                    let known = stay.iter_mut().find(|known| known.is_some_and(is_it)).and_then(Option::take);
-                    members.push(match known {
+                    members.push(match take(&mut stay, server, &address) {
                         Some(known) => {
                             let session_name = server.session_name(&known.peer);
                             Member { parameters, session_name, ..known.clone() }
                         }
                         None => {
-                            let standing = Standing::new(&parameters, health(&server.name, &address));
+                            let past = take(&mut past, server, &address);
+                            let health = Health::new(checks, past.map(|past| past.standing.health()));
+                            let standing = Standing::new(&parameters, health);
                             self.next_id += 1;
-                            new_member(self.next_id, server, address, parameters, standing)
+                            let new = new_member(self.next_id, server, address, parameters, standing);
+                            let counts = past.map_or_else(Arc::default, |past| past.counts.clone());
+                            Member { counts, ..new }
                         }
                     });
                 }
@@ -313,6 +312,12 @@ impl Server {
         }
         (addresses, self.parameters)
     }
+}
+
+/// The member that a server has at an address, each once.
+fn take<'m>(known: &mut [Option<&'m Member>], server: &Server, address: &Address) -> Option<&'m Member> {
+    let is_it = |known: &Member| known.server == server.name && known.peer.address == *address;
+    known.iter_mut().find(|known| known.is_some_and(is_it)).and_then(Option::take)
 }
 
 fn new_member(

@@ -1,5 +1,6 @@
 //! `GET …/metrics`: each figure is read after what it counts was caused, and there is none that nothing causes.
 
+use rustix::process::Signal;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -216,6 +217,20 @@ fn every_figure_of_the_metrics_grows_by_what_it_counts() {
         .filter(|name| !caused.contains(name) && !NOT_CAUSED.contains(&name.as_str()))
         .collect();
     assert!(missing.is_empty(), "nothing caused {missing:?}");
+    reload(&counted, &all);
+}
+
+/// What was counted goes on over a reload, also of what each configuration has anew.
+fn reload(counted: &Counted, before: &BTreeMap<String, f64>) {
+    counted.server.signal(Signal::HUP);
+    wait::until("the next configuration is in force", || counted.server.log().contains("configuration 2 is"));
+    let after = counted.samples();
+    let lost = before.iter().filter(|(name, value)| {
+        let counts = name.contains("_total") || name.contains("_count");
+        counts && after.get(*name).is_none_or(|now| now < value)
+    });
+    let lost: Vec<_> = lost.collect();
+    assert!(lost.is_empty(), "a reload took these back: {lost:?}");
 }
 
 /// A figure without the labels that say of which zone, location, cache or server it is.
