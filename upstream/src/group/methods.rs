@@ -159,7 +159,8 @@ fn random_two_keeps_loads_closer_together_than_chance_does() {
     };
     // Two choices keep all within a few requests of each other; one choice has a deviation of nine around a hundred.
     assert!(spread(BalanceMethod::RandomTwo) <= 8);
-    assert!(spread(BalanceMethod::Random) > 8);
+    // Once in some thousand times chance is as even.
+    assert!((0..4).any(|_| spread(BalanceMethod::Random) > 8));
 }
 
 #[test]
