@@ -6,6 +6,7 @@
 //! is set up, `rounds` for the measuring itself. `cargo xtask bench` is the door.
 
 pub mod epoll;
+pub mod canned;
 pub mod storage;
 mod wrk;
 mod source;
@@ -13,6 +14,7 @@ mod product;
 mod cases;
 mod options;
 mod peers;
+pub mod training;
 mod rounds;
 mod report;
 mod idle;
@@ -123,26 +125,44 @@ fn storage_program() -> Result<PathBuf, String> {
     Ok(build_to_measure(&["-p", "millstream-bench", "--bin", "storage"])?.join("storage"))
 }
 
-/// Builds Millstream alone, unless `MILLSTREAM_BINARY` names a ready one; none with `--no-millstream`.
+/// Where `cargo xtask dist` leaves its result.
+pub fn trained_binary() -> PathBuf {
+    millstream_tests::target_directory().join("trained/millstream")
+}
+
+/// A Millstream that need not be built: that of `MILLSTREAM_BINARY`, or that of `--trained`.
+fn ready(options: &Options) -> Result<Option<PathBuf>, String> {
+    if let Some(named) = std::env::var_os("MILLSTREAM_BINARY") {
+        return Ok(Some(named.into()));
+    }
+    let trained = trained_binary();
+    match options.trained {
+        true if trained.is_file() => Ok(Some(trained)),
+        true => Err(format!("{} is not there: cargo xtask dist", trained.display())),
+        false => Ok(None),
+    }
+}
+
+/// Builds Millstream alone, unless one is ready; none with `--no-millstream`.
 fn millstream(options: &Options) -> Result<Option<PathBuf>, String> {
     if !options.millstream {
         return Ok(None);
     }
-    if let Some(ready) = std::env::var_os("MILLSTREAM_BINARY") {
-        return Ok(Some(ready.into()));
+    if let Some(ready) = ready(options)? {
+        return Ok(Some(ready));
     }
     Ok(Some(build_to_measure(&["-p", "millstream"])?.join("millstream")))
 }
 
-/// Builds all programs of a comparison. `MILLSTREAM_BINARY` names a ready one instead of building it.
+/// Builds all programs of a comparison, Millstream where none is ready.
 fn build(options: &Options) -> Result<Programs, String> {
-    let given = std::env::var_os("MILLSTREAM_BINARY").map(PathBuf::from);
+    let ready = ready(options)?;
     let mut arguments = vec!["-p", "millstream-bench", "--bins"];
-    if given.is_none() && options.millstream {
+    if ready.is_none() && options.millstream {
         arguments.extend(["-p", "millstream"]);
     }
     let folder = build_to_measure(&arguments)?;
-    let millstream = options.millstream.then(|| given.unwrap_or_else(|| folder.join("millstream")));
+    let millstream = options.millstream.then(|| ready.unwrap_or_else(|| folder.join("millstream")));
     let program = |name| folder.join(name);
     Ok(Programs {
         millstream,

@@ -65,6 +65,8 @@ pub struct Options {
     pub skip_peers: bool,
     /// Whether Millstream itself is measured (`--no-millstream` tries the bench on the peers alone).
     pub millstream: bool,
+    /// Whether it is the binary that `cargo xtask dist` made, which must be there.
+    pub trained: bool,
     /// What is done.
     pub work: Work,
     /// Clients of `stampede`.
@@ -93,6 +95,7 @@ impl Options {
             only: Vec::new(),
             skip_peers: false,
             millstream: true,
+            trained: false,
             work: Work::Cases,
             clients: 2000,
             files: 1_000_000,
@@ -136,6 +139,7 @@ impl Options {
                 "--only" => options.only = value()?.split(',').map(str::to_owned).collect(),
                 "--skip-peers" => options.skip_peers = true,
                 "--no-millstream" => options.millstream = false,
+                "--trained" => options.trained = true,
                 "--nginx" => options.nginx = Some(value()?.into()),
                 "--json" => options.json = Some(value()?),
                 "--markdown" => options.markdown = Some(value()?),
@@ -157,7 +161,7 @@ fn number(text: &str) -> Result<u32, String> {
 /// What there is to be written after `bench`.
 pub(crate) fn usage() -> String {
     let mut text = "cargo xtask bench [--duration SECONDS] [--rounds N] [--connections N] [--only CASE,…] [--skip-peers] \
-                    [--no-millstream] [--nginx PATH] [--json FILE] [--markdown FILE]\ncargo xtask bench idle | memory | eviction\n\
+                    [--no-millstream] [--trained] [--nginx PATH] [--json FILE] [--markdown FILE]\ncargo xtask bench idle | memory | eviction\n\
                     cargo xtask bench stampede [--clients N] [--rounds N] [--skip-peers] [--no-millstream] [--markdown FILE]\n\
                     cargo xtask bench refresh [--rounds N] [--skip-peers] [--no-millstream] [--markdown FILE]\n\
                     cargo xtask bench purge\n\

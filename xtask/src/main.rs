@@ -7,6 +7,7 @@ mod tree;
 mod manuals;
 mod tidy;
 mod instructions;
+mod dist;
 mod conformance;
 mod checks;
 
@@ -20,6 +21,7 @@ const USAGE: &str = "cargo xtask COMMAND
   conformance [OPTIONS] the HTTP cache tests, an outside judge (conformance --help)
   tidy                  floors, names, sizes, and that the generated manuals are up to date
   docs                  writes the pages of docs/ that come from tables and types
+  dist                  the binary that packages carry, optimised by a profile of its own work
   bench [OPTIONS]       side by side with nginx, HAProxy and Varnish (bench --help)
   bench idle            memory of idle keep-alive connections
   bench memory          bytes per stored entry beyond its content, longest store and look-up
@@ -52,6 +54,7 @@ fn main() -> ExitCode {
         "conformance" => conformance::run(rest),
         "tidy" => tidy::run(),
         "docs" => manuals::write(),
+        "dist" => dist::run(),
         "bench" => millstream_bench::run(rest),
         "instructions" => instructions::run(rest),
         _ => Err(USAGE.to_owned()),

@@ -1,0 +1,101 @@
+//! The work that the profile of `cargo xtask dist` is taken from: every case of the bench, and misses that are stored.
+//!
+//! What is never seen here counts as cold and is built to be small, so a path that matters wants a case. Millstream loads
+//! itself with `millstream bench`, which trains the generator too. Nothing here measures: an instrumented program is slow.
+
+use std::fmt::Write;
+use std::fs::File;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use millstream_tests::origin::{Origin, Step};
+use millstream_tests::prefix::Prefix;
+use millstream_tests::process::Running;
+
+use crate::canned::Canned;
+use crate::cases::{self, Case};
+use crate::peers::{self, Started};
+use crate::product::Product;
+
+/// Bytes of bodies that each case transfers; a case of large bodies has fewer requests.
+const BYTES: usize = 1 << 30;
+/// Requests of a case, from and to.
+const REQUESTS: (usize, usize) = (50, 60_000);
+/// Keep-alive connections where the case does not say otherwise.
+const CONNECTIONS: u32 = 64;
+/// Stored misses of each kind: every one asks for a URL that nobody asked for before.
+const MISSES: u32 = 10_000;
+/// How long one run of the generator may take.
+const LIMIT: Duration = Duration::from_secs(120);
+
+/// What is missed: the case whose server is asked, the rest of its URL's query, and a field of the request.
+const MISSED: &[(&str, &str, &str)] = &[
+    ("hit", "size=900&age=86400", "Accept: application/json"),
+    ("page", "size=20480&kind=text&age=86400", "Accept-Encoding: gzip"),
+];
+
+/// Has a program do all that; its processes have ended, and so written their profiles, when this returns.
+///
+/// # Errors
+/// A server did not start, or a run of the generator failed or took longer than two minutes.
+pub fn train(millstream: &Path) -> Result<(), String> {
+    let api =
+        Origin::start(|request| vec![Step::Send(Canned::of(request.target().as_bytes()).bytes.to_vec())]);
+    for case in cases::ALL.iter().filter(|case| case.products.contains(&Product::Millstream)) {
+        eprintln!("training: {}", case.name);
+        hits(millstream, case, &api)?;
+    }
+    for (name, query, field) in MISSED {
+        eprintln!("training: misses like {name}");
+        let case = cases::named(name).ok_or("a case that is missed has no name")?;
+        misses(millstream, case, (query, field), &api)?;
+    }
+    Ok(())
+}
+
+/// The work of a case of the bench.
+fn hits(millstream: &Path, case: &Case, api: &Origin) -> Result<(), String> {
+    let server = serving(millstream, case, api)?;
+    let scheme = if case.tls { "https" } else { "http" };
+    let url = format!("{scheme}://127.0.0.1:{}{}", server.port, case.target);
+    let requests = (BYTES / case.size.max(1)).clamp(REQUESTS.0, REQUESTS.1).to_string();
+    let connections = case.connections.unwrap_or(CONNECTIONS).to_string();
+    let mut flags = vec!["-n", &requests, "-c", &connections];
+    flags.extend(case.fields.iter().flat_map(|field| ["-H", field]));
+    load(millstream, &flags, &url)
+}
+
+/// Asks for URL after URL, each for the first time.
+fn misses(millstream: &Path, case: &Case, (query, field): (&str, &str), api: &Origin) -> Result<(), String> {
+    let server = serving(millstream, case, api)?;
+    let prefix = Prefix::new();
+    let mut log = String::new();
+    for number in 0..MISSES {
+        let line = format!("GET /missed?{query}&number={number} HTTP/1.1");
+        let _ = writeln!(log, "127.0.0.1 - - [01/Jan/2026:00:00:00 +0000] \"{line}\" 200 900 \"-\" \"-\"");
+    }
+    let log = prefix.write("log", &log);
+    let (log, requests) = (log.to_str().unwrap_or_default(), MISSES.to_string());
+    let flags = ["-n", &requests, "-c", &CONNECTIONS.to_string(), "-H", field, "--log", log];
+    load(millstream, &flags, &format!("http://127.0.0.1:{}", server.port))
+}
+
+fn serving(millstream: &Path, case: &Case, api: &Origin) -> Result<Started, String> {
+    peers::on_nginx_file(Product::Millstream, millstream, case.nginx, api.port())
+}
+
+/// One run of the generator.
+fn load(millstream: &Path, flags: &[&str], url: &str) -> Result<(), String> {
+    let prefix = Prefix::new();
+    let errors = File::create(prefix.join("errors")).map_err(|error| error.to_string())?;
+    let mut command = Command::new(millstream);
+    command.args(["bench", "--quiet", "--timeout", "60s"]).args(flags).arg(url);
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(errors);
+    let mut run = Running::start(&mut command).map_err(|error| format!("{command:?}: {error}"))?;
+    match run.wait(LIMIT) {
+        Some(status) if status.success() => Ok(()),
+        Some(status) => Err(format!("{command:?}: {status}: {}", prefix.read("errors"))),
+        None => Err(format!("{command:?}: not done within {LIMIT:?}")),
+    }
+}
