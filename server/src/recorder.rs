@@ -27,7 +27,7 @@ macro_rules! columns {
         pub struct Second { $(#[doc = $doc] pub $name: u64,)* }
 
         impl Second {
-            /// The names of its figures, in the order of [`Second::figures`].
+            /// The names of its figures, in the order of its fields.
             pub const NAMES: &'static [&'static str] = &[$(stringify!($name),)*];
 
             fn figures(&self) -> [u64; Self::NAMES.len()] {
