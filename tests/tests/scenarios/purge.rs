@@ -347,6 +347,7 @@ fn a_purge_holds_over_a_restart() {
     let origin = api();
     let mut server = start(&origin, "", "");
     fill(&server);
+    wait::until("all are on the disk", || server.prefix().count_files("cache") == PATHS.len());
     let fields = [("Host", "blog.example"), ("X-Purge-Method", "regex")];
     let told = server.client().request("PURGE", "/blog/.*", &fields).expect("an answer");
     assert_eq!(told.status, 200);
