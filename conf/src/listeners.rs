@@ -87,7 +87,8 @@ fn add(found: &mut Vec<Found>, draft: &ListenDraft, server: ServerId, reading: &
     }
 }
 
-fn listener(draft: &ListenDraft, server: ServerId) -> Listener {
+/// What a `listen` asks for, with its first server.
+pub fn listener(draft: &ListenDraft, server: ServerId) -> Listener {
     Listener {
         address: draft.address.clone(),
         span: draft.span,

@@ -10,10 +10,11 @@ use crate::advise;
 use crate::features::Level;
 use crate::features::api::{ApiLevel, OwnApi};
 use crate::features::gzip::{GzipLevel, GzipProxied};
+use crate::features::listen::ListenDraft;
 use crate::features::logs::LogsLevel;
 use crate::features::right::RightLevel;
 use crate::features::status_zone::StatusZoneLevel;
-use crate::listeners::shown;
+use crate::listeners::{self, shown};
 use crate::model::{
     ErrorLog, Http, ListenAddress, Listener, Location, LocationId, LocationMatch, LocationTree, Network,
     Server, ServerId, ServerName, StatusZone,
@@ -61,25 +62,9 @@ pub fn dashboard(above: &Level, error_logs: &[ErrorLog], http: &mut Http, readin
     }
 }
 
-/// A listener with nginx's defaults and no server yet.
+/// A listener with nginx's defaults; its server is still to come.
 fn listener(address: ListenAddress, span: Span) -> Listener {
-    Listener {
-        address,
-        span,
-        ssl: false,
-        proxy_protocol: false,
-        backlog: 511,
-        reuseport: false,
-        deferred: false,
-        sndbuf: None,
-        rcvbuf: None,
-        so_keepalive: None,
-        ipv6only: true,
-        owner_only: false,
-        optional: false,
-        servers: Vec::new(),
-        default_server: ServerId(0),
-    }
+    listeners::listener(&ListenDraft::new(address, span), ServerId(0))
 }
 
 /// What is written, as it were, in the only location.

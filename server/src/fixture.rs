@@ -17,7 +17,6 @@ use millstream_telemetry::log_writer::LogWriter;
 use millstream_telemetry::metrics::Registry;
 use millstream_upstream::Group;
 use millstream_wire::h1::head::{HeadLimits, Progress};
-use std::cell::Cell;
 use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -73,16 +72,7 @@ pub(crate) fn parsed(worker: &Rc<Worker>, head: &str) -> Request {
     let tcp = |text: &str| Address::Tcp(text.parse().expect("it is an address"));
     let facts = ConnectionFacts {
         serial: 7,
-        remote: tcp("192.0.2.1:4000"),
-        remote_text: "192.0.2.1".into(),
-        local: tcp("198.51.100.1:8080"),
-        listener: Cell::new(0),
-        is_plain_on_tls: false,
-        proxied: None,
-        tls: None,
-        certificate: None,
-        opened: clock::now(),
-        requests: Cell::new(1),
+        ..ConnectionFacts::plain(tcp("192.0.2.1:4000"), tcp("198.51.100.1:8080"), 0)
     };
     let mut request = Request::new(worker.clone(), worker.generation(), Rc::new(facts), clock::now());
     request.bytes = head.as_bytes().to_vec();

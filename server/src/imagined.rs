@@ -14,7 +14,6 @@ use crate::worker::Worker;
 use millstream_net::clock;
 use millstream_net::stream::TlsInfo;
 use millstream_wire::h1::head::{HeadLimits, Progress};
-use std::cell::Cell;
 use std::rc::Rc;
 
 /// The longest head of such a request, in bytes; its parts came in requests that were bounded too.
@@ -139,15 +138,9 @@ fn seen_as(facts: &Rc<ConnectionFacts>, encrypted: bool) -> Rc<ConnectionFacts> 
     }
     Rc::new(ConnectionFacts {
         serial: facts.serial,
-        remote: facts.remote.clone(),
-        remote_text: facts.remote_text.clone(),
-        local: facts.local.clone(),
-        listener: Cell::new(facts.listener.get()),
-        is_plain_on_tls: false,
-        proxied: None,
         tls: encrypted.then(|| Box::new(TlsInfo::imagined(None))),
-        certificate: None,
         opened: facts.opened,
         requests: facts.requests.clone(),
+        ..ConnectionFacts::plain(facts.remote.clone(), facts.local.clone(), facts.listener.get())
     })
 }

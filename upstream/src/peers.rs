@@ -15,7 +15,7 @@ use crate::tried::Tried;
 use millstream_conf::model::{BalanceMethod, HealthTerms, TimeTo};
 use millstream_net::address::Address;
 use millstream_net::clock;
-use millstream_telemetry::metrics::{PeerCells, PeerCounts};
+use millstream_telemetry::metrics::PeerCells;
 use std::cell::Cell;
 use std::ops::Deref;
 use std::rc::Rc;
@@ -124,21 +124,6 @@ impl Peers {
     /// The peers, servers proper first.
     pub fn iter(&self) -> impl Iterator<Item = &Peer> {
         self.members.iter().map(|member| &member.peer)
-    }
-
-    /// What was counted of each address. One that stands in several places is told once, with the sum.
-    pub fn counted(&self) -> Vec<(&str, PeerCounts)> {
-        let mut counted: Vec<(&str, PeerCounts)> = Vec::with_capacity(self.members.len());
-        for member in &self.members {
-            let known = counted.iter().position(|(name, _)| *name == &*member.peer.name);
-            let index = known.unwrap_or_else(|| {
-                counted.push((&member.peer.name, PeerCounts::default()));
-                counted.len() - 1
-            });
-            let sum = std::mem::take(&mut counted[index].1);
-            counted[index].1 = member.counts.sum(sum, PeerCells::add_to);
-        }
-        counted
     }
 
     /// Whether a peer of this number is among them.

@@ -8,8 +8,9 @@ use crate::generation::Shared;
 use crate::request::Request;
 use millstream_net::clock;
 use millstream_telemetry::metrics::{Exposition, Snapshot, Upstream, UpstreamPeer};
-use millstream_upstream::PeerState;
+use millstream_upstream::{PeerAccount, PeerState};
 use millstream_wire::{FieldId, Headers};
+use std::collections::HashMap;
 
 /// Answers with the text that the client's `Accept` wants.
 pub(super) async fn answer(request: &mut Request, client: &mut Client) -> Outcome {
@@ -30,20 +31,28 @@ fn snapshot(shared: &Shared) -> Snapshot {
     snapshot.upstreams = shared
         .groups
         .iter()
-        .map(|group| {
-            let peers = group.in_force();
-            let accounts: Vec<_> = peers.accounts(now).collect();
-            let peers = peers.counted().into_iter().map(|(name, counts)| {
-                let mut peer = UpstreamPeer { name: name.to_owned(), counts, ..UpstreamPeer::default() };
-                for account in accounts.iter().filter(|account| *account.name == *name) {
-                    peer.up |= account.state == PeerState::Up;
-                    peer.checks += account.health.checks;
-                    peer.failed_checks += account.health.fails;
-                }
-                peer
-            });
-            Upstream { name: group.name().to_owned(), peers: peers.collect() }
+        .map(|group| Upstream {
+            name: group.name().to_owned(),
+            peers: by_address(group.in_force().accounts(now)),
         })
         .collect();
     snapshot
+}
+
+/// Prometheus knows a peer by its address: one that stands in several places is told once, with the sum.
+fn by_address(accounts: impl Iterator<Item = PeerAccount>) -> Vec<UpstreamPeer> {
+    let mut peers: Vec<UpstreamPeer> = Vec::new();
+    let mut positions = HashMap::new();
+    for account in accounts {
+        let at = *positions.entry(account.name.clone()).or_insert_with(|| {
+            peers.push(UpstreamPeer { name: account.name.to_string(), ..UpstreamPeer::default() });
+            peers.len() - 1
+        });
+        let peer = &mut peers[at];
+        peer.counts.add(&account.counts);
+        peer.up |= account.state == PeerState::Up;
+        peer.checks += account.health.checks;
+        peer.failed_checks += account.health.fails;
+    }
+    peers
 }

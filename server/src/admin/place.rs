@@ -8,10 +8,9 @@ use crate::imagined::Entrance;
 use crate::request::{ConnectionFacts, Request};
 use crate::right;
 use millstream_conf::model::{ListenAddress, Listener, ServerName};
+use millstream_net::Address;
 use millstream_net::stream::TlsInfo;
-use millstream_net::{Address, clock};
 use millstream_wire::host;
-use std::cell::Cell;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::rc::Rc;
 
@@ -111,17 +110,7 @@ fn connection(index: usize, listener: &Listener, name: &[u8]) -> ConnectionFacts
         other => other.into(),
     };
     let tls = TlsInfo::imagined(Some(String::from_utf8_lossy(name).into()));
-    ConnectionFacts {
-        serial: 0,
-        remote: Address::Tcp(SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0)),
-        remote_text: "127.0.0.1".into(),
-        local,
-        listener: Cell::new(index),
-        is_plain_on_tls: false,
-        proxied: None,
-        tls: listener.ssl.then(|| Box::new(tls)),
-        certificate: None,
-        opened: clock::now(),
-        requests: Cell::new(1),
-    }
+    let remote = Address::Tcp(SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0));
+    let tls = listener.ssl.then(|| Box::new(tls));
+    ConnectionFacts { tls, ..ConnectionFacts::plain(remote, local, index) }
 }

@@ -25,17 +25,9 @@ impl Naming<'_> {
     /// What a text comes to for the name that the client asks for.
     pub(super) fn say(&self, text: &Template, name: Option<&str>) -> Vec<u8> {
         let facts = ConnectionFacts {
-            serial: 0,
-            remote: self.remote.clone(),
-            remote_text: self.remote.host_text(),
-            local: Address::Unix(None),
-            listener: Cell::new(self.listener),
-            is_plain_on_tls: false,
-            proxied: None,
             tls: Some(Box::new(TlsInfo::imagined(name.map(Into::into)))),
-            certificate: None,
-            opened: clock::now(),
             requests: Cell::new(0),
+            ..ConnectionFacts::plain(self.remote.clone(), Address::Unix(None), self.listener)
         };
         let (worker, generation) = (self.worker.clone(), self.generation.clone());
         let mut request = Request::new(worker, generation, Rc::new(facts), clock::now());

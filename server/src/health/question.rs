@@ -10,7 +10,6 @@ use millstream_conf::model::{LocationId, Server, ServerId};
 use millstream_net::{Address, clock};
 use millstream_wire::h1::head::{HeadLimits, Progress};
 use millstream_wire::host;
-use std::cell::Cell;
 use std::rc::Rc;
 
 /// More than any word of a configuration, and its host, can be.
@@ -25,19 +24,7 @@ pub(super) fn make(
     (server, location): (ServerId, LocationId),
     uri: &str,
 ) -> Option<Request> {
-    let facts = ConnectionFacts {
-        serial: 0,
-        remote: Address::Unix(None),
-        remote_text: "unix:".into(),
-        local: Address::Unix(None),
-        listener: Cell::new(0),
-        is_plain_on_tls: false,
-        proxied: None,
-        tls: None,
-        certificate: None,
-        opened: clock::now(),
-        requests: Cell::new(1),
-    };
+    let facts = ConnectionFacts::plain(Address::Unix(None), Address::Unix(None), 0);
     let mut request = Request::new(worker.clone(), generation.clone(), Rc::new(facts), clock::now());
     request.server = server;
     request.location = location;

@@ -3,9 +3,9 @@
 //! Made once for each connection, by `connection`; all its requests share it.
 
 use crate::judged::ClientCertificate;
-use millstream_net::Address;
 use millstream_net::proxy_protocol::Proxied;
 use millstream_net::stream::TlsInfo;
+use millstream_net::{Address, clock};
 use std::cell::Cell;
 use std::time::Instant;
 
@@ -34,6 +34,25 @@ pub struct ConnectionFacts {
     pub opened: Instant,
     /// Requests so far, the present one included.
     pub requests: Cell<u64>,
+}
+
+impl ConnectionFacts {
+    /// A connection without TLS and without a proxy before it, with its first request.
+    pub fn plain(remote: Address, local: Address, listener: usize) -> Self {
+        ConnectionFacts {
+            serial: 0,
+            remote_text: remote.host_text(),
+            remote,
+            local,
+            listener: Cell::new(listener),
+            is_plain_on_tls: false,
+            proxied: None,
+            tls: None,
+            certificate: None,
+            opened: clock::now(),
+            requests: Cell::new(1),
+        }
+    }
 }
 
 /// Whom a request came from, as a trusted proxy says.

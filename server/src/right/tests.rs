@@ -26,19 +26,8 @@ fn from_address(configuration: &str, head: &str, from: &str) -> Request {
         text => Address::Tcp(SocketAddr::new(text.parse().expect("an address"), 4000)),
     };
     let known = &request.connection;
-    request.connection = Rc::new(ConnectionFacts {
-        serial: known.serial,
-        remote,
-        remote_text: from.into(),
-        local: known.local.clone(),
-        listener: known.listener.clone(),
-        is_plain_on_tls: false,
-        proxied: None,
-        tls: None,
-        certificate: None,
-        opened: known.opened,
-        requests: known.requests.clone(),
-    });
+    let facts = ConnectionFacts::plain(remote, known.local.clone(), known.listener.get());
+    request.connection = Rc::new(facts);
     request
 }
 

@@ -128,6 +128,23 @@ impl Default for PeerCounts {
 }
 
 impl PeerCounts {
+    /// Adds another's counts.
+    pub fn add(&mut self, other: &PeerCounts) {
+        let PeerCounts { requests, responses, sent, received, failures, outages, active, timings } = other;
+        self.requests += requests;
+        for (sum, count) in self.responses.iter_mut().zip(responses) {
+            *sum += count;
+        }
+        self.sent += sent;
+        self.received += received;
+        self.failures += failures;
+        self.outages += outages;
+        self.active = self.active.wrapping_add(*active);
+        for (sum, timing) in self.timings.iter_mut().zip(timings) {
+            sum.add(timing);
+        }
+    }
+
     /// How long something took, in microseconds.
     pub fn timing(&self, what: PeerTiming) -> &HistogramSnapshot {
         &self.timings[what as usize]
