@@ -32,6 +32,7 @@ mod attack;
 mod streams;
 mod soak;
 mod wordpress;
+mod watched;
 pub mod verdict;
 
 use std::path::PathBuf;
@@ -71,6 +72,7 @@ pub fn run(arguments: &[String]) -> Result<(), String> {
         Work::FindMax => ceiling::run(&options, &programs)?,
         Work::Stall => stall::run(&options, &programs)?,
         Work::WordPress => wordpress::run(&options, &programs)?,
+        Work::Watched => watched::run(&options, &programs)?,
         Work::Generator => generator::run(&options, &programs)?,
         Work::Verdict => return verdict::run(&options, &programs),
         _ => {

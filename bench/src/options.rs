@@ -49,6 +49,8 @@ pub enum Work {
     Soak,
     /// WordPress through PHP-FPM, beside nginx.
     WordPress,
+    /// A hit while people look at the dashboard.
+    Watched,
 }
 
 /// What to measure and for how long.
@@ -125,6 +127,7 @@ impl Options {
                 "streams" => (options.work, options.clients) = (Work::Streams, 1_000),
                 "soak" => options.work = Work::Soak,
                 "wordpress" => options.work = Work::WordPress,
+                "watched" => options.work = Work::Watched,
                 "--minutes" => options.minutes = number(&value()?)?.clamp(1, 24 * 60),
                 "generator" => options.work = Work::Generator,
                 "--runs" => options.runs = number(&value()?)?.clamp(1, 1000),
@@ -173,6 +176,7 @@ pub(crate) fn usage() -> String {
                     cargo xtask bench streams [--clients N] [--markdown FILE]\n\
                     cargo xtask bench soak [--minutes N] [--markdown FILE]\n\
                     cargo xtask bench wordpress [--duration SECONDS] [--rounds N] [--nginx PATH] [--markdown FILE]\n\
+                    cargo xtask bench watched [--trained] [--duration SECONDS] [--rounds N] [--nginx PATH] [--markdown FILE]\n\
                     cargo xtask bench generator [--duration SECONDS] [--rounds N] [--connections N] [--markdown FILE]\ncases:"
         .to_owned();
     for case in cases::ALL {

@@ -7,6 +7,7 @@ mod site;
 
 use std::fmt::Write;
 
+use millstream_load::ladder::result::median;
 use millstream_tests::client::{Answer, Client};
 use millstream_tests::process::cpu_time;
 
@@ -159,11 +160,6 @@ fn load(page: &str, options: &Options, ours: &Started, nginx: &Started) -> Resul
         our_cost / cost
     );
     Ok((our_rate / rate, rows))
-}
-
-fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values[values.len() / 2]
 }
 
 #[cfg(test)]

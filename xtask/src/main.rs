@@ -38,6 +38,7 @@ const USAGE: &str = "cargo xtask COMMAND
   bench streams         1,000 clients of event streams that come and go
   bench soak            mixed traffic for minutes, and whether everything is back where it was
   bench wordpress       a blog through PHP-FPM with fastcgi_cache, beside nginx
+  bench watched         a hit while five people look at the dashboard, beside one that is not counted, and nginx
   bench generator       `millstream bench` beside wrk and oha on one server
   instructions [NAME…]  instructions per iteration of the hot leaves, against benches/baseline.json";
 
