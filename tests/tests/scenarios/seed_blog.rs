@@ -5,8 +5,11 @@ use std::time::Duration;
 
 use millstream_tests::load;
 use millstream_tests::origin::{Origin, Step, answer};
+use millstream_tests::ports;
 use millstream_tests::prefix::seed;
 use millstream_tests::server::{Server, is_nginx};
+use millstream_tests::wait;
+use millstream_tests::webdriver::Window;
 
 /// A page that takes its time, as long as the article's.
 const PAGE_TIME: Duration = Duration::from_millis(660);
@@ -76,4 +79,38 @@ fn blog_3_sends_one_request_at_a_time_and_nobody_waits_longer_than_the_first() {
     // A client that found the lock taken waits for the same fill; the slack is this machine's scheduling.
     let bound = PAGE_TIME + Duration::from_millis(if is_nginx() { 900 } else { 400 });
     assert!(report.slowest <= bound, "{:?}", report.slowest);
+}
+
+/// The article's author saw on the dashboard that 150 requests reached the origin in thirty seconds, and 16 with the lock.
+/// `MILLSTREAM_STORY=28` loads nearly as long (the page tells of the last thirty), `MILLSTREAM_PICTURES` keeps what it showed.
+#[test]
+fn the_dashboard_shows_how_many_requests_the_lock_keeps_from_the_api() {
+    if is_nginx() {
+        return;
+    }
+    let Some(window) = Window::open(1280, 700) else {
+        eprintln!("SKIPPED: no driver of Chromium here; apt-get install chromium-driver");
+        return;
+    };
+    let seconds = std::env::var("MILLSTREAM_STORY").map_or(5, |text| text.parse().expect("seconds"));
+    // The lock is on unless the file says otherwise; the article's nginx had none in its second step.
+    let steps = [("blog-2-microcache", "proxy_cache_lock off;"), ("blog-3-microcache-lock", "")];
+    let [without, with] = steps.map(|(step, lock)| {
+        let (origin, dashboard) = (slow_page(), ports::free());
+        let own = format!("http {{ dashboard {dashboard}; {lock}");
+        let file = seed(step).replacen("http {", &own, 1);
+        let server = Server::start(&file, &[("ORIGIN", &origin.address())]);
+        window.go(&format!("http://127.0.0.1:{dashboard}/"));
+        wait::until("it follows", || window.text("#state") == "live");
+        let report = load::run(server.port(), "/", 10, Duration::from_secs(seconds));
+        assert!(report.failures.is_empty(), "{:?}", report.failures);
+        // A refresh in the background may still be on its way.
+        wait::until("the page tells what reached the API", || {
+            window.text("#reached") == origin.count().to_string()
+        });
+        window.picture(step);
+        origin.count()
+    });
+    eprintln!("{without} requests reached the API in {seconds} s, {with} with the lock");
+    assert!(with * 4 <= without, "{without} without the lock, {with} with it");
 }
