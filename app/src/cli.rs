@@ -1,6 +1,7 @@
 //! The command line: nginx's letters, and `serve`, `purge`, `explain`, `bench`, `ladder`, `demo` and `capacity`.
 //!
 //! Arguments in, a [`Command`] out; nothing is opened or started here. Next: `main`, whose match carries it out.
+//! [`described`] is the same line as data, for what is made of it: `man_page` and `completions`.
 
 mod value;
 mod bench;
@@ -14,6 +15,7 @@ pub use capacity::Capacity;
 pub use ladder::{Demo, Ladder};
 
 use clap::{ArgAction, Args, CommandFactory, Parser, Subcommand};
+use clap_complete::Shell;
 use millstream_conf::load::Options;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -46,6 +48,10 @@ pub enum Command {
     Demo(Demo),
     /// `capacity URL URL …`.
     Capacity(Capacity),
+    /// `completions SHELL`.
+    Completions(Shell),
+    /// `man [COMMAND …]`.
+    Man(Vec<String>),
     /// Nothing: there were no arguments, and this default configuration is not there.
     Nothing(PathBuf),
     /// An nginx.conf.
@@ -76,21 +82,28 @@ pub enum SignalName {
     Reload,
 }
 
+/// What help and the manual page end with.
+pub const EXAMPLES: &str = "\
+millstream serve http://127.0.0.1:8000   puts a cache in front of an API, no file needed
+millstream -c nginx.conf -t               checks a configuration
+millstream -c nginx.conf                  runs it";
+
+/// The configuration below the prefix where `-c` names none: nginx's place, then that of packages.
+const DEFAULT_FILES: [&str; 2] = ["conf/nginx.conf", "nginx.conf"];
+
 #[derive(Parser)]
 #[command(
     name = "millstream",
     about = "A caching reverse proxy and load balancer that reads nginx.conf",
     disable_version_flag = true,
     args_conflicts_with_subcommands = true,
-    after_help = "millstream serve http://127.0.0.1:8000   puts a cache in front of an API, no file needed\n\
-                  millstream -c nginx.conf -t               checks a configuration\n\
-                  millstream -c nginx.conf                  runs it"
+    after_help = EXAMPLES
 )]
 struct Line {
     #[command(subcommand)]
     verb: Option<Verb>,
     /// The configuration file
-    #[arg(short = 'c', value_name = "FILE", default_value = "conf/nginx.conf")]
+    #[arg(short = 'c', value_name = "FILE", default_value = DEFAULT_FILES[0])]
     configuration: PathBuf,
     /// The directory that relative paths are relative to
     #[arg(short = 'p', value_name = "PREFIX", default_value = "/etc/millstream/")]
@@ -140,13 +153,25 @@ enum Verb {
     Demo(Demo),
     /// Measures several API servers alone and behind the proxy: does another one help?
     Capacity(Capacity),
+    /// Prints the completion script of a shell
+    #[command(hide = true)]
+    Completions {
+        /// The shell
+        shell: Shell,
+    },
+    /// Prints the manual page, or that of a command
+    #[command(hide = true)]
+    Man {
+        /// The command
+        command: Vec<String>,
+    },
 }
 
 /// Where the running process is found.
 #[derive(Debug, Clone, Args)]
 pub struct Reach {
     /// The configuration that it runs, which names its control socket
-    #[arg(short = 'c', value_name = "FILE", default_value = "conf/nginx.conf")]
+    #[arg(short = 'c', value_name = "FILE", default_value = DEFAULT_FILES[0])]
     configuration: PathBuf,
     /// The directory that relative paths are relative to
     #[arg(short = 'p', id = "directory", value_name = "PREFIX", default_value = "/etc/millstream/")]
@@ -303,6 +328,11 @@ fn verb_first(mut arguments: Vec<OsString>) -> Vec<OsString> {
     arguments
 }
 
+/// The command line as data, with nothing in it that its help does not say.
+pub fn described() -> clap::Command {
+    Line::command()
+}
+
 /// Says what there is to be asked for. It is a failure all the same: a service that was to start has not.
 pub fn help(missing: &Path) -> ExitCode {
     let help = Line::command().render_help();
@@ -320,6 +350,8 @@ fn meaning(line: Line) -> Command {
         Some(Verb::Ladder(ladder)) => return Command::Ladder(ladder),
         Some(Verb::Demo(demo)) => return Command::Demo(demo),
         Some(Verb::Capacity(capacity)) => return Command::Capacity(capacity),
+        Some(Verb::Completions { shell }) => return Command::Completions(shell),
+        Some(Verb::Man { command }) => return Command::Man(command),
         None => {}
     }
     if line.build {
@@ -353,11 +385,22 @@ impl Reach {
 /// Which files are meant.
 fn options(prefix: &Path, configuration: PathBuf, globals: Option<String>) -> Options {
     let working = std::env::current_dir().unwrap_or_default();
+    let prefix = working.join(prefix);
+    let main_file = main_file(&prefix, &working, configuration);
+    Options { main_file, prefix, globals, error_log: None, lenient: false }
+}
+
+/// The configuration as it hangs on the prefix, or with its whole path.
+fn main_file(prefix: &Path, working: &Path, configuration: PathBuf) -> PathBuf {
+    if prefix.join(&configuration).exists() {
+        return configuration;
+    }
+    let [default, packaged] = DEFAULT_FILES;
+    if configuration == Path::new(default) && prefix.join(packaged).exists() {
+        return packaged.into();
+    }
     // nginx takes -c from the working directory's point of view only through the prefix; so do we, but for a name
     // that exists here and not there, which is what a person at a terminal means.
-    let prefix = working.join(prefix);
     let given_here = working.join(&configuration);
-    let main_file =
-        if !prefix.join(&configuration).exists() && given_here.exists() { given_here } else { configuration };
-    Options { main_file, prefix, globals, error_log: None, lenient: false }
+    if given_here.exists() { given_here } else { configuration }
 }

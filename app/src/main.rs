@@ -7,6 +7,8 @@
 #![allow(unreachable_pub)]
 
 mod cli;
+mod completions;
+mod man_page;
 mod version;
 mod pid_file;
 mod panic_log;
@@ -54,6 +56,8 @@ fn main() -> ExitCode {
         Command::Ladder(ladder) => measure::ladder::run(&ladder),
         Command::Demo(demo) => measure::demo::run(&demo),
         Command::Capacity(capacity) => measure::capacity::run(&capacity),
+        Command::Completions(shell) => completions::print(shell),
+        Command::Man(command) => man_page::print(&command),
         Command::ServeUrl(serve) => running::serve_url(&serve),
         Command::Run(options) => running::run(&options),
     }

@@ -68,6 +68,9 @@ fn a_relative_file_hangs_on_the_prefix_unless_it_is_only_in_the_working_director
     // Tests run in the package's directory, which has a Cargo.toml.
     assert!(line("Cargo.toml").main_file.is_absolute());
     assert_eq!(line("nowhere.conf").main_file, PathBuf::from("nowhere.conf"));
+    std::fs::write(prefix.path().join("nginx.conf"), "").expect("written");
+    assert_eq!(line("conf/nginx.conf").main_file, PathBuf::from("nginx.conf"), "the place of packages");
+    assert_eq!(line("conf/other.conf").main_file, PathBuf::from("conf/other.conf"));
     std::fs::write(prefix.path().join("Cargo.toml"), "").expect("written");
     assert_eq!(line("Cargo.toml").main_file, PathBuf::from("Cargo.toml"));
 }

@@ -57,6 +57,7 @@ mod names;
 mod fastcgi;
 mod applications;
 mod memory;
+mod manual;
 mod metrics;
 mod dashboard;
 mod slow_readers;

@@ -1,0 +1,115 @@
+//! `millstream man [COMMAND]`: the manual page, in roff. Options come from the command line itself, so that the page
+//! cannot say something else; what no option says (signals, files) stands here.
+//!
+//! It prints and never writes a file. Directives are not its matter: docs/directives.md is their manual.
+
+use crate::cli;
+use clap::Command;
+use clap_mangen::Man;
+use clap_mangen::roff::{Roff, bold, roman};
+use std::io::{Result, Write};
+use std::process::ExitCode;
+
+/// Administration: what Debian has in `/usr/sbin`.
+const SECTION: &str = "8";
+
+const SIGNALS: &[(&str, &str)] = &[
+    ("HUP", "Reads the configuration anew; with an error in it, the old one goes on."),
+    ("QUIT", "Stops when what is in progress is finished."),
+    ("TERM, INT", "Stops at once."),
+    ("USR1", "Opens the log files anew."),
+    ("USR2", "Starts the program anew with the same sockets; then send QUIT to the old process."),
+];
+
+const FILES: &[(&str, &str)] = &[
+    (
+        "/etc/millstream/conf/nginx.conf, /etc/millstream/nginx.conf",
+        "The configuration where -c names none: the first that is there. Packages have the second.",
+    ),
+    ("/etc/millstream/conf.d/*.conf", "What the configuration of a package includes."),
+    ("/var/log/millstream, /var/cache/millstream", "Logs and stored answers, as a package has them."),
+];
+
+/// Prints the page of the program, or of one of its commands, whose words these are.
+pub fn print(words: &[String]) -> ExitCode {
+    let mut line = cli::described().disable_help_subcommand(true);
+    // Otherwise a command does not know that it is `millstream serve`.
+    line.build();
+    let verb = words.iter().try_fold(&line, |line, word| line.find_subcommand(word));
+    let Some(verb) = verb.filter(|verb| !verb.is_hide_set()) else {
+        eprintln!("millstream: there is no command {}; millstream --help has them all", words.join(" "));
+        return ExitCode::FAILURE;
+    };
+    match if words.is_empty() { program(verb) } else { command(verb) } {
+        // A closed pipe on standard output is the reader's wish.
+        Ok(page) => _ = std::io::stdout().write_all(&page),
+        Err(error) => {
+            eprintln!("millstream: the manual page: {error}");
+            return ExitCode::FAILURE;
+        }
+    }
+    ExitCode::SUCCESS
+}
+
+/// What the command line says of itself, and what goes beyond it.
+fn program(line: &Command) -> Result<Vec<u8>> {
+    let mut page = page(line)?;
+    let mut rest = Roff::new();
+    rest.control("SH", ["EXAMPLES"]);
+    unfilled(&mut rest, cli::EXAMPLES);
+    table(&mut rest, "SIGNALS", SIGNALS);
+    table(&mut rest, "FILES", FILES);
+    rest.to_writer(&mut page)?;
+    Ok(page)
+}
+
+/// What a command says of itself, with what its help ends with.
+fn command(line: &Command) -> Result<Vec<u8>> {
+    let mut page = page(line)?;
+    if let Some(notes) = line.get_after_help() {
+        let mut rest = Roff::new();
+        rest.control("SH", ["NOTES"]);
+        rest.text([roman(notes.to_string())]);
+        rest.to_writer(&mut page)?;
+    }
+    Ok(page)
+}
+
+/// What a command line says of itself.
+fn page(line: &Command) -> Result<Vec<u8>> {
+    let mut page = Vec::new();
+    let version = concat!("millstream ", env!("CARGO_PKG_VERSION"));
+    let man = Man::new(line.clone()).section(SECTION).source(version).manual("System Administration");
+    man.render_title(&mut page)?;
+    man.render_name_section(&mut page)?;
+    // The generator's own synopsis names every option and leaves out what belongs to it.
+    let mut synopsis = Roff::new();
+    synopsis.control("SH", ["SYNOPSIS"]);
+    let usage = line.clone().render_usage().to_string();
+    unfilled(&mut synopsis, usage.trim_start_matches("Usage: "));
+    synopsis.to_writer(&mut page)?;
+    man.render_description_section(&mut page)?;
+    man.render_options_section(&mut page)?;
+    if line.has_subcommands() {
+        man.render_subcommands_section(&mut page)?;
+    }
+    Ok(page)
+}
+
+/// Lines as they are.
+fn unfilled(page: &mut Roff, text: &str) {
+    page.control("nf", []);
+    for line in text.lines() {
+        page.text([roman(line.trim_start())]);
+    }
+    page.control("fi", []);
+}
+
+fn table(page: &mut Roff, title: &str, rows: &[(&str, &str)]) {
+    page.control("SH", [title]);
+    for (name, meaning) in rows {
+        page.control("TP", []);
+        page.text([bold(*name)]);
+        page.text([roman(*meaning)]);
+    }
+}
