@@ -6,6 +6,7 @@
 use crate::descriptors::Needs;
 use crate::handshakes::Handshakes;
 use crate::names::LookedUp;
+use crate::traces::Traces;
 use crate::{account, temporary};
 use millstream_cache::Store;
 use millstream_conf::diagnostics::Diagnostics;
@@ -193,36 +194,34 @@ pub fn probe(configuration: &mut Configuration, findings: &mut Diagnostics) {
     }
     resolvers(http, &names, findings);
     Handshakes::read(http, false, findings);
-    for file in &http.log_files {
-        try_log(&file.path, findings);
-    }
-    for log in configuration
-        .main
-        .error_logs
-        .iter()
-        .chain(http.locations.iter().flat_map(|l| l.settings.logs.error.iter()))
-    {
-        if let LogTarget::File(path) = &log.target {
-            try_log(path, findings);
+    let logs = || log_files(configuration);
+    let caches = || http.cache_zones.iter().filter_map(|zone| Some((zone.path.as_deref()?, zone.span)));
+    let traces = Traces::before(logs().chain(caches().map(|(path, _)| path)));
+    for path in logs() {
+        if let Err(error) = log_writer::open_file(path) {
+            no_log(path, &error, findings);
         }
     }
-    for zone in &http.cache_zones {
-        if let Some(path) = &zone.path
-            && let Err(error) = std::fs::create_dir_all(path)
-        {
-            findings
-                .error(zone.span, format!("the cache directory {} cannot be made: {error}", path.display()));
+    for (path, span) in caches() {
+        if let Err(error) = std::fs::create_dir_all(path) {
+            findings.error(span, format!("the cache directory {} cannot be made: {error}", path.display()));
         }
     }
     account::prove_caches(configuration, findings);
+    traces.remove();
     // A log that every location inherits is one finding.
     findings.leave_out_repeats();
 }
 
-fn try_log(path: &Path, findings: &mut Diagnostics) {
-    if let Err(error) = log_writer::open_file(path) {
-        no_log(path, &error, findings);
-    }
+/// Every log file that a name stands for.
+fn log_files(configuration: &Configuration) -> impl Iterator<Item = &Path> {
+    let http = &configuration.http;
+    let own = http.locations.iter().flat_map(|location| location.settings.logs.error.iter());
+    let error_logs = configuration.main.error_logs.iter().chain(own).filter_map(|log| match &log.target {
+        LogTarget::File(path) => Some(path.as_path()),
+        _ => None,
+    });
+    http.log_files.iter().map(|file| file.path.as_path()).chain(error_logs)
 }
 
 fn no_log(path: &Path, error: &std::io::Error, findings: &mut Diagnostics) {

@@ -14,6 +14,7 @@ mod pid_file;
 mod panic_log;
 mod account;
 mod temporary;
+mod traces;
 mod accepting;
 mod descriptors;
 mod names;

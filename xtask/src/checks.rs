@@ -124,11 +124,17 @@ fn tail(text: &[u8]) -> String {
 
 /// Cargo of the nightly toolchain; the toolchain that runs this program must not decide which one the child takes.
 fn nightly(arguments: &[&str]) -> Command {
-    let mut command = Command::new("cargo");
-    let path = std::env::var("PATH").unwrap_or_default();
-    command.env("PATH", format!("{path}:{}", tools().join("bin").display()));
+    let mut command = with_tools("cargo");
     command.env_remove("RUSTUP_TOOLCHAIN").env_remove("CARGO").env_remove("RUSTC").env_remove("RUSTDOC");
     command.arg("+nightly").args(arguments).current_dir(tree::root()).stdin(Stdio::null());
+    command
+}
+
+/// A program that finds what is installed in [`tools`] as well.
+pub(crate) fn with_tools(program: &str) -> Command {
+    let mut command = Command::new(program);
+    let path = std::env::var("PATH").unwrap_or_default();
+    command.env("PATH", format!("{path}:{}", tools().join("bin").display()));
     command
 }
 
@@ -144,6 +150,7 @@ fn install_cargo_fuzz() -> bool {
         && is_there(&mut nightly(&["fuzz", "--version"]))
 }
 
-fn is_there(command: &mut Command) -> bool {
+/// Whether a command can be run, as its exit status says.
+pub(crate) fn is_there(command: &mut Command) -> bool {
     command.output().is_ok_and(|output| output.status.success())
 }

@@ -10,6 +10,7 @@ mod instructions;
 mod dist;
 mod conformance;
 mod checks;
+mod package;
 
 use std::process::ExitCode;
 
@@ -22,6 +23,7 @@ const USAGE: &str = "cargo xtask COMMAND
   tidy                  floors, names, sizes, and that the generated manuals are up to date
   docs                  writes the pages of docs/ that come from tables and types
   dist                  the binary that packages carry, optimised by a profile of its own work
+  package [OPTIONS]     the Debian package, of that binary or with --profile of another (package --help)
   bench [OPTIONS]       side by side with nginx, HAProxy and Varnish (bench --help)
   bench idle            memory of idle keep-alive connections
   bench memory          bytes per stored entry beyond its content, longest store and look-up
@@ -56,6 +58,7 @@ fn main() -> ExitCode {
         "tidy" => tidy::run(),
         "docs" => manuals::write(),
         "dist" => dist::run(),
+        "package" => package::run(rest),
         "bench" => millstream_bench::run(rest),
         "instructions" => instructions::run(rest),
         _ => Err(USAGE.to_owned()),

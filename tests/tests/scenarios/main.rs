@@ -58,6 +58,7 @@ mod fastcgi;
 mod applications;
 mod memory;
 mod manual;
+mod packaging;
 mod metrics;
 mod dashboard;
 mod slow_readers;
