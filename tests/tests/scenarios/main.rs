@@ -59,6 +59,7 @@ mod applications;
 mod memory;
 mod manual;
 mod packaging;
+mod monitoring;
 mod metrics;
 mod dashboard;
 mod slow_readers;
