@@ -6,11 +6,12 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use std::time::Duration;
 
 use millstream_tests::prefix::Prefix;
-use millstream_tests::process::Running;
+use millstream_tests::process::{self, Running};
 use millstream_tests::server::{binary, command, is_nginx};
-use millstream_tests::{client, ports, target_directory, wait, workspace};
+use millstream_tests::{client, load, ports, target_directory, wait, workspace};
 
 /// Whether a program can be run; says so where it cannot.
 fn is_installed(program: &str, argument: &str) -> bool {
@@ -95,6 +96,27 @@ fn the_configuration_of_the_package_passes_the_check_and_takes_sites() {
 }
 
 #[test]
+fn the_configuration_of_the_container_stays_in_the_foreground_and_logs_to_whoever_runs_it() {
+    if is_nginx() {
+        return;
+    }
+    let root = Root::new();
+    root.prefix.write("etc/millstream/nginx.conf", &root.own(&packaged("container.conf")));
+    let site = format!("server {{ listen 127.0.0.1:{}; location / {{ return 200 ok; }} }}", root.port);
+    root.prefix.write("etc/millstream/conf.d/site.conf", &site);
+    let output = fs::File::create(root.prefix.join("output")).expect("own directory is writable");
+    let mut process = Running::start(root.command().stdout(output)).expect("the binary runs");
+    wait::until("it serves", || std::net::TcpStream::connect(("127.0.0.1", root.port)).is_ok());
+    assert_eq!(client::get(root.port, "/asked").status, 200);
+    wait::until("the line is there", || root.prefix.read("output").contains("GET /asked"));
+    assert!(process.ended().is_none());
+    // What `docker stop` sends, as the Dockerfile says.
+    assert!(packaged("Dockerfile").contains("STOPSIGNAL SIGQUIT"));
+    process.signal(rustix::process::Signal::QUIT);
+    assert!(process.wait(Duration::from_secs(20)).is_some_and(|status| status.success()));
+}
+
+#[test]
 fn the_unit_is_one_that_systemd_accepts() {
     if is_nginx() || !is_installed("systemd-analyze", "--version") {
         return;
@@ -108,11 +130,17 @@ fn the_unit_is_one_that_systemd_accepts() {
     assert_eq!(success(&output.expect("it runs")), "");
 }
 
-/// A `systemctl` that writes down what it was asked, and opens the log files anew as `kill --signal=USR1` would.
-fn service_manager(root: &Root, id: u32) -> PathBuf {
+/// A `systemctl` that writes down what it was asked, passes signals on to the process of the pid file, and says which one that is.
+fn service_manager(root: &Root) -> PathBuf {
     let (folder, asked) = (root.prefix.join("bin"), root.prefix.join("asked"));
     fs::create_dir_all(&folder).expect("own directory is writable");
-    let script = format!("#!/bin/sh\necho \"$*\" >> {}\nexec kill -USR1 {id}\n", asked.display());
+    let pid = root.prefix.join("run/millstream/nginx.pid");
+    let script = format!(
+        "#!/bin/sh\necho \"$*\" >> {asked}\ncase \"$*\" in\n\
+        show*) cat {pid} ;;\n*=USR1*) kill -USR1 \"$(cat {pid})\" ;;\n*=USR2*) kill -USR2 \"$(cat {pid})\" ;;\nesac\n",
+        asked = asked.display(),
+        pid = pid.display(),
+    );
     let file = root.prefix.write("bin/systemctl", &script);
     let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
     fs::set_permissions(file, mode).expect("own file");
@@ -128,8 +156,8 @@ fn rotated_logs_are_opened_anew_and_no_line_is_lost() {
     root.prefix.write("etc/millstream/nginx.conf", &root.own(&packaged("nginx.conf")));
     let site = format!("server {{ listen 127.0.0.1:{}; location / {{ return 200 ok; }} }}", root.port);
     root.prefix.write("etc/millstream/conf.d/site.conf", &site);
-    let process = root.start();
-    let manager = service_manager(&root, process.id());
+    let _process = root.start();
+    let manager = service_manager(&root);
     let rules = root.prefix.write("rules", &root.own(&packaged("millstream.logrotate")));
     let rotate = |letter: &str| {
         let mut logrotate = Command::new("/usr/sbin/logrotate");
@@ -151,6 +179,46 @@ fn rotated_logs_are_opened_anew_and_no_line_is_lost() {
     assert_eq!(lines("access.log.1"), 1);
     rotate("-f");
     assert!(root.prefix.join("var/log/millstream/access.log.2.gz").exists(), "compressed a turn later");
+}
+
+/// The script of the package after an upgrade, as dpkg runs it.
+fn after_upgrade(root: &Root) -> Output {
+    let script = packaged("debian/postinst").replace("#DEBHELPER#", "");
+    let script = script.replace("/run/systemd/system", &root.prefix.path().display().to_string());
+    let file = root.prefix.write("postinst", &script);
+    let mut shell = Command::new("sh");
+    let path = format!("{}:{}", service_manager(root).display(), std::env::var("PATH").unwrap_or_default());
+    shell.arg(file).args(["configure", "0.0.1-1"]).env("PATH", path).stdin(Stdio::null());
+    shell.output().expect("a shell")
+}
+
+#[test]
+fn an_upgrade_refuses_nobody_and_one_that_fails_leaves_the_old_process() {
+    if is_nginx() {
+        return;
+    }
+    let root = Root::new();
+    root.prefix.write("etc/millstream/nginx.conf", &root.own(&packaged("nginx.conf")));
+    let site = format!("server {{ listen 127.0.0.1:{}; location / {{ return 200 ok; }} }}", root.port);
+    root.prefix.write("etc/millstream/conf.d/site.conf", &site);
+    let mut old = root.start();
+    let load = load::Load::start(root.port, "/", 4);
+    success(&after_upgrade(&root));
+    assert!(old.wait(Duration::from_secs(20)).is_some_and(|status| status.success()), "the old one ended");
+    let before = load.answered();
+    wait::until("the new one answers", || load.answered() > before + 100);
+    let report = load.finish();
+    assert!(report.failures.is_empty(), "{:?}", report.failures.first());
+
+    let main = || root.prefix.read("run/millstream/nginx.pid").trim().parse::<u32>().unwrap_or(0);
+    let next = main();
+    root.prefix.write("etc/millstream/conf.d/site.conf", "nonsense;");
+    let said = success(&after_upgrade(&root));
+    assert!(said.contains("the old one goes on"), "{said}");
+    assert_eq!(main(), next);
+    assert_eq!(client::get(root.port, "/").status, 200);
+    process::send(next, rustix::process::Signal::TERM);
+    wait::until("it ends", || !process::is_alive(next));
 }
 
 /// dpkg on a root of its own, with scripts that run outside of it and are told so (`DPKG_ROOT`).
