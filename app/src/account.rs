@@ -88,12 +88,16 @@ pub fn give_all(configuration: &Configuration, account: &Account, log: &ErrorLog
 }
 
 /// Gives each cache directory to whoever will serve, and tries it with that one's rights. What cannot be used is a warning: it
-/// stores nothing, and serves all the same.
-pub fn prove_caches(configuration: &Configuration, findings: &mut Diagnostics) {
+/// stores nothing, and serves all the same. A check (`-t`) leaves out what only another user's service can prove.
+pub fn prove_caches(configuration: &Configuration, is_check: bool, findings: &mut Diagnostics) {
     let user = configuration.main.user.as_ref().filter(|_| rustix::process::geteuid().is_root());
     let account = user.and_then(|user| privileges::find(user).ok());
+    let is_default = user.is_some_and(|user| [DEFAULT_USER, DEFAULT_ID].contains(&user.name.as_str()));
     for zone in &configuration.http.cache_zones {
         let Some(path) = &zone.path else { continue };
+        if is_check && is_default && is_anothers(path) {
+            continue;
+        }
         let given = account.as_ref().map_or(Ok(()), |account| give(path, account));
         let tried = privileges::as_served(user, || temporary::file_in(path).map(drop));
         let why = match (given, tried) {
@@ -111,6 +115,14 @@ pub fn prove_caches(configuration: &Configuration, findings: &mut Diagnostics) {
             .warning(zone.span, what)
             .help("let the user enter all directories above it, and own this one");
     }
+}
+
+/// Whether a directory, or the one that it is in, belongs to a user that is neither root nor nobody. Where root checks a file that
+/// names no user, a service with a user of its own serves from it, and perhaps sees it where nobody may not go (`DynamicUser`).
+fn is_anothers(path: &Path) -> bool {
+    let owner = |path: &Path| fs::metadata(path).map_or(0, |found| found.uid());
+    let nobody = privileges::find(&nobody()).map_or(0, |account| account.uid);
+    path.ancestors().take(2).map(owner).any(|uid| uid != 0 && uid != nobody)
 }
 
 /// Gives one regular file or directory of root's.

@@ -60,3 +60,29 @@ fn what_root_made_is_given_and_nothing_is_given_through_a_link() {
     assert_eq!(owner(directory.path()), (12345, 12346));
     give(Path::new("/nonexistent/file"), &account).expect("nothing to give");
 }
+
+#[test]
+fn roots_check_says_nothing_of_a_cache_in_the_folder_of_a_service_with_a_user_of_its_own() {
+    if !rustix::process::geteuid().is_root() {
+        return;
+    }
+    let directory = tempfile::tempdir().expect("a directory");
+    let cache = directory.path().join("cache");
+    fs::create_dir(&cache).expect("made");
+    lchown(directory.path(), Some(12345), Some(12346)).expect("given");
+    let closed = std::os::unix::fs::PermissionsExt::from_mode(0o700);
+    fs::set_permissions(directory.path(), closed).expect("own directory");
+    let warnings = |user: &str, is_check: bool| {
+        let cached = "server { location / { proxy_pass http://127.0.0.1:1; proxy_cache a; } }";
+        let zone = format!("proxy_cache_path {} keys_zone=a:1m;", cache.display());
+        let mut loaded =
+            with_default_user(loaded(&format!("{user} events {{}} http {{ {zone} {cached} }}")), true);
+        let configuration = loaded.configuration.as_ref().expect("it loads");
+        prove_caches(configuration, is_check, &mut loaded.diagnostics);
+        let found = loaded.diagnostics.sorted();
+        found.iter().filter(|finding| finding.message.contains("cannot be used")).count()
+    };
+    assert_eq!(warnings("", true), 0);
+    assert_eq!(fs::metadata(&cache).expect("there").uid(), 0, "it was given to nobody else");
+    assert_eq!(warnings("user nobody nogroup;", false), 1, "a start tries it as whoever serves");
+}
