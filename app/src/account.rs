@@ -87,9 +87,15 @@ pub fn give_all(configuration: &Configuration, account: &Account, log: &ErrorLog
     http.cache_zones.iter().filter_map(|zone| zone.path.as_deref()).for_each(give);
 }
 
+/// Tries what will be written to while requests are served: the directories of caches and the folders of state files.
+pub fn prove_folders(configuration: &Configuration, is_check: bool, findings: &mut Diagnostics) {
+    prove_caches(configuration, is_check, findings);
+    prove_states(configuration, is_check, findings);
+}
+
 /// Gives each cache directory to whoever will serve, and tries it with that one's rights. What cannot be used is a warning: it
 /// stores nothing, and serves all the same. A check (`-t`) leaves out what only another user's service can prove.
-pub fn prove_caches(configuration: &Configuration, is_check: bool, findings: &mut Diagnostics) {
+fn prove_caches(configuration: &Configuration, is_check: bool, findings: &mut Diagnostics) {
     let user = configuration.main.user.as_ref().filter(|_| rustix::process::geteuid().is_root());
     let account = user.and_then(|user| privileges::find(user).ok());
     let is_default = user.is_some_and(|user| [DEFAULT_USER, DEFAULT_ID].contains(&user.name.as_str()));
@@ -114,6 +120,28 @@ pub fn prove_caches(configuration: &Configuration, is_check: bool, findings: &mu
         findings
             .warning(zone.span, what)
             .help("let the user enter all directories above it, and own this one");
+    }
+}
+
+/// Tries the folders of state files with the rights of whoever will serve. Where no file can be made, the API's changes to the
+/// group will be refused, which is a warning: requests are served all the same.
+fn prove_states(configuration: &Configuration, is_check: bool, findings: &mut Diagnostics) {
+    let user = configuration.main.user.as_ref().filter(|_| rustix::process::geteuid().is_root());
+    let is_default = user.is_some_and(|user| [DEFAULT_USER, DEFAULT_ID].contains(&user.name.as_str()));
+    for upstream in &configuration.http.upstreams {
+        let Some(folder) = upstream.state.as_deref().and_then(Path::parent) else { continue };
+        if is_check && is_default && is_anothers(folder) {
+            continue;
+        }
+        let Ok(Err(error)) = privileges::as_served(user, || temporary::file_in(folder).map(drop)) else {
+            continue;
+        };
+        let whose = user.map_or_else(String::new, |user| format!(" by user \"{}\"", user.name));
+        let (folder, name) = (folder.display(), &upstream.name);
+        let what = format!(
+            "no file can be made in {folder}{whose}: {error}; changes to upstream \"{name}\" will be refused"
+        );
+        findings.warning(upstream.span, what).help("give the folder of the state file to the user");
     }
 }
 

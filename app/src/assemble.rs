@@ -94,7 +94,7 @@ pub fn assemble(
         kept.extend(known.is_some().then_some(index));
         stores.extend(known.or_else(|| open_store(zone, http, &main_log, &mut findings)));
     }
-    account::prove_caches(&configuration, false, &mut findings);
+    account::prove_folders(&configuration, false, &mut findings);
     let Handshakes { clients, tls, connectors } =
         Handshakes::read(http, reads(http, is_of_offer), &mut findings);
     findings.leave_out_repeats();
@@ -207,7 +207,7 @@ pub fn probe(configuration: &mut Configuration, findings: &mut Diagnostics) {
             findings.error(span, format!("the cache directory {} cannot be made: {error}", path.display()));
         }
     }
-    account::prove_caches(configuration, true, findings);
+    account::prove_folders(configuration, true, findings);
     traces.remove();
     // A log that every location inherits is one finding.
     findings.leave_out_repeats();

@@ -141,7 +141,7 @@ fn upstream(directive: &Directive, reading: &mut Reading<'_>) {
         }
         any |= row.name == "server";
     }
-    if !any {
+    if !any && group.state.is_none() {
         reading
             .error(directive.span, "no servers are inside upstream")
             .help("write at least one, as in server 127.0.0.1:8000;");

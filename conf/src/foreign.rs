@@ -134,7 +134,7 @@ const TABLE: &[(Fate, &str)] = &[
     (Kept(CLIENT), "proxy_protocol_tlv"),
     (Kept(UPSTREAM), "mirror proxy_request_dynamic"),
     (Kept(COOKIES), "userid"),
-    (Kept(CHOICE), "ntlm state sticky_cookie_insert"),
+    (Kept(CHOICE), "ntlm sticky_cookie_insert"),
     (
         Kept(VARIABLES),
         "ancient_browser ancient_browser_value modern_browser modern_browser_value geoip_city \

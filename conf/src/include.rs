@@ -16,6 +16,7 @@ use crate::suggest;
 use crate::tree::Directive;
 
 mod pattern;
+mod state;
 #[cfg(test)]
 mod tests;
 
@@ -145,7 +146,11 @@ impl<'a> Splicer<'a> {
                 continue;
             }
             if let Some(block) = directive.block.take() {
-                directive.block = Some(self.block(block, directive.span));
+                let mut block = self.block(block, directive.span);
+                if directive.name.text == "upstream" {
+                    self.restore(&mut block);
+                }
+                directive.block = Some(block);
             }
             spliced.push(directive);
         }

@@ -7,7 +7,7 @@ use crate::health::{Diagnosis, HealthAccount};
 use crate::peer::Member;
 use millstream_telemetry::metrics::{PeerCells, PeerCounts};
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// How a peer stands, as `…/http/upstreams` says it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,6 +55,14 @@ pub struct PeerAccount {
     pub weight: i64,
     /// As written; 0 = no bound.
     pub max_conns: u32,
+    /// As written.
+    pub max_fails: u32,
+    /// As written.
+    pub fail_timeout: Duration,
+    /// As written.
+    pub slow_start: Duration,
+    /// What `sticky` calls it: its `route=`, or the hash of its address.
+    pub route: Arc<str>,
     /// How it stands.
     pub state: PeerState,
     /// Checks of its health, counted over reloads.
@@ -70,7 +78,7 @@ pub struct PeerAccount {
 impl PeerAccount {
     /// That of a member.
     pub(crate) fn of(member: &Member, backup: bool, now: Instant) -> PeerAccount {
-        let Member { peer, server, parameters, standing, counts, .. } = member;
+        let Member { peer, server, parameters, session_name, standing, counts } = member;
         let state = match standing.health().diagnosis() {
             _ if parameters.down => PeerState::Down,
             Some(Diagnosis::Ill) => PeerState::Unhealthy,
@@ -86,6 +94,10 @@ impl PeerAccount {
             backup,
             weight: parameters.weight,
             max_conns: parameters.max_conns,
+            max_fails: parameters.max_fails,
+            fail_timeout: parameters.fail_timeout,
+            slow_start: parameters.slow_start,
+            route: session_name.clone(),
             state,
             health: standing.health().account(),
             selected: standing.selected(),

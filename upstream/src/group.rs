@@ -4,6 +4,11 @@
 //! member that stays keeps its number, its place among the addresses of its server, its load and its failures.
 //! Next: `peers`, one version; `local`, a worker's way in.
 
+mod editing;
+mod state_file;
+
+pub use editing::{Edit, MOST_SERVERS, NotEdited, ServerChange};
+
 use crate::health::Health;
 use crate::peer::{Member, Peer};
 use crate::peers::Peers;
@@ -15,6 +20,7 @@ use millstream_conf::model::{
     BalanceMethod, HealthTerms, StickyWay, Upstream, UpstreamKeepalive, UpstreamServer,
 };
 use millstream_net::address::Address;
+use state_file::StateFile;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -39,6 +45,10 @@ pub struct Group {
     state: Mutex<State>,
     /// Under which the peers of all versions are compared.
     turns: Arc<Mutex<()>>,
+    /// Held by whoever edits the servers.
+    editing: Mutex<()>,
+    /// Where edits are kept (`state`).
+    state_file: Option<StateFile>,
 }
 
 #[derive(Debug)]
@@ -105,6 +115,7 @@ impl Group {
             checks: conf.checks.iter().map(|check| check.terms).collect(),
             sessions,
             queue: conf.queue.map(Queue::new),
+            state_file: conf.state.as_deref().map(StateFile::new),
             ..Self::empty(&conf.name, conf.keepalive, conf.balance.method)
         };
         let before = before.map(Group::in_force);
@@ -149,6 +160,8 @@ impl Group {
             number: AtomicU64::new(0),
             state: Mutex::new(state),
             turns,
+            editing: Mutex::default(),
+            state_file: None,
         }
     }
 

@@ -33,7 +33,7 @@ pub use dial::Dial;
 pub use error::ExchangeError;
 pub use exchange::connection::{Connection, Held, Part};
 pub use exchange::{Complaints, Speaker};
-pub use group::{Group, Server};
+pub use group::{Edit, Group, MOST_SERVERS, NotEdited, Server, ServerChange};
 pub use health::Change;
 pub use local::LocalGroup;
 pub use peer::Peer;

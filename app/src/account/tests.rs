@@ -78,7 +78,7 @@ fn roots_check_says_nothing_of_a_cache_in_the_folder_of_a_service_with_a_user_of
         let mut loaded =
             with_default_user(loaded(&format!("{user} events {{}} http {{ {zone} {cached} }}")), true);
         let configuration = loaded.configuration.as_ref().expect("it loads");
-        prove_caches(configuration, is_check, &mut loaded.diagnostics);
+        prove_folders(configuration, is_check, &mut loaded.diagnostics);
         let found = loaded.diagnostics.sorted();
         found.iter().filter(|finding| finding.message.contains("cannot be used")).count()
     };

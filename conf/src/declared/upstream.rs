@@ -8,6 +8,7 @@ use super::sticky::Sticky;
 use crate::address::PeerAddress;
 use crate::source::Span;
 use crate::template::Template;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -24,7 +25,7 @@ pub struct Upstream {
     pub span: Span,
     /// Whether a `proxy_pass` made it.
     pub implicit: bool,
-    /// Its servers, in file order; never empty.
+    /// Its servers, in file order; empty only where it has a `state`.
     pub servers: Vec<UpstreamServer>,
     /// Who of them is asked.
     pub balance: Balance,
@@ -36,6 +37,8 @@ pub struct Upstream {
     pub resolver_timeout: Option<Duration>,
     /// `zone` name and size in bytes (state is shared between threads with or without one).
     pub zone: Option<(String, u64)>,
+    /// `state`: the file that its servers are kept in while the API changes them.
+    pub state: Option<PathBuf>,
     /// `sticky`.
     pub sticky: Option<Sticky>,
     /// `queue`.

@@ -1,13 +1,14 @@
 //! Directives of upstream groups: their servers, who of them is asked, and how idle connections are kept.
 //!
 //! Names are not resolved here. Next: `upstream/server`, a server of a group; `upstream/balancing`, the methods; `upstream/sticky`;
-//! `upstream/queue`;
+//! `upstream/queue`; `upstream/state`;
 //! `millstream-upstream`, which takes one group each.
 
 mod server;
 mod balancing;
 mod sticky;
 mod queue;
+mod state;
 
 use super::context::{Context, HTTP, UPSTREAM};
 use super::{Apply, Level, Row, often, once};
@@ -67,6 +68,10 @@ pub const ROWS: &[Row] = &[
         "Lets up to so many requests wait where no server can be asked at once, because all are full (`max_conns`) or out. Whoever \
         finds no place to wait, or has waited for `timeout` (60s), gets 502. It stands after the method.",
         Apply::Upstream(queue::read)),
+    once("state", UPSTREAM, (1, 1), "file", "",
+        "Keeps the servers of the group in a file, in place of `server` lines here: the API changes both, and what it changed is there after \
+        a restart. The file may be missing, then the group is empty. Without it the API's changes last until the next reload.",
+        Apply::Upstream(state::read)),
     once("keepalive", UPSTREAM, (1, 2), "connections | auto", "32",
         "How many idle connections each worker keeps to the group; 0 keeps none, `auto` as many as were busy at once of late.",
         Apply::Upstream(keepalive)),
@@ -118,6 +123,7 @@ pub fn empty(name: &str, span: Span, implicit: bool) -> Upstream {
         resolver: None,
         resolver_timeout: None,
         zone: None,
+        state: None,
         sticky: None,
         queue: None,
         checks: Vec::new(),
@@ -150,6 +156,11 @@ pub fn settle(level: &Level, reading: &mut Reading<'_>) {
 /// What only the whole block can tell.
 pub fn check(upstream: &Upstream, reading: &mut Reading<'_>) {
     balancing::check(upstream, reading);
+    if upstream.state.is_some() && upstream.zone.is_none() {
+        reading
+            .error(upstream.span, format!("\"state\" needs \"zone\" in upstream \"{}\"", upstream.name))
+            .help("write zone NAME 64k; in it");
+    }
 }
 
 fn keepalive(upstream: &mut Upstream, directive: &Directive, reading: &mut Reading<'_>) {

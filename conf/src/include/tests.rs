@@ -172,3 +172,23 @@ fn text_from_no_file_is_spliced_and_named() {
         "{shown}"
     );
 }
+
+#[test]
+fn a_state_file_brings_servers_alone_into_its_group_and_may_be_missing() {
+    let files = Files::new(&[("kept", "server a; keepalive 4;\nserver b;"), ("nginx.conf", "")]);
+    let check = |block: &str, expected: &str, findings: &[&str]| {
+        let block = block.replace("KEPT", files.path("kept").to_str().expect("a name"));
+        std::fs::write(files.path("nginx.conf"), block).expect("a file");
+        let (tree, found, _) = files.read();
+        assert_eq!(
+            (&*tree, found.iter().map(String::as_str).collect::<Vec<_>>()),
+            (expected, findings.to_vec())
+        );
+    };
+    let other = "kept:1:11 \"keepalive\" in a state file, which holds servers alone | remove the line";
+    check("upstream u { state KEPT; }", "upstream {state server server}", &[other]);
+    check("upstream u { state /none/kept; }", "upstream {state}", &[]);
+    check("map a b { state KEPT; }", "map {state}", &[]);
+    let beside = "nginx.conf:1:14 \"server\" beside \"state\": the servers of this group stand in its file | move the line to kept";
+    check("upstream u { server c; state KEPT; }", "upstream {server state}", &[beside]);
+}

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! GET  …/nginx, …/connections, …/http/upstreams …     figures in NGINX Plus's form (`status`)
+//! POST …/http/upstreams/NAME/servers, PATCH and DELETE …/servers/ID                 servers of a group (`servers`)
 //! GET  …/caches               GET …/caches/ZONE       those of the cache zones
 //! POST …/caches/ZONE/purge    POST …/purge            purges, as the JSON body says (DELETE means the same)
 //! GET  …/explain?url=URL&header=Name:value            why this URL is answered as it is
@@ -18,6 +19,7 @@ pub mod status;
 pub mod dashboard;
 pub mod resource;
 pub mod purging;
+mod servers;
 pub mod explain;
 mod misses;
 mod metrics;
@@ -115,11 +117,19 @@ pub async fn answer(request: &mut Request, client: &mut Client) -> Outcome {
     };
     let outcome = match (request.method, resource) {
         (Method::Get | Method::Head, resource) => read(request, client, resource).await,
-        (Method::Post | Method::Delete, Resource::Purge(_)) if !api.write => {
+        (method, ref resource) if changes(method, resource) && !api.write => {
             let text = "the API of this location only reads: write \"api write=on\"";
             Err(ApiRefusal::new(405, "MethodDisabled", text))
         }
-        (Method::Post | Method::Delete, Resource::Purge(zone)) => change(request, client, zone).await,
+        (Method::Post | Method::Delete, Resource::Purge(zone)) => purge(request, client, zone).await,
+        (method, Resource::Status(Subject::Upstreams, path)) if servers::names_them(&path) => {
+            let body = match body(request, client).await {
+                Ok(Ok(body)) => body,
+                Ok(Err(failure)) => return Outcome::Client(failure),
+                Err(refusal) => return refuse(request, client, refusal).await,
+            };
+            Ok(servers::answer(request, client, (method, &path, &body)).await)
+        }
         _ => Err(ApiRefusal::new(405, "MethodNotSupported", "this path knows no such method")),
     };
     match outcome {
@@ -165,7 +175,16 @@ async fn read(request: &mut Request, client: &mut Client, resource: Resource) ->
     }
 }
 
-async fn change(
+/// Whether a request is to change something.
+fn changes(method: Method, resource: &Resource) -> bool {
+    match resource {
+        Resource::Purge(_) => matches!(method, Method::Post | Method::Delete),
+        Resource::Status(Subject::Upstreams, path) => servers::names_them(path) && servers::changes(method),
+        _ => false,
+    }
+}
+
+async fn purge(
     request: &mut Request,
     client: &mut Client,
     zone: Option<String>,

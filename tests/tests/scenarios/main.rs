@@ -22,6 +22,7 @@ mod heads;
 mod trailers;
 mod odd_clients;
 mod request_bodies;
+mod upstream_api;
 mod upstream_tls;
 mod expressions;
 mod returned;

@@ -57,6 +57,7 @@ pub(crate) fn upstream(method: BalanceMethod, servers: Vec<UpstreamServer>) -> U
         resolver: None,
         resolver_timeout: None,
         zone: None,
+        state: None,
         sticky: None,
         queue: None,
         checks: Vec::new(),

@@ -4,7 +4,7 @@
 //! pays nothing for it. Before: `resource`, which reads paths; next: `process`, `zones`, `upstreams`.
 
 mod process;
-mod upstreams;
+pub(super) mod upstreams;
 mod zones;
 
 use super::{ApiRefusal, caches};

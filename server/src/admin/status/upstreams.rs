@@ -3,12 +3,11 @@
 use super::{classes, moment, no_path};
 use crate::admin::ApiRefusal;
 use crate::generation::Shared;
-use millstream_conf::model::Upstream;
 use millstream_net::clock;
 use millstream_telemetry::metrics::PeerTiming;
-use millstream_upstream::{PeerAccount, PeerState};
+use millstream_upstream::{Group, PeerAccount, PeerState};
 use serde_json::{Map, Value, json};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// All upstreams by name, those that a `proxy_pass` names by its address alone among them.
 pub(super) fn all(shared: &Shared) -> Value {
@@ -35,6 +34,7 @@ fn peer(account: &PeerAccount, now: Instant) -> Value {
         selected,
         counts,
         downtime,
+        ..
     } = account;
     let ago = |then: Instant| {
         let passed = i64::try_from(now.saturating_duration_since(then).as_millis()).unwrap_or(i64::MAX);
@@ -82,36 +82,54 @@ fn peer(account: &PeerAccount, now: Instant) -> Value {
 
 /// The servers of an upstream as they are configured, or the one of a number.
 pub(super) fn servers(shared: &Shared, upstream: &str, which: &[String]) -> Result<Value, ApiRefusal> {
-    let position = shared.groups.iter().position(|group| group.name() == upstream).ok_or_else(no_path)?;
-    let configured = &shared.configuration.http.upstreams[position];
-    let peers = shared.groups[position].in_force();
-    let mut told = peers.accounts(clock::now()).map(|account| server(&account, configured));
+    let group = shared.groups.iter().find(|group| group.name() == upstream).ok_or_else(no_path)?;
     match which {
-        [] => Ok(told.collect()),
+        [] => Ok(configured(group)),
         [id] => {
-            let missing = || {
-                let text = format!("upstream \"{upstream}\" has no server with the number {id}");
-                ApiRefusal::new(404, "UpstreamServerNotFound", text)
-            };
+            let missing = || no_server(upstream, id);
             let id: u64 = id.parse().map_err(|_| missing())?;
-            told.find(|server| server["id"] == id).ok_or_else(missing)
+            configured_one(group, id).ok_or_else(missing)
         }
         _ => Err(no_path()),
     }
 }
 
-fn server(account: &PeerAccount, configured: &Upstream) -> Value {
+/// The refusal of a number that no server has.
+pub(in crate::admin) fn no_server(upstream: &str, id: &str) -> ApiRefusal {
+    let text = format!("upstream \"{upstream}\" has no server with the number {id}");
+    ApiRefusal::new(404, "UpstreamServerNotFound", text)
+}
+
+/// The servers of a group as they are configured, each address for itself.
+pub(in crate::admin) fn configured(group: &Group) -> Value {
+    group.in_force().accounts(clock::now()).map(|account| server(&account)).collect()
+}
+
+/// The one of a number.
+pub(in crate::admin) fn configured_one(group: &Group, id: u64) -> Option<Value> {
+    group.in_force().accounts(clock::now()).find(|account| account.id == id).map(|account| server(&account))
+}
+
+fn server(account: &PeerAccount) -> Value {
     let mut told = json!({
         "id": account.id,
         "server": &*account.name,
         "weight": account.weight,
         "max_conns": account.max_conns,
+        "max_fails": account.max_fails,
+        "fail_timeout": time(account.fail_timeout),
+        "slow_start": time(account.slow_start),
+        "route": &*account.route,
         "backup": account.backup,
         "down": account.state == PeerState::Down,
     });
-    if let Some(written) = configured.servers.iter().find(|written| *written.name == *account.server) {
-        told["max_fails"] = written.max_fails.into();
-        told["fail_timeout"] = format!("{}s", written.fail_timeout.as_secs()).into();
+    if account.state == PeerState::Draining {
+        told["drain"] = true.into();
     }
     told
+}
+
+/// As configurations have it.
+fn time(time: Duration) -> String {
+    if time.subsec_millis() == 0 { format!("{}s", time.as_secs()) } else { format!("{}ms", time.as_millis()) }
 }

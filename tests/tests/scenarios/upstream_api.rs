@@ -1,0 +1,231 @@
+//! Servers of a group that come, change and go by the API while requests are served, and outlast the process in a `state` file.
+
+use millstream_tests::client::{Answer, Client};
+use millstream_tests::load::Load;
+use millstream_tests::origin::Origin;
+use millstream_tests::ports;
+use millstream_tests::server::{Server, is_nginx};
+use millstream_tests::wait;
+use rustix::process::Signal;
+use serde_json::{Value, json};
+use std::os::unix::fs::PermissionsExt;
+
+const TEMPLATE: &str = "worker_processes 2; pid @DIR@/nginx.pid; error_log @DIR@/error.log notice; events {}
+http {
+    access_log off;
+    dashboard 127.0.0.1:@DASHBOARD@;
+    upstream api { zone api 64k; @SERVERS@ }
+    upstream fixed { server 127.0.0.1:1; }
+    server {
+        listen 127.0.0.1:@PORT@;
+        add_header X-Addr $upstream_addr always;
+        location / { proxy_pass http://api; }
+        location /fixed { proxy_pass http://fixed; }
+        location /reading/ { api; api_allow 127.0.0.1; }
+    }
+}";
+
+struct Changed {
+    server: Server,
+    port: u16,
+}
+
+impl Changed {
+    fn start(servers: &str) -> Changed {
+        let port = ports::free();
+        let server =
+            Server::start(&TEMPLATE.replace("@SERVERS@", servers), &[("DASHBOARD", &port.to_string())]);
+        Changed { server, port }
+    }
+
+    fn reload(&self, servers: &str) {
+        let before = self.server.log().matches(" is in force").count();
+        let file = TEMPLATE.replace("@SERVERS@", servers);
+        self.server.rewrite(&file, &[("DASHBOARD", &self.port.to_string())]);
+        self.server.signal(Signal::HUP);
+        wait::until("it is reloaded", || self.server.log().matches(" is in force").count() > before);
+    }
+
+    fn ask(&self, method: &str, path: &str, body: &str) -> Answer {
+        asked(self.port, method, path, body)
+    }
+
+    /// Asks below the servers of `api`; the status and what was told.
+    fn servers(&self, method: &str, path: &str, body: &Value) -> (u16, Value) {
+        let text = if body.is_null() { String::new() } else { body.to_string() };
+        let answer = self.ask(method, &format!("/api/9/http/upstreams/api/servers{path}"), &text);
+        (answer.status, serde_json::from_slice(&answer.body).expect("JSON"))
+    }
+
+    fn names(&self) -> Vec<String> {
+        let (_, all) = self.servers("GET", "", &Value::Null);
+        let each = all.as_array().expect("a list").iter();
+        each.map(|one| one["server"].as_str().expect("a name").to_owned()).collect()
+    }
+
+    /// The servers that answer eight requests.
+    fn answering(&self) -> Vec<String> {
+        let mut seen: Vec<String> =
+            (0..8).map(|_| self.server.get("/").field("x-addr").unwrap_or_default().to_owned()).collect();
+        seen.sort();
+        seen.dedup();
+        seen
+    }
+}
+
+fn asked(port: u16, method: &str, path: &str, body: &str) -> Answer {
+    let mut client = Client::connect(port).expect("it listens");
+    let kind = if body.is_empty() { "" } else { "Content-Type: application/json\r\n" };
+    let head = format!(
+        "{method} {path} HTTP/1.1\r\nHost: localhost\r\n{kind}Content-Length: {}\r\n\r\n",
+        body.len()
+    );
+    client.send(head + body).expect("sent");
+    client.answer().expect("an answer")
+}
+
+fn api(text: &'static str) -> Origin {
+    Origin::fixed(200, &[], text.as_bytes())
+}
+
+#[test]
+fn a_server_comes_changes_drains_and_goes_and_no_request_fails() {
+    if is_nginx() {
+        return;
+    }
+    let (one, two) = (api("one"), api("two"));
+    let changed = Changed::start(&format!("server {};", one.address()));
+    let load = Load::start(changed.server.port(), "/", 4);
+    let body = json!({ "server": two.address(), "weight": 3, "fail_timeout": "5s" });
+    let answer = changed.ask("POST", "/api/9/http/upstreams/api/servers/", &body.to_string());
+    assert_eq!(answer.status, 201, "{}", answer.text());
+    assert_eq!(answer.field("location"), Some("/api/9/http/upstreams/api/servers/2/"));
+    let told: Value = serde_json::from_slice(&answer.body).expect("JSON");
+    let facts = |field: &str| told[field].clone();
+    assert_eq!([facts("id"), facts("server"), facts("weight")], [json!(2), json!(two.address()), json!(3)]);
+    assert_eq!([facts("fail_timeout"), facts("max_fails")], [json!("5s"), json!(1)]);
+    wait::until("it is asked", || two.count() > 100);
+    let (status, told) = changed.servers("PATCH", "/1", &json!({ "drain": true }));
+    assert_eq!((status, &told["drain"]), (200, &json!(true)), "{told}");
+    assert_eq!(changed.answering(), [two.address()], "one that drains is asked by nobody new");
+    let (status, told) = changed.servers("DELETE", "/1", &Value::Null);
+    assert_eq!((status, told.as_array().map(Vec::len)), (200, Some(1)), "{told}");
+    let before = one.count();
+    wait::until("requests went by", || two.count() > before + 200);
+    assert_eq!(one.count(), before, "it is gone");
+    let report = load.finish();
+    assert!(report.failures.is_empty(), "{:?}", report.failures);
+    assert!(changed.server.log().contains("API: server 1 was taken away of upstream \"api\""));
+    // Without a state file the next configuration knows nothing of it.
+    changed.reload(&format!("server {};", one.address()));
+    assert_eq!(changed.names(), [one.address()]);
+}
+
+#[test]
+fn what_was_changed_outlasts_a_reload_and_a_kill_where_there_is_a_state_file() {
+    if is_nginx() {
+        return;
+    }
+    let (one, two) = (api("one"), api("two"));
+    let mut changed = Changed::start("state @DIR@/kept/api.conf;");
+    let folder = changed.server.prefix().join("kept");
+    std::fs::create_dir(&folder).expect("own directory");
+    // The workers are another user's where the tests are root's.
+    std::fs::set_permissions(&folder, PermissionsExt::from_mode(0o777)).expect("own directory");
+    assert_eq!(changed.names(), Vec::<String>::new(), "the file need not be there");
+    assert_eq!(changed.server.get("/").status, 502);
+    for origin in [&one, &two] {
+        assert_eq!(changed.servers("POST", "", &json!({ "server": origin.address() })).0, 201);
+    }
+    assert_eq!(changed.servers("PATCH", "/1", &json!({ "down": true, "weight": 2 })).0, 200);
+    let kept = format!("server {} weight=2 down;\nserver {};\n", one.address(), two.address());
+    assert_eq!(changed.server.prefix().read("kept/api.conf"), kept);
+    changed.reload("state @DIR@/kept/api.conf;");
+    assert_eq!(changed.names(), [one.address(), two.address()]);
+    assert_eq!(changed.answering(), [two.address()]);
+    assert!(changed.server.stop(Signal::KILL).is_some());
+    changed.server.run().expect("it starts again");
+    assert_eq!(changed.names(), [one.address(), two.address()]);
+    assert_eq!(changed.answering(), [two.address()]);
+    // Written by people, it is read like any file.
+    changed.server.prefix().write("kept/api.conf", "server 127.0.0.1:1;\nkeepalive 4;\n");
+    changed.server.signal(Signal::HUP);
+    wait::until("it is refused", || changed.server.log().contains("\"keepalive\" in a state file"));
+}
+
+#[test]
+fn what_cannot_be_done_is_refused_with_a_word_and_changes_nothing() {
+    if is_nginx() {
+        return;
+    }
+    let one = api("one");
+    let changed = Changed::start(&format!("server {};", one.address()));
+    let servers = "/api/9/http/upstreams/api/servers";
+    let long = format!("{{\"server\": \"{}:80\"}}", "a".repeat(400));
+    for (method, path, body, status, word) in [
+        ("POST", servers, "", 400, "UpstreamConfFormatError"),
+        ("POST", servers, "{}", 400, "UpstreamConfFormatError"),
+        ("POST", servers, "[1", 400, "UpstreamConfFormatError"),
+        ("POST", servers, r#"{"server":"127.0.0.1:1","service":"a"}"#, 400, "UpstreamConfFormatError"),
+        ("POST", servers, r#"{"server":"127.0.0.1:1","weight":0}"#, 400, "UpstreamConfFormatError"),
+        (
+            "POST",
+            servers,
+            r#"{"server":"127.0.0.1:1","fail_timeout":"soon"}"#,
+            400,
+            "UpstreamConfFormatError",
+        ),
+        ("POST", servers, r#"{"server":"127.0.0.1:1","route":"a; down"}"#, 400, "UpstreamConfFormatError"),
+        (
+            "POST",
+            servers,
+            r#"{"server":"127.0.0.1:1","down":true,"drain":true}"#,
+            400,
+            "UpstreamConfFormatError",
+        ),
+        ("POST", servers, r#"{"server":"a b"}"#, 400, "UpstreamBadAddress"),
+        ("POST", servers, r#"{"server":"unix:/a;b"}"#, 400, "UpstreamBadAddress"),
+        ("POST", servers, r#"{"server":"no-such-name.invalid:80"}"#, 400, "UpstreamBadAddress"),
+        ("POST", servers, &long, 400, "UpstreamBadAddress"),
+        ("PATCH", &format!("{servers}/1"), r#"{"server":"127.0.0.1:1"}"#, 400, "UpstreamConfFormatError"),
+        ("PATCH", &format!("{servers}/7"), "{}", 404, "UpstreamServerNotFound"),
+        ("PATCH", &format!("{servers}/first"), "{}", 404, "UpstreamServerNotFound"),
+        ("PATCH", servers, "{}", 405, "MethodNotSupported"),
+        ("DELETE", servers, "", 405, "MethodNotSupported"),
+        ("DELETE", &format!("{servers}/7"), "", 404, "UpstreamServerNotFound"),
+        ("POST", "/api/9/http/upstreams/none/servers", "{}", 404, "UpstreamNotFound"),
+        ("POST", "/api/9/http/upstreams/fixed/servers", "{}", 400, "UpstreamStatic"),
+        ("PUT", servers, "{}", 405, "MethodNotSupported"),
+    ] {
+        let answer = changed.ask(method, path, body);
+        let told: Value = serde_json::from_slice(&answer.body).expect("JSON");
+        assert_eq!(
+            (answer.status, told["error"]["code"].as_str()),
+            (status, Some(word)),
+            "{method} {path} {body}: {told}"
+        );
+    }
+    let plain = "POST /api/9/http/upstreams/api/servers HTTP/1.1\r\nHost: localhost\r\nContent-Type: text/plain\r\nContent-Length: 2\r\n\r\n{}";
+    let page = "DELETE /api/9/http/upstreams/api/servers/1 HTTP/1.1\r\nHost: localhost\r\nOrigin: http://evil.example\r\n\r\n";
+    for (request, status) in [(plain, 415), (page, 403)] {
+        let mut client = Client::connect(changed.port).expect("it listens");
+        client.send(request).expect("sent");
+        assert_eq!(client.answer().expect("an answer").status, status, "{request}");
+    }
+    let reading = asked(changed.server.port(), "DELETE", "/reading/9/http/upstreams/api/servers/1", "");
+    assert_eq!(reading.status, 405, "{}", reading.text());
+    assert!(reading.text().contains("MethodDisabled"), "{}", reading.text());
+    assert_eq!(changed.names(), [one.address()]);
+}
+
+#[test]
+fn a_state_file_that_cannot_be_written_refuses_the_change() {
+    if is_nginx() {
+        return;
+    }
+    let changed = Changed::start("state @DIR@/missing/api.conf;");
+    assert!(changed.server.log().contains("changes to upstream \"api\" will be refused"));
+    let (status, told) = changed.servers("POST", "", &json!({ "server": "127.0.0.1:1" }));
+    assert_eq!((status, told["error"]["code"].as_str()), (500, Some("StateUnwritten")), "{told}");
+    assert_eq!(changed.names(), Vec::<String>::new());
+}

@@ -1,0 +1,152 @@
+//! Servers that come, change and go while the group works, as the API asks.
+//!
+//! An edit is written to the group's `state` file first, where it has one, and only then put in force: what was answered with
+//! success is there after a crash. Edits of one group are made one after the other. Requests under way go on with the version that
+//! they began with. Before: `server`'s `admin/servers`; next: `state_file`.
+
+use super::{Group, Server, State};
+use std::io;
+use std::sync::{Arc, PoisonError};
+use std::time::Duration;
+
+/// Servers of a group at the most: choosing looks at each of them.
+pub const MOST_SERVERS: usize = 4096;
+
+/// What is to be done.
+#[derive(Debug, Clone)]
+pub enum Edit {
+    /// A server comes, as the last one.
+    Add(Server),
+    /// The server that has a peer of this number changes.
+    Change(u64, ServerChange),
+    /// The server that has a peer of this number goes, with all its peers.
+    Remove(u64),
+}
+
+/// What changes of a server; what is not said stays.
+#[derive(Debug, Clone, Default)]
+pub struct ServerChange {
+    /// Its share; at least 1.
+    pub weight: Option<i64>,
+    /// Failures within `fail_timeout` that take it out; 0 = never.
+    pub max_fails: Option<u32>,
+    /// The time that failures are counted over, and that it stays out.
+    pub fail_timeout: Option<Duration>,
+    /// Connections at a time; 0 = no bound.
+    pub max_conns: Option<u32>,
+    /// How long its share takes to grow after it was out.
+    pub slow_start: Option<Duration>,
+    /// What `sticky` calls it; empty = the hash of its address.
+    pub route: Option<String>,
+    /// Never used. Setting it ends `drain`.
+    pub down: Option<bool>,
+    /// Used only by sessions that are its own. Setting it ends `down`.
+    pub drain: Option<bool>,
+}
+
+/// Why nothing was changed.
+#[derive(Debug)]
+pub enum NotEdited {
+    /// No peer has that number.
+    NoServer,
+    /// There are [`MOST_SERVERS`] already.
+    TooMany,
+    /// The state file could not be written.
+    Unwritten(io::Error),
+}
+
+impl Group {
+    /// Puts an edit in force; gives the numbers of the peers that its server has now, none where it is gone. Blocks on the disk where
+    /// the group has a state file.
+    ///
+    /// # Errors
+    /// [`NotEdited`]: nothing has changed then.
+    pub fn edit(&self, edit: &Edit) -> Result<Vec<u64>, NotEdited> {
+        let _one_at_a_time = self.editing.lock().unwrap_or_else(PoisonError::into_inner);
+        let at = {
+            let state = self.lock();
+            let at = edit.place(&state)?;
+            if let Some(file) = &self.state_file {
+                let mut servers = state.servers.clone();
+                drop(state);
+                edit.apply(&mut servers, at);
+                file.write(&servers).map_err(NotEdited::Unwritten)?;
+            }
+            at
+        };
+        // Nobody else adds, moves or takes away servers; resolving gives them other addresses only.
+        self.publish(|servers| edit.apply(servers, at));
+        let state = self.lock();
+        Ok(match edit {
+            Edit::Remove(_) => Vec::new(),
+            Edit::Add(_) | Edit::Change(..) => state.ids_of(at),
+        })
+    }
+}
+
+impl Edit {
+    /// The position of its server, or where a new one comes.
+    fn place(&self, state: &State) -> Result<usize, NotEdited> {
+        match self {
+            Edit::Add(_) if state.servers.len() >= MOST_SERVERS => Err(NotEdited::TooMany),
+            Edit::Add(_) => Ok(state.servers.len()),
+            Edit::Change(id, _) | Edit::Remove(id) => {
+                let mut positions = 0..state.servers.len();
+                positions.find(|at| state.ids_of(*at).contains(id)).ok_or(NotEdited::NoServer)
+            }
+        }
+    }
+
+    fn apply(&self, servers: &mut Vec<Server>, at: usize) {
+        match self {
+            Edit::Add(server) => servers.push(server.clone()),
+            Edit::Change(_, change) => change.apply(&mut servers[at]),
+            Edit::Remove(_) => _ = servers.remove(at),
+        }
+    }
+}
+
+impl ServerChange {
+    fn apply(&self, server: &mut Server) {
+        let parameters = &mut server.parameters;
+        parameters.weight = self.weight.unwrap_or(parameters.weight);
+        parameters.max_fails = self.max_fails.unwrap_or(parameters.max_fails);
+        parameters.fail_timeout = self.fail_timeout.unwrap_or(parameters.fail_timeout);
+        parameters.max_conns = self.max_conns.unwrap_or(parameters.max_conns);
+        parameters.slow_start = self.slow_start.unwrap_or(parameters.slow_start);
+        if let Some(down) = self.down {
+            parameters.down = down;
+            parameters.drain &= !down;
+        }
+        if let Some(drain) = self.drain {
+            parameters.drain = drain;
+            parameters.down &= !drain;
+        }
+        if let Some(route) = &self.route {
+            server.route = (!route.is_empty()).then(|| Arc::from(route.as_str()));
+        }
+    }
+}
+
+impl State {
+    /// The numbers of a server's peers in the version in force, which lists the servers proper first.
+    fn ids_of(&self, at: usize) -> Vec<u64> {
+        let mut first = 0;
+        for backup in [false, true] {
+            for (position, server) in self.servers.iter().enumerate() {
+                if server.backup != backup {
+                    continue;
+                }
+                let count = server.places(&self.in_force).0.len();
+                if position == at {
+                    return self.in_force.members[first..first + count].iter().map(|m| m.peer.id).collect();
+                }
+                first += count;
+            }
+        }
+        Vec::new()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,126 @@
+//! Edits of a group: who stays who, what the state file holds, and that a failed edit changes nothing.
+
+use super::{Edit, NotEdited, ServerChange};
+use crate::Group;
+use crate::account::PeerState;
+use crate::group::Server;
+use crate::group::fixture::{group, now, server, upstream};
+use millstream_conf::model::{BalanceMethod, UpstreamServer};
+use millstream_net::address::Address;
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+fn added(port: u16) -> Edit {
+    let conf = server(port);
+    let addresses = Address::of_peer(&conf.address).into_iter().collect();
+    Edit::Add(Server::of(&conf, addresses))
+}
+
+/// The names of the peers with their numbers, servers proper first.
+fn told(group: &Group) -> Vec<(u64, String)> {
+    group.in_force().iter().map(|peer| (peer.id, peer.name.to_string())).collect()
+}
+
+fn named(told: &[(u64, &str)]) -> Vec<(u64, String)> {
+    told.iter().map(|(id, name)| (*id, (*name).to_owned())).collect()
+}
+
+#[test]
+fn who_stays_keeps_its_number_and_no_number_comes_twice() {
+    let group = group(
+        BalanceMethod::RoundRobin,
+        vec![server(1), UpstreamServer { backup: true, ..server(9) }, server(2)],
+    );
+    assert_eq!(told(&group), named(&[(1, "127.0.0.1:1"), (2, "127.0.0.1:2"), (3, "127.0.0.1:9")]));
+    assert_eq!(group.edit(&added(3)).expect("room"), [4]);
+    assert!(group.edit(&Edit::Remove(2)).expect("it is there").is_empty());
+    assert_eq!(told(&group), named(&[(1, "127.0.0.1:1"), (4, "127.0.0.1:3"), (3, "127.0.0.1:9")]));
+    assert!(matches!(group.edit(&Edit::Remove(2)), Err(NotEdited::NoServer)));
+    assert_eq!(group.edit(&added(2)).expect("room"), [5], "the same address later is another server");
+    let heavier = ServerChange { weight: Some(7), ..ServerChange::default() };
+    assert_eq!(group.edit(&Edit::Change(3, heavier)).expect("the backup"), [3]);
+    let weights: Vec<_> = group.in_force().accounts(now()).map(|a| (a.id, a.weight)).collect();
+    assert_eq!(weights, [(1, 1), (4, 1), (5, 1), (3, 7)]);
+    for id in [1, 3, 4, 5] {
+        group.edit(&Edit::Remove(id)).expect("it is there");
+    }
+    assert_eq!(told(&group), []);
+}
+
+#[test]
+fn a_server_is_down_or_it_drains_and_comes_back() {
+    let group = group(BalanceMethod::RoundRobin, vec![server(1), server(2)]);
+    let state = |change: ServerChange| {
+        group.edit(&Edit::Change(1, change)).expect("it is there");
+        group.in_force().accounts(now()).next().map(|account| account.state)
+    };
+    let change = ServerChange::default;
+    assert_eq!(state(ServerChange { drain: Some(true), ..change() }), Some(PeerState::Draining));
+    assert_eq!(state(ServerChange { down: Some(true), ..change() }), Some(PeerState::Down));
+    assert_eq!(state(ServerChange { down: Some(false), ..change() }), Some(PeerState::Up));
+    assert_eq!(state(ServerChange { down: Some(true), ..change() }), Some(PeerState::Down));
+    assert_eq!(state(ServerChange { drain: Some(true), ..change() }), Some(PeerState::Draining));
+}
+
+fn kept(path: &Path, servers: Vec<UpstreamServer>) -> Arc<Group> {
+    let mut conf = upstream(BalanceMethod::RoundRobin, servers);
+    conf.state = Some(path.to_path_buf());
+    let addresses: Vec<Vec<Address>> =
+        conf.servers.iter().map(|server| Address::of_peer(&server.address).into_iter().collect()).collect();
+    Group::open(&conf, &addresses, None)
+}
+
+#[test]
+fn an_edit_is_in_the_state_file_when_it_is_in_force() {
+    let folder = tempfile::tempdir().expect("a directory");
+    let path = folder.path().join("api.conf");
+    let group = kept(&path, vec![server(1)]);
+    let read = || fs::read_to_string(&path).expect("it is there");
+    group.edit(&added(2)).expect("room");
+    assert_eq!(read(), "server 127.0.0.1:1;\nserver 127.0.0.1:2;\n");
+    let change = ServerChange {
+        weight: Some(5),
+        max_fails: Some(0),
+        fail_timeout: Some(Duration::from_millis(1500)),
+        max_conns: Some(9),
+        slow_start: Some(Duration::from_secs(30)),
+        route: Some("b".into()),
+        drain: Some(true),
+        ..ServerChange::default()
+    };
+    group.edit(&Edit::Change(2, change)).expect("it is there");
+    let all = "server 127.0.0.1:2 weight=5 max_conns=9 max_fails=0 fail_timeout=1500ms slow_start=30s route=b drain;\n";
+    assert_eq!(read(), format!("server 127.0.0.1:1;\n{all}"));
+    group.edit(&Edit::Remove(1)).expect("it is there");
+    assert_eq!(read(), all);
+    assert_eq!(fs::read_dir(folder.path()).expect("a directory").count(), 1, "no temporary file stays");
+}
+
+#[test]
+fn what_cannot_be_written_is_not_put_in_force() {
+    let folder = tempfile::tempdir().expect("a directory");
+    let group = kept(&folder.path().join("missing/api.conf"), vec![server(1)]);
+    assert!(matches!(group.edit(&added(2)), Err(NotEdited::Unwritten(_))));
+    assert_eq!(told(&group), named(&[(1, "127.0.0.1:1")]));
+}
+
+#[test]
+fn editors_do_not_lose_each_others_servers() {
+    let folder = tempfile::tempdir().expect("a directory");
+    let path = folder.path().join("api.conf");
+    let group = kept(&path, vec![server(1)]);
+    std::thread::scope(|scope| {
+        for thread in 0..4 {
+            let group = &group;
+            scope.spawn(move || {
+                for port in 0..10 {
+                    group.edit(&added(100 + thread * 10 + port)).expect("room");
+                }
+            });
+        }
+    });
+    assert_eq!(told(&group).len(), 41);
+    assert_eq!(fs::read_to_string(&path).expect("it is there").lines().count(), 41);
+}
