@@ -202,10 +202,12 @@ async fn body(
     request: &mut Request,
     client: &mut Client,
 ) -> Result<Result<Vec<u8>, ClientFailure>, ApiRefusal> {
-    // A web page can make a browser send any text, but JSON only after asking, and it asks in vain.
-    let is_json = request
-        .field(FieldId::ContentType)
-        .is_some_and(|kind| kind.to_ascii_lowercase().starts_with(b"application/json"));
+    // A web page can make a browser POST any text, but JSON only after asking, and it asks in vain. It has to ask for every PATCH
+    // and DELETE; programs send those without a type.
+    let is_json = match request.field(FieldId::ContentType) {
+        Some(kind) => kind.to_ascii_lowercase().starts_with(b"application/json"),
+        None => request.method != Method::Post,
+    };
     let mut body = Vec::new();
     loop {
         let progress = match client.read_body(request, &mut body).await {

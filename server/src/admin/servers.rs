@@ -15,9 +15,9 @@ use millstream_conf::features::upstream::peer_address;
 use millstream_conf::model::Level;
 use millstream_conf::value;
 use millstream_net::address::Address;
-use millstream_net::{blocking, resolve};
+use millstream_net::{blocking, clock, resolve};
 use millstream_upstream::standing::Parameters;
-use millstream_upstream::{Edit, Group, MOST_SERVERS, NotEdited, Server, ServerChange};
+use millstream_upstream::{Edit, Group, MOST_SERVERS, NotEdited, PeerAccount, Server, ServerChange};
 use millstream_wire::{Headers, Method};
 use serde::Deserialize;
 use serde_json::Value;
@@ -103,8 +103,10 @@ async fn change(shared: &Shared, method: Method, path: &[String], body: &[u8]) -
             Ok(Edited::Added(id, configured_one(group, id).unwrap_or_default()))
         }
         (Method::Patch, [id]) => {
-            let change = ServerFields::read(body)?.change()?;
+            let fields = ServerFields::read(body)?;
             let number = number(upstream, id)?;
+            let known = group.in_force().accounts(clock::now()).find(|account| account.id == number);
+            let change = fields.change(&known.ok_or_else(|| no_server(upstream, id))?)?;
             edit(group, Edit::Change(number, change), id).await?;
             said(format_args!("server {id} was changed"));
             Ok(Edited::Changed(configured_one(group, number).ok_or_else(|| no_server(upstream, id))?))
@@ -197,11 +199,13 @@ impl ServerFields {
         Ok(Server { name: name.into(), parameters, route, backup, addresses, kept: true })
     }
 
-    /// The change that it asks for.
-    fn change(self) -> Result<ServerChange, ApiRefusal> {
-        match (&self.server, self.backup) {
-            (None, None) => self.change_of(),
-            _ => Err(malformed(
+    /// The change that it asks for. Programs send back what they were told, so that a field that stays may be named.
+    fn change(self, known: &PeerAccount) -> Result<ServerChange, ApiRefusal> {
+        let stays = self.server.as_ref().is_none_or(|name| **name == *known.server || **name == *known.name)
+            && self.backup.is_none_or(|backup| backup == known.backup);
+        match stays {
+            true => self.change_of(),
+            false => Err(malformed(
                 "\"server\" and \"backup\" stay as they are: add another server, and take this one away",
             )),
         }
