@@ -156,7 +156,7 @@ impl Feature for LogsLevel {
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
     often("log_format", HTTP, (2, MANY), "name [escape=default|json|none] string …", "combined \"…\"",
-        "Names a format for access-log lines. `combined` is there from the start, as nginx has it.",
+        "Names a format for access-log lines. `combined` is there from the start, as nginx has it, and `json`: an object a line.",
         Apply::Declare(log_format)),
     often("access_log", UP_TO_IF.or(UP_TO_EXCEPT), (1, MANY),
         "path [format [buffer=size] [gzip[=level]] [flush=time] [if=condition]] | off", "logs/access.log combined",

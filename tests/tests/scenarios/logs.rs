@@ -10,6 +10,7 @@ use millstream_tests::prefix::Prefix;
 use millstream_tests::server::{Server, is_nginx};
 use millstream_tests::wait;
 use rustix::process::Signal;
+use serde_json::Value;
 
 /// A line is longer than a page, so that a pipe of 64 KiB is full after a few.
 const SITE: &str = "worker_processes 1; pid @DIR@/nginx.pid; error_log @DIR@/error.log notice;
@@ -181,4 +182,46 @@ fn files_that_requests_name_stay_open_until_a_rotation_or_a_reload() {
         });
         fs::rename(logs.join("a.log"), logs.join("a.2")).expect("own directory");
     }
+}
+
+const OBJECTS: &str = "pid @DIR@/nginx.pid; error_log @DIR@/error.log; events {} http {
+    access_log @DIR@/access.log json;
+    server {
+        listen 127.0.0.1:@PORT@;
+        location /closed { return 444; }
+        location /passed { proxy_pass http://127.0.0.1:1; }
+        location / { return 200 \"an answer\"; }
+    }
+}";
+
+#[test]
+fn the_format_json_is_an_object_a_line_whatever_comes() {
+    if is_nginx() {
+        return;
+    }
+    let server = Server::start(OBJECTS, &[]);
+    let agent = "a \"quoted\" \\ name\twith \u{e9}";
+    assert_eq!(server.get_with("/a?b=\"c\"", &[("User-Agent", agent), ("Host", "site")]).status, 200);
+    assert_eq!(server.get("/passed").status, 502);
+    for request in ["GET /closed HTTP/1.1\r\nHost: a\r\n\r\n", "GET  HTTP/1.1\r\n\r\n", "\u{1}\u{2}\r\n\r\n"]
+    {
+        let mut client = server.client();
+        client.send(request).expect("sent");
+        // Some get an answer and some none.
+        _ = client.answer();
+    }
+    wait::until("all are logged", || server.prefix().read("access.log").lines().count() == 5);
+    let lines = server.prefix().read("access.log");
+    let read = |line: &str| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"));
+    let told: Vec<Value> = lines.lines().map(read).collect();
+    let mut statuses: Vec<u64> = told.iter().map(|line| line["status"].as_u64().expect("a number")).collect();
+    statuses.sort_unstable();
+    assert_eq!(statuses, [200, 400, 400, 444, 502]);
+    let first = &told[0];
+    let texts =
+        ["method", "uri", "host", "user_agent", "cache"].map(|name| first[name].as_str().expect("a text"));
+    assert_eq!(texts, ["GET", "/a?b=\"c\"", "site", agent, ""]);
+    assert_eq!(first["body_bytes_sent"], 9);
+    assert!(first["request_time"].is_number() && first["request_id"].as_str().map(str::len) == Some(32));
+    assert_eq!(told[1]["upstream_addr"], "127.0.0.1:1");
 }

@@ -1,4 +1,4 @@
-//! Formats of access-log lines: `log_format`, and the one that is there from the start.
+//! Formats of access-log lines: `log_format`, and those that need none.
 
 use std::sync::Arc;
 
@@ -17,19 +17,39 @@ impl Templates for LogFormat {
     }
 }
 
-/// The format that is there from the start: its name and its text.
-const COMBINED: (&str, &str) = (
+/// A format that needs no `log_format`: its name, how values are escaped, and its text.
+type Ready = (&'static str, Escape, &'static str);
+
+/// nginx's own, there from the start.
+const COMBINED: Ready = (
     "combined",
+    Escape::Default,
     "$remote_addr - $remote_user [$time_local] \"$request\" $status $body_bytes_sent \"$http_referer\" \"$http_user_agent\"",
+);
+
+/// An object a line, for programs. What is always a number stands without quotation marks; times of upstreams may be several.
+const JSON: Ready = (
+    "json",
+    Escape::Json,
+    "{\"time\":\"$time_iso8601\",\"remote_addr\":\"$remote_addr\",\"remote_user\":\"$remote_user\",\"method\":\"$request_method\",\
+    \"scheme\":\"$scheme\",\"host\":\"$host\",\"uri\":\"$request_uri\",\"protocol\":\"$server_protocol\",\"status\":$status,\
+    \"bytes_sent\":$bytes_sent,\"body_bytes_sent\":$body_bytes_sent,\"request_length\":$request_length,\
+    \"request_time\":$request_time,\"request_id\":\"$request_id\",\"referer\":\"$http_referer\",\"user_agent\":\"$http_user_agent\",\
+    \"forwarded_for\":\"$http_x_forwarded_for\",\"cache\":\"$upstream_cache_status\",\"upstream_addr\":\"$upstream_addr\",\
+    \"upstream_status\":\"$upstream_status\",\"upstream_time\":\"$upstream_response_time\"}",
 );
 
 /// Declares `COMBINED`.
 pub fn declare_combined(reading: &mut Reading<'_>) {
-    let (name, text) = COMBINED;
+    declare(COMBINED, reading);
+}
+
+fn declare((name, escape, text): Ready, reading: &mut Reading<'_>) -> Arc<LogFormat> {
     let word = Word { text: text.to_owned(), span: Span::default(), quoted: true };
     let template = reading.template(&word);
-    let format = LogFormat { name: name.to_owned(), escape: Escape::Default, template };
-    reading.declared.log_formats.push(Arc::new(format));
+    let format = Arc::new(LogFormat { name: name.to_owned(), escape, template });
+    reading.declared.log_formats.push(format.clone());
+    format
 }
 
 pub(super) fn log_format(directive: &Directive, reading: &mut Reading<'_>) {
@@ -56,6 +76,8 @@ pub(super) fn log_format(directive: &Directive, reading: &mut Reading<'_>) {
         return;
     }
     let template = Template { parts: parts.into(), source: source.into() };
+    // A `json` of the user's own goes before ours.
+    reading.declared.log_formats.retain(|known| known.name != name.text);
     reading.declared.log_formats.push(Arc::new(LogFormat { name: name.text.clone(), escape, template }));
 }
 
@@ -65,7 +87,13 @@ pub(super) fn format(directive: &Directive, reading: &mut Reading<'_>) -> Option
     if let Some(format) = reading.declared.log_formats.iter().find(|format| format.name == word.text) {
         return Some(format.clone());
     }
-    let names: Vec<String> = reading.declared.log_formats.iter().map(|format| format.name.clone()).collect();
+    // Declared where it is used: its variables cost those nothing who do not.
+    if word.text == JSON.0 {
+        return Some(declare(JSON, reading));
+    }
+    let mut names: Vec<String> =
+        reading.declared.log_formats.iter().map(|format| format.name.clone()).collect();
+    names.push(JSON.0.to_owned());
     let help = if word.text.contains('=') {
         format!("the name of a format comes before it, as in combined {}", word.text)
     } else {
