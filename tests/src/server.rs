@@ -202,6 +202,11 @@ impl Server {
         self.prefix.read("error.log") + &self.prefix.read("output")
     }
 
+    /// Waits until [`Self::log`] says it: lines are written by a thread of their own, soon after an answer and not before it.
+    pub fn says(&self, told: &str) {
+        wait::until(&format!("the error log says {told:?}"), || self.log().contains(told));
+    }
+
     /// Writes the configuration anew (markers filled as at the start) without telling the server.
     pub fn rewrite(&self, template: &str, values: &[(&str, &str)]) {
         let port = self.port.to_string();

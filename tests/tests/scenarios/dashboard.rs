@@ -191,7 +191,7 @@ fn strangers_and_their_pages_are_refused_and_the_own_page_may_purge() {
     );
     assert_eq!(looked.server.get("/a").status, 200);
     assert_eq!(looked.origin.count(), 2);
-    assert!(looked.server.log().contains("dashboard refused: a web page of another origin"));
+    looked.server.says("dashboard refused: a web page of another origin");
 }
 
 #[test]
@@ -258,7 +258,7 @@ fn an_optional_dashboard_is_done_without_where_its_port_is_taken() {
         http { access_log off; dashboard @DASHBOARD@; server { listen 127.0.0.1:@PORT@; return 204; } }";
     let server = Server::start(template, &[("DASHBOARD", &format!("{port} optional"))]);
     assert_eq!(server.get("/").status, 204);
-    assert!(server.log().contains("there is no dashboard"), "{}", server.log());
+    server.says("there is no dashboard");
     let refused = Server::try_start(Prefix::new(), template, &[("DASHBOARD", &port.to_string())]);
     assert!(refused.err().is_some_and(|refused| refused.output.contains("another process listens there")));
 }
@@ -517,7 +517,7 @@ fn a_page_of_another_origin_gets_nothing_out_of_a_browser() {
     let count = looked.origin.count();
     assert_eq!(looked.server.get("/a").status, 200);
     assert_eq!(looked.origin.count(), count, "nothing was purged");
-    assert!(looked.server.log().contains("dashboard refused"), "{}", looked.server.log());
+    looked.server.says("dashboard refused");
     // A name of somebody else that leads here: nobody's page is shown.
     let rebound = client::get_with(looked.port, "/", &[("Host", "rebound.example")]);
     assert_eq!(rebound.status, 403);

@@ -35,5 +35,5 @@ fn a_connection_comes_from_the_address_that_proxy_bind_says_and_is_kept_for_it_a
     ] {
         assert_eq!(server.get(path).text(), expected, "{path}");
     }
-    assert!(server.log().contains("invalid local address \"nobody\""));
+    server.says("invalid local address \"nobody\"");
 }

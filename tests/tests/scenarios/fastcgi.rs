@@ -127,7 +127,7 @@ fn complaints_of_an_application_are_in_the_error_log_and_may_make_its_answer_inv
     assert_eq!(fine.text(), "hello");
     let told = "FastCGI sent in stderr: \"PHP message: oh dear\" while reading";
     wait::until("it is told", || server.log().contains(told));
-    assert!(server.log().contains("upstream: \"fastcgi://127.0.0.1:"), "{}", server.log());
+    server.says("upstream: \"fastcgi://127.0.0.1:");
     let (bad, _) = got(complaint(b"a fatal one"), "/guarded/");
     assert_eq!(bad.status, 502);
     let flood = [record(7, &[b'x'; 60_000]).repeat(50), answer("X: y\n\nhello")].concat();

@@ -97,7 +97,7 @@ fn a_dead_name_among_servers_is_down_and_the_others_answer() {
         assert_eq!(server.get("/").text(), "here");
     }
     assert_eq!(server.get("/dead/").status, 502);
-    assert!(server.log().contains("host not found in upstream \"nobody.invalid:80\""), "{}", server.log());
+    server.says("host not found in upstream \"nobody.invalid:80\"");
 }
 
 #[test]

@@ -117,7 +117,7 @@ fn a_server_comes_changes_drains_and_goes_and_no_request_fails() {
     assert_eq!(one.count(), before, "it is gone");
     let report = load.finish();
     assert!(report.failures.is_empty(), "{:?}", report.failures);
-    assert!(changed.server.log().contains("API: server 1 was taken away of upstream \"api\""));
+    changed.server.says("API: server 1 was taken away of upstream \"api\"");
     // Without a state file the next configuration knows nothing of it.
     changed.reload(&format!("server {};", one.address()));
     assert_eq!(changed.names(), [one.address()]);
@@ -227,7 +227,7 @@ fn a_state_file_that_cannot_be_written_refuses_the_change() {
         return;
     }
     let changed = Changed::start("state @DIR@/missing/api.conf;");
-    assert!(changed.server.log().contains("changes to upstream \"api\" will be refused"));
+    changed.server.says("changes to upstream \"api\" will be refused");
     let (status, told) = changed.servers("POST", "", &json!({ "server": "127.0.0.1:1" }));
     assert_eq!((status, told["error"]["code"].as_str()), (500, Some("StateUnwritten")), "{told}");
     assert_eq!(changed.names(), Vec::<String>::new());
