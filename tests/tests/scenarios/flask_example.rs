@@ -58,13 +58,9 @@ fn the_flask_example_starts_under_supervisor_and_answers_from_the_cache() {
     let zipped = client::get_with(port, "/", &[("Accept-Encoding", "gzip")]);
     assert_eq!(zipped.field("content-encoding"), Some("gzip"));
 
-    let workers = supervisor.tree();
     let expected = std::thread::available_parallelism().map_or(1, usize::from) * 2 + 1;
-    assert!(
-        workers.len() > expected,
-        "Gunicorn has CPUs × 2 + 1 workers: {} processes in all",
-        workers.len()
-    );
+    wait::until("Gunicorn has CPUs × 2 + 1 workers", || supervisor.tree().len() > expected);
+    let workers = supervisor.tree();
     supervisor.signal(Signal::TERM);
     assert!(
         supervisor.wait(Duration::from_secs(30)).is_some(),
