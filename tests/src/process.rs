@@ -22,7 +22,12 @@ pub struct Running {
 impl Running {
     /// Starts a command; `TERM` is its stop signal.
     pub fn start(command: &mut Command) -> io::Result<Self> {
-        Ok(Running { child: command.spawn()?, stop: Signal::TERM })
+        Ok(Running::of(command.spawn()?))
+    }
+
+    /// Takes over a child that was started already; `TERM` is its stop signal.
+    pub fn of(child: Child) -> Self {
+        Running { child, stop: Signal::TERM }
     }
 
     /// Its process id.

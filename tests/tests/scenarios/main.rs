@@ -44,6 +44,7 @@ mod ranges;
 mod slices;
 mod stored_files;
 mod temporary_files;
+mod typed;
 mod systemd;
 mod signals;
 mod logs;
