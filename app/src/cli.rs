@@ -1,4 +1,4 @@
-//! The command line: nginx's letters, and `serve`, `purge`, `explain`, `bench`, `ladder`, `demo` and `capacity`.
+//! The command line: nginx's letters, and `serve`, `purge`, `explain`, `top`, `bench`, `ladder`, `demo` and `capacity`.
 //!
 //! Arguments in, a [`Command`] out; nothing is opened or started here. Next: `main`, whose match carries it out.
 //! [`described`] is the same line as data, for what is made of it: `man_page` and `completions`.
@@ -7,12 +7,14 @@ mod value;
 mod bench;
 mod capacity;
 mod ladder;
+mod top;
 #[cfg(test)]
 mod tests;
 
 pub use bench::{ArrivalsOption, Bench, BenchVerb, Load};
 pub use capacity::Capacity;
 pub use ladder::{Demo, Ladder};
+pub use top::Top;
 
 use clap::{ArgAction, Args, CommandFactory, Parser, Subcommand};
 use clap_complete::Shell;
@@ -40,6 +42,8 @@ pub enum Command {
     Purge(Options, Purge),
     /// `explain URL …`.
     Explain(Options, Explain),
+    /// `top …`.
+    Top(Options, Top),
     /// `bench …`.
     Bench(Box<Bench>),
     /// `ladder URL …`.
@@ -145,6 +149,8 @@ enum Verb {
     Purge(Purge),
     /// Says why a URL is answered as it is: key, variants, freshness, and what decided
     Explain(Explain),
+    /// Shows in the terminal what the running process does, second by second
+    Top(Top),
     /// Loads a server and measures it: requests a second, latency, errors, and what limits
     Bench(Box<Bench>),
     /// Climbs the steps that make an API fast, in front of yours, and says what each is worth
@@ -322,7 +328,7 @@ fn verb_first(mut arguments: Vec<OsString>) -> Vec<OsString> {
     let pairs = arguments[1.min(arguments.len())..].chunks(2);
     let before = 2 * pairs.take_while(|pair| letters.iter().any(|letter| pair[0] == *letter)).count();
     let verb = 1 + before;
-    if arguments.get(verb).is_some_and(|verb| verb == "explain" || verb == "purge") {
+    if arguments.get(verb).is_some_and(|verb| ["explain", "purge", "top"].iter().any(|known| verb == known)) {
         arguments[1..=verb].rotate_right(1);
     }
     arguments
@@ -347,6 +353,7 @@ fn meaning(line: Line) -> Command {
         Some(Verb::Purge(purge)) => return Command::Purge(purge.reach.options(), purge),
         Some(Verb::Bench(bench)) => return Command::Bench(bench),
         Some(Verb::Explain(explain)) => return Command::Explain(explain.reach.options(), explain),
+        Some(Verb::Top(top)) => return Command::Top(top.reach().options(), top),
         Some(Verb::Ladder(ladder)) => return Command::Ladder(ladder),
         Some(Verb::Demo(demo)) => return Command::Demo(demo),
         Some(Verb::Capacity(capacity)) => return Command::Capacity(capacity),

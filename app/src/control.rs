@@ -1,7 +1,7 @@
 //! Talking to a running process: its control socket, or an API elsewhere.
 //!
-//! One request, one answer, bounded in time and size. Where nobody listens the message says what to do. Next: `purge`,
-//! `explain`.
+//! One request, one answer, bounded in time and size; or one that goes on, of which each read is. Where nobody listens the message says
+//! what to do. Next: `purge`, `explain`, `top`.
 
 use crate::check;
 use crate::cli::Reach;
@@ -10,8 +10,8 @@ use millstream_conf::diagnostics::Severity;
 use millstream_conf::load::{Options, load};
 use millstream_net::terminal;
 use millstream_server::admin::ApiError;
-use std::io::{self, Read, Write};
-use std::net::TcpStream;
+use std::io::{self, BufRead as _, BufReader, Read, Write};
+use std::net::{TcpStream, ToSocketAddrs as _};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -24,6 +24,10 @@ mod tests;
 const PATIENCE: Duration = Duration::from_secs(30);
 /// Bytes of an answer at the most.
 const LONGEST_ANSWER: u64 = 16 * 1024 * 1024;
+/// Bytes of a head at the most.
+const LONGEST_HEAD: u64 = 64 * 1024;
+/// Bytes of a stream that are read at a time.
+const BUFFER: usize = 64 * 1024;
 
 /// Whom to ask.
 #[derive(Debug, PartialEq, Eq)]
@@ -114,7 +118,10 @@ fn choose(running: &[PathBuf], port: Option<u16>) -> Result<Api, String> {
 }
 
 /// What `--api` names.
-fn remote(text: &str) -> Result<Api, String> {
+///
+/// # Errors
+/// It names nothing that is spoken to here.
+pub fn remote(text: &str) -> Result<Api, String> {
     let wrong = || format!("\"{text}\" names no API: write http://host:port/path or unix:/path.sock");
     if let Some(path) = text.strip_prefix("unix:") {
         return if path.starts_with('/') { Ok(Api::Socket(path.into())) } else { Err(wrong()) };
@@ -148,12 +155,57 @@ fn port_of(url: &str) -> Option<u16> {
 /// # Errors
 /// One line: nobody listens, it was refused, or what the API says is wrong.
 pub fn ask(api: &Api, token: Option<&str>, path: &str, body: Option<&str>) -> Result<Vec<u8>, String> {
+    let request = request(api, token, path, body)?;
+    let mut answer = Vec::new();
+    let exchanged = connect(api, PATIENCE).and_then(|mut stream| {
+        stream.write_all(request.as_bytes())?;
+        stream.take(LONGEST_ANSWER).read_to_end(&mut answer)
+    });
+    exchanged.map_err(|error| unreachable(api, &error))?;
+    understood(api, &answer)
+}
+
+/// Asks for a path whose answer goes on for as long as both sides live, and gives what its body is read from. A read fails
+/// once nothing has come for `patience`.
+///
+/// # Errors
+/// As those of [`ask`].
+pub fn follow(
+    api: &Api,
+    token: Option<&str>,
+    path: &str,
+    patience: Duration,
+) -> Result<impl Read + use<>, String> {
+    let request = request(api, token, path, None)?;
+    let failed = |error: io::Error| unreachable(api, &error);
+    let mut stream = connect(api, patience).map_err(failed)?;
+    stream.write_all(request.as_bytes()).map_err(failed)?;
+    let mut answer = BufReader::with_capacity(BUFFER, stream);
+    let mut head = Vec::new();
+    while !head.ends_with(b"\r\n\r\n") {
+        let mut lines = (&mut answer).take(LONGEST_HEAD.saturating_sub(head.len() as u64));
+        if lines.read_until(b'\n', &mut head).map_err(failed)? == 0 {
+            break;
+        }
+    }
+    if !head.get(9..).is_some_and(|status| status.starts_with(b"200")) {
+        // Why it was refused stands in the body.
+        answer.take(LONGEST_HEAD).read_to_end(&mut head).map_err(failed)?;
+        return match understood(api, &head) {
+            Ok(_) => Err("its answer is no stream of figures".to_owned()),
+            Err(why) => Err(why),
+        };
+    }
+    Ok(answer)
+}
+
+/// A request of HTTP/1.0, so that the answer ends with the connection.
+fn request(api: &Api, token: Option<&str>, path: &str, body: Option<&str>) -> Result<String, String> {
     let (host, prefix) = match api {
         Api::Socket(_) => ("localhost", ""),
         Api::Remote(host, prefix) => (host.as_str(), prefix.as_str()),
     };
     let method = if body.is_some() { "POST" } else { "GET" };
-    // HTTP/1.0, so that the answer ends with the connection.
     let mut request =
         format!("{method} {prefix}{path} HTTP/1.0\r\nHost: {host}\r\nAccept: application/json\r\n");
     if let Some(token) = token {
@@ -167,29 +219,39 @@ pub fn ask(api: &Api, token: Option<&str>, path: &str, body: Option<&str>) -> Re
     }
     request += "\r\n";
     request += body.unwrap_or_default();
-    let answer = exchange(api, request.as_bytes()).map_err(|error| unreachable(api, &error))?;
-    understood(api, &answer)
+    Ok(request)
 }
 
-fn exchange(api: &Api, request: &[u8]) -> io::Result<Vec<u8>> {
-    let mut answer = Vec::new();
+/// A connection over either kind of socket.
+trait Channel: Read + Write + Send {}
+
+impl Channel for TcpStream {}
+impl Channel for UnixStream {}
+
+/// Connects; connecting over TCP, and each read and write, may take this long.
+fn connect(api: &Api, patience: Duration) -> io::Result<Box<dyn Channel>> {
     match api {
         Api::Socket(path) => {
-            let mut stream = UnixStream::connect(path)?;
-            stream.set_read_timeout(Some(PATIENCE))?;
-            stream.set_write_timeout(Some(PATIENCE))?;
-            stream.write_all(request)?;
-            stream.take(LONGEST_ANSWER).read_to_end(&mut answer)?;
+            let stream = UnixStream::connect(path)?;
+            stream.set_read_timeout(Some(patience))?;
+            stream.set_write_timeout(Some(patience))?;
+            Ok(Box::new(stream))
         }
         Api::Remote(host, _) => {
-            let mut stream = TcpStream::connect(host)?;
-            stream.set_read_timeout(Some(PATIENCE))?;
-            stream.set_write_timeout(Some(PATIENCE))?;
-            stream.write_all(request)?;
-            stream.take(LONGEST_ANSWER).read_to_end(&mut answer)?;
+            let mut failed = io::Error::from(io::ErrorKind::NotFound);
+            for address in host.to_socket_addrs()? {
+                match TcpStream::connect_timeout(&address, patience) {
+                    Ok(stream) => {
+                        stream.set_read_timeout(Some(patience))?;
+                        stream.set_write_timeout(Some(patience))?;
+                        return Ok(Box::new(stream));
+                    }
+                    Err(error) => failed = error,
+                }
+            }
+            Err(failed)
         }
     }
-    Ok(answer)
 }
 
 fn unreachable(api: &Api, error: &io::Error) -> String {

@@ -28,6 +28,7 @@ mod signal;
 mod control;
 mod purge;
 mod explain;
+mod top;
 mod measure;
 mod worker;
 mod watchdog;
@@ -53,6 +54,7 @@ fn main() -> ExitCode {
         Command::PrintConfig(serve) => serve_url::print(&serve),
         Command::Purge(options, purge) => purge::run(&options, &purge),
         Command::Explain(options, explain) => explain::run(&options, &explain),
+        Command::Top(options, top) => top::run(&options, &top),
         Command::Bench(bench) => measure::bench::run(&bench),
         Command::Ladder(ladder) => measure::ladder::run(&ladder),
         Command::Demo(demo) => measure::demo::run(&demo),

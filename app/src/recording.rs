@@ -1,6 +1,6 @@
-//! The thread that looks at the figures once a second, for the dashboard.
+//! The thread that looks at the figures once a second, for the dashboard and `millstream top`.
 //!
-//! It is started by the first configuration that has a dashboard, after privileges are dropped, and goes on with each that is put in
+//! It is started by the first configuration that has a dashboard or a control socket, after privileges are dropped, and goes on with each that is put in
 //! force. Next: `millstream-server`'s `recorder`, which keeps what it saw.
 
 use millstream_conf::model::Level;
@@ -21,7 +21,9 @@ pub struct Recording(Option<Sender<Arc<Shared>>>);
 impl Recording {
     /// From now on the figures of this configuration are looked at.
     pub fn take_over(&mut self, shared: &Arc<Shared>) {
-        if self.0.is_none() && shared.configuration.http.dashboard.is_none() {
+        let configuration = &shared.configuration;
+        let is_seen = configuration.http.dashboard.is_some() || configuration.main.control_socket.is_some();
+        if self.0.is_none() && !is_seen {
             return;
         }
         let told = self.0.as_ref().is_some_and(|thread| thread.send(shared.clone()).is_ok());

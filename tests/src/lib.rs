@@ -22,6 +22,7 @@ pub mod server;
 pub mod stampede;
 pub mod browser;
 pub mod webdriver;
+pub mod terminal;
 
 use std::path::PathBuf;
 

@@ -316,6 +316,6 @@ fn purged(ruling: &Ruling, entries: &[Arc<Entry>], now: Now) -> LastPurge {
 }
 
 /// `file:line:column` of a span.
-pub(super) fn at(request: &Request, span: Span) -> String {
+fn at(request: &Request, span: Span) -> String {
     request.generation.shared.configuration.sources.locate(span)
 }

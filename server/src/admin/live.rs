@@ -1,10 +1,10 @@
-//! What the dashboard's page follows: the last hour as one event, then one each second (server-sent events).
+//! What the dashboard's page and `millstream top` follow: the last hour as one event, then one each second (server-sent events).
 //!
 //! A viewer holds one frame at a time: who reads slowly misses some, and who reads nothing for `send_timeout` is closed on. The stream ends
 //! by itself where the process stops, a reload puts another configuration in force, or a newcomer needs the place; the page comes
 //! again. Before: `recorder`.
 
-use super::ApiRefusal;
+use super::{ApiRefusal, status};
 use crate::answer::Outcome;
 use crate::client::{AnswerHead, Client, ClientFailure};
 use crate::request::Request;
@@ -52,6 +52,7 @@ pub(super) async fn answer(
     }
     let mut history = recorder.history(&request.generation.shared.registry);
     history["tables"] = tables;
+    history["nginx"] = status::process::nginx(request);
     push(request, client, "history", &history.to_string());
     let since = clock::now();
     let stop = loop {

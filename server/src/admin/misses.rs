@@ -2,9 +2,9 @@
 //!
 //! Counts are those of the process and outlive reloads; told are the locations of the configuration in force.
 
-use super::explain::{ConfigurationPlace, at, help_of};
+use super::explain::{ConfigurationPlace, help_of};
+use crate::generation::Shared;
 use crate::location_text::written;
-use crate::request::Request;
 use millstream_cache::policy;
 use millstream_conf::model::LocationId;
 use millstream_telemetry::metrics::{Cause, CauseFamily, LocationSnapshot, MissCount};
@@ -22,6 +22,14 @@ pub(super) struct OfLocation {
     requests: BTreeMap<&'static str, Reason>,
     /// Answers that were not stored, by cause.
     not_stored: BTreeMap<&'static str, Reason>,
+}
+
+impl OfLocation {
+    /// How long the upstream took for its misses, in milliseconds, as far as that can be known.
+    fn cost(&self) -> f64 {
+        let count: u64 = self.requests.values().map(|reason| reason.told.count).sum();
+        count as f64 * self.origin_time
+    }
 }
 
 /// How often, and when last.
@@ -91,9 +99,19 @@ fn help(word: &str) -> &'static str {
     }
 }
 
+/// Locations that are told to those who follow at the most.
+const MOST_LOCATIONS: usize = 50;
+
+/// The locations whose misses took the upstream the most time.
+pub(super) fn most_valuable(shared: &Shared) -> Vec<OfLocation> {
+    let mut all = all(shared);
+    all.sort_by(|a, b| b.cost().total_cmp(&a.cost()));
+    all.truncate(MOST_LOCATIONS);
+    all
+}
+
 /// All locations that had misses.
-pub(super) fn all(request: &Request) -> Vec<OfLocation> {
-    let shared = &request.generation.shared;
+pub(super) fn all(shared: &Shared) -> Vec<OfLocation> {
     let counted = shared.registry.snapshot().locations;
     let locations = (0..).map(LocationId).zip(&shared.configuration.http.locations);
     locations
@@ -101,8 +119,8 @@ pub(super) fn all(request: &Request) -> Vec<OfLocation> {
             let of = counted.get(shared.status_zones.location(id) as usize)?;
             let requests: BTreeMap<_, _> = causes(of, CauseFamily::Miss).map(missed).collect();
             let not_stored: BTreeMap<_, _> = causes(of, CauseFamily::NotStored).map(refused).collect();
-            let location =
-                ConfigurationPlace { name: written(&location.matches), at: at(request, location.span) };
+            let at = shared.configuration.sources.locate(location.span);
+            let location = ConfigurationPlace { name: written(&location.matches), at };
             (!requests.is_empty() || !not_stored.is_empty()).then_some(OfLocation {
                 location,
                 origin_time: of.origin.mean_time() as f64 / 1000.0,

@@ -8,9 +8,10 @@
 //! GET  …/explain?url=URL&header=Name:value            why this URL is answered as it is
 //! GET  …/misses                                       why requests were not answered from the cache, by location
 //! GET  …/metrics                                      all that is counted, as Prometheus reads it
+//! GET  …/live                                         the last hour, then a frame a second (server-sent events)
 //! ```
 //! A version and `http` may stand in front (`/api/9/http/caches`). Strangers are refused first; without `write=on` nothing
-//! is changed. All but the metrics is JSON, bodies are bounded. Where it is the dashboard's, all of that is below `/api/`, and beside it
+//! is changed. All but metrics and events is JSON, bodies are bounded. Where it is the dashboard's, all of that is below `/api/`, and beside it
 //! stand its page, what that follows, and what monitors ask for, of which nobody is kept out. Next: `resource`, `dashboard`, `live`, `status`.
 
 pub mod place;
@@ -40,7 +41,7 @@ use serde::{Deserialize, Serialize};
 use status::Subject;
 
 /// What stands below a version beside the figures of NGINX Plus.
-const BESIDE_STATUS: [&str; 5] = ["http", "purge", "explain", "misses", "metrics"];
+const BESIDE_STATUS: [&str; 6] = ["http", "purge", "explain", "misses", "metrics", "live"];
 
 /// Bytes of a request's body at the most.
 const LONGEST_BODY: usize = 64 * 1024;
@@ -163,7 +164,10 @@ async fn read(request: &mut Request, client: &mut Client, resource: Resource) ->
         Resource::Asset(_) | Resource::Health | Resource::Readiness => {
             Err(ApiRefusal::new(404, "PathNotFound", "there is no such path"))
         }
-        Resource::Misses => Ok(json(request, client, 200, &misses::all(request)).await),
+        Resource::Misses => {
+            let told = misses::all(&request.generation.shared);
+            Ok(json(request, client, 200, &told).await)
+        }
         Resource::Metrics => Ok(metrics::answer(request, client).await),
         Resource::Explain => {
             let explanation = explain::answer(request).await?;

@@ -31,7 +31,7 @@ pub enum Resource {
     Metrics,
     /// A file of the dashboard's page.
     Asset(Asset),
-    /// What the page follows.
+    /// What the page follows, and `millstream top`.
     Live,
     /// Whether the process is there.
     Health,
@@ -89,6 +89,7 @@ fn named(path: &str) -> Option<Resource> {
         ["explain"] => Resource::Explain,
         ["misses"] => Resource::Misses,
         ["metrics"] => Resource::Metrics,
+        ["live"] => Resource::Live,
         [name, ref rest @ ..] => {
             // The zones of caches are found without `http` as well.
             let subject = Subject::named(name, in_http).or_else(|| Subject::named(name, true))?;
@@ -165,6 +166,7 @@ mod tests {
         check("/http/explain", Some(Resource::Explain));
         check("/caches/one/purge/more", status(Subject::Caches, &["one", "purge", "more"]));
         check("/other", None);
+        check("/live", Some(Resource::Live));
     }
 
     #[test]

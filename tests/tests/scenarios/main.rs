@@ -64,6 +64,7 @@ mod packaging;
 mod monitoring;
 mod metrics;
 mod dashboard;
+mod top;
 mod slow_readers;
 mod streams;
 mod malformed;

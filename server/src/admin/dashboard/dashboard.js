@@ -59,7 +59,6 @@ let tables = null;
 let before = null;
 let elapsed = 1;
 let notes = [];
-let misses = [];
 let token = sessionStorage.getItem("token");
 
 const figure = (row, name) => row[names.indexOf(name)] || 0;
@@ -333,7 +332,7 @@ function fillTables() {
 }
 
 function fillMisses() {
-  const rows = misses.flatMap(({ location, origin_time: mean, requests, not_stored: refused }) =>
+  const rows = tables.misses.flatMap(({ location, origin_time: mean, requests, not_stored: refused }) =>
     [[requests, ""], [refused, "not stored: "]].flatMap(([causes, prefix]) => Object.entries(causes).map(([cause, { count, text, help }]) =>
       ({ key: location.at + prefix + cause, location: location.name, at: location.at, text: prefix + text, help, count, mean }))));
   shown.misses.fill(rows);
@@ -363,7 +362,10 @@ function draws() {
   redraw = requestAnimationFrame(() => {
     redraw = 0;
     drawCharts();
-    if (tables) fillTables();
+    if (tables) {
+      fillTables();
+      fillMisses();
+    }
     fillNotes();
   });
 }
@@ -437,18 +439,6 @@ async function identify() {
   } catch {
     $("process").textContent = "";
   }
-}
-
-async function look() {
-  if (!document.hidden && $("token").hidden) {
-    try {
-      misses = await ask("api/9/misses");
-      fillMisses();
-    } catch {
-      // The stream says whether it is there.
-    }
-  }
-  setTimeout(look, 5000);
 }
 
 // ---- Purge and explain ----
@@ -538,4 +528,3 @@ $("token").addEventListener("submit", (event) => {
 });
 document.addEventListener("visibilitychange", draws);
 go();
-look();

@@ -3,11 +3,11 @@
 //! What is not counted here is left out, and not shown as nothing. The sums are made for each who asks; a request that is served
 //! pays nothing for it. Before: `resource`, which reads paths; next: `process`, `zones`, `upstreams`.
 
-mod process;
+pub(super) mod process;
 pub(super) mod upstreams;
 mod zones;
 
-use super::{ApiRefusal, caches};
+use super::{ApiRefusal, caches, misses};
 use crate::generation::Shared;
 use crate::request::Request;
 use millstream_wire::date;
@@ -157,8 +157,8 @@ fn whole(request: &Request, subject: Subject) -> Result<Value, ApiRefusal> {
 /// Zones that stand in a table at the most: those with the most requests.
 const MOST_ZONES: usize = 500;
 
-/// The tables of zones, upstreams and caches, for the dashboard's page: names and forms of the API. Of zones, those that have had
-/// requests.
+/// The tables of zones, upstreams, caches and misses, for the dashboard's page: names and forms of the API. Of zones, those that have
+/// had requests; of misses, the most valuable.
 pub fn tables(shared: &Shared) -> Value {
     let snapshot = shared.registry.snapshot();
     json!({
@@ -166,6 +166,7 @@ pub fn tables(shared: &Shared) -> Value {
         "location_zones": busiest(zones::locations(&snapshot)),
         "upstreams": upstreams::all(shared),
         "caches": serde_json::to_value(caches::all(shared)).unwrap_or_default(),
+        "misses": serde_json::to_value(misses::most_valuable(shared)).unwrap_or_default(),
     })
 }
 

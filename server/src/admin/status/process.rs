@@ -8,7 +8,7 @@ use millstream_telemetry::metrics::Counter;
 use serde_json::{Value, json};
 
 /// Which process this is, and which configuration it serves with.
-pub(super) fn nginx(request: &Request) -> Value {
+pub(in crate::admin) fn nginx(request: &Request) -> Value {
     let shared = &request.generation.shared;
     json!({
         "version": env!("CARGO_PKG_VERSION"),

@@ -1,0 +1,44 @@
+//! `top …`: which dashboard, or which process.
+
+use super::{DEFAULT_FILES, Reach};
+use clap::Args;
+use std::path::PathBuf;
+
+/// `top …`.
+#[derive(Debug, Clone, Args)]
+pub struct Top {
+    /// The dashboard: http://host:port, or its port (default: the running process, else http://127.0.0.1:8081)
+    #[arg(value_name = "URL", conflicts_with = "control")]
+    pub url: Option<String>,
+    /// The control socket of the process instead
+    #[arg(long, value_name = "SOCKET")]
+    pub control: Option<PathBuf>,
+    /// The token that the dashboard asks for (also: MILLSTREAM_API_TOKEN)
+    #[arg(long, value_name = "TOKEN", env = "MILLSTREAM_TOKEN", hide_env_values = true)]
+    pub token: Option<String>,
+    /// Print what is known now as plain text, and end: as it does where there is no terminal
+    #[arg(long)]
+    pub once: bool,
+    /// The configuration that the process runs, which names its control socket
+    #[arg(short = 'c', value_name = "FILE", default_value = DEFAULT_FILES[0])]
+    configuration: PathBuf,
+    /// The directory that relative paths are relative to
+    #[arg(short = 'p', id = "directory", value_name = "PREFIX", default_value = "/etc/millstream/")]
+    prefix: PathBuf,
+    /// Directives of the main context that it was started with
+    #[arg(short = 'g', value_name = "DIRECTIVES")]
+    globals: Option<String>,
+}
+
+impl Top {
+    /// Where the running process is found.
+    pub fn reach(&self) -> Reach {
+        Reach {
+            configuration: self.configuration.clone(),
+            prefix: self.prefix.clone(),
+            globals: self.globals.clone(),
+            api: None,
+            token: self.token.clone(),
+        }
+    }
+}

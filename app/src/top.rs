@@ -1,0 +1,155 @@
+//! `millstream top`: the dashboard in a terminal, or one snapshot of it where there is none.
+//!
+//! Three threads wait and tell: for keys, for figures, for signals. This one takes what they tell, and draws when something has
+//! changed; it asks nobody. What it shows is what the dashboard's page shows, out of the same stream. Modules stand lowest floor
+//! first: `events` and `seen` are what came, `view` is what is chosen, `draw` makes cells of both.
+
+mod figures;
+mod events;
+mod seen;
+mod boards;
+mod charts;
+mod keys;
+mod view;
+mod draw;
+mod plain;
+mod canvas;
+mod screen;
+mod source;
+
+use crate::cli::Top;
+use crate::control;
+use crossterm::event::{self, Event as Input};
+use draw::Palette;
+use millstream_conf::load::Options;
+use screen::Screen;
+use seen::{Link, Seen};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+use signal_hook::low_level;
+use source::{Source, Stream, Told};
+use std::io;
+use std::process::ExitCode;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread;
+use view::View;
+
+/// What waits to be taken at the most; who has more to tell waits.
+const WAITING: usize = 64;
+/// A shell's word for a program that a signal ended: this and the signal's number.
+const SIGNALLED: i32 = 128;
+/// Frames that make a snapshot: how fast counts grow is known with the second.
+const FRAMES: usize = 2;
+
+/// What happened.
+enum Happened {
+    Input(Input),
+    Told(Told),
+    Signal(i32),
+    /// The terminal can be read no more.
+    Deaf(io::Error),
+}
+
+/// Shows what the running Millstream does.
+pub fn run(options: &Options, top: &Top) -> ExitCode {
+    let is_once = top.once || !screen::is_there();
+    match Source::find(options, top) {
+        Ok((source, stream)) if is_once => control::print(once(&source, stream)),
+        Ok((source, stream)) => match watch(source, stream) {
+            Ok(0) => ExitCode::SUCCESS,
+            // A signal has a small number.
+            Ok(signal) => ExitCode::from(u8::try_from(SIGNALLED + signal).unwrap_or(1)),
+            Err(error) => control::print(Err(format!("the terminal: {error}"))),
+        },
+        Err(why) => control::print(Err(why)),
+    }
+}
+
+/// A snapshot as text.
+fn once(source: &Source, mut stream: Stream) -> Result<String, String> {
+    let mut seen = Seen::default();
+    // The history is first.
+    for _ in 0..=FRAMES {
+        match stream.next()? {
+            Some(event) => seen.take(event),
+            None => return Err(format!("{} ended what it told: ask again", source.place())),
+        }
+    }
+    Ok(plain::snapshot(&seen, &events::plain(&source.place())))
+}
+
+/// Draws until a key or a signal ends it, and gives the signal's number.
+fn watch(source: Source, stream: Stream) -> io::Result<i32> {
+    let place = events::plain(&source.place());
+    let (tell, happened) = sync_channel(WAITING);
+    hear_signals(tell.clone())?;
+    let mut screen = Screen::take_over()?;
+    spawn("keys", tell.clone(), |tell| {
+        loop {
+            match event::read() {
+                Ok(input) if tell.send(Happened::Input(input)).is_ok() => {}
+                Ok(_) => return,
+                Err(error) => {
+                    _ = tell.send(Happened::Deaf(error));
+                    return;
+                }
+            }
+        }
+    })?;
+    spawn("figures", tell, move |tell| {
+        source.follow(stream, |told| tell.send(Happened::Told(told)).is_ok());
+    })?;
+    let palette = Palette::of_environment();
+    let (mut seen, mut view) = (Seen::default(), View::default());
+    loop {
+        screen.terminal.draw(|frame| draw::screen(frame.buffer_mut(), &seen, &mut view, &place, palette))?;
+        if let Some(signal) = take(&happened, &mut seen, &mut view)? {
+            return Ok(signal);
+        }
+    }
+}
+
+/// Waits until something happens, and takes all that has; a number is the end: a signal's, or 0 for a key.
+fn take(happened: &Receiver<Happened>, seen: &mut Seen, view: &mut View) -> io::Result<Option<i32>> {
+    // The thread that reads keys is there as long as this one is.
+    let first = happened.recv().map_err(io::Error::other)?;
+    for what in std::iter::once(first).chain(happened.try_iter().take(WAITING)) {
+        match what {
+            Happened::Input(Input::Key(key)) => {
+                let action = keys::action(&key, view.is_typing);
+                if action.is_some_and(|action| !view.act(action)) {
+                    return Ok(Some(0));
+                }
+            }
+            // Whatever else comes is drawn for: a new size, above all.
+            Happened::Input(_) => {}
+            Happened::Told(Told::Event(event)) => seen.take(event),
+            Happened::Told(Told::Away(why)) => seen.link = Link::Away(events::plain(&why)),
+            Happened::Signal(signal) => return Ok(Some(signal)),
+            Happened::Deaf(error) => return Err(error),
+        }
+    }
+    Ok(None)
+}
+
+/// The first signal asks for an end; a further one ends the process where it stands, with the terminal as it was.
+fn hear_signals(tell: SyncSender<Happened>) -> io::Result<()> {
+    let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP])?;
+    spawn("signals", tell, move |tell| {
+        for (count, signal) in signals.forever().enumerate() {
+            if count > 0 || tell.try_send(Happened::Signal(signal)).is_err() {
+                screen::give_back();
+                low_level::exit(SIGNALLED + signal);
+            }
+        }
+    })
+}
+
+fn spawn(
+    name: &str,
+    tell: SyncSender<Happened>,
+    work: impl FnOnce(SyncSender<Happened>) + Send + 'static,
+) -> io::Result<()> {
+    thread::Builder::new().name(name.to_owned()).spawn(move || work(tell))?;
+    Ok(())
+}

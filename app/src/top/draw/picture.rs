@@ -1,0 +1,89 @@
+//! A chart as bars: a line of words, and below it a column for each step.
+//!
+//! What is behind is drawn in shades, what is in front in full, so that both are told apart without colours.
+
+use super::super::charts::{Chart, Steps};
+use super::super::seen::Seen;
+use super::{Palette, text};
+use ratatui_core::buffer::Buffer;
+use ratatui_core::layout::Rect;
+use ratatui_core::style::Style;
+
+/// The parts of a place that a bar fills, from the least: eighths.
+const EIGHTHS: [&str; 8] = ["▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"];
+const SHADE: &str = "░";
+
+/// Draws a chart of the last seconds.
+pub fn draw(into: &mut Buffer, place: Rect, chart: &Chart, (seen, seconds): (&Seen, u64), palette: Palette) {
+    let (own, other) = chart.told(seen);
+    let rest = text(into, place, chart.name, palette.plain());
+    let rest = text(into, rest, &format!(" {own}"), palette.strong());
+    if let Some((name, value)) = other {
+        // A figure that is cut would be another one.
+        let told = [format!("  {name} {value}"), format!(" / {value}")];
+        let fits = told.iter().find(|told| told.chars().count() <= usize::from(rest.width));
+        text(into, rest, fits.map_or("", String::as_str), palette.faint());
+    }
+    if place.height < 2 || place.width == 0 {
+        return;
+    }
+    let bars = Rect { y: place.y + 1, height: place.height - 1, ..place };
+    let steps = chart.steps(seen, seconds, usize::from(bars.width));
+    draw_bars(into, bars, chart, &steps, palette);
+}
+
+fn draw_bars(into: &mut Buffer, area: Rect, chart: &Chart, steps: &Steps, palette: Palette) {
+    let height = |value: Option<f64>| eighths(value, steps.top, area.height);
+    let shown = steps.front.len().min(usize::from(area.width));
+    // The present is at the right edge.
+    let (first, left) = (steps.front.len() - shown, area.right() - shown as u16);
+    for x in 0..shown {
+        let front = height(steps.front[first + x]);
+        let back = height(steps.back.get(first + x).copied().flatten());
+        for y in 0..area.height {
+            let below = u32::from(area.height - 1 - y) * 8;
+            let (front, back) = (front.saturating_sub(below).min(8), back.saturating_sub(below).min(8));
+            // Where the pale bar goes on above the full one, both are in one place.
+            let (symbol, color) = match (front, back) {
+                (0, 0) => continue,
+                (0, 8) => (SHADE, palette.back(chart.is_failure)),
+                (0, part) => (EIGHTHS[part as usize - 1], palette.back(chart.is_failure)),
+                (part, _) => (EIGHTHS[part as usize - 1], palette.front(chart.is_failure)),
+            };
+            let place = (left + x as u16, area.y + y);
+            if let Some(cell) = into.cell_mut(place) {
+                cell.set_symbol(symbol).set_style(Style::new().fg(color));
+            }
+        }
+    }
+}
+
+/// How high a bar is, in eighths of a line. What is more than nothing is seen.
+fn eighths(value: Option<f64>, top: f64, lines: u16) -> u32 {
+    let Some(value) = value.filter(|&value| value > 0.0) else { return 0 };
+    let most = u32::from(lines) * 8;
+    // A cast of what is out of bounds gives the bound.
+    ((value / top * f64::from(most)).round() as u32).clamp(1, most)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bar_is_as_high_as_its_value_and_never_higher_than_its_place() {
+        let checks = [
+            (None, 0),
+            (Some(0.0), 0),
+            (Some(0.001), 1),
+            (Some(50.0), 8),
+            (Some(100.0), 16),
+            (Some(1e300), 16),
+            (Some(f64::NAN), 0),
+            (Some(f64::INFINITY), 16),
+        ];
+        for (value, expected) in checks {
+            assert_eq!(eighths(value, 100.0, 2), expected, "{value:?}");
+        }
+    }
+}

@@ -1,0 +1,261 @@
+//! `millstream top`: the dashboard in a terminal, as a person sees and uses it, and as plain text.
+
+use millstream_tests::load::Load;
+use millstream_tests::origin::Origin;
+use millstream_tests::ports;
+use millstream_tests::process::Running;
+use millstream_tests::server::{self, Server, is_nginx};
+use millstream_tests::terminal::Terminal;
+use millstream_tests::wait;
+use rustix::process::Signal;
+use std::process::{Command, Output, Stdio};
+
+const TEMPLATE: &str = "worker_processes 2; pid @DIR@/nginx.pid; error_log @DIR@/error.log info; events {}
+http {
+    access_log off;
+    @MORE@
+    proxy_cache_path @DIR@/cache keys_zone=answers:1m;
+    upstream api { server @ORIGIN@; server 127.0.0.1:@CLOSED@ backup; }
+    server {
+        listen 127.0.0.1:@PORT@;
+        status_zone shop;
+        location / {
+            status_zone goods;
+            proxy_pass http://api; proxy_cache answers; proxy_cache_valid 200 1h; proxy_cache_key $uri;
+        }
+    }
+}";
+
+struct Shop {
+    server: Server,
+    _origin: Origin,
+    dashboard: u16,
+}
+
+impl Shop {
+    /// A server with a dashboard, and what stands beside that.
+    fn start(more: &str) -> Shop {
+        let (origin, dashboard, closed) = (Origin::fixed(200, &[], b"stored"), ports::free(), ports::free());
+        let server = Server::start(
+            TEMPLATE,
+            &[
+                ("ORIGIN", &origin.address()),
+                ("CLOSED", &closed.to_string()),
+                ("MORE", &format!("dashboard {dashboard}; {more}")),
+            ],
+        );
+        Shop { server, _origin: origin, dashboard }
+    }
+
+    /// `millstream top` of its dashboard.
+    fn top(&self, arguments: &[&str]) -> Command {
+        let mut command = top(arguments);
+        command.arg(self.dashboard.to_string());
+        command
+    }
+
+    /// The same by its configuration, which names its control socket.
+    fn top_by_configuration(&self, arguments: &[&str]) -> Command {
+        let mut command = top(arguments);
+        command.arg("-c").arg(self.server.prefix().join("nginx.conf"));
+        command.arg("-p").arg(self.server.prefix().path());
+        command
+    }
+}
+
+fn top(arguments: &[&str]) -> Command {
+    let mut command = Command::new(server::binary());
+    command.arg("top").args(arguments).stdin(Stdio::null());
+    command.env("TERM", "xterm").env("LC_ALL", "C.UTF-8");
+    for name in ["NO_COLOR", "MILLSTREAM_TOKEN", "MILLSTREAM_API_TOKEN"] {
+        command.env_remove(name);
+    }
+    command
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).expect("text")
+}
+
+/// What is printed where there is no terminal.
+fn printed(command: &mut Command) -> Output {
+    command.output().expect("it runs")
+}
+
+#[test]
+fn a_person_sees_the_load_and_looks_through_the_tables_with_the_keys() {
+    if is_nginx() {
+        return;
+    }
+    let shop = Shop::start("");
+    let load = Load::start(shop.server.port(), "/goods", 2);
+    let mut terminal = Terminal::start(&mut shop.top(&[]), 80, 24);
+    terminal.until("it follows", |text| text.contains("● live"));
+    terminal.until("the load is seen", |text| text.contains("From the cache 100 %") && text.contains('█'));
+    terminal
+        .until("misses are told", |text| text.contains("location /") && text.contains("Nothing was stored"));
+    for (key, expected) in [
+        ("2", "127.0.0.1:"),
+        ("3", "answers/s"),
+        ("4", "goods"),
+        ("5", "shop"),
+        ("6", "what happened"),
+        ("\t", "API time"),
+        ("\x1b[Z", "what happened"),
+    ] {
+        terminal.press(key);
+        terminal.until(&format!("{key:?} leads to another table"), |text| text.contains(expected));
+    }
+    terminal.press("2");
+    terminal.until("two servers", |text| text.contains("● up") && text.contains("backup"));
+    terminal.press("/api-none");
+    terminal.until("a filter is typed", |text| text.contains("nothing fits the filter"));
+    terminal.press("\x1b");
+    terminal.until("it is taken away", |text| text.contains("● up"));
+    terminal.press("t");
+    terminal.until("charts go back another time", |text| text.contains("t 15 minutes"));
+    terminal.resize(40, 8);
+    terminal.until("a small screen has a table still", |text| {
+        text.contains("server") && text.lines().last().is_some_and(|line| line.starts_with("q quit"))
+    });
+    terminal.resize(160, 50);
+    terminal.until("a large one has room for all columns", |text| text.contains("checks failed"));
+    assert!(terminal.has_colours());
+    assert!(!terminal.is_as_before());
+    terminal.press("q");
+    assert!(terminal.ends().success());
+    assert!(terminal.is_as_before());
+    assert_eq!(terminal.complaints(), Vec::<String>::new());
+    assert_eq!(load.finish().failures, Vec::<String>::new());
+}
+
+#[test]
+fn the_terminal_is_given_back_whatever_ends_it() {
+    if is_nginx() {
+        return;
+    }
+    let shop = Shop::start("");
+    for (signal, status) in [(Signal::TERM, 143), (Signal::HUP, 129), (Signal::INT, 130)] {
+        let mut terminal = Terminal::start(shop.top(&[]).env("NO_COLOR", "1"), 80, 24);
+        terminal.until("it follows", |text| text.contains("live"));
+        assert!(!terminal.has_colours());
+        terminal.signal(signal);
+        assert_eq!(terminal.ends().code(), Some(status), "{signal:?}");
+        assert!(terminal.is_as_before(), "{signal:?}");
+    }
+    let mut terminal = Terminal::start(&mut shop.top(&[]), 80, 24);
+    terminal.until("it follows", |text| text.contains("live"));
+    terminal.press("\x03");
+    assert!(terminal.ends().success());
+    assert!(terminal.is_as_before());
+}
+
+#[test]
+fn it_says_that_the_server_is_away_and_goes_on_when_it_is_there_again() {
+    if is_nginx() {
+        return;
+    }
+    let mut shop = Shop::start("");
+    let mut terminal = Terminal::start(&mut shop.top(&["-g", "daemon off;"]), 100, 30);
+    terminal.until("it follows", |text| text.contains("live") && text.contains("configuration 1"));
+    shop.server.signal(Signal::HUP);
+    terminal.until("it follows the new configuration", |text| text.contains("configuration 2"));
+    assert!(shop.server.stop(Signal::QUIT).is_some_and(|status| status.success()), "it holds nobody up");
+    terminal.until("that it is away", |text| {
+        text.contains("away, trying again: nobody listens at 127.0.0.1:") && !text.contains("live")
+    });
+    shop.server.run().expect("it starts again");
+    terminal.until("it follows again", |text| text.contains("live") && text.contains("configuration 1"));
+    terminal.press("q");
+    assert!(terminal.ends().success());
+}
+
+#[test]
+fn without_a_terminal_it_prints_a_snapshot_and_ends() {
+    if is_nginx() {
+        return;
+    }
+    let shop = Shop::start("");
+    for _ in 0..5 {
+        assert_eq!(shop.server.get("/a").status, 200);
+    }
+    assert_eq!(shop.server.get("/%1b%5b2J%c2%9b").status, 200);
+    let piped = printed(&mut shop.top(&[]));
+    assert!(piped.status.success(), "{}", text(&piped.stderr));
+    let told = text(&piped.stdout);
+    for expected in ["To the API/s:", "without the cache", "goods", "answers", "Nothing was stored that fits"]
+    {
+        assert!(told.contains(expected), "{expected} is missing in\n{told}");
+    }
+    assert!(!told.contains(|letter: char| letter.is_control() && letter != '\n'), "{told:?}");
+    // By the control socket, which the configuration names; and by its path.
+    let socket = shop.server.prefix().join("nginx.sock");
+    let by_socket = socket.to_str().expect("plain");
+    for command in
+        [&mut shop.top_by_configuration(&["--once"]), &mut top(&["--once", "--control", by_socket])]
+    {
+        let done = printed(command);
+        assert!(done.status.success() && text(&done.stdout).contains("goods"), "{}", text(&done.stderr));
+    }
+    // A terminal that knows lines alone.
+    let mut terminal = Terminal::start(shop.top(&[]).env("TERM", "dumb"), 80, 60);
+    assert!(terminal.ends().success());
+    assert!(terminal.is_as_before());
+    terminal.until("it is printed", |text| text.contains("Servers"));
+}
+
+#[test]
+fn who_is_not_there_or_does_not_admit_is_told_in_a_sentence_and_an_exit_status() {
+    if is_nginx() {
+        return;
+    }
+    let shop = Shop::start("api_token 0123456789abcdef;");
+    let refused = printed(&mut shop.top(&["--once"]));
+    assert_eq!(refused.status.code(), Some(1));
+    assert!(text(&refused.stderr).contains("api_token admits"), "{}", text(&refused.stderr));
+    let admitted = printed(shop.top(&["--once"]).env("MILLSTREAM_TOKEN", "0123456789abcdef"));
+    assert!(admitted.status.success(), "{}", text(&admitted.stderr));
+    assert!(printed(&mut shop.top(&["--once", "--token", "0123456789abcdef"])).status.success());
+    let nobody = format!("http://127.0.0.1:{}", ports::free());
+    let (mut over_https, mut twice) = (top(&["https://localhost/"]), top(&["8081", "--control", "/x.sock"]));
+    for (command, expected) in [
+        (&mut top(&[&nobody]), "nobody listens at 127.0.0.1:"),
+        (&mut top(&["--control", "/nowhere.sock"]), "nobody listens at /nowhere.sock"),
+        (&mut over_https, "https is not spoken"),
+        (&mut twice, "cannot be used with"),
+    ] {
+        let done = printed(command);
+        assert_eq!(done.status.code(), Some(1), "{expected}");
+        assert!(text(&done.stderr).contains(expected), "{}", text(&done.stderr));
+    }
+    // Even a person at a terminal reads it below the prompt.
+    let mut terminal = Terminal::start(&mut top(&[&nobody]), 80, 24);
+    assert_eq!(terminal.ends().code(), Some(1));
+    terminal.until("why", |text| text.contains("nobody listens"));
+    assert!(terminal.is_as_before());
+}
+
+#[test]
+fn it_finds_the_only_serve_that_runs() {
+    if is_nginx() {
+        return;
+    }
+    let (origin, port) = (Origin::fixed(200, &[], b"served"), ports::free());
+    let prefix = millstream_tests::prefix::Prefix::new();
+    let _serving = Running::start(
+        Command::new(server::binary())
+            .args(["serve", &format!("http://{}", origin.address()), "--listen", &port.to_string()])
+            .args(["--dashboard", "off"])
+            .env("XDG_RUNTIME_DIR", prefix.path())
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null()),
+    )
+    .expect("it starts");
+    wait::until("it accepts", || std::net::TcpStream::connect(("127.0.0.1", port)).is_ok());
+    let mut command = top(&["-p", prefix.path().to_str().expect("plain")]);
+    let mut terminal = Terminal::start(command.env("XDG_RUNTIME_DIR", prefix.path()), 80, 24);
+    terminal.until("it follows", |text| text.contains("live") && text.contains("serve-"));
+    terminal.press("q");
+    assert!(terminal.ends().success());
+}
