@@ -16,6 +16,8 @@ mod plain;
 mod canvas;
 mod screen;
 mod source;
+#[cfg(test)]
+mod sample;
 
 use crate::cli::Top;
 use crate::control;

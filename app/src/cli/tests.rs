@@ -117,6 +117,25 @@ fn purging_and_explaining_have_files_of_their_own_and_know_what_is_asked() {
 }
 
 #[test]
+fn top_names_a_dashboard_a_socket_or_neither() {
+    let top = |line: &str| match command(line) {
+        Ok(Command::Top(options, top)) => (options, top),
+        other => panic!("{line}: {other:?}"),
+    };
+    let (options, given) = top("-c /a/b.conf top http://a:1 --once --token t");
+    assert_eq!(options.main_file, PathBuf::from("/a/b.conf"));
+    assert_eq!(
+        (given.url.as_deref(), given.once, given.token.as_deref()),
+        (Some("http://a:1"), true, Some("t"))
+    );
+    let (_, given) = top("top --control /x.sock");
+    assert_eq!((given.url, given.control), (None, Some(PathBuf::from("/x.sock"))));
+    for line in ["top a b", "top a --control /x.sock", "top --api unix:/x"] {
+        assert!(command(line).is_err(), "{line}");
+    }
+}
+
+#[test]
 fn every_argument_has_a_name_of_its_own() {
     Line::command().debug_assert();
 }

@@ -210,5 +210,5 @@ const EVENT: &[Column] = &[
 /// The share of a cache's answers that came out of it.
 fn share(counts: &[(&str, f64)]) -> Cell {
     let (part, whole) = (hits(counts), answered(counts));
-    Cell { order: cells::Order::Figure((whole > 0.0).then(|| part / whole)), ..text(&percent(part, whole)) }
+    Cell { rank: cells::Rank::Figure((whole > 0.0).then(|| part / whole)), ..text(&percent(part, whole)) }
 }

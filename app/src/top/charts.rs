@@ -157,20 +157,36 @@ fn ceiling(value: f64) -> f64 {
     steps.iter().map(|step| step * power).find(|step| *step >= value).unwrap_or(value)
 }
 
-/// What the cache is worth, in a sentence; what it spared in a longer time, in another.
-pub fn story(seen: &Seen, (seconds, span): (u64, &str)) -> (String, Option<String>) {
-    let half = lately(seen, 30);
-    let count = |of: &[Figures], figure: fn(&Figures) -> u64| of.iter().map(figure).sum::<u64>();
-    let (reached, without) = (count(half, |second| second.reached), count(half, |second| second.without));
-    let told = format!(
-        "In 30 s {} reached the API; without the cache {} would have.",
-        whole(reached),
-        whole(without)
-    );
-    let window = lately(seen, seconds);
-    let spared =
-        count(window, |second| second.without).saturating_sub(count(window, |second| second.reached));
-    (told, (spared > 0).then(|| format!("The last {span} spared it {}.", whole(spared))))
+/// What the cache is worth, in words.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Story {
+    /// What reached the API just now, and what would have.
+    pub now: String,
+    /// The same in fewer words.
+    pub short: String,
+    /// What it was spared in a longer time; empty where that is nothing.
+    pub longer: String,
+}
+
+/// Tells what the cache is worth; `span` is the longer time.
+pub fn story(seen: &Seen, (seconds, span): (u64, &str)) -> Story {
+    let sums = |seconds| {
+        let of = lately(seen, seconds);
+        let sum = |figure: fn(&Figures) -> u64| of.iter().map(figure).sum::<u64>();
+        (sum(|second| second.reached), sum(|second| second.without))
+    };
+    let (reached, without) = sums(30);
+    let (now, would) = (whole(reached), whole(without));
+    let (reached, without) = sums(seconds);
+    let spared = without.saturating_sub(reached);
+    Story {
+        now: format!("In 30 s {now} reached the API; without the cache {would} would have."),
+        short: format!("30 s: {now} to the API, {would} without"),
+        longer: match spared {
+            0 => String::new(),
+            spared => format!("The last {span} spared it {}.", whole(spared)),
+        },
+    }
 }
 
 #[cfg(test)]
@@ -215,9 +231,10 @@ mod tests {
         let seen = seen(&[[10, 5, 1000], [11, 2, 3000]]);
         assert_eq!(CHARTS[1].told(&seen), ("2".to_owned(), Some(("without the cache", "3,000".to_owned()))));
         assert_eq!(CHARTS[3].told(&seen), ("–".to_owned(), None));
-        let (now, longer) = story(&seen, (3600, "hour"));
+        let Story { now, short, longer } = story(&seen, (3600, "hour"));
         assert_eq!(now, "In 30 s 7 reached the API; without the cache 4,000 would have.");
-        assert_eq!(longer.as_deref(), Some("The last hour spared it 3,993."));
+        assert_eq!(short, "30 s: 7 to the API, 4,000 without");
+        assert_eq!(longer, "The last hour spared it 3,993.");
         assert!(CHARTS.iter().all(|chart| !chart.told(&Seen::default()).0.is_empty()));
     }
 }

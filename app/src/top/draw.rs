@@ -20,13 +20,14 @@ mod tests;
 pub use palette::Palette;
 
 use super::boards::BOARDS;
-use super::charts::{CHARTS, story};
+use super::charts::{CHARTS, Story, story};
 use super::keys;
 use super::seen::{Link, Seen};
 use super::view::View;
 use ratatui_core::buffer::Buffer;
 use ratatui_core::layout::Rect;
 use ratatui_core::style::Style;
+use ratatui_core::text::Span;
 
 /// From this width on four pictures stand in a row.
 const WIDE: u16 = 150;
@@ -49,15 +50,10 @@ pub fn screen(into: &mut Buffer, seen: &Seen, view: &mut View, place: &str, pale
         let spare = rest.height.saturating_sub(words + LEAST_TABLE);
         let bars = (spare / 2 / rows).min(8);
         pictures(into, take(&mut rest, rows * (1 + bars)), seen, (view, per_row), palette);
-        let (now, longer) = story(seen, view.span());
-        let left = text(into, row(&mut rest), &now, palette.plain());
-        let longer = longer.filter(|longer| longer.chars().count() < usize::from(left.width));
-        text(into, left, &format!(" {}", longer.unwrap_or_default()), palette.plain());
+        tell(into, row(&mut rest), &story(seen, view.span()), palette);
     }
-    if rest.height > 2 {
-        names(into, row(&mut rest), view, palette);
-    }
-    table::draw(into, rest, seen, view, palette);
+    let names = if rest.height > 2 { names(into, row(&mut rest), view, palette) } else { Rect::ZERO };
+    table::draw(into, (names, rest), seen, view, palette);
     if let Some(keys) = keys {
         bottom(into, keys, view, palette);
     }
@@ -92,6 +88,11 @@ fn text(into: &mut Buffer, place: Rect, text: &str, style: Style) -> Rect {
     Rect { x, width: place.width - used, ..place }
 }
 
+/// The places that a text takes.
+fn columns(text: &str) -> usize {
+    Span::raw(text).width()
+}
+
 fn header(into: &mut Buffer, place: Rect, seen: &Seen, source: &str, palette: Palette) {
     let rest = text(into, place, "Millstream ", palette.strong());
     match &seen.link {
@@ -124,7 +125,19 @@ fn pictures(into: &mut Buffer, area: Rect, seen: &Seen, (view, per_row): (&View,
     }
 }
 
-fn names(into: &mut Buffer, place: Rect, view: &View, palette: Palette) {
+/// Says what the cache is worth, in as many words as there is room for.
+fn tell(into: &mut Buffer, place: Rect, story: &Story, palette: Palette) {
+    let fits = |text: &str, room: u16| text.chars().count() <= usize::from(room);
+    let now = if fits(&story.now, place.width) { &story.now } else { &story.short };
+    let rest = text(into, place, now, palette.plain());
+    if fits(&story.longer, rest.width.saturating_sub(1)) {
+        let rest = text(into, rest, " ", palette.plain());
+        text(into, rest, &story.longer, palette.plain());
+    }
+}
+
+/// The names of the tables; gives what is left of their line.
+fn names(into: &mut Buffer, place: Rect, view: &View, palette: Palette) -> Rect {
     let shortest: usize = BOARDS.iter().map(|board| board.name.len() + 3).sum();
     let is_narrow = shortest > usize::from(place.width);
     let mut rest = place;
@@ -137,6 +150,7 @@ fn names(into: &mut Buffer, place: Rect, view: &View, palette: Palette) {
         rest = text(into, rest, &format!("{}{gap}{name}", index + 1), style);
         rest = text(into, rest, " ", palette.plain());
     }
+    rest
 }
 
 fn bottom(into: &mut Buffer, place: Rect, view: &View, palette: Palette) {

@@ -3,7 +3,7 @@
 //! Pure. No line is cut, no letter is drawn. Before: `boards`.
 
 use super::boards::{BOARDS, Board};
-use super::charts::{CHARTS, story};
+use super::charts::{CHARTS, Story, story};
 use super::seen::Seen;
 use super::view::{SPANS, lines};
 use std::fmt::Write as _;
@@ -20,8 +20,8 @@ pub fn snapshot(seen: &Seen, place: &str) -> String {
         // Writing to a String cannot fail, here and below.
         _ = writeln!(told, "{}: {own}{other}", chart.name);
     }
-    let (now, longer) = story(seen, SPANS[SPANS.len() - 1]);
-    _ = writeln!(told, "{}", [now, longer.unwrap_or_default()].join(" ").trim_end());
+    let Story { now, longer, .. } = story(seen, SPANS[SPANS.len() - 1]);
+    _ = writeln!(told, "{}", format!("{now} {longer}").trim_end());
     for board in BOARDS {
         told += &table(board, seen);
     }
@@ -59,4 +59,32 @@ fn table(board: &Board, seen: &Seen) -> String {
         _ = writeln!(told, "  and {} more", rows.len() - ROWS);
     }
     told
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::sample::shop;
+    use super::*;
+
+    #[test]
+    fn a_snapshot_says_all_that_the_screen_does_in_whole_lines() {
+        let told = snapshot(&shop(), "/run/nginx.sock");
+        let beginning = "\
+Millstream 0.1.0, process 4711, configuration 2 (/run/nginx.sock)
+
+Requests/s: 255 (failed 0)
+To the API/s: 10 (without the cache 255)
+Median: 0.70 ms (99 % 81 ms)
+From the cache: 96 %
+In 30 s 207 reached the API; without the cache 5,475 would have. The last hour spared it 69,265.
+
+Misses
+  location         API time  count   each  why                                what would make it a hit                               written in
+  location /items     2.4 s     30  80 ms  nothing was stored that fits       a first request has to miss; keep answers for longer   /etc/nginx.conf:12:9
+";
+        assert!(told.starts_with(beginning), "{told}");
+        let up = "  10.0.0.1:8000  up                     10     12.9k ";
+        assert!(told.lines().any(|line| line.starts_with(up)), "{told}");
+        assert!(snapshot(&Seen::default(), "").contains("no upstream is configured"));
+    }
 }

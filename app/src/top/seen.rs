@@ -189,9 +189,9 @@ mod tests {
         let mut seen = Seen::default();
         for _ in 0..2 {
             seen.take(history(json!([[1, 5, 0]])));
-            assert!(!seen.before.is_some());
+            assert!(seen.before.is_none());
             seen.take(second(2, 1));
-            assert!(!seen.before.is_some(), "the tables of a history are those of no whole second");
+            assert!(seen.before.is_none(), "the tables of a history are those of no whole second");
             seen.take(second(3, 1));
             assert!(seen.before.is_some());
         }

@@ -47,7 +47,7 @@ pub struct View {
 
 /// A row with its cells.
 #[derive(Debug)]
-pub struct Line {
+pub struct Listed {
     /// A cell for each column of the board.
     pub cells: Vec<Cell>,
 }
@@ -92,7 +92,7 @@ impl View {
     }
 
     /// The rows of the board in their order, and how many there are without the filter.
-    pub fn lines(&mut self, seen: &Seen) -> (Vec<Line>, usize) {
+    pub fn lines(&mut self, seen: &Seen) -> (Vec<Listed>, usize) {
         let board = self.board();
         let (lines, all) = lines(board, seen, self.filter(), self.sorted());
         self.rows = lines.len();
@@ -137,15 +137,21 @@ impl View {
 
 /// The rows of a board that fit a filter, in the order of a column (the largest first, or the least), and how many there are
 /// without the filter.
-pub fn lines(board: &Board, seen: &Seen, filter: &str, (column, down): (usize, bool)) -> (Vec<Line>, usize) {
+pub fn lines(
+    board: &Board,
+    seen: &Seen,
+    filter: &str,
+    (column, down): (usize, bool),
+) -> (Vec<Listed>, usize) {
     let wanted = filter.to_lowercase();
-    let cells = |row: &Row<'_>| Line { cells: board.columns.iter().map(|column| (column.of)(row)).collect() };
+    let cells =
+        |row: &Row<'_>| Listed { cells: board.columns.iter().map(|column| (column.of)(row)).collect() };
     let rows = (board.rows)(seen);
-    let fits = |line: &Line| {
+    let fits = |line: &Listed| {
         let mut texts = board.columns.iter().zip(&line.cells).filter(|(column, _)| column.is_text);
         wanted.is_empty() || texts.any(|(_, cell)| cell.text.to_lowercase().contains(&wanted))
     };
-    let mut lines: Vec<Line> = rows.iter().map(cells).filter(fits).collect();
+    let mut lines: Vec<Listed> = rows.iter().map(cells).filter(fits).collect();
     lines.sort_by(|one, two| {
         let order = one.cells[column].order(&two.cells[column]);
         if down { order.reverse() } else { order }

@@ -79,8 +79,8 @@ pub const ROWS: &[Row] = &[
         "Whoever shows this token, in a field `Authorization: Bearer token`, may use the API from anywhere.",
         Apply::Level(|l, d, r| l.api.right.token = token(&d.args[0], r))).needing(Need::Api),
     once("control_socket", MAIN, (1, 1), "path | off", "logs/nginx.sock",
-        "A Unix socket with the API, `write=on`, that only the user who started the process can open: what `millstream purge` and \
-        `millstream explain` talk to. By default it stands beside the pid file and has its name, with `.sock` for `.pid`.",
+        "A Unix socket with the API, `write=on`, that only the user who started the process can open: what `millstream purge`, \
+        `explain` and `top` talk to. By default it stands beside the pid file and has its name, with `.sock` for `.pid`.",
         Apply::Main(socket)),
 ];
 

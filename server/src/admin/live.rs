@@ -4,9 +4,10 @@
 //! by itself where the process stops, a reload puts another configuration in force, or a newcomer needs the place; the page comes
 //! again. Before: `recorder`.
 
-use super::{ApiRefusal, status};
+use super::{ApiRefusal, misses, status};
 use crate::answer::Outcome;
 use crate::client::{AnswerHead, Client, ClientFailure};
+use crate::generation::Shared;
 use crate::request::Request;
 use crate::worker::{Awaits, Stage};
 use millstream_net::clock;
@@ -23,6 +24,13 @@ enum LiveEnd {
     /// The stream is over.
     Over,
     Client(ClientFailure),
+}
+
+/// The tables that stand in each frame: zones, upstreams, caches, and the most valuable misses.
+pub fn tables(shared: &Shared) -> Value {
+    let mut tables = status::tables(shared);
+    tables["misses"] = serde_json::to_value(misses::most_valuable(shared)).unwrap_or_default();
+    tables
 }
 
 /// Sends the history, with what `tables` gives now, and follows.

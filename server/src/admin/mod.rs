@@ -27,7 +27,7 @@ mod metrics;
 mod readiness;
 mod live;
 
-pub use status::tables;
+pub use live::tables;
 
 use crate::answer::Outcome;
 use crate::answer::purge::{Refusal, json};

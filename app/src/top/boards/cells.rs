@@ -8,7 +8,7 @@ use std::cmp::Ordering;
 
 /// What a cell is sorted by.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Order {
+pub enum Rank {
     /// Letters, small and large ones as the same.
     Text,
     /// A figure; nothing is less than any.
@@ -34,7 +34,7 @@ pub struct Cell {
     /// What is shown.
     pub text: String,
     /// What it is sorted by.
-    pub order: Order,
+    pub rank: Rank,
     /// How it is shown.
     pub mark: Mark,
 }
@@ -43,13 +43,13 @@ impl Cell {
     /// A figure; a dash where there is none.
     pub fn of(figure: Option<f64>, told: impl FnOnce(f64) -> String) -> Cell {
         let text = figure.map_or_else(|| "–".to_owned(), told);
-        Cell { text, order: Order::Figure(figure), mark: Mark::None }
+        Cell { text, rank: Rank::Figure(figure), mark: Mark::None }
     }
 
     /// Which of two comes first, the smaller first.
     pub fn order(&self, other: &Cell) -> Ordering {
-        match (&self.order, &other.order) {
-            (Order::Figure(one), Order::Figure(two)) => {
+        match (&self.rank, &other.rank) {
+            (Rank::Figure(one), Rank::Figure(two)) => {
                 let figure = |figure: &Option<f64>| figure.unwrap_or(f64::NEG_INFINITY);
                 figure(one).total_cmp(&figure(two))
             }
@@ -65,7 +65,7 @@ pub fn number(told: &Value, place: &str) -> Option<f64> {
 
 /// A text.
 pub fn text(text: &str) -> Cell {
-    Cell { text: text.to_owned(), order: Order::Text, mark: Mark::None }
+    Cell { text: text.to_owned(), rank: Rank::Text, mark: Mark::None }
 }
 
 /// The count at a place.

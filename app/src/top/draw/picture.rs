@@ -40,19 +40,23 @@ fn draw_bars(into: &mut Buffer, area: Rect, chart: &Chart, steps: &Steps, palett
     for x in 0..shown {
         let front = height(steps.front[first + x]);
         let back = height(steps.back.get(first + x).copied().flatten());
+        // Where there is one line alone, the pale bar would never be seen behind the other.
+        let front = if area.height == 1 && palette == Palette::Plain && back > front { 0 } else { front };
         for y in 0..area.height {
             let below = u32::from(area.height - 1 - y) * 8;
             let (front, back) = (front.saturating_sub(below).min(8), back.saturating_sub(below).min(8));
-            // Where the pale bar goes on above the full one, both are in one place.
-            let (symbol, color) = match (front, back) {
+            let (full, pale) = (palette.front(chart.is_failure), palette.back(chart.is_failure));
+            let (symbol, style) = match (front, back) {
                 (0, 0) => continue,
-                (0, 8) => (SHADE, palette.back(chart.is_failure)),
-                (0, part) => (EIGHTHS[part as usize - 1], palette.back(chart.is_failure)),
-                (part, _) => (EIGHTHS[part as usize - 1], palette.front(chart.is_failure)),
+                (0, 8) => (SHADE, Style::new().fg(pale)),
+                (0, part) => (EIGHTHS[part as usize - 1], Style::new().fg(pale)),
+                // Where the pale bar goes on above the full one, both are in one place.
+                (part @ ..8, 8) => (EIGHTHS[part as usize - 1], Style::new().fg(full).bg(pale)),
+                (part, _) => (EIGHTHS[part as usize - 1], Style::new().fg(full)),
             };
             let place = (left + x as u16, area.y + y);
             if let Some(cell) = into.cell_mut(place) {
-                cell.set_symbol(symbol).set_style(Style::new().fg(color));
+                cell.set_symbol(symbol).set_style(style);
             }
         }
     }

@@ -2,8 +2,8 @@
 
 use super::super::boards::{Board, Column};
 use super::super::seen::Seen;
-use super::super::view::{Line, View};
-use super::{Palette, take, text};
+use super::super::view::{Listed, View};
+use super::{Palette, columns, take, text};
 use ratatui_core::buffer::Buffer;
 use ratatui_core::layout::Rect;
 
@@ -14,8 +14,14 @@ const LEAST_WIDE: usize = 16;
 /// Lines of what has no room at the most.
 const DETAIL: u16 = 4;
 
-/// Draws the chosen board.
-pub fn draw(into: &mut Buffer, mut area: Rect, seen: &Seen, view: &mut View, palette: Palette) {
+/// Draws the chosen board; `note` is room beside the names of the boards.
+pub fn draw(
+    into: &mut Buffer,
+    (note, mut area): (Rect, Rect),
+    seen: &Seen,
+    view: &mut View,
+    palette: Palette,
+) {
     let board = view.board();
     let (lines, all) = view.lines(seen);
     if area.height == 0 || area.width == 0 {
@@ -28,6 +34,7 @@ pub fn draw(into: &mut Buffer, mut area: Rect, seen: &Seen, view: &mut View, pal
     let below = Rect { y: area.bottom() - room, height: room, ..area };
     area.height -= room;
     heads(into, take(&mut area, 1), view, &widths, palette);
+    text(into, note, &unseen(view, &widths), palette.strong());
     if lines.is_empty() {
         let told = if all > 0 { "nothing fits the filter" } else { board.nothing };
         text(into, take(&mut area, 1), told, palette.faint());
@@ -52,11 +59,11 @@ fn first_row(chosen: usize, room: usize) -> usize {
 }
 
 /// How wide each column is; 0 where it has no room.
-fn widths(board: &Board, lines: &[Line], room: usize) -> Vec<usize> {
+fn widths(board: &Board, lines: &[Listed], room: usize) -> Vec<usize> {
     let natural = |(index, column): (usize, &Column)| {
-        let cells = lines.iter().map(|line| line.cells[index].text.chars().count());
+        let cells = lines.iter().map(|line| columns(&line.cells[index].text));
         // Beside the name of the column stands the mark of the order.
-        cells.max().unwrap_or(0).max(column.name.chars().count() + 1)
+        cells.max().unwrap_or(0).max(columns(column.name) + 1)
     };
     let natural: Vec<usize> = board.columns.iter().enumerate().map(natural).collect();
     let least = |index: usize| match &board.columns[index] {
@@ -100,23 +107,25 @@ fn heads(into: &mut Buffer, place: Rect, view: &View, widths: &[usize], palette:
         rest = gap(into, rest, index);
         rest = text(into, rest, &name, style);
     }
-    // The order by a column out of sight, and the filter, are said behind.
+}
+
+/// What the heads do not say: the order by a column out of sight, and the filter.
+fn unseen(view: &View, widths: &[usize]) -> String {
+    let (sorted, _) = view.sorted();
     let mut told = String::new();
     if widths[sorted] == 0 {
-        told += &format!("  by {}", view.board().columns[sorted].name);
+        told += &format!(" by {}", view.board().columns[sorted].name);
     }
     if !view.is_typing && !view.filter().is_empty() {
-        told += &format!("  filter: {}", view.filter());
+        told += &format!(" filter: {}", view.filter());
     }
-    let length = (told.chars().count() as u16).min(place.width);
-    let end = Rect { x: place.right() - length, width: length, ..place };
-    text(into, end, &told, palette.strong());
+    told
 }
 
 fn draw_row(
     into: &mut Buffer,
     place: Rect,
-    (board, line): (&Board, &Line),
+    (board, line): (&Board, &Listed),
     widths: &[usize],
     palette: Palette,
 ) {
@@ -137,19 +146,24 @@ fn gap(into: &mut Buffer, rest: Rect, index: usize) -> Rect {
 
 /// A text in its column: cut, or filled up on the side where the column's texts do not begin.
 fn aligned(text: &str, column: &Column, width: usize) -> String {
-    let length = text.chars().count();
+    let length = columns(text);
     if length > width {
-        let kept: String = text.chars().take(width.saturating_sub(1)).collect();
-        return kept + "…";
+        let mut used = 0;
+        let kept = text.chars().take_while(|letter| {
+            used += columns(letter.encode_utf8(&mut [0; 4]));
+            used < width
+        });
+        return kept.chain(['…']).collect();
     }
-    if column.is_text { format!("{text:width$}") } else { format!("{text:>width$}") }
+    let blanks = " ".repeat(width - length);
+    if column.is_text { format!("{text}{blanks}") } else { format!("{blanks}{text}") }
 }
 
 /// What of a row has no room in its line: columns that are not there, and sentences that are cut.
-fn detail(board: &Board, line: &Line, widths: &[usize]) -> String {
+fn detail(board: &Board, line: &Listed, widths: &[usize]) -> String {
     let mut told = Vec::new();
     for ((column, cell), &width) in board.columns.iter().zip(&line.cells).zip(widths) {
-        if cell.text.chars().count() > width && !cell.text.is_empty() && cell.text != "–" {
+        if columns(&cell.text) > width && !cell.text.is_empty() && cell.text != "–" {
             told.push(format!("{}: {}", column.name, cell.text));
         }
     }
@@ -161,7 +175,7 @@ fn wrapped(text: &str, width: usize) -> Vec<String> {
     let (mut lines, mut line) = (Vec::new(), String::new());
     let mut length = 0;
     for word in text.split(' ').filter(|word| !word.is_empty()) {
-        let long = word.chars().count();
+        let long = columns(word);
         if length > 0 && length + 1 + long > width {
             lines.push(std::mem::take(&mut line));
             length = 0;

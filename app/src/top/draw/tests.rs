@@ -2,104 +2,213 @@
 
 use super::super::events::Event;
 use super::super::keys::Action;
+use super::super::sample::shop;
 use super::*;
 use ratatui_core::backend::TestBackend;
+use ratatui_core::style::Color;
 use ratatui_core::terminal::Terminal;
-use serde_json::{Value, json};
-
-/// A server whose API is spared most of its work, a peer that is down, and names that would like to drive the terminal.
-fn seen() -> Seen {
-    let zone = |requests: u64| {
-        json!({
-            "requests": requests, "responses": { "2xx": requests - 3, "3xx": 0, "4xx": 1, "5xx": 2 }, "discarded": 0,
-            "sent": requests * 2048, "latency": { "p50": 0.42, "p99": 81.5 },
-            "cache": { "hit": requests - 40, "miss": 40 },
-            "origin": { "requests": 40, "time": 3200, "saved_time": 800_000 },
-        })
-    };
-    let peer = |id: u64, name: &str, state: &str, requests: u64| {
-        json!({
-            "id": id, "name": name, "state": state, "backup": id == 2, "active": 1, "requests": requests,
-            "responses": { "5xx": 0 }, "fails": id, "unavail": 0, "header_time": 78, "response_time": 80,
-            "health_checks": { "checks": 0, "fails": 0 }, "downtime": 0,
-        })
-    };
-    let tables = |requests: u64| {
-        json!({
-            "server_zones": { "shop.example.com": zone(requests) },
-            "location_zones": { "shop.example.com /items": zone(requests), "shop.example.com /": zone(500) },
-            "upstreams": { "api": { "peers": [
-                peer(0, "10.0.0.1:8000", "up", requests), peer(1, "10.0.0.2:8000", "unhealthy", 7),
-                peer(2, "10.0.0.3:8000", "draining", 3),
-            ] } },
-            "caches": { "answers": {
-                "hit": { "responses": requests - 40 }, "miss": { "responses": 40 }, "bypass": { "responses": 0 },
-                "memory": { "entries": 37, "bytes": 300_000, "max_bytes": 268_435_456_u64, "evictions": 0 },
-            } },
-            "misses": [{
-                "location": { "name": "location /items", "at": "/etc/nginx.conf:12:9" }, "origin_time": 80.0,
-                "requests": {
-                    "absent": { "count": 30, "text": "nothing was stored that fits", "help": "a first request has to miss; keep answers for longer" },
-                    "client": { "count": 10, "text": "the client asked for a new answer", "help": "write proxy_cache_client_control off" },
-                },
-                "not_stored": { "set_cookie": { "count": 2, "text": "it sets a cookie", "help": "take Set-Cookie out of what is the same for everybody" } },
-            }],
-        })
-    };
-    let names = ["at", "requests", "cached", "hits", "reached", "without", "p50", "p99", "errors"];
-    let row = |at: u64| {
-        let load = 100 + at % 60 * 5;
-        json!([
-            at,
-            load,
-            load,
-            load * 96 / 100,
-            load * 4 / 100,
-            load,
-            400 + at % 7 * 100,
-            81_000,
-            at % 50 / 49
-        ])
-    };
-    let rows: Vec<Value> = (1000..1290).map(row).collect();
-    let mut seen = Seen::default();
-    let nginx = json!({ "version": "0.1.0", "pid": 4711, "generation": 2 });
-    seen.take(Event::History(json!({ "names": names, "rows": rows, "nginx": nginx })));
-    let notes = json!([
-        { "at": 1_700_000_000_000_u64, "well": false, "text": "[error] 1#1: connect() failed (111: Connection refused)" },
-        { "at": 1_600_000_000_000_u64, "well": true, "text": "configuration 2 is in force" },
-    ]);
-    for at in [1290, 1291] {
-        let frame = json!({ "second": row(at), "tables": tables(at * 10), "notes": notes });
-        seen.take(Event::Second(frame));
-    }
-    seen
-}
+use serde_json::json;
 
 /// The screen, blanks at the ends of lines taken away.
-fn drawn(width: u16, height: u16, seen: &Seen, view: &mut View) -> String {
+fn drawn((width, height): (u16, u16), seen: &Seen, view: &mut View) -> String {
     let mut terminal = Terminal::new(TestBackend::new(width, height)).expect("in memory");
     terminal
         .draw(|frame| screen(frame.buffer_mut(), seen, view, "http://127.0.0.1:8081", Palette::Plain))
         .expect("in memory");
     let cells = terminal.backend().buffer().content();
-    let lines = cells.chunks(usize::from(width)).map(|line| {
+    let lines = cells.chunks(usize::from(width.max(1))).map(|line| {
         let line: String = line.iter().map(|cell| cell.symbol()).collect();
         line.trim_end().to_owned() + "\n"
     });
     lines.collect()
 }
 
-#[test]
-fn look() {
-    for board in 0..6 {
-        let mut view = View::default();
-        view.act(Action::Board(board));
-        println!("{}", drawn(80, 24, &seen(), &mut view));
-    }
+/// The shop with these keys pressed.
+fn shown(size: (u16, u16), actions: &[Action]) -> String {
     let mut view = View::default();
-    println!("{}", drawn(140, 40, &seen(), &mut view));
-    println!("{}", drawn(40, 12, &seen(), &mut view));
-    println!("{}", drawn(20, 5, &seen(), &mut view));
-    println!("{}", super::super::plain::snapshot(&seen(), "http://x"));
+    for action in actions {
+        // What there is to go through is known when it has been drawn.
+        drawn(size, &shop(), &mut view);
+        view.act(*action);
+    }
+    drawn(size, &shop(), &mut view)
+}
+
+#[test]
+fn twenty_four_lines_have_room_for_all() {
+    let expected = "\
+Millstream ● live  http://127.0.0.1:8081  0.1.0, process 4711, configuration 2
+Requests/s 255  failed 0                To the API/s 10  without the cache 255
+   ▁       ▂      ▁       ▂      ▁         ▁       ▂      ▁       ▂      ▁
+  ▇░▄ ▁▂▄▆░░  ▁▃▅▇░▄ ▁▂▄▆░░  ▁▃▅▇░▄ ▁▂▄   ▇░▄ ▁▂▄▆░░  ▁▃▅▇░▄ ▁▂▄▆░░  ▁▃▅▇░▄ ▁▂▄
+  ░░░▇░░▁░░░▆░▁░░░░░▁░░░░░▁▆░░░░░▁░▇░░░   ▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁
+Median 0.70 ms  99 % 81 ms              From the cache 96 %
+  ▃▃▃▃▃▃▃▃▃▃▃▃▃▃▃▃▃▃▃▃▃▃▃▃▃▃▃▃▃▃▃▃▃▃▃▃▃   ▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇
+  ░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░   █████████████████████████████████████
+  ▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁   █████████████████████████████████████
+In 30 s 207 reached the API; without the cache 5,475 would have.
+1 Misses 2 Upstreams 3 Caches 4 Locations 5 Servers 6 Events
+location         API time▼   count   each  why                  what would make…
+location /items      2.4 s      30  80 ms  nothing was stored…  a first request…
+location /items     800 ms      10  80 ms  the client asked f…  write proxy_cac…
+location /items     160 ms       2  80 ms  not stored: it set…  take Set-Cookie…
+
+
+
+
+
+
+why: nothing was stored that fits · what would make it a hit: a first request
+has to miss; keep answers for longer · written in: /etc/nginx.conf:12:9
+q quit  Tab 1-6 table  ↑↓ row  ←→ sort  r reverse  / filter  t 5 minutes
+";
+    assert_eq!(shown((80, 24), &[]), expected);
+}
+
+#[test]
+fn what_has_no_room_in_its_row_stands_below_the_table() {
+    let expected = "\
+Millstream ● live  http://127.0.0.1:8081  0.1.0, process 471
+Requests/s 255  failed 0      To the API/s 10 / 255
+ ▅▅▅▂▃▄▅▆▃▃▄▄▅▄▂▃▄▅▆▂▃▄▅▅▄▂▃▄  ▅▅▅▂▃▄▅▆▃▃▄▄▅▄▂▃▄▅▆▂▃▄▅▅▄▂▃▄
+Median 0.70 ms  99 % 81 ms    From the cache 96 %
+ ▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆  ████████████████████████████
+30 s: 207 to the API, 5,475 without
+1 2 Upstreams 3 4 5 6  by active
+server         state                req/s   requests
+10.0.0.1:8000  ● up                    10      12.9k
+10.0.0.2:8000  ● unhealthy              0          7
+10.0.0.3:8000  ● draining, backup       0          3
+
+
+active: 1 · 5xx: 0 · failed: 1 · answer: 80 ms · head: 78 ms
+· outages: 0 · upstream: api
+q quit  Tab 1-6 table  ↑↓ row  ←→ sort  r reverse  / filter
+";
+    let actions = [Action::Board(1), Action::Down, Action::NextColumn, Action::Reverse];
+    assert_eq!(shown((60, 16), &actions), expected);
+}
+
+#[test]
+fn a_small_screen_keeps_the_words_and_the_table() {
+    let expected = "\
+Millstream ● live  http://127.0.0.1:8081
+Requests/s 255 / 0  To the API/s 10
+Median 0.70 ms      From the cache 96 %
+30 s: 207 to the API, 5,475 without
+1 2 3 4 Locations 5 6
+name                 req/s▼   from cache
+shop.example.com /…      10       99.7 %
+shop.example.com /        0       92.0 %
+
+name: shop.example.com /items ·
+requests: 12.9k · to the API: 40 ·
+q quit  Tab 1-6 table  ↑↓ row  ←→ sort
+";
+    assert_eq!(shown((40, 12), &[Action::Board(3)]), expected);
+    let expected = "\
+Millstream ● live  h
+1 2 3 4 5 Servers 6
+name
+shop.example.com
+q quit
+";
+    assert_eq!(shown((20, 5), &[Action::Board(4)]), expected);
+}
+
+#[test]
+fn a_filter_and_an_order_out_of_sight_are_said() {
+    let typed = [Action::Board(3), Action::PreviousColumn, Action::PreviousColumn, Action::Filter];
+    let letters = "ITEMS".chars().map(Action::Type);
+    let mut actions: Vec<Action> = typed.into_iter().chain(letters).collect();
+    let expected = "\
+1 2 3 4 Locations 5 6  by sent
+name                      req/s   from cache   requests
+shop.example.com /items      10       99.7 %      12.9k
+
+
+Filter: ITEMS▏ Enter keep  Esc clear
+";
+    let below = |text: String| text.lines().skip(4).map(|line| line.to_owned() + "\n").collect::<String>();
+    assert_eq!(below(shown((60, 10), &actions)), expected);
+    actions.extend([Action::Type('?'), Action::Done]);
+    let expected = "\
+1 2 3 4 Locations 5 6  by sent filter: ITEMS?
+name    req/s   from cache   requests   to the API   median
+nothing fits the filter
+
+
+q quit  Tab 1-6 table  ↑↓ row  ←→ sort  r reverse  / filter
+";
+    assert_eq!(below(shown((60, 10), &actions)), expected);
+}
+
+#[test]
+fn while_the_server_is_away_its_last_figures_stay() {
+    let mut seen = shop();
+    seen.link = Link::Away("away, trying again: nobody listens at 127.0.0.1:8081".to_owned());
+    let text = drawn((80, 24), &seen, &mut View::default());
+    assert!(text.starts_with("Millstream away, trying again: nobody listens at 127.0.0.1:8081\n"), "{text}");
+    assert!(text.contains("location /items"));
+}
+
+#[test]
+fn every_size_of_every_board_can_be_drawn() {
+    let mut hostile = shop();
+    hostile.take(Event::Second(json!({
+        "second": [u64::MAX, -1, "x", {}, u64::MAX, u64::MAX, 1.5, null],
+        "tables": {
+            "upstreams": { "": { "peers": [{}, 5, { "name": "é".repeat(500), "state": 7, "requests": -1 }] }, "a": [] },
+            "caches": { "": { "hit": { "responses": 1e300 } } }, "server_zones": { "日本": { "requests": "many" } },
+            "location_zones": [], "misses": [{ "requests": { "": null } }, 3],
+        },
+        "notes": [{}, { "at": 1e300, "text": "…".repeat(999) }, "x"],
+    })));
+    for seen in [&Seen::default(), &shop(), &hostile] {
+        let mut view = View::default();
+        for size in (0..40).flat_map(|height| [0, 1, 3, 19, 80, 200].map(|width| (width, height))) {
+            view.act(Action::NextBoard);
+            view.act(Action::PreviousColumn);
+            drawn(size, seen, &mut view);
+        }
+    }
+}
+
+#[test]
+fn letters_that_take_two_places_keep_columns_in_line() {
+    let zone = json!({ "requests": 5 });
+    let mut seen = Seen::default();
+    seen.take(Event::Second(json!({ "tables": { "server_zones": { "日本語": zone, "abc": zone } } })));
+    let mut view = View::default();
+    view.act(Action::Board(4));
+    let text = drawn((50, 6), &seen, &mut view);
+    let expected = "\
+name    req/s▼   requests   median   99 %   5xx
+abc          –          5        –      –     –
+日本語       –          5        –      –     –
+";
+    let lines = text.lines().skip(2).take(3);
+    // In the second place of such a letter stands a blank that nobody sees.
+    let lines: String = lines.map(|line| line.replace("日 本 語 ", "日本語") + "\n").collect();
+    assert_eq!(lines, expected);
+}
+
+#[test]
+fn colours_are_among_sixteen_and_none_where_none_are_wanted() {
+    let colours = |palette| {
+        let (mut buffer, mut view) = (Buffer::empty(Rect::new(0, 0, 80, 24)), View::default());
+        view.act(Action::Board(1));
+        screen(&mut buffer, &shop(), &mut view, "", palette);
+        let cells = buffer.content().iter();
+        let used: Vec<Color> = cells.flat_map(|cell| [cell.fg, cell.bg]).collect();
+        used
+    };
+    let plain = colours(Palette::Plain);
+    assert!(plain.iter().all(|colour| *colour == Color::Reset), "{plain:?}");
+    let used = colours(Palette::Sixteen);
+    // A peer that is up, one that is drained, one that fails; both kinds of bars.
+    for colour in [Color::Green, Color::Yellow, Color::Red, Color::Cyan, Color::DarkGray] {
+        assert!(used.contains(&colour), "{colour:?}");
+    }
+    assert!(!used.iter().any(|colour| matches!(colour, Color::Rgb(..) | Color::Indexed(_))));
 }

@@ -7,7 +7,7 @@ pub(super) mod process;
 pub(super) mod upstreams;
 mod zones;
 
-use super::{ApiRefusal, caches, misses};
+use super::{ApiRefusal, caches};
 use crate::generation::Shared;
 use crate::request::Request;
 use millstream_wire::date;
@@ -157,16 +157,14 @@ fn whole(request: &Request, subject: Subject) -> Result<Value, ApiRefusal> {
 /// Zones that stand in a table at the most: those with the most requests.
 const MOST_ZONES: usize = 500;
 
-/// The tables of zones, upstreams, caches and misses, for the dashboard's page: names and forms of the API. Of zones, those that have
-/// had requests; of misses, the most valuable.
-pub fn tables(shared: &Shared) -> Value {
+/// The tables of zones, upstreams and caches, for those who follow: names and forms of the API. Of zones, those that have had requests.
+pub(super) fn tables(shared: &Shared) -> Value {
     let snapshot = shared.registry.snapshot();
     json!({
         "server_zones": busiest(zones::servers(&snapshot)),
         "location_zones": busiest(zones::locations(&snapshot)),
         "upstreams": upstreams::all(shared),
         "caches": serde_json::to_value(caches::all(shared)).unwrap_or_default(),
-        "misses": serde_json::to_value(misses::most_valuable(shared)).unwrap_or_default(),
     })
 }
 
