@@ -11,7 +11,7 @@ use crate::{checks, tree};
 
 /// Lines of `millstream man`, each a page.
 const PAGES: &[&str] =
-    &["", "serve", "purge", "explain", "bench", "bench compare", "ladder", "demo", "capacity"];
+    &["", "serve", "purge", "explain", "top", "bench", "bench compare", "ladder", "demo", "capacity"];
 const SHELLS: &[&str] = &["bash", "zsh", "fish"];
 
 const USAGE: &str = "cargo xtask package [--profile NAME] [OPTIONS OF CARGO-DEB]

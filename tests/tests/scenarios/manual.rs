@@ -8,7 +8,7 @@ use millstream_tests::server::{binary, is_nginx};
 
 /// Every page: the program's, then those of its commands.
 const PAGES: &[&str] =
-    &["", "serve", "purge", "explain", "bench", "bench compare", "ladder", "demo", "capacity"];
+    &["", "serve", "purge", "explain", "top", "bench", "bench compare", "ladder", "demo", "capacity"];
 
 /// What the binary prints for such a line, which is a success.
 fn printed(line: &str) -> String {
@@ -50,7 +50,7 @@ fn every_manual_page_is_one_that_man_takes_without_a_warning() {
     // Each page that is referred to is there.
     let referred: Vec<&str> = program.lines().filter_map(|line| line.strip_prefix("millstream\\-")).collect();
     let there = |name: &&str| PAGES.iter().any(|page| name.trim_end_matches("(8)") == *page);
-    assert!(referred.len() == 7 && referred.iter().all(there), "{referred:?}");
+    assert!(referred.len() == 8 && referred.iter().all(there), "{referred:?}");
 }
 
 #[test]
