@@ -23,6 +23,7 @@ pub mod stampede;
 pub mod browser;
 pub mod webdriver;
 pub mod terminal;
+pub mod replay;
 
 use std::path::PathBuf;
 

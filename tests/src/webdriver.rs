@@ -129,6 +129,22 @@ impl Window {
         found.map(|one| one.as_str().unwrap_or_default().to_owned()).collect()
     }
 
+    /// What the page weighs once what it does not need any more is thrown away: bytes of its script's memory, and elements and texts
+    /// of the document, those that are not shown included.
+    pub fn weight(&self) -> (u64, u64) {
+        let ask = |command: &str| {
+            let wanted = json!({ "cmd": command, "params": {} });
+            self.command("goog/cdp/execute", &wanted)
+        };
+        // What is freed only when something else was is freed the second time.
+        ask("HeapProfiler.collectGarbage");
+        ask("HeapProfiler.collectGarbage");
+        let (heap, counts) = (ask("Runtime.getHeapUsage"), ask("Memory.getDOMCounters"));
+        // The driver tells whole numbers with a fraction.
+        let number = |value: &Value| value.as_f64().unwrap_or_else(|| panic!("{heap} {counts}")) as u64;
+        (number(&heap["usedSize"]), number(&counts["nodes"]))
+    }
+
     /// Has the page think that its user likes it dark, or light.
     pub fn prefer(&self, scheme: &str) {
         let features = json!([{ "name": "prefers-color-scheme", "value": scheme }]);

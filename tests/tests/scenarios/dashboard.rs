@@ -1,5 +1,7 @@
 //! The `dashboard`: a listener of its own with the API, the metrics and what monitors ask for, and who may look.
 
+mod page;
+
 use millstream_tests::client::{self, Answer, Client};
 use millstream_tests::gate::Gate;
 use millstream_tests::origin::{Origin, Step, answer};
@@ -7,7 +9,6 @@ use millstream_tests::ports;
 use millstream_tests::prefix::Prefix;
 use millstream_tests::server::{Server, is_nginx};
 use millstream_tests::wait;
-use millstream_tests::webdriver::Window;
 use rustix::process::Signal;
 use serde_json::Value;
 use std::sync::Arc;
@@ -394,132 +395,4 @@ fn a_page_comes_out_of_the_binary_small_strict_and_compressed() {
     assert!(all < 100_000, "{all} bytes");
     let looked = Looked::start("api_token 0123456789abcdef;");
     assert_eq!([looked.get("/").status, looked.get("/live").status], [200, 403], "it asks for the token");
-}
-
-#[test]
-fn the_page_shows_in_a_browser_what_happens_and_is_used_to_purge_and_explain() {
-    if is_nginx() {
-        return;
-    }
-    let Some(window) = Window::open(1280, 1000) else {
-        eprintln!("SKIPPED: no driver of Chromium here; apt-get install chromium-driver");
-        return;
-    };
-    let looked = Looked::start("");
-    let url = format!("http://127.0.0.1:{}/", looked.port);
-    window.go(&url);
-    wait::until("it follows", || window.text("#state") == "live");
-    let paint =
-        window.run("return performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? 0;");
-    eprintln!("first paint after {paint} ms");
-    for _ in 0..20 {
-        assert_eq!(looked.server.get("/a").status, 200);
-    }
-    assert_eq!(looked.server.get("/b").status, 200);
-    wait::until("it is told", || window.text("#without") == "21");
-    assert_eq!(window.text("#reached"), "2");
-    wait::until("the tables are filled", || {
-        let site = window.text("#locations-table tbody");
-        site.contains("site") && window.text("#upstreams-table tbody").contains("backup")
-    });
-    assert_eq!(window.text("#caches-table tbody th"), "answers");
-    wait::until("misses are told", || window.text("#misses-table").contains("Nothing was stored that fits"));
-    // By the keyboard's way: a heading is a button, a filter is a field.
-    window.click("#upstreams-table thead th:first-child button");
-    let sorted = window.run("return document.querySelector('#upstreams-table th[aria-sort]')?.innerText;");
-    assert_eq!(sorted.as_str().map(str::trim), Some("server"));
-    window.write("#upstreams input[type=search]", "no such server");
-    wait::until("nothing fits", || window.text("#upstreams-table").contains("nothing fits the filter"));
-    window.write("#upstreams input[type=search]", "api");
-    wait::until("it fits again", || window.text("#upstreams-table tbody").contains("api"));
-    let public = format!("http://127.0.0.1:{}/a", looked.server.port());
-    window.write("#explain-url", &public);
-    window.click("#explain button");
-    wait::until("it is explained", || window.text("#told").contains("HIT"));
-    window.write("#purge-text", &public);
-    window.click("#purge button");
-    wait::until("it is shown first", || window.text("#told").contains("This would be purged"));
-    let before = looked.origin.count();
-    assert_eq!(looked.server.get("/a").status, 200);
-    assert_eq!(looked.origin.count(), before, "a preview purges nothing");
-    window.picture("dashboard-light");
-    window.click("#told button.bad");
-    wait::until("it is purged", || window.text("#told").contains("Purged"));
-    assert_eq!(looked.server.get("/a").status, 200);
-    assert_eq!(looked.origin.count(), before + 1);
-    assert_eq!(looked.status("/metrics", &[("Origin", "http://<b>evil</b>")]), 403);
-    wait::until("the error is told", || window.text("#notes").contains("dashboard refused"));
-    looked.server.signal(Signal::HUP);
-    wait::until("the reload is told", || window.text("#notes").contains("configuration 2 is in force"));
-    wait::until("it follows again", || window.text("#state") == "live");
-    assert_eq!(window.complaints(), Vec::<String>::new());
-    let axe = std::env::var_os("MILLSTREAM_AXE");
-    let axe = axe.map(|path| {
-        std::fs::read_to_string(path).expect("MILLSTREAM_AXE names axe.min.js of npm's axe-core")
-    });
-    for scheme in ["light", "dark"] {
-        window.prefer(scheme);
-        if let Some(axe) = &axe {
-            assert_eq!(window.barriers(axe), Vec::<String>::new(), "{scheme}");
-        }
-    }
-    window.picture("dashboard-dark");
-}
-
-#[test]
-fn the_page_fits_a_phone_and_asks_for_the_token() {
-    if is_nginx() {
-        return;
-    }
-    let Some(window) = Window::open(500, 900) else {
-        eprintln!("SKIPPED: no driver of Chromium here; apt-get install chromium-driver");
-        return;
-    };
-    let looked = Looked::start("api_token 0123456789abcdef;");
-    window.go(&format!("http://127.0.0.1:{}/", looked.port));
-    wait::until("it asks for the token", || window.text("#token").contains("A token is asked for"));
-    window.write("#token-text", "0123456789abcdef");
-    window.click("#token button");
-    wait::until("it follows", || window.text("#state") == "live");
-    assert_eq!(looked.server.get("/a").status, 200);
-    wait::until("the tables are filled", || window.text("#locations-table tbody").contains("site"));
-    let wide = "return document.documentElement.scrollWidth - document.documentElement.clientWidth;";
-    assert_eq!(window.run(wide), 0, "nothing is wider than the window");
-    window.picture("dashboard-phone");
-}
-
-#[test]
-fn a_page_of_another_origin_gets_nothing_out_of_a_browser() {
-    if is_nginx() {
-        return;
-    }
-    let Some(window) = Window::open(800, 600) else {
-        eprintln!("SKIPPED: no driver of Chromium here; apt-get install chromium-driver");
-        return;
-    };
-    let looked = Looked::start("");
-    assert_eq!(looked.server.get("/a").status, 200);
-    // The public port serves the page of somebody else: another origin, on the same machine.
-    window.go(&format!("http://localhost:{}/a", looked.server.port()));
-    let asks = |method: &str, mode: &str| {
-        let script = format!(
-            "const done = arguments[arguments.length - 1]; \
-             fetch('http://127.0.0.1:{}/api/9/http/caches/answers/purge', {{ method: '{method}', mode: '{mode}', \
-             headers: {{ 'Content-Type': 'text/plain' }}, body: '{method}' === 'POST' ? '{{\"all\":true}}' : undefined }}) \
-             .then((answer) => done(answer.type + answer.status), () => done('refused'));",
-            looked.port
-        );
-        window.run_async(&script)
-    };
-    // Without CORS a page learns nothing of an answer, and what it sent had no effect.
-    assert_eq!(asks("POST", "cors"), "refused");
-    assert_eq!(asks("POST", "no-cors"), "opaque0");
-    assert_eq!(asks("GET", "cors"), "refused");
-    let count = looked.origin.count();
-    assert_eq!(looked.server.get("/a").status, 200);
-    assert_eq!(looked.origin.count(), count, "nothing was purged");
-    looked.server.says("dashboard refused");
-    // A name of somebody else that leads here: nobody's page is shown.
-    let rebound = client::get_with(looked.port, "/", &[("Host", "rebound.example")]);
-    assert_eq!(rebound.status, 403);
 }
