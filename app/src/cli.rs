@@ -95,6 +95,9 @@ millstream -c nginx.conf                  runs it";
 /// The configuration below the prefix where `-c` names none: nginx's place, then that of packages.
 const DEFAULT_FILES: [&str; 2] = ["conf/nginx.conf", "nginx.conf"];
 
+/// The directory that relative paths are relative to where `-p` names none.
+const DEFAULT_PREFIX: &str = "/etc/millstream/";
+
 #[derive(Parser)]
 #[command(
     name = "millstream",
@@ -110,7 +113,7 @@ struct Line {
     #[arg(short = 'c', value_name = "FILE", default_value = DEFAULT_FILES[0])]
     configuration: PathBuf,
     /// The directory that relative paths are relative to
-    #[arg(short = 'p', value_name = "PREFIX", default_value = "/etc/millstream/")]
+    #[arg(short = 'p', value_name = "PREFIX", default_value = DEFAULT_PREFIX)]
     prefix: PathBuf,
     /// The error log where the configuration names none (`stderr` for the terminal)
     #[arg(short = 'e', value_name = "FILE")]
@@ -180,7 +183,7 @@ pub struct Reach {
     #[arg(short = 'c', value_name = "FILE", default_value = DEFAULT_FILES[0])]
     configuration: PathBuf,
     /// The directory that relative paths are relative to
-    #[arg(short = 'p', id = "directory", value_name = "PREFIX", default_value = "/etc/millstream/")]
+    #[arg(short = 'p', id = "directory", value_name = "PREFIX", default_value = DEFAULT_PREFIX)]
     prefix: PathBuf,
     /// Directives of the main context that it was started with
     #[arg(short = 'g', value_name = "DIRECTIVES")]

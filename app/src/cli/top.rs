@@ -1,6 +1,6 @@
 //! `top …`: which dashboard, or which process.
 
-use super::{DEFAULT_FILES, Reach};
+use super::{DEFAULT_FILES, DEFAULT_PREFIX, Reach};
 use clap::Args;
 use std::path::PathBuf;
 
@@ -23,7 +23,7 @@ pub struct Top {
     #[arg(short = 'c', value_name = "FILE", default_value = DEFAULT_FILES[0])]
     configuration: PathBuf,
     /// The directory that relative paths are relative to
-    #[arg(short = 'p', id = "directory", value_name = "PREFIX", default_value = "/etc/millstream/")]
+    #[arg(short = 'p', id = "directory", value_name = "PREFIX", default_value = DEFAULT_PREFIX)]
     prefix: PathBuf,
     /// Directives of the main context that it was started with
     #[arg(short = 'g', value_name = "DIRECTIVES")]
@@ -31,6 +31,11 @@ pub struct Top {
 }
 
 impl Top {
+    /// Whether a configuration was named, and so the process that is meant.
+    pub fn names_configuration(&self) -> bool {
+        self.configuration.as_os_str() != DEFAULT_FILES[0] || self.prefix.as_os_str() != DEFAULT_PREFIX
+    }
+
     /// Where the running process is found.
     pub fn reach(&self) -> Reach {
         Reach {

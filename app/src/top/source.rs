@@ -40,8 +40,8 @@ pub struct Source {
 }
 
 impl Source {
-    /// Finds a running Millstream and opens its stream: what the command line names; else that of the configuration, or the only
-    /// `serve`; else the dashboard where it is by default.
+    /// Finds a running Millstream and opens its stream: what the command line names; else that of the default configuration, or the
+    /// only `serve`; else the dashboard where it is by default.
     ///
     /// # Errors
     /// One line that says what to do.
@@ -55,6 +55,9 @@ impl Source {
             return source(Api::Socket(socket.clone())).begin();
         }
         let found = control::find(options, &top.reach(), None).and_then(|api| source(api).begin());
+        if top.names_configuration() {
+            return found;
+        }
         // What is wrong with the dashboard nobody named says less than what is wrong with the process that was meant.
         found.or_else(|why| {
             let default = dashboard(DASHBOARD).and_then(|api| source(api).begin());

@@ -3,11 +3,13 @@
 use millstream_tests::load::Load;
 use millstream_tests::origin::Origin;
 use millstream_tests::ports;
-use millstream_tests::process::Running;
+use millstream_tests::process::{self, Running};
+use millstream_tests::replay::Replay;
 use millstream_tests::server::{self, Server, is_nginx};
 use millstream_tests::terminal::Terminal;
 use millstream_tests::wait;
 use rustix::process::Signal;
+use serde_json::json;
 use std::process::{Command, Output, Stdio};
 
 const TEMPLATE: &str = "worker_processes 2; pid @DIR@/nginx.pid; error_log @DIR@/error.log info; events {}
@@ -156,7 +158,7 @@ fn it_says_that_the_server_is_away_and_goes_on_when_it_is_there_again() {
         return;
     }
     let mut shop = Shop::start("");
-    let mut terminal = Terminal::start(&mut shop.top(&["-g", "daemon off;"]), 100, 30);
+    let mut terminal = Terminal::start(&mut shop.top(&[]), 100, 30);
     terminal.until("it follows", |text| text.contains("live") && text.contains("configuration 1"));
     shop.server.signal(Signal::HUP);
     terminal.until("it follows the new configuration", |text| text.contains("configuration 2"));
@@ -168,6 +170,65 @@ fn it_says_that_the_server_is_away_and_goes_on_when_it_is_there_again() {
     terminal.until("it follows again", |text| text.contains("live") && text.contains("configuration 1"));
     terminal.press("q");
     assert!(terminal.ends().success());
+}
+
+#[test]
+fn an_upgrade_is_noticed_by_the_number_of_the_process_alone() {
+    if is_nginx() {
+        return;
+    }
+    let shop = Shop::start("");
+    let old = shop.server.id();
+    let mut terminal = Terminal::start(&mut shop.top_by_configuration(&[]), 120, 30);
+    terminal.until("it follows", |text| text.contains(&format!("process {old},")));
+    shop.server.signal(Signal::USR2);
+    wait::until("the new process is there", || ![0, old].contains(&shop.server.current_id()));
+    process::send(old, Signal::QUIT);
+    let new = shop.server.current_id();
+    terminal.until("it follows the new one", |text| {
+        text.contains("● live") && text.contains(&format!("process {new},"))
+    });
+    terminal.press("q");
+    assert!(terminal.ends().success());
+}
+
+#[test]
+fn nothing_that_a_server_sends_drives_the_terminal() {
+    if is_nginx() {
+        return;
+    }
+    let shop = Shop::start("");
+    let name = "\u{1b}]0;mine\u{7}\u{9b}2J\u{1b}[?1049l\r\n\u{202e}x";
+    let replay = Replay::start(shop.dashboard, move |second| {
+        let zone = json!({ "requests": 1, "responses": {} });
+        let tables = json!({
+            "server_zones": { name: zone }, "location_zones": { name: zone }, "caches": { name: {} },
+            "upstreams": { name: { "peers": [{ "id": 1, "name": name, "state": name, "requests": 1 }] } },
+            "misses": [{ "location": { "name": name, "at": name }, "origin_time": 1, "requests": {
+                name: { "count": 1, "text": name, "help": name } } }],
+        });
+        let notes = json!([{ "at": 0, "well": false, "text": name }]);
+        let nginx = json!({ "version": name, "pid": 1, "generation": 1 });
+        json!({ "names": [name], "rows": [], "nginx": nginx, "second": [second], "tables": tables, "notes": notes })
+            .to_string()
+    });
+    replay.until(5);
+    let mut terminal = Terminal::start(&mut top(&[&replay.port().to_string()]), 150, 30);
+    for board in ["1", "2", "3", "4", "5", "6"] {
+        terminal.press(board);
+        let is_shown =
+            |text: &str| text.lines().skip(12).any(|line| line.contains("\\x1b]0;mine\\x07\\x9b2J"));
+        terminal.until("it is written out", is_shown);
+    }
+    terminal.press("q");
+    assert!(terminal.ends().success());
+    assert_eq!(terminal.complaints(), Vec::<String>::new());
+    let told = printed(&mut top(&["--once", &replay.port().to_string()]));
+    let told = text(&told.stdout);
+    assert!(
+        told.contains("mine") && !told.contains(|letter: char| letter.is_control() && letter != '\n'),
+        "{told:?}"
+    );
 }
 
 #[test]
@@ -228,6 +289,15 @@ fn who_is_not_there_or_does_not_admit_is_told_in_a_sentence_and_an_exit_status()
         assert_eq!(done.status.code(), Some(1), "{expected}");
         assert!(text(&done.stderr).contains(expected), "{}", text(&done.stderr));
     }
+    // Where a configuration was named, nobody else's dashboard is shown.
+    let mut stopped = Shop::start("");
+    stopped.server.stop(Signal::QUIT);
+    let done = printed(&mut stopped.top_by_configuration(&["--once"]));
+    let told = text(&done.stderr);
+    assert!(
+        done.status.code() == Some(1) && told.contains("start millstream with this configuration"),
+        "{told}"
+    );
     // Even a person at a terminal reads it below the prompt.
     let mut terminal = Terminal::start(&mut top(&[&nobody]), 80, 24);
     assert_eq!(terminal.ends().code(), Some(1));
