@@ -23,6 +23,7 @@ use crate::cli::Top;
 use crate::control;
 use crossterm::event::{self, Event as Input};
 use draw::Palette;
+use keys::Action;
 use millstream_conf::load::Options;
 use screen::Screen;
 use seen::{Link, Seen};
@@ -105,33 +106,48 @@ fn watch(source: Source, stream: Stream) -> io::Result<i32> {
     let (mut seen, mut view) = (Seen::default(), View::default());
     loop {
         screen.terminal.draw(|frame| draw::screen(frame.buffer_mut(), &seen, &mut view, &place, palette))?;
-        if let Some(signal) = take(&happened, &mut seen, &mut view)? {
-            return Ok(signal);
+        match take(&happened, &mut seen, &mut view)? {
+            Next::Draw => {}
+            Next::End(signal) => return Ok(signal),
+            Next::Suspend => {
+                drop(screen);
+                // The shell goes on, and so does this when it is told to.
+                rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::STOP)?;
+                screen = Screen::take_over()?;
+            }
         }
     }
 }
 
-/// Waits until something happens, and takes all that has; a number is the end: a signal's, or 0 for a key.
-fn take(happened: &Receiver<Happened>, seen: &mut Seen, view: &mut View) -> io::Result<Option<i32>> {
+/// What is to be done after what happened.
+enum Next {
+    Draw,
+    /// To end: a signal's number, or 0 for a key.
+    End(i32),
+    Suspend,
+}
+
+/// Waits until something happens, and takes all that has.
+fn take(happened: &Receiver<Happened>, seen: &mut Seen, view: &mut View) -> io::Result<Next> {
     // The thread that reads keys is there as long as this one is.
     let first = happened.recv().map_err(io::Error::other)?;
     for what in std::iter::once(first).chain(happened.try_iter().take(WAITING)) {
         match what {
-            Happened::Input(Input::Key(key)) => {
-                let action = keys::action(&key, view.is_typing);
-                if action.is_some_and(|action| !view.act(action)) {
-                    return Ok(Some(0));
-                }
-            }
+            Happened::Input(Input::Key(key)) => match keys::action(&key, view.is_typing) {
+                Some(Action::Quit) => return Ok(Next::End(0)),
+                Some(Action::Suspend) => return Ok(Next::Suspend),
+                Some(action) => view.act(action),
+                None => {}
+            },
             // Whatever else comes is drawn for: a new size, above all.
             Happened::Input(_) => {}
             Happened::Told(Told::Event(event)) => seen.take(event),
             Happened::Told(Told::Away(why)) => seen.link = Link::Away(events::plain(&why)),
-            Happened::Signal(signal) => return Ok(Some(signal)),
+            Happened::Signal(signal) => return Ok(Next::End(signal)),
             Happened::Deaf(error) => return Err(error),
         }
     }
-    Ok(None)
+    Ok(Next::Draw)
 }
 
 /// The first signal asks for an end; a further one ends the process where it stands, with the terminal as it was.

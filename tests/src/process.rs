@@ -87,6 +87,11 @@ pub fn is_alive(id: u32) -> bool {
     status_fields(id).is_some_and(|fields| fields.first().is_some_and(|state| state != "Z"))
 }
 
+/// Whether a process with this id was stopped (`SIGSTOP`).
+pub fn is_stopped(id: u32) -> bool {
+    status_fields(id).is_some_and(|fields| fields.first().is_some_and(|state| state == "T"))
+}
+
 /// The fields of `/proc/ID/stat` after the command's name: state, parent, …
 fn status_fields(id: u32) -> Option<Vec<String>> {
     let text = fs::read_to_string(format!("/proc/{id}/stat")).ok()?;

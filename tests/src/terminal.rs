@@ -15,7 +15,7 @@ use rustix::process::Signal;
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{LocalModes, Winsize, tcgetattr, tcsetwinsize};
 
-use crate::process::Running;
+use crate::process::{self, Running};
 use crate::wait;
 
 /// A terminal with a program in it.
@@ -77,6 +77,11 @@ impl Terminal {
     /// Sends the program a signal.
     pub fn signal(&self, signal: Signal) {
         self.program.signal(signal);
+    }
+
+    /// Whether the program was stopped and can go on.
+    pub fn is_stopped(&self) -> bool {
+        process::is_stopped(self.program.id())
     }
 
     /// Waits for the end of the program.

@@ -8,6 +8,8 @@ use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 pub enum Action {
     /// To end.
     Quit,
+    /// To leave the terminal to the shell for a while.
+    Suspend,
     /// The board with this number, from 0.
     Board(usize),
     /// The board to the right.
@@ -125,7 +127,14 @@ pub fn action(key: &KeyEvent, is_typing: bool) -> Option<Action> {
     let is_letter = key.modifiers.difference(KeyModifiers::SHIFT).is_empty();
     let table = if is_typing { TYPING } else { KEYS };
     match key.code {
-        KeyCode::Char('c') if key.modifiers.contains(KeyModifiers::CONTROL) => return Some(Action::Quit),
+        KeyCode::Char(letter) if key.modifiers.contains(KeyModifiers::CONTROL) => {
+            // What the terminal would do by itself, if it did anything.
+            return match letter {
+                'c' => Some(Action::Quit),
+                'z' => Some(Action::Suspend),
+                _ => None,
+            };
+        }
         KeyCode::Char(_) if !is_letter => return None,
         KeyCode::Char(letter) if is_typing => {
             return (!letter.is_control()).then_some(Action::Type(letter));
@@ -179,10 +188,12 @@ mod tests {
     }
 
     #[test]
-    fn control_c_ends_it_wherever_it_is_typed() {
+    fn control_letters_mean_what_they_mean_to_a_terminal() {
         for is_typing in [false, true] {
             let key = KeyEvent::new(KeyCode::Char('c'), KeyModifiers::CONTROL);
             assert_eq!(action(&key, is_typing), Some(Action::Quit));
+            let key = KeyEvent::new(KeyCode::Char('z'), KeyModifiers::CONTROL);
+            assert_eq!(action(&key, is_typing), Some(Action::Suspend));
             let key = KeyEvent::new(KeyCode::Char('q'), KeyModifiers::ALT);
             assert_eq!(action(&key, is_typing), None);
         }

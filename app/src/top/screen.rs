@@ -6,6 +6,7 @@ use super::canvas::{Canvas, Letters};
 use crossterm::terminal::{disable_raw_mode, enable_raw_mode};
 use ratatui_core::terminal::Terminal;
 use std::io::{self, IsTerminal as _, Stdout, Write};
+use std::sync::Once;
 use std::{panic, process};
 
 /// The other screen, empty, without a cursor, and lines that are cut at the edge.
@@ -63,10 +64,13 @@ pub fn give_back() {
 
 /// A panic of any thread ends the process, and its words come onto the screen that stays.
 fn give_back_on_panic() {
-    let before = panic::take_hook();
-    panic::set_hook(Box::new(move |what| {
-        give_back();
-        before(what);
-        process::exit(PANICKED);
-    }));
+    static SET: Once = Once::new();
+    SET.call_once(|| {
+        let before = panic::take_hook();
+        panic::set_hook(Box::new(move |what| {
+            give_back();
+            before(what);
+            process::exit(PANICKED);
+        }));
+    });
 }

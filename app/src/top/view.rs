@@ -101,13 +101,13 @@ impl View {
         (lines, all)
     }
 
-    /// Does what a key asks for; false where that is to end.
-    pub fn act(&mut self, action: Action) -> bool {
+    /// Does what a key asks for, as far as it is a choice.
+    pub fn act(&mut self, action: Action) {
         let columns = self.board().columns;
         let last = self.rows.saturating_sub(1);
         let choice = &mut self.choices[self.board];
         match action {
-            Action::Quit => return false,
+            Action::Quit | Action::Suspend => {}
             Action::Board(number) => self.board = number.min(BOARDS.len() - 1),
             Action::NextBoard => self.board = (self.board + 1) % BOARDS.len(),
             Action::PreviousBoard => self.board = (self.board + BOARDS.len() - 1) % BOARDS.len(),
@@ -131,7 +131,6 @@ impl View {
                 choice.filter.clear();
             }
         }
-        true
     }
 }
 
@@ -242,6 +241,5 @@ mod tests {
             view.act(Action::Type('é'));
         }
         assert!(view.filter().len() <= LONGEST_FILTER + 'é'.len_utf8());
-        assert!(!view.act(Action::Quit));
     }
 }

@@ -49,12 +49,12 @@ causes! {
     Expired = Miss "expired", "What was stored is stale.";
     Validate = Miss "always_validate", "What was stored is to be validated at every use.";
     Client = Miss "client", "The client asked for a fresher answer.";
-    Bypass = Miss "bypass", "`proxy_cache_bypass`.";
-    Credentials = Miss "credentials", "`proxy_cache_credentials`.";
+    Bypass = Miss "bypass", "`proxy_cache_bypass` said so.";
+    Credentials = Miss "credentials", "The request carried a credential (`proxy_cache_credentials`).";
     NotKeyed = Miss "not_keyed", "The request has what no key names, or its key is too long.";
     NotCachedMethod = Miss "method", "The method is not cached.";
     Scarce = Miss "scarce", "`proxy_cache_min_uses` was not reached, or there was no room.";
-    LockTimeout = Miss "lock_timeout", "`proxy_cache_lock_timeout`.";
+    LockTimeout = Miss "lock_timeout", "Another's answer took longer than `proxy_cache_lock_timeout`.";
     StoreMethod = NotStored "method", "Answers to this method are not stored.";
     StoreStatus = NotStored "status", "Answers with this status are not stored.";
     StoreNoCacheDirective = NotStored "proxy_no_cache", "`proxy_no_cache`.";

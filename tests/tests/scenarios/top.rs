@@ -147,6 +147,13 @@ fn the_terminal_is_given_back_whatever_ends_it() {
     }
     let mut terminal = Terminal::start(&mut shop.top(&[]), 80, 24);
     terminal.until("it follows", |text| text.contains("live"));
+    // Into the background and back.
+    terminal.press("\x1a");
+    wait::until("it stands still", || terminal.is_stopped());
+    assert!(terminal.is_as_before());
+    terminal.signal(Signal::CONT);
+    terminal.until("it is there again", |text| text.contains("live"));
+    assert!(!terminal.is_as_before());
     terminal.press("\x03");
     assert!(terminal.ends().success());
     assert!(terminal.is_as_before());
