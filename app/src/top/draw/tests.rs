@@ -4,10 +4,11 @@ use super::super::events::Event;
 use super::super::keys::Action;
 use super::super::sample::shop;
 use super::*;
+use proptest::prelude::{Just, ProptestConfig, Strategy, any, prop, prop_oneof, proptest};
 use ratatui_core::backend::TestBackend;
 use ratatui_core::style::Color;
 use ratatui_core::terminal::Terminal;
-use serde_json::json;
+use serde_json::{Value, json};
 
 /// The screen, blanks at the ends of lines taken away.
 fn drawn((width, height): (u16, u16), seen: &Seen, view: &mut View) -> String {
@@ -211,4 +212,70 @@ fn colours_are_among_sixteen_and_none_where_none_are_wanted() {
         assert!(used.contains(&colour), "{colour:?}");
     }
     assert!(!used.iter().any(|colour| matches!(colour, Color::Rgb(..) | Color::Indexed(_))));
+}
+
+/// The names that frames have, so that what is made up gets far.
+const NAMES: &[&str] = &[
+    "second",
+    "names",
+    "rows",
+    "tables",
+    "notes",
+    "at",
+    "requests",
+    "upstreams",
+    "peers",
+    "caches",
+    "server_zones",
+    "location_zones",
+    "misses",
+    "location",
+    "name",
+    "origin_time",
+    "not_stored",
+    "count",
+    "text",
+    "responses",
+    "5xx",
+    "cache",
+    "hit",
+    "memory",
+    "bytes",
+];
+
+/// Anything that JSON can say.
+fn anything() -> impl Strategy<Value = Value> {
+    let name = || prop_oneof![prop::sample::select(NAMES).prop_map(str::to_owned), any::<String>()];
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        any::<i64>().prop_map(Value::from),
+        any::<u64>().prop_map(Value::from),
+        any::<f64>().prop_map(Value::from),
+        name().prop_map(Value::from),
+    ];
+    leaf.prop_recursive(6, 60, 6, move |inside| {
+        prop_oneof![
+            prop::collection::vec(inside.clone(), 0..6).prop_map(Value::from),
+            prop::collection::btree_map(name(), inside, 0..6)
+                .prop_map(|fields| Value::Object(fields.into_iter().collect())),
+        ]
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn whatever_a_server_sends_can_be_drawn(told in prop::collection::vec(anything(), 1..4), size in (0_u16..120, 0_u16..40)) {
+        let (mut seen, mut view) = (Seen::default(), View::default());
+        for (index, told) in told.into_iter().enumerate() {
+            seen.take(if index == 0 { Event::History(told) } else { Event::Second(told) });
+            for _ in 0..6 {
+                view.act(Action::NextBoard);
+                drawn(size, &seen, &mut view);
+            }
+        }
+        super::super::plain::snapshot(&seen, "");
+    }
 }
