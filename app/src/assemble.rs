@@ -27,6 +27,7 @@ use millstream_telemetry::error_log::ErrorLogs;
 use millstream_telemetry::log_writer::{self, LogSink, LogWriter};
 use millstream_telemetry::metrics::Registry;
 use millstream_telemetry::recent_errors::RecentErrors;
+use millstream_traces::exporter::Tracing;
 use millstream_upstream::{Group, Server};
 use std::net::SocketAddr;
 use std::path::Path;
@@ -87,16 +88,11 @@ pub fn assemble(
     let names = LookedUp::of(http);
     let groups = groups(http, previous, &names, &mut findings);
     let resolvers = resolvers(http, &names, &mut findings);
-    let mut kept = Vec::new();
-    let mut stores = Vec::with_capacity(http.cache_zones.len());
-    for (index, zone) in http.cache_zones.iter().enumerate() {
-        let known = previous.and_then(|shared| store_of(shared, zone));
-        kept.extend(known.is_some().then_some(index));
-        stores.extend(known.or_else(|| open_store(zone, http, &main_log, &mut findings)));
-    }
+    let (stores, kept) = stores(http, previous, &main_log, &mut findings);
     account::prove_folders(&configuration, false, &mut findings);
     let Handshakes { clients, tls, connectors } =
         Handshakes::read(http, reads(http, is_of_offer), &mut findings);
+    let tracing = tracing(http, previous, &mut findings);
     findings.leave_out_repeats();
     if findings.has_errors() {
         return Err(findings);
@@ -124,6 +120,7 @@ pub fn assemble(
         clients,
         connectors,
         hosts,
+        tracing,
         status_zones,
         registry: Arc::clone(registry),
         recorder: previous.map(|shared| shared.recorder.clone()).unwrap_or_default(),
@@ -134,6 +131,23 @@ pub fn assemble(
     };
     let left = left_by(previous, &shared.stores);
     Ok(Assembled { shared, kept, left })
+}
+
+/// The stores of the cache zones, and the numbers of those that were open before.
+fn stores(
+    http: &Http,
+    previous: Option<&Shared>,
+    main_log: &ErrorLogs,
+    findings: &mut Diagnostics,
+) -> (Vec<Arc<Store>>, Vec<usize>) {
+    let mut kept = Vec::new();
+    let mut stores = Vec::with_capacity(http.cache_zones.len());
+    for (index, zone) in http.cache_zones.iter().enumerate() {
+        let known = previous.and_then(|shared| store_of(shared, zone));
+        kept.extend(known.is_some().then_some(index));
+        stores.extend(known.or_else(|| open_store(zone, http, main_log, findings)));
+    }
+    (stores, kept)
 }
 
 /// The zones of `limit_req` and `limit_conn`. One that had the same name, key and size before goes on, with what it remembers.
@@ -158,6 +172,19 @@ fn limit_zones(http: &Http, previous: Option<&Shared>) -> (Vec<Arc<RequestZone>>
         known.unwrap_or_else(|| Arc::new(ConnectionZone::new(of.zone.size)))
     });
     (requests.collect(), connections.collect())
+}
+
+/// Where spans go: as before, where nothing that is said of it has changed.
+fn tracing(http: &Http, previous: Option<&Shared>, findings: &mut Diagnostics) -> Option<Arc<Tracing>> {
+    let (exporter, resource) = (http.otel_exporter.as_ref()?, &http.otel_resource);
+    let before = previous.and_then(|shared| shared.tracing.as_ref());
+    if let Some(before) = before.filter(|before| before.is_of(exporter, resource)) {
+        return Some(before.clone());
+    }
+    let made = Tracing::new(exporter, resource);
+    made.map_err(|error| _ = findings.error(exporter.span, format!("otel_exporter: {error}")))
+        .ok()
+        .map(Arc::new)
 }
 
 /// Stores of the configuration before that are not among these.
@@ -194,6 +221,7 @@ pub fn probe(configuration: &mut Configuration, findings: &mut Diagnostics) {
     }
     resolvers(http, &names, findings);
     Handshakes::read(http, false, findings);
+    _ = tracing(http, None, findings);
     let logs = || log_files(configuration);
     let caches = || http.cache_zones.iter().filter_map(|zone| Some((zone.path.as_deref()?, zone.span)));
     let traces = Traces::before(logs().chain(caches().map(|(path, _)| path)));

@@ -20,6 +20,7 @@ mod descriptors;
 mod names;
 mod health;
 mod recording;
+mod exporting;
 mod handshakes;
 mod assemble;
 mod check;

@@ -10,6 +10,7 @@ use crate::accepting::{self, Spread};
 use crate::account::{self, with_default_user};
 use crate::assemble::{assemble, main_log_file};
 use crate::cli::ServeUrl;
+use crate::exporting::Exporting;
 use crate::health::Checker;
 use crate::names;
 use crate::panic_log;
@@ -125,6 +126,7 @@ struct Process {
     account: Option<Account>,
     checker: Checker,
     recording: Recording,
+    exporting: Exporting,
     watchdog: Watchdog,
 }
 
@@ -169,18 +171,20 @@ impl Process {
             account,
             checker: Checker::default(),
             recording: Recording::default(),
+            exporting: Exporting::default(),
             watchdog: Watchdog::start().map_err(|error| failed(format!("the watchdog: {error}")))?,
         };
-        names::follow(&process.shared);
-        process.check_health();
-        process.recording.take_over(&process.shared);
+        process.tell_threads();
         process.spread_workers().map_err(|error| failed(format!("a worker cannot be started: {error}")))?;
         Ok(process)
     }
 
-    /// Checks the health of the servers of the configuration in force.
-    fn check_health(&mut self) {
+    /// The threads beside the workers go on with the configuration in force.
+    fn tell_threads(&mut self) {
+        names::follow(&self.shared);
         self.checker.take_over(&self.shared, &self.log_writer, &self.registry);
+        self.recording.take_over(&self.shared);
+        self.exporting.take_over(&self.shared);
     }
 
     /// Brings the workers to the number that is configured and tells all of the configuration in force. What is given back
@@ -280,9 +284,7 @@ impl Process {
             return;
         };
         self.shared = reloaded.shared;
-        names::follow(&self.shared);
-        self.check_health();
-        self.recording.take_over(&self.shared);
+        self.tell_threads();
         let before = std::mem::replace(&mut self.listenings, reloaded.listenings);
         let main = &self.shared.configuration.main;
         self.log_writer.report_to(main_log_file(main, &self.log_writer).as_ref());
@@ -415,6 +417,7 @@ impl Process {
             }
         }
         finish_caches(&self.shared, cache_wait);
+        self.exporting.finish(&self.shared);
         self.shared.main_log.write(Level::Notice, format_args!("exit"));
         self.log_writer.drain();
         ExitCode::SUCCESS

@@ -12,7 +12,7 @@ use crate::declared::Kind;
 use crate::features::context::Context;
 use crate::features::{Apply, Level, api, dashboard, made, purge_at, upstream};
 use crate::listeners;
-use crate::model::{ErrorLog, Http, KeepaliveSize, Main};
+use crate::model::{ErrorLog, Http, KeepaliveSize, Main, UNKNOWN_SERVICE};
 use crate::reading::Reading;
 use crate::tree::Directive;
 use crate::{check, locations, own_server};
@@ -74,6 +74,14 @@ pub fn read(tree: &[Directive], defaults: Defaults, reading: &mut Reading<'_>) -
     whole.conversions = declared.conversions;
     whole.request_zones = declared.request_zones;
     whole.connection_zones = declared.connection_zones;
+    whole.otel_exporter = declared.otel_exporter;
+    whole.otel_resource = declared.otel_resource;
+    match declared.otel_service_name {
+        Some(name) => _ = whole.otel_resource.insert("service.name".into(), name),
+        None => {
+            _ = whole.otel_resource.entry("service.name".into()).or_insert_with(|| UNKNOWN_SERVICE.into())
+        }
+    }
     (main, whole)
 }
 

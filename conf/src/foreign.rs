@@ -59,7 +59,7 @@ const TABLE: &[(Fate, &str)] = &[
     (
         LeftOut(LOGS),
         "debug_connection proxy_ssl_key_log ssl_key_log session_log \
-                     session_log_format session_log_zone mgmt otel_*",
+                     session_log_format session_log_zone mgmt",
     ),
     (
         LeftOut(TUNING),

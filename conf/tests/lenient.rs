@@ -84,7 +84,7 @@ fn lenient_leaves_encryption_alone() {
 
 #[test]
 fn lenient_leaves_out_what_only_logs_tunes_or_decorates() {
-    for directive in ["msie_refresh on;", "postpone_gzipping 1k;", "gzip_no_buffer on;", "otel_trace on;"] {
+    for directive in ["msie_refresh on;", "postpone_gzipping 1k;", "gzip_no_buffer on;", "session_log l;"] {
         let text = in_location(directive);
         let strict = errors(&text, false);
         assert_eq!(strict.len(), 1, "{directive}: {strict:#?}");

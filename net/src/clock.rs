@@ -40,6 +40,13 @@ pub fn wall() -> Wall {
     Wall { seconds: time.tv_sec.max(0), milliseconds: (time.tv_nsec / 1_000_000) as u16 }
 }
 
+/// The wall clock to the nanosecond since 1970, for moments that other machines' are compared with.
+pub fn unix_nanoseconds() -> u64 {
+    let time = clock_gettime(ClockId::Realtime);
+    let (seconds, nanoseconds) = (time.tv_sec.max(0).unsigned_abs(), time.tv_nsec.unsigned_abs());
+    seconds.saturating_mul(1_000_000_000).saturating_add(nanoseconds)
+}
+
 /// Seconds that local time (`TZ`, else /etc/localtime) is ahead of UTC at `seconds` since 1970.
 ///
 /// Asked of the system once per thread and quarter-hour.

@@ -55,6 +55,7 @@ pub(crate) fn worker(http: &str) -> Rc<Worker> {
         clients: Vec::new(),
         connectors: Vec::new(),
         hosts: conf.listeners.iter().map(|listener| HostTable::new(conf, listener)).collect(),
+        tracing: None,
         status_zones: StatusZones::of(conf, &registry),
         registry: registry.clone(),
         recorder: Arc::default(),

@@ -18,6 +18,7 @@ use millstream_telemetry::access_log::AccessBuffer;
 use millstream_telemetry::error_log::ErrorLogs;
 use millstream_telemetry::log_writer::LogSink;
 use millstream_telemetry::metrics::Registry;
+use millstream_traces::exporter::Tracing;
 use millstream_upstream::{Group, LocalGroup};
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -74,6 +75,8 @@ pub struct Shared {
     pub connectors: Vec<Option<Arc<TlsConnector>>>,
     /// One per `Http::listeners`.
     pub hosts: Vec<HostTable>,
+    /// Where spans go, where there is an `otel_exporter`.
+    pub tracing: Option<Arc<Tracing>>,
     /// Under which numbers requests are counted.
     pub status_zones: StatusZones,
     /// The counts of all workers, which outlive configurations; read by the API, never by a request that is served.

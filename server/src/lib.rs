@@ -6,6 +6,7 @@
 
 pub mod html;
 pub mod tries;
+pub mod trace;
 pub mod time_text;
 pub mod date_format;
 pub mod loop_lag;
@@ -42,6 +43,7 @@ pub mod try_files;
 pub mod chosen_zone;
 pub mod imagined;
 pub mod location_text;
+pub mod tracing;
 pub mod limits;
 pub mod filter;
 pub mod client;

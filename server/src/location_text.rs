@@ -18,6 +18,16 @@ pub fn written(matches: &LocationMatch) -> String {
     }
 }
 
+/// Its name: what it is matched by, as written.
+pub fn name(matches: &LocationMatch) -> &str {
+    match matches {
+        LocationMatch::Server => "",
+        LocationMatch::Exact(text) | LocationMatch::Named(text) => text,
+        LocationMatch::Prefix { path, .. } => path,
+        LocationMatch::Regex(regex) => &regex.source,
+    }
+}
+
 /// The same with `(file:line:column)`.
 pub fn located(request: &Request, id: LocationId) -> String {
     let location = request.generation.http().location(id);

@@ -26,6 +26,7 @@ use crate::request::Request;
 use crate::restart::{Restart, Resumed};
 use crate::rewrite::file_test::FileTest;
 use crate::rewrite::{self, From, Paused, Settled};
+use crate::tracing;
 use crate::try_files::{self, FileTries};
 use millstream_cache::{Lookup, Now};
 use millstream_conf::model::{Handler, Level, LocationId, Pass, Phases, Settings};
@@ -100,13 +101,26 @@ pub fn decide(request: &mut Request, from: From, now: Now, out: &mut Vec<u8>) ->
     if matches!(from, From::Server) {
         realip::take(request);
     }
-    match rewrite::settle(request, from) {
+    let settled = rewrite::settle(request, from);
+    if !matches!(settled, Settled::Here) {
+        trace(request);
+    }
+    match settled {
         Settled::Here => in_location(request, now, out),
         Settled::Return(level, at) => returned(request, level, at, out),
         Settled::Redirect(status, url) => Step::Content(Content::Redirect(status, url)),
         Settled::Slash => Step::Content(Content::Slash),
         Settled::Status(status) => Step::Status(status),
         Settled::Test(test, paused) => Step::Wait(Wait::File(test, paused)),
+    }
+}
+
+/// Decides whether a request is traced that its script answers.
+fn trace(request: &mut Request) {
+    let generation = request.generation.clone();
+    let settings = &generation.http().location(request.location).settings;
+    if settings.phases.has(Phases::TRACING) {
+        tracing::begin(request, &settings.otel);
     }
 }
 
@@ -188,6 +202,9 @@ fn guards(request: &mut Request, settings: &Settings, from: Guard) -> Option<Ste
     let weighing = match from {
         Guard::Access(weighing) => weighing,
         Guard::Limits => {
+            if settings.phases.has(Phases::TRACING) {
+                tracing::begin(request, &settings.otel);
+            }
             if settings.phases.has(Phases::LIMITS) {
                 match limits::pass(request, settings) {
                     Ruling::Passes => {}
@@ -232,7 +249,12 @@ fn chosen(request: &mut Request, settings: &Settings, now: Now) -> Content {
     if settings.slice > 0 && slices::applies(request) {
         return Content::Slices;
     }
-    Content::Pass(course::find(request, cache, now))
+    let began = tracing::moment(request);
+    let found = course::find(request, cache, now);
+    if found.is_some() {
+        tracing::note(request, began, "cache look-up", ("millstream.cache.tier", "memory"));
+    }
+    Content::Pass(found)
 }
 
 /// What answers in a location that has no cache of its own: the upstream, or the same location with the zone that the request chooses.

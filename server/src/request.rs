@@ -7,6 +7,7 @@ mod body;
 mod connection_facts;
 mod id;
 mod derived;
+mod traced;
 
 pub use body::{BodyFile, EarlyBody};
 pub use connection_facts::{ClientAddress, ConnectionFacts};
@@ -20,6 +21,7 @@ use crate::page::Sheet;
 use crate::remembered::Remembered;
 use crate::route::Captured;
 use crate::slots::Slots;
+use crate::trace::Trace;
 use crate::tries::Tries;
 use crate::worker::Worker;
 use millstream_cache::policy::{Asker, Wish};
@@ -179,6 +181,8 @@ pub struct Request {
     pub tries: Tries,
     /// Whether `$secure_link` is being made, out of what may name it.
     pub is_checking_link: Cell<bool>,
+    /// The trace that it belongs to, made when it is first asked for.
+    pub trace: OnceCell<Rc<Trace>>,
     /// `$request_id`, made when first read.
     id: OnceCell<[u8; 32]>,
 }
@@ -238,6 +242,7 @@ impl Request {
             own_head: None,
             tries: Tries::default(),
             is_checking_link: Cell::new(false),
+            trace: OnceCell::new(),
             id: OnceCell::new(),
         }
     }
@@ -287,6 +292,7 @@ impl Request {
         self.body_file = None;
         self.own_head = None;
         self.tries.clear();
+        self.trace.take();
         self.id.take();
     }
 

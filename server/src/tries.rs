@@ -1,16 +1,21 @@
 //! The upstream servers that were asked for one request: the `$upstream_*` variables read it.
 
 use millstream_telemetry::metrics::{PeerCells, PeerTiming};
+use millstream_traces::id::SpanId;
 use millstream_wire::Headers;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// One upstream server asked; durations are `None` until known.
 #[derive(Debug, Clone)]
 pub struct Try {
     /// Its name as `$upstream_addr` gives it.
     pub peer: Rc<str>,
+    /// When it was asked, which the times below are counted from.
+    pub asked_at: Instant,
+    /// The span that is made of it, where it was told of one.
+    pub span: Option<SpanId>,
     /// Its answer's status; 0 before a head came (502 or 504 once it failed).
     pub status: u16,
     /// Time to connect.
@@ -31,9 +36,11 @@ pub struct Try {
 
 impl Try {
     /// One that has just begun.
-    pub fn of(peer: Rc<str>, counts: Option<Arc<PeerCells>>) -> Try {
+    pub fn of(peer: Rc<str>, counts: Option<Arc<PeerCells>>, asked_at: Instant) -> Try {
         Try {
             peer,
+            asked_at,
+            span: None,
             status: 0,
             connect_time: None,
             header_time: None,

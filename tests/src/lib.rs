@@ -15,6 +15,7 @@ pub mod gate;
 pub mod name_server;
 pub mod origin;
 pub mod application;
+pub mod collector;
 pub mod endless;
 pub mod gunicorn;
 pub mod load;

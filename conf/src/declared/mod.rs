@@ -12,6 +12,7 @@ pub mod log;
 pub mod made;
 pub mod limit_zone;
 pub mod charset_map;
+pub mod otel;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -25,6 +26,7 @@ use health::HealthMatch;
 use limit_zone::{ConnectionZone, RequestZone};
 use log::{KeptLogs, LogFile, LogFormat};
 use made::Made;
+use otel::{OtelExporter, OtelResource};
 use resolver::Resolver;
 use upstream::Upstream;
 
@@ -78,6 +80,12 @@ pub struct Declared {
     pub conversions: Vec<Conversion>,
     /// `match` blocks.
     pub health_matches: Vec<Arc<HealthMatch>>,
+    /// `otel_exporter`.
+    pub otel_exporter: Option<OtelExporter>,
+    /// `otel_service_name`.
+    pub otel_service_name: Option<String>,
+    /// `otel_resource_attr`s.
+    pub otel_resource: OtelResource,
     places: HashMap<(Kind, Box<str>), Span>,
 }
 

@@ -75,6 +75,7 @@ pub mod auth_delay;
 pub mod auth_request;
 pub mod satisfy;
 pub mod secure_link;
+pub mod otel;
 mod row;
 
 pub use crate::reading::Need;
@@ -339,6 +340,8 @@ features! {
         health_check "Upstream groups" HealthCheckLevel,
         /// `access_log`, `error_log`.
         logs "Logs" LogsLevel,
+        /// `otel_*`.
+        otel "Tracing" OtelLevel,
     }
 }
 

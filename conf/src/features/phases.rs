@@ -18,6 +18,9 @@ impl Phases {
     /// answer is not prepared once for all.
     pub const FILTERS: Phases = Phases(4);
 
+    /// `otel_trace`, `otel_trace_context inject`.
+    pub const TRACING: Phases = Phases(8);
+
     /// These where a condition holds, else none.
     pub const fn only_if(self, condition: bool) -> Phases {
         if condition { self } else { Phases::NONE }

@@ -22,6 +22,7 @@ pub use crate::declared::made::geo::Geo;
 pub use crate::declared::made::map::Map;
 pub use crate::declared::made::split_clients::SplitClients;
 pub use crate::declared::made::{self, Made, Making};
+pub use crate::declared::otel::{OtelEndpoint, OtelExporter, OtelProtocol, OtelResource, UNKNOWN_SERVICE};
 pub use crate::declared::resolver::{RESOLVER_TIMEOUT, Resolver, ResolverId};
 pub use crate::declared::sticky::{CookieLife, Sticky, StickyCookie, StickyLearn, StickyWay};
 pub use crate::declared::upstream::{
@@ -55,6 +56,7 @@ pub use crate::features::location::{LocationId, LocationMatch};
 pub use crate::features::logs::{AccessLog, ErrorLog, LogLevel as Level, LogPlace, LogTarget};
 pub use crate::features::main::{Main, User, WorkerProcesses};
 pub use crate::features::open_file_cache::{KeptFiles, OpenFileCache};
+pub use crate::features::otel::{Otel, OtelContext, SpanAttribute};
 pub use crate::features::pass::cache::usage::ProxyCache;
 pub use crate::features::pass::cache::{Heuristic, Valid, ValidStatus};
 pub use crate::features::pass::cookie::{CookieFlags, CookieRule, Cookies, Pattern};
@@ -141,6 +143,10 @@ pub struct Http {
     pub made: Vec<Made>,
     /// Conversions between charsets.
     pub conversions: Vec<Conversion>,
+    /// Where spans are exported to.
+    pub otel_exporter: Option<OtelExporter>,
+    /// The service that spans are of.
+    pub otel_resource: OtelResource,
 }
 
 impl Http {

@@ -66,6 +66,13 @@ impl TlsConnector {
         Ok(TlsConnector { config: Arc::new(config), verifies: settings.verifies })
     }
 
+    /// The same, which offers these protocols for what is spoken inside (ALPN, RFC 7301).
+    #[must_use]
+    pub fn offering(mut self, protocols: &[&[u8]]) -> Self {
+        Arc::make_mut(&mut self.config).alpn_protocols = protocols.iter().map(|name| name.to_vec()).collect();
+        self
+    }
+
     /// Performs the handshake with the server of a name, in which a port may stand.
     ///
     /// # Errors

@@ -22,6 +22,7 @@ use crate::caching::query;
 use crate::counting;
 use crate::gateway::{self, Filling, Proxied};
 use crate::request::Request;
+use crate::tracing;
 use crate::variables;
 use millstream_cache::policy::{Usable, Why, Wish};
 use millstream_cache::{FillPermit, Follower, Front, Hit, Lookup, Now, StaleCause, Waiter, Woken};
@@ -181,7 +182,9 @@ pub async fn step(
             None => return ControlFlow::Continue(look_up(request, cache, key, Now::read())),
         },
         Lookup::Disk(probe) => {
+            let began = tracing::moment(request);
             let found = probe.load(request.fields(), cache, Now::read()).await;
+            tracing::note(request, began, "cache look-up", ("millstream.cache.tier", "disk"));
             let front = request.generation.fronts[cache.zone.0 as usize].borrow();
             return ControlFlow::Continue(wished(&front, request, key, found, Now::read()));
         }
@@ -265,9 +268,10 @@ async fn busy(
         Some(_) => (CacheStatus::Expired, Cause::Expired),
         None => (CacheStatus::Miss, Cause::Absent),
     };
-    let since = clock::now();
+    let (since, began) = (clock::now(), tracing::moment(request));
     let woken = waiter.wait(request.fields(), cache, Now::read()).await;
     counting::waited(request, clock::now().saturating_duration_since(since));
+    tracing::note(request, began, "cache lock", ("millstream.cache.lock", outcome(&woken)));
     Some(match woken {
         Woken::Retry => return None,
         Woken::Streaming(follower) => {
@@ -305,6 +309,17 @@ async fn busy(
             Course::Ask(Right::None, fallback)
         }
     })
+}
+
+/// What waiting for somebody else's fill came to, as a span says it.
+fn outcome(woken: &Woken) -> &'static str {
+    match woken {
+        Woken::Retry => "retry",
+        Woken::Streaming(_) => "follow",
+        Woken::Fill(_) => "fill",
+        Woken::Failed(_) => "failed",
+        Woken::Timeout => "timeout",
+    }
 }
 
 /// A copy of the request goes to the upstream on its own; nobody waits for it (RFC 5861 §3).

@@ -40,7 +40,7 @@ impl Passing<'_> {
         let url = report::url(self.request, self.proxy, group, self.destination.uri.as_deref());
         let what = format_args!("no live upstreams while connecting to upstream");
         report::write(self.request, Level::Error, what, Some(&url));
-        let nobody = Try::of(group.into(), None);
+        let nobody = Try::of(group.into(), None, clock::now());
         let response_time = Some(Duration::ZERO);
         self.request.tries.list.push(Try { status: 502, response_time, ..nobody });
     }

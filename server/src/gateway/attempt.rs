@@ -197,7 +197,8 @@ impl Passing<'_> {
         turn: &Turn,
         connected: Instant,
     ) -> Result<(Vec<u8>, WrittenHead), ClientFailure> {
-        let mut begun = Try::of(connection.peer_name().clone(), Some(turn.counts().clone()));
+        let mut begun = Try::of(connection.peer_name().clone(), Some(turn.counts().clone()), self.asked_at);
+        begun.span = self.request.begin_try();
         begun.connected(connected.saturating_duration_since(self.asked_at), !connection.is_pooled());
         self.request.tries.list.push(begun);
         let mut out = buffers::take();
@@ -227,7 +228,7 @@ impl Passing<'_> {
             Err(error) => {
                 let status = if error.condition() == Condition::Timeout { 504 } else { 502 };
                 let response_time = Some(clock::now().saturating_duration_since(self.asked_at));
-                let failed = Try::of(Rc::from(&*peer.name), Some(turn.counts().clone()));
+                let failed = Try::of(Rc::from(&*peer.name), Some(turn.counts().clone()), self.asked_at);
                 self.request.tries.list.push(Try { status, response_time, ..failed });
                 let doing = match &error {
                     ExchangeError::Handshake(_) => "while SSL handshaking to upstream",

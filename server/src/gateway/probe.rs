@@ -130,7 +130,7 @@ async fn converse(
     request.tries.list.push(Try {
         status: head.status,
         header_time: Some(clock::now().saturating_duration_since(began)),
-        ..Try::of(connection.peer_name().clone(), None)
+        ..Try::of(connection.peer_name().clone(), None, began)
     });
     request.sent.status = head.status;
     let mut body = Vec::new();

@@ -39,6 +39,7 @@ impl Request {
         (sub.wanted, sub.is_internal, sub.is_rewritten) = (Some(wanted), true, true);
         sub.slots = self.slots.clone();
         (sub.limited.requests, sub.limited.connections) = (self.limited.requests, self.limited.connections);
+        sub.trace = self.trace.clone();
         sub.id = OnceCell::from(*self.id());
         sub
     }
@@ -67,6 +68,9 @@ impl Request {
         copy.is_rewritten = self.is_rewritten;
         copy.is_outside = self.is_outside;
         copy.extends_alias = self.extends_alias;
+        if let Some(trace) = self.trace.get() {
+            copy.trace = OnceCell::from(Rc::new(trace.unrecorded()));
+        }
         copy
     }
 }

@@ -12,6 +12,7 @@ use crate::page::Stub;
 use crate::phase;
 use crate::request::{Request, SubrequestPart};
 use crate::rewrite::From;
+use crate::tracing;
 use millstream_cache::Now;
 use millstream_net::pipe::{End, Pipe};
 use millstream_net::{buffers, clock};
@@ -122,6 +123,7 @@ fn serve<'a>(sub: &'a mut Request, inside: &'a Rc<Inside>) -> Pin<Box<dyn Future
         }
         inside.status.set(sub.sent.status);
         inside.pipe.end(if is_whole { End::Whole } else { End::Cut });
+        tracing::end_subrequest(sub);
         if sub.location().settings.logs.subrequests {
             // Whoever waits for the line of a request waits for those before it.
             _ = access_log::write(sub, clock::now());

@@ -59,6 +59,21 @@ pub(super) fn append(variable: Builtin, request: &Request, out: &mut Vec<u8>) ->
         }
         B::RequestCompletion => give(if request.sent.complete { b"OK" } else { b"" }, out),
         B::RequestId => give(request.id(), out),
+        B::OtelTraceId => {
+            request.trace().id.write(out);
+            Found::Value
+        }
+        B::OtelSpanId => {
+            request.trace().span.write(out);
+            Found::Value
+        }
+        B::OtelParentId => request.trace().parent.map_or(Found::Nothing, |parent| {
+            parent.span.write(out);
+            Found::Value
+        }),
+        B::OtelParentSampled => {
+            give(if request.trace().parent.is_some_and(|parent| parent.sampled) { b"1" } else { b"0" }, out)
+        }
         B::ServerProtocol => {
             give(if request.head.version == Version::Http11 { b"HTTP/1.1" } else { b"HTTP/1.0" }, out)
         }

@@ -64,6 +64,9 @@ table! {
         UpstreamNoPeers: "millstream_upstream_no_peers_total", "", "Requests that found no upstream server to go to.";
         UpstreamBytesReceived: "millstream_upstream_bytes_received_total", "", "Bytes received from upstream servers.";
         UpstreamBytesSent: "millstream_upstream_bytes_sent_total", "", "Bytes sent to upstream servers.";
+        SpansExported: "millstream_trace_spans_total", "outcome=\"exported\"", "Spans of traced requests (`otel_trace`), by what became of them.";
+        SpansFailed: "millstream_trace_spans_total", "outcome=\"failed\"", "Spans that the collector did not take.";
+        SpansDropped: "millstream_trace_spans_total", "outcome=\"dropped\"", "Spans for which there was no room in the queue.";
         Panics: "millstream_panics_total", "", "Connections ended by a panic, which is always a fault of ours.";
         LogBytesWritten: "millstream_log_bytes_written_total", "", "Bytes of log lines that reached their files.";
         LogBytesDropped: "millstream_log_bytes_dropped_total", "", "Bytes of log lines lost to a full disk or a stuck pipe.";

@@ -63,6 +63,7 @@ mod manual;
 mod packaging;
 mod monitoring;
 mod metrics;
+mod traces;
 mod dashboard;
 mod top;
 mod slow_readers;

@@ -3,8 +3,14 @@
 use crate::tree::File;
 
 /// Crates by floor, lowest first. Crates of the same floor are strangers.
-const FLOORS: &[&[&str]] =
-    &[&["conf", "wire"], &["telemetry"], &["net"], &["cache", "upstream"], &["server", "load"], &["app"]];
+const FLOORS: &[&[&str]] = &[
+    &["conf", "wire"],
+    &["telemetry"],
+    &["net"],
+    &["cache", "upstream", "traces"],
+    &["server", "load"],
+    &["app"],
+];
 
 fn floor(folder: &str) -> Option<usize> {
     FLOORS.iter().position(|floor| floor.contains(&folder))

@@ -16,6 +16,7 @@ const CRATES: &[&str] = &[
     "net",
     "cache",
     "upstream",
+    "traces",
     "server",
     "load",
     "app",

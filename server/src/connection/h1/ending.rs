@@ -4,6 +4,7 @@ use super::{Connection, Ending, lingering, spare};
 use crate::access_log;
 use crate::counting;
 use crate::request::Request;
+use crate::tracing;
 use crate::worker::{Awaits, Stage};
 use millstream_conf::model::Settings;
 use millstream_net::clock;
@@ -51,6 +52,9 @@ impl Connection {
         let metrics = &self.worker.metrics;
         metrics.add(Counter::Requests, 1);
         counting::finished(&request, now);
+        if request.trace.get().is_some() {
+            tracing::end(&request);
+        }
         if let Some(ticket) = access_log::write(&request, now) {
             self.ticket = Some(ticket);
         }

@@ -1,0 +1,84 @@
+//! The threads that export spans: one for each queue, as a rule one.
+//!
+//! A configuration whose exporter says the same as before keeps its thread; else a new one is started, after privileges are dropped, and the old
+//! one ends once no request can hand anything over to it. Next: `millstream-traces`'s `exporter`, what it does.
+
+use millstream_conf::model::Level;
+use millstream_net::{clock, privileges};
+use millstream_server::generation::Shared;
+use millstream_telemetry::error_log::ErrorLogs;
+use millstream_telemetry::metrics::WorkerMetrics;
+use millstream_traces::exporter::{Exporter, Tracing};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+use tokio::runtime::LocalOptions;
+
+/// The longest that spans which wait are still exported at the end.
+const FINISH_WAIT: Duration = Duration::from_secs(2);
+
+/// The threads.
+#[derive(Default)]
+pub struct Exporting {
+    /// The queue of the newest.
+    newest: Weak<Tracing>,
+    /// Each ends as its thread does.
+    threads: Vec<Receiver<()>>,
+}
+
+impl Exporting {
+    /// From now on spans of this configuration are exported.
+    pub fn take_over(&mut self, shared: &Arc<Shared>) {
+        self.threads.retain(|thread| !has_ended(thread, Duration::ZERO));
+        let Some(tracing) = &shared.tracing else { return };
+        if Weak::as_ptr(&self.newest) == Arc::as_ptr(tracing) {
+            return;
+        }
+        self.newest = Arc::downgrade(tracing);
+        self.threads.extend(start(tracing.exporter(), shared));
+    }
+
+    /// Nothing is handed over any more: what waits is exported, as far as the time reaches.
+    pub fn finish(self, shared: &Shared) {
+        if let Some(tracing) = &shared.tracing {
+            tracing.sink.close();
+        }
+        let end = clock::now() + FINISH_WAIT;
+        let late = |thread: &Receiver<()>| !has_ended(thread, end.saturating_duration_since(clock::now()));
+        if self.threads.iter().filter(|thread| late(thread)).count() > 0 {
+            shared.main_log.write(Level::Warn, format_args!("not all spans were exported"));
+        }
+    }
+}
+
+fn has_ended(thread: &Receiver<()>, within: Duration) -> bool {
+    matches!(thread.recv_timeout(within), Err(RecvTimeoutError::Disconnected))
+}
+
+fn start(exporter: Exporter, shared: &Shared) -> Option<Receiver<()>> {
+    let (done, ended) = channel();
+    let (log, metrics) = (shared.main_log.clone(), shared.registry.worker());
+    let serve = move || {
+        // Where that fails the thread has no more rights than the one that started it.
+        _ = privileges::renounce();
+        export(exporter, &metrics, &log, done);
+    };
+    match std::thread::Builder::new().name("traces".into()).spawn(serve) {
+        Ok(_) => Some(ended),
+        Err(error) => {
+            shared
+                .main_log
+                .write(Level::Error, format_args!("spans have no thread that exports them: {error}"));
+            None
+        }
+    }
+}
+
+/// Exports to the end of the queue; `_done` goes with it.
+fn export(exporter: Exporter, metrics: &WorkerMetrics, log: &ErrorLogs, _done: Sender<()>) {
+    let mut building = tokio::runtime::Builder::new_current_thread();
+    match building.enable_all().build_local(LocalOptions::default()) {
+        Ok(runtime) => runtime.block_on(exporter.run(metrics, log)),
+        Err(error) => log.write(Level::Error, format_args!("spans have no event loop: {error}")),
+    }
+}

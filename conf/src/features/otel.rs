@@ -1,0 +1,140 @@
+//! `otel_*`: which requests are traced, what their spans are called and say, and how contexts travel.
+//!
+//! Directives, defaults and inheritance are those of nginx's otel module. Before: `otel/exporter`, where spans go; next: `millstream-server`'s
+//! `tracing`, which makes them.
+
+mod exporter;
+
+use std::sync::Arc;
+
+use super::context::{HTTP, HTTP_SERVER_LOCATION};
+use super::level::level;
+use super::phases::Phases;
+use super::templates::{record, without_templates};
+use super::{Apply, Feature, Level, Place, Row, often, once};
+use crate::reading::Reading;
+use crate::source::Span;
+use crate::template::Template;
+use crate::tree::Directive;
+
+/// `otel_trace_context`: what becomes of the context that a request came with (W3C Trace Context).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct OtelContext {
+    /// It is the parent of the request's span.
+    pub extract: bool,
+    /// The upstream is sent a context that names our span.
+    pub inject: bool,
+}
+
+without_templates!(OtelContext);
+
+record! {
+    /// An `otel_span_attr`.
+    pub struct SpanAttribute {
+        /// Its name.
+        pub name: String,
+        /// Its value.
+        pub value: Template,
+    }
+}
+
+record! {
+    /// Tracing in a location.
+    pub struct Otel {
+        /// `otel_trace`; nothing is never.
+        pub trace: Option<Template>,
+        /// `otel_trace_context`, default `ignore`.
+        pub context: OtelContext,
+        /// `otel_span_name`; nothing is the location's name.
+        pub span_name: Option<Template>,
+        /// `otel_span_attr`s in force.
+        pub attributes: Arc<[SpanAttribute]>,
+    }
+}
+
+level! {
+    /// What one level says of it.
+    pub struct OtelLevel {
+        /// `otel_trace`, with its place.
+        trace: (Template, Span),
+        /// `otel_trace_context`.
+        context: OtelContext,
+        /// `otel_span_name`.
+        span_name: Template,
+        /// `otel_span_attr`s.
+        attributes: Vec<SpanAttribute>,
+    }
+}
+
+impl Feature for OtelLevel {
+    type Settings = Otel;
+
+    fn inherit(&mut self, above: &Self) {
+        self.inherit_open(above);
+    }
+
+    fn resolve(&self, _: &Place<'_>, reading: &mut Reading<'_>) -> Otel {
+        if let Some((_, span)) = &self.trace
+            && reading.declared.otel_exporter.is_none()
+        {
+            reading
+                .error(*span, "\"otel_exporter\" block is missing")
+                .help("write otel_exporter { endpoint 127.0.0.1:4317; } in the http block")
+                .once();
+        }
+        Otel {
+            trace: self.trace.as_ref().map(|(template, _)| template.clone()),
+            context: self.context.unwrap_or_default(),
+            span_name: self.span_name.clone(),
+            attributes: self.attributes.clone().unwrap_or_default().into(),
+        }
+    }
+
+    fn phases(otel: &Otel) -> Phases {
+        Phases::TRACING.only_if(otel.trace.is_some() || otel.context.inject)
+    }
+}
+
+/// The rows of this family.
+#[rustfmt::skip]
+pub const ROWS: &[Row] = &[
+    once("otel_exporter", HTTP, (0, 0), "{ … }", "",
+        "Where spans are exported to. `endpoint host:port;` is a collector that speaks OTLP/gRPC, with `https://` before it over TLS; an endpoint with a path, such \
+        as `http://host:4318/v1/traces`, is one that speaks OTLP/HTTP. `trusted_certificate file;` has the authorities that its certificate is judged by, in place of \
+        the system's. `header name value;` adds a field to each export. `interval` (5s) is the longest between two exports, `batch_size` (512) the most spans in one, \
+        `batch_count` (4) the most batches that wait: spans beyond these are dropped and counted.",
+        Apply::DeclareLines(exporter::read)),
+    once("otel_service_name", HTTP, (1, 1), "name", "unknown_service:millstream",
+        "The `service.name` of the resource that spans are of.",
+        Apply::Declare(|d, r| r.declared.otel_service_name = Some(d.args[0].text.clone()))),
+    often("otel_resource_attr", HTTP, (2, 2), "name value", "",
+        "An attribute of the resource that spans are of. `otel_service_name` goes before one of the name `service.name`.",
+        Apply::Declare(|d, r| _ = r.declared.otel_resource.insert(d.args[0].text.clone(), d.args[1].text.clone()))),
+    once("otel_trace", HTTP_SERVER_LOCATION, (1, 1), "on | off | $variable", "off",
+        "Whether requests are traced: `on` or `1`, be it the value of variables, as in `otel_trace $otel_parent_sampled`; any other value is off. Needs an `otel_exporter`.",
+        Apply::Level(|l, d, r| l.otel.trace = Some((r.template(&d.args[0]), d.span)))),
+    once("otel_trace_context", HTTP_SERVER_LOCATION, (1, 1), "extract | inject | propagate | ignore", "ignore",
+        "What becomes of the fields traceparent and tracestate (W3C Trace Context). With `extract` the span that they name is the parent of the request's; with \
+        `inject` the upstream is sent ours in their place; `propagate` is both; with `ignore` they pass as they are.",
+        Apply::Level(|l, d, r| {
+            let (extract, inject) = (true, true);
+            l.otel.context = r.choice(&d.args[0], &[
+                ("extract", OtelContext { extract, inject: false }),
+                ("inject", OtelContext { extract: false, inject }),
+                ("propagate", OtelContext { extract, inject }),
+                ("ignore", OtelContext::default()),
+            ]);
+        })),
+    once("otel_span_name", HTTP_SERVER_LOCATION, (1, 1), "name", "",
+        "What the span of a request is called, in which variables may stand; without it, as the location.",
+        Apply::Level(|l, d, r| l.otel.span_name = Some(r.template(&d.args[0])))),
+    often("otel_span_attr", HTTP_SERVER_LOCATION, (2, 2), "name value", "",
+        "Adds an attribute to the span of a request. The value may hold variables. A level that writes one has none of the level above.",
+        Apply::Level(attribute)),
+];
+
+fn attribute(level: &mut Level, directive: &Directive, reading: &mut Reading<'_>) {
+    let value = reading.template(&directive.args[1]);
+    let attribute = SpanAttribute { name: directive.args[0].text.clone(), value };
+    level.otel.attributes.get_or_insert_default().push(attribute);
+}

@@ -1,0 +1,193 @@
+//! An OpenTelemetry collector that keeps what it is sent: a real gRPC server of OTLP, on a thread of its own.
+//!
+//! It may be slow, or refuse. OTLP/HTTP needs none: an `Origin` keeps bodies, which `spans_of` reads. Next: `origin`.
+
+use crate::gate::Gate;
+use crate::{ports, wait};
+use opentelemetry_proto::tonic::collector::trace::v1::trace_service_server::{
+    TraceService, TraceServiceServer,
+};
+use opentelemetry_proto::tonic::collector::trace::v1::{
+    ExportTraceServiceRequest, ExportTraceServiceResponse,
+};
+use opentelemetry_proto::tonic::common::v1::{KeyValue, any_value};
+use opentelemetry_proto::tonic::trace::v1::Span;
+use prost::Message;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex};
+use tonic::transport::server::TcpIncoming;
+use tonic::transport::{Identity, Server, ServerTlsConfig};
+use tonic::{Request, Response, Status};
+
+/// One export as it came.
+#[derive(Debug, Clone)]
+pub struct Export {
+    /// The fields of the call, by name.
+    pub fields: Vec<(String, String)>,
+    /// What it carried.
+    pub request: ExportTraceServiceRequest,
+}
+
+impl Export {
+    /// Its spans.
+    pub fn spans(&self) -> Vec<Span> {
+        spans(&self.request)
+    }
+}
+
+/// A collector. It ends with the value.
+pub struct Collector {
+    port: u16,
+    state: Arc<State>,
+    _stop: tokio::sync::oneshot::Sender<()>,
+}
+
+#[derive(Default)]
+struct State {
+    exports: Mutex<Vec<Export>>,
+    /// Where set, each call waits for it.
+    gate: Option<Arc<Gate>>,
+}
+
+struct Service(Arc<State>);
+
+#[tonic::async_trait]
+impl TraceService for Service {
+    async fn export(
+        &self,
+        request: Request<ExportTraceServiceRequest>,
+    ) -> Result<Response<ExportTraceServiceResponse>, Status> {
+        let fields = request.metadata().clone().into_headers();
+        let fields = fields
+            .iter()
+            .map(|(name, value)| (name.to_string(), String::from_utf8_lossy(value.as_bytes()).into_owned()))
+            .collect();
+        let export = Export { fields, request: request.into_inner() };
+        self.0.exports.lock().expect("nobody panics with it").push(export);
+        if let Some(gate) = self.0.gate.clone() {
+            let waited = tokio::task::spawn_blocking(move || gate.pass()).await;
+            waited.map_err(|_| Status::internal("the gate is gone"))?;
+        }
+        Ok(Response::new(ExportTraceServiceResponse::default()))
+    }
+}
+
+impl Collector {
+    /// One on a free port.
+    pub fn start() -> Collector {
+        Collector::serve(ports::free(), None, None)
+    }
+
+    /// One on a port that is known to be free.
+    pub fn start_at(port: u16) -> Collector {
+        Collector::serve(port, None, None)
+    }
+
+    /// One that keeps each export waiting for the gate.
+    pub fn behind(gate: &Arc<Gate>) -> Collector {
+        Collector::serve(ports::free(), Some(gate.clone()), None)
+    }
+
+    /// One that speaks TLS with this certificate and key.
+    pub fn secured(certificate: &str, key: &str) -> Collector {
+        Collector::serve(ports::free(), None, Some(Identity::from_pem(certificate, key)))
+    }
+
+    fn serve(port: u16, gate: Option<Arc<Gate>>, identity: Option<Identity>) -> Collector {
+        let state = Arc::new(State { gate, ..State::default() });
+        let service = TraceServiceServer::new(Service(state.clone()));
+        let address = SocketAddr::from(([127, 0, 0, 1], port));
+        let (stop, stopped) = tokio::sync::oneshot::channel();
+        let (ready, listening) = std::sync::mpsc::channel();
+        std::thread::spawn(move || {
+            let runtime =
+                tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+            runtime.block_on(async move {
+                let incoming = TcpIncoming::bind(address).expect("a free port");
+                let mut server = Server::builder();
+                if let Some(identity) = identity {
+                    let tls = ServerTlsConfig::new().identity(identity);
+                    server = server.tls_config(tls).expect("a certificate and its key");
+                }
+                _ = ready.send(());
+                let serving = server.add_service(service).serve_with_incoming(incoming);
+                // Whoever is being served is cut off, as by a collector that is killed.
+                tokio::select! { _ = serving => {}, _ = stopped => {} }
+            });
+            runtime.shutdown_background();
+        });
+        listening.recv().expect("it listens");
+        Collector { port, state, _stop: stop }
+    }
+
+    /// Its address, as a configuration names it.
+    pub fn address(&self) -> String {
+        format!("127.0.0.1:{}", self.port)
+    }
+
+    /// Every export so far.
+    pub fn exports(&self) -> Vec<Export> {
+        self.state.exports.lock().expect("nobody panics with it").clone()
+    }
+
+    /// Every span so far.
+    pub fn spans(&self) -> Vec<Span> {
+        self.exports().iter().flat_map(Export::spans).collect()
+    }
+
+    /// The spans of the request of a target, the request's own first, once they are there.
+    pub fn trace_of(&self, target: &str) -> Vec<Span> {
+        let mut found = Vec::new();
+        wait::until(&format!("the spans of {target}"), || {
+            let all = self.spans();
+            let own = all.iter().find(|span| attribute(span, "http.target").as_deref() == Some(target));
+            found = own.map_or_else(Vec::new, |own| {
+                let mut trace: Vec<Span> =
+                    all.iter().filter(|span| span.trace_id == own.trace_id).cloned().collect();
+                trace.sort_by_key(|span| span.span_id != own.span_id);
+                trace
+            });
+            !found.is_empty()
+        });
+        found
+    }
+}
+
+/// The spans of a body of OTLP/HTTP.
+pub fn spans_of(body: &[u8]) -> Vec<Span> {
+    spans(&ExportTraceServiceRequest::decode(body).expect("a message of OTLP"))
+}
+
+fn spans(request: &ExportTraceServiceRequest) -> Vec<Span> {
+    let scopes = request.resource_spans.iter().flat_map(|resource| &resource.scope_spans);
+    scopes.flat_map(|scope| scope.spans.clone()).collect()
+}
+
+/// An attribute of a span, as text.
+pub fn attribute(span: &Span, name: &str) -> Option<String> {
+    value(&span.attributes, name)
+}
+
+/// A value out of a list of attributes, as text; a list of values in brackets.
+pub fn value(attributes: &[KeyValue], name: &str) -> Option<String> {
+    let found = attributes.iter().find(|attribute| attribute.key == name)?;
+    text(found.value.as_ref()?.value.as_ref()?)
+}
+
+fn text(value: &any_value::Value) -> Option<String> {
+    match value {
+        any_value::Value::StringValue(text) => Some(text.clone()),
+        any_value::Value::IntValue(number) => Some(number.to_string()),
+        any_value::Value::ArrayValue(list) => {
+            let parts: Vec<String> =
+                list.values.iter().filter_map(|value| text(value.value.as_ref()?)).collect();
+            Some(format!("[{}]", parts.join(",")))
+        }
+        _ => None,
+    }
+}
+
+/// An id in hexadecimal digits.
+pub fn digits(id: &[u8]) -> String {
+    id.iter().map(|byte| format!("{byte:02x}")).collect()
+}

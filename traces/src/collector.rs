@@ -1,0 +1,110 @@
+//! The collector that spans go to: how it is reached, and a batch carried over.
+//!
+//! A connection of gRPC is kept, and made anew when it is gone. Before: `grpc`, `post`; next: `exporter`.
+
+use crate::failure::ExportFailure;
+use crate::grpc::GrpcConnection;
+use crate::post::post;
+use millstream_conf::model::{OtelExporter, OtelProtocol, PeerAddress, TlsVersion, UpstreamTls};
+use millstream_net::address::Address;
+use millstream_net::connect::connect;
+use millstream_net::resolve::resolve;
+use millstream_net::stream::Stream;
+use millstream_net::tls::{TlsConnector, TlsError};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Where systems keep the authorities that they trust.
+const SYSTEM_AUTHORITIES: [&str; 4] = [
+    "/etc/ssl/certs/ca-certificates.crt",
+    "/etc/pki/tls/certs/ca-bundle.crt",
+    "/etc/ssl/ca-bundle.pem",
+    "/etc/ssl/cert.pem",
+];
+
+/// How TLS is spoken to a collector; nothing where it is not. Reads files: for start and reload only.
+///
+/// # Errors
+/// What is wrong with the authorities.
+pub(crate) fn connector(settings: &OtelExporter) -> Result<Option<Arc<TlsConnector>>, TlsError> {
+    if !settings.endpoint.secured {
+        return Ok(None);
+    }
+    let system = || SYSTEM_AUTHORITIES.into_iter().find(|path| Path::new(path).exists()).map(PathBuf::from);
+    let connector = TlsConnector::new(&UpstreamTls {
+        sends_name: true,
+        verifies: true,
+        trusted: settings.trusted.clone().or_else(system),
+        revoked: None,
+        depth: 8,
+        certificate: None,
+        passwords: None,
+        protocols: vec![TlsVersion::Tls12, TlsVersion::Tls13],
+        ciphers: Vec::new(),
+        reuses_sessions: true,
+    })?;
+    // A gRPC server may refuse who does not say that it speaks HTTP/2 (RFC 9113 §3.2).
+    let offer: &[&[u8]] = if settings.endpoint.protocol == OtelProtocol::Grpc { &[b"h2"] } else { &[] };
+    Ok(Some(Arc::new(connector.offering(offer))))
+}
+
+/// A collector.
+pub(crate) struct Collector {
+    settings: OtelExporter,
+    tls: Option<Arc<TlsConnector>>,
+    /// What requests begin with: scheme and authority.
+    base: String,
+    connection: Option<GrpcConnection>,
+}
+
+impl Collector {
+    /// One that is reached in this way.
+    pub(crate) fn new(settings: OtelExporter, tls: Option<Arc<TlsConnector>>) -> Collector {
+        let scheme = if settings.endpoint.secured { "https" } else { "http" };
+        let base = format!("{scheme}://{}", settings.endpoint.authority);
+        Collector { settings, tls, base, connection: None }
+    }
+
+    /// Carries a batch over. What went wrong costs the connection: the next batch has a new one.
+    pub(crate) async fn export(&mut self, message: &[u8]) -> Result<(), ExportFailure> {
+        if let OtelProtocol::Http(path) = &self.settings.endpoint.protocol {
+            let stream = self.connect().await?;
+            let authority = self.settings.endpoint.authority.as_str();
+            return post(stream, (authority, path), &self.settings.headers, message).await;
+        }
+        let kept = match self.connection.take() {
+            Some(mut kept) => kept.is_ready().await.then_some(kept),
+            None => None,
+        };
+        let mut connection = match kept {
+            Some(kept) => kept,
+            None => GrpcConnection::open(self.connect().await?).await?,
+        };
+        connection.call(&self.base, &self.settings.headers, message).await?;
+        self.connection = Some(connection);
+        Ok(())
+    }
+
+    /// A new connection, to the first of its addresses that takes one.
+    async fn connect(&self) -> io::Result<Stream> {
+        let addresses = match &self.settings.endpoint.address {
+            PeerAddress::Tcp(address) => vec![Address::Tcp(*address)],
+            PeerAddress::Unix(path) => vec![Address::Unix(Some(path.clone()))],
+            PeerAddress::Name(name) => resolve(name).await?.into_iter().map(Address::Tcp).collect(),
+        };
+        let mut failed = io::Error::from(io::ErrorKind::NotFound);
+        for address in &addresses {
+            match connect(address, None).await {
+                Ok(stream) => {
+                    return match &self.tls {
+                        Some(tls) => tls.connect(stream, &self.settings.endpoint.authority).await,
+                        None => Ok(stream),
+                    };
+                }
+                Err(error) => failed = error,
+            }
+        }
+        Err(failed)
+    }
+}

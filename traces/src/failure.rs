@@ -1,0 +1,59 @@
+//! Why a batch was not taken.
+//!
+//! Next: `collector`, which meets these; `exporter`, which tells them.
+
+use std::fmt;
+use std::io;
+
+/// What went wrong with an export.
+#[derive(Debug)]
+pub(crate) enum ExportFailure {
+    /// No connection, or one that broke.
+    Connection(io::Error),
+    /// HTTP/2 went wrong.
+    Http2(h2::Error),
+    /// Its parts make no request.
+    Request(http::Error),
+    /// The answer is no answer.
+    Answer,
+    /// HTTP says no.
+    Status(u16),
+    /// gRPC says no: its code and message.
+    Refused(u32, String),
+    /// It took too long.
+    TimedOut,
+}
+
+impl fmt::Display for ExportFailure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ExportFailure::Connection(error) => error.fmt(f),
+            ExportFailure::Http2(error) => error.fmt(f),
+            ExportFailure::Request(error) => error.fmt(f),
+            ExportFailure::Answer => f.write_str("the answer is not one of OTLP"),
+            ExportFailure::Status(status) => write!(f, "the collector answered with {status}"),
+            ExportFailure::Refused(code, message) => {
+                write!(f, "the collector refused with gRPC status {code}: {message}")
+            }
+            ExportFailure::TimedOut => f.write_str("timed out"),
+        }
+    }
+}
+
+impl From<io::Error> for ExportFailure {
+    fn from(error: io::Error) -> Self {
+        ExportFailure::Connection(error)
+    }
+}
+
+impl From<h2::Error> for ExportFailure {
+    fn from(error: h2::Error) -> Self {
+        ExportFailure::Http2(error)
+    }
+}
+
+impl From<http::Error> for ExportFailure {
+    fn from(error: http::Error) -> Self {
+        ExportFailure::Request(error)
+    }
+}
