@@ -78,12 +78,8 @@ pub fn give_all(configuration: &Configuration, account: &Account, log: &ErrorLog
     let settings = || http.locations.iter().map(|location| &location.settings);
     let error_logs =
         configuration.main.error_logs.iter().chain(settings().flat_map(|own| own.logs.error.iter()));
-    for error_log in error_logs {
-        if let LogTarget::File(path) = &error_log.target {
-            give(path);
-        }
-    }
-    http.log_files.iter().for_each(|file| give(&file.path));
+    let targets = error_logs.map(|log| &log.target).chain(http.log_files.iter().map(|log| &log.target));
+    targets.filter_map(LogTarget::file).for_each(give);
     http.cache_zones.iter().filter_map(|zone| zone.path.as_deref()).for_each(give);
 }
 

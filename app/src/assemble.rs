@@ -5,14 +5,15 @@
 
 use crate::descriptors::Needs;
 use crate::handshakes::Handshakes;
+use crate::logs::{self, Logs};
 use crate::names::LookedUp;
 use crate::traces::Traces;
 use crate::{account, temporary};
 use millstream_cache::Store;
 use millstream_conf::diagnostics::Diagnostics;
 use millstream_conf::model::{
-    CacheZone, Configuration, ErrorLog, HostPort, Http, Level, LimitZone, LogTarget, Main, Making,
-    PeerAddress, Upstream, UpstreamServer, Variable,
+    CacheZone, Configuration, HostPort, Http, Level, LimitZone, LogTarget, Making, PeerAddress, Upstream,
+    UpstreamServer, Variable,
 };
 use millstream_conf::variables::Builtin;
 use millstream_net::address::Address;
@@ -24,13 +25,11 @@ use millstream_server::limit_zone::requests::RequestZone;
 use millstream_server::route::server_name::HostTable;
 use millstream_server::status_zones::StatusZones;
 use millstream_telemetry::error_log::ErrorLogs;
-use millstream_telemetry::log_writer::{self, LogSink, LogWriter};
+use millstream_telemetry::log_writer::LogWriter;
 use millstream_telemetry::metrics::Registry;
-use millstream_telemetry::recent_errors::RecentErrors;
 use millstream_traces::exporter::Tracing;
 use millstream_upstream::{Group, Server};
 use std::net::SocketAddr;
-use std::path::Path;
 use std::sync::Arc;
 
 /// A configuration that can go to work. Dropped, it leaves what runs as it was.
@@ -202,15 +201,6 @@ fn tell(findings: &Diagnostics, configuration: &Configuration, main_log: &ErrorL
     }
 }
 
-/// The file that complaints about the logs themselves go to: the first of the main error logs that is one.
-pub fn main_log_file(main: &Main, log_writer: &LogWriter) -> Option<LogSink> {
-    main.error_logs.iter().find_map(|log| match &log.target {
-        // It is open already, so this only finds it.
-        LogTarget::File(path) => log_writer.open(path, None).ok(),
-        LogTarget::Stderr => None,
-    })
-}
-
 /// Tries what a start would need, without starting: names, certificates, log files, directories (`-t`).
 pub fn probe(configuration: &mut Configuration, findings: &mut Diagnostics) {
     temporary::settle(configuration, findings);
@@ -222,14 +212,10 @@ pub fn probe(configuration: &mut Configuration, findings: &mut Diagnostics) {
     resolvers(http, &names, findings);
     Handshakes::read(http, false, findings);
     _ = tracing(http, None, findings);
-    let logs = || log_files(configuration);
+    let logs = || logs::targets(configuration).filter_map(LogTarget::file);
     let caches = || http.cache_zones.iter().filter_map(|zone| Some((zone.path.as_deref()?, zone.span)));
     let traces = Traces::before(logs().chain(caches().map(|(path, _)| path)));
-    for path in logs() {
-        if let Err(error) = log_writer::open_file(path) {
-            no_log(path, &error, findings);
-        }
-    }
+    logs::probe(configuration, findings);
     for (path, span) in caches() {
         if let Err(error) = std::fs::create_dir_all(path) {
             findings.error(span, format!("the cache directory {} cannot be made: {error}", path.display()));
@@ -239,61 +225,6 @@ pub fn probe(configuration: &mut Configuration, findings: &mut Diagnostics) {
     traces.remove();
     // A log that every location inherits is one finding.
     findings.leave_out_repeats();
-}
-
-/// Every log file that a name stands for.
-fn log_files(configuration: &Configuration) -> impl Iterator<Item = &Path> {
-    let http = &configuration.http;
-    let own = http.locations.iter().flat_map(|location| location.settings.logs.error.iter());
-    let error_logs = configuration.main.error_logs.iter().chain(own).filter_map(|log| match &log.target {
-        LogTarget::File(path) => Some(path.as_path()),
-        _ => None,
-    });
-    http.log_files.iter().map(|file| file.path.as_path()).chain(error_logs)
-}
-
-fn no_log(path: &Path, error: &std::io::Error, findings: &mut Diagnostics) {
-    findings
-        .error_nowhere(format!("the log file {} cannot be opened: {error}", path.display()))
-        .help("make its directory, write access_log or error_log with another file, or access_log off");
-}
-
-/// Log files being opened; a file that cannot be is a finding.
-struct Logs<'a> {
-    log_writer: &'a Arc<LogWriter>,
-    recent: &'a Arc<RecentErrors>,
-    findings: &'a mut Diagnostics,
-}
-
-impl Logs<'_> {
-    fn open(&mut self, path: &Path, gzip: Option<u32>) -> Option<LogSink> {
-        match self.log_writer.open(path, gzip) {
-            Ok(sink) => Some(sink),
-            Err(error) => {
-                no_log(path, &error, self.findings);
-                None
-            }
-        }
-    }
-
-    /// The access logs of the configuration, and the groups of those that requests name.
-    fn access_logs(&mut self, http: &Http) -> (Vec<LogSink>, Vec<LogSink>) {
-        let groups = http.log_groups.iter().map(|kept| self.log_writer.group(*kept)).collect();
-        let files = http.log_files.iter().filter_map(|file| self.open(&file.path, file.gzip)).collect();
-        (files, groups)
-    }
-
-    fn error_logs(&mut self, logs: &[ErrorLog]) -> ErrorLogs {
-        let mut opened = Vec::with_capacity(logs.len());
-        for log in logs {
-            let sink = match &log.target {
-                LogTarget::Stderr => Some(self.log_writer.stderr()),
-                LogTarget::File(path) => self.open(path, None),
-            };
-            opened.extend(sink.map(|sink| (sink, log.level)));
-        }
-        ErrorLogs::new(opened).kept_in(self.recent)
-    }
 }
 
 fn groups(

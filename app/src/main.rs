@@ -22,6 +22,7 @@ mod health;
 mod recording;
 mod exporting;
 mod handshakes;
+mod logs;
 mod assemble;
 mod check;
 mod serve_url;

@@ -8,10 +8,11 @@ mod start;
 
 use crate::accepting::{self, Spread};
 use crate::account::{self, with_default_user};
-use crate::assemble::{assemble, main_log_file};
+use crate::assemble::assemble;
 use crate::cli::ServeUrl;
 use crate::exporting::Exporting;
 use crate::health::Checker;
+use crate::logs;
 use crate::names;
 use crate::panic_log;
 use crate::pid_file::PidFile;
@@ -142,7 +143,7 @@ impl Process {
         let registry = Arc::new(Registry::new());
         panic_log::install(&registry);
         let shared = assemble(configuration, 1, &log_writer, &registry, None)?.commit();
-        log_writer.report_to(main_log_file(&shared.configuration.main, &log_writer).as_ref());
+        log_writer.report_to(logs::main_file(&shared.configuration.main, &log_writer).as_ref());
         panic_log::tell(&shared.main_log);
         let main = &shared.configuration.main;
         let pid_file = PidFile::write(&main.pid).map_err(|error| {
@@ -287,7 +288,7 @@ impl Process {
         self.tell_threads();
         let before = std::mem::replace(&mut self.listenings, reloaded.listenings);
         let main = &self.shared.configuration.main;
-        self.log_writer.report_to(main_log_file(main, &self.log_writer).as_ref());
+        self.log_writer.report_to(logs::main_file(main, &self.log_writer).as_ref());
         panic_log::tell(&self.shared.main_log);
         if let Some(account) = &self.account {
             account::give_all(&self.shared.configuration, account, &log);
@@ -319,10 +320,7 @@ impl Process {
     /// what a library prints is not lost.
     fn take_stderr(&self) {
         let logs = &self.shared.configuration.main.error_logs;
-        let file = logs.iter().find_map(|log| match &log.target {
-            LogTarget::File(path) => Some(path),
-            LogTarget::Stderr => None,
-        });
+        let file = logs.iter().find_map(|log| log.target.file());
         let Some(path) = file.filter(|_| !tells_stderr(&self.shared.configuration.main)) else { return };
         // What a library prints waits for no reader of a pipe, so such a log does not stand for it.
         let redirected = match log_writer::open_file(path) {

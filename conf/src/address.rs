@@ -35,6 +35,32 @@ pub enum PeerAddress {
     Unix(PathBuf),
 }
 
+impl PeerAddress {
+    /// Reads `host[:port]` or `unix:path`; `None` where it is neither. The port is the scheme's where none is written.
+    pub fn parse(text: &str, default_port: u16) -> Option<PeerAddress> {
+        if let Some(path) = text.strip_prefix("unix:") {
+            return (!path.is_empty()).then(|| PeerAddress::Unix(path.into()));
+        }
+        if let Ok(address) = text.parse::<SocketAddr>() {
+            return (address.port() != 0).then_some(PeerAddress::Tcp(address));
+        }
+        if let Some(bare) = text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
+            return Some(PeerAddress::Tcp(SocketAddr::new(bare.parse::<IpAddr>().ok()?, default_port)));
+        }
+        if let Ok(ip) = text.parse::<IpAddr>() {
+            return ip.is_ipv4().then_some(PeerAddress::Tcp(SocketAddr::new(ip, default_port)));
+        }
+        let (host, port) = match text.split_once(':') {
+            Some((host, port)) => (host, port.parse::<u16>().ok().filter(|port| *port != 0)?),
+            None => (text, default_port),
+        };
+        let named =
+            |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'_') || byte >= 0x80;
+        let valid = !host.is_empty() && host.bytes().all(named);
+        valid.then(|| PeerAddress::Name(HostPort { host: host.to_owned(), port }))
+    }
+}
+
 /// An address of ours, with or without a port; port 0 is any.
 pub fn local_address(text: &str) -> Option<SocketAddr> {
     if let Ok(address) = text.parse() {

@@ -377,7 +377,24 @@ fn logs_are_checked() {
     );
     one_error(&in_http("log_format combined x;"), "duplicate \"log_format\"");
     one_error(&in_location("error_log e.log warning;"), "did you mean \"warn\"?");
-    one_error(&in_location("error_log syslog:server=x;"), "syslog:");
+    for (syslog, message) in [
+        ("tag=x", "no syslog server specified"),
+        ("server=", "invalid syslog server"),
+        ("server=a:b:c", "invalid syslog server"),
+        ("server=x,facility=loca1", "did you mean \"local1\"?"),
+        ("server=x,severity=warning", "did you mean \"warn\"?"),
+        ("server=x,tag=a-b", "only allows alphanumeric characters and underscore"),
+        ("server=x,tag=a23456789012345678901234567890123", "length exceeds 32"),
+        ("server=x,nohost", "write one of: server=, facility=, severity=, tag=, nohostname"),
+    ] {
+        one_error(&in_location(&format!("error_log syslog:{syslog};")), message);
+    }
+    one_error(
+        &in_location("access_log syslog:server=x combined buffer=4k;"),
+        "logs to syslog cannot be buffered",
+    );
+    one_error(&in_location("error_log memory:1m;"), "memory:");
+    no_error(&in_location("error_log syslog:server=unix:/dev/log,nohostname,tag=a_1,facility=cron debug;"));
     no_error(
         &in_http("access_log x.log later if=$arg_a; log_format later escape=json '{' '\"a\":\"$uri\"}';")
             .replace("access_log off; ", ""),

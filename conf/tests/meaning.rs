@@ -64,7 +64,7 @@ fn defaults_are_nginxs() {
     assert_eq!(settings.files.index[0].as_literal(), Some("index.html"));
     assert_eq!((&*settings.types.default, settings.types.by_extension.len()), ("text/plain", 3));
     assert_eq!(settings.logs.access[0].format.name, "combined");
-    assert_eq!(configuration.http.log_files[0].path, std::path::Path::new("/prefix/logs/access.log"));
+    assert_eq!(configuration.http.log_files[0].target, LogTarget::File("/prefix/logs/access.log".into()));
     assert_eq!(settings.logs.error[0].target, LogTarget::File("/prefix/logs/error.log".into()));
     assert!(!settings.gzip.enabled && settings.gzip.min_length == 20);
 }

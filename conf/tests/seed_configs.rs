@@ -118,7 +118,7 @@ fn api_1_has_one_worker_and_a_log_of_its_own() {
     assert_eq!(settings.keepalive.timeout, Duration::from_secs(65));
     assert!(settings.gzip.enabled);
     let log = first_log(&configuration, settings);
-    assert!(log.path.ends_with("access.log") && log.buffer.is_none());
+    assert!(log.target.file().is_some_and(|path| path.ends_with("access.log")) && log.buffer.is_none());
     assert_eq!(settings.logs.access[0].format.escape, Escape::Default);
 }
 

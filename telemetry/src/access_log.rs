@@ -7,7 +7,8 @@
 mod tests;
 
 use crate::log_writer::{LogSink, Ticket};
-use millstream_conf::model::{Escape, LogFile};
+use crate::syslog::Header;
+use millstream_conf::model::{Escape, LogFile, LogTarget};
 use std::time::{Duration, Instant};
 
 /// The buffer of a compressed log that names none, as in nginx: a member per line would grow the file.
@@ -23,6 +24,8 @@ pub struct AccessBuffer {
     /// Bytes at which the block is sent; `None` = every line at once.
     limit: Option<usize>,
     flush: Option<Duration>,
+    /// What lines begin with, where it is a log service.
+    header: Option<Header>,
     bytes: Vec<u8>,
     /// How much of `bytes` is whole lines.
     committed: usize,
@@ -33,7 +36,11 @@ impl AccessBuffer {
     /// A buffer as the file's `buffer=`, `flush=` and `gzip=` ask.
     pub fn new(sink: LogSink, conf: &LogFile) -> Self {
         let limit = conf.buffer.or(conf.gzip.map(|_| GZIP_BUFFER)).filter(|&bytes| bytes > 0);
-        AccessBuffer { sink, limit, flush: conf.flush, bytes: Vec::new(), committed: 0, due: None }
+        let header = match &conf.target {
+            LogTarget::Syslog(syslog) => Some(Header::new(syslog)),
+            LogTarget::File(_) | LogTarget::Stderr => None,
+        };
+        AccessBuffer { sink, limit, flush: conf.flush, header, bytes: Vec::new(), committed: 0, due: None }
     }
 
     /// Where one whole line, its newline included, is appended; [`AccessBuffer::commit`] makes it count. What an
@@ -44,6 +51,9 @@ impl AccessBuffer {
             self.bytes.reserve(self.limit.unwrap_or(0) + LINE_ROOM);
         }
         self.bytes.truncate(self.committed);
+        if let Some(header) = &self.header {
+            header.begin(&mut self.bytes);
+        }
         &mut self.bytes
     }
 

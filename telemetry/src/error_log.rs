@@ -9,6 +9,7 @@ mod tests;
 use crate::error_line;
 use crate::log_writer::LogSink;
 use crate::recent_errors::RecentErrors;
+use crate::syslog::Header;
 use millstream_conf::model::Level;
 use std::fmt;
 use std::sync::Arc;
@@ -19,17 +20,28 @@ pub use crate::local_time::{LocalTime, set_clock};
 /// The error logs of one place in the configuration. Cloning is cheap; the default logs nothing.
 #[derive(Debug, Clone, Default)]
 pub struct ErrorLogs {
-    logs: Arc<[(LogSink, Level)]>,
+    logs: Arc<[LeveledLog]>,
     /// The least severe level that any of them writes.
     least: Option<Level>,
     /// Where the worst lines are kept as well.
     recent: Option<Arc<RecentErrors>>,
 }
 
+/// One error log, opened.
+#[derive(Debug, Clone)]
+pub struct LeveledLog {
+    /// Where its lines go.
+    pub sink: LogSink,
+    /// The least severe level that it wants.
+    pub level: Level,
+    /// What its lines begin with, where it is a log service.
+    pub header: Option<Header>,
+}
+
 impl ErrorLogs {
-    /// Logs with the least severe level that each writes.
-    pub fn new(logs: Vec<(LogSink, Level)>) -> Self {
-        let least = logs.iter().map(|(_, level)| *level).max();
+    /// Logs that have been opened.
+    pub fn new(logs: Vec<LeveledLog>) -> Self {
+        let least = logs.iter().map(|log| log.level).max();
         ErrorLogs { logs: logs.into(), least, recent: None }
     }
 
@@ -55,10 +67,16 @@ impl ErrorLogs {
         if let Some(recent) = self.recent.as_ref().filter(|_| level <= Level::Error) {
             recent.keep(&line);
         }
-        for (sink, least) in self.logs.iter() {
-            if level <= *least {
-                sink.append(&line);
-            }
+        for log in self.logs.iter().filter(|log| level <= log.level) {
+            match &log.header {
+                None => log.sink.append(&line),
+                Some(header) => {
+                    let mut headed = Vec::with_capacity(line.len() + 96);
+                    header.begin_error(level, &mut headed);
+                    headed.extend_from_slice(&line);
+                    log.sink.append(&headed)
+                }
+            };
         }
     }
 }

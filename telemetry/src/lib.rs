@@ -6,6 +6,7 @@
 
 pub mod local_time;
 mod error_line;
+pub mod syslog;
 pub mod log_writer;
 pub mod access_log;
 pub mod recent_errors;

@@ -12,6 +12,7 @@
 //! It must never lose a queued line to a stop or a reopen while its file takes lines, and never hold the lock while writing.
 //! Next: `queue` (state behind the lock), `slot` (what waits for one file), `thread` (the loop), `output` (one file), `named` (files that requests name), `written` (waiting for a line).
 
+mod datagrams;
 mod output;
 mod named;
 mod slot;
@@ -21,6 +22,7 @@ mod written;
 #[cfg(test)]
 mod tests;
 
+use crate::syslog::LogService;
 use millstream_conf::model::KeptLogs;
 use named::{NamedFiles, Open};
 use output::Output;
@@ -93,12 +95,26 @@ impl LogWriter {
     /// # Errors
     /// Those of opening the file.
     pub fn open(&self, path: &Path, gzip: Option<u32>) -> io::Result<LogSink> {
-        if let Some(handle) = self.shared.find(path, gzip) {
+        let place = Place::File(path.to_owned());
+        if let Some(handle) = self.shared.find(&place, gzip) {
             handle.is_gzip.store(gzip.is_some(), Ordering::Relaxed);
             return Ok(LogSink { handle });
         }
         let output = Output::open(path)?;
-        Ok(LogSink::insert(&self.shared, Place::File(path.to_owned()), gzip, Open::File(output)))
+        Ok(LogSink::insert(&self.shared, place, gzip, Open::File(output)))
+    }
+
+    /// A log service, which gets a datagram for each line. Its senders begin lines with a [`Header`](crate::syslog::Header). One that
+    /// is used already is shared. Whether it is there is not asked: lines to one that is away are lost and counted.
+    ///
+    /// # Errors
+    /// The system has no socket for it.
+    pub fn service(&self, service: &LogService) -> io::Result<LogSink> {
+        let place = Place::Service(service.clone());
+        if let Some(handle) = self.shared.find(&place, None) {
+            return Ok(LogSink { handle });
+        }
+        Ok(LogSink::insert(&self.shared, place, None, Open::File(Output::service(service)?)))
     }
 
     /// A group of files whose names come with their lines; `kept` says which of them stay open. They are opened by the writer, so with

@@ -164,6 +164,19 @@ pub fn format_error_log(unix_seconds: i64, utc_offset_seconds: i32) -> [u8; 19] 
     out
 }
 
+/// `Nov  6 10:26:00`: when a line to a log service was written (RFC 3164 §4.1.2).
+pub fn format_syslog(unix_seconds: i64, utc_offset_seconds: i32) -> [u8; 15] {
+    let time = civil(unix_seconds, utc_offset_seconds);
+    let mut out = *b"Jan  1 00:00:00";
+    out[..3].copy_from_slice(MONTHS[time.month as usize - 1]);
+    two(&mut out, 4, time.day);
+    if time.day < 10 {
+        out[4] = b' ';
+    }
+    clock(&mut out, 7, &time);
+    out
+}
+
 /// Reads any of the three formats of RFC 9110 §5.6.7: `Sun, 06 Nov 1994 08:49:37 GMT`,
 /// `Sunday, 06-Nov-94 08:49:37 GMT` and `Sun Nov  6 08:49:37 1994`. A two-digit year from 70 on is of the last
 /// century, a smaller one of this. The name of the day must be one, not the right one. Letters count in any case, as

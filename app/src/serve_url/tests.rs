@@ -228,7 +228,7 @@ fn an_access_log_is_buffered() {
     let flags = ServeUrl { access_log: Some("/tmp/access.log".into()), ..serve(&["http://127.0.0.1:8000"]) };
     let configuration = load(&flags);
     let file = &configuration.http.log_files[0];
-    assert_eq!((file.path.as_path(), file.buffer), (Path::new("/tmp/access.log"), Some(64 << 10)));
+    assert_eq!((file.target.file(), file.buffer), (Some(Path::new("/tmp/access.log")), Some(64 << 10)));
 }
 
 #[test]

@@ -4,10 +4,10 @@
 //! Next: `millstream-telemetry`'s `log_writer`, which writes them.
 
 mod formats;
+mod syslog;
 
 pub use formats::declare_combined;
 
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ use super::context::{HTTP, HTTP_SERVER_LOCATION, UP_TO_EXCEPT, UP_TO_IF};
 use super::level::level;
 use super::templates::{Templates, record, without_templates};
 use super::{Apply, Feature, MANY, Place, Row, often, once};
-use crate::declared::log::{KeptLogs, LogFile, LogFileId, LogFormat, LogGroupId, MOST_KEPT};
+use crate::declared::log::{KeptLogs, LogFile, LogFileId, LogFormat, LogGroupId, LogTarget, MOST_KEPT};
 use crate::reading::{Reading, parameter};
 use crate::suggest;
 use crate::template::{self, Template};
@@ -35,15 +35,6 @@ pub enum LogLevel {
     Notice,
     Info,
     Debug,
-}
-
-/// Where a log goes.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub enum LogTarget {
-    /// A file, appended to, created where missing.
-    File(PathBuf),
-    /// The standard error stream.
-    Stderr,
 }
 
 /// One `error_log`.
@@ -121,9 +112,10 @@ impl LogsLevel {
         if self.access.is_some() {
             return;
         }
-        let file = LogFile { path: reading.path("logs/access.log"), buffer: None, flush: None, gzip: None };
+        let target = LogTarget::File(reading.path("logs/access.log"));
+        let file = LogFile { target, buffer: None, flush: None, gzip: None };
         let files = &mut reading.declared.log_files;
-        let index = files.iter().position(|known| known.path == file.path).unwrap_or_else(|| {
+        let index = files.iter().position(|known| known.target == file.target).unwrap_or_else(|| {
             files.push(file);
             files.len() - 1
         });
@@ -159,15 +151,17 @@ pub const ROWS: &[Row] = &[
         "Names a format for access-log lines. `combined` is there from the start, as nginx has it, and `json`: an object a line.",
         Apply::Declare(log_format)),
     often("access_log", UP_TO_IF.or(UP_TO_EXCEPT), (1, MANY),
-        "path [format [buffer=size] [gzip[=level]] [flush=time] [if=condition]] | off", "logs/access.log combined",
+        "path | syslog:server=address[,parameter=value] [format [buffer=size] [gzip[=level]] [flush=time] [if=condition]] | off", "logs/access.log combined",
         "Where requests are logged. `buffer` collects lines, `flush` bounds how long one waits, `gzip` compresses the file, and \
         with `if` only requests are logged for which the condition is neither empty nor `0`. A path may have variables; such files are \
         opened for each line, unless `open_log_file_cache` keeps them, with the rights of `user`, are not buffered, and are not made \
-        where the root of the request is no directory. A level that writes one has none \
+        where the root of the request is no directory. `syslog:` sends each line to a log service, over UDP or to a unix socket \
+        (`server=unix:/dev/log`), with the parameters `facility=` (local7), `severity=` (info), `tag=` (nginx) and `nohostname`. A level that writes one has none \
         of the level above; where one of them is `off`, nothing is logged.",
         Apply::Level(access_log)),
-    often("error_log", HTTP_SERVER_LOCATION, (1, 2), "file | stderr [level]", "logs/error.log error",
-        "Where errors go and from which level on: debug, info, notice, warn, error, crit, alert or emerg.",
+    often("error_log", HTTP_SERVER_LOCATION, (1, 2), "file | stderr | syslog:server=address[,parameter=value] [level]", "logs/error.log error",
+        "Where errors go and from which level on: debug, info, notice, warn, error, crit, alert or emerg. `syslog:` is told as for `access_log`; the \
+        severity of a line is its level.",
         Apply::Level(|l, d, r| {
             if let Some(log) = error_log(d, r) {
                 l.logs.error.get_or_insert_default().push(log);
@@ -201,26 +195,18 @@ pub(super) fn error_log(directive: &Directive, reading: &mut Reading<'_>) -> Opt
         None => LogLevel::Error,
     };
     let word = &directive.args[0];
-    if not_yet(word, reading) {
-        return None;
-    }
     let target = match word.text.as_str() {
         "stderr" => LogTarget::Stderr,
+        text if text.starts_with(syslog::PREFIX) => LogTarget::Syslog(syslog::read(word, reading)?),
+        text if text.starts_with("memory:") => {
+            reading
+                .error(word.span, "nginx knows logs to \"memory:\", Millstream does not")
+                .help("write a file; the dashboard has the last errors");
+            return None;
+        }
         path => LogTarget::File(reading.path(path)),
     };
     Some(ErrorLog { target, level })
-}
-
-fn not_yet(word: &Word, reading: &mut Reading<'_>) -> bool {
-    for kind in ["syslog:", "memory:"] {
-        if word.text.starts_with(kind) {
-            reading
-                .error(word.span, format!("nginx knows logs to \"{kind}\", Millstream does not (yet)"))
-                .help("write a file, and let the system's log service read it");
-            return true;
-        }
-    }
-    false
 }
 
 #[derive(Default)]
@@ -241,9 +227,6 @@ fn access_log(level: &mut super::Level, directive: &Directive, reading: &mut Rea
         }
         return;
     }
-    if not_yet(path, reading) {
-        return;
-    }
     let Some(format) = format(directive, reading) else { return };
     let Some(parameters) = parameters(directive.args.get(2..).unwrap_or_default(), reading) else { return };
     if parameters.flush.is_some() && parameters.buffer.is_none() {
@@ -252,7 +235,14 @@ fn access_log(level: &mut super::Level, directive: &Directive, reading: &mut Rea
             .help("flush= needs buffer=, as in buffer=64k flush=10s");
         return;
     }
-    if !template::is_literal(&path.text) {
+    let is_service = path.text.starts_with(syslog::PREFIX);
+    if is_service && parameters.buffer.is_some() {
+        reading
+            .error(path.span, "logs to syslog cannot be buffered")
+            .help("leave out buffer=, flush= and gzip");
+        return;
+    }
+    if !is_service && !template::is_literal(&path.text) {
         if parameters.buffer.is_some() {
             reading
                 .error(path.span, "buffered logs cannot have variables in name")
@@ -266,12 +256,13 @@ fn access_log(level: &mut super::Level, directive: &Directive, reading: &mut Rea
         }
         return;
     }
-    let file = LogFile {
-        path: reading.path(&path.text),
-        buffer: parameters.buffer,
-        flush: parameters.flush,
-        gzip: parameters.gzip,
+    let target = if is_service {
+        let Some(syslog) = syslog::read(path, reading) else { return };
+        LogTarget::Syslog(syslog)
+    } else {
+        LogTarget::File(reading.path(&path.text))
     };
+    let file = LogFile { target, buffer: parameters.buffer, flush: parameters.flush, gzip: parameters.gzip };
     if let Some(file) = log_file(file, path, reading)
         && let Some(logs) = logs
     {
@@ -383,7 +374,7 @@ fn positive(is_zero: Option<bool>, what: &str, word: &Word, reading: &mut Readin
 /// others gave it, as in nginx; two different buffers are an error.
 fn log_file(file: LogFile, word: &Word, reading: &mut Reading<'_>) -> Option<LogFileId> {
     let files = &mut reading.declared.log_files;
-    let Some(index) = files.iter().position(|known| known.path == file.path) else {
+    let Some(index) = files.iter().position(|known| known.target == file.target) else {
         files.push(file);
         return Some(LogFileId(files.len() as u32 - 1));
     };

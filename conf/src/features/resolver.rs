@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use super::context::{HTTP_SERVER_LOCATION, UPSTREAM};
 use super::level::settings;
-use super::upstream::peer_address;
 use super::{Apply, Row, once};
 use crate::address::PeerAddress;
 use crate::declared::resolver::{RESOLVER_TIMEOUT, Resolver, ResolverId};
@@ -80,7 +79,7 @@ fn resolver(directive: &Directive, reading: &mut Reading<'_>) -> Option<Resolver
 }
 
 fn server(word: &Word, reading: &mut Reading<'_>) -> Option<PeerAddress> {
-    match peer_address(&word.text, 53) {
+    match PeerAddress::parse(&word.text, 53) {
         None | Some(PeerAddress::Unix(_)) => {
             reading
                 .error(word.span, format!("invalid host or port in resolver \"{}\"", word.text))

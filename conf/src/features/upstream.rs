@@ -16,7 +16,7 @@ use crate::declared::upstream::{Balance, BalanceMethod, KeepaliveSize, Upstream,
 use crate::reading::Reading;
 use crate::source::Span;
 use crate::tree::Directive;
-pub use server::{default_server, peer_address};
+pub use server::default_server;
 use std::time::Duration;
 
 /// The rows of this family.

@@ -17,7 +17,9 @@ pub use crate::declared::health::{
 pub use crate::declared::limit_zone::{
     ConnectionZone, ConnectionZoneId, LimitZone, RequestZone, RequestZoneId,
 };
-pub use crate::declared::log::{Escape, KeptLogs, LogFile, LogFileId, LogFormat, LogGroupId};
+pub use crate::declared::log::{
+    Escape, KeptLogs, LogFile, LogFileId, LogFormat, LogGroupId, LogTarget, Syslog,
+};
 pub use crate::declared::made::geo::Geo;
 pub use crate::declared::made::map::Map;
 pub use crate::declared::made::split_clients::SplitClients;
@@ -53,7 +55,7 @@ pub use crate::features::limit_req::{RequestLimit, RequestLimits};
 pub use crate::features::lingering::{Lingering, LingeringClose};
 pub use crate::features::listen::{ServerName, SocketKeepalive};
 pub use crate::features::location::{LocationId, LocationMatch};
-pub use crate::features::logs::{AccessLog, ErrorLog, LogLevel as Level, LogPlace, LogTarget};
+pub use crate::features::logs::{AccessLog, ErrorLog, LogLevel as Level, LogPlace};
 pub use crate::features::main::{Main, User, WorkerProcesses};
 pub use crate::features::open_file_cache::{KeptFiles, OpenFileCache};
 pub use crate::features::otel::{Otel, OtelContext, SpanAttribute};

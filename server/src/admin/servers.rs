@@ -11,7 +11,6 @@ use crate::client::Client;
 use crate::generation::Shared;
 use crate::request::Request;
 use millstream_conf::address::PeerAddress;
-use millstream_conf::features::upstream::peer_address;
 use millstream_conf::model::Level;
 use millstream_conf::value;
 use millstream_net::address::Address;
@@ -173,7 +172,7 @@ impl ServerFields {
         let is_word =
             |text: &str| text.bytes().all(|byte| byte.is_ascii_graphic() && !b";{}\"'\\$#".contains(&byte));
         let address = Some(&name).filter(|name| name.len() <= LONGEST_ADDRESS && is_word(name));
-        let address = address.and_then(|name| peer_address(name, 80));
+        let address = address.and_then(|name| PeerAddress::parse(name, 80));
         let address =
             address.ok_or_else(|| bad(format!("\"{name}\" is not host:port, an address or unix:/path")))?;
         let change = self.change_of()?;

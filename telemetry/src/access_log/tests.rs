@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 fn conf(buffer: Option<usize>, flush: Option<Duration>, gzip: Option<u32>) -> LogFile {
-    LogFile { path: PathBuf::new(), buffer, flush, gzip }
+    LogFile { target: LogTarget::File(PathBuf::new()), buffer, flush, gzip }
 }
 
 struct Log {

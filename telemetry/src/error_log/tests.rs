@@ -13,10 +13,8 @@ fn a_message_goes_to_every_log_that_wants_its_level() {
     let directory = tempfile::tempdir().unwrap();
     let writer = LogWriter::start().unwrap();
     let (errors, all) = (directory.path().join("errors"), directory.path().join("all"));
-    let logs = ErrorLogs::new(vec![
-        (writer.open(&errors, None).unwrap(), Level::Error),
-        (writer.open(&all, None).unwrap(), Level::Info),
-    ]);
+    let log = |path, level| LeveledLog { sink: writer.open(path, None).unwrap(), level, header: None };
+    let logs = ErrorLogs::new(vec![log(&errors, Level::Error), log(&all, Level::Info)]);
     log_error!(logs, Level::Error, "*{} connect() failed", 3);
     log_error!(&logs, Level::Notice, "using {} cores", 2);
     let mut evaluated = false;

@@ -1,11 +1,13 @@
 //! One log file as the writer thread sees it: what is to be written is one vectored write, or one gzip member per block.
 //!
-//! It never waits for a reader: what a full pipe or terminal does not take stays here until that can take more. A write
+//! To a log service each line is a datagram (`datagrams`). It never waits for a reader: what a full pipe or terminal does not take stays here until that can take more. A write
 //! that fails drops what waits, counts it and complains at most once a minute; it never stops the thread.
 //! Next: nothing below; `thread` calls this.
 
 use crate::error_line::{self, SystemError};
 use crate::local_time;
+use crate::log_writer::datagrams::Datagrams;
+use crate::syslog::LogService;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use millstream_conf::model::Level;
@@ -48,6 +50,7 @@ pub(super) struct Output {
 enum Target {
     Stderr,
     File { path: PathBuf, file: File },
+    Service(Datagrams),
 }
 
 /// Bytes as they go into the file.
@@ -79,6 +82,10 @@ impl Output {
     pub(super) fn open(path: &Path) -> io::Result<Self> {
         let file = open_file(path)?;
         Ok(Output::new(Target::File { path: path.to_owned(), file }))
+    }
+
+    pub(super) fn service(service: &LogService) -> io::Result<Self> {
+        Ok(Output::new(Target::Service(Datagrams::open(service)?)))
     }
 
     fn new(target: Target) -> Self {
@@ -159,6 +166,7 @@ impl Output {
         match &self.target {
             Target::Stderr => stderr.as_fd(),
             Target::File { file, .. } => file.as_fd(),
+            Target::Service(service) => service.as_fd(),
         }
     }
 
@@ -213,17 +221,18 @@ impl Output {
 
     fn complain_of(&mut self, slot: usize, error: &io::Error, outcome: &mut Outcome) {
         outcome.errors += 1;
-        let path = self.path().to_owned();
-        let message = format_args!("write() to \"{}\" failed {}", path.display(), SystemError(error));
+        let name = self.name();
+        let message = format_args!("write() to \"{name}\" failed {}", SystemError(error));
         if let Some(line) = self.complaint(message) {
             outcome.complaints.push((slot, line));
         }
     }
 
-    fn path(&self) -> &Path {
+    fn name(&self) -> String {
         match &self.target {
-            Target::Stderr => Path::new("stderr"),
-            Target::File { path, .. } => path,
+            Target::Stderr => "stderr".to_owned(),
+            Target::File { path, .. } => path.display().to_string(),
+            Target::Service(service) => service.name(),
         }
     }
 
@@ -307,6 +316,9 @@ fn write_some(target: &Target, waiting: &VecDeque<Piece>) -> io::Result<usize> {
             let slices: Vec<IoSlice<'_>> =
                 pieces.map(|piece| IoSlice::new(&piece.bytes[piece.done..])).collect();
             (&*file).write_vectored(&slices)
+        }
+        Target::Service(service) => {
+            service.send_one(waiting.front().map_or(&[][..], |piece| &piece.bytes[piece.done..]))
         }
     }
 }

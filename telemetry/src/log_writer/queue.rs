@@ -13,7 +13,6 @@ use millstream_conf::model::Level;
 use rustix::event::{EventfdFlags, eventfd};
 use std::io;
 use std::os::fd::OwnedFd;
-use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::Waker;
@@ -218,7 +217,7 @@ impl Shared {
         for (index, place) in places {
             let next = match &place {
                 Place::File(path) => Some(output::open_anew(path, owner)),
-                Place::Stderr | Place::Group => None,
+                Place::Stderr | Place::Service(_) | Place::Group => None,
             };
             let mut state = self.lock();
             // The slot may be another file's by now.
@@ -230,11 +229,11 @@ impl Shared {
         self.hurry(&mut self.lock());
     }
 
-    /// The open file of a path, with its compression set anew.
-    pub(super) fn find(&self, path: &Path, gzip: Option<u32>) -> Option<Arc<Handle>> {
+    /// What is open for a place already, with its compression set anew.
+    pub(super) fn find(&self, place: &Place, gzip: Option<u32>) -> Option<Arc<Handle>> {
         let mut state = self.lock();
         for slot in state.slots.iter_mut().flatten() {
-            if matches!(&slot.place, Place::File(known) if known == path)
+            if slot.place == *place
                 && let Some(handle) = slot.handle.upgrade()
             {
                 slot.gzip = gzip;

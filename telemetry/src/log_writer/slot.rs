@@ -5,6 +5,7 @@
 use super::Handle;
 use super::named::{Named, NamedLine, Open};
 use super::{FILE_BYTES, QUEUE_BYTES};
+use crate::syslog::LogService;
 use std::fs::File;
 use std::io;
 use std::path::PathBuf;
@@ -24,6 +25,7 @@ const SPARE_BUFFERS: usize = 32;
 pub(super) enum Place {
     Stderr,
     File(PathBuf),
+    Service(LogService),
     /// Files whose names come with their lines.
     Group,
 }
@@ -188,6 +190,8 @@ impl Slot {
         match &self.place {
             Place::Stderr => "stderr".to_owned(),
             Place::File(path) => path.display().to_string(),
+            Place::Service(LogService::Udp(address)) => address.to_string(),
+            Place::Service(LogService::Unix(path)) => path.display().to_string(),
             Place::Group => "access_log with variables".to_owned(),
         }
     }

@@ -48,6 +48,7 @@ mod typed;
 mod systemd;
 mod signals;
 mod logs;
+mod syslog;
 mod listeners;
 mod proxy_protocol;
 mod shortage;

@@ -5,7 +5,6 @@
 use crate::address::{HostPort, PeerAddress};
 use crate::declared::otel::{OtelEndpoint, OtelExporter, OtelProtocol};
 use crate::features::made::lines;
-use crate::features::upstream::peer_address;
 use crate::reading::Reading;
 use crate::suggest;
 use crate::tree::{Directive, Word};
@@ -148,7 +147,7 @@ fn parse(text: &str) -> Option<OtelEndpoint> {
     };
     let is_plain = |text: &str| text.bytes().all(|byte| byte.is_ascii_graphic());
     let port = if protocol == OtelProtocol::Grpc { GRPC_PORT } else { HTTP_PORT };
-    let address = peer_address(authority, port).filter(|_| is_plain(rest))?;
+    let address = PeerAddress::parse(authority, port).filter(|_| is_plain(rest))?;
     let authority = match &address {
         PeerAddress::Unix(_) => "localhost".to_owned(),
         _ => authority.to_owned(),

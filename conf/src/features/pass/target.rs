@@ -8,7 +8,7 @@ use crate::address::PeerAddress;
 use crate::declared::upstream::UpstreamId;
 use crate::features::Level;
 use crate::features::templates::Templates;
-use crate::features::upstream::{default_server, empty, peer_address};
+use crate::features::upstream::{default_server, empty};
 use crate::reading::Reading;
 use crate::source::Span;
 use crate::suggest;
@@ -159,7 +159,7 @@ pub(super) fn target(
         return Some((UpstreamId(index as u32), host.to_owned(), usual.unwrap_or(0)));
     }
     let (scheme, directive) = (if usual.is_some() { SCHEMES[0].0 } else { "" }, family.directive("pass"));
-    let Some(address) = peer_address(host, usual.unwrap_or(0)) else {
+    let Some(address) = PeerAddress::parse(host, usual.unwrap_or(0)) else {
         reading
             .error(word.span, format!("invalid host or port in {directive} \"{}\"", word.text))
             .help(format!("write {scheme}host:port, {scheme}name-of-an-upstream or {scheme}unix:/path"));

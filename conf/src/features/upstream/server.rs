@@ -2,13 +2,12 @@
 //!
 //! Names are not resolved here. Next: `balancing`, the methods.
 
-use crate::address::{HostPort, PeerAddress};
+use crate::address::PeerAddress;
 use crate::declared::upstream::{Upstream, UpstreamServer};
 use crate::reading::{Reading, parameter};
 use crate::source::Span;
 use crate::suggest;
 use crate::tree::{Directive, Word};
-use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 /// A server with nginx's defaults.
@@ -30,29 +29,6 @@ pub fn default_server(name: &str, span: Span, address: PeerAddress) -> UpstreamS
     }
 }
 
-/// Reads `host[:port]` or `unix:path`; `None` where it is neither. The port is the scheme's where none is written.
-pub fn peer_address(text: &str, default_port: u16) -> Option<PeerAddress> {
-    if let Some(path) = text.strip_prefix("unix:") {
-        return (!path.is_empty()).then(|| PeerAddress::Unix(path.into()));
-    }
-    if let Ok(address) = text.parse::<SocketAddr>() {
-        return (address.port() != 0).then_some(PeerAddress::Tcp(address));
-    }
-    if let Some(bare) = text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
-        return Some(PeerAddress::Tcp(SocketAddr::new(bare.parse::<IpAddr>().ok()?, default_port)));
-    }
-    if let Ok(ip) = text.parse::<IpAddr>() {
-        return ip.is_ipv4().then_some(PeerAddress::Tcp(SocketAddr::new(ip, default_port)));
-    }
-    let (host, port) = match text.split_once(':') {
-        Some((host, port)) => (host, port.parse::<u16>().ok().filter(|port| *port != 0)?),
-        None => (text, default_port),
-    };
-    let named = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'_') || byte >= 0x80;
-    let valid = !host.is_empty() && host.bytes().all(named);
-    valid.then(|| PeerAddress::Name(HostPort { host: host.to_owned(), port }))
-}
-
 /// `server`.
 pub(super) fn read(upstream: &mut Upstream, directive: &Directive, reading: &mut Reading<'_>) {
     let word = &directive.args[0];
@@ -62,7 +38,7 @@ pub(super) fn read(upstream: &mut Upstream, directive: &Directive, reading: &mut
             .help("a server of an upstream is host:port; the scheme stands in proxy_pass");
         return;
     }
-    let Some(address) = peer_address(&word.text, 80) else {
+    let Some(address) = PeerAddress::parse(&word.text, 80) else {
         reading
             .error(word.span, format!("invalid host or port in upstream \"{}\"", word.text))
             .help("write host:port, an address such as 127.0.0.1:8000 or [::1]:8000, or unix:/path");

@@ -1,0 +1,120 @@
+//! Log files and log services being opened: at a start, at a reload, and for `-t`.
+//!
+//! One that cannot be opened is a finding. Before: `millstream-conf`'s `features/logs`; next: `millstream-telemetry`'s `log_writer`, which writes
+//! them.
+
+use millstream_conf::diagnostics::Diagnostics;
+use millstream_conf::model::{Configuration, ErrorLog, Http, LogTarget, Main, PeerAddress, Syslog};
+use millstream_telemetry::error_log::{ErrorLogs, LeveledLog};
+use millstream_telemetry::log_writer::{self, LogSink, LogWriter};
+use millstream_telemetry::recent_errors::RecentErrors;
+use millstream_telemetry::syslog::{Header, LogService};
+use std::io;
+use std::net::ToSocketAddrs as _;
+use std::path::Path;
+use std::sync::Arc;
+
+/// Tries to open all that has a name.
+pub fn probe(configuration: &Configuration, findings: &mut Diagnostics) {
+    for target in targets(configuration) {
+        match target {
+            LogTarget::Stderr => {}
+            LogTarget::File(path) => {
+                log_writer::open_file(path).map_or_else(|error| no_log(path, &error, findings), drop);
+            }
+            LogTarget::Syslog(syslog) => {
+                service(syslog).map_or_else(|error| no_service(syslog, &error, findings), drop);
+            }
+        }
+    }
+}
+
+/// The file that complaints about the logs themselves go to: the first of the main error logs that is one.
+pub fn main_file(main: &Main, log_writer: &LogWriter) -> Option<LogSink> {
+    // It is open already, so this only finds it.
+    main.error_logs.iter().find_map(|log| log_writer.open(log.target.file()?, None).ok())
+}
+
+/// Where all logs go that a name stands for.
+pub fn targets(configuration: &Configuration) -> impl Iterator<Item = &LogTarget> {
+    let http = &configuration.http;
+    let own = http.locations.iter().flat_map(|location| location.settings.logs.error.iter());
+    let error_logs = configuration.main.error_logs.iter().chain(own).map(|log| &log.target);
+    http.log_files.iter().map(|log| &log.target).chain(error_logs)
+}
+
+fn no_log(path: &Path, error: &std::io::Error, findings: &mut Diagnostics) {
+    findings
+        .error_nowhere(format!("the log file {} cannot be opened: {error}", path.display()))
+        .help("make its directory, write access_log or error_log with another file, or access_log off");
+}
+
+/// Where a log service is. A name is looked up once, as in nginx.
+fn service(syslog: &Syslog) -> io::Result<LogService> {
+    match &syslog.server {
+        PeerAddress::Unix(path) => Ok(LogService::Unix(path.clone())),
+        PeerAddress::Tcp(address) => Ok(LogService::Udp(*address)),
+        PeerAddress::Name(name) => {
+            let mut addresses = (name.host.as_str(), name.port).to_socket_addrs()?;
+            addresses.next().map(LogService::Udp).ok_or_else(|| io::ErrorKind::NotFound.into())
+        }
+    }
+}
+
+fn no_service(syslog: &Syslog, error: &io::Error, findings: &mut Diagnostics) {
+    let server = match &syslog.server {
+        PeerAddress::Unix(path) => format!("unix:{}", path.display()),
+        PeerAddress::Tcp(address) => address.to_string(),
+        PeerAddress::Name(name) => name.host.clone(),
+    };
+    findings
+        .error_nowhere(format!("host not found in syslog server \"{server}\": {error}"))
+        .help("write the address of the log service, or server=unix:/dev/log");
+}
+
+/// Log files being opened; a file that cannot be is a finding.
+pub struct Logs<'a> {
+    /// Who writes them.
+    pub log_writer: &'a Arc<LogWriter>,
+    /// Where the last errors are kept.
+    pub recent: &'a Arc<RecentErrors>,
+    /// What is found wrong.
+    pub findings: &'a mut Diagnostics,
+}
+
+impl Logs<'_> {
+    fn open(&mut self, target: &LogTarget, gzip: Option<u32>) -> Option<LogSink> {
+        match target {
+            LogTarget::Stderr => Some(self.log_writer.stderr()),
+            LogTarget::File(path) => {
+                let opened = self.log_writer.open(path, gzip);
+                opened.map_err(|error| no_log(path, &error, self.findings)).ok()
+            }
+            LogTarget::Syslog(syslog) => {
+                let opened = service(syslog).and_then(|service| self.log_writer.service(&service));
+                opened.map_err(|error| no_service(syslog, &error, self.findings)).ok()
+            }
+        }
+    }
+
+    /// The access logs of the configuration, and the groups of those that requests name.
+    pub fn access_logs(&mut self, http: &Http) -> (Vec<LogSink>, Vec<LogSink>) {
+        let groups = http.log_groups.iter().map(|kept| self.log_writer.group(*kept)).collect();
+        let files = http.log_files.iter().filter_map(|file| self.open(&file.target, file.gzip)).collect();
+        (files, groups)
+    }
+
+    /// The error logs of one place in the configuration.
+    pub fn error_logs(&mut self, logs: &[ErrorLog]) -> ErrorLogs {
+        let mut opened = Vec::with_capacity(logs.len());
+        for log in logs {
+            let header = match &log.target {
+                LogTarget::Syslog(syslog) => Some(Header::new(syslog)),
+                LogTarget::File(_) | LogTarget::Stderr => None,
+            };
+            let sink = self.open(&log.target, None);
+            opened.extend(sink.map(|sink| LeveledLog { sink, level: log.level, header }));
+        }
+        ErrorLogs::new(opened).kept_in(self.recent)
+    }
+}
