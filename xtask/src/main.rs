@@ -10,6 +10,7 @@ mod instructions;
 mod dist;
 mod conformance;
 mod checks;
+mod bill;
 mod package;
 
 use std::process::ExitCode;

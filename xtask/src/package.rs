@@ -1,13 +1,13 @@
 //! `cargo xtask package`: the Debian package, in `target/debian`.
 //!
 //! What goes in, and where, stands in `app/Cargo.toml` (`package.metadata.deb`) and `packaging/`. Here is made what is made of the
-//! binary: manual pages and completions, which it prints itself. cargo-deb does the rest; it is looked for and never installed.
+//! binary: manual pages and completions, which it prints itself, and what it is made of (`bill`). cargo-deb does the rest; it is looked for and never installed.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use crate::{checks, tree};
+use crate::{bill, checks, tree};
 
 /// Lines of `millstream man`, each a page.
 const PAGES: &[&str] =
@@ -100,7 +100,10 @@ fn stage(binary: &Path) -> Result<(), String> {
         let script = printed(binary, &format!("completions {shell}"))?;
         fs::write(folder.join("completions").join(format!("millstream.{shell}")), script).map_err(failed)?;
     }
-    Ok(())
+    let parts = bill::parts()?;
+    fs::write(folder.join("third-party.txt"), bill::notices(&parts)).map_err(failed)?;
+    let version = env!("CARGO_PKG_VERSION");
+    fs::write(folder.join("millstream.cdx.json"), bill::cyclonedx(&parts, version)).map_err(failed)
 }
 
 fn printed(binary: &Path, line: &str) -> Result<Vec<u8>, String> {
