@@ -33,6 +33,8 @@ pub fn reload(
     old: &Shared,
     listenings: &[Arc<Listening>],
 ) -> Option<Reloaded> {
+    // Counted before any file is read, so that an edit that the reading misses is one more.
+    let edits: Vec<u64> = old.groups.iter().map(|group| group.edits()).collect();
     let Loaded { configuration, sources, diagnostics, .. } = load_again();
     log_findings(&diagnostics, &sources, &old.main_log, Severity::Warning);
     let configuration = configuration?;
@@ -54,7 +56,13 @@ pub fn reload(
             descriptors::allow(assembled.configuration(), |complaint| {
                 old.main_log.write(Level::Warn, complaint)
             });
-            Some(Reloaded { shared: assembled.commit(), listenings: opened.listenings })
+            let shared = assembled.commit();
+            for (before, edits) in old.groups.iter().zip(edits) {
+                if let Some(next) = shared.groups.iter().find(|next| next.name() == before.name()) {
+                    next.succeed(before, edits);
+                }
+            }
+            Some(Reloaded { shared, listenings: opened.listenings })
         }
         Err(errors) => {
             for error in errors {

@@ -1,8 +1,9 @@
-//! Real Python servers: a virtual environment made once under the target folder, and Gunicorn in front of the example API.
+//! Real Python programs: a virtual environment made once under the target folder, and Gunicorn in front of the example API.
 //!
 //! Needs `python3` with `venv`, and the package index the first time. A scenario that needs it fails when it cannot be
 //! made: a skipped test would look like a passed one.
 
+use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -13,29 +14,34 @@ use rustix::fs::{FlockOperation, flock};
 use crate::process::Running;
 use crate::{target_directory, wait, workspace};
 
-/// The folder of programs (`gunicorn`, `supervisord`, `python`) of the environment.
+/// The folder of programs (`gunicorn`, `supervisord`, `schemathesis`, `python`) of the environment.
 pub fn programs() -> &'static Path {
     static PROGRAMS: OnceLock<PathBuf> = OnceLock::new();
     PROGRAMS.get_or_init(|| make(&target_directory().join("python")))
 }
 
-/// Installs what `examples/flask/requirements.txt` names, again whenever that file changes.
+/// What is installed: the example's servers, and the tools that ask ours.
+const REQUIREMENTS: [&str; 2] = ["examples/flask/requirements.txt", "tests/requirements.txt"];
+
+/// Installs what [`REQUIREMENTS`] name, again whenever one of them changes.
 fn make(folder: &Path) -> PathBuf {
     fs::create_dir_all(folder.parent().unwrap_or(folder)).expect("the target folder is writable");
     // Two test programs at once must not both install.
     let lock = File::create(folder.with_extension("lock")).expect("the target folder is writable");
     flock(&lock, FlockOperation::LockExclusive).expect("a lock on an own file");
-    let requirements = workspace().join("examples/flask/requirements.txt");
-    let wanted = fs::read_to_string(&requirements).expect("examples/flask/requirements.txt is there");
+    let requirements = REQUIREMENTS.map(|file| workspace().join(file));
+    let wanted: String = requirements
+        .iter()
+        .map(|file| fs::read_to_string(file).unwrap_or_else(|error| panic!("{}: {error}", file.display())))
+        .collect();
     let stamp = folder.join("requirements.txt");
     if fs::read_to_string(&stamp).is_ok_and(|have| have == wanted) {
         return folder.join("bin");
     }
     run(Command::new("python3").args(["-m", "venv"]).arg(folder));
     let pip = folder.join("bin/pip");
-    run(Command::new(pip)
-        .args(["install", "--quiet", "--disable-pip-version-check", "-r"])
-        .arg(&requirements));
+    let named = requirements.iter().flat_map(|file| [OsStr::new("-r"), file.as_os_str()]);
+    run(Command::new(pip).args(["install", "--quiet", "--disable-pip-version-check"]).args(named));
     fs::write(&stamp, wanted).expect("the target folder is writable");
     folder.join("bin")
 }

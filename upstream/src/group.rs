@@ -4,8 +4,9 @@
 //! member that stays keeps its number, its place among the addresses of its server, its load and its failures.
 //! Next: `peers`, one version; `local`, a worker's way in.
 
-mod editing;
 mod state_file;
+mod editing;
+mod succession;
 
 pub use editing::{Edit, MOST_SERVERS, NotEdited, ServerChange};
 
@@ -24,6 +25,7 @@ use state_file::StateFile;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
+use succession::Editing;
 use tokio::sync::Notify;
 
 /// A group of upstream servers.
@@ -45,8 +47,8 @@ pub struct Group {
     state: Mutex<State>,
     /// Under which the peers of all versions are compared.
     turns: Arc<Mutex<()>>,
-    /// Held by whoever edits the servers.
-    editing: Mutex<()>,
+    /// Held by whoever edits the servers, and by a reload that takes over.
+    editing: Mutex<Editing>,
     /// Where edits are kept (`state`).
     state_file: Option<StateFile>,
 }

@@ -13,6 +13,7 @@ const PAGES: &[Page] = &[
     ("docs/variables.md", millstream_conf::manual::variables_markdown),
     ("docs/metrics.md", millstream_telemetry::manual::metrics_markdown),
     ("docs/bench.schema.json", millstream_load::report::json::schema),
+    ("docs/openapi.json", millstream_server::admin::endpoints::openapi),
 ];
 
 /// Writes every page.

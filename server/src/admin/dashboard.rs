@@ -27,12 +27,16 @@ const POLICY: &[u8] =
 impl Asset {
     /// The file behind a name.
     pub(super) fn named(name: &str) -> Option<Asset> {
-        Some(match name {
-            "" => Asset::Page,
-            "dashboard.css" => Asset::Style,
-            "dashboard.js" => Asset::Script,
-            _ => return None,
-        })
+        [Asset::Page, Asset::Style, Asset::Script].into_iter().find(|asset| asset.name() == name)
+    }
+
+    /// Its name in the path.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Asset::Page => "",
+            Asset::Style => "dashboard.css",
+            Asset::Script => "dashboard.js",
+        }
     }
 
     fn content(self) -> (&'static [u8], &'static str) {

@@ -19,6 +19,7 @@ pub mod caches;
 pub mod status;
 pub mod dashboard;
 pub mod resource;
+pub mod endpoints;
 pub mod purging;
 mod servers;
 pub mod explain;
@@ -29,13 +30,13 @@ mod live;
 
 pub use live::tables;
 
-use crate::answer::Outcome;
 use crate::answer::purge::{Refusal, json};
+use crate::answer::{Outcome, fixed};
 use crate::client::{BodyProgress, Client, ClientFailure};
 use crate::request::Request;
 use crate::right;
 use millstream_conf::model::Handler;
-use millstream_wire::{FieldId, Method};
+use millstream_wire::{FieldId, Headers, Method};
 use resource::Resource;
 use serde::{Deserialize, Serialize};
 use status::Subject;
@@ -68,6 +69,8 @@ pub struct ApiErrorText {
 pub(crate) struct ApiRefusal {
     refusal: Refusal,
     code: &'static str,
+    /// The methods that the path takes, where it takes another.
+    allow: String,
 }
 
 impl ApiRefusal {
@@ -76,13 +79,13 @@ impl ApiRefusal {
         code: &'static str,
         text: impl Into<std::borrow::Cow<'static, str>>,
     ) -> Self {
-        ApiRefusal { refusal: Refusal { status, text: text.into() }, code }
+        ApiRefusal { refusal: Refusal { status, text: text.into() }, code, allow: String::new() }
     }
 }
 
 impl From<Refusal> for ApiRefusal {
     fn from(refusal: Refusal) -> Self {
-        ApiRefusal { refusal, code: "PurgeImpossible" }
+        ApiRefusal { refusal, code: "PurgeImpossible", allow: String::new() }
     }
 }
 
@@ -113,29 +116,53 @@ pub async fn answer(request: &mut Request, client: &mut Client) -> Outcome {
         return refuse(request, client, ApiRefusal::new(403, "Forbidden", text)).await;
     }
     let Some(resource) = resource else {
-        let refusal = ApiRefusal::new(404, "PathNotFound", "there is no such path");
-        return refuse(request, client, refusal).await;
+        return refuse(request, client, no_path()).await;
     };
-    let outcome = match (request.method, resource) {
-        (Method::Get | Method::Head, resource) => read(request, client, resource).await,
-        (method, ref resource) if changes(method, resource) && !api.write => {
+    let Some(endpoint) = endpoints::of(&resource) else {
+        return refuse(request, client, no_path()).await;
+    };
+    let outcome = match endpoint.operation(request.method) {
+        None => {
+            let text = "this path knows no such method";
+            Err(ApiRefusal { allow: endpoint.allow(), ..ApiRefusal::new(405, "MethodNotSupported", text) })
+        }
+        Some(operation) if operation.writes && !api.write => {
             let text = "the API of this location only reads: write \"api write=on\"";
-            Err(ApiRefusal::new(405, "MethodDisabled", text))
+            let allow = endpoint.allow_reading();
+            Err(ApiRefusal { allow, ..ApiRefusal::new(405, "MethodDisabled", text) })
         }
-        (Method::Post | Method::Delete, Resource::Purge(zone)) => purge(request, client, zone).await,
-        (method, Resource::Status(Subject::Upstreams, path)) if servers::names_them(&path) => {
-            let body = match body(request, client).await {
-                Ok(Ok(body)) => body,
-                Ok(Err(failure)) => return Outcome::Client(failure),
-                Err(refusal) => return refuse(request, client, refusal).await,
-            };
-            Ok(servers::answer(request, client, (method, &path, &body)).await)
-        }
-        _ => Err(ApiRefusal::new(405, "MethodNotSupported", "this path knows no such method")),
+        Some(operation) if operation.writes => write(request, client, resource).await,
+        Some(_) => read(request, client, resource).await,
     };
     match outcome {
         Ok(outcome) => outcome,
         Err(refusal) => refuse(request, client, refusal).await,
+    }
+}
+
+fn no_path() -> ApiRefusal {
+    ApiRefusal::new(404, "PathNotFound", "there is no such path")
+}
+
+/// Changes what the resource names, as the body says.
+async fn write(
+    request: &mut Request,
+    client: &mut Client,
+    resource: Resource,
+) -> Result<Outcome, ApiRefusal> {
+    let body = match body(request, client).await? {
+        Ok(body) => body,
+        Err(failure) => return Ok(Outcome::Client(failure)),
+    };
+    match resource {
+        Resource::Purge(zone) => {
+            let report = purging::purge(request, zone.as_deref(), &body).await?;
+            Ok(json(request, client, 200, &report).await)
+        }
+        Resource::Status(_, path) => {
+            Ok(servers::answer(request, client, (request.method, &path, &body)).await)
+        }
+        _ => Err(no_path()),
     }
 }
 
@@ -161,44 +188,14 @@ async fn read(request: &mut Request, client: &mut Client, resource: Resource) ->
             let tables = tables(&request.generation.shared);
             live::answer(request, client, tables).await
         }
-        Resource::Asset(_) | Resource::Health | Resource::Readiness => {
-            Err(ApiRefusal::new(404, "PathNotFound", "there is no such path"))
-        }
-        Resource::Misses => {
-            let told = misses::all(&request.generation.shared);
-            Ok(json(request, client, 200, &told).await)
-        }
+        Resource::Asset(_) | Resource::Health | Resource::Readiness | Resource::Purge(_) => Err(no_path()),
+        Resource::Misses => Ok(json(request, client, 200, &misses::all(&request.generation.shared)).await),
         Resource::Metrics => Ok(metrics::answer(request, client).await),
         Resource::Explain => {
             let explanation = explain::answer(request).await?;
             Ok(json(request, client, 200, &explanation).await)
         }
-        Resource::Purge(_) => {
-            Err(ApiRefusal::new(405, "MethodNotSupported", "purging is a POST or a DELETE"))
-        }
     }
-}
-
-/// Whether a request is to change something.
-fn changes(method: Method, resource: &Resource) -> bool {
-    match resource {
-        Resource::Purge(_) => matches!(method, Method::Post | Method::Delete),
-        Resource::Status(Subject::Upstreams, path) => servers::names_them(path) && servers::changes(method),
-        _ => false,
-    }
-}
-
-async fn purge(
-    request: &mut Request,
-    client: &mut Client,
-    zone: Option<String>,
-) -> Result<Outcome, ApiRefusal> {
-    let body = match body(request, client).await? {
-        Ok(body) => body,
-        Err(failure) => return Ok(Outcome::Client(failure)),
-    };
-    let report = purging::purge(request, zone.as_deref(), &body).await?;
-    Ok(json(request, client, 200, &report).await)
 }
 
 /// Reads the whole body of a request.
@@ -232,7 +229,15 @@ async fn body(
 }
 
 async fn refuse(request: &mut Request, client: &mut Client, refusal: ApiRefusal) -> Outcome {
-    let ApiRefusal { refusal: Refusal { status, text }, code } = refusal;
+    let ApiRefusal { refusal: Refusal { status, text }, code, allow } = refusal;
     let error = ApiErrorText { status, text: text.into_owned(), code: code.to_owned() };
-    json(request, client, status, &ApiError { error }).await
+    let Ok(mut body) = serde_json::to_vec(&ApiError { error }) else { return Outcome::Status(500) };
+    body.push(b'\n');
+    let mut headers = Headers::default();
+    headers.push(b"Content-Type", b"application/json");
+    headers.push(b"Cache-Control", b"no-store");
+    if !allow.is_empty() {
+        headers.push(b"Allow", allow.as_bytes());
+    }
+    fixed::whole(request, client, status, &headers, &body).await
 }

@@ -54,7 +54,7 @@ pub fn of(request: &Request, on_dashboard: bool) -> Option<Resource> {
 }
 
 /// What stands where the dashboard is: its page, what monitors ask for, and the API below its name.
-fn beside_page(path: &str) -> Option<Resource> {
+pub(super) fn beside_page(path: &str) -> Option<Resource> {
     Some(match path {
         "metrics" => Resource::Metrics,
         "healthz" => Resource::Health,

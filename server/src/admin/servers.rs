@@ -54,16 +54,6 @@ enum Edited {
     Removed(Value),
 }
 
-/// Whether a path below `upstreams` names the servers of a group, or one of them.
-pub(super) fn names_them(path: &[String]) -> bool {
-    matches!(path, [_, servers] | [_, servers, _] if servers == "servers")
-}
-
-/// Whether such a method changes them.
-pub(super) fn changes(method: Method) -> bool {
-    matches!(method, Method::Post | Method::Patch | Method::Delete)
-}
-
 /// Answers a request that is to change them.
 pub(super) async fn answer(
     request: &mut Request,
@@ -88,7 +78,7 @@ pub(super) async fn answer(
 
 async fn change(shared: &Shared, method: Method, path: &[String], body: &[u8]) -> Result<Edited, ApiRefusal> {
     let [upstream, _, which @ ..] = path else { return Err(malformed("there is no such path")) };
-    let group = group(shared, upstream)?;
+    let group = &group(shared, upstream)?;
     let said = |what: fmt::Arguments<'_>| {
         shared.main_log.write(Level::Notice, format_args!("API: {what} of upstream \"{upstream}\""));
     };
@@ -99,28 +89,31 @@ async fn change(shared: &Shared, method: Method, path: &[String], body: &[u8]) -
             let ids = edit(group, Edit::Add(server), "").await?;
             let id = ids.first().copied().unwrap_or_default();
             said(format_args!("\"{name}\" is a server"));
-            Ok(Edited::Added(id, configured_one(group, id).unwrap_or_default()))
+            Ok(Edited::Added(id, configured_one(&group.latest(), id).unwrap_or_default()))
         }
         (Method::Patch, [id]) => {
             let fields = ServerFields::read(body)?;
             let number = number(upstream, id)?;
             let known = group.in_force().accounts(clock::now()).find(|account| account.id == number);
             let change = fields.change(&known.ok_or_else(|| no_server(upstream, id))?)?;
-            edit(group, Edit::Change(number, change), id).await?;
+            let ids = edit(group, Edit::Change(number, change), id).await?;
             said(format_args!("server {id} was changed"));
-            Ok(Edited::Changed(configured_one(group, number).ok_or_else(|| no_server(upstream, id))?))
+            // It has another number where a reload came in between.
+            let now = ids.iter().find(|id| **id == number).or(ids.first()).copied().unwrap_or(number);
+            let told = configured_one(&group.latest(), now);
+            Ok(Edited::Changed(told.ok_or_else(|| no_server(upstream, id))?))
         }
         (Method::Delete, [id]) => {
             edit(group, Edit::Remove(number(upstream, id)?), id).await?;
             said(format_args!("server {id} was taken away"));
-            Ok(Edited::Removed(configured(group)))
+            Ok(Edited::Removed(configured(&group.latest())))
         }
         _ => Err(ApiRefusal::new(405, "MethodNotSupported", "this path knows no such method")),
     }
 }
 
-/// The group of a name, where it may be changed.
-fn group<'s>(shared: &'s Shared, name: &str) -> Result<&'s Arc<Group>, ApiRefusal> {
+/// The group of a name, where it may be changed. A reload may have put another in its place while this worker has not heard of it.
+fn group(shared: &Shared, name: &str) -> Result<Arc<Group>, ApiRefusal> {
     let found = shared.groups.iter().zip(&shared.configuration.http.upstreams);
     match found.into_iter().find(|(group, _)| group.name() == name) {
         None => Err(ApiRefusal::new(404, "UpstreamNotFound", format!("there is no upstream \"{name}\""))),
@@ -128,7 +121,7 @@ fn group<'s>(shared: &'s Shared, name: &str) -> Result<&'s Arc<Group>, ApiRefusa
             let text = format!("upstream \"{name}\" has no zone: write zone {name} 64k; in it");
             Err(ApiRefusal::new(400, "UpstreamStatic", text))
         }
-        Some((group, _)) => Ok(group),
+        Some((group, _)) => Ok(group.latest()),
     }
 }
 

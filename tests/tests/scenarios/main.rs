@@ -61,6 +61,7 @@ mod fastcgi;
 mod applications;
 mod memory;
 mod manual;
+mod openapi;
 mod packaging;
 mod monitoring;
 mod metrics;

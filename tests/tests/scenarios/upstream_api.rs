@@ -232,3 +232,29 @@ fn a_state_file_that_cannot_be_written_refuses_the_change() {
     assert_eq!((status, told["error"]["code"].as_str()), (500, Some("StateUnwritten")), "{told}");
     assert_eq!(changed.names(), Vec::<String>::new());
 }
+
+#[test]
+fn changes_that_race_reloads_are_all_kept() {
+    if is_nginx() {
+        return;
+    }
+    let changed = Changed::start("state @DIR@/kept/api.conf;");
+    let folder = changed.server.prefix().join("kept");
+    std::fs::create_dir(&folder).expect("own directory");
+    std::fs::set_permissions(&folder, PermissionsExt::from_mode(0o777)).expect("own directory");
+    let wanted: Vec<String> = (1..=60).map(|port| format!("127.0.0.1:{port}")).collect();
+    std::thread::scope(|scope| {
+        let adding = scope.spawn(|| {
+            for server in &wanted {
+                let (status, told) = changed.servers("POST", "", &json!({ "server": server }));
+                assert_eq!((status, &told["server"]), (201, &json!(server)), "{told}");
+            }
+        });
+        while !adding.is_finished() {
+            changed.reload("state @DIR@/kept/api.conf;");
+        }
+    });
+    assert_eq!(changed.names(), wanted);
+    let kept = changed.server.prefix().read("kept/api.conf");
+    assert_eq!(kept, wanted.iter().map(|server| format!("server {server};\n")).collect::<String>());
+}

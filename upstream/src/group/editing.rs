@@ -2,7 +2,8 @@
 //!
 //! An edit is written to the group's `state` file first, where it has one, and only then put in force: what was answered with
 //! success is there after a crash. Edits of one group are made one after the other. Requests under way go on with the version that
-//! they began with. Before: `server`'s `admin/servers`; next: `state_file`.
+//! they began with. Once a reload has put another group in its place (`succession`), that one is edited. Before: `server`'s
+//! `admin/servers`; next: `state_file`.
 
 use super::{Group, Server, State};
 use std::io;
@@ -62,7 +63,11 @@ impl Group {
     /// # Errors
     /// [`NotEdited`]: nothing has changed then.
     pub fn edit(&self, edit: &Edit) -> Result<Vec<u64>, NotEdited> {
-        let _one_at_a_time = self.editing.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut one_at_a_time = self.editing.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(next) = one_at_a_time.successor.clone() {
+            drop(one_at_a_time);
+            return next.edit(&edit.as_numbered_in(&next, self)?);
+        }
         let at = {
             let state = self.lock();
             let at = edit.place(&state)?;
@@ -76,6 +81,7 @@ impl Group {
         };
         // Nobody else adds, moves or takes away servers; resolving gives them other addresses only.
         self.publish(|servers| edit.apply(servers, at));
+        one_at_a_time.made += 1;
         let state = self.lock();
         Ok(match edit {
             Edit::Remove(_) => Vec::new(),

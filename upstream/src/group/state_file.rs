@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Where the servers of a group are kept.
-#[derive(Debug)]
+#[derive(Debug, PartialEq, Eq)]
 pub(super) struct StateFile(PathBuf);
 
 impl StateFile {

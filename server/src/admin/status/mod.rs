@@ -67,6 +67,21 @@ impl Subject {
         all.find(|(_, its, below)| *its == name && *below == in_http).map(|(subject, ..)| *subject)
     }
 
+    /// Its name in a path.
+    pub(super) fn name(self) -> &'static str {
+        self.row().1
+    }
+
+    /// Whether it stands below `http`.
+    pub(super) fn is_in_http(self) -> bool {
+        self.row().2
+    }
+
+    /// Its line, which is where its number says.
+    fn row(self) -> &'static (Subject, &'static str, bool) {
+        &Subject::ALL[self as usize]
+    }
+
     /// The names below `http`, or beside it.
     pub(super) fn names(in_http: bool) -> impl Iterator<Item = &'static str> {
         Subject::ALL.iter().filter(move |(.., below)| *below == in_http).map(|(_, name, _)| *name)

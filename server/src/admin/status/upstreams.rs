@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 pub(super) fn all(shared: &Shared) -> Value {
     let now = clock::now();
     let told = shared.groups.iter().map(|group| {
-        let peers = group.in_force();
+        let peers = group.latest().in_force();
         let peers: Vec<Value> = peers.accounts(now).map(|account| peer(&account, now)).collect();
         // Peers that went with an earlier version are not told, nor is memory shared by name.
         (group.name().to_owned(), json!({ "peers": peers, "zombies": 0, "zone": group.name() }))
@@ -83,12 +83,13 @@ fn peer(account: &PeerAccount, now: Instant) -> Value {
 /// The servers of an upstream as they are configured, or the one of a number.
 pub(super) fn servers(shared: &Shared, upstream: &str, which: &[String]) -> Result<Value, ApiRefusal> {
     let group = shared.groups.iter().find(|group| group.name() == upstream).ok_or_else(no_path)?;
+    let group = group.latest();
     match which {
-        [] => Ok(configured(group)),
+        [] => Ok(configured(&group)),
         [id] => {
             let missing = || no_server(upstream, id);
             let id: u64 = id.parse().map_err(|_| missing())?;
-            configured_one(group, id).ok_or_else(missing)
+            configured_one(&group, id).ok_or_else(missing)
         }
         _ => Err(no_path()),
     }

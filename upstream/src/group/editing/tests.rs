@@ -124,3 +124,40 @@ fn editors_do_not_lose_each_others_servers() {
     assert_eq!(told(&group).len(), 41);
     assert_eq!(fs::read_to_string(&path).expect("it is there").lines().count(), 41);
 }
+
+#[test]
+fn an_edit_that_a_reload_did_not_read_is_in_the_group_that_it_puts_in_force() {
+    let folder = tempfile::tempdir().expect("a directory");
+    let path = folder.path().join("api.conf");
+    let before = kept(&path, vec![server(1)]);
+    let edits = before.edits();
+    // Read now; it comes in force once there is another server, and the first one drains.
+    let after = kept(&path, vec![server(1)]);
+    before.edit(&added(2)).expect("room");
+    let drains = ServerChange { drain: Some(true), ..ServerChange::default() };
+    before.edit(&Edit::Change(1, drains)).expect("it is there");
+    after.succeed(&before, edits);
+    assert_eq!(told(&after), named(&[(1, "127.0.0.1:1"), (2, "127.0.0.1:2")]));
+    // Whoever has still the old one edits the new one.
+    before.edit(&added(3)).expect("room");
+    before.edit(&Edit::Remove(2)).expect("it is there");
+    assert_eq!(told(&after), named(&[(1, "127.0.0.1:1"), (3, "127.0.0.1:3")]));
+    assert_eq!(told(&before.latest()), told(&after));
+    let kept = fs::read_to_string(&path).expect("it is there");
+    assert_eq!(kept, "server 127.0.0.1:1 drain;\nserver 127.0.0.1:3;\n");
+}
+
+#[test]
+fn what_people_wrote_into_the_state_file_holds_where_no_edit_came_in_between() {
+    let folder = tempfile::tempdir().expect("a directory");
+    let path = folder.path().join("api.conf");
+    let before = kept(&path, vec![server(1)]);
+    before.edit(&added(2)).expect("room");
+    let after = kept(&path, vec![server(7), server(2)]);
+    after.succeed(&before, before.edits());
+    assert_eq!(told(&after), named(&[(1, "127.0.0.1:7"), (2, "127.0.0.1:2")]));
+    // A number of the old group is its server's, whichever number that has now.
+    before.edit(&Edit::Remove(2)).expect("it is there");
+    assert_eq!(told(&after), named(&[(1, "127.0.0.1:7")]));
+    assert!(matches!(before.edit(&Edit::Remove(1)), Err(NotEdited::NoServer)));
+}

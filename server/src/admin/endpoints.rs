@@ -1,0 +1,264 @@
+//! Every path of the API and of what stands beside it on the dashboard's listener: methods, parameters, bodies, answers.
+//!
+//! The router asks this table which methods a path takes and which of them change something; what is not in it is not
+//! answered. `docs/openapi.json` is made of the same lines, so the two cannot drift. It answers nothing itself.
+//! Next: `description` (the page), `shapes` (bodies), `resource` (paths).
+
+mod description;
+mod shapes;
+#[cfg(test)]
+mod tests;
+
+pub use description::openapi;
+
+use super::resource::Resource;
+use super::status::Subject;
+use millstream_wire::Method;
+
+/// A path and what can be done there.
+pub(super) struct Endpoint {
+    /// As on the dashboard's listener; a name in braces stands for one segment.
+    path: &'static str,
+    operations: &'static [Operation],
+}
+
+/// One method of a path.
+pub(super) struct Operation {
+    method: Method,
+    says: &'static str,
+    /// Whether it changes something, so that it needs `write=on`.
+    pub(super) writes: bool,
+    /// Arguments of the query: name, meaning, whether it has to be there.
+    query: &'static [(&'static str, &'static str, bool)],
+    /// The shape of its body, of JSON.
+    body: Option<&'static str>,
+    answers: &'static [(u16, Shape)],
+    /// Whom it is for.
+    audience: Audience,
+}
+
+/// What a body is.
+enum Shape {
+    /// JSON of a type of `shapes`.
+    Json(&'static str),
+    /// Text of one of these media types.
+    Text(&'static [&'static str]),
+}
+
+/// Who is answered.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Audience {
+    /// Everybody who reaches the port.
+    Everybody,
+    /// Whoever comes to a name of this machine: the page.
+    Page,
+    /// Whom `api_allow` or `api_token` admits.
+    Admitted,
+}
+
+const PLAIN: Shape = Shape::Text(&["text/plain; charset=utf-8"]);
+const REFUSED: Shape = Shape::Json("ApiError");
+const METRICS: Shape = Shape::Text(&[
+    "text/plain; version=0.0.4; charset=utf-8",
+    "application/openmetrics-text; version=1.0.0; charset=utf-8",
+]);
+const FIELDS: &[(&str, &str, bool)] =
+    &[("fields", "Only these fields, with commas between them; empty, only names.", false)];
+const EXPLAINED: &[(&str, &str, bool)] = &[
+    ("url", "The URL, as http://host/path.", true),
+    ("method", "The method of the request; GET where it is not said.", false),
+    ("header", "A field of the request, as Name:value; may stand several times.", false),
+];
+
+/// A GET of JSON.
+const fn get(says: &'static str, answers: &'static [(u16, Shape)]) -> Operation {
+    Operation {
+        method: Method::Get,
+        says,
+        writes: false,
+        query: &[],
+        body: None,
+        answers,
+        audience: Audience::Admitted,
+    }
+}
+
+/// A GET of figures, whose fields can be chosen.
+const fn figures(says: &'static str, answers: &'static [(u16, Shape)]) -> Operation {
+    Operation { query: FIELDS, ..get(says, answers) }
+}
+
+/// A change, with the shape of its body.
+const fn change(
+    method: Method,
+    says: &'static str,
+    body: Option<&'static str>,
+    answers: &'static [(u16, Shape)],
+) -> Operation {
+    Operation { method, writes: true, body, ..get(says, answers) }
+}
+
+/// A GET that is not only for whom the API is for.
+const fn open(audience: Audience, says: &'static str, answers: &'static [(u16, Shape)]) -> Operation {
+    Operation { audience, ..get(says, answers) }
+}
+
+const PURGED: &[(u16, Shape)] = &[
+    (200, Shape::Json("PurgeReport")),
+    (400, REFUSED),
+    (404, REFUSED),
+    (405, REFUSED),
+    (413, REFUSED),
+    (415, REFUSED),
+    (500, REFUSED),
+];
+/// What any change of a group's servers may come to beside its success.
+macro_rules! edited {
+    ($status:literal $shape:literal) => {
+        &[
+            ($status, Shape::Json($shape)),
+            (400, REFUSED),
+            (404, REFUSED),
+            (405, REFUSED),
+            (413, REFUSED),
+            (415, REFUSED),
+            (500, REFUSED),
+        ]
+    };
+}
+
+/// Rows of the table: a path and what can be done there.
+macro_rules! endpoints {
+    ($($path:literal => [$($operation:expr),* $(,)?];)*) => {
+        &[$(Endpoint { path: $path, operations: &[$($operation),*] }),*]
+    };
+}
+
+/// Answers of one shape.
+macro_rules! json {
+    ($shape:literal) => {
+        &[(200, Shape::Json($shape))]
+    };
+    ($shape:literal or none) => {
+        &[(200, Shape::Json($shape)), (404, REFUSED)]
+    };
+}
+
+/// Every path.
+const ENDPOINTS: &[Endpoint] = endpoints! {
+    "/" => [open(Audience::Page, "The dashboard's page.", &[(200, Shape::Text(&["text/html; charset=utf-8"]))])];
+    "/dashboard.css" => [open(Audience::Page, "How the page looks.", &[(200, Shape::Text(&["text/css; charset=utf-8"]))])];
+    "/dashboard.js" => [open(Audience::Page, "What the page does.", &[(200, Shape::Text(&["text/javascript; charset=utf-8"]))])];
+    "/healthz" => [open(Audience::Everybody, "Whether the process is alive.", &[(200, PLAIN)])];
+    "/readyz" => [open(Audience::Everybody, "Whether requests should come here.", &[(200, PLAIN), (503, PLAIN)])];
+    "/metrics" => [get("All that is counted, as Prometheus reads it.", &[(200, METRICS)])];
+    "/live" => [get("What the page follows: the last hour as one event, then one a second.", &[(200, Shape::Text(&["text/event-stream"])), (503, REFUSED)])];
+    "/api/" => [get("The versions of the API.", json!("Versions"))];
+    "/api/9/" => [get("What stands below the version.", json!("Names"))];
+    "/api/9/http/" => [get("What stands below http.", json!("Names"))];
+    "/api/9/nginx" => [figures("The process and the configuration that it serves with.", json!("Nginx"))];
+    "/api/9/processes" => [figures("Workers that were started anew.", json!("Processes"))];
+    "/api/9/connections" => [figures("Connections of clients.", json!("Connections"))];
+    "/api/9/slabs" => [figures("Memory that is shared in slabs; here there is none.", json!("Slabs"))];
+    "/api/9/ssl" => [figures("Handshakes of clients.", json!("Ssl"))];
+    "/api/9/resolvers" => [figures("Name servers with a zone of their own.", json!("Resolvers"))];
+    "/api/9/workers" => [figures("The workers: threads of one process, told as one.", json!("Workers"))];
+    "/api/9/http/requests" => [figures("All requests.", json!("Requests"))];
+    "/api/9/http/server_zones" => [figures("Requests by server.", json!("ServerZones"))];
+    "/api/9/http/server_zones/{zone}" => [figures("Requests of a server.", json!("ServerZone" or none))];
+    "/api/9/http/location_zones" => [figures("Requests by location.", json!("LocationZones"))];
+    "/api/9/http/location_zones/{zone}" => [figures("Requests of a location.", json!("LocationZone" or none))];
+    "/api/9/http/upstreams" => [figures("Upstreams with their servers.", json!("Upstreams"))];
+    "/api/9/http/upstreams/{upstream}" => [figures("An upstream with its servers.", json!("Upstream" or none))];
+    "/api/9/http/upstreams/{upstream}/servers" => [
+        get("The servers of an upstream as they are configured.", json!("Servers" or none)),
+        change(Method::Post, "Adds a server.", Some("NewServer"), edited!(201 "Server")),
+    ];
+    "/api/9/http/upstreams/{upstream}/servers/{id}" => [
+        get("A server as it is configured.", json!("Server" or none)),
+        change(Method::Patch, "Changes a server.", Some("ServerChange"), edited!(200 "Server")),
+        change(Method::Delete, "Takes a server away.", None, edited!(200 "Servers")),
+    ];
+    "/api/9/http/caches" => [figures("The cache zones.", json!("Caches"))];
+    "/api/9/http/caches/{zone}" => [figures("A cache zone.", json!("Cache" or none))];
+    "/api/9/http/limit_reqs" => [figures("The zones of limit_req.", json!("RequestLimits"))];
+    "/api/9/http/limit_reqs/{zone}" => [figures("A zone of limit_req.", json!("RequestLimit" or none))];
+    "/api/9/http/limit_conns" => [figures("The zones of limit_conn.", json!("ConnectionLimits"))];
+    "/api/9/http/limit_conns/{zone}" => [figures("A zone of limit_conn.", json!("ConnectionLimit" or none))];
+    "/api/9/http/caches/{zone}/purge" => [
+        change(Method::Post, "Purges in a zone what the body names.", Some("PurgeBody"), PURGED),
+        change(Method::Delete, "The same.", Some("PurgeBody"), PURGED),
+    ];
+    "/api/9/purge" => [
+        change(Method::Post, "Purges what the body names, wherever it is.", Some("PurgeBody"), PURGED),
+        change(Method::Delete, "The same.", Some("PurgeBody"), PURGED),
+    ];
+    "/api/9/explain" => [Operation {
+        query: EXPLAINED,
+        ..get("Why a URL is answered as it is.", &[(200, Shape::Json("Explanation")), (400, REFUSED), (404, REFUSED)])
+    }];
+    "/api/9/misses" => [get("Why requests were not answered from the cache, by location.", json!("Misses"))];
+    "/api/9/metrics" => [get("The same as /metrics.", &[(200, METRICS)])];
+};
+
+/// The row of what a path names; none where there is no such path.
+pub(super) fn of(resource: &Resource) -> Option<&'static Endpoint> {
+    let path = path(resource)?;
+    ENDPOINTS.iter().find(|endpoint| endpoint.path == path)
+}
+
+/// What a path of this resource looks like in the table.
+fn path(resource: &Resource) -> Option<String> {
+    Some(match resource {
+        Resource::Versions => "/api/".to_owned(),
+        Resource::Root => "/api/9/".to_owned(),
+        Resource::Http => "/api/9/http/".to_owned(),
+        Resource::Status(subject, rest) => {
+            let name = subject.name();
+            let kind = if *subject == Subject::Upstreams { "upstream" } else { "zone" };
+            let below = match rest.as_slice() {
+                [] => String::new(),
+                [_] => format!("/{{{kind}}}"),
+                [_, part] => format!("/{{{kind}}}/{part}"),
+                [_, part, _] => format!("/{{{kind}}}/{part}/{{id}}"),
+                _ => return None,
+            };
+            format!("/api/9/{}{name}{below}", if subject.is_in_http() { "http/" } else { "" })
+        }
+        Resource::Purge(None) => "/api/9/purge".to_owned(),
+        Resource::Purge(Some(_)) => "/api/9/http/caches/{zone}/purge".to_owned(),
+        Resource::Explain => "/api/9/explain".to_owned(),
+        Resource::Misses => "/api/9/misses".to_owned(),
+        Resource::Metrics => "/metrics".to_owned(),
+        Resource::Asset(asset) => format!("/{}", asset.name()),
+        Resource::Live => "/live".to_owned(),
+        Resource::Health => "/healthz".to_owned(),
+        Resource::Readiness => "/readyz".to_owned(),
+    })
+}
+
+impl Endpoint {
+    /// What a method does here; HEAD is a GET without a body.
+    pub(super) fn operation(&self, method: Method) -> Option<&'static Operation> {
+        let method = if method == Method::Head { Method::Get } else { method };
+        self.operations.iter().find(|operation| operation.method == method)
+    }
+
+    /// Its methods, as the field Allow has them (RFC 9110 §10.2.1).
+    pub(super) fn allow(&self) -> String {
+        names(self.operations.iter())
+    }
+
+    /// Those of them that change nothing.
+    pub(super) fn allow_reading(&self) -> String {
+        names(self.operations.iter().filter(|operation| !operation.writes))
+    }
+}
+
+fn names<'o>(operations: impl Iterator<Item = &'o Operation>) -> String {
+    let names = operations.map(|operation| match operation.method {
+        Method::Get => "GET, HEAD",
+        method => method.name().unwrap_or_default(),
+    });
+    names.collect::<Vec<&str>>().join(", ")
+}

@@ -1,0 +1,125 @@
+//! `docs/openapi.json`: the table of endpoints as OpenAPI 3.1 has it. `xtask` writes the file; the binary has no need of it.
+
+use super::shapes::SHAPES;
+use super::{Audience, ENDPOINTS, Endpoint, Operation, REFUSED, Shape};
+use millstream_wire::Method;
+use serde_json::{Map, Value, json};
+
+/// The page.
+pub fn openapi() -> String {
+    let paths: Map<String, Value> =
+        ENDPOINTS.iter().map(|endpoint| (endpoint.path.to_owned(), path(endpoint))).collect();
+    let schemas: Map<String, Value> =
+        SHAPES.iter().map(|(name, made_of)| ((*name).to_owned(), made_of.schema())).collect();
+    let page = json!({
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Millstream",
+            "version": env!("CARGO_PKG_VERSION"),
+            "description": "What is on the listener of `dashboard`: the API in NGINX Plus's form (version 9), the cache's own, \
+                            the metrics, and what monitors ask for. HEAD is answered wherever GET is.",
+            "license": { "name": env!("CARGO_PKG_LICENSE") },
+        },
+        "servers": [{ "url": "http://127.0.0.1:8081" }],
+        "paths": paths,
+        "components": {
+            "schemas": schemas,
+            "securitySchemes": {
+                "token": { "type": "http", "scheme": "bearer", "description": "`api_token`, where one is configured." },
+            },
+        },
+    });
+    // A value of strings, numbers and lists is always JSON.
+    let mut text = serde_json::to_string_pretty(&page).unwrap_or_default();
+    text.push('\n');
+    text
+}
+
+fn path(endpoint: &Endpoint) -> Value {
+    let mut told: Map<String, Value> = endpoint
+        .operations
+        .iter()
+        .map(|operation| (method(operation).to_ascii_lowercase(), described(operation)))
+        .collect();
+    let names = endpoint.path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'));
+    let parameters: Vec<Value> = names
+        .map(|name| {
+            json!({
+                "name": name, "in": "path", "required": true, "schema": { "type": "string", "minLength": 1 },
+                "description": "A slash in it is written %2F.",
+            })
+        })
+        .collect();
+    if !parameters.is_empty() {
+        told.insert("parameters".to_owned(), parameters.into());
+    }
+    Value::Object(told)
+}
+
+fn method(operation: &Operation) -> &'static str {
+    operation.method.name().unwrap_or_default()
+}
+
+fn described(operation: &Operation) -> Value {
+    let mut answers = Map::new();
+    let mut put = |status: u16, shape: &Shape| {
+        answers
+            .insert(status.to_string(), json!({ "description": meaning(status), "content": content(shape) }));
+    };
+    for (status, shape) in operation.answers {
+        put(*status, shape);
+    }
+    if operation.audience != Audience::Everybody {
+        put(403, &REFUSED);
+    }
+    // A head that is none, or too long, is refused before anybody knows what it asks for.
+    for status in ["400", "414"] {
+        let html = content(&Shape::Text(&["text/html"]));
+        let answer = answers
+            .entry(status)
+            .or_insert_with(|| json!({ "description": "The request is none, or too long.", "content": {} }));
+        answer["content"]["text/html"] = html["text/html"].clone();
+    }
+    let mut told = json!({ "summary": operation.says, "responses": answers });
+    if operation.audience == Audience::Admitted {
+        told["security"] = json!([{ "token": [] }, {}]);
+    }
+    if !operation.query.is_empty() {
+        let parameter = |(name, says, required): &(&str, &str, bool)| json!({ "name": name, "in": "query", "description": says, "required": required, "schema": { "type": "string" } });
+        told["parameters"] = operation.query.iter().map(parameter).collect();
+    }
+    if let Some(shape) = operation.body {
+        let required = operation.method != Method::Delete;
+        told["requestBody"] = json!({ "required": required, "content": content(&Shape::Json(shape)) });
+    }
+    told
+}
+
+fn content(shape: &Shape) -> Value {
+    match shape {
+        Shape::Json(name) => {
+            json!({ "application/json": { "schema": { "$ref": format!("#/components/schemas/{name}") } } })
+        }
+        Shape::Text(types) => {
+            let each =
+                types.iter().map(|kind| ((*kind).to_owned(), json!({ "schema": { "type": "string" } })));
+            Value::Object(each.collect())
+        }
+    }
+}
+
+fn meaning(status: u16) -> &'static str {
+    match status {
+        200 => "It is done, or told.",
+        201 => "It is there now; Location says where.",
+        400 => "The arguments or the body cannot be followed.",
+        403 => "It is for this machine, or for whom api_allow or api_token admits.",
+        404 => "There is nothing of that name.",
+        405 => "The API of this location only reads; Allow has the methods of the path.",
+        413 => "The body is longer than 64 KiB.",
+        415 => "The body is not application/json.",
+        500 => "It could not be written to the disk.",
+        503 => "Not now.",
+        _ => "",
+    }
+}
