@@ -22,8 +22,8 @@ use millstream_conf::model::{
 };
 use millstream_net::address::Address;
 use state_file::StateFile;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 use succession::Editing;
 use tokio::sync::Notify;
@@ -49,6 +49,8 @@ pub struct Group {
     turns: Arc<Mutex<()>>,
     /// Held by whoever edits the servers, and by a reload that takes over.
     editing: Mutex<Editing>,
+    /// How many connections idle in the pool of each worker.
+    idle: Mutex<Vec<Weak<AtomicUsize>>>,
     /// Where edits are kept (`state`).
     state_file: Option<StateFile>,
 }
@@ -163,6 +165,7 @@ impl Group {
             state: Mutex::new(state),
             turns,
             editing: Mutex::default(),
+            idle: Mutex::default(),
             state_file: None,
         }
     }
@@ -185,6 +188,19 @@ impl Group {
     /// The group's name, as nginx's messages and metrics have it.
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// Connections to its servers that idle now, in all workers.
+    pub fn idle(&self) -> usize {
+        let pools = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        pools.iter().filter_map(Weak::upgrade).map(|pool| pool.load(Ordering::Relaxed)).sum()
+    }
+
+    /// From now on this count is among those; its owner alone writes it.
+    pub(crate) fn watch_idle(&self, count: &Arc<AtomicUsize>) {
+        let mut pools = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        pools.retain(|pool| pool.strong_count() > 0);
+        pools.push(Arc::downgrade(count));
     }
 
     /// How idle connections to it are kept.

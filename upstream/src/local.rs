@@ -24,6 +24,7 @@ impl LocalGroup {
     pub fn new(group: Arc<Group>) -> LocalGroup {
         let version = RefCell::new(Version::of(group.in_force()));
         let pool = Rc::new(Pool::new(group.keepalive()));
+        group.watch_idle(pool.count());
         LocalGroup { group, version, pool }
     }
 

@@ -18,6 +18,8 @@ use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::future::poll_fn;
 use std::rc::{Rc, Weak};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
@@ -34,6 +36,8 @@ pub struct Pool {
     keepalive: UpstreamKeepalive,
     /// In order of becoming idle, the longest idle first.
     idle: RefCell<VecDeque<Idle>>,
+    /// How many these are, for whoever looks from another thread; this one alone writes it.
+    count: Arc<AtomicUsize>,
     busy: Rc<Cell<usize>>,
     peak: Cell<Peak>,
     /// The task that watches, told of readability by the kernel.
@@ -62,6 +66,7 @@ impl Pool {
         Pool {
             keepalive: *keepalive,
             idle: RefCell::new(VecDeque::new()),
+            count: Arc::default(),
             busy: Rc::new(Cell::new(0)),
             peak: Cell::new(Peak::default()),
             watcher: RefCell::new(None),
@@ -72,6 +77,18 @@ impl Pool {
     /// An idle connection to a peer that was made the same way, the one that idled least; `None` where there is none. No system call.
     pub fn take(&self, peer: &Peer, dial: &Dial, now: Instant) -> Option<Box<Connection>> {
         let mut idle = self.idle.borrow_mut();
+        let taken = self.take_of(&mut idle, peer, dial, now);
+        self.tell(&idle);
+        taken
+    }
+
+    fn take_of(
+        &self,
+        idle: &mut VecDeque<Idle>,
+        peer: &Peer,
+        dial: &Dial,
+        now: Instant,
+    ) -> Option<Box<Connection>> {
         loop {
             let place = idle
                 .iter()
@@ -117,12 +134,23 @@ impl Pool {
             idle.pop_front();
         }
         idle.push_back(Idle { connection, since: now });
+        self.tell(&idle);
         drop(idle);
         if self.asleep.replace(false)
             && let Some(watcher) = &*self.watcher.borrow()
         {
             watcher.wake_by_ref();
         }
+    }
+
+    /// Where the number of idle connections stands, also for other threads.
+    pub(crate) fn count(&self) -> &Arc<AtomicUsize> {
+        &self.count
+    }
+
+    /// Says how many idle now.
+    fn tell(&self, idle: &VecDeque<Idle>) {
+        self.count.store(idle.len(), Ordering::Relaxed);
     }
 
     /// How many connections idle now.
@@ -142,12 +170,16 @@ impl Pool {
 
     /// Closes all idle connections, for a configuration that no longer serves.
     pub fn clear(&self) {
-        self.idle.borrow_mut().clear();
+        let mut idle = self.idle.borrow_mut();
+        idle.clear();
+        self.tell(&idle);
     }
 
     /// Closes those to peers that are not to be kept, by their numbers.
     pub fn keep_only(&self, keeps: impl Fn(u64) -> bool) {
-        self.idle.borrow_mut().retain(|idle| keeps(idle.connection.peer()));
+        let mut idle = self.idle.borrow_mut();
+        idle.retain(|idle| keeps(idle.connection.peer()));
+        self.tell(&idle);
     }
 
     /// Watches over a pool's idle connections until the pool is dropped by everybody else.
@@ -173,6 +205,7 @@ impl Pool {
                 !self.idled_too_long(idle.since, now)
                     && idle.connection.stream().poll_readable(context).is_pending()
             });
+            self.tell(&idle);
             // The next look is when the longest idle one runs out of idle time.
             let Some(first) = idle.front() else {
                 deadline.clear();

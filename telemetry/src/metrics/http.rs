@@ -1,9 +1,11 @@
 //! What is counted of finished requests, in the zone of their server and in that of their location.
 
+use super::pages::Pages;
 use super::{CacheStatus, add, add_all};
 use crate::histogram::{Histogram, HistogramSnapshot, Steps};
+use std::collections::BTreeMap;
 use std::sync::OnceLock;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 /// A request that is over, as it is counted.
@@ -27,6 +29,12 @@ const CLASSES: usize = 6;
 /// The class of a request that had no answer: the client was gone, or was closed on (`return 444`).
 const DISCARDED: usize = 5;
 
+/// The least status that there is.
+const LEAST_CODE: u16 = 100;
+
+/// Pages of statuses: 512 of them, which is up to 611.
+type CodePages = Pages<AtomicU64, 32>;
+
 /// One thread's counts of one zone.
 #[derive(Debug, Default)]
 pub(super) struct HttpCells {
@@ -34,6 +42,8 @@ pub(super) struct HttpCells {
     received: AtomicU64,
     sent: AtomicU64,
     cache: [AtomicU64; CacheStatus::ALL.len()],
+    /// Answers by status, [`LEAST_CODE`] first. Made with the first request, and then page by page.
+    codes: OnceLock<Box<CodePages>>,
     /// Microseconds. Made with the first request: most zones of a large configuration have none.
     latency: OnceLock<Histogram>,
 }
@@ -43,6 +53,8 @@ pub(super) struct HttpCells {
 pub struct HttpSnapshot {
     /// Answers by class of status, 1xx first; at the end those that had none.
     pub responses: [u64; CLASSES],
+    /// Answers by status, where there were any.
+    pub codes: BTreeMap<u16, u64>,
     /// Bytes received from clients.
     pub received: u64,
     /// Bytes sent to clients.
@@ -56,7 +68,14 @@ pub struct HttpSnapshot {
 impl HttpCells {
     #[inline]
     pub(super) fn count(&self, of: &Finished) {
-        add(&self.responses[class(of.status)], 1);
+        let class = class(of.status);
+        add(&self.responses[class], 1);
+        if class != DISCARDED
+            && let Some(code) = of.status.checked_sub(LEAST_CODE)
+            && let Some(cell) = self.codes.get_or_init(|| Box::new(CodePages::new())).cells(u32::from(code))
+        {
+            add(cell, 1);
+        }
         add(&self.received, of.received);
         add(&self.sent, of.sent);
         if let Some(cache) = of.cache {
@@ -71,6 +90,14 @@ impl HttpCells {
         add_all(std::slice::from_mut(&mut sum.received), std::slice::from_ref(&self.received));
         add_all(std::slice::from_mut(&mut sum.sent), std::slice::from_ref(&self.sent));
         add_all(&mut sum.cache, &self.cache);
+        if let Some(codes) = self.codes.get() {
+            codes.each(|code, cell| {
+                let count = cell.load(Ordering::Relaxed);
+                if count > 0 {
+                    *sum.codes.entry(LEAST_CODE.saturating_add(code)).or_default() += count;
+                }
+            });
+        }
         if let Some(latency) = self.latency.get() {
             latency.add_to(&mut sum.latency);
         }
@@ -89,6 +116,7 @@ impl Default for HttpSnapshot {
     fn default() -> Self {
         HttpSnapshot {
             responses: [0; CLASSES],
+            codes: BTreeMap::new(),
             received: 0,
             sent: 0,
             cache: [0; CacheStatus::ALL.len()],

@@ -27,6 +27,10 @@ impl LimitOutcome {
         LimitOutcome::RejectedDryRun,
     ];
 
+    /// Those of `limit_conn`: nothing that is counted while it is under way is put off.
+    pub const OF_CONNECTIONS: [LimitOutcome; 3] =
+        [LimitOutcome::Passed, LimitOutcome::Rejected, LimitOutcome::RejectedDryRun];
+
     /// NGINX Plus's word for it.
     pub fn name(self) -> &'static str {
         match self {

@@ -37,4 +37,14 @@ impl<T: Default, const PAGES: usize> Pages<T, PAGES> {
             }
         }
     }
+
+    /// Looks at the cells that are there, each with its number.
+    pub(super) fn each(&self, mut look: impl FnMut(u16, &T)) {
+        for (number, page) in (0..).step_by(PER_PAGE).zip(&self.0) {
+            let Some(page) = page.get() else { continue };
+            for (number, cells) in (number..).zip(page.iter()) {
+                look(number, cells);
+            }
+        }
+    }
 }

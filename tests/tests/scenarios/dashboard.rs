@@ -113,6 +113,18 @@ fn the_api_tells_what_was_done_in_the_form_of_nginx_plus() {
     wait::until("all requests are counted", || looked.json("/api/9/http/server_zones/web")["requests"] == 6);
     let zone = looked.json("/api/9/http/server_zones/web");
     assert_eq!((&zone["responses"]["2xx"], &zone["responses"]["5xx"]), (&5.into(), &1.into()), "{zone}");
+    // `/limited` was let through once and then refused; a peer's connection idles in the worker that asked.
+    assert_eq!(zone["responses"]["codes"], serde_json::json!({ "200": 5, "503": 1 }), "{zone}");
+    assert_eq!(looked.json("/api/9/http/upstreams/api")["keepalive"], 1);
+    let metrics = looked.get("/metrics");
+    for line in [
+        "millstream_limit_req_requests_total{zone=\"slow\",outcome=\"passed\"} 1",
+        "millstream_limit_req_requests_total{zone=\"slow\",outcome=\"rejected\"} 1",
+        "millstream_limit_conn_requests_total{zone=\"few\",outcome=\"passed\"} 4",
+        "millstream_limit_conn_requests_total{zone=\"few\",outcome=\"rejected_dry_run\"} 0",
+    ] {
+        assert!(metrics.text().lines().any(|known| known == line), "{line}: {}", metrics.text());
+    }
     let zone = looked.json("/api/9/http/location_zones/site");
     assert_eq!((&zone["cache"]["hit"], &zone["origin"]["requests"]), (&3.into(), &1.into()), "{zone}");
     let zone = looked.json("/api/9/http/caches/answers");

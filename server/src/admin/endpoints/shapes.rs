@@ -91,6 +91,7 @@ pub(super) const SHAPES: &[(&str, MadeOf)] = &[
             ("3xx", "count"),
             ("4xx", "count"),
             ("5xx", "count"),
+            ("codes?", "{count}"),
             ("total", "count"),
         ]),
     ),
@@ -104,8 +105,18 @@ pub(super) const SHAPES: &[(&str, MadeOf)] = &[
             ("saved_time", "count"),
         ]),
     ),
+    ("Queue", Fields(&[("size", "count"), ("max_size", "count"), ("overflows", "count")])),
     ("Upstreams", Any("{Upstream}|Names")),
-    ("Upstream", Figures(&[("peers", "[Peer]"), ("zombies", "count"), ("zone", "string")])),
+    (
+        "Upstream",
+        Figures(&[
+            ("peers", "[Peer]"),
+            ("keepalive", "count"),
+            ("queue", "Queue"),
+            ("zombies", "count"),
+            ("zone", "string"),
+        ]),
+    ),
     (
         "Peer",
         Fields(&[

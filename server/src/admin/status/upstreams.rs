@@ -5,7 +5,7 @@ use crate::admin::ApiRefusal;
 use crate::generation::Shared;
 use millstream_net::clock;
 use millstream_telemetry::metrics::PeerTiming;
-use millstream_upstream::{Group, PeerAccount, PeerState};
+use millstream_upstream::{Group, PeerAccount, PeerState, QueueAccount};
 use serde_json::{Map, Value, json};
 use std::time::{Duration, Instant};
 
@@ -13,10 +13,17 @@ use std::time::{Duration, Instant};
 pub(super) fn all(shared: &Shared) -> Value {
     let now = clock::now();
     let told = shared.groups.iter().map(|group| {
-        let peers = group.latest().in_force();
+        let group = group.latest();
+        let peers = group.in_force();
         let peers: Vec<Value> = peers.accounts(now).map(|account| peer(&account, now)).collect();
         // Peers that went with an earlier version are not told, nor is memory shared by name.
-        (group.name().to_owned(), json!({ "peers": peers, "zombies": 0, "zone": group.name() }))
+        let mut told =
+            json!({ "peers": peers, "keepalive": group.idle(), "zombies": 0, "zone": group.name() });
+        if let Some(queue) = group.queue() {
+            let QueueAccount { size, most, overflows } = queue.account();
+            told["queue"] = json!({ "size": size, "max_size": most, "overflows": overflows });
+        }
+        (group.name().to_owned(), told)
     });
     Value::Object(told.collect())
 }

@@ -38,7 +38,9 @@ pub(super) fn locations(snapshot: &Snapshot) -> Value {
 fn http(zone: &HttpSnapshot) -> Map<String, Value> {
     let mut object = Map::new();
     object.insert("requests".to_owned(), zone.requests().into());
-    object.insert("responses".to_owned(), classes(&zone.responses));
+    let mut responses = classes(&zone.responses);
+    responses["codes"] = zone.codes.iter().map(|(code, count)| (code.to_string(), json!(count))).collect();
+    object.insert("responses".to_owned(), responses);
     object.insert("discarded".to_owned(), zone.discarded().into());
     object.insert("received".to_owned(), zone.received.into());
     object.insert("sent".to_owned(), zone.sent.into());
@@ -59,9 +61,7 @@ pub(super) fn request_limits(shared: &Shared, snapshot: &Snapshot) -> Value {
 /// The zones of `limit_conn` in force.
 pub(super) fn connection_limits(shared: &Shared, snapshot: &Snapshot) -> Value {
     let zones = shared.configuration.http.connection_zones.iter().map(|zone| zone.zone.name.as_str());
-    // Nothing that is counted while it is under way is put off.
-    let outcomes = [LimitOutcome::Passed, LimitOutcome::Rejected, LimitOutcome::RejectedDryRun];
-    limits(zones, &snapshot.connection_limits, &outcomes)
+    limits(zones, &snapshot.connection_limits, &LimitOutcome::OF_CONNECTIONS)
 }
 
 fn limits<'a>(

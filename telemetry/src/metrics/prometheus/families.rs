@@ -1,8 +1,9 @@
-//! Tables of what is shown of each of many: servers' zones, locations, upstream servers, cache zones.
+//! Tables of what is shown of each of many: servers' zones, locations, upstream servers, zones of caches and limits.
 
 use super::samples::{Kind, Samples, escape_label};
 use crate::metrics::{
-    CacheSnapshot, CacheStatus, HttpSnapshot, LocationSnapshot, PeerTiming, Snapshot, UpstreamPeer,
+    CacheSnapshot, CacheStatus, HttpSnapshot, LimitOutcome, LimitSnapshot, LocationSnapshot, PeerTiming,
+    Snapshot, UpstreamPeer,
 };
 
 /// One family: what it is, and the samples of one of many, whose labels are given.
@@ -94,6 +95,16 @@ families! { CACHES of CacheSnapshot {
         |s, labels, cache| s.seconds(labels, cache.waited);
 } }
 
+families! { REQUEST_LIMITS of LimitSnapshot {
+    "millstream_limit_req_requests_total" Counter "Requests that a zone of `limit_req` looked at, by what it made of them."
+        |s, labels, limit| by_outcome(s, labels, limit, &LimitOutcome::ALL);
+} }
+
+families! { CONNECTION_LIMITS of LimitSnapshot {
+    "millstream_limit_conn_requests_total" Counter "Requests that a zone of `limit_conn` looked at, by what it made of them."
+        |s, labels, limit| by_outcome(s, labels, limit, &LimitOutcome::OF_CONNECTIONS);
+} }
+
 /// Writes the samples of all of them.
 pub(super) fn all(samples: &mut Samples, snapshot: &Snapshot) {
     each(samples, SERVERS, || snapshot.servers.iter().map(|(name, zone)| (named("zone", name), zone)));
@@ -101,6 +112,12 @@ pub(super) fn all(samples: &mut Samples, snapshot: &Snapshot) {
         snapshot.locations.iter().map(|location| (named("location", &location.name), location))
     });
     each(samples, CACHES, || snapshot.caches.iter().map(|(name, cache)| (named("cache", name), cache)));
+    each(samples, REQUEST_LIMITS, || {
+        snapshot.request_limits.iter().map(|(name, limit)| (named("zone", name), limit))
+    });
+    each(samples, CONNECTION_LIMITS, || {
+        snapshot.connection_limits.iter().map(|(name, limit)| (named("zone", name), limit))
+    });
     let peers = snapshot.upstreams.iter().flat_map(|upstream| {
         upstream.peers.iter().map(|peer| {
             (format!("{},{}", named("upstream", &upstream.name), named("server", &peer.name)), peer)
@@ -144,6 +161,12 @@ fn by_status(samples: &mut Samples, labels: &str, counts: &[u64]) {
     }
 }
 
+fn by_outcome(samples: &mut Samples, labels: &str, limit: &LimitSnapshot, outcomes: &[LimitOutcome]) {
+    for outcome in outcomes {
+        samples.value(&format!("{labels},outcome=\"{}\"", outcome.name()), limit.count(*outcome));
+    }
+}
+
 /// A family for the manual.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Described {
@@ -153,7 +176,7 @@ pub(crate) struct Described {
 }
 
 /// The families of each table, under what they are of and the labels that say which.
-pub(crate) fn described() -> [(&'static str, &'static str, Vec<Described>); 4] {
+pub(crate) fn described() -> [(&'static str, &'static str, Vec<Described>); 6] {
     fn of<T>(table: &'static [Family<T>]) -> Vec<Described> {
         table
             .iter()
@@ -172,6 +195,16 @@ pub(crate) fn described() -> [(&'static str, &'static str, Vec<Described>); 4] {
             of(LOCATIONS),
         ),
         ("Cache zones", "One set for each zone of a cache, with the label `cache`.", of(CACHES)),
+        (
+            "Zones of limit_req",
+            "One set for each zone, with the labels `zone` and `outcome`: `passed`, `delayed`, `rejected`, `delayed_dry_run`, `rejected_dry_run`.",
+            of(REQUEST_LIMITS),
+        ),
+        (
+            "Zones of limit_conn",
+            "One set for each zone, with the labels `zone` and `outcome`: `passed`, `rejected`, `rejected_dry_run`.",
+            of(CONNECTION_LIMITS),
+        ),
         (
             "Upstream servers",
             "One set for each address of a server in an upstream group, with the labels `upstream` and `server`.",
