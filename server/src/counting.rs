@@ -33,6 +33,12 @@ pub fn finished(request: &Request, now: Instant) {
     }
 }
 
+/// The zones that a request is in now: of its server, and of its location.
+pub fn zones(request: &Request) -> (u32, u32) {
+    let zones = &request.generation.shared.status_zones;
+    (zones.server(request.server), zones.location(request.location))
+}
+
 /// Counts in its location why the cache did not answer a request, or the answer was not stored.
 pub fn missed(request: &Request, cause: Cause) {
     let zone = request.generation.shared.status_zones.location(request.location);

@@ -247,6 +247,16 @@ impl WorkerMetrics {
         }
     }
 
+    /// One more or one less is being answered in the zones of a server and a location. Owner thread only.
+    pub fn processing(&self, (server, location): (u32, u32), change: i64) {
+        if let Some(cells) = self.servers.cells(server) {
+            cells.process(change);
+        }
+        if let Some(cells) = self.locations.cells(location) {
+            cells.http.process(change);
+        }
+    }
+
     /// Counts what the upstream was asked for a client's request: how often, and how long that took. Owner thread only.
     pub fn asked(&self, location: u32, times: u64, took: Duration) {
         if let Some(cells) = self.locations.cells(location) {

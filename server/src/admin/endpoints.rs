@@ -4,8 +4,8 @@
 //! answered. `docs/openapi.json` is made of the same lines, so the two cannot drift. It answers nothing itself.
 //! Next: `description` (the page), `shapes` (bodies), `resource` (paths).
 
-mod description;
 mod shapes;
+mod description;
 #[cfg(test)]
 mod tests;
 
@@ -32,13 +32,13 @@ pub(super) struct Operation {
     query: &'static [(&'static str, &'static str, bool)],
     /// The shape of its body, of JSON.
     body: Option<&'static str>,
-    answers: &'static [(u16, Shape)],
+    answers: &'static [(u16, AnswerBody)],
     /// Whom it is for.
     audience: Audience,
 }
 
 /// What a body is.
-enum Shape {
+enum AnswerBody {
     /// JSON of a type of `shapes`.
     Json(&'static str),
     /// Text of one of these media types.
@@ -56,9 +56,9 @@ enum Audience {
     Admitted,
 }
 
-const PLAIN: Shape = Shape::Text(&["text/plain; charset=utf-8"]);
-const REFUSED: Shape = Shape::Json("ApiError");
-const METRICS: Shape = Shape::Text(&[
+const PLAIN: AnswerBody = AnswerBody::Text(&["text/plain; charset=utf-8"]);
+const REFUSED: AnswerBody = AnswerBody::Json("ApiError");
+const METRICS: AnswerBody = AnswerBody::Text(&[
     "text/plain; version=0.0.4; charset=utf-8",
     "application/openmetrics-text; version=1.0.0; charset=utf-8",
 ]);
@@ -71,7 +71,7 @@ const EXPLAINED: &[(&str, &str, bool)] = &[
 ];
 
 /// A GET of JSON.
-const fn get(says: &'static str, answers: &'static [(u16, Shape)]) -> Operation {
+const fn get(says: &'static str, answers: &'static [(u16, AnswerBody)]) -> Operation {
     Operation {
         method: Method::Get,
         says,
@@ -84,7 +84,7 @@ const fn get(says: &'static str, answers: &'static [(u16, Shape)]) -> Operation 
 }
 
 /// A GET of figures, whose fields can be chosen.
-const fn figures(says: &'static str, answers: &'static [(u16, Shape)]) -> Operation {
+const fn figures(says: &'static str, answers: &'static [(u16, AnswerBody)]) -> Operation {
     Operation { query: FIELDS, ..get(says, answers) }
 }
 
@@ -93,18 +93,18 @@ const fn change(
     method: Method,
     says: &'static str,
     body: Option<&'static str>,
-    answers: &'static [(u16, Shape)],
+    answers: &'static [(u16, AnswerBody)],
 ) -> Operation {
     Operation { method, writes: true, body, ..get(says, answers) }
 }
 
 /// A GET that is not only for whom the API is for.
-const fn open(audience: Audience, says: &'static str, answers: &'static [(u16, Shape)]) -> Operation {
+const fn open(audience: Audience, says: &'static str, answers: &'static [(u16, AnswerBody)]) -> Operation {
     Operation { audience, ..get(says, answers) }
 }
 
-const PURGED: &[(u16, Shape)] = &[
-    (200, Shape::Json("PurgeReport")),
+const PURGED: &[(u16, AnswerBody)] = &[
+    (200, AnswerBody::Json("PurgeReport")),
     (400, REFUSED),
     (404, REFUSED),
     (405, REFUSED),
@@ -116,7 +116,7 @@ const PURGED: &[(u16, Shape)] = &[
 macro_rules! edited {
     ($status:literal $shape:literal) => {
         &[
-            ($status, Shape::Json($shape)),
+            ($status, AnswerBody::Json($shape)),
             (400, REFUSED),
             (404, REFUSED),
             (405, REFUSED),
@@ -137,22 +137,22 @@ macro_rules! endpoints {
 /// Answers of one shape.
 macro_rules! json {
     ($shape:literal) => {
-        &[(200, Shape::Json($shape))]
+        &[(200, AnswerBody::Json($shape))]
     };
     ($shape:literal or none) => {
-        &[(200, Shape::Json($shape)), (404, REFUSED)]
+        &[(200, AnswerBody::Json($shape)), (404, REFUSED)]
     };
 }
 
 /// Every path.
-const ENDPOINTS: &[Endpoint] = endpoints! {
-    "/" => [open(Audience::Page, "The dashboard's page.", &[(200, Shape::Text(&["text/html; charset=utf-8"]))])];
-    "/dashboard.css" => [open(Audience::Page, "How the page looks.", &[(200, Shape::Text(&["text/css; charset=utf-8"]))])];
-    "/dashboard.js" => [open(Audience::Page, "What the page does.", &[(200, Shape::Text(&["text/javascript; charset=utf-8"]))])];
+static ENDPOINTS: &[Endpoint] = endpoints! {
+    "/" => [open(Audience::Page, "The dashboard's page.", &[(200, AnswerBody::Text(&["text/html; charset=utf-8"]))])];
+    "/dashboard.css" => [open(Audience::Page, "How the page looks.", &[(200, AnswerBody::Text(&["text/css; charset=utf-8"]))])];
+    "/dashboard.js" => [open(Audience::Page, "What the page does.", &[(200, AnswerBody::Text(&["text/javascript; charset=utf-8"]))])];
     "/healthz" => [open(Audience::Everybody, "Whether the process is alive.", &[(200, PLAIN)])];
     "/readyz" => [open(Audience::Everybody, "Whether requests should come here.", &[(200, PLAIN), (503, PLAIN)])];
     "/metrics" => [get("All that is counted, as Prometheus reads it.", &[(200, METRICS)])];
-    "/live" => [get("What the page follows: the last hour as one event, then one a second.", &[(200, Shape::Text(&["text/event-stream"])), (503, REFUSED)])];
+    "/live" => [get("What the page follows: the last hour as one event, then one a second.", &[(200, AnswerBody::Text(&["text/event-stream"])), (503, REFUSED)])];
     "/api/" => [get("The versions of the API.", json!("Versions"))];
     "/api/9/" => [get("What stands below the version.", json!("Names"))];
     "/api/9/http/" => [get("What stands below http.", json!("Names"))];
@@ -195,7 +195,7 @@ const ENDPOINTS: &[Endpoint] = endpoints! {
     ];
     "/api/9/explain" => [Operation {
         query: EXPLAINED,
-        ..get("Why a URL is answered as it is.", &[(200, Shape::Json("Explanation")), (400, REFUSED), (404, REFUSED)])
+        ..get("Why a URL is answered as it is.", &[(200, AnswerBody::Json("Explanation")), (400, REFUSED), (404, REFUSED)])
     }];
     "/api/9/misses" => [get("Why requests were not answered from the cache, by location.", json!("Misses"))];
     "/api/9/metrics" => [get("The same as /metrics.", &[(200, METRICS)])];

@@ -17,6 +17,7 @@ use super::counted::Counted;
 use super::{lingering, proxied, spare};
 use crate::admission;
 use crate::client::{Client, Ending};
+use crate::counting;
 use crate::failure;
 use crate::gateway::{self, Begun};
 use crate::generation::Generation;
@@ -149,7 +150,10 @@ impl Connection {
             return Box::pin(self.refuse(request, status)).await;
         }
         let left = poll_fn(|cx| Poll::Ready(self.begin(cx, &mut request))).await;
-        self.counted.is((!matches!(left, Left::Nothing)).then_some(Gauge::ConnectionsWriting));
+        match left {
+            Left::Nothing => self.counted.is(None),
+            _ => self.counted.answers(counting::zones(&request)),
+        }
         match left {
             Left::Nothing => {
                 let now = request.started;

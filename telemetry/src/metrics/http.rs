@@ -38,6 +38,8 @@ type CodePages = Pages<AtomicU64, 32>;
 /// One thread's counts of one zone.
 #[derive(Debug, Default)]
 pub(super) struct HttpCells {
+    /// Requests that wait for their answer. Whoever is answered at once never is among them.
+    processing: AtomicU64,
     responses: [AtomicU64; CLASSES],
     received: AtomicU64,
     sent: AtomicU64,
@@ -51,6 +53,8 @@ pub(super) struct HttpCells {
 /// The sums of one zone.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HttpSnapshot {
+    /// Requests that are being answered; those that are answered at once, as hits in memory are, are never seen.
+    pub processing: u64,
     /// Answers by class of status, 1xx first; at the end those that had none.
     pub responses: [u64; CLASSES],
     /// Answers by status, where there were any.
@@ -66,6 +70,10 @@ pub struct HttpSnapshot {
 }
 
 impl HttpCells {
+    pub(super) fn process(&self, change: i64) {
+        add(&self.processing, change.cast_unsigned());
+    }
+
     #[inline]
     pub(super) fn count(&self, of: &Finished) {
         let class = class(of.status);
@@ -86,6 +94,7 @@ impl HttpCells {
     }
 
     pub(super) fn add_to(&self, sum: &mut HttpSnapshot) {
+        sum.processing = sum.processing.wrapping_add(self.processing.load(Ordering::Relaxed));
         add_all(&mut sum.responses, &self.responses);
         add_all(std::slice::from_mut(&mut sum.received), std::slice::from_ref(&self.received));
         add_all(std::slice::from_mut(&mut sum.sent), std::slice::from_ref(&self.sent));
@@ -115,6 +124,7 @@ fn class(status: u16) -> usize {
 impl Default for HttpSnapshot {
     fn default() -> Self {
         HttpSnapshot {
+            processing: 0,
             responses: [0; CLASSES],
             codes: BTreeMap::new(),
             received: 0,

@@ -1,14 +1,16 @@
 //! Servers of a group that come, change and go by the API while requests are served, and outlast the process in a `state` file.
 
-use millstream_tests::client::{Answer, Client};
+use millstream_tests::client::{self, Answer, Client};
+use millstream_tests::gate::Gate;
 use millstream_tests::load::Load;
-use millstream_tests::origin::Origin;
+use millstream_tests::origin::{Origin, Step, answer};
 use millstream_tests::ports;
 use millstream_tests::server::{Server, is_nginx};
 use millstream_tests::wait;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use std::os::unix::fs::PermissionsExt;
+use std::sync::Arc;
 
 const TEMPLATE: &str = "worker_processes 2; pid @DIR@/nginx.pid; error_log @DIR@/error.log notice; events {}
 http {
@@ -257,4 +259,46 @@ fn changes_that_race_reloads_are_all_kept() {
     assert_eq!(changed.names(), wanted);
     let kept = changed.server.prefix().read("kept/api.conf");
     assert_eq!(kept, wanted.iter().map(|server| format!("server {server};\n")).collect::<String>());
+}
+
+#[test]
+fn requests_that_are_being_answered_or_wait_in_a_queue_are_told() {
+    if is_nginx() {
+        return;
+    }
+    let gate = Arc::new(Gate::default());
+    let passed = gate.clone();
+    let one = Origin::start(move |_| [vec![Step::Pass(passed.clone())], answer(200, &[], b"one")].concat());
+    let changed = Changed::start(&format!("server {} max_conns=1; queue 1;", one.address()));
+    let told = |path: &str| -> Value {
+        serde_json::from_slice(&asked(changed.port, "GET", &format!("/api/9/http/{path}"), "").body)
+            .expect("JSON")
+    };
+    let queue = |field: &str| told("upstreams/api")["queue"][field].clone();
+    let processing = || {
+        (told("server_zones/_")["processing"].clone(), told("location_zones/_%20%2F")["processing"].clone())
+    };
+    let port = changed.server.port();
+    let get = move || std::thread::spawn(move || client::get(port, "/").status);
+    let first = get();
+    wait::until("one is asked", || one.count() == 1);
+    assert_eq!(processing(), (json!(1), json!(1)));
+    let second = get();
+    wait::until("one waits", || queue("size") == 1);
+    assert_eq!(processing(), (json!(2), json!(2)));
+    assert_eq!(changed.server.get("/").status, 502);
+    assert_eq!((queue("max_size"), queue("overflows")), (json!(1), json!(1)));
+    assert!(gate.open());
+    assert_eq!([first, second].map(|asked| asked.join().expect("no panic")), [200, 200]);
+    wait::until("nobody is answered", || processing() == (json!(0), json!(0)));
+    assert_eq!(queue("size"), 0);
+    // Both came on one worker, or on one each.
+    let idle = told("upstreams/api")["keepalive"].clone();
+    assert!([json!(1), json!(2)].contains(&idle), "{idle}");
+    let metrics = asked(changed.port, "GET", "/metrics", "");
+    for line in
+        ["millstream_zone_processing{zone=\"_\"} 0", "millstream_location_processing{location=\"_ /\"} 0"]
+    {
+        assert!(metrics.text().lines().any(|known| known == line), "{line}: {}", metrics.text());
+    }
 }

@@ -1,7 +1,7 @@
 //! `docs/openapi.json`: the table of endpoints as OpenAPI 3.1 has it. `xtask` writes the file; the binary has no need of it.
 
 use super::shapes::SHAPES;
-use super::{Audience, ENDPOINTS, Endpoint, Operation, REFUSED, Shape};
+use super::{AnswerBody, Audience, ENDPOINTS, Endpoint, Operation, REFUSED};
 use millstream_wire::Method;
 use serde_json::{Map, Value, json};
 
@@ -62,7 +62,7 @@ fn method(operation: &Operation) -> &'static str {
 
 fn described(operation: &Operation) -> Value {
     let mut answers = Map::new();
-    let mut put = |status: u16, shape: &Shape| {
+    let mut put = |status: u16, shape: &AnswerBody| {
         answers
             .insert(status.to_string(), json!({ "description": meaning(status), "content": content(shape) }));
     };
@@ -74,7 +74,7 @@ fn described(operation: &Operation) -> Value {
     }
     // A head that is none, or too long, is refused before anybody knows what it asks for.
     for status in ["400", "414"] {
-        let html = content(&Shape::Text(&["text/html"]));
+        let html = content(&AnswerBody::Text(&["text/html"]));
         let answer = answers
             .entry(status)
             .or_insert_with(|| json!({ "description": "The request is none, or too long.", "content": {} }));
@@ -90,17 +90,17 @@ fn described(operation: &Operation) -> Value {
     }
     if let Some(shape) = operation.body {
         let required = operation.method != Method::Delete;
-        told["requestBody"] = json!({ "required": required, "content": content(&Shape::Json(shape)) });
+        told["requestBody"] = json!({ "required": required, "content": content(&AnswerBody::Json(shape)) });
     }
     told
 }
 
-fn content(shape: &Shape) -> Value {
+fn content(shape: &AnswerBody) -> Value {
     match shape {
-        Shape::Json(name) => {
+        AnswerBody::Json(name) => {
             json!({ "application/json": { "schema": { "$ref": format!("#/components/schemas/{name}") } } })
         }
-        Shape::Text(types) => {
+        AnswerBody::Text(types) => {
             let each =
                 types.iter().map(|kind| ((*kind).to_owned(), json!({ "schema": { "type": "string" } })));
             Value::Object(each.collect())

@@ -60,6 +60,7 @@ pub(super) const SHAPES: &[(&str, MadeOf)] = &[
     (
         "ServerZone",
         Figures(&[
+            ("processing", "count"),
             ("requests", "count"),
             ("responses", "Responses"),
             ("discarded", "count"),
@@ -73,6 +74,7 @@ pub(super) const SHAPES: &[(&str, MadeOf)] = &[
     (
         "LocationZone",
         Figures(&[
+            ("processing", "count"),
             ("requests", "count"),
             ("responses", "Responses"),
             ("discarded", "count"),

@@ -37,6 +37,7 @@ pub(super) fn locations(snapshot: &Snapshot) -> Value {
 
 fn http(zone: &HttpSnapshot) -> Map<String, Value> {
     let mut object = Map::new();
+    object.insert("processing".to_owned(), zone.processing.into());
     object.insert("requests".to_owned(), zone.requests().into());
     let mut responses = classes(&zone.responses);
     responses["codes"] = zone.codes.iter().map(|(code, count)| (code.to_string(), json!(count))).collect();

@@ -24,6 +24,8 @@ macro_rules! families {
 families! { SERVERS of HttpSnapshot {
     "millstream_zone_responses_total" Counter "Requests finished, by the zone of their server and class of status; `none` had no answer."
         |s, labels, zone| responses(s, labels, zone);
+    "millstream_zone_processing" Gauge "Requests that are being answered, by zone; those that are answered at once, as hits in memory are, are never seen."
+        |s, labels, zone| s.value(labels, zone.processing);
     "millstream_zone_bytes_received_total" Counter "Bytes received from clients, by zone."
         |s, labels, zone| s.value(labels, zone.received);
     "millstream_zone_bytes_sent_total" Counter "Bytes sent to clients, by zone."
@@ -37,6 +39,8 @@ families! { SERVERS of HttpSnapshot {
 families! { LOCATIONS of LocationSnapshot {
     "millstream_location_responses_total" Counter "Requests finished, by the zone of their location and class of status; `none` had no answer."
         |s, labels, location| responses(s, labels, &location.http);
+    "millstream_location_processing" Gauge "Requests that are being answered, by location, as for zones."
+        |s, labels, location| s.value(labels, location.http.processing);
     "millstream_location_bytes_received_total" Counter "Bytes received from clients, by location."
         |s, labels, location| s.value(labels, location.http.received);
     "millstream_location_bytes_sent_total" Counter "Bytes sent to clients, by location."
