@@ -17,7 +17,7 @@ use millstream_conf::model::{
 };
 use millstream_conf::variables::Builtin;
 use millstream_net::address::Address;
-use millstream_net::resolver::Resolver;
+use millstream_net::resolver::{LookUps, Resolver};
 use millstream_net::{clock, limits};
 use millstream_server::generation::Shared;
 use millstream_server::limit_zone::connections::ConnectionZone;
@@ -29,6 +29,7 @@ use millstream_telemetry::log_writer::LogWriter;
 use millstream_telemetry::metrics::Registry;
 use millstream_traces::exporter::Tracing;
 use millstream_upstream::{Group, Server};
+use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
@@ -86,7 +87,7 @@ pub fn assemble(
     let http = &configuration.http;
     let names = LookedUp::of(http);
     let groups = groups(http, previous, &names, &mut findings);
-    let resolvers = resolvers(http, &names, &mut findings);
+    let resolvers = resolvers(http, previous, &names, &mut findings);
     let (stores, kept) = stores(http, previous, &main_log, &mut findings);
     account::prove_folders(&configuration, false, &mut findings);
     let Handshakes { clients, tls, connectors } =
@@ -209,7 +210,7 @@ pub fn probe(configuration: &mut Configuration, findings: &mut Diagnostics) {
     for server in http.upstreams.iter().flat_map(|upstream| &upstream.servers) {
         addresses(server, &[], &names, findings);
     }
-    resolvers(http, &names, findings);
+    resolvers(http, None, &names, findings);
     Handshakes::read(http, false, findings);
     _ = tracing(http, None, findings);
     let logs = || logs::targets(configuration).filter_map(LogTarget::file);
@@ -287,7 +288,20 @@ fn known_of(name: &HostPort, known: &[Server]) -> Vec<Address> {
 }
 
 /// The name servers, one value per `resolver`.
-fn resolvers(http: &Http, names: &LookedUp, findings: &mut Diagnostics) -> Vec<Arc<Resolver>> {
+fn resolvers(
+    http: &Http,
+    previous: Option<&Shared>,
+    names: &LookedUp,
+    findings: &mut Diagnostics,
+) -> Vec<Arc<Resolver>> {
+    // Those of one name are counted together, and go on over a reload.
+    let mut counted: HashMap<&str, Arc<LookUps>> = HashMap::new();
+    if let Some(before) = previous {
+        let resolvers = before.configuration.http.resolvers.iter().zip(&before.resolvers);
+        let named =
+            resolvers.filter_map(|(conf, made)| Some((conf.zone.as_deref()?, made.look_ups().clone())));
+        counted.extend(named);
+    }
     let mut made = Vec::with_capacity(http.resolvers.len());
     for conf in &http.resolvers {
         let mut servers: Vec<SocketAddr> = Vec::new();
@@ -304,7 +318,11 @@ fn resolvers(http: &Http, names: &LookedUp, findings: &mut Diagnostics) -> Vec<A
                 },
             }
         }
-        match Resolver::new(conf, &servers) {
+        let look_ups = match conf.zone.as_deref() {
+            Some(zone) => counted.entry(zone).or_default().clone(),
+            None => Arc::default(),
+        };
+        match Resolver::new(conf, &servers, look_ups) {
             Ok(resolver) => made.push(resolver),
             Err(error) => _ = findings.error(conf.span, format!("the resolver cannot be used: {error}")),
         }

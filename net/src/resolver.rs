@@ -2,7 +2,11 @@
 //!
 //! All asking happens on one thread of the process's own, for all workers; a worker that waits for an answer waits for a
 //! message. Requests for one name at the same time are one question. Failures are not kept, as in nginx. The protocol itself is
-//! hickory's. Before: `resolve`, names asked of the system.
+//! hickory's. Before: `resolve`, names asked of the system; next: `look_ups`, what is counted.
+
+mod look_ups;
+
+pub use look_ups::LookUps;
 
 use crate::timer::{Deadline, with_deadline};
 use crate::{clock, privileges};
@@ -82,6 +86,7 @@ pub struct Resolver {
     types: Vec<RecordType>,
     turn: AtomicUsize,
     names: Mutex<HashMap<Box<str>, Entry>>,
+    look_ups: Arc<LookUps>,
 }
 
 enum Entry {
@@ -97,11 +102,11 @@ impl fmt::Debug for Resolver {
 }
 
 impl Resolver {
-    /// Name servers at these addresses, with the parameters of a `resolver`.
+    /// Name servers at these addresses, with the parameters of a `resolver`, counted beside what was counted of it before a reload.
     ///
     /// # Errors
     /// Where the library refuses to work with them.
-    pub fn new(conf: &Conf, servers: &[SocketAddr]) -> io::Result<Arc<Resolver>> {
+    pub fn new(conf: &Conf, servers: &[SocketAddr], look_ups: Arc<LookUps>) -> io::Result<Arc<Resolver>> {
         let mut options = ResolverOpts::default();
         options.timeout = RESEND;
         // What is answered is answered: only silence is asked again, below.
@@ -131,7 +136,13 @@ impl Resolver {
             types: types.into_iter().filter(|(wanted, _)| *wanted).map(|(_, kind)| kind).collect(),
             turn: AtomicUsize::new(0),
             names: Mutex::default(),
+            look_ups,
         }))
+    }
+
+    /// What is counted of it.
+    pub fn look_ups(&self) -> &Arc<LookUps> {
+        &self.look_ups
     }
 
     /// The addresses of a name: as they are known, or asked for now, which may take as long as `timeout`.
@@ -190,12 +201,15 @@ impl Resolver {
         names.insert(host.clone(), Entry::Asked(vec![sender]));
         drop(names);
         let (resolver, asked) = (self.clone(), host.clone());
+        self.look_ups.ask();
         spawn(async move {
             let asking = resolver.clone();
             // A task of its own, so that a name is never left as one that is being asked for.
             let answer = tokio::spawn(async move { asking.ask(&asked).await }).await;
             let failed = |error: tokio::task::JoinError| Err(ResolveError::Refused(error.to_string()));
-            resolver.settle(host, &answer.unwrap_or_else(failed).map(Arc::new));
+            let answer = answer.unwrap_or_else(failed);
+            resolver.look_ups.settle(&answer);
+            resolver.settle(host, &answer.map(Arc::new));
         });
         Err(receiver)
     }

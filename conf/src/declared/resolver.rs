@@ -18,6 +18,8 @@ pub const RESOLVER_TIMEOUT: Duration = Duration::from_secs(30);
 pub struct Resolver {
     /// Where it was written.
     pub span: Span,
+    /// `status_zone=`: the name that its look-ups are counted under.
+    pub zone: Option<String>,
     /// Name servers in the order in which they are asked, never a unix socket; one given by name is asked of the system.
     pub servers: Vec<PeerAddress>,
     /// `valid=`: how long an answer holds, whatever its own TTL.

@@ -30,7 +30,7 @@ pub const ROWS: &[Row] = &[
     once("resolver", HTTP_SERVER_LOCATION, (1, super::MANY), SYNTAX, "",
         "The name servers (port 53 where none is written) that are asked for the host of a `proxy_pass` with variables, and for the servers \
         of an upstream that are to `resolve`. An answer holds for as long as it says, or for `valid=`. Without a resolver the system \
-        is asked, which reads its hosts file too.",
+        is asked, which reads its hosts file too. With `status_zone=` the API tells how many names were asked for and what was answered.",
         Apply::Level(|l, d, r| l.resolver.servers = resolver(d, r).map(Some))),
     once("resolver", UPSTREAM, (1, super::MANY), SYNTAX, "",
         "The name servers for the servers of this group, in place of those of the `http` block.",
@@ -44,18 +44,20 @@ pub const ROWS: &[Row] = &[
 ];
 
 fn resolver(directive: &Directive, reading: &mut Reading<'_>) -> Option<ResolverId> {
-    let mut made =
-        Resolver { span: directive.span, servers: Vec::new(), valid: None, ipv4: true, ipv6: true };
+    let mut made = Resolver {
+        span: directive.span,
+        zone: None,
+        servers: Vec::new(),
+        valid: None,
+        ipv4: true,
+        ipv6: true,
+    };
     for word in &directive.args {
         match parameter(word) {
             Some(("valid", value)) => made.valid = reading.duration(&value),
             Some(("ipv4", value)) => made.ipv4 = is_on(&value, reading),
             Some(("ipv6", value)) => made.ipv6 = is_on(&value, reading),
-            Some(("status_zone", _)) => {
-                reading
-                    .diagnostics
-                    .idle(word.span, "\"status_zone\" has no effect here: look-ups are not counted");
-            }
+            Some(("status_zone", value)) => made.zone = Some(value.text),
             _ => made.servers.extend(server(word, reading)),
         }
     }

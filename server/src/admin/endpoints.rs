@@ -162,6 +162,7 @@ static ENDPOINTS: &[Endpoint] = endpoints! {
     "/api/9/slabs" => [figures("Memory that is shared in slabs; here there is none.", json!("Slabs"))];
     "/api/9/ssl" => [figures("Handshakes of clients.", json!("Ssl"))];
     "/api/9/resolvers" => [figures("Name servers with a zone of their own.", json!("Resolvers"))];
+    "/api/9/resolvers/{zone}" => [figures("Name servers with a zone of their own.", json!("ResolverZone" or none))];
     "/api/9/workers" => [figures("The workers: threads of one process, told as one.", json!("Workers"))];
     "/api/9/http/requests" => [figures("All requests.", json!("Requests"))];
     "/api/9/http/server_zones" => [figures("Requests by server.", json!("ServerZones"))];

@@ -1,11 +1,14 @@
 //! Names of upstream servers: found by the system or by name servers, followed while running, and no trouble where they are dead.
 
+use millstream_tests::client;
 use millstream_tests::name_server::NameServer;
 use millstream_tests::origin::Origin;
+use millstream_tests::ports;
 use millstream_tests::prefix::Prefix;
-use millstream_tests::server::Server;
+use millstream_tests::server::{Server, is_nginx};
 use millstream_tests::wait;
 use rustix::process::Signal;
+use serde_json::Value;
 
 const FOLLOWED: &str = "pid @DIR@/nginx.pid; error_log @DIR@/error.log info; events {}
     http {
@@ -179,4 +182,41 @@ fn keys_and_clients_keep_their_server() {
     assert_eq!(found.len(), 2, "forty keys are not all one server's");
     let first = server.get("/clients").text();
     assert!((0..10).all(|_| server.get("/clients").text() == first));
+}
+
+#[test]
+fn look_ups_are_counted_under_the_zone_of_their_resolver_and_go_on_over_a_reload() {
+    if is_nginx() {
+        return;
+    }
+    let (names, origin) = (NameServer::start(), Origin::fixed(200, &[], b"here"));
+    names.say("api.test", &["127.0.0.1"], 60);
+    names.fail("broken.test");
+    let file = FOLLOWED
+        .replace("@NAMES@;", "@NAMES@ status_zone=dns;")
+        .replace("access_log off;", "access_log off; dashboard 127.0.0.1:@DASHBOARD@;");
+    let (port, looked) = (origin.port().to_string(), ports::free());
+    let values = [("NAMES", names.address()), ("PORT1", port), ("DASHBOARD", looked.to_string())];
+    let values = values.each_ref().map(|(name, value)| (*name, value.as_str()));
+    let server = Server::start(&file, &values);
+    assert_eq!(server.get("/").text(), "here");
+    assert_eq!(server.get("/by/?host=broken.test").status, 502);
+    assert_eq!(server.get("/by/?host=nobody.test").status, 502);
+    let told = || -> Value {
+        serde_json::from_slice(&client::get(looked, "/api/9/resolvers/dns").body).expect("JSON")
+    };
+    let before = told();
+    let of = |told: &Value, word: &str| told["responses"][word].as_u64().expect("a count");
+    assert_eq!(
+        [of(&before, "noerror"), of(&before, "servfail"), of(&before, "nxdomain")],
+        [1, 1, 1],
+        "{before}"
+    );
+    assert_eq!(before["requests"]["name"], 3);
+    server.signal(Signal::HUP);
+    wait::until("the next configuration is in force", || {
+        server.log().contains("configuration 2 is in force")
+    });
+    let after = told();
+    assert!(of(&after, "noerror") >= 1 && of(&after, "servfail") == 1, "{after}");
 }

@@ -43,7 +43,9 @@ pub(super) const SHAPES: &[(&str, MadeOf)] = &[
     ),
     ("Slabs", Any("{string}|Names")),
     ("Ssl", Figures(&[("handshakes", "count"), ("handshakes_failed", "count"), ("session_reuses", "count")])),
-    ("Resolvers", Any("{string}|Names")),
+    ("Resolvers", Any("{ResolverZone}|Names")),
+    ("ResolverZone", Figures(&[("requests", "LookUps"), ("responses", "{count}")])),
+    ("LookUps", Fields(&[("name", "count"), ("srv", "count"), ("addr", "count")])),
     ("Workers", Any("[Worker]")),
     (
         "Worker",

@@ -40,7 +40,7 @@ subjects! {
     Slabs "slabs" in_http=false;
     /// Handshakes of clients.
     Ssl "ssl" in_http=false;
-    /// Name servers with a zone of their own; here there is none.
+    /// Name servers with a zone of their own.
     Resolvers "resolvers" in_http=false;
     /// The workers.
     Workers "workers" in_http=false;
@@ -133,6 +133,19 @@ pub(super) fn of(
     }
 }
 
+/// The name servers that have a `status_zone`. Addresses are all that is asked for: there are no look-ups of services or back to names.
+fn resolvers(shared: &Shared) -> Value {
+    let all = shared.configuration.http.resolvers.iter().zip(&shared.resolvers);
+    let told = all.filter_map(|(conf, resolver)| {
+        let look_ups = resolver.look_ups();
+        let responses: Map<String, Value> =
+            look_ups.outcomes().map(|(word, count)| (word.to_owned(), count.into())).collect();
+        let requests = json!({ "name": look_ups.asked(), "srv": 0, "addr": 0 });
+        Some((conf.zone.clone()?, json!({ "requests": requests, "responses": responses })))
+    });
+    Value::Object(told.collect())
+}
+
 /// NGINX Plus's word for a name that is not there.
 fn not_found(subject: Subject) -> &'static str {
     match subject {
@@ -142,6 +155,7 @@ fn not_found(subject: Subject) -> &'static str {
         Subject::LocationZones => "LocationZoneNotFound",
         Subject::LimitReqs => "LimitReqNotFound",
         Subject::LimitConns => "LimitConnNotFound",
+        Subject::Resolvers => "ResolverZoneNotFound",
         _ => "PathNotFound",
     }
 }
@@ -159,7 +173,8 @@ fn whole(request: &Request, subject: Subject) -> Result<Value, ApiRefusal> {
         Subject::Requests => process::requests(request),
         Subject::Workers => process::workers(request),
         Subject::Ssl => process::ssl(request),
-        Subject::Slabs | Subject::Resolvers => json!({}),
+        Subject::Slabs => json!({}),
+        Subject::Resolvers => resolvers(shared),
         Subject::ServerZones => zones::servers(&shared.registry.snapshot()),
         Subject::LocationZones => zones::locations(&shared.registry.snapshot()),
         Subject::LimitReqs => zones::request_limits(shared, &shared.registry.snapshot()),

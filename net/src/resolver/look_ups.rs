@@ -1,0 +1,56 @@
+//! What is counted of the look-ups of one `resolver`: names asked for, and what came of each.
+//!
+//! Written by the thread that asks, a few times a second at the most, and read by whoever looks. Before: `resolver`.
+
+use super::{Found, ResolveError};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// What came of a look-up, in NGINX Plus's words.
+const OUTCOMES: [&str; 8] =
+    ["noerror", "formerr", "servfail", "nxdomain", "notimp", "refused", "timedout", "unknown"];
+
+/// The counts of a `resolver`, which outlive a reload under its name.
+#[derive(Debug, Default)]
+pub struct LookUps {
+    asked: AtomicU64,
+    outcomes: [AtomicU64; OUTCOMES.len()],
+}
+
+impl LookUps {
+    /// A name is asked for.
+    pub(super) fn ask(&self) {
+        self.asked.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// This came of it.
+    pub(super) fn settle(&self, answer: &Result<Found, ResolveError>) {
+        let word = match answer {
+            Ok(found) if found.addresses.is_empty() => "nxdomain",
+            Ok(_) => "noerror",
+            Err(ResolveError::NotFound) => "nxdomain",
+            Err(ResolveError::TimedOut) => "timedout",
+            Err(ResolveError::Refused(why)) => match why.as_bytes() {
+                [b'1', b':', ..] => "formerr",
+                [b'2', b':', ..] => "servfail",
+                [b'4', b':', ..] => "notimp",
+                [b'5', b':', ..] => "refused",
+                _ => "unknown",
+            },
+            Err(ResolveError::NoName | ResolveError::TooMany) => "unknown",
+        };
+        if let Some(at) = OUTCOMES.iter().position(|known| *known == word) {
+            self.outcomes[at].fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Names that were asked for.
+    pub fn asked(&self) -> u64 {
+        self.asked.load(Ordering::Relaxed)
+    }
+
+    /// What came of them, by word.
+    pub fn outcomes(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        let counts = self.outcomes.iter().map(|count| count.load(Ordering::Relaxed));
+        OUTCOMES.into_iter().zip(counts)
+    }
+}
