@@ -406,6 +406,11 @@ fn zones(counted: &Counted) {
             .expect("sent");
         assert_eq!(client.head().expect("a head").status, 101);
     });
+    let asked = "GET /zoned/upgrade HTTP/1.1\r\nHost: a\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n";
+    for (name, value) in both("processing", "", 1.0) {
+        let mut held = counted.client();
+        counted.shows(&name, value, || held.send(asked).expect("sent"));
+    }
     for (status, path) in [(301, "/zoned/return/3"), (404, "/zoned/return/4"), (503, "/zoned/return/5")] {
         exactly(class(&format!("{}xx", status / 100)), &|| assert_eq!(counted.get(path), status));
     }

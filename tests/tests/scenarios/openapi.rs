@@ -16,6 +16,7 @@ http {
     access_log off;
     dashboard 127.0.0.1:@DASHBOARD@;
     api_token secret;
+    resolver 127.0.0.1:1 status_zone=a;
     proxy_cache_path @DIR@/cache keys_zone=a:1m;
     limit_req_zone $binary_remote_addr zone=a:1m rate=1r/s;
     limit_conn_zone $binary_remote_addr zone=a:1m;
