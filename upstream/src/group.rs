@@ -23,9 +23,8 @@ use millstream_conf::model::{
 use millstream_net::address::Address;
 use state_file::StateFile;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::Duration;
-use succession::Editing;
 use tokio::sync::Notify;
 
 /// A group of upstream servers.
@@ -47,8 +46,10 @@ pub struct Group {
     state: Mutex<State>,
     /// Under which the peers of all versions are compared.
     turns: Arc<Mutex<()>>,
-    /// Held by whoever edits the servers, and by a reload that takes over.
-    editing: Mutex<Editing>,
+    /// How many edits were made. Held by whoever edits the servers, and by a reload that takes over.
+    editing: Mutex<u64>,
+    /// The group that a reload put in the place of this one; set while nobody edits.
+    successor: OnceLock<Arc<Group>>,
     /// How many connections idle in the pool of each worker.
     idle: Mutex<Vec<Weak<AtomicUsize>>>,
     /// Where edits are kept (`state`).
@@ -165,6 +166,7 @@ impl Group {
             state: Mutex::new(state),
             turns,
             editing: Mutex::default(),
+            successor: OnceLock::new(),
             idle: Mutex::default(),
             state_file: None,
         }

@@ -89,7 +89,7 @@ async fn change(shared: &Shared, method: Method, path: &[String], body: &[u8]) -
             let ids = edit(group, Edit::Add(server), "").await?;
             let id = ids.first().copied().unwrap_or_default();
             said(format_args!("\"{name}\" is a server"));
-            Ok(Edited::Added(id, configured_one(&group.latest(), id).unwrap_or_default()))
+            Ok(Edited::Added(id, configured_one(group.latest(), id).unwrap_or_default()))
         }
         (Method::Patch, [id]) => {
             let fields = ServerFields::read(body)?;
@@ -100,13 +100,13 @@ async fn change(shared: &Shared, method: Method, path: &[String], body: &[u8]) -
             said(format_args!("server {id} was changed"));
             // It has another number where a reload came in between.
             let now = ids.iter().find(|id| **id == number).or(ids.first()).copied().unwrap_or(number);
-            let told = configured_one(&group.latest(), now);
+            let told = configured_one(group.latest(), now);
             Ok(Edited::Changed(told.ok_or_else(|| no_server(upstream, id))?))
         }
         (Method::Delete, [id]) => {
             edit(group, Edit::Remove(number(upstream, id)?), id).await?;
             said(format_args!("server {id} was taken away"));
-            Ok(Edited::Removed(configured(&group.latest())))
+            Ok(Edited::Removed(configured(group.latest())))
         }
         _ => Err(ApiRefusal::new(405, "MethodNotSupported", "this path knows no such method")),
     }
@@ -121,7 +121,7 @@ fn group(shared: &Shared, name: &str) -> Result<Arc<Group>, ApiRefusal> {
             let text = format!("upstream \"{name}\" has no zone: write zone {name} 64k; in it");
             Err(ApiRefusal::new(400, "UpstreamStatic", text))
         }
-        Some((group, _)) => Ok(group.latest()),
+        Some((group, _)) => Ok(group.latest().clone()),
     }
 }
 

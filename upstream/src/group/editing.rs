@@ -63,10 +63,10 @@ impl Group {
     /// # Errors
     /// [`NotEdited`]: nothing has changed then.
     pub fn edit(&self, edit: &Edit) -> Result<Vec<u64>, NotEdited> {
-        let mut one_at_a_time = self.editing.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(next) = one_at_a_time.successor.clone() {
-            drop(one_at_a_time);
-            return next.edit(&edit.as_numbered_in(&next, self)?);
+        let mut made = self.editing.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(next) = self.successor.get() {
+            drop(made);
+            return next.edit(&edit.as_numbered_in(next, self)?);
         }
         let at = {
             let state = self.lock();
@@ -81,7 +81,7 @@ impl Group {
         };
         // Nobody else adds, moves or takes away servers; resolving gives them other addresses only.
         self.publish(|servers| edit.apply(servers, at));
-        one_at_a_time.made += 1;
+        *made += 1;
         let state = self.lock();
         Ok(match edit {
             Edit::Remove(_) => Vec::new(),

@@ -8,44 +8,33 @@ use super::editing::{Edit, NotEdited};
 use super::{Group, State};
 use std::sync::{Arc, PoisonError};
 
-/// What whoever edits a group holds.
-#[derive(Debug, Default)]
-pub(super) struct Editing {
-    /// Edits that were made.
-    pub(super) made: u64,
-    /// The group that a reload put in the place of this one.
-    pub(super) successor: Option<Arc<Group>>,
-}
-
 impl Group {
     /// How many edits were made; what the `state` file holds has all of these. Waits for one that is being made.
     pub fn edits(&self) -> u64 {
-        self.editing.lock().unwrap_or_else(PoisonError::into_inner).made
+        *self.editing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Takes the place of `before`, of which `edits` had been made before the configuration of this one was read. To be called
     /// when this group is in force. Waits for an edit that is being made.
     pub fn succeed(self: &Arc<Self>, before: &Group, edits: u64) {
-        let mut last = before.editing.lock().unwrap_or_else(PoisonError::into_inner);
+        let made = before.editing.lock().unwrap_or_else(PoisonError::into_inner);
         // The same file: what was read of it may lack what was written since.
-        if last.made != edits && self.state_file.is_some() && self.state_file == before.state_file {
+        if *made != edits && self.state_file.is_some() && self.state_file == before.state_file {
             let (servers, peers) = (before.servers(), before.in_force());
             self.change(Some(&peers), |known| *known = servers);
             self.changes.notify_waiters();
         }
-        last.successor = Some(self.clone());
+        // Under the lock that edits are made under; a group is succeeded once.
+        _ = before.successor.set(self.clone());
     }
 
-    /// The group that is in force in the place of this one: itself, where no reload has put another there.
-    pub fn latest(self: &Arc<Self>) -> Arc<Group> {
-        let mut latest = self.clone();
-        loop {
-            let next = latest.editing.lock().unwrap_or_else(PoisonError::into_inner).successor.clone();
-            match next {
-                Some(next) => latest = next,
-                None => return latest,
-            }
+    /// The group that is in force in the place of this one: itself, where no reload has put another there. Waits for nobody.
+    pub fn latest(self: &Arc<Self>) -> &Arc<Group> {
+        let mut latest = self;
+        while let Some(next) = latest.successor.get() {
+            latest = next;
         }
+        latest
     }
 }
 

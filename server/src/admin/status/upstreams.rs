@@ -92,11 +92,11 @@ pub(super) fn servers(shared: &Shared, upstream: &str, which: &[String]) -> Resu
     let group = shared.groups.iter().find(|group| group.name() == upstream).ok_or_else(no_path)?;
     let group = group.latest();
     match which {
-        [] => Ok(configured(&group)),
+        [] => Ok(configured(group)),
         [id] => {
             let missing = || no_server(upstream, id);
             let id: u64 = id.parse().map_err(|_| missing())?;
-            configured_one(&group, id).ok_or_else(missing)
+            configured_one(group, id).ok_or_else(missing)
         }
         _ => Err(no_path()),
     }

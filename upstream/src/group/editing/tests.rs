@@ -142,7 +142,7 @@ fn an_edit_that_a_reload_did_not_read_is_in_the_group_that_it_puts_in_force() {
     before.edit(&added(3)).expect("room");
     before.edit(&Edit::Remove(2)).expect("it is there");
     assert_eq!(told(&after), named(&[(1, "127.0.0.1:1"), (3, "127.0.0.1:3")]));
-    assert_eq!(told(&before.latest()), told(&after));
+    assert_eq!(told(before.latest()), told(&after));
     let kept = fs::read_to_string(&path).expect("it is there");
     assert_eq!(kept, "server 127.0.0.1:1 drain;\nserver 127.0.0.1:3;\n");
 }
