@@ -10,16 +10,13 @@
 //! `progress`, what its readers see.
 
 use crate::body::Body;
-use crate::disk::{self, Identity, Spool};
-use crate::entry::{Entry, Variant};
-use crate::file_format;
+use crate::entry::Entry;
 use crate::head::StoredHead;
 use crate::memory::Grant;
 use crate::now::Now;
 use crate::policy::Reason;
 use crate::progress::{Follower, Progress};
-use crate::store::{Placed, Store};
-use crate::variants::FilePlace;
+use crate::store::{Store, Writing};
 use bytes::Bytes;
 use millstream_net::timer::Deadline;
 use millstream_net::{blocking, clock, temporary};
@@ -85,7 +82,7 @@ enum Mode {
     /// Kept in memory.
     Memory,
     /// Too large for memory: going to its file.
-    Spool(Box<Spool>),
+    File(Box<Writing>),
     /// Passed on to followers, not stored.
     Passing,
 }
@@ -193,8 +190,8 @@ impl Fill {
         }
         match self.mode {
             Mode::Memory => {}
-            Mode::Spool(_) if self.held >= GATHERED => self.spool().await,
-            Mode::Spool(_) => {}
+            Mode::File(_) if self.held >= GATHERED => self.write().await,
+            Mode::File(_) => {}
             Mode::Passing => self.pass_on().await,
         }
     }
@@ -247,7 +244,7 @@ impl Fill {
         }
         let entry = match self.mode {
             Mode::Memory => self.store_in_memory().await,
-            Mode::Spool(_) => self.store_on_disk().await,
+            Mode::File(_) => self.store_in_file().await,
             Mode::Passing => None,
         };
         if let Some(grant) = self.grant.take().filter(|_| entry.is_none()) {
@@ -289,24 +286,10 @@ impl Fill {
         Some(whole)
     }
 
-    async fn store_on_disk(&mut self) -> Option<Arc<Entry>> {
-        self.spool().await;
-        let Mode::Spool(spool) = std::mem::replace(&mut self.mode, Mode::Passing) else { return None };
-        let (store, disk) = (self.store.clone(), self.store.disk.clone()?);
-        let (key, variant) = (self.grant.as_ref()?.key.clone(), self.progress.variant.clone());
-        let began = self.grant.as_ref()?.order;
-        let (now, born, head) = (self.began, self.grant.as_ref()?.born, self.progress.head.clone());
-        let body = blocking::run(move || {
-            if store.memory.purges.rules().go_for(born, &head.tags, key.text()) {
-                return None;
-            }
-            let place = store.place(&key, variant.as_ref().map(|variant| &*variant.values));
-            // The epoch is in the file already. As the key's own file it begins a new one; beside another own file it
-            // is only good where that has the same.
-            let file = FilePlace { epoch: spool.epoch(), ..place };
-            store.commit(&disk, *spool, Placed { key: &key, variant: variant.as_ref(), file }, began, now)
-        })
-        .await?;
+    async fn store_in_file(&mut self) -> Option<Arc<Entry>> {
+        self.write().await;
+        let Mode::File(writing) = std::mem::replace(&mut self.mode, Mode::Passing) else { return None };
+        let body = writing.finish(self.grant.as_ref()?, &self.progress, self.began).await?;
         let entry = self.entry(Body::File(body));
         self.store.memory.store(self.grant.as_ref()?, &entry, self.began).then_some(entry)
     }
@@ -320,52 +303,38 @@ impl Fill {
 
     /// The body has become too large for memory: on to disk, or on to whoever reads along and no further.
     async fn leave_memory(&mut self) {
-        if let Some((disk, grant)) = self.store.disk.clone().zip(self.grant.clone()) {
-            let (store, progress) = (self.store.clone(), self.progress.clone());
+        if let Some(grant) = &self.grant {
             let expected = self.expected.unwrap_or(self.held);
-            let spool = blocking::run(move || {
-                let variant = progress.variant.as_ref();
-                let epoch = store.place(&grant.key, variant.map(|variant| &*variant.values)).epoch;
-                let vary = variant.map(|variant: &Variant| (&*variant.fields, &*variant.values));
-                let head = file_format::encode_head(grant.key.bytes(), vary, progress.head.view());
-                let identity = Identity { id: disk::random_id(), epoch, born: grant.born };
-                disk.begin(&head, identity, expected)
-            });
-            if let Some(spool) = spool.await {
+            if let Some(writing) = self.store.begin(grant, &self.progress, expected).await {
                 // What is in memory stays counted until it is written.
-                self.mode = Mode::Spool(Box::new(spool));
+                self.mode = Mode::File(writing);
                 return;
             }
         }
-        self.stop_storing(match &self.store.disk {
-            Some(disk) if disk.is_failing() => Some(Reason::DiskError),
-            _ if self.held > self.store.largest_in_memory() => Some(Reason::TooLarge),
-            // No room now, of which the next answer may find more.
-            _ => None,
+        self.stop_storing(if self.store.is_failing() {
+            Some(Reason::DiskError)
+        } else {
+            // Where it is not too large there is no room now, of which the next answer may find more.
+            (self.held > self.store.largest_in_memory()).then_some(Reason::TooLarge)
         });
     }
 
     /// Writes what has come since the last time.
-    async fn spool(&mut self) {
-        let Mode::Spool(mut spool) = std::mem::replace(&mut self.mode, Mode::Passing) else { return };
-        let Some(disk) = self.store.disk.clone() else { return };
+    async fn write(&mut self) {
+        let Mode::File(writing) = std::mem::replace(&mut self.mode, Mode::Passing) else { return };
         let (_, pieces) = self.progress.unwritten();
-        let (spool, written) = blocking::run(move || {
-            let written = disk.append(&mut spool, &pieces);
-            (spool, written)
-        })
-        .await;
-        if !written {
+        let Some(writing) = writing.append(pieces).await else {
             self.stop_storing(Some(Reason::DiskError));
             return;
-        }
+        };
+        let spool = &writing.spool;
         self.progress.written(&spool.file, spool.body_offset(), (0, spool.length()));
         self.held = 0;
         if spool.length() > self.store.largest_body() {
             self.stop_storing(Some(Reason::TooLarge));
             return;
         }
-        self.mode = Mode::Spool(spool);
+        self.mode = Mode::File(writing);
     }
 
     /// Forgets what everybody has read. What a reader is behind by goes to a file, so that neither the upstream nor another

@@ -44,14 +44,7 @@ impl FillPermit {
 
     /// Why an answer of this length will not be stored all the same, as far as that is known before it comes.
     pub fn objection(&self, length: Option<u64>) -> Option<Reason> {
-        let length = length?;
-        match &self.store.disk {
-            _ if length > self.store.largest_body() => Some(Reason::TooLarge),
-            Some(disk) if length > self.store.largest_in_memory() && disk.is_failing() => {
-                Some(Reason::DiskError)
-            }
-            _ => None,
-        }
+        length.and_then(|length| self.store.objection(length))
     }
 
     /// The upstream has answered with something that may be stored: whoever waits reads along from here. `request` is

@@ -1,20 +1,19 @@
 //! One cache zone: its memory and disk tiers together, shared by all workers.
 //!
 //! It outlives a reload when name and path stay. Reading goes through `front`, storing through `permit`; here is what
-//! belongs to neither: opening, bounds, purging, writing behind, and tidying. Nothing here waits for a disk on a
-//! worker's loop. Next: `permit`, `write`.
+//! belongs to neither: opening, bounds, purging and tidying. Nothing here waits for a disk on a
+//! worker's loop. Next: `permit`, `tier`.
 
-use crate::disk::{self, Disk};
+use crate::disk;
 use crate::entry::Entry;
 use crate::file_format;
 use crate::key::{self, Key, most_keys};
 use crate::memory::{Memory, Slot, Swept};
 use crate::now::Now;
-use crate::purges::{Journal, Verdict};
+use crate::purges::Verdict;
 use crate::variants;
-use behind::Behind;
-use millstream_conf::model::{CacheZone, Level};
-use millstream_net::{blocking, clock};
+use millstream_conf::model::CacheZone;
+use millstream_net::blocking;
 use millstream_telemetry::error_log::ErrorLogs;
 use rate::Rate;
 use recent::Recent;
@@ -25,8 +24,7 @@ use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
-mod behind;
-mod write;
+mod tier;
 mod coding;
 mod recent;
 mod rate;
@@ -39,8 +37,8 @@ mod tests;
 pub use coding::CodingPermit;
 pub use rate::Turn;
 pub use sight::{LineSight, Refusal, Sight};
-pub(crate) use write::Placed;
-use write::values_of;
+use tier::Tier;
+pub(crate) use tier::Writing;
 
 /// Bodies above this stay on disk and are read from there piece by piece.
 const LARGEST_BESIDE_DISK: u64 = 1024 * 1024;
@@ -48,8 +46,6 @@ const LARGEST_BESIDE_DISK: u64 = 1024 * 1024;
 const SHARE: u64 = 8;
 /// The memory tier has at least this much, whatever is configured: lines of waiting requests live in it too.
 const LEAST_MEMORY: u64 = 1024 * 1024;
-/// Bytes that wait to be written at a time; what is stored beyond that is written once there is room.
-const PENDING: u64 = 64 * 1024 * 1024;
 /// Between two rounds of tidying, in milliseconds; a little less than a worker's chores are apart.
 const ROUND: i64 = 900;
 /// Files of purged entries that one round of tidying removes; what is left is removed when it is come upon.
@@ -60,11 +56,8 @@ const PURGED: usize = 32 * 1024;
 pub struct Store {
     name: String,
     pub(crate) memory: Memory,
-    pub(crate) disk: Option<Arc<Disk>>,
-    journal: Option<Arc<Journal>>,
-    behind: Arc<Behind>,
-    /// Purges that somebody waits for until they hold after a failure of power too.
-    purging: Arc<Behind>,
+    /// Nothing in a zone without files.
+    tier: Option<Arc<Tier>>,
     /// Purges of single keys.
     recent: Recent,
     /// Unsafe requests that made a key's answers invalid.
@@ -75,8 +68,6 @@ pub struct Store {
     pub(crate) failures: Recent,
     inactive: AtomicU64,
     largest_in_memory: AtomicU64,
-    pending: AtomicU64,
-    unwritten: AtomicU64,
     /// When the next round of tidying is due, in milliseconds since 1970.
     next_round: AtomicI64,
     tidying: AtomicBool,
@@ -152,33 +143,27 @@ impl Store {
     pub fn open(zone: &CacheZone, temp: Option<&Path>, log: ErrorLogs) -> Result<Arc<Store>, CacheOpenError> {
         let failed =
             |path: &Path, error| CacheOpenError { zone: zone.name.clone(), path: path.to_path_buf(), error };
-        let open =
-            |path: &PathBuf| Disk::open(zone, path, temp, log.clone()).map_err(|error| failed(path, error));
-        let disk = zone.path.as_ref().map(open).transpose()?.map(Arc::new);
         let memory = Memory::new(zone.memory.max(LEAST_MEMORY), most_keys(zone));
-        let journal = zone.path.as_deref().map(|path| open_journal(zone, path, &memory, &log));
+        let open =
+            |path: &PathBuf| Tier::open(zone, path, temp, &memory, &log).map_err(|error| failed(path, error));
+        let tier = zone.path.as_ref().map(open).transpose()?.map(Arc::new);
         let store = Store {
             name: zone.name.clone(),
             memory,
-            disk,
-            journal,
-            behind: Arc::default(),
-            purging: Arc::default(),
+            tier,
             recent: Recent::default(),
             unsafe_requests: Recent::default(),
             turns: Mutex::default(),
             failures: Recent::default(),
             inactive: AtomicU64::new(0),
             largest_in_memory: AtomicU64::new(0),
-            pending: AtomicU64::new(0),
-            unwritten: AtomicU64::new(0),
             next_round: AtomicI64::new(0),
             tidying: AtomicBool::new(false),
         };
         store.set_bounds(zone);
         let store = Arc::new(store);
-        if let Some(disk) = &store.disk {
-            disk::keep(disk, Above(Arc::downgrade(&store))).map_err(|error| failed(disk.root(), error))?;
+        if let Some(tier) = &store.tier {
+            tier.keep(Above(Arc::downgrade(&store))).map_err(|error| failed(tier.path(), error))?;
         }
         Ok(store)
     }
@@ -186,14 +171,14 @@ impl Store {
     /// Takes over the sizes of a new configuration.
     pub fn reconfigure(&self, zone: &CacheZone, log: ErrorLogs) {
         self.set_bounds(zone);
-        if let Some(disk) = &self.disk {
-            disk.configure(zone, log);
+        if let Some(tier) = &self.tier {
+            tier.configure(zone, log);
         }
     }
 
     fn set_bounds(&self, zone: &CacheZone) {
         let memory = zone.memory.max(LEAST_MEMORY);
-        let largest = match self.disk {
+        let largest = match self.tier {
             Some(_) => (memory / SHARE).min(LARGEST_BESIDE_DISK),
             None => memory / SHARE,
         };
@@ -209,7 +194,7 @@ impl Store {
 
     /// Its directory.
     pub fn path(&self) -> Option<&Path> {
-        self.disk.as_ref().map(|disk| disk.root())
+        self.tier.as_ref().map(|tier| tier.path())
     }
 
     /// The hash that a key is found by in this zone; different in every process.
@@ -220,8 +205,8 @@ impl Store {
 
     /// The largest body that is stored at all, in bytes.
     pub fn largest_body(&self) -> u64 {
-        match &self.disk {
-            Some(disk) => disk.max_size(),
+        match &self.tier {
+            Some(tier) => tier.largest_body(),
             None => self.largest_in_memory(),
         }
     }
@@ -240,22 +225,12 @@ impl Store {
             memory_limit,
             filling_bytes: self.memory.filling(),
             evictions: self.memory.evictions(),
-            unwritten: self.unwritten.load(Ordering::Relaxed),
             index_loaded: true,
             ..StoreStats::default()
         };
-        let Some(disk) = &self.disk else { return stats };
-        let (files, disk_bytes) = disk.size();
-        StoreStats {
-            files,
-            disk_bytes,
-            files_removed: disk.counters.removed.load(Ordering::Relaxed),
-            files_unlinked: disk.counters.unlinked.load(Ordering::Relaxed),
-            index_bytes: disk.index_cost(),
-            corrupt: disk.counters.corrupt.load(Ordering::Relaxed),
-            disk_errors: disk.counters.errors.load(Ordering::Relaxed),
-            index_loaded: disk.is_loaded(),
-            ..stats
+        match &self.tier {
+            Some(tier) => tier.counted(stats),
+            None => stats,
         }
     }
 
@@ -279,15 +254,15 @@ impl Store {
         detach(move || {
             let store = &round.0;
             let (mut purged, mut unwritten) = (Vec::new(), Vec::new());
-            let mut room = PENDING.saturating_sub(store.pending.load(Ordering::Relaxed));
+            let mut room = store.tier.as_ref().map_or(0, |tier| tier.room());
             store.memory.sweep(now, inactive, |slot, cell, what| {
                 let values = cell.values.as_deref();
-                match &store.disk {
-                    Some(disk) if what == Swept::Used => {
-                        disk.touch(&slot.file_name(values), now);
+                match &store.tier {
+                    Some(tier) if what == Swept::Used => {
+                        tier.touch(&slot.file_name(values), now);
                         if slot.has_file_beside(values) {
                             // It counts only beside the key's own file.
-                            disk.touch(&variants::own(slot.key()), now);
+                            tier.touch(&variants::own(slot.key()), now);
                         }
                     }
                     Some(_) if what == Swept::Unwritten => {
@@ -307,8 +282,8 @@ impl Store {
                     _ => {}
                 }
             });
-            if let Some(disk) = &store.disk {
-                purged.iter().for_each(|(name, order)| disk.unlink(name, *order));
+            if let Some(tier) = &store.tier {
+                tier.tidy(&purged);
             }
             for entry in unwritten {
                 entry.set_unwritten(false);
@@ -329,10 +304,8 @@ impl Store {
     /// Finishes what was to be written to or removed from the disk, on this thread, when the workers have ended; after
     /// `within` it begins nothing more. Whether all of it is done.
     pub fn flush(&self, within: Duration) -> bool {
-        let end = clock::now().checked_add(within);
         self.keep_promises_at_end();
-        let purged = self.purging.finish(within);
-        self.behind.finish(end.map_or(within, |end| end.saturating_duration_since(clock::now()))) && purged
+        self.tier.as_ref().is_none_or(|tier| tier.finish(within))
     }
 
     /// Takes out an entry whose file has turned out to be gone or damaged, so that the next request asks anew.
@@ -344,16 +317,16 @@ impl Store {
     /// the entry's. What has begun to be answered from it must be cut.
     pub fn damaged(self: &Arc<Self>, entry: &Arc<Entry>) {
         self.memory.forget(entry);
-        if let (Some(disk), Some(body)) = (self.disk.clone(), entry.body_in_file()) {
+        if let (Some(tier), Some(body)) = (self.tier.clone(), entry.body_in_file()) {
             let key = Key::new(entry.key(), self.hash(entry.key()));
-            let (name, id) = (self.place(&key, values_of(entry)).name, body.id);
-            detach(move || disk.discard_if(&name, id));
+            let (name, id) = (tier.place(self, &key, values_of(entry)).name, body.id);
+            detach(move || tier.discard(&name, id));
         }
     }
 
     /// Whether a key's file may be there, as far as can be told without looking.
     pub(crate) fn may_be_on_disk(&self, slot: &Slot, values: Option<&[u8]>) -> bool {
-        self.disk.as_ref().is_some_and(|disk| disk.may_have(&slot.file_name(values)))
+        self.tier.as_ref().is_some_and(|tier| tier.may_have(&slot.file_name(values)))
     }
 }
 
@@ -386,26 +359,15 @@ impl disk::Zone for Above {
     }
 }
 
-fn open_journal(zone: &CacheZone, path: &Path, memory: &Memory, log: &ErrorLogs) -> Arc<Journal> {
-    let (journal, read) = Journal::open(path, &memory.purges, Now::read().unix_milliseconds);
-    if let Err(error) = read {
-        log.write(
-            Level::Crit,
-            format_args!(
-                "cache zone \"{}\": what was purged before the start is not known: {error}; everything in \"{}\" counts as \
-                 purged",
-                zone.name,
-                path.display()
-            ),
-        );
-    }
-    Arc::new(journal)
-}
-
 /// Runs work that blocks off the loop, waiting for nothing. Outside of a runtime there is no loop to hold up.
 fn detach(work: impl FnOnce() + Send + 'static) {
     match tokio::runtime::Handle::try_current() {
         Ok(runtime) => _ = runtime.spawn(blocking::run(work)),
         Err(_) => work(),
     }
+}
+
+/// What an entry's request said in the fields that the key varies by.
+fn values_of(entry: &Entry) -> Option<&[u8]> {
+    entry.variant.as_ref().map(|variant| &*variant.values)
 }

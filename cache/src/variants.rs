@@ -6,7 +6,7 @@
 //! ```
 //! So whoever removes the own file, by a purge or by hand, has removed all: those beside it are never answered from, even
 //! where nobody knows their names. The file that is begun anew has an epoch of its own. Everything here is pure: what is
-//! on the disk is told by the caller. Next: `memory/files` (what memory knows of it), `disk` (the files), `front/probe`
+//! on the disk is told by the caller. Next: `memory/files` (what memory knows of it), `disk` (the files), `store/tier/look`
 //! (who looks).
 
 use crate::entry::Variant;

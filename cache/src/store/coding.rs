@@ -37,7 +37,7 @@ impl CodingPermit {
     pub fn set(self, body: Bytes) -> bool {
         let body = self.store.memory.loans.hold(body);
         let kept = self.store.memory.add_coded(&self.entry, self.coding, body);
-        if kept && self.store.disk.is_some() {
+        if kept && self.store.tier.is_some() {
             self.entry.set_unwritten(true);
         }
         kept

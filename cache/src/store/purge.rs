@@ -6,24 +6,18 @@
 
 use super::Store;
 use super::rate::{Rate, Turn};
-use crate::disk::{Disk, Sentence};
+use super::tier::Removed;
+use crate::disk::Sentence;
 use crate::key;
-use crate::memory::{Gone, Grant};
+use crate::memory::Grant;
 use crate::now::Now;
 use crate::purges::{How, LONGEST_PREFIX, Purge, Purged, Rule, Scope, What, number_of_key};
 use crate::tags::Tag;
-use crate::variants;
-use millstream_net::clock;
-use millstream_net::timer::{Deadline, with_deadline};
-use std::fs::File;
 use std::future::Future;
 use std::io;
 use std::sync::{Arc, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::oneshot;
-
-/// How long an unsafe request is held up at most until a file is gone.
-const UNLINKING: Duration = Duration::from_secs(1);
 
 impl Store {
     /// Purges. In memory it is done when this returns: no answer that is looked up from then on is an older one, and no
@@ -67,9 +61,9 @@ impl Store {
                     How::Hard => {
                         self.recent.note(number_of_key(text), at, 0);
                         let sentence = self.doom(&key);
-                        let Gone { order, variants, stored, .. } = self.memory.purge(&key);
-                        purged.in_memory = stored;
-                        removed = Some(Removed { key, order, variants, _sentence: sentence });
+                        let gone = self.memory.purge(&key);
+                        purged.in_memory = gone.stored;
+                        removed = Some(Removed::of(&key, gone, sentence));
                         // Where the text alone is given, other keys may have the same, and which ones is not known.
                         (!is_whole).then_some(scope)
                     }
@@ -84,11 +78,10 @@ impl Store {
     /// stored. Gives whether anything was in memory.
     pub fn invalidate(self: &Arc<Self>, key: &[u8]) -> bool {
         let sentence = self.doom(key);
-        let Gone { order, variants, stored, .. } = self.memory.purge(key);
-        if let Some(disk) = self.disk.clone() {
-            let removed = Removed { key: key.into(), order, variants, _sentence: sentence };
-            // Nobody was promised that it lasts over the end of the process.
-            self.behind.push(move || _ = removed.unlink(&disk));
+        let gone = self.memory.purge(key);
+        let stored = gone.stored;
+        if let Some(tier) = &self.tier {
+            tier.remove(Removed::of(key, gone, sentence));
         }
         stored
     }
@@ -130,8 +123,8 @@ impl Store {
         let keys = self.turns().end(Now::read().unix_milliseconds);
         for key in keys {
             let removed = self.outdate(&key, None);
-            if let Some(disk) = self.disk.clone() {
-                self.behind.leave_first(move || removed.take_names(&disk));
+            if let Some(tier) = &self.tier {
+                tier.remove_at_end(removed);
             }
         }
     }
@@ -141,28 +134,14 @@ impl Store {
         self.turns.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// As `Front::invalidate_after`; what is given waits at most [`UNLINKING`].
+    /// As `Front::invalidate_after`.
     pub(crate) fn invalidate_after(
         &self,
         key: &[u8],
         own: Option<&mut Grant>,
     ) -> Option<impl Future<Output = ()> + use<>> {
         let removed = self.outdate(key, own);
-        let disk = self.disk.clone()?;
-        let may_be_there = disk.may_gain(&variants::own(key));
-        let (done, waiting) = oneshot::channel();
-        self.behind.push_first(move || {
-            removed.take_names(&disk);
-            // Nobody may wait any more.
-            _ = done.send(());
-        });
-        may_be_there.then_some(async move {
-            let mut deadline = Deadline::new();
-            if let Some(at) = clock::now().checked_add(UNLINKING) {
-                deadline.set(at);
-            }
-            _ = with_deadline(&mut deadline, waiting).await;
-        })
+        self.tier.as_ref()?.remove_first(removed)
     }
 
     /// Memory forgets what an unsafe request has changed; gives the files that have to go.
@@ -174,89 +153,32 @@ impl Store {
         if let Some(own) = own {
             own.outlive(self.memory.hash(key), &gone);
         }
-        let Gone { order, variants, .. } = gone;
-        Removed { key: key.into(), order, variants, _sentence: sentence }
+        Removed::of(key, gone, sentence)
     }
 
     /// Before memory forgets: whoever misses there must not find the file, which goes later.
     fn doom(&self, key: &[u8]) -> Option<Sentence> {
-        self.disk.as_ref().map(|disk| disk.doom(variants::own(key)))
+        self.tier.as_ref().map(|tier| tier.doom(key))
     }
 
-    /// Makes a purge that is in force last, off the loop; outside of a runtime there is none to hold up.
+    /// Makes a purge that is in force last.
     fn promise(
         self: &Arc<Self>,
         rule: Option<Rule>,
         removed: Option<Removed>,
         (mut purged, at): (Purged, i64),
     ) -> impl Future<Output = io::Result<Purged>> + Send + use<> {
-        if let (Some(disk), Some(_)) = (&self.disk, &rule) {
-            // The purger may have something to do.
-            disk.wake();
-        }
-        let store = self.clone();
-        let work = move || {
-            let mut rule = rule;
-            if let (Some(removed), Some(disk)) = (removed, &store.disk) {
-                purged.on_disk = removed.unlink(disk)?;
-                if rule.is_none() && removed.is_left(disk) {
-                    // The system did not let it go.
-                    let scope = Scope::Key(number_of_key(key::text(&removed.key)));
-                    rule = Some(store.memory.purges.declare(scope, How::Hard, at));
-                }
-            }
-            if let (Some(journal), Some(rule)) = (&store.journal, rule) {
-                journal.append(&rule, &store.memory.purges)?;
-            }
-            if let Some(disk) = &store.disk {
-                // Its thread may have files to look through.
-                disk.wake();
+        let waiting = self.tier.as_ref().map(|tier| {
+            let (done, waiting) = oneshot::channel();
+            // Nobody may wait any more.
+            tier.make_last(self, (rule, removed), at, move |was_there| _ = done.send(was_there));
+            waiting
+        });
+        async move {
+            if let Some(waiting) = waiting {
+                purged.on_disk = waiting.await.unwrap_or_else(|error| Err(io::Error::other(error)))?;
             }
             Ok(purged)
-        };
-        let (done, waiting) = oneshot::channel();
-        // Nobody may wait any more.
-        let work = move || _ = done.send(work());
-        match self.disk {
-            Some(_) => self.purging.push(work),
-            None => work(),
         }
-        async move { waiting.await.unwrap_or_else(|error| Err(io::Error::other(error))) }
-    }
-}
-
-/// Files that have to go: those of the variants that are known. Others count only with the key's own file.
-struct Removed {
-    key: Vec<u8>,
-    order: u64,
-    variants: Vec<Arc<[u8]>>,
-    /// Until they have gone, nobody reads them.
-    _sentence: Option<Sentence>,
-}
-
-impl Removed {
-    /// Removes them, so that they are gone after a failure of power too; whether the key's own file was there. Blocks.
-    fn unlink(&self, disk: &Disk) -> io::Result<bool> {
-        let path = disk.path(&variants::own(&self.key));
-        let was_there = path.exists();
-        self.take_names(disk);
-        if let Some(directory) = path.parent().filter(|_| was_there) {
-            match File::open(directory).and_then(|directory| directory.sync_all()) {
-                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-                _ => {}
-            }
-        }
-        Ok(was_there)
-    }
-
-    /// Removes them, so that they are gone after the end of the process too. Blocks.
-    fn take_names(&self, disk: &Disk) {
-        variants::names(&self.key, &self.variants).for_each(|name| disk.unlink(&name, self.order));
-    }
-
-    /// Whether the key's own file is there all the same. A newer one, of an answer that was asked for after the purge, is not
-    /// it.
-    fn is_left(&self, disk: &Disk) -> bool {
-        disk.has_older(&variants::own(&self.key), self.order)
     }
 }

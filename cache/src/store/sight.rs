@@ -1,20 +1,18 @@
 //! What a zone has under a key, for whoever asks why: a look that counts as no use, waits for nobody and changes nothing.
 //!
-//! It gives what there is; what a request would get of it is `policy`'s to say. Next: `memory/obey`, which looks.
+//! It gives what there is; what a request would get of it is `policy`'s to say. Next: `memory/obey`, which looks, and
+//! `store/tier/look` for what is in files.
 
 use super::Store;
-use crate::disk::Loaded;
-use crate::entry::{Entry, Variant};
-use crate::key::{self, Key};
+use crate::entry::Entry;
+use crate::key;
 use crate::line::Purpose;
-use crate::memory::as_ruled;
 use crate::now::Now;
 use crate::policy::Reason;
 use crate::purges::{How, Ruling, Scope, number_of_key};
 use crate::tags::Tags;
-use crate::variants::{self, OwnFile, Wanted};
+use crate::variants;
 use millstream_conf::model::ProxyCache;
-use millstream_net::blocking;
 use millstream_wire::Fields;
 use std::sync::Arc;
 
@@ -83,46 +81,12 @@ impl Store {
         }
         sight.is_scarce = sight.chosen.is_none() && sight.uses.saturating_add(1) < conf.min_uses;
         sight.may_be_on_disk =
-            !absent && self.disk.as_ref().is_some_and(|disk| disk.may_have(&variants::own(key)));
+            !absent && self.tier.as_ref().is_some_and(|tier| tier.may_have(&variants::own(key)));
         sight.purge = self.ruling(&sight.entries, key);
         let number = number_of_key(key::text(key));
         sight.invalidated_at = self.unsafe_requests.find(number).map(|(at, _)| at);
         sight.failed = self.failures.find(number);
         sight
-    }
-
-    /// What is in the key's files: the one under its own name, and the one of the variant that a request with these
-    /// fields would get. The second is which of them that is. Bodies are left where they are.
-    pub async fn sight_on_disk(
-        &self,
-        key: &[u8],
-        request: Fields<'_>,
-        now: Now,
-    ) -> (Vec<Arc<Entry>>, Option<usize>) {
-        let Some(disk) = self.disk.clone() else { return (Vec::new(), None) };
-        let key = Arc::new(Key::new(key, self.memory.hash(key)));
-        let look = |name| {
-            let (disk, key) = (disk.clone(), key.clone());
-            blocking::run(move || disk.peek(&name, key.bytes()))
-        };
-        let entry = |loaded: Loaded, variant: Option<Variant>| {
-            let (variant, head) = (variant.map(Arc::new), loaded.head.head.view());
-            let entry = Entry::new(key.bytes(), variant, (0, loaded.born), head, loaded.body);
-            as_ruled(&self.memory.purges.rules(), &Arc::new(entry), now)
-        };
-        let Some(mut loaded) = look(variants::own(key.bytes())).await else { return (Vec::new(), None) };
-        let own = OwnFile::of(loaded.epoch, loaded.head.vary.take());
-        let mut entries: Vec<_> = entry(loaded, own.variant.clone()).into_iter().collect();
-        let Wanted::Beside(name, wanted) = own.wanted(key.bytes(), request) else {
-            let chosen = (!entries.is_empty()).then_some(0);
-            return (entries, chosen);
-        };
-        let Some(mut loaded) = look(name).await else { return (entries, None) };
-        let variant = own.beside(&wanted, loaded.epoch, loaded.head.vary.take());
-        let found = variant.and_then(|variant| entry(loaded, Some(variant)));
-        let chosen = found.is_some().then_some(entries.len());
-        entries.extend(found);
-        (entries, chosen)
     }
 
     /// The latest purge that went for a key, with the tags of what is known to be stored there.

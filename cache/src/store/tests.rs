@@ -22,7 +22,8 @@ fn runtime() -> tokio::runtime::Runtime {
 
 /// Waits until everything that was to be written is written.
 async fn settled(store: &Store) {
-    while store.pending.load(Ordering::Relaxed) > 0 || store.tidying.load(Ordering::Relaxed) {
+    let pending = || store.tier.as_ref().map_or(0, |tier| tier.pending.load(Ordering::Relaxed));
+    while pending() > 0 || store.tidying.load(Ordering::Relaxed) {
         blocking::run(|| ()).await;
         tokio::task::yield_now().await;
     }
@@ -209,7 +210,7 @@ fn variants_are_found_again_only_with_the_file_under_the_keys_own_name() {
         assert_eq!(found(&restarted, "key", &de).await, Some(b"hallo".to_vec()));
         assert_eq!(found(&restarted, "key", &headers(&[("Accept-Language", "fr")])).await, None);
         // As plugins do it that know the MD5 of the key.
-        let disk = restarted.disk.clone().expect("a disk");
+        let disk = restarted.tier.as_ref().expect("a disk").disk.clone();
         fs::remove_file(disk.path(&key::md5(b"key"))).expect("it is there");
         for request in [&en, &de] {
             assert_eq!(found(&store(&zone), "key", request).await, None);

@@ -42,7 +42,7 @@ fn files_unused_for_too_long_are_removed_in_the_background() {
         let store = store(&brief);
         listed(&store).await;
         assert_eq!(store.stats().files, 20);
-        let disk = store.disk.clone().expect("a disk");
+        let disk = store.tier.as_ref().expect("a disk").disk.clone();
         (0..15).for_each(|number| disk.touch(&key::md5(format!("key {number}").as_bytes()), start()));
         store.reconfigure(&brief, ErrorLogs::default());
         while store.stats().files > 5 {
@@ -113,7 +113,7 @@ fn the_purger_removes_the_files_that_a_rule_goes_for_and_no_other() {
 fn a_cache_that_is_closed_takes_its_thread_with_it() {
     let directory = tempfile::tempdir().expect("a directory");
     let store = store(&zone(Some(directory.path())));
-    let disk = Arc::downgrade(store.disk.as_ref().expect("a disk"));
+    let disk = Arc::downgrade(&store.tier.as_ref().expect("a disk").disk);
     drop(store);
     // The thread holds it during a turn at most.
     while disk.strong_count() > 0 {

@@ -126,7 +126,7 @@ fn a_flipped_bit_in_a_coded_body_is_a_miss() {
         let entry = handle(&store, &none).await.expect("it is stored");
         code(&store, &entry, Coding::Gzip, &[7; 300]);
         tidied(&store).await;
-        let (disk, key) = (store.disk.clone().expect("a disk"), Key::new(b"key", 1));
+        let (disk, key) = (store.tier.as_ref().expect("a disk").disk.clone(), Key::new(b"key", 1));
         let path = only_file(directory.path());
         let good = fs::read(&path).expect("the file");
         for bit in (good.len() - 305) * 8..good.len() * 8 {

@@ -1,6 +1,7 @@
 //! What is in use is on the disk when the process starts again, and is answered although memory has no room for it.
 
 use super::*;
+use crate::store::tier::PENDING;
 
 /// Fills a key without waiting for its file.
 async fn fill(store: &Arc<Store>, key: &str) {
@@ -33,7 +34,7 @@ fn the_file_that_variants_count_beside_is_as_much_in_use_as_they_are() {
         ));
         store.maintain(later);
         settled(&store).await;
-        let disk = store.disk.clone().expect("a disk");
+        let disk = store.tier.as_ref().expect("a disk").disk.clone();
         assert_eq!(disk.unused(later, 20), [key::md5(b"other")], "only that one is unused");
     });
 }
@@ -65,7 +66,7 @@ fn what_came_while_too_much_waited_is_written_later() {
     runtime().block_on(async {
         let store = store(&zone);
         listed(&store).await;
-        store.pending.fetch_add(PENDING, Ordering::Relaxed);
+        store.tier.as_ref().expect("a disk").pending.fetch_add(PENDING, Ordering::Relaxed);
         fill(&store, "key").await;
         assert_eq!((store.stats().unwritten, files(directory.path()).len()), (1, 0));
         store.maintain(start());
@@ -73,7 +74,7 @@ fn what_came_while_too_much_waited_is_written_later() {
             blocking::run(std::thread::yield_now).await;
         }
         assert_eq!(files(directory.path()).len(), 0, "there is no room yet");
-        store.pending.fetch_sub(PENDING, Ordering::Relaxed);
+        store.tier.as_ref().expect("a disk").pending.fetch_sub(PENDING, Ordering::Relaxed);
         store.maintain(start());
         settled(&store).await;
         assert!(files(directory.path()).len() == 1 && store.stats().files == 1);
@@ -89,7 +90,8 @@ fn however_many_purges_wait_for_the_disk_files_are_read_meanwhile() {
         let restarted = store(&zone);
         let (gates, held): (Vec<_>, Vec<_>) = (0..8).map(|_| std::sync::mpsc::channel::<()>()).unzip();
         // Each ends when its gate is dropped.
-        held.into_iter().for_each(|gate| restarted.purging.push(move || _ = gate.recv()));
+        held.into_iter()
+            .for_each(|gate| restarted.tier.as_ref().expect("a disk").purging.push(move || _ = gate.recv()));
         assert_eq!(found(&restarted, "key", &Headers::new()).await, Some(b"body".to_vec()));
         (restarted, gates)
     });
@@ -106,7 +108,7 @@ fn a_purge_leaves_what_was_asked_for_after_it_alone() {
         let store = store(&zone);
         listed(&store).await;
         put(&store, "key", &Headers::new(), &[], b"old").await;
-        let disk = store.disk.clone().expect("a disk");
+        let disk = store.tier.as_ref().expect("a disk").disk.clone();
         let own = key::md5(b"key");
         let before = disk.order(&own) + 1;
         assert!(disk.has_older(&own, before));

@@ -171,7 +171,7 @@ fn what_waits_to_be_written_when_the_workers_end_is_written() {
     });
     drop(worker);
     assert!(first.flush(Duration::from_secs(60)));
-    assert_eq!(first.pending.load(Ordering::Relaxed), 0);
+    assert_eq!(first.tier.as_ref().expect("a disk").pending.load(Ordering::Relaxed), 0);
     let restarted = store(&zone);
     runtime().block_on(async {
         for number in 0..200 {

@@ -24,7 +24,7 @@ fn hit(store: &Arc<Store>, key: &str) -> Rc<Hit> {
 }
 
 fn file_of(store: &Store, key: &str) -> PathBuf {
-    store.disk.as_ref().expect("a disk").path(&key::md5(key.as_bytes()))
+    store.tier.as_ref().expect("a disk").disk.path(&key::md5(key.as_bytes()))
 }
 
 #[test]
@@ -130,7 +130,7 @@ fn a_variant_goes_with_its_file_and_all_of_them_with_the_keys_own() {
             }
         });
         let values = held[1].entry.variant.as_ref().expect("a variant").values.clone();
-        let disk = store.disk.clone().expect("a disk");
+        let disk = store.tier.as_ref().expect("a disk").disk.clone();
         fs::remove_file(disk.path(&key::md5_of_variant(b"key", &values))).expect("it is there");
         while !held[1].entry.is_retired() {
             blocking::run(std::thread::yield_now).await;

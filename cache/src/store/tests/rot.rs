@@ -37,7 +37,7 @@ fn thousands_of_flipped_bits_anywhere_in_a_file_are_each_a_miss() {
     runtime().block_on(async {
         let store = store(&zone);
         put(&store, "key", &Headers::new(), &[("X-A", "1"), ("ETag", "\"e\"")], &wanted).await;
-        let disk = store.disk.clone().expect("a disk");
+        let disk = store.tier.as_ref().expect("a disk").disk.clone();
         let path = only_file(directory.path());
         let good = fs::read(&path).expect("the file");
         let mut bits: Vec<usize> = (0..800 * 8).collect();
@@ -74,7 +74,7 @@ fn a_flipped_bit_in_a_large_body_ends_it_before_its_block_whoever_sends_it() {
             file.read_exact_at(&mut byte, at).expect("within");
             file.write_all_at(&[byte[0] ^ 1 << (step % 8)], at).expect("written");
             let store = store(&zone);
-            let disk = store.disk.clone().expect("a disk");
+            let disk = store.tier.as_ref().expect("a disk").disk.clone();
             let loaded = disk.read(&key::md5(b"key"), &key, 1 << 20, start()).expect("its head is good");
             let (read, whole) = sent(&loaded.body).await;
             assert!(!whole && read.len() as u64 <= at - first && wanted.starts_with(&read), "byte {at}");

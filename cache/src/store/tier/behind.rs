@@ -2,7 +2,7 @@
 //!
 //! A zone has one for what is to be written and one for purges, which wait for the disk each: two of the process's threads
 //! for blocking work take from one at a time, which leaves the others to reads. What bounds the first is the bytes that
-//! [`super::Store`] lets wait, the second those who wait for their purges. When the process ends, [`Behind::finish`] does the rest. Next: `store`.
+//! [`super::Tier`] lets wait, the second those who wait for their purges. When the process ends, [`Behind::finish`] does the rest. Next: `store`.
 
 use millstream_net::{blocking, clock};
 use std::collections::VecDeque;
@@ -17,7 +17,7 @@ type Work = Box<dyn FnOnce() + Send>;
 
 /// A queue of one zone.
 #[derive(Default)]
-pub(super) struct Behind {
+pub(in crate::store) struct Behind {
     queue: Mutex<Queue>,
     idle: Condvar,
 }
@@ -36,7 +36,7 @@ impl fmt::Debug for Behind {
 
 impl Behind {
     /// Adds work. Outside of a runtime, where there is no loop to hold up, it is done at once.
-    pub(super) fn push(self: &Arc<Self>, work: impl FnOnce() + Send + 'static) {
+    pub(in crate::store) fn push(self: &Arc<Self>, work: impl FnOnce() + Send + 'static) {
         self.add(Box::new(work), VecDeque::push_back);
     }
 
