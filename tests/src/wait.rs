@@ -31,3 +31,14 @@ pub fn until(what: &str, mut holds: impl FnMut() -> bool) {
         "waited half a minute in vain: {what}"
     );
 }
+
+/// Asks for a figure that grows until it is `goal`; panics when it has not grown for half a minute. However long the whole
+/// takes: on a busy machine that says nothing.
+pub fn until_grown(what: &str, goal: u64, mut figure: impl FnMut() -> u64) {
+    let mut reached = 0;
+    while reached != goal {
+        let grown = within(Duration::from_secs(30), || Some(figure()).filter(|now| *now > reached));
+        reached = grown.unwrap_or_else(|| panic!("{what} stands at {reached} of {goal} for half a minute"));
+        assert!(reached <= goal, "{what} is past {goal}: {reached}");
+    }
+}
