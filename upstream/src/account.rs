@@ -61,8 +61,8 @@ pub struct PeerAccount {
     pub fail_timeout: Duration,
     /// As written.
     pub slow_start: Duration,
-    /// What `sticky` calls it: its `route=`, or the hash of its address.
-    pub route: Arc<str>,
+    /// As written; nothing where `sticky` goes by the hash of its address.
+    pub route: Option<Arc<str>>,
     /// How it stands.
     pub state: PeerState,
     /// Checks of its health, counted over reloads.
@@ -78,7 +78,7 @@ pub struct PeerAccount {
 impl PeerAccount {
     /// That of a member.
     pub(crate) fn of(member: &Member, backup: bool, now: Instant) -> PeerAccount {
-        let Member { peer, server, parameters, session_name, standing, counts } = member;
+        let Member { peer, server, parameters, route, standing, counts, .. } = member;
         let state = match standing.health().diagnosis() {
             _ if parameters.down => PeerState::Down,
             Some(Diagnosis::Ill) => PeerState::Unhealthy,
@@ -97,7 +97,7 @@ impl PeerAccount {
             max_fails: parameters.max_fails,
             fail_timeout: parameters.fail_timeout,
             slow_start: parameters.slow_start,
-            route: session_name.clone(),
+            route: route.clone(),
             state,
             health: standing.health().account(),
             selected: standing.selected(),

@@ -293,7 +293,8 @@ impl State {
                     members.push(match take(&mut stay, server, &address) {
                         Some(known) => {
                             let session_name = server.session_name(&known.peer);
-                            Member { parameters, session_name, ..known.clone() }
+                            let route = server.route.clone();
+                            Member { parameters, route, session_name, ..known.clone() }
                         }
                         None => {
                             let past = take(&mut past, server, &address);
@@ -366,8 +367,15 @@ fn new_member(
     };
     let peer = Peer { id, address, name };
     let session_name = server.session_name(&peer);
-    let standing = Arc::new(standing);
-    Member { peer, server: server.name.clone(), parameters, session_name, standing, counts: Arc::default() }
+    Member {
+        peer,
+        server: server.name.clone(),
+        parameters,
+        route: server.route.clone(),
+        session_name,
+        standing: Arc::new(standing),
+        counts: Arc::default(),
+    }
 }
 
 #[cfg(test)]

@@ -41,6 +41,8 @@ pub(crate) struct Member {
     /// The server as written. With the address it is what makes a member the same one from version to version.
     pub(crate) server: Arc<str>,
     pub(crate) parameters: Parameters,
+    /// As written.
+    pub(crate) route: Option<Arc<str>>,
     /// What `sticky` calls it: its `route=`, or the hash of its address; empty for one without an address.
     pub(crate) session_name: Arc<str>,
     /// Shared by all workers and all versions that have the member.

@@ -106,7 +106,10 @@ fn a_server_comes_changes_drains_and_goes_and_no_request_fails() {
     let told: Value = serde_json::from_slice(&answer.body).expect("JSON");
     let facts = |field: &str| told[field].clone();
     assert_eq!([facts("id"), facts("server"), facts("weight")], [json!(2), json!(two.address()), json!(3)]);
-    assert_eq!([facts("fail_timeout"), facts("max_fails")], [json!("5s"), json!(1)]);
+    assert_eq!(
+        [facts("fail_timeout"), facts("max_fails"), facts("route")],
+        [json!("5s"), json!(1), json!("")]
+    );
     wait::until("it is asked", || two.count() > 100);
     let (status, told) =
         changed.servers("PATCH", "/1", &json!({ "drain": true, "backup": false, "server": one.address() }));

@@ -127,7 +127,7 @@ fn server(account: &PeerAccount) -> Value {
         "max_fails": account.max_fails,
         "fail_timeout": time(account.fail_timeout),
         "slow_start": time(account.slow_start),
-        "route": &*account.route,
+        "route": account.route.as_deref().unwrap_or_default(),
         "backup": account.backup,
         "down": account.state == PeerState::Down,
     });

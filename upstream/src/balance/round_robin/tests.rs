@@ -22,6 +22,7 @@ impl RoundRobin {
             peer: Peer { id: 1, address: Address::Unix(None), name: "".into() },
             server: "".into(),
             parameters,
+            route: None,
             session_name: "".into(),
             counts: Arc::default(),
             standing: Arc::new(Standing::new(&parameters, Health::new(&[], None))),
