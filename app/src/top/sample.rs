@@ -16,7 +16,7 @@ pub fn shop() -> Seen {
     };
     let peer = |id: u64, name: &str, state: &str, requests: u64| {
         json!({
-            "id": id, "name": name, "state": state, "backup": id == 2, "active": 1, "requests": requests,
+            "id": id, "server": name, "state": state, "backup": id == 2, "active": 1, "requests": requests,
             "responses": { "5xx": 0 }, "fails": id, "unavail": 0, "header_time": 78, "response_time": 80,
             "health_checks": { "checks": 0, "fails": 0 }, "downtime": 0,
         })

@@ -131,14 +131,14 @@ fn the_api_tells_what_was_done_in_the_form_of_nginx_plus() {
     assert_eq!((&zone["hit"]["responses"], &zone["miss"]["responses"]), (&3.into(), &1.into()), "{zone}");
     let upstream = looked.json("/api/9/http/upstreams/api");
     let [first, second] = &upstream["peers"].as_array().expect("peers")[..] else { panic!("{upstream}") };
-    assert_eq!((&first["name"], &first["weight"]), (&looked.origin.address().into(), &3.into()));
+    assert_eq!((&first["server"], &first["weight"]), (&looked.origin.address().into(), &3.into()));
     assert_eq!(
         (&first["requests"], &first["responses"]["2xx"], &first["state"]),
         (&1.into(), &1.into(), &"up".into())
     );
     assert_eq!((&second["backup"], &second["requests"]), (&true.into(), &0.into()));
     let server = looked.json(&format!("/api/9/http/upstreams/api/servers/{}", first["id"]));
-    assert_eq!((&server["server"], &server["max_fails"]), (&first["name"], &1.into()));
+    assert_eq!((&server["server"], &server["max_fails"]), (&first["server"], &1.into()));
     let limits = looked.json("/api/9/http/limit_reqs/slow");
     assert_eq!(
         (&limits["passed"], &limits["rejected"], &limits["delayed"]),

@@ -210,7 +210,7 @@ fn nothing_that_a_server_sends_drives_the_terminal() {
         let zone = json!({ "requests": 1, "responses": {} });
         let tables = json!({
             "server_zones": { name: zone }, "location_zones": { name: zone }, "caches": { name: {} },
-            "upstreams": { name: { "peers": [{ "id": 1, "name": name, "state": name, "requests": 1 }] } },
+            "upstreams": { name: { "peers": [{ "id": 1, "server": name, "state": name, "requests": 1 }] } },
             "misses": [{ "location": { "name": name, "at": name }, "origin_time": 1, "requests": {
                 name: { "count": 1, "text": name, "help": name } } }],
         });

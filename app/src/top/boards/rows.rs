@@ -101,7 +101,7 @@ pub fn peers(seen: &Seen) -> Vec<Row<'_>> {
         for peer in elements(&told["peers"]) {
             let then = before.and_then(|peers| elements(peers).find(|other| other["id"] == peer["id"]));
             let rate = rate(seen, requests(peer), then.and_then(requests));
-            let name = peer["name"].as_str().unwrap_or("?");
+            let name = peer["server"].as_str().unwrap_or("?");
             rows.push(Row { beside: upstream, rate, ..Row::new(name, peer) });
         }
     }

@@ -159,7 +159,7 @@ fn every_size_of_every_board_can_be_drawn() {
     hostile.take(Event::Second(json!({
         "second": [u64::MAX, -1, "x", {}, u64::MAX, u64::MAX, 1.5, null],
         "tables": {
-            "upstreams": { "": { "peers": [{}, 5, { "name": "é".repeat(500), "state": 7, "requests": -1 }] }, "a": [] },
+            "upstreams": { "": { "peers": [{}, 5, { "server": "é".repeat(500), "state": 7, "requests": -1 }] }, "a": [] },
             "caches": { "": { "hit": { "responses": 1e300 } } }, "server_zones": { "日本": { "requests": "many" } },
             "location_zones": [], "misses": [{ "requests": { "": null } }, 3],
         },

@@ -270,7 +270,7 @@ const LOCATION = [
 ];
 
 const UPSTREAM = [
-  { name: "server", left: true, value: (row) => row.peer.name },
+  { name: "server", left: true, value: (row) => row.peer.server },
   { name: "upstream", left: true, value: (row) => row.upstream },
   { name: "state", left: true, value: (row) => row.peer.state, show: (state, row) => ({ text: state + row.peer.backup, parts: [make("span", { class: "light " + state }), state + (row.peer.backup ? ", backup" : "")] }) },
   { name: "requests/s", value: (row) => row.rate, show: short },

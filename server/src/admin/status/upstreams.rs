@@ -50,8 +50,10 @@ fn peer(account: &PeerAccount, now: Instant) -> Value {
     let mut told = Map::new();
     let mut put = |field: &str, value: Value| _ = told.insert(field.to_owned(), value);
     put("id", json!(id));
-    put("server", json!(&**server));
-    put("name", json!(&**name));
+    // In NGINX Plus's words the server of a peer is its address, and its name is what stands in the configuration: clients tell
+    // peers of one name apart by the first.
+    put("server", json!(&**name));
+    put("name", json!(&**server));
     put("backup", json!(backup));
     put("weight", json!(weight));
     put("state", json!(state.name()));

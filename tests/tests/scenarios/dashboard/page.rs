@@ -115,7 +115,7 @@ fn made_up(second: u64) -> String {
     let peers: Vec<Value> = (0..3)
         .map(|index| {
             json!({
-                "id": hour * 3 + index, "name": format!("10.0.{hour}.{index}:80"), "state": if second % 5 == index { "down" } else { "up" },
+                "id": hour * 3 + index, "server": format!("10.0.{hour}.{index}:80"), "state": if second % 5 == index { "down" } else { "up" },
                 "backup": index == 2, "active": 1, "requests": second, "responses": { "5xx": 0 }, "fails": 0, "unavail": 0,
                 "header_time": 78, "response_time": 80, "health_checks": { "checks": 0, "fails": 0 }, "downtime": 0,
             })
