@@ -17,6 +17,9 @@ use crate::wait;
 /// Starting a browser takes a while on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 
+/// A name of somebody else, which the browser finds on this machine.
+pub const REBOUND: &str = "rebound.example";
+
 /// The name that WebDriver gives an element's number.
 const ELEMENT: &str = "element-6066-11e4-a52e-4f735466cecf";
 
@@ -54,6 +57,7 @@ impl Window {
             "--no-first-run".to_owned(),
             "--disable-dev-shm-usage".to_owned(),
             "--disable-background-networking".to_owned(),
+            format!("--host-resolver-rules=MAP {REBOUND} 127.0.0.1"),
             format!("--window-size={width},{height}"),
             format!("--user-data-dir={}", window._profile.path().display()),
         ];
