@@ -1,15 +1,16 @@
 //! `examples/monitoring/`: rules and dashboard name only what is counted, and a real Prometheus reads `/metrics` under load
-//! without a complaint.
+//! without a complaint, as does the strict parser of OpenMetrics.
 //!
 //! `MILLSTREAM_SCRAPED=60` scrapes for that many seconds instead of five. Prometheus and promtool are those of Debian's package
 //! `prometheus`; without them the tests that need them say that they are skipped.
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use millstream_tests::gunicorn::programs;
 use millstream_tests::origin::Origin;
 use millstream_tests::prefix::Prefix;
 use millstream_tests::process::Running;
@@ -185,5 +186,20 @@ fn prometheus_scrapes_under_load_without_a_malformed_or_double_sample() {
     if is_installed("promtool") {
         promtool(&["check", "metrics"], fs::File::open(text).expect("just written").into());
     }
+    let text = client::get_with(dashboard, "/metrics", &[("Accept", "application/openmetrics-text")]).text();
+    let samples = read_as_openmetrics(&prefix.write("openmetrics", &text));
+    assert!(samples > 50 && text.ends_with("# EOF\n"), "{samples} samples");
     eprintln!("{} scrapes, {} requests", scrapes(), report.answered);
+}
+
+/// How many samples the parser of OpenMetrics that Prometheus's own client library brings finds in a file. It is stricter than a
+/// Prometheus that scrapes: order of families, units, kinds and names of samples.
+fn read_as_openmetrics(file: &Path) -> usize {
+    const SCRIPT: &str = "import sys; from prometheus_client.openmetrics.parser import text_string_to_metric_families as read; \
+        print(sum(len(family.samples) for family in read(sys.stdin.read())))";
+    let mut python = Command::new(programs().join("python"));
+    python.args(["-c", SCRIPT]).stdin(fs::File::open(file).expect("just written"));
+    let output = python.output().expect("it runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8_lossy(&output.stdout).trim().parse().expect("a number")
 }
