@@ -9,10 +9,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 
-use rustix::fs::{FlockOperation, flock};
-
 use crate::process::Running;
-use crate::{target_directory, wait, workspace};
+use crate::{made, target_directory, wait, workspace};
 
 /// The folder of programs (`gunicorn`, `supervisord`, `schemathesis`, `python`) of the environment.
 pub fn programs() -> &'static Path {
@@ -25,10 +23,7 @@ const REQUIREMENTS: [&str; 2] = ["examples/flask/requirements.txt", "tests/requi
 
 /// Installs what [`REQUIREMENTS`] name, again whenever one of them changes.
 fn make(folder: &Path) -> PathBuf {
-    fs::create_dir_all(folder.parent().unwrap_or(folder)).expect("the target folder is writable");
-    // Two test programs at once must not both install.
-    let lock = File::create(folder.with_extension("lock")).expect("the target folder is writable");
-    flock(&lock, FlockOperation::LockExclusive).expect("a lock on an own file");
+    let _alone = made::alone(folder);
     let requirements = REQUIREMENTS.map(|file| workspace().join(file));
     let wanted: String = requirements
         .iter()

@@ -65,6 +65,7 @@ mod openapi;
 mod packaging;
 mod monitoring;
 mod metrics;
+mod nginx_clients;
 mod traces;
 mod dashboard;
 mod top;

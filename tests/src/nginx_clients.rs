@@ -1,0 +1,111 @@
+//! Programs that were written for nginx and NGINX Plus: the public nginx-prometheus-exporter, and nginx-plus-go-client behind a
+//! command line of ours.
+//!
+//! `tests/nginx-clients/` pins both; Go builds them, from the module proxy the first time. Where there is no Go, or it cannot have
+//! the modules, a scenario says that it is skipped: not every machine that tests has one.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::sync::OnceLock;
+
+use serde_json::Value;
+
+use crate::client::{self, Client};
+use crate::prefix::Prefix;
+use crate::process::Running;
+use crate::{made, ports, target_directory, wait, workspace};
+
+/// The module of the exporter, as `go.mod` names it.
+const EXPORTER: &str = "github.com/nginx/nginx-prometheus-exporter";
+
+/// The folder of both programs; `None`, and a word of it, where they cannot be had.
+pub fn programs() -> Option<&'static Path> {
+    static PROGRAMS: OnceLock<Result<PathBuf, String>> = OnceLock::new();
+    match PROGRAMS.get_or_init(|| build(&target_directory().join("nginx-clients"))) {
+        Ok(folder) => Some(folder),
+        Err(why) => {
+            eprintln!("SKIPPED: {why}");
+            None
+        }
+    }
+}
+
+/// Builds them into a folder; Go itself remembers what it has built.
+fn build(folder: &Path) -> Result<PathBuf, String> {
+    let _alone = made::alone(folder);
+    let go = |arguments: &[&str]| {
+        let mut go = Command::new("go");
+        go.args(arguments).current_dir(workspace().join("tests/nginx-clients")).stdin(Stdio::null()).output()
+    };
+    let said = |output: &Output| String::from_utf8_lossy(&output.stderr).into_owned();
+    match go(&["mod", "download"]) {
+        Err(error) => {
+            return Err(format!("no Go here ({error}): its packages are in tests/nginx-clients/go.mod"));
+        }
+        Ok(had) if !had.status.success() => {
+            return Err(format!("Go cannot have the modules of tests/nginx-clients: {}", said(&had)));
+        }
+        Ok(_) => {}
+    }
+    let place = format!("{}/", folder.display());
+    let built = go(&["build", "-o", &place, ".", EXPORTER]).expect("it ran a moment ago");
+    assert!(built.status.success(), "tests/nginx-clients: {}", said(&built));
+    Ok(folder.to_owned())
+}
+
+/// nginx-prometheus-exporter, which asks a server whenever it is asked itself.
+pub struct Exporter {
+    port: u16,
+    folder: Prefix,
+    _process: Running,
+}
+
+impl Exporter {
+    /// One that asks at a URL; `None` where it cannot be had.
+    pub fn start(url: &str, of_plus: bool) -> Option<Exporter> {
+        let (port, folder) = (ports::free(), Prefix::new());
+        let log = File::create(folder.join("log")).expect("own directory is writable");
+        let mut command = Command::new(programs()?.join("nginx-prometheus-exporter"));
+        command.arg(format!("--web.listen-address=127.0.0.1:{port}"));
+        command.arg(format!("--nginx.scrape-uri={url}"));
+        if of_plus {
+            command.arg("--nginx.plus");
+        }
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
+        let process = Running::start(&mut command).expect("it runs");
+        wait::until("the exporter listens", || Client::connect(port).is_ok());
+        Some(Exporter { port, folder, _process: process })
+    }
+
+    /// Every sample of a scrape, by name and labels.
+    pub fn samples(&self) -> BTreeMap<String, f64> {
+        let answer = client::get(self.port, "/metrics");
+        assert_eq!(answer.status, 200, "{}", answer.text());
+        let text = answer.text();
+        let lines = text.lines().filter(|line| !line.starts_with('#'));
+        let parsed = lines.map(|line| {
+            let (name, value) = line.rsplit_once(' ').expect("a name and a value");
+            (name.to_owned(), value.parse().expect("a number"))
+        });
+        parsed.collect()
+    }
+
+    /// What it complained of.
+    pub fn complaints(&self) -> Vec<String> {
+        let log = self.folder.read("log");
+        log.lines().filter(|line| !line.contains("level=INFO")).map(str::to_owned).collect()
+    }
+}
+
+/// What nginx-plus-go-client makes of an API. `asked` are the verb and what it takes, as `tests/nginx-clients/main.go` has them; the
+/// error is what was told of one.
+pub fn plus(port: u16, token: &str, asked: &[&str]) -> Option<Result<Value, Value>> {
+    let mut command = Command::new(programs()?.join("nginx-clients"));
+    command.arg(format!("http://127.0.0.1:{port}/api")).args(asked).env("TOKEN", token);
+    let output = command.stdin(Stdio::null()).output().expect("it runs");
+    let told = serde_json::from_slice(&output.stdout);
+    let mut told: Value = told.unwrap_or_else(|_| panic!("{}", String::from_utf8_lossy(&output.stderr)));
+    Some(if output.status.success() { Ok(told) } else { Err(told["error"].take()) })
+}
