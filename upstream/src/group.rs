@@ -173,7 +173,7 @@ impl Group {
     }
 
     fn with(self, servers: Vec<Server>, before: Option<&Peers>) -> Arc<Group> {
-        self.change(before, |known| *known = servers);
+        self.change(before, &[], |known| *known = servers);
         Arc::new(self)
     }
 
@@ -239,17 +239,17 @@ impl Group {
     /// Changes the servers and puts the next version of the group in force. Requests go on with the version that they
     /// began with.
     pub fn publish(&self, change: impl FnOnce(&mut Vec<Server>)) {
-        self.change(None, change);
+        self.change(None, &[], change);
         self.changes.notify_waiters();
     }
 
-    /// New peers that `before` has are as healthy as they were there, and their counts go on.
-    fn change(&self, before: Option<&Peers>, change: impl FnOnce(&mut Vec<Server>)) {
+    /// New peers that `before` has are as healthy as they were there, and their counts go on. Nobody goes on as one of `gone`.
+    fn change(&self, before: Option<&Peers>, gone: &[u64], change: impl FnOnce(&mut Vec<Server>)) {
         let mut state = self.lock();
         let state = &mut *state;
         change(&mut state.servers);
         let number = state.in_force.number + 1;
-        let (members, proper) = state.members(before, &self.checks);
+        let (members, proper) = state.members(before, gone, &self.checks);
         let identity = (self.name.clone(), number);
         state.in_force =
             Arc::new(Peers::new(identity, self.method, members, proper, (&self.turns, self.queue.as_ref())));
@@ -279,25 +279,35 @@ impl Group {
 }
 
 impl State {
-    /// The members of the next version, and how many of them are no backups.
-    fn members(&mut self, before: Option<&Peers>, checks: &[HealthTerms]) -> (Vec<Member>, usize) {
-        let mut stay: Vec<Option<&Member>> = self.in_force.members.iter().map(Some).collect();
-        let mut past: Vec<Option<&Member>> =
-            before.into_iter().flat_map(|before| &before.members).map(Some).collect();
+    /// The members of the next version, and how many of them are no backups. Several servers may have one address: they keep
+    /// their order, so that each goes on as itself once those of `gone` are left out.
+    fn members(
+        &mut self,
+        before: Option<&Peers>,
+        gone: &[u64],
+        checks: &[HealthTerms],
+    ) -> (Vec<Member>, usize) {
+        let mut stay = known(&self.in_force);
+        stay.retain(|known| known.is_none_or(|(member, _)| !gone.contains(&member.peer.id)));
+        let mut past = before.map(known).unwrap_or_default();
         let mut members = Vec::new();
         let mut proper = 0;
         for backup in [false, true] {
             for server in self.servers.iter().filter(|server| server.backup == backup) {
                 let (addresses, parameters) = server.places(&self.in_force);
                 for address in addresses {
-                    members.push(match take(&mut stay, server, &address) {
+                    let is_it = |known: &Member| known.server == server.name && known.peer.address == address;
+                    let is_it_there = |known: &Member, is_backup| is_backup == backup && is_it(known);
+                    members.push(match take(&mut stay, is_it_there) {
                         Some(known) => {
                             let session_name = server.session_name(&known.peer);
                             let route = server.route.clone();
                             Member { parameters, route, session_name, ..known.clone() }
                         }
                         None => {
-                            let past = take(&mut past, server, &address);
+                            // A reload may have made it a backup, or the other way round.
+                            let past = take(&mut past, is_it_there)
+                                .or_else(|| take(&mut past, |known, _| is_it(known)));
                             let health = Health::new(checks, past.map(|past| past.standing.health()));
                             let standing = Standing::new(&parameters, health);
                             self.next_id += 1;
@@ -348,10 +358,18 @@ impl Server {
     }
 }
 
-/// The member that a server has at an address, each once.
-fn take<'m>(known: &mut [Option<&'m Member>], server: &Server, address: &Address) -> Option<&'m Member> {
-    let is_it = |known: &Member| known.server == server.name && known.peer.address == *address;
-    known.iter_mut().find(|known| known.is_some_and(is_it)).and_then(Option::take)
+/// A member until it is taken, and whether it is a backup.
+type Known<'m> = Option<(&'m Member, bool)>;
+
+fn known(peers: &Peers) -> Vec<Known<'_>> {
+    peers.members.iter().enumerate().map(|(index, member)| Some((member, index >= peers.proper))).collect()
+}
+
+/// The first member that fits, each once.
+fn take<'m>(known: &mut [Known<'m>], fits: impl Fn(&Member, bool) -> bool) -> Option<&'m Member> {
+    let mut known = known.iter_mut();
+    let found = known.find(|known| known.is_some_and(|(member, is_backup)| fits(member, is_backup)));
+    found.and_then(Option::take).map(|(member, _)| member)
 }
 
 fn new_member(

@@ -35,7 +35,7 @@ pub struct Peers {
     /// The servers proper, then the backups.
     pub(crate) members: Box<[Member]>,
     /// How many of `members` are no backups.
-    proper: usize,
+    pub(crate) proper: usize,
     /// Servers that one request may try: those not `down`.
     tries: u32,
     turns: Turns,

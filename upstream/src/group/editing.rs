@@ -79,8 +79,13 @@ impl Group {
             }
             at
         };
+        let gone = match edit {
+            Edit::Remove(_) => self.lock().ids_of(at),
+            Edit::Add(_) | Edit::Change(..) => Vec::new(),
+        };
         // Nobody else adds, moves or takes away servers; resolving gives them other addresses only.
-        self.publish(|servers| edit.apply(servers, at));
+        self.change(None, &gone, |servers| edit.apply(servers, at));
+        self.changes.notify_waiters();
         *made += 1;
         let state = self.lock();
         Ok(match edit {

@@ -21,7 +21,7 @@ impl Group {
         // The same file: what was read of it may lack what was written since.
         if *made != edits && self.state_file.is_some() && self.state_file == before.state_file {
             let (servers, peers) = (before.servers(), before.in_force());
-            self.change(Some(&peers), |known| *known = servers);
+            self.change(Some(&peers), &[], |known| *known = servers);
             self.changes.notify_waiters();
         }
         // Under the lock that edits are made under; a group is succeeded once.
@@ -51,11 +51,13 @@ impl Edit {
 }
 
 impl State {
-    /// The number here of the peer that has this one there: the same address of the same server.
+    /// The number here of the peer that has this one there: the same address of the same server, and of several the one that is as
+    /// far down.
     fn number_of(&self, there: &State, id: u64) -> Option<u64> {
         let known = there.in_force.members.iter().find(|member| member.peer.id == id)?;
         let is_it =
             |peer: &&super::Member| peer.server == known.server && peer.peer.address == known.peer.address;
-        self.in_force.members.iter().find(is_it).map(|member| member.peer.id)
+        let before = there.in_force.members.iter().filter(is_it).position(|member| member.peer.id == id)?;
+        self.in_force.members.iter().filter(is_it).nth(before).map(|member| member.peer.id)
     }
 }

@@ -50,6 +50,25 @@ fn who_stays_keeps_its_number_and_no_number_comes_twice() {
 }
 
 #[test]
+fn of_servers_with_one_address_each_keeps_its_number() {
+    let backup = |port| match added(port) {
+        Edit::Add(server) => Edit::Add(Server { backup: true, ..server }),
+        edit => edit,
+    };
+    let group = group(BalanceMethod::RoundRobin, vec![server(1), server(1)]);
+    let ids = || group.in_force().accounts(now()).map(|a| (a.id, a.backup, a.weight)).collect::<Vec<_>>();
+    assert_eq!(group.edit(&backup(1)).expect("room"), [3]);
+    assert_eq!(group.edit(&added(1)).expect("room"), [4], "it is not the backup");
+    let heavier = ServerChange { weight: Some(7), ..ServerChange::default() };
+    assert_eq!(group.edit(&Edit::Change(2, heavier)).expect("it is there"), [2]);
+    assert_eq!(ids(), [(1, false, 1), (2, false, 7), (4, false, 1), (3, true, 1)]);
+    assert!(group.edit(&Edit::Remove(1)).expect("it is there").is_empty());
+    assert_eq!(ids(), [(2, false, 7), (4, false, 1), (3, true, 1)]);
+    assert!(group.edit(&Edit::Remove(4)).expect("it is there").is_empty());
+    assert_eq!(ids(), [(2, false, 7), (3, true, 1)]);
+}
+
+#[test]
 fn a_server_is_down_or_it_drains_and_comes_back() {
     let group = group(BalanceMethod::RoundRobin, vec![server(1), server(2)]);
     let state = |change: ServerChange| {
