@@ -292,6 +292,8 @@ fn health_checks_and_what_they_match_are_checked() {
         "interval=1s jitter=100ms fails=3 passes=2 uri=/well?a=b port=81 mandatory persistent keepalive_time=1m",
     ));
     no_error(&in_location("fastcgi_pass api; health_check;"));
+    no_error(&check("mandatory type=grpc"));
+    no_error(&check("keepalive_time=1m port=81 type=grpc grpc_service=shop.Orders grpc_status=12"));
     for (words, part) in [
         ("intervall=1s", "did you mean \"interval\"?"),
         ("interval=0", "write a time such as interval=5s"),
@@ -302,8 +304,13 @@ fn health_checks_and_what_they_match_are_checked() {
         ("\"uri=/a b\"", "invalid URI"),
         ("match=well", "match \"well\" not found"),
         ("persistent", "goes with \"mandatory\" only"),
-        ("type=grpc", "needs HTTP/2 to upstreams"),
-        ("type=grpc grpc_status=12", "needs HTTP/2 to upstreams"),
+        ("type=http", "invalid type \"http\""),
+        ("type=grpc uri=/well", "\"uri\" does not go with \"type=grpc\""),
+        ("grpc_status=12", "\"grpc_status\" goes with \"type=grpc\" only"),
+        ("grpc_service=x", "\"grpc_service\" goes with \"type=grpc\" only"),
+        ("type=grpc grpc_status=17", "must be between 0 and 16"),
+        ("type=grpc grpc_status=UNIMPLEMENTED", "UNIMPLEMENTED"),
+        ("type=grpc grpc_servce=x", "did you mean \"grpc_service\"?"),
     ] {
         one_error(&check(words), part);
     }

@@ -33,6 +33,7 @@ pub mod connect;
 pub mod listener;
 pub mod certificate;
 pub mod tls;
+pub mod grpc;
 
 pub use address::Address;
 pub use stream::Stream;

@@ -2,16 +2,21 @@
 //!
 //! One thread of the process does all of it (`millstream`'s `app/src/health.rs`), a task for each check and in it one for each
 //! server, driven by timers. What a check finds holds for every worker from its next choice on (`millstream-upstream`'s
-//! `standing`). Next: `question`, what is asked; `judgement`, what is made of the answer; `gateway`'s `probe`, the exchange.
+//! `standing`). Next: `question`, what is asked; `judgement`, what is made of the answer; `serving`, both in gRPC; `gateway`'s `probe`, the exchange.
 
 mod judgement;
 mod question;
+mod serving;
 
-use crate::gateway::{ProbeExtent, probe};
+use crate::gateway::{ProbeExtent, probe, probe_grpc};
 use crate::generation::{Generation, Shared};
+use crate::request::Request;
 use crate::worker::Worker;
-use millstream_conf::model::{Exchange, HealthCheck, Http, Level, LocationId, ServerId};
+use millstream_conf::model::{
+    Exchange, HealthCheck, HealthMatch, HealthQuestion, Http, Level, LocationId, ServerId,
+};
 use millstream_net::clock;
+use millstream_net::grpc::GrpcConnection;
 use millstream_net::timer::{Deadline, with_deadline};
 use millstream_telemetry::log_error;
 use millstream_upstream::{Change, Connection, Group, Peer};
@@ -19,7 +24,7 @@ use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::sync::Semaphore;
 use tokio::task::{AbortHandle, JoinSet};
 
@@ -66,6 +71,13 @@ struct HealthWatch {
     at_once: Semaphore,
 }
 
+/// What check after check of a server goes over, with `keepalive_time`.
+enum KeptConnection {
+    None,
+    Plain(Box<Connection>),
+    Grpc(GrpcConnection),
+}
+
 /// Has a task for each server that the group has at the time.
 async fn follow(check: Rc<HealthWatch>) {
     let mut tasks = JoinSet::new();
@@ -95,7 +107,7 @@ async fn follow(check: Rc<HealthWatch>) {
 async fn attend(check: Rc<HealthWatch>, peer: Peer) {
     let random = RandomState::new();
     let (mut pause, mut whole) = (Deadline::new(), Deadline::new());
-    let (mut kept, mut round) = (None, 0u64);
+    let (mut kept, mut round) = (KeptConnection::None, 0u64);
     let mut due = clock::now();
     let asked = check.asked(&peer);
     loop {
@@ -161,24 +173,65 @@ impl HealthWatch {
     ///
     /// # Errors
     /// What is wrong, as an end of a sentence.
-    async fn ask(&self, peer: &Peer, kept: &mut Option<Box<Connection>>) -> Result<(), String> {
-        let mut request = question::make(&self.worker, &self.generation, self.place, &self.conf.uri)
-            .ok_or_else(|| format!("no request can ask for \"{}\"", self.conf.uri))?;
-        let wanted = self.conf.matches.as_deref();
+    async fn ask(&self, peer: &Peer, kept: &mut KeptConnection) -> Result<(), String> {
+        match &self.conf.question {
+            HealthQuestion::Get { uri, matches } => self.get(peer, (uri, matches.as_deref()), kept).await,
+            HealthQuestion::Grpc { service, status } => self.call(peer, (service, *status), kept).await,
+        }
+    }
+
+    async fn get(
+        &self,
+        peer: &Peer,
+        (uri, wanted): (&str, Option<&HealthMatch>),
+        kept: &mut KeptConnection,
+    ) -> Result<(), String> {
+        let mut request = self.request(uri)?;
         let keeps = !self.conf.keepalive_time.is_zero();
         let extent = match judgement::reads_body(wanted) || keeps {
             true => ProbeExtent::Body(judgement::BODY),
             false => ProbeExtent::Head,
         };
-        let answered = probe(&mut request, peer, extent, kept).await;
-        let is_worn = |connection: &mut Box<Connection>| {
-            clock::now().saturating_duration_since(connection.opened()) >= self.conf.keepalive_time
+        let mut connection = match std::mem::replace(kept, KeptConnection::None) {
+            KeptConnection::Plain(connection) => Some(connection),
+            _ => None,
         };
-        if kept.as_mut().is_some_and(is_worn) {
-            *kept = None;
+        let answered = probe(&mut request, peer, extent, &mut connection).await;
+        if let Some(connection) = connection.filter(|connection| !self.is_worn(connection.opened())) {
+            *kept = KeptConnection::Plain(connection);
         }
         let answer = answered.map_err(|error| error.to_string())?;
         judgement::judge(wanted, &answer, &request)
+    }
+
+    async fn call(
+        &self,
+        peer: &Peer,
+        (service, wanted): (&str, u32),
+        kept: &mut KeptConnection,
+    ) -> Result<(), String> {
+        let request = self.request(serving::CHECK)?;
+        let mut connection = match std::mem::replace(kept, KeptConnection::None) {
+            KeptConnection::Grpc(connection) => Some(connection),
+            _ => None,
+        };
+        let call = (serving::CHECK, &*serving::message(service));
+        let answered = probe_grpc(&request, peer, call, &mut connection).await;
+        if let Some(connection) = connection.filter(|connection| !self.is_worn(connection.opened())) {
+            *kept = KeptConnection::Grpc(connection);
+        }
+        let reply = answered.map_err(|error| error.to_string())?;
+        serving::judge(wanted, (reply.code, &reply.reason), reply.message())
+    }
+
+    fn request(&self, uri: &str) -> Result<Request, String> {
+        question::make(&self.worker, &self.generation, self.place, uri)
+            .ok_or_else(|| format!("no request can ask for \"{uri}\""))
+    }
+
+    /// Whether a connection that was opened then has served for long enough.
+    fn is_worn(&self, opened: Instant) -> bool {
+        clock::now().saturating_duration_since(opened) >= self.conf.keepalive_time
     }
 
     /// Makes known what was found, and says so in the error log where that is new.
@@ -186,18 +239,23 @@ impl HealthWatch {
         let Shared { error_logs, .. } = &*self.generation.shared;
         let log = &error_logs[self.place.1.0 as usize];
         let check = (self.number, &self.conf.terms);
-        let name = self.conf.matches.as_ref().map_or("", |matches| matches.name.as_str());
-        let (uri, peer_name, group) = (&self.conf.uri, &peer.name, self.group.name());
+        let (name, what, asked) = match &self.conf.question {
+            HealthQuestion::Get { uri, matches } => {
+                (matches.as_ref().map_or("", |matches| matches.name.as_str()), "uri", uri)
+            }
+            HealthQuestion::Grpc { service, .. } => ("", "grpc_service", service),
+        };
+        let (peer_name, group) = (&peer.name, self.group.name());
         match (self.group.in_force().checked(peer, check, found.is_ok(), clock::now()), found) {
             (Some(Change::Healthy), _) => log_error!(
                 log,
                 Level::Notice,
-                "peer is healthy, health check \"{name}\" of peer {peer_name} in upstream \"{group}\", uri: \"{uri}\""
+                "peer is healthy, health check \"{name}\" of peer {peer_name} in upstream \"{group}\", {what}: \"{asked}\""
             ),
             (Some(Change::Unhealthy), Err(why)) => log_error!(
                 log,
                 Level::Error,
-                "peer is unhealthy: {why}, health check \"{name}\" of peer {peer_name} in upstream \"{group}\", uri: \"{uri}\""
+                "peer is unhealthy: {why}, health check \"{name}\" of peer {peer_name} in upstream \"{group}\", {what}: \"{asked}\""
             ),
             _ => {}
         }

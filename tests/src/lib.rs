@@ -16,6 +16,7 @@ pub mod name_server;
 pub mod origin;
 pub mod application;
 pub mod collector;
+pub mod doctor;
 pub mod endless;
 pub mod made;
 pub mod gunicorn;

@@ -1,19 +1,22 @@
 //! The collector that spans go to: how it is reached, and a batch carried over.
 //!
-//! A connection of gRPC is kept, and made anew when it is gone. Before: `grpc`, `post`; next: `exporter`.
+//! A connection of gRPC is kept, and made anew when it is gone. Before: `post`; next: `exporter`.
 
 use crate::failure::ExportFailure;
-use crate::grpc::GrpcConnection;
 use crate::post::post;
 use millstream_conf::model::{OtelExporter, OtelProtocol, PeerAddress, TlsVersion, UpstreamTls};
 use millstream_net::address::Address;
 use millstream_net::connect::connect;
+use millstream_net::grpc::{GrpcCall, GrpcConnection};
 use millstream_net::resolve::resolve;
 use millstream_net::stream::Stream;
 use millstream_net::tls::{TlsConnector, TlsError};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+
+/// What a batch is handed over by in gRPC.
+const METHOD: &str = "/opentelemetry.proto.collector.trace.v1.TraceService/Export";
 
 /// Where systems keep the authorities that they trust.
 const SYSTEM_AUTHORITIES: [&str; 4] = [
@@ -81,7 +84,12 @@ impl Collector {
             Some(kept) => kept,
             None => GrpcConnection::open(self.connect().await?).await?,
         };
-        connection.call(&self.base, &self.settings.headers, message).await?;
+        let headers = &self.settings.headers;
+        let call = GrpcCall { base: &self.base, path: METHOD, fields: headers, message };
+        let reply = connection.call(&call).await?;
+        if reply.code != 0 {
+            return Err(ExportFailure::Refused(reply.code, reply.reason));
+        }
         self.connection = Some(connection);
         Ok(())
     }

@@ -2,6 +2,7 @@
 //!
 //! Next: `collector`, which meets these; `exporter`, which tells them.
 
+use millstream_net::grpc::GrpcError;
 use std::fmt;
 use std::io;
 
@@ -10,10 +11,8 @@ use std::io;
 pub(crate) enum ExportFailure {
     /// No connection, or one that broke.
     Connection(io::Error),
-    /// HTTP/2 went wrong.
-    Http2(h2::Error),
-    /// Its parts make no request.
-    Request(http::Error),
+    /// A call of gRPC that has no outcome.
+    Grpc(GrpcError),
     /// The answer is no answer.
     Answer,
     /// HTTP says no.
@@ -28,9 +27,13 @@ impl fmt::Display for ExportFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             ExportFailure::Connection(error) => error.fmt(f),
-            ExportFailure::Http2(error) => error.fmt(f),
-            ExportFailure::Request(error) => error.fmt(f),
-            ExportFailure::Answer => f.write_str("the answer is not one of OTLP"),
+            ExportFailure::Grpc(GrpcError::Status(status)) => {
+                write!(f, "the collector answered with {status}")
+            }
+            ExportFailure::Grpc(GrpcError::NoStatus | GrpcError::TooLarge) | ExportFailure::Answer => {
+                f.write_str("the answer is not one of OTLP")
+            }
+            ExportFailure::Grpc(error) => error.fmt(f),
             ExportFailure::Status(status) => write!(f, "the collector answered with {status}"),
             ExportFailure::Refused(code, message) => {
                 write!(f, "the collector refused with gRPC status {code}: {message}")
@@ -46,14 +49,8 @@ impl From<io::Error> for ExportFailure {
     }
 }
 
-impl From<h2::Error> for ExportFailure {
-    fn from(error: h2::Error) -> Self {
-        ExportFailure::Http2(error)
-    }
-}
-
-impl From<http::Error> for ExportFailure {
-    fn from(error: http::Error) -> Self {
-        ExportFailure::Request(error)
+impl From<GrpcError> for ExportFailure {
+    fn from(error: GrpcError) -> Self {
+        ExportFailure::Grpc(error)
     }
 }

@@ -13,7 +13,6 @@ pub mod queue;
 mod message;
 mod outage;
 mod failure;
-mod grpc;
 mod post;
 mod collector;
 pub mod exporter;

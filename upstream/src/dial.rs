@@ -2,9 +2,15 @@
 //!
 //! An idle connection is only taken for the same of both. Next: `pool`, which compares; `exchange/connection`, which connects.
 
+use crate::error::ExchangeError;
 use crate::secured::Secured;
-use millstream_net::connect::Local;
+use millstream_net::address::Address;
+use millstream_net::clock;
+use millstream_net::connect::{Local, connect};
+use millstream_net::stream::Stream;
+use millstream_net::timer::{Deadline, with_deadline};
 use std::rc::Rc;
+use std::time::Duration;
 
 /// How a connection is made.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -13,4 +19,32 @@ pub struct Dial {
     pub secured: Option<Secured>,
     /// Our own end, where the configuration says something of it.
     pub local: Option<Rc<Local>>,
+}
+
+impl Dial {
+    /// Connects to an address, and shakes hands where it has TLS. The deadline is the caller's, for what follows.
+    ///
+    /// # Errors
+    /// [`ExchangeError::Connect`], [`ExchangeError::Handshake`] and [`ExchangeError::ConnectTimeout`], which holds for either.
+    pub async fn reach(
+        &self,
+        address: &Address,
+        timeout: Duration,
+        deadline: &mut Deadline,
+    ) -> Result<Stream, ExchangeError> {
+        deadline.set(clock::now() + timeout);
+        let stream = match with_deadline(deadline, connect(address, self.local.as_deref())).await {
+            Ok(Ok(stream)) => stream,
+            Ok(Err(error)) => return Err(ExchangeError::Connect(error)),
+            Err(_) => return Err(ExchangeError::ConnectTimeout),
+        };
+        let Some(secured) = &self.secured else { return Ok(stream) };
+        deadline.set(clock::now() + timeout);
+        let handshake = Box::pin(secured.connector.connect(stream, &secured.name));
+        match with_deadline(deadline, handshake).await {
+            Ok(Ok(stream)) => Ok(stream),
+            Ok(Err(error)) => Err(ExchangeError::Handshake(error)),
+            Err(_) => Err(ExchangeError::ConnectTimeout),
+        }
+    }
 }

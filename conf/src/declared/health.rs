@@ -20,14 +20,31 @@ pub struct HealthCheck {
     pub jitter: Duration,
     /// What takes a server out of use and brings it back.
     pub terms: HealthTerms,
-    /// What is asked for. Default `/`.
-    pub uri: String,
+    /// What is asked.
+    pub question: HealthQuestion,
     /// The port that is asked. Default the server's own.
     pub port: Option<u16>,
-    /// What the answer must be; nothing: a status of 2xx or 3xx.
-    pub matches: Option<Arc<HealthMatch>>,
     /// For how long one connection serves check after check; zero = each has one of its own.
     pub keepalive_time: Duration,
+}
+
+/// What a check asks, and what the answer must be.
+#[derive(Debug)]
+pub enum HealthQuestion {
+    /// A GET as the location's requests are.
+    Get {
+        /// What is asked for. Default `/`.
+        uri: String,
+        /// What the answer must be; nothing: a status of 2xx or 3xx.
+        matches: Option<Arc<HealthMatch>>,
+    },
+    /// `type=grpc`: a call of gRPC's health protocol (`grpc.health.v1.Health/Check`).
+    Grpc {
+        /// The service that is asked about; empty: the server as a whole.
+        service: String,
+        /// The code that the call must end with. With 0, the default, the service must be SERVING besides.
+        status: u32,
+    },
 }
 
 /// What takes a server out of use and brings it back.

@@ -10,7 +10,7 @@ use super::context::LOCATION;
 use super::pass::target::PassTarget;
 use super::templates::{Templates, record};
 use super::{Apply, Feature, MANY, Place, Row, once};
-use crate::declared::health::{BeforeFirst, HealthCheck, HealthTerms};
+use crate::declared::health::{BeforeFirst, HealthCheck, HealthMatch, HealthQuestion, HealthTerms};
 use crate::declared::upstream::UpstreamId;
 use crate::reading::{Reading, parameter};
 use crate::source::Span;
@@ -32,7 +32,9 @@ record! {
 
 impl Templates for HealthCheck {
     fn templates<'t>(&'t self, all: &mut Vec<&'t Template>) {
-        self.matches.templates(all);
+        if let HealthQuestion::Get { matches, .. } = &self.question {
+            matches.templates(all);
+        }
     }
 }
 
@@ -79,18 +81,20 @@ impl Feature for HealthCheckLevel {
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
     once("health_check", LOCATION, (0, MANY),
-        "[interval=time] [jitter=time] [fails=n] [passes=n] [uri=uri] [port=n] [match=name] [mandatory [persistent]] [keepalive_time=time]", "",
+        "[interval=time] [jitter=time] [fails=n] [passes=n] [uri=uri] [port=n] [match=name] [mandatory [persistent]] [keepalive_time=time] [type=grpc [grpc_service=name] [grpc_status=code]]", "",
         "Asks every server of the upstream that the location passes requests to, each `interval` (5s) and up to `jitter` (0) later, for \
         `uri` (`/`), as the location asks: with its `proxy_set_header`, its TLS and its timeouts. A server that gives no answer, or \
         another than `match` asks for (without one: a status of 2xx or 3xx), `fails` (1) times in a row is not used by any request until \
         it has passed `passes` (1) times in a row. With `mandatory` a server is not used before its first pass, with `persistent` that \
         is not asked again over a reload. `port` asks another port than the server's. With `keepalive_time` one connection serves for checks for \
-        that long. Of several checks of an upstream a server must pass each.",
+        that long. Of several checks of an upstream a server must pass each. With `type=grpc` what is asked is gRPC's health protocol, over HTTP/2: without TLS \
+        at once, with the location's TLS as ALPN agrees. A server is well that answers SERVING for `grpc_service` (without one: for the server as a whole), \
+        or, with a `grpc_status` other than 0, whose call ends with that code: 12 (UNIMPLEMENTED) for servers without that protocol. It goes with neither `uri` nor `match`.",
         Apply::Level(|l, d, _| l.health_check.own = Some((d.args.clone(), d.span)))),
 ];
 
 /// The parameters, for suggestions.
-const KNOWN: [&str; 11] = [
+const KNOWN: [&str; 13] = [
     "interval",
     "jitter",
     "fails",
@@ -102,7 +106,51 @@ const KNOWN: [&str; 11] = [
     "persistent",
     "keepalive_time",
     "type",
+    "grpc_service",
+    "grpc_status",
 ];
+
+/// The last of gRPC's status codes: UNAUTHENTICATED.
+const LAST_GRPC_STATUS: u64 = 16;
+
+/// What is asked, as far as it was read.
+#[derive(Default)]
+struct QuestionDraft {
+    is_grpc: bool,
+    uri: Option<String>,
+    matches: Option<Arc<HealthMatch>>,
+    service: Option<String>,
+    status: Option<u32>,
+}
+
+impl QuestionDraft {
+    /// Either of the two questions. Parameters of one do not go with the other.
+    fn question(self, words: &[Word], reading: &mut Reading<'_>) -> HealthQuestion {
+        let (others, why, help) = if self.is_grpc {
+            (["uri", "match"], "does not go with \"type=grpc\"", "take it off: what is asked is gRPC's own")
+        } else {
+            (
+                ["grpc_service", "grpc_status"],
+                "goes with \"type=grpc\" only",
+                "write type=grpc before it, or take it off",
+            )
+        };
+        for word in words {
+            if let Some((name, _)) = parameter(word).filter(|(name, _)| others.contains(name)) {
+                reading.error(word.span, format!("\"{name}\" {why}")).help(help);
+            }
+        }
+        match self.is_grpc {
+            true => HealthQuestion::Grpc {
+                service: self.service.unwrap_or_default(),
+                status: self.status.unwrap_or_default(),
+            },
+            false => {
+                HealthQuestion::Get { uri: self.uri.unwrap_or_else(|| "/".to_owned()), matches: self.matches }
+            }
+        }
+    }
+}
 
 fn read(words: &[Word], span: Span, reading: &mut Reading<'_>) -> HealthCheck {
     let mut check = HealthCheck {
@@ -110,14 +158,15 @@ fn read(words: &[Word], span: Span, reading: &mut Reading<'_>) -> HealthCheck {
         interval: Duration::from_secs(5),
         jitter: Duration::ZERO,
         terms: HealthTerms { fails: 1, passes: 1, before: BeforeFirst::Used },
-        uri: "/".to_owned(),
+        question: HealthQuestion::Get { uri: String::new(), matches: None },
         port: None,
-        matches: None,
         keepalive_time: Duration::ZERO,
     };
+    let mut draft = QuestionDraft::default();
     for word in words {
-        read_parameter(&mut check, word, reading);
+        read_parameter((&mut check, &mut draft), word, reading);
     }
+    check.question = draft.question(words, reading);
     let persistent = words.iter().find(|word| word.text == "persistent");
     if let (BeforeFirst::Used, Some(word)) = (check.terms.before, persistent) {
         reading
@@ -127,7 +176,11 @@ fn read(words: &[Word], span: Span, reading: &mut Reading<'_>) -> HealthCheck {
     check
 }
 
-fn read_parameter(check: &mut HealthCheck, word: &Word, reading: &mut Reading<'_>) {
+fn read_parameter(
+    (check, draft): (&mut HealthCheck, &mut QuestionDraft),
+    word: &Word,
+    reading: &mut Reading<'_>,
+) {
     let times = |value: &Word, reading: &mut Reading<'_>| {
         reading.number(value, 1, u64::from(u32::MAX)).map_or(1, |number| number as u32)
     };
@@ -141,26 +194,24 @@ fn read_parameter(check: &mut HealthCheck, word: &Word, reading: &mut Reading<'_
         Some(("jitter", value)) => check.jitter = reading.duration(&value).unwrap_or_default(),
         Some(("fails", value)) => check.terms.fails = times(&value, reading),
         Some(("passes", value)) => check.terms.passes = times(&value, reading),
-        Some(("uri", value)) => check.uri = uri(&value, reading).unwrap_or_default(),
+        Some(("uri", value)) => draft.uri = uri(&value, reading),
         Some(("port", value)) => check.port = reading.number(&value, 1, 65_535).map(|port| port as u16),
-        Some(("match", value)) => {
-            let known = reading.declared.health_matches.iter().find(|known| known.name == value.text);
-            check.matches = known.cloned();
-            if check.matches.is_none() {
-                let names = reading.declared.health_matches.iter().map(|known| known.name.as_str());
-                let help = suggest::did_you_mean(&value.text, names);
-                reading.error(word.span, format!("match \"{}\" not found", value.text)).help(
-                    help.unwrap_or_else(|| {
-                        format!("write match {} {{ status 200; }} in the http block", value.text)
-                    }),
-                );
-            }
-        }
+        Some(("match", value)) => draft.matches = matches(&value, word.span, reading),
         Some(("keepalive_time", value)) => {
             check.keepalive_time = reading.duration(&value).unwrap_or_default()
         }
-        Some(("type", value)) => of_grpc(&value, reading),
-        Some(("grpc_service" | "grpc_status", value)) => of_grpc(&value, reading),
+        Some(("type", value)) => {
+            draft.is_grpc = true;
+            if value.text != "grpc" {
+                reading
+                    .error(word.span, format!("invalid type \"{}\" in \"health_check\"", value.text))
+                    .help("write type=grpc, or leave it out for a request of HTTP");
+            }
+        }
+        Some(("grpc_service", value)) => draft.service = Some(value.text.clone()),
+        Some(("grpc_status", value)) => {
+            draft.status = reading.number(&value, 0, LAST_GRPC_STATUS).map(|status| status as u32);
+        }
         None if word.text == "mandatory" && check.terms.before == BeforeFirst::Used => {
             check.terms.before = BeforeFirst::Waits;
         }
@@ -179,6 +230,19 @@ fn read_parameter(check: &mut HealthCheck, word: &Word, reading: &mut Reading<'_
     }
 }
 
+/// The `match` of a name.
+fn matches(name: &Word, span: Span, reading: &mut Reading<'_>) -> Option<Arc<HealthMatch>> {
+    let known = &reading.declared.health_matches;
+    let found = known.iter().find(|known| known.name == name.text).cloned();
+    if found.is_none() {
+        let help = suggest::did_you_mean(&name.text, known.iter().map(|known| known.name.as_str()));
+        let help =
+            help.unwrap_or_else(|| format!("write match {} {{ status 200; }} in the http block", name.text));
+        reading.error(span, format!("match \"{}\" not found", name.text)).help(help);
+    }
+    found
+}
+
 /// A path as it stands in a request line.
 fn uri(word: &Word, reading: &mut Reading<'_>) -> Option<String> {
     let is_of_target = |byte: u8| byte.is_ascii_graphic() && byte != b'#' || byte >= 0x80;
@@ -189,14 +253,4 @@ fn uri(word: &Word, reading: &mut Reading<'_>) -> Option<String> {
         .error(word.span, format!("invalid URI \"{}\" in \"health_check\"", word.text))
         .help("write a path that begins with a slash, as in uri=/health");
     None
-}
-
-fn of_grpc(value: &Word, reading: &mut Reading<'_>) {
-    reading
-        .error(
-            value.span,
-            "a health check of gRPC needs HTTP/2 to upstreams, which Millstream does not speak (yet)",
-        )
-        .help("check a path of the server in HTTP/1.1 instead, on another port= perhaps")
-        .once();
 }

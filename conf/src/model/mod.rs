@@ -12,7 +12,7 @@ pub use crate::address::{HostPort, ListenAddress, PeerAddress};
 pub use crate::declared::cache_zone::{CacheZone, CacheZoneId, Pace};
 pub use crate::declared::charset_map::{Conversion, Table};
 pub use crate::declared::health::{
-    BeforeFirst, FieldTest, HealthCheck, HealthMatch, HealthTerms, HealthTest,
+    BeforeFirst, FieldTest, HealthCheck, HealthMatch, HealthQuestion, HealthTerms, HealthTest,
 };
 pub use crate::declared::limit_zone::{
     ConnectionZone, ConnectionZoneId, LimitZone, RequestZone, RequestZoneId,

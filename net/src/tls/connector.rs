@@ -20,7 +20,7 @@ use std::sync::Arc;
 use webpki::EndEntityCert;
 
 /// Speaks TLS to upstream servers, with one memory of sessions for all of them.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct TlsConnector {
     config: Arc<ClientConfig>,
     verifies: bool,

@@ -61,7 +61,7 @@ use millstream_conf::model::{Pass, Store};
 use millstream_upstream::Condition;
 use millstream_wire::Method;
 use millstream_wire::h1::head::ResponseHead;
-pub(crate) use probe::{ProbeExtent, Probed, probe};
+pub(crate) use probe::{ProbeExtent, Probed, probe, probe_grpc};
 use request_body::RequestBody;
 use std::cell::Cell;
 use std::rc::Rc;

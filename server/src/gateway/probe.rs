@@ -1,13 +1,19 @@
 //! One request of our own to one server, whose answer no client gets: what a check of its health asks.
 //!
 //! It goes out as the location's requests do (fields, parameters, TLS, `proxy_bind`), and has no part in the pool, the cache or what
-//! is counted of requests. Before: `destination`, how a connection is made; `saying`, what is sent. Next: `health`, which asks.
+//! is counted of requests. Before: `destination`, how a connection is made; `saying`, what is sent. Next: `grpc`, the same in gRPC; `health`,
+//! which asks.
+
+mod grpc;
+
+pub(crate) use grpc::probe_grpc;
 
 use super::request_head::{RequestFraming, RequestPlan};
 use super::{destination, saying};
 use crate::request::Request;
 use crate::tries::Try;
 use millstream_conf::model::Pass;
+use millstream_net::grpc::GrpcError;
 use millstream_net::{buffers, clock};
 use millstream_upstream::{Connection, ExchangeError, Peer};
 use millstream_wire::h1::head::ResponseHead;
@@ -37,6 +43,8 @@ pub(crate) struct Probed {
 pub(crate) enum ProbeError {
     /// The exchange failed: how, and at what.
     Exchange(ExchangeError, &'static str),
+    /// The call of gRPC failed.
+    Grpc(GrpcError),
     /// The location's TLS is not to be had, or its protocol cannot say the request.
     Unspeakable,
 }
@@ -45,6 +53,7 @@ impl fmt::Display for ProbeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Exchange(error, doing) => write!(f, "{error} {doing}"),
+            Self::Grpc(error) => write!(f, "{error} while calling upstream"),
             Self::Unspeakable => f.write_str("the request cannot be made"),
         }
     }

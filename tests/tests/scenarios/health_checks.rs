@@ -1,6 +1,7 @@
 //! Health checks: a server that fails is out for everybody with its first failed check and back once it has passed.
 
 use millstream_tests::application::{self, Application};
+use millstream_tests::doctor::Doctor;
 use millstream_tests::gate::Gate;
 use millstream_tests::load::Load;
 use millstream_tests::origin::{Origin, Request, Step, answer};
@@ -230,4 +231,104 @@ fn checks_speak_tls_where_the_location_does() {
     let tls = ports::free().to_string();
     let server = Server::start_in(prefix, template, &[("TLSPORT", &tls)]);
     wait::until("it passes", || server.get("/").status == 200);
+}
+
+/// A server that answers requests on one port, and calls of gRPC on the doctor's.
+const CALLED: &str = "pid @DIR@/nginx.pid; error_log @DIR@/error.log info; events {}
+    http {
+        access_log off;
+        upstream shop { server @ONE@; }
+        server {
+            listen 127.0.0.1:@PORT@; server_name shop.example;
+            location / { proxy_pass http://shop; proxy_read_timeout 500ms; @CHECK@ }
+        }
+    }";
+
+fn start_called(origin: &Origin, check: &str) -> Server {
+    Server::start(CALLED, &[("ONE", &origin.address()), ("CHECK", check)])
+}
+
+#[test]
+fn a_server_of_grpc_is_used_while_the_service_that_is_asked_about_is_serving() {
+    let (origin, doctor) = (Origin::fixed(200, &[], b"here"), Doctor::start());
+    let check = format!(
+        "health_check interval=50ms mandatory keepalive_time=1h port={} type=grpc grpc_service=shop.Orders;",
+        doctor.port()
+    );
+    let server = start_called(&origin, &check);
+    wait::until("the service is not known", || said(&server, &["is unhealthy: the gRPC status is 5"]) == 1);
+    assert_eq!(server.get("/").status, 502);
+    doctor.put("shop.Orders", true);
+    wait::until("it passes", || server.get("/").status == 200);
+    assert_eq!(said(&server, &["is healthy", "grpc_service: \"shop.Orders\""]), 1);
+    doctor.put("", false);
+    doctor.put("shop.Orders", false);
+    wait::until("it is out", || server.get("/").status == 502);
+    assert_eq!(said(&server, &["is unhealthy: the service is NOT_SERVING"]), 1);
+    assert_eq!(doctor.connections(), 1, "one connection serves all checks");
+}
+
+#[test]
+fn without_a_service_the_server_as_a_whole_is_asked_and_one_without_the_protocol_by_its_refusal() {
+    let origin = Origin::fixed(200, &[], b"here");
+    let (doctor, plain) = (Doctor::start(), Doctor::without_protocol());
+    for (asked, more) in [(&doctor, ""), (&plain, "grpc_status=12")] {
+        let check = format!("health_check interval=50ms mandatory port={} type=grpc {more};", asked.port());
+        let server = start_called(&origin, &check);
+        wait::until("it passes", || server.get("/").status == 200);
+    }
+    for (asked, more, why) in
+        [(&doctor, "grpc_status=12", "the gRPC status is 0"), (&plain, "", "the gRPC status is 12")]
+    {
+        let check = format!("health_check interval=50ms port={} type=grpc {more};", asked.port());
+        let server = start_called(&origin, &check);
+        wait::until("it is out", || said(&server, &["is unhealthy", why]) == 1);
+        assert_eq!(server.get("/").status, 502);
+    }
+}
+
+#[test]
+fn who_does_not_speak_http2_or_does_not_answer_fails_a_check_of_grpc() {
+    let origin = Origin::fixed(200, &[], b"here");
+    let gate = Arc::new(Gate::default());
+    let held = gate.clone();
+    let silent = Origin::start(move |_| vec![Step::Pass(held.clone())]);
+    for (port, why) in [
+        (origin.port(), "while calling upstream"),
+        (silent.port(), "is unhealthy"),
+        (ports::free(), "while connecting to upstream"),
+    ] {
+        let check = format!(
+            "proxy_connect_timeout 200ms; proxy_send_timeout 200ms; health_check interval=50ms port={port} type=grpc;"
+        );
+        let server = start_called(&origin, &check);
+        wait::until("it is out", || said(&server, &["is unhealthy", why]) == 1);
+    }
+    gate.open();
+}
+
+#[test]
+fn calls_of_checks_go_over_the_tls_of_their_location() {
+    let prefix = Prefix::with_certificate("shop.example");
+    let doctor = Doctor::secured(&prefix.read("server.pem"), &prefix.read("server.key"));
+    let template = "pid @DIR@/nginx.pid; error_log @DIR@/error.log info; events {}
+        http {
+            access_log off;
+            ssl_certificate @DIR@/server.pem; ssl_certificate_key @DIR@/server.key;
+            upstream shop { server 127.0.0.1:@TLSPORT@; }
+            server { listen 127.0.0.1:@TLSPORT@ ssl; return 200 here; }
+            server {
+                listen 127.0.0.1:@PORT@;
+                location / {
+                    proxy_pass https://shop; proxy_ssl_name shop.example; proxy_ssl_server_name on;
+                    proxy_ssl_verify on; proxy_ssl_trusted_certificate @DIR@/server.pem;
+                    health_check interval=50ms mandatory port=@DOCTOR@ type=grpc;
+                }
+            }
+        }";
+    let (tls, port) = (ports::free().to_string(), doctor.port().to_string());
+    let server = Server::start_in(prefix, template, &[("TLSPORT", &tls), ("DOCTOR", &port)]);
+    wait::until("it passes", || server.get("/").text() == "here");
+    doctor.put("", false);
+    wait::until("it is out", || server.get("/").status == 502);
 }

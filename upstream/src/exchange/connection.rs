@@ -21,9 +21,8 @@ use crate::lease::Lease;
 use crate::peer::Peer;
 use millstream_net::buffers;
 use millstream_net::clock;
-use millstream_net::connect::connect;
 use millstream_net::stream::Stream;
-use millstream_net::timer::{Deadline, with_deadline};
+use millstream_net::timer::Deadline;
 use millstream_wire::{Fields, Method};
 use std::fmt;
 use std::rc::Rc;
@@ -92,23 +91,11 @@ impl Connection {
     /// Connects to a peer.
     ///
     /// # Errors
-    /// [`ExchangeError::Connect`], [`ExchangeError::Handshake`] and [`ExchangeError::ConnectTimeout`], which holds for either.
+    /// As [`Dial::reach`].
     pub async fn open(peer: &Peer, dial: &Dial, timeout: Duration) -> Result<Connection, ExchangeError> {
         let mut deadline = Deadline::new();
-        deadline.set(clock::now() + timeout);
-        let stream = match with_deadline(&mut deadline, connect(&peer.address, dial.local.as_deref())).await {
-            Ok(Ok(stream)) => stream,
-            Ok(Err(error)) => return Err(ExchangeError::Connect(error)),
-            Err(_) => return Err(ExchangeError::ConnectTimeout),
-        };
-        let Some(secured) = &dial.secured else { return Ok(Self::over(stream, peer, dial, deadline)) };
-        deadline.set(clock::now() + timeout);
-        let handshake = Box::pin(secured.connector.connect(stream, &secured.name));
-        match with_deadline(&mut deadline, handshake).await {
-            Ok(Ok(stream)) => Ok(Self::over(stream, peer, dial, deadline)),
-            Ok(Err(error)) => Err(ExchangeError::Handshake(error)),
-            Err(_) => Err(ExchangeError::ConnectTimeout),
-        }
+        let stream = dial.reach(&peer.address, timeout, &mut deadline).await?;
+        Ok(Self::over(stream, peer, dial, deadline))
     }
 
     /// A connection that exists already.

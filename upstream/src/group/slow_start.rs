@@ -5,7 +5,7 @@ use super::fixture::{group, now, server, upstream};
 use crate::Ask;
 use crate::peers::Version;
 use millstream_conf::model::{
-    BalanceMethod, BeforeFirst, HealthCheck, HealthTerms, TimeTo, Upstream, UpstreamServer,
+    BalanceMethod, BeforeFirst, HealthCheck, HealthQuestion, HealthTerms, TimeTo, Upstream, UpstreamServer,
 };
 use millstream_net::address::Address;
 use std::sync::Arc;
@@ -64,9 +64,8 @@ fn a_server_that_was_unhealthy_gets_its_share_back_bit_by_bit() {
         interval: Duration::from_secs(5),
         jitter: Duration::ZERO,
         terms,
-        uri: "/".into(),
+        question: HealthQuestion::Get { uri: "/".into(), matches: None },
         port: None,
-        matches: None,
         keepalive_time: Duration::ZERO,
     };
     let conf = Upstream {

@@ -4,7 +4,7 @@ use super::judge;
 use crate::fixture;
 use crate::gateway::Probed;
 use crate::health::question;
-use millstream_conf::model::{LocationId, ServerId};
+use millstream_conf::model::{HealthQuestion, LocationId, ServerId};
 use millstream_wire::Headers;
 use std::rc::Rc;
 
@@ -30,7 +30,8 @@ fn told(tests: &str) -> Result<(), String> {
     request.tries.headers = Some(fields.clone());
     let answer = Probed { status: 404, fields, body: b"Welcome to\nthe API".to_vec() };
     let check = &http.location(location).settings.health_check.as_ref().expect("it is the one").check;
-    judge(check.matches.as_deref(), &answer, &request)
+    let HealthQuestion::Get { matches, .. } = &check.question else { panic!("it asks for a path") };
+    judge(matches.as_deref(), &answer, &request)
 }
 
 /// An expression that reaches its limit on that body.
