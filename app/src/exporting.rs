@@ -1,4 +1,4 @@
-//! The threads that export spans: one for each queue, as a rule one.
+//! The threads that export spans, and metrics perhaps: one for each queue of spans, as a rule one.
 //!
 //! A configuration whose exporter says the same as before keeps its thread; else a new one is started, after privileges are dropped, and the old
 //! one ends once no request can hand anything over to it. Next: `millstream-traces`'s `exporter`, what it does.
@@ -6,11 +6,13 @@
 use millstream_conf::model::Level;
 use millstream_net::{clock, privileges};
 use millstream_server::generation::Shared;
+use millstream_server::snapshot::snapshot;
 use millstream_telemetry::error_log::ErrorLogs;
+use millstream_telemetry::log_writer::LogWriter;
 use millstream_telemetry::metrics::WorkerMetrics;
-use millstream_traces::exporter::{Exporter, Tracing};
+use millstream_traces::exporter::{Exporter, FigureSource, Tracing};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 use tokio::runtime::LocalOptions;
 
@@ -18,8 +20,12 @@ use tokio::runtime::LocalOptions;
 const FINISH_WAIT: Duration = Duration::from_secs(2);
 
 /// The threads.
-#[derive(Default)]
 pub struct Exporting {
+    log_writer: Arc<LogWriter>,
+    /// Since when is counted, in nanoseconds since 1970.
+    since: u64,
+    /// The configuration in force, whose upstream servers are told of. Whoever exports keeps none: its queue ends with its configuration.
+    in_force: Arc<Mutex<Weak<Shared>>>,
     /// The queue of the newest.
     newest: Weak<Tracing>,
     /// Each ends as its thread does.
@@ -27,18 +33,35 @@ pub struct Exporting {
 }
 
 impl Exporting {
-    /// From now on spans of this configuration are exported.
+    /// None yet. What is counted begins with this.
+    pub fn new(log_writer: Arc<LogWriter>) -> Exporting {
+        let (newest, threads) = (Weak::new(), Vec::new());
+        Exporting { log_writer, since: clock::unix_nanoseconds(), in_force: Arc::default(), newest, threads }
+    }
+
+    /// From now on spans of this configuration are exported, and its metrics where it wants that.
     pub fn take_over(&mut self, shared: &Arc<Shared>) {
+        *self.in_force.lock().unwrap_or_else(PoisonError::into_inner) = Arc::downgrade(shared);
         self.threads.retain(|thread| !has_ended(thread, Duration::ZERO));
         let Some(tracing) = &shared.tracing else { return };
         if Weak::as_ptr(&self.newest) == Arc::as_ptr(tracing) {
             return;
         }
         self.newest = Arc::downgrade(tracing);
-        self.threads.extend(start(tracing.exporter(), shared));
+        self.threads.extend(start(tracing.exporter(self.figures()), shared));
     }
 
-    /// Nothing is handed over any more: what waits is exported, as far as the time reaches.
+    /// What is counted, whatever configuration is in force when it is asked for.
+    fn figures(&self) -> FigureSource {
+        let (in_force, log_writer) = (self.in_force.clone(), self.log_writer.clone());
+        let take = move || {
+            let shared = in_force.lock().unwrap_or_else(PoisonError::into_inner).upgrade()?;
+            Some(snapshot(&shared, log_writer.statistics()))
+        };
+        FigureSource { since: self.since, take: Box::new(take) }
+    }
+
+    /// Nothing is handed over any more: what waits is exported, and what is counted, as far as the time reaches.
     pub fn finish(self, shared: &Shared) {
         if let Some(tracing) = &shared.tracing {
             tracing.sink.close();
@@ -46,7 +69,7 @@ impl Exporting {
         let end = clock::now() + FINISH_WAIT;
         let late = |thread: &Receiver<()>| !has_ended(thread, end.saturating_duration_since(clock::now()));
         if self.threads.iter().filter(|thread| late(thread)).count() > 0 {
-            shared.main_log.write(Level::Warn, format_args!("not all spans were exported"));
+            shared.main_log.write(Level::Warn, format_args!("not all spans and metrics were exported"));
         }
     }
 }

@@ -158,6 +158,7 @@ impl Process {
             .map_err(|error| failed(format!("user {user}: {error}")))?;
         let threads = shared.configuration.main.blocking_threads.unwrap_or(BLOCKING_THREADS);
         blocking::start(threads as usize).map_err(|error| failed(format!("threads: {error}")))?;
+        let exporting = Exporting::new(log_writer.clone());
         let mut process = Process {
             shared,
             listenings,
@@ -172,7 +173,7 @@ impl Process {
             account,
             checker: Checker::default(),
             recording: Recording::default(),
-            exporting: Exporting::default(),
+            exporting,
             watchdog: Watchdog::start().map_err(|error| failed(format!("the watchdog: {error}")))?,
         };
         process.tell_threads();

@@ -286,6 +286,18 @@ fn proxy_pass_says_what_it_cannot_be() {
 }
 
 #[test]
+fn metrics_are_exported_to_an_endpoint_that_has_a_place_for_them() {
+    let exporter = |lines: &str| in_http(&format!("otel_exporter {{ {lines} }}"));
+    no_error(&exporter("endpoint 127.0.0.1:4317; metrics_interval 10s;"));
+    no_error(&exporter("endpoint http://127.0.0.1:4318/v1/traces; metrics_interval 10s;"));
+    one_error(
+        &exporter("endpoint http://127.0.0.1:4318/spans; metrics_interval 10s;"),
+        "path ends in /v1/traces",
+    );
+    one_error(&exporter("endpoint 127.0.0.1:4317; metrics_interval 0;"), "the interval is zero");
+}
+
+#[test]
 fn health_checks_and_what_they_match_are_checked() {
     let check = |words: &str| in_location(&format!("proxy_pass http://api; health_check {words};"));
     no_error(&check(

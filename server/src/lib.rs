@@ -17,6 +17,7 @@ pub mod open_files;
 pub mod recorder;
 pub mod status_zones;
 pub mod generation;
+pub mod snapshot;
 pub mod worker;
 pub mod cache_report;
 pub mod browser;

@@ -14,7 +14,8 @@ pub fn metrics_markdown() -> String {
          curl --unix-socket /etc/millstream/logs/nginx.sock http://localhost/metrics\n\n\
          and any location that is made the API, for Prometheus on another machine for instance:\n\n    \
          location /api/ {\n        api;\n        api_allow 127.0.0.1 10.0.0.5;\n    }\n\n\
-         where it is `GET /api/metrics`. The state of each cache zone is in `GET …/caches`; see [purging.md](purging.md).\n",
+         where it is `GET /api/metrics`. With `metrics_interval` in `otel_exporter` an OpenTelemetry collector is sent all of it too \
+         ([tracing.md](tracing.md#metrics)). The state of each cache zone is in `GET …/caches`; see [purging.md](purging.md).\n",
     );
     section(&mut page, "Counters", Counter::ALL.iter().map(|counter| counter.line()));
     section(&mut page, "Gauges", Gauge::ALL.iter().map(|gauge| gauge.line()));

@@ -2,7 +2,7 @@
 //!
 //! A cell is written by its thread alone, with a load and a store (no read-modify-write, no shared cache line).
 //! Nothing here may be registered by name during a request. Next: `table`, the vocabulary; `http`, `cache` and `peer`, what is counted
-//! of one of many; `snapshot`, the sums; `prometheus`, their text.
+//! of one of many; `snapshot`, the sums; `figures`, the walk over them; `prometheus`, their text.
 
 mod table;
 mod pages;
@@ -13,17 +13,19 @@ mod limit;
 mod peer;
 mod misses;
 mod snapshot;
+mod figures;
 mod prometheus;
 #[cfg(test)]
 mod tests;
 
 pub use cache::CacheSnapshot;
+pub use figures::{BOUNDS, FamilyKind, Figure, FigureSink, Labels};
+pub(crate) use figures::{Described, families};
 pub use http::{Finished, HttpSnapshot};
 pub use limit::{LimitOutcome, LimitSnapshot};
 pub use misses::{Cause, CauseFamily, MissCount};
 pub use peer::{PeerCells, PeerCounts, PeerTiming};
 pub use prometheus::Exposition;
-pub(crate) use prometheus::{Described, families};
 pub use snapshot::{LocationSnapshot, Origin, Snapshot, Upstream, UpstreamPeer};
 pub use table::{CacheStatus, Counter, Gauge, MetricLine, Timing};
 

@@ -1,9 +1,15 @@
 //! An OpenTelemetry collector that keeps what it is sent: a real gRPC server of OTLP, on a thread of its own.
 //!
-//! It may be slow, or refuse. OTLP/HTTP needs none: an `Origin` keeps bodies, which `spans_of` reads. Next: `origin`.
+//! It may be slow, or refuse. OTLP/HTTP needs none: an `Origin` keeps bodies, which `spans_of` and `metrics_of` read. Next: `origin`.
 
 use crate::gate::Gate;
 use crate::{ports, wait};
+use opentelemetry_proto::tonic::collector::metrics::v1::metrics_service_server::{
+    MetricsService, MetricsServiceServer,
+};
+use opentelemetry_proto::tonic::collector::metrics::v1::{
+    ExportMetricsServiceRequest, ExportMetricsServiceResponse,
+};
 use opentelemetry_proto::tonic::collector::trace::v1::trace_service_server::{
     TraceService, TraceServiceServer,
 };
@@ -11,6 +17,10 @@ use opentelemetry_proto::tonic::collector::trace::v1::{
     ExportTraceServiceRequest, ExportTraceServiceResponse,
 };
 use opentelemetry_proto::tonic::common::v1::{KeyValue, any_value};
+use opentelemetry_proto::tonic::metrics::v1::metric::Data;
+use opentelemetry_proto::tonic::metrics::v1::{
+    HistogramDataPoint, Metric, NumberDataPoint, number_data_point,
+};
 use opentelemetry_proto::tonic::trace::v1::Span;
 use prost::Message;
 use std::net::SocketAddr;
@@ -45,10 +55,12 @@ pub struct Collector {
 #[derive(Default)]
 struct State {
     exports: Mutex<Vec<Export>>,
+    metrics: Mutex<Vec<ExportMetricsServiceRequest>>,
     /// Where set, each call waits for it.
     gate: Option<Arc<Gate>>,
 }
 
+#[derive(Clone)]
 struct Service(Arc<State>);
 
 #[tonic::async_trait]
@@ -69,6 +81,17 @@ impl TraceService for Service {
             waited.map_err(|_| Status::internal("the gate is gone"))?;
         }
         Ok(Response::new(ExportTraceServiceResponse::default()))
+    }
+}
+
+#[tonic::async_trait]
+impl MetricsService for Service {
+    async fn export(
+        &self,
+        request: Request<ExportMetricsServiceRequest>,
+    ) -> Result<Response<ExportMetricsServiceResponse>, Status> {
+        self.0.metrics.lock().expect("nobody panics with it").push(request.into_inner());
+        Ok(Response::new(ExportMetricsServiceResponse::default()))
     }
 }
 
@@ -95,7 +118,7 @@ impl Collector {
 
     fn serve(port: u16, gate: Option<Arc<Gate>>, identity: Option<Identity>) -> Collector {
         let state = Arc::new(State { gate, ..State::default() });
-        let service = TraceServiceServer::new(Service(state.clone()));
+        let service = Service(state.clone());
         let address = SocketAddr::from(([127, 0, 0, 1], port));
         let (stop, stopped) = tokio::sync::oneshot::channel();
         let (ready, listening) = std::sync::mpsc::channel();
@@ -110,7 +133,9 @@ impl Collector {
                     server = server.tls_config(tls).expect("a certificate and its key");
                 }
                 _ = ready.send(());
-                let serving = server.add_service(service).serve_with_incoming(incoming);
+                let router = server.add_service(TraceServiceServer::new(service.clone()));
+                let router = router.add_service(MetricsServiceServer::new(service));
+                let serving = router.serve_with_incoming(incoming);
                 // Whoever is being served is cut off, as by a collector that is killed.
                 tokio::select! { _ = serving => {}, _ = stopped => {} }
             });
@@ -128,6 +153,11 @@ impl Collector {
     /// Every export so far.
     pub fn exports(&self) -> Vec<Export> {
         self.state.exports.lock().expect("nobody panics with it").clone()
+    }
+
+    /// Every export of metrics so far.
+    pub fn metrics(&self) -> Vec<ExportMetricsServiceRequest> {
+        self.state.metrics.lock().expect("nobody panics with it").clone()
     }
 
     /// Every span so far.
@@ -161,6 +191,59 @@ pub fn spans_of(body: &[u8]) -> Vec<Span> {
 fn spans(request: &ExportTraceServiceRequest) -> Vec<Span> {
     let scopes = request.resource_spans.iter().flat_map(|resource| &resource.scope_spans);
     scopes.flat_map(|scope| scope.spans.clone()).collect()
+}
+
+/// The export of metrics in a body of OTLP/HTTP.
+pub fn metrics_of(body: &[u8]) -> ExportMetricsServiceRequest {
+    ExportMetricsServiceRequest::decode(body).expect("a message of OTLP")
+}
+
+/// The metrics of an export.
+pub fn families(export: &ExportMetricsServiceRequest) -> impl Iterator<Item = &Metric> {
+    let scopes = export.resource_metrics.iter().flat_map(|resource| &resource.scope_metrics);
+    scopes.flat_map(|scope| &scope.metrics)
+}
+
+/// The newest sample of a sum or a gauge with these attributes.
+pub fn sample(
+    exports: &[ExportMetricsServiceRequest],
+    name: &str,
+    labels: &[(&str, &str)],
+) -> Option<NumberDataPoint> {
+    let found = exports.iter().rev().flat_map(families).filter(|metric| metric.name == name);
+    let points = found.flat_map(|metric| match &metric.data {
+        Some(Data::Sum(sum)) => sum.data_points.as_slice(),
+        Some(Data::Gauge(gauge)) => gauge.data_points.as_slice(),
+        _ => &[],
+    });
+    points.into_iter().find(|point| has(&point.attributes, labels)).cloned()
+}
+
+/// The newest sample of a histogram with these attributes.
+pub fn times(
+    exports: &[ExportMetricsServiceRequest],
+    name: &str,
+    labels: &[(&str, &str)],
+) -> Option<HistogramDataPoint> {
+    let found = exports.iter().rev().flat_map(families).filter(|metric| metric.name == name);
+    let points = found.flat_map(|metric| match &metric.data {
+        Some(Data::Histogram(histogram)) => histogram.data_points.as_slice(),
+        _ => &[],
+    });
+    points.into_iter().find(|point| has(&point.attributes, labels)).cloned()
+}
+
+fn has(attributes: &[KeyValue], labels: &[(&str, &str)]) -> bool {
+    attributes.len() == labels.len()
+        && labels.iter().all(|(name, wanted)| value(attributes, name).as_deref() == Some(wanted))
+}
+
+/// A sample's number, where it is a whole one.
+pub fn whole(point: &NumberDataPoint) -> Option<i64> {
+    match point.value? {
+        number_data_point::Value::AsInt(value) => Some(value),
+        number_data_point::Value::AsDouble(_) => None,
+    }
 }
 
 /// An attribute of a span, as text.

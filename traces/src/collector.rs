@@ -1,4 +1,4 @@
-//! The collector that spans go to: how it is reached, and a batch carried over.
+//! The collector that spans and figures go to: how it is reached, and a message carried over.
 //!
 //! A connection of gRPC is kept, and made anew when it is gone. Before: `post`; next: `exporter`.
 
@@ -15,8 +15,22 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// What a batch is handed over by in gRPC.
-const METHOD: &str = "/opentelemetry.proto.collector.trace.v1.TraceService/Export";
+/// What is carried over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Signal {
+    Spans,
+    Figures,
+}
+
+impl Signal {
+    /// The method of gRPC that takes it.
+    fn method(self) -> &'static str {
+        match self {
+            Signal::Spans => "/opentelemetry.proto.collector.trace.v1.TraceService/Export",
+            Signal::Figures => "/opentelemetry.proto.collector.metrics.v1.MetricsService/Export",
+        }
+    }
+}
 
 /// Where systems keep the authorities that they trust.
 const SYSTEM_AUTHORITIES: [&str; 4] = [
@@ -52,10 +66,11 @@ pub(crate) fn connector(settings: &OtelExporter) -> Result<Option<Arc<TlsConnect
     Ok(Some(Arc::new(connector.offering(offer))))
 }
 
-/// A collector.
+/// A collector, of one kind of messages.
 pub(crate) struct Collector {
     settings: OtelExporter,
     tls: Option<Arc<TlsConnector>>,
+    signal: Signal,
     /// What requests begin with: scheme and authority.
     base: String,
     connection: Option<GrpcConnection>,
@@ -63,10 +78,10 @@ pub(crate) struct Collector {
 
 impl Collector {
     /// One that is reached in this way.
-    pub(crate) fn new(settings: OtelExporter, tls: Option<Arc<TlsConnector>>) -> Collector {
+    pub(crate) fn new(settings: OtelExporter, tls: Option<Arc<TlsConnector>>, signal: Signal) -> Collector {
         let scheme = if settings.endpoint.secured { "https" } else { "http" };
         let base = format!("{scheme}://{}", settings.endpoint.authority);
-        Collector { settings, tls, base, connection: None }
+        Collector { settings, tls, signal, base, connection: None }
     }
 
     /// Carries a batch over. What went wrong costs the connection: the next batch has a new one.
@@ -74,7 +89,11 @@ impl Collector {
         if let OtelProtocol::Http(path) = &self.settings.endpoint.protocol {
             let stream = self.connect().await?;
             let authority = self.settings.endpoint.authority.as_str();
-            return post(stream, (authority, path), &self.settings.headers, message).await;
+            let path = match self.signal {
+                Signal::Spans => path.clone(),
+                Signal::Figures => self.settings.endpoint.metrics_path().unwrap_or_default(),
+            };
+            return post(stream, (authority, &path), &self.settings.headers, message).await;
         }
         let kept = match self.connection.take() {
             Some(mut kept) => kept.is_ready().await.then_some(kept),
@@ -85,7 +104,7 @@ impl Collector {
             None => GrpcConnection::open(self.connect().await?).await?,
         };
         let headers = &self.settings.headers;
-        let call = GrpcCall { base: &self.base, path: METHOD, fields: headers, message };
+        let call = GrpcCall { base: &self.base, path: self.signal.method(), fields: headers, message };
         let reply = connection.call(&call).await?;
         if reply.code != 0 {
             return Err(ExportFailure::Refused(reply.code, reply.reason));

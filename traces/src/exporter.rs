@@ -1,10 +1,12 @@
-//! The one who exports: takes batches out of the queue and carries them to the collector, one after the other.
+//! The one who exports: takes batches of spans out of the queue, and all figures at each interval, and carries both to the collector.
 //!
-//! A batch that fails is lost and counted, as in nginx: a collector that is gone costs nothing but its spans. The log has one line when exports
-//! begin to fail and one when they work again. Before: `queue`, `collector`; next: `millstream`'s `exporting`, whose thread it runs on.
+//! What fails is lost and counted, as in nginx: a collector that is gone costs nothing but its spans, and figures are told anew with the next
+//! interval. The log has one line when exports begin to fail and one when they work again. Before: `queue`, `figures`, `collector`; next:
+//! `millstream`'s `exporting`, whose thread it runs on.
 
-use crate::collector::{self, Collector};
+use crate::collector::{self, Collector, Signal};
 use crate::failure::ExportFailure;
+use crate::figures::FigureMessages;
 use crate::message;
 use crate::outage::{News, Outage};
 use crate::queue::{SpanQueue, SpanSink};
@@ -13,9 +15,10 @@ use millstream_net::clock;
 use millstream_net::timer::{Deadline, with_deadline};
 use millstream_net::tls::{TlsConnector, TlsError};
 use millstream_telemetry::error_log::ErrorLogs;
-use millstream_telemetry::metrics::{Counter, WorkerMetrics};
+use millstream_telemetry::metrics::{Counter, Snapshot, WorkerMetrics};
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::sync::oneshot;
 
 /// The longest that one export may take.
 const EXPORT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -28,6 +31,14 @@ pub struct Tracing {
     settings: OtelExporter,
     resource: OtelResource,
     tls: Option<Arc<TlsConnector>>,
+}
+
+/// Where figures come from.
+pub struct FigureSource {
+    /// Since when they are counted, in nanoseconds since 1970.
+    pub since: u64,
+    /// What is counted now; nothing once no configuration is in force.
+    pub take: Box<dyn Fn() -> Option<Snapshot> + Send>,
 }
 
 impl Tracing {
@@ -50,41 +61,119 @@ impl Tracing {
         !settings.endpoint.secured && here == *settings && self.resource == *resource
     }
 
-    /// The one who exports what is handed over here. It does not keep the sink.
-    pub fn exporter(&self) -> Exporter {
-        Exporter {
-            queue: self.sink.queue(),
-            interval: self.settings.interval,
-            authority: self.settings.endpoint.authority.clone(),
+    /// The one who exports what is handed over here, and the figures where that is wanted. It does not keep the sink.
+    pub fn exporter(&self, figures: FigureSource) -> Exporter {
+        let carrier = |signal| Carrier {
             resource: self.resource.clone(),
-            collector: Collector::new(self.settings.clone(), self.tls.clone()),
+            authority: self.settings.endpoint.authority.clone(),
+            collector: Collector::new(self.settings.clone(), self.tls.clone(), signal),
+            outage: Outage::default(),
+        };
+        let figures = |interval| FigureExporter { interval, figures, carrier: carrier(Signal::Figures) };
+        Exporter {
+            spans: SpanExporter {
+                queue: self.sink.queue(),
+                interval: self.settings.interval,
+                carrier: carrier(Signal::Spans),
+            },
+            figures: self.settings.metrics_interval.map(figures),
         }
     }
 }
 
-/// Exports what comes out of one queue.
+/// Exports what comes out of one queue, and figures until that is over.
 pub struct Exporter {
-    queue: Arc<SpanQueue>,
-    interval: Duration,
-    authority: String,
-    resource: OtelResource,
-    collector: Collector,
+    spans: SpanExporter,
+    figures: Option<FigureExporter>,
 }
 
 impl Exporter {
-    /// Exports until the queue is closed and empty.
-    pub async fn run(mut self, metrics: &WorkerMetrics, log: &ErrorLogs) {
-        let mut outage = Outage::default();
+    /// Exports until the queue is closed and empty, and then figures once more. Neither waits for the other.
+    pub async fn run(self, metrics: &WorkerMetrics, log: &ErrorLogs) {
+        let (open, closed) = oneshot::channel::<()>();
+        let spans = async {
+            self.spans.run(metrics, log).await;
+            drop(open);
+        };
+        let figures = async {
+            if let Some(figures) = self.figures {
+                figures.run(closed, metrics, log).await;
+            }
+        };
+        tokio::join!(spans, figures);
+    }
+}
+
+struct SpanExporter {
+    queue: Arc<SpanQueue>,
+    interval: Duration,
+    carrier: Carrier,
+}
+
+impl SpanExporter {
+    async fn run(mut self, metrics: &WorkerMetrics, log: &ErrorLogs) {
         while let Some(spans) = self.queue.next(self.interval).await {
             let count = spans.len() as u64;
-            let message = message::encode(&self.resource, spans);
-            let outcome = self.export(&message).await;
+            let message = message::encode(&self.carrier.resource, spans);
+            let outcome = self.carrier.export(&message).await;
             let counter = if outcome.is_ok() { Counter::SpansExported } else { Counter::SpansFailed };
             metrics.add(counter, count);
-            self.tell(outage.note(outcome.is_ok(), count), outcome.err(), log);
+            self.carrier.tell(("spans", "were lost"), count, outcome, log);
+        }
+    }
+}
+
+struct FigureExporter {
+    interval: Duration,
+    figures: FigureSource,
+    carrier: Carrier,
+}
+
+impl FigureExporter {
+    /// Exports at each interval until `over`, and then once more: what was counted last would not be told otherwise.
+    async fn run(mut self, mut over: oneshot::Receiver<()>, metrics: &WorkerMetrics, log: &ErrorLogs) {
+        let mut due = Deadline::new();
+        let mut next = clock::now() + self.interval;
+        loop {
+            due.set(next);
+            let is_over = with_deadline(&mut due, &mut over).await.is_ok();
+            self.export(metrics, log).await;
+            if is_over {
+                return;
+            }
+            next = (next + self.interval).max(clock::now());
         }
     }
 
+    async fn export(&mut self, metrics: &WorkerMetrics, log: &ErrorLogs) {
+        let Some(snapshot) = (self.figures.take)() else { return };
+        let period = (self.figures.since, clock::unix_nanoseconds());
+        // It borrows the resource, and the collector is written to meanwhile.
+        let resource = self.carrier.resource.clone();
+        let mut messages = FigureMessages::new(&resource, period);
+        snapshot.walk(&mut messages);
+        let mut outcome = Ok(());
+        for message in messages.end() {
+            outcome = self.carrier.export(&message).await;
+            if outcome.is_err() {
+                break;
+            }
+        }
+        let counter = if outcome.is_ok() { Counter::FiguresExported } else { Counter::FiguresFailed };
+        metrics.add(counter, 1);
+        self.carrier.tell(("metrics", "exports were lost"), 1, outcome, log);
+    }
+}
+
+/// What carries messages of one kind to the collector, and tells of it.
+struct Carrier {
+    resource: OtelResource,
+    authority: String,
+    collector: Collector,
+    outage: Outage,
+}
+
+impl Carrier {
     async fn export(&mut self, message: &[u8]) -> Result<(), ExportFailure> {
         let mut deadline = Deadline::new();
         deadline.set(clock::now() + EXPORT_TIMEOUT);
@@ -94,15 +183,22 @@ impl Exporter {
         }
     }
 
-    fn tell(&self, news: Option<News>, failure: Option<ExportFailure>, log: &ErrorLogs) {
+    /// So many of something went so.
+    fn tell(
+        &mut self,
+        (what, lose): (&str, &str),
+        count: u64,
+        outcome: Result<(), ExportFailure>,
+        log: &ErrorLogs,
+    ) {
         let authority = &self.authority;
-        match (news, failure) {
-            (Some(News::Began), Some(failure)) => {
-                log.write(Level::Error, format_args!("spans cannot be exported to {authority}: {failure}"));
+        match (self.outage.note(outcome.is_ok(), count), outcome) {
+            (Some(News::Began), Err(failure)) => {
+                log.write(Level::Error, format_args!("{what} cannot be exported to {authority}: {failure}"));
             }
             (Some(News::Ended(lost)), _) => log.write(
                 Level::Notice,
-                format_args!("spans are exported to {authority} again, {lost} were lost meanwhile"),
+                format_args!("{what} are exported to {authority} again, {lost} {lose} meanwhile"),
             ),
             _ => {}
         }

@@ -11,6 +11,7 @@ pub mod context;
 pub mod span;
 pub mod queue;
 mod message;
+mod figures;
 mod outage;
 mod failure;
 mod post;

@@ -1,6 +1,6 @@
 //! A batch of spans as OTLP has it: one `ExportTraceServiceRequest`.
 //!
-//! The messages are OpenTelemetry's own. Before: `span`; next: `collector`, who gets it.
+//! The messages are OpenTelemetry's own. Before: `span`; next: `figures`, which shares its parts; `collector`, who gets it.
 
 use crate::span::{Attribute, Span, SpanKind, Value};
 use millstream_conf::model::OtelResource;
@@ -15,25 +15,35 @@ use prost::Message;
 
 /// The bytes of a batch.
 pub(crate) fn encode(resource: &OtelResource, spans: Vec<Span>) -> Vec<u8> {
-    let about = resource.iter().map(|(name, value)| key_value(name.clone(), text(value.clone()))).collect();
-    let scope = InstrumentationScope {
-        name: "millstream".into(),
-        version: env!("CARGO_PKG_VERSION").into(),
-        ..InstrumentationScope::default()
-    };
     let scoped = ScopeSpans {
-        scope: Some(scope),
+        scope: Some(scope()),
         spans: spans.into_iter().map(one).collect(),
         ..ScopeSpans::default()
     };
     let request = ExportTraceServiceRequest {
         resource_spans: vec![ResourceSpans {
-            resource: Some(Resource { attributes: about, ..Resource::default() }),
+            resource: Some(about(resource)),
             scope_spans: vec![scoped],
             ..ResourceSpans::default()
         }],
     };
     request.encode_to_vec()
+}
+
+/// What is said of the service.
+pub(crate) fn about(resource: &OtelResource) -> Resource {
+    let attributes =
+        resource.iter().map(|(name, value)| key_value(name.clone(), text(value.clone()))).collect();
+    Resource { attributes, ..Resource::default() }
+}
+
+/// Who measured.
+pub(crate) fn scope() -> InstrumentationScope {
+    InstrumentationScope {
+        name: "millstream".into(),
+        version: env!("CARGO_PKG_VERSION").into(),
+        ..InstrumentationScope::default()
+    }
 }
 
 fn one(span: Span) -> otlp::Span {
@@ -69,10 +79,10 @@ fn attribute((name, value): Attribute) -> KeyValue {
     key_value(name.into_owned(), value)
 }
 
-fn text(value: String) -> any_value::Value {
+pub(crate) fn text(value: String) -> any_value::Value {
     any_value::Value::StringValue(value)
 }
 
-fn key_value(key: String, value: any_value::Value) -> KeyValue {
+pub(crate) fn key_value(key: String, value: any_value::Value) -> KeyValue {
     KeyValue { key, value: Some(AnyValue { value: Some(value) }), ..KeyValue::default() }
 }

@@ -1,4 +1,4 @@
-//! Where spans are exported to, and what is said of the service that they are of.
+//! Where spans and metrics are exported to, and what is said of the service that they are of.
 //!
 //! Next: `features/otel/exporter`, which reads it; `millstream-traces`, which exports.
 
@@ -23,6 +23,8 @@ pub struct OtelExporter {
     pub headers: Vec<(String, String)>,
     /// `interval`: the longest that a span waits to be exported.
     pub interval: Duration,
+    /// `metrics_interval`: from one export of the figures to the next; without it, none is made.
+    pub metrics_interval: Option<Duration>,
     /// `batch_size`: spans in one export.
     pub batch_size: usize,
     /// `batch_count`: batches that may wait.
@@ -40,6 +42,22 @@ pub struct OtelEndpoint {
     pub secured: bool,
     /// What is spoken.
     pub protocol: OtelProtocol,
+}
+
+/// How the path of traces ends in OTLP/HTTP, and that of metrics.
+const TRACES_PATH: &str = "/v1/traces";
+const METRICS_PATH: &str = "/v1/metrics";
+
+impl OtelEndpoint {
+    /// The path that metrics are posted to, beside that of traces; nothing in gRPC, nor where the path of traces does not tell.
+    pub fn metrics_path(&self) -> Option<String> {
+        match &self.protocol {
+            OtelProtocol::Grpc => None,
+            OtelProtocol::Http(path) => {
+                path.strip_suffix(TRACES_PATH).map(|before| format!("{before}{METRICS_PATH}"))
+            }
+        }
+    }
 }
 
 /// How spans travel (OTLP/gRPC, OTLP/HTTP).

@@ -1,14 +1,11 @@
 //! A snapshot as Prometheus reads it: its text format 0.0.4, or OpenMetrics 1.0 for who prefers that.
 //!
-//! Only what is counted; nothing is computed here that a query could compute. Next: `families`, what there is of each of many.
+//! Only what is counted; nothing is computed here that a query could compute. Before: `figures`, the walk that tells what there is.
 
 mod samples;
-mod families;
 
-pub(crate) use families::{Described, described as families};
-
-use super::{Cause, CauseFamily, Counter, Gauge, LocationSnapshot, MetricLine, Snapshot, Timing};
-use samples::{Kind, Samples};
+use super::Snapshot;
+use samples::Samples;
 
 /// How the figures are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,37 +45,7 @@ impl Snapshot {
     /// Every metric as text.
     pub fn exposed(&self, exposition: Exposition) -> String {
         let mut samples = Samples::new(exposition);
-        for &counter in Counter::ALL {
-            samples.family(counter.line().name, counter.line().doc, Kind::Counter);
-            samples.value(counter.line().labels, self.counter(counter));
-        }
-        for &gauge in Gauge::ALL {
-            samples.family(gauge.line().name, gauge.line().doc, Kind::Gauge);
-            samples.value(gauge.line().labels, self.gauge(gauge));
-        }
-        for &timing in Timing::ALL {
-            samples.family(timing.line().name, timing.line().doc, Kind::Histogram);
-            samples.histogram(timing.line().labels, self.timing(timing));
-        }
-        families::all(&mut samples, self);
-        causes(&mut samples, &self.locations);
+        self.walk(&mut samples);
         samples.end()
-    }
-}
-
-/// The causes that came up, by location: a line for every pair would be a page of zeros.
-fn causes(samples: &mut Samples, locations: &[LocationSnapshot]) {
-    for family in [CauseFamily::Miss, CauseFamily::NotStored] {
-        let MetricLine { name, doc, .. } = family.line();
-        for location in locations {
-            let label = samples::escape_label(&location.name);
-            for (cause, of_cause) in Cause::ALL.iter().zip(&location.causes) {
-                let (of, word) = cause.of();
-                if of == family && of_cause.count > 0 {
-                    samples.family(name, doc, Kind::Counter);
-                    samples.value(&format!("location=\"{label}\",cause=\"{word}\""), of_cause.count);
-                }
-            }
-        }
     }
 }

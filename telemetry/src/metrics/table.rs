@@ -67,6 +67,8 @@ table! {
         SpansExported: "millstream_trace_spans_total", "outcome=\"exported\"", "Spans of traced requests (`otel_trace`), by what became of them.";
         SpansFailed: "millstream_trace_spans_total", "outcome=\"failed\"", "Spans that the collector did not take.";
         SpansDropped: "millstream_trace_spans_total", "outcome=\"dropped\"", "Spans for which there was no room in the queue.";
+        FiguresExported: "millstream_metric_exports_total", "outcome=\"exported\"", "Exports of these metrics (`metrics_interval` of `otel_exporter`), by what became of them.";
+        FiguresFailed: "millstream_metric_exports_total", "outcome=\"failed\"", "Exports of metrics that the collector did not take whole.";
         Panics: "millstream_panics_total", "", "Connections ended by a panic, which is always a fault of ours.";
         LogBytesWritten: "millstream_log_bytes_written_total", "", "Bytes of log lines that reached their files.";
         LogBytesDropped: "millstream_log_bytes_dropped_total", "", "Bytes of log lines lost to a full disk or a stuck pipe.";

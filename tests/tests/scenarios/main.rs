@@ -67,6 +67,7 @@ mod monitoring;
 mod metrics;
 mod nginx_clients;
 mod traces;
+mod otlp_metrics;
 mod dashboard;
 mod top;
 mod slow_readers;

@@ -74,7 +74,8 @@ http {
 }";
 
 /// What is caused elsewhere: what we do wrong by `app/src/panic_log/tests.rs`, and what became of spans by the scenarios of `traces`.
-const CAUSED_ELSEWHERE: [&str; 2] = ["millstream_panics_total", "millstream_trace_spans_total"];
+const CAUSED_ELSEWHERE: [&str; 3] =
+    ["millstream_panics_total", "millstream_trace_spans_total", "millstream_metric_exports_total"];
 
 /// An API that does what the path says; `/silent`, `/plain/slow` and what is asked again of `/zoned/stale` wait for the gate.
 fn api(gate: &Arc<Gate>) -> Origin {

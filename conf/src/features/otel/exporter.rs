@@ -11,11 +11,12 @@ use crate::tree::{Directive, Word};
 use std::time::Duration;
 
 /// The lines that the block may have, each with the words that it takes.
-const LINES: [(&str, usize); 6] = [
+const LINES: [(&str, usize); 7] = [
     ("endpoint", 1),
     ("trusted_certificate", 1),
     ("header", 2),
     ("interval", 1),
+    ("metrics_interval", 1),
     ("batch_size", 1),
     ("batch_count", 1),
 ];
@@ -43,6 +44,7 @@ const OWN_FIELDS: [&str; 8] = [
 pub(super) fn read(directive: &Directive, reading: &mut Reading<'_>) {
     let (mut endpoint, mut trusted, mut headers) = (None, None, Vec::new());
     let (mut interval, mut batch_size, mut batch_count) = (None, None, None);
+    let mut metrics_interval = None;
     let mut seen: Vec<&str> = Vec::new();
     for (key, words) in lines(directive, reading) {
         if !is_line(key, words, reading) {
@@ -58,6 +60,9 @@ pub(super) fn read(directive: &Directive, reading: &mut Reading<'_>) {
             "trusted_certificate" => trusted = Some(reading.path(&words[0].text)),
             "header" => headers.extend(header(&words[0], &words[1], reading)),
             "interval" => interval = interval_of(&words[0], reading),
+            "metrics_interval" => {
+                metrics_interval = interval_of(&words[0], reading).map(|every| (every, key.span))
+            }
             "batch_size" => batch_size = reading.number(&words[0], 1, MOST_SPANS),
             _ => batch_count = reading.number(&words[0], 1, MOST_BATCHES),
         }
@@ -74,12 +79,21 @@ pub(super) fn read(directive: &Directive, reading: &mut Reading<'_>) {
         secured: false,
         protocol: OtelProtocol::Grpc,
     });
+    if let Some((_, span)) = metrics_interval
+        && endpoint.protocol != OtelProtocol::Grpc
+        && endpoint.metrics_path().is_none()
+    {
+        reading
+            .error(span, "\"metrics_interval\" needs an endpoint whose path ends in /v1/traces")
+            .help("metrics are posted to /v1/metrics beside it");
+    }
     reading.declared.otel_exporter = Some(OtelExporter {
         span: directive.span,
         endpoint,
         trusted,
         headers,
         interval: interval.unwrap_or(Duration::from_secs(5)),
+        metrics_interval: metrics_interval.map(|(every, _)| every),
         batch_size: batch_size.unwrap_or(512) as usize,
         batch_count: batch_count.unwrap_or(4) as usize,
     });

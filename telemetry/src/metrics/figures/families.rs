@@ -1,6 +1,6 @@
 //! Tables of what is shown of each of many: servers' zones, locations, upstream servers, zones of caches and limits.
 
-use super::samples::{Kind, Samples, escape_label};
+use super::{FamilyKind, FigureWalk, Labels};
 use crate::metrics::{
     CacheSnapshot, CacheStatus, HttpSnapshot, LimitOutcome, LimitSnapshot, LocationSnapshot, PeerTiming,
     Snapshot, UpstreamPeer,
@@ -9,15 +9,15 @@ use crate::metrics::{
 /// One family: what it is, and the samples of one of many, whose labels are given.
 struct Family<T> {
     name: &'static str,
-    kind: Kind,
+    kind: FamilyKind,
     doc: &'static str,
-    samples: fn(&mut Samples, &str, &T),
+    samples: fn(&mut FigureWalk<'_>, &Labels<'_>, &T),
 }
 
 macro_rules! families {
     ($table:ident of $of:ty { $($name:literal $kind:ident $doc:literal $samples:expr;)* }) => {
         const $table: &[Family<$of>] =
-            &[$(Family { name: $name, kind: Kind::$kind, doc: $doc, samples: $samples },)*];
+            &[$(Family { name: $name, kind: FamilyKind::$kind, doc: $doc, samples: $samples },)*];
     };
 }
 
@@ -52,11 +52,11 @@ families! { LOCATIONS of LocationSnapshot {
     "millstream_origin_requests_total" Counter "Requests to upstream servers for requests of clients, by location, retries included."
         |s, labels, location| s.value(labels, location.origin.requests);
     "millstream_origin_duration_seconds_total" Counter "How long these took, by location."
-        |s, labels, location| s.seconds(labels, location.origin.time);
+        |s, labels, location| s.time(labels, location.origin.time);
     "millstream_origin_saved_requests_total" Counter "Requests that the cache answered and no upstream server saw, by location."
         |s, labels, location| s.value(labels, location.origin.saved_requests);
     "millstream_origin_saved_duration_seconds_total" Counter "How long the upstream servers would have taken for these, by the mean of what they were asked."
-        |s, labels, location| s.seconds(labels, location.origin.saved_time);
+        |s, labels, location| s.time(labels, location.origin.saved_time);
 } }
 
 families! { PEERS of UpstreamPeer {
@@ -96,7 +96,7 @@ families! { CACHES of CacheSnapshot {
     "millstream_cache_waits_total" Counter "Requests that waited for the answer to another's request (`proxy_cache_lock`)."
         |s, labels, cache| s.value(labels, cache.waits);
     "millstream_cache_wait_seconds_total" Counter "How long these waited."
-        |s, labels, cache| s.seconds(labels, cache.waited);
+        |s, labels, cache| s.time(labels, cache.waited);
 } }
 
 families! { REQUEST_LIMITS of LimitSnapshot {
@@ -109,65 +109,67 @@ families! { CONNECTION_LIMITS of LimitSnapshot {
         |s, labels, limit| by_outcome(s, labels, limit, &LimitOutcome::OF_CONNECTIONS);
 } }
 
-/// Writes the samples of all of them.
-pub(super) fn all(samples: &mut Samples, snapshot: &Snapshot) {
-    each(samples, SERVERS, || snapshot.servers.iter().map(|(name, zone)| (named("zone", name), zone)));
-    each(samples, LOCATIONS, || {
-        snapshot.locations.iter().map(|location| (named("location", &location.name), location))
+/// Tells the samples of all of them.
+pub(super) fn all(walk: &mut FigureWalk<'_>, snapshot: &Snapshot) {
+    each(walk, SERVERS, || snapshot.servers.iter().map(|(name, zone)| (Labels::one("zone", name), zone)));
+    each(walk, LOCATIONS, || {
+        snapshot.locations.iter().map(|location| (Labels::one("location", &location.name), location))
     });
-    each(samples, CACHES, || snapshot.caches.iter().map(|(name, cache)| (named("cache", name), cache)));
-    each(samples, REQUEST_LIMITS, || {
-        snapshot.request_limits.iter().map(|(name, limit)| (named("zone", name), limit))
+    each(walk, CACHES, || snapshot.caches.iter().map(|(name, cache)| (Labels::one("cache", name), cache)));
+    each(walk, REQUEST_LIMITS, || {
+        snapshot.request_limits.iter().map(|(name, limit)| (Labels::one("zone", name), limit))
     });
-    each(samples, CONNECTION_LIMITS, || {
-        snapshot.connection_limits.iter().map(|(name, limit)| (named("zone", name), limit))
+    each(walk, CONNECTION_LIMITS, || {
+        snapshot.connection_limits.iter().map(|(name, limit)| (Labels::one("zone", name), limit))
     });
     let peers = snapshot.upstreams.iter().flat_map(|upstream| {
-        upstream.peers.iter().map(|peer| {
-            (format!("{},{}", named("upstream", &upstream.name), named("server", &peer.name)), peer)
-        })
+        upstream
+            .peers
+            .iter()
+            .map(|peer| (Labels::one("upstream", &upstream.name).and("server", &peer.name), peer))
     });
-    each(samples, PEERS, || peers.clone());
+    each(walk, PEERS, || peers.clone());
 }
 
-/// Writes each family in turn, with the samples of all.
-fn each<'t, T: 't, I: Iterator<Item = (String, &'t T)>>(
-    samples: &mut Samples,
+/// Tells each family in turn, with the samples of all.
+fn each<'t, T: 't, I: Iterator<Item = (Labels<'t>, &'t T)>>(
+    walk: &mut FigureWalk<'_>,
     table: &[Family<T>],
     of: impl Fn() -> I,
 ) {
     for family in table {
         for (labels, one) in of() {
-            samples.family(family.name, family.doc, family.kind);
-            (family.samples)(samples, &labels, one);
+            walk.family(family.name, family.doc, family.kind);
+            (family.samples)(walk, &labels, one);
         }
     }
 }
 
-fn named(label: &str, value: &str) -> String {
-    format!("{label}=\"{}\"", escape_label(value))
-}
-
-fn responses(samples: &mut Samples, labels: &str, zone: &HttpSnapshot) {
-    by_class(samples, labels, &zone.responses);
+fn responses(walk: &mut FigureWalk<'_>, labels: &Labels<'_>, zone: &HttpSnapshot) {
+    by_class(walk, labels, &zone.responses);
 }
 
 /// By class of status; behind the five classes what had no answer.
-fn by_class(samples: &mut Samples, labels: &str, responses: &[u64]) {
+fn by_class(walk: &mut FigureWalk<'_>, labels: &Labels<'_>, responses: &[u64]) {
     for (class, count) in ["1xx", "2xx", "3xx", "4xx", "5xx", "none"].iter().zip(responses) {
-        samples.value(&format!("{labels},class=\"{class}\""), count);
+        walk.value(&labels.and("class", class), *count);
     }
 }
 
-fn by_status(samples: &mut Samples, labels: &str, counts: &[u64]) {
+fn by_status(walk: &mut FigureWalk<'_>, labels: &Labels<'_>, counts: &[u64]) {
     for (status, count) in CacheStatus::ALL.iter().zip(counts) {
-        samples.value(&format!("{labels},status=\"{}\"", status.name()), count);
+        walk.value(&labels.and("status", status.name()), *count);
     }
 }
 
-fn by_outcome(samples: &mut Samples, labels: &str, limit: &LimitSnapshot, outcomes: &[LimitOutcome]) {
+fn by_outcome(
+    walk: &mut FigureWalk<'_>,
+    labels: &Labels<'_>,
+    limit: &LimitSnapshot,
+    outcomes: &[LimitOutcome],
+) {
     for outcome in outcomes {
-        samples.value(&format!("{labels},outcome=\"{}\"", outcome.name()), limit.count(*outcome));
+        walk.value(&labels.and("outcome", outcome.name()), limit.count(*outcome));
     }
 }
 
